@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Creates events, knows which state each must have and compares. The sleeping threads are waiters,
+ * those set by queues belong to the chains. */
+#include "events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pattern.h"
+
+/* Manual-reset events, in states that change from generation to generation. */
+#define EVENTS_HELD 24
+/* Auto-reset events that were set and that nobody waits for: consumed by the comparison. */
+#define EVENTS_LATCHED 4
+/* Of the types that a runtime creates and that never fire here. */
+#define EVENTS_QUIET 2
+#define TICK_NS 5000000
+
+struct events {
+	struct report *report;
+	HsaEvent *held[EVENTS_HELD];
+	HsaEvent *latched[EVENTS_LATCHED];
+	HsaEvent *quiet[EVENTS_QUIET];
+	unsigned int generation;
+	struct waiter pair;
+	pthread_t ticker;
+	bool ticking;
+	bool stop;
+};
+
+static bool events_held_state(const struct events *events, unsigned int i)
+{
+	return pattern_mix((uint64_t)events->generation << 32 | i) & 1;
+}
+
+static int events_create(struct events *events, HSA_EVENTTYPE type, HSAuint32 node, bool manual,
+			 HsaEvent **ret_event)
+{
+	HsaEventDescriptor descriptor = { .EventType = type, .NodeId = node };
+	HSAKMT_STATUS status = hsaKmtCreateEvent(&descriptor, manual, false, ret_event);
+
+	if (status)
+		return report_fail(events->report, -EIO, "cannot create an event of type %d: %d",
+				   type, status);
+	return 0;
+}
+
+static int events_set(struct events *events, HsaEvent *event, bool state)
+{
+	HSAKMT_STATUS status = state ? hsaKmtSetEvent(event) : hsaKmtResetEvent(event);
+
+	if (status)
+		return report_fail(events->report, -EIO, "cannot %s event %u: %d",
+				   state ? "set" : "reset", event->EventId, status);
+	return 0;
+}
+
+static int events_expect(struct events *events, HsaEvent *event, bool state, const char *what)
+{
+	HSAKMT_STATUS expected = state ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT;
+	HSAKMT_STATUS got = hsaKmtQueryEventState(event);
+
+	if (got != expected)
+		return report_fail(events->report, -EILSEQ, "%s event %u: expected %s, got %d",
+				   what, event->EventId, state ? "set" : "not set", got);
+	return 0;
+}
+
+static int events_apply(struct events *events)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_HELD; i++)
+		ret = events_set(events, events->held[i], events_held_state(events, i));
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_LATCHED; i++)
+		ret = events_set(events, events->latched[i], true);
+	return ret;
+}
+
+static void *events_tick(void *argument)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	struct events *events = argument;
+
+	while (!__atomic_load_n(&events->stop, __ATOMIC_ACQUIRE)) {
+		if (waiter_is_ready(&events->pair) && waiter_set(&events->pair) < 0)
+			return NULL;
+		(void)nanosleep(&tick, NULL);
+	}
+	return NULL;
+}
+
+static int events_fill(struct events *events, HSAuint32 node)
+{
+	int ret = 0, error;
+
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_HELD; i++)
+		ret = events_create(events, HSA_EVENTTYPE_SIGNAL, 0, true, &events->held[i]);
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_LATCHED; i++)
+		ret = events_create(events, HSA_EVENTTYPE_SIGNAL, 0, false, &events->latched[i]);
+	if (ret == 0)
+		ret = events_create(events, HSA_EVENTTYPE_MEMORY, node, false, &events->quiet[0]);
+	if (ret == 0)
+		ret = events_create(events, HSA_EVENTTYPE_HW_EXCEPTION, node, false,
+				    &events->quiet[1]);
+	if (ret == 0)
+		ret = events_apply(events);
+	if (ret == 0)
+		ret = waiter_start(events->report, "CPU", &events->pair);
+	if (ret < 0)
+		return ret;
+
+	error = pthread_create(&events->ticker, NULL, events_tick, events);
+	if (error)
+		return report_fail(events->report, -error, "cannot start the signalling thread");
+	events->ticking = true;
+	return 0;
+}
+
+int events_new(struct report *report, HSAuint32 node, struct events **ret_events)
+{
+	struct events *events = calloc(1, sizeof(*events));
+	int ret;
+
+	if (!events)
+		return report_fail(report, -ENOMEM, "no memory for the events");
+	events->report = report;
+	ret = events_fill(events, node);
+	if (ret < 0) {
+		events_free(events);
+		return ret;
+	}
+	*ret_events = events;
+	return 0;
+}
+
+static void events_destroy(struct events *events, HsaEvent **list, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		HSAKMT_STATUS status = list[i] ? hsaKmtDestroyEvent(list[i]) : 0;
+
+		if (status)
+			report_fail(events->report, -EIO, "cannot destroy an event: %d", status);
+	}
+}
+
+void events_free(struct events *events)
+{
+	if (!events)
+		return;
+	__atomic_store_n(&events->stop, true, __ATOMIC_RELEASE);
+	if (events->ticking)
+		pthread_join(events->ticker, NULL);
+	waiter_stop(&events->pair);
+	events_destroy(events, events->held, EVENTS_HELD);
+	events_destroy(events, events->latched, EVENTS_LATCHED);
+	events_destroy(events, events->quiet, EVENTS_QUIET);
+	free(events);
+}
+
+/* The pair must not only be settled: it must go on. */
+static int events_verify_pair(struct events *events)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	uint64_t until = waiter_count(&events->pair) + 2;
+	int ret = 0;
+
+	while (ret == 0 && waiter_count(&events->pair) < until) {
+		ret = waiter_settle(&events->pair);
+		(void)nanosleep(&tick, NULL);
+	}
+	return ret;
+}
+
+int events_verify(struct events *events)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_HELD; i++)
+		ret = events_expect(events, events->held[i], events_held_state(events, i), "held");
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_LATCHED; i++) {
+		ret = events_expect(events, events->latched[i], true, "latched");
+		if (ret == 0)
+			ret = events_expect(events, events->latched[i], false, "consumed");
+		if (ret == 0)
+			ret = events_set(events, events->latched[i], true);
+	}
+	for (unsigned int i = 0; ret == 0 && i < EVENTS_QUIET; i++)
+		ret = events_expect(events, events->quiet[i], false, "quiet");
+	if (ret == 0)
+		ret = events_verify_pair(events);
+	return ret;
+}
+
+int events_mutate(struct events *events)
+{
+	events->generation++;
+	return events_apply(events);
+}
+
+unsigned int events_count(const struct events *events)
+{
+	(void)events;
+	return EVENTS_HELD + EVENTS_LATCHED + EVENTS_QUIET + 1;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Opens the unusual descriptors, forks the child that only inherits, and looks at both later on. It
+ * talks to the devices by plain ioctls, not through libhsakmt. */
+#include "extras.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <linux/kfd_ioctl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <amdgpu_drm.h>
+
+#define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
+/* Above everything that libraries open, so that a dump meets it after /dev/kfd. */
+#define HIGH_FD 200
+#define ANSWER_STEP_NS 1000000
+#define ANSWER_STEPS 60000
+
+struct extras_child {
+	uint32_t answers;
+	int error; /* what an ioctl on the inherited /dev/kfd gave */
+};
+
+static int topology_read_number(int node, const char *file, const char *name, long *ret_value)
+{
+	char path[128], key[64];
+	int ret = -ENOENT;
+	long value;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), TOPOLOGY "/%d/%s", node, file);
+	stream = fopen(path, "re");
+	if (!stream)
+		return -errno;
+	if (!name && fscanf(stream, "%ld", ret_value) == 1)
+		ret = 0;
+	while (name && ret < 0 && fscanf(stream, "%63s %ld", key, &value) == 2) {
+		if (strcmp(key, name) == 0) {
+			*ret_value = value;
+			ret = 0;
+		}
+	}
+	fclose(stream);
+	return ret;
+}
+
+/* The render minor of the @index-th GPU, without the help of libhsakmt: it opens /dev/kfd. */
+static int topology_find_render_minor(long index, int *ret_minor)
+{
+	long gpu_id, minor;
+	int ret;
+
+	for (int node = 0;; node++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), TOPOLOGY "/%d", node);
+		if (access(path, F_OK) < 0)
+			return -errno;
+		/* GPUs that are hidden from this process cannot be read. */
+		ret = topology_read_number(node, "gpu_id", NULL, &gpu_id);
+		if (ret < 0 || gpu_id == 0 || index-- > 0)
+			continue;
+		ret = topology_read_number(node, "properties", "drm_render_minor", &minor);
+		if (ret < 0)
+			return ret;
+		*ret_minor = (int)minor;
+		return 0;
+	}
+}
+
+static int extras_open_render(struct extras *extras, int *ret_fd)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/dri/renderD%d", extras->render_minor);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return report_fail(extras->report, -errno, "cannot open %s: %s", path,
+				   strerror(errno));
+	*ret_fd = fd;
+	return 0;
+}
+
+int extras_init(struct report *report, const struct extras_options *options,
+		const char *gpu_choice, struct extras *extras)
+{
+	long index = strcmp(gpu_choice, "all") == 0 ? 0 : strtol(gpu_choice, NULL, 10);
+	int ret;
+
+	*extras = (struct extras){
+		.report = report,
+		.options = *options,
+		.render_fd = -1,
+		.kfd_fd = -1,
+		.second_kfd_fd = -1,
+		.gem_fd = -1,
+		.undumpable_fd = -1,
+	};
+	if (!options->render_first && !options->gem_bo)
+		return 0;
+	ret = topology_find_render_minor(index, &extras->render_minor);
+	if (ret < 0)
+		return report_fail(report, ret, "no render node of GPU %ld: %s", index,
+				   strerror(-ret));
+	return options->render_first ? extras_open_render(extras, &extras->render_fd) : 0;
+}
+
+static int extras_find_kfd(struct extras *extras)
+{
+	struct stat device, file;
+	int found = -1;
+
+	if (stat("/dev/kfd", &device) < 0)
+		return report_fail(extras->report, -errno, "no /dev/kfd");
+	for (int fd = 0; fd < 256 && found < 0; fd++) {
+		if (fstat(fd, &file) == 0 && S_ISCHR(file.st_mode) &&
+		    file.st_rdev == device.st_rdev)
+			found = fd;
+	}
+	if (found < 0)
+		return report_fail(extras->report, -EBADF, "libhsakmt has no /dev/kfd open");
+	if (found < extras->render_fd)
+		return report_fail(extras->report, -EBADF,
+				   "the render node is %d, /dev/kfd is %d: not below",
+				   extras->render_fd, found);
+	extras->kfd_fd = found;
+	return 0;
+}
+
+/* 0, or the -errno of a harmless ioctl. */
+static int kfd_touch(int fd)
+{
+	struct kfd_ioctl_get_version_args args = { 0 };
+
+	if (ioctl(fd, AMDKFD_IOC_GET_VERSION, &args) < 0)
+		return -errno;
+	return args.major_version == 1 ? 0 : -EPROTO;
+}
+
+static _Noreturn void child_main(int kfd_fd, struct extras_child *answers)
+{
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	for (;;) {
+		if (sigwait(&set, &signal))
+			continue;
+		if (signal == SIGTERM)
+			_exit(0);
+		answers->error = kfd_touch(kfd_fd);
+		__atomic_add_fetch(&answers->answers, 1, __ATOMIC_ACQ_REL);
+	}
+}
+
+static int extras_fork(struct extras *extras)
+{
+	pid_t parent = getpid();
+
+	extras->answers = mmap(NULL, sizeof(*extras->answers), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (extras->answers == MAP_FAILED) {
+		extras->answers = NULL;
+		return report_fail(extras->report, -errno, "no memory shared with the child");
+	}
+	extras->child = fork();
+	if (extras->child < 0)
+		return report_fail(extras->report, -errno, "cannot fork");
+	if (extras->child > 0)
+		return 0;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	child_main(extras->kfd_fd, extras->answers);
+}
+
+int extras_open(struct extras *extras)
+{
+	int ret = extras_find_kfd(extras);
+
+	if (ret == 0 && extras->options.second_kfd) {
+		extras->second_kfd_fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+		if (extras->second_kfd_fd < 0)
+			ret = report_fail(extras->report, -errno, "cannot open /dev/kfd again: %s",
+					  strerror(errno));
+	}
+	if (ret == 0 && extras->options.fork_child)
+		ret = extras_fork(extras);
+	return ret;
+}
+
+static int extras_create_gem_bo(struct extras *extras)
+{
+	union drm_amdgpu_gem_create args = {
+		.in = { .bo_size = 65536, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_GTT },
+	};
+	int ret = extras_open_render(extras, &extras->gem_fd);
+
+	if (ret < 0)
+		return ret;
+	if (ioctl(extras->gem_fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &args) < 0)
+		return report_fail(extras->report, -errno, "cannot create a GEM object: %s",
+				   strerror(errno));
+	return 0;
+}
+
+/* CRIU knows no io_uring. */
+static int extras_open_undumpable(struct extras *extras)
+{
+	struct io_uring_params params = { 0 };
+	int fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+
+	if (fd < 0)
+		return report_fail(extras->report, -errno, "no io_uring: %s", strerror(errno));
+	extras->undumpable_fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	close(fd);
+	if (extras->undumpable_fd < 0)
+		return report_fail(extras->report, -errno, "no descriptor from %d on", HIGH_FD);
+	return 0;
+}
+
+int extras_open_last(struct extras *extras)
+{
+	int ret = 0;
+
+	if (extras->options.gem_bo)
+		ret = extras_create_gem_bo(extras);
+	if (ret == 0 && extras->options.undumpable)
+		ret = extras_open_undumpable(extras);
+	return ret;
+}
+
+static int extras_verify_render(struct extras *extras)
+{
+	char name[16] = "";
+	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+
+	if (ioctl(extras->render_fd, DRM_IOCTL_VERSION, &version) < 0)
+		return report_fail(extras->report, -errno, "render node %d does not answer: %s",
+				   extras->render_fd, strerror(errno));
+	if (strcmp(name, "amdgpu") != 0)
+		return report_fail(extras->report, -EILSEQ,
+				   "render node %d: expected driver amdgpu, got %s",
+				   extras->render_fd, name);
+	return 0;
+}
+
+static int extras_verify_child(struct extras *extras)
+{
+	const struct timespec step = { .tv_nsec = ANSWER_STEP_NS };
+	uint32_t before = __atomic_load_n(&extras->answers->answers, __ATOMIC_ACQUIRE);
+
+	if (kill(extras->child, SIGUSR1) < 0)
+		return report_fail(extras->report, -errno, "the child is gone");
+	for (int i = 0; __atomic_load_n(&extras->answers->answers, __ATOMIC_ACQUIRE) == before;
+	     i++) {
+		if (i == ANSWER_STEPS)
+			return report_fail(extras->report, -ETIME, "the child does not answer");
+		(void)nanosleep(&step, NULL);
+	}
+	if (extras->answers->error != -EBADF)
+		return report_fail(extras->report, -EILSEQ,
+				   "the child's /dev/kfd: expected %d, got %d", -EBADF,
+				   extras->answers->error);
+	return 0;
+}
+
+int extras_verify(struct extras *extras)
+{
+	int ret;
+
+	ret = kfd_touch(extras->kfd_fd);
+	if (ret < 0)
+		return report_fail(extras->report, ret, "/dev/kfd %d does not answer: %s",
+				   extras->kfd_fd, strerror(-ret));
+	if (extras->second_kfd_fd >= 0) {
+		ret = kfd_touch(extras->second_kfd_fd);
+		if (ret < 0)
+			return report_fail(extras->report, ret,
+					   "second /dev/kfd %d does not answer: %s",
+					   extras->second_kfd_fd, strerror(-ret));
+	}
+	if (extras->render_fd >= 0)
+		ret = extras_verify_render(extras);
+	if (ret == 0 && extras->child > 0)
+		ret = extras_verify_child(extras);
+	return ret;
+}
+
+static void extras_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void extras_drop(struct extras *extras)
+{
+	extras_close(&extras->gem_fd);
+	extras_close(&extras->undumpable_fd);
+}
+
+void extras_done(struct extras *extras)
+{
+	extras_drop(extras);
+	extras_close(&extras->render_fd);
+	extras_close(&extras->second_kfd_fd);
+	if (extras->child > 0) {
+		(void)kill(extras->child, SIGTERM);
+		(void)waitpid(extras->child, NULL, 0);
+		extras->child = 0;
+	}
+	if (extras->answers)
+		munmap(extras->answers, sizeof(*extras->answers));
+	extras->answers = NULL;
+}

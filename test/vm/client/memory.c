@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Allocates, maps and frees GPU memory with libhsakmt. Contents are the callers' business. */
+#include "memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* What libhsakmt calls the node of the system's own memory. */
+#define SYSTEM_NODE 0
+
+const char *memory_kind_name(enum memory_kind kind)
+{
+	static const char *const names[] = {
+		[MEMORY_VRAM_VISIBLE] = "visible VRAM", [MEMORY_VRAM_HIDDEN] = "hidden VRAM",
+		[MEMORY_GTT] = "GTT",			[MEMORY_USERPTR] = "userptr",
+		[MEMORY_REGISTERED] = "registered",
+	};
+
+	return names[kind];
+}
+
+bool memory_has_cpu_access(enum memory_kind kind)
+{
+	return kind != MEMORY_VRAM_HIDDEN;
+}
+
+struct gpus memory_only(const struct gpu *gpu)
+{
+	struct gpus only = { .count = 1 };
+
+	only.list[0] = *gpu;
+	return only;
+}
+
+static HsaMemFlags memory_flags(enum memory_kind kind)
+{
+	HsaMemFlags flags = { .Value = 0 };
+
+	flags.ui32.PageSize = HSA_PAGE_SIZE_4KB;
+	flags.ui32.HostAccess = memory_has_cpu_access(kind);
+	flags.ui32.NonPaged = kind != MEMORY_USERPTR;
+	flags.ui32.NoSubstitute = kind == MEMORY_VRAM_VISIBLE || kind == MEMORY_VRAM_HIDDEN;
+	/* Rings are read by an engine that wants executable memory on some generations. */
+	flags.ui32.ExecuteAccess = kind == MEMORY_GTT || kind == MEMORY_USERPTR;
+	return flags;
+}
+
+static HSAKMT_STATUS memory_register(struct memory *memory)
+{
+	HSAKMT_STATUS status;
+
+	memory->address = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory->address == MAP_FAILED)
+		return HSAKMT_STATUS_NO_MEMORY;
+	status = hsaKmtRegisterMemory(memory->address, memory->size_bytes);
+	if (status)
+		munmap(memory->address, memory->size_bytes);
+	return status;
+}
+
+static HSAKMT_STATUS memory_obtain(const struct gpu *gpu, struct memory *memory)
+{
+	bool vram = memory->kind == MEMORY_VRAM_VISIBLE || memory->kind == MEMORY_VRAM_HIDDEN;
+
+	if (memory->kind == MEMORY_REGISTERED)
+		return memory_register(memory);
+	return hsaKmtAllocMemory(vram ? gpu->node : SYSTEM_NODE, memory->size_bytes,
+				 memory_flags(memory->kind), &memory->address);
+}
+
+static HSAKMT_STATUS memory_release(struct memory *memory)
+{
+	HSAKMT_STATUS status;
+
+	if (memory->kind != MEMORY_REGISTERED)
+		return hsaKmtFreeMemory(memory->address, memory->size_bytes);
+	status = hsaKmtDeregisterMemory(memory->address);
+	munmap(memory->address, memory->size_bytes);
+	return status;
+}
+
+static HSAKMT_STATUS memory_map(struct memory *memory, const struct gpus *mapped)
+{
+	HsaMemMapFlags flags = { .Value = 0 };
+	HSAuint32 nodes[GPUS_MAX];
+	HSAuint64 gpu_address = 0;
+	HSAKMT_STATUS status;
+
+	for (int i = 0; i < mapped->count; i++)
+		nodes[i] = mapped->list[i].node;
+	status = hsaKmtMapMemoryToGPUNodes(memory->address, memory->size_bytes, &gpu_address, flags,
+					   (HSAuint64)mapped->count, nodes);
+	if (status)
+		return status;
+	/* With separate GPU addresses every packet of this program would be wrong. */
+	if (gpu_address && gpu_address != (HSAuint64)memory->address)
+		return HSAKMT_STATUS_NOT_SUPPORTED;
+	return 0;
+}
+
+int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
+		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory)
+{
+	struct memory memory = { .kind = kind, .size_bytes = size_bytes };
+	HSAKMT_STATUS status;
+
+	status = memory_obtain(gpu, &memory);
+	if (status)
+		return report_fail(report, -ENOMEM, "GPU %d: no %zu bytes of %s: %d", gpu->index,
+				   size_bytes, memory_kind_name(kind), status);
+	status = memory_map(&memory, mapped);
+	if (status) {
+		(void)memory_release(&memory);
+		return report_fail(report, -EIO, "GPU %d: cannot map %zu bytes of %s: %d",
+				   gpu->index, size_bytes, memory_kind_name(kind), status);
+	}
+	*ret_memory = memory;
+	return 0;
+}
+
+void memory_free(struct report *report, struct memory *memory)
+{
+	HSAKMT_STATUS status;
+
+	if (!memory->address)
+		return;
+	status = hsaKmtUnmapMemoryToGPU(memory->address);
+	if (status)
+		report_fail(report, -EIO, "cannot unmap %s at %p: %d",
+			    memory_kind_name(memory->kind), memory->address, status);
+	status = memory_release(memory);
+	if (status)
+		report_fail(report, -EIO, "cannot free %s at %p: %d",
+			    memory_kind_name(memory->kind), memory->address, status);
+	memory->address = NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory that GPUs can use, of each kind that ROCm programs have. GPU and CPU addresses are equal. */
+#ifndef CLIENT_MEMORY_H
+#define CLIENT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpus.h"
+#include "report.h"
+
+enum memory_kind {
+	MEMORY_VRAM_VISIBLE,
+	MEMORY_VRAM_HIDDEN, /* its CPU mapping is PROT_NONE */
+	MEMORY_GTT,
+	MEMORY_USERPTR, /* allocated by libhsakmt */
+	MEMORY_REGISTERED, /* the program's own anonymous memory */
+};
+
+struct memory {
+	enum memory_kind kind;
+	void *address;
+	size_t size_bytes;
+};
+
+const char *memory_kind_name(enum memory_kind kind);
+
+bool memory_has_cpu_access(enum memory_kind kind);
+
+/* Allocates @size_bytes (a multiple of 4096) on or for @gpu and maps it to all of @mapped. */
+int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
+		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory);
+
+/* Unmaps and frees; a failure is reported, as the handles must have survived a restore. */
+void memory_free(struct report *report, struct memory *memory);
+
+/* The set of only this GPU, for the @mapped of memory_alloc(). */
+struct gpus memory_only(const struct gpu *gpu);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command line of gpu_client. */
+#ifndef CLIENT_OPTIONS_H
+#define CLIENT_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "buffers.h"
+#include "extras.h"
+
+struct options {
+	const char *gpus;
+	const char *log;
+	enum buffers_sizes sizes;
+	unsigned int tree;
+	unsigned int depth;
+	unsigned int filler_kib;
+	unsigned int pace_us; /* 0: by the number of GPUs */
+	bool split_mapping;
+	bool self_test_chain;
+	struct extras_options extras;
+};
+
+/* -EINVAL after telling stderr what is wrong; 1 after printing the help that was asked for. */
+int options_parse(int argc, char **argv, struct options *ret_options);
+
+#endif
