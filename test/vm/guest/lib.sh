@@ -21,6 +21,8 @@ skip() {
 
 # --- programs ---------------------------------------------------------------------------------
 
+started=()
+
 # start LOG CMD...: runs it in a session of its own, as a service would; sets $pid.
 start() {
 	local log=$1
@@ -29,6 +31,7 @@ start() {
 	: >> "$log"
 	setsid "$@" < /dev/null > /dev/null 2>> "$log.err" &
 	pid=$!
+	started+=("$pid")
 	disown "$pid"
 }
 
@@ -65,6 +68,38 @@ wait_line() {
 }
 
 lines() { wc -l < "$1"; }
+
+# --- the machine ------------------------------------------------------------------------------
+
+sim=/sys/kernel/debug/amdgpu_sim
+
+# machine NAME: the simulated machine of that name, and no other, from here on.
+machine() {
+	[ "$(cat /run/machine 2> /dev/null)" != "$1" ] || return 0
+	no_machine
+	insmod /opt/vm/module/amdgpu_sim.ko machine="$1" || fail "no machine $1: $(dmesg | tail -n 1)"
+	echo "$1" > /run/machine
+}
+
+# No GPU driver of any kind.
+no_machine() {
+	local module
+
+	for module in amdgpu_sim amdgpu; do
+		[ ! -d "/sys/module/$module" ] || rmmod "$module" || fail "cannot unload $module"
+	done
+	rm -f /run/machine
+}
+
+# fault CALL N ERRNO: the N-th call from now on fails.
+fault() { echo "$1 $2 -$3" > "$sim/faults"; }
+knob() { echo "$2" > "$sim/$1"; }
+
+# sim_process PID FIELD: what the device knows of a process; nothing if it knows no such process.
+sim_process() { sed -n "s/^pid=$1 .*\<$2=\([0-9]*\).*/\1/p" "$sim/processes"; }
+
+# object NAME: how many there are.
+object() { sed -n "s/^$1 //p" "$sim/objects"; }
 
 # --- CRIU -------------------------------------------------------------------------------------
 
@@ -111,7 +146,21 @@ has_line() { # FILE PATTERN
 
 # --- the end ----------------------------------------------------------------------------------
 
-# Nothing is left behind: run after every scenario that came to its end.
+# Nothing is left behind: run after every scenario that came to its end. Whatever still runs is
+# killed, so what the device then still holds was leaked.
 settled() {
-	! dmesg | grep -E 'WARNING:|BUG:|Oops' || fail "the kernel complains: see dmesg"
+	local process left
+
+	for process in "${started[@]}"; do
+		kill -9 "$process" 2> /dev/null || continue
+	done
+	for process in "${started[@]}"; do
+		gone "$process"
+	done
+	if [ -d "$sim" ]; then
+		[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(cat "$sim/violations")"
+		left=$(sed '/ 0$/d' "$sim/objects")
+		[ -z "$left" ] || fail "left behind in the device: ${left//$'\n'/, }"
+	fi
+	! dmesg | grep -E 'WARNING:|BUG:|Oops|refcount_t' || fail "the kernel complains: see dmesg"
 }

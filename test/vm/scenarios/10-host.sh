@@ -7,14 +7,35 @@ scenario_host_check() {
 	criu check > check.log 2>&1 || fail "$(tail -n 3 check.log)"
 }
 
+# A process and a child of it that say so when they are asked whether they are alive.
+talker='
+	trap "echo alive \$BASHPID >> \"$log\"" USR1
+	(trap "echo alive child >> \"$log\"" USR1; echo child >> "$log"; while :; do sleep 1 & wait; done) &
+	until grep -q child "$log"; do :; done
+	echo ready >> "$log"
+	while :; do wait; done'
+
 scenario_no_gpu_process() {
+	no_machine
+	talk_dump_restore
+}
+
+scenario_no_gpu_process_beside_gpus() {
+	machine eight
+	talk_dump_restore
+}
+
+talk_dump_restore() {
 	local before
 
-	start sleep.log sleep 1000
+	log=$work/talk.log start talk.log bash -c "$talker"
+	wait_line talk.log ready
 	before=$(fds "$pid")
 	dump img "$pid"
 	gone "$pid"
 	restore img
-	alive "$pid" || fail "restored process is not there"
 	[ "$(fds "$pid")" = "$before" ] || fail "fds differ: $(fds "$pid")"
+	kill -USR1 "$pid"
+	wait_line talk.log "alive $pid"
+	! grep -q 'amdgpu_plugin.*Error\|Error.*amdgpu_plugin' img/*.log || fail "the plugin complains"
 }
