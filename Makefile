@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# make, make check, make demo, make install: see README.md.
+
+PREFIX    ?= /usr
+PLUGINDIR ?= $(PREFIX)/lib/criu
+BUILD     ?= build
+CFLAGS    ?= -O2 -g
+
+NAME     := amdgpu_plugin
+PLUGIN   := $(BUILD)/$(NAME).so
+MESSAGES := $(BUILD)/criu-amdgpu.pb-c
+SOURCES  := $(wildcard $(NAME)*.c)
+OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o) $(MESSAGES).o
+TESTS    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/test_*.c))
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes
+DRM_CFLAGS := $(shell pkg-config --cflags libdrm_amdgpu 2>/dev/null)
+FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+	    -Iinclude -I$(BUILD) $(DRM_CFLAGS)
+LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -pthread
+# CRIU binds symbols lazily, so that what an older host lacks is not missed at dlopen().
+LINK     := -shared -Wl,-z,lazy,-z,relro,-z,noexecstack
+
+all: $(PLUGIN)
+
+$(PLUGIN): $(OBJECTS)
+	$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/%.o: %.c $(MESSAGES).h
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(MESSAGES).o: $(MESSAGES).c
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(MESSAGES).c $(MESSAGES).h: criu-amdgpu.proto
+	@mkdir -p $(BUILD)/unit
+	protoc-c --c_out=$(BUILD) $<
+
+# Each unit test is linked with the whole plugin, and with a CRIU of its own (test/unit/host.c).
+$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(OBJECTS)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c $(OBJECTS) \
+		$(LIBS) -lcmocka
+
+unit: $(TESTS)
+	@test/unit/run $(TESTS)
+
+# Compiles, but does not link, for machines that this one is not.
+cross: $(MESSAGES).h
+	@test/unit/cross $(SOURCES)
+
+# Sets up the machine, then runs every test: units here, the rest in the virtual machine.
+check:
+	@test/check
+
+demo:
+	@test/setup
+	@$(MAKE) all
+	@test/vm/demo
+
+install: $(PLUGIN)
+	install -D -m 0755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+
+uninstall:
+	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+
+clean:
+	rm -rf $(BUILD)
+
+format:
+	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch]
+
+-include $(OBJECTS:.o=.d)
+
+.PHONY: all unit cross check demo install uninstall clean format

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The entry: what CRIU sees of the plugin. A hook finds out whether the thing is ours, calls one
+ * function, and answers as CRIU expects: -ENOTSUP for everything that is not. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_drm.h"
+#include "amdgpu_plugin_dump.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_restore.h"
+#include "amdgpu_plugin_session.h"
+#include "amdgpu_plugin_vma.h"
+#include "criu_plugin_abi.h"
+
+static struct session session;
+
+int session_note(struct session *s)
+{
+	int ret = s->noted ? 0 : host_note_plugin(PLUGIN_NAME);
+
+	if (ret < 0)
+		return log_error(ret, "inventory: cannot note the plugin");
+	s->noted = true;
+	return 0;
+}
+
+int session_topology(struct session *s, const struct topology **ret_topology)
+{
+	int ret = s->has_topology ? 0 : topology_read(TOPOLOGY_SYSFS, &s->topology);
+
+	if (ret < 0)
+		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
+	s->has_topology = true;
+	*ret_topology = &s->topology;
+	return 0;
+}
+
+static int init(int stage)
+{
+	int ret;
+
+	session = (struct session){ .stage = stage };
+	ret = options_read(&session.options);
+	if (ret < 0 || stage != STAGE_RESTORE)
+		return ret;
+	host_claim_plugin(PLUGIN_NAME);
+	return restore_init(&session);
+}
+
+/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced; on
+ * the others there is nothing left to unpause. */
+static void finish(int stage, int ret)
+{
+	if (stage == STAGE_DUMP) {
+		(void)dump_unpause(&session);
+		if (ret)
+			dump_remove_images(&session);
+	}
+	dump_done(&session);
+	restore_done(&session);
+	topology_done(&session.topology);
+}
+
+static int handle_device_vma(int fd, const struct stat *stat)
+{
+	if (!kfd_is_file(stat) && !render_is_file(fd, stat))
+		return -ENOTSUP;
+	if (session.stage == STAGE_PRE_DUMP)
+		return log_error(-EOPNOTSUPP, "pre-dump: what a GPU writes is not tracked, so memory"
+				 " cannot be saved in advance");
+	return session_note(&session);
+}
+
+static int dump_ext_file(int fd, int id)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0)
+		return -ENOTSUP;
+	if (kfd_is_file(&stat))
+		return dump_kfd(&session, fd, id);
+	if (render_is_file(fd, &stat))
+		return render_dump(&session, fd, id);
+	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
+		return log_error(-EOPNOTSUPP, "file %d: is a dma-buf of an AMD GPU, which cannot be saved"
+				 " yet", id);
+	return -ENOTSUP;
+}
+
+static int restore_ext_file(int id)
+{
+	int ret = restore_kfd(&session, id);
+
+	if (ret == -ENOENT)
+		ret = render_restore(&session, id);
+	return ret == -ENOENT ? -ENOTSUP : ret;
+}
+
+/* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who comes
+ * first reads what the others need. */
+static int restore_ext_file_retry(int id, bool *retry_needed)
+{
+	*retry_needed = false;
+	return restore_ext_file(id);
+}
+
+/* 1: the offset has changed. */
+static int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
+			  uint64_t *new_offset, int *plugin_fd)
+{
+	int ret = vma_update(&session.task.vmas, path, addr, old_offset, new_offset, plugin_fd);
+
+	return ret < 0 ? ret : 1;
+}
+
+static int resume_devices_late(int pid)
+{
+	return restore_resume(&session, pid);
+}
+
+static int post_forking(void)
+{
+	/* Contents are filled in by the task itself; there is no work for the main process here. */
+	return -ENOTSUP;
+}
+
+static int restore_init_hook(void)
+{
+	return -ENOTSUP;
+}
+
+/* Everything else has been saved. May come again with an error, when nothing is paused any more. */
+static int dump_finish(int result)
+{
+	(void)result;
+	return session.num_processes ? dump_unpause(&session) : -ENOTSUP;
+}
+
+extern struct criu_plugin_desc CR_PLUGIN_DESC;
+__attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = {
+	.name = PLUGIN_NAME,
+	.init = init,
+	.exit = finish,
+	.version = CRIU_PLUGIN_VERSION_0_2,
+	.max_hooks = HOOK_MAX,
+	.hooks = {
+		[HOOK_DUMP_EXT_FILE] = (void *)dump_ext_file,
+		[HOOK_RESTORE_EXT_FILE] = (void *)restore_ext_file,
+		[HOOK_HANDLE_DEVICE_VMA] = (void *)handle_device_vma,
+		[HOOK_UPDATE_VMA_MAP] = (void *)update_vma_map,
+		[HOOK_RESUME_DEVICES_LATE] = (void *)resume_devices_late,
+		[HOOK_POST_FORKING] = (void *)post_forking,
+		[HOOK_RESTORE_INIT] = (void *)restore_init_hook,
+		[HOOK_DUMP_FINISH] = (void *)dump_finish,
+	},
+};
+
+/* Runs before CRIU looks at the descriptor. A host without DUMP_FINISH is one without the second
+ * argument of RESTORE_EXT_FILE. */
+static void __attribute__((constructor)) fit_to_host(void)
+{
+	CR_PLUGIN_DESC.max_hooks = host_count_hooks();
+	if (CR_PLUGIN_DESC.max_hooks > HOOK_DUMP_FINISH)
+		CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE] = (void *)restore_ext_file_retry;
+}

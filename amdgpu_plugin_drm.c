@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's compute VM is the
+ * VM of one of them, and that one must come back as the very file that KFD's RESTORE is given. */
+#include "amdgpu_plugin_drm.h"
+
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_restore.h"
+#include "amdgpu_plugin_util.h"
+
+#define DRM_MAJOR_NUMBER   226
+#define RENDER_MINOR_FIRST 128
+#define RENDER_MINOR_LAST  255
+
+/* The driver's name as DRM_IOCTL_VERSION gives it. */
+#define DRIVER_NAME "amdgpu"
+
+/* Descriptors of the plugin in CRIU's process are numbered from here. */
+#define LOWEST_FD 512
+
+/* GEM handles are numbered from 1, the lowest free one first; a file without any of these has none
+ * but in theory. Only kernels before 6.18 are searched so. */
+#define HANDLES_PROBED 4096
+
+/* Since 6.18; not in the headers of older systems. */
+struct gem_list_handles {
+	uint64_t entries;
+	uint32_t num_entries;
+	uint32_t padding;
+};
+#define IOCTL_GEM_LIST_HANDLES DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct gem_list_handles)
+
+static bool driver_is_amdgpu(int fd)
+{
+	char name[sizeof(DRIVER_NAME)] = "";
+	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+
+	if (xioctl(fd, DRM_IOCTL_VERSION, &version) < 0)
+		return false;
+	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
+}
+
+bool render_is_file(int fd, const struct stat *stat)
+{
+	unsigned int number = minor(stat->st_rdev);
+	_cleanup_close_ int own = -1;
+
+	if (!S_ISCHR(stat->st_mode) || major(stat->st_rdev) != DRM_MAJOR_NUMBER ||
+	    number < RENDER_MINOR_FIRST || number > RENDER_MINOR_LAST)
+		return false;
+	if (driver_is_amdgpu(fd))
+		return true;
+	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
+	return render_open(number, 0, &own) == 0 && driver_is_amdgpu(own);
+}
+
+int render_open(uint32_t number, int lowest_fd, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = lowest_fd ? fd_move_up(&fd, lowest_fd) : 0;
+	if (ret < 0)
+		return ret;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* How many GEM objects the file has, KFD's BOs not counted. On older kernels 0 or 1 for "some". */
+static int count_handles(int fd, uint32_t *ret_count)
+{
+	struct gem_list_handles list = { 0 };
+	struct drm_amdgpu_gem_create_in info;
+	int ret;
+
+	ret = xioctl(fd, IOCTL_GEM_LIST_HANDLES, &list);
+	*ret_count = list.num_entries;
+	if (ret != -EINVAL)
+		return ret;
+	for (uint32_t handle = 1; handle <= HANDLES_PROBED; handle++) {
+		struct drm_amdgpu_gem_op op = {
+			.handle = handle,
+			.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+			.value = (uintptr_t)&info,
+		};
+
+		ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
+		if (ret == -ENOENT)
+			continue;
+		*ret_count = 1;
+		return 0;
+	}
+	*ret_count = 0;
+	return 0;
+}
+
+static int check_handles(int fd, int id, uint32_t number)
+{
+	uint32_t count;
+	int ret = count_handles(fd, &count);
+
+	if (ret < 0)
+		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u", id,
+				 number);
+	if (count)
+		return log_error(-EOPNOTSUPP, "render node %d: renderD%u has GEM objects of its own,"
+				 " which cannot be saved yet", id, number);
+	return 0;
+}
+
+/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through it. */
+static bool computes_in(const struct dumped_process *process, int fd, uint32_t number)
+{
+	for (size_t i = 0; i < process->num_probes; i++) {
+		void *mapping;
+
+		if (process->probes[i].render_minor != number)
+			continue;
+		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)process->probes[i].offset);
+		if (mapping == MAP_FAILED)
+			continue;
+		(void)munmap(mapping, 1);
+		return true;
+	}
+	return false;
+}
+
+static pid_t find_compute_pid(const struct session *session, int fd, uint32_t number)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (computes_in(&session->processes[i], fd, number))
+			return session->processes[i].own_pid;
+	}
+	return 0;
+}
+
+/* @compute_pid: the process whose compute VM is this file's, 0 for none known. */
+static int write_image(struct session *session, int id, uint32_t number, pid_t compute_pid)
+{
+	CriuRenderNode image = CRIU_RENDER_NODE__INIT;
+	const struct topology *topology;
+	const struct topology_node *node;
+	int ret;
+
+	ret = session_topology(session, &topology);
+	if (ret < 0)
+		return ret;
+	node = topology_find_minor(topology, number);
+	if (!node)
+		return log_error(-ENODEV, "render node %d: renderD%u is not in the topology", id,
+				 number);
+	image.device = device_entry_new(topology, node);
+	if (!image.device)
+		return log_error(-ENOMEM, "render node %d: cannot write the image", id);
+	image.gpu_id = node->gpu_id;
+	image.has_id = image.has_drm_render_minor = image.has_num_of_bos = true;
+	image.id = (uint32_t)id;
+	image.drm_render_minor = number;
+	image.has_compute_pid = compute_pid != 0;
+	image.compute_pid = (uint32_t)compute_pid;
+	ret = image_write_render(id, &image);
+	kfd_device_entry__free_unpacked(image.device, NULL);
+	return ret;
+}
+
+/* Keeps the file until the KFD state of its process is met. */
+static int keep(struct session *session, int fd, int id, uint32_t number)
+{
+	struct dumped_render *grown;
+	int copy;
+
+	grown = realloc(session->renders, (session->num_renders + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	session->renders = grown;
+	copy = fd_dup_above(fd, LOWEST_FD);
+	if (copy < 0)
+		return copy;
+	grown[session->num_renders++] = (struct dumped_render){ id, copy, number };
+	return 0;
+}
+
+int render_dump(struct session *session, int fd, int id)
+{
+	pid_t compute_pid;
+	struct stat stat;
+	uint32_t number;
+	int ret;
+
+	if (fstat(fd, &stat) < 0)
+		return log_error(-errno, "render node %d: cannot examine", id);
+	number = minor(stat.st_rdev);
+	ret = session_note(session);
+	if (!ret)
+		ret = check_handles(fd, id, number);
+	if (ret < 0)
+		return ret;
+	compute_pid = find_compute_pid(session, fd, number);
+	ret = write_image(session, id, number, compute_pid);
+	if (ret < 0)
+		return ret;
+	log_info("render node %d: saved renderD%u", id, number);
+	if (compute_pid)
+		return 0;
+	ret = keep(session, fd, id, number);
+	return ret < 0 ? log_error(ret, "render node %d: cannot keep its descriptor", id) : 0;
+}
+
+int render_note_process(struct session *session, const struct dumped_process *process)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_renders; i++) {
+		struct dumped_render *render = &session->renders[i];
+
+		if (render->fd < 0 || !computes_in(process, render->fd, render->render_minor))
+			continue;
+		ret = write_image(session, render->id, render->render_minor, process->own_pid);
+		cleanup_close(&render->fd);
+		render->fd = -1;
+	}
+	return ret;
+}
+
+/* The saved GPU of a render node: by its minor, which newer images have, as gpu_ids of a migrated
+ * process may not have been known yet when the node was saved. */
+static const struct topology_node *find_saved(const struct restored_task *task,
+					      const CriuRenderNode *image)
+{
+	if (image->has_drm_render_minor)
+		return topology_find_minor(&task->saved, image->drm_render_minor);
+	return topology_find_gpu(&task->saved, image->gpu_id);
+}
+
+/* A render node of a process that has no KFD state: its GPU is mapped by itself. */
+static int restore_alone(struct session *session, int id, const CriuRenderNode *image)
+{
+	_cleanup_(topology_done) struct topology saved = { 0 };
+	_cleanup_(topology_done) struct topology local = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	int fd, ret;
+
+	if (!image->device)
+		return log_error(-EINVAL, "render node %d: the image says nothing of its GPU, and its"
+				 " process has no KFD state", id);
+	ret = device_entry_read(image->device, &saved);
+	if (!ret)
+		ret = topology_read(TOPOLOGY_SYSFS, &local);
+	if (ret < 0)
+		return log_error(ret, "render node %d: cannot read the topology", id);
+	ret = map_gpus(&saved, &local, &session->options, &map);
+	if (ret < 0)
+		return ret;
+	ret = render_open(map.local[0]->drm_render_minor, 0, &fd);
+	return ret < 0 ? log_error(ret, "render node %d: cannot open renderD%u", id,
+				   map.local[0]->drm_render_minor) : fd;
+}
+
+/* Whether the file must be the one that RESTORE makes the compute VM of. Where no image claims that,
+ * a process's render node is taken for it: programs have but one a GPU. */
+static bool is_compute_file(const struct restored_task *task, const CriuRenderNode *image,
+			    const struct topology_node *saved)
+{
+	if (image->has_compute_pid)
+		return (pid_t)image->compute_pid == task->own_pid;
+	return image_find_compute_render(task->own_pid, saved->drm_render_minor) == -ENOENT;
+}
+
+static int restore_image(struct session *session, int id, const CriuRenderNode *image)
+{
+	struct restored_task *task = &session->task;
+	const struct topology_node *saved;
+	int fd = -1, ret;
+
+	if (image->num_of_bos)
+		return log_error(-EOPNOTSUPP, "render node %d: the image has GEM objects, which cannot be"
+				 " restored yet", id);
+	ret = restore_prepare(session);
+	if (ret == -ENOENT)
+		return restore_alone(session, id, image);
+	if (ret < 0)
+		return ret;
+	saved = find_saved(task, image);
+	if (!saved)
+		return log_error(-EINVAL, "render node %d: its GPU 0x%04x is not among those of the"
+				 " process", id, image->gpu_id);
+
+	ret = is_compute_file(task, image, saved) ? restore_share_render(session, saved, &fd) :
+						    restore_other_render(session, saved, &fd);
+	return ret < 0 ? log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
+				   saved->gpu_id) : fd;
+}
+
+int render_restore(struct session *session, int id)
+{
+	CriuRenderNode *image;
+	int ret;
+
+	ret = image_read_render(id, &image);
+	if (ret < 0)
+		return ret;
+	ret = restore_image(session, id, image);
+	criu_render_node__free_unpacked(image, NULL);
+	if (ret >= 0)
+		log_info("render node %d: restored", id);
+	return ret;
+}

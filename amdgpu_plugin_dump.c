@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Dumps KFD state: pause, checkpoint, contents, image. Each KFD process is paused once, however many
+ * files of /dev/kfd it has, and stays paused until CRIU has saved everything else. */
+#include "amdgpu_plugin_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_content.h"
+#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_drm.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_shared_mem.h"
+#include "amdgpu_plugin_util.h"
+
+/* Descriptors of the plugin in CRIU's process are numbered from here. */
+#define LOWEST_FD 512
+
+/* What is known while one KFD process is being dumped. */
+struct dump {
+	struct session *session;
+	struct dumped_process *process;
+	struct kfd_state state;
+	const struct topology *topology;
+	struct proc_mapping *mappings;
+	size_t num_mappings;
+};
+
+static void finish_dump(struct dump *dump)
+{
+	kfd_state_done(&dump->state);
+	free(dump->mappings);
+}
+
+/* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
+ * process only, and changes nothing; a second pause could not be undone. */
+static bool is_paused(const struct session *session, int fd)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		const struct dumped_process *process = &session->processes[i];
+		_cleanup_(kfd_state_done) struct kfd_state state = {
+			.num_devices = process->num_devices,
+			.num_bos = process->num_bos,
+			.num_objects = process->num_objects,
+			.priv_data_size = process->priv_data_size,
+		};
+
+		if (process->paused && !kfd_state_alloc(&state) &&
+		    !kfd_checkpoint(fd, &state, LOWEST_FD))
+			return true;
+	}
+	return false;
+}
+
+/* The image of a further file of a process: what it holds is in the first one's. */
+static int dump_reopened(int id)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	log_info("kfd %d: one more file of a process dumped already", id);
+	kfd.has_reopened = true;
+	kfd.reopened = true;
+	return image_write_kfd(id, &kfd);
+}
+
+static int add_process(struct session *session, int fd, int id)
+{
+	struct dumped_process *grown;
+	int copy;
+
+	grown = realloc(session->processes, (session->num_processes + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	session->processes = grown;
+	copy = fd_dup_above(fd, LOWEST_FD);
+	if (copy < 0)
+		return copy;
+	grown[session->num_processes++] = (struct dumped_process){ .id = id, .fd = copy };
+	return 0;
+}
+
+/* Stops the queues. From here on every way out goes by dump_unpause(). */
+static int pause_process(struct dump *dump)
+{
+	struct dumped_process *process = dump->process;
+	int ret;
+
+	ret = kfd_pause(process->fd, &dump->state);
+	if (ret == -EBADF)
+		return log_error(ret, "kfd %d: cannot pause, its process is not part of this dump",
+				 process->id);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot pause the process", process->id);
+
+	process->paused = true;
+	process->own_pid = dump->state.own_pid;
+	process->num_devices = dump->state.num_devices;
+	process->num_bos = dump->state.num_bos;
+	process->num_objects = dump->state.num_objects;
+	process->priv_data_size = dump->state.priv_data_size;
+	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
+		 process->id, process->own_pid, process->num_devices, process->num_bos,
+		 process->num_objects, process->priv_data_size);
+	return 0;
+}
+
+static int checkpoint(struct dump *dump)
+{
+	int ret;
+
+	ret = kfd_state_alloc(&dump->state);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot checkpoint", dump->process->id);
+	ret = kfd_checkpoint(dump->process->fd, &dump->state, LOWEST_FD);
+	if (ret == -EOPNOTSUPP)
+		return log_error(ret, "kfd %d: the kernel cannot save queues of this GPU",
+				 dump->process->id);
+	if (ret == -EINVAL)
+		return log_error(ret, "kfd %d: cannot checkpoint, the process's BOs or queues changed",
+				 dump->process->id);
+	return ret < 0 ? log_error(ret, "kfd %d: cannot checkpoint", dump->process->id) : 0;
+}
+
+static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)
+{
+	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
+		if (dump->state.devices[i].user_gpu_id == user_gpu_id)
+			return &dump->state.devices[i];
+	}
+	return NULL;
+}
+
+/* The GPU, here, that the process knows as @user_gpu_id. */
+static const struct topology_node *find_gpu(const struct dump *dump, uint32_t user_gpu_id)
+{
+	const struct kfd_device_bucket *device = find_device(dump, user_gpu_id);
+
+	return device ? topology_find_actual(dump->topology, device->actual_gpu_id) : NULL;
+}
+
+static int check_devices(struct dump *dump)
+{
+	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
+		const struct kfd_device_bucket *device = &dump->state.devices[i];
+
+		if (!find_gpu(dump, device->user_gpu_id))
+			return log_error(-ENODEV, "kfd %d: GPU 0x%04x is not in the topology",
+					 dump->process->id, device->actual_gpu_id);
+	}
+	return 0;
+}
+
+/* Refuses BOs that would come back as something else, or not at all. */
+static int check_bo(const struct dump *dump, uint32_t index)
+{
+	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
+	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
+	int id = dump->process->id;
+
+	if (!find_device(dump, bo->gpu_id))
+		return log_error(-EINVAL, "kfd %d: BO %u is of GPU 0x%04x, which is not the process's",
+				 id, index, bo->gpu_id);
+	if (!kind || kind & (kind - 1))
+		return log_error(-EOPNOTSUPP, "kfd %d: BO %u is of an unknown kind, flags 0x%x", id,
+				 index, bo->alloc_flags);
+	if (!bo->addr && kind & KFD_BO_WITH_CONTENTS)
+		return log_error(-EOPNOTSUPP,
+				 "kfd %d: BO %u of %" PRIu64 " bytes is mapped by its render node"
+				 " (virtual memory API), which cannot be restored",
+				 id, index, bo->size);
+	if (kind & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
+		return log_error(-EINVAL, "kfd %d: BO %u came without a dma-buf", id, index);
+	return 0;
+}
+
+static int check_bos(struct dump *dump)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++)
+		ret = check_bo(dump, i);
+	return ret;
+}
+
+static const struct kfd_bo_bucket *find_mapped_bo(const struct dump *dump,
+						  const struct proc_mapping *mapping)
+{
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+
+		if (!(bo->alloc_flags & KFD_BO_WITH_CONTENTS) || mapping->offset < bo->offset ||
+		    mapping->offset - bo->offset >= bo->size)
+			continue;
+		if (find_gpu(dump, bo->gpu_id)->drm_render_minor == mapping->render_minor)
+			return bo;
+	}
+	return NULL;
+}
+
+/* The kernel maps a BO only from its very start, so what mprotect() or munmap() has cut off from a
+ * mapping's head could not be mapped again. */
+static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
+{
+	const struct kfd_bo_bucket *bo;
+
+	if (!mapping->render_minor || !topology_find_minor(dump->topology, mapping->render_minor))
+		return 0;
+	bo = find_mapped_bo(dump, mapping);
+	if (!bo)
+		return log_error(-EOPNOTSUPP,
+				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u is of no BO of KFD",
+				 dump->process->id, mapping->start, mapping->end,
+				 mapping->render_minor);
+	if (mapping->offset != bo->offset)
+		return log_error(-EOPNOTSUPP,
+				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u begins inside"
+				 " BO 0x%" PRIx64 " and cannot be restored",
+				 dump->process->id, mapping->start, mapping->end,
+				 mapping->render_minor, bo->addr);
+	return 0;
+}
+
+static int check_mappings(struct dump *dump)
+{
+	pid_t pid;
+	int ret;
+
+	ret = proc_find_tracee(dump->process->own_pid, &pid);
+	if (!ret)
+		ret = proc_list_mappings(pid, &dump->mappings, &dump->num_mappings);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
+				 dump->process->id, dump->process->own_pid);
+	for (size_t i = 0; !ret && i < dump->num_mappings; i++)
+		ret = check_mapping(dump, &dump->mappings[i]);
+	return ret;
+}
+
+/* Mappings of other vendors' render nodes are none of ours. */
+static uint32_t count_mappings(const struct dump *dump)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < dump->num_mappings; i++) {
+		uint32_t minor = dump->mappings[i].render_minor;
+
+		count += !minor || topology_find_minor(dump->topology, minor);
+	}
+	return count;
+}
+
+/* The BOs with contents of one GPU, in the order of the image. */
+static int collect_contents(const struct dump *dump, uint32_t gpu_id, struct content_bo **ret_bos,
+			    size_t *ret_count)
+{
+	struct content_bo *bos = calloc((size_t)dump->state.num_bos + 1, sizeof(*bos));
+	size_t count = 0;
+
+	if (!bos)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			bos[count++] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size };
+	}
+	*ret_bos = bos;
+	*ret_count = count;
+	return 0;
+}
+
+static int prepare_job(const struct dump *dump, uint32_t index, struct content_job *job)
+{
+	uint32_t gpu_id = dump->state.devices[index].user_gpu_id;
+	struct content_bo *bos;
+	int ret;
+
+	job->gpu_id = gpu_id;
+	job->render_minor = find_gpu(dump, gpu_id)->drm_render_minor;
+	job->file_offset = IMAGE_HEADER_SIZE;
+	ret = collect_contents(dump, gpu_id, &bos, &job->num_bos);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list BOs", dump->process->id);
+	job->bos = bos;
+	return image_create_pages(dump->process->id, gpu_id, content_size(bos, job->num_bos),
+				  &job->image_fd);
+}
+
+static int run_jobs(const struct dump *dump, struct content_job *jobs)
+{
+	const struct content_limits limits = {
+		.staging_bytes = dump->session->options.staging_bytes,
+		.copy_timeout_s = dump->session->options.copy_timeout_s,
+	};
+	uint32_t count = dump->state.num_devices;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < count; i++)
+		ret = prepare_job(dump, i, &jobs[i]);
+	if (!ret)
+		ret = content_save(jobs, count, &limits);
+	for (uint32_t i = 0; !ret && i < count; i++)
+		ret = image_close_pages(dump->process->id, jobs[i].gpu_id, &jobs[i].image_fd);
+	return ret;
+}
+
+static int dump_contents(struct dump *dump)
+{
+	uint32_t count = dump->state.num_devices;
+	struct content_job *jobs = calloc((size_t)count + 1, sizeof(*jobs));
+	int ret;
+
+	if (!jobs)
+		return log_error(-ENOMEM, "kfd %d: cannot save contents", dump->process->id);
+	for (uint32_t i = 0; i < count; i++)
+		jobs[i].image_fd = -1;
+	ret = run_jobs(dump, jobs);
+	for (uint32_t i = 0; i < count; i++) {
+		cleanup_close(&jobs[i].image_fd);
+		free((void *)jobs[i].bos);
+	}
+	free(jobs);
+	return ret;
+}
+
+/* CPU nodes first, then GPUs in KFD's order. */
+static int save_devices(const struct dump *dump, CriuKfd *kfd)
+{
+	size_t room = dump->topology->num_nodes + dump->state.num_devices;
+
+	kfd->device_entries = calloc(room + 1, sizeof(*kfd->device_entries));
+	if (!kfd->device_entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < dump->topology->num_nodes; i++) {
+		const struct topology_node *node = &dump->topology->nodes[i];
+		KfdDeviceEntry *entry;
+
+		if (node->gpu_id)
+			continue;
+		entry = device_entry_new(dump->topology, node);
+		if (!entry)
+			return -ENOMEM;
+		kfd->device_entries[kfd->n_device_entries++] = entry;
+		kfd->num_of_cpus++;
+	}
+	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
+		uint32_t user_gpu_id = dump->state.devices[i].user_gpu_id;
+		KfdDeviceEntry *entry;
+
+		entry = device_entry_new(dump->topology, find_gpu(dump, user_gpu_id));
+		if (!entry)
+			return -ENOMEM;
+		entry->gpu_id = user_gpu_id;
+		kfd->device_entries[kfd->n_device_entries++] = entry;
+		kfd->num_of_gpus++;
+	}
+	return 0;
+}
+
+static int save_bos(const struct dump *dump, CriuKfd *kfd)
+{
+	kfd->num_of_bos = dump->state.num_bos;
+	kfd->bo_entries = calloc((size_t)dump->state.num_bos + 1, sizeof(*kfd->bo_entries));
+	if (!kfd->bo_entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+		KfdBoEntry *entry = malloc(sizeof(*entry));
+
+		if (!entry)
+			return -ENOMEM;
+		kfd_bo_entry__init(entry);
+		entry->addr = bo->addr;
+		entry->size = bo->size;
+		entry->offset = bo->offset;
+		entry->alloc_flags = bo->alloc_flags;
+		entry->gpu_id = bo->gpu_id;
+		/* Insisted on by newer readers; none of these BOs has a handle in a render node. */
+		entry->has_handle = true;
+		entry->handle = 0xffffffff;
+		kfd->bo_entries[kfd->n_bo_entries++] = entry;
+	}
+	return 0;
+}
+
+static int save_private(const struct dump *dump, CriuKfd *kfd)
+{
+	kfd->priv_data.data = malloc(dump->state.priv_data_size + 1);
+	if (!kfd->priv_data.data)
+		return -ENOMEM;
+	kfd->priv_data.len = dump->state.priv_data_size;
+	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
+	return 0;
+}
+
+static int write_image(struct dump *dump)
+{
+	CriuKfd *kfd = malloc(sizeof(*kfd));
+	int ret;
+
+	if (!kfd)
+		return log_error(-ENOMEM, "kfd %d: cannot write the image", dump->process->id);
+	criu_kfd__init(kfd);
+	kfd->pid = (uint32_t)dump->process->own_pid;
+	kfd->num_of_objects = dump->state.num_objects;
+	kfd->has_reopened = true;
+	kfd->has_num_of_mappings = true;
+	kfd->num_of_mappings = count_mappings(dump);
+	shared_mem_read(&kfd->shared_mem_size, &kfd->shared_mem_magic);
+	ret = save_devices(dump, kfd);
+	if (!ret)
+		ret = save_bos(dump, kfd);
+	if (!ret)
+		ret = save_private(dump, kfd);
+	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id) :
+			image_write_kfd(dump->process->id, kfd);
+	criu_kfd__free_unpacked(kfd, NULL);
+	return ret;
+}
+
+/* One BO of each GPU, by which the process's render nodes are told apart. */
+static int note_probes(struct dump *dump)
+{
+	struct dumped_process *process = dump->process;
+
+	process->probes = calloc((size_t)dump->state.num_devices + 1, sizeof(*process->probes));
+	if (!process->probes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
+		uint32_t gpu_id = dump->state.devices[i].user_gpu_id;
+		uint32_t bo = 0;
+
+		while (bo < dump->state.num_bos &&
+		       (dump->state.bos[bo].gpu_id != gpu_id ||
+			!(dump->state.bos[bo].alloc_flags & KFD_BO_WITH_CONTENTS)))
+			bo++;
+		if (bo == dump->state.num_bos)
+			continue;
+		process->probes[process->num_probes++] = (struct probe){
+			.render_minor = find_gpu(dump, gpu_id)->drm_render_minor,
+			.offset = dump->state.bos[bo].offset,
+		};
+	}
+	return render_note_process(dump->session, process);
+}
+
+static int dump_process(struct dump *dump)
+{
+	/* The image comes last: it is what makes the rest count. */
+	static int (*const steps[])(struct dump *dump) = {
+		pause_process, checkpoint,    check_devices, check_bos,
+		check_mappings, dump_contents, note_probes,  write_image,
+	};
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(steps); i++)
+		ret = steps[i](dump);
+	return ret;
+}
+
+int dump_kfd(struct session *session, int fd, int id)
+{
+	_cleanup_(finish_dump) struct dump dump = { .session = session };
+	_cleanup_close_ int own = -1;
+	int ret;
+
+	ret = image_check_streaming();
+	if (ret < 0)
+		return ret;
+	/* An image of an older dump must not be taken for this one's. */
+	image_remove_kfd(id);
+	ret = kfd_open(&own);
+	if (ret < 0)
+		return ret;
+	ret = session_note(session);
+	if (ret < 0)
+		return ret;
+	ret = session_topology(session, &dump.topology);
+	if (ret < 0)
+		return ret;
+	if (is_paused(session, fd))
+		return dump_reopened(id);
+
+	ret = add_process(session, fd, id);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
+	dump.process = &session->processes[session->num_processes - 1];
+	return dump_process(&dump);
+}
+
+int dump_unpause(struct session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < session->num_processes; i++) {
+		struct dumped_process *process = &session->processes[i];
+		int failed;
+
+		if (!process->paused)
+			continue;
+		/* The kernel counts a failed attempt as done where it worked, and may be asked again. */
+		failed = kfd_unpause(process->fd);
+		if (failed == -EIO || failed == -ETIME)
+			failed = kfd_unpause(process->fd);
+		process->paused = false;
+		cleanup_close(&process->fd);
+		process->fd = -1;
+		if (failed < 0)
+			ret = log_error(failed, "kfd %d: cannot unpause process %d", process->id,
+					process->own_pid);
+		else
+			log_info("kfd %d: unpaused process %d", process->id, process->own_pid);
+	}
+	return ret;
+}
+
+void dump_remove_images(struct session *session)
+{
+	for (size_t i = 0; i < session->num_processes; i++)
+		image_remove_kfd(session->processes[i].id);
+}
+
+void dump_done(struct session *session)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		cleanup_close(&session->processes[i].fd);
+		free(session->processes[i].probes);
+	}
+	free(session->processes);
+	session->processes = NULL;
+	session->num_processes = 0;
+	for (size_t i = 0; i < session->num_renders; i++)
+		cleanup_close(&session->renders[i].fd);
+	free(session->renders);
+	session->renders = NULL;
+	session->num_renders = 0;
+}

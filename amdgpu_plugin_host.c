@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and tested by
+ * its address; variables of CRIU are never imported, since a missing one would make dlopen() fail. */
+#include "amdgpu_plugin_host.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum criu_log_level {
+	CRIU_ERROR = 1,
+	CRIU_WARN = 2,
+	CRIU_INFO = 3,
+	CRIU_DEBUG = 4,
+};
+
+extern void print_on_level(unsigned int level, const char *format, ...);
+extern int criu_get_image_dir(void);
+extern int find_unused_fd_pid(pid_t pid);
+extern int add_inventory_plugin(const char *name) __attribute__((weak));
+extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
+	__attribute__((weak));
+
+unsigned int host_count_hooks(void)
+{
+	const size_t list_head_size = 2 * sizeof(void *);
+	const ElfW(Sym) *symbol = NULL;
+	unsigned int hooks;
+	Dl_info info;
+	void *table;
+
+	table = dlsym(RTLD_DEFAULT, "cr_plugin_ctl");
+	if (!table || !dladdr1(table, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return HOOKS_OF_OLDEST_HOST;
+
+	hooks = (unsigned int)(symbol->st_size / list_head_size);
+	if (hooks <= HOOKS_OF_OLDEST_HOST)
+		return HOOKS_OF_OLDEST_HOST;
+	hooks -= 1;
+	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
+}
+
+int host_image_dir(void)
+{
+	return criu_get_image_dir();
+}
+
+int host_note_plugin(const char *name)
+{
+	if (!add_inventory_plugin)
+		return 0;
+	return add_inventory_plugin(name) < 0 ? -EIO : 0;
+}
+
+void host_claim_plugin(const char *name)
+{
+	if (check_and_remove_inventory_plugin)
+		(void)check_and_remove_inventory_plugin(name, strlen(name));
+}
+
+int host_unused_fd(pid_t pid)
+{
+	int fd = find_unused_fd_pid(pid);
+
+	return fd < 0 ? -ESRCH : fd;
+}
+
+static void print_line(unsigned int level, const char *format, va_list arguments, int error)
+{
+	const char *label = level == CRIU_ERROR ? "Error: " : level == CRIU_WARN ? "Warn: " : "";
+	char line[1024];
+
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	if (error)
+		print_on_level(level, "amdgpu_plugin: %s%s: %s\n", label, line, strerror(error));
+	else
+		print_on_level(level, "amdgpu_plugin: %s%s\n", label, line);
+}
+
+int log_error(int ret, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_line(CRIU_ERROR, format, arguments, -ret);
+	va_end(arguments);
+	return ret;
+}
+
+#define DEFINE_LOG(name, level)                             \
+	void name(const char *format, ...)                  \
+	{                                                   \
+		va_list arguments;                          \
+                                                            \
+		va_start(arguments, format);                \
+		print_line(level, format, arguments, 0);    \
+		va_end(arguments);                          \
+	}
+
+DEFINE_LOG(log_warn, CRIU_WARN)
+DEFINE_LOG(log_info, CRIU_INFO)
+DEFINE_LOG(log_debug, CRIU_DEBUG)

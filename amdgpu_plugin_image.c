@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Image files in CRIU's image directory. What is in the messages is the business of others. */
+#include "amdgpu_plugin_image.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_util.h"
+
+#define NAME_SIZE   64
+#define KFD_NAME    "amdgpu-kfd-%d.img"
+#define RENDER_NAME "amdgpu-renderD-%d.img"
+#define PAGES_NAME  "amdgpu-pages-%d-%04x.img"
+
+/* CRIU's image streamer listens here for images to save. */
+#define STREAMER_SOCKET "streamer-capture.sock"
+
+int image_check_streaming(void)
+{
+	if (faccessat(host_image_dir(), STREAMER_SOCKET, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return log_error(-EOPNOTSUPP, "images: cannot be streamed");
+}
+
+static int create_file(const char *name, int *ret_fd)
+{
+	int fd = openat(host_image_dir(), name,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return log_error(-errno, "image %s: cannot create", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int close_file(const char *name, int *fd)
+{
+	if (close(take_fd(fd)) < 0)
+		return log_error(-errno, "image %s: cannot write", name);
+	return 0;
+}
+
+static int write_header(const char *name, int fd, uint64_t size)
+{
+	uint64_t header = htole64(size);
+	int ret = pwrite_full(fd, &header, sizeof(header), 0);
+
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
+static int write_framed(const char *name, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	ret = create_file(name, &fd);
+	if (ret < 0)
+		return ret;
+	ret = write_header(name, fd, size);
+	if (ret < 0)
+		return ret;
+	ret = pwrite_full(fd, bytes, size, IMAGE_HEADER_SIZE);
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot write", name);
+	return close_file(name, &fd);
+}
+
+static int write_message(const char *name, const ProtobufCMessage *message)
+{
+	size_t size = protobuf_c_message_get_packed_size(message);
+	_cleanup_free_ uint8_t *bytes = malloc(size ? size : 1);
+	int ret;
+
+	if (!bytes)
+		return log_error(-ENOMEM, "image %s: cannot pack", name);
+	(void)protobuf_c_message_pack(message, bytes);
+	ret = write_framed(name, bytes, size);
+	if (ret < 0)
+		(void)unlinkat(host_image_dir(), name, 0);
+	return ret;
+}
+
+/* Opens an image and checks that its real length is what its header says. */
+static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat stat;
+	uint64_t header;
+	int ret;
+
+	fd = openat(host_image_dir(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return log_error(-errno, "image %s: cannot open", name);
+	if (!S_ISREG(stat.st_mode))
+		return log_error(-EINVAL, "image %s: is no regular file", name);
+	if (stat.st_size < IMAGE_HEADER_SIZE)
+		return log_error(-EIO, "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
+				 name, (uint64_t)stat.st_size);
+	ret = pread_full(fd, &header, sizeof(header), 0);
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot read", name);
+	header = le64toh(header);
+	if (header != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
+		return log_error(-EIO,
+				 "image %s: damaged, its header says %" PRIu64
+				 " bytes and %" PRIu64 " are there",
+				 name, header, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
+	*ret_fd = take_fd(&fd);
+	*ret_size = header;
+	return 0;
+}
+
+static int read_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
+			ProtobufCMessage **ret_message)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	_cleanup_close_ int fd = -1;
+	uint64_t size;
+	int ret;
+
+	ret = open_framed(name, &fd, &size);
+	if (ret < 0)
+		return ret;
+	/* The file is that large, so this is bounded by what is there. */
+	bytes = malloc(size ? size : 1);
+	if (!bytes)
+		return log_error(-ENOMEM, "image %s: cannot read", name);
+	ret = pread_full(fd, bytes, size, IMAGE_HEADER_SIZE);
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot read", name);
+	*ret_message = protobuf_c_message_unpack(descriptor, NULL, size, bytes);
+	if (!*ret_message)
+		return log_error(-EINVAL, "image %s: damaged, it does not parse as %s", name,
+				 descriptor->name);
+	return 0;
+}
+
+int image_write_kfd(int id, const CriuKfd *kfd)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	return write_message(name, &kfd->base);
+}
+
+int image_read_kfd(int id, CriuKfd **ret_kfd)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	return read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)ret_kfd);
+}
+
+void image_remove_kfd(int id)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	(void)unlinkat(host_image_dir(), name, 0);
+}
+
+/* Asks @match about each file that is called @pattern with an id, until it answers something other
+ * than -ENOENT. */
+static int scan(const char *pattern, int (*match)(int id, void *argument), void *argument)
+{
+	struct dirent *entry;
+	int fd, ret = -ENOENT;
+	DIR *stream;
+
+	/* A descriptor of its own: reading a directory moves the position, and this one is CRIU's. */
+	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return log_error(-errno, "images: cannot list the directory");
+	stream = fdopendir(fd);
+	if (!stream) {
+		(void)close(fd);
+		return log_error(-ENOMEM, "images: cannot list the directory");
+	}
+	while (ret == -ENOENT && (entry = readdir(stream))) {
+		char again[NAME_SIZE];
+		int id;
+
+		if (sscanf(entry->d_name, pattern, &id) != 1)
+			continue;
+		(void)snprintf(again, sizeof(again), pattern, id);
+		if (!strcmp(again, entry->d_name))
+			ret = match(id, argument);
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+struct kfd_search {
+	pid_t pid;
+	int id;
+	CriuKfd *kfd;
+};
+
+static int match_kfd(int id, void *argument)
+{
+	struct kfd_search *search = argument;
+	int ret;
+
+	ret = image_read_kfd(id, &search->kfd);
+	if (ret < 0)
+		return ret;
+	search->id = id;
+	if (!search->kfd->reopened && (pid_t)search->kfd->pid == search->pid)
+		return 0;
+	criu_kfd__free_unpacked(search->kfd, NULL);
+	return -ENOENT;
+}
+
+int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
+{
+	struct kfd_search search = { .pid = pid };
+	int ret = scan(KFD_NAME, match_kfd, &search);
+
+	if (ret < 0)
+		return ret;
+	*ret_id = search.id;
+	*ret_kfd = search.kfd;
+	return 0;
+}
+
+struct render_search {
+	pid_t pid;
+	uint32_t minor;
+};
+
+static int match_render(int id, void *argument)
+{
+	const struct render_search *search = argument;
+	CriuRenderNode *node;
+	bool found;
+	int ret;
+
+	ret = image_read_render(id, &node);
+	if (ret < 0)
+		return ret;
+	found = node->has_compute_pid && (pid_t)node->compute_pid == search->pid &&
+		node->drm_render_minor == search->minor;
+	criu_render_node__free_unpacked(node, NULL);
+	return found ? 0 : -ENOENT;
+}
+
+int image_find_compute_render(pid_t pid, uint32_t minor)
+{
+	struct render_search search = { .pid = pid, .minor = minor };
+
+	return scan(RENDER_NAME, match_render, &search);
+}
+
+int image_write_render(int id, const CriuRenderNode *node)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), RENDER_NAME, id);
+	return write_message(name, &node->base);
+}
+
+int image_read_render(int id, CriuRenderNode **ret_node)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), RENDER_NAME, id);
+	return read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)ret_node);
+}
+
+int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char name[NAME_SIZE];
+	int ret;
+
+	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	ret = create_file(name, &fd);
+	if (ret < 0)
+		return ret;
+	ret = write_header(name, fd, size);
+	if (ret < 0)
+		return ret;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char name[NAME_SIZE];
+	uint64_t found;
+	int ret;
+
+	if (!size) {
+		*ret_fd = -1;
+		return 0;
+	}
+	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	ret = open_framed(name, &fd, &found);
+	if (ret == -ENOENT)
+		return log_error(ret, "image %s: cannot open", name);
+	if (ret < 0)
+		return ret;
+	if (found != size)
+		return log_error(-EINVAL,
+				 "image %s: damaged, it has %" PRIu64
+				 " bytes of contents and the BOs have %" PRIu64,
+				 name, found, size);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int image_close_pages(int id, uint32_t gpu_id, int *fd)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	return close_file(name, fd);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Talks to the KFD driver. What is done with a process's state is decided by the dump and restore
+ * units. */
+#include "amdgpu_plugin_kfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_util.h"
+
+#define KFD_SYSFS_DEV "/sys/class/kfd/kfd/dev"
+
+/* GTT BOs have a dma-buf since 1.8; before, their contents cannot be saved. */
+#define KFD_MINOR_NEEDED 8
+
+/* Descriptors that a process may have open beside those of BOs. */
+#define OTHER_DESCRIPTORS 4096
+
+bool kfd_is_file(const struct stat *stat)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned int device_major, device_minor;
+
+	if (!S_ISCHR(stat->st_mode))
+		return false;
+	file = fopen(KFD_SYSFS_DEV, "re");
+	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
+		return false;
+	return stat->st_rdev == makedev(device_major, device_minor);
+}
+
+bool kfd_is_dmabuf(int fd)
+{
+	_cleanup_close_ int kfd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
+	/* Too little room for its metadata would be an error like that for a foreign dma-buf. */
+	char metadata[256];
+	struct kfd_dmabuf_info_args args = {
+		.metadata_ptr = (uintptr_t)metadata,
+		.metadata_size = sizeof(metadata),
+		.dmabuf_fd = (uint32_t)fd,
+	};
+
+	return kfd >= 0 && xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args) == 0;
+}
+
+int kfd_open(int *ret_fd)
+{
+	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
+	struct kfd_version_args version = { 0 };
+	int ret;
+
+	if (fd < 0)
+		return log_error(-errno, "%s: cannot open", KFD_PATH);
+	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot ask for its version", KFD_PATH);
+	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
+		return log_error(-EOPNOTSUPP, "%s: is version %u.%u, checkpoints need 1.%d or newer",
+				 KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int kfd_state_alloc(struct kfd_state *state)
+{
+	size_t priv_data_size = state->priv_data_size;
+
+	state->devices = calloc((size_t)state->num_devices + 1, sizeof(*state->devices));
+	state->bos = calloc((size_t)state->num_bos + 1, sizeof(*state->bos));
+	state->priv_data = calloc(priv_data_size + 1, 1);
+	if (!state->devices || !state->bos || !state->priv_data)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < state->num_bos; i++)
+		state->bos[i].dmabuf_fd = KFD_INVALID_FD;
+	return 0;
+}
+
+void kfd_state_done(struct kfd_state *state)
+{
+	for (uint32_t i = 0; state->bos && i < state->num_bos; i++) {
+		if (state->bos[i].dmabuf_fd != KFD_INVALID_FD)
+			(void)close((int)state->bos[i].dmabuf_fd);
+	}
+	free(state->devices);
+	free(state->bos);
+	free(state->priv_data);
+	*state = (struct kfd_state){ 0 };
+}
+
+static struct kfd_criu_args args_of(const struct kfd_state *state, enum kfd_criu_op op)
+{
+	return (struct kfd_criu_args){
+		.devices = (uintptr_t)state->devices,
+		.bos = (uintptr_t)state->bos,
+		.priv_data = (uintptr_t)state->priv_data,
+		.priv_data_size = state->priv_data_size,
+		.num_devices = state->num_devices,
+		.num_bos = state->num_bos,
+		.num_objects = state->num_objects,
+		.op = op,
+	};
+}
+
+/* The kernel hands out low numbers without close-on-exec: they would reach CRIU's children, and stand
+ * where descriptors of the task are about to be restored. */
+static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
+{
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		int fd = (int)state->bos[i].dmabuf_fd;
+		int ret;
+
+		if (fd < 0)
+			continue;
+		ret = fd_move_up(&fd, lowest_fd);
+		state->bos[i].dmabuf_fd = (uint32_t)fd;
+		if (ret < 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* CHECKPOINT or RESTORE: both hand out a dma-buf for each BO with contents, all at once. */
+static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op, int lowest_fd)
+{
+	uint64_t highest = (uint64_t)lowest_fd + 2ULL * state->num_bos + OTHER_DESCRIPTORS;
+	struct kfd_criu_args args = args_of(state, op);
+	struct rlimit old;
+	int ret;
+
+	ret = nofile_raise(highest, &old);
+	if (ret < 0)
+		return log_error(ret, "BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs",
+				 (unsigned long long)highest);
+	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	if (!ret)
+		ret = tame_dmabufs(state, lowest_fd);
+	nofile_restore(&old);
+	return ret;
+}
+
+int kfd_pause(int fd, struct kfd_state *ret_counts)
+{
+	struct kfd_criu_args args = { .op = KFD_PROCESS_INFO };
+	int ret;
+
+	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	if (ret < 0)
+		return ret;
+	*ret_counts = (struct kfd_state){
+		.own_pid = (pid_t)args.pid,
+		.num_devices = args.num_devices,
+		.num_bos = args.num_bos,
+		.num_objects = args.num_objects,
+		.priv_data_size = args.priv_data_size,
+	};
+	return 0;
+}
+
+int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd)
+{
+	return call_for_dmabufs(fd, state, KFD_CHECKPOINT, lowest_fd);
+}
+
+int kfd_unpause(int fd)
+{
+	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
+
+	return xioctl(fd, KFD_IOC_CRIU_OP, &args);
+}
+
+int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)
+{
+	return call_for_dmabufs(fd, state, KFD_RESTORE, lowest_fd);
+}
+
+int kfd_resume(pid_t pid)
+{
+	struct kfd_criu_args args = { .op = KFD_RESUME, .pid = (uint32_t)pid };
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	ret = kfd_open(&fd);
+	return ret < 0 ? ret : xioctl(fd, KFD_IOC_CRIU_OP, &args);
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Restores KFD state in the task that owns it: map GPUs, RESTORE, contents, and the table of where
+ * mappings move to. CRIU's main process resumes it when all of the task's memory is in place. */
+#include "amdgpu_plugin_restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_content.h"
+#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_drm.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_shared_mem.h"
+#include "amdgpu_plugin_util.h"
+
+/* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages of
+ * it cost nothing. */
+#define PIDS_MAX 4194304
+
+#define BO_PAGE 4096
+
+int restore_init(struct session *session)
+{
+	void *states = mmap(NULL, PIDS_MAX, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (states == MAP_FAILED)
+		return log_error(-errno, "restore: cannot share memory with the tasks");
+	session->restore_states = states;
+	return 0;
+}
+
+void restore_done(struct session *session)
+{
+	struct restored_task *task = &session->task;
+
+	if (session->restore_states)
+		(void)munmap(session->restore_states, PIDS_MAX);
+	session->restore_states = NULL;
+	vma_done(&task->vmas);
+	map_done(&task->map);
+	topology_done(&task->saved);
+	topology_done(&task->local);
+	if (task->kfd)
+		criu_kfd__free_unpacked(task->kfd, NULL);
+	*task = (struct restored_task){ 0 };
+}
+
+static uint8_t *state_of(struct session *session, pid_t own_pid)
+{
+	return &session->restore_states[own_pid % PIDS_MAX];
+}
+
+static int check_bo(const struct restored_task *task, size_t index)
+{
+	const KfdBoEntry *bo = task->kfd->bo_entries[index];
+	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
+
+	if (!topology_find_gpu(&task->saved, bo->gpu_id))
+		return log_error(-EINVAL, "kfd %d: BO %zu is of GPU 0x%04x, which the image does not have",
+				 task->kfd_id, index, bo->gpu_id);
+	if (!kind || kind & (kind - 1))
+		return log_error(-EINVAL, "kfd %d: BO %zu is of an unknown kind, flags 0x%x",
+				 task->kfd_id, index, bo->alloc_flags);
+	if (kind & KFD_BO_WITH_CONTENTS && (!bo->size || bo->size % BO_PAGE))
+		return log_error(-EINVAL, "kfd %d: BO %zu has %" PRIu64 " bytes, no whole pages",
+				 task->kfd_id, index, bo->size);
+	return 0;
+}
+
+/* Numbers of an image are not to be trusted before they agree. */
+static int check_image(const struct restored_task *task)
+{
+	const CriuKfd *kfd = task->kfd;
+	int ret = 0;
+
+	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
+		return log_error(-EINVAL, "kfd %d: the image says %" PRIu64 " BOs and has %zu",
+				 task->kfd_id, kfd->num_of_bos, kfd->n_bo_entries);
+	if (topology_count_gpus(&task->saved) != kfd->num_of_gpus)
+		return log_error(-EINVAL, "kfd %d: the image says %u GPUs and has %zu", task->kfd_id,
+				 kfd->num_of_gpus, topology_count_gpus(&task->saved));
+	if (!kfd->num_of_gpus || !kfd->priv_data.len)
+		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data",
+				 task->kfd_id);
+	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
+		ret = check_bo(task, i);
+	return ret;
+}
+
+static int read_topologies(struct restored_task *task)
+{
+	size_t present, wanted;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
+		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
+	if (!ret)
+		ret = check_image(task);
+	if (ret < 0)
+		return ret;
+	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
+
+	present = topology_count_gpus(&task->local);
+	wanted = task->kfd->num_of_gpus;
+	if (present > wanted)
+		return log_error(-EINVAL, "kfd %d: the image has %zu GPUs and the task sees %zu; hide the"
+				 " others with the device cgroup", task->kfd_id, wanted, present);
+	return 0;
+}
+
+int restore_prepare(struct session *session)
+{
+	struct restored_task *task = &session->task;
+	int ret;
+
+	if (task->prepared)
+		return task->kfd ? 0 : -ENOENT;
+	task->own_pid = getpid();
+	ret = image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
+	if (ret == -ENOENT)
+		task->prepared = true;
+	if (ret < 0)
+		return ret;
+	task->vmas.num_left = task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
+	ret = read_topologies(task);
+	if (!ret)
+		ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
+	task->prepared = !ret;
+	return ret;
+}
+
+static const struct topology_node *local_of(const struct restored_task *task,
+					    const struct topology_node *saved)
+{
+	return task->map.local[saved - task->saved.nodes];
+}
+
+/* A number from which on no descriptor of the task is in the way. */
+static int lowest_fd(const struct restored_task *task)
+{
+	return host_unused_fd(task->own_pid);
+}
+
+/* The file through which the GPU's BOs will be restored and mapped, opened when first asked for. */
+static int compute_file(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
+{
+	int fd = vma_find_file(&task->vmas, saved->drm_render_minor);
+	int lowest, ret;
+
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return 0;
+	}
+	lowest = lowest_fd(task);
+	ret = lowest < 0 ? lowest :
+			   render_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
+	if (!ret)
+		ret = vma_add_file(&task->vmas, saved->drm_render_minor, fd);
+	if (!ret)
+		*ret_fd = fd;
+	return ret;
+}
+
+int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd)
+{
+	int fd = -1;
+	int ret = compute_file(&session->task, saved, &fd);
+
+	if (ret < 0)
+		return ret;
+	fd = fd_dup_above(fd, lowest_fd(&session->task));
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+int restore_other_render(struct session *session, const struct topology_node *saved, int *ret_fd)
+{
+	struct restored_task *task = &session->task;
+
+	return render_open(local_of(task, saved)->drm_render_minor, lowest_fd(task), ret_fd);
+}
+
+static int fill_devices(struct restored_task *task, struct kfd_state *state)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+		int fd, ret;
+
+		if (!saved->gpu_id)
+			continue;
+		ret = compute_file(task, saved, &fd);
+		if (ret < 0)
+			return log_error(ret, "kfd %d: cannot open renderD%u for GPU 0x%04x",
+					 task->kfd_id, local_of(task, saved)->drm_render_minor,
+					 saved->gpu_id);
+		state->devices[count++] = (struct kfd_device_bucket){
+			.user_gpu_id = saved->gpu_id,
+			.actual_gpu_id = local_of(task, saved)->gpu_id,
+			.drm_fd = (uint32_t)fd,
+		};
+	}
+	return 0;
+}
+
+static void fill_bos(const struct restored_task *task, struct kfd_state *state)
+{
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const KfdBoEntry *entry = task->kfd->bo_entries[i];
+
+		state->bos[i] = (struct kfd_bo_bucket){
+			.addr = entry->addr,
+			.size = entry->size,
+			.offset = entry->offset,
+			.gpu_id = entry->gpu_id,
+			.alloc_flags = entry->alloc_flags,
+			.dmabuf_fd = KFD_INVALID_FD,
+		};
+	}
+}
+
+static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
+{
+	int ret;
+
+	state->num_devices = task->kfd->num_of_gpus;
+	state->num_bos = (uint32_t)task->kfd->n_bo_entries;
+	state->num_objects = task->kfd->num_of_objects;
+	state->priv_data_size = task->kfd->priv_data.len;
+	ret = kfd_state_alloc(state);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot restore", task->kfd_id);
+	memcpy(state->priv_data, task->kfd->priv_data.data, state->priv_data_size);
+	ret = fill_devices(task, state);
+	if (ret < 0)
+		return ret;
+	fill_bos(task, state);
+	ret = kfd_restore(fd, state, lowest_fd(task));
+	return ret < 0 ? log_error(ret, "kfd %d: the kernel cannot rebuild %u BOs and %u objects of %u GPUs",
+				   task->kfd_id, state->num_bos, state->num_objects,
+				   state->num_devices) : 0;
+}
+
+/* Where each BO that a process may have mapped moves to. */
+static int note_mappings(struct restored_task *task, const struct kfd_state *state)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+		bool in_render = bo->alloc_flags & KFD_BO_WITH_CONTENTS;
+		struct vma_bo moved = {
+			.saved_minor = in_render ? topology_find_gpu(&task->saved, bo->gpu_id)
+							   ->drm_render_minor : 0,
+			.addr = bo->addr,
+			.size = bo->size,
+			.old_offset = bo->offset,
+			.new_offset = bo->restored_offset,
+		};
+
+		if (!(bo->alloc_flags & KFD_BO_USERPTR))
+			ret = vma_add_bo(&task->vmas, &moved);
+	}
+	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+
+		if (saved->gpu_id)
+			ret = vma_add_gpu(&task->vmas, saved->actual_gpu_id,
+					  local_of(task, saved)->gpu_id);
+	}
+	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
+}
+
+static int prepare_job(const struct restored_task *task, const struct kfd_state *state,
+		       const struct kfd_device_bucket *device, struct content_job *job)
+{
+	const struct topology_node *saved = topology_find_gpu(&task->saved, device->user_gpu_id);
+	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
+
+	if (!bos)
+		return log_error(-ENOMEM, "kfd %d: cannot list BOs", task->kfd_id);
+	job->bos = bos;
+	job->gpu_id = device->user_gpu_id;
+	job->render_minor = local_of(task, saved)->drm_render_minor;
+	job->file_offset = IMAGE_HEADER_SIZE;
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+
+		if (bo->gpu_id == job->gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			bos[job->num_bos++] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size };
+	}
+	return image_open_pages(task->kfd_id, job->gpu_id, content_size(bos, job->num_bos),
+				&job->image_fd);
+}
+
+static int load_contents(const struct session *session, const struct kfd_state *state)
+{
+	const struct content_limits limits = {
+		.staging_bytes = session->options.staging_bytes,
+		.copy_timeout_s = session->options.copy_timeout_s,
+	};
+	struct content_job *jobs = calloc((size_t)state->num_devices + 1, sizeof(*jobs));
+	int ret = 0;
+
+	if (!jobs)
+		return log_error(-ENOMEM, "kfd %d: cannot load contents", session->task.kfd_id);
+	for (uint32_t i = 0; i < state->num_devices; i++)
+		jobs[i].image_fd = -1;
+	for (uint32_t i = 0; !ret && i < state->num_devices; i++)
+		ret = prepare_job(&session->task, state, &state->devices[i], &jobs[i]);
+	if (!ret)
+		ret = content_load(jobs, state->num_devices, &limits);
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		cleanup_close(&jobs[i].image_fd);
+		free((void *)jobs[i].bos);
+	}
+	free(jobs);
+	return ret;
+}
+
+/* Opened before RESTORE or after it: a process has one KFD state, whatever it opens. */
+static int open_kfd(const struct restored_task *task, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int lowest = lowest_fd(task);
+	int ret;
+
+	if (lowest < 0)
+		return log_error(lowest, "kfd %d: no descriptor is free", task->kfd_id);
+	ret = kfd_open(&fd);
+	if (ret < 0)
+		return ret;
+	ret = fd_move_up(&fd, lowest);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot move its descriptor", task->kfd_id);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int restore_state(struct session *session, int fd)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
+	struct restored_task *task = &session->task;
+	uint8_t *shared_state = state_of(session, task->own_pid);
+	int kept, ret;
+
+	ret = shared_mem_restore(task->kfd->shared_mem_size, task->kfd->shared_mem_magic);
+	if (ret < 0)
+		return ret;
+	__atomic_store_n(shared_state, RESTORE_BEGUN, __ATOMIC_RELEASE);
+	ret = rebuild(task, fd, &state);
+	if (!ret)
+		ret = note_mappings(task, &state);
+	if (!ret)
+		ret = load_contents(session, &state);
+	if (ret < 0)
+		return ret;
+
+	kept = fd_dup_above(fd, lowest_fd(task));
+	ret = kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
+	task->restored = true;
+	__atomic_store_n(shared_state, RESTORE_DONE, __ATOMIC_RELEASE);
+	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
+		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
+	return 0;
+}
+
+/* The state belongs to the task of the image; restored in another it would be lost to its own. */
+static int check_owner(const struct session *session, int id, const CriuKfd *image)
+{
+	if (image->reopened || (pid_t)image->pid == session->task.own_pid)
+		return 0;
+	return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id, image->pid,
+			 session->task.own_pid);
+}
+
+int restore_kfd(struct session *session, int id)
+{
+	struct restored_task *task = &session->task;
+	_cleanup_close_ int fd = -1;
+	CriuKfd *image;
+	int ret;
+
+	ret = image_read_kfd(id, &image);
+	if (ret < 0)
+		return ret;
+	ret = restore_prepare(session);
+	if (ret == -ENOENT)
+		ret = log_error(-EINVAL, "kfd %d: no image holds the state of process %d", id, getpid());
+	if (!ret)
+		ret = check_owner(session, id, image);
+	criu_kfd__free_unpacked(image, NULL);
+	if (!ret)
+		ret = open_kfd(task, &fd);
+	if (!ret && !task->restored && id == task->kfd_id)
+		ret = restore_state(session, fd);
+	return ret < 0 ? ret : take_fd(&fd);
+}
+
+/* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore
+ * fails: no host takes half a process for a whole one. */
+static int give_up(int ret, int pid, const char *what)
+{
+	(void)log_error(ret, "process %d: %s; it is killed", pid, what);
+	(void)kill(pid, SIGKILL);
+	return ret;
+}
+
+int restore_resume(struct session *session, int pid)
+{
+	uint8_t *state;
+	pid_t own_pid;
+	int ret;
+
+	if (!session->restore_states || proc_own_pid(pid, &own_pid) < 0)
+		return -ENOTSUP;
+	state = state_of(session, own_pid);
+	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
+	case RESTORE_DONE:
+		break;
+	case RESTORE_BEGUN:
+		return give_up(-EIO, pid, "its GPU state is incomplete");
+	default:
+		return -ENOTSUP;
+	}
+	/* Noted before: RESUME must never be called twice. */
+	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
+	ret = kfd_resume(pid);
+	if (ret == -ESRCH) {
+		log_info("process %d: has no GPU state to resume", pid);
+		return 0;
+	}
+	if (ret < 0)
+		return give_up(ret, pid, "cannot resume its queues");
+	log_info("process %d: resumed", pid);
+	return 0;
+}

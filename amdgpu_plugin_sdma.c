@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The copy engine of one GPU, by way of libdrm_amdgpu: staging memory registered once, one context,
+ * one command buffer a slot. What is copied and where it goes is the content unit's business. */
+#include "amdgpu_plugin_sdma.h"
+
+#include <amdgpu.h>
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+#define SDMA_OP_COPY_LINEAR 1u
+#define SDMA_NOP	    0u
+
+#define GPU_PAGE 4096u
+
+struct slot {
+	amdgpu_bo_handle ib;
+	amdgpu_va_handle ib_range;
+	uint64_t ib_va;
+	uint32_t *dwords;
+	uint64_t fence;
+	bool busy;
+};
+
+struct gpu {
+	amdgpu_device_handle device;
+	amdgpu_context_handle context;
+	struct sdma_format format;
+	size_t slot_size;
+	size_t ib_size;
+	char *staging;
+	struct gpu_bo staging_bo;
+	/* The engine may still write to the staging memory. */
+	bool hung;
+	unsigned int num_slots;
+	struct slot *slots;
+};
+
+int sdma_find_format(uint32_t family, struct sdma_format *ret_format)
+{
+	/* Sea Islands and Volcanic Islands have 21 and 22 bits of bytes; SI has another packet. */
+	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
+		*ret_format = (struct sdma_format){ .copy_max = 0x1ff000 };
+	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
+		*ret_format = (struct sdma_format){ .copy_max = 0x3fe000 };
+	/* SDMA 7 (GFX12) has an eighth dword; its queues cannot be checkpointed anyway. */
+	else if (family >= AMDGPU_FAMILY_AI && family < 152)
+		*ret_format = (struct sdma_format){ .copy_max = 0x400000, .count_minus_one = true };
+	else
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size)
+{
+	return (size + format->copy_max - 1) / format->copy_max * SDMA_COPY_DWORDS;
+}
+
+size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from, uint64_t to,
+		      uint64_t size)
+{
+	size_t used = 0;
+
+	while (size) {
+		uint32_t bytes = size < format->copy_max ? (uint32_t)size : format->copy_max;
+
+		dwords[used++] = SDMA_OP_COPY_LINEAR;
+		dwords[used++] = format->count_minus_one ? bytes - 1 : bytes;
+		dwords[used++] = 0;
+		dwords[used++] = (uint32_t)from;
+		dwords[used++] = (uint32_t)(from >> 32);
+		dwords[used++] = (uint32_t)to;
+		dwords[used++] = (uint32_t)(to >> 32);
+		from += bytes;
+		to += bytes;
+		size -= bytes;
+	}
+	return used;
+}
+
+/* Maps @bo at an address of libdrm's choice. */
+static int map_bo(struct gpu *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
+		  uint64_t *ret_va)
+{
+	amdgpu_va_handle range;
+	uint64_t va;
+	int ret;
+
+	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size, GPU_PAGE, 0, &va,
+				    &range, 0);
+	if (ret < 0)
+		return ret;
+	ret = amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_MAP);
+	if (ret < 0) {
+		(void)amdgpu_va_range_free(range);
+		return ret;
+	}
+	*ret_range = range;
+	*ret_va = va;
+	return 0;
+}
+
+static void unmap_bo(amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle range, uint64_t va)
+{
+	(void)amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_UNMAP);
+	(void)amdgpu_va_range_free(range);
+}
+
+/* libdrm turns most failures into -errno, but lets a -1 of PRIME calls through. */
+static int from_libdrm(int ret)
+{
+	return ret == -1 && errno ? -errno : ret;
+}
+
+static int adopt(struct gpu *gpu, amdgpu_bo_handle handle, uint64_t size, struct gpu_bo *ret_bo)
+{
+	struct gpu_bo bo = { .bo = handle, .size = size };
+	amdgpu_va_handle range;
+	int ret;
+
+	ret = map_bo(gpu, handle, size, &range, &bo.va);
+	if (ret < 0) {
+		(void)amdgpu_bo_free(handle);
+		return ret;
+	}
+	bo.va_range = range;
+	*ret_bo = bo;
+	return 0;
+}
+
+int gpu_bo_import(struct gpu *gpu, int dmabuf_fd, uint64_t size, struct gpu_bo *ret_bo)
+{
+	struct amdgpu_bo_import_result import;
+	int ret;
+
+	ret = from_libdrm(amdgpu_bo_import(gpu->device, amdgpu_bo_handle_type_dma_buf_fd,
+					   (uint32_t)dmabuf_fd, &import));
+	if (ret < 0)
+		return ret;
+	if (import.alloc_size < size) {
+		(void)amdgpu_bo_free(import.buf_handle);
+		return -EINVAL;
+	}
+	return adopt(gpu, import.buf_handle, size, ret_bo);
+}
+
+void gpu_bo_release(struct gpu_bo *bo)
+{
+	if (!bo->bo)
+		return;
+	unmap_bo(bo->bo, bo->size, bo->va_range, bo->va);
+	(void)amdgpu_bo_free(bo->bo);
+	*bo = (struct gpu_bo){ 0 };
+}
+
+static int open_device(struct gpu *gpu, uint32_t render_minor)
+{
+	_cleanup_close_ int fd = -1;
+	struct amdgpu_gpu_info info;
+	struct stat ours, theirs;
+	uint32_t major, minor;
+	char path[64];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", render_minor);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &ours) < 0)
+		return -errno;
+	ret = amdgpu_device_initialize(fd, &major, &minor, &gpu->device);
+	if (ret < 0)
+		return from_libdrm(ret);
+
+	/* libdrm takes two GPUs whose primary node it cannot find for one, and then every call goes
+	 * to the other GPU. */
+	if (fstat(amdgpu_device_get_fd(gpu->device), &theirs) < 0)
+		return -errno;
+	if (theirs.st_rdev != ours.st_rdev)
+		return -ENODEV;
+
+	ret = amdgpu_query_gpu_info(gpu->device, &info);
+	if (ret < 0)
+		return ret;
+	ret = sdma_find_format(info.family_id, &gpu->format);
+	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
+}
+
+static int make_staging(struct gpu *gpu)
+{
+	size_t size = gpu->num_slots * gpu->slot_size;
+	amdgpu_bo_handle handle;
+	int ret;
+
+	/* Private and anonymous: the kernel refuses other memory as a user pointer made by libdrm. */
+	gpu->staging = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (gpu->staging == MAP_FAILED) {
+		gpu->staging = NULL;
+		return -ENOMEM;
+	}
+	/* A child of CRIU's that copied the page would leave the GPU with the other copy. */
+	(void)madvise(gpu->staging, size, MADV_DONTFORK);
+	(void)madvise(gpu->staging, size, MADV_HUGEPAGE);
+	ret = amdgpu_create_bo_from_user_mem(gpu->device, gpu->staging, size, &handle);
+	return ret < 0 ? ret : adopt(gpu, handle, size, &gpu->staging_bo);
+}
+
+/* Room for one piece a page, for a piece at each end of the slot, for pieces split at the packet's
+ * maximum, and for padding. */
+static size_t ib_bytes(const struct gpu *gpu)
+{
+	size_t packets = gpu->slot_size / GPU_PAGE + gpu->slot_size / gpu->format.copy_max + 2;
+	size_t bytes = (packets * SDMA_COPY_DWORDS + SDMA_PAD_DWORDS) * sizeof(uint32_t);
+
+	return (bytes + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+}
+
+static int make_ib(struct gpu *gpu, struct slot *slot)
+{
+	struct amdgpu_bo_alloc_request request = {
+		.alloc_size = gpu->ib_size,
+		.phys_alignment = GPU_PAGE,
+		.preferred_heap = AMDGPU_GEM_DOMAIN_GTT,
+	};
+	void *address;
+	int ret;
+
+	ret = amdgpu_bo_alloc(gpu->device, &request, &slot->ib);
+	if (ret < 0)
+		return ret;
+	ret = map_bo(gpu, slot->ib, gpu->ib_size, &slot->ib_range, &slot->ib_va);
+	if (ret < 0)
+		return ret;
+	ret = amdgpu_bo_cpu_map(slot->ib, &address);
+	if (ret < 0)
+		return ret;
+	slot->dwords = address;
+	return 0;
+}
+
+static int set_up(struct gpu *gpu, uint32_t render_minor)
+{
+	int ret;
+
+	ret = open_device(gpu, render_minor);
+	if (ret < 0)
+		return ret;
+	ret = make_staging(gpu);
+	if (ret < 0)
+		return ret;
+	gpu->ib_size = ib_bytes(gpu);
+	for (unsigned int i = 0; i < gpu->num_slots; i++) {
+		ret = make_ib(gpu, &gpu->slots[i]);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu)
+{
+	struct gpu *gpu = calloc(1, sizeof(*gpu));
+	int ret;
+
+	if (!gpu)
+		return -ENOMEM;
+	gpu->slot_size = slot_size;
+	gpu->num_slots = slots;
+	gpu->slots = calloc(slots, sizeof(*gpu->slots));
+	ret = gpu->slots ? set_up(gpu, render_minor) : -ENOMEM;
+	if (ret < 0) {
+		gpu_close(gpu);
+		return ret;
+	}
+	*ret_gpu = gpu;
+	return 0;
+}
+
+static void free_ib(const struct gpu *gpu, struct slot *slot)
+{
+	if (slot->dwords)
+		(void)amdgpu_bo_cpu_unmap(slot->ib);
+	if (slot->ib_range)
+		unmap_bo(slot->ib, gpu->ib_size, slot->ib_range, slot->ib_va);
+	if (slot->ib)
+		(void)amdgpu_bo_free(slot->ib);
+}
+
+void gpu_close(struct gpu *gpu)
+{
+	if (!gpu)
+		return;
+	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
+		gpu->hung |= gpu->slots[i].busy;
+		free_ib(gpu, &gpu->slots[i]);
+	}
+	gpu_bo_release(&gpu->staging_bo);
+	if (gpu->context)
+		(void)amdgpu_cs_ctx_free(gpu->context);
+	if (gpu->device)
+		(void)amdgpu_device_deinitialize(gpu->device);
+	if (gpu->staging && !gpu->hung)
+		(void)munmap(gpu->staging, gpu->num_slots * gpu->slot_size);
+	free(gpu->slots);
+	free(gpu);
+}
+
+void *gpu_slot_memory(struct gpu *gpu, unsigned int slot)
+{
+	return gpu->staging + slot * gpu->slot_size;
+}
+
+/* Writes the slot's command buffer; returns its length in dwords. */
+static size_t fill_ib(struct gpu *gpu, unsigned int slot, enum gpu_direction direction,
+		      const struct gpu_piece *pieces, size_t num_pieces)
+{
+	uint64_t slot_va = gpu->staging_bo.va + slot * gpu->slot_size;
+	uint32_t *dwords = gpu->slots[slot].dwords;
+	size_t used = 0;
+
+	for (size_t i = 0; i < num_pieces; i++) {
+		const struct gpu_piece *piece = &pieces[i];
+		uint64_t in_bo = piece->bo->va + piece->offset;
+		uint64_t in_slot = slot_va + piece->slot_offset;
+		bool save = direction == GPU_BO_TO_SLOT;
+
+		used += sdma_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
+				       save ? in_slot : in_bo, piece->size);
+	}
+	while (used % SDMA_PAD_DWORDS)
+		dwords[used++] = SDMA_NOP;
+	return used;
+}
+
+/* The engine may only touch BOs of the list that goes with the command buffer. */
+static int make_bo_list(struct gpu *gpu, unsigned int slot, const struct gpu_piece *pieces,
+			size_t num_pieces, amdgpu_bo_list_handle *ret_list)
+{
+	_cleanup_free_ amdgpu_bo_handle *bos = calloc(num_pieces + 2, sizeof(*bos));
+	uint32_t count = 0;
+
+	if (!bos)
+		return -ENOMEM;
+	bos[count++] = gpu->slots[slot].ib;
+	bos[count++] = gpu->staging_bo.bo;
+	for (size_t i = 0; i < num_pieces; i++)
+		bos[count++] = pieces[i].bo->bo;
+	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);
+}
+
+int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction direction,
+	       const struct gpu_piece *pieces, size_t num_pieces)
+{
+	struct slot *slot = &gpu->slots[slot_index];
+	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_va };
+	struct amdgpu_cs_request request = {
+		.ip_type = AMDGPU_HW_IP_DMA, .number_of_ibs = 1, .ibs = &ib
+	};
+	size_t room = gpu->ib_size / sizeof(uint32_t) - SDMA_PAD_DWORDS;
+	size_t needed = 0;
+	int ret;
+
+	for (size_t i = 0; i < num_pieces; i++)
+		needed += sdma_copy_dwords(&gpu->format, pieces[i].size);
+	if (needed > room)
+		return -E2BIG;
+
+	ib.size = (uint32_t)fill_ib(gpu, slot_index, direction, pieces, num_pieces);
+	ret = make_bo_list(gpu, slot_index, pieces, num_pieces, &request.resources);
+	if (ret < 0)
+		return ret;
+	ret = amdgpu_cs_submit(gpu->context, 0, &request, 1);
+	(void)amdgpu_bo_list_destroy(request.resources);
+	if (ret < 0)
+		return ret;
+	slot->fence = request.seq_no;
+	slot->busy = true;
+	return 0;
+}
+
+int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
+{
+	struct slot *slot = &gpu->slots[slot_index];
+	struct amdgpu_cs_fence fence = {
+		.context = gpu->context, .ip_type = AMDGPU_HW_IP_DMA, .fence = slot->fence
+	};
+	uint32_t expired = 0;
+	uint64_t flags = 0;
+	int ret;
+
+	if (!slot->busy)
+		return 0;
+	ret = amdgpu_cs_query_fence_status(&fence, timeout_s * 1000000000ULL, 0, &expired);
+	if (ret < 0)
+		return ret;
+	if (!expired)
+		return -ETIME;
+	slot->busy = false;
+
+	/* After a fault the fence signals all the same, with nothing or half of it copied. */
+	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
+	if (ret < 0)
+		return ret;
+	return flags & AMDGPU_CTX_QUERY2_FLAGS_RESET ? -EIO : 0;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Small tools without knowledge of GPUs or CRIU. See the header for each. */
+#include "amdgpu_plugin_util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+void cleanup_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd);
+	errno = saved;
+}
+
+void cleanup_free(void *memory)
+{
+	free(*(void **)memory);
+}
+
+void cleanup_fclose(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file);
+}
+
+int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+void *take_ptr(void *memory)
+{
+	void *taken = *(void **)memory;
+
+	*(void **)memory = NULL;
+	return taken;
+}
+
+int xioctl(int fd, unsigned long request, void *argument)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, argument);
+	} while (ret < 0 && (errno == EINTR || errno == EAGAIN));
+	return ret < 0 ? -errno : 0;
+}
+
+int pread_full(int fd, void *buffer, size_t size, uint64_t offset)
+{
+	char *at = buffer;
+
+	while (size) {
+		ssize_t got = pread(fd, at, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EIO;
+		at += got;
+		offset += (size_t)got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
+{
+	const char *at = buffer;
+
+	while (size) {
+		ssize_t put = pwrite(fd, at, size, (off_t)offset);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+		at += put;
+		offset += (size_t)put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
+int fd_dup_above(int fd, int lowest)
+{
+	int new_fd = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+
+	return new_fd < 0 ? -errno : new_fd;
+}
+
+int fd_move_up(int *fd, int lowest)
+{
+	int new_fd = fd_dup_above(*fd, lowest);
+
+	if (new_fd < 0)
+		return new_fd;
+	(void)close(*fd);
+	*fd = new_fd;
+	return 0;
+}
+
+int nofile_raise(uint64_t highest, struct rlimit *ret_old)
+{
+	struct rlimit limit, old;
+
+	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+		return -errno;
+	limit = old;
+	if (limit.rlim_cur <= highest) {
+		limit.rlim_cur = highest + 1;
+		if (limit.rlim_max < limit.rlim_cur)
+			limit.rlim_max = limit.rlim_cur;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			return -errno;
+	}
+	*ret_old = old;
+	return 0;
+}
+
+void nofile_restore(const struct rlimit *old)
+{
+	(void)setrlimit(RLIMIT_NOFILE, old);
+}
+
+int parse_switch(const char *text, bool *ret_on)
+{
+	if (!strcmp(text, "1") || !strcasecmp(text, "YES"))
+		*ret_on = true;
+	else if (!strcmp(text, "0") || !strcasecmp(text, "NO"))
+		*ret_on = false;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int unit_shift(const char *unit)
+{
+	static const char units[] = "KMG";
+	const char *found;
+
+	if (!unit[0])
+		return 0;
+	found = strchr(units, unit[0]);
+	if (!found || unit[1])
+		return -EINVAL;
+	return 10 * (int)(found - units + 1);
+}
+
+int parse_size(const char *text, uint64_t *ret_bytes)
+{
+	unsigned long long value;
+	char *end;
+	int shift;
+
+	/* strtoull() would take blanks and signs. */
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno)
+		return -errno;
+	shift = unit_shift(end);
+	if (shift < 0)
+		return shift;
+	if (value > (UINT64_MAX >> shift))
+		return -ERANGE;
+	*ret_bytes = (uint64_t)value << shift;
+	return 0;
+}
+
+double now_seconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Moves device mappings to their new offsets and files while CRIU restores a task's memory. */
+#include "amdgpu_plugin_vma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_util.h"
+#include "kfd_criu.h"
+
+static int append(void *array, size_t *count, size_t size, const void *element)
+{
+	char *grown = realloc(*(void **)array, (*count + 1) * size);
+
+	if (!grown)
+		return -ENOMEM;
+	*(void **)array = grown;
+	memcpy(grown + *count * size, element, size);
+	(*count)++;
+	return 0;
+}
+
+int vma_add_bo(struct vma_table *table, const struct vma_bo *bo)
+{
+	return append(&table->bos, &table->num_bos, sizeof(*bo), bo);
+}
+
+int vma_add_file(struct vma_table *table, uint32_t saved_minor, int fd)
+{
+	struct vma_file file = { .saved_minor = saved_minor, .fd = fd };
+	int ret = append(&table->files, &table->num_files, sizeof(file), &file);
+
+	if (ret < 0)
+		(void)close(fd);
+	return ret;
+}
+
+int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id)
+{
+	struct vma_gpu gpu = { .old_id = old_id, .new_id = new_id };
+
+	return append(&table->gpus, &table->num_gpus, sizeof(gpu), &gpu);
+}
+
+static void close_files(struct vma_table *table)
+{
+	for (size_t i = 0; i < table->num_files; i++)
+		(void)close(table->files[i].fd);
+	free(table->files);
+	table->files = NULL;
+	table->num_files = 0;
+}
+
+void vma_done(struct vma_table *table)
+{
+	close_files(table);
+	free(table->bos);
+	free(table->gpus);
+	*table = (struct vma_table){ 0 };
+}
+
+int vma_find_file(const struct vma_table *table, uint32_t saved_minor)
+{
+	for (size_t i = 0; i < table->num_files; i++) {
+		if (table->files[i].saved_minor == saved_minor)
+			return table->files[i].fd;
+	}
+	return -1;
+}
+
+/* The BO whose mapping it is: fake offsets are unique in a device, but not between doorbells. */
+static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t minor, uint64_t addr,
+				    uint64_t offset)
+{
+	const struct vma_bo *found = NULL;
+
+	for (size_t i = 0; i < table->num_bos; i++) {
+		const struct vma_bo *bo = &table->bos[i];
+
+		if (bo->saved_minor != minor || offset < bo->old_offset ||
+		    offset - bo->old_offset >= bo->size)
+			continue;
+		if (bo->addr == addr)
+			return bo;
+		if (!found)
+			found = bo;
+	}
+	return found;
+}
+
+/* A mapping of /dev/kfd that has no BO: events of the process, or doorbells of an APU. */
+static int move_without_bo(const struct vma_table *table, uint64_t offset, uint64_t *ret_new_offset)
+{
+	uint32_t id = (uint32_t)((offset & KFD_MMAP_GPU_ID_MASK) >> KFD_MMAP_GPU_ID_SHIFT);
+
+	if (offset >> KFD_MMAP_TYPE_SHIFT == KFD_MMAP_EVENTS) {
+		*ret_new_offset = offset;
+		return 0;
+	}
+	for (size_t i = 0; i < table->num_gpus; i++) {
+		if (table->gpus[i].old_id != id)
+			continue;
+		*ret_new_offset = (offset & ~KFD_MMAP_GPU_ID_MASK) |
+				  (uint64_t)table->gpus[i].new_id << KFD_MMAP_GPU_ID_SHIFT;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int new_offset_of(const struct vma_table *table, uint32_t minor, uint64_t addr,
+			 uint64_t offset, uint64_t *ret_new_offset)
+{
+	const struct vma_bo *bo = find_bo(table, minor, addr, offset);
+
+	if (!bo && minor == 0 && !move_without_bo(table, offset, ret_new_offset))
+		return 0;
+	if (!bo)
+		return log_error(-EINVAL, "mapping 0x%" PRIx64 ": no BO of the image has offset 0x%" PRIx64,
+				 addr, offset);
+	/* The kernel maps a BO from its very start only. */
+	if (bo->old_offset != offset && minor)
+		return log_error(-EINVAL,
+				 "mapping 0x%" PRIx64 ": begins inside a BO (offset 0x%" PRIx64
+				 " of BO at 0x%" PRIx64 "), which cannot be mapped again",
+				 addr, offset - bo->old_offset, bo->addr);
+	*ret_new_offset = bo->new_offset + (offset - bo->old_offset);
+	return 0;
+}
+
+static int lowest_free_fd(int any_fd)
+{
+	int fd = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd;
+}
+
+/* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given, and
+ * never closes those given for the rest. A run ends with another file: one of ours has another path;
+ * one of CRIU's own was opened since, and took the lowest free number. */
+static bool run_goes_on(const struct vma_table *table, const char *path)
+{
+	return table->run_path == path && table->run_free_fd >= 0 &&
+	       fcntl(table->run_free_fd, F_GETFD) < 0;
+}
+
+static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
+{
+	int fd;
+
+	if (run_goes_on(table, path)) {
+		*ret_fd = table->run_fd;
+		return 0;
+	}
+	fd = fd_dup_above(file, file + 1);
+	if (fd < 0)
+		return fd;
+	table->run_path = path;
+	table->run_fd = fd;
+	table->run_free_fd = lowest_free_fd(file);
+	*ret_fd = fd;
+	return 0;
+}
+
+int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
+	       uint64_t *ret_new_offset, int *ret_fd)
+{
+	int minor = proc_device_of_path(path);
+	uint64_t new_offset = 0;
+	int file, fd, ret;
+
+	file = minor < 0 ? -1 : vma_find_file(table, (uint32_t)minor);
+	if (file < 0)
+		return -ENOTSUP;
+	ret = new_offset_of(table, (uint32_t)minor, addr, old_offset, &new_offset);
+	if (ret < 0)
+		return ret;
+	ret = descriptor_for(table, path, file, &fd);
+	if (ret < 0)
+		return log_error(ret, "mapping 0x%" PRIx64 ": cannot give out %s", addr, path);
+
+	/* Nothing of ours may be left open when the task runs, and no hook comes after the last. */
+	if (table->num_left > 0 && --table->num_left == 0)
+		close_files(table);
+	*ret_new_offset = new_offset;
+	*ret_fd = fd;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files of /dev/dri/renderD*: dump and restore. */
+#ifndef AMDGPU_PLUGIN_DRM_H
+#define AMDGPU_PLUGIN_DRM_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_session.h"
+
+/* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says so,
+ * not the number. */
+bool render_is_file(int fd, const struct stat *stat);
+
+/* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects of
+ * its own. */
+int render_dump(struct session *session, int fd, int id);
+
+/* Tells the render nodes already dumped which of them is the one whose VM @process computes in. */
+int render_note_process(struct session *session, const struct dumped_process *process);
+
+/* Rebuilds the render node of image @id; the descriptor returned is the caller's. -ENOENT: no render
+ * node's image. */
+int render_restore(struct session *session, int id);
+
+/* Opens the render node with @minor, out of the task's way. */
+int render_open(uint32_t minor, int lowest_fd, int *ret_fd);
+
+#endif

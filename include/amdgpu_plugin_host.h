@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The CRIU process that loaded us: all that it gives, lacks, or does differently between versions.
+ * The only unit that names a symbol of CRIU. */
+#ifndef AMDGPU_PLUGIN_HOST_H
+#define AMDGPU_PLUGIN_HOST_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "criu_plugin_abi.h"
+
+/* How many hooks this host knows. Read from the size of CRIU's table of hook lists (one list head a
+ * hook and one more), because a descriptor with more hooks than the host has is refused, and with
+ * it every dump and restore on the machine. */
+unsigned int host_count_hooks(void);
+
+/* The directory of the image files: a descriptor that stays CRIU's. */
+int host_image_dir(void);
+
+/* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
+int host_note_plugin(const char *name);
+/* Tells CRIU that the images' need for this plugin is met. */
+void host_claim_plugin(const char *name);
+
+/* A descriptor number from which on no descriptor of the restored task @pid (as it sees itself) is
+ * in the way, or -errno. */
+int host_unused_fd(pid_t pid);
+
+/* CRIU's log. Each call is one line, with the plugin's prefix. log_error() adds the words for
+ * -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log is not made
+ * for them. */
+int log_error(int ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

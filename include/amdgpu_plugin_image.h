@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The image files: names, framing, protobuf in and out. Every file is eight bytes, little-endian, of
+ * length and then that many bytes. A failure prints its line here, where file and cause are known;
+ * only -ENOENT from a read is silent, since callers ask to find out what an id is. */
+#ifndef AMDGPU_PLUGIN_IMAGE_H
+#define AMDGPU_PLUGIN_IMAGE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "criu-amdgpu.pb-c.h"
+
+/* Offset of the contents in every image file. */
+#define IMAGE_HEADER_SIZE 8
+
+/* -EOPNOTSUPP, with a line, where CRIU streams its images: not supported yet. */
+int image_check_streaming(void);
+
+/* State of the /dev/kfd file @id. Messages read are the caller's; free them with
+ * criu_kfd__free_unpacked() and the like. A failed write leaves no file. */
+int image_write_kfd(int id, const CriuKfd *kfd);
+int image_read_kfd(int id, CriuKfd **ret_kfd);
+/* The image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
+int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
+/* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
+void image_remove_kfd(int id);
+
+int image_write_render(int id, const CriuRenderNode *node);
+int image_read_render(int id, CriuRenderNode **ret_node);
+/* 0 if some image is that of the file whose VM process @pid computes in on the GPU that had render
+ * minor @minor; else -ENOENT. */
+int image_find_compute_render(pid_t pid, uint32_t minor);
+
+/* The contents of the BOs of GPU @gpu_id (as the process knows it): @size bytes from offset
+ * IMAGE_HEADER_SIZE of the descriptor returned, which is the caller's. Where @size is 0 there is
+ * nothing to read: image_open_pages() then looks for no file and gives a descriptor of -1. */
+int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
+int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
+/* Closes what image_create_pages() gave: for a file that was written, part of the write. */
+int image_close_pages(int id, uint32_t gpu_id, int *fd);
+
+#endif

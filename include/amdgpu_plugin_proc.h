@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What /proc says of other tasks. */
+#ifndef AMDGPU_PLUGIN_PROC_H
+#define AMDGPU_PLUGIN_PROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The pid, here, of the process that this thread traces and that knows itself as @own_pid. -ESRCH. */
+int proc_find_tracee(pid_t own_pid, pid_t *ret_pid);
+/* The pid of process @pid as it sees itself. -ESRCH. */
+int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
+
+struct proc_mapping {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	/* Minor of the render node, 0 for /dev/kfd. */
+	uint32_t render_minor;
+};
+
+/* Render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd, -ENOENT for others. */
+int proc_device_of_path(const char *path);
+
+/* The mappings that process @pid has of /dev/kfd and render nodes (of any vendor), by address. The
+ * array is the caller's. */
+int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
+
+#endif

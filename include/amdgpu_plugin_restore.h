@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The restore of a process's KFD state, in the restored task, and its resumption by CRIU's main
+ * process. */
+#ifndef AMDGPU_PLUGIN_RESTORE_H
+#define AMDGPU_PLUGIN_RESTORE_H
+
+#include "amdgpu_plugin_session.h"
+
+/* Makes what the tasks and CRIU's main process share; before any task exists. */
+int restore_init(struct session *session);
+void restore_done(struct session *session);
+
+/* Reads the image and the topologies of the calling task and maps its GPUs, once; whoever asks first, so
+ * that the order of descriptors does not matter. -ENOENT: the task has no KFD state. */
+int restore_prepare(struct session *session);
+
+/* Rebuilds the /dev/kfd file of image @id; the descriptor returned is the caller's. -ENOENT: no image of a
+ * /dev/kfd file. After an error the task must not run. */
+int restore_kfd(struct session *session, int id);
+
+/* The render node of the GPU that stands for @saved: the very file that RESTORE is given, or another
+ * open. The descriptor is the caller's. */
+int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd);
+int restore_other_render(struct session *session, const struct topology_node *saved, int *ret_fd);
+
+/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making. After an
+ * error the task has been killed, since some hosts ignore what this hook returns. */
+int restore_resume(struct session *session, int pid);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One open GPU and its copy engine: moves bytes between BOs and memory of this process. Always opens
+ * a render node of its own, so that nothing of the dumped process's is touched. Silent: callers
+ * know what was being copied and print the error. May be used from any one thread at a time. */
+#ifndef AMDGPU_PLUGIN_SDMA_H
+#define AMDGPU_PLUGIN_SDMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A dword is 32 bits; the longest copy packet and the padding unit (sdma_v4_0.c: *_ring_pad_ib). */
+#define SDMA_COPY_DWORDS 7
+#define SDMA_PAD_DWORDS	 8
+
+struct sdma_format {
+	/* Most bytes a copy packet moves (copy_max_bytes in sdma_v*.c). */
+	uint32_t copy_max;
+	/* The count field holds bytes - 1 (SDMA 4 and later) rather than bytes. */
+	bool count_minus_one;
+};
+
+/* The packet format of a GPU family (AMDGPU_FAMILY_* in amdgpu_drm.h). -EOPNOTSUPP: not known. */
+int sdma_find_format(uint32_t family, struct sdma_format *ret_format);
+
+/* Writes the packets that copy @size bytes to @dwords, which has room for
+ * sdma_copy_dwords(format, size), and returns how many dwords it wrote. */
+size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from, uint64_t to,
+		      uint64_t size);
+size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size);
+
+struct gpu;
+
+/* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes (whole
+ * pages), registered with the GPU once. -ENODEV: libdrm gave another GPU's handle. */
+int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu);
+/* Waits for nothing: memory that the engine may still write to is left to the end of the process. */
+void gpu_close(struct gpu *gpu);
+
+/* The staging memory of a slot. */
+void *gpu_slot_memory(struct gpu *gpu, unsigned int slot);
+
+/* A BO of another process or file, imported by dma-buf and mapped for the copy engine. */
+struct gpu_bo {
+	void *bo;
+	void *va_range;
+	uint64_t va;
+	uint64_t size;
+};
+
+int gpu_bo_import(struct gpu *gpu, int dmabuf_fd, uint64_t size, struct gpu_bo *ret_bo);
+/* Accepts an empty object. */
+void gpu_bo_release(struct gpu_bo *bo);
+
+/* Bytes [offset, offset + size) of @bo and of the slot at @slot_offset. */
+struct gpu_piece {
+	const struct gpu_bo *bo;
+	uint64_t offset;
+	uint64_t slot_offset;
+	uint64_t size;
+};
+
+enum gpu_direction {
+	GPU_BO_TO_SLOT,
+	GPU_SLOT_TO_BO,
+};
+
+/* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle. */
+int gpu_submit(struct gpu *gpu, unsigned int slot, enum gpu_direction direction,
+	       const struct gpu_piece *pieces, size_t num_pieces);
+/* Waits for the slot's copies. -ETIME: not done after @timeout_s seconds; -EIO: the GPU reports that
+ * it was reset meanwhile, so that the copy cannot be trusted. */
+int gpu_wait(struct gpu *gpu, unsigned int slot, uint64_t timeout_s);
+
+#endif

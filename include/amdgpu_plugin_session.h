@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All that outlives a hook: one struct in the entry unit, known to the units that decide what a dump or
+ * a restore does. */
+#ifndef AMDGPU_PLUGIN_SESSION_H
+#define AMDGPU_PLUGIN_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_vma.h"
+#include "criu-amdgpu.pb-c.h"
+
+#define PLUGIN_NAME "amdgpu_plugin"
+
+/* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
+struct dumped_process {
+	/* Of the first file met, whose image holds the state. */
+	int id;
+	/* A descriptor of that file, kept until the process is unpaused. */
+	int fd;
+	bool paused;
+	/* Pid as the process sees itself. */
+	pid_t own_pid;
+	uint32_t num_devices;
+	uint32_t num_bos;
+	uint32_t num_objects;
+	uint64_t priv_data_size;
+	/* A BO a GPU, by which the file is recognised through which the process maps its BOs. */
+	struct probe {
+		uint32_t render_minor;
+		uint64_t offset;
+	} *probes;
+	size_t num_probes;
+};
+
+/* A render node of the dump. */
+struct dumped_render {
+	int id;
+	/* Kept while it is unknown whether this is the file of some process's compute VM. */
+	int fd;
+	uint32_t render_minor;
+};
+
+/* The task that runs the restore hooks; each task of a restored tree has its own copy. */
+struct restored_task {
+	pid_t own_pid;
+	/* The image of its KFD state; NULL: it has none. */
+	CriuKfd *kfd;
+	int kfd_id;
+	struct topology saved;
+	struct topology local;
+	struct gpu_map map;
+	bool prepared;
+	bool restored;
+	struct vma_table vmas;
+};
+
+/* How far the KFD state of a task has come: one byte a pid, in memory that all tasks share. */
+enum restore_state {
+	RESTORE_NONE,
+	RESTORE_BEGUN,
+	RESTORE_DONE,
+	RESTORE_RESUMED,
+};
+
+struct session {
+	struct options options;
+	int stage;
+	bool noted;
+	struct topology topology;
+	bool has_topology;
+	struct dumped_process *processes;
+	size_t num_processes;
+	struct dumped_render *renders;
+	size_t num_renders;
+	struct restored_task task;
+	/* Indexed by pid as the task sees itself; see restore.c. */
+	uint8_t *restore_states;
+};
+
+/* Tells CRIU that this dump needs the plugin, once. */
+int session_note(struct session *session);
+/* The topology of this machine, read once a dump. */
+int session_topology(struct session *session, const struct topology **ret_topology);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Small tools that every unit may use: clean-up by scope, ioctl, whole reads and writes,
+ * descriptors, numbers. Knows libc only. */
+#ifndef AMDGPU_PLUGIN_UTIL_H
+#define AMDGPU_PLUGIN_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+void cleanup_close(int *fd);
+void cleanup_free(void *memory);
+void cleanup_fclose(FILE **file);
+
+#define _cleanup_(f)	 __attribute__((cleanup(f)))
+#define _cleanup_close_	 _cleanup_(cleanup_close)
+#define _cleanup_free_	 _cleanup_(cleanup_free)
+#define _cleanup_fclose_ _cleanup_(cleanup_fclose)
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Hands the descriptor over: *@fd is -1 afterwards. */
+int take_fd(int *fd);
+/* Hands a pointer over: *@memory (the address of a pointer) is NULL afterwards. */
+void *take_ptr(void *memory);
+
+/* An ioctl that is repeated after EINTR and EAGAIN; 0 or -errno. */
+int xioctl(int fd, unsigned long request, void *argument);
+
+/* Move exactly @size bytes at @offset. A file that ends early is -EIO. */
+int pread_full(int fd, void *buffer, size_t size, uint64_t offset);
+int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);
+
+/* Replaces *@fd by a close-on-exec duplicate whose number is at least @lowest. On failure *@fd is
+ * left as it was. */
+int fd_move_up(int *fd, int lowest);
+
+/* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
+int fd_dup_above(int fd, int lowest);
+
+/* Makes room for descriptors up to number @highest, raising the hard limit too where that is
+ * allowed. @ret_old takes what nofile_restore() puts back. */
+int nofile_raise(uint64_t highest, struct rlimit *ret_old);
+void nofile_restore(const struct rlimit *old);
+
+/* "0", "1", "NO", "YES" in any case. -EINVAL: none of these. */
+int parse_switch(const char *text, bool *ret_on);
+/* A number of bytes: decimal digits, then nothing or one of K, M, G. -EINVAL, -ERANGE. */
+int parse_size(const char *text, uint64_t *ret_bytes);
+
+/* Seconds on the monotonic clock, for reporting rates. */
+double now_seconds(void);
+
+#endif

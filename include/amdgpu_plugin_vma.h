@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the device mappings of one restored task move to: the offsets of a BO and the file that it
+ * may be mapped through are new after each restore.
+ *
+ * A BO can be mapped only through the very open file that it was restored through, so the table keeps
+ * those files, numbered out of the task's way, until the last mapping has been asked for. */
+#ifndef AMDGPU_PLUGIN_VMA_H
+#define AMDGPU_PLUGIN_VMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One BO. Devices are named by their minor at the dump, 0 for /dev/kfd. */
+struct vma_bo {
+	uint32_t saved_minor;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t old_offset;
+	uint64_t new_offset;
+};
+
+struct vma_file {
+	uint32_t saved_minor;
+	int fd;
+};
+
+/* actual gpu_ids, which offsets of /dev/kfd carry. */
+struct vma_gpu {
+	uint32_t old_id;
+	uint32_t new_id;
+};
+
+struct vma_table {
+	struct vma_bo *bos;
+	size_t num_bos;
+	struct vma_file *files;
+	size_t num_files;
+	struct vma_gpu *gpus;
+	size_t num_gpus;
+	/* Mappings still to come; -1: the image does not tell. */
+	int64_t num_left;
+	/* The last descriptor given to CRIU, for which path, and the lowest number then free. */
+	const char *run_path;
+	int run_fd;
+	int run_free_fd;
+};
+
+/* -ENOMEM. vma_add_file() takes the descriptor over, on failure too. */
+int vma_add_bo(struct vma_table *table, const struct vma_bo *bo);
+int vma_add_file(struct vma_table *table, uint32_t saved_minor, int fd);
+int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id);
+void vma_done(struct vma_table *table);
+
+/* The kept file of a device, borrowed; -1: none. */
+int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
+
+/* Answers CRIU's question for one mapping: the new offset, and a descriptor that CRIU closes. -ENOTSUP:
+ * not a device of ours; -EINVAL after a line: it cannot be mapped. @path must be CRIU's own string, as
+ * its address tells one file of CRIU's from another. */
+int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
+	       uint64_t *ret_new_offset, int *ret_fd);
+
+#endif
