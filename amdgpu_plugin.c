@@ -109,12 +109,15 @@ static int restore_ext_file_retry(int id, bool *retry_needed)
 	return restore_ext_file(id);
 }
 
-/* 1: the offset has changed. */
+/* 1: the offset has changed. After an error CRIU may go on with the old offset, which could be another
+ * GPU's here: so the task must not be resumed. */
 static int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
 			  uint64_t *new_offset, int *plugin_fd)
 {
 	int ret = vma_update(&session.task.vmas, path, addr, old_offset, new_offset, plugin_fd);
 
+	if (ret < 0 && ret != -ENOTSUP)
+		restore_spoil(&session);
 	return ret < 0 ? ret : 1;
 }
 

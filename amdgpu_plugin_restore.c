@@ -60,6 +60,16 @@ static uint8_t *state_of(struct session *session, pid_t own_pid)
 	return &session->restore_states[own_pid % PIDS_MAX];
 }
 
+static void set_state(struct session *session, enum restore_state state)
+{
+	__atomic_store_n(state_of(session, session->task.own_pid), state, __ATOMIC_RELEASE);
+}
+
+void restore_spoil(struct session *session)
+{
+	set_state(session, RESTORE_BEGUN);
+}
+
 static int check_bo(const struct restored_task *task, size_t index)
 {
 	const KfdBoEntry *bo = task->kfd->bo_entries[index];
@@ -356,13 +366,12 @@ static int restore_state(struct session *session, int fd)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 	struct restored_task *task = &session->task;
-	uint8_t *shared_state = state_of(session, task->own_pid);
 	int kept, ret;
 
 	ret = shared_mem_restore(task->kfd->shared_mem_size, task->kfd->shared_mem_magic);
 	if (ret < 0)
 		return ret;
-	__atomic_store_n(shared_state, RESTORE_BEGUN, __ATOMIC_RELEASE);
+	set_state(session, RESTORE_BEGUN);
 	ret = rebuild(task, fd, &state);
 	if (!ret)
 		ret = note_mappings(task, &state);
@@ -376,7 +385,7 @@ static int restore_state(struct session *session, int fd)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	task->restored = true;
-	__atomic_store_n(shared_state, RESTORE_DONE, __ATOMIC_RELEASE);
+	set_state(session, RESTORE_DONE);
 	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
 		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
 	return 0;

@@ -121,16 +121,16 @@ int nofile_raise(uint64_t highest, struct rlimit *ret_old)
 
 	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
 		return -errno;
-	limit = old;
-	if (limit.rlim_cur <= highest) {
-		limit.rlim_cur = highest + 1;
-		if (limit.rlim_max < limit.rlim_cur)
-			limit.rlim_max = limit.rlim_cur;
-		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-			return -errno;
-	}
 	*ret_old = old;
-	return 0;
+	if (old.rlim_cur > highest)
+		return 0;
+
+	limit.rlim_cur = highest + 1;
+	limit.rlim_max = old.rlim_max > highest ? old.rlim_max : highest + 1;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+		return 0;
+	limit.rlim_cur = limit.rlim_max = old.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
 }
 
 void nofile_restore(const struct rlimit *old)

@@ -18,6 +18,9 @@ int restore_prepare(struct session *session);
  * /dev/kfd file. After an error the task must not run. */
 int restore_kfd(struct session *session, int id);
 
+/* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
+void restore_spoil(struct session *session);
+
 /* The render node of the GPU that stands for @saved: the very file that RESTORE is given, or another
  * open. The descriptor is the caller's. */
 int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd);

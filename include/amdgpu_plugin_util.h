@@ -41,8 +41,8 @@ int fd_move_up(int *fd, int lowest);
 /* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
 int fd_dup_above(int fd, int lowest);
 
-/* Makes room for descriptors up to number @highest, raising the hard limit too where that is
- * allowed. @ret_old takes what nofile_restore() puts back. */
+/* Makes room for descriptors up to number @highest, raising the hard limit too where that is allowed,
+ * else as much as there is. @ret_old takes what nofile_restore() puts back. */
 int nofile_raise(uint64_t highest, struct rlimit *ret_old);
 void nofile_restore(const struct rlimit *old);
 
