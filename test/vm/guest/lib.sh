@@ -42,9 +42,19 @@ alive() { # PID: there, and not a zombie
 	case ${stat##*) } in [ZX]*) return 1 ;; esac
 }
 
-gone() { # PID: returns when it is gone
-	timeout "$limit" tail --pid="$1" -f /dev/null || fail "process $1 does not end"
+# until_true CMD...: returns as soon as the command succeeds; whatever waits for an event without a log
+# line comes here.
+until_true() {
+	local end=$((SECONDS + limit))
+
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
 }
+
+dead() { ! alive "$1"; }
+gone() { until_true dead "$1" || fail "process $1 does not end"; }
 
 # wait_line LOG PATTERN [FROM]: the first line after line FROM that holds PATTERN; sets $line.
 # A line that says FAILED ends the wait, so does the death of $pid.
@@ -144,23 +154,125 @@ has_line() { # FILE PATTERN
 	grep -q -- "$2" "$1" || fail "no line with \"$2\" in ${1##*/}: $(errors "$1")"
 }
 
+# --- the GPU client ---------------------------------------------------------------------------
+
+# start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
+start_client() {
+	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" "$@"
+	wait_line client.log "$(client_word "$*") ready"
+}
+
+client_word() { case $1 in *--tree*) echo tree ;; *) echo "client $pid:" ;; esac; }
+
+# Asks the client (or the whole tree) to look at everything it has, and to go on.
+verify() {
+	local from
+
+	from=$(lines client.log)
+	kill -USR1 "$pid" || fail "the client is not there any more"
+	wait_line client.log "$(client_word "$(tr '\0' ' ' < "/proc/$pid/cmdline")") verified" "$from"
+}
+
+# The last check of a client, and its orderly end.
+finish() {
+	local from
+
+	from=$(lines client.log)
+	kill -TERM "$pid" || fail "the client is not there any more"
+	wait_line client.log "$(client_word "$(tr '\0' ' ' < "/proc/$pid/cmdline")") finished ok" "$from"
+	gone "$pid"
+}
+
+# What must be the same before and after, for every process of the session: open files, limits,
+# mappings of devices. Offsets of these mappings move, and neighbours may then merge or not.
+state() {
+	local process
+
+	for process in $(pgrep -s "$1"); do
+		echo "process $process"
+		fds "$process"
+		grep 'open files' "/proc/$process/limits"
+		awk '$6 ~ "^/dev/(kfd|dri)" {
+			split($1, a, "-")
+			if (a[1] == end && $2 == perms && $6 == file) { end = a[2]; next }
+			if (file) print start "-" end, perms, file
+			start = a[1]; end = a[2]; perms = $2; file = $6
+		} END { if (file) print start "-" end, perms, file }' "/proc/$process/maps"
+	done | sed "${state_filter:-}"
+}
+
+# Another machine has other render minors.
+any_minor='s/renderD[0-9]*/renderD/'
+
+same_state() { # BEFORE
+	local now
+
+	now=$(state "$pid")
+	[ "$now" = "$1" ] || fail "not as before: $(diff <(echo "$1") <(echo "$now") | grep '^[<>]' |
+		head -n 4)"
+}
+
+# Its queues run: nothing holds them, and packets get done.
+runs() {
+	local process packets
+
+	for process in $(pgrep -s "$pid"); do
+		packets=$(sim_process "$process" packets)
+		[ -n "$packets" ] || continue
+		[ "$(sim_process "$process" evicted)" = 0 ] || fail "queues of $process are stopped"
+		[ "$(sim_process "$process" paused)" = 0 ] || fail "process $process is still paused"
+		[ "$(sim_process "$process" blocked)" = 0 ] || fail "process $process was not resumed"
+		until_true more_packets "$process" "$packets" || fail "queues of $process do nothing"
+	done
+}
+more_packets() { [ "$(sim_process "$1" packets)" -gt "$2" ]; }
+
+no_violation() {
+	[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
+}
+
+# The device holds nothing for anybody.
+all_zero() { ! grep -qv ' 0$' "$sim/objects"; }
+nothing_left() {
+	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"
+}
+
+# come_back [ARG...]: the whole way: dump, death, restore, and everything as it was. The machine
+# may be changed in between: $then_machine.
+come_back() {
+	local before dir=img$((++trips)) state_filter=
+
+	[ -z "${then_machine:-}" ] || state_filter=$any_minor
+	before=$(state "$pid")
+	dump "$dir" "$pid" "$@"
+	gone "$pid"
+	nothing_left
+	no_violation
+	[ -z "${then_machine:-}" ] || machine "$then_machine"
+	restore "$dir"
+	same_state "$before"
+	runs
+	verify
+	no_violation
+}
+trips=0
+
 # --- the end ----------------------------------------------------------------------------------
 
 # Nothing is left behind: run after every scenario that came to its end. Whatever still runs is
 # killed, so what the device then still holds was leaked.
 settled() {
-	local process left
+	local process
 
 	for process in "${started[@]}"; do
-		kill -9 "$process" 2> /dev/null || continue
+		kill -9 -- "-$process" 2> /dev/null || continue
 	done
 	for process in "${started[@]}"; do
 		gone "$process"
 	done
 	if [ -d "$sim" ]; then
-		[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(cat "$sim/violations")"
-		left=$(sed '/ 0$/d' "$sim/objects")
-		[ -z "$left" ] || fail "left behind in the device: ${left//$'\n'/, }"
+		nothing_left
+		no_violation
 	fi
 	! dmesg | grep -E 'WARNING:|BUG:|Oops|refcount_t' || fail "the kernel complains: see dmesg"
 }

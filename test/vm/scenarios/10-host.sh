@@ -33,6 +33,7 @@ talk_dump_restore() {
 	before=$(fds "$pid")
 	dump img "$pid"
 	gone "$pid"
+	has_line img/dump.log "amdgpu_plugin"
 	restore img
 	[ "$(fds "$pid")" = "$before" ] || fail "fds differ: $(fds "$pid")"
 	kill -USR1 "$pid"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Processes that use GPUs are dumped, killed and restored, and find everything as it was. Failures
+# and moves to other machines have files of their own.
+
+scenario_one_gpu() {
+	machine one
+	start_client --sizes medium
+	come_back
+	finish
+}
+
+scenario_eight_gpus() {
+	machine eight
+	start_client --sizes small
+	come_back
+	finish
+}
+
+# More buffers than a process may have files open, which is what a dump and a restore need.
+scenario_many_buffers() {
+	machine eight
+	start_client --sizes medium
+	come_back
+	finish
+}
+
+scenario_large_buffers() {
+	machine one
+	start_client --sizes full
+	come_back
+	finish
+}
+
+scenario_process_tree() {
+	machine eight
+	start_client --tree 2 --gpus 0,3
+	come_back
+	finish
+}
+
+scenario_gpu_5_of_8() {
+	machine eight
+	start_client --gpus 5
+	come_back
+	finish
+}
+
+scenario_render_first() {
+	machine one
+	start_client --render-first
+	come_back
+	finish
+}
+
+scenario_second_kfd() {
+	machine one
+	start_client --second-kfd
+	come_back
+	finish
+}
+
+scenario_forked_child() {
+	machine one
+	start_client --fork-child
+	come_back
+	finish
+}
+
+# Nothing of the plugin's may land on numbers that the task itself has free or in use.
+scenario_low_fds() {
+	machine one
+	setsid /opt/vm/bin/gpu_client --log "$work/client.log" <&- >&- 2>&- &
+	pid=$!
+	started+=("$pid")
+	: >> client.log
+	wait_line client.log "client $pid: ready"
+	come_back
+	finish
+}
+
+scenario_dumped_again() {
+	machine one
+	start_client
+	come_back
+	come_back
+	come_back
+	finish
+}
+
+# The original goes on, and the image is worth something too.
+scenario_leave_running() {
+	local before
+
+	machine one
+	start_client --sizes medium
+	before=$(state "$pid")
+	dump img "$pid" --leave-running
+	same_state "$before"
+	runs
+	verify
+	no_violation
+	finish
+	restore img
+	same_state "$before"
+	runs
+	verify
+	finish
+}
+
+scenario_leave_running_tree() {
+	local before
+
+	machine eight
+	start_client --tree 2 --gpus 1,2
+	before=$(state "$pid")
+	dump img "$pid" --leave-running
+	same_state "$before"
+	runs
+	verify
+	no_violation
+	finish
+	restore img
+	same_state "$before"
+	runs
+	verify
+	finish
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Dumps that cannot succeed: they say why, the process goes on as if nothing had been, and no image
+# is left that could be taken for a good one.
+
+# dump_fails DIR PATTERN [ARG...]: with a line that holds PATTERN.
+dump_fails() {
+	local dir=$1 pattern=$2
+
+	shift 2
+	! try_dump "$dir" "$pid" "$@" || fail "this dump cannot have succeeded"
+	has_line "$dir/dump.log" "$pattern"
+	no_good_image "$dir"
+	runs
+	no_violation
+}
+
+no_good_image() {
+	! compgen -G "$1/amdgpu-kfd-*.img" > /dev/null || fail "a failed dump left $(echo "$1"/amdgpu-kfd-*)"
+}
+
+scenario_disk_full() {
+	machine one
+	start_client
+	mkdir small
+	mount -t tmpfs -o size=2m small small
+	dump_log=../dump.log
+	! try_dump small "$pid" || fail "6 MiB went into 2"
+	has_line dump.log "amdgpu_plugin: .*No space left"
+	no_good_image small
+	umount small
+	runs
+	verify
+	unset dump_log
+	come_back
+	finish
+}
+
+# The disk fills up later, when CRIU writes what is not ours.
+scenario_disk_full_late() {
+	machine one
+	start_client
+	mkdir small
+	mount -t tmpfs -o size=12m small small
+	dump_log=../dump.log
+	! try_dump small "$pid" || fail "everything went into 12 MiB"
+	umount small
+	runs
+	verify
+	finish
+}
+
+# CRIU meets a file that it cannot dump after the GPU was saved.
+scenario_undumpable_file() {
+	machine one
+	start_client --undumpable
+	! try_dump img "$pid" || fail "CRIU dumped an io_uring"
+	has_line img/dump.log "Error (criu/"
+	runs
+	verify
+	kill -USR2 "$pid"
+	wait_line client.log "client $pid: dropped"
+	come_back
+	finish
+}
+
+scenario_gem_buffer() {
+	machine one
+	start_client --gem-bo
+	dump_fails img "Error.*amdgpu_plugin: .*GEM\|amdgpu_plugin: .*GEM"
+	verify
+	kill -USR2 "$pid"
+	wait_line client.log "client $pid: dropped"
+	come_back
+	finish
+}
+
+# Each call that a dump makes fails once. Whichever it is, the dump either says so, or gives an
+# image as good as ever.
+scenario_dump_call_fails() {
+	local fault n=0
+
+	machine one
+	start_client
+	while read -r fault; do
+		n=$((n + 1))
+		echo "$fault" > "$sim/faults"
+		dump_fails "img-$n" "amdgpu_plugin: "
+		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $fault"
+		rm -r "img-$n"
+	done <<-EOF
+		kfd:CRIU_PROCESS_INFO 1 -5
+		kfd:CRIU_PROCESS_INFO 1 -12
+		kfd:CRIU_CHECKPOINT 1 -5
+		kfd:CRIU_CHECKPOINT 1 -24
+		drm:OPEN 1 -24
+		drm:CS 1 -12
+		drm:CS 2 -5
+		drm:GEM_USERPTR 1 -12
+		drm:PRIME_IMPORT 7 -12
+		drm:GEM_VA 9 -22
+		drm:WAIT_CS 1 -5
+		engine:IB 1 -125
+		engine:IB 2 -125
+	EOF
+	verify
+	come_back
+	finish
+}
+
+# A GPU that never finishes a copy: the dump gives up in time.
+scenario_copy_hangs() {
+	machine one
+	start_client
+	knob fence_hang 1
+	export KFD_COPY_TIMEOUT=2
+	! try_dump img "$pid" || fail "dumped although no copy was ever finished"
+	knob fence_hang 0
+	has_line img/dump.log "amdgpu_plugin: .*\(imed out\|not finish\|deadline\)"
+	no_good_image img
+	runs
+	verify
+	come_back
+	finish
+}
+
+# The process has one buffer more at CHECKPOINT than it had at PROCESS_INFO.
+scenario_counts_change() {
+	machine one
+	start_client
+	knob bo_count_skew 1
+	come_back
+	finish
+}
+
+scenario_split_mapping() {
+	machine one
+	start_client --split-mapping
+	if try_dump img "$pid"; then
+		gone "$pid"
+		restore img
+		runs
+	else
+		has_line img/dump.log "amdgpu_plugin: .*mapping.*[0-9a-f]"
+		no_good_image img
+	fi
+	verify
+	finish
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Restores that cannot succeed: they say why, CRIU's exit status tells, and nothing of the process
+# stays behind, neither as a process nor in the device.
+
+# restore_fails PATTERN: from img, with a line that holds PATTERN.
+restore_fails() {
+	rm -f img/restore.log
+	! try_restore img || fail "this restore cannot have succeeded"
+	has_line img/restore.log "$1"
+	dead "$pid" || fail "process $pid is there after a failed restore"
+	nothing_left
+	no_violation
+}
+
+dumped_client() {
+	start_client "$@"
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+}
+
+# Each image is missing, or too short, or too long, or says a wrong length, or is another thing.
+scenario_damaged_images() {
+	local file name
+
+	machine one
+	dumped_client
+	for file in img/amdgpu-kfd-*.img img/amdgpu-pages-*.img img/amdgpu-renderD-*.img; do
+		name=${file##*/}
+		cp "$file" good
+		rm "$file"
+		restore_fails "amdgpu_plugin: .*$name"
+		for size in 0 5 8 $(($(stat -c %s good) / 2)) $(($(stat -c %s good) - 1)); do
+			[ "$size" -lt "$(stat -c %s good)" ] || continue
+			head -c "$size" good > "$file"
+			restore_fails "amdgpu_plugin: .*$name"
+		done
+		(cat good; echo more) > "$file"
+		restore_fails "amdgpu_plugin: .*$name"
+		(printf '\377\377\377\377\377\377\377\177'; tail -c +9 good) > "$file"
+		restore_fails "amdgpu_plugin: .*$name"
+		(head -c 8 good; tail -c +9 good | tr '\000-\377' '\377') > "$file"
+		case $name in
+		amdgpu-pages-*) ;; # any bytes may be the contents of a buffer
+		*) restore_fails "amdgpu_plugin: .*$name" ;;
+		esac
+		cp good "$file"
+	done
+	restore img
+	runs
+	verify
+	finish
+}
+
+scenario_restore_call_fails() {
+	local fault
+
+	machine one
+	dumped_client
+	while read -r fault; do
+		echo "$fault" > "$sim/faults"
+		restore_fails "amdgpu_plugin: "
+		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $fault"
+	done <<-EOF
+		kfd:OPEN 1 -24
+		kfd:CRIU_RESTORE 1 -5
+		kfd:CRIU_RESTORE 1 -22
+		drm:OPEN 1 -24
+		drm:CS 1 -12
+		drm:GEM_USERPTR 1 -12
+		drm:PRIME_IMPORT 5 -12
+		engine:IB 1 -125
+		engine:IB 2 -125
+		kfd:CRIU_RESUME 1 -12
+	EOF
+	restore img
+	runs
+	verify
+	finish
+}
+
+scenario_resume_fails() {
+	machine eight
+	dumped_client --tree 2 --gpus 4,5
+	knob resume_fail 12
+	restore_fails "amdgpu_plugin: .*[Rr]esum"
+	knob resume_fail 0
+	restore img
+	runs
+	verify
+	finish
+}
+
+scenario_restore_copy_hangs() {
+	machine one
+	dumped_client
+	knob fence_hang 1
+	export KFD_COPY_TIMEOUT=2
+	restore_fails "amdgpu_plugin: .*\(imed out\|not finish\|deadline\)"
+	knob fence_hang 0
+	restore img
+	runs
+	verify
+	finish
+}
+
+# A process of eight GPUs has nowhere to go on a machine with one.
+scenario_too_few_gpus() {
+	machine eight
+	dumped_client
+	machine one
+	restore_fails "amdgpu_plugin: "
+	no_machine
+	! try_restore img || fail "restored without any GPU"
+	has_line img/restore.log "amdgpu_plugin: "
+	dead "$pid" || fail "process $pid is there after a failed restore"
+	machine eight
+	restore img
+	runs
+	verify
+	finish
+}
