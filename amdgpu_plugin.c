@@ -21,12 +21,18 @@ static struct session session;
 
 int session_note(struct session *s)
 {
-	int ret = s->noted ? 0 : host_note_plugin(PLUGIN_NAME);
+	int ret;
 
+	if (s->noted)
+		return 0;
+	ret = host_note_plugin(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");
-	s->noted = true;
-	return 0;
+	ret = image_check_streaming();
+	if (!ret)
+		ret = image_remove_old();
+	s->noted = !ret;
+	return ret;
 }
 
 int session_topology(struct session *s, const struct topology **ret_topology)

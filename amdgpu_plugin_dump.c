@@ -59,14 +59,12 @@ static bool is_paused(const struct session *session, int fd)
 	return false;
 }
 
-/* The image of a further file of a process: what it holds is in the first one's. */
-static int dump_reopened(int id)
+/* The image of a file that has no state to save: it comes back as an open of /dev/kfd. */
+static int dump_plain(int id, const char *reason)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 
-	log_info("kfd %d: one more file of a process dumped already", id);
-	kfd.has_reopened = true;
-	kfd.reopened = true;
+	log_info("kfd %d: %s", id, reason);
 	return image_write_kfd(id, &kfd);
 }
 
@@ -96,8 +94,10 @@ static int pause_process(struct dump *dump)
 	if (ret == -EBADF)
 		return log_error(ret, "kfd %d: cannot pause, its process is not part of this dump",
 				 process->id);
-	if (ret < 0)
+	if (ret < 0 && ret != -ENODEV)
 		return log_error(ret, "kfd %d: cannot pause the process", process->id);
+	if (ret < 0)
+		return ret;
 
 	process->paused = true;
 	process->own_pid = dump->state.own_pid;
@@ -410,7 +410,6 @@ static int write_image(struct dump *dump)
 	criu_kfd__init(kfd);
 	kfd->pid = (uint32_t)dump->process->own_pid;
 	kfd->num_of_objects = dump->state.num_objects;
-	kfd->has_reopened = true;
 	kfd->has_num_of_mappings = true;
 	kfd->num_of_mappings = count_mappings(dump);
 	shared_mem_read(&kfd->shared_mem_size, &kfd->shared_mem_magic);
@@ -471,28 +470,27 @@ int dump_kfd(struct session *session, int fd, int id)
 	_cleanup_close_ int own = -1;
 	int ret;
 
-	ret = image_check_streaming();
-	if (ret < 0)
-		return ret;
-	/* An image of an older dump must not be taken for this one's. */
-	image_remove_kfd(id);
-	ret = kfd_open(&own);
-	if (ret < 0)
-		return ret;
 	ret = session_note(session);
+	if (ret < 0)
+		return ret;
+	ret = kfd_open(&own);
 	if (ret < 0)
 		return ret;
 	ret = session_topology(session, &dump.topology);
 	if (ret < 0)
 		return ret;
 	if (is_paused(session, fd))
-		return dump_reopened(id);
+		return dump_plain(id, "is one more file of a process dumped already");
 
 	ret = add_process(session, fd, id);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
 	dump.process = &session->processes[session->num_processes - 1];
-	return dump_process(&dump);
+	ret = dump_process(&dump);
+	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
+	if (ret == -ENODEV && !dump.process->paused)
+		return dump_plain(id, "its process sees no GPU");
+	return ret;
 }
 
 int dump_unpause(struct session *session)

@@ -207,18 +207,27 @@ struct kfd_search {
 	CriuKfd *kfd;
 };
 
+/* Goes on after a match, since a second one would mean that the images are of two dumps. */
 static int match_kfd(int id, void *argument)
 {
 	struct kfd_search *search = argument;
+	CriuKfd *kfd;
 	int ret;
 
-	ret = image_read_kfd(id, &search->kfd);
+	ret = image_read_kfd(id, &kfd);
 	if (ret < 0)
 		return ret;
+	if (!kfd->num_of_gpus || (pid_t)kfd->pid != search->pid) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return -ENOENT;
+	}
+	if (search->kfd) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return log_error(-EINVAL, "images: kfd %d and kfd %d both have the state of process %d",
+				 search->id, id, search->pid);
+	}
 	search->id = id;
-	if (!search->kfd->reopened && (pid_t)search->kfd->pid == search->pid)
-		return 0;
-	criu_kfd__free_unpacked(search->kfd, NULL);
+	search->kfd = kfd;
 	return -ENOENT;
 }
 
@@ -227,11 +236,33 @@ int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 	struct kfd_search search = { .pid = pid };
 	int ret = scan(KFD_NAME, match_kfd, &search);
 
-	if (ret < 0)
-		return ret;
-	*ret_id = search.id;
-	*ret_kfd = search.kfd;
-	return 0;
+	if (ret == -ENOENT && search.kfd) {
+		*ret_id = search.id;
+		*ret_kfd = search.kfd;
+		return 0;
+	}
+	if (search.kfd)
+		criu_kfd__free_unpacked(search.kfd, NULL);
+	return ret;
+}
+
+static int remove_old(int id, void *argument)
+{
+	char name[NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), argument, id);
+	(void)unlinkat(host_image_dir(), name, 0);
+	return -ENOENT;
+}
+
+int image_remove_old(void)
+{
+	char *patterns[] = { KFD_NAME, RENDER_NAME };
+	int ret = -ENOENT;
+
+	for (size_t i = 0; ret == -ENOENT && i < ARRAY_SIZE(patterns); i++)
+		ret = scan(patterns[i], remove_old, patterns[i]);
+	return ret == -ENOENT ? 0 : ret;
 }
 
 struct render_search {

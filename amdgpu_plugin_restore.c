@@ -351,13 +351,13 @@ static int open_kfd(const struct restored_task *task, int *ret_fd)
 	int ret;
 
 	if (lowest < 0)
-		return log_error(lowest, "kfd %d: no descriptor is free", task->kfd_id);
+		return log_error(lowest, "%s: no descriptor is free", KFD_PATH);
 	ret = kfd_open(&fd);
 	if (ret < 0)
 		return ret;
 	ret = fd_move_up(&fd, lowest);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot move its descriptor", task->kfd_id);
+		return log_error(ret, "%s: cannot move its descriptor", KFD_PATH);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -384,7 +384,6 @@ static int restore_state(struct session *session, int fd)
 	ret = kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
-	task->restored = true;
 	set_state(session, RESTORE_DONE);
 	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
 		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
@@ -392,35 +391,48 @@ static int restore_state(struct session *session, int fd)
 }
 
 /* The state belongs to the task of the image; restored in another it would be lost to its own. */
-static int check_owner(const struct session *session, int id, const CriuKfd *image)
+static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
 {
-	if (image->reopened || (pid_t)image->pid == session->task.own_pid)
+	if ((pid_t)image->pid == task->own_pid)
 		return 0;
 	return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id, image->pid,
-			 session->task.own_pid);
+			 task->own_pid);
+}
+
+static int restore_image(struct session *session, int id, const CriuKfd *image)
+{
+	struct restored_task *task = &session->task;
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	ret = open_kfd(task, &fd);
+	if (ret < 0)
+		return ret;
+	if (!image->num_of_gpus)
+		return take_fd(&fd);
+
+	ret = check_owner(task, id, image);
+	if (!ret)
+		ret = restore_prepare(session);
+	if (!ret && id != task->kfd_id)
+		ret = log_error(-EINVAL, "kfd %d: is not the image of process %d", id, task->own_pid);
+	if (!ret)
+		ret = restore_state(session, fd);
+	return ret < 0 ? ret : take_fd(&fd);
 }
 
 int restore_kfd(struct session *session, int id)
 {
-	struct restored_task *task = &session->task;
-	_cleanup_close_ int fd = -1;
 	CriuKfd *image;
 	int ret;
 
 	ret = image_read_kfd(id, &image);
 	if (ret < 0)
 		return ret;
-	ret = restore_prepare(session);
-	if (ret == -ENOENT)
-		ret = log_error(-EINVAL, "kfd %d: no image holds the state of process %d", id, getpid());
-	if (!ret)
-		ret = check_owner(session, id, image);
+	session->task.own_pid = getpid();
+	ret = restore_image(session, id, image);
 	criu_kfd__free_unpacked(image, NULL);
-	if (!ret)
-		ret = open_kfd(task, &fd);
-	if (!ret && !task->restored && id == task->kfd_id)
-		ret = restore_state(session, fd);
-	return ret < 0 ? ret : take_fd(&fd);
+	return ret;
 }
 
 /* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore

@@ -22,6 +22,8 @@ int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* The image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
+/* Removes the images of an older dump to the same directory, which could be taken for this one's. */
+int image_remove_old(void);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
 void image_remove_kfd(int id);
 

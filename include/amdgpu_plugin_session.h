@@ -56,7 +56,6 @@ struct restored_task {
 	struct topology local;
 	struct gpu_map map;
 	bool prepared;
-	bool restored;
 	struct vma_table vmas;
 };
 
@@ -83,7 +82,8 @@ struct session {
 	uint8_t *restore_states;
 };
 
-/* Tells CRIU that this dump needs the plugin, once. */
+/* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure that
+ * they will all be of this dump. Does nothing when called again. */
 int session_note(struct session *session);
 /* The topology of this machine, read once a dump. */
 int session_topology(struct session *session, const struct topology **ret_topology);
