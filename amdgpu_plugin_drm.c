@@ -26,9 +26,6 @@
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"
 
-/* Descriptors of the plugin in CRIU's process are numbered from here. */
-#define LOWEST_FD 512
-
 /* GEM handles are numbered from 1, the lowest free one first; a file without any of these has none
  * but in theory. Only kernels before 6.18 are searched so. */
 #define HANDLES_PROBED 4096
@@ -189,7 +186,7 @@ static int keep(struct session *session, int fd, int id, uint32_t number)
 	if (!grown)
 		return -ENOMEM;
 	session->renders = grown;
-	copy = fd_dup_above(fd, LOWEST_FD);
+	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
 	if (copy < 0)
 		return copy;
 	grown[session->num_renders++] = (struct dumped_render){ id, copy, number };

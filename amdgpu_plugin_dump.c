@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_content.h"
+#include "amdgpu_plugin_bos.h"
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
@@ -19,9 +19,6 @@
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_util.h"
-
-/* Descriptors of the plugin in CRIU's process are numbered from here. */
-#define LOWEST_FD 512
 
 /* What is known while one KFD process is being dumped. */
 struct dump {
@@ -53,7 +50,7 @@ static bool is_paused(const struct session *session, int fd)
 		};
 
 		if (process->paused && !kfd_state_alloc(&state) &&
-		    !kfd_checkpoint(fd, &state, LOWEST_FD))
+		    !kfd_checkpoint(fd, &state, DUMP_LOWEST_FD))
 			return true;
 	}
 	return false;
@@ -77,7 +74,7 @@ static int add_process(struct session *session, int fd, int id)
 	if (!grown)
 		return -ENOMEM;
 	session->processes = grown;
-	copy = fd_dup_above(fd, LOWEST_FD);
+	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
 	if (copy < 0)
 		return copy;
 	grown[session->num_processes++] = (struct dumped_process){ .id = id, .fd = copy };
@@ -118,7 +115,7 @@ static int checkpoint(struct dump *dump)
 	ret = kfd_state_alloc(&dump->state);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot checkpoint", dump->process->id);
-	ret = kfd_checkpoint(dump->process->fd, &dump->state, LOWEST_FD);
+	ret = kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
 	if (ret == -EOPNOTSUPP)
 		return log_error(ret, "kfd %d: the kernel cannot save queues of this GPU",
 				 dump->process->id);
@@ -256,77 +253,34 @@ static uint32_t count_mappings(const struct dump *dump)
 	return count;
 }
 
-/* The BOs with contents of one GPU, in the order of the image. */
-static int collect_contents(const struct dump *dump, uint32_t gpu_id, struct content_bo **ret_bos,
-			    size_t *ret_count)
+static int create_pages(const struct dump *dump, struct bo_work *work)
 {
-	struct content_bo *bos = calloc((size_t)dump->state.num_bos + 1, sizeof(*bos));
-	size_t count = 0;
-
-	if (!bos)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
-
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			bos[count++] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size };
-	}
-	*ret_bos = bos;
-	*ret_count = count;
-	return 0;
-}
-
-static int prepare_job(const struct dump *dump, uint32_t index, struct content_job *job)
-{
-	uint32_t gpu_id = dump->state.devices[index].user_gpu_id;
-	struct content_bo *bos;
-	int ret;
-
-	job->gpu_id = gpu_id;
-	job->render_minor = find_gpu(dump, gpu_id)->drm_render_minor;
-	job->file_offset = IMAGE_HEADER_SIZE;
-	ret = collect_contents(dump, gpu_id, &bos, &job->num_bos);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list BOs", dump->process->id);
-	job->bos = bos;
-	return image_create_pages(dump->process->id, gpu_id, content_size(bos, job->num_bos),
-				  &job->image_fd);
-}
-
-static int run_jobs(const struct dump *dump, struct content_job *jobs)
-{
-	const struct content_limits limits = {
-		.staging_bytes = dump->session->options.staging_bytes,
-		.copy_timeout_s = dump->session->options.copy_timeout_s,
-	};
-	uint32_t count = dump->state.num_devices;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < count; i++)
-		ret = prepare_job(dump, i, &jobs[i]);
-	if (!ret)
-		ret = content_save(jobs, count, &limits);
-	for (uint32_t i = 0; !ret && i < count; i++)
-		ret = image_close_pages(dump->process->id, jobs[i].gpu_id, &jobs[i].image_fd);
+	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
+		struct content_job *job = &work->jobs[i];
+
+		job->render_minor = find_gpu(dump, job->gpu_id)->drm_render_minor;
+		ret = image_create_pages(dump->process->id, job->gpu_id,
+					 content_size(job->bos, job->num_bos), &job->image_fd);
+	}
 	return ret;
 }
 
 static int dump_contents(struct dump *dump)
 {
-	uint32_t count = dump->state.num_devices;
-	struct content_job *jobs = calloc((size_t)count + 1, sizeof(*jobs));
+	_cleanup_(bo_work_done) struct bo_work work = { 0 };
 	int ret;
 
-	if (!jobs)
-		return log_error(-ENOMEM, "kfd %d: cannot save contents", dump->process->id);
-	for (uint32_t i = 0; i < count; i++)
-		jobs[i].image_fd = -1;
-	ret = run_jobs(dump, jobs);
-	for (uint32_t i = 0; i < count; i++) {
-		cleanup_close(&jobs[i].image_fd);
-		free((void *)jobs[i].bos);
-	}
-	free(jobs);
+	ret = bo_work_init(&dump->state, &work);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
+	ret = create_pages(dump, &work);
+	if (!ret)
+		ret = content_save(work.jobs, work.num_jobs, &dump->session->options.content);
+	for (uint32_t i = 0; !ret && i < work.num_jobs; i++)
+		ret = image_close_pages(dump->process->id, work.jobs[i].gpu_id,
+					&work.jobs[i].image_fd);
 	return ret;
 }
 

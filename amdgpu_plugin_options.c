@@ -49,18 +49,18 @@ int options_read(struct options *ret_options)
 	OPTION_SWITCHES(READ_SWITCH)
 #undef READ_SWITCH
 
-	ret = read_number("KFD_MAX_BUFFER_SIZE", &options.staging_bytes);
+	ret = read_number("KFD_MAX_BUFFER_SIZE", &options.content.staging_bytes);
 	if (ret < 0)
 		return ret;
-	if (!options.staging_bytes)
-		options.staging_bytes = STAGING_BYTES_DEFAULT;
+	if (!options.content.staging_bytes)
+		options.content.staging_bytes = STAGING_BYTES_DEFAULT;
 
-	ret = read_number("KFD_COPY_TIMEOUT", &options.copy_timeout_s);
+	ret = read_number("KFD_COPY_TIMEOUT", &options.content.copy_timeout_s);
 	if (ret < 0)
 		return ret;
-	if (!options.copy_timeout_s)
-		options.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
-	if (options.copy_timeout_s > COPY_TIMEOUT_MAX)
+	if (!options.content.copy_timeout_s)
+		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
+	if (options.content.copy_timeout_s > COPY_TIMEOUT_MAX)
 		return log_error(-EINVAL, "option KFD_COPY_TIMEOUT: more than %d seconds",
 				 COPY_TIMEOUT_MAX);
 

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_content.h"
+#include "amdgpu_plugin_bos.h"
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
@@ -296,51 +296,32 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
-static int prepare_job(const struct restored_task *task, const struct kfd_state *state,
-		       const struct kfd_device_bucket *device, struct content_job *job)
+static int open_pages(const struct restored_task *task, struct bo_work *work)
 {
-	const struct topology_node *saved = topology_find_gpu(&task->saved, device->user_gpu_id);
-	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
+	int ret = 0;
 
-	if (!bos)
-		return log_error(-ENOMEM, "kfd %d: cannot list BOs", task->kfd_id);
-	job->bos = bos;
-	job->gpu_id = device->user_gpu_id;
-	job->render_minor = local_of(task, saved)->drm_render_minor;
-	job->file_offset = IMAGE_HEADER_SIZE;
-	for (uint32_t i = 0; i < state->num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[i];
+	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
+		struct content_job *job = &work->jobs[i];
+		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
 
-		if (bo->gpu_id == job->gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			bos[job->num_bos++] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size };
+		job->render_minor = local_of(task, saved)->drm_render_minor;
+		ret = image_open_pages(task->kfd_id, job->gpu_id,
+				       content_size(job->bos, job->num_bos), &job->image_fd);
 	}
-	return image_open_pages(task->kfd_id, job->gpu_id, content_size(bos, job->num_bos),
-				&job->image_fd);
+	return ret;
 }
 
 static int load_contents(const struct session *session, const struct kfd_state *state)
 {
-	const struct content_limits limits = {
-		.staging_bytes = session->options.staging_bytes,
-		.copy_timeout_s = session->options.copy_timeout_s,
-	};
-	struct content_job *jobs = calloc((size_t)state->num_devices + 1, sizeof(*jobs));
-	int ret = 0;
+	_cleanup_(bo_work_done) struct bo_work work = { 0 };
+	int ret;
 
-	if (!jobs)
-		return log_error(-ENOMEM, "kfd %d: cannot load contents", session->task.kfd_id);
-	for (uint32_t i = 0; i < state->num_devices; i++)
-		jobs[i].image_fd = -1;
-	for (uint32_t i = 0; !ret && i < state->num_devices; i++)
-		ret = prepare_job(&session->task, state, &state->devices[i], &jobs[i]);
-	if (!ret)
-		ret = content_load(jobs, state->num_devices, &limits);
-	for (uint32_t i = 0; i < state->num_devices; i++) {
-		cleanup_close(&jobs[i].image_fd);
-		free((void *)jobs[i].bos);
-	}
-	free(jobs);
-	return ret;
+	ret = bo_work_init(state, &work);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
+	ret = open_pages(&session->task, &work);
+	return ret < 0 ? ret :
+			 content_load(work.jobs, work.num_jobs, &session->options.content);
 }
 
 /* Opened before RESTORE or after it: a process has one KFD state, whatever it opens. */

@@ -33,6 +33,7 @@ struct content_job {
 struct content_limits {
 	/* Staging memory of a GPU; at least one page is used. */
 	uint64_t staging_bytes;
+	/* How long one step of the copy engine may take. */
 	uint64_t copy_timeout_s;
 };
 

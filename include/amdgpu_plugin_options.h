@@ -4,7 +4,8 @@
 #define AMDGPU_PLUGIN_OPTIONS_H
 
 #include <stdbool.h>
-#include <stdint.h>
+
+#include "amdgpu_plugin_content.h"
 
 /* Checks of the mapper that can be switched off: field, environment variable. */
 #define OPTION_SWITCHES(X)                         \
@@ -20,10 +21,8 @@ struct options {
 #define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
-	/* Bytes of staging memory a GPU; KFD_MAX_BUFFER_SIZE, 0 there means the default. */
-	uint64_t staging_bytes;
-	/* Seconds that one step of the copy engine may take; KFD_COPY_TIMEOUT. */
-	uint64_t copy_timeout_s;
+	/* KFD_MAX_BUFFER_SIZE (0 there means the default) and KFD_COPY_TIMEOUT. */
+	struct content_limits content;
 };
 
 /* A value that does not parse is -EINVAL, after a line that names variable and value. */

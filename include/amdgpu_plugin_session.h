@@ -17,6 +17,9 @@
 
 #define PLUGIN_NAME "amdgpu_plugin"
 
+/* In a dump, descriptors of the plugin in CRIU's process are numbered from here. */
+#define DUMP_LOWEST_FD 512
+
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
 	/* Of the first file met, whose image holds the state. */
