@@ -26,7 +26,7 @@ struct recipe {
 	bool everywhere; /* mapped to all GPUs, not only to its own */
 };
 
-/* Per GPU: small 6.6 MiB in 46 buffers, medium 131 MiB in 256, full 803 MiB in 261. Half of a
+/* Per GPU: small 6 MiB in 43 buffers, medium 129 MiB in 253, full 801 MiB in 256. Half of a
  * machine's memory is enough for each of them: the contents are in memory only once. */
 static const struct recipe recipes[] = {
 	{ BUFFERS_SMALL, MEMORY_VRAM_VISIBLE, 10, KIB(4), false, false },

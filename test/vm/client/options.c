@@ -11,7 +11,7 @@
 static const char help[] =
 	"usage: gpu_client --log FILE [OPTION...]\n"
 	"  --gpus all|I,J,...         GPUs to use, by position (all)\n"
-	"  --sizes small|medium|full  buffers on each GPU: 7 MiB, 131 MiB, 803 MiB (small)\n"
+	"  --sizes small|medium|full  buffers on each GPU: 6 MiB, 129 MiB, 801 MiB (small)\n"
 	"  --depth N                  batches that are in each queue at a time, 1 to 64 (4)\n"
 	"  --filler KIB               an extra copy in each batch, up to 4096 (0)\n"
 	"  --pace USEC                rest after each batch (2000 times the number of GPUs)\n"

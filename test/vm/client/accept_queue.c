@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* User-mode queues: creation and its refusals, packets executed exactly once and in order, also when
+ * the process is paused in between. */
+#include <errno.h>
+#include <string.h>
+
+#include "accept.h"
+#include "accept_criu.h"
+#include "accept_raw.h"
+
+static int create_with(struct raw_process *process, uint32_t type, uint32_t ring_size,
+		       uint32_t percentage, uint32_t priority)
+{
+	struct kfd_ioctl_create_queue_args args = {
+		.ring_size = ring_size,
+		.gpu_id = process->gpu[0].gpu_id,
+		.queue_type = type,
+		.queue_percentage = percentage,
+		.queue_priority = priority,
+	};
+	struct raw_bo ring, pointers;
+	int ret;
+
+	ret = raw_alloc_mapped(process, 0, RAW_GTT, 65536, &ring);
+	if (ret == 0)
+		ret = raw_alloc_mapped(process, 0, RAW_GTT, 4096, &pointers);
+	if (ret < 0)
+		return ret;
+	args.ring_base_address = (uintptr_t)ring.address;
+	args.read_pointer_address = (uintptr_t)pointers.address;
+	args.write_pointer_address = (uintptr_t)pointers.address + 64;
+	return raw_ioctl(process->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
+}
+
+static int test_refusals(void)
+{
+	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 99 };
+	struct kfd_ioctl_update_queue_args update = { .queue_id = 99, .ring_size = 4096 };
+	struct raw_process process;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 65536, 100, 7), 0);
+	EXPECT(create_with(&process, 9, 65536, 100, 7), -RAW_ENOTSUPP);
+	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 60000, 100, 7), -EINVAL);
+	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 65536, 101, 7), -EINVAL);
+	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 65536, 100, 16), -EINVAL);
+	/* The ring must be the whole of a mapped buffer. */
+	EXPECT(create_with(&process, KFD_IOC_QUEUE_TYPE_SDMA, 32768, 100, 7), -EINVAL);
+	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -EINVAL);
+	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_UPDATE_QUEUE, &update), -EFAULT);
+	return 0;
+}
+
+static int test_ids(void)
+{
+	struct kfd_ioctl_destroy_queue_args destroy = { .queue_id = 0 };
+	struct raw_process process;
+	struct raw_queue queue[3];
+
+	EXPECT(raw_open_acquired(&process), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		EXPECT(raw_create_queue(&process, 0, &queue[i]), 0);
+		EXPECT(queue[i].id, i);
+		EXPECT(queue[i].doorbell_offset >> 62, 3);
+		EXPECT(queue[i].doorbell_offset >> 46 & 0xffff, process.gpu[0].gpu_id);
+		EXPECT(queue[i].doorbell_offset % 8, 0);
+	}
+	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_QUEUE, &destroy), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue[0]), 0);
+	EXPECT(queue[0].id, 0);
+	return 0;
+}
+
+static int test_packets(void)
+{
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo vram, host;
+	uint64_t host_address;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 65536, &vram), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 65536, &host), 0);
+	host_address = (uintptr_t)host.address;
+	const uint32_t fill[] = { 11u, (uint32_t)host_address + 256, (uint32_t)(host_address >> 32),
+				  0x7e7e7e7e, 4095 };
+	const uint32_t words[] = { 2u, (uint32_t)host_address, (uint32_t)(host_address >> 32), 1,
+				   0x01234567, 0x89abcdef };
+	const uint32_t fence[] = { 5u, (uint32_t)host_address + 8, (uint32_t)(host_address >> 32),
+				   4711 };
+
+	memset(host.address, 0x11, 65536);
+	memset(vram.address, 0x22, 65536);
+	raw_queue_put(&queue, fill, 5);
+	raw_queue_put(&queue, words, 6);
+	raw_queue_put(&queue, fence, 4);
+	/* Only exactly these bytes. */
+	raw_queue_copy(&queue, host.address, vram.address + 4096, 8193);
+	/* An ascending copy onto its own beginning. */
+	raw_queue_copy(&queue, vram.address + 4104, vram.address + 4096, 8000);
+	raw_queue_ring(&queue);
+	EXPECT(raw_queue_wait(&queue), 0);
+	EXPECT(*(uint64_t *)host.address, (long long)0x89abcdef01234567ull);
+	EXPECT(((uint32_t *)host.address)[2], 4711);
+	EXPECT(host.address[255], 0x11);
+	EXPECT(host.address[256], 0x7e);
+	EXPECT(host.address[256 + 4095], 0x7e);
+	EXPECT(host.address[256 + 4096], 0x11);
+	EXPECT(vram.address[4095], 0x22);
+	EXPECT(((uint32_t *)(vram.address + 4096))[0], 4711);
+	EXPECT(vram.address[4096 + 248], 0x7e);
+	EXPECT(vram.address[4096 + 8192], 0x11);
+	EXPECT(vram.address[4096 + 8193], 0x22);
+	return 0;
+}
+
+static int test_wrap(void)
+{
+	volatile uint64_t *counter;
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo host;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
+	counter = (volatile uint64_t *)host.address;
+	*counter = 0;
+	/* Several times around the ring, in steps that do not divide it. */
+	for (int i = 0; i < 40; i++) {
+		for (int n = 0; n < 333; n++)
+			raw_queue_add(&queue, counter, 3);
+		raw_queue_ring(&queue);
+		EXPECT(raw_queue_wait(&queue), 0);
+	}
+	EXPECT(*counter, 40 * 333 * 3);
+	return 0;
+}
+
+static int test_pause(void)
+{
+	struct criu_image *image = criu_image_new();
+	volatile uint64_t *counter;
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo host;
+	uint64_t total = 0, held;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
+	counter = (volatile uint64_t *)host.address;
+	*counter = 0;
+	for (int i = 0; i < 20; i++) {
+		for (int n = 0; n < 1000; n++, total++)
+			raw_queue_add(&queue, counter, 1);
+		raw_queue_ring(&queue);
+		EXPECT(criu_process_info(process.kfd, image), 0);
+		/* The pause is complete when the ioctl returns. */
+		held = *counter;
+		EXPECT(criu_checkpoint(process.kfd, image), 0);
+		criu_close_dmabufs(image);
+		EXPECT(*counter, held);
+		EXPECT(criu_unpause(process.kfd), 0);
+		EXPECT(raw_queue_wait(&queue), 0);
+		EXPECT(*counter, total);
+	}
+	return 0;
+}
+
+static int test_doorbell_while_paused(void)
+{
+	struct criu_image *image = criu_image_new();
+	volatile uint64_t *counter;
+	struct raw_process process;
+	struct raw_queue queue, late;
+	struct raw_bo host;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
+	counter = (volatile uint64_t *)host.address;
+	*counter = 0;
+	EXPECT(criu_process_info(process.kfd, image), 0);
+	EXPECT(image->args.num_objects, 1);
+	EXPECT(raw_create_queue(&process, 0, &late), 0);
+	raw_queue_add(&queue, counter, 1);
+	raw_queue_ring(&queue);
+	raw_queue_add(&late, counter, 1);
+	raw_queue_ring(&late);
+	EXPECT(raw_queue_rests(&queue), 0);
+	EXPECT(*counter, 0);
+	EXPECT(criu_unpause(process.kfd), 0);
+	EXPECT(raw_queue_wait(&queue), 0);
+	EXPECT(raw_queue_wait(&late), 0);
+	EXPECT(*counter, 2);
+	return 0;
+}
+
+static const struct accept_test tests[] = {
+	{ "queue_creation_refuses_what_the_contract_lists", test_refusals, false },
+	{ "queue_ids_and_doorbells_are_as_the_contract_says", test_ids, false },
+	{ "queue_executes_copy_fill_write_and_fence_to_the_byte", test_packets, false },
+	{ "queue_executes_each_packet_once_around_the_ring", test_wrap, false },
+	{ "queue_executes_each_packet_once_across_pauses", test_pause, false },
+	{ "queue_rests_while_paused_also_when_new", test_doorbell_while_paused, false },
+	{ 0 },
+};
+
+const struct accept_group accept_queue_group = { "queue", tests };

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The KFD by plain ioctls, for the acceptance tests. Every function gives 0 or -errno. */
+#ifndef CLIENT_ACCEPT_RAW_H
+#define CLIENT_ACCEPT_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/kfd_ioctl.h>
+
+#define RAW_GPUS 64
+#define RAW_ENOTSUPP 524 /* the kernel's own, that <errno.h> does not have */
+
+#define RAW_VRAM (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | RAW_RWX)
+#define RAW_GTT (KFD_IOC_ALLOC_MEM_FLAGS_GTT | RAW_RWX)
+#define RAW_USERPTR (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | RAW_RWX)
+#define RAW_RWX                                                            \
+	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |                      \
+	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE |                    \
+	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
+#define RAW_DOORBELL_BYTES 8192
+
+struct raw_gpu {
+	uint32_t gpu_id; /* the real one, as sysfs has it */
+	int render_minor;
+	int node;
+};
+
+/* This process's KFD. */
+struct raw_process {
+	int kfd;
+	int gpus; /* that it sees */
+	struct raw_gpu gpu[RAW_GPUS];
+	int render[RAW_GPUS]; /* acquired, or -1 */
+};
+
+struct raw_bo {
+	uint64_t handle;
+	uint64_t mmap_offset;
+	char *address; /* of CPU and GPU */
+	size_t size;
+};
+
+struct raw_queue {
+	struct raw_bo ring;
+	struct raw_bo pointers;
+	uint64_t doorbell_offset;
+	uint32_t id;
+	volatile uint64_t *read, *write, *doorbell;
+	uint64_t written;
+};
+
+int raw_ioctl(int fd, unsigned long request, void *argument);
+
+/* The GPUs in sysfs that can be read; *ret_hidden counts nodes that give EPERM (may be NULL). */
+int raw_list_gpus(struct raw_gpu *gpus, int *ret_count, int *ret_hidden);
+int raw_open_render(const struct raw_gpu *gpu, int *ret_fd);
+
+/* Opens /dev/kfd only. */
+int raw_open(struct raw_process *process);
+/* Opens a render node of each GPU and acquires its VM. */
+int raw_open_acquired(struct raw_process *process);
+int raw_acquire(struct raw_process *process, uint32_t gpu_id, int render_fd);
+
+/* ALLOC at an address of its own. @user: for user memory, else NULL. */
+int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size,
+	      void *user, struct raw_bo *ret_bo);
+int raw_free(struct raw_process *process, const struct raw_bo *bo);
+int raw_map(struct raw_process *process, const struct raw_bo *bo, uint32_t gpu_id);
+int raw_unmap(struct raw_process *process, const struct raw_bo *bo, uint32_t gpu_id);
+/* Maps the buffer for the CPU at its address, through this file. */
+int raw_mmap(int fd, const struct raw_bo *bo);
+/* All of that for the GPU at this position: VRAM or GTT that both sides can use. */
+int raw_alloc_mapped(struct raw_process *process, int gpu, uint32_t flags, size_t size,
+		     struct raw_bo *ret_bo);
+
+int raw_create_queue(struct raw_process *process, int gpu, struct raw_queue *queue);
+int raw_map_doorbell(struct raw_process *process, uint64_t offset, struct raw_queue *queue);
+/* Packets of a user queue, with their submission. */
+void raw_queue_add(struct raw_queue *queue, volatile uint64_t *at, uint64_t value);
+void raw_queue_copy(struct raw_queue *queue, const void *from, void *to, uint32_t bytes);
+void raw_queue_put(struct raw_queue *queue, const uint32_t *packet, unsigned int count);
+void raw_queue_ring(struct raw_queue *queue);
+/* Waits until the read pointer has arrived; -ETIME after some time. */
+int raw_queue_wait(struct raw_queue *queue);
+/* 0 when the read pointer does not move for a while, -EBUSY when it does. */
+int raw_queue_rests(struct raw_queue *queue);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* RESTORE and RESUME: a process is saved by itself and comes back in another one, on the same GPUs
+ * and on others, and the refusals on the way. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "accept.h"
+#include "accept_criu.h"
+#include "accept_raw.h"
+
+#define CONTENT_BYTES 65536
+#define BEFORE_PAUSE 700
+#define WHILE_PAUSED 300
+#define AFTERWARDS 200
+
+/* All that goes from one process to the next, in memory that they share. */
+struct saved {
+	struct raw_queue queue;
+	struct raw_bo counter, vram, user;
+	char contents[CRIU_BOS][CONTENT_BYTES];
+	struct criu_image image;
+	/* Added to each saved GPU's position to get the one it is restored on. */
+	int rotation;
+};
+
+static struct saved *saved;
+
+static int saved_new(void)
+{
+	saved = mmap(NULL, sizeof(*saved), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	return saved == MAP_FAILED ? -errno : 0;
+}
+
+static void saved_add(int count)
+{
+	for (int i = 0; i < count; i++)
+		raw_queue_add(&saved->queue, (volatile uint64_t *)saved->counter.address, 1);
+	raw_queue_ring(&saved->queue);
+}
+
+/* The process that is saved: it runs, is paused in the middle, and ends. */
+static int source_main(struct peer *peer)
+{
+	struct raw_process process;
+	char *memory;
+	uint32_t id;
+
+	(void)peer;
+	EXPECT(raw_open_acquired(&process), 0);
+	id = process.gpu[0].gpu_id;
+	EXPECT(raw_create_queue(&process, 0, &saved->queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &saved->counter), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 8192, &saved->vram), 0);
+	memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 8192, memory, &saved->user), 0);
+	EXPECT(raw_map(&process, &saved->user, id), 0);
+	memset(saved->vram.address, 0x3c, 8192);
+	memset(saved->user.address, 0x4d, 8192);
+	memset(saved->counter.address, 0, 4096);
+	saved_add(BEFORE_PAUSE);
+	EXPECT(criu_process_info(process.kfd, &saved->image), 0);
+	saved_add(WHILE_PAUSED);
+	EXPECT(criu_checkpoint(process.kfd, &saved->image), 0);
+	for (uint32_t i = 0; i < saved->image.args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *bucket = &saved->image.bos[i];
+
+		EXPECT_TRUE(bucket->size <= CONTENT_BYTES);
+		memcpy(saved->contents[i], (void *)(uintptr_t)bucket->addr, bucket->size);
+	}
+	return 0;
+}
+
+static int source_save(void)
+{
+	struct peer source;
+
+	EXPECT(saved_new(), 0);
+	EXPECT(peer_start(source_main, &source), 0);
+	EXPECT(peer_join(&source), 0);
+	return 0;
+}
+
+static int target_open(struct raw_process *process)
+{
+	struct criu_image *image = &saved->image;
+	int gpus;
+
+	EXPECT(raw_open(process), 0);
+	gpus = process->gpus;
+	EXPECT(image->args.num_devices, gpus);
+	for (int i = 0; i < gpus; i++) {
+		EXPECT(raw_open_render(&process->gpu[i], &process->render[i]), 0);
+		image->devices[i].actual_gpu_id =
+			process->gpu[(i + saved->rotation) % gpus].gpu_id;
+	}
+	return 0;
+}
+
+static struct kfd_criu_device_bucket *target_device(uint32_t user_gpu_id)
+{
+	struct kfd_criu_device_bucket *device = saved->image.devices;
+
+	while (device->user_gpu_id != user_gpu_id)
+		device++;
+	return device;
+}
+
+/* Gives the buffers their mappings and contents back. */
+static int target_fill(void)
+{
+	for (uint32_t i = 0; i < saved->image.args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *bucket = &saved->image.bos[i];
+		bool user = bucket->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
+		int flags = user ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+		int fd = user ? -1 : (int)target_device(bucket->gpu_id)->drm_fd;
+		void *wanted = (void *)(uintptr_t)bucket->addr;
+		void *at = mmap(wanted, bucket->size, PROT_READ | PROT_WRITE,
+				flags | MAP_FIXED_NOREPLACE, fd,
+				user ? 0 : (off_t)bucket->restored_offset);
+
+		EXPECT_TRUE(at == wanted);
+		/* Nothing may look right before it was uploaded. */
+		EXPECT_TRUE(memcmp(at, saved->contents[i], bucket->size) != 0);
+		memcpy(at, saved->contents[i], bucket->size);
+	}
+	return 0;
+}
+
+static int target_expect_dmabufs(void)
+{
+	for (uint32_t i = 0; i < saved->image.args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *bucket = &saved->image.bos[i];
+
+		if (bucket->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
+			EXPECT(bucket->dmabuf_fd, KFD_INVALID_FD);
+			continue;
+		}
+		EXPECT(fcntl((int)bucket->dmabuf_fd, F_GETFD), 0);
+		EXPECT(lseek((int)bucket->dmabuf_fd, 0, SEEK_END), (long long)bucket->size);
+	}
+	return 0;
+}
+
+static int target_go_on(struct raw_process *process)
+{
+	volatile uint64_t *counter = (volatile uint64_t *)saved->counter.address;
+	uint32_t real = target_device(process->gpu[0].gpu_id)->actual_gpu_id;
+	uint64_t slice = 3ull << 62 | (uint64_t)real << 46;
+	struct raw_bo more;
+
+	/* What was in the ring runs without a new doorbell. */
+	EXPECT(raw_queue_wait(&saved->queue), 0);
+	EXPECT(*counter, BEFORE_PAUSE + WHILE_PAUSED);
+	EXPECT(raw_map_doorbell(process, slice | (saved->queue.doorbell_offset & 8191),
+				&saved->queue),
+	       0);
+	saved_add(AFTERWARDS);
+	raw_queue_copy(&saved->queue, saved->user.address, saved->vram.address, 4096);
+	raw_queue_copy(&saved->queue, saved->vram.address + 4096, saved->user.address + 4096, 4096);
+	raw_queue_ring(&saved->queue);
+	EXPECT(raw_queue_wait(&saved->queue), 0);
+	EXPECT(*counter, BEFORE_PAUSE + WHILE_PAUSED + AFTERWARDS);
+	EXPECT(saved->vram.address[0], 0x4d);
+	EXPECT(saved->user.address[8191], 0x3c);
+	/* The process goes on with the ids that it knows. */
+	EXPECT(raw_alloc(process, process->gpu[0].gpu_id, RAW_VRAM, 4096, NULL, &more), 0);
+	EXPECT(more.handle >> 32, process->gpu[0].gpu_id);
+	EXPECT(raw_free(process, &more), 0);
+	return 0;
+}
+
+static int target_main(struct peer *peer)
+{
+	struct raw_process process;
+	long go;
+
+	EXPECT(target_open(&process), 0);
+	EXPECT(criu_restore(&process, &saved->image), 0);
+	EXPECT(target_expect_dmabufs(), 0);
+	criu_close_dmabufs(&saved->image);
+	EXPECT(criu_unpause(process.kfd), -EINVAL);
+	EXPECT(criu_restore(&process, &saved->image), -EINVAL);
+	EXPECT(target_fill(), 0);
+	EXPECT(raw_queue_rests(&saved->queue), 0);
+	EXPECT(peer_send(peer, 0), 0);
+	EXPECT(peer_receive(peer, &go), 0);
+	return target_go_on(&process);
+}
+
+static int restore_and_resume(int rotation)
+{
+	struct peer target;
+	long number;
+	int kfd;
+
+	EXPECT(source_save(), 0);
+	saved->rotation = rotation;
+	EXPECT(peer_start(target_main, &target), 0);
+	if (peer_receive(&target, &number) < 0)
+		return peer_join(&target) ? -1 : 0;
+	kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	EXPECT_TRUE(kfd >= 0);
+	EXPECT(criu_resume(kfd, (uint32_t)target.pid), 0);
+	EXPECT(criu_resume(kfd, (uint32_t)target.pid), -EINVAL);
+	EXPECT(peer_send(&target, 0), 0);
+	EXPECT(peer_join(&target), 0);
+	return 0;
+}
+
+static int test_same_gpus(void)
+{
+	return restore_and_resume(0);
+}
+
+static int test_other_gpus(void)
+{
+	struct raw_gpu gpus[RAW_GPUS];
+	int count;
+
+	EXPECT(raw_list_gpus(gpus, &count, NULL), 0);
+	if (count < 2)
+		return accept_skip("needs two GPUs");
+	return restore_and_resume(1);
+}
+
+enum spoil {
+	SPOIL_FEWER_DEVICES,
+	SPOIL_MORE_DEVICES,
+	SPOIL_NO_DEVICES,
+	SPOIL_NO_BOS,
+	SPOIL_NO_PRIV,
+	SPOIL_USER_ID_0,
+	SPOIL_UNKNOWN_GPU,
+	SPOIL_BAD_FILE,
+	SPOIL_NOT_A_RENDER_NODE,
+	SPOIL_VERSION,
+	SPOIL_SHORT_PRIV,
+	SPOIL_LONG_PRIV,
+	SPOIL_END,
+};
+
+static int used_render_fd = -1;
+
+static void spoil_args(enum spoil spoil, int kfd, struct kfd_ioctl_criu_args *args)
+{
+	struct criu_image *image = &saved->image;
+
+	switch (spoil) {
+	case SPOIL_FEWER_DEVICES:
+		args->num_devices--;
+		return;
+	case SPOIL_MORE_DEVICES:
+		args->num_devices++;
+		return;
+	case SPOIL_NO_DEVICES:
+		args->devices = 0;
+		return;
+	case SPOIL_NO_BOS:
+		args->bos = 0;
+		return;
+	case SPOIL_NO_PRIV:
+		args->priv_data = 0;
+		return;
+	case SPOIL_USER_ID_0:
+		image->devices[0].user_gpu_id = 0;
+		return;
+	case SPOIL_UNKNOWN_GPU:
+		image->devices[0].actual_gpu_id ^= 0x5555;
+		return;
+	case SPOIL_BAD_FILE:
+		image->devices[0].drm_fd = 9999;
+		return;
+	case SPOIL_NOT_A_RENDER_NODE:
+		image->devices[0].drm_fd = (uint32_t)kfd;
+		return;
+	case SPOIL_VERSION:
+		image->priv[0] = 2;
+		return;
+	case SPOIL_SHORT_PRIV:
+		args->priv_data_size -= 8;
+		return;
+	case SPOIL_LONG_PRIV:
+		args->priv_data_size += 8;
+		return;
+	case SPOIL_END:
+		return;
+	}
+}
+
+static enum spoil spoil_now;
+
+static int spoilt_main(struct peer *peer)
+{
+	struct kfd_ioctl_criu_args args = criu_checkpoint_args(&saved->image);
+	struct raw_process process;
+
+	(void)peer;
+	EXPECT(target_open(&process), 0);
+	for (int i = 0; i < process.gpus; i++)
+		saved->image.devices[i].drm_fd = (uint32_t)process.render[i];
+	if (used_render_fd >= 0)
+		saved->image.devices[0].drm_fd = (uint32_t)used_render_fd;
+	args.op = KFD_CRIU_OP_RESTORE;
+	spoil_args(spoil_now, process.kfd, &args);
+	if (raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args) != -EINVAL)
+		return accept_fail(__FILE__, __LINE__, "spoilt in way %d: not EINVAL", spoil_now);
+	EXPECT(criu_unpause(process.kfd), -EINVAL);
+	return 0;
+}
+
+static int test_refusals(void)
+{
+	struct criu_image *copy = criu_image_new();
+	struct peer peer;
+
+	EXPECT(source_save(), 0);
+	memcpy(copy, &saved->image, sizeof(*copy));
+	for (spoil_now = 0; spoil_now < SPOIL_END; spoil_now++) {
+		memcpy(&saved->image, copy, sizeof(*copy));
+		EXPECT(peer_start(spoilt_main, &peer), 0);
+		EXPECT(peer_join(&peer), 0);
+	}
+	return 0;
+}
+
+static int test_used_render_file(void)
+{
+	struct raw_process process;
+	struct peer peer;
+
+	EXPECT(source_save(), 0);
+	/* A file whose VM already is somebody's compute VM. */
+	EXPECT(raw_open_acquired(&process), 0);
+	used_render_fd = process.render[0];
+	spoil_now = SPOIL_END;
+	EXPECT(peer_start(spoilt_main, &peer), 0);
+	EXPECT(peer_join(&peer), 0);
+	return 0;
+}
+
+static const struct accept_test tests[] = {
+	{ "restore_brings_a_process_back_and_resume_runs_it_once", test_same_gpus, false },
+	{ "restore_works_on_other_gpus_than_before", test_other_gpus, false },
+	{ "restore_refuses_spoilt_arguments", test_refusals, false },
+	{ "restore_refuses_a_render_file_in_use", test_used_render_file, false },
+	{ 0 },
+};
+
+const struct accept_group accept_restore_group = { "restore", tests };
