@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A CRIU of the tests' own: the functions that the plugin takes from its host, and a place for files. */
+#include "host.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINES_MAX 512
+#define LINE_SIZE 1024
+#define PATHS	  8
+
+/* The functions of CRIU, as the plugin declares them. */
+void print_on_level(unsigned int level, const char *format, ...);
+int criu_get_image_dir(void);
+int find_unused_fd_pid(pid_t pid);
+int add_inventory_plugin(const char *name);
+bool check_and_remove_inventory_plugin(const char *name, size_t length);
+
+static struct {
+	struct unit_criu criu;
+	char directory[64];
+	size_t fds_before;
+	struct rlimit file_size;
+	char lines[LINES_MAX][LINE_SIZE];
+	size_t num_lines;
+} test;
+
+struct unit_criu *unit_criu(void)
+{
+	return &test.criu;
+}
+
+void print_on_level(unsigned int level, const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	assert_in_range(level, 1, 4);
+	assert_true(test.num_lines < LINES_MAX);
+	line = test.lines[test.num_lines++];
+	va_start(arguments, format);
+	(void)vsnprintf(line, LINE_SIZE, format, arguments);
+	va_end(arguments);
+	/* The runner shows it if the test fails. */
+	printf("%s", line);
+}
+
+int criu_get_image_dir(void)
+{
+	return test.criu.image_dir;
+}
+
+int find_unused_fd_pid(pid_t pid)
+{
+	(void)pid;
+	return test.criu.unused_fd;
+}
+
+int add_inventory_plugin(const char *name)
+{
+	test.criu.notes++;
+	(void)snprintf(test.criu.name, sizeof(test.criu.name), "%s", name);
+	return test.criu.note_result;
+}
+
+bool check_and_remove_inventory_plugin(const char *name, size_t length)
+{
+	test.criu.claims++;
+	(void)snprintf(test.criu.name, sizeof(test.criu.name), "%.*s", (int)length, name);
+	return true;
+}
+
+size_t unit_count_fds(void)
+{
+	DIR *stream = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	assert_non_null(stream);
+	while (readdir(stream))
+		count++;
+	(void)closedir(stream);
+	return count;
+}
+
+int unit_begin(void **state)
+{
+	(void)state;
+	/* What the runner reads must be complete when a test dies. */
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	(void)getrlimit(RLIMIT_FSIZE, &test.file_size);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	test.fds_before = unit_count_fds();
+	test.num_lines = 0;
+	(void)strcpy(test.directory, "/tmp/amdgpu-plugin-unit-XXXXXX");
+	if (!mkdtemp(test.directory))
+		return -1;
+	test.criu = (struct unit_criu){ .unused_fd = 100 };
+	test.criu.image_dir = open(test.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return test.criu.image_dir < 0 ? -1 : 0;
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+	(void)stat;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+int unit_end(void **state)
+{
+	size_t left;
+
+	(void)state;
+	unit_unlimit_files();
+	(void)close(test.criu.image_dir);
+	(void)nftw(test.directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	left = unit_count_fds();
+	if (left == test.fds_before)
+		return 0;
+	printf("%zu descriptors before the test, %zu after it\n", test.fds_before, left);
+	return -1;
+}
+
+size_t unit_count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < test.num_lines; i++)
+		count += strstr(test.lines[i], text) != NULL;
+	return count;
+}
+
+static bool holds_all(const char *line, const char *first, va_list texts)
+{
+	for (const char *text = first; text; text = va_arg(texts, const char *)) {
+		if (!strstr(line, text))
+			return false;
+	}
+	return true;
+}
+
+bool unit_logged(const char *text, ...)
+{
+	for (size_t i = 0; i < test.num_lines; i++) {
+		va_list texts;
+		bool found;
+
+		va_start(texts, text);
+		found = holds_all(test.lines[i], text, texts);
+		va_end(texts);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+void unit_forget_lines(void)
+{
+	test.num_lines = 0;
+}
+
+const char *unit_path(const char *format, ...)
+{
+	static char paths[PATHS][512];
+	static unsigned int turn;
+	char *path = paths[turn++ % PATHS];
+	va_list arguments;
+	int used;
+
+	used = snprintf(path, sizeof(paths[0]), "%s/", test.directory);
+	va_start(arguments, format);
+	(void)vsnprintf(path + used, sizeof(paths[0]) - (size_t)used, format, arguments);
+	va_end(arguments);
+	return path;
+}
+
+static void make_directories_above(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) < 0)
+			assert_int_equal(errno, EEXIST);
+		*slash = '/';
+	}
+}
+
+void unit_write(const char *path, const void *bytes, size_t size)
+{
+	char full[512];
+	FILE *file;
+
+	(void)strcpy(full, unit_path("%s", path));
+	make_directories_above(full);
+	file = fopen(full, "we");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+void unit_print(const char *path, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	assert_true(length >= 0);
+	unit_write(path, text, (size_t)length);
+	free(text);
+}
+
+uint8_t *unit_read(const char *path, size_t *ret_size)
+{
+	FILE *file = fopen(unit_path("%s", path), "re");
+	uint8_t *bytes = malloc(1 << 20);
+
+	assert_non_null(file);
+	assert_non_null(bytes);
+	*ret_size = fread(bytes, 1, 1 << 20, file);
+	(void)fclose(file);
+	return bytes;
+}
+
+bool unit_exists(const char *path)
+{
+	struct stat stat;
+
+	return lstat(unit_path("%s", path), &stat) == 0;
+}
+
+void unit_limit_files(uint64_t bytes)
+{
+	struct rlimit limit = { bytes, test.file_size.rlim_max };
+
+	/* The tests' own output must still find its way, so it comes before the limit. */
+	(void)fflush(stdout);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+void unit_unlimit_files(void)
+{
+	(void)setrlimit(RLIMIT_FSIZE, &test.file_size);
+}

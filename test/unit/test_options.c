@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The environment variables: each one, what it means when absent, and what is said of a bad value. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_util.h"
+
+static const struct {
+	const char *variable;
+	size_t offset;
+} switches[] = {
+	{ "KFD_FW_VER_CHECK", offsetof(struct options, check_fw_version) },
+	{ "KFD_SDMA_FW_VER_CHECK", offsetof(struct options, check_sdma_fw) },
+	{ "KFD_CACHES_COUNT_CHECK", offsetof(struct options, check_caches) },
+	{ "KFD_NUM_GWS_CHECK", offsetof(struct options, check_num_gws) },
+	{ "KFD_VRAM_SIZE_CHECK", offsetof(struct options, check_vram_size) },
+	{ "KFD_NUMA_CHECK", offsetof(struct options, check_numa) },
+	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, check_capability) },
+};
+
+static const char *const numbers[] = { "KFD_MAX_BUFFER_SIZE", "KFD_COPY_TIMEOUT" };
+
+static int clean_environment(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		(void)unsetenv(switches[i].variable);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		(void)unsetenv(numbers[i]);
+	return unit_begin(state);
+}
+
+static bool value_of(const struct options *options, size_t row)
+{
+	return *(const bool *)((const char *)options + switches[row].offset);
+}
+
+static int read_with(const char *variable, const char *value, struct options *options)
+{
+	int ret;
+
+	assert_int_equal(setenv(variable, value, 1), 0);
+	ret = options_read(options);
+	(void)unsetenv(variable);
+	return ret;
+}
+
+static void without_variables_every_check_is_on(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(options_read(&options), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		assert_true(value_of(&options, i));
+	assert_true(options.content.staging_bytes >= 1 << 20);
+	assert_true(options.content.copy_timeout_s > 0);
+}
+
+static void each_switch_turns_off_its_own_check_alone(void **state)
+{
+	static const char *const off[] = { "0", "NO", "no", "nO" };
+	static const char *const on[] = { "1", "YES", "yes", "Yes" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
+		struct options options;
+
+		print_message("case %s\n", switches[i].variable);
+		for (size_t j = 0; j < ARRAY_SIZE(off); j++) {
+			assert_int_equal(read_with(switches[i].variable, off[j], &options), 0);
+			for (size_t k = 0; k < ARRAY_SIZE(switches); k++)
+				assert_int_equal(value_of(&options, k), k != i);
+		}
+		for (size_t j = 0; j < ARRAY_SIZE(on); j++) {
+			assert_int_equal(read_with(switches[i].variable, on[j], &options), 0);
+			assert_true(value_of(&options, i));
+		}
+	}
+}
+
+static void a_bad_switch_is_refused_by_variable_and_value(void **state)
+{
+	static const char *const bad[] = { "maybe", "2", "", " 0", "off" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(bad); j++) {
+			struct options options;
+			char quoted[32];
+
+			unit_forget_lines();
+			(void)snprintf(quoted, sizeof(quoted), "\"%s\"", bad[j]);
+			assert_int_equal(read_with(switches[i].variable, bad[j], &options), -EINVAL);
+			assert_logged("Error: ", switches[i].variable, quoted);
+			assert_int_equal(unit_count_lines("amdgpu_plugin: "), 1);
+		}
+	}
+}
+
+static void the_bound_of_staging_memory_takes_suffixes(void **state)
+{
+	struct options standard, options;
+
+	(void)state;
+	assert_int_equal(options_read(&standard), 0);
+	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "0", &options), 0);
+	assert_int_equal(options.content.staging_bytes, standard.content.staging_bytes);
+	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "1048576", &options), 0);
+	assert_int_equal(options.content.staging_bytes, 1048576);
+	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "64K", &options), 0);
+	assert_int_equal(options.content.staging_bytes, 65536);
+	assert_int_equal(read_with("KFD_MAX_BUFFER_SIZE", "2G", &options), 0);
+	assert_int_equal(options.content.staging_bytes, 2ULL << 30);
+}
+
+static void the_time_of_a_copy_can_be_set(void **state)
+{
+	struct options standard, options;
+
+	(void)state;
+	assert_int_equal(options_read(&standard), 0);
+	assert_int_equal(read_with("KFD_COPY_TIMEOUT", "5", &options), 0);
+	assert_int_equal(options.content.copy_timeout_s, 5);
+	assert_int_equal(read_with("KFD_COPY_TIMEOUT", "0", &options), 0);
+	assert_int_equal(options.content.copy_timeout_s, standard.content.copy_timeout_s);
+}
+
+static void a_bad_number_is_refused_by_variable_and_value(void **state)
+{
+	static const struct {
+		const char *variable;
+		const char *value;
+	} cases[] = {
+		{ "KFD_MAX_BUFFER_SIZE", "" },
+		{ "KFD_MAX_BUFFER_SIZE", "lots" },
+		{ "KFD_MAX_BUFFER_SIZE", "-1" },
+		{ "KFD_MAX_BUFFER_SIZE", "1T" },
+		{ "KFD_MAX_BUFFER_SIZE", "99999999999999999999" },
+		{ "KFD_MAX_BUFFER_SIZE", "99999999999G" },
+		{ "KFD_COPY_TIMEOUT", "soon" },
+		{ "KFD_COPY_TIMEOUT", "1.5" },
+		/* Nanoseconds of it would not fit 64 bits. */
+		{ "KFD_COPY_TIMEOUT", "18446744073709551615" },
+		{ "KFD_COPY_TIMEOUT", "18446744073" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct options options = { .content.staging_bytes = 42 };
+
+		print_message("case %s=%s\n", cases[i].variable, cases[i].value);
+		unit_forget_lines();
+		assert_true(read_with(cases[i].variable, cases[i].value, &options) < 0);
+		assert_logged("Error: ", cases[i].variable, cases[i].value);
+		assert_int_equal(options.content.staging_bytes, 42);
+	}
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, clean_environment, unit_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_variables_every_check_is_on),
+		TEST(each_switch_turns_off_its_own_check_alone),
+		TEST(a_bad_switch_is_refused_by_variable_and_value),
+		TEST(the_bound_of_staging_memory_takes_suffixes),
+		TEST(the_time_of_a_copy_can_be_set),
+		TEST(a_bad_number_is_refused_by_variable_and_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The small tools: numbers, descriptors, whole reads and writes, the limit of descriptors. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+static void switches_are_0_1_no_and_yes_in_any_case(void **state)
+{
+	static const struct {
+		const char *text;
+		int ret;
+		bool on;
+	} cases[] = {
+		{ "0", 0, false },	{ "1", 0, true },	{ "NO", 0, false },
+		{ "no", 0, false },	{ "No", 0, false },	{ "YES", 0, true },
+		{ "yes", 0, true },	{ "yEs", 0, true },	{ "", -EINVAL, false },
+		{ " 1", -EINVAL, false }, { "1 ", -EINVAL, false }, { "2", -EINVAL, false },
+		{ "01", -EINVAL, false }, { "-1", -EINVAL, false }, { "true", -EINVAL, false },
+		{ "on", -EINVAL, false }, { "yes!", -EINVAL, false }, { "n", -EINVAL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bool on = !cases[i].on;
+
+		print_message("case \"%s\"\n", cases[i].text);
+		assert_int_equal(parse_switch(cases[i].text, &on), cases[i].ret);
+		if (!cases[i].ret)
+			assert_int_equal(on, cases[i].on);
+		else
+			assert_int_equal(on, !cases[i].on);
+	}
+}
+
+static void sizes_are_decimal_with_k_m_or_g(void **state)
+{
+	static const struct {
+		const char *text;
+		int ret;
+		uint64_t bytes;
+	} cases[] = {
+		{ "0", 0, 0 },
+		{ "1", 0, 1 },
+		{ "007", 0, 7 },
+		{ "4096", 0, 4096 },
+		{ "4K", 0, 4096 },
+		{ "32M", 0, 32ULL << 20 },
+		{ "3G", 0, 3ULL << 30 },
+		{ "0G", 0, 0 },
+		{ "18446744073709551615", 0, UINT64_MAX },
+		{ "18014398509481983K", 0, UINT64_MAX - 1023 },
+		{ "17179869183G", 0, UINT64_MAX - ((1ULL << 30) - 1) },
+		{ "18446744073709551616", -ERANGE, 0 },
+		{ "18014398509481984K", -ERANGE, 0 },
+		{ "17592186044416M", -ERANGE, 0 },
+		{ "17179869184G", -ERANGE, 0 },
+		{ "99999999999999999999999999", -ERANGE, 0 },
+		{ "", -EINVAL, 0 },
+		{ "K", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 ", -EINVAL, 0 },
+		{ "1 K", -EINVAL, 0 },
+		{ "1KB", -EINVAL, 0 },
+		{ "1KK", -EINVAL, 0 },
+		{ "1T", -EINVAL, 0 },
+		{ "1.5G", -EINVAL, 0 },
+		{ "0x10", -EINVAL, 0 },
+		{ "ten", -EINVAL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t bytes = 42;
+
+		print_message("case \"%s\"\n", cases[i].text);
+		assert_int_equal(parse_size(cases[i].text, &bytes), cases[i].ret);
+		assert_int_equal(bytes, cases[i].ret ? 42 : cases[i].bytes);
+	}
+}
+
+static void reading_gives_all_bytes_or_an_error(void **state)
+{
+	char buffer[8] = "";
+	int fd;
+
+	(void)state;
+	unit_write("file", "0123456789", 10);
+	fd = open(unit_path("file"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread_full(fd, buffer, 4, 3), 0);
+	assert_memory_equal(buffer, "3456", 4);
+	assert_int_equal(pread_full(fd, buffer, 0, 100), 0);
+	assert_int_equal(pread_full(fd, buffer, 4, 7), -EIO);
+	assert_int_equal(pread_full(fd, buffer, 1, 10), -EIO);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(pread_full(fd, buffer, 1, 0), -EBADF);
+}
+
+static void writing_moves_all_bytes_or_is_an_error(void **state)
+{
+	size_t size;
+	uint8_t *bytes;
+	int fd;
+
+	(void)state;
+	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(pwrite_full(fd, "abcd", 4, 2), 0);
+	assert_int_equal(pwrite_full(fd, "", 0, 50), 0);
+	bytes = unit_read("file", &size);
+	assert_int_equal(size, 6);
+	assert_memory_equal(bytes, "\0\0abcd", 6);
+	free(bytes);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(pwrite_full(fd, "x", 1, 0), -EBADF);
+}
+
+static void a_write_that_a_full_disk_cuts_short_is_an_error(void **state)
+{
+	int fd, ret;
+
+	(void)state;
+	fd = open(unit_path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	unit_limit_files(2);
+	ret = pwrite_full(fd, "abcd", 4, 0);
+	unit_unlimit_files();
+	(void)close(fd);
+	assert_int_equal(ret, -EFBIG);
+}
+
+static void duplicates_are_high_and_do_not_survive_exec(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY);
+	int copy = fd_dup_above(fd, 300);
+
+	(void)state;
+	assert_true(copy >= 300);
+	assert_true(fcntl(copy, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	(void)close(copy);
+	(void)close(fd);
+	assert_int_equal(fd_dup_above(fd, 300), -EBADF);
+}
+
+static void moving_up_closes_the_old_number(void **state)
+{
+	int old = open("/dev/null", O_RDONLY);
+	int fd = old;
+
+	(void)state;
+	assert_int_equal(fd_move_up(&fd, 300), 0);
+	assert_true(fd >= 300);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(fcntl(old, F_GETFD), -1);
+	(void)close(fd);
+}
+
+static void moving_up_beyond_the_limit_leaves_the_descriptor(void **state)
+{
+	int old = open("/dev/null", O_RDONLY);
+	int fd = old;
+
+	(void)state;
+	assert_true(fd_move_up(&fd, 1 << 30) < 0);
+	assert_int_equal(fd, old);
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	(void)close(fd);
+}
+
+/* The limits of this process are everybody's, so a child changes its own. */
+static int in_child(int (*work)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(work());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int raise_and_put_back(void)
+{
+	const struct rlimit low = { 64, 4096 };
+	struct rlimit old, now;
+
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || nofile_raise(1000, &old) < 0)
+		return 1;
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur < 1001 || now.rlim_max != 4096)
+		return 2;
+	if (fcntl(0, F_DUPFD, 1000) != 1000)
+		return 3;
+	nofile_restore(&old);
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 64 || now.rlim_max != 4096)
+		return 4;
+	return 0;
+}
+
+#define NOT_ALLOWED 77
+
+static int raise_the_hard_limit(void)
+{
+	const struct rlimit low = { 64, 128 }, high = { 64, 129 };
+	struct rlimit old, now;
+
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || setrlimit(RLIMIT_NOFILE, &high) < 0)
+		return NOT_ALLOWED;
+
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0 || nofile_raise(1000, &old) < 0)
+		return 1;
+	if (fcntl(0, F_DUPFD, 1000) != 1000)
+		return 2;
+	nofile_restore(&old);
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 64 || now.rlim_max != 128)
+		return 3;
+	return 0;
+}
+
+static int raise_as_far_as_is_allowed(void)
+{
+	const struct rlimit low = { 64, 128 };
+	struct rlimit old, now;
+
+	if (setrlimit(RLIMIT_NOFILE, &low) < 0)
+		return 1;
+	if (geteuid() == 0 && setuid(65534) < 0)
+		return 2;
+	if (nofile_raise(1000, &old) < 0)
+		return 3;
+	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 128 ? 4 : 0;
+}
+
+static int leave_a_limit_that_is_high_enough(void)
+{
+	const struct rlimit high = { 2048, 4096 };
+	struct rlimit old, now;
+
+	if (setrlimit(RLIMIT_NOFILE, &high) < 0 || nofile_raise(2047, &old) < 0)
+		return 1;
+	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 2048 ? 2 : 0;
+}
+
+static void the_limit_of_descriptors_is_raised_and_put_back(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(raise_and_put_back), 0);
+	assert_int_equal(in_child(leave_a_limit_that_is_high_enough), 0);
+}
+
+static void the_hard_limit_is_raised_where_that_is_allowed(void **state)
+{
+	int ret;
+
+	(void)state;
+	ret = in_child(raise_the_hard_limit);
+	if (ret == NOT_ALLOWED)
+		skip();
+	assert_int_equal(ret, 0);
+}
+
+static void the_limit_goes_as_high_as_it_may(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(raise_as_far_as_is_allowed), 0);
+}
+
+static void an_ioctl_that_fails_gives_its_errno(void **state)
+{
+	int pipes[2], waiting = -1;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(write(pipes[1], "abc", 3), 3);
+	assert_int_equal(xioctl(pipes[0], FIONREAD, &waiting), 0);
+	assert_int_equal(waiting, 3);
+	assert_int_equal(xioctl(pipes[0], TIOCGWINSZ, &waiting), -ENOTTY);
+	(void)close(pipes[0]);
+	(void)close(pipes[1]);
+	assert_int_equal(xioctl(pipes[0], FIONREAD, &waiting), -EBADF);
+}
+
+static void what_is_taken_is_not_cleaned_up(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	char *memory = malloc(1);
+	int taken_fd = take_fd(&fd);
+	char *taken = take_ptr(&memory);
+
+	(void)state;
+	assert_int_equal(fd, -1);
+	assert_null(memory);
+	cleanup_close(&fd);
+	cleanup_free(&memory);
+	assert_true(fcntl(taken_fd, F_GETFD) >= 0);
+	cleanup_close(&taken_fd);
+	assert_int_equal(fcntl(taken_fd, F_GETFD), -1);
+	cleanup_free(&taken);
+}
+
+static void closing_on_the_way_out_keeps_errno(void **state)
+{
+	int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	(void)close(closed);
+	errno = ENOSPC;
+	cleanup_close(&closed);
+	assert_int_equal(errno, ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case),
+		UNIT_TEST(sizes_are_decimal_with_k_m_or_g),
+		UNIT_TEST(reading_gives_all_bytes_or_an_error),
+		UNIT_TEST(writing_moves_all_bytes_or_is_an_error),
+		UNIT_TEST(a_write_that_a_full_disk_cuts_short_is_an_error),
+		UNIT_TEST(duplicates_are_high_and_do_not_survive_exec),
+		UNIT_TEST(moving_up_closes_the_old_number),
+		UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor),
+		UNIT_TEST(the_limit_of_descriptors_is_raised_and_put_back),
+		UNIT_TEST(the_hard_limit_is_raised_where_that_is_allowed),
+		UNIT_TEST(the_limit_goes_as_high_as_it_may),
+		UNIT_TEST(an_ioctl_that_fails_gives_its_errno),
+		UNIT_TEST(what_is_taken_is_not_cleaned_up),
+		UNIT_TEST(closing_on_the_way_out_keeps_errno),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
