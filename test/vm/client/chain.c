@@ -22,7 +22,7 @@
 /* Every pass in the ring has its own snapshot. */
 #define SNAPSHOTS (DEPTH_MAX / PASS_BATCHES + 2)
 /* Data and slot of each step, filler, snapshot, signal and fence, and padding. */
-#define BATCH_BYTES (BATCH_STEPS * (SDMA_ATOMIC_BYTES + SDMA_FENCE_BYTES) + 4 * SDMA_COPY_BYTES + \
+#define BATCH_BYTES (BATCH_STEPS * 2 * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + \
 		     2 * SDMA_FENCE_BYTES + SDMA_TRAP_BYTES + 2 * SDMA_PAD_BYTES)
 
 struct snapshot {
@@ -88,7 +88,7 @@ static void chain_put_step(struct chain *chain, const struct chain_step *step)
 		sdma_atomic_add(&chain->queue, to, step->value);
 		break;
 	}
-	sdma_fence(&chain->queue, &state->slots[step->cell], (uint32_t)step->number + 1);
+	sdma_atomic_add(&chain->queue, &state->slots[step->cell], chain_slot_value(step));
 	chain->packets += 2;
 }
 
@@ -151,7 +151,7 @@ static int chain_compare(struct chain *chain, struct snapshot *snapshot)
 		return 0;
 	while (got[at] == expected[at])
 		at++;
-	cell = at / sizeof(uint32_t);
+	cell = at / sizeof(uint64_t);
 	if (at >= offsetof(struct chain_state, table)) {
 		where = "cell";
 		cell = (at - offsetof(struct chain_state, table)) / CHAIN_CELL_BYTES;

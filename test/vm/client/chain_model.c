@@ -48,10 +48,14 @@ void chain_apply_data(struct chain_state *state, const uint8_t *tape,
 	}
 }
 
+uint64_t chain_slot_value(const struct chain_step *step)
+{
+	return pattern_mix(step->number + 1);
+}
+
 void chain_apply_slot(struct chain_state *state, const struct chain_step *step)
 {
-	/* Never 0, which is what an unused slot holds. */
-	state->slots[step->cell] = (uint32_t)step->number + 1;
+	state->slots[step->cell] += chain_slot_value(step);
 }
 
 static enum chain_kind chain_pick_kind(uint64_t random)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A chain of dependent copy-engine operations and what memory must look like after them. Within a
  * pass every cell of the table and every slot is written exactly once, so a packet that is lost
- * leaves a wrong cell until the pass is compared; most packets also change something when they are
- * executed a second time. */
+ * leaves a wrong cell until the pass is compared; 13 packets of 16 also change something when they
+ * are executed a second time. */
 #ifndef CLIENT_CHAIN_MODEL_H
 #define CLIENT_CHAIN_MODEL_H
 
@@ -34,7 +34,7 @@ struct chain_step {
 
 /* What the engine changes. */
 struct chain_state {
-	uint32_t slots[CHAIN_CELLS]; /* the step that wrote the cell last */
+	uint64_t slots[CHAIN_CELLS]; /* sums of something of every step of the cell */
 	uint8_t table[CHAIN_TABLE_BYTES];
 };
 
@@ -52,6 +52,9 @@ void chain_model_init(struct chain_model *model, uint64_t key);
 void chain_model_next(struct chain_model *model, struct chain_step *ret_step);
 
 bool chain_kind_is_repeatable(enum chain_kind kind);
+
+/* What a step adds to the slot of its cell. */
+uint64_t chain_slot_value(const struct chain_step *step);
 
 /* The two packets of a step: the data and then the slot. */
 void chain_apply_data(struct chain_state *state, const uint8_t *tape,

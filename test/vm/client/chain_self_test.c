@@ -65,12 +65,12 @@ static bool trial_rewind(struct trial *trial, unsigned int last, unsigned int co
 	return trial_differs(trial);
 }
 
-/* Packets that only copy, fill or store give the same memory when they are repeated at once: that
+/* Packets that copy from elsewhere or fill give the same memory when they are repeated at once: that
  * nobody can notice, and it harms nobody. A range with any other packet in it must show. */
 static bool trial_rewind_must_show(const struct trial *trial, unsigned int last, unsigned int count)
 {
 	for (unsigned int packet = last + 1 - count; packet <= last; packet++) {
-		if (packet % 2 == 0 && !chain_kind_is_repeatable(trial->steps[packet / 2].kind))
+		if (packet % 2 || !chain_kind_is_repeatable(trial->steps[packet / 2].kind))
 			return true;
 	}
 	return false;
