@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reading topology directories: whole ones, captures, and ones with everything wrong with them. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+
+#define MACHINES "test/data/machines"
+
+static void write_cpu(unsigned int node)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", node);
+	unit_print(path, "0\n");
+	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node);
+	unit_print(path, "cpu_cores_count 16\nsimd_count 0\n");
+}
+
+static void write_bank(unsigned int node, unsigned int bank, unsigned int heap, uint64_t size)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties", node, bank);
+	unit_print(path, "heap_type %u\nsize_in_bytes %llu\nflags 0\nwidth 4096\n", heap,
+		   (unsigned long long)size);
+}
+
+static void write_link(unsigned int node, unsigned int link, unsigned int type, unsigned int to,
+		       unsigned int weight)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node, link);
+	unit_print(path, "type %u\nversion_major 0\nnode_from %u\nnode_to %u\nweight %u\nflags 1\n", type,
+		   node, to, weight);
+}
+
+/* A GPU that counts. */
+static void write_gpu(unsigned int node, unsigned int gpu_id)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", node);
+	unit_print(path, "%u\n", gpu_id);
+	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node);
+	unit_print(path, "cpu_cores_count 0\nsimd_count 416\ndrm_render_minor %u\n", 128 + node);
+	write_bank(node, 0, 2, 1ULL << 30);
+	write_link(node, 0, LINK_PCIE, 0, 20);
+}
+
+static void read_machine(struct topology *topology)
+{
+	assert_int_equal(topology_read(unit_path("."), topology), 0);
+}
+
+/* Reads a machine of a CPU node 0, a good GPU 0x11 on node 1 and a questionable node 2, which must be left
+ * out with a line that names it. */
+static void assert_node_2_is_left_out(void)
+{
+	struct topology topology;
+
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 2);
+	assert_non_null(topology_find_gpu(&topology, 0x11));
+	assert_null(topology_find_node(&topology, 2));
+	assert_logged("amdgpu_plugin: ", "node 2");
+	topology_done(&topology);
+}
+
+static void write_cpu_and_two_gpus(void)
+{
+	write_cpu(0);
+	write_gpu(1, 0x11);
+	write_gpu(2, 0x22);
+}
+
+static void a_machine_without_kfd_has_no_topology(void **state)
+{
+	struct topology topology = { .num_nodes = 42 };
+
+	(void)state;
+	assert_int_equal(topology_read(unit_path("missing"), &topology), -ENOENT);
+	assert_int_equal(topology.num_nodes, 42);
+}
+
+static void a_topology_without_nodes_is_empty(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 0);
+	assert_int_equal(topology_count_gpus(&topology), 0);
+	topology_done(&topology);
+}
+
+/* Names and values of every property, so that a field read from another's line shows. */
+#define VALUE_OF(name) ((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
+				   (unsigned char)#name[sizeof(#name) - 3]))
+
+static void each_property_is_read_by_its_name(void **state)
+{
+	const struct topology_node *node;
+	struct topology topology;
+	char text[4096];
+	size_t used = 0;
+
+	(void)state;
+	write_cpu(0);
+	write_gpu(1, 0x11);
+#define PRINT(name, type)                                                                       \
+	used += (size_t)snprintf(text + used, sizeof(text) - used, #name " %u\n", VALUE_OF(name)); \
+	used += (size_t)snprintf(text + used, sizeof(text) - used, "x" #name " 7\n");
+	TOPOLOGY_PROPERTIES(PRINT, PRINT)
+#undef PRINT
+	unit_print("nodes/1/properties", "%s", text);
+	read_machine(&topology);
+	node = topology_find_gpu(&topology, 0x11);
+	assert_non_null(node);
+#define CHECK(name, type) assert_int_equal(node->name, VALUE_OF(name));
+	TOPOLOGY_PROPERTIES(CHECK, CHECK)
+#undef CHECK
+	assert_int_equal(node->actual_gpu_id, 0x11);
+	topology_done(&topology);
+}
+
+static void large_values_are_read_whole(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_gpu(1, 0x11);
+	write_bank(1, 0, 1, 0xffffffffff000ULL);
+	unit_print("nodes/1/properties", "unique_id 18446744073709551615\nhive_id 9223372036854775808\n"
+		   "capability 4294967295\n");
+	read_machine(&topology);
+	assert_true(topology.nodes[0].unique_id == UINT64_MAX);
+	assert_true(topology.nodes[0].hive_id == 1ULL << 63);
+	assert_int_equal(topology.nodes[0].capability, UINT32_MAX);
+	assert_true(topology.nodes[0].vram_size == 0xffffffffff000ULL);
+	topology_done(&topology);
+}
+
+static void missing_and_unknown_properties_do_no_harm(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_gpu(1, 0x11);
+	unit_print("nodes/1/properties", "simd_count 8\nfrom_the_future 99999999999\n");
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 1);
+	assert_int_equal(topology.nodes[0].simd_count, 8);
+	assert_int_equal(topology.nodes[0].num_xcc, 0);
+	assert_int_equal(topology.nodes[0].num_gws, 0);
+	topology_done(&topology);
+}
+
+static void nodes_are_in_ascending_order(void **state)
+{
+	static const unsigned int made[] = { 11, 2, 30, 0, 7, 100, 1 };
+	static const unsigned int expected[] = { 0, 1, 2, 7, 11, 30, 100 };
+	struct topology topology;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		write_gpu(made[i], 0x100 + made[i]);
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(topology.nodes[i].node_id, expected[i]);
+		assert_int_equal(topology.nodes[i].gpu_id, 0x100 + expected[i]);
+	}
+	topology_done(&topology);
+}
+
+static void names_that_are_no_numbers_are_no_nodes(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_gpu(1, 0x11);
+	unit_print("nodes/readme", "hello\n");
+	unit_print("nodes/2x/gpu_id", "5\n");
+	unit_print("nodes/-1/gpu_id", "5\n");
+	unit_print("nodes/99999999999999999999/gpu_id", "5\n");
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 1);
+	topology_done(&topology);
+}
+
+/* A device cgroup leaves the file and fails its read; with a directory in its place that can be had on any
+ * file system. */
+static void a_hidden_gpu_is_left_out(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_cpu_and_two_gpus();
+	write_link(1, 1, LINK_XGMI, 2, 15);
+	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
+	assert_int_equal(mkdir(unit_path("nodes/2/gpu_id"), 0755), 0);
+	assert_node_2_is_left_out();
+
+	/* Links to it stay, as in the kernel. */
+	read_machine(&topology);
+	assert_int_equal(topology_find_gpu(&topology, 0x11)->num_links, 2);
+	topology_done(&topology);
+}
+
+static void a_node_without_gpu_id_is_left_out(void **state)
+{
+	(void)state;
+	write_cpu_and_two_gpus();
+	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
+	assert_node_2_is_left_out();
+}
+
+static void a_gpu_that_did_not_initialise_is_left_out(void **state)
+{
+	(void)state;
+	write_cpu_and_two_gpus();
+	unit_print("nodes/2/gpu_id", "0\n");
+	unit_print("nodes/2/properties", "cpu_cores_count 0\nsimd_count 256\n");
+	assert_node_2_is_left_out();
+}
+
+static void a_gpu_without_vram_bank_is_left_out(void **state)
+{
+	(void)state;
+	write_cpu_and_two_gpus();
+	write_bank(2, 0, 0, 1 << 30);
+	assert_node_2_is_left_out();
+	assert_logged("node 2", "VRAM");
+}
+
+static void a_gpu_with_an_empty_vram_bank_is_left_out(void **state)
+{
+	(void)state;
+	write_cpu_and_two_gpus();
+	write_bank(2, 0, 1, 0);
+	assert_node_2_is_left_out();
+}
+
+static void a_gpu_without_banks_at_all_is_left_out(void **state)
+{
+	(void)state;
+	write_cpu_and_two_gpus();
+	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0/properties")), 0);
+	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0")), 0);
+	assert_int_equal(remove(unit_path("nodes/2/mem_banks")), 0);
+	assert_node_2_is_left_out();
+}
+
+static void the_vram_bank_is_found_among_others(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_gpu(1, 0x11);
+	write_bank(1, 0, 4, 65536);
+	write_bank(1, 1, 1, 123 << 20);
+	write_bank(1, 2, 5, 1 << 30);
+	read_machine(&topology);
+	assert_int_equal(topology.nodes[0].vram_size, 123 << 20);
+	assert_int_equal(topology.nodes[0].vram_public, 1);
+	topology_done(&topology);
+}
+
+static void files_that_are_not_lines_of_name_and_number_cost_the_node(void **state)
+{
+	static const struct {
+		const char *file;
+		const char *text;
+	} cases[] = {
+		{ "properties", "simd_count\n" },
+		{ "properties", "simd_count \n" },
+		{ "properties", "simd_count many\n" },
+		{ "properties", "simd_count -1\n" },
+		{ "properties", "simd_count 1 2\n" },
+		{ "properties", "simd_count 0x10\n" },
+		{ "properties", " 5\n" },
+		{ "properties", "simd_count 8\nsimd_per_cu" },
+		{ "properties", "simd_count 4294967296\n" },
+		{ "properties", "unique_id 18446744073709551616\n" },
+		{ "properties", "unknown word\n" },
+		{ "mem_banks/0/properties", "size_in_bytes lots\n" },
+		{ "io_links/0/properties", "type pcie\n" },
+		{ "gpu_id", "" },
+		{ "gpu_id", "\n" },
+		{ "gpu_id", "gpu\n" },
+		{ "gpu_id", "12 13\n" },
+		{ "gpu_id", "4294967296\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char path[128];
+
+		print_message("case %s: %s\n", cases[i].file, cases[i].text);
+		write_cpu_and_two_gpus();
+		(void)snprintf(path, sizeof(path), "nodes/2/%s", cases[i].file);
+		unit_print(path, "%s", cases[i].text);
+		unit_forget_lines();
+		assert_node_2_is_left_out();
+	}
+}
+
+static void missing_properties_cost_the_node(void **state)
+{
+	static const char *const files[] = {
+		"nodes/2/properties",
+		"nodes/2/mem_banks/0/properties",
+		"nodes/2/io_links/0/properties",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		write_cpu_and_two_gpus();
+		assert_int_equal(remove(unit_path("%s", files[i])), 0);
+		unit_forget_lines();
+		assert_node_2_is_left_out();
+	}
+}
+
+static void binary_and_huge_files_cost_the_node(void **state)
+{
+	const size_t size = 4 << 20;
+	char *huge = malloc(size);
+
+	(void)state;
+	assert_non_null(huge);
+	write_cpu_and_two_gpus();
+	unit_write("nodes/2/properties", "simd_count 4\0\xff\xfe\n", 17);
+	assert_node_2_is_left_out();
+
+	for (size_t i = 0; i < size; i++)
+		huge[i] = "a_name 12345678\n"[i % 16];
+	unit_write("nodes/2/properties", huge, size);
+	unit_forget_lines();
+	assert_node_2_is_left_out();
+	memset(huge, '1', size);
+	unit_write("nodes/2/properties", "simd_count 4\n", 13);
+	unit_write("nodes/2/gpu_id", huge, size);
+	unit_forget_lines();
+	assert_node_2_is_left_out();
+	free(huge);
+}
+
+/* All zeros is what a file of nothing says. */
+static void an_empty_properties_file_is_a_node_without_properties(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_gpu(1, 0x11);
+	unit_print("nodes/1/properties", "%s", "");
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 1);
+	assert_int_equal(topology.nodes[0].simd_count, 0);
+	topology_done(&topology);
+}
+
+static void links_are_read_with_type_target_and_weight(void **state)
+{
+	const struct topology_node *node;
+	struct topology topology;
+
+	(void)state;
+	write_cpu_and_two_gpus();
+	write_link(1, 10, LINK_PCIE, 7, 40);
+	write_link(1, 2, LINK_XGMI, 2, 15);
+	unit_print("nodes/1/p2p_links/0/properties", "type 2\nnode_to 2\nweight 52\n");
+	read_machine(&topology);
+	node = topology_find_gpu(&topology, 0x11);
+	assert_int_equal(node->num_links, 3);
+	assert_int_equal(node->links[0].type, LINK_PCIE);
+	assert_int_equal(node->links[0].node_to, 0);
+	assert_int_equal(node->links[0].weight, 20);
+	assert_int_equal(node->links[1].type, LINK_XGMI);
+	assert_int_equal(node->links[1].node_to, 2);
+	assert_int_equal(node->links[1].weight, 15);
+	assert_int_equal(node->links[2].node_to, 7);
+	topology_done(&topology);
+}
+
+static void lookups_find_nodes_by_each_id(void **state)
+{
+	struct topology topology = { 0 };
+	struct topology_node *node;
+
+	(void)state;
+	node = topology_add(&topology);
+	node->cpu_cores_count = 4;
+	for (uint32_t i = 1; i <= 2; i++) {
+		node = topology_add(&topology);
+		node->node_id = i;
+		node->gpu_id = 0x100 + i;
+		node->actual_gpu_id = 0x200 + i;
+		node->drm_render_minor = 128 + i;
+	}
+	assert_int_equal(topology_find_gpu(&topology, 0x101)->node_id, 1);
+	assert_int_equal(topology_find_actual(&topology, 0x202)->node_id, 2);
+	assert_int_equal(topology_find_minor(&topology, 130)->node_id, 2);
+	assert_int_equal(topology_find_node(&topology, 0)->cpu_cores_count, 4);
+	assert_int_equal(topology_count_gpus(&topology), 2);
+	assert_null(topology_find_gpu(&topology, 0));
+	assert_null(topology_find_gpu(&topology, 0x201));
+	assert_null(topology_find_actual(&topology, 0));
+	assert_null(topology_find_minor(&topology, 0));
+	assert_null(topology_find_node(&topology, 3));
+	topology_done(&topology);
+	topology_done(&topology);
+}
+
+static void captured_machines_are_read_completely(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t cpus;
+		size_t gpus;
+		uint32_t first_gpu_id;
+		uint32_t first_minor;
+		size_t first_links;
+	} machines[] = {
+		{ "one", 1, 1, 1997, 128, 1 },
+		{ "one-other", 1, 1, 44021, 130, 1 },
+		{ "eight", 2, 8, 1997, 128, 4 },
+		{ "eight-other", 2, 8, 40211, 137, 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		const struct topology_node *node;
+		struct topology topology;
+		char path[128];
+
+		print_message("case %s\n", machines[i].name);
+		(void)snprintf(path, sizeof(path), MACHINES "/%s", machines[i].name);
+		assert_int_equal(topology_read(path, &topology), 0);
+		assert_int_equal(topology.num_nodes, machines[i].cpus + machines[i].gpus);
+		assert_int_equal(topology_count_gpus(&topology), machines[i].gpus);
+		node = &topology.nodes[machines[i].cpus];
+		assert_int_equal(node->gpu_id, machines[i].first_gpu_id);
+		assert_int_equal(node->drm_render_minor, machines[i].first_minor);
+		assert_int_equal(node->num_links, machines[i].first_links);
+		assert_int_equal(node->device_id, 0x740f);
+		assert_true(node->vram_size == 68702699520);
+		topology_done(&topology);
+	}
+	assert_int_equal(unit_count_lines("left out"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_machine_without_kfd_has_no_topology),
+		UNIT_TEST(a_topology_without_nodes_is_empty),
+		UNIT_TEST(each_property_is_read_by_its_name),
+		UNIT_TEST(large_values_are_read_whole),
+		UNIT_TEST(missing_and_unknown_properties_do_no_harm),
+		UNIT_TEST(nodes_are_in_ascending_order),
+		UNIT_TEST(names_that_are_no_numbers_are_no_nodes),
+		UNIT_TEST(a_hidden_gpu_is_left_out),
+		UNIT_TEST(a_node_without_gpu_id_is_left_out),
+		UNIT_TEST(a_gpu_that_did_not_initialise_is_left_out),
+		UNIT_TEST(a_gpu_without_vram_bank_is_left_out),
+		UNIT_TEST(a_gpu_with_an_empty_vram_bank_is_left_out),
+		UNIT_TEST(a_gpu_without_banks_at_all_is_left_out),
+		UNIT_TEST(the_vram_bank_is_found_among_others),
+		UNIT_TEST(files_that_are_not_lines_of_name_and_number_cost_the_node),
+		UNIT_TEST(missing_properties_cost_the_node),
+		UNIT_TEST(binary_and_huge_files_cost_the_node),
+		UNIT_TEST(an_empty_properties_file_is_a_node_without_properties),
+		UNIT_TEST(links_are_read_with_type_target_and_weight),
+		UNIT_TEST(lookups_find_nodes_by_each_id),
+		UNIT_TEST(captured_machines_are_read_completely),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
