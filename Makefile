@@ -41,7 +41,7 @@ $(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(OBJECTS)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c $(OBJECTS) \
 		$(LIBS) -lcmocka
 
-unit: $(TESTS)
+unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
 
 # Compiles, but does not link, for machines that this one is not.

@@ -3,6 +3,8 @@
 #include "amdgpu_plugin_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_host.h"
@@ -12,7 +14,8 @@
 #define STAGING_BYTES_DEFAULT (32ULL << 20)
 /* A step is some MiB: milliseconds on a GPU that works. */
 #define COPY_TIMEOUT_DEFAULT 60
-#define COPY_TIMEOUT_MAX     86400
+/* A day; beyond that, nanoseconds would soon no longer fit. */
+#define COPY_TIMEOUT_MAX 86400
 
 static int read_switch(const char *variable, bool *ret_on)
 {
@@ -24,16 +27,21 @@ static int read_switch(const char *variable, bool *ret_on)
 	return log_error(-EINVAL, "option %s: \"%s\" is none of 0, 1, NO, YES", variable, text);
 }
 
-static int read_number(const char *variable, uint64_t *ret_value)
+/* Where the variable is missing or 0, the value is @fallback. */
+static int read_number(const char *variable, uint64_t fallback, uint64_t max, uint64_t *ret_value)
 {
 	const char *text = getenv(variable);
+	uint64_t value = 0;
 	int ret;
 
-	*ret_value = 0;
-	ret = text ? parse_size(text, ret_value) : 0;
+	ret = text ? parse_size(text, &value) : 0;
 	if (ret < 0)
 		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G",
 				 variable, text);
+	if (value > max)
+		return log_error(-ERANGE, "option %s: \"%s\" is more than %" PRIu64, variable, text,
+				 max);
+	*ret_value = value ? value : fallback;
 	return 0;
 }
 
@@ -49,21 +57,13 @@ int options_read(struct options *ret_options)
 	OPTION_SWITCHES(READ_SWITCH)
 #undef READ_SWITCH
 
-	ret = read_number("KFD_MAX_BUFFER_SIZE", &options.content.staging_bytes);
+	ret = read_number("KFD_MAX_BUFFER_SIZE", STAGING_BYTES_DEFAULT, SIZE_MAX / 2,
+			  &options.content.staging_bytes);
+	if (!ret)
+		ret = read_number("KFD_COPY_TIMEOUT", COPY_TIMEOUT_DEFAULT, COPY_TIMEOUT_MAX,
+				  &options.content.copy_timeout_s);
 	if (ret < 0)
 		return ret;
-	if (!options.content.staging_bytes)
-		options.content.staging_bytes = STAGING_BYTES_DEFAULT;
-
-	ret = read_number("KFD_COPY_TIMEOUT", &options.content.copy_timeout_s);
-	if (ret < 0)
-		return ret;
-	if (!options.content.copy_timeout_s)
-		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
-	if (options.content.copy_timeout_s > COPY_TIMEOUT_MAX)
-		return log_error(-EINVAL, "option KFD_COPY_TIMEOUT: more than %d seconds",
-				 COPY_TIMEOUT_MAX);
-
 	*ret_options = options;
 	return 0;
 }
