@@ -286,14 +286,12 @@ static void restore_errors(struct image *image, int fd)
 	CHECK_INT(criu(fd, &args, KFD_CRIU_OP_RESTORE), -EINVAL);
 }
 
-static int restored_life(struct image *image, int old_fd, int ready, int go)
+static void restore(struct image *image, int *ret_fd, int *ret_render)
 {
 	int fd = open("/dev/kfd", O_RDWR), render = -1;
 	unsigned i;
-	char byte;
 
 	CHECK(fd >= 0);
-	CHECK_INT(version_of(old_fd), -EBADF);
 	for (i = 0; i < image->args.num_devices; i++) {
 		char path[64];
 
@@ -303,6 +301,32 @@ static int restored_life(struct image *image, int old_fd, int ready, int go)
 			render = (int)image->devices[i].drm_fd;
 	}
 	CHECK_INT(criu(fd, &image->args, KFD_CRIU_OP_RESTORE), 0);
+	*ret_fd = fd;
+	*ret_render = render;
+}
+
+/* Resumed without contents: the simulator notices. */
+static int hasty_life(struct image *image)
+{
+	int fd, render, tries;
+
+	restore(image, &fd, &render);
+	CHECK_INT(resume(getpid()), 0);
+	for (tries = 0; tries < 5000 && !sim_read("violations"); tries++)
+		usleep(1000);
+	expect_violations(1);
+	CHECK_INT(resume(getpid()), -EINVAL);
+	expect_violations(1);
+	return 0;
+}
+
+static int restored_life(struct image *image, int old_fd, int ready, int go)
+{
+	int fd, render;
+	char byte;
+
+	CHECK_INT(version_of(old_fd), -EBADF);
+	restore(image, &fd, &render);
 	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), -EINVAL);
 	put_back(image, fd, render);
 	CHECK_INT(write(ready, "x", 1), 1);
@@ -346,6 +370,11 @@ static void test_restore(int fd)
 	wait_child(stranger);
 	/* the engine's queue has a fixed number: two cannot have it */
 	CHECK_INT(hsaKmtDestroyQueue(queue.resource.QueueId), HSAKMT_STATUS_SUCCESS);
+	stranger = fork();
+	CHECK(stranger >= 0);
+	if (stranger == 0)
+		_exit(hasty_life(&image));
+	wait_child(stranger);
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0)

@@ -16,9 +16,12 @@
 static int drm_open_file(struct drm_device *drm, struct drm_file *file)
 {
 	struct kmod_gpu *device = drm->dev_private;
-	struct kmod_render *render = kzalloc(sizeof(*render), GFP_KERNEL);
+	struct kmod_render *render;
 	int ret;
 
+	if (device->gpu->hidden)
+		return -EPERM; /* what a device cgroup would have said */
+	render = kzalloc(sizeof(*render), GFP_KERNEL);
 	if (!render)
 		return -ENOMEM;
 	ret = sim_render_init(&render->render, device->gpu);

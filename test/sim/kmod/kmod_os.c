@@ -143,7 +143,7 @@ int sim_os_mm_check(struct sim_mm *sim_mm, u64 addr, u64 size_bytes, bool write)
 	mmap_read_lock(mm);
 	ret = check_range(mm, addr, addr + size_bytes, write);
 	mmap_read_unlock(mm);
-	mmput(mm);
+	mmput_async(mm); /* never the end of an address space in here: its notifier takes the model's locks */
 	return ret;
 }
 
@@ -159,7 +159,7 @@ bool sim_os_mm_has_file(struct sim_mm *sim_mm, u64 addr)
 	vma = find_vma(mm, addr);
 	has_file = vma && vma->vm_file;
 	mmap_read_unlock(mm);
-	mmput(mm);
+	mmput_async(mm);
 	return has_file;
 }
 
@@ -175,7 +175,7 @@ int sim_os_mm_pin(struct sim_mm *sim_mm, u64 addr, u32 count, bool write, struct
 	mmap_read_lock(mm);
 	got = pin_user_pages_remote(mm, addr, count, write ? FOLL_WRITE : 0, pages, NULL);
 	mmap_read_unlock(mm);
-	mmput(mm);
+	mmput_async(mm);
 	if (got <= 0)
 		return -EFAULT;
 	for (i = 0; i < got; i++)

@@ -134,7 +134,8 @@ static void **chunk_get(struct sim_bo *bo, u64 number, bool create)
 	return chunk;
 }
 
-static void *page_create(struct sim_bo *bo, u64 index)
+/* @whole: all of it is about to be written, so what it would have read as does not matter. */
+static void *page_create(struct sim_bo *bo, u64 index, bool whole)
 {
 	void **chunk, *page = NULL;
 
@@ -148,7 +149,8 @@ static void *page_create(struct sim_bo *bo, u64 index)
 	page = sim_os_page_alloc();
 	if (!page)
 		goto out;
-	memcpy(page, bo->background, SIM_PAGE_SIZE);
+	if (!whole)
+		memcpy(page, bo->background, SIM_PAGE_SIZE);
 	__atomic_store_n(&chunk[index % SIM_BO_CHUNK], page, __ATOMIC_RELEASE);
 	sim_count(bo->gpu->sim, SIM_COUNT_PAGES, 1);
 out:
@@ -156,27 +158,41 @@ out:
 	return page;
 }
 
-void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
+static struct sim_bo *storage_of(struct sim_bo *bo)
 {
-	void **chunk, *page = NULL;
-
 	while (bo->origin)
 		bo = bo->origin;
+	return bo;
+}
+
+static void *page_lookup(struct sim_bo *bo, u64 index)
+{
+	void **chunk;
+
 	if (bo->kind != SIM_BO_MEMORY || index >= bo->size / SIM_PAGE_SIZE)
 		return NULL;
 	chunk = chunk_get(bo, index / SIM_BO_CHUNK, false);
-	if (chunk)
-		page = __atomic_load_n(&chunk[index % SIM_BO_CHUNK], __ATOMIC_ACQUIRE);
-	if (page || !create)
+	return chunk ? __atomic_load_n(&chunk[index % SIM_BO_CHUNK], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static void *page_get(struct sim_bo *bo, u64 index, bool whole)
+{
+	void *page = page_lookup(bo, index);
+
+	if (page || bo->kind != SIM_BO_MEMORY || index >= bo->size / SIM_PAGE_SIZE)
 		return page;
-	return page_create(bo, index);
+	return page_create(bo, index, whole);
+}
+
+void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
+{
+	bo = storage_of(bo);
+	return create ? page_get(bo, index, false) : page_lookup(bo, index);
 }
 
 static const void *background(struct sim_bo *bo)
 {
-	while (bo->origin)
-		bo = bo->origin;
-	return bo->background;
+	return storage_of(bo)->background;
 }
 
 static int access_open(struct access *access, struct sim_bo *bo, u64 offset, u64 size, bool write)
@@ -236,9 +252,9 @@ static const void *readable_page(struct access *access, u64 index)
 	return page ? page : background(access->bo);
 }
 
-static void *writable_page(struct access *access, u64 index)
+static void *writable_page(struct access *access, u64 index, bool whole)
 {
-	return access->pin ? user_page(access, index) : sim_bo_page(access->bo, index, true);
+	return access->pin ? user_page(access, index) : page_get(storage_of(access->bo), index, whole);
 }
 
 /* Why the last request for a page gave none. */
@@ -286,7 +302,7 @@ int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size)
 	ret = access_open(&dst, bo, offset, size, true);
 	while (ret == 0 && size) {
 		u64 bytes = in_page(offset, size);
-		u8 *page = writable_page(&dst, offset / SIM_PAGE_SIZE);
+		u8 *page = writable_page(&dst, offset / SIM_PAGE_SIZE, bytes == SIM_PAGE_SIZE);
 
 		if (!page) {
 			ret = lost_page(&dst);
@@ -318,7 +334,7 @@ static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, 
 		return lost_page(src);
 	if (nothing_to_do(dst, dst_offset / SIM_PAGE_SIZE, from))
 		return 0;
-	to = writable_page(dst, dst_offset / SIM_PAGE_SIZE);
+	to = writable_page(dst, dst_offset / SIM_PAGE_SIZE, bytes == SIM_PAGE_SIZE);
 	if (!to)
 		return lost_page(dst);
 	memcpy(to + dst_offset % SIM_PAGE_SIZE, from + src_offset % SIM_PAGE_SIZE, bytes);
@@ -363,7 +379,7 @@ int sim_bo_fill(struct sim_bo *bo, u64 offset, u32 pattern, u64 size)
 	ret = access_open(&dst, bo, offset, size, true);
 	while (ret == 0 && size) {
 		u64 bytes = in_page(offset, size);
-		u8 *page = writable_page(&dst, offset / SIM_PAGE_SIZE);
+		u8 *page = writable_page(&dst, offset / SIM_PAGE_SIZE, bytes == SIM_PAGE_SIZE);
 
 		if (!page) {
 			ret = lost_page(&dst);
