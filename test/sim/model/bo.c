@@ -337,7 +337,8 @@ static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, 
 	to = writable_page(dst, dst_offset / SIM_PAGE_SIZE, bytes == SIM_PAGE_SIZE);
 	if (!to)
 		return lost_page(dst);
-	memcpy(to + dst_offset % SIM_PAGE_SIZE, from + src_offset % SIM_PAGE_SIZE, bytes);
+	/* A copy may overlap itself; the engine goes from low to high addresses. */
+	memmove(to + dst_offset % SIM_PAGE_SIZE, from + src_offset % SIM_PAGE_SIZE, bytes);
 	return 0;
 }
 
