@@ -37,9 +37,13 @@ $(MESSAGES).c $(MESSAGES).h: criu-amdgpu.proto
 	protoc-c --c_out=$(BUILD) $<
 
 # Each unit test is linked with the whole plugin, and with a CRIU of its own (test/unit/host.c).
-$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(OBJECTS)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c $(OBJECTS) \
-		$(LIBS) -lcmocka
+$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c \
+		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
+
+$(BUILD)/objects.a: $(OBJECTS)
+	rm -f $@
+	$(AR) crs $@ $^
 
 unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
