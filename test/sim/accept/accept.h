@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the acceptance programs share: a check that ends the program with the place and the errno, access to the simulator's
- * debugfs files, and command buffers built by hand.
+ * What the acceptance programs share: a check that ends the program with the place and the errno,
+ * access to the simulator's debugfs files, and command buffers built by hand.
  */
 #ifndef ACCEPT_H
 #define ACCEPT_H
@@ -16,23 +16,24 @@
 
 #define SIM_DIR "/sys/kernel/debug/amdgpu_sim/"
 
-#define CHECK(condition)                                                                                     \
-	do {                                                                                                 \
-		if (!(condition)) {                                                                          \
-			fprintf(stderr, "%s:%d: not true: %s (errno %d: %s)\n", __FILE__, __LINE__, #condition, \
-				errno, strerror(errno));                                                     \
-			exit(1);                                                                             \
-		}                                                                                            \
+#define CHECK(condition)                                                                  \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
+			fprintf(stderr, "%s:%d: not true: %s (errno %d: %s)\n", __FILE__, \
+				__LINE__, #condition, errno, strerror(errno));            \
+			exit(1);                                                          \
+		}                                                                         \
 	} while (0)
 
-#define CHECK_INT(value, expected)                                                                         \
-	do {                                                                                               \
-		long check_value = (long)(value), check_expected = (long)(expected);                       \
-		if (check_value != check_expected) {                                                       \
-			fprintf(stderr, "%s:%d: %s is %ld, not %ld (errno %d: %s)\n", __FILE__, __LINE__,  \
-				#value, check_value, check_expected, errno, strerror(errno));              \
-			exit(1);                                                                           \
-		}                                                                                          \
+#define CHECK_INT(value, expected)                                                              \
+	do {                                                                                    \
+		long check_value = (long)(value), check_expected = (long)(expected);            \
+		if (check_value != check_expected) {                                            \
+			fprintf(stderr, "%s:%d: %s is %ld, not %ld (errno %d: %s)\n", __FILE__, \
+				__LINE__, #value, check_value, check_expected, errno,           \
+				strerror(errno));                                               \
+			exit(1);                                                                \
+		}                                                                               \
 	} while (0)
 
 static inline long sim_read(const char *name)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CRIU operations by hand: a process checkpoints itself, a forked child rebuilds the state through RESTORE and goes on with
- * the same queue. Also who may call what, pausing, and the errors of each operation.
+ * The CRIU operations by hand: a process checkpoints itself, a forked child rebuilds the state
+ * through RESTORE and goes on with the same queue. Also who may call what, pausing, and the errors
+ * of each operation.
  */
 #define _GNU_SOURCE
 #include <linux/kfd_ioctl.h>
@@ -15,7 +16,7 @@
 #include "kfd.h"
 
 #define VRAM_BYTES (3ull << 20)
-#define GTT_BYTES (1ull << 20)
+#define GTT_BYTES  (1ull << 20)
 #define USER_BYTES (4ull << 20)
 
 /* What PROCESS_INFO and CHECKPOINT gave, with the contents of all buffers. */
@@ -193,7 +194,8 @@ static void *call_from_thread(void *fd)
 	return (void *)(long)simple((int)(long)fd, KFD_CRIU_OP_UNPAUSE);
 }
 
-/* The parent owns the state; a child that traces it may use CRIU_OP alone, and from the tracing thread alone. */
+/* The parent owns the state; a child that traces it may use CRIU_OP alone, and from the tracing
+ * thread alone. */
 static int trace_parent(int fd)
 {
 	pid_t parent = getppid();
@@ -208,7 +210,8 @@ static int trace_parent(int fd)
 	CHECK_INT(pthread_create(&thread, NULL, call_from_thread, (void *)(long)fd), 0);
 	CHECK_INT(pthread_join(thread, &result), 0);
 	CHECK_INT((long)result, -EBADF);
-	CHECK(mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, (off_t)(3ull << 62)) == MAP_FAILED && errno == EBADF);
+	CHECK(mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, (off_t)(3ull << 62)) == MAP_FAILED &&
+	      errno == EBADF);
 	CHECK_INT(setresuid(1234, 1234, 1234), 0);
 	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), -EACCES);
 	return 0;
@@ -246,15 +249,17 @@ static void put_back(struct image *image, int fd, int render)
 		void *map;
 
 		if (bo->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
-			map = mmap((void *)bo->addr, bo->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-				   -1, 0);
+			map = mmap((void *)bo->addr, bo->size, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 			CHECK(map != MAP_FAILED);
 			memcpy(map, image->contents[i], bo->size);
 			continue;
 		}
-		if (bo->alloc_flags & (KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP))
+		if (bo->alloc_flags &
+		    (KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP))
 			source = fd;
-		map = mmap((void *)bo->addr, bo->size, PROT_READ | PROT_WRITE, flags, source, (off_t)bo->restored_offset);
+		map = mmap((void *)bo->addr, bo->size, PROT_READ | PROT_WRITE, flags, source,
+			   (off_t)bo->restored_offset);
 		CHECK(map != MAP_FAILED);
 		if (source == fd)
 			continue;
@@ -295,7 +300,8 @@ static void restore(struct image *image, int *ret_fd, int *ret_render)
 	for (i = 0; i < image->args.num_devices; i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), "/dev/dri/renderD%d", kfd.nodes[kfd.gpus[i]].DrmRenderMinor);
+		snprintf(path, sizeof(path), "/dev/dri/renderD%d",
+			 kfd.nodes[kfd.gpus[i]].DrmRenderMinor);
 		image->devices[i].drm_fd = (uint32_t)open(path, O_RDWR);
 		if (render < 0)
 			render = (int)image->devices[i].drm_fd;
@@ -309,8 +315,16 @@ static void restore(struct image *image, int *ret_fd, int *ret_render)
 static int hasty_life(struct image *image)
 {
 	int fd, render, tries;
+	unsigned i;
 
 	restore(image, &fd, &render);
+	for (i = 0; i < image->args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *bo = &image->bos[i];
+
+		if (bo->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
+			CHECK(mmap((void *)bo->addr, bo->size, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	}
 	CHECK_INT(resume(getpid()), 0);
 	for (tries = 0; tries < 5000 && !sim_read("violations"); tries++)
 		usleep(1000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stock libdrm_amdgpu on every simulated GPU: initialise, allocate, map, copy by command buffer, import, user memory; and that
- * what is malformed is refused and noticed. The KFD side has programs of its own.
+ * Stock libdrm_amdgpu on every simulated GPU: initialise, allocate, map, copy by command buffer,
+ * import, user memory; and that what is malformed is refused and noticed. The KFD side has programs
+ * of its own.
  */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -33,14 +34,17 @@ struct buffer {
 
 static void map_gpu(struct gpu *gpu, struct buffer *buffer)
 {
-	CHECK_INT(amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, buffer->size, 4096, 0, &buffer->va,
-					&buffer->va_handle, 0), 0);
+	CHECK_INT(amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, buffer->size,
+					4096, 0, &buffer->va, &buffer->va_handle, 0),
+		  0);
 	CHECK_INT(amdgpu_bo_va_op(buffer->bo, 0, buffer->size, buffer->va, 0, AMDGPU_VA_OP_MAP), 0);
 }
 
 static void alloc(struct gpu *gpu, uint64_t size, uint32_t domain, struct buffer *buffer)
 {
-	struct amdgpu_bo_alloc_request request = { .alloc_size = size, .phys_alignment = 4096, .preferred_heap = domain };
+	struct amdgpu_bo_alloc_request request = { .alloc_size = size,
+						   .phys_alignment = 4096,
+						   .preferred_heap = domain };
 
 	buffer->size = size;
 	CHECK_INT(amdgpu_bo_alloc(gpu->device, &request, &buffer->bo), 0);
@@ -50,19 +54,23 @@ static void alloc(struct gpu *gpu, uint64_t size, uint32_t domain, struct buffer
 
 static void release(struct buffer *buffer)
 {
-	CHECK_INT(amdgpu_bo_va_op(buffer->bo, 0, buffer->size, buffer->va, 0, AMDGPU_VA_OP_UNMAP), 0);
+	CHECK_INT(amdgpu_bo_va_op(buffer->bo, 0, buffer->size, buffer->va, 0, AMDGPU_VA_OP_UNMAP),
+		  0);
 	CHECK_INT(amdgpu_va_range_free(buffer->va_handle), 0);
 	if (buffer->cpu)
 		(void)amdgpu_bo_cpu_unmap(buffer->bo);
 	CHECK_INT(amdgpu_bo_free(buffer->bo), 0);
 }
 
-/* Submits @dwords of gpu->ib with the given buffers listed; the result of submission, or of waiting. */
+/* Submits @dwords of gpu->ib with the given buffers listed; the result of submission, or of
+ * waiting. */
 static int submit(struct gpu *gpu, unsigned dwords, struct buffer **buffers, unsigned count)
 {
 	amdgpu_bo_handle list[8];
 	struct amdgpu_cs_ib_info ib = { .ib_mc_address = gpu->ib_va, .size = dwords };
-	struct amdgpu_cs_request request = { .ip_type = AMDGPU_HW_IP_DMA, .number_of_ibs = 1, .ibs = &ib };
+	struct amdgpu_cs_request request = { .ip_type = AMDGPU_HW_IP_DMA,
+					     .number_of_ibs = 1,
+					     .ibs = &ib };
 	struct amdgpu_cs_fence fence = { .context = gpu->context, .ip_type = AMDGPU_HW_IP_DMA };
 	uint32_t expired = 0;
 	unsigned i;
@@ -98,7 +106,8 @@ static int copy(struct gpu *gpu, struct buffer *dst, struct buffer *src, uint64_
 	for (done = 0; done < size; done += 4 * MIB) {
 		uint64_t bytes = size - done < 4 * MIB ? size - done : 4 * MIB;
 
-		dwords += put_copy(gpu->ib + dwords, dst->va + done, src->va + done, (uint32_t)bytes);
+		dwords +=
+			put_copy(gpu->ib + dwords, dst->va + done, src->va + done, (uint32_t)bytes);
 	}
 	return submit(gpu, pad(gpu->ib, dwords), buffers, 2);
 }
@@ -121,7 +130,8 @@ static void test_copies(struct gpu *gpu)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	CHECK_INT(copy(gpu, &vram, &gtt, gtt.size), 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("  9 MiB copied in %ld us\n", (end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
+	printf("  9 MiB copied in %ld us\n",
+	       (end.tv_sec - start.tv_sec) * 1000000 + (end.tv_nsec - start.tv_nsec) / 1000);
 	CHECK(has_pattern(vram.cpu, vram.size, 7));
 	/* exactly so many bytes */
 	memset(gtt.cpu, 0x11, 8192);
@@ -142,8 +152,10 @@ static void test_copies(struct gpu *gpu)
 static void test_user_memory(struct gpu *gpu)
 {
 	struct buffer vram, user = { .size = 2 * MIB };
-	void *memory = mmap(NULL, user.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void *shared = mmap(NULL, user.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+		mmap(NULL, user.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *shared =
+		mmap(NULL, user.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(memory != MAP_FAILED && shared != MAP_FAILED);
 	CHECK_INT(amdgpu_create_bo_from_user_mem(gpu->device, shared, user.size, &user.bo), -EPERM);
@@ -178,7 +190,8 @@ static void test_sharing(struct gpu *gpu, struct gpu *other)
 	CHECK(map != MAP_FAILED);
 	CHECK(has_pattern(map, MIB, 5));
 	munmap(map, MIB);
-	CHECK_INT(amdgpu_bo_import(other->device, amdgpu_bo_handle_type_dma_buf_fd, fd, &result), 0);
+	CHECK_INT(amdgpu_bo_import(other->device, amdgpu_bo_handle_type_dma_buf_fd, fd, &result),
+		  0);
 	CHECK_INT(result.alloc_size, MIB);
 	imported.bo = result.buf_handle;
 	map_gpu(other, &imported);
@@ -246,7 +259,9 @@ static void test_faults(struct gpu *gpu)
 {
 	struct amdgpu_cs_fence fence = { .context = gpu->context, .ip_type = AMDGPU_HW_IP_DMA };
 	struct amdgpu_cs_ib_info ib = { .ib_mc_address = gpu->ib_va, .size = 8 };
-	struct amdgpu_cs_request request = { .ip_type = AMDGPU_HW_IP_DMA, .number_of_ibs = 1, .ibs = &ib };
+	struct amdgpu_cs_request request = { .ip_type = AMDGPU_HW_IP_DMA,
+					     .number_of_ibs = 1,
+					     .ibs = &ib };
 	uint32_t expired = 1;
 
 	sim_write("faults", "drm:CS 1 -5");
@@ -272,8 +287,11 @@ static void test_faults(struct gpu *gpu)
 
 static void test_rules(struct gpu *gpu)
 {
-	union drm_amdgpu_gem_create create = { .in = { .bo_size = 65536, .domains = AMDGPU_GEM_DOMAIN_VRAM } };
-	struct drm_amdgpu_gem_va va = { .operation = AMDGPU_VA_OP_MAP, .flags = 6, .va_address = 1 << 20, .map_size = 65536 };
+	union drm_amdgpu_gem_create create = { .in = { .bo_size = 65536,
+						       .domains = AMDGPU_GEM_DOMAIN_VRAM } };
+	struct drm_amdgpu_gem_va va = {
+		.operation = AMDGPU_VA_OP_MAP, .flags = 6, .va_address = 1 << 20, .map_size = 65536
+	};
 	struct drm_amdgpu_gem_userptr user = { .addr = 0x1000, .size = 4096, .flags = 0xe };
 	union drm_amdgpu_gem_mmap map;
 	int other = open(drmGetRenderDeviceNameFromFd(gpu->fd), O_RDWR);
@@ -282,10 +300,16 @@ static void test_rules(struct gpu *gpu)
 	CHECK_INT(ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), 0);
 	va.handle = map.in.handle = create.out.handle;
 	CHECK_INT(ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &map), 0);
-	CHECK(mmap(NULL, 65536, PROT_READ, MAP_SHARED, other, (off_t)map.out.addr_ptr) == MAP_FAILED && errno == EACCES);
-	CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, gpu->fd, (off_t)map.out.addr_ptr + 4096) == MAP_FAILED && errno == EINVAL);
-	CHECK(mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE, gpu->fd, (off_t)map.out.addr_ptr) == MAP_FAILED);
-	CHECK(mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE, gpu->fd, (off_t)map.out.addr_ptr) != MAP_FAILED);
+	CHECK(mmap(NULL, 65536, PROT_READ, MAP_SHARED, other, (off_t)map.out.addr_ptr) ==
+		      MAP_FAILED &&
+	      errno == EACCES);
+	CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, gpu->fd, (off_t)map.out.addr_ptr + 4096) ==
+		      MAP_FAILED &&
+	      errno == EINVAL);
+	CHECK(mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE, gpu->fd,
+		   (off_t)map.out.addr_ptr) == MAP_FAILED);
+	CHECK(mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE, gpu->fd, (off_t)map.out.addr_ptr) !=
+	      MAP_FAILED);
 	CHECK_INT(ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_VA, &va), 0);
 	va.va_address += 4096;
 	va.map_size = 4096;
@@ -297,7 +321,8 @@ static void test_rules(struct gpu *gpu)
 	CHECK(ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user) == -1 && errno == EFAULT);
 	user.flags = 2;
 	CHECK(ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user) == -1 && errno == EACCES);
-	CHECK(ioctl(gpu->fd, DRM_IOWR(0x7f, struct drm_amdgpu_gem_va), &va) == -1 && errno == EINVAL);
+	CHECK(ioctl(gpu->fd, DRM_IOWR(0x7f, struct drm_amdgpu_gem_va), &va) == -1 &&
+	      errno == EINVAL);
 	create.in.bo_size = 4096;
 	create.in.domain_flags = 1 << 5;
 	create.in.alignment = 0;

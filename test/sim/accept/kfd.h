@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers on stock libhsakmt: opening all GPUs, buffers with the flags that runtimes use, and an SDMA queue that is fed by
- * hand.
+ * Helpers on stock libhsakmt: opening all GPUs, buffers with the flags that runtimes use, and an
+ * SDMA queue that is fed by hand.
  */
 #ifndef ACCEPT_KFD_H
 #define ACCEPT_KFD_H
@@ -34,7 +34,7 @@ static inline void kfd_open(struct kfd *kfd)
 	CHECK_INT(hsaKmtAcquireSystemProperties(&kfd->system), HSAKMT_STATUS_SUCCESS);
 	for (node = 0; node < kfd->system.NumNodes; node++) {
 		CHECK_INT(hsaKmtGetNodeProperties(node, &kfd->nodes[node]), HSAKMT_STATUS_SUCCESS);
-		if (kfd->nodes[node].KFDGpuID)
+		if (kfd->nodes[node].NumFComputeCores)
 			kfd->gpus[kfd->num_gpus++] = node;
 	}
 }
@@ -79,8 +79,9 @@ static inline void queue_open(struct queue *queue, HSAuint32 node)
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->ring = kfd_alloc(node, RING_BYTES, 0);
-	CHECK_INT(hsaKmtCreateQueue(node, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL, queue->ring, RING_BYTES, NULL,
-				    &queue->resource), HSAKMT_STATUS_SUCCESS);
+	CHECK_INT(hsaKmtCreateQueue(node, HSA_QUEUE_SDMA, 100, HSA_QUEUE_PRIORITY_NORMAL,
+				    queue->ring, RING_BYTES, NULL, &queue->resource),
+		  HSAKMT_STATUS_SUCCESS);
 }
 
 static inline void queue_close(struct queue *queue)
@@ -98,7 +99,9 @@ static inline uint32_t *queue_reserve(struct queue *queue, unsigned dwords)
 		queue->ring[queue->wptr % RING_BYTES / 4] = 0;
 		queue->wptr += 4;
 	}
-	while (queue->wptr + dwords * 4 - *(volatile HSAuint64 *)queue->resource.Queue_read_ptr_aql > RING_BYTES)
+	while (queue->wptr + dwords * 4 -
+		       *(volatile HSAuint64 *)queue->resource.Queue_read_ptr_aql >
+	       RING_BYTES)
 		usleep(100);
 	at = queue->ring + queue->wptr % RING_BYTES / 4;
 	queue->wptr += dwords * 4;
@@ -117,7 +120,8 @@ static inline void queue_copy(struct queue *queue, void *dst, const void *src, u
 
 	for (done = 0; done < size; done += piece) {
 		piece = size - done < 0x400000 ? size - done : 0x400000;
-		put_copy(queue_reserve(queue, 7), (uint64_t)dst + done, (uint64_t)src + done, (uint32_t)piece);
+		put_copy(queue_reserve(queue, 7), (uint64_t)dst + done, (uint64_t)src + done,
+			 (uint32_t)piece);
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Large buffers and untidy ends: sizes given in MiB on the command line, then a process that dies with its queue running. Prints
- * how fast things go, as emulation is slow.
+ * Large buffers and untidy ends: sizes given in MiB on the command line, then a process that dies
+ * with its queue running. Prints how fast things go, as emulation is slow.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -27,7 +27,8 @@ static void report(const char *what, uint64_t bytes, double start)
 
 static void large(struct kfd *kfd, uint64_t bytes, HsaEvent *event)
 {
-	uint32_t *vram = kfd_alloc(kfd->gpus[0], bytes, 1), *gtt = kfd_alloc(kfd->gpus[0], bytes, 0);
+	uint32_t *vram = kfd_alloc(kfd->gpus[0], bytes, 1),
+		 *gtt = kfd_alloc(kfd->gpus[0], bytes, 0);
 	struct queue queue;
 	double start = now();
 

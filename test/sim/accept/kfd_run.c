@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stock libhsakmt on every simulated GPU: open, topology, VRAM, GTT and user memory through CPU and queue, events. Checkpoints
- * are criu_self.c's.
+ * Stock libhsakmt on every simulated GPU: open, topology, VRAM, GTT and user memory through CPU and
+ * queue, events. Checkpoints are criu_self.c's.
  */
 #include <sys/mman.h>
 #include <time.h>
@@ -12,7 +12,8 @@
 
 static void test_memory(HSAuint32 node, HsaEvent *event)
 {
-	uint32_t *vram = kfd_alloc(node, 8 * MIB, 1), *gtt = kfd_alloc(node, 8 * MIB, 0), *user = kfd_alloc_user(8 * MIB);
+	uint32_t *vram = kfd_alloc(node, 8 * MIB, 1), *gtt = kfd_alloc(node, 8 * MIB, 0),
+		 *user = kfd_alloc_user(8 * MIB);
 	struct queue queue;
 	uint32_t *at;
 
@@ -32,7 +33,8 @@ static void test_memory(HSAuint32 node, HsaEvent *event)
 	at[3] = 0xabcd1234;
 	at[4] = 8192 - 1;
 	queue_wait(&queue, event);
-	CHECK(user[0] == 0xabcd1234 && user[2047] == 0xabcd1234 && user[2048] == pattern(2048, node));
+	CHECK(user[0] == 0xabcd1234 && user[2047] == 0xabcd1234 &&
+	      user[2048] == pattern(2048, node));
 	queue_close(&queue);
 	kfd_free(vram, 8 * MIB);
 	kfd_free(gtt, 8 * MIB);
@@ -96,7 +98,8 @@ static void test_compute_queue(HSAuint32 node)
 	void *ring = kfd_alloc(node, 65536, 0);
 
 	memset(&resource, 0, sizeof(resource));
-	CHECK_INT(hsaKmtCreateQueue(node, HSA_QUEUE_COMPUTE, 100, HSA_QUEUE_PRIORITY_NORMAL, ring, 65536, NULL, &resource),
+	CHECK_INT(hsaKmtCreateQueue(node, HSA_QUEUE_COMPUTE, 100, HSA_QUEUE_PRIORITY_NORMAL, ring,
+				    65536, NULL, &resource),
 		  HSAKMT_STATUS_SUCCESS);
 	CHECK_INT(hsaKmtDestroyQueue(resource.QueueId), HSAKMT_STATUS_SUCCESS);
 	kfd_free(ring, 65536);

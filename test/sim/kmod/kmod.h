@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the kernel front end share: the objects that embed the model's, and each file's entry points. What the
- * model wants of the kernel is declared in sim_os.h.
+ * What the files of the kernel front end share: the objects that embed the model's, and each file's
+ * entry points. What the model wants of the kernel is declared in sim_os.h.
  */
 #ifndef KMOD_H
 #define KMOD_H
 
+#include <drm/drm_device.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
 #include <linux/device.h>
 #include <linux/mmu_notifier.h>
 #include <linux/platform_device.h>
 #include <linux/workqueue.h>
-#include <drm/drm_device.h>
-#include <drm/drm_file.h>
-#include <drm/drm_gem.h>
 
 #include "process.h"
 #include "render.h"
@@ -62,11 +62,12 @@ struct kmod_render {
 struct kmod_process {
 	struct sim_process process;
 	struct kmod *kmod;
-	struct kref refs; /* the address space, every open file, pending work */
+	struct kref refs;      /* the address space, every open file, pending work */
 	struct list_head link; /* in kmod->processes while the address space lives */
 	struct mmu_notifier notifier;
 	struct mm_struct *mm;
 	struct task_struct *lead_thread;
+	bool exiting;
 	struct work_struct exit_work, release_work, resume_work;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The test's view of the simulator and its switches, under debugfs. The README beside the model says what each file means.
+ * The test's view of the simulator and its switches, under debugfs. The README beside the model
+ * says what each file means.
  */
 #include <linux/debugfs.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -31,8 +33,9 @@ static int write_violations(struct kmod *kmod, char *line)
 
 static int print_objects(struct kmod *kmod, char *text, u32 size)
 {
-	/* what has just ended is not to be counted any more */
+	/* what has just ended is not to be counted any more, nor the files that it held */
 	flush_workqueue(kmod->process_wq);
+	flush_delayed_fput();
 	return sim_print_counts(&kmod->sim, 0, SIM_COUNT_OBJECTS, text, size);
 }
 
@@ -58,9 +61,9 @@ static int print_processes(struct kmod *kmod, char *text, u32 size)
 
 	text[0] = '\0';
 	mutex_lock(&kmod->processes_lock);
-	list_for_each_entry(process, &kmod->processes, link) {
-		used += scnprintf(text + used, size - used, "pid=%d comm=%s ", process->lead_thread->pid,
-				  process->lead_thread->comm);
+	list_for_each_entry (process, &kmod->processes, link) {
+		used += scnprintf(text + used, size - used, "pid=%d comm=%s ",
+				  process->lead_thread->pid, process->lead_thread->comm);
 		used += sim_process_print(&process->process, text + used, size - used);
 		used += scnprintf(text + used, size - used, "\n");
 		if (size - used < 256)
@@ -174,14 +177,18 @@ void kmod_debugfs_init(struct kmod *kmod)
 		{ "system_mem_limit", &knobs->system_mem_limit },
 		{ "vram_limit", &knobs->vram_limit },
 		{ "teardown_delay_ms", &knobs->teardown_delay_ms },
+		{ "evict_delay_ms", &knobs->evict_delay_ms },
+		{ "invisible_vram", &knobs->invisible_vram },
 	};
 	u32 i;
 
 	kmod->debugfs = debugfs_create_dir("amdgpu_sim", NULL);
 	for (i = 0; i < ARRAY_SIZE(text_files); i++)
-		debugfs_create_file(text_files[i].name, 0600, kmod->debugfs, (void *)&text_files[i], &text_fops);
+		debugfs_create_file(text_files[i].name, 0600, kmod->debugfs, (void *)&text_files[i],
+				    &text_fops);
 	for (i = 0; i < ARRAY_SIZE(words); i++)
-		debugfs_create_file_unsafe(words[i].name, 0600, kmod->debugfs, words[i].value, &knob_fops);
+		debugfs_create_file_unsafe(words[i].name, 0600, kmod->debugfs, words[i].value,
+					   &knob_fops);
 }
 
 void kmod_debugfs_done(struct kmod *kmod)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The render nodes: a DRM device called amdgpu for each GPU, its open files and its ioctls, and the nodes of "another vendor"
- * that keep minors occupied. Buffers are in kmod_gem.c.
+ * The render nodes: a DRM device called amdgpu for each GPU, its open files and its ioctls, and the
+ * nodes of "another vendor" that keep minors occupied. Buffers are in kmod_gem.c.
  */
-#include <linux/file.h>
-#include <linux/module.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_prime.h>
+#include <linux/file.h>
+#include <linux/module.h>
 
 #include "kmod.h"
 
@@ -45,15 +45,15 @@ static void drm_close_file(struct drm_device *drm, struct drm_file *file)
 	file->driver_priv = NULL;
 }
 
-#define IOCTL_FUNCTION(id, number, type, function)                                    \
+#define IOCTL_FUNCTION(id, number, type, function)                                             \
 	static int ioctl_##function(struct drm_device *drm, void *data, struct drm_file *file) \
-	{                                                                               \
-		struct kmod_render *render = file->driver_priv;                         \
-		struct sim *sim = render->render.gpu->sim;                              \
-		int ret = sim_fault(&sim->faults, "drm", #id);                          \
-                                                                                        \
-		sim_count(sim, SIM_COUNT_IOCTLS, 1);                                    \
-		return ret < 0 ? ret : function(&render->render, data);                 \
+	{                                                                                      \
+		struct kmod_render *render = file->driver_priv;                                \
+		struct sim *sim = render->render.gpu->sim;                                     \
+		int ret = sim_fault(&sim->faults, "drm", #id);                                 \
+                                                                                               \
+		sim_count(sim, SIM_COUNT_IOCTLS, 1);                                           \
+		return ret < 0 ? ret : function(&render->render, data);                        \
 	}
 SIM_RENDER_IOCTLS(IOCTL_FUNCTION)
 
@@ -244,7 +244,8 @@ static struct sim_gpu *next_by_minor(struct sim *sim, u32 minor)
 	for (i = 0; i < sim->num_gpus; i++) {
 		struct sim_gpu *gpu = &sim->gpus[i];
 
-		if (!gpu->front && gpu->render_minor > minor && (!best || gpu->render_minor < best->render_minor))
+		if (!gpu->front && gpu->render_minor > minor &&
+		    (!best || gpu->render_minor < best->render_minor))
 			best = gpu;
 	}
 	return best;

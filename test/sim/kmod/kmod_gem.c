@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers as GEM objects: reference counts, handles, CPU mappings and dma-bufs, all with the DRM core's own code. What is in a
- * buffer is the model's business.
+ * Buffers as GEM objects: reference counts, handles, CPU mappings and dma-bufs, all with the DRM
+ * core's own code. What is in a buffer is the model's business.
  */
+#include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
+#include <drm/drm_vma_manager.h>
 #include <linux/dma-buf.h>
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <drm/drm_gem.h>
-#include <drm/drm_prime.h>
-#include <drm/drm_vma_manager.h>
 
 #include "kmod.h"
 
@@ -52,7 +52,8 @@ static vm_fault_t map_block(struct vm_area_struct *vma, unsigned long address, s
 		vm_fault_t ret = VM_FAULT_OOM;
 
 		if (page)
-			ret = vmf_insert_pfn(vma, vma->vm_start + (i << PAGE_SHIFT), PHYS_PFN(__pa(page)));
+			ret = vmf_insert_pfn(vma, vma->vm_start + (i << PAGE_SHIFT),
+					     PHYS_PFN(__pa(page)));
 		if (i == wanted)
 			result = ret;
 		if (ret & VM_FAULT_ERROR)
@@ -65,11 +66,14 @@ static vm_fault_t gem_fault(struct vm_fault *vmf)
 {
 	struct drm_gem_object *gem = vmf->vma->vm_private_data;
 
-	return map_block(vmf->vma, vmf->address, &kmod_bo_of_gem(gem)->bo);
+	struct sim_bo *bo = &kmod_bo_of_gem(gem)->bo;
+
+	return sim_bo_is_invisible(bo) ? VM_FAULT_SIGBUS : map_block(vmf->vma, vmf->address, bo);
 }
 
 /* /proc/PID/mem and ptrace come here, also for mappings that nobody may touch. */
-static int gem_access(struct vm_area_struct *vma, unsigned long addr, void *data, int length, int write)
+static int gem_access(struct vm_area_struct *vma, unsigned long addr, void *data, int length,
+		      int write)
 {
 	struct drm_gem_object *gem = vma->vm_private_data;
 	struct sim_bo *bo = &kmod_bo_of_gem(gem)->bo;
@@ -77,10 +81,11 @@ static int gem_access(struct vm_area_struct *vma, unsigned long addr, void *data
 	int ret;
 
 	offset += addr - vma->vm_start;
-	if (offset >= bo->size)
+	if (offset >= bo->size || sim_bo_is_invisible(bo))
 		return -EIO;
 	length = (int)min_t(u64, length, bo->size - offset);
-	ret = write ? sim_bo_write(bo, offset, data, length) : sim_bo_read(bo, offset, data, length);
+	ret = write ? sim_bo_write(bo, offset, data, length)
+		    : sim_bo_read(bo, offset, data, length);
 	return ret < 0 ? -EIO : length;
 }
 
@@ -219,7 +224,8 @@ struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle)
 
 int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle)
 {
-	return drm_gem_handle_create(kmod_render_of(render)->file, &kmod_bo_of(bo)->gem, ret_handle);
+	return drm_gem_handle_create(kmod_render_of(render)->file, &kmod_bo_of(bo)->gem,
+				     ret_handle);
 }
 
 u32 sim_os_handle_next(struct sim_render *render, u32 from)

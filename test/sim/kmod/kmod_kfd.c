@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device /dev/kfd with its class, and the kernel thread that drives the model's queue engine.
+ * The character device /dev/kfd with its class, and the kernel thread that drives the model's queue
+ * engine.
  */
 #include <linux/cdev.h>
 #include <linux/compat.h>
@@ -56,13 +57,15 @@ static int kfd_mmap(struct file *file, struct vm_area_struct *vma)
 	/* the rule of kernels that claim 1.19: the file's process, and nobody else */
 	if (process->mm != current->mm || !sim_os_is_owner(&process->process))
 		return -EBADF;
-	ret = sim_kfd_mmap(&process->process, (u64)vma->vm_pgoff << PAGE_SHIFT, vma->vm_end - vma->vm_start, &map);
+	ret = sim_kfd_mmap(&process->process, (u64)vma->vm_pgoff << PAGE_SHIFT,
+			   vma->vm_end - vma->vm_start, &map);
 	if (ret < 0)
 		return ret;
-	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE | VM_DONTDUMP | VM_PFNMAP);
+	vm_flags_set(vma,
+		     VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE | VM_DONTDUMP | VM_PFNMAP);
 	for (i = 0; ret == 0 && i < map.count; i++)
-		ret = remap_pfn_range(vma, vma->vm_start + ((unsigned long)i << PAGE_SHIFT), PHYS_PFN(__pa(map.page[i])),
-				      PAGE_SIZE, vma->vm_page_prot);
+		ret = remap_pfn_range(vma, vma->vm_start + ((unsigned long)i << PAGE_SHIFT),
+				      PHYS_PFN(__pa(map.page[i])), PAGE_SIZE, vma->vm_page_prot);
 	return ret;
 }
 

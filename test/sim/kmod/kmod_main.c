@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loading and unloading of the simulated AMD GPUs: parameters, the machine's description, and the order in which the parts
- * come and go.
+ * Loading and unloading of the simulated AMD GPUs: parameters, the machine's description, and the
+ * order in which the parts come and go.
  */
 #include <linux/fs.h>
 #include <linux/kernel_read_file.h>
@@ -61,9 +61,10 @@ static int read_machine(struct kmod *kmod)
 	ssize_t size;
 
 	if (!machine_file)
-		return sim_topology_read(&kmod->sim, sim_bundle_start, sim_bundle_end - sim_bundle_start, name,
-					 &kmod->topology);
-	size = kernel_read_file_from_path(machine_file, 0, &loaded_bundle, MAX_BUNDLE, NULL, READING_FIRMWARE);
+		return sim_topology_read(&kmod->sim, sim_bundle_start,
+					 sim_bundle_end - sim_bundle_start, name, &kmod->topology);
+	size = kernel_read_file_from_path(machine_file, 0, &loaded_bundle, MAX_BUNDLE, NULL,
+					  READING_FIRMWARE);
 	if (size < 0)
 		return (int)size;
 	return sim_topology_read(&kmod->sim, loaded_bundle, (u64)size, name, &kmod->topology);

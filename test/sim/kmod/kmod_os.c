@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The general half of sim_os.h with kernel calls: memory, time, waiting, the caller's memory and address spaces. Buffers,
- * files and processes are in kmod_gem.c, kmod_drm.c and kmod_process.c.
+ * The general half of sim_os.h with kernel calls: memory, time, waiting, the caller's memory and
+ * address spaces. Buffers, files and processes are in kmod_gem.c, kmod_drm.c and kmod_process.c.
  */
 #include <linux/anon_inodes.h>
 #include <linux/delay.h>
@@ -55,10 +55,12 @@ static long jiffies_until(u64 deadline_ns)
 		return MAX_SCHEDULE_TIMEOUT;
 	if (deadline_ns <= now)
 		return 0;
-	return (long)min_t(u64, nsecs_to_jiffies64(deadline_ns - now) + 1, MAX_SCHEDULE_TIMEOUT - 1);
+	return (long)min_t(u64, nsecs_to_jiffies64(deadline_ns - now) + 1,
+			   MAX_SCHEDULE_TIMEOUT - 1);
 }
 
-int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns, bool interruptible)
+int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
+		bool interruptible)
 {
 	DEFINE_WAIT_FUNC(entry, woken_wake_function);
 	int ret = 0;
@@ -73,7 +75,8 @@ int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 d
 			ret = -ERESTARTSYS;
 		if (ret < 0)
 			break;
-		wait_woken(&entry, interruptible ? TASK_INTERRUPTIBLE : TASK_UNINTERRUPTIBLE, timeout);
+		wait_woken(&entry, interruptible ? TASK_INTERRUPTIBLE : TASK_UNINTERRUPTIBLE,
+			   timeout);
 	}
 	remove_wait_queue(&wait->head, &entry);
 	return ret;
@@ -143,7 +146,8 @@ int sim_os_mm_check(struct sim_mm *sim_mm, u64 addr, u64 size_bytes, bool write)
 	mmap_read_lock(mm);
 	ret = check_range(mm, addr, addr + size_bytes, write);
 	mmap_read_unlock(mm);
-	mmput_async(mm); /* never the end of an address space in here: its notifier takes the model's locks */
+	mmput_async(mm); /* never the end of an address space in here: its notifier takes the
+			    model's locks */
 	return ret;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KFD processes as kernel objects: found by address space, kept by it and by open files, ended by the mmu notifier and a work
- * item. What they own is the model's.
+ * KFD processes as kernel objects: found by address space, kept by it and by open files, ended by
+ * the mmu notifier and a work item. What they own is the model's.
  */
+#include <drm/drm_drv.h>
 #include <linux/capability.h>
 #include <linux/delay.h>
 #include <linux/device_cgroup.h>
@@ -11,12 +12,11 @@
 #include <linux/ptrace.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
-#include <drm/drm_drv.h>
 
 #include "kmod.h"
 
 #define DRM_CHAR_MAJOR 226
-#define RETRY_MS 1
+#define RETRY_MS       1
 
 static void release_work(struct work_struct *work)
 {
@@ -60,10 +60,13 @@ static void notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm
 	struct kmod_process *process = container_of(notifier, struct kmod_process, notifier);
 
 	sim_process_mm_gone(&process->process);
-	queue_work(process->kmod->process_wq, &process->exit_work);
+	/* unregistering calls this a second time, if it comes before the end of the first */
+	if (!xchg(&process->exiting, true))
+		queue_work(process->kmod->process_wq, &process->exit_work);
 }
 
-static int notifier_invalidate(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+static int notifier_invalidate(struct mmu_notifier *notifier,
+			       const struct mmu_notifier_range *range)
 {
 	struct kmod_process *process = container_of(notifier, struct kmod_process, notifier);
 
@@ -81,8 +84,10 @@ static void resume_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, resume_work);
 
-	/* one round a run: the file's last reference must not wait for a process that will never be complete */
-	if (!sim_criu_resume_work(&process->process) && !process->process.mm_gone && kref_read(&process->refs) > 1) {
+	/* one round a run: the file's last reference must not wait for a process that will never be
+	 * complete */
+	if (!sim_criu_resume_work(&process->process) && !process->process.mm_gone &&
+	    kref_read(&process->refs) > 1) {
 		msleep(RETRY_MS);
 		queue_work(system_unbound_wq, &process->resume_work);
 		return;
@@ -103,7 +108,7 @@ static struct kmod_process *find_locked(struct kmod *kmod, const struct mm_struc
 {
 	struct kmod_process *process;
 
-	list_for_each_entry(process, &kmod->processes, link)
+	list_for_each_entry (process, &kmod->processes, link)
 		if (process->mm == mm && kref_get_unless_zero(&process->refs))
 			return process;
 	return NULL;

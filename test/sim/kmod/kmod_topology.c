@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The topology below the kfd device in sysfs: a kobject for every directory, an attribute for every file of the model's list.
- * Whether a reader may see a file, and what is in it, the model says.
+ * The topology below the kfd device in sysfs: a kobject for every directory, an attribute for every
+ * file of the model's list. Whether a reader may see a file, and what is in it, the model says.
  */
 #include <linux/kobject.h>
 #include <linux/slab.h>
@@ -45,8 +45,8 @@ static struct kobject *find_directory(struct kmod_sysfs *sysfs, const char *path
 	return NULL;
 }
 
-static struct kobject *add_directory(struct kmod_sysfs *sysfs, struct kobject *parent, const char *path, size_t length,
-				     const char *name)
+static struct kobject *add_directory(struct kmod_sysfs *sysfs, struct kobject *parent,
+				     const char *path, size_t length, const char *name)
 {
 	struct directory *directory = &sysfs->directories[sysfs->num_directories];
 	struct kobject *kobject;
@@ -105,7 +105,8 @@ static int add_file(struct kmod_sysfs *sysfs, const struct sim_topology_file *fi
 /* Directories that the kernel makes even if there is nothing in them. */
 static int add_empty_directories(struct kmod_sysfs *sysfs, u32 nodes)
 {
-	static const char *const names[] = { "mem_banks", "caches", "io_links", "p2p_links", "perf" };
+	static const char *const names[] = { "mem_banks", "caches", "io_links", "p2p_links",
+					     "perf" };
 	char path[SIM_TOPOLOGY_PATH];
 	u32 node, i;
 
@@ -131,7 +132,8 @@ int kmod_topology_init(struct kmod *kmod)
 		return -ENOMEM;
 	kmod->sysfs = sysfs;
 	sysfs->max_directories = topology->count + 6 * kmod->sim.num_nodes + 2;
-	sysfs->directories = kvcalloc(sysfs->max_directories, sizeof(*sysfs->directories), GFP_KERNEL);
+	sysfs->directories =
+		kvcalloc(sysfs->max_directories, sizeof(*sysfs->directories), GFP_KERNEL);
 	sysfs->entries = kvcalloc(topology->count, sizeof(*sysfs->entries), GFP_KERNEL);
 	if (!sysfs->directories || !sysfs->entries)
 		return -ENOMEM;

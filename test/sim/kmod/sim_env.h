@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the model needs of its compiler environment, for the kernel: integer types, errno values, string functions, locks and
- * wait queues. Functions that do something are declared in sim_os.h.
+ * What the model needs of its compiler environment, for the kernel: integer types, errno values,
+ * string functions, locks and wait queues. Functions that do something are declared in sim_os.h.
  */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
@@ -16,10 +16,10 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 
-#define SIM_ENOTSUPP 524 /* the kernel's own ENOTSUPP */
+#define SIM_ENOTSUPP    524 /* the kernel's own ENOTSUPP */
 #define SIM_ERESTARTSYS 512
-#define SIM_PRIu64 "llu"
-#define SIM_PRIx64 "llx"
+#define SIM_PRIu64      "llu"
+#define SIM_PRIx64      "llx"
 
 struct sim_lock {
 	struct mutex mutex;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The DRM amdgpu interface 3.64 restated: the driver's ioctl numbers and argument structs as the kernel contract prints them.
- * The ioctls of the DRM core (handles, PRIME, versions) belong to the front end.
+ * The DRM amdgpu interface 3.64 restated: the driver's ioctl numbers and argument structs as the
+ * kernel contract prints them. The ioctls of the DRM core (handles, PRIME, versions) belong to the
+ * front end.
  */
 #ifndef SIM_ABI_DRM_H
 #define SIM_ABI_DRM_H
 
 #include "sim_env.h"
 
-#define DRM_DOMAIN_CPU 0x1u
-#define DRM_DOMAIN_GTT 0x2u
+#define DRM_DOMAIN_CPU  0x1u
+#define DRM_DOMAIN_GTT  0x2u
 #define DRM_DOMAIN_VRAM 0x4u
-#define DRM_DOMAIN_ALL 0x7fu
+#define DRM_DOMAIN_ALL  0x7fu
 
-#define DRM_BO_NO_CPU_ACCESS (1u << 1)
-#define DRM_BO_VRAM_CLEARED (1u << 3)
+#define DRM_BO_NO_CPU_ACCESS   (1u << 1)
+#define DRM_BO_VRAM_CLEARED    (1u << 3)
 #define DRM_BO_VM_ALWAYS_VALID (1u << 6)
-#define DRM_BO_ENCRYPTED (1u << 10)
+#define DRM_BO_ENCRYPTED       (1u << 10)
 /* bits 0-3, 6, 7, 9, 10, 12-16 */
 #define DRM_BO_SETTABLE 0x1f6cfu
 
@@ -48,17 +49,17 @@ struct sim_drm_gem_userptr {
 	u32 flags, handle;
 };
 
-#define DRM_VA_MAP 1u
-#define DRM_VA_UNMAP 2u
-#define DRM_VA_CLEAR 3u
-#define DRM_VA_REPLACE 4u
+#define DRM_VA_MAP          1u
+#define DRM_VA_UNMAP        2u
+#define DRM_VA_CLEAR        3u
+#define DRM_VA_REPLACE      4u
 #define DRM_VM_DELAY_UPDATE 0x1u
-#define DRM_VM_READ 0x2u
-#define DRM_VM_WRITE 0x4u
-#define DRM_VM_EXEC 0x8u
-#define DRM_VM_PRT 0x10u
-#define DRM_VM_MTYPE 0x1e0u
-#define DRM_VM_NOALLOC 0x200u
+#define DRM_VM_READ         0x2u
+#define DRM_VM_WRITE        0x4u
+#define DRM_VM_EXEC         0x8u
+#define DRM_VM_PRT          0x10u
+#define DRM_VM_MTYPE        0x1e0u
+#define DRM_VM_NOALLOC      0x200u
 
 struct sim_drm_gem_va {
 	u32 handle, pad, operation, flags;
@@ -68,9 +69,9 @@ struct sim_drm_gem_va {
 	u64 input_fence_syncobj_handles;
 };
 
-#define DRM_GEM_OP_CREATE_INFO 0u
+#define DRM_GEM_OP_CREATE_INFO   0u
 #define DRM_GEM_OP_SET_PLACEMENT 1u
-#define DRM_GEM_OP_MAPPING_INFO 2u
+#define DRM_GEM_OP_MAPPING_INFO  2u
 
 struct sim_drm_gem_op {
 	u32 handle, op;
@@ -110,10 +111,10 @@ union sim_drm_gem_wait_idle {
 	} out;
 };
 
-#define DRM_CTX_ALLOC 1u
-#define DRM_CTX_FREE 2u
-#define DRM_CTX_QUERY 3u
-#define DRM_CTX_QUERY2 4u
+#define DRM_CTX_ALLOC      1u
+#define DRM_CTX_FREE       2u
+#define DRM_CTX_QUERY      3u
+#define DRM_CTX_QUERY2     4u
 #define DRM_CTX_GET_PSTATE 5u
 #define DRM_CTX_SET_PSTATE 6u
 
@@ -160,10 +161,10 @@ struct sim_drm_cs_chunk {
 	u64 chunk_data;
 };
 
-#define DRM_CHUNK_IB 1u
-#define DRM_CHUNK_FENCE 2u
+#define DRM_CHUNK_IB           1u
+#define DRM_CHUNK_FENCE        2u
 #define DRM_CHUNK_DEPENDENCIES 3u
-#define DRM_CHUNK_BO_HANDLES 6u
+#define DRM_CHUNK_BO_HANDLES   6u
 
 struct sim_drm_cs_chunk_ib {
 	u32 pad, flags;
@@ -186,22 +187,22 @@ union sim_drm_wait_cs {
 	} out;
 };
 
-#define DRM_IP_GFX 0u
+#define DRM_IP_GFX     0u
 #define DRM_IP_COMPUTE 1u
-#define DRM_IP_DMA 2u
+#define DRM_IP_DMA     2u
 
-#define DRM_INFO_ACCEL_WORKING 0x00u
-#define DRM_INFO_HW_IP_INFO 0x02u
-#define DRM_INFO_HW_IP_COUNT 0x03u
-#define DRM_INFO_TIMESTAMP 0x05u
-#define DRM_INFO_FW_VERSION 0x0eu
-#define DRM_INFO_VRAM_USAGE 0x10u
-#define DRM_INFO_GTT_USAGE 0x11u
-#define DRM_INFO_VRAM_GTT 0x14u
-#define DRM_INFO_READ_MMR_REG 0x15u
-#define DRM_INFO_DEV_INFO 0x16u
+#define DRM_INFO_ACCEL_WORKING  0x00u
+#define DRM_INFO_HW_IP_INFO     0x02u
+#define DRM_INFO_HW_IP_COUNT    0x03u
+#define DRM_INFO_TIMESTAMP      0x05u
+#define DRM_INFO_FW_VERSION     0x0eu
+#define DRM_INFO_VRAM_USAGE     0x10u
+#define DRM_INFO_GTT_USAGE      0x11u
+#define DRM_INFO_VRAM_GTT       0x14u
+#define DRM_INFO_READ_MMR_REG   0x15u
+#define DRM_INFO_DEV_INFO       0x16u
 #define DRM_INFO_VIS_VRAM_USAGE 0x17u
-#define DRM_INFO_MEMORY 0x19u
+#define DRM_INFO_MEMORY         0x19u
 
 struct sim_drm_info {
 	u64 return_pointer;
@@ -250,7 +251,8 @@ _Static_assert(sizeof(struct sim_drm_gem_va) == 64, "abi");
 _Static_assert(sizeof(struct sim_drm_info) == 32, "abi");
 _Static_assert(sizeof(struct sim_drm_hw_ip_info) == 40, "abi");
 _Static_assert(sizeof(struct sim_drm_info_device) == 448, "abi");
-_Static_assert(__builtin_offsetof(struct sim_drm_info_device, virtual_address_offset) == 144, "abi");
+_Static_assert(__builtin_offsetof(struct sim_drm_info_device, virtual_address_offset) == 144,
+	       "abi");
 _Static_assert(__builtin_offsetof(struct sim_drm_info_device, wave_front_size) == 240, "abi");
 _Static_assert(__builtin_offsetof(struct sim_drm_info_device, high_va_offset) == 336, "abi");
 _Static_assert(__builtin_offsetof(struct sim_drm_gem_metadata, data_size_bytes) == 24, "abi");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The KFD ioctl interface 1.18 restated: numbers, structs and flags with the sizes that the kernel contract gives. Headers of
- * distributions differ in version, so the model brings its own; it leaves the DRM interface to abi_drm.h.
+ * The KFD ioctl interface 1.18 restated: numbers, structs and flags with the sizes that the kernel
+ * contract gives. Headers of distributions differ in version, so the model brings its own; it
+ * leaves the DRM interface to abi_drm.h.
  */
 #ifndef SIM_ABI_KFD_H
 #define SIM_ABI_KFD_H
@@ -64,10 +65,10 @@ struct kfd_create_queue_args {
 	u32 sdma_engine_id, pad;
 };
 
-#define KFD_QUEUE_COMPUTE 0u
-#define KFD_QUEUE_SDMA 1u
-#define KFD_QUEUE_COMPUTE_AQL 2u
-#define KFD_QUEUE_SDMA_XGMI 3u
+#define KFD_QUEUE_COMPUTE        0u
+#define KFD_QUEUE_SDMA           1u
+#define KFD_QUEUE_COMPUTE_AQL    2u
+#define KFD_QUEUE_SDMA_XGMI      3u
 #define KFD_QUEUE_SDMA_BY_ENG_ID 4u
 
 struct kfd_destroy_queue_args {
@@ -119,15 +120,15 @@ struct kfd_acquire_vm_args {
 	u32 drm_fd, gpu_id;
 };
 
-#define KFD_MEM_VRAM (1u << 0)
-#define KFD_MEM_GTT (1u << 1)
-#define KFD_MEM_USERPTR (1u << 2)
-#define KFD_MEM_DOORBELL (1u << 3)
+#define KFD_MEM_VRAM       (1u << 0)
+#define KFD_MEM_GTT        (1u << 1)
+#define KFD_MEM_USERPTR    (1u << 2)
+#define KFD_MEM_DOORBELL   (1u << 3)
 #define KFD_MEM_MMIO_REMAP (1u << 4)
-#define KFD_MEM_AQL_QUEUE (1u << 27)
-#define KFD_MEM_PUBLIC (1u << 29)
+#define KFD_MEM_AQL_QUEUE  (1u << 27)
+#define KFD_MEM_PUBLIC     (1u << 29)
 #define KFD_MEM_EXECUTABLE (1u << 30)
-#define KFD_MEM_WRITABLE (1u << 31)
+#define KFD_MEM_WRITABLE   (1u << 31)
 
 struct kfd_alloc_memory_args {
 	u64 va_addr, size, handle, mmap_offset;
@@ -211,14 +212,14 @@ struct kfd_wait_events_args {
 	u32 num_events, wait_for_all, timeout, wait_result;
 };
 
-#define KFD_EVENT_SIGNAL 0u
+#define KFD_EVENT_SIGNAL       0u
 #define KFD_EVENT_HW_EXCEPTION 3u
-#define KFD_EVENT_DEBUG 5u
-#define KFD_EVENT_MEMORY 8u
+#define KFD_EVENT_DEBUG        5u
+#define KFD_EVENT_MEMORY       8u
 
 #define KFD_WAIT_COMPLETE 0u
-#define KFD_WAIT_TIMEOUT 1u
-#define KFD_WAIT_FAIL 2u
+#define KFD_WAIT_TIMEOUT  1u
+#define KFD_WAIT_FAIL     2u
 
 struct kfd_svm_attribute {
 	u32 type, value;
@@ -230,21 +231,27 @@ struct kfd_svm_args {
 	struct kfd_svm_attribute attrs[];
 };
 
-#define KFD_SVM_PREFERRED_LOC 0u
-#define KFD_SVM_PREFETCH_LOC 1u
-#define KFD_SVM_ACCESS 2u
+#define KFD_SVM_PREFERRED_LOC   0u
+#define KFD_SVM_PREFETCH_LOC    1u
+#define KFD_SVM_ACCESS          2u
 #define KFD_SVM_ACCESS_IN_PLACE 3u
-#define KFD_SVM_NO_ACCESS 4u
-#define KFD_SVM_SET_FLAGS 5u
-#define KFD_SVM_CLR_FLAGS 6u
-#define KFD_SVM_GRANULARITY 7u
+#define KFD_SVM_NO_ACCESS       4u
+#define KFD_SVM_SET_FLAGS       5u
+#define KFD_SVM_CLR_FLAGS       6u
+#define KFD_SVM_GRANULARITY     7u
 
 struct kfd_criu_args {
 	u64 devices, bos, priv_data, priv_data_size;
 	u32 num_devices, num_bos, num_objects, pid, op, pad;
 };
 
-enum { KFD_CRIU_PROCESS_INFO, KFD_CRIU_CHECKPOINT, KFD_CRIU_UNPAUSE, KFD_CRIU_RESTORE, KFD_CRIU_RESUME };
+enum {
+	KFD_CRIU_PROCESS_INFO,
+	KFD_CRIU_CHECKPOINT,
+	KFD_CRIU_UNPAUSE,
+	KFD_CRIU_RESTORE,
+	KFD_CRIU_RESUME
+};
 
 struct kfd_criu_device_bucket {
 	u32 user_gpu_id, actual_gpu_id, drm_fd, pad;
@@ -258,17 +265,17 @@ struct kfd_criu_bo_bucket {
 #define KFD_INVALID_FD 0xffffffffu
 
 #define KFD_MMAP_TYPE(type) ((u64)(type) << 62)
-#define KFD_MMAP_DOORBELL 3u
-#define KFD_MMAP_EVENTS 2u
-#define KFD_MMAP_RESERVED 1u
-#define KFD_MMAP_MMIO 0u
+#define KFD_MMAP_DOORBELL   3u
+#define KFD_MMAP_EVENTS     2u
+#define KFD_MMAP_RESERVED   1u
+#define KFD_MMAP_MMIO       0u
 #define KFD_MMAP_GPU_ID(id) ((u64)(id) << 46)
 
-#define KFD_DOORBELL_SLICE 8192u
-#define KFD_EVENT_LIMIT 4096u
+#define KFD_DOORBELL_SLICE   8192u
+#define KFD_EVENT_LIMIT      4096u
 #define KFD_EVENT_PAGE_BYTES (KFD_EVENT_LIMIT * 8)
 
-#define KFD_GPUVM_BASE 0x10000ull
+#define KFD_GPUVM_BASE  0x10000ull
 #define KFD_GPUVM_LIMIT 0x7fffffffffffull
 
 _Static_assert(sizeof(struct kfd_create_queue_args) == 96, "abi");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of buffers and the copying between them, a page at a time. A page that nobody has touched costs nothing: it reads as
- * the buffer's background, and copying zeros onto an untouched page leaves it untouched.
+ * Pages of buffers and the copying between them, a page at a time. A page that nobody has touched
+ * costs nothing: it reads as the buffer's background, and copying zeros onto an untouched page
+ * leaves it untouched.
  */
 #include "bo.h"
 #include "abi_drm.h"
@@ -11,9 +12,9 @@ struct access {
 	struct sim_bo *bo;
 	bool write;
 	struct sim_pin *pin; /* user pages held, or NULL */
-	u64 first;	     /* number of the first of them */
+	u64 first;           /* number of the first of them */
 	u64 last_wanted;     /* no page behind this one will be asked for */
-	int error;	     /* why there was no page */
+	int error;           /* why there was no page */
 };
 
 void sim_bo_init(struct sim_bo *bo, struct sim_gpu *gpu, u64 size_bytes)
@@ -190,6 +191,11 @@ void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
 	return create ? page_get(bo, index, false) : page_lookup(bo, index);
 }
 
+bool sim_bo_is_invisible(const struct sim_bo *bo)
+{
+	return bo->domains & DRM_DOMAIN_VRAM && bo->gpu->sim->knobs.invisible_vram;
+}
+
 static const void *background(struct sim_bo *bo)
 {
 	return storage_of(bo)->background;
@@ -254,7 +260,8 @@ static const void *readable_page(struct access *access, u64 index)
 
 static void *writable_page(struct access *access, u64 index, bool whole)
 {
-	return access->pin ? user_page(access, index) : page_get(storage_of(access->bo), index, whole);
+	return access->pin ? user_page(access, index)
+			   : page_get(storage_of(access->bo), index, whole);
 }
 
 /* Why the last request for a page gave none. */
@@ -322,10 +329,12 @@ static bool nothing_to_do(struct access *dst, u64 index, const void *from)
 {
 	const void *zero = dst->bo->gpu->sim->zero_page;
 
-	return from == zero && !dst->pin && background(dst->bo) == zero && !sim_bo_page(dst->bo, index, false);
+	return from == zero && !dst->pin && background(dst->bo) == zero &&
+	       !sim_bo_page(dst->bo, index, false);
 }
 
-static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, u64 src_offset, u64 bytes)
+static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, u64 src_offset,
+			u64 bytes)
 {
 	const u8 *from = readable_page(src, src_offset / SIM_PAGE_SIZE);
 	u8 *to;
@@ -342,7 +351,8 @@ static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, 
 	return 0;
 }
 
-int sim_bo_copy(struct sim_bo *dst_bo, u64 dst_offset, struct sim_bo *src_bo, u64 src_offset, u64 size)
+int sim_bo_copy(struct sim_bo *dst_bo, u64 dst_offset, struct sim_bo *src_bo, u64 src_offset,
+		u64 size)
 {
 	struct access dst, src;
 	int ret;

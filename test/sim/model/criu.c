@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT, UNPAUSE and RESUME with its worker. RESTORE, and the
- * reading of priv_data, are in criu_restore.c.
+ * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT, UNPAUSE and RESUME with its
+ * worker. RESTORE, and the reading of priv_data, are in criu_restore.c.
  */
 #include "process.h"
 
@@ -48,12 +48,14 @@ static void count_objects(struct sim_process *process, struct object_counts *cou
 		for (id = 0; next_dumped(process->pdds[i], &id); id++)
 			counts->bos++;
 	counts->objects = events + ranges;
-	counts->priv_bytes = 8 + 8ull * counts->devices + process->sim->knobs.bo_record_size * counts->bos;
+	counts->priv_bytes =
+		8 + 8ull * counts->devices + process->sim->knobs.bo_record_size * counts->bos;
 	counts->priv_bytes += sizeof(struct sim_priv_event) * events;
 	counts->priv_bytes += (sizeof(struct sim_priv_svm) + 8ull * (4 + counts->devices)) * ranges;
 	for (id = 0; (queue = sim_ids_next(&process->queues, &id)); id++) {
 		counts->objects++;
-		counts->priv_bytes += sizeof(struct sim_priv_queue) + mqd_bytes(queue) + queue->ctl_stack_size;
+		counts->priv_bytes +=
+			sizeof(struct sim_priv_queue) + mqd_bytes(queue) + queue->ctl_stack_size;
 	}
 }
 
@@ -189,7 +191,8 @@ static int write_events(struct writer *writer, struct sim_process *process)
 			return -EINVAL;
 		record->object_type = SIM_PRIV_EVENT;
 		if (first && process->event_mem)
-			record->user_handle = (u64)process->event_mem->pdd->user_gpu_id << 32 | process->event_mem->id;
+			record->user_handle = (u64)process->event_mem->pdd->user_gpu_id << 32 |
+					      process->event_mem->id;
 		record->event_id = event->id;
 		record->auto_reset = event->auto_reset;
 		record->type = event->type;
@@ -208,7 +211,8 @@ static int write_ranges(struct writer *writer, struct sim_process *process)
 
 	sim_lock(&process->svm_lock);
 	for (range = process->svm; range; range = range->next) {
-		struct sim_priv_svm *record = reserve(writer, sizeof(*record) + 8ull * (4 + process->num_pdds));
+		struct sim_priv_svm *record =
+			reserve(writer, sizeof(*record) + 8ull * (4 + process->num_pdds));
 
 		if (!record) {
 			ret = -EINVAL;
@@ -217,13 +221,17 @@ static int write_ranges(struct writer *writer, struct sim_process *process)
 		record->object_type = SIM_PRIV_SVM;
 		record->first = range->first;
 		record->pages = range->pages;
-		record->attrs[0] = (struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
-		record->attrs[1] = (struct kfd_svm_attribute){ KFD_SVM_PREFETCH_LOC, range->prefetch_loc };
+		record->attrs[0] =
+			(struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
+		record->attrs[1] =
+			(struct kfd_svm_attribute){ KFD_SVM_PREFETCH_LOC, range->prefetch_loc };
 		record->attrs[2] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
-		record->attrs[3] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+		record->attrs[3] =
+			(struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
 		for (i = 0; i < process->num_pdds; i++)
 			record->attrs[4 + i] =
-				(struct kfd_svm_attribute){ range->access[i], process->pdds[i]->user_gpu_id };
+				(struct kfd_svm_attribute){ range->access[i],
+							    process->pdds[i]->user_gpu_id };
 	}
 	sim_unlock(&process->svm_lock);
 	return ret;
@@ -255,7 +263,7 @@ struct dumped_fds {
 	struct {
 		int fd;
 		struct sim_dmabuf *dmabuf;
-	} *entries;
+	} * entries;
 	u32 count;
 };
 
@@ -264,7 +272,9 @@ static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 	struct sim_dmabuf *dmabuf;
 	int ret;
 
-	ret = sim_mem_dmabuf(mem, &dmabuf);
+	ret = sim_fault(&mem->bo->gpu->sim->faults, "checkpoint", "FD");
+	if (ret == 0)
+		ret = sim_mem_dmabuf(mem, &dmabuf);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);
@@ -277,7 +287,8 @@ static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 	return 0;
 }
 
-static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds, struct kfd_criu_bo_bucket *bucket)
+static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
+		       struct kfd_criu_bo_bucket *bucket)
 {
 	u64 real_id = KFD_MMAP_GPU_ID(mem->pdd->gpu->gpu_id);
 
@@ -298,7 +309,8 @@ static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds, struct kfd_c
 	return 0;
 }
 
-static int fill_buckets(struct sim_process *process, struct dumped_fds *fds, struct kfd_criu_bo_bucket *buckets)
+static int fill_buckets(struct sim_process *process, struct dumped_fds *fds,
+			struct kfd_criu_bo_bucket *buckets)
 {
 	struct sim_mem *mem;
 	u32 used = 0, id, i;
@@ -339,7 +351,8 @@ static void snapshot_free(struct snapshot *snapshot, bool install)
 
 	for (i = 0; i < snapshot->fds.count; i++) {
 		if (install)
-			sim_os_fd_install(snapshot->fds.entries[i].fd, snapshot->fds.entries[i].dmabuf);
+			sim_os_fd_install(snapshot->fds.entries[i].fd,
+					  snapshot->fds.entries[i].dmabuf);
 		else
 			sim_os_fd_cancel(snapshot->fds.entries[i].fd);
 	}
@@ -348,7 +361,8 @@ static void snapshot_free(struct snapshot *snapshot, bool install)
 	sim_os_free(snapshot->priv.data);
 }
 
-static int snapshot_take(struct sim_process *process, const struct object_counts *counts, struct snapshot *snapshot)
+static int snapshot_take(struct sim_process *process, const struct object_counts *counts,
+			 struct snapshot *snapshot)
 {
 	u64 entries = max(counts->bos, 1u);
 	int ret;
@@ -373,8 +387,8 @@ static bool counts_match(struct sim_process *process, const struct object_counts
 		*skew = 0;
 		bos++;
 	}
-	return io->num_devices == counts->devices && io->num_bos == bos && io->num_objects == counts->objects &&
-	       io->priv_data_size == counts->priv_bytes;
+	return io->num_devices == counts->devices && io->num_bos == bos &&
+	       io->num_objects == counts->objects && io->priv_data_size == counts->priv_bytes;
 }
 
 static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
@@ -398,7 +412,8 @@ static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
 	if (ret == 0)
 		ret = sim_os_copy_to_user(io->priv_data, snapshot.priv.data, counts.priv_bytes);
 	if (ret == 0)
-		ret = sim_os_copy_to_user(io->bos, snapshot.buckets, counts.bos * sizeof(*snapshot.buckets));
+		ret = sim_os_copy_to_user(io->bos, snapshot.buckets,
+					  counts.bos * sizeof(*snapshot.buckets));
 	snapshot_free(&snapshot, ret == 0);
 	return ret;
 }
@@ -413,9 +428,10 @@ static int apply_range(struct sim_process *process, const struct sim_svm_range *
 	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
 	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
 	for (i = 0; i < process->num_pdds; i++)
-		attrs[count++] =
-			(struct kfd_svm_attribute){ range->access[i], process->pdds[i]->user_gpu_id };
-	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE, attrs, count);
+		attrs[count++] = (struct kfd_svm_attribute){ range->access[i],
+							     process->pdds[i]->user_gpu_id };
+	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE,
+			   attrs, count);
 }
 
 static int apply_ranges(struct sim_process *process)
@@ -441,7 +457,7 @@ static int resume_process(struct sim_process *process)
 	if (ret < 0)
 		return ret;
 	if (!process->blocked) {
-		sim_violation(process->sim, "RESUME of process %u, which was not restored: its user memory would never be valid again",
+		sim_violation(process->sim, "RESUME of process %u, which was not restored",
 			      sim_os_process_pid(process));
 		return -EINVAL;
 	}
@@ -457,7 +473,8 @@ static int resume(struct sim *sim, u32 pid)
 	int ret;
 
 	if (sim->knobs.resume_fail)
-		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail : sim->knobs.resume_fail);
+		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail
+							 : sim->knobs.resume_fail);
 	process = sim_os_process_find(pid);
 	if (!process)
 		return -ESRCH;
@@ -479,7 +496,8 @@ static bool user_memory_is_there(struct sim_process *process)
 		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++) {
 			if (!(mem->flags & KFD_MEM_USERPTR))
 				continue;
-			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1), mem->bo->size, false) == -EFAULT)
+			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1),
+					    mem->bo->size, false) == -EFAULT)
 				return false;
 		}
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CRIU_OP/RESTORE: rebuilds a process from buckets and private data, in the driver's order and, like it, without undoing
- * anything when it fails half way.
+ * CRIU_OP/RESTORE: rebuilds a process from buckets and private data, in the driver's order and,
+ * like it, without undoing anything when it fails half way.
  */
 #include "process.h"
 
 #define MAX_PRIV (1ull << 30)
-#define MAX_BOS (1u << 20)
+#define MAX_BOS  (1u << 20)
 
 /* The private data being read. */
 struct reader {
@@ -48,7 +48,8 @@ static int restore_device(struct sim_process *process, const struct kfd_criu_dev
 	return 0;
 }
 
-static int restore_devices(struct sim_process *process, const struct kfd_criu_args *io, struct reader *reader)
+static int restore_devices(struct sim_process *process, const struct kfd_criu_args *io,
+			   struct reader *reader)
 {
 	u32 i;
 	int ret = 0;
@@ -58,7 +59,8 @@ static int restore_devices(struct sim_process *process, const struct kfd_criu_ar
 	for (i = 0; ret == 0 && i < io->num_devices; i++) {
 		struct kfd_criu_device_bucket bucket;
 
-		if (sim_os_copy_from_user(&bucket, io->devices + i * sizeof(bucket), sizeof(bucket)) < 0)
+		if (sim_os_copy_from_user(&bucket, io->devices + i * sizeof(bucket),
+					  sizeof(bucket)) < 0)
 			return -EFAULT;
 		ret = restore_device(process, &bucket);
 	}
@@ -71,7 +73,8 @@ static int map_on_gpus(struct sim_mem *mem, const struct sim_priv_bo *record)
 	u32 i;
 	int ret = 0;
 
-	for (i = 0; ret == 0 && i < ARRAY_SIZE(record->mapped_gpu_ids) && record->mapped_gpu_ids[i]; i++) {
+	for (i = 0; ret == 0 && i < ARRAY_SIZE(record->mapped_gpu_ids) && record->mapped_gpu_ids[i];
+	     i++) {
 		struct sim_pdd *pdd = sim_process_pdd(process, record->mapped_gpu_ids[i]);
 
 		ret = pdd ? sim_mem_map(mem, pdd) : -EINVAL;
@@ -92,7 +95,8 @@ static void set_offset(struct sim_mem *mem, struct kfd_criu_bo_bucket *bucket)
 	/* user memory: what the caller put there stays */
 }
 
-static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket, const struct sim_priv_bo *record)
+static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
+		      const struct sim_priv_bo *record)
 {
 	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
 	struct sim_mem_wanted wanted = {
@@ -125,7 +129,8 @@ struct restored_fds {
 	u32 count;
 };
 
-static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket, u32 id, struct restored_fds *fds)
+static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket, u32 id,
+		  struct restored_fds *fds)
 {
 	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
 	struct sim_mem *mem = sim_ids_get(&pdd->mems, id);
@@ -144,7 +149,8 @@ static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket
 	return 0;
 }
 
-static int read_bo_record(struct sim_process *process, struct reader *reader, struct sim_priv_bo *ret_record)
+static int read_bo_record(struct sim_process *process, struct reader *reader,
+			  struct sim_priv_bo *ret_record)
 {
 	u64 bytes = process->sim->knobs.bo_record_size;
 	const void *at = take(reader, bytes);
@@ -156,15 +162,17 @@ static int read_bo_record(struct sim_process *process, struct reader *reader, st
 	return 0;
 }
 
-static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucket *buckets, u32 count,
-			   struct reader *reader, struct restored_fds *fds)
+static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucket *buckets,
+			   u32 count, struct reader *reader, struct restored_fds *fds)
 {
 	struct sim_priv_bo record;
 	u32 i;
 	int ret = 0;
 
 	for (i = 0; ret == 0 && i < count; i++) {
-		ret = read_bo_record(process, reader, &record);
+		ret = sim_fault(&process->sim->faults, "restore", "BO");
+		if (ret == 0)
+			ret = read_bo_record(process, reader, &record);
 		if (ret == 0)
 			ret = restore_bo(process, &buckets[i], &record);
 		if (ret == 0)
@@ -186,7 +194,8 @@ static void settle_fds(struct restored_fds *fds, bool install)
 	fds->count = 0;
 }
 
-static int restore_bos(struct sim_process *process, const struct kfd_criu_args *io, struct reader *reader)
+static int restore_bos(struct sim_process *process, const struct kfd_criu_args *io,
+		       struct reader *reader)
 {
 	u64 bytes = (u64)io->num_bos * sizeof(struct kfd_criu_bo_bucket);
 	struct kfd_criu_bo_bucket *buckets = sim_os_alloc(bytes);
@@ -217,12 +226,14 @@ static int check_queue(const struct sim_priv_queue *record, const struct sim_mqd
 		return -EINVAL;
 	if (record->mqd_size != (compute ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES))
 		return -EINVAL;
-	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address || mqd->ring_size != record->q_size)
+	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
+	    mqd->ring_size != record->q_size)
 		return -EINVAL;
 	return 0;
 }
 
-static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd, struct sim_queue *queue)
+static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd,
+			  struct sim_queue *queue)
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->type = record->type;
@@ -297,7 +308,8 @@ static int restore_event(struct sim_process *process, struct reader *reader)
 
 static int restore_range(struct sim_process *process, struct reader *reader)
 {
-	const struct sim_priv_svm *record = take(reader, sizeof(*record) + 8ull * (4 + process->num_pdds));
+	const struct sim_priv_svm *record =
+		take(reader, sizeof(*record) + 8ull * (4 + process->num_pdds));
 	struct sim_svm_range *range, **end = &process->svm_pending;
 	u32 i;
 
@@ -328,7 +340,11 @@ static int restore_range(struct sim_process *process, struct reader *reader)
 static int restore_object(struct sim_process *process, struct reader *reader)
 {
 	u32 type;
+	int ret;
 
+	ret = sim_fault(&process->sim->faults, "restore", "OBJECT");
+	if (ret < 0)
+		return ret;
 	if (reader->size - reader->used < sizeof(type))
 		return -EINVAL;
 	memcpy(&type, reader->data + reader->used, sizeof(type));
@@ -344,7 +360,8 @@ static int restore_object(struct sim_process *process, struct reader *reader)
 	}
 }
 
-static int restore_all(struct sim_process *process, const struct kfd_criu_args *io, struct reader *reader)
+static int restore_all(struct sim_process *process, const struct kfd_criu_args *io,
+		       struct reader *reader)
 {
 	u32 i;
 	int ret;
@@ -371,7 +388,8 @@ int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *io)
 	u32 i;
 	int ret;
 
-	if ((io->num_bos && !io->bos) || !io->devices || !io->priv_data || !io->priv_data_size || !io->num_devices)
+	if ((io->num_bos && !io->bos) || !io->devices || !io->priv_data || !io->priv_data_size ||
+	    !io->num_devices)
 		return -EINVAL;
 	for (i = 0; i < process->num_pdds; i++)
 		sim_engine_evict(process->pdds[i]);

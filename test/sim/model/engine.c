@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps still what is evicted. One
- * lock is held while a packet runs, so whoever evicts finds every queue between two packets.
+ * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps
+ * still what is evicted. One lock is held while a packet runs, so whoever evicts finds every queue
+ * between two packets.
  */
 #include "process.h"
 #include "sdma.h"
 
 #define PACKETS_PER_TURN 64u
-#define BYTES_PER_TURN (1ull << 20)
+#define BYTES_PER_TURN   (1ull << 20)
 
 static u64 read_doorbell(const struct sim_queue *queue)
 {
 	const u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
 
-	return __atomic_load_n((const u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE), __ATOMIC_ACQUIRE);
+	return __atomic_load_n((const u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE),
+			       __ATOMIC_ACQUIRE);
 }
 
 static struct sim_client client_of(const struct sim_queue *queue)
@@ -35,7 +37,8 @@ static int read_pointer(const struct sim_client *client, u64 addr, u64 *ret_valu
 	return sim_client_read(client, addr, ret_value, sizeof(*ret_value));
 }
 
-/* A restored queue must find in memory what it left there: else it was let run before its buffers were filled. */
+/* A restored queue must find in memory what it left there: else it was let run before its buffers
+ * were filled. */
 static int check_restored(struct sim_queue *queue, const struct sim_client *client)
 {
 	u64 rptr;
@@ -47,7 +50,9 @@ static int check_restored(struct sim_queue *queue, const struct sim_client *clie
 	queue->restored = false;
 	if (rptr == queue->rptr)
 		return 0;
-	sim_violation(client->sim, "%s: runs again with read pointer 0x%" SIM_PRIx64 ", but memory says 0x%" SIM_PRIx64,
+	sim_violation(client->sim,
+		      "%s: runs again with read pointer 0x%" SIM_PRIx64
+		      ", but memory says 0x%" SIM_PRIx64,
 		      queue->who, queue->rptr, rptr);
 	return -EINVAL;
 }
@@ -86,12 +91,15 @@ static int update_wptr(struct sim_queue *queue, const struct sim_client *client)
 	pending = queue->wptr - queue->rptr;
 	if (pending <= queue->ring_size && pending % 4 == 0)
 		return 0;
-	sim_violation(client->sim, "%s: write pointer 0x%" SIM_PRIx64 " does not fit read pointer 0x%" SIM_PRIx64, queue->who,
-		      queue->wptr, queue->rptr);
+	sim_violation(client->sim,
+		      "%s: write pointer 0x%" SIM_PRIx64
+		      " does not fit read pointer 0x%" SIM_PRIx64,
+		      queue->who, queue->wptr, queue->rptr);
 	return -EINVAL;
 }
 
-static int fetch_head(const struct sim_queue *queue, const struct sim_client *client, struct sim_sdma_head *ret_head)
+static int fetch_head(const struct sim_queue *queue, const struct sim_client *client,
+		      struct sim_sdma_head *ret_head)
 {
 	u64 offset = queue->rptr % queue->ring_size;
 	u64 bytes = min(queue->wptr - queue->rptr, queue->ring_size - offset);
@@ -111,7 +119,8 @@ static void throttle(struct sim_queue *queue, u64 bytes)
 		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);
 }
 
-/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done, 0: has to wait. */
+/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done, 0: has to
+ * wait. */
 static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
 {
 	struct sim_process *process = queue->pdd->process;
@@ -163,7 +172,8 @@ static u32 run_queue(struct sim_queue *queue)
 
 static bool may_run(struct sim_queue *queue)
 {
-	if (queue->type == SIM_QUEUE_COMPUTE || queue->hung || !sim_queue_is_active(queue) || queue->pdd->process->mm_gone)
+	if (queue->type == SIM_QUEUE_COMPUTE || queue->hung || !sim_queue_is_active(queue) ||
+	    queue->pdd->process->mm_gone)
 		return false;
 	if (!queue->not_before_ns)
 		return true;
@@ -211,6 +221,8 @@ void sim_engine_evict(struct sim_pdd *pdd)
 	sim_lock(&sim->engine_lock);
 	pdd->evicted++;
 	sim_unlock(&sim->engine_lock);
+	if (sim->knobs.evict_delay_ms)
+		sim_os_sleep_us((u32)sim->knobs.evict_delay_ms * 1000);
 }
 
 void sim_engine_restore(struct sim_pdd *pdd)

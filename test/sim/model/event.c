@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events: numbers, the page of signal slots, setting, waiting, and what a trap packet does. Which memory the slots lie in is
- * decided by the first event that is made.
+ * Events: numbers, the page of signal slots, setting, waiting, and what a trap packet does. Which
+ * memory the slots lie in is decided by the first event that is made.
  */
 #include "process.h"
 
-#define UNSIGNALED (~0ull)
-#define OLD_SLOTS 256u /* usable before the kernel's own page is mapped */
-#define TRAP_ID_BITS 0x0fffffffu
+#define UNSIGNALED      (~0ull)
+#define OLD_SLOTS       256u /* usable before the kernel's own page is mapped */
+#define TRAP_ID_BITS    0x0fffffffu
 #define MAX_WAIT_EVENTS 4096u
-#define WAIT_FOREVER 0xffffffffu
+#define WAIT_FOREVER    0xffffffffu
 
 void sim_events_init(struct sim_process *process)
 {
@@ -76,7 +76,8 @@ int sim_events_set_page(struct sim_process *process, u64 handle)
 	struct sim_mem *mem = sim_mem_find(process, handle);
 	u32 i;
 
-	if (process->event_page_set || !mem || !(mem->flags & KFD_MEM_GTT) || mem->bo->size < KFD_EVENT_PAGE_BYTES)
+	if (process->event_page_set || !mem || !(mem->flags & KFD_MEM_GTT) ||
+	    mem->bo->size < KFD_EVENT_PAGE_BYTES)
 		return -EINVAL;
 	for (i = 0; i < SIM_EVENT_PAGES; i++) {
 		process->event_page[i] = sim_bo_page(mem->bo, i, true);
@@ -119,7 +120,8 @@ static int enter(struct sim_process *process, struct sim_event *event, bool fixe
 	return ret;
 }
 
-static int add_event(struct sim_process *process, const struct sim_event *wanted, bool fixed, u32 *ret_id)
+static int add_event(struct sim_process *process, const struct sim_event *wanted, bool fixed,
+		     u32 *ret_id)
 {
 	struct sim_event *event;
 	int ret;
@@ -181,7 +183,8 @@ SIM_KFD_HANDLER(sim_kfd_destroy_event)
 	sim_lock(&process->event_lock);
 	event = find_event(process, in->event_id);
 	if (event)
-		(void)sim_ids_remove(has_slot(event->type) ? &process->signals : &process->others, event->id);
+		(void)sim_ids_remove(has_slot(event->type) ? &process->signals : &process->others,
+				     event->id);
 	sim_unlock(&process->event_lock);
 	if (!event)
 		return -EINVAL;
@@ -251,7 +254,8 @@ void sim_events_trap(struct sim_process *process, u32 context)
 	u32 id = 0;
 
 	sim_lock(&process->event_lock);
-	event = process->event_page_set ? sim_ids_get(&process->signals, context & TRAP_ID_BITS) : NULL;
+	event = process->event_page_set ? sim_ids_get(&process->signals, context & TRAP_ID_BITS)
+					: NULL;
 	/* an interrupt that names no signalled event: look at all of them, as the kernel does */
 	if (process->event_page_set && (!event || !take_slot(process, event)))
 		for (; (event = sim_ids_next(&process->signals, &id)); id++)
@@ -275,7 +279,8 @@ struct waiter {
 	bool destroyed;
 };
 
-static int look_up(struct sim_process *process, const struct kfd_wait_events_args *io, struct waiter *waiter)
+static int look_up(struct sim_process *process, const struct kfd_wait_events_args *io,
+		   struct waiter *waiter)
 {
 	u32 i;
 
@@ -283,14 +288,16 @@ static int look_up(struct sim_process *process, const struct kfd_wait_events_arg
 		struct kfd_event_data data;
 		struct sim_event *event;
 
-		if (sim_os_copy_from_user(&data, io->events_ptr + i * sizeof(data), sizeof(data)) < 0)
+		if (sim_os_copy_from_user(&data, io->events_ptr + i * sizeof(data), sizeof(data)) <
+		    0)
 			return -EFAULT;
 		sim_lock(&process->event_lock);
 		event = find_event(process, data.event_id);
 		if (event) {
 			waiter->events[i].id = data.event_id;
 			waiter->events[i].serial = event->serial;
-			waiter->events[i].last_age = event->type == KFD_EVENT_SIGNAL ? data.last_event_age : 0;
+			waiter->events[i].last_age =
+				event->type == KFD_EVENT_SIGNAL ? data.last_event_age : 0;
 		}
 		sim_unlock(&process->event_lock);
 		if (!event)
@@ -347,7 +354,8 @@ static int copy_out(struct sim_process *process, u64 user, const struct waited *
 	event = find_event(process, waited->id);
 	if (event && event->type == KFD_EVENT_SIGNAL && waited->last_age)
 		data.last_event_age = event->age;
-	else if (event && (event->type == KFD_EVENT_MEMORY || event->type == KFD_EVENT_HW_EXCEPTION))
+	else if (event &&
+		 (event->type == KFD_EVENT_MEMORY || event->type == KFD_EVENT_HW_EXCEPTION))
 		memcpy(data.exception, event->exception, sizeof(data.exception));
 	sim_unlock(&process->event_lock);
 	return sim_os_copy_to_user(user, &data, sizeof(data));
@@ -374,7 +382,8 @@ static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
 	}
 	io->wait_result = ret == -ETIME ? KFD_WAIT_TIMEOUT : KFD_WAIT_COMPLETE;
 	for (i = 0; ret == 0 && i < waiter->count; i++)
-		if (copy_out(waiter->process, io->events_ptr + i * sizeof(struct kfd_event_data), &waiter->events[i]) < 0)
+		if (copy_out(waiter->process, io->events_ptr + i * sizeof(struct kfd_event_data),
+			     &waiter->events[i]) < 0)
 			return -EFAULT;
 	return 0;
 }
@@ -382,7 +391,9 @@ static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
 SIM_KFD_HANDLER(sim_kfd_wait_events)
 {
 	struct kfd_wait_events_args *io = args;
-	struct waiter waiter = { .process = process, .count = io->num_events, .all = io->wait_for_all != 0 };
+	struct waiter waiter = { .process = process,
+				 .count = io->num_events,
+				 .all = io->wait_for_all != 0 };
 	int ret;
 
 	(void)size;

@@ -129,8 +129,8 @@ int sim_faults_print(struct sim_faults *faults, char *text, u32 size)
 		const struct sim_fault *fault = &faults->slot[i];
 
 		if (fault->countdown)
-			used += (u32)snprintf(text + used, size - used, "%s %u %d\n", fault->name, fault->countdown,
-					      fault->error);
+			used += (u32)snprintf(text + used, size - used, "%s %u %d\n", fault->name,
+					      fault->countdown, fault->error);
 	}
 	sim_unlock(&faults->lock);
 	return (int)min(used, size - 1);

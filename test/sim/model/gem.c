@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the page tables. Submission is
- * cs.c's, what the device is like is info.c's.
+ * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the
+ * page tables. Submission is cs.c's, what the device is like is info.c's.
  */
 #include "render.h"
 
 #define VA_HOLE_START 0x0000800000000000ull
-#define VA_HOLE_END 0xffff800000000000ull
-#define VA_MASK 0x0000ffffffffffffull
+#define VA_HOLE_END   0xffff800000000000ull
+#define VA_MASK       0x0000ffffffffffffull
 #define LIST_MAPPINGS 1024u
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
@@ -69,9 +69,11 @@ static int create_check(struct sim_render *render, const union sim_drm_gem_creat
 {
 	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_GTT_BYTES : render->gpu->vram_bytes;
 
-	if (args->in.domain_flags & ~(u64)DRM_BO_SETTABLE || args->in.domain_flags & DRM_BO_ENCRYPTED)
+	if (args->in.domain_flags & ~(u64)DRM_BO_SETTABLE ||
+	    args->in.domain_flags & DRM_BO_ENCRYPTED)
 		return -EINVAL;
-	if (!args->in.domains || args->in.domains & ~(u64)(DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM))
+	if (!args->in.domains ||
+	    args->in.domains & ~(u64)(DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM))
 		return -EINVAL;
 	if (args->in.alignment & (args->in.alignment - 1) || !args->in.bo_size)
 		return -EINVAL;
@@ -92,7 +94,8 @@ int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
 	ret = create_check(render, args);
 	if (ret < 0)
 		return ret;
-	bo = sim_os_bo_new(render->gpu, (args->in.bo_size + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1));
+	bo = sim_os_bo_new(render->gpu,
+			   (args->in.bo_size + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1));
 	if (!bo)
 		return -ENOMEM;
 	bo->alignment = max(alignment, (u64)SIM_PAGE_SIZE);
@@ -131,7 +134,8 @@ int sim_gem_mmap(struct sim_render *render, union sim_drm_gem_mmap *args)
 
 static int userptr_check(const struct sim_drm_gem_userptr *args)
 {
-	const u32 known = DRM_USERPTR_READONLY | DRM_USERPTR_ANONONLY | DRM_USERPTR_VALIDATE | DRM_USERPTR_REGISTER;
+	const u32 known = DRM_USERPTR_READONLY | DRM_USERPTR_ANONONLY | DRM_USERPTR_VALIDATE |
+			  DRM_USERPTR_REGISTER;
 
 	if ((args->addr | args->size) % SIM_PAGE_SIZE || args->flags & ~known)
 		return -EINVAL;
@@ -151,7 +155,8 @@ static int userptr_validate(struct sim_bo *bo, const struct sim_drm_gem_userptr 
 	if (args->size >= SIM_GTT_BYTES)
 		return -ENOMEM;
 	ret = sim_os_mm_check(bo->mm, args->addr, SIM_PAGE_SIZE, false);
-	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY && sim_os_mm_has_file(bo->mm, args->addr))
+	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY &&
+	    sim_os_mm_has_file(bo->mm, args->addr))
 		return -EPERM;
 	return ret < 0 ? ret : sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
 }
@@ -179,20 +184,24 @@ int sim_gem_userptr(struct sim_render *render, struct sim_drm_gem_userptr *args)
 
 static int va_check(const struct sim_drm_gem_va *args)
 {
-	const u32 known = DRM_VM_DELAY_UPDATE | DRM_VM_READ | DRM_VM_WRITE | DRM_VM_EXEC | DRM_VM_MTYPE | DRM_VM_NOALLOC;
+	const u32 known = DRM_VM_DELAY_UPDATE | DRM_VM_READ | DRM_VM_WRITE | DRM_VM_EXEC |
+			  DRM_VM_MTYPE | DRM_VM_NOALLOC;
 	u64 start = args->va_address & VA_MASK;
 
 	if (args->va_address < SIM_VA_BOTTOM)
 		return -EINVAL;
 	if (args->va_address >= VA_HOLE_START && args->va_address < VA_HOLE_END)
 		return -EINVAL;
-	if (start + args->map_size < start || start + args->map_size > SIM_VM_BYTES - SIM_VA_TOP_RESERVED)
+	if (start + args->map_size < start ||
+	    start + args->map_size > SIM_VM_BYTES - SIM_VA_TOP_RESERVED)
 		return -EINVAL;
 	if (args->flags & ~known)
 		return -EINVAL;
 	if (args->operation < DRM_VA_MAP || args->operation > DRM_VA_REPLACE)
 		return -EINVAL;
-	return (start | args->offset_in_bo | args->map_size) % SIM_PAGE_SIZE || !args->map_size ? -EINVAL : 0;
+	return (start | args->offset_in_bo | args->map_size) % SIM_PAGE_SIZE || !args->map_size
+		       ? -EINVAL
+		       : 0;
 }
 
 static int va_map(struct sim_render *render, struct sim_bo *bo, const struct sim_drm_gem_va *args)
@@ -268,7 +277,8 @@ static int copy_entries(struct sim_mapping *list, u32 count, u64 user)
 	return 0;
 }
 
-static int op_mapping_info(struct sim_render *render, struct sim_bo *bo, struct sim_drm_gem_op *args)
+static int op_mapping_info(struct sim_render *render, struct sim_bo *bo,
+			   struct sim_drm_gem_op *args)
 {
 	struct sim_mapping *list;
 	u32 count;
@@ -338,7 +348,8 @@ int sim_gem_list_handles(struct sim_render *render, struct sim_drm_gem_list_hand
 
 	if (!render->gpu->sim->knobs.list_handles || args->padding)
 		return -EINVAL;
-	for (handle = sim_os_handle_next(render, 1); handle; handle = sim_os_handle_next(render, handle + 1))
+	for (handle = sim_os_handle_next(render, 1); handle;
+	     handle = sim_os_handle_next(render, handle + 1))
 		count++;
 	if (args->num_entries < count) {
 		args->num_entries = count;
@@ -346,7 +357,8 @@ int sim_gem_list_handles(struct sim_render *render, struct sim_drm_gem_list_hand
 	}
 	for (handle = sim_os_handle_next(render, 1); handle && i < count;
 	     handle = sim_os_handle_next(render, handle + 1), i++) {
-		ret = list_one(render, handle, args->entries + i * sizeof(struct sim_drm_gem_list_entry));
+		ret = list_one(render, handle,
+			       args->entries + i * sizeof(struct sim_drm_gem_list_entry));
 		if (ret < 0)
 			return ret;
 	}

@@ -6,7 +6,7 @@
 #include "sim_os.h"
 
 #define IDS_FIRST_CAPACITY 64u
-#define IDS_MAX (1u << 24)
+#define IDS_MAX            (1u << 24)
 
 void sim_ids_init(struct sim_ids *ids, u32 base)
 {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything else is -EINVAL.
+ * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything
+ * else is -EINVAL.
  */
 #include "render.h"
 
-#define FAMILY_AI 141u
+#define FAMILY_AI          141u
 #define MMR_GB_ADDR_CONFIG 0x263eu
-#define MMR_MAX 128u
-#define VA_HIGH 0xffff800000000000ull
-#define VA_MAX 0x800000000000ull
-#define FW_GFX_MEC 0x04u
-#define FW_SDMA 0x08u
+#define MMR_MAX            128u
+#define VA_HIGH            0xffff800000000000ull
+#define VA_MAX             0x800000000000ull
+#define FW_GFX_MEC         0x04u
+#define FW_SDMA            0x08u
 
 /* An answer: at most what the caller has room for. */
 static int answer(const struct sim_drm_info *args, const void *data, u64 size)
@@ -156,18 +157,12 @@ static const struct {
 	u32 query;
 	int (*function)(struct sim_gpu *gpu, const struct sim_drm_info *args);
 } queries[] = {
-	{ DRM_INFO_ACCEL_WORKING, info_accel_working },
-	{ DRM_INFO_HW_IP_INFO, info_hw_ip },
-	{ DRM_INFO_HW_IP_COUNT, info_hw_ip_count },
-	{ DRM_INFO_TIMESTAMP, info_timestamp },
-	{ DRM_INFO_FW_VERSION, info_fw_version },
-	{ DRM_INFO_VRAM_USAGE, info_vram_usage },
-	{ DRM_INFO_GTT_USAGE, info_gtt_usage },
-	{ DRM_INFO_VRAM_GTT, info_vram_gtt },
-	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },
-	{ DRM_INFO_DEV_INFO, info_device },
-	{ DRM_INFO_VIS_VRAM_USAGE, info_vram_usage },
-	{ DRM_INFO_MEMORY, info_memory },
+	{ DRM_INFO_ACCEL_WORKING, info_accel_working }, { DRM_INFO_HW_IP_INFO, info_hw_ip },
+	{ DRM_INFO_HW_IP_COUNT, info_hw_ip_count },     { DRM_INFO_TIMESTAMP, info_timestamp },
+	{ DRM_INFO_FW_VERSION, info_fw_version },       { DRM_INFO_VRAM_USAGE, info_vram_usage },
+	{ DRM_INFO_GTT_USAGE, info_gtt_usage },         { DRM_INFO_VRAM_GTT, info_vram_gtt },
+	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },   { DRM_INFO_DEV_INFO, info_device },
+	{ DRM_INFO_VIS_VRAM_USAGE, info_vram_usage },   { DRM_INFO_MEMORY, info_memory },
 };
 
 int sim_info(struct sim_render *render, struct sim_drm_info *args)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctl dispatcher of /dev/kfd with its order of checks, and mmap. What the ioctls do is in kfd_*.c, event.c, svm.c and
- * criu.c.
+ * The ioctl dispatcher of /dev/kfd with its order of checks, and mmap. What the ioctls do is in
+ * kfd_*.c, event.c, svm.c and criu.c.
  */
 #include "process.h"
 
-#define DIR_READ 1u  /* the argument is copied back */
-#define DIR_WRITE 2u /* the argument is read */
-#define FLAG_CRIU 4u /* a tracer may call it, with the capability */
+#define DIR_READ     1u /* the argument is copied back */
+#define DIR_WRITE    2u /* the argument is read */
+#define FLAG_CRIU    4u /* a tracer may call it, with the capability */
 #define MAX_ARGUMENT 16384u
 
 typedef SIM_KFD_HANDLER(handler_function);
@@ -30,8 +30,8 @@ static SIM_KFD_HANDLER(unsupported)
 	return -EINVAL;
 }
 
-#define R DIR_READ
-#define W DIR_WRITE
+#define R                                   DIR_READ
+#define W                                   DIR_WRITE
 #define ENTRY(name, bytes, flags, function) [KFD_##name] = { #name, function, bytes, flags }
 
 static const struct ioctl ioctls[KFD_COMMAND_END] = {
@@ -105,8 +105,10 @@ static int call(struct sim_process *process, const struct ioctl *ioctl, void *ar
 	return ret;
 }
 
-/* @user_size is what the caller's command says; it may be shorter or longer than the model's struct. */
-static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl, u64 user, u32 user_size)
+/* @user_size is what the caller's command says; it may be shorter or longer than the model's
+ * struct. */
+static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl, u64 user,
+			  u32 user_size)
 {
 	u32 size = max(ioctl->size, user_size);
 	void *args = sim_os_alloc(size);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls about a process and its GPUs as a whole: versions, apertures, acquiring page tables, policies and clocks. Those
- * that only set state keep it, as the real driver does, where CRIU_OP does not look.
+ * The ioctls about a process and its GPUs as a whole: versions, apertures, acquiring page tables,
+ * policies and clocks. Those that only set state keep it, as the real driver does, where CRIU_OP
+ * does not look.
  */
 #include "process.h"
 
-#define LDS_BASE (1ull << 48)
-#define SCRATCH_BASE (2ull << 48)
-#define LOW_HALF 0xffffffffull
-#define GPU_CLOCK_DIVIDER 10u /* 100 MHz */
-#define TILE_CONFIGS 32u
+#define LDS_BASE           (1ull << 48)
+#define SCRATCH_BASE       (2ull << 48)
+#define LOW_HALF           0xffffffffull
+#define GPU_CLOCK_DIVIDER  10u /* 100 MHz */
+#define TILE_CONFIGS       32u
 #define MACRO_TILE_CONFIGS 16u
 
 SIM_KFD_HANDLER(sim_kfd_get_version)
@@ -22,7 +23,8 @@ SIM_KFD_HANDLER(sim_kfd_get_version)
 	return 0;
 }
 
-static void describe_aperture(const struct sim_pdd *pdd, struct kfd_process_device_apertures *aperture)
+static void describe_aperture(const struct sim_pdd *pdd,
+			      struct kfd_process_device_apertures *aperture)
 {
 	memset(aperture, 0, sizeof(*aperture));
 	aperture->lds_base = LDS_BASE;
@@ -62,7 +64,8 @@ SIM_KFD_HANDLER(sim_kfd_get_apertures_new)
 	io->num_of_nodes = count;
 	for (i = 0; i < count; i++) {
 		describe_aperture(process->pdds[i], &aperture);
-		if (sim_os_copy_to_user(io->apertures_ptr + i * sizeof(aperture), &aperture, sizeof(aperture)) < 0)
+		if (sim_os_copy_to_user(io->apertures_ptr + i * sizeof(aperture), &aperture,
+					sizeof(aperture)) < 0)
 			return -EFAULT;
 	}
 	return 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers that KFD hands out, their mappings on GPUs and their dma-bufs. What RESTORE makes comes through sim_mem_new() as
- * well; contents are bo.c's.
+ * Buffers that KFD hands out, their mappings on GPUs and their dma-bufs. What RESTORE makes comes
+ * through sim_mem_new() as well; contents are bo.c's.
  */
 #include "process.h"
 
-#define TYPES (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
+#define TYPES    (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
 #define TAG_BITS (0x7full << 57)
 
 static bool has_content(u32 flags)
@@ -166,7 +166,8 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
 	return ret;
 }
 
-static int check_alloc(struct sim_process *process, const struct kfd_alloc_memory_args *io, struct sim_pdd *pdd)
+static int check_alloc(struct sim_process *process, const struct kfd_alloc_memory_args *io,
+		       struct sim_pdd *pdd)
 {
 	bool nowhere = io->va_addr == 0 && type_of(io->flags) == KFD_MEM_VRAM;
 
@@ -174,7 +175,8 @@ static int check_alloc(struct sim_process *process, const struct kfd_alloc_memor
 		return -EINVAL;
 	if (!nowhere && sim_svm_overlaps(process, io->va_addr, io->size))
 		return -EADDRINUSE;
-	if (type_of(io->flags) == KFD_MEM_USERPTR && sim_svm_overlaps(process, io->mmap_offset, io->size))
+	if (type_of(io->flags) == KFD_MEM_USERPTR &&
+	    sim_svm_overlaps(process, io->mmap_offset, io->size))
 		return -EADDRINUSE;
 	return pdd ? 0 : -EINVAL;
 }
@@ -187,7 +189,8 @@ static int check_user_pages(struct sim_process *process, const struct sim_mem_wa
 
 	if (type_of(wanted->flags) != KFD_MEM_USERPTR || !wanted->user_addr)
 		return 0;
-	return sim_os_mm_check(sim_os_process_mm(process), first, end - first, write) < 0 ? -EFAULT : 0;
+	return sim_os_mm_check(sim_os_process_mm(process), first, end - first, write) < 0 ? -EFAULT
+											  : 0;
 }
 
 SIM_KFD_HANDLER(sim_kfd_alloc_memory)
@@ -236,7 +239,8 @@ SIM_KFD_HANDLER(sim_kfd_free_memory)
 }
 
 /* What MAP and UNMAP check alike; the buffer is the result. */
-static int check_map(struct sim_process *process, const struct kfd_map_memory_args *io, struct sim_mem **ret_mem)
+static int check_map(struct sim_process *process, const struct kfd_map_memory_args *io,
+		     struct sim_mem **ret_mem)
 {
 	struct sim_pdd *pdd = sim_process_pdd(process, (u32)(io->handle >> 32));
 	struct sim_mem *mem;
@@ -254,7 +258,8 @@ static int check_map(struct sim_process *process, const struct kfd_map_memory_ar
 	return 0;
 }
 
-static int next_device(struct sim_process *process, const struct kfd_map_memory_args *io, struct sim_pdd **ret_pdd)
+static int next_device(struct sim_process *process, const struct kfd_map_memory_args *io,
+		       struct sim_pdd **ret_pdd)
 {
 	struct sim_pdd *pdd;
 	u32 id;
@@ -317,7 +322,8 @@ int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
 	int ret = 0;
 
 	if (!mem->dmabuf)
-		ret = sim_os_dmabuf_export(mem->bo, (mem->flags & KFD_MEM_WRITABLE) != 0, &mem->dmabuf);
+		ret = sim_os_dmabuf_export(mem->bo, (mem->flags & KFD_MEM_WRITABLE) != 0,
+					   &mem->dmabuf);
 	if (ret == 0)
 		*ret_dmabuf = mem->dmabuf;
 	return ret;
@@ -355,7 +361,8 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 	if (ret == 0) {
 		io->size = bo->size;
 		io->gpu_id = bo->gpu->gpu_id;
-		io->flags = bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM | KFD_MEM_PUBLIC : KFD_MEM_GTT;
+		io->flags =
+			bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM | KFD_MEM_PUBLIC : KFD_MEM_GTT;
 	}
 	sim_os_dmabuf_put(dmabuf);
 	return ret;

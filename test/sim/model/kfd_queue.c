@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running them is engine.c's.
+ * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running
+ * them is engine.c's.
  */
 #include "process.h"
 
-#define QUEUES_PER_PDD 127u
-#define MIN_RING_BYTES 1024u
-#define USER_END 0x7ffffffff000ull
-#define EOP_BYTES 4096u
-#define ANY (~0u)
-#define DOORBELLS_COMPUTE 512u /* slots for compute queues; the engines' fixed ones follow */
-#define DOORBELL_SDMA 512u
+#define QUEUES_PER_PDD     127u
+#define MIN_RING_BYTES     1024u
+#define USER_END           0x7ffffffff000ull
+#define EOP_BYTES          4096u
+#define ANY                (~0u)
+#define DOORBELLS_COMPUTE  512u /* slots for compute queues; the engines' fixed ones follow */
+#define DOORBELL_SDMA      512u
 #define DOORBELL_SDMA_XGMI 768u
-#define MAX_PRIORITY 15u
+#define MAX_PRIORITY       15u
 
 static u64 align_page(u64 bytes)
 {
@@ -70,7 +71,8 @@ static int check_create(const struct kfd_create_queue_args *io, struct sim_queue
 {
 	int ret;
 
-	ret = check_ring(io->ring_base_address, io->ring_size, io->queue_percentage, io->queue_priority);
+	ret = check_ring(io->ring_base_address, io->ring_size, io->queue_percentage,
+			 io->queue_priority);
 	if (ret < 0)
 		return ret;
 	if (outside_user(io->read_pointer_address) || outside_user(io->write_pointer_address) ||
@@ -125,13 +127,15 @@ static int check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
 {
 	if (!pointer_is_mapped(pdd, queue->wptr_addr) || !pointer_is_mapped(pdd, queue->rptr_addr))
 		return -EINVAL;
-	if (queue->ring_size && !is_mapped_exactly(pdd, queue->ring_addr, align_page(queue->ring_size)))
+	if (queue->ring_size &&
+	    !is_mapped_exactly(pdd, queue->ring_addr, align_page(queue->ring_size)))
 		return -EINVAL;
 	if (queue->type != SIM_QUEUE_COMPUTE)
 		return 0;
 	if (queue->eop_size < EOP_BYTES || !is_mapped(pdd, queue->eop_addr, queue->eop_size))
 		return -EINVAL;
-	if (queue->ctl_stack_size != sim_queue_ctl_stack_size(pdd->gpu) || queue->cwsr_size < queue->ctl_stack_size)
+	if (queue->ctl_stack_size != sim_queue_ctl_stack_size(pdd->gpu) ||
+	    queue->cwsr_size < queue->ctl_stack_size)
 		return -EINVAL;
 	if (!is_mapped(pdd, queue->cwsr_addr, queue->cwsr_size) &&
 	    !sim_svm_covers(pdd->process, pdd, queue->cwsr_addr, queue->cwsr_size))
@@ -144,7 +148,8 @@ static int take_engine(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_gpu *gpu = queue->pdd->gpu;
 	bool xgmi = queue->type == SIM_QUEUE_SDMA_XGMI;
-	u32 total = (xgmi ? gpu->num_sdma_xgmi_engines : gpu->num_sdma_engines) * gpu->queues_per_engine;
+	u32 total = (xgmi ? gpu->num_sdma_xgmi_engines : gpu->num_sdma_engines) *
+		    gpu->queues_per_engine;
 	u32 id = wanted == ANY ? 0 : wanted;
 
 	if (wanted != ANY && (wanted >= total || gpu->sdma_busy[xgmi] & 1ull << wanted))
@@ -161,10 +166,12 @@ static int take_engine(struct sim_queue *queue, u32 wanted)
 static void give_engine(struct sim_queue *queue)
 {
 	if (queue->type != SIM_QUEUE_COMPUTE)
-		queue->pdd->gpu->sdma_busy[queue->type == SIM_QUEUE_SDMA_XGMI] &= ~(1ull << queue->sdma_id);
+		queue->pdd->gpu->sdma_busy[queue->type == SIM_QUEUE_SDMA_XGMI] &=
+			~(1ull << queue->sdma_id);
 }
 
-/* The doorbell of a copy engine's queue follows from its number; compute queues take the first free one. */
+/* The doorbell of a copy engine's queue follows from its number; compute queues take the first free
+ * one. */
 static int take_doorbell(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_pdd *pdd = queue->pdd;
@@ -215,7 +222,9 @@ static int take_number(struct sim_queue *queue, u32 wanted)
 	struct sim_process *process = queue->pdd->process;
 
 	if (wanted == ANY)
-		return sim_ids_add(&process->queues, queue, SIM_MAX_QUEUES, &queue->id) < 0 ? -ENOMEM : 0;
+		return sim_ids_add(&process->queues, queue, SIM_MAX_QUEUES, &queue->id) < 0
+			       ? -ENOMEM
+			       : 0;
 	if (wanted >= SIM_MAX_QUEUES || sim_ids_add_at(&process->queues, queue, wanted) < 0)
 		return -ENOSPC;
 	queue->id = wanted;
@@ -232,7 +241,8 @@ static int enter(struct sim_queue *queue, const struct sim_queue_place *place)
 	ret = take_number(queue, place->id);
 	if (ret < 0)
 		return ret;
-	(void)snprintf(queue->who, sizeof(queue->who), "gpu %u: queue %u", pdd->gpu->index, queue->id);
+	(void)snprintf(queue->who, sizeof(queue->who), "gpu %u: queue %u", pdd->gpu->index,
+		       queue->id);
 	ret = take_hardware(queue, place);
 	if (ret < 0) {
 		(void)sim_ids_remove(&pdd->process->queues, queue->id);
@@ -242,8 +252,8 @@ static int enter(struct sim_queue *queue, const struct sim_queue_place *place)
 	return 0;
 }
 
-int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted, const struct sim_queue_place *place,
-		  struct sim_queue **ret_queue)
+int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
+		  const struct sim_queue_place *place, struct sim_queue **ret_queue)
 {
 	struct sim_queue *queue = sim_os_alloc(sizeof(*queue));
 	int ret;
@@ -299,7 +309,8 @@ SIM_KFD_HANDLER(sim_kfd_create_queue)
 	pdd = sim_process_pdd(process, io->gpu_id);
 	if (!pdd)
 		return -EINVAL;
-	if (io->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID && io->sdma_engine_id >= pdd->gpu->num_sdma_engines)
+	if (io->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID &&
+	    io->sdma_engine_id >= pdd->gpu->num_sdma_engines)
 		return -EINVAL;
 	if (!pdd->render)
 		return -ESRCH;
@@ -335,12 +346,14 @@ SIM_KFD_HANDLER(sim_kfd_update_queue)
 	int ret;
 
 	(void)size;
-	ret = check_ring(in->ring_base_address, in->ring_size, in->queue_percentage, in->queue_priority);
+	ret = check_ring(in->ring_base_address, in->ring_size, in->queue_percentage,
+			 in->queue_priority);
 	if (ret < 0)
 		return ret;
 	if (!queue)
 		return -EFAULT;
-	if (in->ring_size && (in->ring_base_address != queue->ring_addr || in->ring_size != queue->ring_size) &&
+	if (in->ring_size &&
+	    (in->ring_base_address != queue->ring_addr || in->ring_size != queue->ring_size) &&
 	    !is_mapped_exactly(queue->pdd, in->ring_base_address, align_page(in->ring_size)))
 		return -EFAULT;
 	sim_lock(&sim->engine_lock);

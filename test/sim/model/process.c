@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Making and ending KFD processes. When that happens, and who counts references, is the front end's business.
+ * Making and ending KFD processes. When that happens, and who counts references, is the front end's
+ * business.
  */
 #include "process.h"
 
@@ -152,10 +153,12 @@ int sim_process_print(struct sim_process *process, char *text, u32 size)
 	}
 	for (; (queue = sim_ids_next(&process->queues, &id)); id++)
 		running += sim_queue_is_active(queue) && !queue->hung;
-	length = snprintf(text, size,
-			  "gpus=%u bos=%u queues=%u evicted=%u paused=%d blocked=%d packets=%" SIM_PRIu64 " running=%u",
-			  process->num_pdds, bos, count_ids(&process->queues), evicted, process->paused,
-			  process->blocked, process->packets, running);
+	length = snprintf(
+		text, size,
+		"gpus=%u bos=%u queues=%u evicted=%u paused=%d blocked=%d packets=%" SIM_PRIu64
+		" running=%u",
+		process->num_pdds, bos, count_ids(&process->queues), evicted, process->paused,
+		process->blocked, process->packets, running);
 	sim_unlock(&process->lock);
 	return min(length, (int)size - 1);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A KFD process: one per address space, with a part for each GPU that was visible when it was made. Memory, queues, events,
- * SVM ranges and the CRIU operations live in files of their own and share these structs.
+ * A KFD process: one per address space, with a part for each GPU that was visible when it was made.
+ * Memory, queues, events, SVM ranges and the CRIU operations live in files of their own and share
+ * these structs.
  */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
@@ -10,8 +11,8 @@
 #include "ids.h"
 #include "render.h"
 
-#define SIM_MAX_QUEUES 1024u
-#define SIM_EVENT_PAGES (KFD_EVENT_PAGE_BYTES / 4096)
+#define SIM_MAX_QUEUES       1024u
+#define SIM_EVENT_PAGES      (KFD_EVENT_PAGE_BYTES / 4096)
 #define SIM_EVENT_OTHER_BASE 0x40000000u
 
 /* A buffer that a process got from KFD. */
@@ -51,10 +52,11 @@ struct sim_event {
 	u8 exception[32];
 };
 
-/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute types. */
+/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute types.
+ */
 struct sim_svm_range {
 	struct sim_svm_range *next; /* ascending */
-	u64 first, pages;	    /* page numbers */
+	u64 first, pages;           /* page numbers */
 	u32 preferred_loc, prefetch_loc, flags, granularity;
 	u8 access[SIM_MAX_GPUS];
 };
@@ -73,9 +75,10 @@ struct sim_queue {
 	bool gws;
 
 	u64 rptr, wptr; /* bytes, growing */
-	bool reload;	/* take the write pointer from memory first: the queue was put (back) on the hardware */
-	bool restored;	/* by CRIU_OP, and has not run since */
-	bool hung;	/* met a bad packet or address */
+	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
+			   hardware */
+	bool restored;  /* by CRIU_OP, and has not run since */
+	bool hung;      /* met a bad packet or address */
 	u64 last_doorbell;
 	u64 not_before_ns;
 	char who[40]; /* for messages */
@@ -105,13 +108,14 @@ struct sim_process {
 	struct sim_svm_range *svm_pending; /* recorded by RESTORE for RESUME */
 
 	bool paused;
-	bool blocked; /* notifications, from RESTORE to RESUME */
+	bool blocked;         /* notifications, from RESTORE to RESUME */
 	u32 resume_evictions; /* taken back by the worker that RESUME starts */
 	u32 xnack;
 	bool runtime_enabled;
 };
 
-/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM. */
+/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM.
+ */
 int sim_process_init(struct sim_process *process, struct sim *sim);
 /* Gives everything up, queues first. */
 void sim_process_done(struct sim_process *process);
@@ -126,14 +130,16 @@ struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_
 /* The ioctl dispatcher: @user points to the argument in the caller's memory. */
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
 
-/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page number. */
+/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page number.
+ */
 struct sim_kfd_map {
 	void *page[SIM_EVENT_PAGES];
 	u32 count;
 };
 int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_kfd_map *ret_map);
 
-/* Handlers of ioctls, by file. @size is the size of @args, which the dispatcher has checked to be at least that of the struct. */
+/* Handlers of ioctls, by file. @size is the size of @args, which the dispatcher has checked to be
+ * at least that of the struct. */
 #define SIM_KFD_HANDLER(name) int name(struct sim_process *process, void *args, u32 size)
 
 /* kfd_device.c */
@@ -182,16 +188,16 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue);
 SIM_KFD_HANDLER(sim_kfd_update_queue);
 SIM_KFD_HANDLER(sim_kfd_set_cu_mask);
 SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
-#define SIM_QUEUE_COMPUTE 0u
-#define SIM_QUEUE_SDMA 1u
+#define SIM_QUEUE_COMPUTE   0u
+#define SIM_QUEUE_SDMA      1u
 #define SIM_QUEUE_SDMA_XGMI 4u
 /* Numbers that a restored queue must get; ~0: whatever is free. */
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
 };
 /* Enters a copy of @wanted, made with sim_os_alloc(): the errors of CREATE_QUEUE. */
-int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted, const struct sim_queue_place *place,
-		  struct sim_queue **ret_queue);
+int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
+		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
 void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
@@ -199,7 +205,8 @@ u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
 /* engine.c */
 /* Runs what can be run once; returns how many packets that were. */
 u32 sim_engine_pass(struct sim *sim);
-/* Is there a queue to look at? With no active queue the engine's thread may sleep until woken through engine_wait. */
+/* Is there a queue to look at? With no active queue the engine's thread may sleep until woken
+ * through engine_wait. */
 bool sim_engine_has_work(void *sim);
 void sim_engine_kick(struct sim *sim);
 /* Counted eviction of all queues of a GPU's part: the packet under way is completed first. */
@@ -231,7 +238,8 @@ bool sim_svm_overlaps(struct sim_process *process, u64 addr, u64 size);
 bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, u64 size);
 /* The process has unmapped [start, end). */
 void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end);
-int sim_svm_set(struct sim_process *process, u64 addr, u64 size, const struct kfd_svm_attribute *attrs, u32 count);
+int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
+		const struct kfd_svm_attribute *attrs, u32 count);
 u32 sim_svm_count(struct sim_process *process);
 
 /* criu.c, criu_restore.c */
@@ -242,7 +250,7 @@ bool sim_criu_resume_work(struct sim_process *process);
 
 /* Bytes of a BO's record in priv_data, of which it is the size that the knob says. */
 #define SIM_PRIV_VERSION 1u
-#define SIM_PRIV_BO_IDS 12u /* where mapped_gpuids starts */
+#define SIM_PRIV_BO_IDS  12u /* where mapped_gpuids starts */
 struct sim_priv_process {
 	u32 version, xnack_mode;
 };
@@ -253,7 +261,7 @@ struct sim_priv_bo {
 };
 #define SIM_PRIV_QUEUE 0u
 #define SIM_PRIV_EVENT 1u
-#define SIM_PRIV_SVM 2u
+#define SIM_PRIV_SVM   2u
 struct sim_priv_queue {
 	u32 object_type, pad;
 	u64 q_address, q_size, read_ptr_addr, write_ptr_addr, doorbell_off, eop_addr, cwsr_addr;
@@ -261,8 +269,8 @@ struct sim_priv_queue {
 	u32 eop_size, cwsr_size, ctl_stack_size, mqd_size, tail;
 };
 /* Start of the MQD: the state of the queue on the hardware. */
-#define SIM_MQD_MAGIC 0x51444d53414d4953ull
-#define SIM_MQD_SDMA_BYTES 512u
+#define SIM_MQD_MAGIC         0x51444d53414d4953ull
+#define SIM_MQD_SDMA_BYTES    512u
 #define SIM_MQD_COMPUTE_BYTES 2048u
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;

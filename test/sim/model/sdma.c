@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decodes and runs SDMA packets. Every bit that has no meaning here must be zero; where packets come from and what follows an
- * error is decided by render.c (command buffers) and queue.c (rings).
+ * Decodes and runs SDMA packets. Every bit that has no meaning here must be zero; where packets
+ * come from and what follows an error is decided by render.c (command buffers) and queue.c (rings).
  */
 #include "sdma.h"
 
@@ -17,8 +17,8 @@ enum {
 	OP_TIMESTAMP = 13,
 };
 
-#define COPY_DWORDS 7u
-#define COUNT_BITS 0x3fffffu
+#define COPY_DWORDS  7u
+#define COUNT_BITS   0x3fffffu
 #define ATOMIC_ADD32 15u
 #define ATOMIC_ADD64 47u
 
@@ -79,8 +79,10 @@ static int check_ib(const struct sim_client *client, const u32 *dwords, u32 coun
 
 	while (at < count) {
 		if (ib_packet_length(dwords + at, count - at, &length) < 0) {
-			sim_violation(client->sim, "%s: bad packet at dword %u of %u: %08x %08x %08x", client->who, at, count,
-				      dwords[at], at + 1 < count ? dwords[at + 1] : 0,
+			sim_violation(client->sim,
+				      "%s: bad packet at dword %u of %u: %08x %08x %08x",
+				      client->who, at, count, dwords[at],
+				      at + 1 < count ? dwords[at + 1] : 0,
 				      at + 2 < count ? dwords[at + 2] : 0);
 			return -EINVAL;
 		}
@@ -105,7 +107,8 @@ int sim_sdma_run_ib(const struct sim_client *client, const u32 *dwords, u32 coun
 	return ret;
 }
 
-static int run_nop(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_nop(const struct sim_client *client, const struct sim_sdma_head *head,
+		   struct sim_sdma_result *result)
 {
 	(void)client;
 	return nop_length(head->dwords[0], head->available, &result->length);
@@ -120,7 +123,8 @@ static int run_queue_copy(const struct sim_client *client, const struct sim_sdma
 	return run_copy(client, head->dwords, &result->bytes);
 }
 
-static int run_write(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_write(const struct sim_client *client, const struct sim_sdma_head *head,
+		     struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 	u32 count;
@@ -135,7 +139,8 @@ static int run_write(const struct sim_client *client, const struct sim_sdma_head
 	return sim_client_copy(client, join(dw + 1), head->addr + 16, result->bytes);
 }
 
-static int run_fence(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_fence(const struct sim_client *client, const struct sim_sdma_head *head,
+		     struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 
@@ -146,7 +151,8 @@ static int run_fence(const struct sim_client *client, const struct sim_sdma_head
 	return sim_client_write(client, join(dw + 1), dw + 3, 4);
 }
 
-static int run_trap(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_trap(const struct sim_client *client, const struct sim_sdma_head *head,
+		    struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 
@@ -179,14 +185,16 @@ static bool poll_satisfied(u32 function, u32 value, u32 reference)
 	}
 }
 
-static int run_poll(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_poll(const struct sim_client *client, const struct sim_sdma_head *head,
+		    struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 	u32 function = dw[0] >> 28 & 7;
 	u32 value;
 	int ret;
 
-	if (head->available < 6 || (dw[0] & 0x0fffff00u) || !(dw[0] >> 31) || function == 7 || dw[1] & 3)
+	if (head->available < 6 || (dw[0] & 0x0fffff00u) || !(dw[0] >> 31) || function == 7 ||
+	    dw[1] & 3)
 		return -EINVAL;
 	result->length = 6;
 	ret = sim_client_read(client, join(dw + 1), &value, sizeof(value));
@@ -196,7 +204,8 @@ static int run_poll(const struct sim_client *client, const struct sim_sdma_head 
 	return 0;
 }
 
-static int run_atomic(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_atomic(const struct sim_client *client, const struct sim_sdma_head *head,
+		      struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 	u32 operation = dw[0] >> 25;
@@ -204,7 +213,8 @@ static int run_atomic(const struct sim_client *client, const struct sim_sdma_hea
 	u32 size = operation == ATOMIC_ADD64 ? 8 : 4;
 	int ret;
 
-	if (head->available < 8 || dw[0] & 0x01ffff00u || (operation != ATOMIC_ADD32 && operation != ATOMIC_ADD64))
+	if (head->available < 8 || dw[0] & 0x01ffff00u ||
+	    (operation != ATOMIC_ADD32 && operation != ATOMIC_ADD64))
 		return -EINVAL;
 	addr = join(dw + 1);
 	if (addr % size)
@@ -217,7 +227,8 @@ static int run_atomic(const struct sim_client *client, const struct sim_sdma_hea
 	return sim_client_write(client, addr, &value, size);
 }
 
-static int run_fill(const struct sim_client *client, const struct sim_sdma_head *head, struct sim_sdma_result *result)
+static int run_fill(const struct sim_client *client, const struct sim_sdma_head *head,
+		    struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
 	u64 size = (u64)dw[4] + 1;
@@ -248,15 +259,9 @@ typedef int (*packet_function)(const struct sim_client *client, const struct sim
 			       struct sim_sdma_result *result);
 
 static const packet_function functions[] = {
-	[OP_NOP] = run_nop,
-	[OP_COPY] = run_queue_copy,
-	[OP_WRITE] = run_write,
-	[OP_FENCE] = run_fence,
-	[OP_TRAP] = run_trap,
-	[OP_POLL_REGMEM] = run_poll,
-	[OP_ATOMIC] = run_atomic,
-	[OP_CONST_FILL] = run_fill,
-	[OP_TIMESTAMP] = run_timestamp,
+	[OP_NOP] = run_nop,       [OP_COPY] = run_queue_copy, [OP_WRITE] = run_write,
+	[OP_FENCE] = run_fence,   [OP_TRAP] = run_trap,       [OP_POLL_REGMEM] = run_poll,
+	[OP_ATOMIC] = run_atomic, [OP_CONST_FILL] = run_fill, [OP_TIMESTAMP] = run_timestamp,
 };
 
 int sim_sdma_run_packet(const struct sim_client *client, const struct sim_sdma_head *head,
@@ -269,9 +274,11 @@ int sim_sdma_run_packet(const struct sim_client *client, const struct sim_sdma_h
 	if (op < ARRAY_SIZE(functions) && functions[op])
 		ret = functions[op](client, head, &result);
 	if (ret == -EINVAL)
-		sim_violation(client->sim, "%s: bad packet at 0x%" SIM_PRIx64 ", %u dwords left: %08x %08x %08x %08x",
-			      client->who, head->addr, head->available, head->dwords[0], head->dwords[1],
-			      head->dwords[2], head->dwords[3]);
+		sim_violation(client->sim,
+			      "%s: bad packet at 0x%" SIM_PRIx64
+			      ", %u dwords left: %08x %08x %08x %08x",
+			      client->who, head->addr, head->available, head->dwords[0],
+			      head->dwords[1], head->dwords[2], head->dwords[3]);
 	if (ret == 0)
 		*ret_result = result;
 	return ret;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may hold copies and NOPs alone; a
- * user's queue may hold all that sdma.c knows.
+ * The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
+ * hold copies and NOPs alone; a user's queue may hold all that sdma.c knows.
  */
 #ifndef SIM_SDMA_H
 #define SIM_SDMA_H
 
 #include "vm.h"
 
-#define SIM_SDMA_IB_ALIGNMENT 256u
+#define SIM_SDMA_IB_ALIGNMENT  256u
 #define SIM_SDMA_IB_PAD_DWORDS 8u
-#define SIM_SDMA_IB_MAX_BYTES (1u << 20)
-#define SIM_SDMA_COPY_MAX 0x400000u
-#define SIM_SDMA_HEAD_DWORDS 8u /* the longest packet without payload */
+#define SIM_SDMA_IB_MAX_BYTES  (1u << 20)
+#define SIM_SDMA_COPY_MAX      0x400000u
+#define SIM_SDMA_HEAD_DWORDS   8u /* the longest packet without payload */
 
-/* Checks a whole command buffer of @count dwords, then runs it; nothing is copied when it is malformed (-EINVAL). -EFAULT: an
- * address was wrong, what lay before it is done. Every failure is a violation. */
+/* Checks a whole command buffer of @count dwords, then runs it; nothing is copied when it is
+ * malformed (-EINVAL). -EFAULT: an address was wrong, what lay before it is done. Every failure is
+ * a violation. */
 int sim_sdma_run_ib(const struct sim_client *client, const u32 *dwords, u32 count, u64 *ret_bytes);
 
 /* A packet at the head of a user's queue. */
 struct sim_sdma_head {
-	u64 addr;	/* where it lies, for payload */
-	u32 available;	/* dwords between it and the write pointer or the end of the ring */
+	u64 addr;      /* where it lies, for payload */
+	u32 available; /* dwords between it and the write pointer or the end of the ring */
 	u32 dwords[SIM_SDMA_HEAD_DWORDS]; /* the first of them */
 };
 

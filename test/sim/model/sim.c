@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are described by topology.c.
+ * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
+ * described by topology.c.
  */
 #include "sim.h"
 
-#define POISON_BYTE 0xd6
+#define POISON_BYTE         0xd6
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
 
 const char *const sim_count_names[SIM_COUNTS] = {
@@ -82,8 +83,9 @@ int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
 
 	text[0] = '\0';
 	for (i = first; i < end && used < size; i++)
-		used += (u32)snprintf(text + used, size - used, "%s %lld\n", sim_count_names[i],
-				      (long long)__atomic_load_n(&sim->counts[i], __ATOMIC_RELAXED));
+		used += (u32)snprintf(
+			text + used, size - used, "%s %lld\n", sim_count_names[i],
+			(long long)__atomic_load_n(&sim->counts[i], __ATOMIC_RELAXED));
 	return (int)min(used, size - 1);
 }
 

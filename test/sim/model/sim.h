@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The whole simulated machine: its GPUs, its settings and what it counts. The parts have headers of their own; this one only
- * says what they share.
+ * The whole simulated machine: its GPUs, its settings and what it counts. The parts have headers of
+ * their own; this one only says what they share.
  */
 #ifndef SIM_H
 #define SIM_H
 
-#include "sim_os.h"
 #include "fault.h"
+#include "sim_os.h"
 #include "violation.h"
 
-#define SIM_MAX_GPUS 64
+#define SIM_MAX_GPUS  64
 #define SIM_DMA_RINGS 2
 
 enum sim_count {
@@ -51,6 +51,8 @@ struct sim_knobs {
 	u64 system_mem_limit;
 	u64 vram_limit;
 	u64 teardown_delay_ms;
+	u64 evict_delay_ms;
+	u64 invisible_vram;
 };
 
 struct sim_gpu {
@@ -83,7 +85,8 @@ struct sim {
 	struct sim_lock memory_lock;
 	u64 system_used;
 
-	/* Everything the queue engine looks at: list of queues, evictions. Held while one packet runs. */
+	/* Everything the queue engine looks at: list of queues, evictions. Held while one packet
+	 * runs. */
 	struct sim_lock engine_lock;
 	struct sim_queue *queues;
 	u32 engine_kicks;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SVM ranges: which address ranges have been given attributes, and which. Nothing is migrated; the ranges matter because they
- * exclude other buffers, hold context save areas and appear in checkpoints.
+ * SVM ranges: which address ranges have been given attributes, and which. Nothing is migrated; the
+ * ranges matter because they exclude other buffers, hold context save areas and appear in
+ * checkpoints.
  */
 #include "process.h"
 
-#define UNDEFINED 0xffffffffu
-#define DEFAULT_FLAGS 0x3u /* host access, coherent */
+#define UNDEFINED           0xffffffffu
+#define DEFAULT_FLAGS       0x3u /* host access, coherent */
 #define DEFAULT_GRANULARITY 9u
-#define OP_SET 0u
-#define OP_GET 1u
+#define OP_SET              0u
+#define OP_GET              1u
 
 static void range_free(struct sim_svm_range *range)
 {
@@ -139,7 +140,8 @@ static int fill_holes(struct sim_process *process, u64 first, u64 end)
 	return 0;
 }
 
-static void apply(struct sim_process *process, struct sim_svm_range *range, const struct kfd_svm_attribute *attr)
+static void apply(struct sim_process *process, struct sim_svm_range *range,
+		  const struct kfd_svm_attribute *attr)
 {
 	struct sim_pdd *pdd;
 
@@ -187,7 +189,8 @@ static int check_attr(struct sim_process *process, const struct kfd_svm_attribut
 	}
 }
 
-int sim_svm_set(struct sim_process *process, u64 addr, u64 size, const struct kfd_svm_attribute *attrs, u32 count)
+int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
+		const struct kfd_svm_attribute *attrs, u32 count)
 {
 	u64 first = addr / SIM_PAGE_SIZE, end = (addr + size) / SIM_PAGE_SIZE;
 	struct sim_svm_range *range;
@@ -238,7 +241,8 @@ void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end)
 	sim_unlock(&process->svm_lock);
 }
 
-static void answer(struct sim_process *process, const struct sim_svm_range *range, struct kfd_svm_attribute *attr)
+static void answer(struct sim_process *process, const struct sim_svm_range *range,
+		   struct kfd_svm_attribute *attr)
 {
 	struct sim_pdd *pdd;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parses machine bundles ("machine NAME", then "file PATH SIZE" with that many bytes behind it, repeated) and takes from the
- * properties what the model needs to know of a GPU. The text itself is shown as it was captured, save for the render minor.
+ * Parses machine bundles ("machine NAME", then "file PATH SIZE" with that many bytes behind it,
+ * repeated) and takes from the properties what the model needs to know of a GPU. The text itself is
+ * shown as it was captured, save for the render minor.
  */
 #include "topology.h"
 
-#define MINOR_NAME "drm_render_minor "
-#define HEAP_FB_PUBLIC 1u
+#define MINOR_NAME      "drm_render_minor "
+#define HEAP_FB_PUBLIC  1u
 #define HEAP_FB_PRIVATE 2u
 
 struct cursor {
@@ -46,7 +47,8 @@ static bool starts_with(const char *text, u32 length, const char *prefix)
 }
 
 /* "file PATH SIZE": the contents follow the line. */
-static int parse_file(struct cursor *cursor, const char *line, u32 length, struct sim_topology_file *file)
+static int parse_file(struct cursor *cursor, const char *line, u32 length,
+		      struct sim_topology_file *file)
 {
 	const char *path = line + 5, *end = line + length;
 	const char *blank = memchr(path, ' ', (size_t)(end - path));
@@ -84,7 +86,8 @@ static int scan(const char *bundle, u64 size, const char *name, struct sim_topol
 			count = wanted ? 0 : count;
 			continue;
 		}
-		if (!starts_with(line, length, "file ") || parse_file(&cursor, line, length, &file) < 0)
+		if (!starts_with(line, length, "file ") ||
+		    parse_file(&cursor, line, length, &file) < 0)
 			return -EINVAL;
 		if (!wanted)
 			continue;
@@ -96,7 +99,8 @@ static int scan(const char *bundle, u64 size, const char *name, struct sim_topol
 	return found ? 0 : -ENOENT;
 }
 
-static const struct sim_topology_file *find_file(const struct sim_topology *topology, const char *path)
+static const struct sim_topology_file *find_file(const struct sim_topology *topology,
+						 const char *path)
 {
 	u32 i;
 
@@ -113,12 +117,14 @@ static u64 property(const struct sim_topology_file *file, const char *name)
 	const char *line;
 
 	while (take_line(&cursor, &line, &length))
-		if (starts_with(line, length, name) && length > name_length && line[name_length] == ' ')
+		if (starts_with(line, length, name) && length > name_length &&
+		    line[name_length] == ' ')
 			return parse_u64(line + name_length + 1, line + length);
 	return 0;
 }
 
-static const struct sim_topology_file *node_file(const struct sim_topology *topology, u32 node, const char *name)
+static const struct sim_topology_file *node_file(const struct sim_topology *topology, u32 node,
+						 const char *name)
 {
 	char path[SIM_TOPOLOGY_PATH];
 
@@ -178,7 +184,8 @@ static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 nod
 	gpu->node = node;
 	gpu->gpu_id = gpu_id;
 	for (i = 0; i < ARRAY_SIZE(gpu_properties); i++)
-		*(u32 *)((char *)gpu + gpu_properties[i].offset) = (u32)property(properties, gpu_properties[i].name);
+		*(u32 *)((char *)gpu + gpu_properties[i].offset) =
+			(u32)property(properties, gpu_properties[i].name);
 	gpu->vram_bytes = vram_of(topology, node);
 	return gpu->vram_bytes ? 0 : -EINVAL;
 }
@@ -267,9 +274,11 @@ int sim_topology_show(const struct sim_topology_file *file, char *text, u32 size
 		return -EINVAL;
 	while (take_line(&cursor, &line, &length) && used < size) {
 		if (file->gpu && starts_with(line, length, MINOR_NAME))
-			used += (u32)snprintf(text + used, size - used, MINOR_NAME "%u\n", file->gpu->render_minor);
+			used += (u32)snprintf(text + used, size - used, MINOR_NAME "%u\n",
+					      file->gpu->render_minor);
 		else
-			used += (u32)snprintf(text + used, size - used, "%.*s\n", (int)length, line);
+			used += (u32)snprintf(text + used, size - used, "%.*s\n", (int)length,
+					      line);
 	}
 	return (int)min(used, size);
 }

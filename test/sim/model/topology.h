@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The machine as sysfs shows it: files with their verbatim contents, read from a bundle, and the GPUs found in them. Making
- * directories of it is the front end's job.
+ * The machine as sysfs shows it: files with their verbatim contents, read from a bundle, and the
+ * GPUs found in them. Making directories of it is the front end's job.
  */
 #ifndef SIM_TOPOLOGY_H
 #define SIM_TOPOLOGY_H
@@ -12,7 +12,7 @@
 
 struct sim_topology_file {
 	char path[SIM_TOPOLOGY_PATH]; /* below topology/ */
-	const char *data;	      /* in the bundle */
+	const char *data;             /* in the bundle */
 	u32 size;
 	struct sim_gpu *gpu; /* to whose node it belongs, or NULL */
 };
@@ -22,8 +22,8 @@ struct sim_topology {
 	u32 count;
 };
 
-/* Reads machine @name (NULL: the last one) from a bundle, which has to stay, and fills sim->gpus. -ENOENT no such machine,
- * -EINVAL the bundle is damaged, -ENOMEM. */
+/* Reads machine @name (NULL: the last one) from a bundle, which has to stay, and fills sim->gpus.
+ * -ENOENT no such machine, -EINVAL the bundle is damaged, -ENOMEM. */
 int sim_topology_read(struct sim *sim, const char *bundle, u64 size, const char *name,
 		      struct sim_topology *ret_topology);
 void sim_topology_done(struct sim_topology *topology);

@@ -43,7 +43,8 @@ int sim_violations_print(struct sim_violations *violations, char *text, u32 size
 	used = (u32)snprintf(text, size, "%" SIM_PRIu64 "\n", violations->count);
 	first = violations->count > SIM_VIOLATIONS ? violations->count - SIM_VIOLATIONS : 0;
 	for (i = first; i < violations->count && used < size; i++)
-		used += (u32)snprintf(text + used, size - used, "%s\n", violations->text[i % SIM_VIOLATIONS]);
+		used += (u32)snprintf(text + used, size - used, "%s\n",
+				      violations->text[i % SIM_VIOLATIONS]);
 	sim_unlock(&violations->lock);
 	return (int)min(used, size - 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sorted array of mappings, and the translation of every access through it. Which flags and ranges a client may ask for is
- * checked by render.c and kfd_memory.c.
+ * A sorted array of mappings, and the translation of every access through it. Which flags and
+ * ranges a client may ask for is checked by render.c and kfd_memory.c.
  */
 #include "vm.h"
 #include "abi_drm.h"
@@ -79,7 +79,8 @@ static int insert(struct sim_vm *vm, const struct sim_mapping *wanted)
 		return -ENOMEM;
 	*mapping = *wanted;
 	sim_os_bo_get(mapping->bo);
-	memmove(vm->mappings + index + 1, vm->mappings + index, (vm->count - index) * sizeof(*vm->mappings));
+	memmove(vm->mappings + index + 1, vm->mappings + index,
+		(vm->count - index) * sizeof(*vm->mappings));
 	vm->mappings[index] = mapping;
 	vm->count++;
 	sim_count(vm->sim, SIM_COUNT_MAPPINGS, 1);
@@ -92,7 +93,8 @@ static struct sim_mapping *take(struct sim_vm *vm, u32 index)
 	struct sim_mapping *mapping = vm->mappings[index];
 
 	vm->count--;
-	memmove(vm->mappings + index, vm->mappings + index + 1, (vm->count - index) * sizeof(*vm->mappings));
+	memmove(vm->mappings + index, vm->mappings + index + 1,
+		(vm->count - index) * sizeof(*vm->mappings));
 	return mapping;
 }
 
@@ -113,8 +115,8 @@ int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_or
 
 	sim_lock(&vm->lock);
 	index = find_index(vm, start);
-	if (index < vm->count && vm->mappings[index]->start == start && vm->mappings[index]->bo == bo &&
-	    vm->mappings[index]->origin == origin)
+	if (index < vm->count && vm->mappings[index]->start == start &&
+	    vm->mappings[index]->bo == bo && vm->mappings[index]->origin == origin)
 		mapping = take(vm, index);
 	sim_unlock(&vm->lock);
 	if (!mapping)
@@ -229,28 +231,34 @@ static bool is_listed(const struct sim_client *client, const struct sim_bo *bo)
 	return false;
 }
 
-/* Finds what an access may touch: the buffer (with a reference), the offset in it and how many of @size bytes it covers. */
+/* Finds what an access may touch: the buffer (with a reference), the offset in it and how many of
+ * @size bytes it covers. */
 struct target {
 	struct sim_bo *bo;
 	u64 offset, bytes;
 };
 
-static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access, struct target *ret_target)
+static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access,
+		     struct target *ret_target)
 {
 	struct sim_mapping mapping;
 
 	if (sim_vm_find(client->vm, addr, &mapping) < 0) {
-		sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " is not mapped (%" SIM_PRIu64 " bytes left)",
+		sim_violation(client->sim,
+			      "%s: address 0x%" SIM_PRIx64 " is not mapped (%" SIM_PRIu64
+			      " bytes left)",
 			      client->who, addr, size);
 		return -EFAULT;
 	}
 	if ((mapping.flags & access) != access || mapping.bo->kind == SIM_BO_IO) {
-		sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s", client->who, addr,
-			      access & DRM_VM_WRITE ? "written" : "read");
+		sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s",
+			      client->who, addr, access & DRM_VM_WRITE ? "written" : "read");
 		goto refuse;
 	}
 	if (!is_listed(client, mapping.bo)) {
-		sim_violation(client->sim, "%s: the buffer at 0x%" SIM_PRIx64 " is not in the BO list", client->who, addr);
+		sim_violation(client->sim,
+			      "%s: the buffer at 0x%" SIM_PRIx64 " is not in the BO list",
+			      client->who, addr);
 		goto refuse;
 	}
 	ret_target->bo = mapping.bo;
@@ -267,8 +275,9 @@ static int report_lost_pages(const struct sim_client *client, u64 addr, int ret)
 {
 	/* a process that is dying is no fault of its own */
 	if (ret < 0 && ret != -ESRCH)
-		sim_violation(client->sim, "%s: pages behind address 0x%" SIM_PRIx64 " cannot be had (%d)", client->who, addr,
-			      ret);
+		sim_violation(client->sim,
+			      "%s: pages behind address 0x%" SIM_PRIx64 " cannot be had (%d)",
+			      client->who, addr, ret);
 	return ret;
 }
 
@@ -283,7 +292,8 @@ int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 s
 		ret = translate(client, addr, size, DRM_VM_READ, &src);
 		if (ret < 0)
 			return ret;
-		ret = report_lost_pages(client, addr, sim_bo_read(src.bo, src.offset, to, src.bytes));
+		ret = report_lost_pages(client, addr,
+					sim_bo_read(src.bo, src.offset, to, src.bytes));
 		sim_os_bo_put(src.bo);
 		if (ret < 0)
 			return ret;
@@ -305,7 +315,8 @@ int sim_client_write(const struct sim_client *client, u64 addr, const void *data
 		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
 		if (ret < 0)
 			return ret;
-		ret = report_lost_pages(client, addr, sim_bo_write(dst.bo, dst.offset, from, dst.bytes));
+		ret = report_lost_pages(client, addr,
+					sim_bo_write(dst.bo, dst.offset, from, dst.bytes));
 		sim_os_bo_put(dst.bo);
 		if (ret < 0)
 			return ret;
@@ -354,7 +365,8 @@ int sim_client_fill(const struct sim_client *client, u64 addr, u32 pattern, u64 
 		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
 		if (ret < 0)
 			return ret;
-		ret = report_lost_pages(client, addr, sim_bo_fill(dst.bo, dst.offset, pattern, dst.bytes));
+		ret = report_lost_pages(client, addr,
+					sim_bo_fill(dst.bo, dst.offset, pattern, dst.bytes));
 		sim_os_bo_put(dst.bo);
 		if (ret < 0)
 			return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The GPU page tables of one render file: which buffer lies at which address. Both KFD and GEM_VA enter mappings; the engines
- * reach memory through them alone.
+ * The GPU page tables of one render file: which buffer lies at which address. Both KFD and GEM_VA
+ * enter mappings; the engines reach memory through them alone.
  */
 #ifndef SIM_VM_H
 #define SIM_VM_H
@@ -12,7 +12,7 @@ enum sim_vm_origin { SIM_VM_GEM, SIM_VM_KFD };
 
 struct sim_mapping {
 	u64 start, end; /* bytes, end exclusive */
-	u64 offset;	/* in the buffer */
+	u64 offset;     /* in the buffer */
 	struct sim_bo *bo;
 	u32 flags; /* DRM_VM_* */
 	enum sim_vm_origin origin;
@@ -50,8 +50,8 @@ struct sim_client {
 	const char *who;
 };
 
-/* Accesses by GPU address. Everything that is not mapped, or not in the list, is a violation: -EFAULT; nothing is
- * transferred then beyond the pages in front of it. */
+/* Accesses by GPU address. Everything that is not mapped, or not in the list, is a violation:
+ * -EFAULT; nothing is transferred then beyond the pages in front of it. */
 int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size);
 int sim_client_write(const struct sim_client *client, u64 addr, const void *data, u64 size);
 int sim_client_copy(const struct sim_client *client, u64 dst, u64 src, u64 size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the model needs of its compiler environment, for user space: integer types, errno values, string functions, locks and
- * condition variables. Functions that do something are declared in sim_os.h.
+ * What the model needs of its compiler environment, for user space: integer types, errno values,
+ * string functions, locks and condition variables. Functions that do something are declared in
+ * sim_os.h.
  */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
@@ -24,22 +25,22 @@ typedef int32_t s32;
 typedef unsigned long long u64;
 typedef long long s64;
 
-#define SIM_ENOTSUPP 524
-#define SIM_ERESTARTSYS EINTR
-#define SIM_PRIu64 "llu"
-#define SIM_PRIx64 "llx"
+#define SIM_ENOTSUPP      524
+#define SIM_ERESTARTSYS   EINTR
+#define SIM_PRIu64        "llu"
+#define SIM_PRIx64        "llx"
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-#define min(a, b)                          \
-	({                                 \
-		__typeof__(a) min_a = (a); \
-		__typeof__(b) min_b = (b); \
+#define min(a, b)                              \
+	({                                     \
+		__typeof__(a) min_a = (a);     \
+		__typeof__(b) min_b = (b);     \
 		min_a < min_b ? min_a : min_b; \
 	})
-#define max(a, b)                          \
-	({                                 \
-		__typeof__(a) max_a = (a); \
-		__typeof__(b) max_b = (b); \
+#define max(a, b)                              \
+	({                                     \
+		__typeof__(a) max_a = (a);     \
+		__typeof__(b) max_b = (b);     \
 		max_a > max_b ? max_a : max_b; \
 	})
 #define min_t(type, a, b) min((type)(a), (type)(b))
