@@ -52,6 +52,8 @@ static struct fake_kernel {
 	/* GEM objects that every render node has, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
+	/* As in a container whose /dev has none. */
+	bool hides_render_nodes;
 	/* The next @fail_count calls of @fail_op give @fail_errno. */
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
@@ -174,7 +176,7 @@ int open(const char *path, int flags, ...)
 		errno = ENOENT;
 		return -1;
 	}
-	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1)
+	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
 		return open_render(number, flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
 		char machine[128];
