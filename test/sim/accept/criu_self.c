@@ -238,14 +238,24 @@ static void test_tracer(int fd)
 	wait_child(pid);
 }
 
+static int render_of(const struct image *image, uint32_t user_gpu_id)
+{
+	unsigned i;
+
+	for (i = 0; i < image->args.num_devices; i++)
+		if (image->devices[i].user_gpu_id == user_gpu_id)
+			return (int)image->devices[i].drm_fd;
+	return -1;
+}
+
 /* Maps what CRIU would map, with the new offsets, and fills it. */
-static void put_back(struct image *image, int fd, int render)
+static void put_back(struct image *image, int fd)
 {
 	unsigned i;
 
 	for (i = 0; i < image->args.num_bos; i++) {
 		struct kfd_criu_bo_bucket *bo = &image->bos[i];
-		int flags = MAP_SHARED | MAP_FIXED, source = render;
+		int flags = MAP_SHARED | MAP_FIXED, source = render_of(image, bo->gpu_id);
 		void *map;
 
 		if (bo->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
@@ -291,33 +301,34 @@ static void restore_errors(struct image *image, int fd)
 	CHECK_INT(criu(fd, &args, KFD_CRIU_OP_RESTORE), -EINVAL);
 }
 
-static void restore(struct image *image, int *ret_fd, int *ret_render)
+/* Every GPU's part goes to the next GPU, so that the ids of the program are not the real ones. */
+static int restore(struct image *image)
 {
-	int fd = open("/dev/kfd", O_RDWR), render = -1;
-	unsigned i;
+	unsigned count = image->args.num_devices, i;
+	int fd = open("/dev/kfd", O_RDWR);
+	uint32_t first = image->devices[0].actual_gpu_id;
 
 	CHECK(fd >= 0);
-	for (i = 0; i < image->args.num_devices; i++) {
+	for (i = 0; i < count; i++) {
+		struct kfd_criu_device_bucket *device = &image->devices[i];
 		char path[64];
 
+		device->actual_gpu_id = i + 1 < count ? image->devices[i + 1].actual_gpu_id : first;
 		snprintf(path, sizeof(path), "/dev/dri/renderD%d",
-			 kfd.nodes[kfd.gpus[i]].DrmRenderMinor);
-		image->devices[i].drm_fd = (uint32_t)open(path, O_RDWR);
-		if (render < 0)
-			render = (int)image->devices[i].drm_fd;
+			 kfd.nodes[kfd.gpus[(i + 1) % count]].DrmRenderMinor);
+		device->drm_fd = (uint32_t)open(path, O_RDWR);
 	}
 	CHECK_INT(criu(fd, &image->args, KFD_CRIU_OP_RESTORE), 0);
-	*ret_fd = fd;
-	*ret_render = render;
+	return fd;
 }
 
 /* Resumed without contents: the simulator notices. */
 static int hasty_life(struct image *image)
 {
-	int fd, render, tries;
 	unsigned i;
+	int tries;
 
-	restore(image, &fd, &render);
+	(void)restore(image);
 	for (i = 0; i < image->args.num_bos; i++) {
 		struct kfd_criu_bo_bucket *bo = &image->bos[i];
 
@@ -336,13 +347,13 @@ static int hasty_life(struct image *image)
 
 static int restored_life(struct image *image, int old_fd, int ready, int go)
 {
-	int fd, render;
 	char byte;
+	int fd;
 
 	CHECK_INT(version_of(old_fd), -EBADF);
-	restore(image, &fd, &render);
+	fd = restore(image);
 	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), -EINVAL);
-	put_back(image, fd, render);
+	put_back(image, fd);
 	CHECK_INT(write(ready, "x", 1), 1);
 	CHECK_INT(read(go, &byte, 1), 1); /* the parent has resumed us */
 	CHECK(has_pattern(vram, VRAM_BYTES, 11));
@@ -421,8 +432,7 @@ int main(void)
 	test_errors(fd);
 	test_pause(fd);
 	test_tracer(fd);
-	if (kfd.num_gpus == 1)
-		test_restore(fd);
+	test_restore(fd);
 	printf("criu_self: ok with %u GPUs\n", kfd.num_gpus);
 	return 0;
 }

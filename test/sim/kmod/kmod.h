@@ -30,7 +30,7 @@ struct kmod {
 		struct platform_device *parent;
 		struct drm_device *drm;
 	} foreign[KMOD_MAX_FOREIGN];
-	u32 num_foreign;
+	u32 num_foreign, num_drivers;
 	struct class *class;
 	struct device *kfd;
 	int kfd_major;

@@ -7,6 +7,7 @@
 #include <drm/drm_ioctl.h>
 #include <drm/drm_prime.h>
 #include <linux/file.h>
+#include <linux/mod_devicetable.h>
 #include <linux/module.h>
 
 #include "kmod.h"
@@ -102,6 +103,19 @@ static const struct drm_driver foreign_driver = {
 	.desc = "GPU of another vendor (simulated)",
 	.date = "20240101",
 	.major = 1,
+};
+
+static int probe(struct platform_device *parent)
+{
+	return 0;
+}
+
+/* Bound to the parents for their names alone: device/driver in sysfs says whose GPU it is. */
+static const struct platform_device_id amdgpu_ids[] = { { "amdgpu_sim" }, {} };
+static const struct platform_device_id foreign_ids[] = { { "foreign_sim" }, {} };
+static struct platform_driver parent_drivers[] = {
+	{ .probe = probe, .driver = { .name = "amdgpu" }, .id_table = amdgpu_ids },
+	{ .probe = probe, .driver = { .name = "foreign_sim" }, .id_table = foreign_ids },
 };
 
 struct sim_render *sim_os_render_from_fd(int fd)
@@ -256,8 +270,14 @@ int kmod_drm_init(struct kmod *kmod)
 {
 	u32 next = FIRST_RENDER_MINOR, last = 0;
 	struct sim_gpu *gpu;
-	int ret = 0;
+	int ret;
 
+	for (; kmod->num_drivers < ARRAY_SIZE(parent_drivers); kmod->num_drivers++) {
+		ret = platform_driver_register(&parent_drivers[kmod->num_drivers]);
+		if (ret < 0)
+			return ret;
+	}
+	ret = 0;
 	while ((gpu = next_by_minor(&kmod->sim, last))) {
 		u32 wanted = gpu->render_minor;
 
@@ -288,4 +308,6 @@ void kmod_drm_done(struct kmod *kmod)
 		drm_dev_put(kmod->foreign[i].drm);
 		platform_device_unregister(kmod->foreign[i].parent);
 	}
+	while (kmod->num_drivers)
+		platform_driver_unregister(&parent_drivers[--kmod->num_drivers]);
 }
