@@ -293,15 +293,15 @@ static void an_unpause_that_the_gpu_missed_is_repeated(void **state)
 	}
 }
 
-/* What fails, and how: the dump must fail with that error and one line, no process stay paused, no main image be
+/* What fails, and how: the dump must fail with one line that has these words, no process stay paused, no main image be
  * there, nothing be left open. */
-static void assert_dump_fails(struct fake_process *process, int error, const char *words)
+static void assert_dump_fails(struct fake_process *process, const char *words)
 {
 	int fd = open_kfd_of(process);
 
 	unit_forget_lines();
 	start_dump();
-	assert_int_equal(dump_file(fd, 5), -error);
+	assert_fails(dump_file(fd, 5));
 	assert_logged("Error: ", words);
 	assert_int_equal(unit_count_lines("Error: "), 1);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -335,7 +335,8 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 		kernel.fail_op = cases[i].op;
 		kernel.fail_errno = cases[i].error;
 		kernel.fail_count = 1;
-		assert_dump_fails(process, cases[i].error, "kfd 5");
+		assert_dump_fails(process, "kfd 5");
+		assert_logged("Error: ", strerror(cases[i].error));
 	}
 }
 
@@ -348,23 +349,20 @@ static void counts_that_change_after_the_pause_fail_the_dump(void **state)
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 1;
-	assert_dump_fails(process, EINVAL, "changed");
+	assert_dump_fails(process, "changed");
 }
 
 static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
 {
-	static const struct {
-		struct kfd_bo_bucket bo;
-		int error;
-	} cases[] = {
+	static const struct kfd_bo_bucket cases[] = {
 		/* Of a GPU that is not the process's. */
-		{ { .gpu_id = 0x4444, .alloc_flags = KFD_BO_DOORBELL, .size = 4096 }, EINVAL },
+		{ .gpu_id = 0x4444, .alloc_flags = KFD_BO_DOORBELL, .size = 4096 },
 		/* Of no kind, of two, of one from the future. */
-		{ { .gpu_id = GPU_B, .alloc_flags = 0, .size = 4096 }, EOPNOTSUPP },
-		{ { .gpu_id = GPU_B, .alloc_flags = 3, .addr = 4096, .size = 4096 }, EOPNOTSUPP },
-		{ { .gpu_id = GPU_B, .alloc_flags = 0x20, .size = 4096 }, EOPNOTSUPP },
+		{ .gpu_id = GPU_B, .alloc_flags = 0, .size = 4096 },
+		{ .gpu_id = GPU_B, .alloc_flags = 3, .addr = 4096, .size = 4096 },
+		{ .gpu_id = GPU_B, .alloc_flags = 0x20, .size = 4096 },
 		/* Mapped by a render node, not by KFD. */
-		{ { .gpu_id = GPU_B, .alloc_flags = KFD_BO_VRAM, .size = 4096 }, EOPNOTSUPP },
+		{ .gpu_id = GPU_B, .alloc_flags = KFD_BO_VRAM, .size = 4096 },
 	};
 
 	(void)state;
@@ -375,8 +373,8 @@ static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
 		free(kernel.processes[0].bos);
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 		process = make_process();
-		*add_bo(process, 0, 0, 0, 0, 0) = cases[i].bo;
-		assert_dump_fails(process, cases[i].error, "BO 2");
+		*add_bo(process, 0, 0, 0, 0, 0) = cases[i];
+		assert_dump_fails(process, "BO 2");
 	}
 }
 
@@ -386,7 +384,7 @@ static void a_gpu_that_the_topology_lacks_fails_the_dump(void **state)
 
 	(void)state;
 	kernel.machine = "one";
-	assert_dump_fails(process, ENODEV, "0xdfd4");
+	assert_dump_fails(process, "0xdfd4");
 }
 
 static void a_copy_engine_that_cannot_be_opened_fails_the_dump(void **state)
@@ -467,7 +465,7 @@ static void an_old_driver_is_refused_before_anything_is_paused(void **state)
 	(void)state;
 	kernel.kfd_minor = 7;
 	start_dump();
-	assert_int_equal(dump_file(fd, 5), -EOPNOTSUPP);
+	assert_fails(dump_file(fd, 5));
 	assert_logged("Error: ", "1.7", "1.8");
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
@@ -572,7 +570,7 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 	(void)state;
 	kernel.gem_objects = 1;
 	start_dump();
-	assert_int_equal(dump_file(fd, 7), -EOPNOTSUPP);
+	assert_fails(dump_file(fd, 7));
 	assert_logged("Error: ", "renderD128", "GEM objects");
 	assert_false(unit_exists("amdgpu-renderD-7.img"));
 	end_dump(-1);
@@ -615,7 +613,7 @@ static void mappings_of_our_devices_are_ours(void **state)
 		end_dump(0);
 		/* What the GPU writes between two pre-dumps is not seen by CRIU. */
 		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_PRE_DUMP), 0);
-		assert_int_equal(handle_vma(files[i], &stat), -EOPNOTSUPP);
+		assert_fails(handle_vma(files[i], &stat));
 		CR_PLUGIN_DESC.exit(STAGE_PRE_DUMP, -1);
 		(void)close(files[i]);
 	}
@@ -628,7 +626,7 @@ static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 
 	(void)state;
 	start_dump();
-	assert_int_equal(dump_file(fd, 7), -EOPNOTSUPP);
+	assert_fails(dump_file(fd, 7));
 	assert_logged("Error: ", "file 7", "dma-buf");
 	end_dump(-1);
 	/* Of whoever it is where there is no AMD GPU: not ours. */
