@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <linux/kfd_ioctl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -221,14 +220,14 @@ static int extras_create_gem_bo(struct extras *extras)
 	return 0;
 }
 
-/* CRIU knows no io_uring. */
+/* No CRIU saves a userfaultfd. Unlike an io_uring it can be sent over a socket, so that CRIU gets as
+ * far as looking at it, after it has looked at /dev/kfd. */
 static int extras_open_undumpable(struct extras *extras)
 {
-	struct io_uring_params params = { 0 };
-	int fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return report_fail(extras->report, -errno, "no io_uring: %s", strerror(errno));
+		return report_fail(extras->report, -errno, "no userfaultfd: %s", strerror(errno));
 	extras->undumpable_fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 	close(fd);
 	if (extras->undumpable_fd < 0)
