@@ -288,8 +288,8 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* CRIU's signals are for CRIU's thread. */
-static int start_thread(struct worker *worker)
+/* CRIU's signals are for CRIU's thread. The result belongs to the thread once it runs. */
+static void start_thread(struct worker *worker)
 {
 	sigset_t all, old;
 	int ret;
@@ -299,7 +299,8 @@ static int start_thread(struct worker *worker)
 	ret = -pthread_create(&worker->thread, NULL, work, worker);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	worker->started = !ret;
-	return ret < 0 ? fail(worker, ret, "start a thread", 0) : 0;
+	if (ret < 0)
+		worker->ret = fail(worker, ret, "start a thread", 0);
 }
 
 static int report(const struct worker *worker, double seconds)
@@ -335,7 +336,7 @@ static int run_jobs(const struct content_job *jobs, size_t num_jobs,
 		workers[i].limits = limits;
 		workers[i].direction = direction;
 		if (jobs[i].num_bos)
-			workers[i].ret = start_thread(&workers[i]);
+			start_thread(&workers[i]);
 	}
 	for (size_t i = 0; i < num_jobs; i++) {
 		if (workers[i].started)

@@ -44,6 +44,11 @@ unsigned int host_count_hooks(void)
 	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
 }
 
+bool host_copies_mapping_fd(void)
+{
+	return host_count_hooks() <= HOOK_PAUSE_DEVICES;
+}
+
 int host_image_dir(void)
 {
 	return criu_get_image_dir();

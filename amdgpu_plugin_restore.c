@@ -144,6 +144,7 @@ int restore_prepare(struct session *session)
 	if (ret < 0)
 		return ret;
 	task->vmas.num_left = task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
+	task->vmas.host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
 	if (!ret)
 		ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);

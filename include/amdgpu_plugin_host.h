@@ -14,6 +14,10 @@
  * it every dump and restore on the machine. */
 unsigned int host_count_hooks(void);
 
+/* What the host does with the descriptor that UPDATE_VMA_MAP gives: hosts with the first hooks only make
+ * a duplicate for themselves and leave ours to us; later ones take it over and close it. */
+bool host_copies_mapping_fd(void);
+
 /* The directory of the image files: a descriptor that stays CRIU's. */
 int host_image_dir(void);
 
