@@ -44,6 +44,11 @@ unsigned int host_count_hooks(void)
 	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
 }
 
+int host_result(int ret)
+{
+	return ret == -ENOTSUP ? -EIO : ret;
+}
+
 bool host_copies_mapping_fd(void)
 {
 	return host_count_hooks() <= HOOK_PAUSE_DEVICES;

@@ -14,6 +14,10 @@
  * it every dump and restore on the machine. */
 unsigned int host_count_hooks(void);
 
+/* What CRIU is told of the outcome @ret for a thing that is ours: never -ENOTSUP, which would mean that it
+ * is not ours, and is the same number as -EOPNOTSUPP. */
+int host_result(int ret);
+
 /* What the host does with the descriptor that UPDATE_VMA_MAP gives: hosts with the first hooks only make
  * a duplicate for themselves and leave ours to us; later ones take it over and close it. */
 bool host_copies_mapping_fd(void);
