@@ -54,7 +54,7 @@ static int init(int stage)
 	ret = options_read(&session.options);
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;
-	host_claim_plugin(PLUGIN_NAME);
+	session.needed = host_claim_plugin(PLUGIN_NAME);
 	return restore_init(&session);
 }
 
@@ -127,14 +127,16 @@ static int restore_render_file(int id)
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
-/* -ENOENT: there is no such image, so this file is not ours. */
 static int restore_ext_file(int id)
 {
 	int ret = restore_kfd_file(id);
 
 	if (ret == -ENOENT)
 		ret = restore_render_file(id);
-	return ret == -ENOENT ? -ENOTSUP : host_result(ret);
+	if (ret != -ENOENT)
+		return host_result(ret);
+	image_report_missing(id, session.needed);
+	return -ENOTSUP;
 }
 
 /* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who comes

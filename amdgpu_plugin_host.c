@@ -66,10 +66,10 @@ int host_note_plugin(const char *name)
 	return add_inventory_plugin(name) < 0 ? -EIO : 0;
 }
 
-void host_claim_plugin(const char *name)
+bool host_claim_plugin(const char *name)
 {
-	if (check_and_remove_inventory_plugin)
-		(void)check_and_remove_inventory_plugin(name, strlen(name));
+	return check_and_remove_inventory_plugin &&
+	       check_and_remove_inventory_plugin(name, strlen(name));
 }
 
 int host_unused_fd(pid_t pid)

@@ -27,8 +27,9 @@ int host_image_dir(void);
 
 /* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
 int host_note_plugin(const char *name);
-/* Tells CRIU that the images' need for this plugin is met. */
-void host_claim_plugin(const char *name);
+/* Whether CRIU's inventory says that the images need this plugin, and tells CRIU that it is there. False on
+ * hosts without inventory. */
+bool host_claim_plugin(const char *name);
 
 /* A descriptor number from which on no descriptor of the restored task @pid (as it sees itself) is
  * in the way, or -errno. */
