@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The restore of a KFD process and its render nodes, from the hooks down to the calls of the kernel: what the kernel is
  * given, which descriptors come back, when the task is resumed, and when it must not run. The task is this process. */
-#include "fake_kernel.h"
+#include "fake_gpu.h"
 
 #include <dlfcn.h>
 
@@ -54,7 +54,7 @@ static int remove_host(void **state)
 
 static int begin_on_an_old_host(void **state)
 {
-	int ret = fake_kernel_begin(state);
+	int ret = fake_gpu_begin(state);
 
 	kernel.machine = "one-other";
 	unit_criu()->unused_fd = LOWEST;
@@ -134,7 +134,7 @@ static void forget_image(void)
 static int end(void **state)
 {
 	forget_image();
-	return fake_kernel_end(state);
+	return fake_gpu_end(state);
 }
 
 static void start_restore(void)
@@ -613,6 +613,115 @@ static void contents_that_are_missing_end_the_task(void **state)
 	end_restore(-1);
 }
 
+/* A pages file of as many words as @bytes has, which count up. */
+static void write_pages(const char *name, uint64_t bytes)
+{
+	uint64_t *words = malloc(8 + bytes);
+
+	assert_non_null(words);
+	words[0] = bytes;
+	for (uint64_t i = 1; i <= bytes / 8; i++)
+		words[i] = i;
+	unit_write(name, words, 8 + bytes);
+	free(words);
+}
+
+static void contents_are_loaded_in_the_order_of_bos(void **state)
+{
+	const uint64_t *words;
+	uint64_t offset;
+	uint8_t *bytes;
+	size_t size;
+	int fd, mapped;
+
+	(void)state;
+	make_image();
+	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
+	add_image_bo(KFD_BO_GTT, 0x900000, 0x1000, 0x100003000);
+	image->num_of_mappings = 3;
+	write_image(5);
+	write_pages("amdgpu-pages-5-beef.img", 0x4000);
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	bytes = unit_read("bo-800000", &size);
+	words = (const void *)bytes;
+	assert_int_equal(size, 0x3000);
+	assert_int_equal(words[0], 1);
+	assert_int_equal(words[0x3000 / 8 - 1], 0x3000 / 8);
+	free(bytes);
+	bytes = unit_read("bo-900000", &size);
+	words = (const void *)bytes;
+	assert_int_equal(size, 0x1000);
+	assert_int_equal(words[0], 0x3000 / 8 + 1);
+	assert_int_equal(words[0x1000 / 8 - 1], 0x4000 / 8);
+	free(bytes);
+
+	/* They are mapped through the very file that the kernel was given. */
+	assert_int_equal(update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
+	assert_true(offset == 0x100000000 + MOVED);
+	assert_true(same_open(mapped, (int)kernel.restored_devices[0].drm_fd));
+	(void)close(mapped);
+	assert_int_equal(resume(getpid()), 0);
+	(void)close(fd);
+	end_restore(0);
+}
+
+static void descriptors_of_many_bos_are_out_of_the_way(void **state)
+{
+	struct rlimit before;
+	int fd;
+
+	(void)state;
+	make_image();
+	for (uint64_t i = 0; i < 1500; i++)
+		add_image_bo(KFD_BO_VRAM, (i + 1) << 20, 0x1000, 0x100000000 + (i << 12));
+	write_image(5);
+	write_pages("amdgpu-pages-5-beef.img", 1500 * 0x1000);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1024, before.rlim_max }), 0);
+	start_restore();
+	fd = restore_file(5);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(fd >= 0);
+	assert_in_range(gpu.lowest_dmabuf, LOWEST, INT32_MAX - 1);
+	assert_int_equal(gpu.inherited_dmabufs, 0);
+	(void)close(fd);
+	end_restore(0);
+}
+
+static void whichever_copy_call_fails_the_task_is_ended(void **state)
+{
+	unsigned int call = 0;
+	int ret;
+
+	(void)state;
+	make_image();
+	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
+	write_image(5);
+	write_pages("amdgpu-pages-5-beef.img", 0x3000);
+	do {
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		kernel.processes[0].calls[KFD_RESUME] = 0;
+		kernel.killed = 0;
+		gpu.calls = 0;
+		gpu.fail_at = ++call;
+		gpu.fail_errno = EINVAL;
+		start_restore();
+		ret = restore_file(5);
+		if (ret < 0) {
+			assert_fails(ret);
+			assert_fails(resume(getpid()));
+			assert_int_equal(kernel.killed, getpid());
+		} else {
+			assert_int_equal(resume(getpid()), 0);
+			(void)close(ret);
+		}
+		end_restore(ret < 0 ? -1 : 0);
+	} while (ret < 0);
+	assert_true(call > 20);
+}
+
 static void a_mapping_that_cannot_be_moved_ends_the_task(void **state)
 {
 	uint64_t offset;
@@ -717,6 +826,9 @@ int main(void)
 		TEST(a_second_try_after_a_refusal_is_refused_too),
 		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
 		TEST(contents_that_are_missing_end_the_task),
+		TEST(contents_are_loaded_in_the_order_of_bos),
+		TEST(descriptors_of_many_bos_are_out_of_the_way),
+		TEST(whichever_copy_call_fails_the_task_is_ended),
 		TEST(a_mapping_that_cannot_be_moved_ends_the_task),
 		TEST(a_task_whose_queues_cannot_be_resumed_is_killed),
 		TEST(a_pid_that_the_driver_does_not_know_is_no_error),
