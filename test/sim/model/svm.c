@@ -60,8 +60,7 @@ int sim_svm_reach(void *arg, u64 addr, u64 size, bool write, struct sim_reach *r
 			break;
 	if (range && range->access[pdd->index] != KFD_SVM_NO_ACCESS) {
 		ret = write && range->flags & FLAG_GPU_READ_ONLY ? -EACCES : 0;
-		ret_reach->bytes =
-			min(size, (range->first + range->pages) * SIM_PAGE_SIZE - addr);
+		ret_reach->bytes = min(size, (range->first + range->pages) * SIM_PAGE_SIZE - addr);
 	}
 	sim_unlock(&process->svm_lock);
 	ret_reach->bo = &pdd->svm_window;
