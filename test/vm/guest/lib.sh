@@ -172,6 +172,7 @@ has_line() { # FILE PATTERN
 
 # start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
 start_client() {
+	/opt/vm/bin/rocm-before
 	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" --pace "${pace:-20000}" "$@"
 	client="client $pid:"
 	case $* in *--tree*) client=tree ;; esac
