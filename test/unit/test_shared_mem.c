@@ -15,19 +15,22 @@
 
 #define FILE_NAME      "hsakmt_shared_mem"
 #define SEMAPHORE_NAME "/hsakmt_semaphore"
+#define SEMAPHORE_FILE "sem.hsakmt_semaphore"
 
 static struct {
 	sem_t semaphore;
 	unsigned int opens;
 	unsigned int closes;
 	unsigned int value;
+	mode_t mode;
 	bool fails;
 } fake;
 
 int shm_open(const char *name, int flags, mode_t mode)
 {
-	assert_string_equal(name, "/" FILE_NAME);
-	return open(unit_path(FILE_NAME), flags, mode);
+	if (strcmp(name, "/" FILE_NAME))
+		assert_string_equal(name, "/" SEMAPHORE_FILE);
+	return open(unit_path("%s", name + 1), flags, mode);
 }
 
 sem_t *sem_open(const char *name, int flags, ...)
@@ -38,7 +41,8 @@ sem_t *sem_open(const char *name, int flags, ...)
 	/* One that exists must keep its value. */
 	assert_int_equal(flags & (O_CREAT | O_EXCL), O_CREAT);
 	va_start(arguments, flags);
-	assert_int_equal(va_arg(arguments, mode_t), 0666);
+	/* Whatever umask CRIU has. */
+	fake.mode = va_arg(arguments, mode_t) & ~umask(0);
 	fake.value = va_arg(arguments, unsigned int);
 	va_end(arguments);
 	if (fake.fails) {
@@ -63,61 +67,87 @@ static int begin(void **state)
 	return unit_begin(state);
 }
 
+static int restore(uint64_t size, uint32_t magic)
+{
+	const struct shared_mem shared = { .size = size, .magic = magic };
+
+	return shared_mem_restore(&shared);
+}
+
 static void a_machine_without_the_file_has_nothing_to_save(void **state)
 {
-	uint64_t size = 42;
-	uint32_t magic = 42;
+	struct shared_mem shared = { 42, 42, 42, 42 };
 
 	(void)state;
-	shared_mem_read(&size, &magic);
-	assert_int_equal(size, 0);
-	assert_int_equal(magic, 0);
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 0);
+	assert_int_equal(shared.magic, 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void size_and_first_word_are_saved(void **state)
+static void size_first_word_and_permissions_are_saved(void **state)
 {
-	uint64_t size = 0;
-	uint32_t magic = 0;
+	struct shared_mem shared;
 
 	(void)state;
 	unit_write(FILE_NAME, "\x78\x56\x34\x12rest", 8);
-	shared_mem_read(&size, &magic);
-	assert_int_equal(size, 8);
-	assert_int_equal(magic, 0x12345678);
+	unit_write(SEMAPHORE_FILE, "semaphore", 9);
+	assert_int_equal(chmod(unit_path(FILE_NAME), 0640), 0);
+	assert_int_equal(chmod(unit_path(SEMAPHORE_FILE), 0664), 0);
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 8);
+	assert_int_equal(shared.magic, 0x12345678);
+	assert_int_equal(shared.mode, 0640);
+	assert_int_equal(shared.semaphore_mode, 0664);
 }
 
 static void a_file_too_short_for_its_word_is_none(void **state)
 {
-	uint64_t size = 42;
-	uint32_t magic = 42;
+	struct shared_mem shared = { 42, 42, 42, 42 };
 
 	(void)state;
 	unit_write(FILE_NAME, "abc", 3);
-	shared_mem_read(&size, &magic);
-	assert_int_equal(size, 0);
-	assert_int_equal(magic, 0);
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 0);
+	assert_int_equal(shared.magic, 0);
 }
 
-static void file_and_semaphore_are_made_for_all_users(void **state)
+static mode_t mode_of_file(void)
 {
-	mode_t old = umask(077);
 	struct stat stat;
+
+	assert_int_equal(lstat(unit_path(FILE_NAME), &stat), 0);
+	return stat.st_mode & 0777;
+}
+
+/* CRIU refuses a mapped file that has other permissions than it had. */
+static void file_and_semaphore_are_made_as_they_were(void **state)
+{
+	const struct shared_mem shared = { 8, 0x12345678, 0666, 0664 };
+	mode_t old = umask(077);
 	uint8_t *bytes;
 	size_t size;
 
 	(void)state;
-	assert_int_equal(shared_mem_restore(8, 0x12345678), 0);
+	assert_int_equal(shared_mem_restore(&shared), 0);
 	(void)umask(old);
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(bytes, "\x78\x56\x34\x12\0\0\0\0", 8);
 	free(bytes);
-	assert_int_equal(lstat(unit_path(FILE_NAME), &stat), 0);
-	assert_int_equal(stat.st_mode & 0777, 0666);
+	assert_int_equal(mode_of_file(), 0666);
+	assert_int_equal(fake.mode, 0664);
 	assert_int_equal(fake.opens, 1);
 	assert_int_equal(fake.closes, 1);
 	assert_int_equal(fake.value, 1);
+}
+
+static void images_that_do_not_tell_permissions_get_the_usual_ones(void **state)
+{
+	(void)state;
+	assert_int_equal(restore(8, 1), 0);
+	assert_int_equal(mode_of_file(), 0644);
+	assert_int_equal(fake.mode, 0644);
 }
 
 static void a_file_that_is_there_is_left_as_it_is(void **state)
@@ -127,7 +157,7 @@ static void a_file_that_is_there_is_left_as_it_is(void **state)
 
 	(void)state;
 	unit_write(FILE_NAME, "theirs of 16 byt", 16);
-	assert_int_equal(shared_mem_restore(8, 0x12345678), 0);
+	assert_int_equal(restore(8, 0x12345678), 0);
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 16);
 	assert_memory_equal(bytes, "theirs of 16 byt", 16);
@@ -137,7 +167,7 @@ static void a_file_that_is_there_is_left_as_it_is(void **state)
 static void an_image_without_the_file_makes_nothing(void **state)
 {
 	(void)state;
-	assert_int_equal(shared_mem_restore(0, 0x12345678), 0);
+	assert_int_equal(restore(0, 0x12345678), 0);
 	assert_false(unit_exists(FILE_NAME));
 	assert_int_equal(fake.opens, 0);
 }
@@ -149,7 +179,7 @@ static void sizes_that_no_library_has_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		unit_forget_lines();
-		assert_fails(shared_mem_restore(sizes[i], 1));
+		assert_fails(restore(sizes[i], 1));
 		assert_logged("Error: ", FILE_NAME);
 		assert_false(unit_exists(FILE_NAME));
 	}
@@ -161,13 +191,13 @@ static void what_cannot_be_made_is_an_error(void **state)
 
 	(void)state;
 	unit_limit_files(0);
-	ret = shared_mem_restore(8, 1);
+	ret = restore(8, 1);
 	unit_unlimit_files();
 	assert_int_equal(ret, -EFBIG);
 	assert_logged("Error: ", FILE_NAME);
 	(void)unlink(unit_path(FILE_NAME));
 	fake.fails = true;
-	assert_int_equal(shared_mem_restore(8, 1), -ENOSPC);
+	assert_int_equal(restore(8, 1), -ENOSPC);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
@@ -176,9 +206,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_machine_without_the_file_has_nothing_to_save),
-		TEST(size_and_first_word_are_saved),
+		TEST(size_first_word_and_permissions_are_saved),
 		TEST(a_file_too_short_for_its_word_is_none),
-		TEST(file_and_semaphore_are_made_for_all_users),
+		TEST(file_and_semaphore_are_made_as_they_were),
+		TEST(images_that_do_not_tell_permissions_get_the_usual_ones),
 		TEST(a_file_that_is_there_is_left_as_it_is),
 		TEST(an_image_without_the_file_makes_nothing),
 		TEST(sizes_that_no_library_has_are_refused),
