@@ -23,13 +23,21 @@ skip() {
 
 started=()
 
-# start LOG CMD...: runs it in a session of its own, as a service would; sets $pid.
+# start LOG CMD... [--close-standard-files]: runs it in a session of its own, as a service would;
+# sets $pid.
 start() {
 	local log=$1
 
 	shift
 	: >> "$log"
-	setsid "$@" < /dev/null > /dev/null 2>> "$log.err" &
+	case $* in
+	*' --close-standard-files')
+		setsid "${@:1:$#-1}" <&- >&- 2>&- &
+		;;
+	*)
+		setsid "$@" < /dev/null > /dev/null 2>> "$log.err" &
+		;;
+	esac
 	pid=$!
 	started+=("$pid")
 	disown "$pid"
@@ -166,6 +174,14 @@ fds() { find "/proc/$1/fd" -mindepth 1 -printf '%f %l\n' | sort -n; }
 
 has_line() { # FILE PATTERN
 	grep -q -- "$2" "$1" || fail "no line with \"$2\" in ${1##*/}: $(errors "$1")"
+}
+
+# plugin_error FILE PATTERN [COUNT]: a line of the plugin says what went wrong, and only one does, or
+# as many as things went wrong.
+plugin_error() {
+	has_line "$1" "amdgpu_plugin: Error: .*$2"
+	[ "$(grep -c 'amdgpu_plugin: Error: ' "$1")" = "${3:-1}" ] ||
+		fail "not ${3:-1} error lines: $(grep 'amdgpu_plugin: Error: ' "$1" | tr '\n' ' ')"
 }
 
 # --- the GPU client ---------------------------------------------------------------------------

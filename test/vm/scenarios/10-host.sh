@@ -38,5 +38,5 @@ talk_dump_restore() {
 	[ "$(fds "$pid")" = "$before" ] || fail "fds differ: $(fds "$pid")"
 	kill -USR1 "$pid"
 	wait_line talk.log "alive $pid"
-	! grep -q 'amdgpu_plugin.*Error\|Error.*amdgpu_plugin' img/*.log || fail "the plugin complains"
+	! grep -q 'amdgpu_plugin: Error' img/*.log || fail "the plugin complains"
 }

@@ -77,16 +77,12 @@ scenario_forked_child() {
 	finish
 }
 
-# Nothing of the plugin's may land on numbers that the task itself has free or in use.
+# Nothing of the plugin's may land on numbers that the task itself has free or in use: this one has
+# its device files where others have standard input.
 scenario_low_fds() {
 	machine one
-	/opt/vm/bin/rocm-before
-	setsid /opt/vm/bin/gpu_client --log "$work/client.log" <&- >&- 2>&- &
-	pid=$!
-	client="client $pid:"
-	started+=("$pid")
-	: >> client.log
-	wait_line client.log "client $pid: ready"
+	start_client --close-standard-files
+	[[ $(fds "$pid") == "0 /dev/"[kd]* ]] || fail "not what this is about: $(fds "$pid")"
 	come_back
 	finish
 }

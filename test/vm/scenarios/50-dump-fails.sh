@@ -9,7 +9,7 @@ dump_fails() {
 
 	shift 2
 	! try_dump "$dir" "$pid" "$@" || fail "this dump cannot have succeeded"
-	has_line "$dir/dump.log" "$pattern"
+	plugin_error "$dir/dump.log" "$pattern"
 	no_good_image "$dir"
 	runs
 	no_violation
@@ -26,7 +26,7 @@ scenario_disk_full() {
 	mount -t tmpfs -o size=2m small small
 	dump_log=../dump.log
 	! try_dump small "$pid" || fail "6 MiB went into 2"
-	has_line dump.log "amdgpu_plugin: .*No space left"
+	plugin_error dump.log "No space left"
 	no_good_image small
 	umount small
 	runs
@@ -52,6 +52,7 @@ scenario_disk_full_late() {
 	dump_log=../dump.log
 	! try_dump small "$pid" || fail "everything went into half of the room"
 	has_line dump.log "amdgpu_plugin: .*paused"
+	no_good_image small
 	umount small
 	runs
 	verify
@@ -75,7 +76,7 @@ scenario_undumpable_file() {
 scenario_gem_buffer() {
 	machine one
 	start_client --gem-bo
-	dump_fails img "Error.*amdgpu_plugin: .*GEM\|amdgpu_plugin: .*GEM"
+	dump_fails img GEM
 	verify
 	kill -USR2 "$pid"
 	wait_line client.log "client $pid: dropped"
@@ -93,7 +94,7 @@ scenario_dump_call_fails() {
 	while read -r fault; do
 		n=$((n + 1))
 		echo "$fault" > "$sim/faults"
-		dump_fails "img-$n" "amdgpu_plugin: "
+		dump_fails "img-$n" ""
 		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $fault"
 		rm -r "img-$n"
 	done <<-EOF
@@ -123,7 +124,7 @@ scenario_copy_hangs() {
 	export KFD_COPY_TIMEOUT=2
 	! try_dump img "$pid" || fail "dumped although no copy was ever finished"
 	knob fence_hang 0
-	has_line img/dump.log "amdgpu_plugin: .*\(imed out\|not finish\|deadline\)"
+	plugin_error img/dump.log "not finish"
 	no_good_image img
 	runs
 	verify
@@ -148,7 +149,7 @@ scenario_split_mapping() {
 		restore img
 		runs
 	else
-		has_line img/dump.log "amdgpu_plugin: .*mapping.*[0-9a-f]"
+		plugin_error img/dump.log "mapping.*[0-9a-f]"
 		no_good_image img
 	fi
 	verify
