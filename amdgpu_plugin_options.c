@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the environment into a struct that nobody changes afterwards. */
+/* Reads file, environment and CRIU's plugin options by one table into a struct that nobody changes
+ * afterwards. What an option does is its users' business. */
 #include "amdgpu_plugin_options.h"
 
 #include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
@@ -13,57 +17,228 @@
 /* A step is some MiB: milliseconds on a GPU that works. */
 #define COPY_TIMEOUT_DEFAULT 60
 #define COPY_TIMEOUT_MAX     86400
+#define LINE_MAX_LENGTH	     8192
 
-static int read_switch(const char *variable, bool *ret_on)
+enum kind {
+	SWITCH,
+	BYTES,
+	SECONDS,
+	TEXT,
+};
+
+struct row {
+	const char *key;
+	const char *variable;
+	enum kind kind;
+	size_t offset;
+};
+
+#define SWITCH_ROW(field, key, variable) { key, #variable, SWITCH, offsetof(struct options, field) },
+static const struct row rows[] = {
+	OPTION_SWITCHES(SWITCH_ROW)
+	{ "max-buffer-size", "KFD_MAX_BUFFER_SIZE", BYTES,
+	  offsetof(struct options, content.staging_bytes) },
+	{ "copy-timeout", "KFD_COPY_TIMEOUT", SECONDS,
+	  offsetof(struct options, content.copy_timeout_s) },
+	{ "device-map", "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
+};
+
+static void *field_of(struct options *options, const struct row *row)
 {
-	const char *text = getenv(variable);
-
-	*ret_on = true;
-	if (!text || parse_switch(text, ret_on) == 0)
-		return 0;
-	return log_error(-EINVAL, "option %s: \"%s\" is none of 0, 1, NO, YES", variable, text);
+	return (char *)options + row->offset;
 }
 
-static int read_number(const char *variable, uint64_t *ret_value)
+static int set_switch(bool *field, const char *value, const char *source)
 {
-	const char *text = getenv(variable);
+	if (parse_switch(value, field) == 0)
+		return 0;
+	return log_error(-EINVAL, "option %s: \"%s\" is none of 0, 1, NO, YES", source, value);
+}
+
+static int set_number(uint64_t *field, const char *value, const char *source)
+{
+	int ret = parse_size(value, field);
+
+	if (ret < 0)
+		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G", source,
+				 value);
+	return 0;
+}
+
+static int set_seconds(uint64_t *field, const char *value, const char *source)
+{
+	int ret = set_number(field, value, source);
+
+	if (!ret && *field > COPY_TIMEOUT_MAX)
+		return log_error(-EINVAL, "option %s: \"%s\" is more than %d seconds", source, value,
+				 COPY_TIMEOUT_MAX);
+	return ret;
+}
+
+static int set_text(char **field, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static int set_option(struct options *options, const struct row *row, const char *value,
+		      const char *source)
+{
+	switch (row->kind) {
+	case SWITCH:
+		return set_switch(field_of(options, row), value, source);
+	case BYTES:
+		return set_number(field_of(options, row), value, source);
+	case SECONDS:
+		return set_seconds(field_of(options, row), value, source);
+	case TEXT:
+		return set_text(field_of(options, row), value);
+	}
+	return -EINVAL;
+}
+
+static char *strip(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+static int set_by_key(struct options *options, const char *key, const char *value, const char *place)
+{
+	char source[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(rows[i].key, key))
+			continue;
+		(void)snprintf(source, sizeof(source), "%s: %s", place, key);
+		return set_option(options, &rows[i], value, source);
+	}
+	return log_error(-EINVAL, "option %s: there is no option \"%s\"", place, key);
+}
+
+static int read_line(struct options *options, char *line, const char *place)
+{
+	char *key = strip(line), *value = strchr(key, '=');
+
+	if (!*key || *key == '#')
+		return 0;
+	if (!value)
+		return log_error(-EINVAL, "option %s: \"%s\" is not \"key = value\"", place, key);
+	*value++ = '\0';
+	return set_by_key(options, strip(key), strip(value), place);
+}
+
+static int read_file(struct options *options, const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	char line[LINE_MAX_LENGTH], place[200];
+	unsigned int number = 0;
+	int ret = 0;
+
+	/* A missing directory is a missing file. */
+	if (!file && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (!file)
+		return log_error(-errno, "options: cannot open %s", path);
+	while (!ret && fgets(line, sizeof(line), file)) {
+		(void)snprintf(place, sizeof(place), "%s:%u", path, ++number);
+		if (!strchr(line, '\n') && !feof(file))
+			return log_error(-EINVAL, "option %s: is too long a line", place);
+		ret = read_line(options, line, place);
+	}
+	return !ret && ferror(file) ? log_error(-EIO, "options: cannot read %s", path) : ret;
+}
+
+static int read_environment(struct options *options)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rows); i++) {
+		const char *value = getenv(rows[i].variable);
+
+		if (value)
+			ret = set_option(options, &rows[i], value, rows[i].variable);
+	}
+	return ret;
+}
+
+static int read_arguments(struct options *options, int argc, char **argv)
+{
+	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
+	int ret = 0, index = 0, found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		known[i] = (struct option){ rows[i].key, required_argument, NULL, 1 };
+	/* CRIU has read its own arguments by now; 0 makes the C library begin anew. */
+	optind = 0;
+	opterr = 0;
+	while (!ret && found != -1) {
+		found = getopt_long(argc, argv, ":", known, &index);
+		if (found == 1)
+			ret = set_by_key(options, known[index].name, optarg, "--plugin-option");
+		else if (found != -1)
+			ret = log_error(-EINVAL, "option --plugin-option: \"%s\" %s", argv[optind - 1],
+					found == ':' ? "wants a value" : "is not known");
+	}
+	if (!ret && optind < argc)
+		ret = log_error(-EINVAL, "option --plugin-option: \"%s\" is not known", argv[optind]);
+	return ret;
+}
+
+static int read_all(const char *path, struct options *options)
+{
+	char **argv = NULL;
+	int argc = 0;
 	int ret;
 
-	*ret_value = 0;
-	ret = text ? parse_size(text, ret_value) : 0;
+	ret = read_file(options, path);
+	if (!ret)
+		ret = read_environment(options);
+	if (!ret)
+		ret = host_plugin_options(&argc, &argv);
+	if (!ret && argc > 1)
+		ret = read_arguments(options, argc, argv);
+	return ret;
+}
+
+int options_read_with_file(const char *path, struct options *ret_options)
+{
+	_cleanup_(options_done) struct options options = { 0 };
+	int ret;
+
+#define SWITCH_ON(field, key, variable) options.field = true;
+	OPTION_SWITCHES(SWITCH_ON)
+#undef SWITCH_ON
+	ret = read_all(path, &options);
 	if (ret < 0)
-		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G",
-				 variable, text);
+		return ret;
+	if (!options.content.staging_bytes)
+		options.content.staging_bytes = STAGING_BYTES_DEFAULT;
+	if (!options.content.copy_timeout_s)
+		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
+	*ret_options = options;
+	options.device_map = NULL;
 	return 0;
 }
 
 int options_read(struct options *ret_options)
 {
-	struct options options = { 0 };
-	int ret;
+	return options_read_with_file(OPTIONS_FILE, ret_options);
+}
 
-#define READ_SWITCH(field, variable)                   \
-	ret = read_switch(#variable, &options.field);  \
-	if (ret < 0)                                   \
-		return ret;
-	OPTION_SWITCHES(READ_SWITCH)
-#undef READ_SWITCH
-
-	ret = read_number("KFD_MAX_BUFFER_SIZE", &options.content.staging_bytes);
-	if (ret < 0)
-		return ret;
-	if (!options.content.staging_bytes)
-		options.content.staging_bytes = STAGING_BYTES_DEFAULT;
-
-	ret = read_number("KFD_COPY_TIMEOUT", &options.content.copy_timeout_s);
-	if (ret < 0)
-		return ret;
-	if (!options.content.copy_timeout_s)
-		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
-	if (options.content.copy_timeout_s > COPY_TIMEOUT_MAX)
-		return log_error(-EINVAL, "option KFD_COPY_TIMEOUT: more than %d seconds",
-				 COPY_TIMEOUT_MAX);
-
-	*ret_options = options;
-	return 0;
+void options_done(struct options *options)
+{
+	free(options->device_map);
+	*options = (struct options){ 0 };
 }
