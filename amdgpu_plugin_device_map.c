@@ -198,9 +198,9 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 			       d.variable ? "=0 relaxes)" : "");
 		return d.property;
 	}
-	if (!c->options->check_numa || c->saved.region_of[saved] == NO_REGION)
+	if (!c->options->check_numa || c->saved.regions.of[saved] == NO_BLOCK)
 		return NULL;
-	if (c->local.region_of[c->told[saved]] == NO_REGION ||
+	if (c->local.regions.of[c->told[saved]] == NO_BLOCK ||
 	    (c->saved.xgmi_to_cpu[saved] && !c->local.xgmi_to_cpu[c->told[saved]])) {
 		(void)snprintf(problem, size, "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
 			       "(KFD_NUMA_CHECK=0 relaxes)", from->gpu_id, to->gpu_id);
@@ -219,9 +219,9 @@ static const char *check_pair(const struct map_case *c, size_t a, size_t b, char
 			       c->local.gpus[to_a]->gpu_id, c->local.gpus[to_b]->gpu_id);
 		return "links";
 	}
-	if (c->options->check_numa && c->saved.region_of[a] != NO_REGION &&
-	    c->saved.region_of[a] == c->saved.region_of[b] &&
-	    c->local.region_of[to_a] != c->local.region_of[to_b]) {
+	if (c->options->check_numa && c->saved.regions.of[a] != NO_BLOCK &&
+	    c->saved.regions.of[a] == c->saved.regions.of[b] &&
+	    c->local.regions.of[to_a] != c->local.regions.of[to_b]) {
 		(void)snprintf(problem, size, "saved GPUs 0x%04x and 0x%04x share a CPU node, 0x%04x and 0x%04x here "
 			       "do not (KFD_NUMA_CHECK=0 relaxes)", c->saved.gpus[a]->gpu_id,
 			       c->saved.gpus[b]->gpu_id, c->local.gpus[to_a]->gpu_id,

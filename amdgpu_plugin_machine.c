@@ -64,12 +64,12 @@ static int16_t region_index(struct machine *machine, const struct topology_node 
 {
 	size_t i;
 
-	for (i = 0; i < machine->num_regions; i++) {
-		if (machine->regions[i] == cpu)
+	for (i = 0; i < machine->regions.count; i++) {
+		if (machine->region_cpu[i] == cpu)
 			return (int16_t)i;
 	}
 	/* At most one a GPU, so there is room. */
-	machine->regions[machine->num_regions++] = cpu;
+	machine->region_cpu[machine->regions.count++] = cpu;
 	return (int16_t)i;
 }
 
@@ -92,10 +92,10 @@ static void note_cpu_link(struct machine *machine, size_t gpu)
 			nearest = cpu;
 		}
 	}
-	machine->region_of[gpu] = best ? region_index(machine, nearest) : NO_REGION;
+	machine->regions.of[gpu] = best ? region_index(machine, nearest) : NO_BLOCK;
 	machine->xgmi_to_cpu[gpu] = best && best->type == LINK_XGMI;
 	if (best)
-		set_add(&machine->members[machine->region_of[gpu]], gpu);
+		set_add(&machine->regions.members[machine->regions.of[gpu]], gpu);
 }
 
 int machine_init(const struct topology *topology, struct machine *ret_machine)
@@ -141,4 +141,62 @@ bool machine_is_unique(const struct machine *machine, size_t gpu)
 			return false;
 	}
 	return unique_id != 0;
+}
+
+static void add_block(struct partition *partition, const struct gpu_set *members)
+{
+	set_for_each(i, members)
+		partition->of[i] = (int16_t)partition->count;
+	partition->members[partition->count++] = *members;
+}
+
+static void partition_init(struct partition *partition)
+{
+	*partition = (struct partition){ 0 };
+	for (size_t i = 0; i < GPU_SET_MAX; i++)
+		partition->of[i] = NO_BLOCK;
+}
+
+/* All of @gpus that links lead to from GPU @first. */
+static struct gpu_set linked_with(const struct machine *machine, const struct gpu_set *gpus, size_t first)
+{
+	struct gpu_set found = set_of(first), fresh = found;
+
+	while (!set_is_empty(&fresh)) {
+		struct gpu_set next = { 0 };
+
+		set_for_each(i, &fresh)
+			set_add_all(&next, &machine->xgmi[i]);
+		next = set_and(&next, gpus);
+		fresh = set_without(&next, &found);
+		set_add_all(&found, &fresh);
+	}
+	return found;
+}
+
+void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
+		   struct partition *ret_hives)
+{
+	struct gpu_set left = *gpus;
+
+	partition_init(ret_hives);
+	set_for_each(i, &left) {
+		struct gpu_set hive = linked_with(machine, gpus, i);
+
+		left = set_without(&left, &hive);
+		if (set_count(&hive) > 1)
+			add_block(ret_hives, &hive);
+	}
+}
+
+void machine_regions(const struct machine *machine, const struct gpu_set *gpus,
+		     struct partition *ret_regions)
+{
+	partition_init(ret_regions);
+	for (size_t i = 0; i < machine->regions.count; i++) {
+		struct gpu_set region = set_and(&machine->regions.members[i], gpus);
+
+		if (!set_is_empty(&region))
+			add_block(ret_regions, &region);
+	}
 }

@@ -169,19 +169,19 @@ static void say_links(const char *where, const struct machine *machine)
 
 static void say_regions(const char *where, const struct machine *machine)
 {
-	for (size_t i = 0; i < machine->num_regions; i++) {
+	for (size_t i = 0; i < machine->regions.count; i++) {
 		struct gpu_set xgmi = { 0 };
-		struct text names = list_gpus(machine, &machine->members[i]);
+		struct text names = list_gpus(machine, &machine->regions.members[i]);
 
-		set_for_each(j, &machine->members[i]) {
+		set_for_each(j, &machine->regions.members[i]) {
 			if (machine->xgmi_to_cpu[j])
 				set_add(&xgmi, j);
 		}
-		log_warn("map: %s: at CPU node %u: %s%s", where, machine->regions[i]->node_id, names.bytes,
+		log_warn("map: %s: at CPU node %u: %s%s", where, machine->region_cpu[i]->node_id, names.bytes,
 			 set_is_empty(&xgmi) ? "" : ", by XGMI");
 	}
 	for (size_t i = 0; i < machine->num_gpus; i++) {
-		if (machine->region_of[i] == NO_REGION)
+		if (machine->regions.of[i] == NO_BLOCK)
 			log_warn("map: %s: 0x%04x has no link to a CPU node", where,
 				 machine->gpus[i]->gpu_id);
 	}
@@ -297,20 +297,20 @@ static void say_crowding(const struct map_case *c, const struct gpu_map *map)
 			const struct topology_node *a = c->saved.gpus[j], *b = c->saved.gpus[i];
 			size_t at_a = (size_t)(a - c->saved.topology->nodes);
 			size_t at_b = (size_t)(b - c->saved.topology->nodes);
-			int from_a = c->saved.region_of[j], from_b = c->saved.region_of[i];
+			int from_a = c->saved.regions.of[j], from_b = c->saved.regions.of[i];
 			size_t to_a = 0, to_b = 0;
 
-			if (from_a == NO_REGION || from_b == NO_REGION || from_a == from_b)
+			if (from_a == NO_BLOCK || from_b == NO_BLOCK || from_a == from_b)
 				continue;
 			while (c->local.gpus[to_a] != map->local[at_a])
 				to_a++;
 			while (c->local.gpus[to_b] != map->local[at_b])
 				to_b++;
-			if (c->local.region_of[to_a] != c->local.region_of[to_b])
+			if (c->local.regions.of[to_a] != c->local.regions.of[to_b])
 				continue;
 			log_warn("map: GPUs of different CPU nodes come together, first 0x%04x and 0x%04x on CPU "
 				 "node %u: copies may take longer", a->gpu_id, b->gpu_id,
-				 c->local.regions[c->local.region_of[to_a]]->node_id);
+				 c->local.region_cpu[c->local.regions.of[to_a]]->node_id);
 			return;
 		}
 	}

@@ -61,13 +61,12 @@ struct path {
 };
 
 static void look_from(const struct matching *matching, struct path *path, size_t row, uint16_t column,
-		      const struct gpu_set *allowed, const struct gpu_set *cheap)
+		      const struct gpu_set *allowed, const struct costs *costs)
 {
 	struct gpu_set ahead = set_without(&allowed[row], &path->reached);
 
 	set_for_each(i, &ahead) {
-		int32_t cost = !set_has(&cheap[row], i);
-		int32_t slack = cost - matching->row_price[row] - matching->column_price[i];
+		int32_t slack = costs->of[row][i] - matching->row_price[row] - matching->column_price[i];
 
 		if (slack < path->slack[i]) {
 			path->slack[i] = slack;
@@ -107,7 +106,7 @@ static void move_prices(struct matching *matching, struct path *path, size_t fir
 }
 
 static bool add_row(struct matching *matching, size_t first_row, const struct gpu_set *allowed,
-		    const struct gpu_set *cheap)
+		    const struct costs *costs)
 {
 	uint16_t column = NO_COLUMN;
 	size_t row = first_row;
@@ -119,7 +118,7 @@ static bool add_row(struct matching *matching, size_t first_row, const struct gp
 	for (;;) {
 		size_t next;
 
-		look_from(matching, &path, row, column, allowed, cheap);
+		look_from(matching, &path, row, column, allowed, costs);
 		next = nearest_column(matching, &path);
 		if (next == GPU_SET_MAX)
 			return false;
@@ -141,7 +140,7 @@ static bool add_row(struct matching *matching, size_t first_row, const struct gp
 }
 
 bool matching_update(struct matching *matching, const struct gpu_set *allowed,
-		     const struct gpu_set *cheap)
+		     const struct costs *costs)
 {
 	for (size_t row = 0; row < matching->size; row++) {
 		uint16_t column = matching->column_of[row];
@@ -152,7 +151,7 @@ bool matching_update(struct matching *matching, const struct gpu_set *allowed,
 		matching->column_of[row] = 0;
 	}
 	for (size_t row = 0; row < matching->size; row++) {
-		if (!matching->column_of[row] && !add_row(matching, row, allowed, cheap))
+		if (!matching->column_of[row] && !add_row(matching, row, allowed, costs))
 			return false;
 	}
 	return true;

@@ -10,8 +10,8 @@ struct gpu_set narrow_by_cpu_link(const struct search_problem *p, size_t saved)
 	struct gpu_set fit = { 0 };
 
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		if (p->saved->region_of[saved] == NO_REGION ||
-		    (p->local->region_of[i] != NO_REGION &&
+		if (p->saved->regions.of[saved] == NO_BLOCK ||
+		    (p->local->regions.of[i] != NO_BLOCK &&
 		     (!p->saved->xgmi_to_cpu[saved] || p->local->xgmi_to_cpu[i])))
 			set_add(&fit, i);
 	}
@@ -80,106 +80,139 @@ static bool narrow_by_links(const struct search_problem *p, struct gpu_set *left
 	return keep_only(&left[i], &fit, changed);
 }
 
-/* Whether all of @group find room among the GPUs of @region. */
-static bool region_has_room(const struct search_problem *p, const struct gpu_set *left,
-			    const struct gpu_set *group, size_t region)
+/* Whether all of a saved block find room among the GPUs of local block @to. */
+static bool has_room(const struct blocking *blocking, const struct gpu_set *left, size_t block, size_t to)
 {
 	struct gpu_set sets[GPU_SET_MAX];
 	size_t count = 0;
 
-	set_for_each(i, group) {
-		sets[count] = set_and(&left[i], &p->local->members[region]);
+	set_for_each(i, &blocking->saved.members[block]) {
+		sets[count] = set_and(&left[i], &blocking->local.members[to]);
 		if (set_is_empty(&sets[count++]))
 			return false;
 	}
 	return sets_have_representatives(sets, count);
 }
 
-struct gpu_set narrow_group_of(const struct search_problem *p, size_t region)
+struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left, size_t block)
 {
-	return set_and(&p->saved->members[region], &p->wanted);
-}
+	struct gpu_set blocks = { 0 };
 
-struct gpu_set narrow_regions_for(const struct search_problem *p, const struct gpu_set *left,
-				  const struct gpu_set *group)
-{
-	struct gpu_set regions = { 0 };
-
-	for (size_t i = 0; i < p->local->num_regions; i++) {
-		if (region_has_room(p, left, group, i))
-			set_add(&regions, i);
+	for (size_t i = 0; i < blocking->local.count; i++) {
+		if (has_room(blocking, left, block, i))
+			set_add(&blocks, i);
 	}
-	return regions;
+	return blocks;
 }
 
-/* A group can only be in regions that have room for it. */
-static bool narrow_group(const struct search_problem *p, struct gpu_set *left, const struct gpu_set *group,
-			 const struct gpu_set *regions, bool *changed)
+/* A block can only be in blocks that have room for it. */
+static bool narrow_block(const struct blocking *blocking, struct gpu_set *left, size_t block,
+			 const struct gpu_set *blocks, bool *changed)
 {
 	struct gpu_set room = { 0 };
 
-	set_for_each(region, regions)
-		set_add_all(&room, &p->local->members[region]);
-	set_for_each(i, group) {
+	set_for_each(i, blocks)
+		set_add_all(&room, &blocking->local.members[i]);
+	set_for_each(i, &blocking->saved.members[block]) {
 		if (!keep_only(&left[i], &room, changed))
 			return false;
 	}
 	return true;
 }
 
-/* The region of one group alone is no other group's. */
-static bool narrow_others(const struct search_problem *p, struct gpu_set *left, size_t group, size_t region,
-			  bool *changed)
+/* What must be one block's is no other's. */
+static bool narrow_others(const struct narrowing *n, const struct blocking *blocking, struct gpu_set *left,
+			  size_t block, size_t taken, bool *changed)
 {
-	struct gpu_set all = set_of_first(p->local->num_gpus);
-	struct gpu_set rest = set_without(&all, &p->local->members[region]);
+	struct gpu_set all = set_of_first(n->problem->local->num_gpus);
+	struct gpu_set rest = set_without(&all, &blocking->local.members[taken]);
 
-	set_for_each(i, &p->wanted) {
-		int other = p->saved->region_of[i];
+	set_for_each(i, &n->problem->wanted) {
+		int other = blocking->saved.of[i];
 
-		if (other != NO_REGION && (size_t)other != group && !keep_only(&left[i], &rest, changed))
+		if (other != NO_BLOCK && (size_t)other != block && !keep_only(&left[i], &rest, changed))
 			return false;
 	}
 	return true;
 }
 
-static bool narrow_by_regions(const struct search_problem *p, struct gpu_set *left, bool *changed)
+static bool narrow_by_blocks(const struct narrowing *n, const struct blocking *blocking,
+			     struct gpu_set *left, bool *changed)
 {
-	struct gpu_set regions[GPU_SET_MAX];
-	size_t count = 0;
+	struct gpu_set blocks[GPU_SET_MAX];
 
-	for (size_t i = 0; i < p->saved->num_regions; i++) {
-		struct gpu_set group = narrow_group_of(p, i);
+	for (size_t i = 0; i < blocking->saved.count; i++) {
 		size_t first;
 
-		if (set_is_empty(&group))
-			continue;
-		regions[count] = narrow_regions_for(p, left, &group);
-		if (!narrow_group(p, left, &group, &regions[count], changed))
+		blocks[i] = narrow_blocks_for(blocking, left, i);
+		if (!narrow_block(blocking, left, i, &blocks[i], changed))
 			return false;
-		first = set_next(&regions[count], 0);
-		if (p->rules == SEARCH_APART && set_next(&regions[count], first + 1) == GPU_SET_MAX &&
-		    !narrow_others(p, left, i, first, changed))
+		first = set_next(&blocks[i], 0);
+		if (blocking->apart && set_next(&blocks[i], first + 1) == GPU_SET_MAX &&
+		    !narrow_others(n, blocking, left, i, first, changed))
 			return false;
-		count++;
 	}
-	return p->rules != SEARCH_APART || sets_have_representatives(regions, count);
+	return !blocking->apart || sets_have_representatives(blocks, blocking->saved.count);
 }
 
-bool narrow_all(const struct search_problem *p, struct gpu_set *left)
+bool narrow_all(const struct narrowing *n, struct gpu_set *left)
 {
 	bool changed;
 
 	do {
 		changed = false;
-		if (!narrow_by_taken(p, left, &changed))
+		if (!narrow_by_taken(n->problem, left, &changed))
 			return false;
-		set_for_each(i, &p->wanted) {
-			if (p->rules >= SEARCH_LINKS && !narrow_by_links(p, left, i, &changed))
+		set_for_each(i, &n->problem->wanted) {
+			if (n->problem->rules >= SEARCH_LINKS &&
+			    !narrow_by_links(n->problem, left, i, &changed))
 				return false;
 		}
-		if (p->rules >= SEARCH_TOGETHER && !narrow_by_regions(p, left, &changed))
-			return false;
+		for (size_t i = 0; i < n->num_blockings; i++) {
+			if (!narrow_by_blocks(n, &n->blockings[i], left, &changed))
+				return false;
+		}
 	} while (changed);
 	return true;
+}
+
+/* Whether any two saved blocks have more GPUs than any local block. */
+static bool two_are_too_many(const struct blocking *blocking)
+{
+	size_t least = GPU_SET_MAX, second = GPU_SET_MAX, most = 0;
+
+	for (size_t i = 0; i < blocking->saved.count; i++) {
+		size_t size = set_count(&blocking->saved.members[i]);
+
+		second = size < least ? least : size < second ? size : second;
+		least = size < least ? size : least;
+	}
+	for (size_t i = 0; i < blocking->local.count; i++) {
+		size_t size = set_count(&blocking->local.members[i]);
+
+		most = size > most ? size : most;
+	}
+	return blocking->saved.count > 1 && least + second > most;
+}
+
+void narrow_init(const struct search_problem *p, struct narrowing *n)
+{
+	struct gpu_set all = set_of_first(p->local->num_gpus);
+
+	n->problem = p;
+	n->num_blockings = 0;
+	if (p->rules >= SEARCH_LINKS) {
+		struct blocking *hives = &n->blockings[n->num_blockings++];
+
+		machine_hives(p->saved, &p->wanted, &hives->saved);
+		machine_hives(p->local, &all, &hives->local);
+		hives->apart = two_are_too_many(hives);
+	}
+	if (p->rules >= SEARCH_TOGETHER) {
+		struct blocking *regions = &n->blockings[n->num_blockings++];
+
+		machine_regions(p->saved, &p->wanted, &regions->saved);
+		machine_regions(p->local, &all, &regions->local);
+		regions->apart = p->rules == SEARCH_APART;
+	}
 }

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_map_bound.h"
 #include "amdgpu_plugin_map_match.h"
 #include "amdgpu_plugin_map_narrow.h"
+#include "amdgpu_plugin_map_twins.h"
 #include "amdgpu_plugin_util.h"
 
 /* An attempt. Rows beyond the wanted GPUs are fillers for the local GPUs that stay free. */
@@ -19,10 +21,15 @@ struct attempt {
 
 struct search {
 	const struct search_problem *problem;
+	struct narrowing narrowing;
 	struct gpu_set same[GPU_SET_MAX];
 	/* One a level: going back is going up, nothing is to be undone. */
 	struct attempt *attempts;
+	struct tried *tried;
 	struct search_result *result;
+	/* 0 for the very same GPU, and for fillers; else 1. */
+	struct costs costs;
+	struct bound_room bound_room;
 	/* How many GPUs the best assignment so far keeps on the very same; what does not better it is of
 	 * no interest. -1: none so far. */
 	int best;
@@ -51,18 +58,37 @@ static int count_same(const struct search *search, const struct attempt *a)
 	return count;
 }
 
-/* Whether the match has GPUs @i and @j, of different machines' CPU nodes or of the same, as they must be. */
-static bool regions_agree(const struct search_problem *p, const struct attempt *a, size_t i, size_t j)
+/* At least as many GPUs as any assignment of this attempt can keep on the very same ones. */
+static int bound_of(struct search *search, const struct attempt *a)
 {
-	int saved_i = p->saved->region_of[i], saved_j = p->saved->region_of[j];
+	const struct gpu_set *wanted = &search->problem->wanted;
+	int bound = count_same(search, a);
+	struct gpu_set kept_if[GPU_SET_MAX];
+
+	set_for_each(i, wanted)
+		kept_if[i] = set_and(&search->same[i], &a->left[i]);
+	for (size_t i = 0; i < search->narrowing.num_blockings; i++) {
+		int other = bound_by_blocks(&search->bound_room, &search->narrowing.blockings[i], wanted,
+					    kept_if);
+
+		if (other < bound)
+			bound = other;
+	}
+	return bound;
+}
+
+/* Whether the match has GPUs @i and @j together or apart as @blocking wants. */
+static bool blocks_agree(const struct blocking *blocking, const struct attempt *a, size_t i, size_t j)
+{
+	int saved_i = blocking->saved.of[i], saved_j = blocking->saved.of[j];
 	bool together;
 
-	if (p->rules < SEARCH_TOGETHER || saved_i == NO_REGION || saved_j == NO_REGION)
+	if (saved_i == NO_BLOCK || saved_j == NO_BLOCK)
 		return true;
-	together = p->local->region_of[match_of(a, i)] == p->local->region_of[match_of(a, j)];
+	together = blocking->local.of[match_of(a, i)] == blocking->local.of[match_of(a, j)];
 	if (saved_i == saved_j)
 		return together;
-	return p->rules < SEARCH_APART || !together;
+	return !blocking->apart || !together;
 }
 
 static bool links_agree(const struct search_problem *p, const struct attempt *a, size_t i, size_t j)
@@ -71,59 +97,72 @@ static bool links_agree(const struct search_problem *p, const struct attempt *a,
 	       set_has(&p->local->xgmi[match_of(a, i)], match_of(a, j));
 }
 
-/* What the match breaks a rule with. */
+/* What the match breaks a rule with, and how many ways out there are: a block with several local blocks to
+ * choose from, or a GPU with several candidates. */
 struct conflict {
-	/* The group of a CPU node, where some have more than one region to choose from. */
-	size_t region;
-	size_t num_regions;
-	/* A GPU with more than one candidate. */
+	const struct blocking *blocking;
+	size_t block;
 	size_t gpu;
-	size_t num_candidates;
+	size_t ways;
 };
 
-static void note_region_conflict(const struct search_problem *p, const struct attempt *a, size_t gpu,
-				 struct conflict *conflict)
+static void note_block_conflict(const struct blocking *blocking, const struct attempt *a, size_t block,
+				struct conflict *conflict)
 {
-	size_t region = (size_t)p->saved->region_of[gpu];
-	struct gpu_set group = narrow_group_of(p, region);
-	struct gpu_set regions = narrow_regions_for(p, a->left, &group);
-	size_t count = set_count(&regions);
+	struct gpu_set blocks = narrow_blocks_for(blocking, a->left, block);
+	size_t count = set_count(&blocks);
 
-	if (count > 1 && (!conflict->num_regions || count < conflict->num_regions)) {
-		conflict->region = region;
-		conflict->num_regions = count;
-	}
+	if (count > 1 && (!conflict->blocking || count < conflict->ways))
+		*conflict = (struct conflict){ .blocking = blocking, .block = block, .ways = count };
 }
 
 static void note_gpu_conflict(const struct attempt *a, size_t gpu, struct conflict *conflict)
 {
 	size_t count = set_count(&a->left[gpu]);
 
-	if (count > 1 && (!conflict->num_candidates || count < conflict->num_candidates)) {
-		conflict->gpu = gpu;
-		conflict->num_candidates = count;
-	}
+	if (count > 1 && !conflict->blocking && (!conflict->ways || count < conflict->ways))
+		*conflict = (struct conflict){ .gpu = gpu, .ways = count };
 }
 
-/* Where to split the attempt: at the conflict with the fewest ways out. false: there is no conflict. */
-static bool find_conflict(const struct search_problem *p, const struct attempt *a,
-			  struct conflict *ret_conflict)
+static bool find_block_conflict(const struct search *search, const struct attempt *a,
+				const struct blocking *blocking, struct conflict *conflict)
 {
 	bool found = false;
 
-	*ret_conflict = (struct conflict){ 0 };
-	set_for_each(i, &p->wanted) {
-		bool links = true, regions = true;
+	for (size_t block = 0; block < blocking->saved.count; block++) {
+		bool agree = true;
 
-		set_for_each(j, &p->wanted) {
-			links &= i == j || links_agree(p, a, i, j);
-			regions &= i == j || regions_agree(p, a, i, j);
+		set_for_each(i, &blocking->saved.members[block]) {
+			set_for_each(j, &search->problem->wanted)
+				agree &= i == j || blocks_agree(blocking, a, i, j);
 		}
-		if (!links)
+		if (!agree)
+			note_block_conflict(blocking, a, block, conflict);
+		found |= !agree;
+	}
+	return found;
+}
+
+/* Where to split the attempt: blocks first, as they decide for many GPUs, and at the conflict with the
+ * fewest ways out. false: there is no conflict. */
+static bool find_conflict(const struct search *search, const struct attempt *a,
+			  struct conflict *ret_conflict)
+{
+	const struct search_problem *p = search->problem;
+	bool found = false;
+
+	*ret_conflict = (struct conflict){ 0 };
+	for (size_t i = 0; i < search->narrowing.num_blockings; i++)
+		found |= find_block_conflict(search, a, &search->narrowing.blockings[i], ret_conflict);
+	set_for_each(i, &p->wanted) {
+		struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
+		bool agree = true;
+
+		set_for_each(j, &peers)
+			agree &= links_agree(p, a, i, j);
+		if (!agree)
 			note_gpu_conflict(a, i, ret_conflict);
-		if (!regions)
-			note_region_conflict(p, a, i, ret_conflict);
-		found |= !links || !regions;
+		found |= !agree;
 	}
 	return found;
 }
@@ -147,66 +186,70 @@ static enum verdict worse(enum verdict a, enum verdict b)
 	return a > b ? a : b;
 }
 
-static enum verdict try_region(struct search *search, size_t level, const struct gpu_set *group,
-			       size_t region)
+/* The choices of a split that have been tried: sets of local GPUs, one of which each. */
+struct tried {
+	struct gpu_set sets[GPU_SET_MAX];
+	enum verdict verdicts[GPU_SET_MAX];
+	size_t count;
+};
+
+/* The verdict on a twin of @choice that has been tried, if that settles @choice too. */
+static bool settled_by_twin(const struct search *search, const struct attempt *attempt,
+			    const struct gpu_set *choice, const struct tried *tried, enum verdict *verdict)
+{
+	for (size_t i = 0; i < tried->count; i++) {
+		/* What bettered nothing may only be the like of what stays as much the same. */
+		const struct gpu_set *same = tried->verdicts[i] == IMPOSSIBLE ? NULL : search->same;
+
+		if (!are_twins(search->problem, attempt->left, same, choice, &tried->sets[i]))
+			continue;
+		*verdict = worse(*verdict, tried->verdicts[i] == FOUND ? NO_BETTER : tried->verdicts[i]);
+		return true;
+	}
+	return false;
+}
+
+static void note_tried(struct tried *tried, const struct gpu_set *choice, enum verdict verdict)
+{
+	tried->sets[tried->count] = *choice;
+	tried->verdicts[tried->count++] = verdict;
+}
+
+static enum verdict try_block(struct search *search, size_t level, const struct conflict *conflict,
+			      size_t block)
 {
 	struct attempt *next = &search->attempts[level + 1];
+	const struct blocking *blocking = conflict->blocking;
 
 	*next = search->attempts[level];
-	set_for_each(i, group)
-		next->left[i] = set_and(&next->left[i], &search->problem->local->members[region]);
+	set_for_each(i, &blocking->saved.members[conflict->block])
+		next->left[i] = set_and(&next->left[i], &blocking->local.members[block]);
 	return descend(search, level + 1);
 }
 
-static enum verdict split_by_region(struct search *search, size_t level, size_t saved_region, int bound)
+static enum verdict split_by_block(struct search *search, size_t level, const struct conflict *conflict,
+				   int bound)
 {
-	struct gpu_set group = narrow_group_of(search->problem, saved_region);
-	struct gpu_set regions = narrow_regions_for(search->problem, search->attempts[level].left, &group);
+	const struct attempt *attempt = &search->attempts[level];
+	const struct blocking *blocking = conflict->blocking;
+	struct gpu_set blocks = narrow_blocks_for(blocking, attempt->left, conflict->block);
+	struct tried *tried = &search->tried[level];
 	enum verdict verdict = IMPOSSIBLE;
 
-	set_for_each(region, &regions) {
-		verdict = worse(verdict, try_region(search, level, &group, region));
+	tried->count = 0;
+	set_for_each(block, &blocks) {
+		const struct gpu_set *choice = &blocking->local.members[block];
+		enum verdict found;
+
+		if (settled_by_twin(search, attempt, choice, tried, &verdict))
+			continue;
+		found = try_block(search, level, conflict, block);
+		verdict = worse(verdict, found);
+		note_tried(tried, choice, found);
 		if (satisfied(search, bound))
 			break;
 	}
 	return verdict;
-}
-
-/* Whether local GPUs @a and @b could change places in every assignment: what failed with one fails with
- * the other. Hives are full of such twins. */
-static bool are_twins(const struct search *search, const struct attempt *attempt, size_t a, size_t b,
-		      bool also_same)
-{
-	const struct search_problem *p = search->problem;
-	struct gpu_set peers_a = p->local->xgmi[a], peers_b = p->local->xgmi[b];
-
-	set_remove(&peers_a, b);
-	set_remove(&peers_b, a);
-	if (!set_equal(&peers_a, &peers_b))
-		return false;
-	if (p->rules >= SEARCH_TOGETHER && p->local->region_of[a] != p->local->region_of[b])
-		return false;
-	set_for_each(i, &p->wanted) {
-		if (set_has(&attempt->left[i], a) != set_has(&attempt->left[i], b))
-			return false;
-		if (also_same && set_has(&search->same[i], a) != set_has(&search->same[i], b))
-			return false;
-	}
-	return true;
-}
-
-/* The verdict on a twin of @local that has been tried, if that settles @local too. */
-static bool settled_by_twin(const struct search *search, const struct attempt *attempt, size_t local,
-			    const struct gpu_set *tried, const enum verdict *verdicts,
-			    enum verdict *ret_verdict)
-{
-	set_for_each(i, tried) {
-		if (!are_twins(search, attempt, local, i, verdicts[i] != IMPOSSIBLE))
-			continue;
-		*ret_verdict = verdicts[i] == FOUND ? NO_BETTER : verdicts[i];
-		return true;
-	}
-	return false;
 }
 
 static enum verdict try_gpu(struct search *search, size_t level, size_t saved, size_t local)
@@ -222,19 +265,21 @@ static enum verdict try_gpu(struct search *search, size_t level, size_t saved, s
 static enum verdict split_by_gpu(struct search *search, size_t level, size_t saved, int bound)
 {
 	const struct attempt *attempt = &search->attempts[level];
-	size_t matched = match_of(attempt, saved);
-	struct gpu_set untried = attempt->left[saved], tried = { 0 };
-	enum verdict verdicts[GPU_SET_MAX], verdict = IMPOSSIBLE;
+	struct tried *tried = &search->tried[level];
+	struct gpu_set untried = attempt->left[saved];
+	enum verdict verdict = IMPOSSIBLE;
 
-	for (size_t i = matched; i < GPU_SET_MAX; i = set_next(&untried, 0)) {
+	tried->count = 0;
+	for (size_t i = match_of(attempt, saved); i < GPU_SET_MAX; i = set_next(&untried, 0)) {
+		struct gpu_set choice = set_of(i);
+		enum verdict found;
+
 		set_remove(&untried, i);
-		if (settled_by_twin(search, attempt, i, &tried, verdicts, &verdicts[i])) {
-			verdict = worse(verdict, verdicts[i]);
+		if (settled_by_twin(search, attempt, &choice, tried, &verdict))
 			continue;
-		}
-		verdicts[i] = try_gpu(search, level, saved, i);
-		verdict = worse(verdict, verdicts[i]);
-		set_add(&tried, i);
+		found = try_gpu(search, level, saved, i);
+		verdict = worse(verdict, found);
+		note_tried(tried, &choice, found);
 		if (satisfied(search, bound))
 			break;
 	}
@@ -243,7 +288,6 @@ static enum verdict split_by_gpu(struct search *search, size_t level, size_t sav
 
 static enum verdict descend(struct search *search, size_t level)
 {
-	const struct search_problem *p = search->problem;
 	struct attempt *attempt = &search->attempts[level];
 	struct conflict conflict;
 	int bound;
@@ -252,39 +296,47 @@ static enum verdict descend(struct search *search, size_t level)
 		search->given_up = true;
 		return NO_BETTER;
 	}
-	if (!narrow_all(p, attempt->left) || !matching_update(&attempt->matching, attempt->left, search->same))
+	if (!narrow_all(&search->narrowing, attempt->left) || !matching_update(&attempt->matching, attempt->left, &search->costs))
 		return IMPOSSIBLE;
-	bound = count_same(search, attempt);
+	bound = bound_of(search, attempt);
 	if (bound <= search->best)
 		return NO_BETTER;
-	if (!find_conflict(p, attempt, &conflict)) {
-		note_best(search, attempt, bound);
+	if (!find_conflict(search, attempt, &conflict)) {
+		note_best(search, attempt, count_same(search, attempt));
 		return FOUND;
 	}
-	if (conflict.num_regions)
-		return split_by_region(search, level, conflict.region, bound);
-	if (conflict.num_candidates)
+	if (conflict.blocking)
+		return split_by_block(search, level, &conflict, bound);
+	if (conflict.ways)
 		return split_by_gpu(search, level, conflict.gpu, bound);
 	return IMPOSSIBLE;
 }
 
-static void search_done(struct search *search)
+static void search_free(struct search **search)
 {
-	free(search->attempts);
+	if (!*search)
+		return;
+	free((*search)->attempts);
+	free((*search)->tried);
+	free(*search);
 }
 
 static int search_init(const struct search_problem *p, struct search_result *result,
 		       struct search *search)
 {
-	/* Each level settles a GPU or a region. The kernel gives memory only to levels that are used. */
-	size_t levels = set_count(&p->wanted) + p->saved->num_regions + 2;
+	/* Each level settles a GPU, or a block of one kind or the other. The kernel gives memory only to levels that are used. */
+	size_t levels = 3 * set_count(&p->wanted) + 2;
 	struct gpu_set all = set_of_first(p->local->num_gpus);
 	struct attempt *first;
 
-	*search = (struct search){ .problem = p, .result = result, .best = -1 };
+	search->problem = p;
+	search->result = result;
+	search->best = -1;
 	search->attempts = calloc(levels, sizeof(*search->attempts));
-	if (!search->attempts)
+	search->tried = calloc(levels, sizeof(*search->tried));
+	if (!search->attempts || !search->tried)
 		return -ENOMEM;
+	narrow_init(p, &search->narrowing);
 	first = &search->attempts[0];
 	first->matching.size = p->local->num_gpus;
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
@@ -296,6 +348,8 @@ static int search_init(const struct search_problem *p, struct search_result *res
 		fit = p->rules >= SEARCH_TOGETHER ? narrow_by_cpu_link(p, i) : all;
 		first->left[i] = set_and(&p->candidates[i], &fit);
 		search->same[i] = p->same[i];
+		for (size_t j = 0; j < p->local->num_gpus; j++)
+			search->costs.of[i][j] = !set_has(&p->same[i], j);
 	}
 	return 0;
 }
@@ -316,41 +370,49 @@ static bool can_be_lower(struct search *search, size_t saved, size_t local)
 static void lower(struct search *search)
 {
 	struct attempt *first = &search->attempts[0];
+	struct tried *failed = &search->tried[0];
+	struct gpu_set open = set_of_first(search->problem->local->num_gpus);
 
 	set_for_each(i, &search->problem->wanted) {
-		struct gpu_set failed = { 0 };
-		enum verdict verdicts[GPU_SET_MAX], verdict;
+		struct gpu_set choices = set_and(&first->left[i], &open);
 
-		set_for_each(j, &first->left[i]) {
+		if (set_next(&choices, 0) < search->result->local_of[i]) {
+			(void)narrow_all(&search->narrowing, first->left);
+			choices = first->left[i];
+		}
+		failed->count = 0;
+		set_for_each(j, &choices) {
+			struct gpu_set choice = set_of(j);
+			enum verdict verdict;
+
 			if (j >= search->result->local_of[i] || search->given_up)
 				break;
-			verdicts[j] = NO_BETTER;
-			if (settled_by_twin(search, first, j, &failed, verdicts, &verdict))
+			if (settled_by_twin(search, first, &choice, failed, &verdict))
 				continue;
 			if (can_be_lower(search, i, j))
 				break;
-			set_add(&failed, j);
+			note_tried(failed, &choice, NO_BETTER);
 		}
 		first->left[i] = set_of(search->result->local_of[i]);
-		(void)narrow_all(search->problem, first->left);
+		set_remove(&open, search->result->local_of[i]);
 	}
 }
 
 static int run(const struct search_problem *problem, struct search_result *result, bool any_will_do)
 {
-	_cleanup_(search_done) struct search search = { 0 };
+	_cleanup_(search_free) struct search *search = calloc(1, sizeof(*search));
 	int ret;
 
-	ret = search_init(problem, result, &search);
+	ret = search ? search_init(problem, result, search) : -ENOMEM;
 	if (ret < 0)
 		return ret;
-	search.any_will_do = any_will_do;
-	(void)descend(&search, 0);
-	if (!search.given_up && search.best >= 0 && !any_will_do)
-		lower(&search);
-	if (search.given_up)
-		return -E2BIG;
-	return search.best < 0 ? -ESRCH : 0;
+	search->any_will_do = any_will_do;
+	(void)descend(search, 0);
+	if (!search->given_up && search->best >= 0 && !any_will_do)
+		lower(search);
+	if (search->best >= 0)
+		return 0;
+	return search->given_up ? -E2BIG : -ESRCH;
 }
 
 int search_best(const struct search_problem *problem, struct search_result *result)

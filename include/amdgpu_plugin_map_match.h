@@ -9,9 +9,13 @@
 /* Whether each of @count sets can give one element so that all are different. */
 bool sets_have_representatives(const struct gpu_set *sets, size_t count);
 
-/* Rows get one column each, as many as there are columns, so that the sum of costs is least: 0 for a column
- * in @cheap, 1 for another in @allowed. Zeroed (but for @size), then kept up to date while sets of
- * allowed columns shrink: what still holds is not worked out again. */
+struct costs {
+	uint16_t of[GPU_SET_MAX][GPU_SET_MAX];
+};
+
+/* Rows get one column each, as many as there are columns, so that the sum of costs is least. Zeroed (but
+ * for @size), then kept up to date while sets of allowed columns shrink: what still holds is not worked
+ * out again. */
 struct matching {
 	size_t size;
 	/* 1 + index; 0: none yet. */
@@ -25,6 +29,6 @@ struct matching {
 
 /* false: no assignment is left, and @matching is of no use any more. */
 bool matching_update(struct matching *matching, const struct gpu_set *allowed,
-		     const struct gpu_set *cheap);
+		     const struct costs *costs);
 
 #endif

@@ -5,18 +5,31 @@
 
 #include "amdgpu_plugin_map_search.h"
 
+/* A rule that saved GPUs of one block stay in one local block: the hives that links make, and CPU nodes. */
+struct blocking {
+	struct partition saved;
+	struct partition local;
+	/* No two saved blocks in one local block: by rule, or because no two have room. */
+	bool apart;
+};
+
+struct narrowing {
+	const struct search_problem *problem;
+	struct blocking blockings[2];
+	size_t num_blockings;
+};
+
+void narrow_init(const struct search_problem *problem, struct narrowing *ret_narrowing);
+
 /* The local GPUs that have the CPU link that saved GPU @saved asks for, whatever the others do. */
-struct gpu_set narrow_by_cpu_link(const struct search_problem *p, size_t saved);
+struct gpu_set narrow_by_cpu_link(const struct search_problem *problem, size_t saved);
 
-/* The wanted GPUs of a saved region: they stay together. */
-struct gpu_set narrow_group_of(const struct search_problem *p, size_t region);
-
-/* The local regions that have room for all of @group. */
-struct gpu_set narrow_regions_for(const struct search_problem *p, const struct gpu_set *left,
-				  const struct gpu_set *group);
+/* The local blocks that have room for all of saved block @block. */
+struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left,
+				 size_t block);
 
 /* Narrows @left, the candidates of each saved GPU, until the rules say nothing more. false: there is no
  * assignment. */
-bool narrow_all(const struct search_problem *p, struct gpu_set *left);
+bool narrow_all(const struct narrowing *narrowing, struct gpu_set *left);
 
 #endif

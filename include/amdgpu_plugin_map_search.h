@@ -38,8 +38,9 @@ struct search_result {
 };
 
 /* The assignment with the most GPUs on the very same ones, and among those the one that gives each saved
- * GPU in turn the lowest local one. 0; -ESRCH: there is none; -E2BIG: undecided after
- * SEARCH_ATTEMPTS_MAX attempts; -ENOMEM. result->attempts is added to. */
+ * GPU in turn the lowest local one. 0; -ESRCH: there is none; -ENOMEM; -E2BIG: none has been found in
+ * SEARCH_ATTEMPTS_MAX attempts. One found in as many is taken, best or not. result->attempts is added
+ * to. */
 int search_best(const struct search_problem *problem, struct search_result *result);
 
 /* Whether there is any: 0, or as above. */
@@ -47,6 +48,6 @@ int search_any(const struct search_problem *problem, struct search_result *resul
 
 /* Machines take a few, most of them one. Not so many that a restore seems to hang: the problem is hard
  * in theory, and links could be made up that nobody can untangle. */
-#define SEARCH_ATTEMPTS_MAX 300000
+#define SEARCH_ATTEMPTS_MAX 50000
 
 #endif
