@@ -37,23 +37,27 @@ $(MESSAGES).c $(MESSAGES).h: criu-amdgpu.proto
 	protoc-c --c_out=$(BUILD) $<
 
 # Each unit test is linked with the whole plugin, and with a CRIU of its own (test/unit/host.c).
-$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(OBJECTS)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c $(OBJECTS) \
-		$(LIBS) -lcmocka
+$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/unit/host.h $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c \
+		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
+
+$(BUILD)/objects.a: $(OBJECTS)
+	rm -f $@
+	$(AR) crs $@ $^
 
 # What the tests of the mapper share: machines, pairs of them, and another way to find the answer.
 MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/host.c,$(wildcard test/map/*.c))
 TREES	  := $(BUILD)/topologies/pairs.tsv
 
 $(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h $(MAP_PARTS) \
-		$(wildcard test/map/*.h) $(OBJECTS) | $(TREES)
+		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/map -DTREES='"$(BUILD)/topologies"' \
-		-o $@ $< test/unit/host.c $(MAP_PARTS) $(OBJECTS) $(LIBS) -lcmocka
+		-o $@ $< test/unit/host.c $(MAP_PARTS) $(BUILD)/objects.a $(LIBS) -lcmocka
 
 $(BUILD)/map-pairs: test/map/map_pairs.c
 $(BUILD)/bench-map: test/map/bench.c
-$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/map/*.h) $(OBJECTS)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/map -o $@ $(filter %.c %.o,$^) $(LIBS)
+$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/map/*.h) $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/map -o $@ $(filter %.c %.a,$^) $(LIBS)
 
 $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv
 	@mkdir -p $(@D)
@@ -64,7 +68,7 @@ $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv
 bench-map: $(BUILD)/bench-map $(TREES)
 	$(BUILD)/bench-map $(BUILD)/topologies
 
-unit: $(TESTS)
+unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
 
 # Compiles, but does not link, for machines that this one is not.

@@ -48,13 +48,23 @@ static bool driver_is_amdgpu(int fd)
 	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
 }
 
+bool render_is_device(dev_t device, uint32_t *ret_minor)
+{
+	unsigned int number = minor(device);
+
+	if (major(device) != DRM_MAJOR_NUMBER || number < RENDER_MINOR_FIRST ||
+	    number > RENDER_MINOR_LAST)
+		return false;
+	*ret_minor = number;
+	return true;
+}
+
 bool render_is_file(int fd, const struct stat *stat)
 {
-	unsigned int number = minor(stat->st_rdev);
 	_cleanup_close_ int own = -1;
+	uint32_t number;
 
-	if (!S_ISCHR(stat->st_mode) || major(stat->st_rdev) != DRM_MAJOR_NUMBER ||
-	    number < RENDER_MINOR_FIRST || number > RENDER_MINOR_LAST)
+	if (!S_ISCHR(stat->st_mode) || !render_is_device(stat->st_rdev, &number))
 		return false;
 	if (driver_is_amdgpu(fd))
 		return true;

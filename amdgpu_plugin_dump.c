@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_bos.h"
@@ -186,7 +187,18 @@ static int check_bos(struct dump *dump)
 	return ret;
 }
 
+/* The GPU whose render node is mapped; NULL: another kind of device. */
+static const struct topology_node *mapped_gpu(const struct dump *dump,
+					      const struct proc_mapping *mapping)
+{
+	uint32_t number;
+
+	return render_is_device(mapping->device, &number) ?
+		       topology_find_minor(dump->topology, number) : NULL;
+}
+
 static const struct kfd_bo_bucket *find_mapped_bo(const struct dump *dump,
+						  const struct topology_node *gpu,
 						  const struct proc_mapping *mapping)
 {
 	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
@@ -195,7 +207,7 @@ static const struct kfd_bo_bucket *find_mapped_bo(const struct dump *dump,
 		if (!(bo->alloc_flags & KFD_BO_WITH_CONTENTS) || mapping->offset < bo->offset ||
 		    mapping->offset - bo->offset >= bo->size)
 			continue;
-		if (find_gpu(dump, bo->gpu_id)->drm_render_minor == mapping->render_minor)
+		if (find_gpu(dump, bo->gpu_id) == gpu)
 			return bo;
 	}
 	return NULL;
@@ -205,22 +217,23 @@ static const struct kfd_bo_bucket *find_mapped_bo(const struct dump *dump,
  * mapping's head could not be mapped again. */
 static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
 {
+	const struct topology_node *gpu = mapped_gpu(dump, mapping);
 	const struct kfd_bo_bucket *bo;
 
-	if (!mapping->render_minor || !topology_find_minor(dump->topology, mapping->render_minor))
+	if (!gpu)
 		return 0;
-	bo = find_mapped_bo(dump, mapping);
+	bo = find_mapped_bo(dump, gpu, mapping);
 	if (!bo)
 		return log_error(-EOPNOTSUPP,
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u is of no BO of KFD",
 				 dump->process->id, mapping->start, mapping->end,
-				 mapping->render_minor);
+				 gpu->drm_render_minor);
 	if (mapping->offset != bo->offset)
 		return log_error(-EOPNOTSUPP,
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u begins inside"
 				 " BO 0x%" PRIx64 " and cannot be restored",
 				 dump->process->id, mapping->start, mapping->end,
-				 mapping->render_minor, bo->addr);
+				 gpu->drm_render_minor, bo->addr);
 	return 0;
 }
 
@@ -240,16 +253,17 @@ static int check_mappings(struct dump *dump)
 	return ret;
 }
 
-/* Mappings of other vendors' render nodes are none of ours. */
+/* How many mappings CRIU will ask about at restore. Those of other vendors' devices are none of ours. */
 static uint32_t count_mappings(const struct dump *dump)
 {
 	uint32_t count = 0;
+	struct stat kfd;
 
-	for (size_t i = 0; i < dump->num_mappings; i++) {
-		uint32_t minor = dump->mappings[i].render_minor;
-
-		count += !minor || topology_find_minor(dump->topology, minor);
-	}
+	if (fstat(dump->process->fd, &kfd) < 0)
+		return 0;
+	for (size_t i = 0; i < dump->num_mappings; i++)
+		count += dump->mappings[i].device == kfd.st_rdev ||
+			 mapped_gpu(dump, &dump->mappings[i]);
 	return count;
 }
 

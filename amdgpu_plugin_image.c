@@ -89,7 +89,8 @@ static int write_message(const char *name, const ProtobufCMessage *message)
 	return ret;
 }
 
-/* Opens an image and checks that its real length is what its header says. */
+/* Opens an image and checks that its real length is what its header says. O_NONBLOCK: a pipe of that name
+ * must not be waited for. */
 static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
@@ -97,7 +98,7 @@ static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
 	uint64_t header;
 	int ret;
 
-	fd = openat(host_image_dir(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0 || fstat(fd, &stat) < 0)

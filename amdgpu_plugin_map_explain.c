@@ -204,9 +204,17 @@ static const char *told_too(const struct map_case *c)
 
 static int explain_count(const struct map_case *c)
 {
+	const struct topology *local = c->local.topology;
+	struct text closed = { 0 };
+
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		if (local->nodes[i].gpu_id && local->nodes[i].unreachable)
+			add(&closed, "%s renderD%u", closed.length ? "" : "; not to be opened:",
+			    local->nodes[i].drm_render_minor);
+	}
 	return log_error(-ENODEV, "map: the image has %zu GPUs and the task can use %zu here; needed: %zu more"
-			 " that it may see and whose render node it can open", c->saved.num_gpus,
-			 c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus);
+			 " that it may see and whose render node it can open%s", c->saved.num_gpus,
+			 c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus, closed.bytes);
 }
 
 static int explain_device_map(const struct map_case *c, const struct gpu_map *map)

@@ -3,8 +3,11 @@
  * afterwards. What an option does is its users' business. */
 #include "amdgpu_plugin_options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +19,10 @@
 #define STAGING_BYTES_DEFAULT (32ULL << 20)
 /* A step is some MiB: milliseconds on a GPU that works. */
 #define COPY_TIMEOUT_DEFAULT 60
-#define COPY_TIMEOUT_MAX     86400
-#define LINE_MAX_LENGTH	     8192
+/* A day; beyond that, nanoseconds would soon no longer fit. */
+#define COPY_TIMEOUT_MAX 86400
+#define LINE_MAX_LENGTH	 8192
+#define KEY_MAX_LENGTH	 40
 
 enum kind {
 	SWITCH,
@@ -27,21 +32,30 @@ enum kind {
 };
 
 struct row {
-	const char *key;
 	const char *variable;
 	enum kind kind;
 	size_t offset;
 };
 
-#define SWITCH_ROW(field, key, variable) { key, #variable, SWITCH, offsetof(struct options, field) },
+#define SWITCH_ROW(field, variable) { #variable, SWITCH, offsetof(struct options, field) },
 static const struct row rows[] = {
 	OPTION_SWITCHES(SWITCH_ROW)
-	{ "max-buffer-size", "KFD_MAX_BUFFER_SIZE", BYTES,
-	  offsetof(struct options, content.staging_bytes) },
-	{ "copy-timeout", "KFD_COPY_TIMEOUT", SECONDS,
-	  offsetof(struct options, content.copy_timeout_s) },
-	{ "device-map", "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
+	{ "KFD_MAX_BUFFER_SIZE", BYTES, offsetof(struct options, content.staging_bytes) },
+	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
+	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
 };
+
+/* KFD_FW_VER_CHECK is fw-ver-check in the file and as an option. */
+static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH])
+{
+	const char *word = strchr(row->variable, '_') + 1;
+	size_t i;
+
+	for (i = 0; word[i] && i < KEY_MAX_LENGTH - 1; i++)
+		key[i] = word[i] == '_' ? '-' : (char)tolower(word[i]);
+	key[i] = '\0';
+	return key;
+}
 
 static void *field_of(struct options *options, const struct row *row)
 {
@@ -55,24 +69,16 @@ static int set_switch(bool *field, const char *value, const char *source)
 	return log_error(-EINVAL, "option %s: \"%s\" is none of 0, 1, NO, YES", source, value);
 }
 
-static int set_number(uint64_t *field, const char *value, const char *source)
+static int set_number(uint64_t *field, uint64_t max, const char *value, const char *source)
 {
 	int ret = parse_size(value, field);
 
 	if (ret < 0)
 		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G", source,
 				 value);
+	if (*field > max)
+		return log_error(-ERANGE, "option %s: \"%s\" is more than %" PRIu64, source, value, max);
 	return 0;
-}
-
-static int set_seconds(uint64_t *field, const char *value, const char *source)
-{
-	int ret = set_number(field, value, source);
-
-	if (!ret && *field > COPY_TIMEOUT_MAX)
-		return log_error(-EINVAL, "option %s: \"%s\" is more than %d seconds", source, value,
-				 COPY_TIMEOUT_MAX);
-	return ret;
 }
 
 static int set_text(char **field, const char *value)
@@ -93,9 +99,9 @@ static int set_option(struct options *options, const struct row *row, const char
 	case SWITCH:
 		return set_switch(field_of(options, row), value, source);
 	case BYTES:
-		return set_number(field_of(options, row), value, source);
+		return set_number(field_of(options, row), SIZE_MAX / 2, value, source);
 	case SECONDS:
-		return set_seconds(field_of(options, row), value, source);
+		return set_number(field_of(options, row), COPY_TIMEOUT_MAX, value, source);
 	case TEXT:
 		return set_text(field_of(options, row), value);
 	}
@@ -116,10 +122,10 @@ static char *strip(char *text)
 
 static int set_by_key(struct options *options, const char *key, const char *value, const char *place)
 {
-	char source[256];
+	char source[256], known[KEY_MAX_LENGTH];
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (strcmp(rows[i].key, key))
+		if (strcmp(key_of(&rows[i], known), key))
 			continue;
 		(void)snprintf(source, sizeof(source), "%s: %s", place, key);
 		return set_option(options, &rows[i], value, source);
@@ -176,10 +182,11 @@ static int read_environment(struct options *options)
 static int read_arguments(struct options *options, int argc, char **argv)
 {
 	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
+	char keys[ARRAY_SIZE(rows)][KEY_MAX_LENGTH];
 	int ret = 0, index = 0, found = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		known[i] = (struct option){ rows[i].key, required_argument, NULL, 1 };
+		known[i] = (struct option){ key_of(&rows[i], keys[i]), required_argument, NULL, 1 };
 	/* CRIU has read its own arguments by now; 0 makes the C library begin anew. */
 	optind = 0;
 	opterr = 0;
@@ -217,7 +224,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 	_cleanup_(options_done) struct options options = { 0 };
 	int ret;
 
-#define SWITCH_ON(field, key, variable) options.field = true;
+#define SWITCH_ON(field, variable) options.field = true;
 	OPTION_SWITCHES(SWITCH_ON)
 #undef SWITCH_ON
 	ret = read_all(path, &options);

@@ -8,9 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+
+/* The kernel has 20 bits for them. */
+#define MINOR_DIGITS_MAX 7
 
 struct status {
 	pid_t tracer;
@@ -79,33 +83,42 @@ int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 
 int proc_device_of_path(const char *path)
 {
+	static const char prefix[] = "renderD";
 	const char *name = strrchr(path, '/');
-	unsigned int minor;
-	int end = 0;
+	const char *number;
+	size_t digits;
 
 	name = name ? name + 1 : path;
 	if (!strcmp(name, "kfd"))
 		return 0;
-	if (sscanf(name, "renderD%u%n", &minor, &end) == 1 && !name[end] && minor > 0 &&
-	    minor < 1u << 20)
-		return (int)minor;
-	return -ENOENT;
+	if (strncmp(name, prefix, strlen(prefix)))
+		return -ENOENT;
+	number = name + strlen(prefix);
+	digits = strspn(number, "0123456789");
+	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] || !atoi(number))
+		return -ENOENT;
+	return atoi(number);
 }
 
-/* One line of maps: "start-end perms offset dev inode path". -ENOENT: not a device of interest. */
-static int parse_mapping(char *line, struct proc_mapping *ret_mapping)
+/* One line of maps: "start-end perms offset dev inode path". The name says little, and the file may be
+ * out of sight; the link in map_files leads to what is really mapped. -ENOENT: no character device. */
+static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };
-	int path = 0, device;
+	unsigned long long inode;
+	struct stat stat_of;
+	char path[96];
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &mapping.start,
-		   &mapping.end, &mapping.offset, &path) < 3 || !path)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
+		   &mapping.end, &mapping.offset, &inode) != 4 || !inode)
 		return -ENOENT;
-	line[strcspn(line, "\n")] = '\0';
-	device = proc_device_of_path(line + path);
-	if (device < 0)
-		return device;
-	mapping.render_minor = (uint32_t)device;
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		       mapping.start, mapping.end);
+	if (stat(path, &stat_of) < 0)
+		return -errno;
+	if (!S_ISCHR(stat_of.st_mode))
+		return -ENOENT;
+	mapping.device = stat_of.st_rdev;
 	*ret_mapping = mapping;
 	return 0;
 }
@@ -125,8 +138,12 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	while (getline(&line, &room, file) >= 0) {
 		struct proc_mapping mapping, *grown;
 
-		if (parse_mapping(line, &mapping) < 0)
+		int ret = parse_mapping(pid, line, &mapping);
+
+		if (ret == -ENOENT)
 			continue;
+		if (ret < 0)
+			return ret;
 		grown = realloc(mappings, (count + 1) * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;

@@ -74,21 +74,28 @@ int vma_find_file(const struct vma_table *table, uint32_t saved_minor)
 	return -1;
 }
 
-/* The BO whose mapping it is: fake offsets are unique in a device, but not between doorbells. */
+static bool covers(const struct vma_bo *bo, uint64_t offset)
+{
+	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;
+}
+
+/* The BO whose mapping it is. Fake offsets are unique in a device only, and those of doorbells not even
+ * there, so the address helps: programs map BOs where the GPU has them. It has to do alone where a
+ * container has given a render node another name than its number. */
 static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t minor, uint64_t addr,
 				    uint64_t offset)
 {
+	bool known = vma_find_file(table, minor) >= 0;
 	const struct vma_bo *found = NULL;
 
 	for (size_t i = 0; i < table->num_bos; i++) {
 		const struct vma_bo *bo = &table->bos[i];
 
-		if (bo->saved_minor != minor || offset < bo->old_offset ||
-		    offset - bo->old_offset >= bo->size)
+		if (!covers(bo, offset) || (known ? bo->saved_minor != minor : !bo->saved_minor))
 			continue;
 		if (bo->addr == addr)
 			return bo;
-		if (!found)
+		if (!found && known)
 			found = bo;
 	}
 	return found;
@@ -113,13 +120,21 @@ static int move_without_bo(const struct vma_table *table, uint64_t offset, uint6
 	return -EINVAL;
 }
 
-static int new_offset_of(const struct vma_table *table, uint32_t minor, uint64_t addr,
-			 uint64_t offset, uint64_t *ret_new_offset)
+struct target {
+	uint32_t saved_minor;
+	uint64_t offset;
+};
+
+static int find_target(const struct vma_table *table, uint32_t minor, uint64_t addr, uint64_t offset,
+		       struct target *ret_target)
 {
 	const struct vma_bo *bo = find_bo(table, minor, addr, offset);
 
-	if (!bo && minor == 0 && !move_without_bo(table, offset, ret_new_offset))
+	ret_target->saved_minor = minor;
+	if (!bo && minor == 0 && !move_without_bo(table, offset, &ret_target->offset))
 		return 0;
+	if (!bo && vma_find_file(table, minor) < 0)
+		return -ENOTSUP;
 	if (!bo)
 		return log_error(-EINVAL, "mapping 0x%" PRIx64 ": no BO of the image has offset 0x%" PRIx64,
 				 addr, offset);
@@ -129,7 +144,8 @@ static int new_offset_of(const struct vma_table *table, uint32_t minor, uint64_t
 				 "mapping 0x%" PRIx64 ": begins inside a BO (offset 0x%" PRIx64
 				 " of BO at 0x%" PRIx64 "), which cannot be mapped again",
 				 addr, offset - bo->old_offset, bo->addr);
-	*ret_new_offset = bo->new_offset + (offset - bo->old_offset);
+	ret_target->saved_minor = bo->saved_minor;
+	ret_target->offset = bo->new_offset + (offset - bo->old_offset);
 	return 0;
 }
 
@@ -144,11 +160,12 @@ static int lowest_free_fd(int any_fd)
 
 /* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given, and
  * never closes those given for the rest. A run ends with another file: one of ours has another path;
- * one of CRIU's own was opened since, and took the lowest free number. */
+ * one of CRIU's own was opened since, and took the lowest free number; or CRIU has closed what it was
+ * given. */
 static bool run_goes_on(const struct vma_table *table, const char *path)
 {
 	return table->run_path == path && table->run_free_fd >= 0 &&
-	       fcntl(table->run_free_fd, F_GETFD) < 0;
+	       fcntl(table->run_free_fd, F_GETFD) < 0 && fcntl(table->run_fd, F_GETFD) >= 0;
 }
 
 static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
@@ -173,23 +190,23 @@ int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_
 	       uint64_t *ret_new_offset, int *ret_fd)
 {
 	int minor = proc_device_of_path(path);
-	uint64_t new_offset = 0;
+	struct target target = { 0 };
 	int file, fd, ret;
 
-	file = minor < 0 ? -1 : vma_find_file(table, (uint32_t)minor);
-	if (file < 0)
+	if (minor < 0)
 		return -ENOTSUP;
-	ret = new_offset_of(table, (uint32_t)minor, addr, old_offset, &new_offset);
+	ret = find_target(table, (uint32_t)minor, addr, old_offset, &target);
 	if (ret < 0)
 		return ret;
-	ret = descriptor_for(table, path, file, &fd);
+	file = vma_find_file(table, target.saved_minor);
+	ret = file < 0 ? -EBADF : descriptor_for(table, path, file, &fd);
 	if (ret < 0)
 		return log_error(ret, "mapping 0x%" PRIx64 ": cannot give out %s", addr, path);
 
 	/* Nothing of ours may be left open when the task runs, and no hook comes after the last. */
 	if (table->num_left > 0 && --table->num_left == 0)
 		close_files(table);
-	*ret_new_offset = new_offset;
+	*ret_new_offset = target.offset;
 	*ret_fd = fd;
 	return 0;
 }

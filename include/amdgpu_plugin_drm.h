@@ -8,6 +8,9 @@
 
 #include "amdgpu_plugin_session.h"
 
+/* Whether the device number is a render node's, of whatever driver. */
+bool render_is_device(dev_t device, uint32_t *ret_minor);
+
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says so,
  * not the number. */
 bool render_is_file(int fd, const struct stat *stat);

@@ -11,24 +11,24 @@
 /* Lines "key = value", empty ones, and ones that begin with '#'. */
 #define OPTIONS_FILE "/etc/criu/amdgpu_plugin.conf"
 
-/* Checks of the mapper that can be switched off: field, key in the file and option, environment
- * variable. */
-#define OPTION_SWITCHES(X)                                              \
-	X(check_fw_version, "fw-ver-check", KFD_FW_VER_CHECK)           \
-	X(check_sdma_fw, "sdma-fw-ver-check", KFD_SDMA_FW_VER_CHECK)    \
-	X(check_caches, "caches-count-check", KFD_CACHES_COUNT_CHECK)   \
-	X(check_num_gws, "num-gws-check", KFD_NUM_GWS_CHECK)            \
-	X(check_vram_size, "vram-size-check", KFD_VRAM_SIZE_CHECK)      \
-	X(check_numa, "numa-check", KFD_NUMA_CHECK)                     \
-	X(check_capability, "capability-check", KFD_CAPABILITY_CHECK)
+/* Checks of the mapper that can be switched off: field, environment variable. In the file and as an option
+ * KFD_FW_VER_CHECK is fw-ver-check, and so on. */
+#define OPTION_SWITCHES(X)                         \
+	X(check_fw_version, KFD_FW_VER_CHECK)      \
+	X(check_sdma_fw, KFD_SDMA_FW_VER_CHECK)    \
+	X(check_caches, KFD_CACHES_COUNT_CHECK)    \
+	X(check_num_gws, KFD_NUM_GWS_CHECK)        \
+	X(check_vram_size, KFD_VRAM_SIZE_CHECK)    \
+	X(check_numa, KFD_NUMA_CHECK)              \
+	X(check_capability, KFD_CAPABILITY_CHECK)
 
 struct options {
-#define OPTION_FIELD(field, key, variable) bool field;
+#define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
-	/* max-buffer-size (0 there means the default) and copy-timeout. */
+	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default). */
 	struct content_limits content;
-	/* SAVED=PRESENT pairs as the user wrote them; NULL: none. */
+	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
 	char *device_map;
 	/* The pairs may be of GPUs that other processes than this one have. Not for users. */
 	bool device_map_is_for_all;

@@ -16,15 +16,14 @@ struct proc_mapping {
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;
-	/* Minor of the render node, 0 for /dev/kfd. */
-	uint32_t render_minor;
+	/* Number of the device that is mapped. */
+	dev_t device;
 };
+
+/* The mappings that process @pid has of character devices, by address. The array is the caller's. */
+int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
 
 /* Render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd, -ENOENT for others. */
 int proc_device_of_path(const char *path);
-
-/* The mappings that process @pid has of /dev/kfd and render nodes (of any vendor), by address. The
- * array is the caller's. */
-int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
 
 #endif

@@ -14,7 +14,7 @@ struct options pair_options(void)
 {
 	struct options options = { 0 };
 
-#define SWITCH_ON(field, key, variable) options.field = true;
+#define SWITCH_ON(field, variable) options.field = true;
 	OPTION_SWITCHES(SWITCH_ON)
 #undef SWITCH_ON
 	return options;
@@ -26,7 +26,7 @@ bool pair_switch_off(struct options *options, const char *environment)
 		size_t length = strcspn(environment, " ");
 		bool known = false;
 
-#define SWITCH_OFF(field, key, variable)                                                         \
+#define SWITCH_OFF(field, variable)                                                         \
 		if (length == strlen(#variable "=0") && !strncmp(environment, #variable "=0", length)) { \
 			options->field = false;                                                          \
 			known = true;                                                                    \

@@ -34,6 +34,12 @@ static struct {
 	size_t num_lines;
 } test;
 
+/* What the runner reads must be complete when a test dies. */
+static void __attribute__((constructor)) print_at_once(void)
+{
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
 struct unit_criu *unit_criu(void)
 {
 	return &test.criu;
@@ -94,8 +100,6 @@ size_t unit_count_fds(void)
 int unit_begin(void **state)
 {
 	(void)state;
-	/* What the runner reads must be complete when a test dies. */
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)getrlimit(RLIMIT_FSIZE, &test.file_size);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	test.fds_before = unit_count_fds();

@@ -4,6 +4,7 @@
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,6 +39,16 @@ size_t unit_count_lines(const char *text);
 bool unit_logged(const char *text, ...) __attribute__((sentinel));
 void unit_forget_lines(void);
 #define assert_logged(...) assert_true(unit_logged(__VA_ARGS__, NULL))
+
+/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same number as ENOTSUP, and to CRIU
+ * that is "not mine, ask others": whoever says so of his own files loses them. */
+#define assert_fails(result)                                 \
+	do {                                                 \
+		int result_ = (result);                      \
+                                                             \
+		assert_in_range(-result_, 1, 4095);          \
+		assert_int_not_equal(result_, -ENOTSUP);     \
+	} while (0)
 
 /* Descriptors that this process has open. */
 size_t unit_count_fds(void);

@@ -160,8 +160,7 @@ static int test_vma_flags(void)
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 16384, &bo), 0);
 	EXPECT(raw_create_queue(&process, 0, &queue), 0);
 	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)bo.address);
-	snprintf(queue_begin, sizeof(queue_begin), "%lx-",
-		 (unsigned long)queue.doorbell & ~8191ul);
+	snprintf(queue_begin, sizeof(queue_begin), "%lx-", (unsigned long)queue.slice);
 	smaps = fopen("/proc/self/smaps", "re");
 	EXPECT_TRUE(smaps != NULL);
 	for (int ours = 0; fgets(line, sizeof(line), smaps);) {

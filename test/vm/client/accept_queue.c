@@ -83,8 +83,8 @@ static int test_packets(void)
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 65536, &vram), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 65536, &host), 0);
 	host_address = (uintptr_t)host.address;
-	const uint32_t fill[] = { 11u, (uint32_t)host_address + 256, (uint32_t)(host_address >> 32),
-				  0x7e7e7e7e, 4095 };
+	const uint32_t fill[] = { 11u | 2u << 30, (uint32_t)host_address + 256,
+				  (uint32_t)(host_address >> 32), 0x7e7e7e7e, 4095 };
 	const uint32_t words[] = { 2u, (uint32_t)host_address, (uint32_t)(host_address >> 32), 1,
 				   0x01234567, 0x89abcdef };
 	const uint32_t fence[] = { 5u, (uint32_t)host_address + 8, (uint32_t)(host_address >> 32),
@@ -97,8 +97,6 @@ static int test_packets(void)
 	raw_queue_put(&queue, fence, 4);
 	/* Only exactly these bytes. */
 	raw_queue_copy(&queue, host.address, vram.address + 4096, 8193);
-	/* An ascending copy onto its own beginning. */
-	raw_queue_copy(&queue, vram.address + 4104, vram.address + 4096, 8000);
 	raw_queue_ring(&queue);
 	EXPECT(raw_queue_wait(&queue), 0);
 	EXPECT(*(uint64_t *)host.address, (long long)0x89abcdef01234567ull);
@@ -108,10 +106,36 @@ static int test_packets(void)
 	EXPECT(host.address[256 + 4095], 0x7e);
 	EXPECT(host.address[256 + 4096], 0x11);
 	EXPECT(vram.address[4095], 0x22);
-	EXPECT(((uint32_t *)(vram.address + 4096))[0], 4711);
-	EXPECT(vram.address[4096 + 248], 0x7e);
+	EXPECT(((uint32_t *)(vram.address + 4096))[2], 4711);
+	EXPECT(vram.address[4096 + 256], 0x7e);
 	EXPECT(vram.address[4096 + 8192], 0x11);
 	EXPECT(vram.address[4096 + 8193], 0x22);
+	return 0;
+}
+
+static int test_overlap(void)
+{
+	static const uint32_t distances[] = { 4, 8, 60, 256, 1000, 4096, 5000 };
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo vram;
+	uint32_t *words, bytes;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_create_queue(&process, 0, &queue), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 65536, &vram), 0);
+	words = (uint32_t *)vram.address;
+	for (unsigned int i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
+		for (uint32_t n = 0; n < 16384; n++)
+			words[n] = n * 2654435761u;
+		/* Bytes are moved in ascending order: onto its own beginning a copy is a shift. */
+		bytes = 65536 - distances[i];
+		raw_queue_copy(&queue, vram.address + distances[i], vram.address, bytes);
+		raw_queue_ring(&queue);
+		EXPECT(raw_queue_wait(&queue), 0);
+		for (uint32_t n = 0; n < bytes / 4; n++)
+			EXPECT(words[n], (n + distances[i] / 4) * 2654435761u);
+	}
 	return 0;
 }
 
@@ -202,6 +226,7 @@ static const struct accept_test tests[] = {
 	{ "queue_creation_refuses_what_the_contract_lists", test_refusals, false },
 	{ "queue_ids_and_doorbells_are_as_the_contract_says", test_ids, false },
 	{ "queue_executes_copy_fill_write_and_fence_to_the_byte", test_packets, false },
+	{ "queue_copies_in_ascending_order", test_overlap, false },
 	{ "queue_executes_each_packet_once_around_the_ring", test_wrap, false },
 	{ "queue_executes_each_packet_once_across_pauses", test_pause, false },
 	{ "queue_rests_while_paused_also_when_new", test_doorbell_while_paused, false },

@@ -210,6 +210,7 @@ int raw_map_doorbell(struct raw_process *process, uint64_t offset, struct raw_qu
 
 	if (slice == MAP_FAILED)
 		return -errno;
+	queue->slice = slice;
 	queue->doorbell = (volatile uint64_t *)(slice + (offset & (RAW_DOORBELL_BYTES - 1)));
 	return 0;
 }

@@ -46,6 +46,7 @@ struct raw_queue {
 	struct raw_bo pointers;
 	uint64_t doorbell_offset;
 	uint32_t id;
+	char *slice; /* the mapped page of doorbells */
 	volatile uint64_t *read, *write, *doorbell;
 	uint64_t written;
 };

@@ -184,7 +184,6 @@ static int target_main(struct peer *peer)
 	EXPECT(target_expect_dmabufs(), 0);
 	criu_close_dmabufs(&saved->image);
 	EXPECT(criu_unpause(process.kfd), -EINVAL);
-	EXPECT(criu_restore(&process, &saved->image), -EINVAL);
 	EXPECT(target_fill(), 0);
 	EXPECT(raw_queue_rests(&saved->queue), 0);
 	EXPECT(peer_send(peer, 0), 0);
@@ -206,7 +205,6 @@ static int restore_and_resume(int rotation)
 	kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	EXPECT_TRUE(kfd >= 0);
 	EXPECT(criu_resume(kfd, (uint32_t)target.pid), 0);
-	EXPECT(criu_resume(kfd, (uint32_t)target.pid), -EINVAL);
 	EXPECT(peer_send(&target, 0), 0);
 	EXPECT(peer_join(&target), 0);
 	return 0;
@@ -226,6 +224,37 @@ static int test_other_gpus(void)
 	if (count < 2)
 		return accept_skip("needs two GPUs");
 	return restore_and_resume(1);
+}
+
+static int resumed_main(struct peer *peer)
+{
+	struct raw_process process;
+	long go;
+
+	EXPECT(target_open(&process), 0);
+	EXPECT(criu_restore(&process, &saved->image), 0);
+	EXPECT(criu_restore(&process, &saved->image), -EINVAL);
+	EXPECT(peer_send(peer, 0), 0);
+	EXPECT(peer_receive(peer, &go), 0);
+	return 0;
+}
+
+static int test_second_resume(void)
+{
+	struct peer target;
+	long number;
+	int kfd;
+
+	EXPECT(source_save(), 0);
+	EXPECT(peer_start(resumed_main, &target), 0);
+	EXPECT(peer_receive(&target, &number), 0);
+	kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	EXPECT_TRUE(kfd >= 0);
+	EXPECT(criu_resume(kfd, (uint32_t)target.pid), 0);
+	EXPECT(criu_resume(kfd, (uint32_t)target.pid), -EINVAL);
+	EXPECT(peer_send(&target, 0), 0);
+	EXPECT(peer_join(&target), 0);
+	return 0;
 }
 
 enum spoil {
@@ -346,6 +375,7 @@ static int test_used_render_file(void)
 static const struct accept_test tests[] = {
 	{ "restore_brings_a_process_back_and_resume_runs_it_once", test_same_gpus, false },
 	{ "restore_works_on_other_gpus_than_before", test_other_gpus, false },
+	{ "restore_and_resume_work_only_once", test_second_resume, true },
 	{ "restore_refuses_spoilt_arguments", test_refusals, false },
 	{ "restore_refuses_a_render_file_in_use", test_used_render_file, false },
 	{ 0 },

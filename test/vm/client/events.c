@@ -56,10 +56,11 @@ static int events_set(struct events *events, HsaEvent *event, bool state)
 	return 0;
 }
 
+/* hsaKmtQueryEventState() always says yes; a wait without patience asks the kernel. */
 static int events_expect(struct events *events, HsaEvent *event, bool state, const char *what)
 {
 	HSAKMT_STATUS expected = state ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_WAIT_TIMEOUT;
-	HSAKMT_STATUS got = hsaKmtQueryEventState(event);
+	HSAKMT_STATUS got = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
 
 	if (got != expected)
 		return report_fail(events->report, -EILSEQ, "%s event %u: expected %s, got %d",

@@ -90,14 +90,12 @@ static HSAKMT_STATUS memory_map(struct memory *memory, const struct gpus *mapped
 
 	for (int i = 0; i < mapped->count; i++)
 		nodes[i] = mapped->list[i].node;
+	memory->gpu_address = memory->address;
 	status = hsaKmtMapMemoryToGPUNodes(memory->address, memory->size_bytes, &gpu_address, flags,
 					   (HSAuint64)mapped->count, nodes);
-	if (status)
-		return status;
-	/* With separate GPU addresses every packet of this program would be wrong. */
-	if (gpu_address && gpu_address != (HSAuint64)memory->address)
-		return HSAKMT_STATUS_NOT_SUPPORTED;
-	return 0;
+	if (status == 0 && gpu_address)
+		memory->gpu_address = (void *)(uintptr_t)gpu_address;
+	return status;
 }
 
 int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,

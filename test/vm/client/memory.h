@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory that GPUs can use, of each kind that ROCm programs have. GPU and CPU addresses are equal. */
+/* Memory that GPUs can use, of each kind that ROCm programs have. */
 #ifndef CLIENT_MEMORY_H
 #define CLIENT_MEMORY_H
 
@@ -19,7 +19,9 @@ enum memory_kind {
 
 struct memory {
 	enum memory_kind kind;
-	void *address;
+	void *address; /* the CPU's */
+	/* The GPUs'. Only with libhsakmt 5 and for registered memory is it another one. */
+	void *gpu_address;
 	size_t size_bytes;
 };
 

@@ -58,9 +58,9 @@ int probe_event(struct report *report)
 	status = hsaKmtCreateEvent(&descriptor, true, false, &event);
 	if (status)
 		return report_fail(report, -EIO, "cannot create a new event: %d", status);
-	before = hsaKmtQueryEventState(event);
+	before = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
 	status = hsaKmtSetEvent(event);
-	after = hsaKmtQueryEventState(event);
+	after = hsaKmtWaitOnEvent(event, HSA_EVENTTIMEOUT_IMMEDIATE);
 	if (status || before != HSAKMT_STATUS_WAIT_TIMEOUT || after != HSAKMT_STATUS_SUCCESS)
 		report_fail(report, -EILSEQ, "a new event was %d, set with %d, then %d", before,
 			    status, after);

@@ -14,7 +14,7 @@
 #define OP_FENCE 5u
 #define OP_TRAP 6u
 #define OP_ATOMIC 10u
-#define OP_CONST_FILL 11u
+#define OP_CONST_FILL (11u | 2u << 30) /* in units of 4 bytes */
 #define ATOMIC_ADD64 (0x2fu << 25)
 
 /* Sleeps of the waits: counted, not timed, as the clock goes on while the process is frozen. */

@@ -87,6 +87,7 @@ sim=/sys/kernel/debug/amdgpu_sim
 machine() {
 	[ "$(cat /run/machine 2> /dev/null)" != "$1" ] || return 0
 	no_machine
+	modprobe -a $(modinfo -F depends /opt/vm/module/amdgpu_sim.ko | tr , ' ')
 	insmod /opt/vm/module/amdgpu_sim.ko machine="$1" || fail "no machine $1: $(dmesg | tail -n 1)"
 	echo "$1" > /run/machine
 }

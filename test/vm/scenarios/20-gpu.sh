@@ -3,6 +3,16 @@
 # Processes that use GPUs are dumped, killed and restored, and find everything as it was. Failures
 # and moves to other machines have files of their own.
 
+# Without CRIU: the client and the device agree with each other.
+scenario_client_alone() {
+	machine eight
+	start_client --gpus 0,7
+	runs
+	verify
+	no_violation
+	finish
+}
+
 scenario_one_gpu() {
 	machine one
 	start_client --sizes medium

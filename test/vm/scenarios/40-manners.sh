@@ -48,32 +48,75 @@ vgem_node() {
 	done
 }
 
+# Both plugins in one process: ours has the GPU, the neighbour another vendor's render node.
 scenario_neighbour() {
 	machine one-other
-	neighbour_first a
-	neighbour_first z
+	asks_neighbours || skip "this CRIU asks one plugin only, so no process can have files of two"
+	beside_neighbour first
+	beside_neighbour second
 }
 
-# Both plugins in one process: ours has the GPU, the neighbour another vendor's render node. CRIU
-# asks them in the order of the folder, so both orders are tried.
-neighbour_first() {
-	local libs=$work/libs-$1
-
-	mkdir "$libs"
-	case $1 in
-	a) cp /opt/vm/lib/neighbour.so "$libs/a.so"; cp /usr/lib/criu/amdgpu_plugin.so "$libs/" ;;
-	z) cp /usr/lib/criu/amdgpu_plugin.so "$libs/"; cp /opt/vm/lib/neighbour.so "$libs/z.so" ;;
-	esac
-	export CRIU_LIBS_DIR=$libs NEIGHBOUR_DEVICE=/dev/dri/renderD128
-	exec 9<> "$NEIGHBOUR_DEVICE"
+beside_neighbour() {
+	plugin_folder "$1"
+	exec 9<> /dev/dri/renderD128
 	start_client
 	exec 9>&-
-	come_back
+	NEIGHBOUR_DEVICE=/dev/dri/renderD128 come_back
 	has_line "img$trips/dump.log" "neighbour: dumped"
 	has_line "img$trips/restore.log" "neighbour: restored"
 	finish
-	unset CRIU_LIBS_DIR
 }
+
+# No GPU: the neighbour's device is the only one that anybody has to care for.
+scenario_neighbour_alone() {
+	local turn
+
+	no_machine
+	modprobe vgem
+	for turn in first second; do
+		[ $turn = first ] || asks_neighbours || continue
+		plugin_folder $turn
+		NEIGHBOUR_DEVICE=$(vgem_node render)
+		export NEIGHBOUR_DEVICE
+		start hold.log /opt/vm/bin/hold "$work/hold.log" open "$NEIGHBOUR_DEVICE"
+		wait_line hold.log "hold $pid: ready"
+		dump "img-$turn" "$pid"
+		gone "$pid"
+		restore "img-$turn"
+		kill -USR1 "$pid"
+		wait_line hold.log "hold $pid: alive"
+		has_line "img-$turn/restore.log" "neighbour: restored"
+		kill -9 "$pid"
+		gone "$pid"
+	done
+	rmmod vgem
+}
+
+# plugin_folder first|second: where CRIU finds both plugins, the neighbour in that place. CRIU takes
+# them as the folder lists them, and a tmpfs lists by time of creation.
+plugin_folder() {
+	local libs=$work/libs-$1 files order
+
+	mkdir "$libs"
+	mount -t tmpfs libs "$libs"
+	for files in "neighbour amdgpu_plugin" "amdgpu_plugin neighbour"; do
+		rm -f "$libs"/*
+		for file in $files; do
+			cp "/opt/vm/lib/$file.so" "$libs/"
+		done
+		order=$(ls -U "$libs" | head -n 1)
+		case $1-$order in
+		first-neighbour.so | second-amdgpu_plugin.so)
+			export CRIU_LIBS_DIR=$libs
+			return
+			;;
+		esac
+	done
+	fail "cannot have the neighbour $1"
+}
+
+# CRIU before 4.0 asks the first plugin on a hook, whatever that answers.
+asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
 # The kernel's own driver: it has no GPU to find here, but it has a /dev/kfd.
 scenario_real_amdgpu() {

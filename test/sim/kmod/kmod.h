@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of the kernel front end share: the objects that embed the model's, and each file's
+ * entry points. What the model wants of the kernel is declared in sim_os.h.
+ */
+#ifndef KMOD_H
+#define KMOD_H
+
+#include <drm/drm_device.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <linux/device.h>
+#include <linux/mmu_notifier.h>
+#include <linux/platform_device.h>
+#include <linux/workqueue.h>
+
+#include "process.h"
+#include "render.h"
+#include "topology.h"
+
+#define KMOD_FAULT_PAGES 128u /* mapped at once around a fault: emulated faults are slow */
+#define KMOD_MAX_FOREIGN 32
+
+/* The one machine; everything else is reached from it. */
+struct kmod {
+	struct sim sim;
+	struct sim_topology topology;
+	struct kmod_gpu *gpus[SIM_MAX_GPUS];
+	struct {
+		struct platform_device *parent;
+		struct drm_device *drm;
+	} foreign[KMOD_MAX_FOREIGN];
+	u32 num_foreign, num_drivers;
+	struct class *class;
+	struct device *kfd;
+	int kfd_major;
+	struct kmod_sysfs *sysfs;
+	struct dentry *debugfs;
+	struct task_struct *engine;
+	struct mutex processes_lock;
+	struct list_head processes;
+	struct workqueue_struct *process_wq;
+};
+
+struct kmod_gpu {
+	struct sim_gpu *gpu;
+	struct platform_device *parent;
+	struct drm_device *drm;
+	struct workqueue_struct *ring_wq[SIM_DMA_RINGS];
+};
+
+struct kmod_bo {
+	struct drm_gem_object gem;
+	struct sim_bo bo;
+};
+
+struct kmod_render {
+	struct sim_render render;
+	struct drm_file *file;
+};
+
+struct kmod_process {
+	struct sim_process process;
+	struct kmod *kmod;
+	struct kref refs;      /* the address space, every open file, pending work */
+	struct list_head link; /* in kmod->processes while the address space lives */
+	struct mmu_notifier notifier;
+	struct mm_struct *mm;
+	struct task_struct *lead_thread;
+	bool exiting;
+	struct work_struct exit_work, release_work, resume_work;
+};
+
+extern struct kmod *kmod_machine; /* callbacks of the kernel carry no pointer of ours */
+
+static inline struct kmod_bo *kmod_bo_of(struct sim_bo *bo)
+{
+	return container_of(bo, struct kmod_bo, bo);
+}
+
+static inline struct kmod_bo *kmod_bo_of_gem(struct drm_gem_object *gem)
+{
+	return container_of(gem, struct kmod_bo, gem);
+}
+
+static inline struct kmod_render *kmod_render_of(struct sim_render *render)
+{
+	return container_of(render, struct kmod_render, render);
+}
+
+static inline struct kmod_process *kmod_process_of(struct sim_process *process)
+{
+	return container_of(process, struct kmod_process, process);
+}
+
+int kmod_drm_init(struct kmod *kmod);
+void kmod_drm_done(struct kmod *kmod);
+bool kmod_drm_owns_device(const struct drm_device *drm);
+const struct file_operations *kmod_drm_fops(void);
+
+struct drm_gem_object *kmod_gem_import(struct drm_device *drm, struct dma_buf *dmabuf);
+int kmod_gem_mmap_pages(struct vm_area_struct *vma, struct sim_bo *bo);
+
+int kmod_topology_init(struct kmod *kmod);
+void kmod_topology_done(struct kmod *kmod);
+
+void kmod_debugfs_init(struct kmod *kmod);
+void kmod_debugfs_done(struct kmod *kmod);
+
+/* Hides the GPUs of a list of indices, and shows all others: -EINVAL. */
+int kmod_hide(struct kmod *kmod, const char *list);
+
+int kmod_kfd_init(struct kmod *kmod);
+void kmod_kfd_done(struct kmod *kmod);
+
+int kmod_process_open(struct kmod *kmod, struct kmod_process **ret_process);
+void kmod_process_put(struct kmod_process *process);
+
+#endif

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The render nodes: a DRM device called amdgpu for each GPU, its open files and its ioctls, and the
+ * nodes of "another vendor" that keep minors occupied. Buffers are in kmod_gem.c.
+ */
+#include <drm/drm_drv.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_prime.h>
+#include <linux/file.h>
+#include <linux/mod_devicetable.h>
+#include <linux/module.h>
+
+#include "kmod.h"
+
+#define FIRST_RENDER_MINOR 128
+
+static int drm_open_file(struct drm_device *drm, struct drm_file *file)
+{
+	struct kmod_gpu *device = drm->dev_private;
+	struct kmod_render *render;
+	int ret;
+
+	if (device->gpu->hidden)
+		return -EPERM; /* what a device cgroup would have said */
+	render = kzalloc(sizeof(*render), GFP_KERNEL);
+	if (!render)
+		return -ENOMEM;
+	ret = sim_render_init(&render->render, device->gpu);
+	if (ret < 0) {
+		kfree(render);
+		return ret;
+	}
+	render->file = file;
+	file->driver_priv = render;
+	return 0;
+}
+
+static void drm_close_file(struct drm_device *drm, struct drm_file *file)
+{
+	struct kmod_render *render = file->driver_priv;
+
+	if (!render)
+		return;
+	sim_render_done(&render->render);
+	kfree(render);
+	file->driver_priv = NULL;
+}
+
+#define IOCTL_FUNCTION(id, number, type, function)                                             \
+	static int ioctl_##function(struct drm_device *drm, void *data, struct drm_file *file) \
+	{                                                                                      \
+		struct kmod_render *render = file->driver_priv;                                \
+		struct sim *sim = render->render.gpu->sim;                                     \
+		int ret = sim_fault(&sim->faults, "drm", #id);                                 \
+                                                                                               \
+		sim_count(sim, SIM_COUNT_IOCTLS, 1);                                           \
+		return ret < 0 ? ret : function(&render->render, data);                        \
+	}
+SIM_RENDER_IOCTLS(IOCTL_FUNCTION)
+
+#define IOCTL_ENTRY(id, number, type, function)                          \
+	[number] = { .cmd = DRM_IOWR(DRM_COMMAND_BASE + (number), type), \
+		     .flags = DRM_AUTH | DRM_RENDER_ALLOW,               \
+		     .func = ioctl_##function,                           \
+		     .name = #id },
+static const struct drm_ioctl_desc ioctls[] = { SIM_RENDER_IOCTLS(IOCTL_ENTRY) };
+
+static const struct file_operations drm_fops = {
+	.owner = THIS_MODULE,
+	.open = drm_open,
+	.release = drm_release,
+	.unlocked_ioctl = drm_ioctl,
+	.compat_ioctl = drm_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.mmap = drm_gem_mmap,
+	.llseek = noop_llseek,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+static const struct drm_driver drm_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ,
+	.open = drm_open_file,
+	.postclose = drm_close_file,
+	.gem_prime_import = kmod_gem_import,
+	.fops = &drm_fops,
+	.ioctls = ioctls,
+	.num_ioctls = ARRAY_SIZE(ioctls),
+	.name = "amdgpu",
+	.desc = "AMD GPU (simulated)",
+	.date = "20150101",
+	.major = 3,
+	.minor = 64,
+};
+
+DEFINE_DRM_GEM_FOPS(foreign_fops);
+
+static const struct drm_driver foreign_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_RENDER,
+	.fops = &foreign_fops,
+	.name = "foreign_sim",
+	.desc = "GPU of another vendor (simulated)",
+	.date = "20240101",
+	.major = 1,
+};
+
+static int probe(struct platform_device *parent)
+{
+	return 0;
+}
+
+/* Bound to the parents for their names alone: device/driver in sysfs says whose GPU it is. */
+static const struct platform_device_id amdgpu_ids[] = { { "amdgpu_sim" }, {} };
+static const struct platform_device_id foreign_ids[] = { { "foreign_sim" }, {} };
+static struct platform_driver parent_drivers[] = {
+	{ .probe = probe, .driver = { .name = "amdgpu" }, .id_table = amdgpu_ids },
+	{ .probe = probe, .driver = { .name = "foreign_sim" }, .id_table = foreign_ids },
+};
+
+struct sim_render *sim_os_render_from_fd(int fd)
+{
+	struct file *file = fget(fd);
+	struct drm_file *drm_file;
+	struct kmod_render *render;
+
+	if (!file)
+		return NULL;
+	if (file->f_op != &drm_fops) {
+		fput(file);
+		return NULL;
+	}
+	drm_file = file->private_data;
+	render = drm_file->driver_priv;
+	return &render->render;
+}
+
+void sim_os_render_put(struct sim_render *render)
+{
+	fput(kmod_render_of(render)->file->filp);
+}
+
+static void job_work(struct work_struct *work)
+{
+	void *front = work;
+
+	sim_job_run(container_of(front, struct sim_job, front));
+}
+
+void sim_os_job_start(struct sim_job *job)
+{
+	struct kmod_gpu *device = job->render->gpu->front;
+	struct work_struct *work = (struct work_struct *)job->front;
+
+	BUILD_BUG_ON(sizeof(*work) > sizeof(job->front));
+	INIT_WORK(work, job_work);
+	queue_work(device->ring_wq[job->ring], work);
+}
+
+static struct platform_device *new_parent(const char *name, int id, const struct drm_driver *driver,
+					  struct drm_device **ret_drm)
+{
+	struct platform_device *parent = platform_device_register_simple(name, id, NULL, 0);
+	struct drm_device *drm;
+
+	if (IS_ERR(parent))
+		return parent;
+	drm = drm_dev_alloc(driver, &parent->dev);
+	if (IS_ERR(drm)) {
+		platform_device_unregister(parent);
+		return ERR_CAST(drm);
+	}
+	*ret_drm = drm;
+	return parent;
+}
+
+static int foreign_add(struct kmod *kmod)
+{
+	u32 index = kmod->num_foreign;
+	struct platform_device *parent;
+	struct drm_device *drm;
+	int ret;
+
+	if (index == KMOD_MAX_FOREIGN)
+		return -ENOSPC;
+	parent = new_parent("foreign_sim", (int)index, &foreign_driver, &drm);
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	ret = drm_dev_register(drm, 0);
+	if (ret < 0) {
+		drm_dev_put(drm);
+		platform_device_unregister(parent);
+		return ret;
+	}
+	kmod->foreign[index].parent = parent;
+	kmod->foreign[index].drm = drm;
+	kmod->num_foreign++;
+	return drm->render->index;
+}
+
+static void gpu_free(struct kmod_gpu *device)
+{
+	u32 i;
+
+	for (i = 0; i < SIM_DMA_RINGS; i++)
+		if (device->ring_wq[i])
+			destroy_workqueue(device->ring_wq[i]);
+	if (device->drm)
+		drm_dev_put(device->drm);
+	if (device->parent)
+		platform_device_unregister(device->parent);
+	kfree(device);
+}
+
+static int gpu_make(struct kmod_gpu *device, struct sim_gpu *gpu)
+{
+	struct platform_device *parent;
+	u32 i;
+
+	for (i = 0; i < SIM_DMA_RINGS; i++) {
+		device->ring_wq[i] = alloc_ordered_workqueue("sim_sdma%u.%u", 0, gpu->index, i);
+		if (!device->ring_wq[i])
+			return -ENOMEM;
+	}
+	parent = new_parent("amdgpu_sim", (int)gpu->index, &drm_driver, &device->drm);
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	device->parent = parent;
+	device->drm->dev_private = device;
+	device->gpu = gpu;
+	gpu->front = device;
+	return drm_dev_register(device->drm, 0);
+}
+
+static int gpu_add(struct kmod *kmod, struct sim_gpu *gpu)
+{
+	struct kmod_gpu *device = kzalloc(sizeof(*device), GFP_KERNEL);
+	int ret;
+
+	if (!device)
+		return -ENOMEM;
+	ret = gpu_make(device, gpu);
+	if (ret < 0) {
+		gpu_free(device);
+		return ret;
+	}
+	kmod->gpus[gpu->index] = device;
+	gpu->render_minor = device->drm->render->index;
+	return 0;
+}
+
+/* The GPU whose captured minor is the smallest one above @minor; NULL: none. */
+static struct sim_gpu *next_by_minor(struct sim *sim, u32 minor)
+{
+	struct sim_gpu *best = NULL;
+	u32 i;
+
+	for (i = 0; i < sim->num_gpus; i++) {
+		struct sim_gpu *gpu = &sim->gpus[i];
+
+		if (!gpu->front && gpu->render_minor > minor &&
+		    (!best || gpu->render_minor < best->render_minor))
+			best = gpu;
+	}
+	return best;
+}
+
+/* Minors come in the order of registration; what another GPU would have held is filled. */
+int kmod_drm_init(struct kmod *kmod)
+{
+	u32 next = FIRST_RENDER_MINOR, last = 0;
+	struct sim_gpu *gpu;
+	int ret;
+
+	for (; kmod->num_drivers < ARRAY_SIZE(parent_drivers); kmod->num_drivers++) {
+		ret = platform_driver_register(&parent_drivers[kmod->num_drivers]);
+		if (ret < 0)
+			return ret;
+	}
+	ret = 0;
+	while ((gpu = next_by_minor(&kmod->sim, last))) {
+		u32 wanted = gpu->render_minor;
+
+		for (; ret >= 0 && next < wanted; next = (u32)ret + 1)
+			ret = foreign_add(kmod);
+		if (ret >= 0)
+			ret = gpu_add(kmod, gpu);
+		if (ret < 0)
+			return ret;
+		next = gpu->render_minor + 1;
+		last = wanted;
+	}
+	return 0;
+}
+
+void kmod_drm_done(struct kmod *kmod)
+{
+	u32 i;
+
+	for (i = 0; i < kmod->sim.num_gpus; i++) {
+		if (!kmod->gpus[i])
+			continue;
+		drm_dev_unregister(kmod->gpus[i]->drm);
+		gpu_free(kmod->gpus[i]);
+	}
+	for (i = 0; i < kmod->num_foreign; i++) {
+		drm_dev_unregister(kmod->foreign[i].drm);
+		drm_dev_put(kmod->foreign[i].drm);
+		platform_device_unregister(kmod->foreign[i].parent);
+	}
+	while (kmod->num_drivers)
+		platform_driver_unregister(&parent_drivers[--kmod->num_drivers]);
+}

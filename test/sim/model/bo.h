@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A buffer object: sparse pages of its own, pages of a user's address space, or the pages of
+ * another GPU's buffer. Handles, mmap and reference counts are the front end's; addresses are
+ * vm.h's.
+ */
+#ifndef SIM_BO_H
+#define SIM_BO_H
+
+#include "sim.h"
+
+enum sim_bo_kind {
+	SIM_BO_IO,      /* doorbells, registers: no content the engines could touch */
+	SIM_BO_MEMORY,  /* VRAM or GTT */
+	SIM_BO_USERPTR, /* a range of an address space */
+};
+
+#define SIM_BO_METADATA_BYTES 256
+
+struct sim_bo {
+	struct sim_gpu *gpu;
+	enum sim_bo_kind kind;
+	u64 size; /* bytes, whole pages */
+	u64 alignment;
+	u32 domains; /* DRM_DOMAIN_* preferred */
+	u64 flags;   /* DRM_BO_* */
+	bool kfd;    /* made by KFD */
+
+	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
+	bool charged, charged_vram, charged_limited;
+	struct sim_lock lock; /* creation of pages */
+	void ***chunks;       /* tables of SIM_BO_CHUNK pages, made when touched */
+	void *background;     /* what an untouched page reads as */
+
+	struct sim_mm *mm;
+	u64 user_addr;
+	bool user_readonly;
+
+	u64 metadata_flags, tiling_info;
+	u32 metadata_bytes;
+	u8 metadata[SIM_BO_METADATA_BYTES];
+};
+
+#define SIM_BO_CHUNK 512u
+
+/* For the front end, right after allocation and right before release. */
+void sim_bo_init(struct sim_bo *bo, struct sim_gpu *gpu, u64 size_bytes);
+void sim_bo_done(struct sim_bo *bo);
+
+/* What the buffer is made of; called once, before anybody else sees it. */
+struct sim_bo_memory {
+	u32 domains;
+	u64 flags;
+	bool limited;  /* charge GTT against the limit of KFD */
+	bool poisoned; /* reads as poison until written */
+};
+int sim_bo_set_memory(struct sim_bo *bo, const struct sim_bo_memory *memory);
+int sim_bo_set_user(struct sim_bo *bo, u64 addr, bool readonly, bool limited);
+void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin);
+
+/* The page with that number for a CPU mapping; NULL: no memory, or not a buffer with pages. */
+void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
+
+/* Is it VRAM that the CPU cannot reach, as the test has it? */
+bool sim_bo_is_invisible(const struct sim_bo *bo);
+
+/* Bytes in and out, within the buffer: -EFAULT user pages are unmapped or read-only, -ESRCH their
+ * address space is gone, -ENOMEM. */
+int sim_bo_read(struct sim_bo *bo, u64 offset, void *data, u64 size);
+int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size);
+int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_offset, u64 size);
+int sim_bo_fill(struct sim_bo *bo, u64 offset, u32 pattern, u64 size);
+
+#endif

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT, UNPAUSE and RESUME with its
+ * worker. RESTORE, and the reading of priv_data, are in criu_restore.c.
+ */
+#include "process.h"
+
+/* What the caller's arrays must be sized for. */
+struct object_counts {
+	u32 devices, bos, objects;
+	u64 priv_bytes;
+};
+
+/* A place in the private data being written. */
+struct writer {
+	u8 *data;
+	u64 used, size;
+};
+
+static bool is_dumped(const struct sim_mem *mem)
+{
+	return mem->va == 0 || mem->va > KFD_GPUVM_BASE;
+}
+
+static struct sim_mem *next_dumped(struct sim_pdd *pdd, u32 *id)
+{
+	struct sim_mem *mem;
+
+	for (; (mem = sim_ids_next(&pdd->mems, id)); (*id)++)
+		if (is_dumped(mem))
+			return mem;
+	return NULL;
+}
+
+static u32 mqd_bytes(const struct sim_queue *queue)
+{
+	return queue->type == SIM_QUEUE_COMPUTE ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES;
+}
+
+static void count_objects(struct sim_process *process, struct object_counts *counts)
+{
+	u32 events = sim_events_count(process), ranges = sim_svm_count(process), id, i;
+	struct sim_queue *queue;
+
+	memset(counts, 0, sizeof(*counts));
+	counts->devices = process->num_pdds;
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; next_dumped(process->pdds[i], &id); id++)
+			counts->bos++;
+	counts->objects = events + ranges;
+	counts->priv_bytes =
+		8 + 8ull * counts->devices + process->sim->knobs.bo_record_size * counts->bos;
+	counts->priv_bytes += sizeof(struct sim_priv_event) * events;
+	counts->priv_bytes += (sizeof(struct sim_priv_svm) + 8ull * (4 + counts->devices)) * ranges;
+	for (id = 0; (queue = sim_ids_next(&process->queues, &id)); id++) {
+		counts->objects++;
+		counts->priv_bytes +=
+			sizeof(struct sim_priv_queue) + mqd_bytes(queue) + queue->ctl_stack_size;
+	}
+}
+
+static int process_info(struct sim_process *process, struct kfd_criu_args *io)
+{
+	struct object_counts counts;
+	u32 i;
+
+	if (!process->num_pdds)
+		return -ENODEV;
+	for (i = 0; i < process->num_pdds; i++)
+		sim_engine_evict(process->pdds[i]);
+	process->paused = true;
+	count_objects(process, &counts);
+	io->pid = sim_os_process_pid(process);
+	io->num_devices = counts.devices;
+	io->num_bos = counts.bos;
+	io->num_objects = counts.objects;
+	io->priv_data_size = counts.priv_bytes;
+	return 0;
+}
+
+static int unpause(struct sim_process *process)
+{
+	u32 i;
+
+	if (!process->paused)
+		return -EINVAL;
+	for (i = 0; i < process->num_pdds; i++)
+		sim_engine_restore(process->pdds[i]);
+	process->paused = false;
+	return 0;
+}
+
+static void *reserve(struct writer *writer, u64 bytes)
+{
+	u8 *at = writer->data + writer->used;
+
+	if (bytes > writer->size - writer->used)
+		return NULL;
+	writer->used += bytes;
+	return at;
+}
+
+static int write_bo(struct writer *writer, struct sim_mem *mem)
+{
+	struct sim_process *process = mem->pdd->process;
+	u64 bytes = process->sim->knobs.bo_record_size;
+	struct sim_priv_bo record;
+	void *at = reserve(writer, bytes);
+	u32 i, used = 0;
+
+	if (!at)
+		return -EINVAL;
+	memset(&record, 0, sizeof(record));
+	record.user_addr = mem->user_addr;
+	record.id = mem->id;
+	for (i = 0; i < process->num_pdds; i++)
+		if (mem->mapped & 1ull << i)
+			record.mapped_gpu_ids[used++] = process->pdds[i]->user_gpu_id;
+	memcpy(at, &record, min(bytes, (u64)sizeof(record)));
+	return 0;
+}
+
+static void fill_mqd(const struct sim_queue *queue, void *at)
+{
+	struct sim_mqd mqd = {
+		.magic = SIM_MQD_MAGIC,
+		.rptr = queue->rptr,
+		.wptr = queue->wptr,
+		.ring_addr = queue->ring_addr,
+		.ring_size = queue->ring_size,
+	};
+
+	memcpy(at, &mqd, sizeof(mqd));
+}
+
+static void fill_queue(const struct sim_queue *queue, struct sim_priv_queue *record)
+{
+	record->object_type = SIM_PRIV_QUEUE;
+	record->q_address = queue->ring_addr;
+	record->q_size = queue->ring_size;
+	record->read_ptr_addr = queue->rptr_addr;
+	record->write_ptr_addr = queue->wptr_addr;
+	record->eop_addr = queue->eop_addr;
+	record->cwsr_addr = queue->cwsr_addr;
+	record->gpu_id = queue->pdd->user_gpu_id;
+	record->type = queue->type;
+	record->format = queue->format;
+	record->q_id = queue->id;
+	record->priority = queue->priority;
+	record->q_percent = queue->percent;
+	record->doorbell_id = queue->doorbell_id;
+	record->gws = queue->gws;
+	record->sdma_id = queue->sdma_id;
+	record->eop_size = queue->eop_size;
+	record->cwsr_size = queue->cwsr_size;
+	record->ctl_stack_size = queue->ctl_stack_size;
+	record->mqd_size = mqd_bytes(queue);
+}
+
+static int write_queues(struct writer *writer, struct sim_pdd *pdd)
+{
+	struct sim_queue *queue;
+	u32 id;
+
+	for (id = 0; (queue = sim_ids_next(&pdd->process->queues, &id)); id++) {
+		struct sim_priv_queue record = { .object_type = 0 };
+		u8 *at;
+
+		if (queue->pdd != pdd)
+			continue;
+		fill_queue(queue, &record);
+		at = reserve(writer, sizeof(record) + record.mqd_size + record.ctl_stack_size);
+		if (!at)
+			return -EINVAL;
+		memcpy(at, &record, sizeof(record));
+		fill_mqd(queue, at + sizeof(record));
+	}
+	return 0;
+}
+
+static int write_events(struct writer *writer, struct sim_process *process)
+{
+	bool first = true;
+	struct sim_event *event;
+	u32 id;
+
+	for (id = 0; (event = sim_events_next(process, &id)); id++) {
+		struct sim_priv_event *record = reserve(writer, sizeof(*record));
+
+		if (!record)
+			return -EINVAL;
+		record->object_type = SIM_PRIV_EVENT;
+		if (first && process->event_mem)
+			record->user_handle = (u64)process->event_mem->pdd->user_gpu_id << 32 |
+					      process->event_mem->id;
+		record->event_id = event->id;
+		record->auto_reset = event->auto_reset;
+		record->type = event->type;
+		record->signaled = event->signaled;
+		memcpy(record->exception, event->exception, sizeof(record->exception));
+		first = false;
+	}
+	return 0;
+}
+
+static int write_ranges(struct writer *writer, struct sim_process *process)
+{
+	struct sim_svm_range *range;
+	int ret = 0;
+	u32 i;
+
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range; range = range->next) {
+		struct sim_priv_svm *record =
+			reserve(writer, sizeof(*record) + 8ull * (4 + process->num_pdds));
+
+		if (!record) {
+			ret = -EINVAL;
+			break;
+		}
+		record->object_type = SIM_PRIV_SVM;
+		record->first = range->first;
+		record->pages = range->pages;
+		record->attrs[0] =
+			(struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
+		record->attrs[1] =
+			(struct kfd_svm_attribute){ KFD_SVM_PREFETCH_LOC, range->prefetch_loc };
+		record->attrs[2] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
+		record->attrs[3] =
+			(struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+		for (i = 0; i < process->num_pdds; i++)
+			record->attrs[4 + i] =
+				(struct kfd_svm_attribute){ range->access[i],
+							    process->pdds[i]->user_gpu_id };
+	}
+	sim_unlock(&process->svm_lock);
+	return ret;
+}
+
+static int write_priv(struct sim_process *process, struct writer *writer)
+{
+	struct sim_priv_process *record = reserve(writer, sizeof(*record));
+	struct sim_mem *mem;
+	u32 id, i;
+	int ret = 0;
+
+	if (!record || !reserve(writer, 8ull * process->num_pdds))
+		return -EINVAL;
+	record->version = SIM_PRIV_VERSION;
+	record->xnack_mode = process->xnack;
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; ret == 0 && (mem = next_dumped(process->pdds[i], &id)); id++)
+			ret = write_bo(writer, mem);
+	for (i = 0; ret == 0 && i < process->num_pdds; i++)
+		ret = write_queues(writer, process->pdds[i]);
+	if (ret == 0)
+		ret = write_events(writer, process);
+	return ret < 0 ? ret : write_ranges(writer, process);
+}
+
+/* The descriptors of a CHECKPOINT: reserved one by one, then all installed or all given up. */
+struct dumped_fds {
+	struct {
+		int fd;
+		struct sim_dmabuf *dmabuf;
+	} * entries;
+	u32 count;
+};
+
+static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
+{
+	struct sim_dmabuf *dmabuf;
+	int ret;
+
+	ret = sim_fault(&mem->bo->gpu->sim->faults, "checkpoint", "FD");
+	if (ret == 0)
+		ret = sim_mem_dmabuf(mem, &dmabuf);
+	if (ret < 0)
+		return ret;
+	ret = sim_os_fd_reserve(false);
+	if (ret < 0)
+		return ret;
+	fds->entries[fds->count].fd = ret;
+	fds->entries[fds->count].dmabuf = dmabuf;
+	fds->count++;
+	*ret_fd = (u32)ret;
+	return 0;
+}
+
+static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
+		       struct kfd_criu_bo_bucket *bucket)
+{
+	u64 real_id = KFD_MMAP_GPU_ID(mem->pdd->gpu->gpu_id);
+
+	memset(bucket, 0, sizeof(*bucket));
+	bucket->addr = mem->va;
+	bucket->size = mem->bo->size;
+	bucket->gpu_id = mem->pdd->user_gpu_id;
+	bucket->alloc_flags = mem->flags;
+	bucket->dmabuf_fd = KFD_INVALID_FD;
+	if (mem->flags & KFD_MEM_DOORBELL)
+		bucket->offset = KFD_MMAP_TYPE(KFD_MMAP_DOORBELL) | real_id;
+	else if (mem->flags & KFD_MEM_MMIO_REMAP)
+		bucket->offset = KFD_MMAP_TYPE(KFD_MMAP_MMIO) | real_id;
+	else
+		bucket->offset = sim_os_bo_mmap_offset(mem->bo);
+	if (mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT))
+		return add_fd(fds, mem, &bucket->dmabuf_fd);
+	return 0;
+}
+
+static int fill_buckets(struct sim_process *process, struct dumped_fds *fds,
+			struct kfd_criu_bo_bucket *buckets)
+{
+	struct sim_mem *mem;
+	u32 used = 0, id, i;
+	int ret = 0;
+
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; ret == 0 && (mem = next_dumped(process->pdds[i], &id)); id++)
+			ret = fill_bucket(mem, fds, &buckets[used++]);
+	return ret;
+}
+
+static int copy_devices(struct sim_process *process, u64 user)
+{
+	u32 i;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		struct kfd_criu_device_bucket bucket = {
+			.user_gpu_id = process->pdds[i]->user_gpu_id,
+			.actual_gpu_id = process->pdds[i]->gpu->gpu_id,
+		};
+
+		if (sim_os_copy_to_user(user + i * sizeof(bucket), &bucket, sizeof(bucket)) < 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* Everything that CHECKPOINT hands out, built before the caller sees any of it. */
+struct snapshot {
+	struct kfd_criu_bo_bucket *buckets;
+	struct dumped_fds fds;
+	struct writer priv;
+};
+
+static void snapshot_free(struct snapshot *snapshot, bool install)
+{
+	u32 i;
+
+	for (i = 0; i < snapshot->fds.count; i++) {
+		if (install)
+			sim_os_fd_install(snapshot->fds.entries[i].fd,
+					  snapshot->fds.entries[i].dmabuf);
+		else
+			sim_os_fd_cancel(snapshot->fds.entries[i].fd);
+	}
+	sim_os_free(snapshot->fds.entries);
+	sim_os_free(snapshot->buckets);
+	sim_os_free(snapshot->priv.data);
+}
+
+static int snapshot_take(struct sim_process *process, const struct object_counts *counts,
+			 struct snapshot *snapshot)
+{
+	u64 entries = max(counts->bos, 1u);
+	int ret;
+
+	snapshot->priv.size = counts->priv_bytes;
+	snapshot->priv.data = sim_os_alloc(counts->priv_bytes);
+	snapshot->buckets = sim_os_alloc(entries * sizeof(*snapshot->buckets));
+	snapshot->fds.entries = sim_os_alloc(entries * sizeof(*snapshot->fds.entries));
+	if (!snapshot->priv.data || !snapshot->buckets || !snapshot->fds.entries)
+		return -ENOMEM;
+	ret = write_priv(process, &snapshot->priv);
+	return ret < 0 ? ret : fill_buckets(process, &snapshot->fds, snapshot->buckets);
+}
+
+static bool counts_match(struct sim_process *process, const struct object_counts *counts,
+			 const struct kfd_criu_args *io)
+{
+	u64 *skew = &process->sim->knobs.bo_count_skew;
+	u32 bos = counts->bos;
+
+	if (*skew) {
+		*skew = 0;
+		bos++;
+	}
+	return io->num_devices == counts->devices && io->num_bos == bos &&
+	       io->num_objects == counts->objects && io->priv_data_size == counts->priv_bytes;
+}
+
+static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
+{
+	struct snapshot snapshot = { .buckets = NULL };
+	struct object_counts counts;
+	int ret;
+
+	if (!io->devices || !io->bos || !io->priv_data)
+		return -EINVAL;
+	if (!process->num_pdds)
+		return -ENODEV;
+	if (!process->paused)
+		return -EINVAL;
+	count_objects(process, &counts);
+	if (!counts_match(process, &counts, io))
+		return -EINVAL;
+	ret = snapshot_take(process, &counts, &snapshot);
+	if (ret == 0)
+		ret = copy_devices(process, io->devices);
+	if (ret == 0)
+		ret = sim_os_copy_to_user(io->priv_data, snapshot.priv.data, counts.priv_bytes);
+	if (ret == 0)
+		ret = sim_os_copy_to_user(io->bos, snapshot.buckets,
+					  counts.bos * sizeof(*snapshot.buckets));
+	snapshot_free(&snapshot, ret == 0);
+	return ret;
+}
+
+static int apply_range(struct sim_process *process, const struct sim_svm_range *range)
+{
+	struct kfd_svm_attribute attrs[4 + SIM_MAX_GPUS];
+	u32 count = 0, i;
+
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_CLR_FLAGS, ~range->flags };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+	for (i = 0; i < process->num_pdds; i++)
+		attrs[count++] = (struct kfd_svm_attribute){ range->access[i],
+							     process->pdds[i]->user_gpu_id };
+	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE,
+			   attrs, count);
+}
+
+static int apply_ranges(struct sim_process *process)
+{
+	struct sim_svm_range *range;
+	int ret = 0;
+
+	while (ret == 0 && (range = process->svm_pending)) {
+		ret = apply_range(process, range);
+		if (ret < 0)
+			break;
+		process->svm_pending = range->next;
+		sim_os_free(range);
+	}
+	return ret;
+}
+
+static int resume_process(struct sim_process *process)
+{
+	int ret;
+
+	ret = apply_ranges(process);
+	if (ret < 0)
+		return ret;
+	if (!process->blocked) {
+		sim_violation(process->sim, "RESUME of process %u, which was not restored",
+			      sim_os_process_pid(process));
+		return -EINVAL;
+	}
+	process->blocked = false;
+	process->resume_evictions++;
+	sim_os_resume_start(process);
+	return 0;
+}
+
+static int resume(struct sim *sim, u32 pid)
+{
+	struct sim_process *process;
+	int ret;
+
+	if (sim->knobs.resume_fail)
+		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail
+							 : sim->knobs.resume_fail);
+	process = sim_os_process_find(pid);
+	if (!process)
+		return -ESRCH;
+	sim_lock(&process->lock);
+	ret = resume_process(process);
+	sim_unlock(&process->lock);
+	sim_os_process_put(process);
+	return ret;
+}
+
+/* -ESRCH and other hopeless cases count as valid: nothing will change them. */
+static bool user_memory_is_there(struct sim_process *process)
+{
+	struct sim_mm *mm = sim_os_process_mm(process);
+	struct sim_mem *mem;
+	u32 id, i;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++) {
+			if (!(mem->flags & KFD_MEM_USERPTR))
+				continue;
+			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1),
+					    mem->bo->size, false) == -EFAULT)
+				return false;
+		}
+	}
+	return true;
+}
+
+bool sim_criu_resume_work(struct sim_process *process)
+{
+	bool done;
+	u32 i;
+
+	sim_lock(&process->lock);
+	done = user_memory_is_there(process);
+	for (; done && process->resume_evictions; process->resume_evictions--)
+		for (i = 0; i < process->num_pdds; i++)
+			sim_engine_restore(process->pdds[i]);
+	sim_unlock(&process->lock);
+	return done;
+}
+
+SIM_KFD_HANDLER(sim_kfd_criu)
+{
+	struct kfd_criu_args *io = args;
+	int ret;
+
+	(void)size;
+	if (io->op == KFD_CRIU_RESUME)
+		return resume(process->sim, io->pid);
+	sim_lock(&process->lock);
+	switch (io->op) {
+	case KFD_CRIU_PROCESS_INFO:
+		ret = process_info(process, io);
+		break;
+	case KFD_CRIU_CHECKPOINT:
+		ret = checkpoint(process, io);
+		break;
+	case KFD_CRIU_UNPAUSE:
+		ret = unpause(process);
+		break;
+	case KFD_CRIU_RESTORE:
+		ret = sim_criu_restore(process, io);
+		break;
+	default:
+		ret = -EINVAL;
+	}
+	sim_unlock(&process->lock);
+	return ret;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CRIU_OP/RESTORE: rebuilds a process from buckets and private data, in the driver's order and,
+ * like it, without undoing anything when it fails half way.
+ */
+#include "process.h"
+
+#define MAX_PRIV (1ull << 30)
+#define MAX_BOS  (1u << 20)
+
+/* The private data being read. */
+struct reader {
+	const u8 *data;
+	u64 used, size;
+};
+
+static const void *take(struct reader *reader, u64 bytes)
+{
+	const u8 *at = reader->data + reader->used;
+
+	if (bytes > reader->size - reader->used)
+		return NULL;
+	reader->used += bytes;
+	return at;
+}
+
+static int restore_header(struct sim_process *process, struct reader *reader)
+{
+	const struct sim_priv_process *record = take(reader, sizeof(*record));
+
+	if (!record || record->version != SIM_PRIV_VERSION)
+		return -EINVAL;
+	process->xnack = record->xnack_mode;
+	return 0;
+}
+
+static int restore_device(struct sim_process *process, const struct kfd_criu_device_bucket *bucket)
+{
+	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, bucket->actual_gpu_id);
+	struct sim_render *render;
+
+	if (!bucket->user_gpu_id || !pdd || pdd->render)
+		return -EINVAL;
+	render = sim_os_render_from_fd((int)bucket->drm_fd);
+	if (!render || sim_pdd_acquire(pdd, render) < 0)
+		return -EINVAL;
+	pdd->user_gpu_id = bucket->user_gpu_id;
+	return 0;
+}
+
+static int restore_devices(struct sim_process *process, const struct kfd_criu_args *io,
+			   struct reader *reader)
+{
+	u32 i;
+	int ret = 0;
+
+	if (io->num_devices != process->num_pdds || !take(reader, 8ull * io->num_devices))
+		return -EINVAL;
+	for (i = 0; ret == 0 && i < io->num_devices; i++) {
+		struct kfd_criu_device_bucket bucket;
+
+		if (sim_os_copy_from_user(&bucket, io->devices + i * sizeof(bucket),
+					  sizeof(bucket)) < 0)
+			return -EFAULT;
+		ret = restore_device(process, &bucket);
+	}
+	return ret;
+}
+
+static int map_on_gpus(struct sim_mem *mem, const struct sim_priv_bo *record)
+{
+	struct sim_process *process = mem->pdd->process;
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; ret == 0 && i < ARRAY_SIZE(record->mapped_gpu_ids) && record->mapped_gpu_ids[i];
+	     i++) {
+		struct sim_pdd *pdd = sim_process_pdd(process, record->mapped_gpu_ids[i]);
+
+		ret = pdd ? sim_mem_map(mem, pdd) : -EINVAL;
+	}
+	return ret;
+}
+
+static void set_offset(struct sim_mem *mem, struct kfd_criu_bo_bucket *bucket)
+{
+	u64 real_id = KFD_MMAP_GPU_ID(mem->pdd->gpu->gpu_id);
+
+	if (mem->flags & KFD_MEM_DOORBELL)
+		bucket->restored_offset = KFD_MMAP_TYPE(KFD_MMAP_DOORBELL) | real_id;
+	else if (mem->flags & KFD_MEM_MMIO_REMAP)
+		bucket->restored_offset = KFD_MMAP_TYPE(KFD_MMAP_MMIO) | real_id;
+	else if (mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT))
+		bucket->restored_offset = sim_os_bo_mmap_offset(mem->bo);
+	/* user memory: what the caller put there stays */
+}
+
+static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
+		      const struct sim_priv_bo *record)
+{
+	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
+	struct sim_mem_wanted wanted = {
+		.va = bucket->addr,
+		.size = bucket->size,
+		.user_addr = record->user_addr,
+		.flags = bucket->alloc_flags,
+		.poisoned = process->sim->knobs.poison_vram != 0,
+		.fixed_id = true,
+		.id = record->id,
+	};
+	struct sim_mem *mem;
+	int ret;
+
+	if (!pdd)
+		return -ENODEV;
+	if (record->id > 0x7fffffff)
+		return -EINVAL;
+	ret = sim_mem_new(pdd, &wanted, &mem);
+	if (ret < 0)
+		return ret;
+	set_offset(mem, bucket);
+	bucket->dmabuf_fd = KFD_INVALID_FD;
+	return map_on_gpus(mem, record);
+}
+
+struct restored_fds {
+	int *fds;
+	struct sim_dmabuf **dmabufs;
+	u32 count;
+};
+
+static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket, u32 id,
+		  struct restored_fds *fds)
+{
+	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
+	struct sim_mem *mem = sim_ids_get(&pdd->mems, id);
+	int ret;
+
+	if (!(mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
+		return 0;
+	ret = sim_mem_dmabuf(mem, &fds->dmabufs[fds->count]);
+	if (ret < 0)
+		return ret;
+	ret = sim_os_fd_reserve(false);
+	if (ret < 0)
+		return ret;
+	fds->fds[fds->count++] = ret;
+	bucket->dmabuf_fd = (u32)ret;
+	return 0;
+}
+
+static int read_bo_record(struct sim_process *process, struct reader *reader,
+			  struct sim_priv_bo *ret_record)
+{
+	u64 bytes = process->sim->knobs.bo_record_size;
+	const void *at = take(reader, bytes);
+
+	if (!at)
+		return -EINVAL;
+	memset(ret_record, 0, sizeof(*ret_record));
+	memcpy(ret_record, at, min(bytes, (u64)sizeof(*ret_record)));
+	return 0;
+}
+
+static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucket *buckets,
+			   u32 count, struct reader *reader, struct restored_fds *fds)
+{
+	struct sim_priv_bo record;
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; ret == 0 && i < count; i++) {
+		ret = sim_fault(&process->sim->faults, "restore", "BO");
+		if (ret == 0)
+			ret = read_bo_record(process, reader, &record);
+		if (ret == 0)
+			ret = restore_bo(process, &buckets[i], &record);
+		if (ret == 0)
+			ret = add_fd(process, &buckets[i], record.id, fds);
+	}
+	return ret;
+}
+
+static void settle_fds(struct restored_fds *fds, bool install)
+{
+	u32 i;
+
+	for (i = 0; i < fds->count; i++) {
+		if (install)
+			sim_os_fd_install(fds->fds[i], fds->dmabufs[i]);
+		else
+			sim_os_fd_cancel(fds->fds[i]);
+	}
+	fds->count = 0;
+}
+
+static int restore_bos(struct sim_process *process, const struct kfd_criu_args *io,
+		       struct reader *reader)
+{
+	u64 bytes = (u64)io->num_bos * sizeof(struct kfd_criu_bo_bucket);
+	struct kfd_criu_bo_bucket *buckets = sim_os_alloc(bytes);
+	struct restored_fds fds = {
+		.fds = sim_os_alloc((u64)io->num_bos * sizeof(*fds.fds)),
+		.dmabufs = sim_os_alloc((u64)io->num_bos * sizeof(*fds.dmabufs)),
+	};
+	int ret = -ENOMEM;
+
+	if (buckets && fds.fds && fds.dmabufs)
+		ret = sim_os_copy_from_user(buckets, io->bos, bytes);
+	if (ret == 0)
+		ret = restore_each_bo(process, buckets, io->num_bos, reader, &fds);
+	if (ret == 0)
+		ret = sim_os_copy_to_user(io->bos, buckets, bytes);
+	settle_fds(&fds, ret == 0);
+	sim_os_free(fds.fds);
+	sim_os_free(fds.dmabufs);
+	sim_os_free(buckets);
+	return ret;
+}
+
+static int check_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd)
+{
+	bool compute = record->type == SIM_QUEUE_COMPUTE;
+
+	if (!compute && record->type != SIM_QUEUE_SDMA && record->type != SIM_QUEUE_SDMA_XGMI)
+		return -EINVAL;
+	if (record->mqd_size != (compute ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES))
+		return -EINVAL;
+	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
+	    mqd->ring_size != record->q_size)
+		return -EINVAL;
+	return 0;
+}
+
+static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd,
+			  struct sim_queue *queue)
+{
+	memset(queue, 0, sizeof(*queue));
+	queue->type = record->type;
+	queue->format = record->format;
+	queue->ring_addr = record->q_address;
+	queue->ring_size = record->q_size;
+	queue->rptr_addr = record->read_ptr_addr;
+	queue->wptr_addr = record->write_ptr_addr;
+	queue->eop_addr = record->eop_addr;
+	queue->eop_size = record->eop_size;
+	queue->cwsr_addr = record->cwsr_addr;
+	queue->cwsr_size = record->cwsr_size;
+	queue->ctl_stack_size = record->ctl_stack_size;
+	queue->percent = record->q_percent;
+	queue->priority = record->priority;
+	queue->gws = record->gws != 0;
+	queue->rptr = mqd->rptr;
+	queue->wptr = mqd->wptr;
+	queue->restored = true;
+}
+
+static int restore_queue(struct sim_process *process, struct reader *reader)
+{
+	const struct sim_priv_queue *record = take(reader, sizeof(*record));
+	struct sim_queue_place place;
+	struct sim_queue wanted, *queue;
+	struct sim_mqd mqd;
+	struct sim_pdd *pdd;
+	const void *at;
+	int ret;
+
+	if (!record || record->mqd_size < sizeof(mqd))
+		return -EINVAL;
+	at = take(reader, record->mqd_size);
+	if (!at || !take(reader, record->ctl_stack_size))
+		return -EINVAL;
+	memcpy(&mqd, at, sizeof(mqd));
+	ret = check_queue(record, &mqd);
+	if (ret < 0)
+		return ret;
+	pdd = sim_process_pdd(process, record->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	rebuild_queue(record, &mqd, &wanted);
+	place = (struct sim_queue_place){ record->q_id, record->sdma_id, record->doorbell_id };
+	return sim_queue_add(pdd, &wanted, &place, &queue);
+}
+
+static int restore_event(struct sim_process *process, struct reader *reader)
+{
+	const struct sim_priv_event *record = take(reader, sizeof(*record));
+	struct sim_event event = { .id = 0 };
+	int ret;
+
+	if (!record)
+		return -EINVAL;
+	if (record->user_handle) {
+		ret = sim_events_set_page(process, record->user_handle);
+		if (ret < 0)
+			return ret;
+	}
+	if (record->type != KFD_EVENT_SIGNAL && record->type != KFD_EVENT_HW_EXCEPTION &&
+	    record->type != KFD_EVENT_DEBUG && record->type != KFD_EVENT_MEMORY)
+		return 0;
+	event.id = record->event_id;
+	event.type = record->type;
+	event.auto_reset = record->auto_reset != 0;
+	event.signaled = record->signaled != 0;
+	memcpy(event.exception, record->exception, sizeof(event.exception));
+	return sim_events_restore(process, &event);
+}
+
+static int restore_range(struct sim_process *process, struct reader *reader)
+{
+	const struct sim_priv_svm *record =
+		take(reader, sizeof(*record) + 8ull * (4 + process->num_pdds));
+	struct sim_svm_range *range, **end = &process->svm_pending;
+	u32 i;
+
+	if (!record)
+		return -EINVAL;
+	range = sim_os_alloc(sizeof(*range));
+	if (!range)
+		return -ENOMEM;
+	range->first = record->first;
+	range->pages = record->pages;
+	range->preferred_loc = record->attrs[0].value;
+	range->prefetch_loc = record->attrs[1].value;
+	range->flags = record->attrs[2].value;
+	range->granularity = record->attrs[3].value;
+	memset(range->access, KFD_SVM_NO_ACCESS, sizeof(range->access));
+	for (i = 0; i < process->num_pdds; i++) {
+		struct sim_pdd *pdd = sim_process_pdd(process, record->attrs[4 + i].value);
+
+		if (pdd)
+			range->access[pdd->index] = (u8)record->attrs[4 + i].type;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = range;
+	return 0;
+}
+
+static int restore_object(struct sim_process *process, struct reader *reader)
+{
+	u32 type;
+	int ret;
+
+	ret = sim_fault(&process->sim->faults, "restore", "OBJECT");
+	if (ret < 0)
+		return ret;
+	if (reader->size - reader->used < sizeof(type))
+		return -EINVAL;
+	memcpy(&type, reader->data + reader->used, sizeof(type));
+	switch (type) {
+	case SIM_PRIV_QUEUE:
+		return restore_queue(process, reader);
+	case SIM_PRIV_EVENT:
+		return restore_event(process, reader);
+	case SIM_PRIV_SVM:
+		return restore_range(process, reader);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int restore_all(struct sim_process *process, const struct kfd_criu_args *io,
+		       struct reader *reader)
+{
+	u32 i;
+	int ret;
+
+	ret = restore_header(process, reader);
+	if (ret == 0)
+		ret = restore_devices(process, io, reader);
+	if (ret < 0)
+		return ret;
+	process->blocked = true;
+	if (io->num_bos)
+		ret = restore_bos(process, io, reader);
+	for (i = 0; ret == 0 && i < io->num_objects; i++)
+		ret = restore_object(process, reader);
+	if (ret == 0 && reader->used != reader->size)
+		ret = -EINVAL;
+	return ret;
+}
+
+int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *io)
+{
+	struct reader reader = { .size = io->priv_data_size };
+	u8 *data;
+	u32 i;
+	int ret;
+
+	if ((io->num_bos && !io->bos) || !io->devices || !io->priv_data || !io->priv_data_size ||
+	    !io->num_devices)
+		return -EINVAL;
+	for (i = 0; i < process->num_pdds; i++)
+		sim_engine_evict(process->pdds[i]);
+	if (io->priv_data_size > MAX_PRIV || io->num_bos > MAX_BOS)
+		return -ENOMEM;
+	data = sim_os_alloc(io->priv_data_size);
+	if (!data)
+		return -ENOMEM;
+	reader.data = data;
+	ret = sim_os_copy_from_user(data, io->priv_data, io->priv_data_size);
+	if (ret == 0)
+		ret = restore_all(process, io, &reader);
+	sim_os_free(data);
+	return ret;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files about command submission share: references to contexts and buffer lists, and the
+ * end of a job. The ioctls themselves are declared in render.h.
+ */
+#ifndef SIM_CS_H
+#define SIM_CS_H
+
+#include "render.h"
+
+/* A list of buffers as clients hand it in. */
+struct sim_bo_list_in {
+	u32 operation, list_handle, bo_number, bo_info_size;
+	u64 bo_info_ptr;
+};
+
+/* Both: with a reference, or NULL. put accepts NULL for lists. */
+struct sim_context *sim_context_get(struct sim_render *render, u32 id);
+void sim_context_put(struct sim_render *render, struct sim_context *context);
+struct sim_bo_list *sim_bo_list_get(struct sim_render *render, u32 id);
+void sim_bo_list_put(struct sim_render *render, struct sim_bo_list *list);
+/* -EINVAL sizes, -EFAULT, -ENOENT a handle is unknown, -EPERM memory of another address space. */
+int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
+		    struct sim_bo_list **ret_list);
+/* Gives up all contexts and lists that still have a number. */
+void sim_cs_objects_release(struct sim_render *render);
+
+void sim_job_free(struct sim_job *job);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts and buffer lists of a render file: numbers, references, and the ioctls that make and end
+ * them. Submission is cs.c's.
+ */
+#include "cs.h"
+
+#define MAX_LIST     131072u
+#define MAX_CONTEXTS 4096u
+
+void sim_context_put(struct sim_render *render, struct sim_context *context)
+{
+	bool last;
+
+	sim_lock(&render->lock);
+	last = --context->references == 0;
+	sim_unlock(&render->lock);
+	if (!last)
+		return;
+	sim_os_free(context);
+	sim_count(render->gpu->sim, SIM_COUNT_CONTEXTS, -1);
+}
+
+struct sim_context *sim_context_get(struct sim_render *render, u32 id)
+{
+	struct sim_context *context;
+
+	sim_lock(&render->lock);
+	context = sim_ids_get(&render->contexts, id);
+	if (context)
+		context->references++;
+	sim_unlock(&render->lock);
+	return context;
+}
+
+void sim_bo_list_put(struct sim_render *render, struct sim_bo_list *list)
+{
+	bool last;
+	u32 i;
+
+	if (!list)
+		return;
+	sim_lock(&render->lock);
+	last = --list->references == 0;
+	sim_unlock(&render->lock);
+	if (!last)
+		return;
+	for (i = 0; i < list->count; i++)
+		sim_os_bo_put(list->bos[i]);
+	sim_os_free(list);
+	sim_count(render->gpu->sim, SIM_COUNT_BO_LISTS, -1);
+}
+
+struct sim_bo_list *sim_bo_list_get(struct sim_render *render, u32 id)
+{
+	struct sim_bo_list *list;
+
+	sim_lock(&render->lock);
+	list = sim_ids_get(&render->bo_lists, id);
+	if (list)
+		list->references++;
+	sim_unlock(&render->lock);
+	return list;
+}
+
+static int context_alloc(struct sim_render *render, union sim_drm_ctx *args)
+{
+	struct sim_context *context;
+	u32 id = 0;
+	int ret;
+
+	if (args->in.flags)
+		return -EINVAL;
+	context = sim_os_alloc(sizeof(*context));
+	if (!context)
+		return -ENOMEM;
+	context->references = 1;
+	sim_lock(&render->lock);
+	ret = sim_ids_add(&render->contexts, context, MAX_CONTEXTS, &id);
+	sim_unlock(&render->lock);
+	if (ret < 0) {
+		sim_os_free(context);
+		return ret;
+	}
+	sim_count(render->gpu->sim, SIM_COUNT_CONTEXTS, 1);
+	memset(args, 0, sizeof(*args));
+	args->alloc.ctx_id = id;
+	return 0;
+}
+
+static int context_free(struct sim_render *render, u32 id)
+{
+	struct sim_context *context;
+
+	sim_lock(&render->lock);
+	context = sim_ids_remove(&render->contexts, id);
+	sim_unlock(&render->lock);
+	if (!context)
+		return -EINVAL;
+	sim_context_put(render, context);
+	return 0;
+}
+
+static int context_query(struct sim_render *render, union sim_drm_ctx *args)
+{
+	struct sim_context *context = sim_context_get(render, args->in.ctx_id);
+	bool newer = args->in.op == DRM_CTX_QUERY2;
+	bool guilty;
+
+	if (!context)
+		return -EINVAL;
+	guilty = context->guilty;
+	sim_context_put(render, context);
+	memset(args, 0, sizeof(*args));
+	if (guilty && newer)
+		args->state.flags = 1u << 0 | 1u << 2; /* reset, guilty */
+	if (guilty && !newer)
+		args->state.reset_status = 1;
+	return 0;
+}
+
+int sim_cs_context(struct sim_render *render, union sim_drm_ctx *args)
+{
+	switch (args->in.op) {
+	case DRM_CTX_ALLOC:
+		return context_alloc(render, args);
+	case DRM_CTX_FREE:
+		return context_free(render, args->in.ctx_id);
+	case DRM_CTX_QUERY:
+	case DRM_CTX_QUERY2:
+		return context_query(render, args);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int list_fill(struct sim_render *render, struct sim_bo_list *list,
+		     const struct sim_bo_list_in *in)
+{
+	u32 i;
+
+	for (i = 0; i < in->bo_number; i++) {
+		struct sim_drm_bo_list_entry entry;
+
+		if (sim_os_copy_from_user(&entry, in->bo_info_ptr + (u64)i * in->bo_info_size,
+					  sizeof(entry)) < 0)
+			return -EFAULT;
+		list->bos[i] = sim_os_handle_lookup(render, entry.bo_handle);
+		if (!list->bos[i])
+			return -ENOENT;
+		list->count++;
+		if (list->bos[i]->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(list->bos[i]->mm))
+			return -EPERM;
+	}
+	return 0;
+}
+
+int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
+		    struct sim_bo_list **ret_list)
+{
+	struct sim_bo_list *list;
+	int ret;
+
+	if (in->bo_number > MAX_LIST || in->bo_info_size < sizeof(struct sim_drm_bo_list_entry))
+		return -EINVAL;
+	list = sim_os_alloc(sizeof(*list) + (u64)in->bo_number * sizeof(list->bos[0]));
+	if (!list)
+		return -ENOMEM;
+	list->references = 1;
+	sim_count(render->gpu->sim, SIM_COUNT_BO_LISTS, 1);
+	ret = list_fill(render, list, in);
+	if (ret < 0) {
+		sim_bo_list_put(render, list);
+		return ret;
+	}
+	*ret_list = list;
+	return 0;
+}
+
+static int list_create(struct sim_render *render, const struct sim_bo_list_in *in, u32 *ret_id)
+{
+	struct sim_bo_list *list;
+	int ret;
+
+	ret = sim_bo_list_new(render, in, &list);
+	if (ret < 0)
+		return ret;
+	sim_lock(&render->lock);
+	ret = sim_ids_add(&render->bo_lists, list, ~0u, ret_id);
+	sim_unlock(&render->lock);
+	if (ret < 0)
+		sim_bo_list_put(render, list);
+	return ret;
+}
+
+static int list_destroy(struct sim_render *render, u32 id)
+{
+	struct sim_bo_list *list;
+
+	sim_lock(&render->lock);
+	list = sim_ids_remove(&render->bo_lists, id);
+	sim_unlock(&render->lock);
+	sim_bo_list_put(render, list);
+	return list ? 0 : -ENOENT;
+}
+
+static int list_update(struct sim_render *render, const struct sim_bo_list_in *in)
+{
+	struct sim_bo_list *list, *old;
+	int ret;
+
+	ret = sim_bo_list_new(render, in, &list);
+	if (ret < 0)
+		return ret;
+	sim_lock(&render->lock);
+	old = sim_ids_remove(&render->bo_lists, in->list_handle);
+	if (old)
+		ret = sim_ids_add_at(&render->bo_lists, list, in->list_handle);
+	sim_unlock(&render->lock);
+	sim_bo_list_put(render, old ? old : list);
+	return old ? ret : -ENOENT;
+}
+
+int sim_cs_bo_list(struct sim_render *render, union sim_drm_bo_list *args)
+{
+	struct sim_bo_list_in in;
+	u32 id;
+	int ret;
+
+	memcpy(&in, &args->in, sizeof(in));
+	id = in.list_handle;
+	switch (in.operation) {
+	case 0:
+		ret = list_create(render, &in, &id);
+		break;
+	case 1:
+		ret = list_destroy(render, id);
+		id = 0;
+		break;
+	case 2:
+		ret = list_update(render, &in);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (ret < 0)
+		return ret;
+	memset(args, 0, sizeof(*args));
+	args->out.list_handle = id;
+	return 0;
+}
+
+void sim_cs_objects_release(struct sim_render *render)
+{
+	struct sim_context *context;
+	struct sim_bo_list *list;
+	u32 id;
+
+	id = 0;
+	while ((context = sim_ids_next(&render->contexts, &id))) {
+		(void)sim_ids_remove(&render->contexts, id);
+		sim_context_put(render, context);
+	}
+	id = 0;
+	while ((list = sim_ids_next(&render->bo_lists, &id))) {
+		(void)sim_ids_remove(&render->bo_lists, id);
+		sim_bo_list_put(render, list);
+	}
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps
+ * still what is evicted. One lock is held while a packet runs, so whoever evicts finds every queue
+ * between two packets.
+ */
+#include "process.h"
+#include "sdma.h"
+
+#define PACKETS_PER_TURN 64u
+#define BYTES_PER_TURN   (1ull << 20)
+
+static u64 read_doorbell(const struct sim_queue *queue)
+{
+	const u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
+
+	return __atomic_load_n((const u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE),
+			       __ATOMIC_ACQUIRE);
+}
+
+static struct sim_client client_of(const struct sim_queue *queue)
+{
+	return (struct sim_client){
+		.sim = queue->pdd->gpu->sim,
+		.vm = &queue->pdd->render->vm,
+		.who = queue->who,
+	};
+}
+
+static void hang(struct sim_queue *queue)
+{
+	queue->hung = true;
+}
+
+static int read_pointer(const struct sim_client *client, u64 addr, u64 *ret_value)
+{
+	return sim_client_read(client, addr, ret_value, sizeof(*ret_value));
+}
+
+/* A restored queue must find in memory what it left there: else it was let run before its buffers
+ * were filled. */
+static int check_restored(struct sim_queue *queue, const struct sim_client *client)
+{
+	u64 rptr;
+	int ret;
+
+	ret = read_pointer(client, queue->rptr_addr, &rptr);
+	if (ret < 0)
+		return ret;
+	queue->restored = false;
+	if (rptr == queue->rptr)
+		return 0;
+	sim_violation(client->sim,
+		      "%s: runs again with read pointer 0x%" SIM_PRIx64
+		      ", but memory says 0x%" SIM_PRIx64,
+		      queue->who, queue->rptr, rptr);
+	return -EINVAL;
+}
+
+static int put_on_hardware(struct sim_queue *queue, const struct sim_client *client)
+{
+	int ret = 0;
+
+	if (queue->restored)
+		ret = check_restored(queue, client);
+	if (ret == 0)
+		ret = read_pointer(client, queue->wptr_addr, &queue->wptr);
+	if (ret < 0)
+		return ret;
+	queue->last_doorbell = read_doorbell(queue);
+	queue->reload = false;
+	return 0;
+}
+
+/* Takes what the doorbell says, and checks that the pointers make sense. */
+static int update_wptr(struct sim_queue *queue, const struct sim_client *client)
+{
+	u64 doorbell, pending;
+	int ret;
+
+	if (queue->reload) {
+		ret = put_on_hardware(queue, client);
+		if (ret < 0)
+			return ret;
+	}
+	doorbell = read_doorbell(queue);
+	if (doorbell != queue->last_doorbell) {
+		queue->last_doorbell = doorbell;
+		queue->wptr = doorbell;
+	}
+	pending = queue->wptr - queue->rptr;
+	if (pending <= queue->ring_size && pending % 4 == 0)
+		return 0;
+	sim_violation(client->sim,
+		      "%s: write pointer 0x%" SIM_PRIx64
+		      " does not fit read pointer 0x%" SIM_PRIx64,
+		      queue->who, queue->wptr, queue->rptr);
+	return -EINVAL;
+}
+
+static int fetch_head(const struct sim_queue *queue, const struct sim_client *client,
+		      struct sim_sdma_head *ret_head)
+{
+	u64 offset = queue->rptr % queue->ring_size;
+	u64 bytes = min(queue->wptr - queue->rptr, queue->ring_size - offset);
+
+	memset(ret_head, 0, sizeof(*ret_head));
+	ret_head->addr = queue->ring_addr + offset;
+	ret_head->available = (u32)(bytes / 4);
+	return sim_client_read(client, ret_head->addr, ret_head->dwords,
+			       min(ret_head->available, SIM_SDMA_HEAD_DWORDS) * 4);
+}
+
+static void throttle(struct sim_queue *queue, u64 bytes)
+{
+	u64 rate = queue->pdd->gpu->sim->knobs.engine_bytes_per_s;
+
+	if (rate && bytes)
+		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);
+}
+
+/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done, 0: has to
+ * wait. */
+static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
+{
+	struct sim_process *process = queue->pdd->process;
+	struct sim_sdma_result result;
+	struct sim_sdma_head head;
+	int ret;
+
+	ret = fetch_head(queue, client, &head);
+	if (ret == 0)
+		ret = sim_sdma_run_packet(client, &head, &result);
+	if (ret < 0)
+		return ret;
+	if (result.again)
+		return 0;
+	queue->rptr += 4ull * result.length;
+	ret = sim_client_write(client, queue->rptr_addr, &queue->rptr, sizeof(queue->rptr));
+	if (ret < 0)
+		return ret;
+	process->packets++;
+	*bytes += result.bytes;
+	if (result.trap)
+		sim_events_trap(process, result.trap_context);
+	throttle(queue, result.bytes);
+	return 1;
+}
+
+static u32 run_queue(struct sim_queue *queue)
+{
+	struct sim_client client = client_of(queue);
+	u64 bytes = 0;
+	u32 packets = 0;
+	int ret;
+
+	ret = update_wptr(queue, &client);
+	while (ret >= 0 && queue->rptr != queue->wptr) {
+		ret = run_packet(queue, &client, &bytes);
+		if (ret <= 0)
+			break;
+		packets++;
+		if (packets == PACKETS_PER_TURN || bytes >= BYTES_PER_TURN || queue->not_before_ns)
+			break;
+	}
+	if (ret < 0 && ret != -ESRCH)
+		hang(queue);
+	sim_count(client.sim, SIM_COUNT_PACKETS, packets);
+	sim_count(client.sim, SIM_COUNT_QUEUE_BYTES, (s64)bytes);
+	return packets;
+}
+
+static bool may_run(struct sim_queue *queue)
+{
+	if (queue->type == SIM_QUEUE_COMPUTE || queue->hung || !sim_queue_is_active(queue) ||
+	    queue->pdd->process->mm_gone)
+		return false;
+	if (!queue->not_before_ns)
+		return true;
+	if (sim_os_now_ns() < queue->not_before_ns)
+		return false;
+	queue->not_before_ns = 0;
+	return true;
+}
+
+u32 sim_engine_pass(struct sim *sim)
+{
+	struct sim_queue *queue;
+	u32 packets = 0;
+
+	sim_lock(&sim->engine_lock);
+	for (queue = sim->queues; queue; queue = queue->next)
+		if (may_run(queue))
+			packets += run_queue(queue);
+	sim_unlock(&sim->engine_lock);
+	return packets;
+}
+
+bool sim_engine_has_work(void *arg)
+{
+	struct sim *sim = arg;
+	struct sim_queue *queue;
+	bool work = false;
+
+	sim_lock(&sim->engine_lock);
+	for (queue = sim->queues; queue && !work; queue = queue->next)
+		work = queue->not_before_ns || may_run(queue);
+	sim_unlock(&sim->engine_lock);
+	return work;
+}
+
+void sim_engine_kick(struct sim *sim)
+{
+	sim_os_wake(&sim->engine_wait);
+}
+
+void sim_engine_evict(struct sim_pdd *pdd)
+{
+	struct sim *sim = pdd->gpu->sim;
+
+	sim_lock(&sim->engine_lock);
+	pdd->evicted++;
+	sim_unlock(&sim->engine_lock);
+	if (sim->knobs.evict_delay_ms)
+		sim_os_sleep_us((u32)sim->knobs.evict_delay_ms * 1000);
+}
+
+void sim_engine_restore(struct sim_pdd *pdd)
+{
+	struct sim *sim = pdd->gpu->sim;
+	struct sim_queue *queue;
+
+	sim_lock(&sim->engine_lock);
+	if (pdd->evicted && --pdd->evicted == 0)
+		for (queue = sim->queues; queue; queue = queue->next)
+			if (queue->pdd == pdd)
+				queue->reload = true;
+	sim_unlock(&sim->engine_lock);
+	sim_engine_kick(sim);
+}

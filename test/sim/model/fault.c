@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keeps the armed faults and fires each once. Knows no ioctl.
+ */
+#include "fault.h"
+
+void sim_faults_init(struct sim_faults *faults)
+{
+	memset(faults, 0, sizeof(*faults));
+	sim_lock_init(&faults->lock);
+}
+
+static bool name_matches(const char *armed, const char *group, const char *name)
+{
+	size_t length = strlen(group);
+
+	return strncmp(armed, group, length) == 0 && armed[length] == ':' &&
+	       strcmp(armed + length + 1, name) == 0;
+}
+
+int sim_fault(struct sim_faults *faults, const char *group, const char *name)
+{
+	int error = 0;
+	u32 i;
+
+	if (!faults->armed)
+		return 0;
+	sim_lock(&faults->lock);
+	for (i = 0; i < SIM_FAULTS; i++) {
+		struct sim_fault *fault = &faults->slot[i];
+
+		if (!fault->countdown || !name_matches(fault->name, group, name))
+			continue;
+		if (--fault->countdown)
+			continue;
+		faults->armed--;
+		if (!error)
+			error = fault->error;
+	}
+	sim_unlock(&faults->lock);
+	return error;
+}
+
+static const char *skip_blanks(const char *text)
+{
+	while (*text == ' ' || *text == '\t')
+		text++;
+	return text;
+}
+
+/* Reads a decimal number and moves the cursor behind it; false when there is none. */
+static bool parse_number(const char **cursor, s32 *ret_value)
+{
+	const char *text = skip_blanks(*cursor);
+	bool negative = *text == '-';
+	s32 value = 0;
+
+	if (negative)
+		text++;
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (value > 1000000)
+			return false;
+		value = value * 10 + (*text - '0');
+	}
+	*cursor = text;
+	*ret_value = negative ? -value : value;
+	return true;
+}
+
+static int arm(struct sim_faults *faults, const struct sim_fault *fault)
+{
+	int ret = -ENOSPC;
+	u32 i;
+
+	sim_lock(&faults->lock);
+	for (i = 0; i < SIM_FAULTS; i++) {
+		if (faults->slot[i].countdown)
+			continue;
+		faults->slot[i] = *fault;
+		faults->armed++;
+		ret = 0;
+		break;
+	}
+	sim_unlock(&faults->lock);
+	return ret;
+}
+
+static void disarm_all(struct sim_faults *faults)
+{
+	sim_lock(&faults->lock);
+	memset(faults->slot, 0, sizeof(faults->slot));
+	faults->armed = 0;
+	sim_unlock(&faults->lock);
+}
+
+int sim_faults_command(struct sim_faults *faults, const char *line)
+{
+	struct sim_fault fault = { .name = "" };
+	const char *cursor = skip_blanks(line);
+	size_t length = strcspn(cursor, " \t\n");
+	s32 countdown, error;
+
+	if (length == 5 && strncmp(cursor, "clear", 5) == 0) {
+		disarm_all(faults);
+		return 0;
+	}
+	if (length == 0 || length >= SIM_FAULT_NAME || !memchr(cursor, ':', length))
+		return -EINVAL;
+	memcpy(fault.name, cursor, length);
+	cursor += length;
+	if (!parse_number(&cursor, &countdown) || countdown < 1)
+		return -EINVAL;
+	if (!parse_number(&cursor, &error) || error == 0)
+		return -EINVAL;
+	fault.countdown = (u32)countdown;
+	fault.error = error < 0 ? error : -error;
+	return arm(faults, &fault);
+}
+
+int sim_faults_print(struct sim_faults *faults, char *text, u32 size)
+{
+	u32 used = 0, i;
+
+	text[0] = '\0';
+	sim_lock(&faults->lock);
+	for (i = 0; i < SIM_FAULTS && used < size; i++) {
+		const struct sim_fault *fault = &faults->slot[i];
+
+		if (fault->countdown)
+			used += (u32)snprintf(text + used, size - used, "%s %u %d\n", fault->name,
+					      fault->countdown, fault->error);
+	}
+	sim_unlock(&faults->lock);
+	return (int)min(used, size - 1);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Calls that are to fail: the test arms a name, a count and an errno, the model asks by name before
+ * it does anything. Which names exist is decided where they are asked for.
+ */
+#ifndef SIM_FAULT_H
+#define SIM_FAULT_H
+
+#include "sim_env.h"
+
+#define SIM_FAULT_NAME 48
+#define SIM_FAULTS     32
+
+struct sim_fault {
+	char name[SIM_FAULT_NAME];
+	u32 countdown; /* 0: slot is free */
+	s32 error;     /* negative */
+};
+
+struct sim_faults {
+	struct sim_lock lock;
+	u32 armed;
+	struct sim_fault slot[SIM_FAULTS];
+};
+
+void sim_faults_init(struct sim_faults *faults);
+/* 0, or the errno (negative) with which this call has to fail. @group and @name are joined by a
+ * colon. */
+int sim_fault(struct sim_faults *faults, const char *group, const char *name);
+/* One line as the test writes it: "group:NAME n errno" or "clear". -EINVAL, -ENOSPC. */
+int sim_faults_command(struct sim_faults *faults, const char *line);
+int sim_faults_print(struct sim_faults *faults, char *text, u32 size);
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the
+ * page tables. Submission is cs.c's, what the device is like is info.c's.
+ */
+#include "render.h"
+
+#define VA_HOLE_START 0x0000800000000000ull
+#define VA_HOLE_END   0xffff800000000000ull
+#define VA_MASK       0x0000ffffffffffffull
+#define LIST_MAPPINGS 1024u
+
+int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
+{
+	int ret;
+
+	ret = sim_fault(&gpu->sim->faults, "drm", "OPEN");
+	if (ret < 0)
+		return ret;
+	memset(render, 0, sizeof(*render));
+	render->gpu = gpu;
+	sim_lock_init(&render->lock);
+	sim_vm_init(&render->vm, gpu->sim);
+	sim_ids_init(&render->contexts, 1);
+	sim_ids_init(&render->bo_lists, 1);
+	sim_count(gpu->sim, SIM_COUNT_RENDER_FILES, 1);
+	return 0;
+}
+
+void sim_render_done(struct sim_render *render)
+{
+	struct sim *sim = render->gpu->sim;
+
+	sim_cs_release(render);
+	sim_vm_done(&render->vm);
+	sim_ids_done(&render->contexts);
+	sim_ids_done(&render->bo_lists);
+	sim_count(sim, SIM_COUNT_RENDER_FILES, -1);
+}
+
+int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo)
+{
+	(void)render;
+	return bo->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(bo->mm) ? -EPERM : 0;
+}
+
+void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo)
+{
+	sim_vm_unmap_bo(&render->vm, bo);
+}
+
+int sim_render_check_cpu_map(const struct sim_bo *bo)
+{
+	if (bo->kind == SIM_BO_USERPTR || bo->flags & DRM_BO_NO_CPU_ACCESS)
+		return -EPERM;
+	return bo->kind == SIM_BO_MEMORY ? 0 : -EINVAL;
+}
+
+/* Gives a new buffer its handle; the reference of the caller is used up in any case. */
+static int give_handle(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle)
+{
+	int ret = sim_os_handle_create(render, bo, ret_handle);
+
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+static int create_check(struct sim_render *render, const union sim_drm_gem_create *args)
+{
+	u64 limit = args->in.domains & DRM_DOMAIN_GTT ? SIM_GTT_BYTES : render->gpu->vram_bytes;
+
+	if (args->in.domain_flags & ~(u64)DRM_BO_SETTABLE ||
+	    args->in.domain_flags & DRM_BO_ENCRYPTED)
+		return -EINVAL;
+	if (!args->in.domains ||
+	    args->in.domains & ~(u64)(DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM))
+		return -EINVAL;
+	if (args->in.alignment & (args->in.alignment - 1) || !args->in.bo_size)
+		return -EINVAL;
+	return args->in.bo_size >= limit ? -ENOMEM : 0;
+}
+
+int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
+{
+	struct sim_bo_memory memory = {
+		.domains = (u32)args->in.domains,
+		.flags = args->in.domain_flags | DRM_BO_VRAM_CLEARED,
+	};
+	u64 alignment = args->in.alignment;
+	struct sim_bo *bo;
+	u32 handle;
+	int ret;
+
+	ret = create_check(render, args);
+	if (ret < 0)
+		return ret;
+	bo = sim_os_bo_new(render->gpu,
+			   (args->in.bo_size + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1));
+	if (!bo)
+		return -ENOMEM;
+	bo->alignment = max(alignment, (u64)SIM_PAGE_SIZE);
+	ret = sim_bo_set_memory(bo, &memory);
+	if (ret == -ENOMEM && memory.domains & DRM_DOMAIN_VRAM && !bo->charged) {
+		/* full VRAM: amdgpu falls back to system memory and keeps the preference */
+		memory.domains = DRM_DOMAIN_GTT;
+		ret = sim_bo_set_memory(bo, &memory);
+		bo->domains = (u32)args->in.domains;
+	}
+	if (ret < 0) {
+		sim_os_bo_put(bo);
+		return ret;
+	}
+	ret = give_handle(render, bo, &handle);
+	if (ret < 0)
+		return ret;
+	memset(args, 0, sizeof(*args));
+	args->out.handle = handle;
+	return 0;
+}
+
+int sim_gem_mmap(struct sim_render *render, union sim_drm_gem_mmap *args)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(render, args->in.handle);
+	int ret;
+
+	if (!bo)
+		return -ENOENT;
+	ret = sim_render_check_cpu_map(bo);
+	if (ret == 0)
+		args->out.addr_ptr = sim_os_bo_mmap_offset(bo);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+static int userptr_check(const struct sim_drm_gem_userptr *args)
+{
+	const u32 known = DRM_USERPTR_READONLY | DRM_USERPTR_ANONONLY | DRM_USERPTR_VALIDATE |
+			  DRM_USERPTR_REGISTER;
+
+	if ((args->addr | args->size) % SIM_PAGE_SIZE || args->flags & ~known)
+		return -EINVAL;
+	if (!(args->flags & (DRM_USERPTR_READONLY | DRM_USERPTR_REGISTER)))
+		return -EACCES;
+	if (args->size == 0)
+		return -EOVERFLOW;
+	return args->addr + args->size < args->addr ? -EINVAL : 0;
+}
+
+static int userptr_validate(struct sim_bo *bo, const struct sim_drm_gem_userptr *args)
+{
+	int ret;
+
+	if (!(args->flags & DRM_USERPTR_VALIDATE))
+		return 0;
+	if (args->size >= SIM_GTT_BYTES)
+		return -ENOMEM;
+	ret = sim_os_mm_check(bo->mm, args->addr, SIM_PAGE_SIZE, false);
+	if (ret == 0 && args->flags & DRM_USERPTR_ANONONLY &&
+	    sim_os_mm_has_file(bo->mm, args->addr))
+		return -EPERM;
+	return ret < 0 ? ret : sim_os_mm_check(bo->mm, args->addr, args->size, !bo->user_readonly);
+}
+
+int sim_gem_userptr(struct sim_render *render, struct sim_drm_gem_userptr *args)
+{
+	struct sim_bo *bo;
+	int ret;
+
+	ret = userptr_check(args);
+	if (ret < 0)
+		return ret;
+	bo = sim_os_bo_new(render->gpu, args->size);
+	if (!bo)
+		return -ENOMEM;
+	ret = sim_bo_set_user(bo, args->addr, (args->flags & DRM_USERPTR_READONLY) != 0, false);
+	if (ret == 0)
+		ret = userptr_validate(bo, args);
+	if (ret < 0) {
+		sim_os_bo_put(bo);
+		return ret;
+	}
+	return give_handle(render, bo, &args->handle);
+}
+
+static int va_check(const struct sim_drm_gem_va *args)
+{
+	const u32 known = DRM_VM_DELAY_UPDATE | DRM_VM_READ | DRM_VM_WRITE | DRM_VM_EXEC |
+			  DRM_VM_MTYPE | DRM_VM_NOALLOC;
+	u64 start = args->va_address & VA_MASK;
+
+	if (args->va_address < SIM_VA_BOTTOM)
+		return -EINVAL;
+	if (args->va_address >= VA_HOLE_START && args->va_address < VA_HOLE_END)
+		return -EINVAL;
+	if (start + args->map_size < start ||
+	    start + args->map_size > SIM_VM_BYTES - SIM_VA_TOP_RESERVED)
+		return -EINVAL;
+	if (args->flags & ~known)
+		return -EINVAL;
+	if (args->operation < DRM_VA_MAP || args->operation > DRM_VA_REPLACE)
+		return -EINVAL;
+	return (start | args->offset_in_bo | args->map_size) % SIM_PAGE_SIZE || !args->map_size
+		       ? -EINVAL
+		       : 0;
+}
+
+static int va_map(struct sim_render *render, struct sim_bo *bo, const struct sim_drm_gem_va *args)
+{
+	u64 start = args->va_address & VA_MASK;
+	struct sim_mapping mapping = {
+		.start = start,
+		.end = start + args->map_size,
+		.offset = args->offset_in_bo,
+		.bo = bo,
+		.flags = args->flags & ~DRM_VM_DELAY_UPDATE,
+		.origin = SIM_VM_GEM,
+	};
+	int ret;
+
+	if (args->offset_in_bo > bo->size || args->map_size > bo->size - args->offset_in_bo)
+		return -EINVAL;
+	if (args->operation == DRM_VA_REPLACE) {
+		ret = sim_vm_clear(&render->vm, mapping.start, mapping.end);
+		if (ret < 0)
+			return ret;
+	}
+	return sim_vm_map(&render->vm, &mapping);
+}
+
+int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
+{
+	u64 start = args->va_address & VA_MASK;
+	struct sim_bo *bo;
+	int ret;
+
+	ret = va_check(args);
+	if (ret < 0)
+		return ret;
+	if (args->operation == DRM_VA_CLEAR)
+		return sim_vm_clear(&render->vm, start, start + args->map_size);
+	bo = sim_os_handle_lookup(render, args->handle);
+	if (!bo)
+		return -ENOENT;
+	if (args->operation == DRM_VA_UNMAP)
+		ret = sim_vm_unmap(&render->vm, bo, start, SIM_VM_GEM);
+	else
+		ret = va_map(render, bo, args);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+static int op_create_info(struct sim_bo *bo, u64 user)
+{
+	union sim_drm_gem_create info = { .in = { .bo_size = bo->size,
+						  .alignment = bo->alignment,
+						  .domains = bo->domains,
+						  .domain_flags = bo->flags } };
+
+	return sim_os_copy_to_user(user, &info, sizeof(info));
+}
+
+static int copy_entries(struct sim_mapping *list, u32 count, u64 user)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		struct sim_drm_gem_vm_entry entry = {
+			.addr = list[i].start,
+			.size = list[i].end - list[i].start,
+			.offset = list[i].offset,
+			.flags = list[i].flags,
+		};
+
+		if (sim_os_copy_to_user(user + i * sizeof(entry), &entry, sizeof(entry)) < 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int op_mapping_info(struct sim_render *render, struct sim_bo *bo,
+			   struct sim_drm_gem_op *args)
+{
+	struct sim_mapping *list;
+	u32 count;
+	int ret = 0;
+
+	list = sim_os_alloc(LIST_MAPPINGS * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	count = sim_vm_list(&render->vm, bo, list, LIST_MAPPINGS);
+	if (count <= args->num_entries)
+		ret = copy_entries(list, min(count, LIST_MAPPINGS), args->value);
+	args->num_entries = count;
+	sim_os_free(list);
+	return ret;
+}
+
+static int op_placement(struct sim_bo *bo, u64 domains)
+{
+	if (bo->kind == SIM_BO_USERPTR)
+		return -EPERM;
+	if (bo->origin && domains & DRM_DOMAIN_VRAM)
+		return -EINVAL;
+	bo->domains = (u32)domains & (DRM_DOMAIN_CPU | DRM_DOMAIN_GTT | DRM_DOMAIN_VRAM);
+	return 0;
+}
+
+int sim_gem_op(struct sim_render *render, struct sim_drm_gem_op *args)
+{
+	struct sim_bo *bo;
+	int ret = -EINVAL;
+
+	if (args->padding)
+		return -EINVAL;
+	bo = sim_os_handle_lookup(render, args->handle);
+	if (!bo)
+		return -ENOENT;
+	if (args->op == DRM_GEM_OP_CREATE_INFO)
+		ret = op_create_info(bo, args->value);
+	else if (args->op == DRM_GEM_OP_SET_PLACEMENT)
+		ret = op_placement(bo, args->value);
+	else if (args->op == DRM_GEM_OP_MAPPING_INFO && render->gpu->sim->knobs.list_handles)
+		ret = op_mapping_info(render, bo, args);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+static int list_one(struct sim_render *render, u32 handle, u64 user)
+{
+	struct sim_drm_gem_list_entry entry = { .gem_handle = handle };
+	struct sim_bo *bo = sim_os_handle_lookup(render, handle);
+
+	if (!bo)
+		return -EAGAIN;
+	entry.flags = bo->origin ? 1 : 0;
+	entry.size = bo->size;
+	entry.preferred_domains = bo->domains;
+	entry.alloc_flags = bo->flags & DRM_BO_SETTABLE;
+	entry.alignment = bo->alignment / SIM_PAGE_SIZE;
+	sim_os_bo_put(bo);
+	return sim_os_copy_to_user(user, &entry, sizeof(entry));
+}
+
+int sim_gem_list_handles(struct sim_render *render, struct sim_drm_gem_list_handles *args)
+{
+	u32 count = 0, handle, i = 0;
+	int ret;
+
+	if (!render->gpu->sim->knobs.list_handles || args->padding)
+		return -EINVAL;
+	for (handle = sim_os_handle_next(render, 1); handle;
+	     handle = sim_os_handle_next(render, handle + 1))
+		count++;
+	if (args->num_entries < count) {
+		args->num_entries = count;
+		return 0;
+	}
+	for (handle = sim_os_handle_next(render, 1); handle && i < count;
+	     handle = sim_os_handle_next(render, handle + 1), i++) {
+		ret = list_one(render, handle,
+			       args->entries + i * sizeof(struct sim_drm_gem_list_entry));
+		if (ret < 0)
+			return ret;
+	}
+	args->num_entries = i;
+	return 0;
+}
+
+int sim_gem_metadata(struct sim_render *render, struct sim_drm_gem_metadata *args)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(render, args->handle);
+	int ret = 0;
+
+	if (!bo)
+		return -ENOENT;
+	sim_lock(&bo->lock);
+	if (args->op == 1 && args->data_size_bytes <= sizeof(args->data)) {
+		bo->metadata_flags = args->flags;
+		bo->tiling_info = args->tiling_info;
+		bo->metadata_bytes = args->data_size_bytes;
+		memcpy(bo->metadata, args->data, args->data_size_bytes);
+	} else if (args->op == 2) {
+		args->flags = bo->metadata_flags;
+		args->tiling_info = bo->tiling_info;
+		args->data_size_bytes = bo->metadata_bytes;
+		memcpy(args->data, bo->metadata, bo->metadata_bytes);
+	} else {
+		ret = -EINVAL;
+	}
+	sim_unlock(&bo->lock);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+int sim_gem_wait_idle(struct sim_render *render, union sim_drm_gem_wait_idle *args)
+{
+	u64 deadline = args->in.timeout >> 63 ? SIM_FOREVER : args->in.timeout;
+	struct sim_bo *bo = sim_os_handle_lookup(render, args->in.handle);
+	u32 domains;
+	int ret;
+
+	if (!bo)
+		return -ENOENT;
+	domains = bo->domains;
+	sim_os_bo_put(bo);
+	ret = sim_cs_wait_idle(render, deadline);
+	if (ret < 0 && ret != -ETIME)
+		return ret;
+	memset(args, 0, sizeof(*args));
+	args->out.status = ret == -ETIME;
+	args->out.domain = domains;
+	return 0;
+}

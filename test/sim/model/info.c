@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything
+ * else is -EINVAL.
+ */
+#include "render.h"
+
+#define FAMILY_AI          141u
+#define MMR_GB_ADDR_CONFIG 0x263eu
+#define MMR_MAX            128u
+#define VA_HIGH            0xffff800000000000ull
+#define VA_MAX             0x800000000000ull
+#define FW_GFX_MEC         0x04u
+#define FW_SDMA            0x08u
+
+/* An answer: at most what the caller has room for. */
+static int answer(const struct sim_drm_info *args, const void *data, u64 size)
+{
+	return sim_os_copy_to_user(args->return_pointer, data, min((u64)args->return_size, size));
+}
+
+static int info_accel_working(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u32 working = 1;
+
+	(void)gpu;
+	return answer(args, &working, sizeof(working));
+}
+
+static int info_hw_ip(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	struct sim_drm_hw_ip_info info;
+
+	(void)gpu;
+	if (args->arg[1] || args->arg[0] > 15)
+		return -EINVAL;
+	memset(&info, 0, sizeof(info));
+	if (args->arg[0] == DRM_IP_DMA) {
+		info.version_major = 4;
+		info.version_minor = 4;
+		info.ib_start_alignment = 256;
+		info.ib_size_alignment = 4;
+		info.available_rings = (1u << SIM_DMA_RINGS) - 1;
+		info.ip_discovery_version = 4u << 16 | 4u << 8;
+	}
+	return answer(args, &info, sizeof(info));
+}
+
+static int info_hw_ip_count(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u32 count = gpu->num_sdma_engines + gpu->num_sdma_xgmi_engines;
+
+	if (args->arg[0] != DRM_IP_DMA)
+		return -EINVAL;
+	return answer(args, &count, sizeof(count));
+}
+
+static int info_timestamp(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u64 now = sim_os_now_ns() / 10;
+
+	(void)gpu;
+	return answer(args, &now, sizeof(now));
+}
+
+static int info_fw_version(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u32 version[2] = { 0, 0 };
+
+	if (args->arg[0] == FW_GFX_MEC)
+		version[0] = gpu->fw_version;
+	if (args->arg[0] == FW_SDMA)
+		version[0] = gpu->sdma_fw_version;
+	return answer(args, version, sizeof(version));
+}
+
+static int info_vram_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	return answer(args, &gpu->vram_used, sizeof(gpu->vram_used));
+}
+
+static int info_gtt_usage(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	return answer(args, &gpu->gtt_used, sizeof(gpu->gtt_used));
+}
+
+static int info_vram_gtt(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u64 sizes[3] = { gpu->vram_bytes, gpu->vram_bytes, SIM_GTT_BYTES };
+
+	return answer(args, sizes, sizeof(sizes));
+}
+
+static int info_read_mmr_reg(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u32 offset = args->arg[0], count = args->arg[1];
+	u32 value = 0x26013041; /* a GB_ADDR_CONFIG that decodes */
+
+	(void)gpu;
+	if (count == 0 || count > MMR_MAX)
+		return -EINVAL;
+	if (offset != MMR_GB_ADDR_CONFIG || count != 1)
+		return -EFAULT;
+	return answer(args, &value, sizeof(value));
+}
+
+static void describe_device(const struct sim_gpu *gpu, struct sim_drm_info_device *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->device_id = gpu->device_id;
+	info->external_rev = 0x3c;
+	info->family = FAMILY_AI;
+	info->num_shader_engines = gpu->array_count / max(gpu->arrays_per_engine, 1u);
+	info->num_shader_arrays_per_engine = gpu->arrays_per_engine;
+	info->gpu_counter_freq = 100000;
+	info->max_engine_clock = 1700000;
+	info->max_memory_clock = 1600000;
+	info->cu_active_number = gpu->simd_count / max(gpu->simd_per_cu, 1u);
+	info->num_cu_per_sh = gpu->cu_per_array;
+	info->ids_flags = 0;
+	info->virtual_address_offset = SIM_VA_BOTTOM;
+	info->virtual_address_max = VA_MAX;
+	info->virtual_address_alignment = 4096;
+	info->pte_fragment_size = 2u << 20;
+	info->gart_page_size = 4096;
+	info->wave_front_size = 64;
+	info->high_va_offset = VA_HIGH;
+	info->high_va_max = VA_HIGH | (SIM_VM_BYTES - SIM_VA_TOP_RESERVED);
+}
+
+static int info_device(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	struct sim_drm_info_device *info = sim_os_alloc(sizeof(*info));
+	int ret;
+
+	if (!info)
+		return -ENOMEM;
+	describe_device(gpu, info);
+	ret = answer(args, info, sizeof(*info));
+	sim_os_free(info);
+	return ret;
+}
+
+static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
+{
+	u64 usable = sim_memory_vram_limit(gpu);
+	struct sim_drm_memory_info info = {
+		.vram = { gpu->vram_bytes, usable, gpu->vram_used, usable / 4 * 3 },
+		.cpu_accessible_vram = { gpu->vram_bytes, usable, gpu->vram_used, usable / 4 * 3 },
+		.gtt = { SIM_GTT_BYTES, SIM_GTT_BYTES, gpu->gtt_used, SIM_GTT_BYTES / 4 * 3 },
+	};
+
+	return answer(args, &info, sizeof(info));
+}
+
+static const struct {
+	u32 query;
+	int (*function)(struct sim_gpu *gpu, const struct sim_drm_info *args);
+} queries[] = {
+	{ DRM_INFO_ACCEL_WORKING, info_accel_working }, { DRM_INFO_HW_IP_INFO, info_hw_ip },
+	{ DRM_INFO_HW_IP_COUNT, info_hw_ip_count },     { DRM_INFO_TIMESTAMP, info_timestamp },
+	{ DRM_INFO_FW_VERSION, info_fw_version },       { DRM_INFO_VRAM_USAGE, info_vram_usage },
+	{ DRM_INFO_GTT_USAGE, info_gtt_usage },         { DRM_INFO_VRAM_GTT, info_vram_gtt },
+	{ DRM_INFO_READ_MMR_REG, info_read_mmr_reg },   { DRM_INFO_DEV_INFO, info_device },
+	{ DRM_INFO_VIS_VRAM_USAGE, info_vram_usage },   { DRM_INFO_MEMORY, info_memory },
+};
+
+int sim_info(struct sim_render *render, struct sim_drm_info *args)
+{
+	u32 i;
+
+	if (!args->return_size || !args->return_pointer)
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(queries); i++)
+		if (queries[i].query == args->query)
+			return queries[i].function(render->gpu, args);
+	return -EINVAL;
+}

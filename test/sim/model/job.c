@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Running command buffers, on a thread of the front end, and waiting for them. What the packets do
+ * is sdma.c's.
+ */
+#include "cs.h"
+#include "sdma.h"
+
+#define THROTTLE_STEP_US 10000u
+
+static bool may_run(void *arg)
+{
+	struct sim_job *job = arg;
+
+	return !job->render->gpu->sim->knobs.fence_hang || job->render->closing;
+}
+
+static int job_run_ib(struct sim_job *job, const struct sim_client *client, u32 index,
+		      u64 *ret_bytes)
+{
+	u32 size = job->ib[index].bytes;
+	u32 *dwords;
+	int ret;
+
+	dwords = sim_os_alloc(size);
+	if (!dwords)
+		return -ENOMEM;
+	ret = sim_client_read(client, job->ib[index].addr, dwords, size);
+	if (ret == 0)
+		ret = sim_sdma_run_ib(client, dwords, size / 4, ret_bytes);
+	sim_os_free(dwords);
+	return ret;
+}
+
+/* A slow engine, as far as the test asked for one. */
+static void throttle(struct sim_job *job, u64 bytes)
+{
+	u64 rate = job->render->gpu->sim->knobs.engine_bytes_per_s;
+	u64 left_us = rate ? bytes * 1000 / max(rate / 1000, (u64)1) : 0;
+
+	while (left_us && !job->render->closing) {
+		u32 step = (u32)min(left_us, (u64)THROTTLE_STEP_US);
+
+		sim_os_sleep_us(step);
+		left_us -= step;
+	}
+}
+
+static int job_execute(struct sim_job *job)
+{
+	struct sim_render *render = job->render;
+	struct sim *sim = render->gpu->sim;
+	char who[32];
+	struct sim_client client = {
+		.sim = sim,
+		.vm = &render->vm,
+		.listed = job->list
+				  ? job->list->bos
+				  : (struct sim_bo **)job->front, /* an empty list allows nothing */
+		.num_listed = job->list ? job->list->count : 0,
+		.who = who,
+	};
+	u64 bytes = 0;
+	u32 i;
+	int ret;
+
+	(void)snprintf(who, sizeof(who), "gpu %u: command buffer", render->gpu->index);
+	if (render->closing || job->context->guilty)
+		return -ECANCELED;
+	ret = sim_fault(&sim->faults, "engine", "IB");
+	for (i = 0; ret == 0 && i < job->num_ibs; i++) {
+		u64 part = 0;
+
+		ret = job_run_ib(job, &client, i, &part);
+		if (ret < 0)
+			job->context->guilty = true;
+		bytes += part;
+	}
+	throttle(job, bytes);
+	sim_count(sim, SIM_COUNT_IBS, job->num_ibs);
+	sim_count(sim, SIM_COUNT_IB_BYTES, (s64)bytes);
+	return ret;
+}
+
+static void job_note_result(struct sim_job *job, int error)
+{
+	struct sim_context *context = job->context;
+	u32 slot;
+
+	sim_lock(&job->render->lock);
+	if (error < 0) {
+		slot = context->ring[job->ring].num_failed++ % SIM_FAILED_JOBS;
+		context->ring[job->ring].failed[slot].sequence = job->sequence;
+		context->ring[job->ring].failed[slot].error = error;
+	}
+	context->ring[job->ring].done = job->sequence;
+	sim_unlock(&job->render->lock);
+}
+
+void sim_job_run(struct sim_job *job)
+{
+	struct sim_render *render = job->render;
+	struct sim *sim = render->gpu->sim;
+	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
+	int ret;
+
+	if (age_us < sim->knobs.engine_latency_us && !render->closing)
+		sim_os_sleep_us((u32)(sim->knobs.engine_latency_us - age_us));
+	(void)sim_os_wait(&sim->job_wait, may_run, job, SIM_FOREVER, false);
+	ret = job_execute(job);
+	/* whatever went wrong inside, a client is told that its work was thrown away */
+	job_note_result(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
+	sim_job_free(job);
+	/* the last look at the file: with no job left it may vanish */
+	(void)__atomic_sub_fetch(&render->jobs, 1, __ATOMIC_RELEASE);
+	sim_os_wake(&sim->job_wait);
+}
+
+struct waiter {
+	struct sim_render *render;
+	struct sim_context *context;
+	u32 ring;
+	u64 sequence;
+};
+
+static bool is_done(void *arg)
+{
+	struct waiter *waiter = arg;
+	bool done;
+
+	sim_lock(&waiter->render->lock);
+	done = waiter->context->ring[waiter->ring].done >= waiter->sequence;
+	sim_unlock(&waiter->render->lock);
+	return done;
+}
+
+static int result_of(struct waiter *waiter)
+{
+	int error = 0;
+	u32 i;
+
+	sim_lock(&waiter->render->lock);
+	for (i = 0; i < SIM_FAILED_JOBS; i++)
+		if (waiter->context->ring[waiter->ring].failed[i].sequence == waiter->sequence)
+			error = waiter->context->ring[waiter->ring].failed[i].error;
+	sim_unlock(&waiter->render->lock);
+	return error;
+}
+
+static int wait_for(struct waiter *waiter, union sim_drm_wait_cs *args)
+{
+	u64 deadline = args->in.timeout >> 63 ? SIM_FOREVER : args->in.timeout;
+	u64 last;
+	int ret;
+
+	sim_lock(&waiter->render->lock);
+	last = waiter->context->ring[waiter->ring].last;
+	sim_unlock(&waiter->render->lock);
+	if (waiter->sequence == ~0ull)
+		waiter->sequence = last;
+	if (waiter->sequence > last)
+		return -EINVAL;
+	ret = sim_os_wait(&waiter->render->gpu->sim->job_wait, is_done, waiter, deadline, true);
+	if (ret < 0 && ret != -ETIME)
+		return ret;
+	args->out.status = ret == -ETIME;
+	return ret == -ETIME || !waiter->sequence ? 0 : result_of(waiter);
+}
+
+int sim_cs_wait(struct sim_render *render, union sim_drm_wait_cs *args)
+{
+	struct waiter waiter = { .render = render,
+				 .ring = args->in.ring,
+				 .sequence = args->in.handle };
+	int ret;
+
+	if (args->in.ip_type != DRM_IP_DMA || args->in.ip_instance ||
+	    args->in.ring >= SIM_DMA_RINGS)
+		return -EINVAL;
+	waiter.context = sim_context_get(render, args->in.ctx_id);
+	if (!waiter.context)
+		return -EINVAL;
+	ret = wait_for(&waiter, args);
+	sim_context_put(render, waiter.context);
+	return ret;
+}
+
+static bool no_jobs(void *arg)
+{
+	struct sim_render *render = arg;
+
+	return __atomic_load_n(&render->jobs, __ATOMIC_ACQUIRE) == 0;
+}
+
+int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns)
+{
+	return sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, deadline_ns, true);
+}
+
+void sim_cs_release(struct sim_render *render)
+{
+	render->closing = true;
+	sim_os_wake(&render->gpu->sim->job_wait);
+	(void)sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, SIM_FOREVER, false);
+	sim_cs_objects_release(render);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctl dispatcher of /dev/kfd with its order of checks, and mmap. What the ioctls do is in
+ * kfd_*.c, event.c, svm.c and criu.c.
+ */
+#include "process.h"
+
+#define DIR_READ     1u /* the argument is copied back */
+#define DIR_WRITE    2u /* the argument is read */
+#define FLAG_CRIU    4u /* a tracer may call it, with the capability */
+#define MAX_ARGUMENT 16384u
+
+typedef SIM_KFD_HANDLER(handler_function);
+
+struct ioctl {
+	const char *name;
+	handler_function *function;
+	u32 size, flags;
+};
+
+static SIM_KFD_HANDLER(retired)
+{
+	(void)process, (void)args, (void)size;
+	return -EPERM;
+}
+
+static SIM_KFD_HANDLER(unsupported)
+{
+	(void)process, (void)args, (void)size;
+	return -EINVAL;
+}
+
+#define R                                   DIR_READ
+#define W                                   DIR_WRITE
+#define ENTRY(name, bytes, flags, function) [KFD_##name] = { #name, function, bytes, flags }
+
+static const struct ioctl ioctls[KFD_COMMAND_END] = {
+	ENTRY(GET_VERSION, 8, R, sim_kfd_get_version),
+	ENTRY(CREATE_QUEUE, 96, R | W, sim_kfd_create_queue),
+	ENTRY(DESTROY_QUEUE, 8, R | W, sim_kfd_destroy_queue),
+	ENTRY(SET_MEMORY_POLICY, 32, W, sim_kfd_set_memory_policy),
+	ENTRY(GET_CLOCK_COUNTERS, 40, R | W, sim_kfd_get_clock_counters),
+	ENTRY(GET_PROCESS_APERTURES, 400, R, sim_kfd_get_apertures),
+	ENTRY(UPDATE_QUEUE, 24, W, sim_kfd_update_queue),
+	ENTRY(CREATE_EVENT, 32, R | W, sim_kfd_create_event),
+	ENTRY(DESTROY_EVENT, 8, W, sim_kfd_destroy_event),
+	ENTRY(SET_EVENT, 8, W, sim_kfd_set_event),
+	ENTRY(RESET_EVENT, 8, W, sim_kfd_reset_event),
+	ENTRY(WAIT_EVENTS, 24, R | W, sim_kfd_wait_events),
+	ENTRY(DBG_REGISTER, 8, W, retired),
+	ENTRY(DBG_UNREGISTER, 8, W, retired),
+	ENTRY(DBG_ADDRESS_WATCH, 16, W, retired),
+	ENTRY(DBG_WAVE_CONTROL, 16, W, retired),
+	ENTRY(SET_SCRATCH_BACKING_VA, 16, R | W, sim_kfd_set_scratch),
+	ENTRY(GET_TILE_CONFIG, 40, R | W, sim_kfd_get_tile_config),
+	ENTRY(SET_TRAP_HANDLER, 24, W, sim_kfd_set_trap_handler),
+	ENTRY(GET_PROCESS_APERTURES_NEW, 16, R | W, sim_kfd_get_apertures_new),
+	ENTRY(ACQUIRE_VM, 8, W, sim_kfd_acquire_vm),
+	ENTRY(ALLOC_MEMORY_OF_GPU, 40, R | W, sim_kfd_alloc_memory),
+	ENTRY(FREE_MEMORY_OF_GPU, 8, W, sim_kfd_free_memory),
+	ENTRY(MAP_MEMORY_TO_GPU, 24, R | W, sim_kfd_map_memory),
+	ENTRY(UNMAP_MEMORY_FROM_GPU, 24, R | W, sim_kfd_unmap_memory),
+	ENTRY(SET_CU_MASK, 16, W, sim_kfd_set_cu_mask),
+	ENTRY(GET_QUEUE_WAVE_STATE, 24, R | W, unsupported),
+	ENTRY(GET_DMABUF_INFO, 32, R | W, sim_kfd_get_dmabuf_info),
+	ENTRY(IMPORT_DMABUF, 24, R | W, sim_kfd_import_dmabuf),
+	ENTRY(ALLOC_QUEUE_GWS, 16, R | W, sim_kfd_alloc_queue_gws),
+	ENTRY(SMI_EVENTS, 8, R | W, sim_kfd_smi_events),
+	ENTRY(SVM, 24, R | W, sim_kfd_svm),
+	ENTRY(SET_XNACK_MODE, 4, R | W, sim_kfd_set_xnack_mode),
+	ENTRY(CRIU_OP, 56, R | W | FLAG_CRIU, sim_kfd_criu),
+	ENTRY(AVAILABLE_MEMORY, 16, R | W, sim_kfd_available_memory),
+	ENTRY(EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
+	ENTRY(RUNTIME_ENABLE, 16, R | W, sim_kfd_runtime_enable),
+	ENTRY(DBG_TRAP, 32, R | W, unsupported),
+};
+
+static const char *const criu_names[] = {
+	"CRIU_PROCESS_INFO", "CRIU_CHECKPOINT", "CRIU_UNPAUSE", "CRIU_RESTORE", "CRIU_RESUME",
+};
+
+static const char *fault_name(const struct ioctl *ioctl, const void *args)
+{
+	const struct kfd_criu_args *criu = args;
+
+	if (ioctl->function != sim_kfd_criu || criu->op >= ARRAY_SIZE(criu_names))
+		return ioctl->name;
+	return criu_names[criu->op];
+}
+
+/* WAIT_EVENTS sleeps and sees to its own locking. */
+static int call(struct sim_process *process, const struct ioctl *ioctl, void *args, u32 size)
+{
+	int ret;
+
+	sim_count(process->sim, SIM_COUNT_IOCTLS, 1);
+	ret = sim_fault(&process->sim->faults, "kfd", fault_name(ioctl, args));
+	if (ret < 0)
+		return ret;
+	if (ioctl->function == sim_kfd_wait_events || ioctl->function == sim_kfd_criu)
+		return ioctl->function(process, args, size);
+	sim_lock(&process->lock);
+	ret = ioctl->function(process, args, size);
+	sim_unlock(&process->lock);
+	return ret;
+}
+
+/* @user_size is what the caller's command says; it may be shorter or longer than the model's
+ * struct. */
+static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl, u64 user,
+			  u32 user_size)
+{
+	u32 size = max(ioctl->size, user_size);
+	void *args = sim_os_alloc(size);
+	int ret = 0;
+
+	if (!args)
+		return -ENOMEM;
+	if (ioctl->flags & DIR_WRITE)
+		ret = sim_os_copy_from_user(args, user, user_size);
+	if (ret == 0) {
+		ret = call(process, ioctl, args, size);
+		/* also when it failed: WAIT_EVENTS tells the time left that way */
+		if (ioctl->flags & DIR_READ && sim_os_copy_to_user(user, args, user_size) < 0)
+			ret = -EFAULT;
+	}
+	sim_os_free(args);
+	return ret;
+}
+
+long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user)
+{
+	u32 number = cmd & 0xff, size = cmd >> 16 & 0x3fff;
+	const struct ioctl *ioctl;
+
+	if (number < KFD_GET_VERSION || number >= KFD_COMMAND_END)
+		return -ENOTTY;
+	ioctl = &ioctls[number];
+	if (!sim_os_is_owner(process) && !(ioctl->flags & FLAG_CRIU && sim_os_is_tracer(process)))
+		return -EBADF;
+	if (!ioctl->function)
+		return -EINVAL;
+	if (ioctl->flags & FLAG_CRIU && !sim_os_capable())
+		return -EACCES;
+	return size > MAX_ARGUMENT ? -ENOMEM : call_with_copy(process, ioctl, user, size);
+}
+
+static int map_doorbells(struct sim_pdd *pdd, u64 size, struct sim_kfd_map *map)
+{
+	u32 i;
+
+	if (size != KFD_DOORBELL_SLICE)
+		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(pdd->doorbells); i++)
+		map->page[map->count++] = pdd->doorbells[i];
+	return 0;
+}
+
+static int map_events(struct sim_process *process, u64 size, struct sim_kfd_map *map)
+{
+	u32 i;
+
+	if (size > KFD_EVENT_PAGE_BYTES)
+		return -EINVAL;
+	sim_lock(&process->event_lock);
+	for (i = 0; process->event_page_set && i < size / SIM_PAGE_SIZE; i++)
+		map->page[map->count++] = process->event_page[i];
+	if (map->count && !process->event_mem)
+		process->event_slots = (u32)(size / 8);
+	sim_unlock(&process->event_lock);
+	return map->count ? 0 : -EINVAL;
+}
+
+int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_kfd_map *ret_map)
+{
+	u32 type = (u32)(offset >> 62), gpu_id = (u32)(offset >> 46 & 0xffff);
+	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, gpu_id);
+	int ret;
+
+	ret = sim_fault(&process->sim->faults, "kfd", "MMAP");
+	if (ret < 0)
+		return ret;
+	ret_map->count = 0;
+	if (type == KFD_MMAP_EVENTS)
+		return map_events(process, size, ret_map);
+	if (!pdd)
+		return -ENODEV;
+	switch (type) {
+	case KFD_MMAP_DOORBELL:
+		return map_doorbells(pdd, size, ret_map);
+	case KFD_MMAP_MMIO:
+		if (size != SIM_PAGE_SIZE)
+			return -EINVAL;
+		ret_map->page[0] = process->sim->mmio_page;
+		ret_map->count = 1;
+		return 0;
+	default:
+		return -EINVAL; /* trap handler pages are those of old APUs */
+	}
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running
+ * them is engine.c's.
+ */
+#include "process.h"
+
+#define QUEUES_PER_PDD     127u
+#define MIN_RING_BYTES     1024u
+#define USER_END           0x7ffffffff000ull
+#define EOP_BYTES          4096u
+#define ANY                (~0u)
+#define DOORBELLS_COMPUTE  512u /* slots for compute queues; the engines' fixed ones follow */
+#define DOORBELL_SDMA      512u
+#define DOORBELL_SDMA_XGMI 768u
+#define MAX_PRIORITY       15u
+
+static u64 align_page(u64 bytes)
+{
+	return (bytes + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1);
+}
+
+u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu)
+{
+	u32 cus = gpu->simd_count / max(gpu->simd_per_cu, 1u);
+	u32 waves = min(cus * 40, gpu->array_count / max(gpu->arrays_per_engine, 1u) * 512);
+
+	return (u32)align_page(40 + waves * 8 + 8);
+}
+
+bool sim_queue_is_active(const struct sim_queue *queue)
+{
+	return queue->ring_addr && queue->ring_size && queue->percent && !queue->pdd->evicted;
+}
+
+static bool outside_user(u64 addr)
+{
+	return addr >= USER_END;
+}
+
+static int check_ring(u64 addr, u32 size, u32 percent, u32 priority)
+{
+	if ((percent & 0xff) > 100 || priority > MAX_PRIORITY)
+		return -EINVAL;
+	if (outside_user(addr))
+		return -EFAULT;
+	return size & (size - 1) ? -EINVAL : 0;
+}
+
+static int translate_type(const struct kfd_create_queue_args *io, struct sim_queue *queue)
+{
+	queue->format = io->queue_type == KFD_QUEUE_COMPUTE_AQL;
+	switch (io->queue_type) {
+	case KFD_QUEUE_COMPUTE:
+	case KFD_QUEUE_COMPUTE_AQL:
+		queue->type = SIM_QUEUE_COMPUTE;
+		return 0;
+	case KFD_QUEUE_SDMA:
+	case KFD_QUEUE_SDMA_BY_ENG_ID:
+		queue->type = SIM_QUEUE_SDMA;
+		return 0;
+	case KFD_QUEUE_SDMA_XGMI:
+		queue->type = SIM_QUEUE_SDMA_XGMI;
+		return 0;
+	default:
+		return -SIM_ENOTSUPP;
+	}
+}
+
+static int check_create(const struct kfd_create_queue_args *io, struct sim_queue *queue)
+{
+	int ret;
+
+	ret = check_ring(io->ring_base_address, io->ring_size, io->queue_percentage,
+			 io->queue_priority);
+	if (ret < 0)
+		return ret;
+	if (outside_user(io->read_pointer_address) || outside_user(io->write_pointer_address) ||
+	    outside_user(io->eop_buffer_address) || outside_user(io->ctx_save_restore_address))
+		return -EFAULT;
+	return translate_type(io, queue);
+}
+
+static void take_properties(const struct kfd_create_queue_args *io, struct sim_queue *queue)
+{
+	queue->ring_addr = io->ring_base_address;
+	queue->ring_size = io->ring_size ? max(io->ring_size, MIN_RING_BYTES) : 0;
+	queue->rptr_addr = io->read_pointer_address;
+	queue->wptr_addr = io->write_pointer_address;
+	queue->eop_addr = io->eop_buffer_address;
+	queue->eop_size = (u32)io->eop_buffer_size;
+	queue->cwsr_addr = io->ctx_save_restore_address;
+	queue->cwsr_size = io->ctx_save_restore_size;
+	queue->ctl_stack_size = io->ctl_stack_size;
+	queue->percent = io->queue_percentage & 0xff;
+	queue->priority = io->queue_priority;
+}
+
+/* Is there one mapping of exactly [addr, +size)? */
+static bool is_mapped_exactly(struct sim_pdd *pdd, u64 addr, u64 size)
+{
+	struct sim_mapping mapping;
+
+	if (sim_vm_find(&pdd->render->vm, addr, &mapping) < 0)
+		return false;
+	sim_os_bo_put(mapping.bo);
+	return mapping.start == addr && mapping.end == addr + size;
+}
+
+static bool is_mapped(struct sim_pdd *pdd, u64 addr, u64 size)
+{
+	struct sim_mapping mapping;
+
+	if (sim_vm_find(&pdd->render->vm, addr, &mapping) < 0)
+		return false;
+	sim_os_bo_put(mapping.bo);
+	return size <= mapping.end - addr;
+}
+
+static bool pointer_is_mapped(struct sim_pdd *pdd, u64 addr)
+{
+	return is_mapped_exactly(pdd, addr & ~(SIM_PAGE_SIZE - 1), SIM_PAGE_SIZE);
+}
+
+/* What the kernel demands of the buffers of a new queue since about 6.12. */
+static int check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
+{
+	if (!pointer_is_mapped(pdd, queue->wptr_addr) || !pointer_is_mapped(pdd, queue->rptr_addr))
+		return -EINVAL;
+	if (queue->ring_size &&
+	    !is_mapped_exactly(pdd, queue->ring_addr, align_page(queue->ring_size)))
+		return -EINVAL;
+	if (queue->type != SIM_QUEUE_COMPUTE)
+		return 0;
+	if (queue->eop_size < EOP_BYTES || !is_mapped(pdd, queue->eop_addr, queue->eop_size))
+		return -EINVAL;
+	if (queue->ctl_stack_size != sim_queue_ctl_stack_size(pdd->gpu) ||
+	    queue->cwsr_size < queue->ctl_stack_size)
+		return -EINVAL;
+	if (!is_mapped(pdd, queue->cwsr_addr, queue->cwsr_size) &&
+	    !sim_svm_covers(pdd->process, pdd, queue->cwsr_addr, queue->cwsr_size))
+		return -EINVAL;
+	return 0;
+}
+
+/* Under the engine's lock: engines are shared by all processes. */
+static int take_engine(struct sim_queue *queue, u32 wanted)
+{
+	struct sim_gpu *gpu = queue->pdd->gpu;
+	bool xgmi = queue->type == SIM_QUEUE_SDMA_XGMI;
+	u32 total = (xgmi ? gpu->num_sdma_xgmi_engines : gpu->num_sdma_engines) *
+		    gpu->queues_per_engine;
+	u32 id = wanted == ANY ? 0 : wanted;
+
+	if (wanted != ANY && (wanted >= total || gpu->sdma_busy[xgmi] & 1ull << wanted))
+		return wanted >= total ? -ENOMEM : -EBUSY;
+	while (id < total && gpu->sdma_busy[xgmi] & 1ull << id)
+		id++;
+	if (id >= min(total, 64u))
+		return -ENOMEM;
+	gpu->sdma_busy[xgmi] |= 1ull << id;
+	queue->sdma_id = id;
+	return 0;
+}
+
+static void give_engine(struct sim_queue *queue)
+{
+	if (queue->type != SIM_QUEUE_COMPUTE)
+		queue->pdd->gpu->sdma_busy[queue->type == SIM_QUEUE_SDMA_XGMI] &=
+			~(1ull << queue->sdma_id);
+}
+
+/* The doorbell of a copy engine's queue follows from its number; compute queues take the first free
+ * one. */
+static int take_doorbell(struct sim_queue *queue, u32 wanted)
+{
+	struct sim_pdd *pdd = queue->pdd;
+	u32 id = 0;
+
+	if (queue->type == SIM_QUEUE_SDMA)
+		id = DOORBELL_SDMA + queue->sdma_id;
+	else if (queue->type == SIM_QUEUE_SDMA_XGMI)
+		id = DOORBELL_SDMA_XGMI + queue->sdma_id;
+	else if (wanted != ANY)
+		id = wanted;
+	else
+		while (id < DOORBELLS_COMPUTE && pdd->doorbell_used[id])
+			id++;
+	if (wanted != ANY && wanted != id)
+		return -EINVAL;
+	if (id >= ARRAY_SIZE(pdd->doorbell_used) || pdd->doorbell_used[id] ||
+	    (queue->type == SIM_QUEUE_COMPUTE && id >= DOORBELLS_COMPUTE))
+		return wanted != ANY ? -EINVAL : -EBUSY;
+	pdd->doorbell_used[id] = 1;
+	queue->doorbell_id = id;
+	return 0;
+}
+
+static int take_hardware(struct sim_queue *queue, const struct sim_queue_place *place)
+{
+	struct sim *sim = queue->pdd->gpu->sim;
+	int ret = 0;
+
+	sim_lock(&sim->engine_lock);
+	if (queue->type != SIM_QUEUE_COMPUTE)
+		ret = take_engine(queue, place->sdma_id);
+	if (ret == 0) {
+		ret = take_doorbell(queue, place->doorbell_id);
+		if (ret < 0)
+			give_engine(queue);
+	}
+	if (ret == 0) {
+		queue->next = sim->queues;
+		sim->queues = queue;
+	}
+	sim_unlock(&sim->engine_lock);
+	return ret;
+}
+
+static int take_number(struct sim_queue *queue, u32 wanted)
+{
+	struct sim_process *process = queue->pdd->process;
+
+	if (wanted == ANY)
+		return sim_ids_add(&process->queues, queue, SIM_MAX_QUEUES, &queue->id) < 0
+			       ? -ENOMEM
+			       : 0;
+	if (wanted >= SIM_MAX_QUEUES || sim_ids_add_at(&process->queues, queue, wanted) < 0)
+		return -ENOSPC;
+	queue->id = wanted;
+	return 0;
+}
+
+static int enter(struct sim_queue *queue, const struct sim_queue_place *place)
+{
+	struct sim_pdd *pdd = queue->pdd;
+	int ret;
+
+	if (pdd->num_queues >= QUEUES_PER_PDD)
+		return -ENOSPC;
+	ret = take_number(queue, place->id);
+	if (ret < 0)
+		return ret;
+	(void)snprintf(queue->who, sizeof(queue->who), "gpu %u: queue %u", pdd->gpu->index,
+		       queue->id);
+	ret = take_hardware(queue, place);
+	if (ret < 0) {
+		(void)sim_ids_remove(&pdd->process->queues, queue->id);
+		return ret;
+	}
+	pdd->num_queues++;
+	return 0;
+}
+
+int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
+		  const struct sim_queue_place *place, struct sim_queue **ret_queue)
+{
+	struct sim_queue *queue = sim_os_alloc(sizeof(*queue));
+	int ret;
+
+	if (!queue)
+		return -ENOMEM;
+	*queue = *wanted;
+	queue->pdd = pdd;
+	queue->reload = true;
+	ret = enter(queue, place);
+	if (ret < 0) {
+		sim_os_free(queue);
+		return ret;
+	}
+	sim_count(pdd->gpu->sim, SIM_COUNT_QUEUES, 1);
+	sim_engine_kick(pdd->gpu->sim);
+	*ret_queue = queue;
+	return 0;
+}
+
+void sim_queue_remove(struct sim_queue *queue)
+{
+	struct sim_pdd *pdd = queue->pdd;
+	struct sim *sim = pdd->gpu->sim;
+	struct sim_queue **link;
+
+	sim_lock(&sim->engine_lock);
+	for (link = &sim->queues; *link != queue; link = &(*link)->next)
+		;
+	*link = queue->next;
+	give_engine(queue);
+	pdd->doorbell_used[queue->doorbell_id] = 0;
+	sim_unlock(&sim->engine_lock);
+	(void)sim_ids_remove(&pdd->process->queues, queue->id);
+	pdd->num_queues--;
+	sim_count(sim, SIM_COUNT_QUEUES, -1);
+	sim_os_free(queue);
+}
+
+SIM_KFD_HANDLER(sim_kfd_create_queue)
+{
+	const struct sim_queue_place anywhere = { ANY, ANY, ANY };
+	struct kfd_create_queue_args *io = args;
+	struct sim_queue wanted, *queue;
+	struct sim_pdd *pdd;
+	int ret;
+
+	(void)size;
+	memset(&wanted, 0, sizeof(wanted));
+	ret = check_create(io, &wanted);
+	if (ret < 0)
+		return ret;
+	pdd = sim_process_pdd(process, io->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	if (io->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID &&
+	    io->sdma_engine_id >= pdd->gpu->num_sdma_engines)
+		return -EINVAL;
+	if (!pdd->render)
+		return -ESRCH;
+	take_properties(io, &wanted);
+	ret = check_buffers(pdd, &wanted);
+	if (ret == 0)
+		ret = sim_queue_add(pdd, &wanted, &anywhere, &queue);
+	if (ret < 0)
+		return ret;
+	io->queue_id = queue->id;
+	io->doorbell_offset = KFD_MMAP_TYPE(KFD_MMAP_DOORBELL) | KFD_MMAP_GPU_ID(pdd->user_gpu_id) |
+			      8ull * queue->doorbell_id;
+	return 0;
+}
+
+SIM_KFD_HANDLER(sim_kfd_destroy_queue)
+{
+	struct kfd_destroy_queue_args *in = args;
+	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
+
+	(void)size;
+	if (!queue)
+		return -EINVAL;
+	sim_queue_remove(queue);
+	return 0;
+}
+
+SIM_KFD_HANDLER(sim_kfd_update_queue)
+{
+	struct kfd_update_queue_args *in = args;
+	struct sim_queue *queue = sim_ids_get(&process->queues, in->queue_id);
+	struct sim *sim = process->sim;
+	int ret;
+
+	(void)size;
+	ret = check_ring(in->ring_base_address, in->ring_size, in->queue_percentage,
+			 in->queue_priority);
+	if (ret < 0)
+		return ret;
+	if (!queue)
+		return -EFAULT;
+	if (in->ring_size &&
+	    (in->ring_base_address != queue->ring_addr || in->ring_size != queue->ring_size) &&
+	    !is_mapped_exactly(queue->pdd, in->ring_base_address, align_page(in->ring_size)))
+		return -EFAULT;
+	sim_lock(&sim->engine_lock);
+	queue->ring_addr = in->ring_base_address;
+	queue->ring_size = in->ring_size;
+	queue->percent = in->queue_percentage & 0xff;
+	queue->priority = in->queue_priority;
+	queue->reload = true;
+	sim_unlock(&sim->engine_lock);
+	sim_engine_kick(sim);
+	return 0;
+}
+
+SIM_KFD_HANDLER(sim_kfd_set_cu_mask)
+{
+	struct kfd_set_cu_mask_args *in = args;
+
+	(void)size;
+	if (!in->num_cu_mask || in->num_cu_mask % 32)
+		return -EINVAL;
+	return sim_ids_get(&process->queues, in->queue_id) ? 0 : -EFAULT;
+}
+
+SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws)
+{
+	struct kfd_alloc_queue_gws_args *io = args;
+	struct sim_queue *queue = sim_ids_get(&process->queues, io->queue_id);
+
+	(void)size;
+	if (!queue)
+		return -EINVAL;
+	queue->gws = io->num_gws != 0;
+	io->first_gws = 0;
+	return 0;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Making and ending KFD processes. When that happens, and who counts references, is the front end's
+ * business.
+ */
+#include "process.h"
+
+static void pdd_free(struct sim_pdd *pdd)
+{
+	u32 i;
+
+	if (!pdd)
+		return;
+	if (pdd->render) {
+		pdd->render->compute = false;
+		sim_os_render_put(pdd->render);
+	}
+	for (i = 0; i < ARRAY_SIZE(pdd->doorbells); i++)
+		if (pdd->doorbells[i])
+			sim_os_page_free(pdd->doorbells[i]);
+	sim_ids_done(&pdd->mems);
+	sim_os_free(pdd);
+}
+
+static struct sim_pdd *pdd_new(struct sim_process *process, struct sim_gpu *gpu)
+{
+	struct sim_pdd *pdd = sim_os_alloc(sizeof(*pdd));
+	u32 i;
+
+	if (!pdd)
+		return NULL;
+	pdd->process = process;
+	pdd->gpu = gpu;
+	pdd->index = process->num_pdds;
+	pdd->user_gpu_id = gpu->gpu_id;
+	sim_ids_init(&pdd->mems, 0);
+	for (i = 0; i < ARRAY_SIZE(pdd->doorbells); i++) {
+		pdd->doorbells[i] = sim_os_page_alloc();
+		if (!pdd->doorbells[i]) {
+			pdd_free(pdd);
+			return NULL;
+		}
+		memset(pdd->doorbells[i], 0, SIM_PAGE_SIZE);
+	}
+	return pdd;
+}
+
+int sim_process_init(struct sim_process *process, struct sim *sim)
+{
+	u32 i;
+
+	process->sim = sim;
+	sim_lock_init(&process->lock);
+	sim_lock_init(&process->svm_lock);
+	sim_ids_init(&process->queues, 0);
+	sim_events_init(process);
+	sim_count(sim, SIM_COUNT_PROCESSES, 1);
+	for (i = 0; i < sim->num_gpus; i++) {
+		struct sim_gpu *gpu = &sim->gpus[i];
+
+		if (gpu->hidden || !sim_os_gpu_visible(gpu))
+			continue;
+		process->pdds[process->num_pdds] = pdd_new(process, gpu);
+		if (!process->pdds[process->num_pdds]) {
+			sim_process_done(process);
+			return -ENOMEM;
+		}
+		process->num_pdds++;
+	}
+	return 0;
+}
+
+static void free_queues(struct sim_process *process)
+{
+	struct sim_queue *queue;
+	u32 id = 0;
+
+	while ((queue = sim_ids_next(&process->queues, &id)))
+		sim_queue_remove(queue);
+}
+
+static void free_mems(struct sim_pdd *pdd)
+{
+	struct sim_mem *mem;
+	u32 id = 0;
+
+	while ((mem = sim_ids_next(&pdd->mems, &id)))
+		sim_mem_free(mem);
+}
+
+void sim_process_done(struct sim_process *process)
+{
+	u32 i;
+
+	free_queues(process);
+	sim_events_done(process);
+	sim_svm_done(process);
+	for (i = 0; i < process->num_pdds; i++)
+		free_mems(process->pdds[i]);
+	for (i = 0; i < process->num_pdds; i++)
+		pdd_free(process->pdds[i]);
+	process->num_pdds = 0;
+	sim_ids_done(&process->queues);
+	sim_count(process->sim, SIM_COUNT_PROCESSES, -1);
+}
+
+void sim_process_mm_gone(struct sim_process *process)
+{
+	sim_lock(&process->sim->engine_lock);
+	process->mm_gone = true;
+	sim_unlock(&process->sim->engine_lock);
+}
+
+struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id)
+{
+	u32 i;
+
+	for (i = 0; user_gpu_id && i < process->num_pdds; i++)
+		if (process->pdds[i]->user_gpu_id == user_gpu_id)
+			return process->pdds[i];
+	return NULL;
+}
+
+struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id)
+{
+	u32 i;
+
+	for (i = 0; gpu_id && i < process->num_pdds; i++)
+		if (process->pdds[i]->gpu->gpu_id == gpu_id)
+			return process->pdds[i];
+	return NULL;
+}
+
+static u32 count_ids(const struct sim_ids *ids)
+{
+	u32 count = 0, id = 0;
+
+	for (; sim_ids_next(ids, &id); id++)
+		count++;
+	return count;
+}
+
+int sim_process_print(struct sim_process *process, char *text, u32 size)
+{
+	u32 bos = 0, evicted = 0, running = 0, id = 0, i;
+	struct sim_queue *queue;
+	int length;
+
+	sim_lock(&process->lock);
+	for (i = 0; i < process->num_pdds; i++) {
+		bos += count_ids(&process->pdds[i]->mems);
+		evicted = max(evicted, process->pdds[i]->evicted);
+	}
+	for (; (queue = sim_ids_next(&process->queues, &id)); id++)
+		running += sim_queue_is_active(queue) && !queue->hung;
+	length = snprintf(
+		text, size,
+		"gpus=%u bos=%u queues=%u evicted=%u paused=%d blocked=%d packets=%" SIM_PRIu64
+		" running=%u",
+		process->num_pdds, bos, count_ids(&process->queues), evicted, process->paused,
+		process->blocked, process->packets, running);
+	sim_unlock(&process->lock);
+	return min(length, (int)size - 1);
+}

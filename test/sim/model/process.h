@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A KFD process: one per address space, with a part for each GPU that was visible when it was made.
+ * Memory, queues, events, SVM ranges and the CRIU operations live in files of their own and share
+ * these structs.
+ */
+#ifndef SIM_PROCESS_H
+#define SIM_PROCESS_H
+
+#include "abi_kfd.h"
+#include "ids.h"
+#include "render.h"
+
+#define SIM_MAX_QUEUES       1024u
+#define SIM_EVENT_PAGES      (KFD_EVENT_PAGE_BYTES / 4096)
+#define SIM_EVENT_OTHER_BASE 0x40000000u
+
+/* A buffer that a process got from KFD. */
+struct sim_mem {
+	struct sim_pdd *pdd;
+	struct sim_bo *bo;
+	u32 id; /* low half of the handle */
+	u64 va;
+	u32 flags;  /* KFD_MEM_* as given */
+	u64 mapped; /* a bit for each pdd in whose page tables it is */
+	u64 user_addr;
+	struct sim_dmabuf *dmabuf; /* made or imported; NULL: not yet */
+};
+
+/* The part of a process on one GPU. */
+struct sim_pdd {
+	struct sim_process *process;
+	struct sim_gpu *gpu;
+	u32 index;
+	u32 user_gpu_id;
+	struct sim_render *render; /* NULL: VM not acquired */
+	struct sim_ids mems;
+	void *doorbells[KFD_DOORBELL_SLICE / 4096];
+	u8 doorbell_used[KFD_DOORBELL_SLICE / 8];
+	u32 num_queues;
+	u32 evicted; /* under sim->engine_lock */
+	struct kfd_set_trap_handler_args trap_handler;
+	u32 memory_policy;
+	u64 scratch_va;
+};
+
+struct sim_event {
+	u32 id, type;
+	bool auto_reset, signaled;
+	u64 age;
+	u64 serial; /* tells an event from a later one with the same id */
+	u8 exception[32];
+};
+
+/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute types.
+ */
+struct sim_svm_range {
+	struct sim_svm_range *next; /* ascending */
+	u64 first, pages;           /* page numbers */
+	u32 preferred_loc, prefetch_loc, flags, granularity;
+	u8 access[SIM_MAX_GPUS];
+};
+
+/* A queue; all of it that the engine uses is under sim->engine_lock. */
+struct sim_queue {
+	struct sim_queue *next; /* in sim->queues */
+	struct sim_pdd *pdd;
+	u32 id, type, format; /* types as the kernel stores them */
+	u64 ring_addr, ring_size, rptr_addr, wptr_addr;
+	u64 eop_addr, cwsr_addr;
+	u32 eop_size, cwsr_size, ctl_stack_size;
+	u32 percent, priority;
+	u32 doorbell_id; /* 8-byte slot in the slice */
+	u32 sdma_id;
+	bool gws;
+
+	u64 rptr, wptr; /* bytes, growing */
+	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
+			   hardware */
+	bool restored;  /* by CRIU_OP, and has not run since */
+	bool hung;      /* met a bad packet or address */
+	u64 last_doorbell;
+	u64 not_before_ns;
+	char who[40]; /* for messages */
+};
+
+struct sim_process {
+	struct sim *sim;
+	struct sim_lock lock; /* serialises the ioctls */
+	struct sim_pdd *pdds[SIM_MAX_GPUS];
+	u32 num_pdds;
+	bool mm_gone; /* under sim->engine_lock: queues do not run any more */
+
+	struct sim_ids queues; /* struct sim_queue */
+	u64 packets;
+
+	struct sim_lock event_lock; /* everything about events; held for moments only */
+	struct sim_wait event_wait;
+	struct sim_ids signals, others; /* struct sim_event */
+	u64 event_serial;
+	void *event_page[SIM_EVENT_PAGES];
+	struct sim_mem *event_mem; /* whose pages these are; NULL: ours */
+	bool event_page_set;
+	u32 event_slots; /* usable ones */
+
+	struct sim_lock svm_lock; /* ranges; held for moments only */
+	struct sim_svm_range *svm;
+	struct sim_svm_range *svm_pending; /* recorded by RESTORE for RESUME */
+
+	bool paused;
+	bool blocked;         /* notifications, from RESTORE to RESUME */
+	u32 resume_evictions; /* taken back by the worker that RESUME starts */
+	u32 xnack;
+	bool runtime_enabled;
+};
+
+/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM.
+ */
+int sim_process_init(struct sim_process *process, struct sim *sim);
+/* Gives everything up, queues first. */
+void sim_process_done(struct sim_process *process);
+/* The address space is about to lose its mappings: after this no queue touches it. */
+void sim_process_mm_gone(struct sim_process *process);
+/* A line for the debugfs file; pid and comm are the front end's. */
+int sim_process_print(struct sim_process *process, char *text, u32 size);
+
+struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id);
+struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id);
+
+/* The ioctl dispatcher: @user points to the argument in the caller's memory. */
+long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
+
+/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page number.
+ */
+struct sim_kfd_map {
+	void *page[SIM_EVENT_PAGES];
+	u32 count;
+};
+int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_kfd_map *ret_map);
+
+/* Handlers of ioctls, by file. @size is the size of @args, which the dispatcher has checked to be
+ * at least that of the struct. */
+#define SIM_KFD_HANDLER(name) int name(struct sim_process *process, void *args, u32 size)
+
+/* kfd_device.c */
+SIM_KFD_HANDLER(sim_kfd_get_version);
+SIM_KFD_HANDLER(sim_kfd_get_apertures);
+SIM_KFD_HANDLER(sim_kfd_get_apertures_new);
+SIM_KFD_HANDLER(sim_kfd_acquire_vm);
+SIM_KFD_HANDLER(sim_kfd_set_memory_policy);
+SIM_KFD_HANDLER(sim_kfd_get_clock_counters);
+SIM_KFD_HANDLER(sim_kfd_available_memory);
+SIM_KFD_HANDLER(sim_kfd_set_scratch);
+SIM_KFD_HANDLER(sim_kfd_get_tile_config);
+SIM_KFD_HANDLER(sim_kfd_set_trap_handler);
+SIM_KFD_HANDLER(sim_kfd_set_xnack_mode);
+SIM_KFD_HANDLER(sim_kfd_runtime_enable);
+SIM_KFD_HANDLER(sim_kfd_smi_events);
+/* Makes @render the VM of this GPU; takes over the caller's reference, on failure too. */
+int sim_pdd_acquire(struct sim_pdd *pdd, struct sim_render *render);
+
+/* kfd_memory.c */
+SIM_KFD_HANDLER(sim_kfd_alloc_memory);
+SIM_KFD_HANDLER(sim_kfd_free_memory);
+SIM_KFD_HANDLER(sim_kfd_map_memory);
+SIM_KFD_HANDLER(sim_kfd_unmap_memory);
+SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info);
+SIM_KFD_HANDLER(sim_kfd_import_dmabuf);
+SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
+struct sim_mem_wanted {
+	u64 va, size, user_addr;
+	u32 flags;
+	bool poisoned;
+	bool fixed_id; /* RESTORE: this number or -ENOMEM */
+	u32 id;
+};
+int sim_mem_new(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted, struct sim_mem **ret_mem);
+void sim_mem_free(struct sim_mem *mem);
+int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd);
+/* The buffer of a handle, or NULL. */
+struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle);
+/* The dma-buf of a VRAM or GTT buffer, borrowed from it. */
+int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
+
+/* kfd_queue.c */
+SIM_KFD_HANDLER(sim_kfd_create_queue);
+SIM_KFD_HANDLER(sim_kfd_destroy_queue);
+SIM_KFD_HANDLER(sim_kfd_update_queue);
+SIM_KFD_HANDLER(sim_kfd_set_cu_mask);
+SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
+#define SIM_QUEUE_COMPUTE   0u
+#define SIM_QUEUE_SDMA      1u
+#define SIM_QUEUE_SDMA_XGMI 4u
+/* Numbers that a restored queue must get; ~0: whatever is free. */
+struct sim_queue_place {
+	u32 id, sdma_id, doorbell_id;
+};
+/* Enters a copy of @wanted, made with sim_os_alloc(): the errors of CREATE_QUEUE. */
+int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
+		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
+void sim_queue_remove(struct sim_queue *queue);
+bool sim_queue_is_active(const struct sim_queue *queue);
+u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
+
+/* engine.c */
+/* Runs what can be run once; returns how many packets that were. */
+u32 sim_engine_pass(struct sim *sim);
+/* Is there a queue to look at? With no active queue the engine's thread may sleep until woken
+ * through engine_wait. */
+bool sim_engine_has_work(void *sim);
+void sim_engine_kick(struct sim *sim);
+/* Counted eviction of all queues of a GPU's part: the packet under way is completed first. */
+void sim_engine_evict(struct sim_pdd *pdd);
+void sim_engine_restore(struct sim_pdd *pdd);
+
+/* event.c */
+SIM_KFD_HANDLER(sim_kfd_create_event);
+SIM_KFD_HANDLER(sim_kfd_destroy_event);
+SIM_KFD_HANDLER(sim_kfd_set_event);
+SIM_KFD_HANDLER(sim_kfd_reset_event);
+SIM_KFD_HANDLER(sim_kfd_wait_events);
+void sim_events_init(struct sim_process *process);
+void sim_events_done(struct sim_process *process);
+/* A trap packet came by. */
+void sim_events_trap(struct sim_process *process, u32 context);
+int sim_events_set_page(struct sim_process *process, u64 handle);
+u32 sim_events_count(struct sim_process *process);
+/* The events in order, for CHECKPOINT; NULL at the end. */
+struct sim_event *sim_events_next(struct sim_process *process, u32 *id);
+/* Enters a copy of @wanted under its own id: -ENOSPC taken. */
+int sim_events_restore(struct sim_process *process, const struct sim_event *wanted);
+
+/* svm.c */
+SIM_KFD_HANDLER(sim_kfd_svm);
+void sim_svm_done(struct sim_process *process);
+bool sim_svm_overlaps(struct sim_process *process, u64 addr, u64 size);
+/* Is [addr, +size) within ranges that @pdd may access? */
+bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, u64 size);
+/* The process has unmapped [start, end). */
+void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end);
+int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
+		const struct kfd_svm_attribute *attrs, u32 count);
+u32 sim_svm_count(struct sim_process *process);
+
+/* criu.c, criu_restore.c */
+SIM_KFD_HANDLER(sim_kfd_criu);
+int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
+/* The worker that RESUME starts: true when the queues are back, false: call again in a moment. */
+bool sim_criu_resume_work(struct sim_process *process);
+
+/* Bytes of a BO's record in priv_data, of which it is the size that the knob says. */
+#define SIM_PRIV_VERSION 1u
+#define SIM_PRIV_BO_IDS  12u /* where mapped_gpuids starts */
+struct sim_priv_process {
+	u32 version, xnack_mode;
+};
+struct sim_priv_bo {
+	u64 user_addr;
+	u32 id;
+	u32 mapped_gpu_ids[64];
+};
+#define SIM_PRIV_QUEUE 0u
+#define SIM_PRIV_EVENT 1u
+#define SIM_PRIV_SVM   2u
+struct sim_priv_queue {
+	u32 object_type, pad;
+	u64 q_address, q_size, read_ptr_addr, write_ptr_addr, doorbell_off, eop_addr, cwsr_addr;
+	u32 gpu_id, type, format, q_id, priority, q_percent, doorbell_id, gws, sdma_id;
+	u32 eop_size, cwsr_size, ctl_stack_size, mqd_size, tail;
+};
+/* Start of the MQD: the state of the queue on the hardware. */
+#define SIM_MQD_MAGIC         0x51444d53414d4953ull
+#define SIM_MQD_SDMA_BYTES    512u
+#define SIM_MQD_COMPUTE_BYTES 2048u
+struct sim_mqd {
+	u64 magic, rptr, wptr, ring_addr, ring_size;
+};
+struct sim_priv_event {
+	u32 object_type, pad;
+	u64 user_handle;
+	u32 event_id, auto_reset, type, signaled;
+	u8 exception[32];
+};
+struct sim_priv_svm {
+	u32 object_type, pad;
+	u64 first, pages;
+	struct kfd_svm_attribute attrs[];
+};
+
+_Static_assert(sizeof(struct sim_priv_queue) == 120, "priv_data");
+_Static_assert(sizeof(struct sim_priv_event) == 64, "priv_data");
+_Static_assert(sizeof(struct sim_priv_svm) == 24, "priv_data");
+_Static_assert(sizeof(struct sim_priv_bo) == 272, "priv_data");
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One open file of a render node: its page tables, contexts and buffer lists, and the driver's
+ * ioctls on them. GEM handles and PRIME are the front end's; KFD borrows the page tables.
+ */
+#ifndef SIM_RENDER_H
+#define SIM_RENDER_H
+
+#include "abi_drm.h"
+#include "ids.h"
+#include "vm.h"
+
+struct sim_render {
+	struct sim_gpu *gpu;
+	struct sim_vm vm;
+	struct sim_lock lock;
+	struct sim_ids contexts, bo_lists;
+	bool compute; /* a KFD process has acquired the page tables */
+	bool closing; /* jobs are not to wait for anything any more */
+	u32 jobs;     /* not finished yet; atomic */
+};
+
+#define SIM_FAILED_JOBS 8
+
+/* All of it under render->lock. */
+struct sim_context {
+	u32 references;
+	bool guilty; /* a job of it went wrong: nothing more is accepted */
+	struct {
+		u64 last; /* number of the newest job; the first is 1 */
+		u64 done;
+		struct {
+			u64 sequence;
+			int error;
+		} failed[SIM_FAILED_JOBS]; /* the newest ones */
+		u32 num_failed;
+	} ring[SIM_DMA_RINGS];
+};
+
+#define SIM_JOB_IBS 49
+
+struct sim_bo_list {
+	u32 references; /* under render->lock */
+	u32 count;
+	struct sim_bo *bos[];
+};
+
+/* A group of command buffers on its way. */
+struct sim_job {
+	struct sim_render *render;
+	struct sim_context *context;
+	struct sim_bo_list *list; /* NULL: no buffers */
+	u32 ring;
+	u64 sequence;
+	u64 submitted_ns;
+	u32 num_ibs;
+	struct {
+		u64 addr;
+		u32 bytes;
+	} ib[SIM_JOB_IBS];
+	void *front[8]; /* the front end's, to queue it */
+};
+
+int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);
+/* First makes waiting jobs give up and waits for them. */
+void sim_render_done(struct sim_render *render);
+void sim_job_run(struct sim_job *job);
+
+/* The front end tells of handles that came to be or vanished; opened may refuse (-EPERM). */
+int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo);
+void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo);
+/* Would mapping @bo for the CPU be allowed? -EPERM. */
+int sim_render_check_cpu_map(const struct sim_bo *bo);
+
+/* The ioctls. X(NAME, number from 0x40, type, function). */
+#define SIM_RENDER_IOCTLS(X)                                                   \
+	X(GEM_CREATE, 0x00, union sim_drm_gem_create, sim_gem_create)          \
+	X(GEM_MMAP, 0x01, union sim_drm_gem_mmap, sim_gem_mmap)                \
+	X(CTX, 0x02, union sim_drm_ctx, sim_cs_context)                        \
+	X(BO_LIST, 0x03, union sim_drm_bo_list, sim_cs_bo_list)                \
+	X(CS, 0x04, union sim_drm_cs, sim_cs_submit)                           \
+	X(INFO, 0x05, struct sim_drm_info, sim_info)                           \
+	X(GEM_METADATA, 0x06, struct sim_drm_gem_metadata, sim_gem_metadata)   \
+	X(GEM_WAIT_IDLE, 0x07, union sim_drm_gem_wait_idle, sim_gem_wait_idle) \
+	X(GEM_VA, 0x08, struct sim_drm_gem_va, sim_gem_va)                     \
+	X(WAIT_CS, 0x09, union sim_drm_wait_cs, sim_cs_wait)                   \
+	X(GEM_OP, 0x10, struct sim_drm_gem_op, sim_gem_op)                     \
+	X(GEM_USERPTR, 0x11, struct sim_drm_gem_userptr, sim_gem_userptr)      \
+	X(GEM_LIST_HANDLES, 0x19, struct sim_drm_gem_list_handles, sim_gem_list_handles)
+
+#define SIM_RENDER_DECLARE(name, number, type, function) \
+	int function(struct sim_render *render, type *args);
+SIM_RENDER_IOCTLS(SIM_RENDER_DECLARE)
+#undef SIM_RENDER_DECLARE
+
+/* Gives up what cs.c keeps for a file whose jobs are done. */
+void sim_cs_release(struct sim_render *render);
+/* Waits until the file has no unfinished job: -ETIME, -SIM_ERESTARTSYS. */
+int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns);
+
+#define SIM_VA_BOTTOM       0x10000ull
+#define SIM_VA_TOP_RESERVED ((4ull << 20) + 8192)
+#define SIM_VM_BYTES        (1ull << 48)
+#define SIM_GTT_BYTES       (64ull << 30)
+
+#endif

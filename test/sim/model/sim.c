@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
+ * described by topology.c.
+ */
+#include "sim.h"
+
+#define POISON_BYTE         0xd6
+#define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
+
+const char *const sim_count_names[SIM_COUNTS] = {
+	[SIM_COUNT_BOS] = "bos",
+	[SIM_COUNT_PAGES] = "pages",
+	[SIM_COUNT_DMABUFS] = "dmabufs",
+	[SIM_COUNT_RENDER_FILES] = "render_files",
+	[SIM_COUNT_USERPTRS] = "userptrs",
+	[SIM_COUNT_MAPPINGS] = "mappings",
+	[SIM_COUNT_CONTEXTS] = "contexts",
+	[SIM_COUNT_BO_LISTS] = "bo_lists",
+	[SIM_COUNT_PROCESSES] = "processes",
+	[SIM_COUNT_KFD_BOS] = "kfd_bos",
+	[SIM_COUNT_QUEUES] = "queues",
+	[SIM_COUNT_EVENTS] = "events",
+	[SIM_COUNT_PACKETS] = "packets",
+	[SIM_COUNT_QUEUE_BYTES] = "queue_bytes",
+	[SIM_COUNT_IBS] = "ibs",
+	[SIM_COUNT_IB_BYTES] = "ib_bytes",
+	[SIM_COUNT_IOCTLS] = "ioctls",
+};
+
+static const struct sim_knobs default_knobs = {
+	.engine_latency_us = 100,
+	.bo_record_size = 272,
+	.kfd_minor = 18,
+	.poison_vram = 1,
+	.system_mem_limit = 64ull << 30,
+};
+
+int sim_init(struct sim *sim)
+{
+	memset(sim, 0, sizeof(*sim));
+	sim->knobs = default_knobs;
+	sim_faults_init(&sim->faults);
+	sim_violations_init(&sim->violations);
+	sim_lock_init(&sim->memory_lock);
+	sim_lock_init(&sim->engine_lock);
+	sim_wait_init(&sim->engine_wait);
+	sim_wait_init(&sim->job_wait);
+	sim->zero_page = sim_os_page_alloc();
+	sim->poison_page = sim_os_page_alloc();
+	sim->mmio_page = sim_os_page_alloc();
+	if (!sim->zero_page || !sim->poison_page || !sim->mmio_page) {
+		sim_done(sim);
+		return -ENOMEM;
+	}
+	memset(sim->zero_page, 0, SIM_PAGE_SIZE);
+	memset(sim->mmio_page, 0, SIM_PAGE_SIZE);
+	memset(sim->poison_page, POISON_BYTE, SIM_PAGE_SIZE);
+	return 0;
+}
+
+void sim_done(struct sim *sim)
+{
+	if (sim->zero_page)
+		sim_os_page_free(sim->zero_page);
+	if (sim->poison_page)
+		sim_os_page_free(sim->poison_page);
+	if (sim->mmio_page)
+		sim_os_page_free(sim->mmio_page);
+	sim->zero_page = NULL;
+	sim->mmio_page = NULL;
+	sim->poison_page = NULL;
+}
+
+void sim_count(struct sim *sim, enum sim_count what, s64 change)
+{
+	(void)__atomic_add_fetch(&sim->counts[what], change, __ATOMIC_RELAXED);
+}
+
+int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
+{
+	u32 used = 0, i;
+
+	text[0] = '\0';
+	for (i = first; i < end && used < size; i++)
+		used += (u32)snprintf(
+			text + used, size - used, "%s %lld\n", sim_count_names[i],
+			(long long)__atomic_load_n(&sim->counts[i], __ATOMIC_RELAXED));
+	return (int)min(used, size - 1);
+}
+
+u64 sim_memory_vram_limit(const struct sim_gpu *gpu)
+{
+	u64 limit = gpu->sim->knobs.vram_limit;
+
+	return limit ? limit : gpu->vram_bytes - VRAM_RESERVED_BYTES;
+}
+
+int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes)
+{
+	struct sim *sim = gpu->sim;
+	int ret = -ENOMEM;
+
+	sim_lock(&sim->memory_lock);
+	if (vram) {
+		u64 limit = sim_memory_vram_limit(gpu);
+
+		if (bytes <= limit && gpu->vram_used <= limit - bytes) {
+			gpu->vram_used += bytes;
+			ret = 0;
+		}
+	} else if (!limited) {
+		gpu->gtt_used += bytes;
+		ret = 0;
+	} else {
+		u64 limit = sim->knobs.system_mem_limit;
+
+		if (bytes <= limit && sim->system_used <= limit - bytes) {
+			sim->system_used += bytes;
+			gpu->gtt_used += bytes;
+			ret = 0;
+		}
+	}
+	sim_unlock(&sim->memory_lock);
+	return ret;
+}
+
+void sim_memory_uncharge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes)
+{
+	struct sim *sim = gpu->sim;
+
+	sim_lock(&sim->memory_lock);
+	if (vram)
+		gpu->vram_used -= bytes;
+	else
+		gpu->gtt_used -= bytes;
+	if (!vram && limited)
+		sim->system_used -= bytes;
+	sim_unlock(&sim->memory_lock);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The whole simulated machine: its GPUs, its settings and what it counts. The parts have headers of
+ * their own; this one only says what they share.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include "fault.h"
+#include "sim_os.h"
+#include "violation.h"
+
+#define SIM_MAX_GPUS  64
+#define SIM_DMA_RINGS 2
+
+enum sim_count {
+	SIM_COUNT_BOS,
+	SIM_COUNT_PAGES,
+	SIM_COUNT_DMABUFS,
+	SIM_COUNT_RENDER_FILES,
+	SIM_COUNT_USERPTRS,
+	SIM_COUNT_MAPPINGS,
+	SIM_COUNT_CONTEXTS,
+	SIM_COUNT_BO_LISTS,
+	SIM_COUNT_PROCESSES,
+	SIM_COUNT_KFD_BOS,
+	SIM_COUNT_QUEUES,
+	SIM_COUNT_EVENTS,
+	SIM_COUNT_OBJECTS, /* what follows only grows */
+	SIM_COUNT_PACKETS = SIM_COUNT_OBJECTS,
+	SIM_COUNT_QUEUE_BYTES,
+	SIM_COUNT_IBS,
+	SIM_COUNT_IB_BYTES,
+	SIM_COUNT_IOCTLS,
+	SIM_COUNTS
+};
+
+extern const char *const sim_count_names[SIM_COUNTS];
+
+/* What a test may change at any time; plain words, read once per decision. */
+struct sim_knobs {
+	u64 fence_hang;
+	u64 engine_bytes_per_s;
+	u64 engine_latency_us;
+	u64 bo_count_skew;
+	u64 bo_record_size;
+	u64 kfd_minor;
+	s64 resume_fail;
+	u64 list_handles;
+	u64 poison_vram;
+	u64 system_mem_limit;
+	u64 vram_limit;
+	u64 teardown_delay_ms;
+	u64 evict_delay_ms;
+	u64 invisible_vram;
+};
+
+struct sim_gpu {
+	struct sim *sim;
+	u32 index; /* among the GPUs, in the order of nodes */
+	u32 node;
+	u32 gpu_id;
+	u32 render_minor;
+	bool hidden;
+	u64 vram_bytes;
+	u64 vram_used, gtt_used; /* under sim->memory_lock */
+	u32 device_id;
+	u32 gfx_target_version;
+	u32 simd_count, simd_per_cu, array_count, arrays_per_engine, cu_per_array;
+	u32 num_sdma_engines, num_sdma_xgmi_engines, queues_per_engine;
+	u32 fw_version, sdma_fw_version;
+	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
+	void *front;
+};
+
+struct sim {
+	struct sim_gpu gpus[SIM_MAX_GPUS];
+	u32 num_gpus;
+	u32 num_nodes;
+	struct sim_knobs knobs;
+	struct sim_faults faults;
+	struct sim_violations violations;
+	s64 counts[SIM_COUNTS];
+
+	struct sim_lock memory_lock;
+	u64 system_used;
+
+	/* Everything the queue engine looks at: list of queues, evictions. Held while one packet
+	 * runs. */
+	struct sim_lock engine_lock;
+	struct sim_queue *queues;
+	u32 engine_kicks;
+	struct sim_wait engine_wait; /* a queue became runnable */
+
+	struct sim_wait job_wait; /* a job is done, a hang was ended */
+
+	void *zero_page, *poison_page;
+	void *mmio_page; /* stands for the HDP flush registers */
+};
+
+int sim_init(struct sim *sim);
+void sim_done(struct sim *sim);
+
+void sim_count(struct sim *sim, enum sim_count what, s64 change);
+/* Text for the front end's files; both return the length. */
+int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size);
+
+/* Takes @bytes of VRAM of @gpu, or of GTT/user memory, from what may be handed out: -ENOMEM. */
+int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes);
+void sim_memory_uncharge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes);
+u64 sim_memory_vram_limit(const struct sim_gpu *gpu);
+
+#endif

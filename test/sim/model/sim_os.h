@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Everything the model asks of its surroundings; each front end implements it. Nothing here knows
+ * what the model does with it, and nothing in the model reaches around it.
+ */
+#ifndef SIM_OS_H
+#define SIM_OS_H
+
+#include "sim_env.h"
+
+#define SIM_PAGE_SHIFT 12
+#define SIM_PAGE_SIZE  4096ull
+#define SIM_PIN_PAGES  64
+
+struct sim;
+struct sim_bo;
+struct sim_gpu;
+struct sim_job;
+struct sim_mm;      /* an address space, owned by the front end */
+struct sim_dmabuf;  /* a dma-buf, owned by the front end */
+struct sim_process; /* process.h */
+struct sim_render;  /* render.h */
+
+/* Memory: zeroed, any size; NULL when there is none. */
+void *sim_os_alloc(u64 size_bytes);
+void sim_os_free(void *memory);
+/* One page of 4096 bytes, not initialised, aligned; NULL when there is none. */
+void *sim_os_page_alloc(void);
+void sim_os_page_free(void *page);
+
+/* Monotonic time in ns, and a plain sleep. */
+u64 sim_os_now_ns(void);
+void sim_os_sleep_us(u32 us);
+
+#define SIM_FOREVER (~0ull)
+/* Sleeps until @done(@arg) is true (0), the absolute time @deadline_ns (-ETIME) or, if
+ * @interruptible, a signal
+ * (-SIM_ERESTARTSYS). @done runs without any lock of the caller and may take locks. */
+int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
+		bool interruptible);
+void sim_os_wake(struct sim_wait *wait);
+
+/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or a VM's lock held.
+ */
+int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes);
+int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
+
+/* Address spaces. get: the caller's, with a reference that does not keep its mappings alive. */
+struct sim_mm *sim_os_mm_get(void);
+void sim_os_mm_put(struct sim_mm *mm);
+bool sim_os_mm_is_current(const struct sim_mm *mm);
+/* Is [addr, addr+size) mapped with ordinary memory, writable if asked? -EFAULT a hole, a device or
+ * protection, -ESRCH the address space is gone. */
+int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write);
+/* Does the first mapping at or after @addr in @mm belong to a file? */
+bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
+
+/* Pages of an address space held for a short access. */
+struct sim_pin {
+	void *page[SIM_PIN_PAGES]; /* where each page can be read or written */
+	void *cookie[SIM_PIN_PAGES];
+	u32 count;
+	bool write;
+};
+
+/* Holds up to @count (<= SIM_PIN_PAGES) pages from the page aligned @addr; at least one, or
+ * -EFAULT/-ESRCH. */
+int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin);
+void sim_os_mm_unpin(struct sim_pin *pin);
+
+/* Buffers: the front end's object embeds a struct sim_bo (bo.h) and counts references. new: one
+ * reference, *_init() is the model's job; release calls sim_bo_done(). */
+struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes);
+void sim_os_bo_get(struct sim_bo *bo);
+void sim_os_bo_put(struct sim_bo *bo);
+/* The offset with which the render node's mmap() takes this buffer; 0 when none could be had. */
+u64 sim_os_bo_mmap_offset(struct sim_bo *bo);
+/* May @render map the buffer although it holds no handle? */
+int sim_os_bo_allow(struct sim_bo *bo, struct sim_render *render);
+void sim_os_bo_disallow(struct sim_bo *bo, struct sim_render *render);
+
+/* GEM handles of a render file. lookup: with a reference, or NULL. create: the handle has its own
+ * reference. next: the smallest handle >= @from, 0 when there is none. */
+struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle);
+int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle);
+u32 sim_os_handle_next(struct sim_render *render, u32 from);
+
+/* dma-bufs. export: one per buffer for its life; writable decides the mode of its file when it is
+ * made. */
+int sim_os_dmabuf_export(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf);
+void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf);
+void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
+/* The dma-buf behind a descriptor of the caller: -EBADF, -EINVAL not a dma-buf. */
+int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
+/* A buffer of @gpu for a dma-buf of any simulated GPU, with a reference: -EINVAL foreign. */
+int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo);
+/* The exporter's buffer, borrowed from the dma-buf, or NULL when it is foreign. */
+struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
+/* Descriptors of the caller: reserved first, then either installed (nothing can fail then) or given
+ * up. */
+int sim_os_fd_reserve(bool cloexec);
+void sim_os_fd_cancel(int fd);
+void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf);
+
+/* The render file behind a descriptor of the caller, with a reference on the open file: NULL when
+ * it is none of ours. */
+struct sim_render *sim_os_render_from_fd(int fd);
+void sim_os_render_put(struct sim_render *render);
+
+/* Runs sim_job_run() (render.h) later, elsewhere; jobs of one (GPU, ring) in the order given. */
+void sim_os_job_start(struct sim_job *job);
+
+/* The caller. */
+bool sim_os_capable(void);                          /* checkpoint-restore or system administrator */
+bool sim_os_gpu_visible(const struct sim_gpu *gpu); /* by the caller's device cgroup */
+bool sim_os_is_owner(struct sim_process *process);
+bool sim_os_is_tracer(struct sim_process *process);
+
+/* Processes. find: by pid in the caller's name space, with a reference; NULL none. */
+struct sim_process *sim_os_process_find(u32 pid);
+void sim_os_process_put(struct sim_process *process);
+u32 sim_os_process_pid(struct sim_process *process); /* in the process's own innermost name space */
+struct sim_mm *sim_os_process_mm(struct sim_process *process); /* borrowed */
+/* Calls sim_criu_resume_work() (criu.h) soon, elsewhere; the process stays until then. */
+void sim_os_resume_start(struct sim_process *process);
+
+/* A descriptor that delivers no events (SMI), or -errno. */
+int sim_os_smi_fd(void);
+
+void sim_os_log(const char *message);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SVM ranges: which address ranges have been given attributes, and which. Nothing is migrated; the
+ * ranges matter because they exclude other buffers, hold context save areas and appear in
+ * checkpoints.
+ */
+#include "process.h"
+
+#define UNDEFINED           0xffffffffu
+#define DEFAULT_FLAGS       0x3u /* host access, coherent */
+#define DEFAULT_GRANULARITY 9u
+#define OP_SET              0u
+#define OP_GET              1u
+
+static void range_free(struct sim_svm_range *range)
+{
+	sim_os_free(range);
+}
+
+static struct sim_svm_range *range_new(u64 first, u64 pages)
+{
+	struct sim_svm_range *range = sim_os_alloc(sizeof(*range));
+
+	if (!range)
+		return NULL;
+	range->first = first;
+	range->pages = pages;
+	range->preferred_loc = UNDEFINED;
+	range->prefetch_loc = UNDEFINED;
+	range->flags = DEFAULT_FLAGS;
+	range->granularity = DEFAULT_GRANULARITY;
+	memset(range->access, KFD_SVM_NO_ACCESS, sizeof(range->access));
+	return range;
+}
+
+static void free_list(struct sim_svm_range *range)
+{
+	while (range) {
+		struct sim_svm_range *next = range->next;
+
+		range_free(range);
+		range = next;
+	}
+}
+
+void sim_svm_done(struct sim_process *process)
+{
+	free_list(process->svm);
+	free_list(process->svm_pending);
+	process->svm = NULL;
+	process->svm_pending = NULL;
+}
+
+u32 sim_svm_count(struct sim_process *process)
+{
+	struct sim_svm_range *range;
+	u32 count = 0;
+
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range; range = range->next)
+		count++;
+	sim_unlock(&process->svm_lock);
+	return count;
+}
+
+bool sim_svm_overlaps(struct sim_process *process, u64 addr, u64 size)
+{
+	u64 first = addr / SIM_PAGE_SIZE, end = (addr + size + SIM_PAGE_SIZE - 1) / SIM_PAGE_SIZE;
+	struct sim_svm_range *range;
+	bool found = false;
+
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range && !found; range = range->next)
+		found = range->first < end && first < range->first + range->pages;
+	sim_unlock(&process->svm_lock);
+	return found;
+}
+
+bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, u64 size)
+{
+	u64 at = addr / SIM_PAGE_SIZE, end = (addr + size + SIM_PAGE_SIZE - 1) / SIM_PAGE_SIZE;
+	struct sim_svm_range *range;
+
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range && at < end; range = range->next)
+		if (range->first <= at && at < range->first + range->pages &&
+		    range->access[pdd->index] != KFD_SVM_NO_ACCESS)
+			at = range->first + range->pages;
+	sim_unlock(&process->svm_lock);
+	return at >= end;
+}
+
+/* Makes a range boundary at @page, if it lies inside a range. */
+static int split_at(struct sim_process *process, u64 page)
+{
+	struct sim_svm_range *range, *tail;
+
+	for (range = process->svm; range; range = range->next) {
+		if (page <= range->first || page >= range->first + range->pages)
+			continue;
+		tail = range_new(page, range->first + range->pages - page);
+		if (!tail)
+			return -ENOMEM;
+		tail->preferred_loc = range->preferred_loc;
+		tail->prefetch_loc = range->prefetch_loc;
+		tail->flags = range->flags;
+		tail->granularity = range->granularity;
+		memcpy(tail->access, range->access, sizeof(tail->access));
+		tail->next = range->next;
+		range->next = tail;
+		range->pages = page - range->first;
+		return 0;
+	}
+	return 0;
+}
+
+/* Fills the holes of [first, end) with new ranges. */
+static int fill_holes(struct sim_process *process, u64 first, u64 end)
+{
+	struct sim_svm_range **link = &process->svm;
+
+	while (first < end) {
+		struct sim_svm_range *range = *link, *filler;
+		u64 stop;
+
+		if (range && range->first <= first) {
+			first = max(first, range->first + range->pages);
+			link = &range->next;
+			continue;
+		}
+		stop = range ? min(end, range->first) : end;
+		filler = range_new(first, stop - first);
+		if (!filler)
+			return -ENOMEM;
+		filler->next = range;
+		*link = filler;
+		link = &filler->next;
+		first = stop;
+	}
+	return 0;
+}
+
+static void apply(struct sim_process *process, struct sim_svm_range *range,
+		  const struct kfd_svm_attribute *attr)
+{
+	struct sim_pdd *pdd;
+
+	switch (attr->type) {
+	case KFD_SVM_PREFERRED_LOC:
+		range->preferred_loc = attr->value;
+		break;
+	case KFD_SVM_PREFETCH_LOC:
+		range->prefetch_loc = attr->value;
+		break;
+	case KFD_SVM_SET_FLAGS:
+		range->flags |= attr->value;
+		break;
+	case KFD_SVM_CLR_FLAGS:
+		range->flags &= ~attr->value;
+		break;
+	case KFD_SVM_GRANULARITY:
+		range->granularity = min(attr->value, 63u);
+		break;
+	default:
+		pdd = sim_process_pdd(process, attr->value);
+		if (pdd)
+			range->access[pdd->index] = (u8)attr->type;
+	}
+}
+
+static int check_attr(struct sim_process *process, const struct kfd_svm_attribute *attr)
+{
+	switch (attr->type) {
+	case KFD_SVM_PREFERRED_LOC:
+	case KFD_SVM_PREFETCH_LOC:
+		if (attr->value == 0 || attr->value == UNDEFINED)
+			return 0;
+		return sim_process_pdd(process, attr->value) ? 0 : -EINVAL;
+	case KFD_SVM_ACCESS:
+	case KFD_SVM_ACCESS_IN_PLACE:
+	case KFD_SVM_NO_ACCESS:
+		return sim_process_pdd(process, attr->value) ? 0 : -EINVAL;
+	case KFD_SVM_SET_FLAGS:
+	case KFD_SVM_CLR_FLAGS:
+	case KFD_SVM_GRANULARITY:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
+		const struct kfd_svm_attribute *attrs, u32 count)
+{
+	u64 first = addr / SIM_PAGE_SIZE, end = (addr + size) / SIM_PAGE_SIZE;
+	struct sim_svm_range *range;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < count; i++)
+		if (check_attr(process, &attrs[i]) < 0)
+			return -EINVAL;
+	/* the kernel insists on mappings that its page fault handler can use */
+	ret = sim_os_mm_check(sim_os_process_mm(process), addr, size, false);
+	if (ret < 0)
+		return ret;
+	sim_lock(&process->svm_lock);
+	ret = split_at(process, first);
+	if (ret == 0)
+		ret = split_at(process, end);
+	if (ret == 0)
+		ret = fill_holes(process, first, end);
+	for (range = process->svm; ret == 0 && range; range = range->next)
+		for (i = 0; range->first >= first && range->first < end && i < count; i++)
+			apply(process, range, &attrs[i]);
+	sim_unlock(&process->svm_lock);
+	return ret;
+}
+
+void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end)
+{
+	u64 first = start / SIM_PAGE_SIZE, stop = end / SIM_PAGE_SIZE;
+	struct sim_svm_range **link;
+
+	if (!process->svm)
+		return;
+	sim_lock(&process->svm_lock);
+	(void)split_at(process, first);
+	(void)split_at(process, stop);
+	link = &process->svm;
+	while (*link) {
+		struct sim_svm_range *range = *link;
+
+		if (range->first < first || range->first >= stop) {
+			link = &range->next;
+			continue;
+		}
+		*link = range->next;
+		range_free(range);
+	}
+	sim_unlock(&process->svm_lock);
+}
+
+static void answer(struct sim_process *process, const struct sim_svm_range *range,
+		   struct kfd_svm_attribute *attr)
+{
+	struct sim_pdd *pdd;
+
+	switch (attr->type) {
+	case KFD_SVM_PREFERRED_LOC:
+		attr->value = range ? range->preferred_loc : UNDEFINED;
+		break;
+	case KFD_SVM_PREFETCH_LOC:
+		attr->value = range ? range->prefetch_loc : UNDEFINED;
+		break;
+	case KFD_SVM_SET_FLAGS:
+		attr->value = range ? range->flags : DEFAULT_FLAGS;
+		break;
+	case KFD_SVM_CLR_FLAGS:
+		attr->value = ~(range ? range->flags : DEFAULT_FLAGS);
+		break;
+	case KFD_SVM_GRANULARITY:
+		attr->value = range ? range->granularity : DEFAULT_GRANULARITY;
+		break;
+	default:
+		pdd = sim_process_pdd(process, attr->value);
+		attr->type = pdd && range ? range->access[pdd->index] : KFD_SVM_NO_ACCESS;
+	}
+}
+
+static int get_attrs(struct sim_process *process, struct kfd_svm_args *io)
+{
+	u64 first = io->start_addr / SIM_PAGE_SIZE;
+	struct sim_svm_range *range;
+	u32 i;
+
+	for (i = 0; i < io->nattr; i++)
+		if (check_attr(process, &io->attrs[i]) < 0)
+			return -EINVAL;
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range; range = range->next)
+		if (range->first <= first && first < range->first + range->pages)
+			break;
+	for (i = 0; i < io->nattr; i++)
+		answer(process, range, &io->attrs[i]);
+	sim_unlock(&process->svm_lock);
+	return 0;
+}
+
+SIM_KFD_HANDLER(sim_kfd_svm)
+{
+	struct kfd_svm_args *io = args;
+
+	if (!io->start_addr || !io->size || (io->start_addr | io->size) % SIM_PAGE_SIZE)
+		return -EINVAL;
+	if (io->nattr > (size - sizeof(*io)) / sizeof(io->attrs[0]))
+		return -EINVAL;
+	if (io->op == OP_SET)
+		return sim_svm_set(process, io->start_addr, io->size, io->attrs, io->nattr);
+	return io->op == OP_GET ? get_attrs(process, io) : -EINVAL;
+}

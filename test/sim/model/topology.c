@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parses machine bundles ("machine NAME", then "file PATH SIZE" with that many bytes behind it,
+ * repeated) and takes from the properties what the model needs to know of a GPU. The text itself is
+ * shown as it was captured, save for the render minor.
+ */
+#include "topology.h"
+
+#define MINOR_NAME      "drm_render_minor "
+#define HEAP_FB_PUBLIC  1u
+#define HEAP_FB_PRIVATE 2u
+
+struct cursor {
+	const char *at, *end;
+};
+
+/* Takes one line; false at the end. The newline is not part of it. */
+static bool take_line(struct cursor *cursor, const char **ret_line, u32 *ret_length)
+{
+	const char *newline;
+
+	if (cursor->at >= cursor->end)
+		return false;
+	newline = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
+	if (!newline)
+		return false;
+	*ret_line = cursor->at;
+	*ret_length = (u32)(newline - cursor->at);
+	cursor->at = newline + 1;
+	return true;
+}
+
+static u64 parse_u64(const char *text, const char *end)
+{
+	u64 value = 0;
+
+	for (; text < end && *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (u64)(*text - '0');
+	return value;
+}
+
+static bool starts_with(const char *text, u32 length, const char *prefix)
+{
+	u32 wanted = (u32)strlen(prefix);
+
+	return length >= wanted && memcmp(text, prefix, wanted) == 0;
+}
+
+/* "file PATH SIZE": the contents follow the line. */
+static int parse_file(struct cursor *cursor, const char *line, u32 length,
+		      struct sim_topology_file *file)
+{
+	const char *path = line + 5, *end = line + length;
+	const char *blank = memchr(path, ' ', (size_t)(end - path));
+
+	if (!blank || blank - path >= SIM_TOPOLOGY_PATH)
+		return -EINVAL;
+	memset(file, 0, sizeof(*file));
+	memcpy(file->path, path, (size_t)(blank - path));
+	file->data = cursor->at;
+	file->size = (u32)parse_u64(blank + 1, end);
+	if (file->size > (u64)(cursor->end - cursor->at))
+		return -EINVAL;
+	cursor->at += file->size;
+	return 0;
+}
+
+static bool is_wanted(const char *line, u32 length, const char *name)
+{
+	return !name || (length - 8 == strlen(name) && memcmp(line + 8, name, length - 8) == 0);
+}
+
+/* One pass over the bundle: counts the machine's files, and stores them when there is room. */
+static int scan(const char *bundle, u64 size, const char *name, struct sim_topology *topology)
+{
+	struct cursor cursor = { bundle, bundle + size };
+	struct sim_topology_file file;
+	bool wanted = false, found = false;
+	const char *line;
+	u32 length, count = 0;
+
+	while (take_line(&cursor, &line, &length)) {
+		if (starts_with(line, length, "machine ")) {
+			wanted = is_wanted(line, length, name);
+			found |= wanted;
+			count = wanted ? 0 : count;
+			continue;
+		}
+		if (!starts_with(line, length, "file ") ||
+		    parse_file(&cursor, line, length, &file) < 0)
+			return -EINVAL;
+		if (!wanted)
+			continue;
+		if (topology->files)
+			topology->files[count] = file;
+		count++;
+	}
+	topology->count = count;
+	return found ? 0 : -ENOENT;
+}
+
+static const struct sim_topology_file *find_file(const struct sim_topology *topology,
+						 const char *path)
+{
+	u32 i;
+
+	for (i = 0; i < topology->count; i++)
+		if (strcmp(topology->files[i].path, path) == 0)
+			return &topology->files[i];
+	return NULL;
+}
+
+static u64 property(const struct sim_topology_file *file, const char *name)
+{
+	struct cursor cursor = { file->data, file->data + file->size };
+	u32 name_length = (u32)strlen(name), length;
+	const char *line;
+
+	while (take_line(&cursor, &line, &length))
+		if (starts_with(line, length, name) && length > name_length &&
+		    line[name_length] == ' ')
+			return parse_u64(line + name_length + 1, line + length);
+	return 0;
+}
+
+static const struct sim_topology_file *node_file(const struct sim_topology *topology, u32 node,
+						 const char *name)
+{
+	char path[SIM_TOPOLOGY_PATH];
+
+	(void)snprintf(path, sizeof(path), "nodes/%u/%s", node, name);
+	return find_file(topology, path);
+}
+
+static u64 vram_of(const struct sim_topology *topology, u32 node)
+{
+	u32 bank;
+
+	for (bank = 0;; bank++) {
+		const struct sim_topology_file *file;
+		char name[40];
+		u64 heap;
+
+		(void)snprintf(name, sizeof(name), "mem_banks/%u/properties", bank);
+		file = node_file(topology, node, name);
+		if (!file)
+			return 0;
+		heap = property(file, "heap_type");
+		if (heap == HEAP_FB_PUBLIC || heap == HEAP_FB_PRIVATE)
+			return property(file, "size_in_bytes");
+	}
+}
+
+static const struct {
+	const char *name;
+	u32 offset;
+} gpu_properties[] = {
+	{ "drm_render_minor", __builtin_offsetof(struct sim_gpu, render_minor) },
+	{ "device_id", __builtin_offsetof(struct sim_gpu, device_id) },
+	{ "gfx_target_version", __builtin_offsetof(struct sim_gpu, gfx_target_version) },
+	{ "simd_count", __builtin_offsetof(struct sim_gpu, simd_count) },
+	{ "simd_per_cu", __builtin_offsetof(struct sim_gpu, simd_per_cu) },
+	{ "array_count", __builtin_offsetof(struct sim_gpu, array_count) },
+	{ "simd_arrays_per_engine", __builtin_offsetof(struct sim_gpu, arrays_per_engine) },
+	{ "cu_per_simd_array", __builtin_offsetof(struct sim_gpu, cu_per_array) },
+	{ "num_sdma_engines", __builtin_offsetof(struct sim_gpu, num_sdma_engines) },
+	{ "num_sdma_xgmi_engines", __builtin_offsetof(struct sim_gpu, num_sdma_xgmi_engines) },
+	{ "num_sdma_queues_per_engine", __builtin_offsetof(struct sim_gpu, queues_per_engine) },
+	{ "fw_version", __builtin_offsetof(struct sim_gpu, fw_version) },
+	{ "sdma_fw_version", __builtin_offsetof(struct sim_gpu, sdma_fw_version) },
+};
+
+static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 node, u32 gpu_id)
+{
+	const struct sim_topology_file *properties = node_file(topology, node, "properties");
+	struct sim_gpu *gpu = &sim->gpus[sim->num_gpus];
+	u32 i;
+
+	if (!properties || sim->num_gpus == SIM_MAX_GPUS)
+		return -EINVAL;
+	memset(gpu, 0, sizeof(*gpu));
+	gpu->sim = sim;
+	gpu->index = sim->num_gpus++;
+	gpu->node = node;
+	gpu->gpu_id = gpu_id;
+	for (i = 0; i < ARRAY_SIZE(gpu_properties); i++)
+		*(u32 *)((char *)gpu + gpu_properties[i].offset) =
+			(u32)property(properties, gpu_properties[i].name);
+	gpu->vram_bytes = vram_of(topology, node);
+	return gpu->vram_bytes ? 0 : -EINVAL;
+}
+
+static int find_gpus(struct sim *sim, const struct sim_topology *topology)
+{
+	const struct sim_topology_file *file;
+	u32 node, gpu_id;
+	int ret;
+
+	for (node = 0; (file = node_file(topology, node, "gpu_id")); node++) {
+		gpu_id = (u32)parse_u64(file->data, file->data + file->size);
+		if (!gpu_id)
+			continue;
+		ret = add_gpu(sim, topology, node, gpu_id);
+		if (ret < 0)
+			return ret;
+	}
+	sim->num_nodes = node;
+	return 0;
+}
+
+/* Says of each file to whose GPU it belongs. */
+static void assign_files(struct sim *sim, struct sim_topology *topology)
+{
+	u32 i, j;
+
+	for (i = 0; i < topology->count; i++) {
+		struct sim_topology_file *file = &topology->files[i];
+		u32 node;
+
+		if (strncmp(file->path, "nodes/", 6) != 0)
+			continue;
+		node = (u32)parse_u64(file->path + 6, file->path + strlen(file->path));
+		for (j = 0; j < sim->num_gpus; j++)
+			if (sim->gpus[j].node == node)
+				file->gpu = &sim->gpus[j];
+	}
+}
+
+int sim_topology_read(struct sim *sim, const char *bundle, u64 size, const char *name,
+		      struct sim_topology *ret_topology)
+{
+	struct sim_topology topology = { .files = NULL };
+	int ret;
+
+	ret = scan(bundle, size, name, &topology);
+	if (ret < 0)
+		return ret;
+	topology.files = sim_os_alloc((u64)topology.count * sizeof(*topology.files));
+	if (!topology.files)
+		return -ENOMEM;
+	ret = scan(bundle, size, name, &topology);
+	if (ret == 0)
+		ret = find_gpus(sim, &topology);
+	if (ret < 0) {
+		sim_topology_done(&topology);
+		return ret;
+	}
+	assign_files(sim, &topology);
+	*ret_topology = topology;
+	return 0;
+}
+
+void sim_topology_done(struct sim_topology *topology)
+{
+	sim_os_free(topology->files);
+	topology->files = NULL;
+	topology->count = 0;
+}
+
+bool sim_topology_visible(const struct sim_gpu *gpu)
+{
+	return !gpu->hidden && sim_os_gpu_visible(gpu);
+}
+
+int sim_topology_show(const struct sim_topology_file *file, char *text, u32 size)
+{
+	struct cursor cursor = { file->data, file->data + file->size };
+	const char *line;
+	u32 length, used = 0;
+
+	if (file->gpu && !sim_topology_visible(file->gpu))
+		return -EPERM;
+	if (file->size > size)
+		return -EINVAL;
+	while (take_line(&cursor, &line, &length) && used < size) {
+		if (file->gpu && starts_with(line, length, MINOR_NAME))
+			used += (u32)snprintf(text + used, size - used, MINOR_NAME "%u\n",
+					      file->gpu->render_minor);
+		else
+			used += (u32)snprintf(text + used, size - used, "%.*s\n", (int)length,
+					      line);
+	}
+	return (int)min(used, size);
+}

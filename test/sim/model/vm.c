@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A sorted array of mappings, and the translation of every access through it. Which flags and
+ * ranges a client may ask for is checked by render.c and kfd_memory.c.
+ */
+#include "vm.h"
+#include "abi_drm.h"
+
+void sim_vm_init(struct sim_vm *vm, struct sim *sim)
+{
+	memset(vm, 0, sizeof(*vm));
+	vm->sim = sim;
+	sim_lock_init(&vm->lock);
+}
+
+static void mapping_free(struct sim_vm *vm, struct sim_mapping *mapping)
+{
+	sim_os_bo_put(mapping->bo);
+	sim_os_free(mapping);
+	sim_count(vm->sim, SIM_COUNT_MAPPINGS, -1);
+}
+
+void sim_vm_done(struct sim_vm *vm)
+{
+	u32 i;
+
+	for (i = 0; i < vm->count; i++)
+		mapping_free(vm, vm->mappings[i]);
+	sim_os_free(vm->mappings);
+	vm->mappings = NULL;
+	vm->count = 0;
+}
+
+/* Index of the first mapping that ends above @addr. */
+static u32 find_index(const struct sim_vm *vm, u64 addr)
+{
+	u32 low = 0, high = vm->count;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (vm->mappings[middle]->end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int make_room(struct sim_vm *vm)
+{
+	u32 capacity = vm->capacity ? vm->capacity * 2 : 64;
+	struct sim_mapping **mappings;
+
+	if (vm->count < vm->capacity)
+		return 0;
+	mappings = sim_os_alloc((u64)capacity * sizeof(*mappings));
+	if (!mappings)
+		return -ENOMEM;
+	if (vm->count)
+		memcpy(mappings, vm->mappings, vm->count * sizeof(*mappings));
+	sim_os_free(vm->mappings);
+	vm->mappings = mappings;
+	vm->capacity = capacity;
+	return 0;
+}
+
+static int insert(struct sim_vm *vm, const struct sim_mapping *wanted)
+{
+	u32 index = find_index(vm, wanted->start);
+	struct sim_mapping *mapping;
+
+	if (index < vm->count && vm->mappings[index]->start < wanted->end)
+		return -EINVAL;
+	if (make_room(vm) < 0)
+		return -ENOMEM;
+	mapping = sim_os_alloc(sizeof(*mapping));
+	if (!mapping)
+		return -ENOMEM;
+	*mapping = *wanted;
+	sim_os_bo_get(mapping->bo);
+	memmove(vm->mappings + index + 1, vm->mappings + index,
+		(vm->count - index) * sizeof(*vm->mappings));
+	vm->mappings[index] = mapping;
+	vm->count++;
+	sim_count(vm->sim, SIM_COUNT_MAPPINGS, 1);
+	return 0;
+}
+
+/* Takes the mapping out of the array; the caller frees it without the lock. */
+static struct sim_mapping *take(struct sim_vm *vm, u32 index)
+{
+	struct sim_mapping *mapping = vm->mappings[index];
+
+	vm->count--;
+	memmove(vm->mappings + index, vm->mappings + index + 1,
+		(vm->count - index) * sizeof(*vm->mappings));
+	return mapping;
+}
+
+int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping)
+{
+	int ret;
+
+	sim_lock(&vm->lock);
+	ret = insert(vm, mapping);
+	sim_unlock(&vm->lock);
+	return ret;
+}
+
+int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin origin)
+{
+	struct sim_mapping *mapping = NULL;
+	u32 index;
+
+	sim_lock(&vm->lock);
+	index = find_index(vm, start);
+	if (index < vm->count && vm->mappings[index]->start == start &&
+	    vm->mappings[index]->bo == bo && vm->mappings[index]->origin == origin)
+		mapping = take(vm, index);
+	sim_unlock(&vm->lock);
+	if (!mapping)
+		return -ENOENT;
+	mapping_free(vm, mapping);
+	return 0;
+}
+
+/* Puts back what of a removed mapping lies outside [start, end). */
+static int keep_rest(struct sim_vm *vm, const struct sim_mapping *old, u64 start, u64 end)
+{
+	struct sim_mapping rest = *old;
+	int ret = 0;
+
+	if (old->start < start) {
+		rest.end = start;
+		ret = insert(vm, &rest);
+	}
+	if (ret == 0 && old->end > end) {
+		rest = *old;
+		rest.start = end;
+		rest.offset += end - old->start;
+		ret = insert(vm, &rest);
+	}
+	return ret;
+}
+
+int sim_vm_clear(struct sim_vm *vm, u64 start, u64 end)
+{
+	int ret = 0;
+
+	while (ret == 0) {
+		struct sim_mapping *mapping = NULL;
+		u32 index;
+
+		sim_lock(&vm->lock);
+		index = find_index(vm, start);
+		if (index < vm->count && vm->mappings[index]->start < end) {
+			mapping = take(vm, index);
+			ret = keep_rest(vm, mapping, start, end);
+		}
+		sim_unlock(&vm->lock);
+		if (!mapping)
+			break;
+		mapping_free(vm, mapping);
+	}
+	return ret;
+}
+
+static struct sim_mapping *take_of_bo(struct sim_vm *vm, const struct sim_bo *bo)
+{
+	struct sim_mapping *mapping = NULL;
+	u32 i;
+
+	sim_lock(&vm->lock);
+	for (i = 0; i < vm->count && !mapping; i++)
+		if (vm->mappings[i]->bo == bo && vm->mappings[i]->origin == SIM_VM_GEM)
+			mapping = take(vm, i);
+	sim_unlock(&vm->lock);
+	return mapping;
+}
+
+void sim_vm_unmap_bo(struct sim_vm *vm, struct sim_bo *bo)
+{
+	struct sim_mapping *mapping;
+
+	while ((mapping = take_of_bo(vm, bo)))
+		mapping_free(vm, mapping);
+}
+
+int sim_vm_find(struct sim_vm *vm, u64 addr, struct sim_mapping *ret_mapping)
+{
+	int ret = -EFAULT;
+	u32 index;
+
+	sim_lock(&vm->lock);
+	index = find_index(vm, addr);
+	if (index < vm->count && vm->mappings[index]->start <= addr) {
+		*ret_mapping = *vm->mappings[index];
+		sim_os_bo_get(ret_mapping->bo);
+		ret = 0;
+	}
+	sim_unlock(&vm->lock);
+	return ret;
+}
+
+u32 sim_vm_list(struct sim_vm *vm, const struct sim_bo *bo, struct sim_mapping *list, u32 capacity)
+{
+	u32 found = 0, i;
+
+	sim_lock(&vm->lock);
+	for (i = 0; i < vm->count; i++) {
+		if (vm->mappings[i]->bo != bo)
+			continue;
+		if (found < capacity)
+			list[found] = *vm->mappings[i];
+		found++;
+	}
+	sim_unlock(&vm->lock);
+	return found;
+}
+
+static bool is_listed(const struct sim_client *client, const struct sim_bo *bo)
+{
+	u32 i;
+
+	if (!client->listed)
+		return true;
+	for (i = 0; i < client->num_listed; i++)
+		if (client->listed[i] == bo)
+			return true;
+	return false;
+}
+
+/* Finds what an access may touch: the buffer (with a reference), the offset in it and how many of
+ * @size bytes it covers. */
+struct target {
+	struct sim_bo *bo;
+	u64 offset, bytes;
+};
+
+static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access,
+		     struct target *ret_target)
+{
+	struct sim_mapping mapping;
+
+	if (sim_vm_find(client->vm, addr, &mapping) < 0) {
+		sim_violation(client->sim,
+			      "%s: address 0x%" SIM_PRIx64 " is not mapped (%" SIM_PRIu64
+			      " bytes left)",
+			      client->who, addr, size);
+		return -EFAULT;
+	}
+	if ((mapping.flags & access) != access || mapping.bo->kind == SIM_BO_IO) {
+		sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s",
+			      client->who, addr, access & DRM_VM_WRITE ? "written" : "read");
+		goto refuse;
+	}
+	if (!is_listed(client, mapping.bo)) {
+		sim_violation(client->sim,
+			      "%s: the buffer at 0x%" SIM_PRIx64 " is not in the BO list",
+			      client->who, addr);
+		goto refuse;
+	}
+	ret_target->bo = mapping.bo;
+	ret_target->offset = mapping.offset + (addr - mapping.start);
+	ret_target->bytes = min(size, mapping.end - addr);
+	return 0;
+
+refuse:
+	sim_os_bo_put(mapping.bo);
+	return -EFAULT;
+}
+
+static int report_lost_pages(const struct sim_client *client, u64 addr, int ret)
+{
+	/* a process that is dying is no fault of its own */
+	if (ret < 0 && ret != -ESRCH)
+		sim_violation(client->sim,
+			      "%s: pages behind address 0x%" SIM_PRIx64 " cannot be had (%d)",
+			      client->who, addr, ret);
+	return ret;
+}
+
+int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size)
+{
+	u8 *to = data;
+
+	while (size) {
+		struct target src;
+		int ret;
+
+		ret = translate(client, addr, size, DRM_VM_READ, &src);
+		if (ret < 0)
+			return ret;
+		ret = report_lost_pages(client, addr,
+					sim_bo_read(src.bo, src.offset, to, src.bytes));
+		sim_os_bo_put(src.bo);
+		if (ret < 0)
+			return ret;
+		to += src.bytes;
+		addr += src.bytes;
+		size -= src.bytes;
+	}
+	return 0;
+}
+
+int sim_client_write(const struct sim_client *client, u64 addr, const void *data, u64 size)
+{
+	const u8 *from = data;
+
+	while (size) {
+		struct target dst;
+		int ret;
+
+		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
+		if (ret < 0)
+			return ret;
+		ret = report_lost_pages(client, addr,
+					sim_bo_write(dst.bo, dst.offset, from, dst.bytes));
+		sim_os_bo_put(dst.bo);
+		if (ret < 0)
+			return ret;
+		from += dst.bytes;
+		addr += dst.bytes;
+		size -= dst.bytes;
+	}
+	return 0;
+}
+
+int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr, u64 size)
+{
+	while (size) {
+		struct target src, dst;
+		u64 bytes;
+		int ret;
+
+		ret = translate(client, src_addr, size, DRM_VM_READ, &src);
+		if (ret < 0)
+			return ret;
+		ret = translate(client, dst_addr, size, DRM_VM_WRITE, &dst);
+		if (ret < 0) {
+			sim_os_bo_put(src.bo);
+			return ret;
+		}
+		bytes = min(src.bytes, dst.bytes);
+		ret = sim_bo_copy(dst.bo, dst.offset, src.bo, src.offset, bytes);
+		ret = report_lost_pages(client, dst_addr, ret);
+		sim_os_bo_put(src.bo);
+		sim_os_bo_put(dst.bo);
+		if (ret < 0)
+			return ret;
+		src_addr += bytes;
+		dst_addr += bytes;
+		size -= bytes;
+	}
+	return 0;
+}
+
+int sim_client_fill(const struct sim_client *client, u64 addr, u32 pattern, u64 size)
+{
+	while (size) {
+		struct target dst;
+		int ret;
+
+		ret = translate(client, addr, size, DRM_VM_WRITE, &dst);
+		if (ret < 0)
+			return ret;
+		ret = report_lost_pages(client, addr,
+					sim_bo_fill(dst.bo, dst.offset, pattern, dst.bytes));
+		sim_os_bo_put(dst.bo);
+		if (ret < 0)
+			return ret;
+		addr += dst.bytes;
+		size -= dst.bytes;
+	}
+	return 0;
+}

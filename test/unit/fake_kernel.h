@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The calls by which the plugin reaches /dev/kfd, render nodes and their topology, answered from a script: enough
+ * to see in which order it asks what, and what it does when a call fails. Not a GPU: no contents are copied, that
+ * is what the simulated device in the virtual machine is for.
+ *
+ * To be included by a test program once: it takes the place of libc's open(), fopen(), fstat(), ioctl(), kill(). */
+#ifndef TEST_UNIT_FAKE_KERNEL_H
+#define TEST_UNIT_FAKE_KERNEL_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <drm.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "host.h"
+#include "kfd_criu.h"
+
+#define KFD_MAJOR    234
+#define PROCESSES    4
+#define GEM_OP	     0x10
+#define LIST_HANDLES 0x19
+#define PRIVATE_SIZE 24
+
+/* A process that has /dev/kfd open; in a restore, the one that is being rebuilt. */
+struct fake_process {
+	pid_t pid;
+	struct kfd_device_bucket devices[8];
+	uint32_t num_devices;
+	struct kfd_bo_bucket *bos;
+	uint32_t num_bos;
+	uint32_t num_objects;
+	/* As the driver counts; and how often each operation has worked. */
+	unsigned int paused;
+	unsigned int calls[KFD_RESUME + 1];
+};
+
+static struct fake_kernel {
+	/* A directory of test/data/machines; NULL: the driver is not loaded. */
+	const char *machine;
+	uint32_t kfd_minor;
+	struct fake_process processes[PROCESSES];
+	/* GEM objects that every render node has, and the name of its driver. */
+	unsigned int gem_objects;
+	const char *driver;
+	/* As in a container whose /dev has none. */
+	bool hides_render_nodes;
+	/* The next @fail_count calls of @fail_op give @fail_errno. */
+	enum kfd_criu_op fail_op;
+	unsigned int fail_count;
+	int fail_errno;
+	/* What RESTORE was given, and who has been killed. */
+	struct kfd_criu_args restored;
+	struct kfd_device_bucket restored_devices[8];
+	pid_t killed;
+	/* Calls that a kernel would not have expected. */
+	unsigned int wrong_calls;
+} kernel;
+
+static inline struct fake_process *add_process(pid_t pid)
+{
+	struct fake_process *process = kernel.processes;
+
+	while (process->pid)
+		process++;
+	process->pid = pid;
+	return process;
+}
+
+static inline void add_device(struct fake_process *process, uint32_t user_id, uint32_t actual_id)
+{
+	process->devices[process->num_devices++] = (struct kfd_device_bucket){
+		.user_gpu_id = user_id, .actual_gpu_id = actual_id
+	};
+}
+
+static inline struct kfd_bo_bucket *add_bo(struct fake_process *process, uint32_t gpu_id, uint32_t flags,
+					   uint64_t addr, uint64_t size, uint64_t offset)
+{
+	process->bos = realloc(process->bos, (process->num_bos + 1) * sizeof(*process->bos));
+	assert_non_null(process->bos);
+	process->bos[process->num_bos] = (struct kfd_bo_bucket){
+		.addr = addr, .size = size, .offset = offset, .gpu_id = gpu_id, .alloc_flags = flags,
+		.dmabuf_fd = KFD_INVALID_FD,
+	};
+	return &process->bos[process->num_bos++];
+}
+
+static inline int fake_kernel_begin(void **state)
+{
+	kernel = (struct fake_kernel){ .machine = "eight", .kfd_minor = 18, .driver = "amdgpu" };
+	if (unit_begin(state) < 0)
+		return -1;
+	unit_print("sysfs-dev", "%u:0\n", KFD_MAJOR);
+	return 0;
+}
+
+static inline int fake_kernel_end(void **state)
+{
+	for (size_t i = 0; i < PROCESSES; i++)
+		free(kernel.processes[i].bos);
+	if (kernel.wrong_calls) {
+		printf("%u calls that a kernel would refuse\n", kernel.wrong_calls);
+		(void)unit_end(state);
+		return -1;
+	}
+	return unit_end(state);
+}
+
+/* Devices are files of the test's directory, whose names tell what they stand for: kfd-INDEX of a process,
+ * renderD-MINOR, dmabuf-NUMBER of an AMD GPU. They can be opened several times, like devices. */
+static inline int open_device(const char *name, int flags)
+{
+	return openat(AT_FDCWD, unit_path("%s", name), flags | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static inline int open_kfd_of(const struct fake_process *process)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "kfd-%zu", process - kernel.processes);
+	return open_device(name, O_RDWR);
+}
+
+static inline int open_render(uint32_t number, int flags)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "renderD-%u", number);
+	if (flags & O_PATH) /* Which makes no files. */
+		(void)close(open_device(name, O_RDWR));
+	return open_device(name, flags);
+}
+
+/* The number in the name of the device that @fd is open on, -1 for other files. */
+static inline int device_of(int fd, const char *kind)
+{
+	char link[64], path[512];
+	ssize_t length;
+	int number = -1;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length < 0)
+		return -1;
+	path[length] = '\0';
+	if (strncmp(path, unit_path("%s", ""), strlen(unit_path("%s", ""))))
+		return -1;
+	if (strncmp(strrchr(path, '/') + 1, kind, strlen(kind)))
+		return -1;
+	(void)sscanf(strrchr(path, '-') + 1, "%d", &number);
+	return number;
+}
+
+int open(const char *path, int flags, ...)
+{
+	unsigned int number;
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	if (!strcmp(path, "/dev/kfd")) {
+		if (kernel.machine)
+			return open_device("kfd-0", flags);
+		errno = ENOENT;
+		return -1;
+	}
+	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
+		return open_render(number, flags);
+	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
+		char machine[128];
+
+		(void)snprintf(machine, sizeof(machine), "test/data/machines/%s", kernel.machine);
+		return openat(AT_FDCWD, machine, flags);
+	}
+	return openat(AT_FDCWD, path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	int flags = mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
+	int fd;
+
+	if (!strcmp(path, "/sys/class/kfd/kfd/dev") && kernel.machine)
+		path = unit_path("sysfs-dev");
+	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
+	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
+}
+
+int fstat(int fd, struct stat *stat)
+{
+	int number;
+
+	if (fstatat(fd, "", stat, AT_EMPTY_PATH) < 0)
+		return -1;
+	if (device_of(fd, "kfd-") >= 0) {
+		stat->st_mode = S_IFCHR | 0666;
+		stat->st_rdev = makedev(KFD_MAJOR, 0);
+	}
+	/* An anonymous inode has no type. */
+	if (device_of(fd, "dmabuf-") >= 0)
+		stat->st_mode = 0600;
+	number = device_of(fd, "renderD-");
+	if (number >= 0) {
+		stat->st_mode = S_IFCHR | 0666;
+		stat->st_rdev = makedev(226, (unsigned int)number);
+	}
+	return 0;
+}
+
+int kill(pid_t pid, int signal)
+{
+	if (signal == SIGKILL && pid == getpid()) {
+		kernel.killed = pid;
+		return 0;
+	}
+	return (int)syscall(SYS_kill, pid, signal);
+}
+
+static inline bool counts_agree(const struct fake_process *process, const struct kfd_criu_args *args)
+{
+	return args->devices && args->bos && args->priv_data &&
+	       args->num_devices == process->num_devices && args->num_bos == process->num_bos &&
+	       args->num_objects == process->num_objects && args->priv_data_size == PRIVATE_SIZE;
+}
+
+/* Low and inherited, as the kernel's are. */
+static inline int make_dmabuf(void)
+{
+	int fd = openat(AT_FDCWD, "/dev/null", O_RDONLY);
+
+	return fd;
+}
+
+static inline int process_info(struct fake_process *process, struct kfd_criu_args *args)
+{
+	if (!process->num_devices)
+		return ENODEV;
+	process->paused++;
+	/* A second one could never be undone. */
+	kernel.wrong_calls += process->paused > 1;
+	args->pid = (uint32_t)process->pid;
+	args->num_devices = process->num_devices;
+	args->num_bos = process->num_bos;
+	args->num_objects = process->num_objects;
+	args->priv_data_size = PRIVATE_SIZE;
+	return 0;
+}
+
+static inline int checkpoint(struct fake_process *process, const struct kfd_criu_args *args)
+{
+	struct kfd_bo_bucket *bos = (void *)(uintptr_t)args->bos;
+
+	if (!process->paused || !counts_agree(process, args))
+		return EINVAL;
+	memcpy((void *)(uintptr_t)args->devices, process->devices,
+	       process->num_devices * sizeof(*process->devices));
+	for (uint32_t i = 0; i < process->num_bos; i++) {
+		int fd = -1;
+
+		if (process->bos[i].alloc_flags & KFD_BO_WITH_CONTENTS) {
+			fd = make_dmabuf();
+			if (fd < 0)
+				return EMFILE;
+		}
+		bos[i] = process->bos[i];
+		bos[i].dmabuf_fd = (uint32_t)fd;
+	}
+	memset((void *)(uintptr_t)args->priv_data, 0x5a, PRIVATE_SIZE);
+	return 0;
+}
+
+static inline int restore(struct fake_process *process, const struct kfd_criu_args *args)
+{
+	struct kfd_bo_bucket *bos = (void *)(uintptr_t)args->bos;
+
+	kernel.wrong_calls += process->calls[KFD_RESTORE] > 0;
+	if (!args->devices || !args->priv_data || !args->priv_data_size || !args->num_devices)
+		return EINVAL;
+	kernel.restored = *args;
+	memcpy(kernel.restored_devices, (void *)(uintptr_t)args->devices,
+	       args->num_devices * sizeof(kernel.restored_devices[0]));
+	for (uint32_t i = 0; i < args->num_bos; i++) {
+		if (bos[i].alloc_flags & KFD_BO_WITH_CONTENTS)
+			bos[i].dmabuf_fd = (uint32_t)make_dmabuf();
+		if (!(bos[i].alloc_flags & KFD_BO_USERPTR))
+			bos[i].restored_offset = bos[i].offset + (1ULL << 40);
+	}
+	return 0;
+}
+
+static inline int criu_op(struct fake_process *process, struct kfd_criu_args *args)
+{
+	int error = 0;
+
+	if (args->op == kernel.fail_op && kernel.fail_count) {
+		kernel.fail_count--;
+		return kernel.fail_errno;
+	}
+	switch (args->op) {
+	case KFD_PROCESS_INFO:
+		error = process_info(process, args);
+		break;
+	case KFD_CHECKPOINT:
+		error = checkpoint(process, args);
+		break;
+	case KFD_UNPAUSE:
+		if (!process->paused)
+			return EINVAL;
+		process->paused--;
+		break;
+	case KFD_RESTORE:
+		error = restore(process, args);
+		break;
+	case KFD_RESUME:
+		/* Twice is a use after free; without RESTORE it spoils the process. */
+		kernel.wrong_calls += process->calls[KFD_RESUME] > 0 || !process->calls[KFD_RESTORE];
+		error = (pid_t)args->pid == process->pid ? 0 : ESRCH;
+		break;
+	}
+	if (!error)
+		process->calls[args->op]++;
+	return error;
+}
+
+static inline int kfd_ioctl(int index, unsigned long request, void *argument)
+{
+	if (request == KFD_IOC_GET_VERSION) {
+		*(struct kfd_version_args *)argument =
+			(struct kfd_version_args){ .major = 1, .minor = kernel.kfd_minor };
+		return 0;
+	}
+	if (request == KFD_IOC_GET_DMABUF_INFO)
+		return device_of((int)((struct kfd_dmabuf_info_args *)argument)->dmabuf_fd, "dmabuf-") < 0 ?
+			       EINVAL : 0;
+	if (request == KFD_IOC_CRIU_OP)
+		return criu_op(&kernel.processes[index], argument);
+	kernel.wrong_calls++;
+	return ENOTTY;
+}
+
+static inline int render_ioctl(unsigned long request, void *argument)
+{
+	if (request == DRM_IOCTL_VERSION) {
+		struct drm_version *version = argument;
+
+		if (version->name_len)
+			(void)strncpy(version->name, kernel.driver, version->name_len);
+		version->name_len = strlen(kernel.driver);
+		return 0;
+	}
+	/* Unknown before 6.18. */
+	if (_IOC_NR(request) == DRM_COMMAND_BASE + LIST_HANDLES)
+		return EINVAL;
+	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_OP)
+		return *(uint32_t *)argument <= kernel.gem_objects ? 0 : ENOENT;
+	return ENOTTY;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	int kfd = device_of(fd, "kfd-");
+	int error = ENOTTY;
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	/* A descriptor by path alone refuses all calls, in the kernel and here. */
+	if (fcntl(fd, F_GETFL) >= 0 && fcntl(fd, F_GETFL) & O_PATH && device_of(fd, "renderD-") < 0)
+		error = EBADF;
+	else if (kfd >= 0)
+		error = kfd_ioctl(kfd, request, argument);
+	else if (device_of(fd, "renderD-") >= 0)
+		error = render_ioctl(request, argument);
+	else
+		return (int)syscall(SYS_ioctl, fd, request, argument);
+	errno = error;
+	return error ? -1 : 0;
+}
+
+#endif

@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Image files: bytes on disk, both vintages of other programs, damage, and disks that are full. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_util.h"
+#include "wire.h"
+
+enum vintage {
+	/* CRIU 3.17 to 4.2. */
+	VINTAGE_A,
+	/* After 4.2. */
+	VINTAGE_B,
+};
+
+static void write_framed(const char *name, const void *bytes, size_t size)
+{
+	uint8_t *file = malloc(8 + size);
+
+	assert_non_null(file);
+	for (size_t i = 0; i < 8; i++)
+		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
+	memcpy(file + 8, bytes, size);
+	unit_write(name, file, 8 + size);
+	free(file);
+}
+
+static void put_bo(struct wire *kfd, enum vintage vintage)
+{
+	struct wire bo = { 0 };
+
+	wire_number(&bo, 1, 0x7f0000000000);
+	wire_number(&bo, 2, 0x200000);
+	wire_number(&bo, 3, 0x1ffe00000000);
+	wire_number(&bo, 4, 0xf0000001);
+	wire_number(&bo, 5, 0xbeef);
+	if (vintage == VINTAGE_B)
+		wire_number(&bo, 6, 0xffffffff);
+	wire_bytes(kfd, 6, bo.bytes, bo.size);
+}
+
+/* A process of one CPU node, one GPU and one BO, as another program writes it. */
+static struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
+{
+	struct wire kfd = { 0 };
+
+	wire_number(&kfd, 1, pid);
+	wire_number(&kfd, 2, 1);
+	wire_number(&kfd, 3, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct wire device = { 0 };
+
+		wire_number(&device, 1, i);
+		wire_number(&device, 2, i ? 0xbeef : 0);
+		for (unsigned int field = 3; field <= 31; field++)
+			wire_number(&device, field, field);
+		wire_bytes(&kfd, 4, device.bytes, device.size);
+	}
+	wire_number(&kfd, 5, 1);
+	put_bo(&kfd, vintage);
+	wire_number(&kfd, 7, 4);
+	wire_number(&kfd, 8, 8);
+	wire_number(&kfd, 9, 0x12345678);
+	wire_bytes(&kfd, 10, "private", 7);
+	return kfd;
+}
+
+static void write_foreign_kfd(const char *name, uint32_t pid, enum vintage vintage)
+{
+	struct wire kfd = foreign_kfd(pid, vintage);
+
+	write_framed(name, kfd.bytes, kfd.size);
+}
+
+static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	size_t size;
+	uint8_t *bytes;
+
+	(void)state;
+	node.gpu_id = 0x4321;
+	assert_int_equal(image_write_render(7, &node), 0);
+	bytes = unit_read("amdgpu-renderD-7.img", &size);
+	assert_int_equal(size, 12);
+	assert_memory_equal(bytes, "\4\0\0\0\0\0\0\0\x08\xa1\x86\x01", 12);
+	free(bytes);
+}
+
+static void all_files_have_their_names_and_are_for_the_owner_alone(void **state)
+{
+	static const char *const names[] = {
+		"amdgpu-kfd-12.img",
+		"amdgpu-renderD-12.img",
+		"amdgpu-pages-12-0a42.img",
+	};
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	CriuKfd kfd = CRIU_KFD__INIT;
+	mode_t old = umask(0);
+	struct stat stat;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(image_write_kfd(12, &kfd), 0);
+	assert_int_equal(image_write_render(12, &node), 0);
+	assert_int_equal(image_create_pages(12, 0xa42, 0, &fd), 0);
+	assert_int_equal(image_close_pages(12, 0xa42, &fd), 0);
+	(void)umask(old);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(lstat(unit_path("%s", names[i]), &stat), 0);
+		assert_int_equal(stat.st_mode, S_IFREG | 0600);
+	}
+}
+
+static void what_is_written_is_read(void **state)
+{
+	KfdBoEntry bo = KFD_BO_ENTRY__INIT;
+	KfdBoEntry *bos[] = { &bo };
+	CriuKfd kfd = CRIU_KFD__INIT;
+	CriuKfd *read;
+
+	(void)state;
+	kfd.pid = 4711;
+	kfd.num_of_bos = kfd.n_bo_entries = 1;
+	kfd.bo_entries = bos;
+	bo.addr = UINT64_MAX;
+	kfd.priv_data.data = (uint8_t *)"a\0b";
+	kfd.priv_data.len = 3;
+	assert_int_equal(image_write_kfd(1, &kfd), 0);
+	assert_int_equal(image_read_kfd(1, &read), 0);
+	assert_int_equal(read->pid, 4711);
+	assert_int_equal(read->n_bo_entries, 1);
+	assert_int_equal(read->bo_entries[0]->addr, UINT64_MAX);
+	assert_int_equal(read->priv_data.len, 3);
+	assert_memory_equal(read->priv_data.data, "a\0b", 3);
+	criu_kfd__free_unpacked(read, NULL);
+}
+
+static void a_shorter_image_replaces_a_longer_one_whole(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	CriuRenderNode *read;
+	char longer[4096] = "";
+
+	(void)state;
+	unit_write("amdgpu-renderD-7.img", longer, sizeof(longer));
+	node.gpu_id = 5;
+	assert_int_equal(image_write_render(7, &node), 0);
+	assert_int_equal(image_read_render(7, &read), 0);
+	assert_int_equal(read->gpu_id, 5);
+	criu_render_node__free_unpacked(read, NULL);
+}
+
+static void kfd_images_of_both_vintages_are_read(void **state)
+{
+	(void)state;
+	for (enum vintage vintage = VINTAGE_A; vintage <= VINTAGE_B; vintage++) {
+		CriuKfd *kfd;
+
+		write_foreign_kfd("amdgpu-kfd-3.img", 99, vintage);
+		assert_int_equal(image_read_kfd(3, &kfd), 0);
+		assert_int_equal(kfd->pid, 99);
+		assert_int_equal(kfd->num_of_gpus, 1);
+		assert_int_equal(kfd->num_of_cpus, 1);
+		assert_int_equal(kfd->n_device_entries, 2);
+		assert_int_equal(kfd->device_entries[1]->gpu_id, 0xbeef);
+		assert_false(kfd->device_entries[1]->has_actual_gpu_id);
+		assert_int_equal(kfd->num_of_bos, 1);
+		assert_int_equal(kfd->bo_entries[0]->offset, 0x1ffe00000000);
+		assert_int_equal(kfd->bo_entries[0]->alloc_flags, 0xf0000001);
+		assert_int_equal(kfd->bo_entries[0]->has_handle, vintage == VINTAGE_B);
+		assert_int_equal(kfd->num_of_objects, 4);
+		assert_int_equal(kfd->shared_mem_size, 8);
+		assert_int_equal(kfd->shared_mem_magic, 0x12345678);
+		assert_memory_equal(kfd->priv_data.data, "private", 7);
+		assert_false(kfd->has_num_of_mappings);
+		criu_kfd__free_unpacked(kfd, NULL);
+	}
+}
+
+static void render_images_of_both_vintages_are_read(void **state)
+{
+	(void)state;
+	for (enum vintage vintage = VINTAGE_A; vintage <= VINTAGE_B; vintage++) {
+		struct wire wire = { 0 };
+		CriuRenderNode *node;
+
+		wire_number(&wire, 1, 0xbeef);
+		if (vintage == VINTAGE_B) {
+			wire_number(&wire, 2, 5);
+			wire_number(&wire, 3, 130);
+			wire_number(&wire, 4, 0);
+		}
+		write_framed("amdgpu-renderD-5.img", wire.bytes, wire.size);
+		assert_int_equal(image_read_render(5, &node), 0);
+		assert_int_equal(node->gpu_id, 0xbeef);
+		assert_int_equal(node->has_drm_render_minor, vintage == VINTAGE_B);
+		assert_int_equal(node->num_of_bos, 0);
+		assert_null(node->device);
+		criu_render_node__free_unpacked(node, NULL);
+	}
+}
+
+/* What a newer program than this one adds is skipped. */
+static void unknown_fields_are_skipped(void **state)
+{
+	struct wire wire = { 0 };
+	CriuRenderNode *node;
+
+	(void)state;
+	wire_number(&wire, 1, 0xbeef);
+	wire_number(&wire, 2000, 17);
+	wire_bytes(&wire, 2001, "something", 9);
+	write_framed("amdgpu-renderD-5.img", wire.bytes, wire.size);
+	assert_int_equal(image_read_render(5, &node), 0);
+	assert_int_equal(node->gpu_id, 0xbeef);
+	criu_render_node__free_unpacked(node, NULL);
+}
+
+static void an_image_that_is_not_there_is_no_error_line(void **state)
+{
+	CriuRenderNode *node;
+	CriuKfd *kfd;
+
+	(void)state;
+	assert_int_equal(image_read_kfd(1, &kfd), -ENOENT);
+	assert_int_equal(image_read_render(1, &node), -ENOENT);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+/* Bytes of image files that no program has written. */
+static void damaged_images_are_refused_by_name(void **state)
+{
+	const struct wire good = foreign_kfd(99, VINTAGE_A);
+	const struct {
+		const char *what;
+		size_t header;
+		size_t bytes;
+	} cases[] = {
+		{ "empty file", 0, 0 },
+		{ "no whole header", 7, 0 },
+		{ "cut off by one byte", good.size, good.size - 1 },
+		{ "cut off after the header", good.size, 0 },
+		{ "a byte too many", good.size, good.size + 1 },
+		{ "length of the file, not of the message", good.size + 8, good.size },
+		{ "cut off, with a header that agrees", good.size - 1, good.size - 1 },
+		{ "required fields missing", 2, 2 },
+		{ "no message at all", 0, 0 },
+		{ "length of all ones", SIZE_MAX, good.size },
+		{ "length that overflows with the header", SIZE_MAX - 7, good.size },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t file[sizeof(good.bytes) + 8] = { 0 };
+		size_t size = 8 + cases[i].bytes;
+		CriuKfd *kfd = NULL;
+
+		print_message("case %s\n", cases[i].what);
+		if (i < 2)
+			size = cases[i].header;
+		for (size_t byte = 0; byte < 8; byte++)
+			file[byte] = (uint8_t)((uint64_t)cases[i].header >> (8 * byte));
+		memcpy(file + 8, good.bytes, good.size);
+		unit_write("amdgpu-kfd-21.img", file, size);
+		unit_forget_lines();
+		assert_in_range(-image_read_kfd(21, &kfd), 1, 4095);
+		assert_null(kfd);
+		assert_logged("amdgpu_plugin: Error: ", "amdgpu-kfd-21.img");
+		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	}
+}
+
+static void garbage_of_any_length_is_refused(void **state)
+{
+	(void)state;
+	for (size_t size = 1; size < 200; size++) {
+		uint8_t garbage[200];
+		CriuRenderNode *node;
+
+		for (size_t i = 0; i < size; i++)
+			garbage[i] = (uint8_t)(0xff - i * 31 - size * 7);
+		/* Field 1 as bytes: no render node has that. */
+		garbage[0] = 0x0a;
+		write_framed("amdgpu-renderD-1.img", garbage, size);
+		assert_true(image_read_render(1, &node) < 0);
+	}
+	assert_logged("Error: ", "amdgpu-renderD-1.img");
+}
+
+static void what_is_no_regular_file_is_no_image(void **state)
+{
+	CriuKfd *kfd;
+
+	(void)state;
+	write_foreign_kfd("elsewhere", 99, VINTAGE_A);
+	assert_int_equal(symlink("elsewhere", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_true(image_read_kfd(1, &kfd) < 0);
+	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
+	assert_true(image_read_kfd(2, &kfd) < 0);
+	assert_logged("Error: ", "amdgpu-kfd-2.img");
+}
+
+/* Nobody writes to it: an open that waits for a writer would wait for ever, so a child does it. */
+static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkfifo(unit_path("amdgpu-kfd-1.img"), 0600), 0);
+	child = fork();
+	if (!child) {
+		CriuKfd *kfd;
+
+		(void)alarm(5);
+		_exit(image_read_kfd(1, &kfd) < 0 && unit_logged("Error: ", "amdgpu-kfd-1.img", NULL) ?
+			      0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void no_symbolic_link_is_followed_to_write(void **state)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+	int fd;
+
+	(void)state;
+	unit_print("precious", "data");
+	assert_int_equal(symlink("precious", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_int_equal(symlink("new", unit_path("amdgpu-pages-1-0001.img")), 0);
+	assert_true(image_write_kfd(1, &kfd) < 0);
+	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_true(image_create_pages(1, 1, 5, &fd) < 0);
+	assert_logged("Error: ", "amdgpu-pages-1-0001.img");
+	assert_false(unit_exists("new"));
+	fd = open(unit_path("precious"), O_RDONLY | O_CLOEXEC);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
+	(void)close(fd);
+}
+
+/* The disk is full at the first byte, within the header, after it, within the message. */
+static void a_write_that_fails_leaves_no_image(void **state)
+{
+	static const uint64_t room[] = { 0, 1, 7, 8, 9, 100 };
+	uint8_t private_data[4096] = { 0 };
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	(void)state;
+	kfd.priv_data.data = private_data;
+	kfd.priv_data.len = sizeof(private_data);
+	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+		int ret;
+
+		unit_forget_lines();
+		unit_limit_files(room[i]);
+		ret = image_write_kfd(1, &kfd);
+		unit_unlimit_files();
+		assert_int_equal(ret, -EFBIG);
+		assert_false(unit_exists("amdgpu-kfd-1.img"));
+		assert_logged("Error: ", "amdgpu-kfd-1.img", strerror(EFBIG));
+		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	}
+}
+
+static void a_directory_that_takes_no_files_is_an_error_by_name(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	CriuKfd kfd = CRIU_KFD__INIT;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir(unit_path("gone"), 0700), 0);
+	fd = open(unit_path("gone"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(rmdir(unit_path("gone")), 0);
+	(void)dup3(fd, unit_criu()->image_dir, O_CLOEXEC);
+	(void)close(fd);
+	assert_true(image_write_kfd(1, &kfd) < 0);
+	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_true(image_write_render(2, &node) < 0);
+	assert_logged("Error: ", "amdgpu-renderD-2.img");
+	assert_true(image_create_pages(3, 4, 5, &fd) < 0);
+	assert_logged("Error: ", "amdgpu-pages-3-0004.img");
+}
+
+static void pages_begin_with_their_size(void **state)
+{
+	size_t size;
+	uint8_t *bytes;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(image_create_pages(5, 0xbeef, 0x0102030405060708, &fd), 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(pwrite(fd, "x", 1, IMAGE_HEADER_SIZE), 1);
+	assert_int_equal(image_close_pages(5, 0xbeef, &fd), 0);
+	assert_int_equal(fd, -1);
+	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
+	assert_int_equal(size, 9);
+	assert_memory_equal(bytes, "\x08\x07\x06\x05\x04\x03\x02\x01x", 9);
+	free(bytes);
+}
+
+static void a_gpu_without_contents_has_a_file_that_says_so(void **state)
+{
+	size_t size;
+	uint8_t *bytes;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(image_create_pages(5, 1, 0, &fd), 0);
+	assert_int_equal(image_close_pages(5, 1, &fd), 0);
+	bytes = unit_read("amdgpu-pages-5-0001.img", &size);
+	assert_int_equal(size, 8);
+	free(bytes);
+}
+
+static void pages_must_be_as_many_as_the_bos_have(void **state)
+{
+	static const struct {
+		size_t in_file;
+		uint64_t wanted;
+		int ret;
+	} cases[] = {
+		{ 4096, 4096, 0 },
+		{ 4096, 8192, -EINVAL },
+		{ 8192, 4096, -EINVAL },
+		{ 0, 4096, -EINVAL },
+		/* Nothing to read, whatever is there. */
+		{ 4096, 0, 0 },
+	};
+	static const char page[8192];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int fd = -2;
+
+		unit_forget_lines();
+		write_framed("amdgpu-pages-5-beef.img", page, cases[i].in_file);
+		assert_int_equal(image_open_pages(5, 0xbeef, cases[i].wanted, &fd), cases[i].ret);
+		assert_int_equal(unit_logged("Error: ", "amdgpu-pages-5-beef.img", NULL),
+				 cases[i].ret != 0);
+		if (!cases[i].ret && cases[i].wanted)
+			assert_int_equal(close(fd), 0);
+		else
+			assert_int_equal(fd, cases[i].ret ? -2 : -1);
+	}
+}
+
+static void missing_or_damaged_pages_are_refused_by_name(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(image_open_pages(5, 0xbeef, 4096, &fd), -ENOENT);
+	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
+	unit_forget_lines();
+	unit_write("amdgpu-pages-5-beef.img", "\0\x10\0\0\0\0\0\0short", 13);
+	assert_true(image_open_pages(5, 0xbeef, 4096, &fd) < 0);
+	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
+}
+
+static void a_vintage_a_process_without_contents_needs_no_pages_file(void **state)
+{
+	int fd = -2;
+
+	(void)state;
+	assert_int_equal(image_open_pages(5, 0xbeef, 0, &fd), 0);
+	assert_int_equal(fd, -1);
+}
+
+static void a_process_finds_its_own_state_by_pid(void **state)
+{
+	CriuKfd *kfd = NULL;
+	int id = -1;
+
+	(void)state;
+	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
+	write_foreign_kfd("amdgpu-kfd-11.img", 111, VINTAGE_B);
+	write_foreign_kfd("amdgpu-kfd-07.img", 107, VINTAGE_B);
+	write_foreign_kfd("amdgpu-kfd-8.img.bak", 108, VINTAGE_B);
+	write_foreign_kfd("amdgpu-kfd-x.img", 109, VINTAGE_B);
+	assert_int_equal(image_find_kfd(111, &id, &kfd), 0);
+	assert_int_equal(id, 11);
+	assert_int_equal(kfd->pid, 111);
+	criu_kfd__free_unpacked(kfd, NULL);
+	assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
+	assert_int_equal(id, 3);
+	criu_kfd__free_unpacked(kfd, NULL);
+	for (pid_t stranger = 107; stranger <= 110; stranger++)
+		assert_int_equal(image_find_kfd(stranger, &id, &kfd), -ENOENT);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
+{
+	CriuKfd plain = CRIU_KFD__INIT, whole = CRIU_KFD__INIT, *kfd;
+	int id;
+
+	(void)state;
+	plain.pid = whole.pid = 50;
+	whole.num_of_gpus = 1;
+	assert_int_equal(image_write_kfd(1, &plain), 0);
+	assert_int_equal(image_find_kfd(50, &id, &kfd), -ENOENT);
+	assert_int_equal(image_write_kfd(2, &whole), 0);
+	assert_int_equal(image_write_kfd(3, &plain), 0);
+	assert_int_equal(image_find_kfd(50, &id, &kfd), 0);
+	assert_int_equal(id, 2);
+	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+static void two_states_of_one_process_are_refused(void **state)
+{
+	CriuKfd *kfd = NULL;
+	int id;
+
+	(void)state;
+	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
+	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
+	assert_int_equal(image_find_kfd(103, &id, &kfd), -EINVAL);
+	assert_null(kfd);
+	assert_logged("Error: ", "kfd 3", "kfd 4", "103");
+}
+
+static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
+{
+	CriuKfd *kfd;
+	int id;
+
+	(void)state;
+	for (int damaged = 1; damaged <= 9; damaged += 8) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "amdgpu-kfd-%d.img", damaged);
+		write_foreign_kfd("amdgpu-kfd-5.img", 103, VINTAGE_A);
+		unit_print(name, "damaged");
+		assert_in_range(-image_find_kfd(103, &id, &kfd), 1, 4095);
+		assert_logged("Error: ", name);
+		(void)unlink(unit_path("%s", name));
+	}
+}
+
+/* It may be the one that is looked for. */
+static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
+{
+	CriuKfd *kfd;
+	int id;
+
+	(void)state;
+	unit_print("amdgpu-kfd-1.img", "damaged");
+	assert_in_range(-image_find_kfd(50, &id, &kfd), 1, 4095);
+	assert_logged("Error: ", "amdgpu-kfd-1.img");
+}
+
+static void a_search_leaves_the_position_of_criu_s_directory(void **state)
+{
+	CriuKfd *kfd;
+	off_t before;
+	int id;
+
+	(void)state;
+	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
+	before = lseek(unit_criu()->image_dir, 0, SEEK_CUR);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
+		criu_kfd__free_unpacked(kfd, NULL);
+	}
+	assert_int_equal(lseek(unit_criu()->image_dir, 0, SEEK_CUR), before);
+}
+
+static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	node.has_drm_render_minor = true;
+	node.drm_render_minor = 130;
+	assert_int_equal(image_write_render(1, &node), 0);
+	assert_int_equal(image_find_compute_render(50, 130), -ENOENT);
+	node.has_compute_pid = true;
+	node.compute_pid = 50;
+	assert_int_equal(image_write_render(2, &node), 0);
+	assert_int_equal(image_find_compute_render(50, 130), 0);
+	assert_int_equal(image_find_compute_render(50, 131), -ENOENT);
+	assert_int_equal(image_find_compute_render(51, 130), -ENOENT);
+}
+
+static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
+{
+	static const char *const ours[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
+					    "amdgpu-renderD-3.img" };
+	static const char *const others[] = { "pages-1.img", "amdgpu-kfd-1.img.bak", "core-1.img",
+					      "amdgpu-kfd-x.img", "my-amdgpu-kfd-1.img" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		unit_print(ours[i], "old");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		unit_print(others[i], "theirs");
+	assert_int_equal(image_remove_old(), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		assert_false(unit_exists(ours[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_true(unit_exists(others[i]));
+}
+
+static void removing_an_image_takes_that_one_alone(void **state)
+{
+	(void)state;
+	write_foreign_kfd("amdgpu-kfd-1.img", 1, VINTAGE_A);
+	write_foreign_kfd("amdgpu-kfd-2.img", 2, VINTAGE_A);
+	image_remove_kfd(1);
+	image_remove_kfd(9);
+	assert_false(unit_exists("amdgpu-kfd-1.img"));
+	assert_true(unit_exists("amdgpu-kfd-2.img"));
+}
+
+static void a_streamed_dump_is_refused_in_words(void **state)
+{
+	(void)state;
+	assert_int_equal(image_check_streaming(), 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	unit_print("streamer-capture.sock", "%s", "");
+	assert_int_equal(image_check_streaming(), -EOPNOTSUPP);
+	assert_logged("Error: ", "stream");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message),
+		UNIT_TEST(all_files_have_their_names_and_are_for_the_owner_alone),
+		UNIT_TEST(what_is_written_is_read),
+		UNIT_TEST(a_shorter_image_replaces_a_longer_one_whole),
+		UNIT_TEST(kfd_images_of_both_vintages_are_read),
+		UNIT_TEST(render_images_of_both_vintages_are_read),
+		UNIT_TEST(unknown_fields_are_skipped),
+		UNIT_TEST(an_image_that_is_not_there_is_no_error_line),
+		UNIT_TEST(damaged_images_are_refused_by_name),
+		UNIT_TEST(garbage_of_any_length_is_refused),
+		UNIT_TEST(what_is_no_regular_file_is_no_image),
+		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
+		UNIT_TEST(no_symbolic_link_is_followed_to_write),
+		UNIT_TEST(a_write_that_fails_leaves_no_image),
+		UNIT_TEST(a_directory_that_takes_no_files_is_an_error_by_name),
+		UNIT_TEST(pages_begin_with_their_size),
+		UNIT_TEST(a_gpu_without_contents_has_a_file_that_says_so),
+		UNIT_TEST(pages_must_be_as_many_as_the_bos_have),
+		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
+		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
+		UNIT_TEST(a_process_finds_its_own_state_by_pid),
+		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),
+		UNIT_TEST(two_states_of_one_process_are_refused),
+		UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search),
+		UNIT_TEST(a_damaged_image_is_not_passed_over_in_a_search),
+		UNIT_TEST(a_search_leaves_the_position_of_criu_s_directory),
+		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
+		UNIT_TEST(images_of_an_older_dump_are_removed_and_nothing_else),
+		UNIT_TEST(removing_an_image_takes_that_one_alone),
+		UNIT_TEST(a_streamed_dump_is_refused_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners with files that
+ * are not its own. Runs where there is no AMD GPU; what is done with one is tried in the virtual machine. */
+#include "host.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu_plugin_abi.h"
+
+extern struct criu_plugin_desc CR_PLUGIN_DESC;
+
+typedef int dump_ext_file(int fd, int id);
+typedef int restore_ext_file(int id);
+typedef int handle_device_vma(int fd, const struct stat *stat);
+typedef int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
+			   uint64_t *new_offset, int *fd);
+typedef int resume_devices_late(int pid);
+typedef int post_forking(void);
+typedef int restore_init(void);
+typedef int dump_finish(int ret);
+
+#define HOOK(name, number) ((name *)CR_PLUGIN_DESC.hooks[number])
+
+static int begin(void **state)
+{
+	(void)unsetenv("KFD_NUMA_CHECK");
+	return unit_begin(state);
+}
+
+static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
+{
+	static const unsigned int hooks[] = {
+		HOOK_DUMP_EXT_FILE, HOOK_RESTORE_EXT_FILE, HOOK_HANDLE_DEVICE_VMA,
+		HOOK_UPDATE_VMA_MAP, HOOK_RESUME_DEVICES_LATE, HOOK_POST_FORKING,
+		HOOK_RESTORE_INIT, HOOK_DUMP_FINISH,
+	};
+
+	(void)state;
+	assert_string_equal(CR_PLUGIN_DESC.name, "amdgpu_plugin");
+	assert_int_equal(CR_PLUGIN_DESC.version, 0x200);
+	assert_non_null(CR_PLUGIN_DESC.init);
+	assert_non_null(CR_PLUGIN_DESC.exit);
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
+		assert_non_null(CR_PLUGIN_DESC.hooks[hooks[i]]);
+	/* Hooks 0, 1 and 4 to 6 are of other kinds of files, which CRIU would then ask us about. */
+	for (unsigned int i = 0; i < 7; i++)
+		assert_int_equal(CR_PLUGIN_DESC.hooks[i] != NULL, i == 2 || i == 3);
+}
+
+/* Offsets that CRIU reads, on 64-bit machines. */
+static void the_descriptor_is_laid_out_as_criu_reads_it(void **state)
+{
+	(void)state;
+	assert_int_equal(offsetof(struct criu_plugin_desc, init), 8);
+	assert_int_equal(offsetof(struct criu_plugin_desc, exit), 16);
+	assert_int_equal(offsetof(struct criu_plugin_desc, version), 24);
+	assert_int_equal(offsetof(struct criu_plugin_desc, max_hooks), 28);
+	assert_int_equal(offsetof(struct criu_plugin_desc, hooks), 32);
+}
+
+struct foreign {
+	const char *name;
+	int fd;
+};
+
+/* Opens files of all kinds that are none of ours, each the only one of its kind. */
+static void open_foreign(struct foreign files[static 9])
+{
+	int pair[2], pipes[2];
+
+	unit_print("regular", "text");
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	(void)close(pipes[1]);
+	(void)close(pair[1]);
+	files[0] = (struct foreign){ "regular file",
+				     open(unit_path("regular"), O_RDWR | O_CLOEXEC) };
+	files[1] = (struct foreign){ "directory", open("/", O_RDONLY | O_CLOEXEC) };
+	files[2] = (struct foreign){ "pipe", pipes[0] };
+	files[3] = (struct foreign){ "socket", pair[0] };
+	files[4] = (struct foreign){ "/dev/null", open("/dev/null", O_RDWR | O_CLOEXEC) };
+	files[5] = (struct foreign){ "/dev/zero", open("/dev/zero", O_RDWR | O_CLOEXEC) };
+	files[6] = (struct foreign){ "eventfd", eventfd(0, EFD_CLOEXEC) };
+	files[7] = (struct foreign){ "memfd", memfd_create("kfd", MFD_CLOEXEC) };
+	files[8] = (struct foreign){ "path", open("/dev/null", O_PATH | O_CLOEXEC) };
+	for (unsigned int i = 0; i < 9; i++)
+		assert_true(files[i].fd >= 0);
+}
+
+static void foreign_files_are_left_to_others(void **state)
+{
+	struct foreign files[9];
+
+	(void)state;
+	open_foreign(files);
+	for (int stage = STAGE_DUMP; stage <= STAGE_PRE_DUMP; stage++) {
+		assert_int_equal(CR_PLUGIN_DESC.init(stage), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+			struct stat stat;
+
+			print_message("case %s\n", files[i].name);
+			assert_int_equal(fstat(files[i].fd, &stat), 0);
+			assert_int_equal(HOOK(dump_ext_file, HOOK_DUMP_EXT_FILE)(files[i].fd, 5), -ENOTSUP);
+			assert_int_equal(HOOK(handle_device_vma, HOOK_HANDLE_DEVICE_VMA)
+					 (files[i].fd, &stat), -ENOTSUP);
+		}
+		CR_PLUGIN_DESC.exit(stage, 0);
+	}
+	assert_int_equal(HOOK(dump_ext_file, HOOK_DUMP_EXT_FILE)(-1, 5), -ENOTSUP);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		(void)close(files[i].fd);
+	/* A dump without GPU needs no plugin to restore, and hears nothing of it. */
+	assert_int_equal(unit_criu()->notes, 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void foreign_things_are_left_to_others_at_restore(void **state)
+{
+	static const char *const paths[] = { "/dev/null", "/dev/kfd", "/dev/dri/renderD128",
+					     "/dev/mem", "", "/dev/shm/hsakmt_shared_mem" };
+	uint64_t offset = 42;
+	int fd = 43;
+
+	(void)state;
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+	assert_int_equal(HOOK(restore_init, HOOK_RESTORE_INIT)(), -ENOTSUP);
+	assert_int_equal(HOOK(restore_ext_file, HOOK_RESTORE_EXT_FILE)(7), -ENOTSUP);
+	assert_int_equal(HOOK(post_forking, HOOK_POST_FORKING)(), -ENOTSUP);
+	/* Of a task without our state also the paths that could be ours. */
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		assert_int_equal(HOOK(update_vma_map, HOOK_UPDATE_VMA_MAP)(paths[i], 0x1000, 0,
+									 &offset, &fd), -ENOTSUP);
+	assert_int_equal(offset, 42);
+	assert_int_equal(fd, 43);
+	assert_int_equal(HOOK(resume_devices_late, HOOK_RESUME_DEVICES_LATE)(getpid()), -ENOTSUP);
+	assert_int_equal(HOOK(resume_devices_late, HOOK_RESUME_DEVICES_LATE)(0x7fffffff), -ENOTSUP);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
+	assert_int_equal(unit_count_lines("Error: "), 0);
+}
+
+static void a_dump_without_gpu_has_nothing_to_finish(void **state)
+{
+	static const int results[] = { 0, -1, -ENOSPC };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
+		assert_int_equal(HOOK(dump_finish, HOOK_DUMP_FINISH)(results[i]), -ENOTSUP);
+		assert_int_equal(HOOK(dump_finish, HOOK_DUMP_FINISH)(-1), -ENOTSUP);
+		CR_PLUGIN_DESC.exit(STAGE_DUMP, results[i]);
+	}
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void images_of_others_are_left_to_others(void **state)
+{
+	(void)state;
+	unit_print("amdgpu-kfd-8.img", "not 7");
+	unit_print("ext-files-7.img", "theirs");
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+	assert_int_equal(HOOK(restore_ext_file, HOOK_RESTORE_EXT_FILE)(7), -ENOTSUP);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
+}
+
+static void a_damaged_image_is_an_error_not_somebody_else_s(void **state)
+{
+	static const char *const names[] = { "amdgpu-kfd-7.img", "amdgpu-renderD-7.img" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int ret;
+
+		unit_print(names[i], "damaged");
+		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+		ret = HOOK(restore_ext_file, HOOK_RESTORE_EXT_FILE)(7);
+		CR_PLUGIN_DESC.exit(STAGE_RESTORE, -1);
+		assert_in_range(-ret, 1, 4095);
+		assert_int_not_equal(ret, -ENOTSUP);
+		assert_logged("Error: ", names[i]);
+		(void)unlink(unit_path("%s", names[i]));
+	}
+}
+
+static void the_inventory_is_asked_at_restore_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
+	CR_PLUGIN_DESC.exit(STAGE_DUMP, 0);
+	assert_int_equal(unit_criu()->claims, 0);
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
+	assert_int_equal(unit_criu()->claims, 1);
+	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
+}
+
+static void a_bad_option_fails_the_load_of_the_plugin(void **state)
+{
+	(void)state;
+	for (int stage = STAGE_DUMP; stage <= STAGE_RESTORE; stage++) {
+		unit_forget_lines();
+		assert_int_equal(setenv("KFD_NUMA_CHECK", "perhaps", 1), 0);
+		assert_true(CR_PLUGIN_DESC.init(stage) < 0);
+		assert_logged("Error: ", "KFD_NUMA_CHECK", "\"perhaps\"");
+		(void)unsetenv("KFD_NUMA_CHECK");
+		assert_int_equal(CR_PLUGIN_DESC.init(stage), 0);
+		CR_PLUGIN_DESC.exit(stage, 0);
+	}
+}
+
+/* The built plugin, beside the directory of this program. */
+static const char *plugin_file(void)
+{
+	static char path[512];
+	char self[400];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	assert_true(length > 0);
+	self[length] = '\0';
+	*strrchr(self, '/') = '\0';
+	(void)snprintf(path, sizeof(path), "%s/../amdgpu_plugin.so", self);
+	if (access(path, R_OK) < 0)
+		fail_msg("%s: not built; make all comes first", path);
+	return path;
+}
+
+static void run(char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* What a shell command prints; it must succeed. */
+static void run(char *text, size_t size, const char *format, ...)
+{
+	char command[2048];
+	va_list arguments;
+	size_t length;
+	FILE *pipe;
+
+	va_start(arguments, format);
+	(void)vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	pipe = popen(command, "re");
+	assert_non_null(pipe);
+	length = fread(text, 1, size - 1, pipe);
+	text[length] = '\0';
+	if (pclose(pipe) != 0)
+		fail_msg("%s: %s", command, text);
+}
+
+/* Sizes of CRIU's table are those of Debian's packages, then what none has yet. */
+static void the_plugin_fits_itself_to_each_host(void **state)
+{
+	static const struct {
+		const char *host;
+		const char *flags;
+		const char *expected;
+	} cases[] = {
+		{ "3.17.1", "-DTABLE_SIZE=176",
+		  "hooks 10\ninit 0\nretry argument left alone\n" },
+		{ "4.1.1", "-DTABLE_SIZE=208 -DHAS_INVENTORY",
+		  "hooks 12\nclaimed amdgpu_plugin\ninit 0\nretry argument left alone\n" },
+		{ "4.2.1", "-DTABLE_SIZE=224 -DHAS_INVENTORY",
+		  "hooks 13\nclaimed amdgpu_plugin\ninit 0\nretry argument left alone\n" },
+		{ "4.3", "-DTABLE_SIZE=288 -DHAS_INVENTORY",
+		  "hooks 17\nclaimed amdgpu_plugin\ninit 0\nretry argument written\n" },
+		{ "a newer one", "-DTABLE_SIZE=320 -DHAS_INVENTORY",
+		  "hooks 17\nclaimed amdgpu_plugin\ninit 0\nretry argument written\n" },
+		{ "one that hides its table", "",
+		  "hooks 10\ninit 0\nretry argument left alone\n" },
+		{ "one with a table of something else", "-DTABLE_SIZE=8",
+		  "hooks 10\ninit 0\nretry argument left alone\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *program = unit_path("host");
+		char text[4096];
+
+		print_message("case CRIU %s\n", cases[i].host);
+		/* As the plugin was compiled: make hands its variables on. */
+		run(text, sizeof(text),
+		    "${CC:-cc} $CFLAGS -Wall -Werror -Iinclude %s -rdynamic -o %s test/unit/plugin_host.c"
+		    " -ldl 2>&1", cases[i].flags, program);
+		run(text, sizeof(text), "%s %s 2>&1", program, plugin_file());
+		print_message("%s", text);
+		assert_non_null(strstr(text, "name amdgpu_plugin\nversion 0x200\n"));
+		assert_non_null(strstr(text, cases[i].expected));
+	}
+}
+
+static void the_plugin_exports_its_descriptor_alone(void **state)
+{
+	char text[65536];
+
+	(void)state;
+	run(text, sizeof(text), "nm -D --defined-only --format=posix %s | sed 's/ .*//; /^__odr_asan/d'", plugin_file());
+	assert_string_equal(text, "CR_PLUGIN_DESC\n");
+}
+
+/* dlopen() is lazy about functions, but a variable that the host lacks fails it. */
+static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state)
+{
+	static const char *const wanted[] = { "criu_get_image_dir", "find_unused_fd_pid",
+					      "print_on_level" };
+	size_t num_wanted = 0;
+	char text[65536];
+
+	(void)state;
+	run(text, sizeof(text), "readelf -rW %s | awk '$3 ~ /COPY/'", plugin_file());
+	assert_string_equal(text, "");
+	run(text, sizeof(text),
+	    "nm -D --undefined-only --format=posix %s | awk '$2 == \"U\" { sub(/@.*/, \"\"); print $1 }'"
+	    " | sort", plugin_file());
+	for (const char *name = strtok(text, "\n"); name; name = strtok(NULL, "\n")) {
+		/* This program has the plugin's libraries, and exports nothing itself. */
+		if (dlsym(RTLD_DEFAULT, name))
+			continue;
+		assert_true(num_wanted < ARRAY_SIZE(wanted));
+		assert_string_equal(name, wanted[num_wanted++]);
+	}
+	assert_int_equal(num_wanted, ARRAY_SIZE(wanted));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_descriptor_is_of_version_0_2_and_has_every_hook),
+		TEST(the_descriptor_is_laid_out_as_criu_reads_it),
+		TEST(foreign_files_are_left_to_others),
+		TEST(foreign_things_are_left_to_others_at_restore),
+		TEST(a_dump_without_gpu_has_nothing_to_finish),
+		TEST(images_of_others_are_left_to_others),
+		TEST(a_damaged_image_is_an_error_not_somebody_else_s),
+		TEST(the_inventory_is_asked_at_restore_alone),
+		TEST(a_bad_option_fails_the_load_of_the_plugin),
+		TEST(the_plugin_fits_itself_to_each_host),
+		TEST(the_plugin_exports_its_descriptor_alone),
+		TEST(the_plugin_takes_functions_of_the_host_and_no_variables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

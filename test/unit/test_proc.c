@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What /proc says: device paths, pids, tracees and mappings. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_util.h"
+
+static void paths_tell_the_device(void **state)
+{
+	static const struct {
+		const char *path;
+		int device;
+	} cases[] = {
+		{ "/dev/kfd", 0 },
+		{ "kfd", 0 },
+		{ "/tmp/jail/dev/kfd", 0 },
+		{ "/dev/dri/renderD128", 128 },
+		{ "renderD191", 191 },
+		{ "/dev/dri/renderD255", 255 },
+		{ "", -ENOENT },
+		{ "/", -ENOENT },
+		{ "/dev/", -ENOENT },
+		{ "/dev/kfd/", -ENOENT },
+		{ "/dev/kfd0", -ENOENT },
+		{ "/dev/KFD", -ENOENT },
+		{ "/dev/dri/renderD", -ENOENT },
+		{ "/dev/dri/renderD0", -ENOENT },
+		{ "/dev/dri/renderD128 (deleted)", -ENOENT },
+		{ "/dev/dri/renderD128.bak", -ENOENT },
+		{ "/dev/dri/renderD-128", -ENOENT },
+		{ "/dev/dri/renderD4294967424", -ENOENT },
+		{ "/dev/dri/renderD99999999999999999999", -ENOENT },
+		{ "/dev/dri/card0", -ENOENT },
+		{ "/dev/dri/renderD128/x", -ENOENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case \"%s\"\n", cases[i].path);
+		assert_int_equal(proc_device_of_path(cases[i].path), cases[i].device);
+	}
+}
+
+static void a_process_sees_itself_by_its_own_pid(void **state)
+{
+	pid_t pid = -1;
+
+	(void)state;
+	assert_int_equal(proc_own_pid(getpid(), &pid), 0);
+	assert_int_equal(pid, getpid());
+}
+
+static void a_pid_that_nobody_has_is_no_process(void **state)
+{
+	pid_t pid = 42;
+
+	(void)state;
+	assert_int_equal(proc_own_pid(0, &pid), -ESRCH);
+	assert_int_equal(proc_own_pid(0x7fffffff, &pid), -ESRCH);
+	assert_int_equal(pid, 42);
+}
+
+static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
+{
+	int status, wait_here[2];
+	pid_t helper, inner;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(wait_here), 0);
+	/* A process between, since it is one's children that get the new namespace. */
+	helper = fork();
+	if (!helper) {
+		if (unshare(CLONE_NEWPID) < 0)
+			_exit(77);
+		inner = fork();
+		if (!inner) {
+			(void)read(wait_here[0], &byte, 1);
+			_exit(0);
+		}
+		pid_t own = -1;
+		int ret = proc_own_pid(inner, &own);
+
+		(void)kill(inner, SIGKILL);
+		(void)waitpid(inner, &status, 0);
+		_exit(ret == 0 && own == 1 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(helper, &status, 0), helper);
+	(void)close(wait_here[0]);
+	(void)close(wait_here[1]);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	for (;;)
+		(void)pause();
+}
+
+static void end(pid_t child)
+{
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+}
+
+static void a_tracee_is_found_and_others_are_not(void **state)
+{
+	pid_t tracee = start_sleeper(), other = start_sleeper(), found = 42;
+
+	(void)state;
+	assert_int_equal(proc_find_tracee(tracee, &found), -ESRCH);
+	assert_int_equal(found, 42);
+	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, 0), 0);
+	assert_int_equal(proc_find_tracee(tracee, &found), 0);
+	assert_int_equal(found, tracee);
+	assert_int_equal(proc_find_tracee(other, &found), -ESRCH);
+	end(tracee);
+	end(other);
+}
+
+static void *map_part(const char *path, size_t pages, off_t offset)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	void *address;
+
+	assert_true(fd >= 0);
+	/* Private: a shared mapping of /dev/zero is one of shared memory. */
+	address = mmap(NULL, pages * 4096, PROT_READ, MAP_PRIVATE, fd, offset);
+	assert_true(address != MAP_FAILED);
+	(void)close(fd);
+	return address;
+}
+
+static const struct proc_mapping *find(const struct proc_mapping *mappings, size_t count,
+				       const void *address)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (mappings[i].start == (uintptr_t)address)
+			return &mappings[i];
+	}
+	return NULL;
+}
+
+static void mappings_of_devices_are_listed_and_no_others(void **state)
+{
+	void *device = map_part("/dev/zero", 3, 0x5000);
+	void *file = map_part(unit_path("renderD130"), 1, 0);
+	const struct proc_mapping *mapping;
+	struct proc_mapping *mappings;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
+	assert_int_equal(count, 1);
+	mapping = find(mappings, count, device);
+	assert_non_null(mapping);
+	assert_int_equal(mapping->end - mapping->start, 3 * 4096);
+	assert_int_equal(mapping->offset, 0x5000);
+	assert_int_equal(mapping->device, makedev(1, 5));
+	assert_null(find(mappings, count, file));
+	free(mappings);
+	(void)munmap(device, 3 * 4096);
+	(void)munmap(file, 4096);
+}
+
+static void a_process_without_such_mappings_has_an_empty_list(void **state)
+{
+	struct proc_mapping *mappings = NULL;
+	size_t count = 42;
+
+	(void)state;
+	assert_int_equal(proc_list_mappings(getpid(), &mappings, &count), 0);
+	assert_int_equal(count, 0);
+	free(mappings);
+}
+
+static void mappings_of_no_process_are_an_error(void **state)
+{
+	struct proc_mapping *mappings = NULL;
+	size_t count = 42;
+
+	(void)state;
+	assert_true(proc_list_mappings(0x7fffffff, &mappings, &count) < 0);
+	assert_null(mappings);
+	assert_int_equal(count, 42);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(paths_tell_the_device),
+		UNIT_TEST(a_process_sees_itself_by_its_own_pid),
+		UNIT_TEST(a_pid_that_nobody_has_is_no_process),
+		UNIT_TEST(a_process_of_an_inner_pid_namespace_is_1_to_itself),
+		UNIT_TEST(a_tracee_is_found_and_others_are_not),
+		UNIT_TEST(mappings_of_devices_are_listed_and_no_others),
+		UNIT_TEST(a_process_without_such_mappings_has_an_empty_list),
+		UNIT_TEST(mappings_of_no_process_are_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
