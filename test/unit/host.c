@@ -175,8 +175,9 @@ void unit_forget_lines(void)
 
 const char *unit_path(const char *format, ...)
 {
-	static char paths[PATHS][512];
-	static unsigned int turn;
+	/* Of each thread, since workers of the plugin open files too. */
+	static _Thread_local char paths[PATHS][512];
+	static _Thread_local unsigned int turn;
 	char *path = paths[turn++ % PATHS];
 	va_list arguments;
 	int used;

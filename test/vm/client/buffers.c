@@ -136,7 +136,8 @@ static int buffer_fill(struct buffers *buffers, struct buffer *buffer)
 {
 	struct pattern pattern = buffer_pattern(buffers, buffer);
 
-	if (!memory_has_cpu_access(buffer->memory.kind) || buffer->generation % 2)
+	if (!memory_has_cpu_access(buffer->memory.kind) ||
+	    (memory_has_engine_access(buffer->memory.kind) && buffer->generation % 2))
 		return buffer_fill_by_engine(buffers, buffer);
 	pattern_fill(&pattern, 0, buffer->memory.address, buffer->memory.size_bytes);
 	return 0;
@@ -187,13 +188,15 @@ static int buffer_verify_by_engine(struct buffers *buffers, struct buffer *buffe
  * largest buffers one way has to do. */
 static int buffer_verify(struct buffers *buffers, struct buffer *buffer)
 {
+	bool by_cpu = memory_has_cpu_access(buffer->memory.kind);
+	bool by_engine = memory_has_engine_access(buffer->memory.kind) &&
+			 (!by_cpu || buffer->memory.size_bytes <= BOTH_WAYS_BYTES);
 	int ret = 0;
 
-	if (memory_has_cpu_access(buffer->memory.kind))
+	if (by_cpu)
 		ret = buffer_check(buffers, buffer, 0, buffer->memory.address,
 				   buffer->memory.size_bytes, "the CPU");
-	if (ret == 0 && (!memory_has_cpu_access(buffer->memory.kind) ||
-			 buffer->memory.size_bytes <= BOTH_WAYS_BYTES))
+	if (ret == 0 && by_engine)
 		ret = buffer_verify_by_engine(buffers, buffer);
 	return ret;
 }

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The part of libdrm_amdgpu that the plugin uses, on memory: buffers are mapped at addresses of a GPU, command buffers
+ * hold real packets, and bytes move when a fence is waited for, not before. Strict: what an engine would fault on
+ * is counted as a violation. Each call can be made to fail.
+ *
+ * To be included by a test program once, after fake_kernel.h; it takes the place of the library's functions. */
+#ifndef TEST_UNIT_FAKE_GPU_H
+#define TEST_UNIT_FAKE_GPU_H
+
+#include <amdgpu.h>
+#include <amdgpu_drm.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "fake_kernel.h"
+
+#define FAMILY_AI      141
+#define FIRST_VA       0x100000000ULL
+#define RANGES	       8192
+#define SUBMISSIONS    16
+#define COPY_PACKET    1
+#define PACKET_DWORDS  7
+#define PAGE_SIZE_GPU  4096
+
+enum memory_kind {
+	OF_DMABUF,
+	OF_USER,
+	OF_DRIVER,
+};
+
+struct amdgpu_bo {
+	struct amdgpu_device *device;
+	enum memory_kind kind;
+	uint8_t *memory;
+	uint64_t size;
+};
+
+struct amdgpu_va {
+	struct amdgpu_device *device;
+	uint64_t va;
+	uint64_t size;
+	/* What is mapped there. */
+	struct amdgpu_bo *bo;
+};
+
+struct amdgpu_bo_list {
+	uint32_t count;
+	struct amdgpu_bo *bos[];
+};
+
+struct submission {
+	uint64_t va;
+	uint32_t dwords;
+	struct amdgpu_bo_list *list;
+};
+
+struct amdgpu_context {
+	struct amdgpu_device *device;
+	struct submission queue[SUBMISSIONS];
+	uint64_t submitted;
+	uint64_t done;
+};
+
+/* One a worker, so that nothing in it is shared between threads. */
+struct amdgpu_device {
+	int fd;
+	struct amdgpu_va *ranges[RANGES];
+	uint64_t next_va;
+};
+
+static struct fake_gpu {
+	uint32_t family;
+	/* The engine never ends; the GPU has been reset; the library gives the handle of another GPU. */
+	bool hangs;
+	bool was_reset;
+	bool is_another;
+	/* The call of this number (from 1) fails; 0: none. */
+	unsigned int fail_at;
+	int fail_errno;
+	atomic_uint calls;
+	atomic_int objects;
+	atomic_uint submissions;
+	atomic_uint violations;
+	atomic_ullong user_memory;
+	atomic_ullong timeout_ns;
+} gpu;
+
+static inline int fake_gpu_begin(void **state)
+{
+	gpu = (struct fake_gpu){ .family = FAMILY_AI };
+	return fake_kernel_begin(state);
+}
+
+static inline int fake_gpu_end(void **state)
+{
+	int ret = fake_kernel_end(state);
+
+	if (gpu.objects)
+		printf("%d objects of libdrm are left\n", gpu.objects);
+	if (gpu.violations)
+		printf("%u violations of the GPU's rules\n", gpu.violations);
+	return gpu.objects || gpu.violations ? -1 : ret;
+}
+
+static inline bool fails(void)
+{
+	return ++gpu.calls == gpu.fail_at;
+}
+
+static inline void *new_object(size_t size)
+{
+	void *object = calloc(1, size);
+
+	gpu.objects++;
+	if (!object)
+		abort();
+	return object;
+}
+
+static inline int free_object(void *object)
+{
+	gpu.objects--;
+	free(object);
+	return 0;
+}
+
+int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_version,
+			     amdgpu_device_handle *device_handle)
+{
+	struct amdgpu_device *device;
+
+	if (fails())
+		return -gpu.fail_errno;
+	device = new_object(sizeof(*device));
+	device->fd = gpu.is_another ? open_render(199, O_RDWR) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	device->next_va = FIRST_VA;
+	*major_version = 3;
+	*minor_version = 50;
+	*device_handle = device;
+	return 0;
+}
+
+int amdgpu_device_deinitialize(amdgpu_device_handle device)
+{
+	(void)close(device->fd);
+	return free_object(device);
+}
+
+int amdgpu_device_get_fd(amdgpu_device_handle device)
+{
+	return device->fd;
+}
+
+int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *info)
+{
+	(void)device;
+	if (fails())
+		return -gpu.fail_errno;
+	*info = (struct amdgpu_gpu_info){ .family_id = gpu.family };
+	return 0;
+}
+
+static inline struct amdgpu_bo *new_bo(struct amdgpu_device *device, enum memory_kind kind, void *memory,
+				       uint64_t size)
+{
+	struct amdgpu_bo *bo = new_object(sizeof(*bo));
+
+	*bo = (struct amdgpu_bo){ device, kind, memory, size };
+	return bo;
+}
+
+int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type type, uint32_t handle,
+		     struct amdgpu_bo_import_result *output)
+{
+	off_t size = lseek((int)handle, 0, SEEK_END);
+	void *memory;
+
+	gpu.violations += type != amdgpu_bo_handle_type_dma_buf_fd;
+	if (fails()) {
+		/* As the library does where a PRIME call fails. */
+		errno = gpu.fail_errno;
+		return -1;
+	}
+	memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)handle, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	output->buf_handle = new_bo(device, OF_DMABUF, memory, (uint64_t)size);
+	output->alloc_size = (uint64_t)size;
+	return 0;
+}
+
+int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
+				   amdgpu_bo_handle *buf_handle)
+{
+	gpu.violations += (uintptr_t)memory % PAGE_SIZE_GPU || size % PAGE_SIZE_GPU;
+	if (fails())
+		return -gpu.fail_errno;
+	gpu.user_memory += size;
+	*buf_handle = new_bo(device, OF_USER, memory, size);
+	return 0;
+}
+
+int amdgpu_bo_alloc(amdgpu_device_handle device, struct amdgpu_bo_alloc_request *request,
+		    amdgpu_bo_handle *buf_handle)
+{
+	if (fails())
+		return -gpu.fail_errno;
+	*buf_handle = new_bo(device, OF_DRIVER, aligned_alloc(PAGE_SIZE_GPU, request->alloc_size),
+			     request->alloc_size);
+	/* Never what one hopes for. */
+	memset((*buf_handle)->memory, 0xa5, request->alloc_size);
+	return 0;
+}
+
+static inline bool is_mapped(const struct amdgpu_bo *bo)
+{
+	for (size_t i = 0; i < RANGES; i++) {
+		if (bo->device->ranges[i] && bo->device->ranges[i]->bo == bo)
+			return true;
+	}
+	return false;
+}
+
+int amdgpu_bo_free(amdgpu_bo_handle bo)
+{
+	gpu.violations += is_mapped(bo);
+	if (bo->kind == OF_DMABUF)
+		(void)munmap(bo->memory, bo->size);
+	if (bo->kind == OF_DRIVER)
+		free(bo->memory);
+	return free_object(bo);
+}
+
+int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
+{
+	if (fails())
+		return -gpu.fail_errno;
+	gpu.objects++;
+	*cpu = bo->memory;
+	return 0;
+}
+
+int amdgpu_bo_cpu_unmap(amdgpu_bo_handle bo)
+{
+	(void)bo;
+	gpu.objects--;
+	return 0;
+}
+
+int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range type, uint64_t size,
+			  uint64_t alignment, uint64_t required, uint64_t *va,
+			  amdgpu_va_handle *va_range_handle, uint64_t flags)
+{
+	struct amdgpu_va *range;
+	size_t slot = 0;
+
+	(void)type;
+	(void)flags;
+	gpu.violations += alignment % PAGE_SIZE_GPU || required;
+	if (fails())
+		return -gpu.fail_errno;
+	while (device->ranges[slot])
+		slot++;
+	range = new_object(sizeof(*range));
+	*range = (struct amdgpu_va){ .device = device, .va = device->next_va, .size = size };
+	/* With a page between, which nothing is mapped to. */
+	device->next_va += size + PAGE_SIZE_GPU;
+	device->ranges[slot] = range;
+	*va = range->va;
+	*va_range_handle = range;
+	return 0;
+}
+
+int amdgpu_va_range_free(amdgpu_va_handle range)
+{
+	size_t slot = 0;
+
+	gpu.violations += range->bo != NULL;
+	while (range->device->ranges[slot] != range)
+		slot++;
+	range->device->ranges[slot] = NULL;
+	return free_object(range);
+}
+
+static inline struct amdgpu_va *find_range(struct amdgpu_device *device, uint64_t va, uint64_t size)
+{
+	for (size_t i = 0; i < RANGES; i++) {
+		struct amdgpu_va *range = device->ranges[i];
+
+		if (range && va >= range->va && va - range->va < range->size &&
+		    size <= range->size - (va - range->va))
+			return range;
+	}
+	return NULL;
+}
+
+int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_t address,
+		    uint64_t flags, uint32_t operation)
+{
+	struct amdgpu_va *range = find_range(bo->device, address, size);
+
+	(void)flags;
+	gpu.violations += !range || offset || size > bo->size;
+	if (!range)
+		return -EINVAL;
+	if (operation == AMDGPU_VA_OP_UNMAP) {
+		range->bo = NULL;
+		return 0;
+	}
+	if (fails())
+		return -gpu.fail_errno;
+	range->bo = bo;
+	return 0;
+}
+
+int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo_handle *bos,
+			  uint8_t *priorities, amdgpu_bo_list_handle *result)
+{
+	struct amdgpu_bo_list *list;
+
+	(void)device;
+	(void)priorities;
+	if (fails())
+		return -gpu.fail_errno;
+	list = new_object(sizeof(*list) + count * sizeof(*bos));
+	list->count = count;
+	memcpy(list->bos, bos, count * sizeof(*bos));
+	*result = list;
+	return 0;
+}
+
+/* The kernel has made a list of its own of what a submission named. */
+int amdgpu_bo_list_destroy(amdgpu_bo_list_handle list)
+{
+	(void)list;
+	return 0;
+}
+
+int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *result)
+{
+	struct amdgpu_context *context;
+
+	if (fails())
+		return -gpu.fail_errno;
+	context = new_object(sizeof(*context));
+	context->device = device;
+	*result = context;
+	return 0;
+}
+
+int amdgpu_cs_ctx_free(amdgpu_context_handle context)
+{
+	/* Of jobs that nobody has waited for. */
+	for (size_t i = 0; i < SUBMISSIONS; i++) {
+		if (context->queue[i].list)
+			(void)free_object(context->queue[i].list);
+	}
+	return free_object(context);
+}
+
+int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgpu_cs_request *requests,
+		     uint32_t number_of_requests)
+{
+	struct submission *submission = &context->queue[context->submitted % SUBMISSIONS];
+
+	gpu.violations += flags || number_of_requests != 1 || requests->number_of_ibs != 1 ||
+			  requests->ip_type != AMDGPU_HW_IP_DMA || !requests->resources;
+	/* Aligned, not empty, padded. */
+	gpu.violations += requests->ibs->ib_mc_address % 256 || !requests->ibs->size ||
+			  requests->ibs->size % 8;
+	if (fails()) {
+		(void)free_object(requests->resources);
+		return -gpu.fail_errno;
+	}
+	if (submission->list)
+		(void)free_object(submission->list);
+	gpu.submissions++;
+	*submission = (struct submission){ requests->ibs->ib_mc_address, requests->ibs->size,
+					   requests->resources };
+	requests->seq_no = ++context->submitted;
+	return 0;
+}
+
+/* What the engine finds at an address; only BOs of the submission's list may be touched. */
+static inline uint8_t *resolve(struct amdgpu_device *device, const struct amdgpu_bo_list *list,
+			       uint64_t va, uint64_t size)
+{
+	const struct amdgpu_va *range = find_range(device, va, size);
+
+	for (uint32_t i = 0; range && range->bo && i < list->count; i++) {
+		if (list->bos[i] == range->bo)
+			return range->bo->memory + (va - range->va);
+	}
+	gpu.violations++;
+	return NULL;
+}
+
+static inline void execute(struct amdgpu_device *device, const struct submission *submission)
+{
+	const uint8_t *bytes = resolve(device, submission->list, submission->va,
+				       submission->dwords * sizeof(uint32_t));
+	const uint32_t *dwords = (const void *)bytes;
+	uint32_t at = 0;
+
+	while (dwords && at < submission->dwords) {
+		const uint32_t *packet = dwords + at;
+		uint64_t size;
+		uint8_t *from, *to;
+
+		if (!*packet) { /* NOP */
+			at++;
+			continue;
+		}
+		if (*packet != COPY_PACKET || packet[2] || at + PACKET_DWORDS > submission->dwords) {
+			gpu.violations++;
+			return;
+		}
+		size = (uint64_t)packet[1] + (gpu.family >= FAMILY_AI);
+		from = resolve(device, submission->list, packet[3] | (uint64_t)packet[4] << 32, size);
+		to = resolve(device, submission->list, packet[5] | (uint64_t)packet[6] << 32, size);
+		if (!from || !to)
+			return;
+		memcpy(to, from, size);
+		at += PACKET_DWORDS;
+	}
+}
+
+int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout_ns, uint64_t flags,
+				 uint32_t *expired)
+{
+	struct amdgpu_context *context = fence->context;
+
+	(void)flags;
+	gpu.timeout_ns = timeout_ns;
+	if (fails())
+		return -gpu.fail_errno;
+	*expired = !gpu.hangs;
+	while (*expired && context->done < fence->fence)
+		execute(context->device, &context->queue[context->done++ % SUBMISSIONS]);
+	return 0;
+}
+
+int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
+{
+	(void)context;
+	if (fails())
+		return -gpu.fail_errno;
+	*flags = gpu.was_reset ? AMDGPU_CTX_QUERY2_FLAGS_RESET : 0;
+	return 0;
+}
+
+#endif

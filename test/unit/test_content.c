@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Contents of BOs to and from image files, by real copy packets on a GPU made of memory: every byte, bounded memory, and
+ * what comes of each call that fails. */
+#include "fake_gpu.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "amdgpu_plugin_content.h"
+#include "amdgpu_plugin_util.h"
+
+#define PAGE   4096ull
+#define HEADER 8
+
+/* What pthread_create() does beside its job: fail, or return only once the new thread has ended. */
+static struct {
+	bool fails;
+	bool waits_for_the_end;
+} threads;
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+	sem_t ended;
+};
+
+static void *run_and_tell(void *argument)
+{
+	struct start *start = argument;
+	void *result = start->function(start->argument);
+
+	(void)sem_post(&start->ended);
+	return result;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+		   void *argument)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		dlsym(RTLD_NEXT, "pthread_create");
+	struct start start = { .function = function, .argument = argument };
+	int ret;
+
+	if (threads.fails)
+		return EAGAIN;
+	if (!threads.waits_for_the_end)
+		return real(thread, attributes, function, argument);
+	(void)sem_init(&start.ended, 0, 0);
+	ret = real(thread, attributes, run_and_tell, &start);
+	while (!ret && sem_wait(&start.ended) < 0)
+		continue;
+	return ret;
+}
+
+static int begin(void **state)
+{
+	threads.fails = threads.waits_for_the_end = false;
+	return fake_gpu_begin(state);
+}
+
+static const struct content_limits limits = { .staging_bytes = 1 << 20, .copy_timeout_s = 7 };
+
+/* A GPU's BOs, and its image file. */
+struct set {
+	struct content_job job;
+	struct content_bo bos[2048];
+	size_t num_bos;
+};
+
+static uint8_t pattern(size_t bo, uint64_t at)
+{
+	return (uint8_t)(bo * 89 + at * 7 + (at >> 8) * 13 + (at >> 16));
+}
+
+static uint8_t *map_bo(const struct content_bo *bo)
+{
+	uint8_t *memory = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, bo->dmabuf_fd, 0);
+
+	assert_true(memory != MAP_FAILED);
+	return memory;
+}
+
+static void add(struct set *set, uint64_t size)
+{
+	struct content_bo *bo = &set->bos[set->num_bos++];
+
+	bo->dmabuf_fd = memfd_create("bo", MFD_CLOEXEC);
+	bo->size = size;
+	assert_int_equal(ftruncate(bo->dmabuf_fd, (off_t)size), 0);
+}
+
+static void fill(const struct set *set)
+{
+	for (size_t i = 0; i < set->num_bos; i++) {
+		uint8_t *memory = map_bo(&set->bos[i]);
+
+		for (uint64_t at = 0; at < set->bos[i].size; at++)
+			memory[at] = pattern(i, at);
+		(void)munmap(memory, set->bos[i].size);
+	}
+}
+
+static bool bos_are_filled(const struct set *set)
+{
+	bool same = true;
+
+	for (size_t i = 0; same && i < set->num_bos; i++) {
+		uint8_t *memory = map_bo(&set->bos[i]);
+
+		for (uint64_t at = 0; same && at < set->bos[i].size; at++)
+			same = memory[at] == pattern(i, at);
+		(void)munmap(memory, set->bos[i].size);
+	}
+	return same;
+}
+
+static void make_image(struct set *set, uint32_t number)
+{
+	set->job = (struct content_job){
+		.gpu_id = 0x100 + number,
+		.render_minor = 128 + number,
+		.bos = set->bos,
+		.num_bos = set->num_bos,
+		.image_fd = memfd_create("image", MFD_CLOEXEC),
+		.file_offset = HEADER,
+	};
+}
+
+/* One GPU with BOs of these sizes, ended by 0. */
+static struct set *make_set(const uint64_t *sizes)
+{
+	struct set *set = calloc(1, sizeof(*set));
+
+	assert_non_null(set);
+	for (; *sizes; sizes++)
+		add(set, *sizes);
+	make_image(set, 0);
+	return set;
+}
+
+static void free_set(struct set *set)
+{
+	for (size_t i = 0; i < set->num_bos; i++)
+		(void)close(set->bos[i].dmabuf_fd);
+	(void)close(set->job.image_fd);
+	free(set);
+}
+
+/* The image must be the BOs back to back after the header, and not a byte more. */
+static bool image_is_filled(const struct set *set)
+{
+	uint64_t size = content_size(set->bos, set->num_bos), at = HEADER;
+	bool same = lseek(set->job.image_fd, 0, SEEK_END) == (off_t)(HEADER + size);
+	uint8_t *image;
+
+	if (!same)
+		return false;
+	image = mmap(NULL, HEADER + size, PROT_READ, MAP_SHARED, set->job.image_fd, 0);
+	assert_true(image != MAP_FAILED);
+	for (size_t i = 0; same && i < set->num_bos; i++) {
+		for (uint64_t byte = 0; same && byte < set->bos[i].size; byte++)
+			same = image[at++] == pattern(i, byte);
+	}
+	(void)munmap(image, HEADER + size);
+	return same;
+}
+
+static void write_image(const struct set *set)
+{
+	uint64_t at = HEADER;
+
+	for (size_t i = 0; i < set->num_bos; i++) {
+		uint8_t *memory = malloc(set->bos[i].size);
+
+		for (uint64_t byte = 0; byte < set->bos[i].size; byte++)
+			memory[byte] = pattern(i, byte);
+		assert_int_equal(pwrite_full(set->job.image_fd, memory, set->bos[i].size, at), 0);
+		at += set->bos[i].size;
+		free(memory);
+	}
+}
+
+#define MIB (1ull << 20)
+
+static const uint64_t size_cases[][12] = {
+	{ PAGE },
+	{ 3 * PAGE, PAGE, 7 * PAGE },
+	/* As large as the memory, a page less, a page more; as a slot. */
+	{ MIB }, { MIB - PAGE }, { MIB + PAGE }, { MIB / 4, MIB / 4, MIB / 4 },
+	/* Much larger than the memory, and beyond what a packet moves. */
+	{ 9 * MIB + PAGE },
+	{ PAGE, 5 * MIB, PAGE, 2 * MIB, 3 * PAGE, MIB / 4 + PAGE },
+};
+
+static const uint64_t staging_cases[] = { 0, 1, PAGE, 3 * PAGE, 64 << 10, MIB, 32 * MIB, UINT64_MAX };
+
+static void every_byte_is_saved_and_loaded_whatever_the_sizes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(size_cases) * ARRAY_SIZE(staging_cases); i++) {
+		const struct content_limits some = {
+			.staging_bytes = staging_cases[i % ARRAY_SIZE(staging_cases)],
+			.copy_timeout_s = 1,
+		};
+		struct set *set;
+
+		print_message("case %zu, %llu bytes of memory\n", i / ARRAY_SIZE(staging_cases),
+			      (unsigned long long)some.staging_bytes);
+		set = make_set(size_cases[i / ARRAY_SIZE(staging_cases)]);
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &some), 0);
+		assert_true(image_is_filled(set));
+		free_set(set);
+
+		set = make_set(size_cases[i / ARRAY_SIZE(staging_cases)]);
+		write_image(set);
+		assert_int_equal(content_load(&set->job, 1, &some), 0);
+		assert_true(bos_are_filled(set));
+		free_set(set);
+	}
+}
+
+static void older_families_count_bytes_another_way(void **state)
+{
+	static const uint32_t families[] = { 120, 135, 141, 143, 145, 151 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		struct set *set = make_set(size_cases[6]);
+
+		print_message("case family %u\n", families[i]);
+		gpu.family = families[i];
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1,
+					      &(struct content_limits){ 64 * MIB, 1 }), 0);
+		assert_true(image_is_filled(set));
+		free_set(set);
+	}
+}
+
+static void staging_memory_is_bounded_whatever_the_bos(void **state)
+{
+	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
+
+	(void)state;
+	assert_int_equal(content_save(&set->job, 1, &limits), 0);
+	assert_in_range(gpu.user_memory, PAGE, limits.staging_bytes);
+	free_set(set);
+	/* And no more than there is to copy. */
+	gpu.user_memory = 0;
+	set = make_set((const uint64_t[]){ PAGE, PAGE, 0 });
+	assert_int_equal(content_save(&set->job, 1, &(struct content_limits){ 32 * MIB, 1 }), 0);
+	assert_in_range(gpu.user_memory, PAGE, 2 * PAGE);
+	free_set(set);
+}
+
+static void many_small_bos_take_few_submissions(void **state)
+{
+	struct set *set = calloc(1, sizeof(*set));
+
+	(void)state;
+	for (unsigned int i = 0; i < 2000; i++)
+		add(set, PAGE);
+	make_image(set, 0);
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &(struct content_limits){ 4 * MIB, 1 }), 0);
+	assert_true(image_is_filled(set));
+	/* Eight MiB by slots of one. */
+	assert_in_range(gpu.submissions, 1, 16);
+	free_set(set);
+}
+
+static void eight_gpus_are_copied_at_once(void **state)
+{
+	struct content_job jobs[8];
+	struct set *sets[8];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		sets[i] = make_set(size_cases[i % 4]);
+		sets[i]->job.gpu_id += i;
+		sets[i]->job.render_minor += i;
+		fill(sets[i]);
+		jobs[i] = sets[i]->job;
+	}
+	assert_int_equal(content_save(jobs, 8, &limits), 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		assert_true(image_is_filled(sets[i]));
+		free_set(sets[i]);
+	}
+}
+
+static void gpus_without_contents_need_no_engine(void **state)
+{
+	const struct content_job job = { .gpu_id = 1, .render_minor = 128, .image_fd = -1 };
+
+	(void)state;
+	assert_int_equal(content_save(&job, 1, &limits), 0);
+	assert_int_equal(content_load(&job, 1, &limits), 0);
+	assert_int_equal(content_save(NULL, 0, &limits), 0);
+	assert_int_equal(gpu.calls, 0);
+}
+
+/* The others go on, and the first error is the answer. */
+static void a_gpu_that_fails_is_named_among_others(void **state)
+{
+	struct content_job jobs[3];
+	struct set *sets[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		sets[i] = make_set(size_cases[1]);
+		sets[i]->job.gpu_id += i;
+		fill(sets[i]);
+		jobs[i] = sets[i]->job;
+	}
+	/* The second one's file is closed. */
+	jobs[1].image_fd = -1;
+	assert_int_equal(content_save(jobs, 3, &limits), -EBADF);
+	assert_logged("Error: ", "GPU 0x0101");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_true(image_is_filled(sets[0]));
+	assert_true(image_is_filled(sets[2]));
+	for (unsigned int i = 0; i < 3; i++)
+		free_set(sets[i]);
+}
+
+static void a_full_disk_fails_the_save(void **state)
+{
+	static const uint64_t room[] = { 0, 8, 100, PAGE, 70000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+		struct set *set = make_set(size_cases[7]);
+		int ret;
+
+		(void)close(set->job.image_fd);
+		unit_print("image", "%s", "");
+		set->job.image_fd = open_device("image", O_RDWR);
+		unit_limit_files(room[i]);
+		ret = content_save(&set->job, 1, &limits);
+		unit_unlimit_files();
+		assert_int_equal(ret, -EFBIG);
+		assert_logged("Error: ", "GPU 0x0100", "image");
+		free_set(set);
+	}
+}
+
+static void a_short_image_fails_the_load(void **state)
+{
+	static const uint64_t missing[] = { 1, PAGE, 5 * MIB };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+		struct set *set = make_set(size_cases[7]);
+		off_t size = (off_t)(HEADER + content_size(set->bos, set->num_bos) - missing[i]);
+
+		write_image(set);
+		assert_int_equal(ftruncate(set->job.image_fd, size), 0);
+		unit_forget_lines();
+		assert_int_equal(content_load(&set->job, 1, &limits), -EIO);
+		assert_logged("Error: ", "GPU 0x0100", "image");
+		free_set(set);
+	}
+}
+
+static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
+{
+	struct set *set = make_set((const uint64_t[]){ PAGE, 2 * PAGE, PAGE, 0 });
+
+	(void)state;
+	assert_int_equal(ftruncate(set->bos[1].dmabuf_fd, PAGE), 0);
+	assert_int_equal(content_save(&set->job, 1, &limits), -EINVAL);
+	assert_logged("Error: ", "GPU 0x0100", "BO 1 of 3");
+	free_set(set);
+}
+
+static void an_engine_that_hangs_is_given_up(void **state)
+{
+	struct set *set = make_set(size_cases[7]);
+
+	(void)state;
+	gpu.hangs = true;
+	assert_int_equal(content_save(&set->job, 1, &limits), -ETIME);
+	assert_logged("Error: ", "GPU 0x0100", strerror(ETIME));
+	assert_int_equal(gpu.timeout_ns, limits.copy_timeout_s * 1000000000);
+	free_set(set);
+}
+
+/* The fence of a job that faulted signals like any other. */
+static void a_gpu_that_was_reset_is_not_believed(void **state)
+{
+	struct set *set = make_set(size_cases[1]);
+
+	(void)state;
+	gpu.was_reset = true;
+	assert_int_equal(content_save(&set->job, 1, &limits), -EIO);
+	assert_logged("Error: ", "GPU 0x0100");
+	free_set(set);
+}
+
+static void the_handle_of_another_gpu_is_refused(void **state)
+{
+	struct set *set = make_set(size_cases[1]);
+
+	(void)state;
+	gpu.is_another = true;
+	assert_int_equal(content_save(&set->job, 1, &limits), -ENODEV);
+	free_set(set);
+}
+
+static void an_unknown_family_is_refused(void **state)
+{
+	struct set *set = make_set(size_cases[1]);
+
+	(void)state;
+	gpu.family = 160;
+	assert_int_equal(content_save(&set->job, 1, &limits), -EOPNOTSUPP);
+	assert_logged("Error: ", "GPU 0x0100", "copy engine");
+	free_set(set);
+}
+
+static void a_thread_that_cannot_be_started_fails_the_copy(void **state)
+{
+	struct set *set = make_set(size_cases[1]);
+
+	(void)state;
+	threads.fails = true;
+	assert_int_equal(content_save(&set->job, 1, &limits), -EAGAIN);
+	assert_logged("Error: ", "GPU 0x0100", "thread");
+	free_set(set);
+}
+
+/* Its error must not be lost to whoever started it. */
+static void a_thread_that_ends_at_once_is_heard(void **state)
+{
+	struct set *set = make_set(size_cases[1]);
+
+	(void)state;
+	threads.waits_for_the_end = true;
+	gpu.fail_at = 1;
+	gpu.fail_errno = EACCES;
+	assert_int_equal(content_save(&set->job, 1, &limits), -EACCES);
+	assert_logged("Error: ", "GPU 0x0100", strerror(EACCES));
+	free_set(set);
+}
+
+/* One call after another fails: an error each time, one line, and nothing is left; what is left is counted at
+ * the end of the test. */
+static void whichever_call_fails_is_an_error(int (*copy)(const struct content_job *, size_t,
+							 const struct content_limits *),
+					     bool (*is_done)(const struct set *),
+					     void (*prepare)(const struct set *))
+{
+	unsigned int call = 0;
+	int ret;
+
+	do {
+		struct set *set = make_set(size_cases[7]);
+		size_t before = unit_count_fds();
+
+		prepare(set);
+		unit_forget_lines();
+		gpu.calls = 0;
+		gpu.fail_at = ++call;
+		gpu.fail_errno = ENOSPC;
+		ret = copy(&set->job, 1, &limits);
+		assert_int_equal(unit_count_fds(), before);
+		assert_int_equal(gpu.objects, 0);
+		if (ret)
+			assert_logged("Error: ", "GPU 0x0100", strerror(ENOSPC));
+		else
+			assert_true(is_done(set));
+		assert_int_equal(unit_count_lines("Error: "), ret != 0);
+		assert_true(ret == 0 || ret == -ENOSPC);
+		/* It succeeds only when there is no call of that number. */
+		assert_int_equal(ret == 0, gpu.calls < call);
+		free_set(set);
+	} while (ret);
+	assert_true(call > 50);
+}
+
+static void whichever_call_fails_the_save_fails(void **state)
+{
+	(void)state;
+	whichever_call_fails_is_an_error(content_save, image_is_filled, fill);
+}
+
+static void whichever_call_fails_the_load_fails(void **state)
+{
+	(void)state;
+	whichever_call_fails_is_an_error(content_load, bos_are_filled, write_image);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_byte_is_saved_and_loaded_whatever_the_sizes),
+		TEST(older_families_count_bytes_another_way),
+		TEST(staging_memory_is_bounded_whatever_the_bos),
+		TEST(many_small_bos_take_few_submissions),
+		TEST(eight_gpus_are_copied_at_once),
+		TEST(gpus_without_contents_need_no_engine),
+		TEST(a_gpu_that_fails_is_named_among_others),
+		TEST(a_full_disk_fails_the_save),
+		TEST(a_short_image_fails_the_load),
+		TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index),
+		TEST(an_engine_that_hangs_is_given_up),
+		TEST(a_gpu_that_was_reset_is_not_believed),
+		TEST(the_handle_of_another_gpu_is_refused),
+		TEST(an_unknown_family_is_refused),
+		TEST(a_thread_that_cannot_be_started_fails_the_copy),
+		TEST(a_thread_that_ends_at_once_is_heard),
+		TEST(whichever_call_fails_the_save_fails),
+		TEST(whichever_call_fails_the_load_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
