@@ -54,10 +54,23 @@ static bool narrow_by_taken(const struct search_problem *p, struct gpu_set *left
 	return true;
 }
 
+/* Whether all @peers find room among the GPUs linked to local GPU @to. */
+static bool peers_have_room(const struct search_problem *p, const struct gpu_set *left,
+			    const struct gpu_set *peers, size_t to)
+{
+	struct gpu_set sets[GPU_SET_MAX];
+	size_t count = 0;
+
+	set_for_each(i, peers)
+		sets[count++] = set_and(&left[i], &p->local->xgmi[to]);
+	return sets_have_representatives(sets, count);
+}
+
 /* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a candidate
  * must have as many links into where the peers can be as there are peers. */
-static bool narrow_by_links(const struct search_problem *p, struct gpu_set *left, size_t i, bool *changed)
+static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, size_t i, bool *changed)
 {
+	const struct search_problem *p = n->problem;
 	struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
 	struct gpu_set reach = { 0 }, pool = { 0 }, fit = { 0 };
 	size_t num_peers = set_count(&peers);
@@ -74,7 +87,8 @@ static bool narrow_by_links(const struct search_problem *p, struct gpu_set *left
 	set_for_each(j, &left[i]) {
 		struct gpu_set linked = set_and(&p->local->xgmi[j], &pool);
 
-		if (set_count(&linked) >= num_peers)
+		if (set_count(&linked) >= num_peers &&
+		    (!n->thorough || peers_have_room(p, left, &peers, j)))
 			set_add(&fit, j);
 	}
 	return keep_only(&left[i], &fit, changed);
@@ -165,7 +179,7 @@ bool narrow_all(const struct narrowing *n, struct gpu_set *left)
 			return false;
 		set_for_each(i, &n->problem->wanted) {
 			if (n->problem->rules >= SEARCH_LINKS &&
-			    !narrow_by_links(n->problem, left, i, &changed))
+			    !narrow_by_links(n, left, i, &changed))
 				return false;
 		}
 		for (size_t i = 0; i < n->num_blockings; i++) {
@@ -201,6 +215,7 @@ void narrow_init(const struct search_problem *p, struct narrowing *n)
 
 	n->problem = p;
 	n->num_blockings = 0;
+	n->thorough = false;
 	if (p->rules >= SEARCH_LINKS) {
 		struct blocking *hives = &n->blockings[n->num_blockings++];
 

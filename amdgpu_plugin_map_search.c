@@ -13,6 +13,9 @@
 #include "amdgpu_plugin_map_twins.h"
 #include "amdgpu_plugin_util.h"
 
+/* Attempts from which on a search is long. */
+#define SEARCH_LONG 500
+
 /* An attempt. Rows beyond the wanted GPUs are fillers for the local GPUs that stay free. */
 struct attempt {
 	struct gpu_set left[GPU_SET_MAX];
@@ -296,6 +299,7 @@ static enum verdict descend(struct search *search, size_t level)
 		search->given_up = true;
 		return NO_BETTER;
 	}
+	search->narrowing.thorough = search->result->attempts > SEARCH_LONG;
 	if (!narrow_all(&search->narrowing, attempt->left) || !matching_update(&attempt->matching, attempt->left, &search->costs))
 		return IMPOSSIBLE;
 	bound = bound_of(search, attempt);

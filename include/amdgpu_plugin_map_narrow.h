@@ -17,6 +17,8 @@ struct narrowing {
 	const struct search_problem *problem;
 	struct blocking blockings[2];
 	size_t num_blockings;
+	/* Look harder: worth its time once a search has turned out to be long. */
+	bool thorough;
 };
 
 void narrow_init(const struct search_problem *problem, struct narrowing *ret_narrowing);

@@ -48,6 +48,6 @@ int search_any(const struct search_problem *problem, struct search_result *resul
 
 /* Machines take a few, most of them one. Not so many that a restore seems to hang: the problem is hard
  * in theory, and links could be made up that nobody can untangle. */
-#define SEARCH_ATTEMPTS_MAX 50000
+#define SEARCH_ATTEMPTS_MAX 20000
 
 #endif
