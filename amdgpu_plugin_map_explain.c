@@ -290,12 +290,13 @@ static int explain_numa(const struct map_case *c, const struct gpu_map *map)
 			 "are (KFD_NUMA_CHECK=0 relaxes)%s", set_count(&crowd), names.bytes, told_too(c));
 }
 
-static int explain_malformed(const struct map_case *c, const struct gpu_map *map)
+static int explain_malformed(const struct map_case *c)
 {
-	bool is_saved = machine_find_repeated(&c->saved) != NULL;
+	const struct topology_node *saved = machine_find_repeated(&c->saved);
+	const struct topology_node *local = machine_find_repeated(&c->local);
 
-	return log_error(-EINVAL, "map: two GPUs %s have one gpu_id (%s): nothing can be mapped by it",
-			 is_saved ? "of the image" : "of this machine", map->words);
+	return log_error(-EINVAL, "map: two GPUs %s have gpu_id 0x%04x: nothing can be mapped by it",
+			 saved ? "of the image" : "of this machine", saved ? saved->gpu_id : local->gpu_id);
 }
 
 static void say_crowding(const struct map_case *c, const struct gpu_map *map)
@@ -353,7 +354,7 @@ int map_explain(const struct map_case *c, const struct gpu_map *map)
 		say_mapped(c, map);
 		return 0;
 	case REASON_MALFORMED:
-		return explain_malformed(c, map);
+		return explain_malformed(c);
 	case REASON_TOO_MANY:
 		return log_error(-ENODEV, "map: more than %d GPUs on one side", GPU_SET_MAX);
 	case REASON_COUNT:
