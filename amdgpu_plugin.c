@@ -54,7 +54,7 @@ static int init(int stage)
 	ret = options_read(&session.options);
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;
-	host_claim_plugin(PLUGIN_NAME);
+	session.needed = host_claim_plugin(PLUGIN_NAME);
 	return restore_init(&session);
 }
 
@@ -73,14 +73,19 @@ static void finish(int stage, int ret)
 	options_done(&session.options);
 }
 
-static int handle_device_vma(int fd, const struct stat *stat)
+static int note_device_vma(void)
 {
-	if (!kfd_is_file(stat) && !render_is_file(fd, stat))
-		return -ENOTSUP;
 	if (session.stage == STAGE_PRE_DUMP)
 		return log_error(-EOPNOTSUPP, "pre-dump: what a GPU writes is not tracked, so memory"
 				 " cannot be saved in advance");
 	return session_note(&session);
+}
+
+static int handle_device_vma(int fd, const struct stat *stat)
+{
+	if (!kfd_is_file(stat) && !render_is_file(fd, stat))
+		return -ENOTSUP;
+	return host_result(note_device_vma());
 }
 
 static int dump_ext_file(int fd, int id)
@@ -90,22 +95,49 @@ static int dump_ext_file(int fd, int id)
 	if (fstat(fd, &stat) < 0)
 		return -ENOTSUP;
 	if (kfd_is_file(&stat))
-		return dump_kfd(&session, fd, id);
+		return host_result(dump_kfd(&session, fd, id));
 	if (render_is_file(fd, &stat))
-		return render_dump(&session, fd, id);
+		return host_result(render_dump(&session, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return log_error(-EOPNOTSUPP, "file %d: is a dma-buf of an AMD GPU, which cannot be saved"
-				 " yet", id);
+		return host_result(log_error(-EOPNOTSUPP, "file %d: is a dma-buf of an AMD GPU, which"
+					     " cannot be saved yet", id));
 	return -ENOTSUP;
+}
+
+static int restore_kfd_file(int id)
+{
+	CriuKfd *image;
+	int ret = image_read_kfd(id, &image);
+
+	if (ret < 0)
+		return ret;
+	ret = restore_kfd(&session, id, image);
+	criu_kfd__free_unpacked(image, NULL);
+	return ret == -ENOENT ? -ENODEV : ret;
+}
+
+static int restore_render_file(int id)
+{
+	CriuRenderNode *image;
+	int ret = image_read_render(id, &image);
+
+	if (ret < 0)
+		return ret;
+	ret = render_restore(&session, id, image);
+	criu_render_node__free_unpacked(image, NULL);
+	return ret == -ENOENT ? -ENODEV : ret;
 }
 
 static int restore_ext_file(int id)
 {
-	int ret = restore_kfd(&session, id);
+	int ret = restore_kfd_file(id);
 
 	if (ret == -ENOENT)
-		ret = render_restore(&session, id);
-	return ret == -ENOENT ? -ENOTSUP : ret;
+		ret = restore_render_file(id);
+	if (ret != -ENOENT)
+		return host_result(ret);
+	image_report_missing(id, session.needed);
+	return -ENOTSUP;
 }
 
 /* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who comes

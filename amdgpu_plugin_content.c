@@ -189,9 +189,11 @@ static int finish(struct worker *worker, unsigned int slot)
 	if (!range->in_flight)
 		return 0;
 	ret = gpu_wait(worker->gpu, slot, worker->limits->copy_timeout_s);
+	range->in_flight = false;
+	if (ret == -ETIME)
+		return fail(worker, ret, "a copy does not finish", range->ended_bos);
 	if (ret < 0)
 		return fail(worker, ret, "wait for a copy", range->ended_bos);
-	range->in_flight = false;
 	ret = worker->direction->after(worker, slot);
 	if (ret < 0)
 		return ret;
@@ -266,8 +268,19 @@ static int set_up(struct worker *worker)
 	return ret < 0 ? fail(worker, ret, "open the copy engine", 0) : 0;
 }
 
+/* Copies still under way after an error must not find their buffers gone. There is no use in waiting for
+ * those of an engine that hangs: with their file the kernel ends them. */
+static void drain(struct worker *worker)
+{
+	for (unsigned int i = 0; worker->ranges && i < worker->num_slots; i++) {
+		if (worker->ranges[i].in_flight && worker->ret != -ETIME)
+			(void)gpu_wait(worker->gpu, i, worker->limits->copy_timeout_s);
+	}
+}
+
 static void tear_down(struct worker *worker)
 {
+	drain(worker);
 	for (size_t i = worker->num_released; worker->imported && i < worker->job->num_bos; i++)
 		gpu_bo_release(&worker->imported[i]);
 	gpu_close(worker->gpu);
@@ -288,8 +301,8 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* CRIU's signals are for CRIU's thread. */
-static int start_thread(struct worker *worker)
+/* CRIU's signals are for CRIU's thread. The result belongs to the thread once it runs. */
+static void start_thread(struct worker *worker)
 {
 	sigset_t all, old;
 	int ret;
@@ -299,7 +312,8 @@ static int start_thread(struct worker *worker)
 	ret = -pthread_create(&worker->thread, NULL, work, worker);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	worker->started = !ret;
-	return ret < 0 ? fail(worker, ret, "start a thread", 0) : 0;
+	if (ret < 0)
+		worker->ret = fail(worker, ret, "start a thread", 0);
 }
 
 static int report(const struct worker *worker, double seconds)
@@ -335,7 +349,7 @@ static int run_jobs(const struct content_job *jobs, size_t num_jobs,
 		workers[i].limits = limits;
 		workers[i].direction = direction;
 		if (jobs[i].num_bos)
-			workers[i].ret = start_thread(&workers[i]);
+			start_thread(&workers[i]);
 	}
 	for (size_t i = 0; i < num_jobs; i++) {
 		if (workers[i].started)

@@ -289,6 +289,8 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 		ret = topology_read(TOPOLOGY_SYSFS, &local);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot read the topology", id);
+	if (!topology_count_gpus(&saved))
+		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
 	render_note_unreachable(&local);
 	/* A device-map is for the GPUs of all processes, and this is but one. */
 	options.device_map_is_for_all = true;
@@ -310,7 +312,7 @@ static bool is_compute_file(const struct restored_task *task, const CriuRenderNo
 	return image_find_compute_render(task->own_pid, saved->drm_render_minor) == -ENOENT;
 }
 
-static int restore_image(struct session *session, int id, const CriuRenderNode *image)
+int render_restore(struct session *session, int id, const CriuRenderNode *image)
 {
 	struct restored_task *task = &session->task;
 	const struct topology_node *saved;
@@ -331,21 +333,9 @@ static int restore_image(struct session *session, int id, const CriuRenderNode *
 
 	ret = is_compute_file(task, image, saved) ? restore_share_render(session, saved, &fd) :
 						    restore_other_render(session, saved, &fd);
-	return ret < 0 ? log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
-				   saved->gpu_id) : fd;
-}
-
-int render_restore(struct session *session, int id)
-{
-	CriuRenderNode *image;
-	int ret;
-
-	ret = image_read_render(id, &image);
 	if (ret < 0)
-		return ret;
-	ret = restore_image(session, id, image);
-	criu_render_node__free_unpacked(image, NULL);
-	if (ret >= 0)
-		log_info("render node %d: restored", id);
-	return ret;
+		return log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
+				 saved->gpu_id);
+	log_info("render node %d: restored", id);
+	return fd;
 }

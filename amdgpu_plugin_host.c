@@ -45,6 +45,16 @@ unsigned int host_count_hooks(void)
 	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
 }
 
+int host_result(int ret)
+{
+	return ret == -ENOTSUP ? -EIO : ret;
+}
+
+bool host_copies_mapping_fd(void)
+{
+	return host_count_hooks() <= HOOK_PAUSE_DEVICES;
+}
+
 int host_image_dir(void)
 {
 	return criu_get_image_dir();
@@ -57,10 +67,10 @@ int host_note_plugin(const char *name)
 	return add_inventory_plugin(name) < 0 ? -EIO : 0;
 }
 
-void host_claim_plugin(const char *name)
+bool host_claim_plugin(const char *name)
 {
-	if (check_and_remove_inventory_plugin)
-		(void)check_and_remove_inventory_plugin(name, strlen(name));
+	return check_and_remove_inventory_plugin &&
+	       check_and_remove_inventory_plugin(name, strlen(name));
 }
 
 int host_unused_fd(pid_t pid)

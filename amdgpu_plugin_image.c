@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -245,6 +244,21 @@ int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 	if (search.kfd)
 		criu_kfd__free_unpacked(search.kfd, NULL);
 	return ret;
+}
+
+static int match_any(int id, void *argument)
+{
+	(void)id;
+	(void)argument;
+	return 0;
+}
+
+void image_report_missing(int id, bool expected)
+{
+	if (expected || scan(KFD_NAME, match_any, NULL) == 0 ||
+	    scan(RENDER_NAME, match_any, NULL) == 0)
+		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id, id,
+			 id);
 }
 
 static int remove_old(int id, void *argument)

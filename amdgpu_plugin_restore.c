@@ -40,6 +40,16 @@ int restore_init(struct session *session)
 	return 0;
 }
 
+static void forget_image(struct restored_task *task)
+{
+	map_done(&task->map);
+	topology_done(&task->saved);
+	topology_done(&task->local);
+	if (task->kfd)
+		criu_kfd__free_unpacked(task->kfd, NULL);
+	task->kfd = NULL;
+}
+
 void restore_done(struct session *session)
 {
 	struct restored_task *task = &session->task;
@@ -48,11 +58,7 @@ void restore_done(struct session *session)
 		(void)munmap(session->restore_states, PIDS_MAX);
 	session->restore_states = NULL;
 	vma_done(&task->vmas);
-	map_done(&task->map);
-	topology_done(&task->saved);
-	topology_done(&task->local);
-	if (task->kfd)
-		criu_kfd__free_unpacked(task->kfd, NULL);
+	forget_image(task);
 	*task = (struct restored_task){ 0 };
 }
 
@@ -69,6 +75,19 @@ static void set_state(struct session *session, enum restore_state state)
 void restore_spoil(struct session *session)
 {
 	set_state(session, RESTORE_BEGUN);
+}
+
+/* A GPU without a render node would be taken for /dev/kfd, which has no minor that matters. */
+static int check_minors(const struct restored_task *task)
+{
+	for (size_t i = 0; i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+
+		if (saved->gpu_id && !saved->drm_render_minor)
+			return log_error(-EINVAL, "kfd %d: GPU 0x%04x of the image has no render node",
+					 task->kfd_id, saved->gpu_id);
+	}
+	return 0;
 }
 
 static int check_bo(const struct restored_task *task, size_t index)
@@ -92,7 +111,7 @@ static int check_bo(const struct restored_task *task, size_t index)
 static int check_image(const struct restored_task *task)
 {
 	const CriuKfd *kfd = task->kfd;
-	int ret = 0;
+	int ret;
 
 	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
 		return log_error(-EINVAL, "kfd %d: the image says %" PRIu64 " BOs and has %zu",
@@ -103,6 +122,7 @@ static int check_image(const struct restored_task *task)
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)
 		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data",
 				 task->kfd_id);
+	ret = check_minors(task);
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
 		ret = check_bo(task, i);
 	return ret;
@@ -158,10 +178,13 @@ int restore_prepare(struct session *session)
 	if (ret < 0)
 		return ret;
 	task->vmas.num_left = task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
+	task->vmas.host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
 	if (!ret)
 		ret = map_task(session, task);
 	task->prepared = !ret;
+	if (ret < 0)
+		forget_image(task);
 	return ret;
 }
 
@@ -419,12 +442,13 @@ static int check_owner(const struct restored_task *task, int id, const CriuKfd *
 			 task->own_pid);
 }
 
-static int restore_image(struct session *session, int id, const CriuKfd *image)
+int restore_kfd(struct session *session, int id, const CriuKfd *image)
 {
 	struct restored_task *task = &session->task;
 	_cleanup_close_ int fd = -1;
 	int ret;
 
+	task->own_pid = getpid();
 	ret = open_kfd(task, &fd);
 	if (ret < 0)
 		return ret;
@@ -441,27 +465,13 @@ static int restore_image(struct session *session, int id, const CriuKfd *image)
 	return ret < 0 ? ret : take_fd(&fd);
 }
 
-int restore_kfd(struct session *session, int id)
-{
-	CriuKfd *image;
-	int ret;
-
-	ret = image_read_kfd(id, &image);
-	if (ret < 0)
-		return ret;
-	session->task.own_pid = getpid();
-	ret = restore_image(session, id, image);
-	criu_kfd__free_unpacked(image, NULL);
-	return ret;
-}
-
 /* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore
  * fails: no host takes half a process for a whole one. */
 static int give_up(int ret, int pid, const char *what)
 {
 	(void)log_error(ret, "process %d: %s; it is killed", pid, what);
 	(void)kill(pid, SIGKILL);
-	return ret;
+	return host_result(ret);
 }
 
 int restore_resume(struct session *session, int pid)

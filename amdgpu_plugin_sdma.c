@@ -296,13 +296,14 @@ void gpu_close(struct gpu *gpu)
 {
 	if (!gpu)
 		return;
+	/* The context goes first, and with it what it may still have pending. */
+	if (gpu->context)
+		(void)amdgpu_cs_ctx_free(gpu->context);
 	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
 		gpu->hung |= gpu->slots[i].busy;
 		free_ib(gpu, &gpu->slots[i]);
 	}
 	gpu_bo_release(&gpu->staging_bo);
-	if (gpu->context)
-		(void)amdgpu_cs_ctx_free(gpu->context);
 	if (gpu->device)
 		(void)amdgpu_device_deinitialize(gpu->device);
 	if (gpu->staging && !gpu->hung)

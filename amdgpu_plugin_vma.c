@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_host.h"
@@ -48,10 +50,13 @@ int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id)
 	return append(&table->gpus, &table->num_gpus, sizeof(gpu), &gpu);
 }
 
-static void close_files(struct vma_table *table)
+/* Closes all but @spared; -1 for none. */
+static void close_files(struct vma_table *table, int spared)
 {
-	for (size_t i = 0; i < table->num_files; i++)
-		(void)close(table->files[i].fd);
+	for (size_t i = 0; i < table->num_files; i++) {
+		if (table->files[i].fd != spared)
+			(void)close(table->files[i].fd);
+	}
 	free(table->files);
 	table->files = NULL;
 	table->num_files = 0;
@@ -59,7 +64,7 @@ static void close_files(struct vma_table *table)
 
 void vma_done(struct vma_table *table)
 {
-	close_files(table);
+	close_files(table, -1);
 	free(table->bos);
 	free(table->gpus);
 	*table = (struct vma_table){ 0 };
@@ -168,10 +173,28 @@ static bool run_goes_on(const struct vma_table *table, const char *path)
 	       fcntl(table->run_free_fd, F_GETFD) < 0 && fcntl(table->run_fd, F_GETFD) >= 0;
 }
 
+/* The task's own descriptor of the open file @file, all of which have lower numbers. Where the task has
+ * closed its, @file itself. */
+static int own_descriptor(int file)
+{
+	pid_t self = getpid();
+
+	for (int fd = 0; fd < file; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 &&
+		    syscall(SYS_kcmp, self, self, KCMP_FILE, fd, file) == 0)
+			return fd;
+	}
+	return file;
+}
+
 static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
 {
 	int fd;
 
+	if (table->host_copies) {
+		*ret_fd = own_descriptor(file);
+		return 0;
+	}
 	if (run_goes_on(table, path)) {
 		*ret_fd = table->run_fd;
 		return 0;
@@ -205,7 +228,7 @@ int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_
 
 	/* Nothing of ours may be left open when the task runs, and no hook comes after the last. */
 	if (table->num_left > 0 && --table->num_left == 0)
-		close_files(table);
+		close_files(table, fd);
 	*ret_new_offset = target.offset;
 	*ret_fd = fd;
 	return 0;

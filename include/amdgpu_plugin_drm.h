@@ -22,9 +22,8 @@ int render_dump(struct session *session, int fd, int id);
 /* Tells the render nodes already dumped which of them is the one whose VM @process computes in. */
 int render_note_process(struct session *session, const struct dumped_process *process);
 
-/* Rebuilds the render node of image @id; the descriptor returned is the caller's. -ENOENT: no render
- * node's image. */
-int render_restore(struct session *session, int id);
+/* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
+int render_restore(struct session *session, int id, const CriuRenderNode *image);
 
 /* Opens the render node with @minor, out of the task's way. */
 int render_open(uint32_t minor, int lowest_fd, int *ret_fd);

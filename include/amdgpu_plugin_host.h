@@ -14,13 +14,22 @@
  * it every dump and restore on the machine. */
 unsigned int host_count_hooks(void);
 
+/* What CRIU is told of the outcome @ret for a thing that is ours: never -ENOTSUP, which would mean that it
+ * is not ours, and is the same number as -EOPNOTSUPP. */
+int host_result(int ret);
+
+/* What the host does with the descriptor that UPDATE_VMA_MAP gives: hosts with the first hooks only make
+ * a duplicate for themselves and leave ours to us; later ones take it over and close it. */
+bool host_copies_mapping_fd(void);
+
 /* The directory of the image files: a descriptor that stays CRIU's. */
 int host_image_dir(void);
 
 /* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
 int host_note_plugin(const char *name);
-/* Tells CRIU that the images' need for this plugin is met. */
-void host_claim_plugin(const char *name);
+/* Whether CRIU's inventory says that the images need this plugin, and tells CRIU that it is there. False on
+ * hosts without inventory. */
+bool host_claim_plugin(const char *name);
 
 /* A descriptor number from which on no descriptor of the restored task @pid (as it sees itself) is
  * in the way, or -errno. */

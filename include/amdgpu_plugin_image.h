@@ -5,6 +5,7 @@
 #ifndef AMDGPU_PLUGIN_IMAGE_H
 #define AMDGPU_PLUGIN_IMAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,10 @@ int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* The image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
+/* For an id that no image is of: a line with the names it could have had, if @expected or if there are other
+ * images of ours, so that a file that got lost is told from one that is another plugin's. */
+void image_report_missing(int id, bool expected);
+
 /* Removes the images of an older dump to the same directory, which could be taken for this one's. */
 int image_remove_old(void);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */

@@ -14,9 +14,9 @@ void restore_done(struct session *session);
  * that the order of descriptors does not matter. -ENOENT: the task has no KFD state. */
 int restore_prepare(struct session *session);
 
-/* Rebuilds the /dev/kfd file of image @id; the descriptor returned is the caller's. -ENOENT: no image of a
- * /dev/kfd file. After an error the task must not run. */
-int restore_kfd(struct session *session, int id);
+/* Rebuilds the /dev/kfd file of image @id; the descriptor returned is the caller's. After an error the task
+ * must not run. */
+int restore_kfd(struct session *session, int id, const CriuKfd *image);
 
 /* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
 void restore_spoil(struct session *session);

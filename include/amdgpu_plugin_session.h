@@ -81,6 +81,8 @@ struct session {
 	struct dumped_render *renders;
 	size_t num_renders;
 	struct restored_task task;
+	/* The inventory says that the images hold something of ours. */
+	bool needed;
 	/* Indexed by pid as the task sees itself; see restore.c. */
 	uint8_t *restore_states;
 };

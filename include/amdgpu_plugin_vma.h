@@ -40,6 +40,8 @@ struct vma_table {
 	size_t num_gpus;
 	/* Mappings still to come; -1: the image does not tell. */
 	int64_t num_left;
+	/* See host_copies_mapping_fd(). */
+	bool host_copies;
 	/* The last descriptor given to CRIU, for which path, and the lowest number then free. */
 	const char *run_path;
 	int run_fd;
@@ -55,7 +57,7 @@ void vma_done(struct vma_table *table);
 /* The kept file of a device, borrowed; -1: none. */
 int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
 
-/* Answers CRIU's question for one mapping: the new offset, and a descriptor that CRIU closes. -ENOTSUP:
+/* Answers CRIU's question for one mapping: the new offset, and a descriptor for CRIU. -ENOTSUP:
  * not a device of ours; -EINVAL after a line: it cannot be mapped. @path must be CRIU's own string, as
  * its address tells one file of CRIU's from another. */
 int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,

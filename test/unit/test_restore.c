@@ -373,8 +373,11 @@ static void a_render_node_that_is_not_there_is_an_error(void **state)
 	start_restore();
 	assert_fails(restore_file(6));
 	assert_logged("Error: ", "renderD130");
+	end_restore(-1);
+
 	unit_forget_lines();
 	write_image(5);
+	start_restore();
 	assert_fails(restore_file(5));
 	assert_logged("Error: ", "renderD130");
 	end_restore(-1);

@@ -182,6 +182,23 @@ static void test_pause(int fd)
 	wait_for_counter(before + 1);
 }
 
+/* Two pauses and one end: stopped for ever, and nothing says so. The last thing this process does.
+ */
+static void test_nesting(int fd)
+{
+	struct kfd_ioctl_criu_args args = { .op = 0 };
+	uint64_t before = *counter;
+
+	CHECK_INT(criu(fd, &args, KFD_CRIU_OP_PROCESS_INFO), 0);
+	CHECK_INT(criu(fd, &args, KFD_CRIU_OP_PROCESS_INFO), 0);
+	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), 0);
+	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), -EINVAL);
+	add_to_counter(1);
+	queue_ring_doorbell(&queue);
+	usleep(100000);
+	CHECK_INT(*counter, before);
+}
+
 static int version_of(int fd)
 {
 	struct kfd_ioctl_get_version_args args;
@@ -248,6 +265,26 @@ static int render_of(const struct image *image, uint32_t user_gpu_id)
 	return -1;
 }
 
+/* Only the file that was given to RESTORE maps its buffers, and only from their start. */
+static void check_map_rules(const struct kfd_criu_bo_bucket *bo, int render)
+{
+	char path[64];
+	int fresh;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", render);
+	fresh = open(path, O_RDWR);
+	CHECK(fresh >= 0);
+	CHECK(mmap(NULL, bo->size, PROT_READ, MAP_SHARED, fresh, (off_t)bo->restored_offset) ==
+	      MAP_FAILED);
+	CHECK_INT(errno, EACCES);
+	close(fresh);
+	if (bo->size == 4096)
+		return; /* the next buffer may start there */
+	CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, render, (off_t)bo->restored_offset + 4096) ==
+	      MAP_FAILED);
+	CHECK_INT(errno, EINVAL);
+}
+
 /* Maps what CRIU would map, with the new offsets, and fills it. */
 static void put_back(struct image *image, int fd)
 {
@@ -273,6 +310,7 @@ static void put_back(struct image *image, int fd)
 		CHECK(map != MAP_FAILED);
 		if (source == fd)
 			continue;
+		check_map_rules(bo, source);
 		/* nothing of the old contents may have survived */
 		CHECK_INT(*(uint8_t *)map, 0xd6);
 		memcpy(map, image->contents[i], bo->size);
@@ -433,6 +471,9 @@ int main(void)
 	test_pause(fd);
 	test_tracer(fd);
 	test_restore(fd);
+	kfd_free(queue.ring, RING_BYTES);
+	queue_open(&queue, kfd.gpus[0]);
+	test_nesting(fd);
 	printf("criu_self: ok with %u GPUs\n", kfd.num_gpus);
 	return 0;
 }

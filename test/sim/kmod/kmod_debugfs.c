@@ -35,6 +35,7 @@ static int print_objects(struct kmod *kmod, char *text, u32 size)
 {
 	/* what has just ended is not to be counted any more, nor the files that it held */
 	flush_workqueue(kmod->process_wq);
+	flush_workqueue(kmod->process_wq);
 	flush_delayed_fput();
 	return sim_print_counts(&kmod->sim, 0, SIM_COUNT_OBJECTS, text, size);
 }

@@ -154,7 +154,9 @@ int kmod_process_open(struct kmod *kmod, struct kmod_process **ret_process)
 
 	if (!current->mm || current->group_leader->mm != current->mm)
 		return -EINVAL;
-	/* what a process left that has just ended is cleaned up first */
+	/* what a process left that has just ended is cleaned up first; the work on its address
+	 * space queues the work on its objects */
+	flush_workqueue(kmod->process_wq);
 	flush_workqueue(kmod->process_wq);
 	mutex_lock(&kmod->processes_lock);
 	*ret_process = find_locked(kmod, current->mm);

@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SIM "/sys/kernel/debug/amdgpu_sim/"
+#define SIM     "/sys/kernel/debug/amdgpu_sim/"
 #define LIMIT_S 120
 
 static const struct accept_group *const groups[] = {
-	&accept_kfd_group,    &accept_memory_group,  &accept_event_group, &accept_queue_group,
-	&accept_criu_group,   &accept_ptrace_group,  &accept_restore_group,
-	&accept_ids_group, &accept_drm_group,     &accept_cs_group,
+	&accept_kfd_group,  &accept_memory_group, &accept_event_group,   &accept_queue_group,
+	&accept_criu_group, &accept_ptrace_group, &accept_restore_group, &accept_ids_group,
+	&accept_drm_group,  &accept_cs_group,
 };
 
 /* Shared by all processes of a test; the first one to complain is heard. */

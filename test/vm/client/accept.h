@@ -38,12 +38,12 @@ int accept_fail(const char *file, int line, const char *format, ...)
 int accept_skip(const char *why);
 
 /* The call must give exactly this number (0 or more, or -errno). */
-#define EXPECT(call, wanted)                                                                    \
-	do {                                                                                    \
-		long long got_ = (call), wanted_ = (wanted);                                    \
-		if (got_ != wanted_)                                                            \
-			return accept_fail(__FILE__, __LINE__, "%s: expected %lld, got %lld",   \
-					   #call, wanted_, got_);                               \
+#define EXPECT(call, wanted)                                                                  \
+	do {                                                                                  \
+		long long got_ = (call), wanted_ = (wanted);                                  \
+		if (got_ != wanted_)                                                          \
+			return accept_fail(__FILE__, __LINE__, "%s: expected %lld, got %lld", \
+					   #call, wanted_, got_);                             \
 	} while (0)
 
 #define EXPECT_TRUE(condition)                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A GPU opened through libdrm_amdgpu, its copy engine, and buffers mapped into it, for the acceptance
- * tests. Every function gives 0 or -errno. */
+/* A GPU opened through libdrm_amdgpu, its copy engine, and buffers mapped into it, for the
+ * acceptance tests. Every function gives 0 or -errno. */
 #ifndef CLIENT_ACCEPT_CS_H
 #define CLIENT_ACCEPT_CS_H
 
@@ -34,7 +34,8 @@ int cs_wrap_user(struct cs_gpu *gpu, void *memory, uint64_t size, struct cs_bo *
 /* Gives a buffer that was imported an address. */
 int cs_map(struct cs_gpu *gpu, struct cs_bo *bo);
 
-/* A command buffer with these words, sent as it is, to this ring, with these buffers in its list. */
+/* A command buffer with these words, sent as it is, to this ring, with these buffers in its
+ * list. */
 struct cs_job {
 	const uint32_t *words;
 	unsigned int count;
@@ -48,7 +49,7 @@ int cs_run(struct cs_gpu *gpu, const struct cs_job *job);
 
 /* The copy of @bytes, padded with NOPs to 8 words, @words has room for 16. */
 void cs_build_copy(uint32_t words[16], uint64_t from, uint64_t to, uint32_t bytes);
-int cs_copy(struct cs_gpu *gpu, unsigned int ring, const struct cs_bo *from,
-	    const struct cs_bo *to, uint32_t bytes);
+int cs_copy(struct cs_gpu *gpu, unsigned int ring, const struct cs_bo *from, const struct cs_bo *to,
+	    uint32_t bytes);
 
 #endif

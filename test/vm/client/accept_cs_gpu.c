@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Opens GPUs with libdrm_amdgpu and submits command buffers to the copy engine. What is sent and what
- * must come of it is the business of the tests. */
+/* Opens GPUs with libdrm_amdgpu and submits command buffers to the copy engine. What is sent and
+ * what must come of it is the business of the tests. */
 #include "accept_cs.h"
 
 #include <errno.h>
@@ -134,8 +134,8 @@ void cs_build_copy(uint32_t words[16], uint64_t from, uint64_t to, uint32_t byte
 	words[6] = (uint32_t)(to >> 32);
 }
 
-int cs_copy(struct cs_gpu *gpu, unsigned int ring, const struct cs_bo *from,
-	    const struct cs_bo *to, uint32_t bytes)
+int cs_copy(struct cs_gpu *gpu, unsigned int ring, const struct cs_bo *from, const struct cs_bo *to,
+	    uint32_t bytes)
 {
 	uint32_t words[16];
 	struct cs_job job = {

@@ -233,8 +233,7 @@ static int test_addresses(void)
 	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 4096, 4096, 0, AMDGPU_VA_OP_MAP), -EINVAL);
 	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 32768, bo.address + (1 << 20), 0, AMDGPU_VA_OP_MAP),
 	       -EINVAL);
-	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 4096, bo.address + (1 << 20) + 8, 0,
-			       AMDGPU_VA_OP_MAP),
+	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 4096, bo.address + (1 << 20) + 8, 0, AMDGPU_VA_OP_MAP),
 	       -EINVAL);
 	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 16384, bo.address + (1 << 20), 0, AMDGPU_VA_OP_UNMAP),
 	       -ENOENT);

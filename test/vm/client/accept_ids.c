@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which interfaces show the id that the process knows and which the real one, after a RESTORE onto a
- * GPU with another id; and GPUs that are hidden from a process. */
+/* Which interfaces show the id that the process knows and which the real one, after a RESTORE
+ * onto a GPU with another id; and GPUs that are hidden from a process. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,17 +124,19 @@ static int hidden_gpu_main(struct peer *peer)
 	struct criu_image *image = criu_image_new();
 	struct raw_gpu gpus[RAW_GPUS];
 	struct raw_process process;
-	int count, hidden;
-	long gone;
+	int count, hidden, fd;
+	long gone, minor;
 	char path[128];
 
 	EXPECT(peer_receive(peer, &gone), 0);
+	EXPECT(peer_receive(peer, &minor), 0);
 	EXPECT(raw_list_gpus(gpus, &count, &hidden), 0);
 	EXPECT(hidden, 1);
 	/* Nothing vanishes: it only cannot be read. */
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/topology/nodes/%ld/mem_banks/0/properties",
 		 gone);
 	EXPECT(access(path, F_OK), 0);
+	EXPECT(raw_open_render(&(struct raw_gpu){ .render_minor = (int)minor }, &fd), -EPERM);
 	EXPECT(raw_open(&process), 0);
 	if (count == 0) {
 		EXPECT(criu_process_info(process.kfd, image), -ENODEV);
@@ -158,6 +160,7 @@ static int test_hidden(void)
 	EXPECT(peer_start(hidden_gpu_main, &peer), 0);
 	EXPECT(sim_write("hidden", "0\n"), 0);
 	EXPECT(peer_send(&peer, gpus[0].node), 0);
+	EXPECT(peer_send(&peer, gpus[0].render_minor), 0);
 	status = peer_join(&peer);
 	EXPECT(sim_write("hidden", "\n"), 0);
 	EXPECT(status, 0);

@@ -182,12 +182,61 @@ static int test_vma_flags(void)
 	return 0;
 }
 
+static int svm_op(struct raw_process *process, void *start, uint64_t size, uint32_t op,
+		  struct kfd_ioctl_svm_attribute *attrs, uint32_t count)
+{
+	/* The command's size grows with the attributes. */
+	unsigned long command = AMDKFD_IOC_SVM + ((unsigned long)count * 8 << _IOC_SIZESHIFT);
+	char room[sizeof(struct kfd_ioctl_svm_args) + 8 * sizeof(*attrs)];
+	struct kfd_ioctl_svm_args *args = (struct kfd_ioctl_svm_args *)room;
+	int ret;
+
+	*args = (struct kfd_ioctl_svm_args){
+		.start_addr = (uintptr_t)start,
+		.size = size,
+		.op = op,
+		.nattr = count,
+	};
+	memcpy(args->attrs, attrs, count * sizeof(*attrs));
+	ret = raw_ioctl(process->kfd, command, args);
+	memcpy(attrs, args->attrs, count * sizeof(*attrs));
+	return ret;
+}
+
+static int test_svm(void)
+{
+	struct kfd_ioctl_svm_attribute attrs[2] = { 0 };
+	struct raw_process process;
+	struct raw_bo bo;
+	char *memory =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t id;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	id = process.gpu[0].gpu_id;
+	attrs[0].type = KFD_IOCTL_SVM_ATTR_ACCESS;
+	attrs[0].value = id;
+	attrs[1].type = KFD_IOCTL_SVM_ATTR_GRANULARITY;
+	attrs[1].value = 7;
+	EXPECT(svm_op(&process, memory + 8, 4096, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
+	EXPECT(svm_op(&process, memory, 0, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
+	EXPECT(svm_op(&process, memory, 65536, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), 0);
+	attrs[1].value = 0;
+	EXPECT(svm_op(&process, memory, 4096, KFD_IOCTL_SVM_OP_GET_ATTR, attrs, 2), 0);
+	EXPECT(attrs[0].type, KFD_IOCTL_SVM_ATTR_ACCESS);
+	EXPECT(attrs[1].value, 7);
+	/* User memory and SVM exclude each other. */
+	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 65536, memory, &bo), -EADDRINUSE);
+	return 0;
+}
+
 static const struct accept_test tests[] = {
 	{ "memory_alloc_refuses_what_the_contract_lists", test_alloc_errors, false },
 	{ "memory_handles_are_gpu_id_and_lowest_free_number", test_handles, false },
 	{ "memory_map_and_unmap_keep_their_errors", test_mapping, false },
 	{ "memory_maps_to_several_gpus_and_counts", test_map_several, false },
 	{ "memory_is_mapped_by_the_file_that_knows_it_from_its_start", test_cpu_mapping, false },
+	{ "memory_svm_ranges_keep_attributes_and_exclude_buffers", test_svm, false },
 	{ "memory_and_doorbell_mappings_have_device_flags", test_vma_flags, false },
 	{ 0 },
 };

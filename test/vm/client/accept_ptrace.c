@@ -15,8 +15,8 @@
 #include "accept_raw.h"
 
 enum command {
-	COMMAND_SUBMIT, /* some packets */
-	COMMAND_RESTS, /* does the queue rest? */
+	COMMAND_SUBMIT,   /* some packets */
+	COMMAND_RESTS,    /* does the queue rest? */
 	COMMAND_FINISHES, /* does it get to the end? */
 };
 
@@ -48,8 +48,8 @@ static int target_main(struct peer *peer)
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
 	EXPECT(peer_send(peer, process.kfd), 0);
 	while (peer_receive(peer, &command) == 0)
-		EXPECT(peer_send(peer, target_obey(&queue, (volatile uint64_t *)host.address,
-						   command)),
+		EXPECT(peer_send(peer,
+				 target_obey(&queue, (volatile uint64_t *)host.address, command)),
 		       0);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* User-mode queues: creation and its refusals, packets executed exactly once and in order, also when
- * the process is paused in between. */
+/* User-mode queues: creation and its refusals, packets executed exactly once and in order, also
+ * when the process is paused in between. */
 #include <errno.h>
 #include <string.h>
 
@@ -85,8 +85,10 @@ static int test_packets(void)
 	host_address = (uintptr_t)host.address;
 	const uint32_t fill[] = { 11u | 2u << 30, (uint32_t)host_address + 256,
 				  (uint32_t)(host_address >> 32), 0x7e7e7e7e, 4095 };
-	const uint32_t words[] = { 2u, (uint32_t)host_address, (uint32_t)(host_address >> 32), 1,
-				   0x01234567, 0x89abcdef };
+	const uint32_t words[] = {
+		2u,        (uint32_t)host_address, (uint32_t)(host_address >> 32), 1, 0x01234567,
+		0x89abcdef
+	};
 	const uint32_t fence[] = { 5u, (uint32_t)host_address + 8, (uint32_t)(host_address >> 32),
 				   4711 };
 

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NODES "/sys/devices/virtual/kfd/kfd/topology/nodes"
+#define NODES      "/sys/devices/virtual/kfd/kfd/topology/nodes"
 #define RING_BYTES 65536
-#define STEP_NS 1000000
+#define STEP_NS    1000000
 #define WAIT_STEPS 20000
 #define REST_STEPS 100
 
@@ -121,8 +121,8 @@ int raw_open_acquired(struct raw_process *process)
 	return ret;
 }
 
-int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size,
-	      void *user, struct raw_bo *ret_bo)
+int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size, void *user,
+	      struct raw_bo *ret_bo)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
 		.size = size,
@@ -263,8 +263,14 @@ void raw_queue_put(struct raw_queue *queue, const uint32_t *packet, unsigned int
 void raw_queue_add(struct raw_queue *queue, volatile uint64_t *at, uint64_t value)
 {
 	uint64_t address = (uintptr_t)at;
-	const uint32_t packet[] = { 10u | 0x2fu << 25, (uint32_t)address, (uint32_t)(address >> 32),
-				    (uint32_t)value, (uint32_t)(value >> 32), 0, 0, 0 };
+	const uint32_t packet[] = { 10u | 0x2fu << 25,
+				    (uint32_t)address,
+				    (uint32_t)(address >> 32),
+				    (uint32_t)value,
+				    (uint32_t)(value >> 32),
+				    0,
+				    0,
+				    0 };
 
 	raw_queue_put(queue, packet, 8);
 }
@@ -272,8 +278,13 @@ void raw_queue_add(struct raw_queue *queue, volatile uint64_t *at, uint64_t valu
 void raw_queue_copy(struct raw_queue *queue, const void *from, void *to, uint32_t bytes)
 {
 	uint64_t source = (uintptr_t)from, target = (uintptr_t)to;
-	const uint32_t packet[] = { 1u, bytes - 1, 0, (uint32_t)source, (uint32_t)(source >> 32),
-				    (uint32_t)target, (uint32_t)(target >> 32) };
+	const uint32_t packet[] = { 1u,
+				    bytes - 1,
+				    0,
+				    (uint32_t)source,
+				    (uint32_t)(source >> 32),
+				    (uint32_t)target,
+				    (uint32_t)(target >> 32) };
 
 	raw_queue_put(queue, packet, 7);
 }

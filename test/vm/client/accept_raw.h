@@ -8,15 +8,15 @@
 
 #include <linux/kfd_ioctl.h>
 
-#define RAW_GPUS 64
+#define RAW_GPUS     64
 #define RAW_ENOTSUPP 524 /* the kernel's own, that <errno.h> does not have */
 
-#define RAW_VRAM (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | RAW_RWX)
-#define RAW_GTT (KFD_IOC_ALLOC_MEM_FLAGS_GTT | RAW_RWX)
+#define RAW_VRAM    (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | RAW_RWX)
+#define RAW_GTT     (KFD_IOC_ALLOC_MEM_FLAGS_GTT | RAW_RWX)
 #define RAW_USERPTR (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | RAW_RWX)
-#define RAW_RWX                                                            \
-	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |                      \
-	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE |                    \
+#define RAW_RWX                                         \
+	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |   \
+	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | \
 	 (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
 #define RAW_DOORBELL_BYTES 8192
 
@@ -64,8 +64,8 @@ int raw_open_acquired(struct raw_process *process);
 int raw_acquire(struct raw_process *process, uint32_t gpu_id, int render_fd);
 
 /* ALLOC at an address of its own. @user: for user memory, else NULL. */
-int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size,
-	      void *user, struct raw_bo *ret_bo);
+int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size, void *user,
+	      struct raw_bo *ret_bo);
 int raw_free(struct raw_process *process, const struct raw_bo *bo);
 int raw_map(struct raw_process *process, const struct raw_bo *bo, uint32_t gpu_id);
 int raw_unmap(struct raw_process *process, const struct raw_bo *bo, uint32_t gpu_id);

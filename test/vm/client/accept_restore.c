@@ -13,9 +13,9 @@
 #include "accept_raw.h"
 
 #define CONTENT_BYTES 65536
-#define BEFORE_PAUSE 700
-#define WHILE_PAUSED 300
-#define AFTERWARDS 200
+#define BEFORE_PAUSE  700
+#define WHILE_PAUSED  300
+#define AFTERWARDS    200
 
 /* All that goes from one process to the next, in memory that they share. */
 struct saved {
@@ -95,8 +95,7 @@ static int target_open(struct raw_process *process)
 	EXPECT(image->args.num_devices, gpus);
 	for (int i = 0; i < gpus; i++) {
 		EXPECT(raw_open_render(&process->gpu[i], &process->render[i]), 0);
-		image->devices[i].actual_gpu_id =
-			process->gpu[(i + saved->rotation) % gpus].gpu_id;
+		image->devices[i].actual_gpu_id = process->gpu[(i + saved->rotation) % gpus].gpu_id;
 	}
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define KIB(n) ((size_t)(n) << 10)
 #define MIB(n) ((size_t)(n) << 20)
 /* What goes through the engine in one piece. */
-#define STAGING_BYTES MIB(1)
+#define STAGING_BYTES   MIB(1)
 #define BOTH_WAYS_BYTES MIB(16)
 
 struct recipe {
@@ -143,8 +143,8 @@ static int buffer_fill(struct buffers *buffers, struct buffer *buffer)
 	return 0;
 }
 
-static int buffer_check(struct buffers *buffers, struct buffer *buffer, size_t done,
-			const void *at, size_t n, const char *who)
+static int buffer_check(struct buffers *buffers, struct buffer *buffer, size_t done, const void *at,
+			size_t n, const char *who)
 {
 	struct pattern pattern = buffer_pattern(buffers, buffer);
 	struct pattern_mismatch wrong;
@@ -152,13 +152,13 @@ static int buffer_check(struct buffers *buffers, struct buffer *buffer, size_t d
 
 	ret = pattern_check(&pattern, done, at, n, &wrong);
 	if (ret < 0)
-		return report_fail(buffers->report, ret,
-				   "GPU %d: buffer %u (%s, %zu bytes at %p), read by %s, differs at "
-				   "0x%" PRIx64 ": expected %016" PRIx64 ", got %016" PRIx64,
-				   buffers->gpus->list[buffer->gpu].index, buffer->id,
-				   memory_kind_name(buffer->memory.kind),
-				   buffer->memory.size_bytes, buffer->memory.address, who,
-				   wrong.offset_bytes, wrong.expected, wrong.got);
+		return report_fail(
+			buffers->report, ret,
+			"GPU %d: buffer %u (%s, %zu bytes at %p), read by %s, differs at "
+			"0x%" PRIx64 ": expected %016" PRIx64 ", got %016" PRIx64,
+			buffers->gpus->list[buffer->gpu].index, buffer->id,
+			memory_kind_name(buffer->memory.kind), buffer->memory.size_bytes,
+			buffer->memory.address, who, wrong.offset_bytes, wrong.expected, wrong.got);
 	return 0;
 }
 
@@ -218,8 +218,7 @@ static int buffers_add(struct buffers *buffers, const struct recipe *recipe, int
 		.gpu = gpu_index,
 		.sparse = recipe->sparse,
 	};
-	ret = memory_alloc(buffers->report, kind, recipe->size_bytes, gpu, mapped,
-			   &buffer->memory);
+	ret = memory_alloc(buffers->report, kind, recipe->size_bytes, gpu, mapped, &buffer->memory);
 	if (ret < 0)
 		return ret;
 	buffers->count++;
@@ -324,7 +323,8 @@ int buffers_split_mapping(struct buffers *buffers)
 		    buffer->memory.size_bytes < KIB(12))
 			continue;
 		if (mprotect(middle, KIB(4), PROT_READ) < 0)
-			return report_fail(buffers->report, -errno, "cannot split the mapping at %p",
+			return report_fail(buffers->report, -errno,
+					   "cannot split the mapping at %p",
 					   buffer->memory.address);
 		buffer->split = true;
 		return 0;

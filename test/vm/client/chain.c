@@ -16,14 +16,15 @@
 #include "pattern.h"
 #include "sdma.h"
 
-#define BATCH_STEPS 16u
+#define BATCH_STEPS  16u
 #define PASS_BATCHES (CHAIN_CELLS / BATCH_STEPS)
-#define DEPTH_MAX 64u
+#define DEPTH_MAX    64u
 /* Every pass in the ring has its own snapshot. */
 #define SNAPSHOTS (DEPTH_MAX / PASS_BATCHES + 2)
 /* Data and slot of each step, filler, snapshot, signal and fence, and padding. */
-#define BATCH_BYTES (BATCH_STEPS * 2 * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + \
-		     2 * SDMA_FENCE_BYTES + SDMA_TRAP_BYTES + 2 * SDMA_PAD_BYTES)
+#define BATCH_BYTES                                                                         \
+	(BATCH_STEPS * 2 * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + 2 * SDMA_FENCE_BYTES + \
+	 SDMA_TRAP_BYTES + 2 * SDMA_PAD_BYTES)
 
 struct snapshot {
 	struct memory memory;
@@ -358,8 +359,7 @@ static int chain_open(struct chain *chain)
 
 	chain_model_init(&chain->model, chain->options.key);
 	memcpy(chain->tape.address, chain->model.tape, CHAIN_TAPE_BYTES);
-	memcpy(chain->snapshots[0].memory.address, &chain->model.state,
-	       sizeof(chain->model.state));
+	memcpy(chain->snapshots[0].memory.address, &chain->model.state, sizeof(chain->model.state));
 	return sdma_copy_now(&chain->queue, chain->snapshots[0].memory.address,
 			     chain->table.address, sizeof(chain->model.state));
 }
@@ -428,8 +428,7 @@ int chain_verify(struct chain *chain, uint64_t *ret_packets)
 uint64_t chain_in_flight(const struct chain *chain)
 {
 	uint64_t written = __atomic_load_n(&chain->queue.write_bytes, __ATOMIC_ACQUIRE);
-	uint64_t read =
-		__atomic_load_n(chain->queue.resource.Queue_read_ptr_aql, __ATOMIC_ACQUIRE);
+	uint64_t read = __atomic_load_n(chain->queue.resource.Queue_read_ptr_aql, __ATOMIC_ACQUIRE);
 
 	return written > read ? written - read : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Generates the steps of the chain and carries them out on the CPU. It knows no GPU: the thread that
- * turns steps into packets is another unit. */
+/* Generates the steps of the chain and carries them out on the CPU. It knows no GPU: the thread
+ * that turns steps into packets is another unit. */
 #include "chain_model.h"
 
 #include <string.h>
@@ -23,8 +23,7 @@ bool chain_kind_is_repeatable(enum chain_kind kind)
 	return kind != CHAIN_SHIFT && kind != CHAIN_ADD;
 }
 
-void chain_apply_data(struct chain_state *state, const uint8_t *tape,
-		      const struct chain_step *step)
+void chain_apply_data(struct chain_state *state, const uint8_t *tape, const struct chain_step *step)
 {
 	uint8_t *to = state->table + step->to;
 	uint64_t word;
@@ -61,7 +60,7 @@ void chain_apply_slot(struct chain_state *state, const struct chain_step *step)
 static enum chain_kind chain_pick_kind(uint64_t random)
 {
 	static const enum chain_kind kinds[] = {
-		CHAIN_SHIFT, CHAIN_SHIFT, CHAIN_SHIFT, CHAIN_SHIFT,
+		CHAIN_SHIFT, CHAIN_SHIFT, CHAIN_SHIFT,  CHAIN_SHIFT,
 		CHAIN_ADD,   CHAIN_MIX,   CHAIN_INJECT, CHAIN_FILL,
 	};
 
@@ -73,8 +72,8 @@ static void chain_shape(struct chain_step *step, uint64_t random)
 {
 	uint32_t start = (uint32_t)(random >> 8) % 32 * 4;
 	uint32_t cell = step->cell * CHAIN_CELL_BYTES;
-	uint32_t other = (step->cell + 1 + (uint32_t)(random >> 16) % (CHAIN_CELLS - 1)) %
-			 CHAIN_CELLS;
+	uint32_t other =
+		(step->cell + 1 + (uint32_t)(random >> 16) % (CHAIN_CELLS - 1)) % CHAIN_CELLS;
 
 	step->to = cell + start;
 	step->value = 0;

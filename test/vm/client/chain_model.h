@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CHAIN_CELLS 128u
-#define CHAIN_CELL_BYTES 1024u
+#define CHAIN_CELLS       128u
+#define CHAIN_CELL_BYTES  1024u
 #define CHAIN_TABLE_BYTES (CHAIN_CELLS * CHAIN_CELL_BYTES)
-#define CHAIN_TAPE_BYTES 65536u
+#define CHAIN_TAPE_BYTES  65536u
 
 enum chain_kind {
-	CHAIN_SHIFT, /* moves most of a cell down by a few words: not idempotent */
-	CHAIN_ADD, /* adds to a word of a cell: not idempotent */
-	CHAIN_MIX, /* copies from another cell */
+	CHAIN_SHIFT,  /* moves most of a cell down by a few words: not idempotent */
+	CHAIN_ADD,    /* adds to a word of a cell: not idempotent */
+	CHAIN_MIX,    /* copies from another cell */
 	CHAIN_INJECT, /* copies from the tape */
 	CHAIN_FILL,
 };
@@ -26,7 +26,7 @@ struct chain_step {
 	enum chain_kind kind;
 	uint64_t number;
 	uint32_t cell;
-	uint32_t to; /* offset in the table */
+	uint32_t to;   /* offset in the table */
 	uint32_t from; /* offset in the table, or in the tape */
 	uint32_t bytes;
 	uint64_t value;

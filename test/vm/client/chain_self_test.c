@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSES_BEFORE 200
-#define PACKETS (2 * CHAIN_CELLS)
+#define PASSES_BEFORE  200
+#define PACKETS        (2 * CHAIN_CELLS)
 #define LONGEST_REWIND 24
 
 /* One pass: how it began, its steps, how it must end. */
@@ -65,8 +65,8 @@ static bool trial_rewind(struct trial *trial, unsigned int last, unsigned int co
 	return trial_differs(trial);
 }
 
-/* Packets that copy from elsewhere or fill give the same memory when they are repeated at once: that
- * nobody can notice, and it harms nobody. A range with any other packet in it must show. */
+/* Packets that copy from elsewhere or fill give the same memory when they are repeated at once:
+ * that nobody can notice, and it harms nobody. A range with any other packet in it must show. */
 static bool trial_rewind_must_show(const struct trial *trial, unsigned int last, unsigned int count)
 {
 	for (unsigned int packet = last + 1 - count; packet <= last; packet++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Puts a client together from its parts and answers the signals. The parts know how to make, compare
- * and free their own things. */
+/* Puts a client together from its parts and answers the signals. The parts know how to make,
+ * compare and free their own things. */
 #include "client.h"
 
 #include <errno.h>

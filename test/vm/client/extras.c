@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <linux/kfd_ioctl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -26,9 +25,9 @@
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
 /* Above everything that libraries open, so that a dump meets it after /dev/kfd. */
-#define HIGH_FD 200
+#define HIGH_FD        200
 #define ANSWER_STEP_NS 1000000
-#define ANSWER_STEPS 60000
+#define ANSWER_STEPS   60000
 
 struct extras_child {
 	uint32_t answers;
@@ -96,8 +95,8 @@ static int extras_open_render(struct extras *extras, int *ret_fd)
 	return 0;
 }
 
-int extras_init(struct report *report, const struct extras_options *options,
-		const char *gpu_choice, struct extras *extras)
+int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,
+		struct extras *extras)
 {
 	long index = strcmp(gpu_choice, "all") == 0 ? 0 : strtol(gpu_choice, NULL, 10);
 	int ret;
@@ -221,14 +220,14 @@ static int extras_create_gem_bo(struct extras *extras)
 	return 0;
 }
 
-/* CRIU knows no io_uring. */
+/* No CRIU saves a userfaultfd. Unlike an io_uring it can be sent over a socket, so that CRIU
+ * gets as far as looking at it, after it has looked at /dev/kfd. */
 static int extras_open_undumpable(struct extras *extras)
 {
-	struct io_uring_params params = { 0 };
-	int fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return report_fail(extras->report, -errno, "no io_uring: %s", strerror(errno));
+		return report_fail(extras->report, -errno, "no userfaultfd: %s", strerror(errno));
 	extras->undumpable_fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 	close(fd);
 	if (extras->undumpable_fd < 0)

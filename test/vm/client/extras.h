@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Descriptors and relatives that a GPU process may have beside its GPU memory, and that a checkpoint
- * must bring back or refuse. */
+/* Descriptors and relatives that a GPU process may have beside its GPU memory, and that a
+ * checkpoint must bring back or refuse. */
 #ifndef CLIENT_EXTRAS_H
 #define CLIENT_EXTRAS_H
 
@@ -22,7 +22,7 @@ struct extras {
 	struct extras_options options;
 	int render_minor;
 	int render_fd; /* below /dev/kfd */
-	int kfd_fd; /* libhsakmt's */
+	int kfd_fd;    /* libhsakmt's */
 	int second_kfd_fd;
 	int gem_fd;
 	int undumpable_fd;
@@ -31,8 +31,8 @@ struct extras {
 };
 
 /* What has to come before /dev/kfd is opened. @gpu_choice is that of --gpus. */
-int extras_init(struct report *report, const struct extras_options *options,
-		const char *gpu_choice, struct extras *extras);
+int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,
+		struct extras *extras);
 /* What has to come after it, and before memory is allocated. */
 int extras_open(struct extras *extras);
 /* The descriptors that a dump has to stumble over: they come after everything else. */

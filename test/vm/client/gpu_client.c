@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_client: a process that uses GPUs in all the ways that a checkpoint must preserve, and that can
- * tell whether it did. See README.md for options, log lines and signals. */
+/* gpu_client: a process that uses GPUs in all the ways that a checkpoint must preserve, and that
+ * can tell whether it did. See README.md for options, log lines and signals. */
 #include <signal.h>
 
 #include "chain_model.h"

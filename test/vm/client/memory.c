@@ -12,8 +12,10 @@
 const char *memory_kind_name(enum memory_kind kind)
 {
 	static const char *const names[] = {
-		[MEMORY_VRAM_VISIBLE] = "visible VRAM", [MEMORY_VRAM_HIDDEN] = "hidden VRAM",
-		[MEMORY_GTT] = "GTT",			[MEMORY_USERPTR] = "userptr",
+		[MEMORY_VRAM_VISIBLE] = "visible VRAM",
+		[MEMORY_VRAM_HIDDEN] = "hidden VRAM",
+		[MEMORY_GTT] = "GTT",
+		[MEMORY_USERPTR] = "userptr",
 		[MEMORY_REGISTERED] = "registered",
 	};
 

@@ -13,7 +13,7 @@ enum memory_kind {
 	MEMORY_VRAM_VISIBLE,
 	MEMORY_VRAM_HIDDEN, /* its CPU mapping is PROT_NONE */
 	MEMORY_GTT,
-	MEMORY_USERPTR, /* allocated by libhsakmt */
+	MEMORY_USERPTR,    /* allocated by libhsakmt */
 	MEMORY_REGISTERED, /* the program's own anonymous memory */
 };
 

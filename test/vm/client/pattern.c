@@ -6,8 +6,8 @@
 #include <errno.h>
 
 /* Odd, so that all words of a buffer differ. */
-#define PATTERN_STEP 0x9e3779b97f4a7c15ull
-#define PATTERN_PAGE 4096
+#define PATTERN_STEP       0x9e3779b97f4a7c15ull
+#define PATTERN_PAGE       4096
 #define PATTERN_PAGE_WORDS (PATTERN_PAGE / 8)
 /* Of a sparse pattern, one page in this many holds something. */
 #define PATTERN_SPARSE_PAGES 16
@@ -65,8 +65,7 @@ static bool pattern_equal_words(uint64_t first, uint64_t step, const uint64_t *a
 	return wrong == 0;
 }
 
-void pattern_fill(const struct pattern *pattern, uint64_t offset_bytes, void *to,
-		  size_t size_bytes)
+void pattern_fill(const struct pattern *pattern, uint64_t offset_bytes, void *to, size_t size_bytes)
 {
 	uint64_t page = offset_bytes / PATTERN_PAGE;
 	uint64_t *words = to;

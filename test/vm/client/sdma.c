@@ -9,17 +9,17 @@
 #include <string.h>
 #include <time.h>
 
-#define OP_NOP 0u
-#define OP_COPY 1u
-#define OP_FENCE 5u
-#define OP_TRAP 6u
-#define OP_ATOMIC 10u
+#define OP_NOP        0u
+#define OP_COPY       1u
+#define OP_FENCE      5u
+#define OP_TRAP       6u
+#define OP_ATOMIC     10u
 #define OP_CONST_FILL (11u | 2u << 30) /* in units of 4 bytes */
-#define ATOMIC_ADD64 (0x2fu << 25)
+#define ATOMIC_ADD64  (0x2fu << 25)
 
 /* Sleeps of the waits: counted, not timed, as the clock goes on while the process is frozen. */
 #define WAIT_STEP_NS 500000
-#define WAIT_STEPS (60 * (1000000000 / WAIT_STEP_NS))
+#define WAIT_STEPS   (60 * (1000000000 / WAIT_STEP_NS))
 
 int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kind,
 	      size_t ring_bytes, struct sdma_queue *queue)
@@ -107,8 +107,8 @@ static uint32_t high(const void *address)
 
 void sdma_copy(struct sdma_queue *queue, const void *from, void *to, size_t bytes)
 {
-	const uint32_t packet[] = { OP_COPY,	(uint32_t)bytes - 1, 0,	      low(from),
-				    high(from), low(to),	     high(to) };
+	const uint32_t packet[] = { OP_COPY, (uint32_t)bytes - 1, 0, low(from), high(from), low(to),
+				    high(to) };
 
 	sdma_put(queue, packet, sizeof(packet) / 4);
 }
@@ -130,14 +130,8 @@ void sdma_fence(struct sdma_queue *queue, void *to, uint32_t value)
 
 void sdma_atomic_add(struct sdma_queue *queue, void *to, uint64_t value)
 {
-	const uint32_t packet[] = { OP_ATOMIC | ATOMIC_ADD64,
-				    low(to),
-				    high(to),
-				    (uint32_t)value,
-				    (uint32_t)(value >> 32),
-				    0,
-				    0,
-				    0 };
+	const uint32_t packet[] = { OP_ATOMIC | ATOMIC_ADD64, low(to), high(to), (uint32_t)value,
+				    (uint32_t)(value >> 32),  0,       0,        0 };
 
 	sdma_put(queue, packet, sizeof(packet) / 4);
 }
@@ -157,8 +151,7 @@ struct sdma_mark sdma_submit(struct sdma_queue *queue)
 	sdma_fence(queue, queue->fence.address, mark.sequence);
 	mark.write_bytes = queue->write_bytes;
 	/* Packets before the pointer, the pointer before the doorbell. */
-	__atomic_store_n(queue->resource.Queue_write_ptr_aql, queue->write_bytes,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(queue->resource.Queue_write_ptr_aql, queue->write_bytes, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(queue->resource.Queue_DoorBell_aql, queue->write_bytes, __ATOMIC_RELEASE);
 	return mark;
@@ -183,8 +176,7 @@ int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark)
 					   "%u; read pointer %" PRIu64 ", write pointer %" PRIu64,
 					   queue->gpu_index, (uint64_t)queue->resource.QueueId,
 					   *(volatile uint32_t *)queue->fence.address,
-					   mark->sequence,
-					   *queue->resource.Queue_read_ptr_aql,
+					   mark->sequence, *queue->resource.Queue_read_ptr_aql,
 					   queue->write_bytes);
 		(void)nanosleep(&step, NULL);
 	}

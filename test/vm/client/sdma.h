@@ -12,10 +12,10 @@
 #include "report.h"
 
 /* Size of the packets, to work out how many fit into a ring. */
-#define SDMA_COPY_BYTES (7 * 4)
-#define SDMA_FILL_BYTES (5 * 4)
-#define SDMA_FENCE_BYTES (4 * 4)
-#define SDMA_TRAP_BYTES (2 * 4)
+#define SDMA_COPY_BYTES   (7 * 4)
+#define SDMA_FILL_BYTES   (5 * 4)
+#define SDMA_FENCE_BYTES  (4 * 4)
+#define SDMA_TRAP_BYTES   (2 * 4)
 #define SDMA_ATOMIC_BYTES (8 * 4)
 /* Most that is left unused at the end of a ring. */
 #define SDMA_PAD_BYTES SDMA_ATOMIC_BYTES
@@ -29,7 +29,7 @@ struct sdma_queue {
 	struct memory ring;
 	/* One page that the engine writes: the word of sdma_mark(). */
 	struct memory fence;
-	uint64_t write_bytes; /* made so far */
+	uint64_t write_bytes;   /* made so far */
 	uint64_t retired_bytes; /* known to be executed */
 	uint32_t sequence;
 };

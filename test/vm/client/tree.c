@@ -20,7 +20,7 @@ struct tree {
 	unsigned int count;
 	pid_t children[TREE_MAX];
 	struct client_answers *answers; /* shared with the children */
-	uint32_t asked; /* times that SIGUSR1 was handed on */
+	uint32_t asked;                 /* times that SIGUSR1 was handed on */
 	bool said_ready;
 	uint32_t said_verified;
 };

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define SETTLE_STEP_NS 500000
-#define SETTLE_STEPS (120 * (1000000000 / SETTLE_STEP_NS))
+#define SETTLE_STEPS   (120 * (1000000000 / SETTLE_STEP_NS))
 
 static void *waiter_main(void *argument)
 {
@@ -91,8 +91,8 @@ int waiter_set(struct waiter *waiter)
 	waiter_expect(waiter);
 	status = hsaKmtSetEvent(waiter->event);
 	if (status)
-		return report_fail(waiter->report, -EIO, "cannot set %s event %u: %d",
-				   waiter->name, waiter->event->EventId, status);
+		return report_fail(waiter->report, -EIO, "cannot set %s event %u: %d", waiter->name,
+				   waiter->event->EventId, status);
 	return 0;
 }
 

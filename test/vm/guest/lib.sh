@@ -5,7 +5,7 @@
 # what any scenario is about.
 
 criu_version=$(cat /opt/vm/criu)
-limit=60 # seconds for one event; many times what a slow emulated machine needs
+limit=30 # seconds for one event: the client gives up after 120 and says what it lacks
 
 why() { echo "$*" > "$work/why.txt"; }
 fail() {
@@ -74,6 +74,8 @@ wait_line() {
 	done
 	exec {reader}<&-
 	alive "$pid" || fail "process $pid died before \"$pattern\": $(tail -n 2 "$log" "$log.err" 2>&1)"
+	# What it is stuck in.
+	(cat "$sim"/{processes,objects,stats}; cd "/proc/$pid/task" && tail -n +1 */comm */syscall */stack) > stacks.txt 2>&1 || true
 	fail "no \"$pattern\" from process $pid in $limit s"
 }
 
@@ -226,7 +228,10 @@ runs() {
 		until_true more_packets "$process" "$packets" || fail "queues of $process do nothing"
 	done
 }
-more_packets() { [ "$(sim_process "$1" packets)" -gt "$2" ]; }
+more_packets() {
+	! grep FAILED client.log || fail "$(grep -m 1 FAILED client.log)"
+	[ "$(sim_process "$1" packets)" -gt "$2" ]
+}
 
 no_violation() {
 	[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
