@@ -109,21 +109,45 @@ static int pause_process(struct dump *dump)
 	return 0;
 }
 
-static int checkpoint(struct dump *dump)
+static int read_state(struct dump *dump)
+{
+	int ret = kfd_state_alloc(&dump->state);
+
+	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
+}
+
+/* The counts of a pause are no longer the current ones: a range of the process's was split or merged
+ * meanwhile. A pause cannot be repeated on top of another. Nothing of this process has been saved yet, so
+ * it does no harm that its queues run for a moment. */
+static int pause_again(struct dump *dump)
 {
 	int ret;
 
-	ret = kfd_state_alloc(&dump->state);
+	log_info("kfd %d: its counts changed, asking again", dump->process->id);
+	kfd_state_done(&dump->state);
+	ret = kfd_unpause(dump->process->fd);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot checkpoint", dump->process->id);
-	ret = kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
+		return log_error(ret, "kfd %d: cannot unpause the process", dump->process->id);
+	dump->process->paused = false;
+	return pause_process(dump);
+}
+
+static int checkpoint(struct dump *dump)
+{
+	int id = dump->process->id;
+	int ret = read_state(dump);
+
+	if (ret == -EINVAL) {
+		ret = pause_again(dump);
+		if (ret < 0)
+			return ret;
+		ret = read_state(dump);
+	}
 	if (ret == -EOPNOTSUPP)
-		return log_error(ret, "kfd %d: the kernel cannot save queues of this GPU",
-				 dump->process->id);
+		return log_error(ret, "kfd %d: the kernel cannot save queues of this GPU", id);
 	if (ret == -EINVAL)
-		return log_error(ret, "kfd %d: cannot checkpoint, the process's BOs or queues changed",
-				 dump->process->id);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot checkpoint", dump->process->id) : 0;
+		return log_error(ret, "kfd %d: cannot checkpoint, its BOs or queues keep changing", id);
+	return ret < 0 ? log_error(ret, "kfd %d: cannot checkpoint", id) : 0;
 }
 
 static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)

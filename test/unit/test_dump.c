@@ -318,8 +318,8 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 		int error;
 	} cases[] = {
 		{ KFD_PROCESS_INFO, EBADF },   { KFD_PROCESS_INFO, EACCES },
-		{ KFD_PROCESS_INFO, EIO },     { KFD_CHECKPOINT, EINVAL },
-		{ KFD_CHECKPOINT, EOPNOTSUPP }, { KFD_CHECKPOINT, EMFILE },
+		{ KFD_PROCESS_INFO, EIO },     { KFD_CHECKPOINT, EOPNOTSUPP },
+		{ KFD_CHECKPOINT, EMFILE },
 		{ KFD_CHECKPOINT, ENOMEM },    { KFD_CHECKPOINT, ESRCH },
 		{ KFD_CHECKPOINT, ENODEV },
 	};
@@ -340,16 +340,35 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 	}
 }
 
-static void counts_that_change_after_the_pause_fail_the_dump(void **state)
+/* As the kernel sees it when the process has changed between two calls. */
+static void counts_that_keep_changing_fail_the_dump(void **state)
 {
 	struct fake_process *process = make_process();
 
 	(void)state;
-	/* As the kernel sees it when the process has changed meanwhile. */
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 2;
+	assert_dump_fails(process, "changing");
+}
+
+static void counts_that_change_once_are_asked_again(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	start_dump();
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 1;
-	assert_dump_fails(process, "changed");
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_int_equal(process->paused, 1);
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 2);
+	assert_int_equal(finish_dump(0), 0);
+	assert_int_equal(process->paused, 0);
+	end_dump(0);
+	(void)close(fd);
 }
 
 static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
@@ -667,7 +686,8 @@ int main(void)
 		TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused),
 		TEST(an_unpause_that_the_gpu_missed_is_repeated),
 		TEST(a_kernel_that_refuses_leaves_the_process_running),
-		TEST(counts_that_change_after_the_pause_fail_the_dump),
+		TEST(counts_that_keep_changing_fail_the_dump),
+		TEST(counts_that_change_once_are_asked_again),
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
 		TEST(a_copy_engine_that_cannot_be_opened_fails_the_dump),

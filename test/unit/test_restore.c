@@ -3,6 +3,8 @@
  * given, which descriptors come back, when the task is resumed, and when it must not run. The task is this process. */
 #include "fake_kernel.h"
 
+#include <dlfcn.h>
+
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
@@ -21,7 +23,36 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 
 #define LOWEST 300
 
-static int begin(void **state)
+/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library, since a program's own
+ * symbols are not to be seen. Once loaded it stays, so tests of an old host come first. */
+static struct {
+	char directory[64];
+	void *table;
+} host;
+
+static int make_host(void **state)
+{
+	char command[512];
+
+	(void)state;
+	(void)strcpy(host.directory, "/tmp/amdgpu-plugin-host-XXXXXX");
+	if (!mkdtemp(host.directory))
+		return -1;
+	(void)snprintf(command, sizeof(command), "echo 'char cr_plugin_ctl[224];' |"
+		       " ${CC:-cc} -shared -fPIC -x c -o %s/host.so -", host.directory);
+	return system(command);
+}
+
+static int remove_host(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -r %s", host.directory);
+	return system(command);
+}
+
+static int begin_on_an_old_host(void **state)
 {
 	int ret = fake_kernel_begin(state);
 
@@ -29,6 +60,16 @@ static int begin(void **state)
 	unit_criu()->unused_fd = LOWEST;
 	(void)add_process(getpid());
 	return ret;
+}
+
+static int begin(void **state)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/host.so", host.directory);
+	if (!host.table)
+		host.table = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	return host.table ? begin_on_an_old_host(state) : -1;
 }
 
 static CriuKfd *image;
@@ -183,6 +224,47 @@ static void after_the_last_mapping_only_the_task_s_own_files_are_open(void **sta
 	(void)close(mapped);
 	assert_int_equal(unit_count_fds(), before + 1);
 	(void)close(fd);
+	end_restore(0);
+}
+
+/* It makes a copy and closes that: so what it is given must not be one more. */
+static void an_old_host_is_given_the_task_s_own_descriptor(void **state)
+{
+	size_t before = unit_count_fds();
+	uint64_t offset;
+	int fd, mapped;
+
+	(void)state;
+	assert_null(host.table);
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
+	assert_true(offset == OLD_DOORBELL + MOVED);
+	assert_int_equal(mapped, fd);
+	assert_int_equal(unit_count_fds(), before + 1);
+	(void)close(fd);
+	end_restore(0);
+}
+
+/* A process may close /dev/kfd and keep what it has mapped. */
+static void an_old_host_is_given_a_descriptor_also_if_the_task_has_none(void **state)
+{
+	uint64_t offset;
+	int fd, mapped;
+
+	(void)state;
+	assert_null(host.table);
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	(void)close(fd);
+	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
+	assert_int_equal(device_of(mapped, "kfd-"), 0);
+	(void)close(mapped);
 	end_restore(0);
 }
 
@@ -607,10 +689,14 @@ static void a_task_is_resumed_once(void **state)
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define OLD_HOST_TEST(function) \
+	cmocka_unit_test_setup_teardown(function, begin_on_an_old_host, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		OLD_HOST_TEST(an_old_host_is_given_the_task_s_own_descriptor),
+		OLD_HOST_TEST(an_old_host_is_given_a_descriptor_also_if_the_task_has_none),
 		TEST(a_process_comes_back_on_another_machine),
 		TEST(after_the_last_mapping_only_the_task_s_own_files_are_open),
 		TEST(descriptors_of_the_plugin_are_out_of_the_way_and_closed_on_exec),
@@ -637,5 +723,5 @@ int main(void)
 		TEST(a_task_is_resumed_once),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_host, remove_host);
 }

@@ -369,6 +369,31 @@ static void another_string_with_the_same_name_ends_the_run(void **state)
 	vma_done(&table);
 }
 
+/* It copies what it is given and closes the copy alone. */
+static void a_host_that_copies_is_given_the_task_s_own_descriptor(void **state)
+{
+	static const char path[] = RENDER0, other[] = RENDER1;
+	struct vma_table table = make_table(3);
+	uint64_t offset;
+	int own, fd;
+
+	(void)state;
+	table.host_copies = true;
+	own = fcntl(vma_find_file(&table, 128), F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(fd, own);
+	assert_int_equal(vma_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
+	assert_int_equal(fd, own);
+	/* The task has closed its descriptor of the other GPU. */
+	assert_int_equal(vma_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
+	assert_true(is_file(fd, "render1"));
+	assert_int_equal(table.num_files, 0);
+	(void)close(fd);
+	assert_true(is_file(own, "render0"));
+	(void)close(own);
+	vma_done(&table);
+}
+
 static void files_stay_while_mappings_are_to_come(void **state)
 {
 	static const char path[] = RENDER0;
@@ -439,6 +464,7 @@ int main(void)
 		UNIT_TEST(a_run_is_given_one_descriptor),
 		UNIT_TEST(a_file_opened_in_between_ends_the_run),
 		UNIT_TEST(another_string_with_the_same_name_ends_the_run),
+		UNIT_TEST(a_host_that_copies_is_given_the_task_s_own_descriptor),
 		UNIT_TEST(files_stay_while_mappings_are_to_come),
 		UNIT_TEST(images_without_a_count_keep_the_files),
 		UNIT_TEST(refused_mappings_are_not_counted),
