@@ -94,7 +94,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch]
+	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch]
 
 -include $(OBJECTS:.o=.d)
 

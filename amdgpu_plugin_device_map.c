@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEPARATORS ", \t\n;"
+#define SEPARATORS      ", \t\n;"
 #define NAME_MAX_LENGTH 63
 
 struct name {
@@ -29,8 +29,10 @@ void device_map_describe(const struct topology_node *gpu, char *text, size_t siz
 
 	if (!gpu->location_unknown)
 		(void)snprintf(slot, sizeof(slot), "%04x:%02x:%02x.%x, ", gpu->domain,
-			       gpu->location_id >> 8, gpu->location_id >> 3 & 0x1f, gpu->location_id & 7);
-	(void)snprintf(text, size, "0x%04x (%srenderD%u)", gpu->gpu_id, slot, gpu->drm_render_minor);
+			       gpu->location_id >> 8, gpu->location_id >> 3 & 0x1f,
+			       gpu->location_id & 7);
+	(void)snprintf(text, size, "0x%04x (%srenderD%u)", gpu->gpu_id, slot,
+		       gpu->drm_render_minor);
 }
 
 static bool parse_number(const char *text, int base, uint64_t *ret_number)
@@ -123,8 +125,10 @@ static const char *find_gpu(const struct machine *machine, const char *text, con
 	size_t count;
 
 	if (!parse_name(text, &name)) {
-		(void)snprintf(problem, size, "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
-			       "render node (renderD128) or unique_id (GPU-8a1c...)", text);
+		(void)snprintf(problem, size,
+			       "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
+			       "render node (renderD128) or unique_id (GPU-8a1c...)",
+			       text);
 		return "syntax";
 	}
 	found = find_named(machine, &name);
@@ -132,8 +136,10 @@ static const char *find_gpu(const struct machine *machine, const char *text, con
 	*ret_gpu = set_next(&found, 0);
 	if (count == 1)
 		return NULL;
-	(void)snprintf(problem, size, count ? "\"%s\" names several %s GPUs; name one by 0x and its gpu_id" :
-					      "there is no %2$s GPU \"%1$s\"", text, kind);
+	(void)snprintf(problem, size,
+		       count ? "\"%s\" names several %s GPUs; name one by 0x and its gpu_id"
+			     : "there is no %2$s GPU \"%1$s\"",
+		       text, kind);
 	return count ? "ambiguous" : "unknown";
 }
 
@@ -144,7 +150,8 @@ static const char *note_pair(struct map_case *c, char *pair, char *problem, size
 	size_t saved, local;
 
 	if (!present || present == pair || !present[1] || strlen(pair) > 2 * NAME_MAX_LENGTH) {
-		(void)snprintf(problem, size, "\"%.*s\" is not SAVED=PRESENT", NAME_MAX_LENGTH, pair);
+		(void)snprintf(problem, size, "\"%.*s\" is not SAVED=PRESENT", NAME_MAX_LENGTH,
+			       pair);
 		return "syntax";
 	}
 	*present++ = '\0';
@@ -160,8 +167,8 @@ static const char *note_pair(struct map_case *c, char *pair, char *problem, size
 		if (c->told[i] == NOT_TOLD || (i != saved && c->told[i] != (int16_t)local) ||
 		    (i == saved && c->told[i] == (int16_t)local))
 			continue;
-		(void)snprintf(problem, size, "\"%s=%s\": %s is in another pair already", pair, present,
-			       i == saved ? pair : present);
+		(void)snprintf(problem, size, "\"%s=%s\": %s is in another pair already", pair,
+			       present, i == saved ? pair : present);
 		return "twice";
 	}
 	c->told[saved] = (int16_t)local;
@@ -192,7 +199,8 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 	struct difference d;
 
 	if (rules_compare(from, to, c->options, &d)) {
-		(void)snprintf(problem, size, "0x%04x=0x%04x: %s is %" PRIu64 " there, %" PRIu64 " here%s%s%s",
+		(void)snprintf(problem, size,
+			       "0x%04x=0x%04x: %s is %" PRIu64 " there, %" PRIu64 " here%s%s%s",
 			       from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
 			       d.variable ? " (" : "", d.variable ? d.variable : "",
 			       d.variable ? "=0 relaxes)" : "");
@@ -202,30 +210,37 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 		return NULL;
 	if (c->local.regions.of[c->told[saved]] == NO_BLOCK ||
 	    (c->saved.xgmi_to_cpu[saved] && !c->local.xgmi_to_cpu[c->told[saved]])) {
-		(void)snprintf(problem, size, "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
-			       "(KFD_NUMA_CHECK=0 relaxes)", from->gpu_id, to->gpu_id);
+		(void)snprintf(problem, size,
+			       "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
+			       "(KFD_NUMA_CHECK=0 relaxes)",
+			       from->gpu_id, to->gpu_id);
 		return "numa";
 	}
 	return NULL;
 }
 
-static const char *check_pair(const struct map_case *c, size_t a, size_t b, char *problem, size_t size)
+static const char *check_pair(const struct map_case *c, size_t a, size_t b, char *problem,
+			      size_t size)
 {
 	size_t to_a = (size_t)c->told[a], to_b = (size_t)c->told[b];
 
 	if (set_has(&c->saved.xgmi[a], b) && !set_has(&c->local.xgmi[to_a], to_b)) {
-		(void)snprintf(problem, size, "saved GPUs 0x%04x and 0x%04x are linked by XGMI, 0x%04x and 0x%04x "
-			       "here are not", c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
+		(void)snprintf(problem, size,
+			       "saved GPUs 0x%04x and 0x%04x are linked by XGMI, 0x%04x and 0x%04x "
+			       "here are not",
+			       c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
 			       c->local.gpus[to_a]->gpu_id, c->local.gpus[to_b]->gpu_id);
 		return "links";
 	}
 	if (c->options->check_numa && c->saved.regions.of[a] != NO_BLOCK &&
 	    c->saved.regions.of[a] == c->saved.regions.of[b] &&
 	    c->local.regions.of[to_a] != c->local.regions.of[to_b]) {
-		(void)snprintf(problem, size, "saved GPUs 0x%04x and 0x%04x share a CPU node, 0x%04x and 0x%04x here "
-			       "do not (KFD_NUMA_CHECK=0 relaxes)", c->saved.gpus[a]->gpu_id,
-			       c->saved.gpus[b]->gpu_id, c->local.gpus[to_a]->gpu_id,
-			       c->local.gpus[to_b]->gpu_id);
+		(void)snprintf(
+			problem, size,
+			"saved GPUs 0x%04x and 0x%04x share a CPU node, 0x%04x and 0x%04x here "
+			"do not (KFD_NUMA_CHECK=0 relaxes)",
+			c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
+			c->local.gpus[to_a]->gpu_id, c->local.gpus[to_b]->gpu_id);
 		return "numa";
 	}
 	return NULL;

@@ -145,7 +145,7 @@ bool machine_is_unique(const struct machine *machine, size_t gpu)
 
 static void add_block(struct partition *partition, const struct gpu_set *members)
 {
-	set_for_each(i, members)
+	set_for_each (i, members)
 		partition->of[i] = (int16_t)partition->count;
 	partition->members[partition->count++] = *members;
 }
@@ -158,14 +158,15 @@ static void partition_init(struct partition *partition)
 }
 
 /* All of @gpus that links lead to from GPU @first. */
-static struct gpu_set linked_with(const struct machine *machine, const struct gpu_set *gpus, size_t first)
+static struct gpu_set linked_with(const struct machine *machine, const struct gpu_set *gpus,
+				  size_t first)
 {
 	struct gpu_set found = set_of(first), fresh = found;
 
 	while (!set_is_empty(&fresh)) {
 		struct gpu_set next = { 0 };
 
-		set_for_each(i, &fresh)
+		set_for_each (i, &fresh)
 			set_add_all(&next, &machine->xgmi[i]);
 		next = set_and(&next, gpus);
 		fresh = set_without(&next, &found);
@@ -180,7 +181,7 @@ void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
 	struct gpu_set left = *gpus;
 
 	partition_init(ret_hives);
-	set_for_each(i, &left) {
+	set_for_each (i, &left) {
 		struct gpu_set hive = linked_with(machine, gpus, i);
 
 		left = set_without(&left, &hive);

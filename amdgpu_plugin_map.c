@@ -119,7 +119,8 @@ static int find(const struct map_case *c, enum search_rules rules, struct search
 }
 
 /* Without a map only the links are asked, to tell what the reason is. */
-static int refuse_together(const struct map_case *c, struct search_result *result, struct gpu_map *map)
+static int refuse_together(const struct map_case *c, struct search_result *result,
+			   struct gpu_map *map)
 {
 	struct search_problem problem = map_case_problem(c, SEARCH_LINKS);
 	int ret = search_any(&problem, result);
@@ -130,7 +131,8 @@ static int refuse_together(const struct map_case *c, struct search_result *resul
 }
 
 /* All GPUs together: the better tier first. */
-static int find_together(const struct map_case *c, struct search_result *result, struct gpu_map *map)
+static int find_together(const struct map_case *c, struct search_result *result,
+			 struct gpu_map *map)
 {
 	int ret;
 
@@ -241,8 +243,9 @@ void map_done(struct gpu_map *map)
 	*map = (struct gpu_map){ 0 };
 }
 
-const char *map_first_difference(const struct topology_node *saved, const struct topology_node *local,
-				 const struct options *options, const char **ret_variable)
+const char *map_first_difference(const struct topology_node *saved,
+				 const struct topology_node *local, const struct options *options,
+				 const char **ret_variable)
 {
 	struct difference first = { 0 };
 

@@ -11,10 +11,10 @@ static int count_kept(const struct blocking *blocking, const struct gpu_set *kep
 
 	for (size_t i = 0; i < blocking->local.count; i++)
 		kept[i] = 0;
-	set_for_each(i, &blocking->saved.members[block]) {
+	set_for_each (i, &blocking->saved.members[block]) {
 		struct gpu_set counted = { 0 };
 
-		set_for_each(j, &kept_if[i]) {
+		set_for_each (j, &kept_if[i]) {
 			int to = blocking->local.of[j];
 
 			if (to == NO_BLOCK || set_has(&counted, (size_t)to))
@@ -46,12 +46,12 @@ static int bound_apart(struct bound_room *room, const struct blocking *blocking)
 	return kept;
 }
 
-int bound_by_blocks(struct bound_room *room, const struct blocking *blocking, const struct gpu_set *wanted,
-		    const struct gpu_set *kept_if)
+int bound_by_blocks(struct bound_room *room, const struct blocking *blocking,
+		    const struct gpu_set *wanted, const struct gpu_set *kept_if)
 {
 	int free_gpus = 0, kept = 0, apart;
 
-	set_for_each(i, wanted)
+	set_for_each (i, wanted)
 		free_gpus += blocking->saved.of[i] == NO_BLOCK && !set_is_empty(&kept_if[i]);
 	for (size_t i = 0; i < blocking->saved.count; i++)
 		kept += count_kept(blocking, kept_if, i, room->kept[i]);

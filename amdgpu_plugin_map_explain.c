@@ -42,7 +42,7 @@ static struct text list_gpus(const struct machine *machine, const struct gpu_set
 {
 	struct text text = { 0 };
 
-	set_for_each(i, gpus)
+	set_for_each (i, gpus)
 		add(&text, "%s0x%04x", text.length ? " " : "", machine->gpus[i]->gpu_id);
 	return text;
 }
@@ -56,7 +56,7 @@ static struct gpu_set too_many(const struct map_case *c, enum search_rules rules
 
 	if (attempts > CHEAP_SEARCH)
 		return all;
-	set_for_each(i, &all) {
+	set_for_each (i, &all) {
 		struct search_result result = { 0 };
 
 		set_remove(&problem.wanted, i);
@@ -73,12 +73,14 @@ static void say_difference(const struct difference *d, struct text *text)
 	add(text, " | %s%s", d->variable ? d->variable : "nothing", d->variable ? "=0" : "");
 }
 
-static bool same_cell(const struct map_case *c, size_t saved_a, size_t local_a, size_t saved_b, size_t local_b)
+static bool same_cell(const struct map_case *c, size_t saved_a, size_t local_a, size_t saved_b,
+		      size_t local_b)
 {
 	struct difference a = { 0 }, b = { 0 };
 
 	if (rules_compare(c->saved.gpus[saved_a], c->local.gpus[local_a], c->options, &a) == 0)
-		return rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options, &b) == 0;
+		return rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options,
+				     &b) == 0;
 	if (rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options, &b) == 0)
 		return false;
 	return a.property == b.property && a.saved == b.saved && a.local == b.local;
@@ -100,12 +102,12 @@ static void say_rows(const struct map_case *c, size_t saved, const struct gpu_se
 	struct gpu_set left = set_of_first(c->local.num_gpus);
 	struct text names = list_gpus(&c->saved, alike);
 
-	set_for_each(i, &left) {
+	set_for_each (i, &left) {
 		struct gpu_set group = { 0 };
 		struct difference difference;
 		struct text here, cell = { 0 };
 
-		set_for_each(j, &left) {
+		set_for_each (j, &left) {
 			if (same_cell(c, saved, i, saved, j))
 				set_add(&group, j);
 		}
@@ -123,11 +125,12 @@ static void say_table(const struct map_case *c)
 {
 	struct gpu_set left = set_of_first(c->saved.num_gpus);
 
-	log_warn("map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |");
-	set_for_each(i, &left) {
+	log_warn(
+		"map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |");
+	set_for_each (i, &left) {
 		struct gpu_set alike = { 0 };
 
-		set_for_each(j, &left) {
+		set_for_each (j, &left) {
 			if (same_row(c, i, j))
 				set_add(&alike, j);
 		}
@@ -141,13 +144,13 @@ static void say_links(const char *where, const struct machine *machine)
 {
 	struct gpu_set left = set_of_first(machine->num_gpus);
 
-	set_for_each(i, &left) {
+	set_for_each (i, &left) {
 		struct gpu_set hive = set_of(i);
 		struct text names, peers;
 
 		set_add_all(&hive, &machine->xgmi[i]);
 		peers = list_gpus(machine, &machine->xgmi[i]);
-		set_for_each(j, &machine->xgmi[i]) {
+		set_for_each (j, &machine->xgmi[i]) {
 			struct gpu_set others = set_of(j);
 
 			set_add_all(&others, &machine->xgmi[j]);
@@ -173,12 +176,12 @@ static void say_regions(const char *where, const struct machine *machine)
 		struct gpu_set xgmi = { 0 };
 		struct text names = list_gpus(machine, &machine->regions.members[i]);
 
-		set_for_each(j, &machine->regions.members[i]) {
+		set_for_each (j, &machine->regions.members[i]) {
 			if (machine->xgmi_to_cpu[j])
 				set_add(&xgmi, j);
 		}
-		log_warn("map: %s: at CPU node %u: %s%s", where, machine->region_cpu[i]->node_id, names.bytes,
-			 set_is_empty(&xgmi) ? "" : ", by XGMI");
+		log_warn("map: %s: at CPU node %u: %s%s", where, machine->region_cpu[i]->node_id,
+			 names.bytes, set_is_empty(&xgmi) ? "" : ", by XGMI");
 	}
 	for (size_t i = 0; i < machine->num_gpus; i++) {
 		if (machine->regions.of[i] == NO_BLOCK)
@@ -212,14 +215,18 @@ static int explain_count(const struct map_case *c)
 			add(&closed, "%s renderD%u", closed.length ? "" : "; not to be opened:",
 			    local->nodes[i].drm_render_minor);
 	}
-	return log_error(-ENODEV, "map: the image has %zu GPUs and the task can use %zu here; needed: %zu more"
-			 " that it may see and whose render node it can open%s", c->saved.num_gpus,
-			 c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus, closed.bytes);
+	return log_error(
+		-ENODEV,
+		"map: the image has %zu GPUs and the task can use %zu here; needed: %zu more"
+		" that it may see and whose render node it can open%s",
+		c->saved.num_gpus, c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus,
+		closed.bytes);
 }
 
 static int explain_device_map(const struct map_case *c, const struct gpu_map *map)
 {
-	if (strcmp(map->words, "device-map:unknown") == 0 || strcmp(map->words, "device-map:ambiguous") == 0) {
+	if (strcmp(map->words, "device-map:unknown") == 0 ||
+	    strcmp(map->words, "device-map:ambiguous") == 0) {
 		say_gpus("saved", &c->saved);
 		say_gpus("here", &c->local);
 	}
@@ -246,11 +253,14 @@ static int explain_no_candidate(const struct map_case *c)
 		nearest = first;
 		local = i;
 	}
-	return log_error(-ENODEV, "map: no GPU here can stand for saved GPU 0x%04x; needed: one with %s %s%" PRIu64
-			 ", the nearest, 0x%04x, has %" PRIu64 "%s%s%s", c->saved.gpus[saved]->gpu_id,
-			 nearest.property, nearest.at_least ? "of at least " : "", nearest.saved,
-			 c->local.gpus[local]->gpu_id, nearest.local, nearest.variable ? " (" : "",
-			 nearest.variable ? nearest.variable : "", nearest.variable ? "=0 relaxes)" : "");
+	return log_error(
+		-ENODEV,
+		"map: no GPU here can stand for saved GPU 0x%04x; needed: one with %s %s%" PRIu64
+		", the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
+		c->saved.gpus[saved]->gpu_id, nearest.property,
+		nearest.at_least ? "of at least " : "", nearest.saved, c->local.gpus[local]->gpu_id,
+		nearest.local, nearest.variable ? " (" : "",
+		nearest.variable ? nearest.variable : "", nearest.variable ? "=0 relaxes)" : "");
 }
 
 static int explain_fitting(const struct map_case *c)
@@ -259,10 +269,11 @@ static int explain_fitting(const struct map_case *c)
 	struct text names = list_gpus(&c->saved, &crowd), here;
 
 	say_table(c);
-	set_for_each(i, &crowd)
+	set_for_each (i, &crowd)
 		set_add_all(&fitting, &c->candidates[i]);
 	here = list_gpus(&c->local, &fitting);
-	return log_error(-ENODEV, "map: saved GPUs %s can only be %s; needed: one more GPU like these%s",
+	return log_error(-ENODEV,
+			 "map: saved GPUs %s can only be %s; needed: one more GPU like these%s",
 			 names.bytes, here.bytes, told_too(c));
 }
 
@@ -274,8 +285,11 @@ static int explain_links(const struct map_case *c, const struct gpu_map *map)
 	say_table(c);
 	say_links("saved", &c->saved);
 	say_links("here", &c->local);
-	return log_error(-ENODEV, "map: needed: %zu GPUs that fit and are linked by XGMI as saved GPUs %s are; "
-			 "nothing relaxes this%s", set_count(&crowd), names.bytes, told_too(c));
+	return log_error(
+		-ENODEV,
+		"map: needed: %zu GPUs that fit and are linked by XGMI as saved GPUs %s are; "
+		"nothing relaxes this%s",
+		set_count(&crowd), names.bytes, told_too(c));
 }
 
 static int explain_numa(const struct map_case *c, const struct gpu_map *map)
@@ -286,8 +300,11 @@ static int explain_numa(const struct map_case *c, const struct gpu_map *map)
 	say_table(c);
 	say_regions("saved", &c->saved);
 	say_regions("here", &c->local);
-	return log_error(-ENODEV, "map: needed: %zu GPUs that fit and are attached to CPU nodes as saved GPUs %s "
-			 "are (KFD_NUMA_CHECK=0 relaxes)%s", set_count(&crowd), names.bytes, told_too(c));
+	return log_error(
+		-ENODEV,
+		"map: needed: %zu GPUs that fit and are attached to CPU nodes as saved GPUs %s "
+		"are (KFD_NUMA_CHECK=0 relaxes)%s",
+		set_count(&crowd), names.bytes, told_too(c));
 }
 
 static int explain_malformed(const struct map_case *c)
@@ -295,8 +312,9 @@ static int explain_malformed(const struct map_case *c)
 	const struct topology_node *saved = machine_find_repeated(&c->saved);
 	const struct topology_node *local = machine_find_repeated(&c->local);
 
-	return log_error(-EINVAL, "map: two GPUs %s have gpu_id 0x%04x: nothing can be mapped by it",
-			 saved ? "of the image" : "of this machine", saved ? saved->gpu_id : local->gpu_id);
+	return log_error(
+		-EINVAL, "map: two GPUs %s have gpu_id 0x%04x: nothing can be mapped by it",
+		saved ? "of the image" : "of this machine", saved ? saved->gpu_id : local->gpu_id);
 }
 
 static void say_crowding(const struct map_case *c, const struct gpu_map *map)
@@ -317,9 +335,11 @@ static void say_crowding(const struct map_case *c, const struct gpu_map *map)
 				to_b++;
 			if (c->local.regions.of[to_a] != c->local.regions.of[to_b])
 				continue;
-			log_warn("map: GPUs of different CPU nodes come together, first 0x%04x and 0x%04x on CPU "
-				 "node %u: copies may take longer", a->gpu_id, b->gpu_id,
-				 c->local.region_cpu[c->local.regions.of[to_a]]->node_id);
+			log_warn(
+				"map: GPUs of different CPU nodes come together, first 0x%04x and 0x%04x on CPU "
+				"node %u: copies may take longer",
+				a->gpu_id, b->gpu_id,
+				c->local.region_cpu[c->local.regions.of[to_a]]->node_id);
 			return;
 		}
 	}
@@ -333,7 +353,7 @@ static void say_mapped(const struct map_case *c, const struct gpu_map *map)
 		char from[DESCRIPTION_MAX], to[DESCRIPTION_MAX];
 		const char *why = "another";
 
-		set_for_each(j, &c->same[i]) {
+		set_for_each (j, &c->same[i]) {
 			if (c->local.gpus[j] == local)
 				why = "the very same";
 		}
@@ -372,6 +392,9 @@ int map_explain(const struct map_case *c, const struct gpu_map *map)
 	case REASON_UNDECIDED:
 		break;
 	}
-	return log_error(-ENODEV, "map: undecided after %d attempts; needed: a device-map that says which GPU "
-			 "stands for which", SEARCH_ATTEMPTS_MAX);
+	return log_error(
+		-ENODEV,
+		"map: undecided after %d attempts; needed: a device-map that says which GPU "
+		"stands for which",
+		SEARCH_ATTEMPTS_MAX);
 }

@@ -27,7 +27,7 @@ static bool choose(struct choice *choice, size_t index, struct gpu_set *visited)
 		set_add(&choice->taken, element);
 		return true;
 	}
-	set_for_each(i, &left) {
+	set_for_each (i, &left) {
 		if (set_has(visited, i))
 			continue;
 		set_add(visited, i);
@@ -60,13 +60,14 @@ struct path {
 	struct gpu_set reached;
 };
 
-static void look_from(const struct matching *matching, struct path *path, size_t row, uint16_t column,
-		      const struct gpu_set *allowed, const struct costs *costs)
+static void look_from(const struct matching *matching, struct path *path, size_t row,
+		      uint16_t column, const struct gpu_set *allowed, const struct costs *costs)
 {
 	struct gpu_set ahead = set_without(&allowed[row], &path->reached);
 
-	set_for_each(i, &ahead) {
-		int32_t slack = costs->of[row][i] - matching->row_price[row] - matching->column_price[i];
+	set_for_each (i, &ahead) {
+		int32_t slack =
+			costs->of[row][i] - matching->row_price[row] - matching->column_price[i];
 
 		if (slack < path->slack[i]) {
 			path->slack[i] = slack;
@@ -92,7 +93,8 @@ static size_t nearest_column(const struct matching *matching, const struct path 
 }
 
 /* Moves prices so that the column at distance @delta is reached at no extra cost. */
-static void move_prices(struct matching *matching, struct path *path, size_t first_row, int32_t delta)
+static void move_prices(struct matching *matching, struct path *path, size_t first_row,
+			int32_t delta)
 {
 	matching->row_price[first_row] += delta;
 	for (size_t i = 0; i < matching->size; i++) {

@@ -35,7 +35,7 @@ static bool narrow_by_taken(const struct search_problem *p, struct gpu_set *left
 {
 	struct gpu_set taken = { 0 }, all = set_of_first(p->local->num_gpus), open;
 
-	set_for_each(i, &p->wanted) {
+	set_for_each (i, &p->wanted) {
 		size_t only = set_next(&left[i], 0);
 
 		if (only == GPU_SET_MAX)
@@ -47,7 +47,7 @@ static bool narrow_by_taken(const struct search_problem *p, struct gpu_set *left
 		set_add(&taken, only);
 	}
 	open = set_without(&all, &taken);
-	set_for_each(i, &p->wanted) {
+	set_for_each (i, &p->wanted) {
 		if (set_count(&left[i]) > 1 && !keep_only(&left[i], &open, changed))
 			return false;
 	}
@@ -61,14 +61,15 @@ static bool peers_have_room(const struct search_problem *p, const struct gpu_set
 	struct gpu_set sets[GPU_SET_MAX];
 	size_t count = 0;
 
-	set_for_each(i, peers)
+	set_for_each (i, peers)
 		sets[count++] = set_and(&left[i], &p->local->xgmi[to]);
 	return sets_have_representatives(sets, count);
 }
 
 /* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a candidate
  * must have as many links into where the peers can be as there are peers. */
-static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, size_t i, bool *changed)
+static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, size_t i,
+			    bool *changed)
 {
 	const struct search_problem *p = n->problem;
 	struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
@@ -77,14 +78,14 @@ static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, siz
 
 	if (!num_peers)
 		return true;
-	set_for_each(j, &left[i])
+	set_for_each (j, &left[i])
 		set_add_all(&reach, &p->local->xgmi[j]);
-	set_for_each(peer, &peers) {
+	set_for_each (peer, &peers) {
 		if (!keep_only(&left[peer], &reach, changed))
 			return false;
 		set_add_all(&pool, &left[peer]);
 	}
-	set_for_each(j, &left[i]) {
+	set_for_each (j, &left[i]) {
 		struct gpu_set linked = set_and(&p->local->xgmi[j], &pool);
 
 		if (set_count(&linked) >= num_peers &&
@@ -95,12 +96,13 @@ static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, siz
 }
 
 /* Whether all of a saved block find room among the GPUs of local block @to. */
-static bool has_room(const struct blocking *blocking, const struct gpu_set *left, size_t block, size_t to)
+static bool has_room(const struct blocking *blocking, const struct gpu_set *left, size_t block,
+		     size_t to)
 {
 	struct gpu_set sets[GPU_SET_MAX];
 	size_t count = 0;
 
-	set_for_each(i, &blocking->saved.members[block]) {
+	set_for_each (i, &blocking->saved.members[block]) {
 		sets[count] = set_and(&left[i], &blocking->local.members[to]);
 		if (set_is_empty(&sets[count++]))
 			return false;
@@ -108,7 +110,8 @@ static bool has_room(const struct blocking *blocking, const struct gpu_set *left
 	return sets_have_representatives(sets, count);
 }
 
-struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left, size_t block)
+struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left,
+				 size_t block)
 {
 	struct gpu_set blocks = { 0 };
 
@@ -125,9 +128,9 @@ static bool narrow_block(const struct blocking *blocking, struct gpu_set *left, 
 {
 	struct gpu_set room = { 0 };
 
-	set_for_each(i, blocks)
+	set_for_each (i, blocks)
 		set_add_all(&room, &blocking->local.members[i]);
-	set_for_each(i, &blocking->saved.members[block]) {
+	set_for_each (i, &blocking->saved.members[block]) {
 		if (!keep_only(&left[i], &room, changed))
 			return false;
 	}
@@ -135,16 +138,17 @@ static bool narrow_block(const struct blocking *blocking, struct gpu_set *left, 
 }
 
 /* What must be one block's is no other's. */
-static bool narrow_others(const struct narrowing *n, const struct blocking *blocking, struct gpu_set *left,
-			  size_t block, size_t taken, bool *changed)
+static bool narrow_others(const struct narrowing *n, const struct blocking *blocking,
+			  struct gpu_set *left, size_t block, size_t taken, bool *changed)
 {
 	struct gpu_set all = set_of_first(n->problem->local->num_gpus);
 	struct gpu_set rest = set_without(&all, &blocking->local.members[taken]);
 
-	set_for_each(i, &n->problem->wanted) {
+	set_for_each (i, &n->problem->wanted) {
 		int other = blocking->saved.of[i];
 
-		if (other != NO_BLOCK && (size_t)other != block && !keep_only(&left[i], &rest, changed))
+		if (other != NO_BLOCK && (size_t)other != block &&
+		    !keep_only(&left[i], &rest, changed))
 			return false;
 	}
 	return true;
@@ -177,7 +181,7 @@ bool narrow_all(const struct narrowing *n, struct gpu_set *left)
 		changed = false;
 		if (!narrow_by_taken(n->problem, left, &changed))
 			return false;
-		set_for_each(i, &n->problem->wanted) {
+		set_for_each (i, &n->problem->wanted) {
 			if (n->problem->rules >= SEARCH_LINKS &&
 			    !narrow_by_links(n, left, i, &changed))
 				return false;

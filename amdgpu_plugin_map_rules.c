@@ -26,9 +26,9 @@ struct comparison {
 	size_t switch_offset;
 };
 
-#define FIELD(f) #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
+#define FIELD(f)                #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
 #define SWITCH(variable, field) #variable, offsetof(struct options, field)
-#define ALWAYS NULL, 0
+#define ALWAYS                  NULL, 0
 
 static const struct comparison comparisons[] = {
 	{ FIELD(vendor_id), SAME, ALWAYS },
@@ -140,8 +140,8 @@ struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
 	for (size_t i = 0; i < local->num_gpus; i++) {
 		const struct topology_node *other = local->gpus[i];
 
-		if (same_slot(node, other) || (unique && other->unique_id == node->unique_id &&
-					       machine_is_unique(local, i)))
+		if (same_slot(node, other) ||
+		    (unique && other->unique_id == node->unique_id && machine_is_unique(local, i)))
 			set_add(&same, i);
 	}
 	return same;

@@ -56,7 +56,7 @@ static int count_same(const struct search *search, const struct attempt *a)
 {
 	int count = 0;
 
-	set_for_each(i, &search->problem->wanted)
+	set_for_each (i, &search->problem->wanted)
 		count += set_has(&search->same[i], match_of(a, i));
 	return count;
 }
@@ -68,11 +68,11 @@ static int bound_of(struct search *search, const struct attempt *a)
 	int bound = count_same(search, a);
 	struct gpu_set kept_if[GPU_SET_MAX];
 
-	set_for_each(i, wanted)
+	set_for_each (i, wanted)
 		kept_if[i] = set_and(&search->same[i], &a->left[i]);
 	for (size_t i = 0; i < search->narrowing.num_blockings; i++) {
-		int other = bound_by_blocks(&search->bound_room, &search->narrowing.blockings[i], wanted,
-					    kept_if);
+		int other = bound_by_blocks(&search->bound_room, &search->narrowing.blockings[i],
+					    wanted, kept_if);
 
 		if (other < bound)
 			bound = other;
@@ -81,7 +81,8 @@ static int bound_of(struct search *search, const struct attempt *a)
 }
 
 /* Whether the match has GPUs @i and @j together or apart as @blocking wants. */
-static bool blocks_agree(const struct blocking *blocking, const struct attempt *a, size_t i, size_t j)
+static bool blocks_agree(const struct blocking *blocking, const struct attempt *a, size_t i,
+			 size_t j)
 {
 	int saved_i = blocking->saved.of[i], saved_j = blocking->saved.of[j];
 	bool together;
@@ -109,14 +110,15 @@ struct conflict {
 	size_t ways;
 };
 
-static void note_block_conflict(const struct blocking *blocking, const struct attempt *a, size_t block,
-				struct conflict *conflict)
+static void note_block_conflict(const struct blocking *blocking, const struct attempt *a,
+				size_t block, struct conflict *conflict)
 {
 	struct gpu_set blocks = narrow_blocks_for(blocking, a->left, block);
 	size_t count = set_count(&blocks);
 
 	if (count > 1 && (!conflict->blocking || count < conflict->ways))
-		*conflict = (struct conflict){ .blocking = blocking, .block = block, .ways = count };
+		*conflict =
+			(struct conflict){ .blocking = blocking, .block = block, .ways = count };
 }
 
 static void note_gpu_conflict(const struct attempt *a, size_t gpu, struct conflict *conflict)
@@ -135,8 +137,8 @@ static bool find_block_conflict(const struct search *search, const struct attemp
 	for (size_t block = 0; block < blocking->saved.count; block++) {
 		bool agree = true;
 
-		set_for_each(i, &blocking->saved.members[block]) {
-			set_for_each(j, &search->problem->wanted)
+		set_for_each (i, &blocking->saved.members[block]) {
+			set_for_each (j, &search->problem->wanted)
 				agree &= i == j || blocks_agree(blocking, a, i, j);
 		}
 		if (!agree)
@@ -156,12 +158,13 @@ static bool find_conflict(const struct search *search, const struct attempt *a,
 
 	*ret_conflict = (struct conflict){ 0 };
 	for (size_t i = 0; i < search->narrowing.num_blockings; i++)
-		found |= find_block_conflict(search, a, &search->narrowing.blockings[i], ret_conflict);
-	set_for_each(i, &p->wanted) {
+		found |= find_block_conflict(search, a, &search->narrowing.blockings[i],
+					     ret_conflict);
+	set_for_each (i, &p->wanted) {
 		struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
 		bool agree = true;
 
-		set_for_each(j, &peers)
+		set_for_each (j, &peers)
 			agree &= links_agree(p, a, i, j);
 		if (!agree)
 			note_gpu_conflict(a, i, ret_conflict);
@@ -173,7 +176,7 @@ static bool find_conflict(const struct search *search, const struct attempt *a,
 static void note_best(struct search *search, const struct attempt *a, int same)
 {
 	search->best = same;
-	set_for_each(i, &search->problem->wanted)
+	set_for_each (i, &search->problem->wanted)
 		search->result->local_of[i] = (uint16_t)match_of(a, i);
 }
 
@@ -198,7 +201,8 @@ struct tried {
 
 /* The verdict on a twin of @choice that has been tried, if that settles @choice too. */
 static bool settled_by_twin(const struct search *search, const struct attempt *attempt,
-			    const struct gpu_set *choice, const struct tried *tried, enum verdict *verdict)
+			    const struct gpu_set *choice, const struct tried *tried,
+			    enum verdict *verdict)
 {
 	for (size_t i = 0; i < tried->count; i++) {
 		/* What bettered nothing may only be the like of what stays as much the same. */
@@ -206,7 +210,8 @@ static bool settled_by_twin(const struct search *search, const struct attempt *a
 
 		if (!are_twins(search->problem, attempt->left, same, choice, &tried->sets[i]))
 			continue;
-		*verdict = worse(*verdict, tried->verdicts[i] == FOUND ? NO_BETTER : tried->verdicts[i]);
+		*verdict = worse(*verdict,
+				 tried->verdicts[i] == FOUND ? NO_BETTER : tried->verdicts[i]);
 		return true;
 	}
 	return false;
@@ -225,13 +230,13 @@ static enum verdict try_block(struct search *search, size_t level, const struct 
 	const struct blocking *blocking = conflict->blocking;
 
 	*next = search->attempts[level];
-	set_for_each(i, &blocking->saved.members[conflict->block])
+	set_for_each (i, &blocking->saved.members[conflict->block])
 		next->left[i] = set_and(&next->left[i], &blocking->local.members[block]);
 	return descend(search, level + 1);
 }
 
-static enum verdict split_by_block(struct search *search, size_t level, const struct conflict *conflict,
-				   int bound)
+static enum verdict split_by_block(struct search *search, size_t level,
+				   const struct conflict *conflict, int bound)
 {
 	const struct attempt *attempt = &search->attempts[level];
 	const struct blocking *blocking = conflict->blocking;
@@ -240,7 +245,7 @@ static enum verdict split_by_block(struct search *search, size_t level, const st
 	enum verdict verdict = IMPOSSIBLE;
 
 	tried->count = 0;
-	set_for_each(block, &blocks) {
+	set_for_each (block, &blocks) {
 		const struct gpu_set *choice = &blocking->local.members[block];
 		enum verdict found;
 
@@ -300,7 +305,8 @@ static enum verdict descend(struct search *search, size_t level)
 		return NO_BETTER;
 	}
 	search->narrowing.thorough = search->result->attempts > SEARCH_LONG;
-	if (!narrow_all(&search->narrowing, attempt->left) || !matching_update(&attempt->matching, attempt->left, &search->costs))
+	if (!narrow_all(&search->narrowing, attempt->left) ||
+	    !matching_update(&attempt->matching, attempt->left, &search->costs))
 		return IMPOSSIBLE;
 	bound = bound_of(search, attempt);
 	if (bound <= search->best)
@@ -377,7 +383,7 @@ static void lower(struct search *search)
 	struct tried *failed = &search->tried[0];
 	struct gpu_set open = set_of_first(search->problem->local->num_gpus);
 
-	set_for_each(i, &search->problem->wanted) {
+	set_for_each (i, &search->problem->wanted) {
 		struct gpu_set choices = set_and(&first->left[i], &open);
 
 		if (set_next(&choices, 0) < search->result->local_of[i]) {
@@ -385,7 +391,7 @@ static void lower(struct search *search)
 			choices = first->left[i];
 		}
 		failed->count = 0;
-		set_for_each(j, &choices) {
+		set_for_each (j, &choices) {
 			struct gpu_set choice = set_of(j);
 			enum verdict verdict;
 

@@ -28,7 +28,7 @@ static bool keeps_links(const struct machine *local, const uint16_t *image, size
 {
 	struct gpu_set peers = { 0 };
 
-	set_for_each(i, &local->xgmi[gpu])
+	set_for_each (i, &local->xgmi[gpu])
 		set_add(&peers, image[i]);
 	return set_equal(&peers, &local->xgmi[image[gpu]]);
 }
@@ -36,14 +36,15 @@ static bool keeps_links(const struct machine *local, const uint16_t *image, size
 /* Whether all assignments that the attempt leaves stay such when local GPUs change places as @image says:
  * then what failed with one choice fails with its image. */
 static bool is_symmetry(const struct search_problem *p, const struct gpu_set *left,
-			const struct gpu_set *same, const uint16_t *image, const struct gpu_set *moved)
+			const struct gpu_set *same, const uint16_t *image,
+			const struct gpu_set *moved)
 {
 	if (p->rules >= SEARCH_TOGETHER && !keeps_regions(p->local, image))
 		return false;
-	set_for_each(i, moved) {
+	set_for_each (i, moved) {
 		if (p->rules >= SEARCH_LINKS && !keeps_links(p->local, image, i))
 			return false;
-		set_for_each(saved, &p->wanted) {
+		set_for_each (saved, &p->wanted) {
 			if (set_has(&left[saved], i) != set_has(&left[saved], image[i]))
 				return false;
 			if (same && set_has(&same[saved], i) != set_has(&same[saved], image[i]))
@@ -53,8 +54,8 @@ static bool is_symmetry(const struct search_problem *p, const struct gpu_set *le
 	return true;
 }
 
-bool are_twins(const struct search_problem *p, const struct gpu_set *left, const struct gpu_set *same,
-	       const struct gpu_set *a, const struct gpu_set *b)
+bool are_twins(const struct search_problem *p, const struct gpu_set *left,
+	       const struct gpu_set *same, const struct gpu_set *a, const struct gpu_set *b)
 {
 	struct gpu_set moved = *a, both = set_and(a, b);
 	uint16_t image[GPU_SET_MAX];
@@ -64,7 +65,7 @@ bool are_twins(const struct search_problem *p, const struct gpu_set *left, const
 		return false;
 	for (size_t i = 0; i < p->local->num_gpus; i++)
 		image[i] = (uint16_t)i;
-	set_for_each(i, a) {
+	set_for_each (i, a) {
 		image[i] = (uint16_t)j;
 		image[j] = (uint16_t)i;
 		j = set_next(b, j + 1);

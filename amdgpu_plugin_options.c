@@ -21,8 +21,8 @@
 #define COPY_TIMEOUT_DEFAULT 60
 /* A day; beyond that, nanoseconds would soon no longer fit. */
 #define COPY_TIMEOUT_MAX 86400
-#define LINE_MAX_LENGTH	 8192
-#define KEY_MAX_LENGTH	 40
+#define LINE_MAX_LENGTH  8192
+#define KEY_MAX_LENGTH   40
 
 enum kind {
 	SWITCH,
@@ -39,10 +39,10 @@ struct row {
 
 #define SWITCH_ROW(field, variable) { #variable, SWITCH, offsetof(struct options, field) },
 static const struct row rows[] = {
-	OPTION_SWITCHES(SWITCH_ROW)
 	{ "KFD_MAX_BUFFER_SIZE", BYTES, offsetof(struct options, content.staging_bytes) },
 	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
 	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
+	OPTION_SWITCHES(SWITCH_ROW)
 };
 
 /* KFD_FW_VER_CHECK is fw-ver-check in the file and as an option. */
@@ -74,10 +74,11 @@ static int set_number(uint64_t *field, uint64_t max, const char *value, const ch
 	int ret = parse_size(value, field);
 
 	if (ret < 0)
-		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G", source,
-				 value);
+		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G",
+				 source, value);
 	if (*field > max)
-		return log_error(-ERANGE, "option %s: \"%s\" is more than %" PRIu64, source, value, max);
+		return log_error(-ERANGE, "option %s: \"%s\" is more than %" PRIu64, source, value,
+				 max);
 	return 0;
 }
 
@@ -120,7 +121,8 @@ static char *strip(char *text)
 	return text;
 }
 
-static int set_by_key(struct options *options, const char *key, const char *value, const char *place)
+static int set_by_key(struct options *options, const char *key, const char *value,
+		      const char *place)
 {
 	char source[256], known[KEY_MAX_LENGTH];
 
@@ -195,11 +197,13 @@ static int read_arguments(struct options *options, int argc, char **argv)
 		if (found == 1)
 			ret = set_by_key(options, known[index].name, optarg, "--plugin-option");
 		else if (found != -1)
-			ret = log_error(-EINVAL, "option --plugin-option: \"%s\" %s", argv[optind - 1],
+			ret = log_error(-EINVAL, "option --plugin-option: \"%s\" %s",
+					argv[optind - 1],
 					found == ':' ? "wants a value" : "is not known");
 	}
 	if (!ret && optind < argc)
-		ret = log_error(-EINVAL, "option --plugin-option: \"%s\" is not known", argv[optind]);
+		ret = log_error(-EINVAL, "option --plugin-option: \"%s\" is not known",
+				argv[optind]);
 	return ret;
 }
 

@@ -75,7 +75,8 @@ static bool pass_object(struct walk *walk)
 	case OBJECT_SVM:
 		walk->svm = true;
 		return pass(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
-						     (SVM_ATTRIBUTES + (uint64_t)walk->priv->num_devices));
+						     (SVM_ATTRIBUTES +
+						      (uint64_t)walk->priv->num_devices));
 	default:
 		return false;
 	}

@@ -18,8 +18,9 @@ static void list_surplus(const struct gpu_map *map, char *text, size_t size)
 
 	text[0] = '\0';
 	for (size_t i = 0; i < map->num_surplus && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)", i ? " " : "",
-					 map->surplus[i]->gpu_id, map->surplus[i]->drm_render_minor);
+		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
+					 i ? " " : "", map->surplus[i]->gpu_id,
+					 map->surplus[i]->drm_render_minor);
 }
 
 static int check_reachable(int id, const struct topology *local)
@@ -28,9 +29,11 @@ static int check_reachable(int id, const struct topology *local)
 		const struct topology_node *node = &local->nodes[i];
 
 		if (node->gpu_id && node->unreachable)
-			return log_error(-EINVAL, "kfd %d: the task sees GPU 0x%04x, but cannot open its render "
-					 "node renderD%u; hide the GPU with the device cgroup, or make the node",
-					 id, node->gpu_id, node->drm_render_minor);
+			return log_error(
+				-EINVAL,
+				"kfd %d: the task sees GPU 0x%04x, but cannot open its render "
+				"node renderD%u; hide the GPU with the device cgroup, or make the node",
+				id, node->gpu_id, node->drm_render_minor);
 	}
 	return 0;
 }
@@ -48,13 +51,17 @@ int surplus_check(int id, const struct gpu_map *map, const struct topology *loca
 	list_surplus(map, names, sizeof(names));
 	ret = priv_has_svm(priv, &has_svm);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: the image has %u GPUs, and the task sees %s besides; as its private "
-				 "data is of an unknown layout, hide them with the device cgroup", id,
-				 priv->num_devices, names);
+		return log_error(
+			ret,
+			"kfd %d: the image has %u GPUs, and the task sees %s besides; as its private "
+			"data is of an unknown layout, hide them with the device cgroup",
+			id, priv->num_devices, names);
 	if (has_svm)
-		return log_error(-EINVAL, "kfd %d: the image has %u GPUs, and the task sees %s besides; as its SVM "
-				 "ranges are saved for no others, hide them with the device cgroup", id,
-				 priv->num_devices, names);
+		return log_error(
+			-EINVAL,
+			"kfd %d: the image has %u GPUs, and the task sees %s besides; as its SVM "
+			"ranges are saved for no others, hide them with the device cgroup",
+			id, priv->num_devices, names);
 	log_info("kfd %d: the task sees %s besides its own GPUs", id, names);
 	return 0;
 }
@@ -97,8 +104,8 @@ int surplus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *stat
 
 		ret = render_open(gpu->drm_render_minor, lowest_fd, &fd);
 		if (ret < 0)
-			return log_error(ret, "surplus GPU 0x%04x: cannot open renderD%u", gpu->gpu_id,
-					 gpu->drm_render_minor);
+			return log_error(ret, "surplus GPU 0x%04x: cannot open renderD%u",
+					 gpu->gpu_id, gpu->drm_render_minor);
 		state->devices[state->num_devices] = (struct kfd_device_bucket){
 			.user_gpu_id = id_for(map, state, gpu),
 			.actual_gpu_id = gpu->gpu_id,

@@ -76,15 +76,16 @@ static int fail_line(struct reader *reader, const char *path, unsigned int numbe
 	for (i = 0; line[i] && i < sizeof(shown) - 1; i++)
 		shown[i] = line[i] >= ' ' && line[i] <= '~' ? line[i] : '?';
 	shown[i] = '\0';
-	(void)snprintf(reader->problem, sizeof(reader->problem), "%s:%u: \"%s\"%s", path, number, shown,
-		       problem);
+	(void)snprintf(reader->problem, sizeof(reader->problem), "%s:%u: \"%s\"%s", path, number,
+		       shown, problem);
 	return -EINVAL;
 }
 
 /* Reads file @path into reader->text, terminated. Never waits, whatever kind of file it is. */
 static int read_text(struct reader *reader, const char *path)
 {
-	_cleanup_close_ int fd = openat(reader->dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd =
+		openat(reader->dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	size_t length = 0;
 	ssize_t got;
 
@@ -239,8 +240,8 @@ static int read_vram(struct reader *reader, struct topology_node *node)
 	for (size_t i = 0; !ret && i < banks.count; i++) {
 		struct memory_bank bank = { 0 };
 
-		(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties", node->node_id,
-			       banks.values[i]);
+		(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties",
+			       node->node_id, banks.values[i]);
 		ret = parse_file(reader, path, &table, &bank);
 		if (ret < 0 || !bank.size_in_bytes)
 			continue;
@@ -340,7 +341,8 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 
 	ret = read_gpu_id(reader, node_id, &gpu_id);
 	if (ret < 0) {
-		log_debug("topology: node %u is hidden or unreadable: %s", node_id, reader->problem);
+		log_debug("topology: node %u is hidden or unreadable: %s", node_id,
+			  reader->problem);
 		return 0;
 	}
 	node = topology_add(topology);
@@ -416,16 +418,16 @@ struct topology_node *topology_add(struct topology *topology)
 	return grown;
 }
 
-#define DEFINE_FIND(name, field, valid)                                               \
-	const struct topology_node *name(const struct topology *topology, uint32_t id)  \
-	{                                                                               \
-		for (size_t i = 0; i < topology->num_nodes; i++) {                      \
-			const struct topology_node *node = &topology->nodes[i];         \
-                                                                                        \
-			if (node->field == id && (valid))                               \
-				return node;                                            \
-		}                                                                       \
-		return NULL;                                                            \
+#define DEFINE_FIND(name, field, valid)                                                \
+	const struct topology_node *name(const struct topology *topology, uint32_t id) \
+	{                                                                              \
+		for (size_t i = 0; i < topology->num_nodes; i++) {                     \
+			const struct topology_node *node = &topology->nodes[i];        \
+                                                                                       \
+			if (node->field == id && (valid))                              \
+				return node;                                           \
+		}                                                                      \
+		return NULL;                                                           \
 	}
 
 DEFINE_FIND(topology_find_gpu, gpu_id, id != 0)

@@ -7,7 +7,7 @@
 
 /* Whether @a and @b could, their GPUs in ascending order: links, regions and candidates (@left) would be as
  * they are, and with @same (NULL: not asked) what stays the very same. */
-bool are_twins(const struct search_problem *p, const struct gpu_set *left, const struct gpu_set *same,
-	       const struct gpu_set *a, const struct gpu_set *b);
+bool are_twins(const struct search_problem *p, const struct gpu_set *left,
+	       const struct gpu_set *same, const struct gpu_set *a, const struct gpu_set *b);
 
 #endif

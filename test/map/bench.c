@@ -32,8 +32,8 @@ static void note(struct worst *worst, const char *name, double seconds, uint64_t
 
 static void say(const char *what, const struct worst *worst)
 {
-	printf("%-44s %5u runs, mean %8.3f ms, worst %8.3f ms (%s), most attempts %llu\n", what, worst->count,
-	       worst->sum * 1e3 / worst->count, worst->seconds * 1e3, worst->name,
+	printf("%-44s %5u runs, mean %8.3f ms, worst %8.3f ms (%s), most attempts %llu\n", what,
+	       worst->count, worst->sum * 1e3 / worst->count, worst->seconds * 1e3, worst->name,
 	       (unsigned long long)worst->attempts);
 }
 
@@ -42,9 +42,9 @@ static void take(struct pair *pair, void *argument)
 	struct answer answer;
 
 	pair_answer(pair, &answer);
-	printf("%-5s %-15s %8.3f ms %6llu attempts  %s -> %s\n", pair->columns[PAIR_ID], answer.outcome,
-	       answer.seconds * 1e3, (unsigned long long)answer.attempts, pair->columns[PAIR_SOURCE],
-	       pair->columns[PAIR_DESTINATION]);
+	printf("%-5s %-15s %8.3f ms %6llu attempts  %s -> %s\n", pair->columns[PAIR_ID],
+	       answer.outcome, answer.seconds * 1e3, (unsigned long long)answer.attempts,
+	       pair->columns[PAIR_SOURCE], pair->columns[PAIR_DESTINATION]);
 	note(argument, pair->columns[PAIR_ID], answer.seconds, answer.attempts);
 }
 
@@ -70,9 +70,15 @@ static const struct shape shapes[] = {
 
 /* What may have happened to the second machine. */
 static const char *const events[] = {
-	"the same machine",	    "renamed",		      "renamed, some newer firmware",
-	"renamed, a link lost",	    "renamed, links lost",    "a third of the GPUs to all of another",
-	"some slots the same",	    "GPUs at other CPU nodes", "one GPU that fits nowhere",
+	"the same machine",
+	"renamed",
+	"renamed, some newer firmware",
+	"renamed, a link lost",
+	"renamed, links lost",
+	"a third of the GPUs to all of another",
+	"some slots the same",
+	"GPUs at other CPU nodes",
+	"one GPU that fits nowhere",
 	"firmware on both sides",
 };
 
@@ -158,13 +164,13 @@ static void run_shape(const struct shape *shape, unsigned int rounds)
 			struct gpu_map map;
 			double start;
 
-			machine_of_hives(shape->num_hives, shape->size, shape->num_cpus, shape->striped,
-					 &from);
+			machine_of_hives(shape->num_hives, shape->size, shape->num_cpus,
+					 shape->striped, &from);
 			make_event(&dice, event, &from, &to);
 			start = now_seconds();
 			if (map_decide(&from, &to, &options, &map) == 0) {
-				note(&worst, *map.words ? map.words : "mapped", now_seconds() - start,
-				     map.attempts);
+				note(&worst, *map.words ? map.words : "mapped",
+				     now_seconds() - start, map.attempts);
 				map_done(&map);
 			}
 			topology_done(&from);

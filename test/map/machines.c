@@ -97,15 +97,16 @@ static void add_random_links(struct dice *dice, struct topology *topology, size_
 {
 	/* From no links at all to a link for every two, in hives or at random. */
 	uint32_t density = dice_roll(dice, 5) * 25, num_hives = 1 + dice_roll(dice, 3);
-	uint32_t no_cpu = dice_percent(dice, 20) ? 30 : 0, xgmi_cpu = dice_percent(dice, 20) ? 50 : 0;
+	uint32_t no_cpu = dice_percent(dice, 20) ? 30 : 0,
+		 xgmi_cpu = dice_percent(dice, 20) ? 50 : 0;
 
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		struct topology_node *a = &topology->nodes[i];
 
 		if (!a->gpu_id)
 			continue;
-		for (size_t cpus = dice_percent(dice, no_cpu) ? 0 : 1 + dice_percent(dice, 15); cpus && num_cpus;
-		     cpus--)
+		for (size_t cpus = dice_percent(dice, no_cpu) ? 0 : 1 + dice_percent(dice, 15);
+		     cpus && num_cpus; cpus--)
 			add_link(a, dice_percent(dice, xgmi_cpu) ? LINK_XGMI : LINK_PCIE,
 				 topology->nodes[dice_roll(dice, (uint32_t)num_cpus)].node_id,
 				 20 + dice_roll(dice, 2));
@@ -117,7 +118,8 @@ static void add_random_links(struct dice *dice, struct topology *topology, size_
 			if (i == j || !b->gpu_id || i % num_hives != j % num_hives)
 				continue;
 			if (dice_percent(dice, density))
-				add_link(a, dice_percent(dice, 95) ? LINK_XGMI : LINK_PCIE, b->node_id, 15);
+				add_link(a, dice_percent(dice, 95) ? LINK_XGMI : LINK_PCIE,
+					 b->node_id, 15);
 		}
 	}
 }
@@ -205,7 +207,8 @@ void machine_copy(const struct topology *topology, struct topology *ret_topology
 		*node = topology->nodes[i];
 		node->links = checked(calloc(node->num_links + 1, sizeof(*node->links)));
 		if (node->num_links)
-			memcpy(node->links, topology->nodes[i].links, node->num_links * sizeof(*node->links));
+			memcpy(node->links, topology->nodes[i].links,
+			       node->num_links * sizeof(*node->links));
 	}
 	*ret_topology = copy;
 }
@@ -219,7 +222,8 @@ static uint32_t renamed(const struct topology *topology, const uint32_t *ids, ui
 	return 5000 + node_id;
 }
 
-void machine_renamed(struct dice *dice, const struct topology *topology, struct topology *ret_topology)
+void machine_renamed(struct dice *dice, const struct topology *topology,
+		     struct topology *ret_topology)
 {
 	struct topology copy;
 	uint32_t ids[512], others[512];
@@ -232,7 +236,8 @@ void machine_renamed(struct dice *dice, const struct topology *topology, struct 
 
 		node->node_id = ids[i];
 		for (size_t j = 0; j < node->num_links; j++)
-			node->links[j].node_to = renamed(topology, ids, topology->nodes[i].links[j].node_to);
+			node->links[j].node_to =
+				renamed(topology, ids, topology->nodes[i].links[j].node_to);
 		if (!node->gpu_id)
 			continue;
 		/* An id that is there twice stays so. */
@@ -263,7 +268,8 @@ void machine_some(struct dice *dice, const struct topology *topology, size_t num
 			continue;
 		free(copy.nodes[i].links);
 		copy.num_nodes--;
-		memmove(&copy.nodes[i], &copy.nodes[i + 1], (copy.num_nodes - i) * sizeof(copy.nodes[0]));
+		memmove(&copy.nodes[i], &copy.nodes[i + 1],
+			(copy.num_nodes - i) * sizeof(copy.nodes[0]));
 	}
 	*ret_topology = copy;
 }
@@ -279,17 +285,20 @@ struct topology_node *machine_gpu(struct topology *topology, size_t index)
 
 void machine_move_gpu(struct topology *topology, size_t gpu, size_t other_gpu)
 {
-	struct topology_node *node = machine_gpu(topology, gpu), *other = machine_gpu(topology, other_gpu);
+	struct topology_node *node = machine_gpu(topology, gpu),
+			     *other = machine_gpu(topology, other_gpu);
 	struct topology_link *to = NULL;
 
 	for (size_t i = 0; i < other->num_links; i++) {
-		const struct topology_node *at = topology_find_node(topology, other->links[i].node_to);
+		const struct topology_node *at =
+			topology_find_node(topology, other->links[i].node_to);
 
 		if (at && !at->gpu_id)
 			to = &other->links[i];
 	}
 	for (size_t i = 0; to && i < node->num_links; i++) {
-		const struct topology_node *at = topology_find_node(topology, node->links[i].node_to);
+		const struct topology_node *at =
+			topology_find_node(topology, node->links[i].node_to);
 
 		if (at && !at->gpu_id)
 			node->links[i] = *to;

@@ -24,7 +24,8 @@ void machine_of_hives(size_t num_hives, size_t size, size_t num_cpus, bool strip
 		      struct topology *ret_topology);
 
 /* A copy with other node numbers, gpu_ids, minors, slots and unique_ids: another machine of the same shape. */
-void machine_renamed(struct dice *dice, const struct topology *topology, struct topology *ret_topology);
+void machine_renamed(struct dice *dice, const struct topology *topology,
+		     struct topology *ret_topology);
 
 void machine_copy(const struct topology *topology, struct topology *ret_topology);
 /* A copy without some GPUs, as in a container. */

@@ -29,16 +29,17 @@ static void take(struct pair *pair, void *argument)
 	struct answer answer;
 
 	pair_answer(pair, &answer);
-	printf("%s %s %s %s%s\n", pair->columns[PAIR_ID], answer.agrees ? "agree" : "differ", answer.outcome,
-	       answer.mapping, answer.reason);
+	printf("%s %s %s %s%s\n", pair->columns[PAIR_ID], answer.agrees ? "agree" : "differ",
+	       answer.outcome, answer.mapping, answer.reason);
 	if (tally->aloud)
 		say(pair);
 	if (answer.agrees)
 		return;
 	tally->differing++;
-	printf("%s expected %s %s%s (%s -> %s: %s)\n", pair->columns[PAIR_ID], pair->columns[PAIR_OUTCOME],
-	       pair->columns[PAIR_MAPPING], pair->columns[PAIR_REASON], pair->columns[PAIR_SOURCE],
-	       pair->columns[PAIR_DESTINATION], pair->columns[PAIR_CASE]);
+	printf("%s expected %s %s%s (%s -> %s: %s)\n", pair->columns[PAIR_ID],
+	       pair->columns[PAIR_OUTCOME], pair->columns[PAIR_MAPPING], pair->columns[PAIR_REASON],
+	       pair->columns[PAIR_SOURCE], pair->columns[PAIR_DESTINATION],
+	       pair->columns[PAIR_CASE]);
 }
 
 int main(int argc, char **argv)

@@ -51,9 +51,9 @@ static const char *compare(const struct topology_node *s, const struct topology_
 			++*ret_count;                  \
 		}                                      \
 	} while (0)
-#define EQUAL(name)	    DIFFERS(name, s->name != d->name)
-#define EQUAL_STATED(name)  DIFFERS(name, s->name && d->name && s->name != d->name)
-#define ENOUGH(on, name)    DIFFERS(name, (on) && s->name > d->name)
+#define EQUAL(name)        DIFFERS(name, s->name != d->name)
+#define EQUAL_STATED(name) DIFFERS(name, s->name && d->name && s->name != d->name)
+#define ENOUGH(on, name)   DIFFERS(name, (on) && s->name > d->name)
 	EQUAL(vendor_id);
 	EQUAL(device_id);
 	EQUAL(simd_count);
@@ -117,7 +117,8 @@ static const struct topology_link *cpu_link(const struct side *side, size_t gpu)
 		for (size_t j = 0; j < side->topology->num_nodes; j++) {
 			const struct topology_node *to = &side->topology->nodes[j];
 
-			is_cpu |= to->node_id == link->node_to && !to->gpu_id && to->cpu_cores_count;
+			is_cpu |=
+				to->node_id == link->node_to && !to->gpu_id && to->cpu_cores_count;
 		}
 		if (!is_cpu || (link->type != 2 && link->type != 11))
 			continue;
@@ -143,8 +144,8 @@ static bool very_same(const struct oracle *o, size_t s, size_t d)
 
 	if (a->domain == b->domain && a->location_id == b->location_id && a->gpu_id == b->gpu_id)
 		return true;
-	return a->unique_id && a->unique_id == b->unique_id && times(&o->source, a->unique_id) == 1 &&
-	       times(&o->destination, a->unique_id) == 1;
+	return a->unique_id && a->unique_id == b->unique_id &&
+	       times(&o->source, a->unique_id) == 1 && times(&o->destination, a->unique_id) == 1;
 }
 
 static bool keeps_links(const struct oracle *o)
@@ -241,8 +242,8 @@ static bool refuse_single(const struct oracle *o, struct oracle_answer *answer)
 
 		for (size_t j = 0; j < o->destination.count; j++) {
 			size_t count;
-			const char *first = compare(o->source.gpus[i], o->destination.gpus[j], o->options,
-						    &count);
+			const char *first = compare(o->source.gpus[i], o->destination.gpus[j],
+						    o->options, &count);
 
 			if (count < fewest) {
 				fewest = count;
@@ -282,7 +283,8 @@ void oracle_ask(const struct topology *source, const struct topology *destinatio
 		twice = repeated(&o.destination);
 	if (twice) {
 		ret_answer->outcome = "malformed";
-		(void)snprintf(ret_answer->words, sizeof(ret_answer->words), "malformed %x", twice->gpu_id);
+		(void)snprintf(ret_answer->words, sizeof(ret_answer->words), "malformed %x",
+			       twice->gpu_id);
 		return;
 	}
 	if (o.source.count > o.destination.count) {

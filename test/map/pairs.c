@@ -26,11 +26,11 @@ bool pair_switch_off(struct options *options, const char *environment)
 		size_t length = strcspn(environment, " ");
 		bool known = false;
 
-#define SWITCH_OFF(field, variable)                                                         \
-		if (length == strlen(#variable "=0") && !strncmp(environment, #variable "=0", length)) { \
-			options->field = false;                                                          \
-			known = true;                                                                    \
-		}
+#define SWITCH_OFF(field, variable)                                                              \
+	if (length == strlen(#variable "=0") && !strncmp(environment, #variable "=0", length)) { \
+		options->field = false;                                                          \
+		known = true;                                                                    \
+	}
 		OPTION_SWITCHES(SWITCH_OFF)
 #undef SWITCH_OFF
 		if (!known)
@@ -69,7 +69,8 @@ static int split(char *line, struct pair *pair)
 	return 0;
 }
 
-static int take_line(const char *directory, char *line, void (*take)(struct pair *, void *), void *argument)
+static int take_line(const char *directory, char *line, void (*take)(struct pair *, void *),
+		     void *argument)
 {
 	struct pair pair = { .options = pair_options() };
 	int ret = split(line, &pair);
@@ -88,7 +89,8 @@ static int take_line(const char *directory, char *line, void (*take)(struct pair
 	return ret;
 }
 
-int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument), void *argument)
+int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
+		   void *argument)
 {
 	char path[4096], line[16384];
 	int count = -1, ret = 0;
@@ -117,15 +119,17 @@ static void list_map(const struct pair *pair, const struct gpu_map *map, struct 
 
 	for (size_t i = 0; i < pair->source.num_nodes && used < sizeof(answer->mapping); i++) {
 		if (map->local[i])
-			used += (size_t)snprintf(answer->mapping + used, sizeof(answer->mapping) - used,
-						 "%s%x:%x", used ? " " : "",
-						 pair->source.nodes[i].gpu_id, map->local[i]->gpu_id);
+			used += (size_t)snprintf(answer->mapping + used,
+						 sizeof(answer->mapping) - used, "%s%x:%x",
+						 used ? " " : "", pair->source.nodes[i].gpu_id,
+						 map->local[i]->gpu_id);
 	}
 }
 
 void pair_answer(const struct pair *pair, struct answer *ret_answer)
 {
-	static const char *const outcomes[] = { "mapped", "mapped-warning", "refused", "malformed" };
+	static const char *const outcomes[] = { "mapped", "mapped-warning", "refused",
+						"malformed" };
 	struct answer answer = { .outcome = "error" };
 	double start = now_seconds();
 	struct gpu_map map;

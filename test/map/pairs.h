@@ -40,7 +40,8 @@ struct answer {
 };
 
 /* Calls @take with each pair of @directory. The number of pairs, or -errno after a line on stderr. */
-int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument), void *argument);
+int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
+		   void *argument);
 
 /* What the mapper says. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);

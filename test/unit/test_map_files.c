@@ -16,7 +16,7 @@
 #include "machines.h"
 #include "pairs.h"
 
-#define BREAKS	   260
+#define BREAKS     260
 #define FILES_MAX  2000
 #define TIME_LIMIT 60
 
@@ -91,8 +91,10 @@ static void forget_files(void)
 }
 
 static const char *const breakages[] = {
-	"truncated", "emptied", "binary", "huge", "one byte changed", "one line repeated", "a directory",
-	"a FIFO", "a link to itself", "an endless device", "not there", "another file", "a long line",
+	"truncated",        "emptied",           "binary",      "huge",
+	"one byte changed", "one line repeated", "a directory", "a FIFO",
+	"a link to itself", "an endless device", "not there",   "another file",
+	"a long line",
 };
 
 static void write_huge(const char *path)
@@ -115,7 +117,8 @@ static void write_binary(struct dice *dice, const char *path)
 	unit_write(path, bytes, dice_roll(dice, sizeof(bytes)));
 }
 
-static void break_file(struct dice *dice, size_t how, const char *path, const char *text, size_t size)
+static void break_file(struct dice *dice, size_t how, const char *path, const char *text,
+		       size_t size)
 {
 	char full[512], copy[65536 + 1];
 	size_t at = size ? dice_roll(dice, (uint32_t)size) : 0;
@@ -180,7 +183,8 @@ static void assert_no_gpu_from_nowhere(const struct topology *whole, const struc
 	assert_true(broken->num_nodes <= whole->num_nodes);
 	for (size_t i = 0; i < broken->num_nodes; i++) {
 		assert_true(!i || broken->nodes[i - 1].node_id < broken->nodes[i].node_id);
-		strangers += broken->nodes[i].gpu_id && !topology_find_gpu(whole, broken->nodes[i].gpu_id);
+		strangers += broken->nodes[i].gpu_id &&
+			     !topology_find_gpu(whole, broken->nodes[i].gpu_id);
 	}
 	assert_true(strangers <= 1);
 	assert_true(topology_count_gpus(broken) + 1 >= topology_count_gpus(whole));
@@ -242,11 +246,14 @@ static void a_broken_file_is_named_with_its_line(void **state)
 		{ "nodes/3/properties", "simd_count 8\nsimd_per_cu four\n", "nodes/3/properties:2",
 		  "\"simd_per_cu four\" is not \"name number\"" },
 		{ "nodes/3/properties", "\n\nx\n", "nodes/3/properties:3", "\"x\"" },
-		{ "nodes/3/properties", "simd_count 99999999999\n", "nodes/3/properties:1", "too large" },
-		{ "nodes/3/properties", "a\xff\x1b[2J 5x\n", "nodes/3/properties:1", "\"a??[2J 5x\"" },
+		{ "nodes/3/properties", "simd_count 99999999999\n", "nodes/3/properties:1",
+		  "too large" },
+		{ "nodes/3/properties", "a\xff\x1b[2J 5x\n", "nodes/3/properties:1",
+		  "\"a??[2J 5x\"" },
 		{ "nodes/3/mem_banks/0/properties", "heap_type 1\nsize_in_bytes -\n",
 		  "nodes/3/mem_banks/0/properties:2", "\"size_in_bytes -\"" },
-		{ "nodes/3/io_links/0/properties", "type  2\n", "nodes/3/io_links/0/properties:1", "\"type  2\"" },
+		{ "nodes/3/io_links/0/properties", "type  2\n", "nodes/3/io_links/0/properties:1",
+		  "\"type  2\"" },
 		{ "nodes/3/gpu_id", "none\n", "nodes/3/gpu_id:1", "\"none\" is no gpu_id" },
 	};
 

@@ -29,9 +29,9 @@ int criu_plugin_get_options(int *argc, char ***argv)
 }
 
 static const char *const variables[] = {
-	"KFD_FW_VER_CHECK",    "KFD_SDMA_FW_VER_CHECK", "KFD_CACHES_COUNT_CHECK",
-	"KFD_NUM_GWS_CHECK",   "KFD_VRAM_SIZE_CHECK",	"KFD_NUMA_CHECK",
-	"KFD_CAPABILITY_CHECK", "KFD_MAX_BUFFER_SIZE",	"KFD_COPY_TIMEOUT",
+	"KFD_FW_VER_CHECK",     "KFD_SDMA_FW_VER_CHECK", "KFD_CACHES_COUNT_CHECK",
+	"KFD_NUM_GWS_CHECK",    "KFD_VRAM_SIZE_CHECK",   "KFD_NUMA_CHECK",
+	"KFD_CAPABILITY_CHECK", "KFD_MAX_BUFFER_SIZE",   "KFD_COPY_TIMEOUT",
 	"AMDGPU_DEVICE_MAP",
 };
 
@@ -86,7 +86,9 @@ static void every_option_can_stand_in_the_file(void **state)
 				   "max-buffer-size = 2M\n"
 				   "copy-timeout = 7\n"
 				   "device-map = 0x1=0x2, 0x3=0x4\n"
-				   "fw-ver-check = 1", &options), 0);
+				   "fw-ver-check = 1",
+				   &options),
+			 0);
 	assert_false(options.check_sdma_fw || options.check_caches || options.check_num_gws ||
 		     options.check_vram_size || options.check_numa || options.check_capability);
 	assert_true(options.check_fw_version);
@@ -148,8 +150,10 @@ static void the_environment_goes_before_the_file(void **state)
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	(void)setenv("KFD_COPY_TIMEOUT", "9", 1);
 	(void)setenv("AMDGPU_DEVICE_MAP", "0x5=0x6", 1);
-	assert_int_equal(read_file("numa-check = 0\ncopy-timeout = 7\nfw-ver-check = 0\ndevice-map = 1=2\n",
-				   &options), 0);
+	assert_int_equal(
+		read_file("numa-check = 0\ncopy-timeout = 7\nfw-ver-check = 0\ndevice-map = 1=2\n",
+			  &options),
+		0);
 	assert_true(options.check_numa);
 	assert_false(options.check_fw_version);
 	assert_int_equal(options.content.copy_timeout_s, 9);
@@ -164,7 +168,8 @@ static void options_of_criu_go_before_both(void **state)
 	(void)state;
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
 	give("--numa-check=0", "--device-map=0x7=0x8,0x9=0xa");
-	assert_int_equal(read_file("numa-check = 1\ndevice-map = 1=2\ncopy-timeout = 7\n", &options), 0);
+	assert_int_equal(
+		read_file("numa-check = 1\ndevice-map = 1=2\ncopy-timeout = 7\n", &options), 0);
 	assert_false(options.check_numa);
 	assert_int_equal(options.content.copy_timeout_s, 7);
 	assert_string_equal(options.device_map, "0x7=0x8,0x9=0xa");

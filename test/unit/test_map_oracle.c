@@ -12,8 +12,8 @@
 #include "oracle.h"
 #include "pairs.h"
 
-#define PAIRS	    20000
-#define RENAMED	    600
+#define PAIRS       20000
+#define RENAMED     600
 #define MAX_GPUS    7
 #define NUM_ANSWERS 12
 
@@ -34,7 +34,8 @@ static struct options random_options(struct dice *dice)
 }
 
 /* Another random machine seldom has a map: most are made from the source. */
-static void random_destination(struct dice *dice, const struct topology *source, struct topology *destination)
+static void random_destination(struct dice *dice, const struct topology *source,
+			       struct topology *destination)
 {
 	struct topology copy;
 	size_t gpus = topology_count_gpus(source);
@@ -63,7 +64,8 @@ static void random_source(struct dice *dice, struct topology *ret_source)
 
 	machine_random(dice, MAX_GPUS, &whole);
 	gpus = topology_count_gpus(&whole);
-	machine_some(dice, &whole, dice_percent(dice, 70) ? gpus : dice_roll(dice, (uint32_t)gpus + 1),
+	machine_some(dice, &whole,
+		     dice_percent(dice, 70) ? gpus : dice_roll(dice, (uint32_t)gpus + 1),
 		     ret_source);
 	topology_done(&whole);
 }
@@ -102,7 +104,8 @@ static void assert_same_answer(const struct topology *source, const struct topol
 		mapped += map->local[i] != NULL;
 	assert_int_equal(mapped, expected->num_gpus);
 	for (size_t i = 0; i < expected->num_gpus; i++)
-		assert_ptr_equal(map->local[expected->source[i] - source->nodes], expected->destination[i]);
+		assert_ptr_equal(map->local[expected->source[i] - source->nodes],
+				 expected->destination[i]);
 	if (map->outcome <= MAP_MAPPED_WARNING)
 		assert_int_equal(map->num_surplus + mapped, topology_count_gpus(destination));
 }
@@ -199,7 +202,8 @@ static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
 		machine_renamed(&dice, &source, &source_renamed);
 		machine_renamed(&dice, &destination, &destination_renamed);
 		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
-		assert_int_equal(map_decide(&source_renamed, &destination_renamed, &options, &renamed), 0);
+		assert_int_equal(
+			map_decide(&source_renamed, &destination_renamed, &options, &renamed), 0);
 		assert_int_equal(map.outcome, renamed.outcome);
 		assert_int_equal(map.reason, renamed.reason);
 		same_answer_again(&source_renamed, &destination, &options);

@@ -26,9 +26,9 @@ static void compare(struct pair *pair, void *argument)
 	if (answer.agrees)
 		return;
 	tally->differing++;
-	print_message("%s: %s %s%s, expected %s %s%s\n", pair->columns[PAIR_ID], answer.outcome, answer.mapping,
-		      answer.reason, pair->columns[PAIR_OUTCOME], pair->columns[PAIR_MAPPING],
-		      pair->columns[PAIR_REASON]);
+	print_message("%s: %s %s%s, expected %s %s%s\n", pair->columns[PAIR_ID], answer.outcome,
+		      answer.mapping, answer.reason, pair->columns[PAIR_OUTCOME],
+		      pair->columns[PAIR_MAPPING], pair->columns[PAIR_REASON]);
 }
 
 static void every_pair_agrees(void **state)
@@ -55,7 +55,8 @@ static void explain(struct pair *pair, void *argument)
 	assert_int_equal(refused, !strcmp(outcome, "refused") || !strcmp(outcome, "malformed"));
 	assert_int_equal(unit_count_lines("Error: "), refused);
 	assert_int_equal(unit_count_lines("map: saved GPU 0x"), refused ? 0 : gpus);
-	assert_int_equal(unit_logged("Warn: ", "come together", NULL), !strcmp(outcome, "mapped-warning"));
+	assert_int_equal(unit_logged("Warn: ", "come together", NULL),
+			 !strcmp(outcome, "mapped-warning"));
 	if (!refused)
 		map_done(&map);
 	if (!strcmp(outcome, "refused"))

@@ -11,7 +11,7 @@
 #include "machines.h"
 
 #define DEVICES 3
-#define BOS	4
+#define BOS     4
 
 struct builder {
 	uint8_t bytes[65536];

@@ -28,10 +28,12 @@ static bool lists(const struct topology_node *from, const struct topology_node *
 }
 
 /* These machines have one CPU link a GPU. */
-static const struct topology_node *cpu_of(const struct topology *topology, const struct topology_node *gpu)
+static const struct topology_node *cpu_of(const struct topology *topology,
+					  const struct topology_node *gpu)
 {
 	for (size_t i = 0; i < gpu->num_links; i++) {
-		const struct topology_node *to = topology_find_node(topology, gpu->links[i].node_to);
+		const struct topology_node *to =
+			topology_find_node(topology, gpu->links[i].node_to);
 
 		if (to && !to->gpu_id)
 			return to;
@@ -83,8 +85,8 @@ static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
 		size_t num_hives, size, num_cpus;
 		bool striped;
 	} shapes[] = {
-		{ 1, 64, 2, true }, { 1, 64, 8, true }, { 16, 4, 1, false }, { 16, 4, 8, false },
-		{ 8, 8, 4, true },  { 4, 4, 2, false }, { 3, 5, 3, true },   { 64, 1, 4, false },
+		{ 1, 64, 2, true }, { 1, 64, 8, true },   { 16, 4, 1, false }, { 16, 4, 8, false },
+		{ 8, 8, 4, true },  { 4, 4, 2, false },   { 3, 5, 3, true },   { 64, 1, 4, false },
 		{ 5, 7, 5, false }, { 1, 256, 16, true },
 	};
 
@@ -100,8 +102,8 @@ static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
 		if (shapes[shape].size == 256 && seed > ARRAY_SIZE(shapes))
 			continue;
 		print_message("case %llu\n", (unsigned long long)seed);
-		machine_of_hives(shapes[shape].num_hives, shapes[shape].size, shapes[shape].num_cpus,
-				 shapes[shape].striped, &saved);
+		machine_of_hives(shapes[shape].num_hives, shapes[shape].size,
+				 shapes[shape].num_cpus, shapes[shape].striped, &saved);
 		machine_copy(&saved, &copy);
 		mark_gpus(&dice, &saved, &copy);
 		machine_renamed(&dice, &copy, &local);
@@ -141,7 +143,8 @@ static void some_gpus_find_room_on_another_machine(void **state)
 	}
 }
 
-static void assert_refused_fast(const struct topology *saved, const struct topology *local, const char *words)
+static void assert_refused_fast(const struct topology *saved, const struct topology *local,
+				const char *words)
 {
 	struct options options = pair_options();
 	struct gpu_map map;
@@ -163,8 +166,9 @@ static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
 		machine_of_hives(hives, 4, 1, false, &saved);
 		machine_renamed(&dice, &saved, &local);
 		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 32;
-		assert_refused_fast(&saved, &local, hives == 4 ? "no-candidate:wave_front_size 10f" :
-								 "no-candidate:wave_front_size 13f");
+		assert_refused_fast(&saved, &local,
+				    hives == 4 ? "no-candidate:wave_front_size 10f"
+					       : "no-candidate:wave_front_size 13f");
 		/* By its firmware, which here only a GPU without links has. */
 		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 0;
 		machine_gpu(&saved, hives * 4 - 1)->fw_version++;
@@ -227,8 +231,8 @@ static void tangled_links_end_too(void **state)
 }
 
 /* The cheapest of all assignments of up to seven rows, by trying each. */
-static int cheapest(size_t size, size_t row, const struct gpu_set *allowed, const struct costs *costs,
-		    unsigned int taken)
+static int cheapest(size_t size, size_t row, const struct gpu_set *allowed,
+		    const struct costs *costs, unsigned int taken)
 {
 	int best = -1;
 
@@ -246,7 +250,8 @@ static int cheapest(size_t size, size_t row, const struct gpu_set *allowed, cons
 	return best;
 }
 
-static int cost_of(const struct matching *matching, const struct gpu_set *allowed, const struct costs *costs)
+static int cost_of(const struct matching *matching, const struct gpu_set *allowed,
+		   const struct costs *costs)
 {
 	struct gpu_set used = { 0 };
 	int cost = 0;

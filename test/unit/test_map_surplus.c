@@ -10,8 +10,8 @@
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 
-#define GPUS	  8
-#define LOWEST	  300
+#define GPUS      8
+#define LOWEST    300
 #define PRIV_SIZE (8 + 8 + 64)
 #define SVM_SIZE  (24 + 8 * (4 + 1))
 
@@ -102,7 +102,8 @@ static void surplus_gpus_get_buckets_of_their_own(void **state)
 		assert_int_not_equal(device->actual_gpu_id, mapped);
 		assert_true((int)device->drm_fd >= LOWEST);
 		for (size_t j = 1; j < i; j++)
-			assert_int_not_equal(device->actual_gpu_id, kernel.restored_devices[j].actual_gpu_id);
+			assert_int_not_equal(device->actual_gpu_id,
+					     kernel.restored_devices[j].actual_gpu_id);
 	}
 	(void)close(fd);
 }
