@@ -133,7 +133,9 @@ static int compare_nodes(const void *left, const void *right)
 
 static void sort_nodes(struct topology *topology)
 {
-	qsort(topology->nodes, topology->num_nodes, sizeof(*topology->nodes), compare_nodes);
+	if (topology->num_nodes)
+		qsort(topology->nodes, topology->num_nodes, sizeof(*topology->nodes),
+		      compare_nodes);
 }
 
 static void shuffled(struct dice *dice, uint32_t *numbers, size_t count)
