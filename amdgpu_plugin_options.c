@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +22,8 @@
 #define COPY_TIMEOUT_MAX 86400
 #define LINE_MAX_LENGTH  8192
 #define KEY_MAX_LENGTH   40
+/* As the user names it to CRIU. */
+#define PLUGIN "amdgpu_plugin"
 
 enum kind {
 	SWITCH,
@@ -181,30 +182,21 @@ static int read_environment(struct options *options)
 	return ret;
 }
 
-static int read_arguments(struct options *options, int argc, char **argv)
+/* One of "--PLUGIN.KEY=VALUE", as CRIU gives them: those of other plugins are among them. */
+static int read_argument(struct options *options, const char *argument)
 {
-	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
-	char keys[ARRAY_SIZE(rows)][KEY_MAX_LENGTH];
-	int ret = 0, index = 0, found = 0;
+	const char *prefix = "--" PLUGIN ".";
+	const char *value = strchr(argument, '=');
+	char key[KEY_MAX_LENGTH];
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		known[i] = (struct option){ key_of(&rows[i], keys[i]), required_argument, NULL, 1 };
-	/* CRIU has read its own arguments by now; 0 makes the C library begin anew. */
-	optind = 0;
-	opterr = 0;
-	while (!ret && found != -1) {
-		found = getopt_long(argc, argv, ":", known, &index);
-		if (found == 1)
-			ret = set_by_key(options, known[index].name, optarg, "--plugin-option");
-		else if (found != -1)
-			ret = log_error(-EINVAL, "option --plugin-option: \"%s\" %s",
-					argv[optind - 1],
-					found == ':' ? "wants a value" : "is not known");
-	}
-	if (!ret && optind < argc)
-		ret = log_error(-EINVAL, "option --plugin-option: \"%s\" is not known",
-				argv[optind]);
-	return ret;
+	if (strncmp(argument, prefix, strlen(prefix)) != 0)
+		return 0;
+	if (!value)
+		return log_error(-EINVAL, "option --plugin-option: \"%s\" wants a value",
+				 argument + 2);
+	argument += strlen(prefix);
+	(void)snprintf(key, sizeof(key), "%.*s", (int)(value - argument), argument);
+	return set_by_key(options, key, value + 1, "--plugin-option");
 }
 
 static int read_all(const char *path, struct options *options)
@@ -218,8 +210,8 @@ static int read_all(const char *path, struct options *options)
 		ret = read_environment(options);
 	if (!ret)
 		ret = host_plugin_options(&argc, &argv);
-	if (!ret && argc > 1)
-		ret = read_arguments(options, argc, argv);
+	for (int i = 0; !ret && i < argc; i++)
+		ret = read_argument(options, argv[i]);
 	return ret;
 }
 

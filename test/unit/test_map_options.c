@@ -4,7 +4,6 @@
 #include "host.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +166,7 @@ static void options_of_criu_go_before_both(void **state)
 
 	(void)state;
 	(void)setenv("KFD_NUMA_CHECK", "1", 1);
-	give("--numa-check=0", "--device-map=0x7=0x8,0x9=0xa");
+	give("--amdgpu_plugin.numa-check=0", "--amdgpu_plugin.device-map=0x7=0x8,0x9=0xa");
 	assert_int_equal(
 		read_file("numa-check = 1\ndevice-map = 1=2\ncopy-timeout = 7\n", &options), 0);
 	assert_false(options.check_numa);
@@ -176,21 +175,21 @@ static void options_of_criu_go_before_both(void **state)
 	options_done(&options);
 }
 
-/* CRIU's own parsing has left its marks in the C library. */
-static void options_of_criu_are_read_from_the_first_on(void **state)
+static void options_of_other_plugins_are_left_to_them(void **state)
 {
 	struct options options;
 
 	(void)state;
-	optind = 7;
-	give("--copy-timeout", "11");
+	give("--cuda_plugin.numa-check=maybe", "--amdgpu_plugin2.numa-check");
 	assert_int_equal(read_file("", &options), 0);
+	assert_true(options.check_numa);
+	options_done(&options);
+	give("--other.x=amdgpu_plugin.numa-check=0", "--amdgpu_plugin.copy-timeout=11");
+	assert_int_equal(read_file("", &options), 0);
+	assert_true(options.check_numa);
 	assert_int_equal(options.content.copy_timeout_s, 11);
 	options_done(&options);
 	give(NULL, NULL);
-	assert_int_equal(read_file("", &options), 0);
-	options_done(&options);
-	given.argc = 0;
 	assert_int_equal(read_file("", &options), 0);
 	options_done(&options);
 }
@@ -201,11 +200,12 @@ static void wrong_options_of_criu_are_refused_in_words(void **state)
 		const char *argument;
 		const char *problem;
 	} cases[] = {
-		{ "--numa-check=maybe", "\"maybe\"" },
-		{ "--numa-check", "wants a value" },
-		{ "--no-such=1", "--no-such=1" },
-		{ "-x", "-x" },
-		{ "word", "\"word\"" },
+		{ "--amdgpu_plugin.numa-check=maybe", "\"maybe\"" },
+		{ "--amdgpu_plugin.numa-check", "wants a value" },
+		{ "--amdgpu_plugin.no-such=1", "no option \"no-such\"" },
+		{ "--amdgpu_plugin.=1", "no option \"\"" },
+		{ "--amdgpu_plugin.a-key-that-is-longer-than-any-key-that-there-is=1",
+		  "no option" },
 	};
 
 	(void)state;
@@ -234,7 +234,7 @@ int main(void)
 		TEST(a_file_that_is_none_is_an_error),
 		TEST(the_environment_goes_before_the_file),
 		TEST(options_of_criu_go_before_both),
-		TEST(options_of_criu_are_read_from_the_first_on),
+		TEST(options_of_other_plugins_are_left_to_them),
 		TEST(wrong_options_of_criu_are_refused_in_words),
 	};
 
