@@ -392,6 +392,18 @@ static int save_private(const struct dump *dump, CriuKfd *kfd)
 	return 0;
 }
 
+static void save_shared_mem(CriuKfd *kfd)
+{
+	struct shared_mem shared;
+
+	shared_mem_read(&shared);
+	kfd->shared_mem_size = shared.size;
+	kfd->shared_mem_magic = shared.magic;
+	kfd->has_shared_mem_mode = kfd->has_semaphore_mode = true;
+	kfd->shared_mem_mode = shared.mode;
+	kfd->semaphore_mode = shared.semaphore_mode;
+}
+
 static int write_image(struct dump *dump)
 {
 	CriuKfd *kfd = malloc(sizeof(*kfd));
@@ -404,7 +416,7 @@ static int write_image(struct dump *dump)
 	kfd->num_of_objects = dump->state.num_objects;
 	kfd->has_num_of_mappings = true;
 	kfd->num_of_mappings = count_mappings(dump);
-	shared_mem_read(&kfd->shared_mem_size, &kfd->shared_mem_magic);
+	save_shared_mem(kfd);
 	ret = save_devices(dump, kfd);
 	if (!ret)
 		ret = save_bos(dump, kfd);

@@ -89,6 +89,8 @@ void kfd_state_done(struct kfd_state *state)
 	free(state->devices);
 	free(state->bos);
 	free(state->priv_data);
+	if (state->limit_raised)
+		nofile_restore(&state->old_limit);
 	*state = (struct kfd_state){ 0 };
 }
 
@@ -129,18 +131,15 @@ static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op
 {
 	uint64_t highest = (uint64_t)lowest_fd + 2ULL * state->num_bos + OTHER_DESCRIPTORS;
 	struct kfd_criu_args args = args_of(state, op);
-	struct rlimit old;
 	int ret;
 
-	ret = nofile_raise(highest, &old);
+	ret = nofile_raise(highest, &state->old_limit);
 	if (ret < 0)
 		return log_error(ret, "BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs",
 				 (unsigned long long)highest);
+	state->limit_raised = true;
 	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
-	if (!ret)
-		ret = tame_dmabufs(state, lowest_fd);
-	nofile_restore(&old);
-	return ret;
+	return ret < 0 ? ret : tame_dmabufs(state, lowest_fd);
 }
 
 int kfd_pause(int fd, struct kfd_state *ret_counts)

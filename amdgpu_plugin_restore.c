@@ -409,11 +409,22 @@ static int restore_state(struct session *session, int fd)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 	struct restored_task *task = &session->task;
+	const struct shared_mem shared = {
+		.size = task->kfd->shared_mem_size,
+		.magic = task->kfd->shared_mem_magic,
+		.mode = task->kfd->shared_mem_mode,
+		.semaphore_mode = task->kfd->semaphore_mode,
+	};
 	int kept, ret;
 
-	ret = shared_mem_restore(task->kfd->shared_mem_size, task->kfd->shared_mem_magic);
+	ret = shared_mem_restore(&shared);
 	if (ret < 0)
 		return ret;
+	/* Before dma-bufs take the numbers up to the limit. */
+	kept = fd_dup_above(fd, lowest_fd(task));
+	ret = kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	set_state(session, RESTORE_BEGUN);
 	ret = rebuild(task, fd, &state);
 	if (!ret)
@@ -423,10 +434,6 @@ static int restore_state(struct session *session, int fd)
 	if (ret < 0)
 		return ret;
 
-	kept = fd_dup_above(fd, lowest_fd(task));
-	ret = kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	set_state(session, RESTORE_DONE);
 	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
 		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);

@@ -16,59 +16,74 @@
 
 #define SHARED_MEM_NAME "/hsakmt_shared_mem"
 #define SEMAPHORE_NAME	"/hsakmt_semaphore"
-/* All users of a machine share both. */
-#define SHARED_MODE	0666
+/* The name of the semaphore's file (sem_overview(7)). */
+#define SEMAPHORE_FILE	"/sem.hsakmt_semaphore"
+/* What libhsakmt's 0666 comes to with the usual umask; for images that do not tell. */
+#define MODE_DEFAULT	0644
 /* libhsakmt's is eight bytes; a size far from that is no such file. */
 #define SIZE_MAX_SANE	(1u << 20)
 
-void shared_mem_read(uint64_t *ret_size, uint32_t *ret_magic)
+static mode_t mode_of(const char *name)
+{
+	_cleanup_close_ int fd = shm_open(name, O_RDONLY | O_CLOEXEC, 0);
+	struct stat stat;
+
+	return fd < 0 || fstat(fd, &stat) < 0 ? 0 : stat.st_mode & 0777;
+}
+
+void shared_mem_read(struct shared_mem *ret_shared)
 {
 	_cleanup_close_ int fd = shm_open(SHARED_MEM_NAME, O_RDONLY | O_CLOEXEC, 0);
 	struct stat stat;
 	uint32_t magic;
 
-	*ret_size = 0;
-	*ret_magic = 0;
+	*ret_shared = (struct shared_mem){ 0 };
 	if (fd < 0 || fstat(fd, &stat) < 0 || pread_full(fd, &magic, sizeof(magic), 0) < 0)
 		return;
-	*ret_size = (uint64_t)stat.st_size;
-	*ret_magic = magic;
+	*ret_shared = (struct shared_mem){
+		.size = (uint64_t)stat.st_size,
+		.magic = magic,
+		.mode = stat.st_mode & 0777,
+		.semaphore_mode = mode_of(SEMAPHORE_FILE),
+	};
 }
 
-static int make_file(uint64_t size, uint32_t magic)
+static int make_file(const struct shared_mem *shared)
 {
-	_cleanup_close_ int fd = shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-					  SHARED_MODE);
+	_cleanup_close_ int fd = shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
-	if (fchmod(fd, SHARED_MODE) < 0 || ftruncate(fd, (off_t)size) < 0)
+	if (fchmod(fd, shared->mode ? shared->mode : MODE_DEFAULT) < 0 ||
+	    ftruncate(fd, (off_t)shared->size) < 0)
 		return -errno;
 	log_info("%s: made again", SHARED_MEM_NAME);
-	return pwrite_full(fd, &magic, sizeof(magic), 0);
+	return pwrite_full(fd, &shared->magic, sizeof(shared->magic), 0);
 }
 
-static int make_semaphore(void)
+static int make_semaphore(mode_t mode)
 {
-	sem_t *semaphore = sem_open(SEMAPHORE_NAME, O_CREAT, SHARED_MODE, 1);
+	mode_t old = umask(0);
+	sem_t *semaphore = sem_open(SEMAPHORE_NAME, O_CREAT, mode ? mode : MODE_DEFAULT, 1);
+	int ret = semaphore == SEM_FAILED ? -errno : 0;
 
-	if (semaphore == SEM_FAILED)
-		return -errno;
-	(void)sem_close(semaphore);
-	return 0;
+	(void)umask(old);
+	if (!ret)
+		(void)sem_close(semaphore);
+	return ret;
 }
 
-int shared_mem_restore(uint64_t size, uint32_t magic)
+int shared_mem_restore(const struct shared_mem *shared)
 {
 	int ret;
 
-	if (!size)
+	if (!shared->size)
 		return 0;
-	if (size < sizeof(magic) || size > SIZE_MAX_SANE)
+	if (shared->size < sizeof(shared->magic) || shared->size > SIZE_MAX_SANE)
 		return log_error(-EINVAL, "%s: the image says it has %" PRIu64 " bytes",
-				 SHARED_MEM_NAME, size);
-	ret = make_file(size, magic);
+				 SHARED_MEM_NAME, shared->size);
+	ret = make_file(shared);
 	if (!ret)
-		ret = make_semaphore();
+		ret = make_semaphore(shared->semaphore_mode);
 	return ret < 0 ? log_error(ret, "%s: cannot make it", SHARED_MEM_NAME) : 0;
 }

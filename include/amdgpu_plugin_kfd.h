@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -34,18 +35,22 @@ struct kfd_state {
 	uint8_t *priv_data;
 	uint64_t priv_data_size;
 	uint32_t num_objects;
+	/* The limit of descriptors before it was raised for those of dma-bufs. */
+	struct rlimit old_limit;
+	bool limit_raised;
 };
 
 /* Makes the arrays for the counts in @state; all dma-buf descriptors invalid. */
 int kfd_state_alloc(struct kfd_state *state);
-/* Frees all and closes the dma-buf descriptors. */
+/* Frees all, closes the dma-buf descriptors and puts the limit of descriptors back. */
 void kfd_state_done(struct kfd_state *state);
 
 /* Stops the queues and fills the counts and own_pid. Counts up: one call a process. Must be called
  * by the tracing thread, as must the next two. */
 int kfd_pause(int fd, struct kfd_state *ret_counts);
 /* Fills the arrays. The descriptors of dma-bufs are close-on-exec, and numbered from @lowest_fd where
- * the system has room there. -EINVAL: not paused, or the counts are not the current ones. */
+ * the system has room there; while they are open, so many more descriptors are allowed. -EINVAL: not
+ * paused, or the counts are not the current ones. */
 int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd);
 /* Starts the queues. -EINVAL: is not paused. */
 int kfd_unpause(int fd);

@@ -5,11 +5,20 @@
 #define AMDGPU_PLUGIN_SHARED_MEM_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Size and first word of the file; both 0 where it does not exist. */
-void shared_mem_read(uint64_t *ret_size, uint32_t *ret_magic);
+struct shared_mem {
+	/* Size and first word of the file; both 0 where there is none. */
+	uint64_t size;
+	uint32_t magic;
+	/* Permissions of file and semaphore, which CRIU finds wanting where they differ; 0: not known. */
+	mode_t mode;
+	mode_t semaphore_mode;
+};
+
+void shared_mem_read(struct shared_mem *ret_shared);
 
 /* Makes file and semaphore where they are missing. Nothing to do for a size of 0. */
-int shared_mem_restore(uint64_t size, uint32_t magic);
+int shared_mem_restore(const struct shared_mem *shared);
 
 #endif

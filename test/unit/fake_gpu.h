@@ -83,11 +83,14 @@ static struct fake_gpu {
 	atomic_uint violations;
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
+	/* The lowest descriptor of a dma-buf that was imported, and how many would survive an exec(). */
+	atomic_int lowest_dmabuf;
+	atomic_uint inherited_dmabufs;
 } gpu;
 
 static inline int fake_gpu_begin(void **state)
 {
-	gpu = (struct fake_gpu){ .family = FAMILY_AI };
+	gpu = (struct fake_gpu){ .family = FAMILY_AI, .lowest_dmabuf = INT32_MAX };
 	return fake_kernel_begin(state);
 }
 
@@ -176,6 +179,9 @@ int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type typ
 	void *memory;
 
 	gpu.violations += type != amdgpu_bo_handle_type_dma_buf_fd;
+	gpu.inherited_dmabufs += !(fcntl((int)handle, F_GETFD) & FD_CLOEXEC);
+	if ((int)handle < gpu.lowest_dmabuf)
+		gpu.lowest_dmabuf = (int)handle;
 	if (fails()) {
 		/* As the library does where a PRIME call fails. */
 		errno = gpu.fail_errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The calls by which the plugin reaches /dev/kfd, render nodes and their topology, answered from a script: enough
- * to see in which order it asks what, and what it does when a call fails. Not a GPU: no contents are copied, that
- * is what the simulated device in the virtual machine is for.
+ * to see in which order it asks what, and what it does when a call fails. No GPU: fake_gpu.h copies contents, and
+ * queues and what runs in them are for the simulated device in the virtual machine.
  *
  * To be included by a test program once: it takes the place of libc's open(), fopen(), fstat(), ioctl(), kill(). */
 #ifndef TEST_UNIT_FAKE_KERNEL_H
@@ -235,11 +235,15 @@ static inline bool counts_agree(const struct fake_process *process, const struct
 	       args->num_objects == process->num_objects && args->priv_data_size == PRIVATE_SIZE;
 }
 
-/* Low and inherited, as the kernel's are. */
-static inline int make_dmabuf(void)
+/* The memory of a BO is a file, named by where the BO is on the GPU. The descriptor is low and inherited, as the
+ * kernel's are. */
+static inline int make_dmabuf(const struct kfd_bo_bucket *bo)
 {
-	int fd = openat(AT_FDCWD, "/dev/null", O_RDONLY);
+	int fd = openat(AT_FDCWD, unit_path("bo-%llx", (unsigned long long)bo->addr), O_RDWR | O_CREAT,
+			0600);
 
+	if (fd >= 0 && ftruncate(fd, (off_t)bo->size) < 0)
+		abort();
 	return fd;
 }
 
@@ -270,7 +274,7 @@ static inline int checkpoint(struct fake_process *process, const struct kfd_criu
 		int fd = -1;
 
 		if (process->bos[i].alloc_flags & KFD_BO_WITH_CONTENTS) {
-			fd = make_dmabuf();
+			fd = make_dmabuf(&process->bos[i]);
 			if (fd < 0)
 				return EMFILE;
 		}
@@ -293,7 +297,7 @@ static inline int restore(struct fake_process *process, const struct kfd_criu_ar
 	       args->num_devices * sizeof(kernel.restored_devices[0]));
 	for (uint32_t i = 0; i < args->num_bos; i++) {
 		if (bos[i].alloc_flags & KFD_BO_WITH_CONTENTS)
-			bos[i].dmabuf_fd = (uint32_t)make_dmabuf();
+			bos[i].dmabuf_fd = (uint32_t)make_dmabuf(&bos[i]);
 		if (!(bos[i].alloc_flags & KFD_BO_USERPTR))
 			bos[i].restored_offset = bos[i].offset + (1ULL << 40);
 	}

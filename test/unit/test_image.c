@@ -1,85 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Image files: bytes on disk, both vintages of other programs, damage, and disks that are full. */
-#include "host.h"
+#include "foreign_image.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
-#include "wire.h"
-
-enum vintage {
-	/* CRIU 3.17 to 4.2. */
-	VINTAGE_A,
-	/* After 4.2. */
-	VINTAGE_B,
-};
-
-static void write_framed(const char *name, const void *bytes, size_t size)
-{
-	uint8_t *file = malloc(8 + size);
-
-	assert_non_null(file);
-	for (size_t i = 0; i < 8; i++)
-		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
-	memcpy(file + 8, bytes, size);
-	unit_write(name, file, 8 + size);
-	free(file);
-}
-
-static void put_bo(struct wire *kfd, enum vintage vintage)
-{
-	struct wire bo = { 0 };
-
-	wire_number(&bo, 1, 0x7f0000000000);
-	wire_number(&bo, 2, 0x200000);
-	wire_number(&bo, 3, 0x1ffe00000000);
-	wire_number(&bo, 4, 0xf0000001);
-	wire_number(&bo, 5, 0xbeef);
-	if (vintage == VINTAGE_B)
-		wire_number(&bo, 6, 0xffffffff);
-	wire_bytes(kfd, 6, bo.bytes, bo.size);
-}
-
-/* A process of one CPU node, one GPU and one BO, as another program writes it. */
-static struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
-{
-	struct wire kfd = { 0 };
-
-	wire_number(&kfd, 1, pid);
-	wire_number(&kfd, 2, 1);
-	wire_number(&kfd, 3, 1);
-	for (unsigned int i = 0; i < 2; i++) {
-		struct wire device = { 0 };
-
-		wire_number(&device, 1, i);
-		wire_number(&device, 2, i ? 0xbeef : 0);
-		for (unsigned int field = 3; field <= 31; field++)
-			wire_number(&device, field, field);
-		wire_bytes(&kfd, 4, device.bytes, device.size);
-	}
-	wire_number(&kfd, 5, 1);
-	put_bo(&kfd, vintage);
-	wire_number(&kfd, 7, 4);
-	wire_number(&kfd, 8, 8);
-	wire_number(&kfd, 9, 0x12345678);
-	wire_bytes(&kfd, 10, "private", 7);
-	return kfd;
-}
-
-static void write_foreign_kfd(const char *name, uint32_t pid, enum vintage vintage)
-{
-	struct wire kfd = foreign_kfd(pid, vintage);
-
-	write_framed(name, kfd.bytes, kfd.size);
-}
 
 static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 {
@@ -480,152 +411,6 @@ static void a_vintage_a_process_without_contents_needs_no_pages_file(void **stat
 	assert_int_equal(fd, -1);
 }
 
-static void a_process_finds_its_own_state_by_pid(void **state)
-{
-	CriuKfd *kfd = NULL;
-	int id = -1;
-
-	(void)state;
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	write_foreign_kfd("amdgpu-kfd-11.img", 111, VINTAGE_B);
-	write_foreign_kfd("amdgpu-kfd-07.img", 107, VINTAGE_B);
-	write_foreign_kfd("amdgpu-kfd-8.img.bak", 108, VINTAGE_B);
-	write_foreign_kfd("amdgpu-kfd-x.img", 109, VINTAGE_B);
-	assert_int_equal(image_find_kfd(111, &id, &kfd), 0);
-	assert_int_equal(id, 11);
-	assert_int_equal(kfd->pid, 111);
-	criu_kfd__free_unpacked(kfd, NULL);
-	assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
-	assert_int_equal(id, 3);
-	criu_kfd__free_unpacked(kfd, NULL);
-	for (pid_t stranger = 107; stranger <= 110; stranger++)
-		assert_int_equal(image_find_kfd(stranger, &id, &kfd), -ENOENT);
-	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-}
-
-static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
-{
-	CriuKfd plain = CRIU_KFD__INIT, whole = CRIU_KFD__INIT, *kfd;
-	int id;
-
-	(void)state;
-	plain.pid = whole.pid = 50;
-	whole.num_of_gpus = 1;
-	assert_int_equal(image_write_kfd(1, &plain), 0);
-	assert_int_equal(image_find_kfd(50, &id, &kfd), -ENOENT);
-	assert_int_equal(image_write_kfd(2, &whole), 0);
-	assert_int_equal(image_write_kfd(3, &plain), 0);
-	assert_int_equal(image_find_kfd(50, &id, &kfd), 0);
-	assert_int_equal(id, 2);
-	criu_kfd__free_unpacked(kfd, NULL);
-}
-
-static void two_states_of_one_process_are_refused(void **state)
-{
-	CriuKfd *kfd = NULL;
-	int id;
-
-	(void)state;
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
-	assert_int_equal(image_find_kfd(103, &id, &kfd), -EINVAL);
-	assert_null(kfd);
-	assert_logged("Error: ", "kfd 3", "kfd 4", "103");
-}
-
-static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
-{
-	CriuKfd *kfd;
-	int id;
-
-	(void)state;
-	for (int damaged = 1; damaged <= 9; damaged += 8) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "amdgpu-kfd-%d.img", damaged);
-		write_foreign_kfd("amdgpu-kfd-5.img", 103, VINTAGE_A);
-		unit_print(name, "damaged");
-		assert_in_range(-image_find_kfd(103, &id, &kfd), 1, 4095);
-		assert_logged("Error: ", name);
-		(void)unlink(unit_path("%s", name));
-	}
-}
-
-/* It may be the one that is looked for. */
-static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
-{
-	CriuKfd *kfd;
-	int id;
-
-	(void)state;
-	unit_print("amdgpu-kfd-1.img", "damaged");
-	assert_in_range(-image_find_kfd(50, &id, &kfd), 1, 4095);
-	assert_logged("Error: ", "amdgpu-kfd-1.img");
-}
-
-static void a_search_leaves_the_position_of_criu_s_directory(void **state)
-{
-	CriuKfd *kfd;
-	off_t before;
-	int id;
-
-	(void)state;
-	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	before = lseek(unit_criu()->image_dir, 0, SEEK_CUR);
-	for (unsigned int i = 0; i < 3; i++) {
-		assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
-		criu_kfd__free_unpacked(kfd, NULL);
-	}
-	assert_int_equal(lseek(unit_criu()->image_dir, 0, SEEK_CUR), before);
-}
-
-static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **state)
-{
-	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
-
-	(void)state;
-	node.has_drm_render_minor = true;
-	node.drm_render_minor = 130;
-	assert_int_equal(image_write_render(1, &node), 0);
-	assert_int_equal(image_find_compute_render(50, 130), -ENOENT);
-	node.has_compute_pid = true;
-	node.compute_pid = 50;
-	assert_int_equal(image_write_render(2, &node), 0);
-	assert_int_equal(image_find_compute_render(50, 130), 0);
-	assert_int_equal(image_find_compute_render(50, 131), -ENOENT);
-	assert_int_equal(image_find_compute_render(51, 130), -ENOENT);
-}
-
-static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
-{
-	static const char *const ours[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
-					    "amdgpu-renderD-3.img" };
-	static const char *const others[] = { "pages-1.img", "amdgpu-kfd-1.img.bak", "core-1.img",
-					      "amdgpu-kfd-x.img", "my-amdgpu-kfd-1.img" };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		unit_print(ours[i], "old");
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		unit_print(others[i], "theirs");
-	assert_int_equal(image_remove_old(), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		assert_false(unit_exists(ours[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_true(unit_exists(others[i]));
-}
-
-static void removing_an_image_takes_that_one_alone(void **state)
-{
-	(void)state;
-	write_foreign_kfd("amdgpu-kfd-1.img", 1, VINTAGE_A);
-	write_foreign_kfd("amdgpu-kfd-2.img", 2, VINTAGE_A);
-	image_remove_kfd(1);
-	image_remove_kfd(9);
-	assert_false(unit_exists("amdgpu-kfd-1.img"));
-	assert_true(unit_exists("amdgpu-kfd-2.img"));
-}
-
 static void a_streamed_dump_is_refused_in_words(void **state)
 {
 	(void)state;
@@ -659,15 +444,6 @@ int main(void)
 		UNIT_TEST(pages_must_be_as_many_as_the_bos_have),
 		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
 		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
-		UNIT_TEST(a_process_finds_its_own_state_by_pid),
-		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),
-		UNIT_TEST(two_states_of_one_process_are_refused),
-		UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search),
-		UNIT_TEST(a_damaged_image_is_not_passed_over_in_a_search),
-		UNIT_TEST(a_search_leaves_the_position_of_criu_s_directory),
-		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
-		UNIT_TEST(images_of_an_older_dump_are_removed_and_nothing_else),
-		UNIT_TEST(removing_an_image_takes_that_one_alone),
 		UNIT_TEST(a_streamed_dump_is_refused_in_words),
 	};
 

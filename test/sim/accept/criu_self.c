@@ -8,7 +8,6 @@
 #include <linux/kfd_ioctl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 #define VRAM_BYTES (3ull << 20)
 #define GTT_BYTES  (1ull << 20)
 #define USER_BYTES (4ull << 20)
+#define SVM_BYTES  (1ull << 20)
 
 /* What PROCESS_INFO and CHECKPOINT gave, with the contents of all buffers. */
 struct image {
@@ -30,7 +30,7 @@ struct image {
 
 static struct kfd kfd;
 static struct queue queue;
-static uint32_t *vram, *gtt, *user;
+static uint32_t *vram, *gtt, *user, *registered;
 static uint64_t *counter;
 
 static int kfd_fd(void)
@@ -403,6 +403,15 @@ static int restored_life(struct image *image, int old_fd, int ready, int go)
 	queue_ring_doorbell(&queue);
 	wait_for_counter(1006);
 	CHECK(has_pattern(gtt, GTT_BYTES, 11));
+	/* ranges are there again since RESUME, by the same addresses */
+	queue_copy(&queue, gtt, registered, SVM_BYTES);
+	queue_copy(&queue, registered, vram, SVM_BYTES);
+	add_to_counter(1);
+	queue_ring_doorbell(&queue);
+	wait_for_counter(1007);
+	CHECK(has_pattern(gtt, SVM_BYTES, 14));
+	CHECK(has_pattern(registered, SVM_BYTES, 11));
+	expect_violations(0);
 	return 0;
 }
 
@@ -418,6 +427,7 @@ static void test_restore(int fd)
 	fill_pattern(vram, VRAM_BYTES, 11);
 	fill_pattern(gtt, GTT_BYTES, 12);
 	fill_pattern(user, USER_BYTES, 13);
+	fill_pattern(registered, SVM_BYTES, 14);
 	*counter = 1000;
 	take_info(fd, &image);
 	for (i = 0; i < 5; i++)
@@ -451,6 +461,7 @@ static void test_restore(int fd)
 	CHECK_INT(*counter, 1000);
 	CHECK_INT(simple(fd, KFD_CRIU_OP_UNPAUSE), 0);
 	CHECK(has_pattern(gtt, GTT_BYTES, 12));
+	CHECK(has_pattern(registered, SVM_BYTES, 14));
 }
 
 int main(void)
@@ -465,6 +476,7 @@ int main(void)
 	vram = kfd_alloc(kfd.gpus[0], VRAM_BYTES, 1);
 	gtt = kfd_alloc(kfd.gpus[0], GTT_BYTES, 0);
 	user = kfd_alloc_user(USER_BYTES);
+	registered = kfd_register(SVM_BYTES);
 	counter = kfd_alloc(kfd.gpus[0], 4096, 0);
 	queue_open(&queue, kfd.gpus[0]);
 	test_errors(fd);

@@ -7,6 +7,7 @@
 #define ACCEPT_KFD_H
 
 #include <hsakmt.h>
+#include <sys/mman.h>
 
 #include "accept.h"
 
@@ -66,6 +67,23 @@ static inline void *kfd_alloc_user(HSAuint64 size)
 	flags.ui32.PageSize = HSA_PAGE_SIZE_4KB;
 	CHECK_INT(hsaKmtAllocMemory(0, size, flags, &memory), HSAKMT_STATUS_SUCCESS);
 	CHECK_INT(hsaKmtMapMemoryToGPU(memory, size, &gpu_va), HSAKMT_STATUS_SUCCESS);
+	return memory;
+}
+
+/* Ordinary memory that a program registers: SVM attributes are all it gets. Nothing else comes to
+ * lie right behind it. */
+static inline void *kfd_register(HSAuint64 size)
+{
+	HSAuint64 gpu_va = 0;
+	void *memory;
+
+	memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	CHECK(memory != MAP_FAILED);
+	CHECK_INT(mprotect((char *)memory + size, 4096, PROT_NONE), 0);
+	CHECK_INT(hsaKmtRegisterMemory(memory, size), HSAKMT_STATUS_SUCCESS);
+	CHECK_INT(hsaKmtMapMemoryToGPU(memory, size, &gpu_va), HSAKMT_STATUS_SUCCESS);
+	CHECK(gpu_va == 0 || gpu_va == (HSAuint64)memory);
 	return memory;
 }
 

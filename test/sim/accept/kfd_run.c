@@ -3,12 +3,21 @@
  * Stock libhsakmt on every simulated GPU: open, topology, VRAM, GTT and user memory through CPU and
  * queue, events. Checkpoints are criu_self.c's.
  */
-#include <sys/mman.h>
 #include <time.h>
 
 #include "kfd.h"
 
 #define MIB (1ull << 20)
+
+static void expect_standstill(struct queue *queue)
+{
+	int tries;
+
+	queue_ring_doorbell(queue);
+	for (tries = 0; tries < 20000 && !sim_read("violations"); tries++)
+		usleep(1000);
+	expect_violations(1);
+}
 
 static void test_memory(HSAuint32 node, HsaEvent *event)
 {
@@ -39,6 +48,37 @@ static void test_memory(HSAuint32 node, HsaEvent *event)
 	kfd_free(vram, 8 * MIB);
 	kfd_free(gtt, 8 * MIB);
 	kfd_free(user, 8 * MIB);
+}
+
+/* What a queue may reach of registered memory: all of it, nothing beside it, and nothing once the
+ * process has unmapped it. A queue that went too far stands still. */
+static void test_registered(HSAuint32 node, HsaEvent *event)
+{
+	uint8_t *vram = kfd_alloc(node, MIB, 1), *memory = kfd_register(MIB);
+	struct queue queue;
+
+	fill_pattern(memory, MIB, 21);
+	queue_open(&queue, node);
+	queue_copy(&queue, vram, memory, MIB);
+	queue_copy(&queue, memory, vram + MIB / 2, MIB / 2);
+	queue_wait(&queue, event);
+	CHECK(has_pattern(vram, MIB, 21));
+	CHECK(!memcmp(memory, vram + MIB / 2, MIB / 2));
+	expect_violations(0);
+	queue_copy(&queue, vram, memory + MIB - 16, 17);
+	expect_standstill(&queue);
+	queue_close(&queue);
+	queue_open(&queue, node);
+	CHECK_INT(munmap(memory + 8192, 4096), 0);
+	queue_copy(&queue, memory + 12288, memory, 8192);
+	queue_wait(&queue, event);
+	expect_violations(0);
+	queue_copy(&queue, memory + 8192, vram, 4);
+	expect_standstill(&queue);
+	queue_close(&queue);
+	(void)hsaKmtDeregisterMemory(memory);
+	CHECK_INT(munmap(memory, MIB + 4096), 0);
+	kfd_free(vram, MIB);
 }
 
 /* Many small packets around the ring, none lost and none twice: an atomic counter tells. */
@@ -118,6 +158,7 @@ int main(void)
 	for (i = 0; i < kfd.num_gpus; i++) {
 		test_memory(kfd.gpus[i], event);
 		test_compute_queue(kfd.gpus[i]);
+		test_registered(kfd.gpus[i], event);
 	}
 	test_many_packets(kfd.gpus[0], event);
 	test_events();

@@ -76,10 +76,21 @@ static const struct drm_ioctl_desc ioctls[] = {
 						 .name = "SCHED" },
 };
 
+/* The DRM core takes the handles away before it calls postclose, and with them the mappings that
+ * jobs still need. */
+static int drm_release_file(struct inode *inode, struct file *file)
+{
+	struct drm_file *drm_file = file->private_data;
+	struct kmod_render *render = drm_file->driver_priv;
+
+	sim_render_closing(&render->render);
+	return drm_release(inode, file);
+}
+
 static const struct file_operations drm_fops = {
 	.owner = THIS_MODULE,
 	.open = drm_open,
-	.release = drm_release,
+	.release = drm_release_file,
 	.unlocked_ioctl = drm_ioctl,
 	.compat_ioctl = drm_compat_ioctl,
 	.poll = drm_poll,

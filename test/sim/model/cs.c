@@ -94,12 +94,11 @@ static int check_user_pages(const struct sim_bo_list *list)
 	return 0;
 }
 
-void sim_job_free(struct sim_job *job)
+void sim_job_release(struct sim_job *job)
 {
 	sim_bo_list_put(job->render, job->list);
 	if (job->context)
 		sim_context_put(job->render, job->context);
-	sim_os_free(job);
 }
 
 static int job_build(struct sim_job *job, const union sim_drm_cs *args)
@@ -132,7 +131,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 	struct sim_context *context = job->context;
 
 	sim_lock(&render->lock);
-	if (context->guilty) {
+	if (context->guilty || context->leaving) {
 		sim_unlock(&render->lock);
 		return -ECANCELED;
 	}
@@ -140,6 +139,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 	job->submitted_ns = sim_os_now_ns();
 	*ret_sequence = job->sequence;
 	(void)__atomic_add_fetch(&render->jobs, 1, __ATOMIC_RELAXED);
+	sim_job_enter(job);
 	sim_os_job_start(job);
 	sim_unlock(&render->lock);
 	return 0;
@@ -154,12 +154,15 @@ int sim_cs_submit(struct sim_render *render, union sim_drm_cs *args)
 	job = sim_os_alloc(sizeof(*job));
 	if (!job)
 		return -ENOMEM;
+	job->sim = render->gpu->sim;
 	job->render = render;
+	job->holders = 1;
 	ret = job_build(job, args);
 	if (ret == 0)
 		ret = job_enqueue(job, &sequence);
 	if (ret < 0) {
-		sim_job_free(job);
+		sim_job_release(job);
+		sim_os_free(job);
 		return ret;
 	}
 	memset(args, 0, sizeof(*args));

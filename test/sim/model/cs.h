@@ -25,6 +25,12 @@ int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 /* Gives up all contexts and lists that still have a number. */
 void sim_cs_objects_release(struct sim_render *render);
 
-void sim_job_free(struct sim_job *job);
+/* Gives up what a job holds, not the job. */
+void sim_job_release(struct sim_job *job);
+/* Puts a job at the end of those that wait. */
+void sim_job_enter(struct sim_job *job);
+/* Drops the jobs of a context, or of the whole file (NULL), that wait: they end with -ECANCELED and
+ * never run. Returns when those under way have come to their end. */
+void sim_jobs_drop(struct sim_render *render, struct sim_context *context);
 
 #endif

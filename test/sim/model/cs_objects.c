@@ -94,9 +94,12 @@ static int context_free(struct sim_render *render, u32 id)
 
 	sim_lock(&render->lock);
 	context = sim_ids_remove(&render->contexts, id);
+	if (context)
+		context->leaving = true;
 	sim_unlock(&render->lock);
 	if (!context)
 		return -EINVAL;
+	sim_jobs_drop(render, context);
 	sim_context_put(render, context);
 	return 0;
 }

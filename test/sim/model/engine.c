@@ -23,6 +23,8 @@ static struct sim_client client_of(const struct sim_queue *queue)
 	return (struct sim_client){
 		.sim = queue->pdd->gpu->sim,
 		.vm = &queue->pdd->render->vm,
+		.reach = sim_svm_reach,
+		.reach_arg = queue->pdd,
 		.who = queue->who,
 	};
 }

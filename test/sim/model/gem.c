@@ -3,7 +3,7 @@
  * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the
  * page tables. Submission is cs.c's, what the device is like is info.c's.
  */
-#include "render.h"
+#include "cs.h"
 
 #define VA_HOLE_START 0x0000800000000000ull
 #define VA_HOLE_END   0xffff800000000000ull
@@ -27,11 +27,19 @@ int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
 	return 0;
 }
 
+void sim_render_closing(struct sim_render *render)
+{
+	render->closing = true;
+	sim_jobs_drop(render, NULL);
+	(void)sim_cs_wait_idle(render, SIM_FOREVER, false);
+}
+
 void sim_render_done(struct sim_render *render)
 {
 	struct sim *sim = render->gpu->sim;
 
-	sim_cs_release(render);
+	sim_render_closing(render);
+	sim_cs_objects_release(render);
 	sim_vm_done(&render->vm);
 	sim_ids_done(&render->contexts);
 	sim_ids_done(&render->bo_lists);
@@ -403,7 +411,7 @@ int sim_gem_wait_idle(struct sim_render *render, union sim_drm_gem_wait_idle *ar
 		return -ENOENT;
 	domains = bo->domains;
 	sim_os_bo_put(bo);
-	ret = sim_cs_wait_idle(render, deadline);
+	ret = sim_cs_wait_idle(render, deadline, true);
 	if (ret < 0 && ret != -ETIME)
 		return ret;
 	memset(args, 0, sizeof(*args));

@@ -1,18 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Running command buffers, on a thread of the front end, and waiting for them. What the packets do
- * is sdma.c's.
+ * Running command buffers, on a thread of the front end, dropping those of files and contexts that
+ * go away, and waiting for them. What the packets do is sdma.c's.
  */
 #include "cs.h"
 #include "sdma.h"
 
 #define THROTTLE_STEP_US 10000u
 
+void sim_job_enter(struct sim_job *job)
+{
+	struct sim_job **end = &job->render->waiting;
+
+	sim_lock(&job->sim->job_lock);
+	while (*end)
+		end = &(*end)->next;
+	*end = job;
+	sim_unlock(&job->sim->job_lock);
+}
+
+static void job_put(struct sim_job *job)
+{
+	if (__atomic_sub_fetch(&job->holders, 1, __ATOMIC_ACQ_REL) == 0)
+		sim_os_free(job);
+}
+
 static bool may_run(void *arg)
 {
 	struct sim_job *job = arg;
+	bool dropped;
 
-	return !job->render->gpu->sim->knobs.fence_hang || job->render->closing;
+	sim_lock(&job->sim->job_lock);
+	dropped = job->dropped;
+	sim_unlock(&job->sim->job_lock);
+	return dropped || !job->sim->knobs.fence_hang;
+}
+
+/* The engine takes the job. Of a dropped one it must not even look at the file. */
+static bool job_begin(struct sim_job *job)
+{
+	struct sim_job **link;
+	bool begins;
+
+	sim_lock(&job->sim->job_lock);
+	begins = !job->dropped;
+	if (begins) {
+		for (link = &job->render->waiting; *link != job; link = &(*link)->next)
+			;
+		*link = job->next;
+		job->render->running++;
+		job->context->running++;
+	}
+	sim_unlock(&job->sim->job_lock);
+	return begins;
 }
 
 static int job_run_ib(struct sim_job *job, const struct sim_client *client, u32 index,
@@ -38,7 +78,7 @@ static void throttle(struct sim_job *job, u64 bytes)
 	u64 rate = job->render->gpu->sim->knobs.engine_bytes_per_s;
 	u64 left_us = rate ? bytes * 1000 / max(rate / 1000, (u64)1) : 0;
 
-	while (left_us && !job->render->closing) {
+	while (left_us && !job->render->closing && !job->context->leaving) {
 		u32 step = (u32)min(left_us, (u64)THROTTLE_STEP_US);
 
 		sim_os_sleep_us(step);
@@ -65,7 +105,7 @@ static int job_execute(struct sim_job *job)
 	int ret;
 
 	(void)snprintf(who, sizeof(who), "gpu %u: command buffer", render->gpu->index);
-	if (render->closing || job->context->guilty)
+	if (job->context->guilty)
 		return -ECANCELED;
 	ret = sim_fault(&sim->faults, "engine", "IB");
 	for (i = 0; ret == 0 && i < job->num_ibs; i++) {
@@ -97,23 +137,93 @@ static void job_note_result(struct sim_job *job, int error)
 	sim_unlock(&job->render->lock);
 }
 
-void sim_job_run(struct sim_job *job)
+static void job_end(struct sim_job *job, int error)
 {
 	struct sim_render *render = job->render;
-	struct sim *sim = render->gpu->sim;
-	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
-	int ret;
+	struct sim *sim = job->sim;
 
-	if (age_us < sim->knobs.engine_latency_us && !render->closing)
-		sim_os_sleep_us((u32)(sim->knobs.engine_latency_us - age_us));
-	(void)sim_os_wait(&sim->job_wait, may_run, job, SIM_FOREVER, false);
-	ret = job_execute(job);
-	/* whatever went wrong inside, a client is told that its work was thrown away */
-	job_note_result(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
-	sim_job_free(job);
+	job_note_result(job, error);
+	if (!job->dropped) {
+		sim_lock(&sim->job_lock);
+		render->running--;
+		job->context->running--;
+		sim_unlock(&sim->job_lock);
+	}
+	sim_job_release(job);
 	/* the last look at the file: with no job left it may vanish */
 	(void)__atomic_sub_fetch(&render->jobs, 1, __ATOMIC_RELEASE);
 	sim_os_wake(&sim->job_wait);
+}
+
+void sim_job_run(struct sim_job *job)
+{
+	struct sim *sim = job->sim;
+	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
+	int ret;
+
+	if (age_us < sim->knobs.engine_latency_us)
+		sim_os_sleep_us((u32)(sim->knobs.engine_latency_us - age_us));
+	(void)sim_os_wait(&sim->job_wait, may_run, job, SIM_FOREVER, false);
+	if (job_begin(job)) {
+		ret = job_execute(job);
+		/* whatever went wrong inside, a client is told that its work was thrown away */
+		job_end(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
+	}
+	job_put(job);
+}
+
+static struct sim_job *take_waiting(struct sim_render *render, const struct sim_context *context)
+{
+	struct sim_job *taken = NULL, **link = &render->waiting, **end = &taken, *job;
+
+	sim_lock(&render->gpu->sim->job_lock);
+	while ((job = *link)) {
+		if (context && job->context != context) {
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		job->next = NULL;
+		job->dropped = true;
+		job->holders = 2;
+		*end = job;
+		end = &job->next;
+	}
+	sim_unlock(&render->gpu->sim->job_lock);
+	return taken;
+}
+
+/* What is going away: a context, or all of a file. */
+struct leaver {
+	struct sim_render *render;
+	struct sim_context *context;
+};
+
+static bool none_runs(void *arg)
+{
+	struct leaver *leaver = arg;
+	u32 running;
+
+	sim_lock(&leaver->render->gpu->sim->job_lock);
+	running = leaver->context ? leaver->context->running : leaver->render->running;
+	sim_unlock(&leaver->render->gpu->sim->job_lock);
+	return running == 0;
+}
+
+void sim_jobs_drop(struct sim_render *render, struct sim_context *context)
+{
+	struct sim_job *jobs = take_waiting(render, context), *job;
+	struct leaver leaver = { render, context };
+	struct sim_wait *wait = &render->gpu->sim->job_wait;
+
+	sim_os_wake(wait);
+	/* fences come in the order of submission */
+	(void)sim_os_wait(wait, none_runs, &leaver, SIM_FOREVER, false);
+	while ((job = jobs)) {
+		jobs = job->next;
+		job_end(job, -ECANCELED);
+		job_put(job);
+	}
 }
 
 struct waiter {
@@ -192,15 +302,8 @@ static bool no_jobs(void *arg)
 	return __atomic_load_n(&render->jobs, __ATOMIC_ACQUIRE) == 0;
 }
 
-int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns)
+int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns, bool interruptible)
 {
-	return sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, deadline_ns, true);
-}
-
-void sim_cs_release(struct sim_render *render)
-{
-	render->closing = true;
-	sim_os_wake(&render->gpu->sim->job_wait);
-	(void)sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, SIM_FOREVER, false);
-	sim_cs_objects_release(render);
+	return sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, deadline_ns,
+			   interruptible);
 }

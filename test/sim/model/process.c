@@ -34,6 +34,7 @@ static struct sim_pdd *pdd_new(struct sim_process *process, struct sim_gpu *gpu)
 	pdd->index = process->num_pdds;
 	pdd->user_gpu_id = gpu->gpu_id;
 	sim_ids_init(&pdd->mems, 0);
+	sim_svm_init(pdd);
 	for (i = 0; i < ARRAY_SIZE(pdd->doorbells); i++) {
 		pdd->doorbells[i] = sim_os_page_alloc();
 		if (!pdd->doorbells[i]) {

@@ -42,6 +42,7 @@ struct sim_pdd {
 	struct kfd_set_trap_handler_args trap_handler;
 	u32 memory_policy;
 	u64 scratch_va;
+	struct sim_bo svm_window; /* the whole address space, as this GPU sees it */
 };
 
 struct sim_event {
@@ -232,7 +233,11 @@ int sim_events_restore(struct sim_process *process, const struct sim_event *want
 
 /* svm.c */
 SIM_KFD_HANDLER(sim_kfd_svm);
+void sim_svm_init(struct sim_pdd *pdd);
 void sim_svm_done(struct sim_process *process);
+/* A queue's access to memory that is not in the page tables: sim_client.reach, with the GPU's part
+ * as argument. To be called under sim->engine_lock, and not after mm_gone. */
+int sim_svm_reach(void *pdd, u64 addr, u64 size, bool write, struct sim_reach *ret_reach);
 bool sim_svm_overlaps(struct sim_process *process, u64 addr, u64 size);
 /* Is [addr, +size) within ranges that @pdd may access? */
 bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, u64 size);

@@ -16,8 +16,11 @@ struct sim_render {
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
 	bool compute; /* a KFD process has acquired the page tables */
-	bool closing; /* jobs are not to wait for anything any more */
+	bool closing; /* its jobs are not to be waited for any more */
 	u32 jobs;     /* not finished yet; atomic */
+	/* under sim->job_lock: */
+	struct sim_job *waiting; /* oldest first */
+	u32 running;             /* jobs under way */
 };
 
 #define SIM_FAILED_JOBS 8
@@ -25,7 +28,9 @@ struct sim_render {
 /* All of it under render->lock. */
 struct sim_context {
 	u32 references;
-	bool guilty; /* a job of it went wrong: nothing more is accepted */
+	bool guilty;  /* a job of it went wrong: nothing more is accepted */
+	bool leaving; /* freed: nothing more is executed */
+	u32 running;  /* jobs under way; under sim->job_lock instead */
 	struct {
 		u64 last; /* number of the newest job; the first is 1 */
 		u64 done;
@@ -47,6 +52,10 @@ struct sim_bo_list {
 
 /* A group of command buffers on its way. */
 struct sim_job {
+	struct sim *sim;
+	struct sim_job *next; /* in render->waiting, or in the list of who drops it */
+	bool dropped;         /* not the engine's any more; under sim->job_lock */
+	u32 holders;          /* the engine, and who drops it; atomic */
 	struct sim_render *render;
 	struct sim_context *context;
 	struct sim_bo_list *list; /* NULL: no buffers */
@@ -62,7 +71,9 @@ struct sim_job {
 };
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);
-/* First makes waiting jobs give up and waits for them. */
+/* Before anything of the file goes away: drops the jobs that wait, and waits for those under way.
+ */
+void sim_render_closing(struct sim_render *render);
 void sim_render_done(struct sim_render *render);
 void sim_job_run(struct sim_job *job);
 
@@ -93,10 +104,8 @@ int sim_render_check_cpu_map(const struct sim_bo *bo);
 SIM_RENDER_IOCTLS(SIM_RENDER_DECLARE)
 #undef SIM_RENDER_DECLARE
 
-/* Gives up what cs.c keeps for a file whose jobs are done. */
-void sim_cs_release(struct sim_render *render);
 /* Waits until the file has no unfinished job: -ETIME, -SIM_ERESTARTSYS. */
-int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns);
+int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns, bool interruptible);
 
 #define SIM_VA_BOTTOM       0x10000ull
 #define SIM_VA_TOP_RESERVED ((4ull << 20) + 8192)

@@ -45,6 +45,7 @@ int sim_init(struct sim *sim)
 	sim_lock_init(&sim->memory_lock);
 	sim_lock_init(&sim->engine_lock);
 	sim_wait_init(&sim->engine_wait);
+	sim_lock_init(&sim->job_lock);
 	sim_wait_init(&sim->job_wait);
 	sim->zero_page = sim_os_page_alloc();
 	sim->poison_page = sim_os_page_alloc();

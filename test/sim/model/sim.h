@@ -92,7 +92,8 @@ struct sim {
 	u32 engine_kicks;
 	struct sim_wait engine_wait; /* a queue became runnable */
 
-	struct sim_wait job_wait; /* a job is done, a hang was ended */
+	struct sim_lock job_lock; /* which jobs wait, run or are dropped; taken last */
+	struct sim_wait job_wait; /* a job is done or dropped, a hang was ended */
 
 	void *zero_page, *poison_page;
 	void *mmio_page; /* stands for the HDP flush registers */

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SVM ranges: which address ranges have been given attributes, and which. Nothing is migrated; the
- * ranges matter because they exclude other buffers, hold context save areas and appear in
- * checkpoints.
+ * SVM ranges: which address ranges have been given attributes, which, and the memory that queues
+ * reach through them. Nothing is migrated; the pages are those of the process.
  */
 #include "process.h"
 
 #define UNDEFINED           0xffffffffu
 #define DEFAULT_FLAGS       0x3u /* host access, coherent */
 #define DEFAULT_GRANULARITY 9u
+#define FLAG_GPU_READ_ONLY  8u
+#define WINDOW_BYTES        (1ull << 47)
 #define OP_SET              0u
 #define OP_GET              1u
 
@@ -31,6 +32,40 @@ static struct sim_svm_range *range_new(u64 first, u64 pages)
 	range->granularity = DEFAULT_GRANULARITY;
 	memset(range->access, KFD_SVM_NO_ACCESS, sizeof(range->access));
 	return range;
+}
+
+/* Not a buffer of its own: it has no reference count, is charged to nobody and borrows the address
+ * space, which outlives the last run of a queue. */
+void sim_svm_init(struct sim_pdd *pdd)
+{
+	pdd->svm_window = (struct sim_bo){
+		.gpu = pdd->gpu,
+		.kind = SIM_BO_USERPTR,
+		.size = WINDOW_BYTES,
+		.mm = sim_os_process_mm(pdd->process),
+	};
+}
+
+int sim_svm_reach(void *arg, u64 addr, u64 size, bool write, struct sim_reach *ret_reach)
+{
+	struct sim_pdd *pdd = arg;
+	struct sim_process *process = pdd->process;
+	u64 page = addr / SIM_PAGE_SIZE;
+	struct sim_svm_range *range;
+	int ret = -EFAULT;
+
+	sim_lock(&process->svm_lock);
+	for (range = process->svm; range; range = range->next)
+		if (range->first <= page && page < range->first + range->pages)
+			break;
+	if (range && range->access[pdd->index] != KFD_SVM_NO_ACCESS) {
+		ret = write && range->flags & FLAG_GPU_READ_ONLY ? -EACCES : 0;
+		ret_reach->bytes = min(size, (range->first + range->pages) * SIM_PAGE_SIZE - addr);
+	}
+	sim_unlock(&process->svm_lock);
+	ret_reach->bo = &pdd->svm_window;
+	ret_reach->offset = addr;
+	return ret;
 }
 
 static void free_list(struct sim_svm_range *range)

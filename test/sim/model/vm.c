@@ -231,28 +231,58 @@ static bool is_listed(const struct sim_client *client, const struct sim_bo *bo)
 	return false;
 }
 
-/* Finds what an access may touch: the buffer (with a reference), the offset in it and how many of
- * @size bytes it covers. */
+/* What an access may touch: the buffer, the offset in it and how many bytes it covers. */
 struct target {
 	struct sim_bo *bo;
 	u64 offset, bytes;
+	bool borrowed;
 };
 
-static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access,
-		     struct target *ret_target)
+static void target_put(struct target *target)
 {
-	struct sim_mapping mapping;
+	if (!target->borrowed)
+		sim_os_bo_put(target->bo);
+}
 
-	if (sim_vm_find(client->vm, addr, &mapping) < 0) {
+static void report_not_allowed(const struct sim_client *client, u64 addr, bool write)
+{
+	sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s", client->who, addr,
+		      write ? "written" : "read");
+}
+
+static int translate_unmapped(const struct sim_client *client, u64 addr, u64 size, bool write,
+			      struct target *ret_target)
+{
+	struct sim_reach reach;
+	int ret = -EFAULT;
+
+	if (client->reach)
+		ret = client->reach(client->reach_arg, addr, size, write, &reach);
+	if (ret == -EACCES) {
+		report_not_allowed(client, addr, write);
+		return -EFAULT;
+	}
+	if (ret < 0) {
 		sim_violation(client->sim,
 			      "%s: address 0x%" SIM_PRIx64 " is not mapped (%" SIM_PRIu64
 			      " bytes left)",
 			      client->who, addr, size);
 		return -EFAULT;
 	}
+	*ret_target = (struct target){ reach.bo, reach.offset, reach.bytes, .borrowed = true };
+	return 0;
+}
+
+static int translate(const struct sim_client *client, u64 addr, u64 size, u32 access,
+		     struct target *ret_target)
+{
+	bool write = (access & DRM_VM_WRITE) != 0;
+	struct sim_mapping mapping;
+
+	if (sim_vm_find(client->vm, addr, &mapping) < 0)
+		return translate_unmapped(client, addr, size, write, ret_target);
 	if ((mapping.flags & access) != access || mapping.bo->kind == SIM_BO_IO) {
-		sim_violation(client->sim, "%s: address 0x%" SIM_PRIx64 " may not be %s",
-			      client->who, addr, access & DRM_VM_WRITE ? "written" : "read");
+		report_not_allowed(client, addr, write);
 		goto refuse;
 	}
 	if (!is_listed(client, mapping.bo)) {
@@ -264,6 +294,7 @@ static int translate(const struct sim_client *client, u64 addr, u64 size, u32 ac
 	ret_target->bo = mapping.bo;
 	ret_target->offset = mapping.offset + (addr - mapping.start);
 	ret_target->bytes = min(size, mapping.end - addr);
+	ret_target->borrowed = false;
 	return 0;
 
 refuse:
@@ -294,7 +325,7 @@ int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 s
 			return ret;
 		ret = report_lost_pages(client, addr,
 					sim_bo_read(src.bo, src.offset, to, src.bytes));
-		sim_os_bo_put(src.bo);
+		target_put(&src);
 		if (ret < 0)
 			return ret;
 		to += src.bytes;
@@ -317,7 +348,7 @@ int sim_client_write(const struct sim_client *client, u64 addr, const void *data
 			return ret;
 		ret = report_lost_pages(client, addr,
 					sim_bo_write(dst.bo, dst.offset, from, dst.bytes));
-		sim_os_bo_put(dst.bo);
+		target_put(&dst);
 		if (ret < 0)
 			return ret;
 		from += dst.bytes;
@@ -339,14 +370,14 @@ int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr,
 			return ret;
 		ret = translate(client, dst_addr, size, DRM_VM_WRITE, &dst);
 		if (ret < 0) {
-			sim_os_bo_put(src.bo);
+			target_put(&src);
 			return ret;
 		}
 		bytes = min(src.bytes, dst.bytes);
 		ret = sim_bo_copy(dst.bo, dst.offset, src.bo, src.offset, bytes);
 		ret = report_lost_pages(client, dst_addr, ret);
-		sim_os_bo_put(src.bo);
-		sim_os_bo_put(dst.bo);
+		target_put(&src);
+		target_put(&dst);
 		if (ret < 0)
 			return ret;
 		src_addr += bytes;
@@ -367,7 +398,7 @@ int sim_client_fill(const struct sim_client *client, u64 addr, u32 pattern, u64 
 			return ret;
 		ret = report_lost_pages(client, addr,
 					sim_bo_fill(dst.bo, dst.offset, pattern, dst.bytes));
-		sim_os_bo_put(dst.bo);
+		target_put(&dst);
 		if (ret < 0)
 			return ret;
 		addr += dst.bytes;

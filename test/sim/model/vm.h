@@ -41,10 +41,20 @@ int sim_vm_find(struct sim_vm *vm, u64 addr, struct sim_mapping *ret_mapping);
 /* Copies up to @capacity mappings of @bo (without references); the real number is the result. */
 u32 sim_vm_list(struct sim_vm *vm, const struct sim_bo *bo, struct sim_mapping *list, u32 capacity);
 
+/* Memory that an engine reaches without a mapping of its own. */
+struct sim_reach {
+	struct sim_bo *bo; /* borrowed: stays as long as the client may run */
+	u64 offset, bytes;
+};
+
 /* Who accesses memory, and what it may touch. */
 struct sim_client {
 	struct sim *sim;
 	struct sim_vm *vm;
+	/* What lies at an address that is not mapped: -EFAULT nothing, -EACCES may not be accessed
+	 * so. NULL: never anything. */
+	int (*reach)(void *arg, u64 addr, u64 size, bool write, struct sim_reach *ret_reach);
+	void *reach_arg;
 	struct sim_bo **listed; /* the only buffers allowed, or NULL: all that are mapped */
 	u32 num_listed;
 	const char *who;

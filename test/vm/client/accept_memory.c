@@ -182,27 +182,6 @@ static int test_vma_flags(void)
 	return 0;
 }
 
-static int svm_op(struct raw_process *process, void *start, uint64_t size, uint32_t op,
-		  struct kfd_ioctl_svm_attribute *attrs, uint32_t count)
-{
-	/* The command's size grows with the attributes. */
-	unsigned long command = AMDKFD_IOC_SVM + ((unsigned long)count * 8 << _IOC_SIZESHIFT);
-	char room[sizeof(struct kfd_ioctl_svm_args) + 8 * sizeof(*attrs)];
-	struct kfd_ioctl_svm_args *args = (struct kfd_ioctl_svm_args *)room;
-	int ret;
-
-	*args = (struct kfd_ioctl_svm_args){
-		.start_addr = (uintptr_t)start,
-		.size = size,
-		.op = op,
-		.nattr = count,
-	};
-	memcpy(args->attrs, attrs, count * sizeof(*attrs));
-	ret = raw_ioctl(process->kfd, command, args);
-	memcpy(attrs, args->attrs, count * sizeof(*attrs));
-	return ret;
-}
-
 static int test_svm(void)
 {
 	struct kfd_ioctl_svm_attribute attrs[2] = { 0 };
@@ -218,11 +197,11 @@ static int test_svm(void)
 	attrs[0].value = id;
 	attrs[1].type = KFD_IOCTL_SVM_ATTR_GRANULARITY;
 	attrs[1].value = 7;
-	EXPECT(svm_op(&process, memory + 8, 4096, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
-	EXPECT(svm_op(&process, memory, 0, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
-	EXPECT(svm_op(&process, memory, 65536, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), 0);
+	EXPECT(raw_svm(&process, memory + 8, 4096, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
+	EXPECT(raw_svm(&process, memory, 0, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), -EINVAL);
+	EXPECT(raw_svm(&process, memory, 65536, KFD_IOCTL_SVM_OP_SET_ATTR, attrs, 2), 0);
 	attrs[1].value = 0;
-	EXPECT(svm_op(&process, memory, 4096, KFD_IOCTL_SVM_OP_GET_ATTR, attrs, 2), 0);
+	EXPECT(raw_svm(&process, memory, 4096, KFD_IOCTL_SVM_OP_GET_ATTR, attrs, 2), 0);
 	EXPECT(attrs[0].type, KFD_IOCTL_SVM_ATTR_ACCESS);
 	EXPECT(attrs[1].value, 7);
 	/* User memory and SVM exclude each other. */

@@ -203,6 +203,27 @@ int raw_alloc_mapped(struct raw_process *process, int gpu, uint32_t flags, size_
 	return ret;
 }
 
+int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
+	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count)
+{
+	/* The command's size grows with the attributes. */
+	unsigned long command = AMDKFD_IOC_SVM + ((unsigned long)count * 8 << _IOC_SIZESHIFT);
+	char room[sizeof(struct kfd_ioctl_svm_args) + 8 * sizeof(*attrs)];
+	struct kfd_ioctl_svm_args *args = (struct kfd_ioctl_svm_args *)room;
+	int ret;
+
+	*args = (struct kfd_ioctl_svm_args){
+		.start_addr = (uintptr_t)start,
+		.size = size,
+		.op = op,
+		.nattr = count,
+	};
+	memcpy(args->attrs, attrs, count * sizeof(*attrs));
+	ret = raw_ioctl(process->kfd, command, args);
+	memcpy(attrs, args->attrs, count * sizeof(*attrs));
+	return ret;
+}
+
 int raw_map_doorbell(struct raw_process *process, uint64_t offset, struct raw_queue *queue)
 {
 	char *slice = mmap(NULL, RAW_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,

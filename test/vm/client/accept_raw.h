@@ -75,6 +75,10 @@ int raw_mmap(int fd, const struct raw_bo *bo);
 int raw_alloc_mapped(struct raw_process *process, int gpu, uint32_t flags, size_t size,
 		     struct raw_bo *ret_bo);
 
+/* The SVM ioctl, with @count (up to 8) attributes, which come back. */
+int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
+	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count);
+
 int raw_create_queue(struct raw_process *process, int gpu, struct raw_queue *queue);
 int raw_map_doorbell(struct raw_process *process, uint64_t offset, struct raw_queue *queue);
 /* Packets of a user queue, with their submission. */

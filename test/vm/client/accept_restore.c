@@ -21,6 +21,7 @@
 struct saved {
 	struct raw_queue queue;
 	struct raw_bo counter, vram, user;
+	char *svm; /* a page that has attributes only, no buffer */
 	char contents[CRIU_BOS][CONTENT_BYTES];
 	struct criu_image image;
 	/* Added to each saved GPU's position to get the one it is restored on. */
@@ -34,6 +35,24 @@ static int saved_new(void)
 	saved = mmap(NULL, sizeof(*saved), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	return saved == MAP_FAILED ? -errno : 0;
+}
+
+static int saved_share_svm(struct raw_process *process)
+{
+	struct kfd_ioctl_svm_attribute access = {
+		.type = KFD_IOCTL_SVM_ATTR_ACCESS,
+		.value = process->gpu[0].gpu_id,
+	};
+
+	saved->svm = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(raw_svm(process, saved->svm, 4096, KFD_IOCTL_SVM_OP_SET_ATTR, &access, 1), 0);
+	memset(saved->svm, 0x5e, 4096);
+	/* The engine reaches it from now on. */
+	raw_queue_copy(&saved->queue, saved->svm, saved->counter.address, 4096);
+	raw_queue_ring(&saved->queue);
+	EXPECT(raw_queue_wait(&saved->queue), 0);
+	EXPECT(saved->counter.address[4095], 0x5e);
+	return 0;
 }
 
 static void saved_add(int count)
@@ -59,6 +78,7 @@ static int source_main(struct peer *peer)
 	memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(raw_alloc(&process, id, RAW_USERPTR, 8192, memory, &saved->user), 0);
 	EXPECT(raw_map(&process, &saved->user, id), 0);
+	EXPECT(saved_share_svm(&process), 0);
 	memset(saved->vram.address, 0x3c, 8192);
 	memset(saved->user.address, 0x4d, 8192);
 	memset(saved->counter.address, 0, 4096);
@@ -127,6 +147,10 @@ static int target_fill(void)
 		EXPECT_TRUE(memcmp(at, saved->contents[i], bucket->size) != 0);
 		memcpy(at, saved->contents[i], bucket->size);
 	}
+	/* The range is not one of the buffers: a checkpoint has it with the process's memory. */
+	EXPECT_TRUE(mmap(saved->svm, 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == saved->svm);
+	memset(saved->svm, 0x6f, 4096);
 	return 0;
 }
 
@@ -165,6 +189,10 @@ static int target_go_on(struct raw_process *process)
 	EXPECT(raw_queue_wait(&saved->queue), 0);
 	EXPECT(*counter, BEFORE_PAUSE + WHILE_PAUSED + AFTERWARDS);
 	EXPECT(saved->vram.address[0], 0x4d);
+	raw_queue_copy(&saved->queue, saved->svm, saved->vram.address, 4096);
+	raw_queue_ring(&saved->queue);
+	EXPECT(raw_queue_wait(&saved->queue), 0);
+	EXPECT(saved->vram.address[4095], 0x6f);
 	EXPECT(saved->user.address[8191], 0x3c);
 	/* The process goes on with the ids that it knows. */
 	EXPECT(raw_alloc(process, process->gpu[0].gpu_id, RAW_VRAM, 4096, NULL, &more), 0);
@@ -233,6 +261,7 @@ static int resumed_main(struct peer *peer)
 	EXPECT(target_open(&process), 0);
 	EXPECT(criu_restore(&process, &saved->image), 0);
 	EXPECT(criu_restore(&process, &saved->image), -EINVAL);
+	EXPECT(target_fill(), 0);
 	EXPECT(peer_send(peer, 0), 0);
 	EXPECT(peer_receive(peer, &go), 0);
 	return 0;

@@ -136,8 +136,7 @@ static int buffer_fill(struct buffers *buffers, struct buffer *buffer)
 {
 	struct pattern pattern = buffer_pattern(buffers, buffer);
 
-	if (!memory_has_cpu_access(buffer->memory.kind) ||
-	    (memory_has_engine_access(buffer->memory.kind) && buffer->generation % 2))
+	if (!memory_has_cpu_access(buffer->memory.kind) || buffer->generation % 2)
 		return buffer_fill_by_engine(buffers, buffer);
 	pattern_fill(&pattern, 0, buffer->memory.address, buffer->memory.size_bytes);
 	return 0;
@@ -189,8 +188,7 @@ static int buffer_verify_by_engine(struct buffers *buffers, struct buffer *buffe
 static int buffer_verify(struct buffers *buffers, struct buffer *buffer)
 {
 	bool by_cpu = memory_has_cpu_access(buffer->memory.kind);
-	bool by_engine = memory_has_engine_access(buffer->memory.kind) &&
-			 (!by_cpu || buffer->memory.size_bytes <= BOTH_WAYS_BYTES);
+	bool by_engine = !by_cpu || buffer->memory.size_bytes <= BOTH_WAYS_BYTES;
 	int ret = 0;
 
 	if (by_cpu)

@@ -27,11 +27,6 @@ bool memory_has_cpu_access(enum memory_kind kind)
 	return kind != MEMORY_VRAM_HIDDEN;
 }
 
-bool memory_has_engine_access(enum memory_kind kind)
-{
-	return kind != MEMORY_REGISTERED;
-}
-
 struct gpus memory_only(const struct gpu *gpu)
 {
 	struct gpus only = { .count = 1 };

@@ -29,9 +29,6 @@ const char *memory_kind_name(enum memory_kind kind);
 
 bool memory_has_cpu_access(enum memory_kind kind);
 
-/* Registered memory may be a mere SVM range, which the simulated engine cannot reach. */
-bool memory_has_engine_access(enum memory_kind kind);
-
 /* Allocates @size_bytes (a multiple of 4096) on or for @gpu and maps it to all of @mapped. */
 int memory_alloc(struct report *report, enum memory_kind kind, size_t size_bytes,
 		 const struct gpu *gpu, const struct gpus *mapped, struct memory *ret_memory);

@@ -19,7 +19,7 @@
 
 /* Sleeps of the waits: counted, not timed, as the clock goes on while the process is frozen. */
 #define WAIT_STEP_NS 500000
-#define WAIT_STEPS   (60 * (1000000000 / WAIT_STEP_NS))
+#define WAIT_STEPS   (20 * (1000000000 / WAIT_STEP_NS))
 
 int sdma_open(struct report *report, const struct gpu *gpu, enum memory_kind kind,
 	      size_t ring_bytes, struct sdma_queue *queue)

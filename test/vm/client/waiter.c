@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define SETTLE_STEP_NS 500000
-#define SETTLE_STEPS   (120 * (1000000000 / SETTLE_STEP_NS))
+#define SETTLE_STEPS   (20 * (1000000000 / SETTLE_STEP_NS))
 
 static void *waiter_main(void *argument)
 {

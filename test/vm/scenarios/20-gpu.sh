@@ -80,8 +80,10 @@ scenario_forked_child() {
 # Nothing of the plugin's may land on numbers that the task itself has free or in use.
 scenario_low_fds() {
 	machine one
+	/opt/vm/bin/rocm-before
 	setsid /opt/vm/bin/gpu_client --log "$work/client.log" <&- >&- 2>&- &
 	pid=$!
+	client="client $pid:"
 	started+=("$pid")
 	: >> client.log
 	wait_line client.log "client $pid: ready"

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A process with GPUs, traced as in a dump, and the hooks that dump it. Included by a test program once. */
+#ifndef TEST_UNIT_DUMP_TASK_H
+#define TEST_UNIT_DUMP_TASK_H
+
+#include "fake_gpu.h"
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_util.h"
+#include "criu_plugin_abi.h"
+
+extern struct criu_plugin_desc CR_PLUGIN_DESC;
+
+#define GPU_A 1997
+#define GPU_B 57300
+
+static pid_t tracee;
+
+/* The process that is dumped must be one that this thread traces. */
+static inline int begin(void **state)
+{
+	tracee = fork();
+	if (!tracee) {
+		for (;;)
+			(void)pause();
+	}
+	if (ptrace(PTRACE_SEIZE, tracee, 0, 0) < 0)
+		return -1;
+	return fake_gpu_begin(state);
+}
+
+static inline int end(void **state)
+{
+	(void)kill(tracee, SIGKILL);
+	(void)waitpid(tracee, NULL, 0);
+	return fake_gpu_end(state);
+}
+
+static inline void start_dump(void)
+{
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
+}
+
+static inline int dump_file(int fd, int id)
+{
+	int (*hook)(int, int) = CR_PLUGIN_DESC.hooks[HOOK_DUMP_EXT_FILE];
+
+	return hook(fd, id);
+}
+
+static inline int finish_dump(int result)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_DUMP_FINISH];
+
+	return hook(result);
+}
+
+static inline void end_dump(int result)
+{
+	CR_PLUGIN_DESC.exit(STAGE_DUMP, result);
+}
+
+/* A process that computes on two GPUs, the first of which it knows by another id; no BO with contents. */
+static inline struct fake_process *make_process(void)
+{
+	struct fake_process *process = add_process(tracee);
+
+	add_device(process, 0xbeef, GPU_A);
+	add_device(process, GPU_B, GPU_B);
+	add_bo(process, 0xbeef, KFD_BO_DOORBELL, 0x1000, 0x2000, 3ULL << 62 | (uint64_t)GPU_A << 46);
+	add_bo(process, GPU_B, KFD_BO_USERPTR | 1u << 31, 0x700000, 0x123000, 0);
+	process->num_objects = 3;
+	return process;
+}
+
+/* What fails, and how: the dump must fail with one line that has these words, no process stay paused, no main image be
+ * there, nothing be left open. */
+static inline void assert_dump_fails(struct fake_process *process, const char *words)
+{
+	int fd = open_kfd_of(process);
+
+	unit_forget_lines();
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Error: ", words);
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	end_dump(-1);
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], process->calls[KFD_PROCESS_INFO]);
+	(void)close(fd);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Images as other programs have written them, byte by byte. Included by a test program once. */
+#ifndef TEST_UNIT_FOREIGN_IMAGE_H
+#define TEST_UNIT_FOREIGN_IMAGE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "wire.h"
+
+enum vintage {
+	/* CRIU 3.17 to 4.2. */
+	VINTAGE_A,
+	/* After 4.2. */
+	VINTAGE_B,
+};
+
+static inline void write_framed(const char *name, const void *bytes, size_t size)
+{
+	uint8_t *file = malloc(8 + size);
+
+	assert_non_null(file);
+	for (size_t i = 0; i < 8; i++)
+		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
+	memcpy(file + 8, bytes, size);
+	unit_write(name, file, 8 + size);
+	free(file);
+}
+
+static inline void put_bo(struct wire *kfd, enum vintage vintage)
+{
+	struct wire bo = { 0 };
+
+	wire_number(&bo, 1, 0x7f0000000000);
+	wire_number(&bo, 2, 0x200000);
+	wire_number(&bo, 3, 0x1ffe00000000);
+	wire_number(&bo, 4, 0xf0000001);
+	wire_number(&bo, 5, 0xbeef);
+	if (vintage == VINTAGE_B)
+		wire_number(&bo, 6, 0xffffffff);
+	wire_bytes(kfd, 6, bo.bytes, bo.size);
+}
+
+/* A process of one CPU node, one GPU and one BO, as another program writes it. */
+static inline struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
+{
+	struct wire kfd = { 0 };
+
+	wire_number(&kfd, 1, pid);
+	wire_number(&kfd, 2, 1);
+	wire_number(&kfd, 3, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct wire device = { 0 };
+
+		wire_number(&device, 1, i);
+		wire_number(&device, 2, i ? 0xbeef : 0);
+		for (unsigned int field = 3; field <= 31; field++)
+			wire_number(&device, field, field);
+		wire_bytes(&kfd, 4, device.bytes, device.size);
+	}
+	wire_number(&kfd, 5, 1);
+	put_bo(&kfd, vintage);
+	wire_number(&kfd, 7, 4);
+	wire_number(&kfd, 8, 8);
+	wire_number(&kfd, 9, 0x12345678);
+	wire_bytes(&kfd, 10, "private", 7);
+	return kfd;
+}
+
+static inline void write_foreign_kfd(const char *name, uint32_t pid, enum vintage vintage)
+{
+	struct wire kfd = foreign_kfd(pid, vintage);
+
+	write_framed(name, kfd.bytes, kfd.size);
+}
+
+#endif

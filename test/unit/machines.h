@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Machines for the tests of the mapper, made by hand or read from test/data/machines, and what is asked of each map.
+ * Included by a test program once. */
+#ifndef TEST_UNIT_MACHINES_H
+#define TEST_UNIT_MACHINES_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_util.h"
+#include "host.h"
+
+#define MACHINES "test/data/machines"
+
+static const struct options all_checks = {
+#define ON(field, variable) .field = true,
+	OPTION_SWITCHES(ON)
+#undef ON
+};
+
+static inline void add_cpu(struct topology *topology, uint32_t node_id)
+{
+	struct topology_node *node = topology_add(topology);
+
+	node->node_id = node_id;
+	node->cpu_cores_count = 32;
+}
+
+static inline void add_link(struct topology *topology, uint32_t from, uint32_t to, uint32_t type,
+		     uint32_t weight)
+{
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		struct topology_node *node = &topology->nodes[i];
+
+		if (node->node_id != from)
+			continue;
+		node->links = realloc(node->links, (node->num_links + 1) * sizeof(*node->links));
+		assert_non_null(node->links);
+		node->links[node->num_links++] = (struct topology_link){ type, to, weight };
+		return;
+	}
+	fail();
+}
+
+/* One of many equal GPUs, next to CPU node @cpu. */
+static inline void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id, uint32_t cpu)
+{
+	struct topology_node *node = topology_add(topology);
+
+	*node = (struct topology_node){
+		.node_id = node_id,
+		.gpu_id = gpu_id,
+		.actual_gpu_id = gpu_id,
+		.vram_size = 64ULL << 30,
+		.vram_public = 1,
+		.simd_count = 416,
+		.caches_count = 100,
+		.max_waves_per_simd = 8,
+		.lds_size_in_kb = 64,
+		.num_gws = 64,
+		.wave_front_size = 64,
+		.array_count = 8,
+		.simd_arrays_per_engine = 1,
+		.cu_per_simd_array = 14,
+		.simd_per_cu = 4,
+		.max_slots_scratch_cu = 32,
+		.vendor_id = 0x1002,
+		.device_id = 0x740f,
+		.drm_render_minor = 128 + node_id,
+		.num_sdma_engines = 2,
+		.num_sdma_xgmi_engines = 3,
+		.num_sdma_queues_per_engine = 8,
+		.num_cp_queues = 24,
+		.fw_version = 92,
+		.capability = 0x2c778280,
+		.sdma_fw_version = 9,
+		.location_id = node_id << 8,
+		.gfx_target_version = 90010,
+		.num_xcc = 1,
+		.cwsr_size = 0x1000000,
+		.ctl_stack_size = 0x7000,
+	};
+	add_link(topology, node_id, cpu, LINK_PCIE, 20);
+}
+
+static inline void join(struct topology *topology, uint32_t a, uint32_t b)
+{
+	add_link(topology, a, b, LINK_XGMI, 15);
+	add_link(topology, b, a, LINK_XGMI, 15);
+}
+
+static inline void read_machine(const char *name, struct topology *topology)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), MACHINES "/%s", name);
+	assert_int_equal(topology_read(path, topology), 0);
+}
+
+static inline int map_with(const struct topology *saved, const struct topology *local,
+		    const struct options *options, uint32_t *ids)
+{
+	struct gpu_map map;
+	int ret = map_gpus(saved, local, options, &map);
+
+	if (ret < 0)
+		return ret;
+	assert_int_equal(map.num_nodes, saved->num_nodes);
+	for (size_t i = 0; i < saved->num_nodes; i++) {
+		assert_int_equal(map.local[i] != NULL, saved->nodes[i].gpu_id != 0);
+		if (map.local[i])
+			*ids++ = map.local[i]->gpu_id;
+	}
+	map_done(&map);
+	return 0;
+}
+
+/* The gpu_ids that the saved GPUs land on must be these, in order. */
+static inline void assert_map(const struct topology *saved, const struct topology *local,
+		       const uint32_t *expected)
+{
+	uint32_t ids[64];
+	size_t count = topology_count_gpus(saved);
+
+	assert_int_equal(map_with(saved, local, &all_checks, ids), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(ids[i], expected[i]);
+}
+
+static inline void assert_refused(const struct topology *saved, const struct topology *local)
+{
+	uint32_t ids[64];
+
+	unit_forget_lines();
+	assert_int_equal(map_with(saved, local, &all_checks, ids), -ENODEV);
+	assert_int_equal(unit_count_lines("amdgpu_plugin: Error: "), 1);
+}
+
+/* Saved and local: a machine each of one CPU and one GPU. */
+static inline void make_pair(struct topology *saved, struct topology *local)
+{
+	*saved = *local = (struct topology){ 0 };
+	add_cpu(saved, 0);
+	add_gpu(saved, 1, 0x1111, 0);
+	add_cpu(local, 0);
+	add_gpu(local, 1, 0x2222, 0);
+}
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A task that is restored: this process, on another machine than that of its image. The hooks, and images made by hand.
+ * Included by a test program once. */
+#ifndef TEST_UNIT_RESTORE_TASK_H
+#define TEST_UNIT_RESTORE_TASK_H
+
+#include "fake_gpu.h"
+
+#include <dlfcn.h>
+
+#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_util.h"
+#include "criu_plugin_abi.h"
+
+extern struct criu_plugin_desc CR_PLUGIN_DESC;
+
+/* The machine of the image, as the process knows its GPU; the machine of the restore is "one-other". */
+#define USER_ID	     0xbeef
+#define OLD_ID	     1997
+#define NEW_ID	     44021
+#define OLD_DOORBELL (3ULL << 62 | (uint64_t)OLD_ID << 46)
+
+/* What the fake kernel adds to every offset. */
+#define MOVED (1ULL << 40)
+
+#define LOWEST 300
+
+/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library, since a program's own
+ * symbols are not to be seen. Once loaded it stays, so tests of an old host come first. */
+static struct {
+	char directory[64];
+	void *table;
+} host;
+
+static inline int make_host(void **state)
+{
+	char command[512];
+
+	(void)state;
+	(void)strcpy(host.directory, "/tmp/amdgpu-plugin-host-XXXXXX");
+	if (!mkdtemp(host.directory))
+		return -1;
+	(void)snprintf(command, sizeof(command), "echo 'char cr_plugin_ctl[224];' |"
+		       " ${CC:-cc} -shared -fPIC -x c -o %s/host.so -", host.directory);
+	return system(command);
+}
+
+static inline int remove_host(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -r %s", host.directory);
+	return system(command);
+}
+
+static inline int begin_on_an_old_host(void **state)
+{
+	int ret = fake_gpu_begin(state);
+
+	kernel.machine = "one-other";
+	unit_criu()->unused_fd = LOWEST;
+	(void)add_process(getpid());
+	return ret;
+}
+
+static inline int begin(void **state)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/host.so", host.directory);
+	if (!host.table)
+		host.table = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	return host.table ? begin_on_an_old_host(state) : -1;
+}
+
+static CriuKfd *image;
+
+static inline void add_image_bo(uint32_t flags, uint64_t addr, uint64_t size, uint64_t offset)
+{
+	KfdBoEntry *bo = malloc(sizeof(*bo));
+
+	assert_non_null(bo);
+	kfd_bo_entry__init(bo);
+	bo->gpu_id = USER_ID;
+	bo->alloc_flags = flags;
+	bo->addr = addr;
+	bo->size = size;
+	bo->offset = offset;
+	image->bo_entries = realloc(image->bo_entries,
+				    (image->n_bo_entries + 1) * sizeof(*image->bo_entries));
+	assert_non_null(image->bo_entries);
+	image->bo_entries[image->n_bo_entries++] = bo;
+	image->num_of_bos = image->n_bo_entries;
+}
+
+/* The image of this process: the CPU node and the GPU of machine "one", a doorbell and a userptr. */
+static inline void make_image(void)
+{
+	struct topology topology;
+
+	assert_int_equal(topology_read("test/data/machines/one", &topology), 0);
+	image = malloc(sizeof(*image));
+	assert_non_null(image);
+	criu_kfd__init(image);
+	image->pid = (uint32_t)getpid();
+	image->num_of_gpus = image->num_of_cpus = 1;
+	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
+	for (size_t i = 0; i < topology.num_nodes; i++)
+		image->device_entries[image->n_device_entries++] =
+			device_entry_new(&topology, &topology.nodes[i]);
+	image->device_entries[1]->gpu_id = USER_ID;
+	topology_done(&topology);
+	add_image_bo(KFD_BO_DOORBELL, 0x4000, 0x2000, OLD_DOORBELL);
+	add_image_bo(KFD_BO_USERPTR, 0x700000, 0x5000, 0);
+	image->num_of_objects = 2;
+	image->priv_data.data = malloc(PRIVATE_SIZE);
+	memset(image->priv_data.data, 0x77, PRIVATE_SIZE);
+	image->priv_data.len = PRIVATE_SIZE;
+	image->has_num_of_mappings = true;
+	image->num_of_mappings = 1;
+}
+
+static inline void write_image(int id)
+{
+	assert_int_equal(image_write_kfd(id, image), 0);
+}
+
+static inline void forget_image(void)
+{
+	if (image)
+		criu_kfd__free_unpacked(image, NULL);
+	image = NULL;
+}
+
+static inline int end(void **state)
+{
+	forget_image();
+	return fake_gpu_end(state);
+}
+
+static inline void start_restore(void)
+{
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+}
+
+static inline int restore_file(int id)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE];
+
+	return hook(id);
+}
+
+static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset, uint64_t *new_offset,
+			  int *fd)
+{
+	int (*hook)(const char *, uint64_t, uint64_t, uint64_t *, int *) =
+		CR_PLUGIN_DESC.hooks[HOOK_UPDATE_VMA_MAP];
+
+	return hook(path, addr, offset, new_offset, fd);
+}
+
+static inline int resume(pid_t pid)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESUME_DEVICES_LATE];
+
+	return hook(pid);
+}
+
+static inline void end_restore(int result)
+{
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, result);
+}
+
+static inline unsigned int calls(enum kfd_criu_op op)
+{
+	return kernel.processes[0].calls[op];
+}
+
+/* Descriptors of one open share their position; those of two do not. */
+static inline bool same_open(int a, int b)
+{
+	return lseek(a, 777, SEEK_SET) == 777 && lseek(b, 0, SEEK_CUR) == 777 &&
+	       lseek(a, 0, SEEK_SET) == 0;
+}
+
+/* A pages file of as many words as @bytes has, which count up. */
+static inline void write_pages(const char *name, uint64_t bytes)
+{
+	uint64_t *words = malloc(8 + bytes);
+
+	assert_non_null(words);
+	words[0] = bytes;
+	for (uint64_t i = 1; i <= bytes / 8; i++)
+		words[i] = i;
+	unit_write(name, words, 8 + bytes);
+	free(words);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+#define OLD_HOST_TEST(function) \
+	cmocka_unit_test_setup_teardown(function, begin_on_an_old_host, end)
+
+#endif

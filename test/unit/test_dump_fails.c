@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Dumps that fail: the process runs on, one line says why, and nothing that looks like an image of it is left. */
+#include "dump_task.h"
+
+static void a_kernel_that_refuses_leaves_the_process_running(void **state)
+{
+	static const struct {
+		enum kfd_criu_op op;
+		int error;
+	} cases[] = {
+		{ KFD_PROCESS_INFO, EBADF },   { KFD_PROCESS_INFO, EACCES },
+		{ KFD_PROCESS_INFO, EIO },     { KFD_CHECKPOINT, EOPNOTSUPP },
+		{ KFD_CHECKPOINT, EMFILE },
+		{ KFD_CHECKPOINT, ENOMEM },    { KFD_CHECKPOINT, ESRCH },
+		{ KFD_CHECKPOINT, ENODEV },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+
+		print_message("case operation %d, errno %d\n", cases[i].op, cases[i].error);
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		kernel.fail_op = cases[i].op;
+		kernel.fail_errno = cases[i].error;
+		kernel.fail_count = 1;
+		assert_dump_fails(process, "kfd 5");
+		assert_logged("Error: ", strerror(cases[i].error));
+	}
+}
+
+/* As the kernel sees it when the process has changed between two calls. */
+static void counts_that_keep_changing_fail_the_dump(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 2;
+	assert_dump_fails(process, "changing");
+}
+
+static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
+{
+	static const struct kfd_bo_bucket cases[] = {
+		/* Of a GPU that is not the process's. */
+		{ .gpu_id = 0x4444, .alloc_flags = KFD_BO_DOORBELL, .size = 4096 },
+		/* Of no kind, of two, of one from the future. */
+		{ .gpu_id = GPU_B, .alloc_flags = 0, .size = 4096 },
+		{ .gpu_id = GPU_B, .alloc_flags = 3, .addr = 4096, .size = 4096 },
+		{ .gpu_id = GPU_B, .alloc_flags = 0x20, .size = 4096 },
+		/* Mapped by a render node, not by KFD. */
+		{ .gpu_id = GPU_B, .alloc_flags = KFD_BO_VRAM, .size = 4096 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+
+		print_message("case %zu\n", i);
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		*add_bo(process, 0, 0, 0, 0, 0) = cases[i];
+		assert_dump_fails(process, "BO 2");
+	}
+}
+
+static void a_gpu_that_the_topology_lacks_fails_the_dump(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.machine = "one";
+	assert_dump_fails(process, "0xdfd4");
+}
+
+static void a_copy_engine_that_cannot_be_opened_fails_the_dump(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
+	gpu.fail_at = 1;
+	gpu.fail_errno = EACCES;
+	assert_dump_fails(process, "GPU 0xdfd4");
+}
+
+/* Whichever call of the GPU's library fails: the process runs on, and no main image is there. */
+static void whichever_copy_call_fails_the_process_runs_on(void **state)
+{
+	unsigned int call = 0;
+	int ret;
+
+	(void)state;
+	do {
+		struct fake_process *process;
+		int fd;
+
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
+		add_bo(process, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000000);
+		fd = open_kfd_of(process);
+		gpu.calls = 0;
+		gpu.fail_at = ++call;
+		gpu.fail_errno = ENOMEM;
+		unit_forget_lines();
+		start_dump();
+		ret = dump_file(fd, 5);
+		end_dump(ret);
+		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), ret == 0);
+		assert_int_equal(unit_count_lines("Error: "), ret != 0);
+		assert_int_equal(process->paused, 0);
+		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+		(void)close(fd);
+	} while (ret);
+	assert_true(call > 20);
+}
+
+static void a_full_disk_fails_the_dump(void **state)
+{
+	static const uint64_t room[] = { 0, 4, 8, 20, 500 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+		struct fake_process *process;
+		int fd, ret;
+
+		print_message("case %zu\n", i);
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		fd = open_kfd_of(process);
+		start_dump();
+		unit_limit_files(room[i]);
+		ret = dump_file(fd, 5);
+		unit_unlimit_files();
+		assert_int_equal(ret, -EFBIG);
+		assert_logged("Error: ", "image amdgpu-");
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+		end_dump(-1);
+		assert_int_equal(process->paused, 0);
+		(void)close(fd);
+	}
+}
+
+static void an_old_driver_is_refused_before_anything_is_paused(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	kernel.kfd_minor = 7;
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Error: ", "1.7", "1.8");
+	end_dump(-1);
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	kernel.kfd_minor = 8;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+static void an_inventory_that_fails_is_found_before_anything_is_paused(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	unit_criu()->note_result = -1;
+	start_dump();
+	assert_true(dump_file(fd, 5) < 0);
+	assert_logged("Error: ", "inventory");
+	end_dump(-1);
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	(void)close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_kernel_that_refuses_leaves_the_process_running),
+		TEST(counts_that_keep_changing_fail_the_dump),
+		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
+		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
+		TEST(a_copy_engine_that_cannot_be_opened_fails_the_dump),
+		TEST(whichever_copy_call_fails_the_process_runs_on),
+		TEST(a_full_disk_fails_the_dump),
+		TEST(an_old_driver_is_refused_before_anything_is_paused),
+		TEST(an_inventory_that_fails_is_found_before_anything_is_paused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what belongs to other drivers. */
+#include "dump_task.h"
+
+#include "wire.h"
+
+/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a path cannot be mapped. */
+static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
+{
+	struct fake_process *process = make_process();
+	int kfd = open_kfd_of(process);
+	int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
+	int of_no_bo = open_render(128, O_RDWR);
+	CriuRenderNode *node;
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
+	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
+		process->calls[KFD_PROCESS_INFO] = 0;
+		start_dump();
+		if (kfd_first)
+			assert_int_equal(dump_file(kfd, 8), 0);
+		assert_int_equal(dump_file(other, 6), 0);
+		assert_int_equal(dump_file(compute, 7), 0);
+		assert_int_equal(dump_file(of_no_bo, 9), 0);
+		if (!kfd_first)
+			assert_int_equal(dump_file(kfd, 8), 0);
+		end_dump(0);
+		for (int id = 6; id <= 9; id++) {
+			if (id == 8)
+				continue;
+			assert_int_equal(image_read_render(id, &node), 0);
+			assert_int_equal(node->compute_pid, id == 7 ? tracee : 0);
+			criu_render_node__free_unpacked(node, NULL);
+		}
+	}
+	(void)close(kfd);
+	(void)close(compute);
+	(void)close(other);
+	(void)close(of_no_bo);
+}
+
+static void a_render_node_without_objects_is_saved(void **state)
+{
+	int fd = open_render(133, O_RDWR);
+	CriuRenderNode *node;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	start_dump();
+	assert_int_equal(dump_file(fd, 7), 0);
+	end_dump(0);
+	assert_int_equal(unit_criu()->notes, 1);
+	assert_int_equal(image_read_render(7, &node), 0);
+	assert_int_equal(node->gpu_id, 32693);
+	assert_int_equal(node->drm_render_minor, 133);
+	assert_int_equal(node->device->gpu_id, 32693);
+	assert_false(node->has_compute_pid);
+	criu_render_node__free_unpacked(node, NULL);
+	bytes = unit_read("amdgpu-renderD-7.img", &size);
+	assert_true(wire_has_up_to(bytes + 8, size - 8, 4));
+	free(bytes);
+	(void)close(fd);
+}
+
+static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
+{
+	int fd = open_render(128, O_RDWR);
+
+	(void)state;
+	kernel.gem_objects = 1;
+	start_dump();
+	assert_fails(dump_file(fd, 7));
+	assert_logged("Error: ", "renderD128", "GEM objects");
+	assert_false(unit_exists("amdgpu-renderD-7.img"));
+	end_dump(-1);
+	(void)close(fd);
+}
+
+static void render_nodes_of_other_drivers_are_left_to_others(void **state)
+{
+	static const char *const drivers[] = { "i915", "nouveau", "amdgpu2", "amdgp", "" };
+	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
+	int fd = open_render(128, O_RDWR);
+	struct stat stat;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &stat), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
+		kernel.driver = drivers[i];
+		start_dump();
+		assert_int_equal(dump_file(fd, 7), -ENOTSUP);
+		assert_int_equal(handle_vma(fd, &stat), -ENOTSUP);
+		end_dump(0);
+	}
+	assert_int_equal(unit_criu()->notes, 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	(void)close(fd);
+}
+
+static void mappings_of_our_devices_are_ours(void **state)
+{
+	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
+	int files[] = { open_render(128, O_RDWR), open_render(128, O_PATH),
+			open_device("kfd-0", O_RDWR) };
+	struct stat stat;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(fstat(files[i], &stat), 0);
+		start_dump();
+		assert_int_equal(handle_vma(files[i], &stat), 0);
+		end_dump(0);
+		/* What the GPU writes between two pre-dumps is not seen by CRIU. */
+		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_PRE_DUMP), 0);
+		assert_fails(handle_vma(files[i], &stat));
+		CR_PLUGIN_DESC.exit(STAGE_PRE_DUMP, -1);
+		(void)close(files[i]);
+	}
+	assert_int_equal(unit_criu()->notes, ARRAY_SIZE(files));
+}
+
+static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
+{
+	int fd = open_device("dmabuf-1", O_RDWR);
+
+	(void)state;
+	start_dump();
+	assert_fails(dump_file(fd, 7));
+	assert_logged("Error: ", "file 7", "dma-buf");
+	end_dump(-1);
+	/* Of whoever it is where there is no AMD GPU: not ours. */
+	kernel.machine = NULL;
+	unit_forget_lines();
+	start_dump();
+	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	(void)close(fd);
+}
+
+static void without_a_driver_nothing_is_ours(void **state)
+{
+	int fd = open_device("kfd-0", O_RDWR);
+
+	(void)state;
+	kernel.machine = NULL;
+	start_dump();
+	assert_int_equal(dump_file(fd, 7), -ENOTSUP);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	(void)close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_render_node_of_the_compute_vm_is_told_from_others),
+		TEST(a_render_node_without_objects_is_saved),
+		TEST(a_render_node_with_objects_of_its_own_fails_the_dump),
+		TEST(render_nodes_of_other_drivers_are_left_to_others),
+		TEST(mappings_of_our_devices_are_ours),
+		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
+		TEST(without_a_driver_nothing_is_ours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Restores that fail: one line says why, and a task of which half is there never runs. */
+#include "restore_task.h"
+
+/* The restore must fail with one error line of @words, and the kernel not be asked to rebuild anything. */
+static void assert_refused(const char *words)
+{
+	write_image(5);
+	unit_forget_lines();
+	start_restore();
+	assert_fails(restore_file(5));
+	assert_logged("Error: ", words);
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_int_equal(calls(KFD_RESTORE), 0);
+	assert_int_equal(resume(getpid()), -ENOTSUP);
+	end_restore(-1);
+}
+
+static void numbers_of_an_image_that_disagree_are_refused(void **state)
+{
+	(void)state;
+	make_image();
+	image->num_of_bos++;
+	assert_refused("BOs");
+	image->num_of_bos = 0;
+	assert_refused("BOs");
+	image->num_of_bos = image->n_bo_entries;
+	image->num_of_gpus = 2;
+	assert_refused("GPUs");
+	image->num_of_gpus = 1;
+	image->bo_entries[1]->gpu_id = 0x4444;
+	assert_refused("0x4444");
+	image->bo_entries[1]->gpu_id = USER_ID;
+	image->bo_entries[1]->alloc_flags = 0x3;
+	assert_refused("BO 1");
+	image->bo_entries[1]->alloc_flags = KFD_BO_VRAM;
+	image->bo_entries[1]->size = 4097;
+	assert_refused("BO 1");
+	image->bo_entries[1]->size = 0;
+	assert_refused("BO 1");
+	image->bo_entries[1]->size = 4096;
+	image->priv_data.len = 0;
+	assert_refused("private data");
+}
+
+static void an_image_of_another_process_is_refused(void **state)
+{
+	(void)state;
+	make_image();
+	image->pid++;
+	assert_refused("process");
+}
+
+static void gpus_that_do_not_fit_are_refused(void **state)
+{
+	(void)state;
+	make_image();
+	image->device_entries[1]->simd_count++;
+	assert_refused("map: ");
+}
+
+static void gpus_too_many_to_see_are_refused_in_words(void **state)
+{
+	(void)state;
+	make_image();
+	kernel.machine = "eight";
+	assert_refused("device cgroup");
+}
+
+static void a_machine_without_driver_is_refused(void **state)
+{
+	(void)state;
+	make_image();
+	kernel.machine = NULL;
+	assert_refused("/dev/kfd");
+}
+
+static void an_old_driver_is_refused(void **state)
+{
+	(void)state;
+	make_image();
+	kernel.kfd_minor = 7;
+	assert_refused("1.8");
+}
+
+static void a_second_try_after_a_refusal_is_refused_too(void **state)
+{
+	(void)state;
+	make_image();
+	image->device_entries[1]->simd_count++;
+	write_image(5);
+	start_restore();
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(restore_file(5), -ENODEV);
+	assert_int_equal(unit_count_lines("no GPU here can stand"), 3);
+	end_restore(-1);
+}
+
+static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
+{
+	static const int errors[] = { EINVAL, ENOMEM, EPERM, EACCES, ENOSPC };
+
+	(void)state;
+	make_image();
+	write_image(5);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		kernel.fail_op = KFD_RESTORE;
+		kernel.fail_errno = errors[i];
+		kernel.fail_count = 1;
+		kernel.killed = 0;
+		unit_forget_lines();
+		start_restore();
+		assert_int_equal(restore_file(5), -errors[i]);
+		assert_logged("Error: ", "kfd 5");
+		/* Whatever the host makes of the hooks' results. */
+		assert_true(resume(getpid()) < 0);
+		assert_int_equal(kernel.killed, getpid());
+		assert_int_equal(calls(KFD_RESUME), 0);
+		end_restore(-1);
+	}
+}
+
+static void contents_that_are_missing_end_the_task(void **state)
+{
+	(void)state;
+	make_image();
+	add_image_bo(KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
+	write_image(5);
+	start_restore();
+	assert_fails(restore_file(5));
+	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
+	assert_true(resume(getpid()) < 0);
+	assert_int_equal(kernel.killed, getpid());
+	assert_int_equal(calls(KFD_RESUME), 0);
+	end_restore(-1);
+}
+
+static void whichever_copy_call_fails_the_task_is_ended(void **state)
+{
+	unsigned int call = 0;
+	int ret;
+
+	(void)state;
+	make_image();
+	add_image_bo(KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
+	write_image(5);
+	write_pages("amdgpu-pages-5-beef.img", 0x3000);
+	do {
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		kernel.processes[0].calls[KFD_RESUME] = 0;
+		kernel.killed = 0;
+		gpu.calls = 0;
+		gpu.fail_at = ++call;
+		gpu.fail_errno = EINVAL;
+		start_restore();
+		ret = restore_file(5);
+		if (ret < 0) {
+			assert_fails(ret);
+			assert_fails(resume(getpid()));
+			assert_int_equal(kernel.killed, getpid());
+		} else {
+			assert_int_equal(resume(getpid()), 0);
+			(void)close(ret);
+		}
+		end_restore(ret < 0 ? -1 : 0);
+	} while (ret < 0);
+	assert_true(call > 20);
+}
+
+static void a_mapping_that_cannot_be_moved_ends_the_task(void **state)
+{
+	uint64_t offset;
+	int fd, mapped;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	assert_int_equal(update_mapping("/dev/kfd", 0x9000, 3ULL << 62 | 0x4444ULL << 46, &offset, &mapped),
+			 -EINVAL);
+	assert_true(resume(getpid()) < 0);
+	assert_int_equal(kernel.killed, getpid());
+	assert_int_equal(calls(KFD_RESUME), 0);
+	(void)close(fd);
+	end_restore(-1);
+}
+
+static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
+{
+	int fd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	kernel.fail_op = KFD_RESUME;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	assert_int_equal(resume(getpid()), -EINVAL);
+	assert_logged("Error: ", "resume");
+	assert_int_equal(kernel.killed, getpid());
+	/* Never twice. */
+	assert_int_equal(resume(getpid()), -ENOTSUP);
+	(void)close(fd);
+	end_restore(-1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_of_an_image_that_disagree_are_refused),
+		TEST(an_image_of_another_process_is_refused),
+		TEST(gpus_that_do_not_fit_are_refused),
+		TEST(gpus_too_many_to_see_are_refused_in_words),
+		TEST(a_machine_without_driver_is_refused),
+		TEST(an_old_driver_is_refused),
+		TEST(a_second_try_after_a_refusal_is_refused_too),
+		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
+		TEST(contents_that_are_missing_end_the_task),
+		TEST(whichever_copy_call_fails_the_task_is_ended),
+		TEST(a_mapping_that_cannot_be_moved_ends_the_task),
+		TEST(a_task_whose_queues_cannot_be_resumed_is_killed),
+	};
+
+	return cmocka_run_group_tests(tests, make_host, remove_host);
+}

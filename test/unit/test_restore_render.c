@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The restore of render nodes: which of them is the very file that KFD restores through, and which is another. */
+#include "restore_task.h"
+
+static void write_render(int id, uint32_t compute_pid)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+
+	node.gpu_id = OLD_ID;
+	node.has_drm_render_minor = true;
+	node.drm_render_minor = 128;
+	node.has_compute_pid = compute_pid != 0;
+	node.compute_pid = compute_pid;
+	assert_int_equal(image_write_render(id, &node), 0);
+}
+
+static void the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order(void **state)
+{
+	(void)state;
+	for (unsigned int render_first = 0; render_first < 2; render_first++) {
+		int render = -1, kfd;
+
+		forget_image();
+		make_image();
+		write_image(5);
+		write_render(6, (uint32_t)getpid());
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		start_restore();
+		if (render_first)
+			render = restore_file(6);
+		kfd = restore_file(5);
+		if (!render_first)
+			render = restore_file(6);
+		assert_true(kfd >= 0);
+		assert_int_equal(device_of(render, "renderD-"), 130);
+		assert_true(same_open(render, (int)kernel.restored_devices[0].drm_fd));
+		(void)close(render);
+		(void)close(kfd);
+		end_restore(0);
+	}
+}
+
+static void another_open_of_the_render_node_is_another_file(void **state)
+{
+	int compute, other, kfd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	write_render(6, (uint32_t)getpid());
+	write_render(7, 0);
+	start_restore();
+	other = restore_file(7);
+	compute = restore_file(6);
+	kfd = restore_file(5);
+	assert_int_equal(device_of(other, "renderD-"), 130);
+	assert_false(same_open(other, compute));
+	assert_true(same_open(compute, (int)kernel.restored_devices[0].drm_fd));
+	(void)close(other);
+	(void)close(compute);
+	(void)close(kfd);
+	end_restore(0);
+}
+
+static void a_render_node_of_a_foreign_image_is_taken_for_the_compute_one(void **state)
+{
+	struct CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	int render, kfd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	/* Vintage A has the process's id of the GPU, and nothing else. */
+	node.gpu_id = USER_ID;
+	assert_int_equal(image_write_render(6, &node), 0);
+	start_restore();
+	render = restore_file(6);
+	kfd = restore_file(5);
+	assert_true(same_open(render, (int)kernel.restored_devices[0].drm_fd));
+	(void)close(render);
+	(void)close(kfd);
+	end_restore(0);
+}
+
+/* A file of its own process: its GPU is mapped by itself. */
+static void a_render_node_without_kfd_is_restored_on_the_gpu_that_fits(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	int fd;
+
+	(void)state;
+	make_image();
+	node.gpu_id = OLD_ID;
+	node.device = image->device_entries[1];
+	assert_int_equal(image_write_render(6, &node), 0);
+	start_restore();
+	fd = restore_file(6);
+	assert_int_equal(device_of(fd, "renderD-"), 130);
+	(void)close(fd);
+	node.device->device_id++;
+	assert_int_equal(image_write_render(6, &node), 0);
+	assert_int_equal(restore_file(6), -ENODEV);
+	assert_logged("device_id");
+	end_restore(-1);
+}
+
+static void render_images_that_cannot_be_restored_are_refused_in_words(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	start_restore();
+	/* Of no process with KFD state, and nothing said of the GPU. */
+	assert_int_equal(image_write_render(6, &node), 0);
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "render node 6");
+	node.has_num_of_bos = true;
+	node.num_of_bos = 1;
+	unit_forget_lines();
+	assert_int_equal(image_write_render(6, &node), 0);
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "render node 6", "GEM");
+	end_restore(-1);
+}
+
+static void a_render_node_that_is_not_there_is_an_error(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	kernel.hides_render_nodes = true;
+	make_image();
+	node.device = image->device_entries[1];
+	assert_int_equal(image_write_render(6, &node), 0);
+	start_restore();
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "renderD130");
+	end_restore(-1);
+
+	unit_forget_lines();
+	write_image(5);
+	start_restore();
+	assert_fails(restore_file(5));
+	assert_logged("Error: ", "renderD130");
+	end_restore(-1);
+}
+
+/* Damaged or made up, but it parses. */
+static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	make_image();
+	node.device = image->device_entries[0];
+	assert_int_equal(image_write_render(6, &node), 0);
+	start_restore();
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "render node 6");
+	end_restore(-1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order),
+		TEST(another_open_of_the_render_node_is_another_file),
+		TEST(a_render_node_of_a_foreign_image_is_taken_for_the_compute_one),
+		TEST(a_render_node_without_kfd_is_restored_on_the_gpu_that_fits),
+		TEST(render_images_that_cannot_be_restored_are_refused_in_words),
+		TEST(a_render_node_that_is_not_there_is_an_error),
+		TEST(a_render_image_whose_gpu_is_a_cpu_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, make_host, remove_host);
+}

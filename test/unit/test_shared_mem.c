@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The file and the semaphore that old libhsakmt shares among its users. The machine's own are left alone: both are made
+ * in the test's directory. */
+#include "host.h"
+
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_shared_mem.h"
+
+#define FILE_NAME      "hsakmt_shared_mem"
+#define SEMAPHORE_NAME "/hsakmt_semaphore"
+#define SEMAPHORE_FILE "sem.hsakmt_semaphore"
+
+static struct {
+	sem_t semaphore;
+	unsigned int opens;
+	unsigned int closes;
+	unsigned int value;
+	mode_t mode;
+	bool fails;
+} fake;
+
+int shm_open(const char *name, int flags, mode_t mode)
+{
+	if (strcmp(name, "/" FILE_NAME))
+		assert_string_equal(name, "/" SEMAPHORE_FILE);
+	return open(unit_path("%s", name + 1), flags, mode);
+}
+
+sem_t *sem_open(const char *name, int flags, ...)
+{
+	va_list arguments;
+
+	assert_string_equal(name, SEMAPHORE_NAME);
+	/* One that exists must keep its value. */
+	assert_int_equal(flags & (O_CREAT | O_EXCL), O_CREAT);
+	va_start(arguments, flags);
+	/* Whatever umask CRIU has. */
+	fake.mode = va_arg(arguments, mode_t) & ~umask(0);
+	fake.value = va_arg(arguments, unsigned int);
+	va_end(arguments);
+	if (fake.fails) {
+		errno = ENOSPC;
+		return SEM_FAILED;
+	}
+	fake.opens++;
+	return &fake.semaphore;
+}
+
+int sem_close(sem_t *semaphore)
+{
+	assert_ptr_equal(semaphore, &fake.semaphore);
+	fake.closes++;
+	return 0;
+}
+
+static int begin(void **state)
+{
+	fake.opens = fake.closes = fake.value = 0;
+	fake.fails = false;
+	return unit_begin(state);
+}
+
+static int restore(uint64_t size, uint32_t magic)
+{
+	const struct shared_mem shared = { .size = size, .magic = magic };
+
+	return shared_mem_restore(&shared);
+}
+
+static void a_machine_without_the_file_has_nothing_to_save(void **state)
+{
+	struct shared_mem shared = { 42, 42, 42, 42 };
+
+	(void)state;
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 0);
+	assert_int_equal(shared.magic, 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void size_first_word_and_permissions_are_saved(void **state)
+{
+	struct shared_mem shared;
+
+	(void)state;
+	unit_write(FILE_NAME, "\x78\x56\x34\x12rest", 8);
+	unit_write(SEMAPHORE_FILE, "semaphore", 9);
+	assert_int_equal(chmod(unit_path(FILE_NAME), 0640), 0);
+	assert_int_equal(chmod(unit_path(SEMAPHORE_FILE), 0664), 0);
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 8);
+	assert_int_equal(shared.magic, 0x12345678);
+	assert_int_equal(shared.mode, 0640);
+	assert_int_equal(shared.semaphore_mode, 0664);
+}
+
+static void a_file_too_short_for_its_word_is_none(void **state)
+{
+	struct shared_mem shared = { 42, 42, 42, 42 };
+
+	(void)state;
+	unit_write(FILE_NAME, "abc", 3);
+	shared_mem_read(&shared);
+	assert_int_equal(shared.size, 0);
+	assert_int_equal(shared.magic, 0);
+}
+
+static mode_t mode_of_file(void)
+{
+	struct stat stat;
+
+	assert_int_equal(lstat(unit_path(FILE_NAME), &stat), 0);
+	return stat.st_mode & 0777;
+}
+
+/* CRIU refuses a mapped file that has other permissions than it had. */
+static void file_and_semaphore_are_made_as_they_were(void **state)
+{
+	const struct shared_mem shared = { 8, 0x12345678, 0666, 0664 };
+	mode_t old = umask(077);
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(shared_mem_restore(&shared), 0);
+	(void)umask(old);
+	bytes = unit_read(FILE_NAME, &size);
+	assert_int_equal(size, 8);
+	assert_memory_equal(bytes, "\x78\x56\x34\x12\0\0\0\0", 8);
+	free(bytes);
+	assert_int_equal(mode_of_file(), 0666);
+	assert_int_equal(fake.mode, 0664);
+	assert_int_equal(fake.opens, 1);
+	assert_int_equal(fake.closes, 1);
+	assert_int_equal(fake.value, 1);
+}
+
+static void images_that_do_not_tell_permissions_get_the_usual_ones(void **state)
+{
+	(void)state;
+	assert_int_equal(restore(8, 1), 0);
+	assert_int_equal(mode_of_file(), 0644);
+	assert_int_equal(fake.mode, 0644);
+}
+
+static void a_file_that_is_there_is_left_as_it_is(void **state)
+{
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	unit_write(FILE_NAME, "theirs of 16 byt", 16);
+	assert_int_equal(restore(8, 0x12345678), 0);
+	bytes = unit_read(FILE_NAME, &size);
+	assert_int_equal(size, 16);
+	assert_memory_equal(bytes, "theirs of 16 byt", 16);
+	free(bytes);
+}
+
+static void an_image_without_the_file_makes_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(restore(0, 0x12345678), 0);
+	assert_false(unit_exists(FILE_NAME));
+	assert_int_equal(fake.opens, 0);
+}
+
+static void sizes_that_no_library_has_are_refused(void **state)
+{
+	static const uint64_t sizes[] = { 1, 3, (1 << 20) + 1, 1ULL << 40, UINT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		unit_forget_lines();
+		assert_fails(restore(sizes[i], 1));
+		assert_logged("Error: ", FILE_NAME);
+		assert_false(unit_exists(FILE_NAME));
+	}
+}
+
+static void what_cannot_be_made_is_an_error(void **state)
+{
+	int ret;
+
+	(void)state;
+	unit_limit_files(0);
+	ret = restore(8, 1);
+	unit_unlimit_files();
+	assert_int_equal(ret, -EFBIG);
+	assert_logged("Error: ", FILE_NAME);
+	(void)unlink(unit_path(FILE_NAME));
+	fake.fails = true;
+	assert_int_equal(restore(8, 1), -ENOSPC);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_machine_without_the_file_has_nothing_to_save),
+		TEST(size_first_word_and_permissions_are_saved),
+		TEST(a_file_too_short_for_its_word_is_none),
+		TEST(file_and_semaphore_are_made_as_they_were),
+		TEST(images_that_do_not_tell_permissions_get_the_usual_ones),
+		TEST(a_file_that_is_there_is_left_as_it_is),
+		TEST(an_image_without_the_file_makes_nothing),
+		TEST(sizes_that_no_library_has_are_refused),
+		TEST(what_cannot_be_made_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
