@@ -13,7 +13,7 @@
 
 #include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
-#include "machines.h"
+#include "made_up.h"
 #include "pairs.h"
 
 #define BREAKS     260

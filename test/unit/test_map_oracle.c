@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_map.h"
-#include "machines.h"
+#include "made_up.h"
 #include "oracle.h"
 #include "pairs.h"
 

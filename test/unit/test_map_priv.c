@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_priv.h"
-#include "machines.h"
+#include "made_up.h"
 
 #define DEVICES 3
 #define BOS     4

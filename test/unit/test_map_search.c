@@ -12,7 +12,7 @@
 #include "amdgpu_plugin_map_narrow.h"
 #include "amdgpu_plugin_map_twins.h"
 #include "amdgpu_plugin_util.h"
-#include "machines.h"
+#include "made_up.h"
 #include "pairs.h"
 
 /* Of any machine that was not made to be hard: far below the limit, and milliseconds. */

@@ -8,7 +8,7 @@
 
 #include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
-#include "machines.h"
+#include "made_up.h"
 #include "pairs.h"
 
 /* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133, slots 07:00.0 to 0a:00.0. */

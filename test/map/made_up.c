@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Makes machines as data. What is to be thought of them is the tests' business. */
-#include "machines.h"
+#include "made_up.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Machines that nobody has captured: random ones with everything that rules speak of, and regular ones of any
  * size. The same seed makes the same machine. */
-#ifndef TEST_MAP_MACHINES_H
-#define TEST_MAP_MACHINES_H
+#ifndef TEST_MAP_MADE_UP_H
+#define TEST_MAP_MADE_UP_H
 
 #include "amdgpu_plugin_topology.h"
 
