@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench-map DIR: time and attempts of the mapper for every pair of DIR/pairs.tsv, and for machines of up to 64
+/* bench-map DIR [ROUNDS]: processor time and attempts of the mapper for every pair of DIR/pairs.tsv, and for machines of up to 64
  * GPUs made to be hard. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,10 +167,10 @@ static void run_shape(const struct shape *shape, unsigned int rounds)
 			machine_of_hives(shape->num_hives, shape->size, shape->num_cpus,
 					 shape->striped, &from);
 			make_event(&dice, event, &from, &to);
-			start = now_seconds();
+			start = pair_seconds();
 			if (map_decide(&from, &to, &options, &map) == 0) {
 				note(&worst, *map.words ? map.words : "mapped",
-				     now_seconds() - start, map.attempts);
+				     pair_seconds() - start, map.attempts);
 				map_done(&map);
 			}
 			topology_done(&from);

@@ -6,9 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "amdgpu_plugin_map.h"
-#include "amdgpu_plugin_util.h"
+
+double pair_seconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 struct options pair_options(void)
 {
@@ -131,11 +139,11 @@ void pair_answer(const struct pair *pair, struct answer *ret_answer)
 	static const char *const outcomes[] = { "mapped", "mapped-warning", "refused",
 						"malformed" };
 	struct answer answer = { .outcome = "error" };
-	double start = now_seconds();
+	double start = pair_seconds();
 	struct gpu_map map;
 
 	if (map_decide(&pair->source, &pair->destination, &pair->options, &map) == 0) {
-		answer.seconds = now_seconds() - start;
+		answer.seconds = pair_seconds() - start;
 		answer.outcome = outcomes[map.outcome];
 		answer.attempts = map.attempts;
 		list_map(pair, &map, &answer);

@@ -46,6 +46,9 @@ int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *
 /* What the mapper says. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);
 
+/* Processor time of this process: on a machine that others use too, what a search costs. */
+double pair_seconds(void);
+
 /* All checks on. */
 struct options pair_options(void);
 /* Switches off what @environment ("NAME=0 NAME=0") says; false: a name is unknown. */
