@@ -80,7 +80,7 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 
 static void render_nodes_of_other_drivers_are_left_to_others(void **state)
 {
-	static const char *const drivers[] = { "i915", "nouveau", "amdgpu2", "amdgp", "" };
+	static const char *const drivers[] = { "i915", "radeon", "nouveau", "amdgpu2", "amdgp", "" };
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 	int fd = open_render(128, O_RDWR);
 	struct stat stat;
