@@ -70,6 +70,7 @@ static void finish(int stage, int ret)
 	dump_done(&session);
 	restore_done(&session);
 	topology_done(&session.topology);
+	options_done(&session.options);
 }
 
 static int note_device_vma(void)

@@ -73,6 +73,7 @@ int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
 	node->actual_gpu_id = entry->has_actual_gpu_id ? entry->actual_gpu_id : entry->gpu_id;
 	node->vram_public = entry->vram_public;
 	node->vram_size = entry->vram_size;
+	node->location_unknown = !entry->has_location_id;
 	/* A missing optional field reads as 0, which is what a missing property is. */
 #define LOAD(name, type) node->name = entry->name;
 	TOPOLOGY_PROPERTIES(LOAD, LOAD)

@@ -24,6 +24,7 @@ extern int find_unused_fd_pid(pid_t pid);
 extern int add_inventory_plugin(const char *name) __attribute__((weak));
 extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	__attribute__((weak));
+extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
 
 unsigned int host_count_hooks(void)
 {
@@ -77,6 +78,16 @@ int host_unused_fd(pid_t pid)
 	int fd = find_unused_fd_pid(pid);
 
 	return fd < 0 ? -ESRCH : fd;
+}
+
+int host_plugin_options(int *ret_argc, char ***ret_argv)
+{
+	*ret_argc = 0;
+	if (!criu_plugin_get_options)
+		return 0;
+	if (criu_plugin_get_options(ret_argc, ret_argv) < 0)
+		return log_error(-EINVAL, "options: CRIU cannot tell those given for this plugin");
+	return 0;
 }
 
 static void print_line(unsigned int level, const char *format, va_list arguments, int error)

@@ -1,337 +1,255 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds which GPU here may stand for which GPU there, by depth-first search over the saved GPUs. */
+/* Decides which GPU here stands for which GPU there, or why none does: the order of the questions. Each
+ * question is answered by a unit of its own, and the answer is put into words by another. */
 #include "amdgpu_plugin_map.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_device_map.h"
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_map_case.h"
+#include "amdgpu_plugin_map_explain.h"
+#include "amdgpu_plugin_map_match.h"
 #include "amdgpu_plugin_util.h"
 
-/* Features of the debugger and of queue reset in `capability` (kfd_sysfs.h): they change with the
- * driver on one and the same card, and a restored process does not depend on them. */
-#define CAPABILITY_OF_DRIVER 0xe0078000u
-
-enum rule {
-	SAME,
-	/* Compared only where both sides state it: not all kernels print it. */
-	SAME_IF_STATED,
-	AT_LEAST,
-	SAME_HARDWARE_BITS,
-};
-
-struct comparison {
-	const char *name;
-	size_t offset;
-	size_t size;
-	enum rule rule;
-	const char *variable;
-	size_t switch_offset;
-};
-
-#define FIELD(f) #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
-#define SWITCH(variable, field) #variable, offsetof(struct options, field)
-#define ALWAYS NULL, 0
-
-static const struct comparison comparisons[] = {
-	{ FIELD(vendor_id), SAME, ALWAYS },
-	{ FIELD(device_id), SAME, ALWAYS },
-	{ FIELD(simd_count), SAME, ALWAYS },
-	{ FIELD(max_waves_per_simd), SAME, ALWAYS },
-	{ FIELD(lds_size_in_kb), SAME, ALWAYS },
-	{ FIELD(wave_front_size), SAME, ALWAYS },
-	{ FIELD(array_count), SAME, ALWAYS },
-	{ FIELD(simd_arrays_per_engine), SAME, ALWAYS },
-	{ FIELD(cu_per_simd_array), SAME, ALWAYS },
-	{ FIELD(simd_per_cu), SAME, ALWAYS },
-	{ FIELD(max_slots_scratch_cu), SAME, ALWAYS },
-	{ FIELD(num_sdma_engines), SAME, ALWAYS },
-	{ FIELD(num_sdma_xgmi_engines), SAME, ALWAYS },
-	{ FIELD(num_sdma_queues_per_engine), SAME, ALWAYS },
-	{ FIELD(num_cp_queues), SAME, ALWAYS },
-	{ FIELD(gfx_target_version), SAME_IF_STATED, ALWAYS },
-	{ FIELD(num_xcc), SAME_IF_STATED, ALWAYS },
-	{ FIELD(cwsr_size), SAME_IF_STATED, ALWAYS },
-	{ FIELD(ctl_stack_size), SAME_IF_STATED, ALWAYS },
-	{ FIELD(capability), SAME_HARDWARE_BITS, SWITCH(KFD_CAPABILITY_CHECK, check_capability) },
-	{ FIELD(vram_size), AT_LEAST, SWITCH(KFD_VRAM_SIZE_CHECK, check_vram_size) },
-	{ FIELD(num_gws), AT_LEAST, SWITCH(KFD_NUM_GWS_CHECK, check_num_gws) },
-	{ FIELD(caches_count), AT_LEAST, SWITCH(KFD_CACHES_COUNT_CHECK, check_caches) },
-	{ FIELD(fw_version), AT_LEAST, SWITCH(KFD_FW_VER_CHECK, check_fw_version) },
-	{ FIELD(sdma_fw_version), AT_LEAST, SWITCH(KFD_SDMA_FW_VER_CHECK, check_sdma_fw) },
-	/* What the CPU had mapped must stay mappable; the other way round nothing is lost. */
-	{ FIELD(vram_public), AT_LEAST, ALWAYS },
-};
-
-static uint64_t value_of(const struct topology_node *node, const struct comparison *comparison)
+struct search_problem map_case_problem(const struct map_case *c, enum search_rules rules)
 {
-	const char *field = (const char *)node + comparison->offset;
-
-	if (comparison->size == sizeof(uint64_t))
-		return *(const uint64_t *)(const void *)field;
-	return *(const uint32_t *)(const void *)field;
+	return (struct search_problem){
+		.saved = &c->saved,
+		.local = &c->local,
+		.wanted = set_of_first(c->saved.num_gpus),
+		.candidates = c->candidates,
+		.same = c->same,
+		.rules = rules,
+	};
 }
 
-static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t local)
+static int __attribute__((format(printf, 3, 4)))
+refuse(struct gpu_map *map, enum map_reason reason, const char *words, ...)
 {
-	switch (comparison->rule) {
-	case SAME:
-		return saved == local;
-	case SAME_IF_STATED:
-		return !saved || !local || saved == local;
-	case AT_LEAST:
-		return saved <= local;
-	case SAME_HARDWARE_BITS:
-		return !((saved ^ local) & ~(uint64_t)CAPABILITY_OF_DRIVER);
-	}
-	return false;
+	va_list arguments;
+
+	map->outcome = reason == REASON_MALFORMED ? MAP_MALFORMED : MAP_REFUSED;
+	map->reason = reason;
+	va_start(arguments, words);
+	(void)vsnprintf(map->words, sizeof(map->words), words, arguments);
+	va_end(arguments);
+	return 0;
 }
 
-static const struct comparison *first_difference(const struct topology_node *saved,
-						 const struct topology_node *local,
-						 const struct options *options)
+static int refuse_repeated(struct gpu_map *map, const struct map_case *c)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
-		const struct comparison *c = &comparisons[i];
-		const char *choices = (const char *)options;
+	const struct topology_node *repeated = machine_find_repeated(&c->saved);
 
-		if (c->variable && !*(const bool *)(choices + c->switch_offset))
-			continue;
-		if (!fits(c, value_of(saved, c), value_of(local, c)))
-			return c;
+	if (!repeated)
+		repeated = machine_find_repeated(&c->local);
+	return repeated ? refuse(map, REASON_MALFORMED, "malformed %x", repeated->gpu_id) : 0;
+}
+
+/* The property is what the nearest GPU lacks: the one with the fewest differences. */
+static int refuse_gpu(struct gpu_map *map, const struct map_case *c, size_t saved)
+{
+	const char *property = "none";
+	size_t fewest = SIZE_MAX;
+
+	for (size_t i = 0; i < c->local.num_gpus; i++) {
+		struct difference first;
+		size_t count;
+
+		count = rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options, &first);
+		if (count < fewest) {
+			fewest = count;
+			property = first.property;
+		}
 	}
-	return NULL;
+	return refuse(map, REASON_NO_CANDIDATE, "no-candidate:%s %x", property,
+		      c->saved.gpus[saved]->gpu_id);
+}
+
+/* What the user has told is checked as far as it goes by itself, so that the rule can be named. */
+static int apply_device_map(struct map_case *c, struct gpu_map *map)
+{
+	const char *rule;
+
+	for (size_t i = 0; i < c->saved.num_gpus; i++)
+		c->told[i] = NOT_TOLD;
+	if (!c->options->device_map)
+		return 0;
+	rule = device_map_read(c, map->problem, sizeof(map->problem));
+	if (!rule)
+		rule = device_map_check(c, map->problem, sizeof(map->problem));
+	if (rule)
+		return refuse(map, REASON_DEVICE_MAP, "device-map:%s", rule);
+	for (size_t i = 0; i < c->saved.num_gpus; i++) {
+		if (c->told[i] != NOT_TOLD)
+			c->candidates[i] = set_of((size_t)c->told[i]);
+	}
+	return 0;
+}
+
+/* All that one GPU against one GPU can tell. */
+static int compare_gpus(struct map_case *c, struct gpu_map *map)
+{
+	if (c->saved.num_gpus > c->local.num_gpus)
+		return refuse(map, REASON_COUNT, "count");
+	for (size_t i = 0; i < c->saved.num_gpus; i++) {
+		c->candidates[i] = rules_candidates(&c->saved, i, &c->local, c->options);
+		c->same[i] = rules_very_same(&c->saved, i, &c->local);
+	}
+	(void)apply_device_map(c, map);
+	if (map->reason)
+		return 0;
+	for (size_t i = 0; i < c->saved.num_gpus; i++) {
+		if (set_is_empty(&c->candidates[i]))
+			return refuse_gpu(map, c, i);
+	}
+	if (!sets_have_representatives(c->candidates, c->saved.num_gpus))
+		return refuse(map, REASON_COUNT_FITTING, "count");
+	return 0;
+}
+
+static int find(const struct map_case *c, enum search_rules rules, struct search_result *result)
+{
+	struct search_problem problem = map_case_problem(c, rules);
+
+	return search_best(&problem, result);
+}
+
+/* Without a map only the links are asked, to tell what the reason is. */
+static int refuse_together(const struct map_case *c, struct search_result *result,
+			   struct gpu_map *map)
+{
+	struct search_problem problem = map_case_problem(c, SEARCH_LINKS);
+	int ret = search_any(&problem, result);
+
+	if (ret == -ESRCH)
+		return refuse(map, REASON_LINKS, "links");
+	return ret < 0 ? ret : refuse(map, REASON_NUMA, "numa");
+}
+
+/* All GPUs together: the better tier first. */
+static int find_together(const struct map_case *c, struct search_result *result,
+			 struct gpu_map *map)
+{
+	int ret;
+
+	if (!c->options->check_numa) {
+		ret = find(c, SEARCH_LINKS, result);
+		return ret == -ESRCH ? refuse(map, REASON_LINKS, "links") : ret;
+	}
+	ret = find(c, SEARCH_APART, result);
+	if (ret != -ESRCH)
+		return ret;
+	ret = find(c, SEARCH_TOGETHER, result);
+	if (ret == -ESRCH)
+		return refuse_together(c, result, map);
+	map->outcome = MAP_MAPPED_WARNING;
+	return ret;
+}
+
+static void note_result(const struct map_case *c, const struct search_result *result,
+			struct gpu_map *map)
+{
+	struct gpu_set used = { 0 };
+
+	for (size_t i = 0; i < c->saved.num_gpus; i++) {
+		size_t index = (size_t)(c->saved.gpus[i] - c->saved.topology->nodes);
+
+		map->local[index] = c->local.gpus[result->local_of[i]];
+		set_add(&used, result->local_of[i]);
+	}
+	for (size_t i = 0; i < c->local.num_gpus; i++) {
+		if (!set_has(&used, i))
+			map->surplus[map->num_surplus++] = c->local.gpus[i];
+	}
+}
+
+static int decide(struct map_case *c, struct gpu_map *map)
+{
+	struct search_result result = { 0 };
+	int ret;
+
+	(void)refuse_repeated(map, c);
+	if (!map->reason)
+		(void)compare_gpus(c, map);
+	if (map->reason)
+		return 0;
+	ret = find_together(c, &result, map);
+	map->attempts = result.attempts;
+	if (ret == -E2BIG)
+		return refuse(map, REASON_UNDECIDED, "undecided");
+	if (!ret && !map->reason)
+		note_result(c, &result, map);
+	return ret;
+}
+
+static int make_case(const struct topology *saved, const struct topology *local,
+		     const struct options *options, struct gpu_map *map, struct map_case **ret_case)
+{
+	_cleanup_free_ struct map_case *c = calloc(1, sizeof(*c));
+
+	map->num_nodes = saved->num_nodes;
+	map->local = calloc(saved->num_nodes + 1, sizeof(const void *));
+	map->surplus = calloc(local->num_nodes + 1, sizeof(const void *));
+	if (!c || !map->local || !map->surplus)
+		return -ENOMEM;
+	c->options = options;
+	if (machine_init(saved, &c->saved) < 0 || machine_init(local, &c->local) < 0)
+		(void)refuse(map, REASON_TOO_MANY, "too-many");
+	*ret_case = take_ptr(&c);
+	return 0;
+}
+
+static int run(const struct topology *saved, const struct topology *local,
+	       const struct options *options, bool aloud, struct gpu_map *ret_map)
+{
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	_cleanup_free_ struct map_case *c = NULL;
+	int ret;
+
+	ret = make_case(saved, local, options, &map, &c);
+	if (!ret && !map.reason)
+		ret = decide(c, &map);
+	if (!ret && aloud)
+		ret = map_explain(c, &map);
+	if (ret < 0)
+		return ret;
+	*ret_map = map;
+	map = (struct gpu_map){ 0 };
+	return 0;
+}
+
+int map_decide(const struct topology *saved, const struct topology *local,
+	       const struct options *options, struct gpu_map *ret_map)
+{
+	return run(saved, local, options, false, ret_map);
+}
+
+int map_gpus(const struct topology *saved, const struct topology *local,
+	     const struct options *options, struct gpu_map *ret_map)
+{
+	int ret = run(saved, local, options, true, ret_map);
+
+	return ret == -ENOMEM ? log_error(ret, "map: no memory") : ret;
+}
+
+void map_done(struct gpu_map *map)
+{
+	free(map->local);
+	free(map->surplus);
+	*map = (struct gpu_map){ 0 };
 }
 
 const char *map_first_difference(const struct topology_node *saved,
 				 const struct topology_node *local, const struct options *options,
 				 const char **ret_variable)
 {
-	const struct comparison *difference = first_difference(saved, local, options);
+	struct difference first = { 0 };
 
-	*ret_variable = difference ? difference->variable : NULL;
-	return difference ? difference->name : NULL;
-}
-
-static bool links_to(const struct topology_node *from, const struct topology_node *to)
-{
-	for (size_t i = 0; i < from->num_links; i++) {
-		if (from->links[i].type == LINK_XGMI && from->links[i].node_to == to->node_id)
-			return true;
-	}
-	return false;
-}
-
-/* One direction is enough: the other end may be hidden from the reader. */
-static bool xgmi_pair(const struct topology_node *a, const struct topology_node *b)
-{
-	return links_to(a, b) || links_to(b, a);
-}
-
-/* The link to the CPU node next to @node: lowest weight, then lowest node. NULL: none. */
-static const struct topology_link *cpu_link(const struct topology *topology,
-					    const struct topology_node *node)
-{
-	const struct topology_link *best = NULL;
-
-	for (size_t i = 0; i < node->num_links; i++) {
-		const struct topology_link *link = &node->links[i];
-		const struct topology_node *to = topology_find_node(topology, link->node_to);
-
-		if (!to || to->gpu_id || (link->type != LINK_PCIE && link->type != LINK_XGMI))
-			continue;
-		if (!best || link->weight < best->weight ||
-		    (link->weight == best->weight && link->node_to < best->node_to))
-			best = link;
-	}
-	return best;
-}
-
-struct search {
-	const struct topology *saved;
-	const struct topology *local;
-	const struct options *options;
-	/* GPUs of different CPU nodes may come together: the second try. */
-	bool may_crowd;
-	struct gpu_map *map;
-};
-
-/* Whether the CPU nodes of a pair of saved GPUs and of their local ones agree. */
-static bool same_neighbourhood(const struct search *search, const struct topology_node *saved_a,
-			       const struct topology_node *saved_b,
-			       const struct topology_node *local_a,
-			       const struct topology_node *local_b)
-{
-	const struct topology_link *from_a = cpu_link(search->saved, saved_a);
-	const struct topology_link *from_b = cpu_link(search->saved, saved_b);
-	const struct topology_link *to_a = cpu_link(search->local, local_a);
-	const struct topology_link *to_b = cpu_link(search->local, local_b);
-	bool together;
-
-	if (!from_a || !from_b)
-		return true;
-	together = to_a && to_b && to_a->node_to == to_b->node_to;
-	if (from_a->node_to == from_b->node_to)
-		return together;
-	return search->may_crowd || !together;
-}
-
-/* A GPU linked to its CPU by XGMI needs such a link; any link does for the others. */
-static bool cpu_link_fits(const struct search *search, const struct topology_node *saved,
-			  const struct topology_node *local)
-{
-	const struct topology_link *from = cpu_link(search->saved, saved);
-	const struct topology_link *to = cpu_link(search->local, local);
-
-	return !from || (to && (from->type != LINK_XGMI || to->type == LINK_XGMI));
-}
-
-static bool may_stand_for(const struct search *search, size_t index,
-			  const struct topology_node *local)
-{
-	const struct topology_node *saved = &search->saved->nodes[index];
-
-	if (!local->gpu_id || first_difference(saved, local, search->options))
-		return false;
-	if (search->options->check_numa && !cpu_link_fits(search, saved, local))
-		return false;
-	for (size_t i = 0; i < index; i++) {
-		const struct topology_node *other = &search->saved->nodes[i];
-		const struct topology_node *taken = search->map->local[i];
-
-		if (!taken)
-			continue;
-		if (taken == local)
-			return false;
-		if (xgmi_pair(saved, other) && !xgmi_pair(local, taken))
-			return false;
-		if (search->options->check_numa &&
-		    !same_neighbourhood(search, saved, other, local, taken))
-			return false;
-	}
-	return true;
-}
-
-/* Images of other plugins do not tell the slot, only the id that was made from it. */
-static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
-{
-	return saved->domain == local->domain && saved->actual_gpu_id == local->actual_gpu_id &&
-	       (!saved->location_id || saved->location_id == local->location_id);
-}
-
-static bool very_same(const struct topology_node *saved, const struct topology_node *local)
-{
-	return (saved->unique_id && saved->unique_id == local->unique_id) || same_slot(saved, local);
-}
-
-static bool place(const struct search *search, size_t index);
-
-static bool try_local(const struct search *search, size_t index, const struct topology_node *local)
-{
-	if (!may_stand_for(search, index, local))
-		return false;
-	search->map->local[index] = local;
-	if (place(search, index + 1))
-		return true;
-	search->map->local[index] = NULL;
-	return false;
-}
-
-/* Places the saved nodes from @index on; the very same GPU is tried first. */
-static bool place(const struct search *search, size_t index)
-{
-	const struct topology *local = search->local;
-	const struct topology_node *saved;
-
-	while (index < search->saved->num_nodes && !search->saved->nodes[index].gpu_id)
-		index++;
-	if (index == search->saved->num_nodes)
-		return true;
-
-	saved = &search->saved->nodes[index];
-	for (int same = 1; same >= 0; same--) {
-		for (size_t i = 0; i < local->num_nodes; i++) {
-			if (very_same(saved, &local->nodes[i]) == same &&
-			    try_local(search, index, &local->nodes[i]))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* A line for each present GPU: what keeps it from standing for @saved. */
-static bool explain_gpu(const struct topology_node *saved, const struct topology *local,
-			const struct options *options)
-{
-	bool some_fits = false;
-
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		const struct topology_node *node = &local->nodes[i];
-		const struct comparison *c;
-
-		if (!node->gpu_id)
-			continue;
-		c = first_difference(saved, node, options);
-		some_fits |= !c;
-		if (c)
-			log_warn("map: saved GPU 0x%04x, present GPU 0x%04x: %s is %" PRIu64
-				 " there, %" PRIu64 " here%s%s%s",
-				 saved->gpu_id, node->gpu_id, c->name, value_of(saved, c),
-				 value_of(node, c), c->variable ? " (" : "",
-				 c->variable ? c->variable : "", c->variable ? "=0 relaxes)" : "");
-	}
-	return some_fits;
-}
-
-static int explain(const struct search *search)
-{
-	size_t wanted = topology_count_gpus(search->saved);
-	size_t present = topology_count_gpus(search->local);
-
-	if (wanted > present)
-		return log_error(-ENODEV, "map: the image has %zu GPUs, here are %zu", wanted, present);
-	for (size_t i = 0; i < search->saved->num_nodes; i++) {
-		const struct topology_node *saved = &search->saved->nodes[i];
-
-		if (saved->gpu_id && !explain_gpu(saved, search->local, search->options))
-			return log_error(-ENODEV, "map: no GPU here can stand for saved GPU 0x%04x",
-					 saved->gpu_id);
-	}
-	return log_error(-ENODEV, "map: each saved GPU has a match here, but not all at once with "
-				  "their XGMI links and CPU nodes (KFD_NUMA_CHECK=0 relaxes the latter)");
-}
-
-int map_gpus(const struct topology *saved, const struct topology *local,
-	     const struct options *options, struct gpu_map *ret_map)
-{
-	_cleanup_(map_done) struct gpu_map map = { .num_nodes = saved->num_nodes };
-	struct search search = {
-		.saved = saved, .local = local, .options = options, .map = &map
-	};
-
-	map.local = calloc(saved->num_nodes ? saved->num_nodes : 1, sizeof(const void *));
-	if (!map.local)
-		return -ENOMEM;
-	if (!place(&search, 0)) {
-		search.may_crowd = true;
-		if (!options->check_numa || !place(&search, 0))
-			return explain(&search);
-		log_warn("map: GPUs of different CPU nodes come together on one");
-	}
-	for (size_t i = 0; i < saved->num_nodes; i++) {
-		if (map.local[i])
-			log_info("map: saved GPU 0x%04x (minor %u) -> GPU 0x%04x (minor %u)",
-				 saved->nodes[i].gpu_id, saved->nodes[i].drm_render_minor,
-				 map.local[i]->gpu_id, map.local[i]->drm_render_minor);
-	}
-	*ret_map = map;
-	map = (struct gpu_map){ 0 };
-	return 0;
-}
-
-void map_done(struct gpu_map *map)
-{
-	free(map->local);
-	*map = (struct gpu_map){ 0 };
+	(void)rules_compare(saved, local, options, &first);
+	*ret_variable = first.variable;
+	return first.property;
 }

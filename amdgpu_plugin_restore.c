@@ -20,6 +20,7 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_shared_mem.h"
+#include "amdgpu_plugin_surplus.h"
 #include "amdgpu_plugin_util.h"
 
 /* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages of
@@ -129,7 +130,6 @@ static int check_image(const struct restored_task *task)
 
 static int read_topologies(struct restored_task *task)
 {
-	size_t present, wanted;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
@@ -141,13 +141,27 @@ static int read_topologies(struct restored_task *task)
 	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
-
-	present = topology_count_gpus(&task->local);
-	wanted = task->kfd->num_of_gpus;
-	if (present > wanted)
-		return log_error(-EINVAL, "kfd %d: the image has %zu GPUs and the task sees %zu; hide the"
-				 " others with the device cgroup", task->kfd_id, wanted, present);
+	render_note_unreachable(&task->local);
 	return 0;
+}
+
+static struct priv_data priv_of(const struct restored_task *task)
+{
+	return (struct priv_data){
+		.bytes = task->kfd->priv_data.data,
+		.size = task->kfd->priv_data.len,
+		.num_devices = task->kfd->num_of_gpus,
+		.num_bos = (uint32_t)task->kfd->n_bo_entries,
+		.num_objects = task->kfd->num_of_objects,
+	};
+}
+
+static int map_task(const struct session *session, struct restored_task *task)
+{
+	const struct priv_data priv = priv_of(task);
+	int ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
+
+	return ret < 0 ? ret : surplus_check(task->kfd_id, &task->map, &task->local, &priv);
 }
 
 int restore_prepare(struct session *session)
@@ -167,7 +181,7 @@ int restore_prepare(struct session *session)
 	task->vmas.host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
 	if (!ret)
-		ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
+		ret = map_task(session, task);
 	task->prepared = !ret;
 	if (ret < 0)
 		forget_image(task);
@@ -267,26 +281,51 @@ static void fill_bos(const struct restored_task *task, struct kfd_state *state)
 	}
 }
 
+static int alloc_state(const struct restored_task *task, struct kfd_state *state)
+{
+	const struct priv_data priv = priv_of(task);
+	uint32_t num_surplus = (uint32_t)task->map.num_surplus;
+	int ret;
+
+	state->num_devices = task->kfd->num_of_gpus + num_surplus;
+	state->num_bos = (uint32_t)task->kfd->n_bo_entries;
+	state->num_objects = task->kfd->num_of_objects;
+	state->priv_data_size = priv_size_with(&priv, num_surplus);
+	ret = kfd_state_alloc(state);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot restore", task->kfd_id);
+	priv_copy_with(&priv, num_surplus, state->priv_data);
+	state->num_devices = task->kfd->num_of_gpus;
+	return 0;
+}
+
+/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with them from here on. */
+static void forget_surplus(const struct restored_task *task, struct kfd_state *state)
+{
+	while (state->num_devices > task->kfd->num_of_gpus)
+		(void)close((int)state->devices[--state->num_devices].drm_fd);
+}
+
 static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
 {
 	int ret;
 
-	state->num_devices = task->kfd->num_of_gpus;
-	state->num_bos = (uint32_t)task->kfd->n_bo_entries;
-	state->num_objects = task->kfd->num_of_objects;
-	state->priv_data_size = task->kfd->priv_data.len;
-	ret = kfd_state_alloc(state);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot restore", task->kfd_id);
-	memcpy(state->priv_data, task->kfd->priv_data.data, state->priv_data_size);
-	ret = fill_devices(task, state);
+	ret = alloc_state(task, state);
+	if (!ret)
+		ret = fill_devices(task, state);
 	if (ret < 0)
 		return ret;
 	fill_bos(task, state);
-	ret = kfd_restore(fd, state, lowest_fd(task));
-	return ret < 0 ? log_error(ret, "kfd %d: the kernel cannot rebuild %u BOs and %u objects of %u GPUs",
-				   task->kfd_id, state->num_bos, state->num_objects,
-				   state->num_devices) : 0;
+	ret = surplus_add(&task->map, lowest_fd(task), state);
+	if (!ret) {
+		ret = kfd_restore(fd, state, lowest_fd(task));
+		if (ret < 0)
+			(void)log_error(ret, "kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
+					" %u GPUs", task->kfd_id, state->num_bos, state->num_objects,
+					state->num_devices);
+	}
+	forget_surplus(task, state);
+	return ret;
 }
 
 /* Where each BO that a process may have mapped moves to. */

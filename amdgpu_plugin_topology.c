@@ -16,6 +16,8 @@
 
 /* Larger than any file of a node; what does not fit is no such file. */
 #define NODE_FILE_MAX 65536
+/* More nodes than any machine has, or links a node: what comes after them is not read. */
+#define ENTRIES_MAX 1024
 
 struct property {
 	const char *name;
@@ -50,24 +52,57 @@ enum heap_type {
 	HEAP_VRAM_PRIVATE = 2,
 };
 
-/* Reads file @path below @dir into @text, terminated. */
-static int read_text(int dir, const char *path, char text[static NODE_FILE_MAX])
+/* Reads the files of one topology, one after the other. */
+struct reader {
+	int dir;
+	char *text;
+	/* What is wrong with the file read last, with its name and where it matters the line. */
+	char problem[256];
+};
+
+static int fail(struct reader *reader, int ret, const char *path, const char *problem)
 {
-	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(reader->problem, sizeof(reader->problem), "%s: %s", path, problem);
+	return ret;
+}
+
+/* @line may be anything: its first letters are shown if they can be. */
+static int fail_line(struct reader *reader, const char *path, unsigned int number, const char *line,
+		     const char *problem)
+{
+	char shown[40];
+	size_t i;
+
+	for (i = 0; line[i] && i < sizeof(shown) - 1; i++)
+		shown[i] = line[i] >= ' ' && line[i] <= '~' ? line[i] : '?';
+	shown[i] = '\0';
+	(void)snprintf(reader->problem, sizeof(reader->problem), "%s:%u: \"%s\"%s", path, number,
+		       shown, problem);
+	return -EINVAL;
+}
+
+/* Reads file @path into reader->text, terminated. Never waits, whatever kind of file it is. */
+static int read_text(struct reader *reader, const char *path)
+{
+	_cleanup_close_ int fd =
+		openat(reader->dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	size_t length = 0;
 	ssize_t got;
 
 	if (fd < 0)
-		return -errno;
+		return fail(reader, -errno, path, strerror(errno));
 	do {
-		got = read(fd, text + length, NODE_FILE_MAX - 1 - length);
+		got = read(fd, reader->text + length, NODE_FILE_MAX - 1 - length);
 		if (got < 0)
-			return -errno;
+			return fail(reader, -errno, path, strerror(errno));
 		length += (size_t)got;
 	} while (got > 0 && length < NODE_FILE_MAX - 1);
-	text[length] = '\0';
-	/* A file with a zero byte in it is not text. */
-	return got > 0 || strlen(text) != length ? -EINVAL : 0;
+	reader->text[length] = '\0';
+	if (got > 0)
+		return fail(reader, -EINVAL, path, "is too long");
+	if (strlen(reader->text) != length)
+		return fail(reader, -EINVAL, path, "is not text");
+	return 0;
 }
 
 static void store(const struct property *property, void *object, uint64_t value)
@@ -80,51 +115,62 @@ static void store(const struct property *property, void *object, uint64_t value)
 		memcpy(field, &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
 }
 
-/* One line "name number". Names not in the table are other kernels' and ignored. */
-static int parse_line(char *line, const struct property *table, size_t rows, void *object)
+struct table {
+	const struct property *rows;
+	size_t num_rows;
+};
+
+/* One line "name number"; what is wrong with it, or NULL. Names not in the table are other kernels'
+ * and ignored. */
+static const char *parse_line(const char *line, const struct table *table, void *object)
 {
-	char *number = strchr(line, ' ');
+	const char *number = strchr(line, ' ');
+	size_t name_length;
 	unsigned long long value;
 	char *end;
 
 	if (!number || number == line || number[1] < '0' || number[1] > '9')
-		return -EINVAL;
-	*number++ = '\0';
+		return " is not \"name number\"";
+	name_length = (size_t)(number - line);
 	errno = 0;
-	value = strtoull(number, &end, 10);
-	if (errno || *end)
-		return -EINVAL;
+	value = strtoull(number + 1, &end, 10);
+	if (*end)
+		return " is not \"name number\"";
+	if (errno)
+		return " is too large a number";
 
-	for (size_t i = 0; i < rows; i++) {
-		if (strcmp(table[i].name, line))
+	for (size_t i = 0; i < table->num_rows; i++) {
+		const struct property *row = &table->rows[i];
+
+		if (strncmp(row->name, line, name_length) || row->name[name_length])
 			continue;
-		if (table[i].size == sizeof(uint32_t) && value > UINT32_MAX)
-			return -EINVAL;
-		store(&table[i], object, value);
+		if (row->size == sizeof(uint32_t) && value > UINT32_MAX)
+			return " is too large a number";
+		store(row, object, value);
 	}
-	return 0;
+	return NULL;
 }
 
-static int parse_file(int dir, const char *path, const struct property *table, size_t rows,
+static int parse_file(struct reader *reader, const char *path, const struct table *table,
 		      void *object)
 {
-	_cleanup_free_ char *text = malloc(NODE_FILE_MAX);
+	unsigned int number = 0;
 	char *line, *rest;
 	int ret;
 
-	if (!text)
-		return -ENOMEM;
-	ret = read_text(dir, path, text);
+	ret = read_text(reader, path);
 	if (ret < 0)
 		return ret;
-
-	rest = text;
+	rest = reader->text;
 	while ((line = strsep(&rest, "\n"))) {
+		const char *problem;
+
+		number++;
 		if (!*line)
 			continue;
-		ret = parse_line(line, table, rows, object);
-		if (ret < 0)
-			return ret;
+		problem = parse_line(line, table, object);
+		if (problem)
+			return fail_line(reader, path, number, line, problem);
 	}
 	return 0;
 }
@@ -136,58 +182,67 @@ static int compare_numbers(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The numeric names in directory @path below @dir, ascending. A missing directory is empty. */
-static int list_numbers(int dir, const char *path, uint32_t **ret_numbers, size_t *ret_count)
+/* A number as the kernel writes it: nothing but digits, the first of several not 0. */
+static bool parse_name(const char *name, uint32_t *ret_number)
 {
-	_cleanup_free_ uint32_t *numbers = NULL;
+	size_t digits = strspn(name, "0123456789");
+	unsigned long long number;
+
+	if (!digits || digits > 10 || name[digits] || (digits > 1 && name[0] == '0'))
+		return false;
+	number = strtoull(name, NULL, 10);
+	*ret_number = (uint32_t)number;
+	return number <= UINT32_MAX;
+}
+
+struct numbers {
+	uint32_t values[ENTRIES_MAX];
+	size_t count;
+};
+
+/* The numeric names in directory @path, ascending. A missing directory is empty. */
+static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
+{
 	struct dirent *entry;
-	size_t count = 0;
 	DIR *stream;
 	int fd;
 
-	fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && errno != ENOENT)
-		return -errno;
-	stream = fd < 0 ? NULL : fdopendir(fd);
-	while (stream && (entry = readdir(stream))) {
-		char *end;
-		unsigned long number = strtoul(entry->d_name, &end, 10);
-		uint32_t *grown;
-
-		if (*end || end == entry->d_name || number > UINT32_MAX)
-			continue;
-		grown = realloc(numbers, (count + 1) * sizeof(*numbers));
-		if (!grown) {
-			(void)closedir(stream);
-			return -ENOMEM;
-		}
-		numbers = grown;
-		numbers[count++] = (uint32_t)number;
+	ret_numbers->count = 0;
+	fd = openat(reader->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : fail(reader, -errno, path, strerror(errno));
+	stream = fdopendir(fd);
+	if (!stream) {
+		(void)close(fd);
+		return -ENOMEM;
 	}
-	if (stream)
-		(void)closedir(stream);
-	if (count)
-		qsort(numbers, count, sizeof(*numbers), compare_numbers);
-	*ret_numbers = take_ptr(&numbers);
-	*ret_count = count;
+	while ((entry = readdir(stream)) && ret_numbers->count < ENTRIES_MAX) {
+		if (parse_name(entry->d_name, &ret_numbers->values[ret_numbers->count]))
+			ret_numbers->count++;
+	}
+	(void)closedir(stream);
+	if (entry)
+		return fail(reader, -E2BIG, path, "has too many entries");
+	if (ret_numbers->count)
+		qsort(ret_numbers->values, ret_numbers->count, sizeof(uint32_t), compare_numbers);
 	return 0;
 }
 
-static int read_vram(int dir, struct topology_node *node)
+static int read_vram(struct reader *reader, struct topology_node *node)
 {
-	_cleanup_free_ uint32_t *numbers = NULL;
+	static const struct table table = { bank_properties, ARRAY_SIZE(bank_properties) };
+	struct numbers banks;
 	char path[64];
-	size_t count;
 	int ret;
 
-	snprintf(path, sizeof(path), "nodes/%u/mem_banks", node->node_id);
-	ret = list_numbers(dir, path, &numbers, &count);
-	for (size_t i = 0; !ret && i < count; i++) {
+	(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks", node->node_id);
+	ret = list_numbers(reader, path, &banks);
+	for (size_t i = 0; !ret && i < banks.count; i++) {
 		struct memory_bank bank = { 0 };
 
-		snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties", node->node_id,
-			 numbers[i]);
-		ret = parse_file(dir, path, bank_properties, ARRAY_SIZE(bank_properties), &bank);
+		(void)snprintf(path, sizeof(path), "nodes/%u/mem_banks/%u/properties",
+			       node->node_id, banks.values[i]);
+		ret = parse_file(reader, path, &table, &bank);
 		if (ret < 0 || !bank.size_in_bytes)
 			continue;
 		if (bank.heap_type != HEAP_VRAM_PUBLIC && bank.heap_type != HEAP_VRAM_PRIVATE)
@@ -198,74 +253,76 @@ static int read_vram(int dir, struct topology_node *node)
 	return ret;
 }
 
-static int read_links(int dir, struct topology_node *node)
+static int read_links(struct reader *reader, struct topology_node *node)
 {
-	_cleanup_free_ uint32_t *numbers = NULL;
+	static const struct table table = { link_properties, ARRAY_SIZE(link_properties) };
+	struct numbers links;
 	char path[64];
-	size_t count;
 	int ret;
 
-	snprintf(path, sizeof(path), "nodes/%u/io_links", node->node_id);
-	ret = list_numbers(dir, path, &numbers, &count);
-	if (ret < 0 || !count)
+	(void)snprintf(path, sizeof(path), "nodes/%u/io_links", node->node_id);
+	ret = list_numbers(reader, path, &links);
+	if (ret < 0 || !links.count)
 		return ret;
-
-	node->links = calloc(count, sizeof(*node->links));
+	node->links = calloc(links.count, sizeof(*node->links));
 	if (!node->links)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node->node_id,
-			 numbers[i]);
-		ret = parse_file(dir, path, link_properties, ARRAY_SIZE(link_properties),
-				 &node->links[node->num_links++]);
-		if (ret < 0)
-			return ret;
+	for (size_t i = 0; !ret && i < links.count; i++) {
+		(void)snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node->node_id,
+			       links.values[i]);
+		ret = parse_file(reader, path, &table, &node->links[i]);
 	}
-	return 0;
+	node->num_links = ret < 0 ? 0 : links.count;
+	return ret;
 }
 
-static int read_gpu_id(int dir, uint32_t node_id, uint32_t *ret_gpu_id)
+static int read_gpu_id(struct reader *reader, uint32_t node_id, uint32_t *ret_gpu_id)
 {
-	_cleanup_free_ char *text = malloc(NODE_FILE_MAX);
-	char path[64], *end;
-	unsigned long id;
+	char path[64], *line;
 	int ret;
 
-	if (!text)
-		return -ENOMEM;
-	snprintf(path, sizeof(path), "nodes/%u/gpu_id", node_id);
-	ret = read_text(dir, path, text);
+	(void)snprintf(path, sizeof(path), "nodes/%u/gpu_id", node_id);
+	ret = read_text(reader, path);
 	if (ret < 0)
 		return ret;
-	id = strtoul(text, &end, 10);
-	if (end == text || (*end && *end != '\n') || id > UINT32_MAX)
-		return -EINVAL;
-	*ret_gpu_id = (uint32_t)id;
-	return 0;
+	line = reader->text;
+	line[strcspn(line, "\n")] = '\0';
+	if (parse_name(line, ret_gpu_id))
+		return 0;
+	return fail_line(reader, path, 1, line, " is no gpu_id");
 }
 
 /* Why a node does not count, or NULL. */
 static const char *unusable(const struct topology_node *node)
 {
 	if (!node->gpu_id && !node->cpu_cores_count)
-		return "it was not initialised";
+		return node->simd_count ? "it was not initialised" : "it has no CPUs and no GPU";
 	if (node->gpu_id && !node->vram_size)
 		return "it has no VRAM bank";
 	return NULL;
 }
 
-static int read_node(int dir, struct topology_node *node)
+static int read_node(struct reader *reader, struct topology_node *node)
 {
+	static const struct table table = { node_properties, ARRAY_SIZE(node_properties) };
 	char path[64];
 	int ret;
 
-	snprintf(path, sizeof(path), "nodes/%u/properties", node->node_id);
-	ret = parse_file(dir, path, node_properties, ARRAY_SIZE(node_properties), node);
+	(void)snprintf(path, sizeof(path), "nodes/%u/properties", node->node_id);
+	ret = parse_file(reader, path, &table, node);
 	if (ret < 0)
 		return ret;
 	node->actual_gpu_id = node->gpu_id;
-	ret = node->gpu_id ? read_vram(dir, node) : 0;
-	return ret < 0 ? ret : read_links(dir, node);
+	ret = node->gpu_id ? read_vram(reader, node) : 0;
+	if (!ret)
+		ret = read_links(reader, node);
+	/* What a CPU says of its links is never asked: a GPU's own links say where it is attached. */
+	if (ret < 0 && ret != -ENOMEM && !node->gpu_id) {
+		log_warn("topology: links of CPU node %u are left out: %s", node->node_id,
+			 reader->problem);
+		ret = 0;
+	}
+	return ret;
 }
 
 /* Takes the node just added away again. */
@@ -275,18 +332,17 @@ static void drop_last(struct topology *topology)
 	free(topology->nodes[topology->num_nodes].links);
 }
 
-static int add_from_sysfs(int dir, uint32_t node_id, struct topology *topology)
+static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topology *topology)
 {
 	struct topology_node *node;
 	const char *reason;
 	uint32_t gpu_id;
 	int ret;
 
-	ret = read_gpu_id(dir, node_id, &gpu_id);
-	if (ret == -ENOMEM)
-		return ret;
+	ret = read_gpu_id(reader, node_id, &gpu_id);
 	if (ret < 0) {
-		log_debug("topology: node %u is hidden or unreadable: %s", node_id, strerror(-ret));
+		log_debug("topology: node %u is hidden or unreadable: %s", node_id,
+			  reader->problem);
 		return 0;
 	}
 	node = topology_add(topology);
@@ -294,10 +350,10 @@ static int add_from_sysfs(int dir, uint32_t node_id, struct topology *topology)
 		return -ENOMEM;
 	node->node_id = node_id;
 	node->gpu_id = gpu_id;
-	ret = read_node(dir, node);
+	ret = read_node(reader, node);
 	if (ret == -ENOMEM)
 		return ret;
-	reason = ret < 0 ? strerror(-ret) : unusable(node);
+	reason = ret < 0 ? reader->problem : unusable(node);
 	if (!reason)
 		return 0;
 	log_warn("topology: node %u (GPU 0x%04x) is left out: %s", node_id, gpu_id, reason);
@@ -305,20 +361,34 @@ static int add_from_sysfs(int dir, uint32_t node_id, struct topology *topology)
 	return 0;
 }
 
+static int read_nodes(struct reader *reader, struct topology *topology)
+{
+	struct numbers numbers;
+	int ret;
+
+	ret = list_numbers(reader, "nodes", &numbers);
+	if (ret < 0)
+		return log_error(ret, "topology: %s", reader->problem);
+	for (size_t i = 0; !ret && i < numbers.count; i++)
+		ret = add_from_sysfs(reader, numbers.values[i], topology);
+	return ret;
+}
+
 int topology_read(const char *root, struct topology *ret_topology)
 {
 	_cleanup_(topology_done) struct topology topology = { 0 };
-	_cleanup_free_ uint32_t *numbers = NULL;
+	_cleanup_free_ char *text = malloc(NODE_FILE_MAX);
 	_cleanup_close_ int dir = -1;
-	size_t count;
+	struct reader reader;
 	int ret;
 
+	if (!text)
+		return -ENOMEM;
 	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
-	ret = list_numbers(dir, "nodes", &numbers, &count);
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = add_from_sysfs(dir, numbers[i], &topology);
+	reader = (struct reader){ .dir = dir, .text = text };
+	ret = read_nodes(&reader, &topology);
 	if (ret < 0)
 		return ret;
 
@@ -348,16 +418,16 @@ struct topology_node *topology_add(struct topology *topology)
 	return grown;
 }
 
-#define DEFINE_FIND(name, field, valid)                                               \
-	const struct topology_node *name(const struct topology *topology, uint32_t id)  \
-	{                                                                               \
-		for (size_t i = 0; i < topology->num_nodes; i++) {                      \
-			const struct topology_node *node = &topology->nodes[i];         \
-                                                                                        \
-			if (node->field == id && (valid))                               \
-				return node;                                            \
-		}                                                                       \
-		return NULL;                                                            \
+#define DEFINE_FIND(name, field, valid)                                                \
+	const struct topology_node *name(const struct topology *topology, uint32_t id) \
+	{                                                                              \
+		for (size_t i = 0; i < topology->num_nodes; i++) {                     \
+			const struct topology_node *node = &topology->nodes[i];        \
+                                                                                       \
+			if (node->field == id && (valid))                              \
+				return node;                                           \
+		}                                                                      \
+		return NULL;                                                           \
 	}
 
 DEFINE_FIND(topology_find_gpu, gpu_id, id != 0)

@@ -28,4 +28,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 /* Opens the render node with @minor, out of the task's way. */
 int render_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
+/* Tries to open the render node of each GPU, and notes in @local which cannot be: such a GPU stands for none. */
+void render_note_unreachable(struct topology *local);
+
 #endif

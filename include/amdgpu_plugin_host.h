@@ -35,6 +35,10 @@ bool host_claim_plugin(const char *name);
  * in the way, or -errno. */
 int host_unused_fd(pid_t pid);
 
+/* The options that the user has given CRIU for plugins, this one and others: CRIU's own, each one
+ * "--PLUGIN.NAME=VALUE" (seen with 4.3). On hosts that have no such options *@ret_argc is 0. -EINVAL after a line: the host will not tell. */
+int host_plugin_options(int *ret_argc, char ***ret_argv);
+
 /* CRIU's log. Each call is one line, with the plugin's prefix. log_error() adds the words for
  * -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log is not made
  * for them. */

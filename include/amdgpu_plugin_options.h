@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the user may choose, read from the environment once when CRIU loads the plugin. */
+/* What the user may choose, read once when CRIU loads the plugin: from a file, from the environment, which
+ * goes before it, and from options of CRIU 4.3 and later, which go before both. */
 #ifndef AMDGPU_PLUGIN_OPTIONS_H
 #define AMDGPU_PLUGIN_OPTIONS_H
 
@@ -7,7 +8,11 @@
 
 #include "amdgpu_plugin_content.h"
 
-/* Checks of the mapper that can be switched off: field, environment variable. */
+/* Lines "key = value", empty ones, and ones that begin with '#'. */
+#define OPTIONS_FILE "/etc/criu/amdgpu_plugin.conf"
+
+/* Checks of the mapper that can be switched off: field, environment variable. In the file and as an option
+ * KFD_FW_VER_CHECK is fw-ver-check, and so on. */
 #define OPTION_SWITCHES(X)                         \
 	X(check_fw_version, KFD_FW_VER_CHECK)      \
 	X(check_sdma_fw, KFD_SDMA_FW_VER_CHECK)    \
@@ -21,11 +26,18 @@ struct options {
 #define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
-	/* KFD_MAX_BUFFER_SIZE (0 there means the default) and KFD_COPY_TIMEOUT. */
+	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default). */
 	struct content_limits content;
+	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
+	char *device_map;
+	/* The pairs may be of GPUs that other processes than this one have. Not for users. */
+	bool device_map_is_for_all;
 };
 
-/* A value that does not parse is -EINVAL, after a line that names variable and value. */
+/* What does not parse is -EINVAL, after a line that names source and value. */
 int options_read(struct options *ret_options);
+/* The same with another file. */
+int options_read_with_file(const char *path, struct options *ret_options);
+void options_done(struct options *options);
 
 #endif

@@ -68,6 +68,10 @@ struct topology_node {
 	uint64_t vram_size;
 	/* All VRAM is visible to the CPU. */
 	uint32_t vram_public;
+	/* From an image that does not tell location_id. */
+	bool location_unknown;
+	/* Nobody here can open its render node; set by whoever has tried. */
+	bool unreachable;
 #define TOPOLOGY_FIELD(name, type) type name;
 	TOPOLOGY_PROPERTIES(TOPOLOGY_FIELD, TOPOLOGY_FIELD)
 #undef TOPOLOGY_FIELD
@@ -82,8 +86,9 @@ struct topology {
 };
 
 /* Reads the topology below directory @root. Nodes that cannot be used are left out, with a line in
- * the log: hidden by the device cgroup (reading gpu_id fails), without a VRAM bank, not initialised,
- * or with a file that is not lines of "name number". -ENOENT: no such directory, so no KFD. */
+ * the log that names file and line: hidden by the device cgroup (reading gpu_id fails), without a VRAM
+ * bank, not initialised, or with a file that is not lines of "name number". Links to nodes that are
+ * not in the result stay, and lead nowhere. -ENOENT: no such directory, so no KFD. */
 int topology_read(const char *root, struct topology *ret_topology);
 void topology_done(struct topology *topology);
 

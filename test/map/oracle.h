@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The mapper's answer found another way: by trying every assignment there is. Written from the rules, shares
+ * nothing with the plugin but its data, and is good for some eight GPUs. */
+#ifndef TEST_MAP_ORACLE_H
+#define TEST_MAP_ORACLE_H
+
+#include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_topology.h"
+
+#define ORACLE_GPUS_MAX 8
+
+struct oracle_answer {
+	const char *outcome;
+	char words[64];
+	/* By source GPU in node order. */
+	const struct topology_node *source[ORACLE_GPUS_MAX];
+	const struct topology_node *destination[ORACLE_GPUS_MAX];
+	size_t num_gpus;
+};
+
+void oracle_ask(const struct topology *source, const struct topology *destination,
+		const struct options *options, struct oracle_answer *ret_answer);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads pairs.tsv and asks the mapper. What is expected of the answers is in that file alone. */
+#include "pairs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "amdgpu_plugin_map.h"
+
+double pair_seconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+struct options pair_options(void)
+{
+	struct options options = { 0 };
+
+#define SWITCH_ON(field, variable) options.field = true;
+	OPTION_SWITCHES(SWITCH_ON)
+#undef SWITCH_ON
+	return options;
+}
+
+bool pair_switch_off(struct options *options, const char *environment)
+{
+	while (*environment) {
+		size_t length = strcspn(environment, " ");
+		bool known = false;
+
+#define SWITCH_OFF(field, variable)                                                              \
+	if (length == strlen(#variable "=0") && !strncmp(environment, #variable "=0", length)) { \
+		options->field = false;                                                          \
+		known = true;                                                                    \
+	}
+		OPTION_SWITCHES(SWITCH_OFF)
+#undef SWITCH_OFF
+		if (!known)
+			return false;
+		environment += length;
+		environment += strspn(environment, " ");
+	}
+	return true;
+}
+
+static int read_machine(const char *directory, const char *name, struct topology *topology)
+{
+	char path[4096];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	ret = topology_read(path, topology);
+	if (ret < 0)
+		fprintf(stderr, "%s: %s\n", path, strerror(-ret));
+	return ret;
+}
+
+static int split(char *line, struct pair *pair)
+{
+	char *rest = line;
+
+	line[strcspn(line, "\r\n")] = '\0';
+	pair->line = line;
+	for (size_t i = 0; i < PAIR_COLUMNS; i++) {
+		char *column = strsep(&rest, "\t");
+
+		if (!column && i != PAIR_CASE)
+			return -EINVAL;
+		pair->columns[i] = column ? column : "";
+	}
+	return 0;
+}
+
+static int take_line(const char *directory, char *line, void (*take)(struct pair *, void *),
+		     void *argument)
+{
+	struct pair pair = { .options = pair_options() };
+	int ret = split(line, &pair);
+
+	if (ret < 0 || !pair_switch_off(&pair.options, pair.columns[PAIR_ENVIRONMENT])) {
+		fprintf(stderr, "pairs.tsv: cannot make sense of \"%s\"\n", line);
+		return -EINVAL;
+	}
+	ret = read_machine(directory, pair.columns[PAIR_SOURCE], &pair.source);
+	if (!ret)
+		ret = read_machine(directory, pair.columns[PAIR_DESTINATION], &pair.destination);
+	if (!ret)
+		take(&pair, argument);
+	topology_done(&pair.source);
+	topology_done(&pair.destination);
+	return ret;
+}
+
+int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
+		   void *argument)
+{
+	char path[4096], line[16384];
+	int count = -1, ret = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/pairs.tsv", directory);
+	file = fopen(path, "re");
+	if (!file) {
+		ret = -errno;
+		fprintf(stderr, "%s: %s\n", path, strerror(-ret));
+		return ret;
+	}
+	/* The first line is a heading. */
+	while (!ret && fgets(line, sizeof(line), file)) {
+		if (count >= 0)
+			ret = take_line(directory, line, take, argument);
+		count++;
+	}
+	(void)fclose(file);
+	return ret < 0 ? ret : count < 0 ? 0 : count;
+}
+
+static void list_map(const struct pair *pair, const struct gpu_map *map, struct answer *answer)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < pair->source.num_nodes && used < sizeof(answer->mapping); i++) {
+		if (map->local[i])
+			used += (size_t)snprintf(answer->mapping + used,
+						 sizeof(answer->mapping) - used, "%s%x:%x",
+						 used ? " " : "", pair->source.nodes[i].gpu_id,
+						 map->local[i]->gpu_id);
+	}
+}
+
+void pair_answer(const struct pair *pair, struct answer *ret_answer)
+{
+	static const char *const outcomes[] = { "mapped", "mapped-warning", "refused",
+						"malformed" };
+	struct answer answer = { .outcome = "error" };
+	double start = pair_seconds();
+	struct gpu_map map;
+
+	if (map_decide(&pair->source, &pair->destination, &pair->options, &map) == 0) {
+		answer.seconds = pair_seconds() - start;
+		answer.outcome = outcomes[map.outcome];
+		answer.attempts = map.attempts;
+		list_map(pair, &map, &answer);
+		(void)snprintf(answer.reason, sizeof(answer.reason), "%s", map.words);
+		map_done(&map);
+	}
+	answer.agrees = !strcmp(answer.outcome, pair->columns[PAIR_OUTCOME]) &&
+			!strcmp(answer.mapping, pair->columns[PAIR_MAPPING]) &&
+			!strcmp(answer.reason, pair->columns[PAIR_REASON]);
+	*ret_answer = answer;
+}

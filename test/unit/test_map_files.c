@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Captured machines with broken files: reading them ends, and what can still be read is what was there. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_util.h"
+#include "made_up.h"
+#include "pairs.h"
+
+#define BREAKS     260
+#define FILES_MAX  2000
+#define TIME_LIMIT 60
+
+static const char *const machines[] = { "mi210-8gpu-2hive", "desktop-3gpu-gfx906-gfx1102-gfx1032",
+					"rccl-frontier-mi250x-8gcd-nps4" };
+
+static struct {
+	char *paths[FILES_MAX];
+	size_t count;
+	size_t root_length;
+	/* The copy's directory below the test's; a new one each time. */
+	char copy[16];
+	unsigned int copies;
+} files;
+
+static int note_file(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+	(void)stat;
+	(void)walk;
+	if (type == FTW_F && files.count < FILES_MAX)
+		files.paths[files.count++] = strdup(path + files.root_length);
+	return 0;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static size_t read_whole(const char *path, char **ret_text)
+{
+	FILE *file = fopen(path, "re");
+	size_t size;
+
+	assert_non_null(file);
+	*ret_text = malloc(65536);
+	assert_non_null(*ret_text);
+	size = fread(*ret_text, 1, 65536, file);
+	(void)fclose(file);
+	return size;
+}
+
+/* A copy of the machine below the test's directory. */
+static void copy_machine(const char *name)
+{
+	char root[256];
+
+	(void)snprintf(root, sizeof(root), "%s/%s/", TREES, name);
+	(void)snprintf(files.copy, sizeof(files.copy), "machine%u", files.copies++);
+	files.count = 0;
+	files.root_length = strlen(root);
+	assert_int_equal(nftw(root, note_file, 16, FTW_PHYS), 0);
+	assert_true(files.count > 20);
+	/* Directories list in no order, but the same seed must break the same file. */
+	qsort(files.paths, files.count, sizeof(files.paths[0]), compare_paths);
+	for (size_t i = 0; i < files.count; i++) {
+		char from[512], to[512], *text;
+		size_t size;
+
+		(void)snprintf(from, sizeof(from), "%s%s", root, files.paths[i]);
+		(void)snprintf(to, sizeof(to), "%s/%s", files.copy, files.paths[i]);
+		size = read_whole(from, &text);
+		unit_write(to, text, size);
+		free(text);
+	}
+}
+
+static void forget_files(void)
+{
+	while (files.count)
+		free(files.paths[--files.count]);
+}
+
+static const char *const breakages[] = {
+	"truncated",        "emptied",           "binary",      "huge",
+	"one byte changed", "one line repeated", "a directory", "a FIFO",
+	"a link to itself", "an endless device", "not there",   "another file",
+	"a long line",
+};
+
+static void write_huge(const char *path)
+{
+	char *text = malloc(3 << 20);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < 3 << 20; i++)
+		text[i] = "simd_count 18446744073709551615\n"[i % 32];
+	unit_write(path, text, 3 << 20);
+	free(text);
+}
+
+static void write_binary(struct dice *dice, const char *path)
+{
+	char bytes[4096];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)dice_roll(dice, 256);
+	unit_write(path, bytes, dice_roll(dice, sizeof(bytes)));
+}
+
+static void break_file(struct dice *dice, size_t how, const char *path, const char *text,
+		       size_t size)
+{
+	char full[512], copy[65536 + 1];
+	size_t at = size ? dice_roll(dice, (uint32_t)size) : 0;
+
+	(void)strcpy(full, unit_path("%s", path));
+	assert_int_equal(unlink(full), 0);
+	memcpy(copy, text, size);
+	switch (how) {
+	case 0:
+		unit_write(path, text, at);
+		break;
+	case 1:
+		unit_write(path, "", 0);
+		break;
+	case 2:
+		write_binary(dice, path);
+		break;
+	case 3:
+		write_huge(path);
+		break;
+	case 4:
+		copy[at] = (char)dice_roll(dice, 256);
+		unit_write(path, copy, size);
+		break;
+	case 5:
+		unit_print(path, "%.*s%.*s", (int)size, text, (int)size, text);
+		break;
+	case 6:
+		assert_int_equal(mkdir(full, 0755), 0);
+		break;
+	case 7:
+		assert_int_equal(mkfifo(full, 0644), 0);
+		break;
+	case 8:
+		assert_int_equal(symlink(full, full), 0);
+		break;
+	case 9:
+		assert_int_equal(symlink("/dev/zero", full), 0);
+		break;
+	case 10:
+		break;
+	case 11:
+		assert_int_equal(symlink("/proc/self/maps", full), 0);
+		break;
+	default:
+		memset(copy, '7', 60000);
+		unit_write(path, copy, 60000);
+	}
+}
+
+static void mend_file(const char *path, const char *text, size_t size)
+{
+	(void)remove(unit_path("%s", path));
+	unit_write(path, text, size);
+}
+
+/* A GPU is as it was, or its file said otherwise: no other GPU may have become one. */
+static void assert_no_gpu_from_nowhere(const struct topology *whole, const struct topology *broken)
+{
+	size_t strangers = 0;
+
+	assert_true(broken->num_nodes <= whole->num_nodes);
+	for (size_t i = 0; i < broken->num_nodes; i++) {
+		assert_true(!i || broken->nodes[i - 1].node_id < broken->nodes[i].node_id);
+		strangers += broken->nodes[i].gpu_id &&
+			     !topology_find_gpu(whole, broken->nodes[i].gpu_id);
+	}
+	assert_true(strangers <= 1);
+	assert_true(topology_count_gpus(broken) + 1 >= topology_count_gpus(whole));
+}
+
+static void map_both_ways(const struct topology *whole, const struct topology *broken)
+{
+	const struct options options = pair_options();
+	struct gpu_map map;
+
+	if (map_gpus(whole, broken, &options, &map) == 0)
+		map_done(&map);
+	assert_int_equal(map_decide(broken, whole, &options, &map), 0);
+	map_done(&map);
+	unit_forget_lines();
+}
+
+static void whatever_is_in_a_file_reading_ends_and_invents_nothing(void **state)
+{
+	(void)state;
+	(void)alarm(TIME_LIMIT);
+	for (size_t m = 0; m < ARRAY_SIZE(machines); m++) {
+		struct topology whole;
+
+		copy_machine(machines[m]);
+		assert_int_equal(topology_read(unit_path("%s", files.copy), &whole), 0);
+		for (uint64_t seed = 0; seed < BREAKS; seed++) {
+			struct dice dice = { seed * 31 + m };
+			size_t file = dice_roll(&dice, (uint32_t)files.count), size;
+			struct topology broken;
+			char path[512], *text;
+
+			(void)snprintf(path, sizeof(path), "%s/%s", files.copy, files.paths[file]);
+			print_message("case %s: %s %s\n", machines[m], path,
+				      breakages[seed % ARRAY_SIZE(breakages)]);
+			size = read_whole(unit_path("%s", path), &text);
+			break_file(&dice, seed % ARRAY_SIZE(breakages), path, text, size);
+			assert_int_equal(topology_read(unit_path("%s", files.copy), &broken), 0);
+			assert_no_gpu_from_nowhere(&whole, &broken);
+			map_both_ways(&whole, &broken);
+			topology_done(&broken);
+			mend_file(path, text, size);
+			free(text);
+		}
+		topology_done(&whole);
+		forget_files();
+	}
+	(void)alarm(0);
+}
+
+static void a_broken_file_is_named_with_its_line(void **state)
+{
+	static const struct {
+		const char *file;
+		const char *text;
+		const char *place;
+		const char *problem;
+	} cases[] = {
+		{ "nodes/3/properties", "simd_count 8\nsimd_per_cu four\n", "nodes/3/properties:2",
+		  "\"simd_per_cu four\" is not \"name number\"" },
+		{ "nodes/3/properties", "\n\nx\n", "nodes/3/properties:3", "\"x\"" },
+		{ "nodes/3/properties", "simd_count 99999999999\n", "nodes/3/properties:1",
+		  "too large" },
+		{ "nodes/3/properties", "a\xff\x1b[2J 5x\n", "nodes/3/properties:1",
+		  "\"a??[2J 5x\"" },
+		{ "nodes/3/mem_banks/0/properties", "heap_type 1\nsize_in_bytes -\n",
+		  "nodes/3/mem_banks/0/properties:2", "\"size_in_bytes -\"" },
+		{ "nodes/3/io_links/0/properties", "type  2\n", "nodes/3/io_links/0/properties:1",
+		  "\"type  2\"" },
+		{ "nodes/3/gpu_id", "none\n", "nodes/3/gpu_id:1", "\"none\" is no gpu_id" },
+	};
+
+	(void)state;
+	copy_machine(machines[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct topology topology;
+		char path[256], *text;
+		size_t size;
+
+		print_message("case %s\n", cases[i].place);
+		(void)snprintf(path, sizeof(path), "%s/%s", files.copy, cases[i].file);
+		size = read_whole(unit_path("%s", path), &text);
+		unit_print(path, "%s", cases[i].text);
+		assert_int_equal(topology_read(unit_path("%s", files.copy), &topology), 0);
+		assert_logged("node 3", cases[i].place, cases[i].problem);
+		assert_null(topology_find_node(&topology, 3));
+		assert_int_equal(topology_count_gpus(&topology), 7);
+		topology_done(&topology);
+		unit_forget_lines();
+		mend_file(path, text, size);
+		free(text);
+	}
+	forget_files();
+}
+
+/* Its GPUs say where they are attached. */
+static void broken_links_of_a_cpu_node_do_not_cost_the_node(void **state)
+{
+	struct topology topology;
+	char path[64];
+
+	(void)state;
+	copy_machine(machines[0]);
+	(void)snprintf(path, sizeof(path), "%s/nodes/0/io_links/0/properties", files.copy);
+	unit_print(path, "broken\n");
+	assert_int_equal(topology_read(unit_path("%s", files.copy), &topology), 0);
+	assert_non_null(topology_find_node(&topology, 0));
+	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
+	assert_logged("Warn: ", "CPU node 0", "nodes/0/io_links/0/properties:1");
+	topology_done(&topology);
+	forget_files();
+}
+
+static void more_nodes_than_any_machine_has_are_an_error(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1025; i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "many/nodes/%u/gpu_id", i);
+		unit_print(path, "0\n");
+	}
+	assert_int_equal(topology_read(unit_path("many"), &topology), -E2BIG);
+	assert_logged("Error: ", "nodes", "too many");
+}
+
+static void more_gpus_than_can_be_counted_are_refused(void **state)
+{
+	const struct options options = pair_options();
+	struct topology many, few;
+	struct gpu_map map;
+
+	(void)state;
+	machine_of_hives(1, 257, 1, false, &many);
+	machine_of_hives(1, 2, 1, false, &few);
+	assert_int_equal(map_decide(&few, &many, &options, &map), 0);
+	assert_string_equal(map.words, "too-many");
+	map_done(&map);
+	assert_int_equal(map_decide(&many, &few, &options, &map), 0);
+	assert_string_equal(map.words, "too-many");
+	map_done(&map);
+	topology_done(&many);
+	topology_done(&few);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(whatever_is_in_a_file_reading_ends_and_invents_nothing),
+		UNIT_TEST(a_broken_file_is_named_with_its_line),
+		UNIT_TEST(broken_links_of_a_cpu_node_do_not_cost_the_node),
+		UNIT_TEST(more_nodes_than_any_machine_has_are_an_error),
+		UNIT_TEST(more_gpus_than_can_be_counted_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

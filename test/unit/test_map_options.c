@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Options from the file and from CRIU, and which source goes before which. Environment variables by themselves are
+ * test_options.c's. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_util.h"
+
+/* As CRIU 4.3 exports it. */
+int criu_plugin_get_options(int *argc, char ***argv);
+
+static struct {
+	char *argv[8];
+	int argc;
+	int ret;
+} given;
+
+int criu_plugin_get_options(int *argc, char ***argv)
+{
+	*argc = given.argc;
+	*argv = given.argv;
+	return given.ret;
+}
+
+static const char *const variables[] = {
+	"KFD_FW_VER_CHECK",     "KFD_SDMA_FW_VER_CHECK", "KFD_CACHES_COUNT_CHECK",
+	"KFD_NUM_GWS_CHECK",    "KFD_VRAM_SIZE_CHECK",   "KFD_NUMA_CHECK",
+	"KFD_CAPABILITY_CHECK", "KFD_MAX_BUFFER_SIZE",   "KFD_COPY_TIMEOUT",
+	"AMDGPU_DEVICE_MAP",
+};
+
+static int begin(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+		(void)unsetenv(variables[i]);
+	memset(&given, 0, sizeof(given));
+	return unit_begin(state);
+}
+
+static void give(const char *first, const char *second)
+{
+	given.argv[0] = (char *)"amdgpu_plugin";
+	given.argv[1] = (char *)first;
+	given.argv[2] = (char *)second;
+	given.argc = 1 + !!first + !!second;
+}
+
+static int read_file(const char *text, struct options *options)
+{
+	unit_forget_lines();
+	unit_print("plugin.conf", "%s", text);
+	return options_read_with_file(unit_path("plugin.conf"), options);
+}
+
+static void a_missing_file_is_no_error(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(options_read_with_file(unit_path("none/plugin.conf"), &options), 0);
+	assert_true(options.check_numa);
+	assert_null(options.device_map);
+	options_done(&options);
+}
+
+static void every_option_can_stand_in_the_file(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(read_file("# What an admin has written.\n"
+				   "\n"
+				   "fw-ver-check = 0\n"
+				   "  sdma-fw-ver-check=NO\n"
+				   "caches-count-check =no  \n"
+				   "num-gws-check\t=\t0\n"
+				   "vram-size-check = 0\r\n"
+				   "numa-check = 0\n"
+				   "capability-check = 0\n"
+				   "max-buffer-size = 2M\n"
+				   "copy-timeout = 7\n"
+				   "device-map = 0x1=0x2, 0x3=0x4\n"
+				   "fw-ver-check = 1",
+				   &options),
+			 0);
+	assert_false(options.check_sdma_fw || options.check_caches || options.check_num_gws ||
+		     options.check_vram_size || options.check_numa || options.check_capability);
+	assert_true(options.check_fw_version);
+	assert_int_equal(options.content.staging_bytes, 2 << 20);
+	assert_int_equal(options.content.copy_timeout_s, 7);
+	assert_string_equal(options.device_map, "0x1=0x2, 0x3=0x4");
+	options_done(&options);
+}
+
+static void what_is_wrong_in_the_file_is_told_with_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *place;
+		const char *problem;
+	} cases[] = {
+		{ "numa-check = maybe\n", "plugin.conf:1", "\"maybe\"" },
+		{ "\n\nnuma-check\n", "plugin.conf:3", "\"numa-check\"" },
+		{ "#\nnuma = 0\n", "plugin.conf:2", "\"numa\"" },
+		{ "KFD_NUMA_CHECK = 0\n", "plugin.conf:1", "\"KFD_NUMA_CHECK\"" },
+		{ "copy-timeout = 1e9\n", "plugin.conf:1", "\"1e9\"" },
+		{ "max-buffer-size =\n", "plugin.conf:1", "\"\"" },
+		{ "= 0\n", "plugin.conf:1", "\"\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct options options = { .content.staging_bytes = 42 };
+
+		print_message("case %s\n", cases[i].text);
+		assert_int_equal(read_file(cases[i].text, &options), -EINVAL);
+		assert_logged("Error: ", cases[i].place, cases[i].problem);
+		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_int_equal(options.content.staging_bytes, 42);
+	}
+}
+
+static void a_file_that_is_none_is_an_error(void **state)
+{
+	struct options options;
+	char *line = malloc(100000);
+
+	(void)state;
+	assert_true(options_read_with_file(unit_path("."), &options) < 0);
+	assert_logged("Error: ", "cannot read");
+	assert_non_null(line);
+	memset(line, 'x', 99999);
+	line[99999] = '\0';
+	assert_int_equal(read_file(line, &options), -EINVAL);
+	assert_logged("Error: ", "plugin.conf:1", "too long");
+	free(line);
+}
+
+static void the_environment_goes_before_the_file(void **state)
+{
+	struct options options;
+
+	(void)state;
+	(void)setenv("KFD_NUMA_CHECK", "1", 1);
+	(void)setenv("KFD_COPY_TIMEOUT", "9", 1);
+	(void)setenv("AMDGPU_DEVICE_MAP", "0x5=0x6", 1);
+	assert_int_equal(
+		read_file("numa-check = 0\ncopy-timeout = 7\nfw-ver-check = 0\ndevice-map = 1=2\n",
+			  &options),
+		0);
+	assert_true(options.check_numa);
+	assert_false(options.check_fw_version);
+	assert_int_equal(options.content.copy_timeout_s, 9);
+	assert_string_equal(options.device_map, "0x5=0x6");
+	options_done(&options);
+}
+
+static void options_of_criu_go_before_both(void **state)
+{
+	struct options options;
+
+	(void)state;
+	(void)setenv("KFD_NUMA_CHECK", "1", 1);
+	give("--amdgpu_plugin.numa-check=0", "--amdgpu_plugin.device-map=0x7=0x8,0x9=0xa");
+	assert_int_equal(
+		read_file("numa-check = 1\ndevice-map = 1=2\ncopy-timeout = 7\n", &options), 0);
+	assert_false(options.check_numa);
+	assert_int_equal(options.content.copy_timeout_s, 7);
+	assert_string_equal(options.device_map, "0x7=0x8,0x9=0xa");
+	options_done(&options);
+}
+
+static void options_of_other_plugins_are_left_to_them(void **state)
+{
+	struct options options;
+
+	(void)state;
+	give("--cuda_plugin.numa-check=maybe", "--amdgpu_plugin2.numa-check");
+	assert_int_equal(read_file("", &options), 0);
+	assert_true(options.check_numa);
+	options_done(&options);
+	give("--other.x=amdgpu_plugin.numa-check=0", "--amdgpu_plugin.copy-timeout=11");
+	assert_int_equal(read_file("", &options), 0);
+	assert_true(options.check_numa);
+	assert_int_equal(options.content.copy_timeout_s, 11);
+	options_done(&options);
+	give(NULL, NULL);
+	assert_int_equal(read_file("", &options), 0);
+	options_done(&options);
+}
+
+static void wrong_options_of_criu_are_refused_in_words(void **state)
+{
+	static const struct {
+		const char *argument;
+		const char *problem;
+	} cases[] = {
+		{ "--amdgpu_plugin.numa-check=maybe", "\"maybe\"" },
+		{ "--amdgpu_plugin.numa-check", "wants a value" },
+		{ "--amdgpu_plugin.no-such=1", "no option \"no-such\"" },
+		{ "--amdgpu_plugin.=1", "no option \"\"" },
+		{ "--amdgpu_plugin.a-key-that-is-longer-than-any-key-that-there-is=1",
+		  "no option" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct options options;
+
+		print_message("case %s\n", cases[i].argument);
+		give(cases[i].argument, NULL);
+		assert_int_equal(read_file("", &options), -EINVAL);
+		assert_logged("Error: ", "--plugin-option", cases[i].problem);
+	}
+	give(NULL, NULL);
+	given.ret = -1;
+	assert_int_equal(read_file("", &(struct options){ 0 }), -EINVAL);
+	assert_logged("Error: ", "CRIU");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_missing_file_is_no_error),
+		TEST(every_option_can_stand_in_the_file),
+		TEST(what_is_wrong_in_the_file_is_told_with_its_line),
+		TEST(a_file_that_is_none_is_an_error),
+		TEST(the_environment_goes_before_the_file),
+		TEST(options_of_criu_go_before_both),
+		TEST(options_of_other_plugins_are_left_to_them),
+		TEST(wrong_options_of_criu_are_refused_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The mapper against an oracle that tries every assignment, on thousands of random machines; and answers that
+ * must not depend on names. */
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_map.h"
+#include "made_up.h"
+#include "oracle.h"
+#include "pairs.h"
+
+#define PAIRS       20000
+#define RENAMED     600
+#define MAX_GPUS    7
+#define NUM_ANSWERS 12
+
+static const char *const outcomes[] = { "mapped", "mapped-warning", "refused", "malformed" };
+
+static struct options random_options(struct dice *dice)
+{
+	struct options options = pair_options();
+
+	options.check_numa = !dice_percent(dice, 20);
+	options.check_fw_version = !dice_percent(dice, 10);
+	options.check_sdma_fw = !dice_percent(dice, 10);
+	options.check_capability = !dice_percent(dice, 10);
+	options.check_vram_size = !dice_percent(dice, 10);
+	options.check_num_gws = !dice_percent(dice, 10);
+	options.check_caches = !dice_percent(dice, 10);
+	return options;
+}
+
+/* Another random machine seldom has a map: most are made from the source. */
+static void random_destination(struct dice *dice, const struct topology *source,
+			       struct topology *destination)
+{
+	struct topology copy;
+	size_t gpus = topology_count_gpus(source);
+
+	switch (dice_roll(dice, 4)) {
+	case 0:
+		machine_random(dice, MAX_GPUS, destination);
+		return;
+	case 1:
+		machine_copy(source, destination);
+		return;
+	case 2:
+		machine_renamed(dice, source, destination);
+		return;
+	default:
+		machine_renamed(dice, source, &copy);
+		machine_some(dice, &copy, gpus ? gpus - 1 : 0, destination);
+		topology_done(&copy);
+	}
+}
+
+static void random_source(struct dice *dice, struct topology *ret_source)
+{
+	struct topology whole;
+	size_t gpus;
+
+	machine_random(dice, MAX_GPUS, &whole);
+	gpus = topology_count_gpus(&whole);
+	machine_some(dice, &whole,
+		     dice_percent(dice, 70) ? gpus : dice_roll(dice, (uint32_t)gpus + 1),
+		     ret_source);
+	topology_done(&whole);
+}
+
+/* A machine that differs from @topology in a GPU or two, for those few that fit by a hair. */
+static void disturb(struct dice *dice, struct topology *topology)
+{
+	size_t gpus = topology_count_gpus(topology);
+
+	for (uint32_t times = gpus < 2 ? 0 : dice_roll(dice, 4); times; times--) {
+		uint32_t a = dice_roll(dice, (uint32_t)gpus), b = dice_roll(dice, (uint32_t)gpus);
+
+		switch (dice_roll(dice, 4)) {
+		case 0:
+			machine_gpu(topology, a)->fw_version ^= 1;
+			break;
+		case 1:
+			if (a != b)
+				machine_lose_link(topology, a, b);
+			break;
+		default:
+			machine_move_gpu(topology, a, b);
+		}
+	}
+}
+
+static void assert_same_answer(const struct topology *source, const struct topology *destination,
+			       const struct gpu_map *map, const struct oracle_answer *expected)
+{
+	size_t mapped = 0;
+
+	assert_string_equal(outcomes[map->outcome], expected->outcome);
+	assert_string_equal(map->words, expected->words);
+	assert_int_equal(map->num_nodes, source->num_nodes);
+	for (size_t i = 0; i < map->num_nodes; i++)
+		mapped += map->local[i] != NULL;
+	assert_int_equal(mapped, expected->num_gpus);
+	for (size_t i = 0; i < expected->num_gpus; i++)
+		assert_ptr_equal(map->local[expected->source[i] - source->nodes],
+				 expected->destination[i]);
+	if (map->outcome <= MAP_MAPPED_WARNING)
+		assert_int_equal(map->num_surplus + mapped, topology_count_gpus(destination));
+}
+
+static void note(const char *answer, const char **seen, size_t *counts)
+{
+	char first[32];
+	size_t i;
+
+	(void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(answer, ": "), answer);
+	for (i = 0; seen[i] && strcmp(seen[i], first); i++)
+		;
+	assert_true(i < NUM_ANSWERS);
+	if (!seen[i])
+		seen[i] = strdup(first);
+	counts[i]++;
+}
+
+static void every_answer_is_the_oracle_s(void **state)
+{
+	const char *seen[NUM_ANSWERS + 1] = { 0 };
+	size_t counts[NUM_ANSWERS] = { 0 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= PAIRS; seed++) {
+		struct dice dice = { seed * 1000003 };
+		struct options options = random_options(&dice);
+		struct topology source, destination;
+		struct oracle_answer expected;
+		struct gpu_map map;
+
+		/* The runner shows the last line of a test that fails. */
+		print_message("case %llu\n", (unsigned long long)seed);
+		random_source(&dice, &source);
+		random_destination(&dice, &source, &destination);
+		disturb(&dice, &destination);
+		oracle_ask(&source, &destination, &options, &expected);
+		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
+		assert_same_answer(&source, &destination, &map, &expected);
+		note(*expected.words ? expected.words : expected.outcome, seen, counts);
+		map_done(&map);
+		topology_done(&source);
+		topology_done(&destination);
+	}
+	/* Random machines that never come to a rule would prove nothing about it. */
+	for (size_t i = 0; i < NUM_ANSWERS && seen[i]; i++) {
+		print_message("%zu of %d: %s\n", counts[i], PAIRS, seen[i]);
+		assert_true(counts[i] >= 20);
+		free((void *)seen[i]);
+		seen[i] = NULL;
+		if (i == 6)
+			return;
+	}
+	fail_msg("not all answers have come up");
+}
+
+static void same_answer_again(const struct topology *source, const struct topology *destination,
+			      const struct options *options)
+{
+	struct gpu_map first, second;
+
+	assert_int_equal(map_decide(source, destination, options, &first), 0);
+	assert_int_equal(map_decide(source, destination, options, &second), 0);
+	assert_memory_equal(first.local, second.local, source->num_nodes * sizeof(first.local[0]));
+	assert_int_equal(first.attempts, second.attempts);
+	map_done(&first);
+	map_done(&second);
+}
+
+/* Where two CPU links are equally near the lower node counts, so there names do matter: such are told apart. */
+static void tell_cpu_links_apart(struct topology *topology)
+{
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		for (size_t j = 0; j < topology->nodes[i].num_links; j++)
+			topology->nodes[i].links[j].weight = 20 + (uint32_t)j;
+	}
+}
+
+static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= RENAMED; seed++) {
+		struct dice dice = { seed * 7777777 };
+		struct options options = random_options(&dice);
+		struct topology source, destination, source_renamed, destination_renamed;
+		struct gpu_map map, renamed;
+
+		print_message("case %llu\n", (unsigned long long)seed);
+		random_source(&dice, &source);
+		random_destination(&dice, &source, &destination);
+		disturb(&dice, &destination);
+		tell_cpu_links_apart(&source);
+		tell_cpu_links_apart(&destination);
+		machine_renamed(&dice, &source, &source_renamed);
+		machine_renamed(&dice, &destination, &destination_renamed);
+		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
+		assert_int_equal(
+			map_decide(&source_renamed, &destination_renamed, &options, &renamed), 0);
+		assert_int_equal(map.outcome, renamed.outcome);
+		assert_int_equal(map.reason, renamed.reason);
+		same_answer_again(&source_renamed, &destination, &options);
+		map_done(&map);
+		map_done(&renamed);
+		topology_done(&source);
+		topology_done(&destination);
+		topology_done(&source_renamed);
+		topology_done(&destination_renamed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(every_answer_is_the_oracle_s),
+		UNIT_TEST(names_and_numbers_do_not_decide_whether_there_is_a_map),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The search on machines too large for the oracle: what it finds keeps the rules, what is hidden in them is found,
+ * and it takes few attempts. And its parts: matching, twins. */
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_map_match.h"
+#include "amdgpu_plugin_map_narrow.h"
+#include "amdgpu_plugin_map_twins.h"
+#include "amdgpu_plugin_util.h"
+#include "made_up.h"
+#include "pairs.h"
+
+/* Of any machine that was not made to be hard: far below the limit, and milliseconds. */
+#define FEW_ATTEMPTS 1000
+
+static bool lists(const struct topology_node *from, const struct topology_node *to)
+{
+	for (size_t i = 0; i < from->num_links; i++) {
+		if (from->links[i].type == LINK_XGMI && from->links[i].node_to == to->node_id)
+			return true;
+	}
+	return false;
+}
+
+/* These machines have one CPU link a GPU. */
+static const struct topology_node *cpu_of(const struct topology *topology,
+					  const struct topology_node *gpu)
+{
+	for (size_t i = 0; i < gpu->num_links; i++) {
+		const struct topology_node *to =
+			topology_find_node(topology, gpu->links[i].node_to);
+
+		if (to && !to->gpu_id)
+			return to;
+	}
+	return NULL;
+}
+
+static void assert_keeps_rules(const struct topology *saved, const struct topology *local,
+			       const struct gpu_map *map)
+{
+	for (size_t i = 0; i < saved->num_nodes; i++) {
+		const struct topology_node *a = &saved->nodes[i], *to_a = map->local[i];
+
+		assert_int_equal(a->gpu_id != 0, to_a != NULL);
+		if (!to_a)
+			continue;
+		assert_true(a->fw_version <= to_a->fw_version);
+		for (size_t j = 0; j < i; j++) {
+			const struct topology_node *b = &saved->nodes[j], *to_b = map->local[j];
+
+			if (!to_b)
+				continue;
+			assert_ptr_not_equal(to_a, to_b);
+			if (lists(a, b) || lists(b, a))
+				assert_true(lists(to_a, to_b) || lists(to_b, to_a));
+			if (cpu_of(saved, a) == cpu_of(saved, b))
+				assert_ptr_equal(cpu_of(local, to_a), cpu_of(local, to_b));
+			else if (map->outcome == MAP_MAPPED)
+				assert_ptr_not_equal(cpu_of(local, to_a), cpu_of(local, to_b));
+		}
+	}
+}
+
+/* Firmware so that a GPU with more lands on one with more: as hard as it gets while there is still a map. */
+static void mark_gpus(struct dice *dice, struct topology *from, struct topology *to)
+{
+	for (size_t i = 0; i < topology_count_gpus(from); i++) {
+		struct topology_node *node = machine_gpu(from, i);
+
+		node->fw_version += dice_roll(dice, 3);
+		/* The same place in the copy: nodes lie as they did. */
+		to->nodes[node - from->nodes].fw_version = node->fw_version;
+	}
+}
+
+static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
+{
+	static const struct {
+		size_t num_hives, size, num_cpus;
+		bool striped;
+	} shapes[] = {
+		{ 1, 64, 2, true }, { 1, 64, 8, true },   { 16, 4, 1, false }, { 16, 4, 8, false },
+		{ 8, 8, 4, true },  { 4, 4, 2, false },   { 3, 5, 3, true },   { 64, 1, 4, false },
+		{ 5, 7, 5, false }, { 1, 256, 16, true },
+	};
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 5 * ARRAY_SIZE(shapes); seed++) {
+		size_t shape = seed % ARRAY_SIZE(shapes);
+		struct options options = pair_options();
+		struct topology saved, copy, local;
+		struct dice dice = { seed };
+		struct gpu_map map;
+
+		/* The largest by far, once. */
+		if (shapes[shape].size == 256 && seed > ARRAY_SIZE(shapes))
+			continue;
+		print_message("case %llu\n", (unsigned long long)seed);
+		machine_of_hives(shapes[shape].num_hives, shapes[shape].size,
+				 shapes[shape].num_cpus, shapes[shape].striped, &saved);
+		machine_copy(&saved, &copy);
+		mark_gpus(&dice, &saved, &copy);
+		machine_renamed(&dice, &copy, &local);
+		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+		assert_int_equal(map.outcome, MAP_MAPPED);
+		assert_keeps_rules(&saved, &local, &map);
+		assert_true(map.attempts <= FEW_ATTEMPTS);
+		map_done(&map);
+		topology_done(&saved);
+		topology_done(&copy);
+		topology_done(&local);
+	}
+}
+
+/* A process in a container with some GPUs, on any other machine of the model. */
+static void some_gpus_find_room_on_another_machine(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct options options = pair_options();
+		struct topology whole, saved, local;
+		struct dice dice = { seed };
+		struct gpu_map map;
+
+		machine_of_hives(8, 8, 2 + seed % 3, seed % 2, &whole);
+		machine_some(&dice, &whole, 1 + dice_roll(&dice, 64), &saved);
+		machine_renamed(&dice, &whole, &local);
+		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+		assert_int_equal(map.outcome, MAP_MAPPED);
+		assert_keeps_rules(&saved, &local, &map);
+		assert_int_equal(map.num_surplus + topology_count_gpus(&saved), 64);
+		assert_true(map.attempts <= FEW_ATTEMPTS);
+		map_done(&map);
+		topology_done(&whole);
+		topology_done(&saved);
+		topology_done(&local);
+	}
+}
+
+static void assert_refused_fast(const struct topology *saved, const struct topology *local,
+				const char *words)
+{
+	struct options options = pair_options();
+	struct gpu_map map;
+
+	assert_int_equal(map_decide(saved, local, &options, &map), 0);
+	assert_string_equal(map.words, words);
+	assert_true(map.attempts <= FEW_ATTEMPTS);
+	map_done(&map);
+}
+
+static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
+{
+	struct topology saved, local, other;
+	struct dice dice = { 5 };
+
+	(void)state;
+	for (size_t hives = 4; hives <= 16; hives *= 4) {
+		/* By itself. */
+		machine_of_hives(hives, 4, 1, false, &saved);
+		machine_renamed(&dice, &saved, &local);
+		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 32;
+		assert_refused_fast(&saved, &local,
+				    hives == 4 ? "no-candidate:wave_front_size 10f"
+					       : "no-candidate:wave_front_size 13f");
+		/* By its firmware, which here only a GPU without links has. */
+		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 0;
+		machine_gpu(&saved, hives * 4 - 1)->fw_version++;
+		machine_gpu(&local, 0)->fw_version++;
+		for (size_t i = 1; i < hives * 4; i++)
+			machine_lose_link(&local, 0, i);
+		assert_refused_fast(&saved, &local, "links");
+		topology_done(&saved);
+		topology_done(&local);
+	}
+	/* Hives that find room by number but not whole: five of three in two of eight. */
+	machine_of_hives(5, 3, 1, false, &saved);
+	machine_of_hives(2, 8, 1, false, &other);
+	machine_renamed(&dice, &other, &local);
+	assert_refused_fast(&saved, &local, "links");
+	topology_done(&saved);
+	topology_done(&other);
+	topology_done(&local);
+	/* CPU nodes likewise. */
+	machine_of_hives(15, 1, 5, true, &saved);
+	machine_of_hives(16, 1, 2, true, &other);
+	machine_renamed(&dice, &other, &local);
+	assert_refused_fast(&saved, &local, "numa");
+	topology_done(&saved);
+	topology_done(&other);
+	topology_done(&local);
+}
+
+/* Links that nobody can untangle: whatever comes of it, it comes. */
+static void tangled_links_end_too(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 1; seed++) {
+		struct options options = pair_options();
+		struct topology saved, local;
+		struct dice dice = { seed };
+		struct gpu_map map;
+
+		machine_of_hives(1, 24, 1, false, &saved);
+		machine_of_hives(1, 40, 1, false, &local);
+		for (size_t i = 0; i < 24 * 24; i++) {
+			if (i / 24 < i % 24 && dice_percent(&dice, 50))
+				machine_lose_link(&saved, i / 24, i % 24);
+		}
+		for (size_t i = 0; i < 40 * 40; i++) {
+			if (i / 40 < i % 40 && dice_percent(&dice, 40))
+				machine_lose_link(&local, i / 40, i % 40);
+		}
+		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+		print_message("%s after %llu attempts\n", map.reason ? map.words : "mapped",
+			      (unsigned long long)map.attempts);
+		assert_true(map.reason == REASON_NONE || map.reason == REASON_LINKS ||
+			    map.reason == REASON_UNDECIDED);
+		if (!map.reason)
+			assert_keeps_rules(&saved, &local, &map);
+		map_done(&map);
+		topology_done(&saved);
+		topology_done(&local);
+	}
+}
+
+/* The cheapest of all assignments of up to seven rows, by trying each. */
+static int cheapest(size_t size, size_t row, const struct gpu_set *allowed,
+		    const struct costs *costs, unsigned int taken)
+{
+	int best = -1;
+
+	if (row == size)
+		return 0;
+	for (size_t i = 0; i < size; i++) {
+		int rest;
+
+		if (taken >> i & 1 || !set_has(&allowed[row], i))
+			continue;
+		rest = cheapest(size, row + 1, allowed, costs, taken | 1u << i);
+		if (rest >= 0 && (best < 0 || rest + costs->of[row][i] < best))
+			best = rest + costs->of[row][i];
+	}
+	return best;
+}
+
+static int cost_of(const struct matching *matching, const struct gpu_set *allowed,
+		   const struct costs *costs)
+{
+	struct gpu_set used = { 0 };
+	int cost = 0;
+
+	for (size_t i = 0; i < matching->size; i++) {
+		size_t column = matching->column_of[i] - 1u;
+
+		assert_true(set_has(&allowed[i], column));
+		assert_false(set_has(&used, column));
+		assert_int_equal(matching->row_of[column], i + 1);
+		set_add(&used, column);
+		cost += costs->of[i][column];
+	}
+	return cost;
+}
+
+static void matching_finds_the_cheapest_also_after_choices_have_gone(void **state)
+{
+	static struct costs costs;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		struct dice dice = { seed };
+		struct matching matching = { .size = 1 + dice_roll(&dice, 6) };
+		struct gpu_set allowed[8];
+		bool ended = false;
+
+		for (size_t i = 0; i < matching.size; i++) {
+			allowed[i] = set_of_first(matching.size);
+			for (size_t j = 0; j < matching.size; j++)
+				costs.of[i][j] = (uint16_t)dice_roll(&dice, 5);
+		}
+		while (!ended) {
+			int expected = cheapest(matching.size, 0, allowed, &costs, 0);
+
+			ended = !matching_update(&matching, allowed, &costs);
+			assert_int_equal(ended, expected < 0);
+			assert_int_equal(ended, !sets_have_representatives(allowed, matching.size));
+			if (!ended)
+				assert_int_equal(cost_of(&matching, allowed, &costs), expected);
+			for (int gone = 1 + (int)dice_roll(&dice, 3); gone; gone--)
+				set_remove(&allowed[dice_roll(&dice, (uint32_t)matching.size)],
+					   dice_roll(&dice, (uint32_t)matching.size));
+		}
+	}
+}
+
+static void twins_are_what_could_change_places(void **state)
+{
+	struct gpu_set left[8], same[8] = { 0 }, a = set_of(0), b = set_of(1), c = set_of(4);
+	struct gpu_set hive_a = set_of_first(4), all = set_of_first(8);
+	struct gpu_set hive_b = set_without(&all, &hive_a);
+	struct search_problem problem = { .wanted = all, .rules = SEARCH_APART };
+	static struct machine machine;
+	struct topology topology;
+
+	(void)state;
+	machine_of_hives(2, 4, 2, false, &topology);
+	assert_int_equal(machine_init(&topology, &machine), 0);
+	problem.saved = problem.local = &machine;
+	for (size_t i = 0; i < 8; i++)
+		left[i] = all;
+	assert_true(are_twins(&problem, left, same, &a, &b));
+	assert_true(are_twins(&problem, left, same, &hive_a, &hive_b));
+	/* Of different hives. */
+	assert_false(are_twins(&problem, left, NULL, &a, &c));
+	assert_false(are_twins(&problem, left, NULL, &hive_a, &b));
+	/* One of them cannot be what the other can; or would not be the same. */
+	set_remove(&left[3], 1);
+	assert_false(are_twins(&problem, left, NULL, &a, &b));
+	assert_false(are_twins(&problem, left, NULL, &hive_a, &hive_b));
+	set_add(&left[3], 1);
+	set_add(&same[0], 0);
+	assert_false(are_twins(&problem, left, same, &a, &b));
+	assert_true(are_twins(&problem, left, NULL, &a, &b));
+	topology_done(&topology);
+	/* Alike by links, but of different CPU nodes that have others too. */
+	machine_of_hives(1, 8, 2, true, &topology);
+	assert_int_equal(machine_init(&topology, &machine), 0);
+	assert_false(are_twins(&problem, left, NULL, &a, &b));
+	problem.rules = SEARCH_LINKS;
+	assert_true(are_twins(&problem, left, NULL, &a, &b));
+	topology_done(&topology);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_hidden_map_is_found_on_machines_of_any_shape),
+		UNIT_TEST(some_gpus_find_room_on_another_machine),
+		UNIT_TEST(one_gpu_that_fits_nowhere_is_found_out_fast),
+		UNIT_TEST(tangled_links_end_too),
+		UNIT_TEST(matching_finds_the_cheapest_also_after_choices_have_gone),
+		UNIT_TEST(twins_are_what_could_change_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The mapper told what to do: names of GPUs, maps that keep the rules and maps that do not. */
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_util.h"
+#include "made_up.h"
+#include "pairs.h"
+
+/* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133, slots 07:00.0 to 0a:00.0. */
+static void make_machine(struct topology *topology)
+{
+	machine_of_hives(2, 2, 2, false, topology);
+}
+
+static const char *decide(const char *map_text, struct gpu_map *map)
+{
+	static char mapping[128];
+	struct topology saved, local;
+	struct options options = pair_options();
+	size_t used = 0;
+
+	make_machine(&saved);
+	make_machine(&local);
+	options.device_map = (char *)map_text;
+	assert_int_equal(map_decide(&saved, &local, &options, map), 0);
+	mapping[0] = '\0';
+	for (size_t i = 0; i < saved.num_nodes; i++) {
+		if (map->local[i])
+			used += (size_t)snprintf(mapping + used, sizeof(mapping) - used, "%s%x",
+						 used ? " " : "", map->local[i]->gpu_id);
+	}
+	topology_done(&saved);
+	topology_done(&local);
+	return mapping;
+}
+
+static void assert_told(const char *text, const char *expected)
+{
+	struct gpu_map map;
+
+	print_message("case %s\n", text);
+	assert_string_equal(decide(text, &map), expected);
+	map_done(&map);
+}
+
+static void assert_wrong(const char *text, const char *words, const char *problem)
+{
+	struct gpu_map map;
+
+	print_message("case %s\n", text);
+	assert_string_equal(decide(text, &map), "");
+	assert_int_equal(map.outcome, MAP_REFUSED);
+	assert_string_equal(map.words, words);
+	assert_non_null(strstr(map.problem, problem));
+	map_done(&map);
+}
+
+static void without_a_map_gpus_stay_where_they_are(void **state)
+{
+	(void)state;
+	assert_told(NULL, "100 101 102 103");
+	assert_told("", "100 101 102 103");
+	assert_told(" , ", "100 101 102 103");
+}
+
+static void gpus_have_four_kinds_of_names(void **state)
+{
+	static const char *const names[] = {
+		"0x100=0x101",
+		"100=101",
+		"0x100=renderD131",
+		"renderD130=/dev/dri/renderD131",
+		"0000:07:00.0=0000:08:00.0",
+		"07:00.0=0x0101",
+		"GPU-70000000=GPU-0000000070000001",
+		"0x70000000=0x70000001",
+		"130=131",
+		"0X100=130,,0x101=renderD130",
+	};
+
+	(void)state;
+	/* The rest follows from the links; the last one says it itself. */
+	for (size_t i = 0; i < ARRAY_SIZE(names) - 1; i++)
+		assert_told(names[i], "101 100 102 103");
+	assert_wrong(names[ARRAY_SIZE(names) - 1], "device-map:twice", "130");
+}
+
+static void a_map_may_move_whole_hives(void **state)
+{
+	(void)state;
+	assert_told("0x100=0x103", "103 102 100 101");
+	assert_told("0x100=0x103,0x101=0x102,0x102=0x101,0x103=0x100", "103 102 101 100");
+	assert_told("0x100=0x103;0x103=0x100\n0x100=0x103", "103 102 101 100");
+}
+
+static void what_does_not_parse_is_refused_with_what_is_wrong(void **state)
+{
+	(void)state;
+	assert_wrong("0x100", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
+	assert_wrong("=0x100", "device-map:syntax", "SAVED=PRESENT");
+	assert_wrong("0x100=", "device-map:syntax", "SAVED=PRESENT");
+	assert_wrong("0x100=card0", "device-map:syntax", "\"card0\"");
+	assert_wrong("renderD=0x100", "device-map:syntax", "\"renderD\"");
+	assert_wrong("0x100=renderD12x", "device-map:syntax", "\"renderD12x\"");
+	assert_wrong("0x=0x100", "device-map:syntax", "\"0x\"");
+	assert_wrong("0x100=1:2:3", "device-map:syntax", "\"1:2:3\"");
+	assert_wrong("0x100=07:00.0.1", "device-map:syntax", "\"07:00.0.1\"");
+	assert_wrong("0x100=07:20.0", "device-map:syntax", "\"07:20.0\"");
+	assert_wrong("0x100=12345678901234567", "device-map:syntax", "\"12345678901234567\"");
+}
+
+static void what_is_not_there_is_refused_with_what_is(void **state)
+{
+	struct options options = pair_options();
+	struct topology machine;
+	struct gpu_map map;
+
+	(void)state;
+	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
+	assert_wrong("0x1234=0x100", "device-map:unknown", "no saved GPU \"0x1234\"");
+	assert_wrong("0x100=GPU-1", "device-map:unknown", "GPU-1");
+	assert_wrong("0x100=0001:07:00.0", "device-map:unknown", "0001:07:00.0");
+	make_machine(&machine);
+	options.device_map = (char *)"0x100=renderD128";
+	assert_true(map_gpus(&machine, &machine, &options, &map) < 0);
+	assert_logged("here: ", "0x0103 (0000:0a:00.0, renderD133)");
+	assert_logged("Error: ", "no present GPU \"renderD128\"");
+	topology_done(&machine);
+}
+
+static void a_name_of_several_is_refused(void **state)
+{
+	struct options options = pair_options();
+	struct topology machine;
+	struct gpu_map map;
+
+	(void)state;
+	make_machine(&machine);
+	machine_gpu(&machine, 0)->gpu_id = 0x133;
+	options.device_map = (char *)"133=0x101";
+	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:ambiguous");
+	map_done(&map);
+	/* As partitions of one card on older kernels. */
+	machine_gpu(&machine, 1)->unique_id = machine_gpu(&machine, 0)->unique_id;
+	options.device_map = (char *)"GPU-70000000=0x101";
+	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:ambiguous");
+	map_done(&map);
+	topology_done(&machine);
+}
+
+static void a_gpu_cannot_be_told_twice(void **state)
+{
+	(void)state;
+	assert_wrong("0x100=0x100,0x100=0x101", "device-map:twice", "0x100");
+	assert_wrong("0x100=0x100,0x101=0x100", "device-map:twice", "0x100");
+}
+
+static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
+{
+	struct options options = pair_options();
+	struct topology saved, local;
+	struct gpu_map map;
+
+	(void)state;
+	assert_wrong("0x100=0x100,0x101=0x102", "device-map:links", "XGMI");
+	make_machine(&saved);
+	make_machine(&local);
+	machine_gpu(&saved, 2)->fw_version++;
+	machine_gpu(&local, 3)->fw_version++;
+	options.device_map = (char *)"0x102=0x102";
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:fw_version");
+	assert_non_null(strstr(map.problem, "93 there, 92 here (KFD_FW_VER_CHECK=0 relaxes)"));
+	map_done(&map);
+	/* Without links, but of one CPU node. */
+	machine_lose_link(&saved, 0, 1);
+	options.device_map = (char *)"0x100=0x100,0x101=0x102";
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:numa");
+	map_done(&map);
+	options.check_numa = false;
+	machine_lose_link(&saved, 2, 3);
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_int_equal(map.outcome, MAP_MAPPED);
+	map_done(&map);
+	/* The link to the CPU is part of the rule. */
+	options.check_numa = true;
+	options.device_map = (char *)"0x100=0x100";
+	machine_gpu(&local, 0)->num_links = 0;
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:numa");
+	map_done(&map);
+	topology_done(&saved);
+	topology_done(&local);
+}
+
+/* 0x100 on 0x102 leaves 0x101 but 0x103, whose firmware is too old. */
+static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
+{
+	struct options options = pair_options();
+	struct topology saved, local;
+	struct gpu_map map;
+
+	(void)state;
+	make_machine(&saved);
+	make_machine(&local);
+	machine_gpu(&local, 3)->fw_version--;
+	machine_gpu(&saved, 3)->fw_version--;
+	machine_gpu(&saved, 2)->fw_version--;
+	options.device_map = (char *)"0x100=0x102";
+	assert_true(map_gpus(&saved, &local, &options, &map) < 0);
+	assert_logged("Error: ", "the device-map leaves no other choice");
+	topology_done(&saved);
+	topology_done(&local);
+}
+
+static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
+{
+	struct options options = pair_options();
+	struct dice dice = { 1 };
+	struct topology saved, local;
+	struct gpu_map map;
+
+	(void)state;
+	make_machine(&local);
+	machine_some(&dice, &local, 1, &saved);
+	options.device_map = (char *)"0x100=0x101,0x101=0x100,0x102=0x103,0x103=0x102";
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_string_equal(map.words, "device-map:unknown");
+	map_done(&map);
+	options.device_map_is_for_all = true;
+	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+	assert_int_equal(map.outcome, MAP_MAPPED);
+	for (size_t i = 0; i < saved.num_nodes; i++) {
+		if (saved.nodes[i].gpu_id)
+			assert_int_equal(map.local[i]->gpu_id, saved.nodes[i].gpu_id ^ 1);
+	}
+	map_done(&map);
+	topology_done(&saved);
+	topology_done(&local);
+}
+
+static void a_migrated_process_goes_by_either_id(void **state)
+{
+	struct options options = pair_options();
+	struct topology saved, local;
+	struct gpu_map map;
+
+	(void)state;
+	make_machine(&saved);
+	make_machine(&local);
+	machine_gpu(&saved, 0)->gpu_id = 0xaaaa;
+	for (size_t i = 0; i < 2; i++) {
+		options.device_map = (char *)(i ? "0xaaaa=0x101" : "0x100=0x101");
+		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
+		assert_int_equal(map.local[machine_gpu(&saved, 0) - saved.nodes]->gpu_id, 0x101);
+		map_done(&map);
+	}
+	topology_done(&saved);
+	topology_done(&local);
+}
+
+static void any_text_is_refused_or_obeyed(void **state)
+{
+	static const char letters[] = "0123456789abcdefxGPU-:.=,; renderD/";
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 3000; seed++) {
+		struct dice dice = { seed };
+		char text[200] = "";
+		struct gpu_map map;
+		size_t length = dice_roll(&dice, sizeof(text) - 1);
+
+		for (size_t i = 0; i < length; i++)
+			text[i] = letters[dice_roll(&dice, sizeof(letters) - 1)];
+		(void)decide(text, &map);
+		assert_true(map.outcome != MAP_REFUSED || map.reason == REASON_DEVICE_MAP);
+		map_done(&map);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(without_a_map_gpus_stay_where_they_are),
+		UNIT_TEST(gpus_have_four_kinds_of_names),
+		UNIT_TEST(a_map_may_move_whole_hives),
+		UNIT_TEST(what_does_not_parse_is_refused_with_what_is_wrong),
+		UNIT_TEST(what_is_not_there_is_refused_with_what_is),
+		UNIT_TEST(a_name_of_several_is_refused),
+		UNIT_TEST(a_gpu_cannot_be_told_twice),
+		UNIT_TEST(a_map_that_breaks_a_rule_is_refused_with_the_rule),
+		UNIT_TEST(a_map_that_leaves_no_way_is_refused_and_said_to_be_why),
+		UNIT_TEST(a_map_for_all_processes_may_name_gpus_of_others),
+		UNIT_TEST(a_migrated_process_goes_by_either_id),
+		UNIT_TEST(any_text_is_refused_or_obeyed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

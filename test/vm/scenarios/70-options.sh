@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Options given to CRIU for the plugin, and in its file. What they do is the unit tests' business; here it counts that
+# they arrive.
+
+# The plugin refuses before anything is dumped, and the process goes on.
+try_options() { # WORDS ARGUMENT...: the dump of any process fails, and says this
+	local words=$1
+
+	shift
+	start sleep.log sleep 1000
+	! try_dump img "$pid" "$@" || fail "a wrong option is overlooked"
+	has_line img/dump.log "$words"
+	alive "$pid" || fail "the process has ended"
+	kill -9 "$pid"
+	gone "$pid"
+	rm -rf img
+}
+
+scenario_plugin_options() {
+	criu --help 2>&1 | grep -q -- --plugin-option || skip "this CRIU has no options for plugins"
+	try_options 'amdgpu_plugin: Error: option --plugin-option: numa-check: "maybe" is none of' \
+		--plugin-option amdgpu_plugin.numa-check=maybe
+	try_options 'amdgpu_plugin: Error: option --plugin-option: there is no option "no-such"' \
+		--plugin-option amdgpu_plugin.no-such=1
+	try_options 'amdgpu_plugin: Error: option --plugin-option: "amdgpu_plugin.numa-check" wants a value' \
+		--plugin-option amdgpu_plugin.numa-check
+	try_options 'amdgpu_plugin: Error: option --plugin-option: copy-timeout: "1T" is no number' \
+		--plugin-option amdgpu_plugin.numa-check=0 --plugin-option other.numa-check=maybe \
+		--plugin-option amdgpu_plugin.copy-timeout=1T
+}
+
+scenario_options_file() {
+	mkdir -p /etc/criu
+	printf 'numa-check = 0\nfw-ver-check = perhaps\n' > /etc/criu/amdgpu_plugin.conf
+	try_options 'amdgpu_plugin: Error: option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is none of'
+	rm /etc/criu/amdgpu_plugin.conf
+}
