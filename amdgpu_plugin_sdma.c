@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -20,6 +21,10 @@
 #define SDMA_NOP	    0u
 
 #define GPU_PAGE 4096u
+
+/* Between two looks at a fence: from a fraction of the time that a slot takes, up to what nobody notices. */
+#define PAUSE_NS_FIRST 10000
+#define PAUSE_NS_MAX   1000000
 
 struct slot {
 	amdgpu_bo_handle ib;
@@ -385,23 +390,42 @@ int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction dire
 	return 0;
 }
 
+/* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is being
+ * restored lives in a time namespace with another one. */
+static int wait_for_fence(struct amdgpu_cs_fence *fence, uint64_t timeout_s)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_NS_FIRST };
+	double end = now_seconds() + (double)timeout_s;
+
+	for (;;) {
+		uint32_t expired = 0;
+		int ret = amdgpu_cs_query_fence_status(
+			fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE, &expired);
+
+		if (ret < 0 || expired)
+			return ret;
+		if (now_seconds() > end)
+			return -ETIME;
+		(void)nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_NS_MAX)
+			pause.tv_nsec *= 2;
+	}
+}
+
 int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
 {
 	struct slot *slot = &gpu->slots[slot_index];
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context, .ip_type = AMDGPU_HW_IP_DMA, .fence = slot->fence
 	};
-	uint32_t expired = 0;
 	uint64_t flags = 0;
 	int ret;
 
 	if (!slot->busy)
 		return 0;
-	ret = amdgpu_cs_query_fence_status(&fence, timeout_s * 1000000000ULL, 0, &expired);
+	ret = wait_for_fence(&fence, timeout_s);
 	if (ret < 0)
 		return ret;
-	if (!expired)
-		return -ETIME;
 	slot->busy = false;
 
 	/* After a fault the fence signals all the same, with nothing or half of it copied. */

@@ -83,6 +83,7 @@ static struct fake_gpu {
 	atomic_uint violations;
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
+	atomic_bool time_is_absolute;
 	/* The lowest descriptor of a dma-buf that was imported, and how many would survive an exec(). */
 	atomic_int lowest_dmabuf;
 	atomic_uint inherited_dmabufs;
@@ -436,7 +437,7 @@ int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout
 {
 	struct amdgpu_context *context = fence->context;
 
-	(void)flags;
+	gpu.time_is_absolute = flags & AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE;
 	gpu.timeout_ns = timeout_ns;
 	if (fails())
 		return -gpu.fail_errno;
