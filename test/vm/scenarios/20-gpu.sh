@@ -30,7 +30,7 @@ scenario_eight_gpus() {
 # More buffers than a process may have files open, which is what a dump and a restore need.
 scenario_many_buffers() {
 	machine eight
-	start_client --sizes medium
+	start_client --sizes medium --gpus 0,2,3,5,7
 	come_back
 	finish
 }
