@@ -87,10 +87,14 @@ scenario_restore_call_fails() {
 }
 
 scenario_resume_fails() {
+	local failures
+
 	machine eight
 	dumped_client --tree 2 --gpus 4,5
 	knob resume_fail 12
-	restore_fails "cannot resume" 2
+	# Both processes fail; a CRIU that heeds the first failure does not come to the second.
+	[ "$criu_version" = 4.3 ] && failures=1 || failures=2
+	restore_fails "cannot resume" "$failures"
 	knob resume_fail 0
 	restore img
 	runs
