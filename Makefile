@@ -17,7 +17,7 @@ WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes
 DRM_CFLAGS := $(shell pkg-config --cflags libdrm_amdgpu 2>/dev/null)
 FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
 	    -Iinclude -I$(BUILD) $(DRM_CFLAGS)
-LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -pthread
+LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
 # CRIU binds symbols lazily, so that what an older host lacks is not missed at dlopen().
 LINK     := -shared -Wl,-z,lazy,-z,relro,-z,noexecstack
 

@@ -29,10 +29,12 @@ struct dump {
 	const struct topology *topology;
 	struct proc_mapping *mappings;
 	size_t num_mappings;
+	struct bo_work work;
 };
 
 static void finish_dump(struct dump *dump)
 {
+	bo_work_done(&dump->work);
 	kfd_state_done(&dump->state);
 	free(dump->mappings);
 }
@@ -291,34 +293,37 @@ static uint32_t count_mappings(const struct dump *dump)
 	return count;
 }
 
-static int create_pages(const struct dump *dump, struct bo_work *work)
+/* What an older dump has left there is gone when room is asked for. */
+static int create_pages(struct dump *dump)
 {
+	uint64_t total = 0;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
+	for (uint32_t i = 0; !ret && i < dump->work.num_jobs; i++) {
+		struct content_job *job = &dump->work.jobs[i];
+		uint64_t size = content_size(job->bos, job->num_bos);
 
+		total += size;
 		job->render_minor = find_gpu(dump, job->gpu_id)->drm_render_minor;
-		ret = image_create_pages(dump->process->id, job->gpu_id,
-					 content_size(job->bos, job->num_bos), &job->image_fd);
+		ret = image_create_pages(dump->process->id, job->gpu_id, size, &job->image_fd);
 	}
-	return ret;
+	return ret < 0 ? ret : image_check_room(total);
 }
 
 static int dump_contents(struct dump *dump)
 {
-	_cleanup_(bo_work_done) struct bo_work work = { 0 };
+	struct bo_work *work = &dump->work;
 	int ret;
 
-	ret = bo_work_init(&dump->state, &work);
+	ret = bo_work_init(&dump->state, work);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
-	ret = create_pages(dump, &work);
+	ret = create_pages(dump);
 	if (!ret)
-		ret = content_save(work.jobs, work.num_jobs, &dump->session->options.content);
-	for (uint32_t i = 0; !ret && i < work.num_jobs; i++)
-		ret = image_close_pages(dump->process->id, work.jobs[i].gpu_id,
-					&work.jobs[i].image_fd);
+		ret = content_save(work->jobs, work->num_jobs, &dump->session->options.content);
+	for (uint32_t i = 0; !ret && i < work->num_jobs; i++)
+		ret = image_close_pages(dump->process->id, work->jobs[i].gpu_id,
+					&work->jobs[i].image_fd);
 	return ret;
 }
 
@@ -350,10 +355,21 @@ static int save_devices(const struct dump *dump, CriuKfd *kfd)
 		if (!entry)
 			return -ENOMEM;
 		entry->gpu_id = user_gpu_id;
+		entry->has_contents_xxh3 = dump->work.jobs[i].has_checksums;
+		entry->contents_xxh3 = content_checksum(&dump->work.jobs[i]);
 		kfd->device_entries[kfd->n_device_entries++] = entry;
 		kfd->num_of_gpus++;
 	}
 	return 0;
+}
+
+static bool has_checksum(const struct dump *dump, uint32_t bo)
+{
+	for (uint32_t i = 0; dump->work.by_index[bo] && i < dump->work.num_jobs; i++) {
+		if (dump->work.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
+			return dump->work.jobs[i].has_checksums;
+	}
+	return false;
 }
 
 static int save_bos(const struct dump *dump, CriuKfd *kfd)
@@ -377,6 +393,8 @@ static int save_bos(const struct dump *dump, CriuKfd *kfd)
 		/* Insisted on by newer readers; none of these BOs has a handle in a render node. */
 		entry->has_handle = true;
 		entry->handle = 0xffffffff;
+		entry->has_xxh3 = has_checksum(dump, i);
+		entry->xxh3 = entry->has_xxh3 ? dump->work.by_index[i]->checksum : 0;
 		kfd->bo_entries[kfd->n_bo_entries++] = entry;
 	}
 	return 0;

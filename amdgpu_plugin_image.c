@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_host.h"
@@ -332,13 +333,27 @@ int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 
 	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
 	ret = create_file(name, &fd);
-	if (ret < 0)
-		return ret;
-	ret = write_header(name, fd, size);
+	if (!ret && !size)
+		ret = write_header(name, fd, size);
 	if (ret < 0)
 		return ret;
 	*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+int image_check_room(uint64_t size)
+{
+	struct statvfs stat;
+	uint64_t room;
+
+	/* Some file systems do not tell. */
+	if (fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
+		return 0;
+	room = (uint64_t)stat.f_bavail * stat.f_frsize;
+	if (room >= size)
+		return 0;
+	return log_error(-ENOSPC, "images: the contents of the BOs take %" PRIu64
+			 " MiB, and %" PRIu64 " MiB are free", size >> 20, room >> 20);
 }
 
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)

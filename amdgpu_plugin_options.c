@@ -42,6 +42,8 @@ struct row {
 static const struct row rows[] = {
 	{ "KFD_MAX_BUFFER_SIZE", BYTES, offsetof(struct options, content.staging_bytes) },
 	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
+	{ "AMDGPU_SKIP_ZEROS", SWITCH, offsetof(struct options, content.skip_zeros) },
+	{ "AMDGPU_CHECKSUM", SWITCH, offsetof(struct options, content.checksum) },
 	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
 	OPTION_SWITCHES(SWITCH_ROW)
 };
@@ -217,7 +219,9 @@ static int read_all(const char *path, struct options *options)
 
 int options_read_with_file(const char *path, struct options *ret_options)
 {
-	_cleanup_(options_done) struct options options = { 0 };
+	_cleanup_(options_done) struct options options = {
+		.content = { .skip_zeros = true, .checksum = true },
+	};
 	int ret;
 
 #define SWITCH_ON(field, variable) options.field = true;

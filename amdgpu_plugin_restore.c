@@ -373,6 +373,36 @@ static int open_pages(const struct restored_task *task, struct bo_work *work)
 	return ret;
 }
 
+static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	size_t i = 0;
+
+	while (kfd->device_entries[i]->gpu_id != gpu_id)
+		i++;
+	return kfd->device_entries[i];
+}
+
+/* What the contents must be, where the image says so. */
+static int expect_checksums(const struct restored_task *task, struct bo_work *work)
+{
+	const CriuKfd *kfd = task->kfd;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (work->by_index[i])
+			work->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
+	}
+	for (uint32_t i = 0; i < work->num_jobs; i++) {
+		struct content_job *job = &work->jobs[i];
+		const KfdDeviceEntry *entry = find_entry(kfd, job->gpu_id);
+
+		job->has_checksums = entry->has_contents_xxh3;
+		if (job->has_checksums && entry->contents_xxh3 != content_checksum(job))
+			return log_error(-EBADMSG, "kfd %d: the checksums of GPU 0x%04x's BOs are not"
+					 " those that were saved", task->kfd_id, job->gpu_id);
+	}
+	return 0;
+}
+
 static int load_contents(const struct session *session, const struct kfd_state *state)
 {
 	_cleanup_(bo_work_done) struct bo_work work = { 0 };
@@ -381,7 +411,9 @@ static int load_contents(const struct session *session, const struct kfd_state *
 	ret = bo_work_init(state, &work);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
-	ret = open_pages(&session->task, &work);
+	ret = expect_checksums(&session->task, &work);
+	if (!ret)
+		ret = open_pages(&session->task, &work);
 	return ret < 0 ? ret :
 			 content_load(work.jobs, work.num_jobs, &session->options.content);
 }

@@ -18,15 +18,20 @@
 #include "amdgpu_plugin_util.h"
 
 #define SDMA_OP_COPY_LINEAR 1u
-#define SDMA_NOP	    0u
+#define SDMA_NOP            0u
 
 #define GPU_PAGE 4096u
 
-/* Between two looks at a fence: from a fraction of the time that a slot takes, up to what nobody notices. */
+/* What the kernel can map as one page, so that a slot costs the GPU few entries of its page table. */
+#define HUGE_PAGE (2u << 20)
+
+/* Between two looks at a fence: from a fraction of the time that a slot takes, up to what nobody notices as
+ * long as other slots keep the engine busy. */
 #define PAUSE_NS_FIRST 10000
-#define PAUSE_NS_MAX   1000000
+#define PAUSE_NS_MAX   500000
 
 struct slot {
+	unsigned int ring;
 	amdgpu_bo_handle ib;
 	amdgpu_va_handle ib_range;
 	uint64_t ib_va;
@@ -41,6 +46,8 @@ struct gpu {
 	struct sdma_format format;
 	size_t slot_size;
 	size_t ib_size;
+	/* The rings of the copy engine that may be used, a bit each. */
+	uint32_t rings;
 	char *staging;
 	struct gpu_bo staging_bo;
 	/* The engine may still write to the staging memory. */
@@ -69,8 +76,8 @@ size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size)
 	return (size + format->copy_max - 1) / format->copy_max * SDMA_COPY_DWORDS;
 }
 
-size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from, uint64_t to,
-		      uint64_t size)
+size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from,
+		      uint64_t to, uint64_t size)
 {
 	size_t used = 0;
 
@@ -99,8 +106,8 @@ static int map_bo(struct gpu *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va
 	uint64_t va;
 	int ret;
 
-	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size, GPU_PAGE, 0, &va,
-				    &range, 0);
+	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size, GPU_PAGE, 0,
+				    &va, &range, 0);
 	if (ret < 0)
 		return ret;
 	ret = amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_MAP);
@@ -127,10 +134,12 @@ static int from_libdrm(int ret)
 
 static int adopt(struct gpu *gpu, amdgpu_bo_handle handle, uint64_t size, struct gpu_bo *ret_bo)
 {
-	struct gpu_bo bo = { .bo = handle, .size = size };
+	struct gpu_bo bo = { .bo = handle };
 	amdgpu_va_handle range;
 	int ret;
 
+	size = (size + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+	bo.size = size;
 	ret = map_bo(gpu, handle, size, &range, &bo.va);
 	if (ret < 0) {
 		(void)amdgpu_bo_free(handle);
@@ -166,6 +175,29 @@ void gpu_bo_release(struct gpu_bo *bo)
 	*bo = (struct gpu_bo){ 0 };
 }
 
+/* Not the number of engines: of those, some belong to KFD and some to partitions. */
+static int find_rings(struct gpu *gpu)
+{
+	struct drm_amdgpu_info_hw_ip info = { 0 };
+	int ret = amdgpu_query_hw_ip_info(gpu->device, AMDGPU_HW_IP_DMA, 0, &info);
+
+	if (ret < 0)
+		return ret;
+	gpu->rings = info.available_rings;
+	return gpu->rings ? 0 : -ENODEV;
+}
+
+/* The ring of a slot: they take turns. */
+static unsigned int choose_ring(uint32_t rings, unsigned int slot)
+{
+	unsigned int ring = 0;
+
+	for (slot %= (unsigned int)__builtin_popcount(rings);; ring++) {
+		if (rings & 1u << ring && !slot--)
+			return ring;
+	}
+}
+
 static int open_device(struct gpu *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
@@ -194,7 +226,29 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	if (ret < 0)
 		return ret;
 	ret = sdma_find_format(info.family_id, &gpu->format);
+	if (!ret)
+		ret = find_rings(gpu);
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
+}
+
+/* Memory that begins where a huge page can. Private and anonymous: the kernel refuses other memory as a
+ * user pointer made by libdrm. */
+static char *map_aligned(size_t size)
+{
+	size_t room = size < HUGE_PAGE ? size : size + HUGE_PAGE - GPU_PAGE;
+	char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t head;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (room == size)
+		return memory;
+	head = -(uintptr_t)memory % HUGE_PAGE;
+	if (head)
+		(void)munmap(memory, head);
+	if (room - head - size)
+		(void)munmap(memory + head + size, room - head - size);
+	return memory + head;
 }
 
 static int make_staging(struct gpu *gpu)
@@ -203,12 +257,9 @@ static int make_staging(struct gpu *gpu)
 	amdgpu_bo_handle handle;
 	int ret;
 
-	/* Private and anonymous: the kernel refuses other memory as a user pointer made by libdrm. */
-	gpu->staging = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (gpu->staging == MAP_FAILED) {
-		gpu->staging = NULL;
+	gpu->staging = map_aligned(size);
+	if (!gpu->staging)
 		return -ENOMEM;
-	}
 	/* A child of CRIU's that copied the page would leave the GPU with the other copy. */
 	(void)madvise(gpu->staging, size, MADV_DONTFORK);
 	(void)madvise(gpu->staging, size, MADV_HUGEPAGE);
@@ -216,11 +267,10 @@ static int make_staging(struct gpu *gpu)
 	return ret < 0 ? ret : adopt(gpu, handle, size, &gpu->staging_bo);
 }
 
-/* Room for one piece a page, for a piece at each end of the slot, for pieces split at the packet's
- * maximum, and for padding. */
+/* Room for as many pieces as a slot may have, for those split at the packet's maximum, and for padding. */
 static size_t ib_bytes(const struct gpu *gpu)
 {
-	size_t packets = gpu->slot_size / GPU_PAGE + gpu->slot_size / gpu->format.copy_max + 2;
+	size_t packets = GPU_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
 	size_t bytes = (packets * SDMA_COPY_DWORDS + SDMA_PAD_DWORDS) * sizeof(uint32_t);
 
 	return (bytes + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
@@ -261,6 +311,7 @@ static int set_up(struct gpu *gpu, uint32_t render_minor)
 		return ret;
 	gpu->ib_size = ib_bytes(gpu);
 	for (unsigned int i = 0; i < gpu->num_slots; i++) {
+		gpu->slots[i].ring = choose_ring(gpu->rings, i);
 		ret = make_ib(gpu, &gpu->slots[i]);
 		if (ret < 0)
 			return ret;
@@ -297,13 +348,18 @@ static void free_ib(const struct gpu *gpu, struct slot *slot)
 		(void)amdgpu_bo_free(slot->ib);
 }
 
+void gpu_stop(struct gpu *gpu)
+{
+	if (gpu->context)
+		(void)amdgpu_cs_ctx_free(gpu->context);
+	gpu->context = NULL;
+}
+
 void gpu_close(struct gpu *gpu)
 {
 	if (!gpu)
 		return;
-	/* The context goes first, and with it what it may still have pending. */
-	if (gpu->context)
-		(void)amdgpu_cs_ctx_free(gpu->context);
+	gpu_stop(gpu);
 	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
 		gpu->hung |= gpu->slots[i].busy;
 		free_ib(gpu, &gpu->slots[i]);
@@ -366,7 +422,7 @@ int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction dire
 	struct slot *slot = &gpu->slots[slot_index];
 	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_va };
 	struct amdgpu_cs_request request = {
-		.ip_type = AMDGPU_HW_IP_DMA, .number_of_ibs = 1, .ibs = &ib
+		.ip_type = AMDGPU_HW_IP_DMA, .ring = slot->ring, .number_of_ibs = 1, .ibs = &ib
 	};
 	size_t room = gpu->ib_size / sizeof(uint32_t) - SDMA_PAD_DWORDS;
 	size_t needed = 0;
@@ -416,7 +472,10 @@ int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
 {
 	struct slot *slot = &gpu->slots[slot_index];
 	struct amdgpu_cs_fence fence = {
-		.context = gpu->context, .ip_type = AMDGPU_HW_IP_DMA, .fence = slot->fence
+		.context = gpu->context,
+		.ip_type = AMDGPU_HW_IP_DMA,
+		.ring = slot->ring,
+		.fence = slot->fence,
 	};
 	uint64_t flags = 0;
 	int ret;

@@ -57,12 +57,13 @@ int xioctl(int fd, unsigned long request, void *argument)
 	return ret < 0 ? -errno : 0;
 }
 
-int pread_full(int fd, void *buffer, size_t size, uint64_t offset)
+int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset)
 {
 	char *at = buffer;
+	size_t done = 0;
 
-	while (size) {
-		ssize_t got = pread(fd, at, size, (off_t)offset);
+	while (done < size) {
+		ssize_t got = pread(fd, at + done, room - done, (off_t)(offset + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -70,11 +71,14 @@ int pread_full(int fd, void *buffer, size_t size, uint64_t offset)
 			return -errno;
 		if (got == 0)
 			return -EIO;
-		at += got;
-		offset += (size_t)got;
-		size -= (size_t)got;
+		done += (size_t)got;
 	}
 	return 0;
+}
+
+int pread_full(int fd, void *buffer, size_t size, uint64_t offset)
+{
+	return pread_up_to(fd, buffer, size, size, offset);
 }
 
 int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
@@ -92,6 +96,44 @@ int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
 			return -EIO;
 		at += put;
 		offset += (size_t)put;
+		size -= (size_t)put;
+	}
+	return 0;
+}
+
+int read_full(int fd, void *buffer, size_t size)
+{
+	char *at = buffer;
+
+	while (size) {
+		ssize_t got = read(fd, at, size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EIO;
+		at += got;
+		size -= (size_t)got;
+	}
+	return 0;
+}
+
+int write_full(int fd, const void *buffer, size_t size)
+{
+	const char *at = buffer;
+
+	while (size) {
+		ssize_t put = write(fd, at, size);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+		at += put;
 		size -= (size_t)put;
 	}
 	return 0;

@@ -12,6 +12,8 @@ struct bo_work {
 	 * -1 at first and closed with the rest. */
 	struct content_job *jobs;
 	uint32_t num_jobs;
+	/* One a BO of the state, in its order: where its contents are work; NULL: it has none. */
+	struct content_bo **by_index;
 };
 
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. */

@@ -38,11 +38,13 @@ int image_read_render(int id, CriuRenderNode **ret_node);
  * minor @minor; else -ENOENT. */
 int image_find_compute_render(pid_t pid, uint32_t minor);
 
-/* The contents of the BOs of GPU @gpu_id (as the process knows it): @size bytes from offset
- * IMAGE_HEADER_SIZE of the descriptor returned, which is the caller's. Where @size is 0 there is
- * nothing to read: image_open_pages() then looks for no file and gives a descriptor of -1. */
+/* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is the caller's. New, it
+ * is empty, and length and contents are written by others; where @size is 0 it is whole. Opened, it has its
+ * length and that many bytes; where @size is 0 no file is looked for, and the descriptor is -1. */
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
+/* -ENOSPC, with a line: the image directory has no room for @size bytes of contents. */
+int image_check_room(uint64_t size);
 /* Closes what image_create_pages() gave: for a file that was written, part of the write. */
 int image_close_pages(int id, uint32_t gpu_id, int *fd);
 

@@ -26,8 +26,8 @@ struct options {
 #define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
-	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default). */
-	struct content_limits content;
+	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default), AMDGPU_SKIP_ZEROS, AMDGPU_CHECKSUM. */
+	struct content_settings content;
 	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
 	char *device_map;
 	/* The pairs may be of GPUs that other processes than this one have. Not for users. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One open GPU and its copy engine: moves bytes between BOs and memory of this process. Always opens
  * a render node of its own, so that nothing of the dumped process's is touched. Silent: callers
- * know what was being copied and print the error. May be used from any one thread at a time. */
+ * know what was being copied and print the error. Slots may be used at once, each by one thread, and so
+ * may BOs; opening and closing is for one thread alone. */
 #ifndef AMDGPU_PLUGIN_SDMA_H
 #define AMDGPU_PLUGIN_SDMA_H
 
@@ -11,7 +12,7 @@
 
 /* A dword is 32 bits; the longest copy packet and the padding unit (sdma_v4_0.c: *_ring_pad_ib). */
 #define SDMA_COPY_DWORDS 7
-#define SDMA_PAD_DWORDS	 8
+#define SDMA_PAD_DWORDS  8
 
 struct sdma_format {
 	/* Most bytes a copy packet moves (copy_max_bytes in sdma_v*.c). */
@@ -25,15 +26,22 @@ int sdma_find_format(uint32_t family, struct sdma_format *ret_format);
 
 /* Writes the packets that copy @size bytes to @dwords, which has room for
  * sdma_copy_dwords(format, size), and returns how many dwords it wrote. */
-size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from, uint64_t to,
-		      uint64_t size);
+size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from,
+		      uint64_t to, uint64_t size);
 size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size);
 
 struct gpu;
 
+/* Most pieces that a slot of @size bytes may be given: one a page, and the ends of two more BOs. */
+#define GPU_SLOT_PIECES(size) ((size) / 4096 + 2)
+
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes (whole
- * pages), registered with the GPU once. -ENODEV: libdrm gave another GPU's handle. */
+ * pages), registered with the GPU once, in huge pages where the system has them. Slots take turns on the rings
+ * that the GPU offers for copies. -ENODEV: libdrm gave another GPU's handle, or there is no ring. */
 int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu);
+/* Gives up what was submitted and not waited for, so that BOs may be released. Nothing can be submitted
+ * afterwards. */
+void gpu_stop(struct gpu *gpu);
 /* Waits for nothing: memory that the engine may still write to is left to the end of the process. */
 void gpu_close(struct gpu *gpu);
 

@@ -9,6 +9,7 @@
 
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -17,7 +18,8 @@
 #define FAMILY_AI      141
 #define FIRST_VA       0x100000000ULL
 #define RANGES	       8192
-#define SUBMISSIONS    16
+#define SUBMISSIONS    32
+#define RINGS	       4
 #define COPY_PACKET    1
 #define PACKET_DWORDS  7
 #define PAGE_SIZE_GPU  4096
@@ -56,12 +58,13 @@ struct submission {
 
 struct amdgpu_context {
 	struct amdgpu_device *device;
-	struct submission queue[SUBMISSIONS];
-	uint64_t submitted;
-	uint64_t done;
+	struct ring {
+		struct submission queue[SUBMISSIONS];
+		uint64_t submitted;
+		uint64_t done;
+	} rings[RINGS];
 };
 
-/* One a worker, so that nothing in it is shared between threads. */
 struct amdgpu_device {
 	int fd;
 	struct amdgpu_va *ranges[RANGES];
@@ -70,6 +73,8 @@ struct amdgpu_device {
 
 static struct fake_gpu {
 	uint32_t family;
+	/* Which rings there are, a bit each. */
+	uint32_t rings;
 	/* The engine never ends; the GPU has been reset; the library gives the handle of another GPU. */
 	bool hangs;
 	bool was_reset;
@@ -80,6 +85,7 @@ static struct fake_gpu {
 	atomic_uint calls;
 	atomic_int objects;
 	atomic_uint submissions;
+	atomic_uint ring_submissions[RINGS];
 	atomic_uint violations;
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
@@ -91,7 +97,7 @@ static struct fake_gpu {
 
 static inline int fake_gpu_begin(void **state)
 {
-	gpu = (struct fake_gpu){ .family = FAMILY_AI, .lowest_dmabuf = INT32_MAX };
+	gpu = (struct fake_gpu){ .family = FAMILY_AI, .rings = 0x5, .lowest_dmabuf = INT32_MAX };
 	return fake_kernel_begin(state);
 }
 
@@ -105,6 +111,22 @@ static inline int fake_gpu_end(void **state)
 		printf("%u violations of the GPU's rules\n", gpu.violations);
 	return gpu.objects || gpu.violations ? -1 : ret;
 }
+
+/* The library's functions may be called by several threads at once. */
+static pthread_mutex_t gpu_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline pthread_mutex_t *lock_gpu(void)
+{
+	(void)pthread_mutex_lock(&gpu_lock);
+	return &gpu_lock;
+}
+
+static inline void unlock_gpu(pthread_mutex_t **lock)
+{
+	(void)pthread_mutex_unlock(*lock);
+}
+
+#define LOCK_GPU __attribute__((cleanup(unlock_gpu), unused)) pthread_mutex_t *lock = lock_gpu()
 
 static inline bool fails(void)
 {
@@ -131,6 +153,7 @@ static inline int free_object(void *object)
 int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_version,
 			     amdgpu_device_handle *device_handle)
 {
+	LOCK_GPU;
 	struct amdgpu_device *device;
 
 	if (fails())
@@ -146,21 +169,36 @@ int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_ve
 
 int amdgpu_device_deinitialize(amdgpu_device_handle device)
 {
+	LOCK_GPU;
 	(void)close(device->fd);
 	return free_object(device);
 }
 
 int amdgpu_device_get_fd(amdgpu_device_handle device)
 {
+	LOCK_GPU;
 	return device->fd;
 }
 
 int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *info)
 {
+	LOCK_GPU;
 	(void)device;
 	if (fails())
 		return -gpu.fail_errno;
 	*info = (struct amdgpu_gpu_info){ .family_id = gpu.family };
+	return 0;
+}
+
+int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type, unsigned int ip_instance,
+			    struct drm_amdgpu_info_hw_ip *info)
+{
+	LOCK_GPU;
+	(void)device;
+	gpu.violations += type != AMDGPU_HW_IP_DMA || ip_instance;
+	if (fails())
+		return -gpu.fail_errno;
+	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings = gpu.rings };
 	return 0;
 }
 
@@ -176,6 +214,7 @@ static inline struct amdgpu_bo *new_bo(struct amdgpu_device *device, enum memory
 int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type type, uint32_t handle,
 		     struct amdgpu_bo_import_result *output)
 {
+	LOCK_GPU;
 	off_t size = lseek((int)handle, 0, SEEK_END);
 	void *memory;
 
@@ -199,6 +238,7 @@ int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type typ
 int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
 				   amdgpu_bo_handle *buf_handle)
 {
+	LOCK_GPU;
 	gpu.violations += (uintptr_t)memory % PAGE_SIZE_GPU || size % PAGE_SIZE_GPU;
 	if (fails())
 		return -gpu.fail_errno;
@@ -210,6 +250,7 @@ int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, ui
 int amdgpu_bo_alloc(amdgpu_device_handle device, struct amdgpu_bo_alloc_request *request,
 		    amdgpu_bo_handle *buf_handle)
 {
+	LOCK_GPU;
 	if (fails())
 		return -gpu.fail_errno;
 	*buf_handle = new_bo(device, OF_DRIVER, aligned_alloc(PAGE_SIZE_GPU, request->alloc_size),
@@ -230,6 +271,7 @@ static inline bool is_mapped(const struct amdgpu_bo *bo)
 
 int amdgpu_bo_free(amdgpu_bo_handle bo)
 {
+	LOCK_GPU;
 	gpu.violations += is_mapped(bo);
 	if (bo->kind == OF_DMABUF)
 		(void)munmap(bo->memory, bo->size);
@@ -240,6 +282,7 @@ int amdgpu_bo_free(amdgpu_bo_handle bo)
 
 int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 {
+	LOCK_GPU;
 	if (fails())
 		return -gpu.fail_errno;
 	gpu.objects++;
@@ -249,6 +292,7 @@ int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 
 int amdgpu_bo_cpu_unmap(amdgpu_bo_handle bo)
 {
+	LOCK_GPU;
 	(void)bo;
 	gpu.objects--;
 	return 0;
@@ -258,6 +302,7 @@ int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range 
 			  uint64_t alignment, uint64_t required, uint64_t *va,
 			  amdgpu_va_handle *va_range_handle, uint64_t flags)
 {
+	LOCK_GPU;
 	struct amdgpu_va *range;
 	size_t slot = 0;
 
@@ -280,6 +325,7 @@ int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range 
 
 int amdgpu_va_range_free(amdgpu_va_handle range)
 {
+	LOCK_GPU;
 	size_t slot = 0;
 
 	gpu.violations += range->bo != NULL;
@@ -304,6 +350,7 @@ static inline struct amdgpu_va *find_range(struct amdgpu_device *device, uint64_
 int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_t address,
 		    uint64_t flags, uint32_t operation)
 {
+	LOCK_GPU;
 	struct amdgpu_va *range = find_range(bo->device, address, size);
 
 	(void)flags;
@@ -323,6 +370,7 @@ int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_
 int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo_handle *bos,
 			  uint8_t *priorities, amdgpu_bo_list_handle *result)
 {
+	LOCK_GPU;
 	struct amdgpu_bo_list *list;
 
 	(void)device;
@@ -339,12 +387,14 @@ int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo
 /* The kernel has made a list of its own of what a submission named. */
 int amdgpu_bo_list_destroy(amdgpu_bo_list_handle list)
 {
+	LOCK_GPU;
 	(void)list;
 	return 0;
 }
 
 int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *result)
 {
+	LOCK_GPU;
 	struct amdgpu_context *context;
 
 	if (fails())
@@ -357,10 +407,13 @@ int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *res
 
 int amdgpu_cs_ctx_free(amdgpu_context_handle context)
 {
+	LOCK_GPU;
 	/* Of jobs that nobody has waited for. */
-	for (size_t i = 0; i < SUBMISSIONS; i++) {
-		if (context->queue[i].list)
-			(void)free_object(context->queue[i].list);
+	for (size_t i = 0; i < RINGS * SUBMISSIONS; i++) {
+		struct submission *left = &context->rings[i / SUBMISSIONS].queue[i % SUBMISSIONS];
+
+		if (left->list)
+			(void)free_object(left->list);
 	}
 	return free_object(context);
 }
@@ -368,8 +421,11 @@ int amdgpu_cs_ctx_free(amdgpu_context_handle context)
 int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgpu_cs_request *requests,
 		     uint32_t number_of_requests)
 {
-	struct submission *submission = &context->queue[context->submitted % SUBMISSIONS];
+	LOCK_GPU;
+	struct ring *ring = &context->rings[requests->ring % RINGS];
+	struct submission *submission = &ring->queue[ring->submitted % SUBMISSIONS];
 
+	gpu.violations += !(gpu.rings & 1u << requests->ring);
 	gpu.violations += flags || number_of_requests != 1 || requests->number_of_ibs != 1 ||
 			  requests->ip_type != AMDGPU_HW_IP_DMA || !requests->resources;
 	/* Aligned, not empty, padded. */
@@ -382,9 +438,10 @@ int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgp
 	if (submission->list)
 		(void)free_object(submission->list);
 	gpu.submissions++;
+	gpu.ring_submissions[requests->ring % RINGS]++;
 	*submission = (struct submission){ requests->ibs->ib_mc_address, requests->ibs->size,
 					   requests->resources };
-	requests->seq_no = ++context->submitted;
+	requests->seq_no = ++ring->submitted;
 	return 0;
 }
 
@@ -435,20 +492,23 @@ static inline void execute(struct amdgpu_device *device, const struct submission
 int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout_ns, uint64_t flags,
 				 uint32_t *expired)
 {
+	LOCK_GPU;
 	struct amdgpu_context *context = fence->context;
+	struct ring *ring = &context->rings[fence->ring % RINGS];
 
 	gpu.time_is_absolute = flags & AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE;
 	gpu.timeout_ns = timeout_ns;
 	if (fails())
 		return -gpu.fail_errno;
 	*expired = !gpu.hangs;
-	while (*expired && context->done < fence->fence)
-		execute(context->device, &context->queue[context->done++ % SUBMISSIONS]);
+	while (*expired && ring->done < fence->fence)
+		execute(context->device, &ring->queue[ring->done++ % SUBMISSIONS]);
 	return 0;
 }
 
 int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
 {
+	LOCK_GPU;
 	(void)context;
 	if (fails())
 		return -gpu.fail_errno;

@@ -59,7 +59,9 @@ static int begin(void **state)
 	return fake_gpu_begin(state);
 }
 
-static const struct content_limits limits = { .staging_bytes = 1 << 20, .copy_timeout_s = 7 };
+static const struct content_settings settings = {
+	.staging_bytes = 1 << 20, .copy_timeout_s = 7, .skip_zeros = true, .checksum = true
+};
 
 /* A GPU's BOs, and its image file. */
 struct set {
@@ -137,7 +139,6 @@ static void make_image(struct set *set, uint32_t number)
 		.bos = set->bos,
 		.num_bos = set->num_bos,
 		.image_fd = memfd_create("image", MFD_CLOEXEC),
-		.file_offset = HEADER,
 	};
 }
 
@@ -161,7 +162,7 @@ static void free_set(struct set *set)
 	free(set);
 }
 
-/* The image must be the BOs back to back after the header, and not a byte more. */
+/* The image must be the length, then the BOs back to back, and not a byte more. */
 static bool image_is_filled(const struct set *set)
 {
 	uint64_t size = content_size(set->bos, set->num_bos), at = HEADER;
@@ -172,6 +173,7 @@ static bool image_is_filled(const struct set *set)
 		return false;
 	image = mmap(NULL, HEADER + size, PROT_READ, MAP_SHARED, set->job.image_fd, 0);
 	assert_true(image != MAP_FAILED);
+	same = !memcmp(image, &size, HEADER);
 	for (size_t i = 0; same && i < set->num_bos; i++) {
 		same = are_filled((const void *)(image + at), i, set->bos[i].size);
 		at += set->bos[i].size;
@@ -182,8 +184,9 @@ static bool image_is_filled(const struct set *set)
 
 static void write_image(const struct set *set)
 {
-	uint64_t at = HEADER;
+	uint64_t at = HEADER, size = content_size(set->bos, set->num_bos);
 
+	assert_int_equal(pwrite_full(set->job.image_fd, &size, HEADER, 0), 0);
 	for (size_t i = 0; i < set->num_bos; i++) {
 		void *memory = malloc(set->bos[i].size);
 
@@ -213,9 +216,11 @@ static void every_byte_is_saved_and_loaded_whatever_the_sizes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(size_cases) * ARRAY_SIZE(staging_cases); i++) {
-		const struct content_limits some = {
+		const struct content_settings some = {
 			.staging_bytes = staging_cases[i % ARRAY_SIZE(staging_cases)],
 			.copy_timeout_s = 1,
+			.skip_zeros = true,
+			.checksum = true,
 		};
 		struct set *set;
 
@@ -248,7 +253,7 @@ static void older_families_count_bytes_another_way(void **state)
 		gpu.family = families[i];
 		fill(set);
 		assert_int_equal(content_save(&set->job, 1,
-					      &(struct content_limits){ 64 * MIB, 1 }), 0);
+					      &(struct content_settings){ 64 * MIB, 1, true, true }), 0);
 		assert_true(image_is_filled(set));
 		free_set(set);
 	}
@@ -259,14 +264,14 @@ static void staging_memory_is_bounded_whatever_the_bos(void **state)
 	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
 
 	(void)state;
-	assert_int_equal(content_save(&set->job, 1, &limits), 0);
-	assert_in_range(gpu.user_memory, PAGE, limits.staging_bytes);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_in_range(gpu.user_memory, PAGE, settings.staging_bytes);
 	free_set(set);
 	/* And no more than there is to copy. */
 	gpu.user_memory = 0;
 	set = make_set((const uint64_t[]){ PAGE, PAGE, 0 });
-	assert_int_equal(content_save(&set->job, 1, &(struct content_limits){ 32 * MIB, 1 }), 0);
-	assert_in_range(gpu.user_memory, PAGE, 2 * PAGE);
+	assert_int_equal(content_save(&set->job, 1, &(struct content_settings){ 32 * MIB, 1, true, true }), 0);
+	assert_in_range(gpu.user_memory, PAGE, 3 * PAGE);
 	free_set(set);
 }
 
@@ -279,7 +284,7 @@ static void many_small_bos_take_few_submissions(void **state)
 		add(set, PAGE);
 	make_image(set, 0);
 	fill(set);
-	assert_int_equal(content_save(&set->job, 1, &(struct content_limits){ 4 * MIB, 1 }), 0);
+	assert_int_equal(content_save(&set->job, 1, &(struct content_settings){ 4 * MIB, 1, true, true }), 0);
 	assert_true(image_is_filled(set));
 	/* Eight MiB by slots of one. */
 	assert_in_range(gpu.submissions, 1, 16);
@@ -299,7 +304,7 @@ static void eight_gpus_are_copied_at_once(void **state)
 		fill(sets[i]);
 		jobs[i] = sets[i]->job;
 	}
-	assert_int_equal(content_save(jobs, 8, &limits), 0);
+	assert_int_equal(content_save(jobs, 8, &settings), 0);
 	for (unsigned int i = 0; i < 8; i++) {
 		assert_true(image_is_filled(sets[i]));
 		free_set(sets[i]);
@@ -308,16 +313,16 @@ static void eight_gpus_are_copied_at_once(void **state)
 
 static void gpus_without_contents_need_no_engine(void **state)
 {
-	const struct content_job job = { .gpu_id = 1, .render_minor = 128, .image_fd = -1 };
+	struct content_job job = { .gpu_id = 1, .render_minor = 128, .image_fd = -1 };
 
 	(void)state;
-	assert_int_equal(content_save(&job, 1, &limits), 0);
-	assert_int_equal(content_load(&job, 1, &limits), 0);
-	assert_int_equal(content_save(NULL, 0, &limits), 0);
+	assert_int_equal(content_save(&job, 1, &settings), 0);
+	assert_int_equal(content_load(&job, 1, &settings), 0);
+	assert_int_equal(content_save(NULL, 0, &settings), 0);
 	assert_int_equal(gpu.calls, 0);
 }
 
-/* The others go on, and the first error is the answer. */
+/* Nothing of the others will be of use, so they may end early. */
 static void a_gpu_that_fails_is_named_among_others(void **state)
 {
 	struct content_job jobs[3];
@@ -332,11 +337,9 @@ static void a_gpu_that_fails_is_named_among_others(void **state)
 	}
 	/* The second one's file is closed. */
 	jobs[1].image_fd = -1;
-	assert_int_equal(content_save(jobs, 3, &limits), -EBADF);
+	assert_int_equal(content_save(jobs, 3, &settings), -EBADF);
 	assert_logged("Error: ", "GPU 0x0101");
 	assert_int_equal(unit_count_lines("Error: "), 1);
-	assert_true(image_is_filled(sets[0]));
-	assert_true(image_is_filled(sets[2]));
 	for (unsigned int i = 0; i < 3; i++)
 		free_set(sets[i]);
 }
@@ -354,7 +357,7 @@ static void a_full_disk_fails_the_save(void **state)
 		unit_print("image", "%s", "");
 		set->job.image_fd = open_device("image", O_RDWR);
 		unit_limit_files(room[i]);
-		ret = content_save(&set->job, 1, &limits);
+		ret = content_save(&set->job, 1, &settings);
 		unit_unlimit_files();
 		assert_int_equal(ret, -EFBIG);
 		assert_logged("Error: ", "GPU 0x0100", "image");
@@ -374,7 +377,7 @@ static void a_short_image_fails_the_load(void **state)
 		write_image(set);
 		assert_int_equal(ftruncate(set->job.image_fd, size), 0);
 		unit_forget_lines();
-		assert_int_equal(content_load(&set->job, 1, &limits), -EIO);
+		assert_int_equal(content_load(&set->job, 1, &settings), -EIO);
 		assert_logged("Error: ", "GPU 0x0100", "image");
 		free_set(set);
 	}
@@ -386,14 +389,14 @@ static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
 
 	(void)state;
 	assert_int_equal(ftruncate(set->bos[1].dmabuf_fd, PAGE), 0);
-	assert_int_equal(content_save(&set->job, 1, &limits), -EINVAL);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EINVAL);
 	assert_logged("Error: ", "GPU 0x0100", "BO 1 of 3");
 	free_set(set);
 }
 
 static void an_engine_that_hangs_is_given_up(void **state)
 {
-	const struct content_limits impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
+	const struct content_settings impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
 	struct set *set = make_set(size_cases[7]);
 
 	(void)state;
@@ -413,7 +416,7 @@ static void a_gpu_that_was_reset_is_not_believed(void **state)
 
 	(void)state;
 	gpu.was_reset = true;
-	assert_int_equal(content_save(&set->job, 1, &limits), -EIO);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
 	assert_logged("Error: ", "GPU 0x0100");
 	free_set(set);
 }
@@ -424,7 +427,7 @@ static void the_handle_of_another_gpu_is_refused(void **state)
 
 	(void)state;
 	gpu.is_another = true;
-	assert_int_equal(content_save(&set->job, 1, &limits), -ENODEV);
+	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
 	free_set(set);
 }
 
@@ -434,7 +437,7 @@ static void an_unknown_family_is_refused(void **state)
 
 	(void)state;
 	gpu.family = 160;
-	assert_int_equal(content_save(&set->job, 1, &limits), -EOPNOTSUPP);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EOPNOTSUPP);
 	assert_logged("Error: ", "GPU 0x0100", "copy engine");
 	free_set(set);
 }
@@ -445,7 +448,7 @@ static void a_thread_that_cannot_be_started_fails_the_copy(void **state)
 
 	(void)state;
 	threads.fails = true;
-	assert_int_equal(content_save(&set->job, 1, &limits), -EAGAIN);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EAGAIN);
 	assert_logged("Error: ", "GPU 0x0100", "thread");
 	free_set(set);
 }
@@ -459,15 +462,15 @@ static void a_thread_that_ends_at_once_is_heard(void **state)
 	threads.waits_for_the_end = true;
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
-	assert_int_equal(content_save(&set->job, 1, &limits), -EACCES);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
 	assert_logged("Error: ", "GPU 0x0100", strerror(EACCES));
 	free_set(set);
 }
 
 /* One call after another fails: an error each time, one line, and nothing is left; what is left is counted at
  * the end of the test. */
-static void whichever_call_fails_is_an_error(int (*copy)(const struct content_job *, size_t,
-							 const struct content_limits *),
+static void whichever_call_fails_is_an_error(int (*copy)(struct content_job *, size_t,
+							 const struct content_settings *),
 					     bool (*is_done)(const struct set *),
 					     void (*prepare)(const struct set *))
 {
@@ -483,7 +486,7 @@ static void whichever_call_fails_is_an_error(int (*copy)(const struct content_jo
 		gpu.calls = 0;
 		gpu.fail_at = ++call;
 		gpu.fail_errno = ENOSPC;
-		ret = copy(&set->job, 1, &limits);
+		ret = copy(&set->job, 1, &settings);
 		assert_int_equal(unit_count_fds(), before);
 		assert_int_equal(gpu.objects, 0);
 		if (ret)

@@ -325,7 +325,7 @@ static void a_directory_that_takes_no_files_is_an_error_by_name(void **state)
 	assert_logged("Error: ", "amdgpu-pages-3-0004.img");
 }
 
-static void pages_begin_with_their_size(void **state)
+static void new_pages_are_for_others_to_fill(void **state)
 {
 	size_t size;
 	uint8_t *bytes;
@@ -334,13 +334,23 @@ static void pages_begin_with_their_size(void **state)
 	(void)state;
 	assert_int_equal(image_create_pages(5, 0xbeef, 0x0102030405060708, &fd), 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(pwrite(fd, "x", 1, IMAGE_HEADER_SIZE), 1);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
 	assert_int_equal(image_close_pages(5, 0xbeef, &fd), 0);
 	assert_int_equal(fd, -1);
 	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
-	assert_int_equal(size, 9);
-	assert_memory_equal(bytes, "\x08\x07\x06\x05\x04\x03\x02\x01x", 9);
+	assert_int_equal(size, 1);
+	assert_memory_equal(bytes, "x", 1);
 	free(bytes);
+}
+
+static void room_for_the_contents_is_asked_for_first(void **state)
+{
+	(void)state;
+	assert_int_equal(image_check_room(4096), 0);
+	unit_forget_lines();
+	assert_int_equal(image_check_room(UINT64_MAX / 2), -ENOSPC);
+	assert_logged("Error: ", "MiB are free", strerror(ENOSPC));
 }
 
 static void a_gpu_without_contents_has_a_file_that_says_so(void **state)
@@ -439,7 +449,8 @@ int main(void)
 		UNIT_TEST(no_symbolic_link_is_followed_to_write),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),
 		UNIT_TEST(a_directory_that_takes_no_files_is_an_error_by_name),
-		UNIT_TEST(pages_begin_with_their_size),
+		UNIT_TEST(room_for_the_contents_is_asked_for_first),
+		UNIT_TEST(new_pages_are_for_others_to_fill),
 		UNIT_TEST(a_gpu_without_contents_has_a_file_that_says_so),
 		UNIT_TEST(pages_must_be_as_many_as_the_bos_have),
 		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),

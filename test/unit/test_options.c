@@ -20,6 +20,8 @@ static const struct {
 	{ "KFD_VRAM_SIZE_CHECK", offsetof(struct options, check_vram_size) },
 	{ "KFD_NUMA_CHECK", offsetof(struct options, check_numa) },
 	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, check_capability) },
+	{ "AMDGPU_SKIP_ZEROS", offsetof(struct options, content.skip_zeros) },
+	{ "AMDGPU_CHECKSUM", offsetof(struct options, content.checksum) },
 };
 
 static const char *const numbers[] = { "KFD_MAX_BUFFER_SIZE", "KFD_COPY_TIMEOUT" };

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Moves ranges of an image between memory and a file or stream. Which bytes these are is the content unit's
+ * business, and what the file is called the image unit's. */
+#include "amdgpu_plugin_storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+/* A hole is at least that long: shorter ones cost more calls than they save bytes. */
+#define HOLE_SIZE (256u << 10)
+
+/* How many places of a file tell whether it is in the page cache. */
+#define CACHE_PROBES 16
+
+static uint64_t round_up(uint64_t size)
+{
+	return (size + STORAGE_ALIGNMENT - 1) / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
+}
+
+static uint64_t round_down(uint64_t size)
+{
+	return size / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
+}
+
+static bool set_direct(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+/* For files that live in memory, to reserve room is to fill it with zeros, and there is nothing to bypass. */
+static bool is_in_memory(int fd)
+{
+	struct statfs stat;
+
+	return fstatfs(fd, &stat) == 0 && stat.f_type == TMPFS_MAGIC;
+}
+
+int storage_begin_save(int fd, bool streamed, bool skip_zeros, uint64_t size,
+		       struct storage *ret_storage)
+{
+	struct storage storage = { fd, streamed, size, skip_zeros && !streamed, false, false };
+
+	if (!streamed && ftruncate(fd, (off_t)size) < 0)
+		return -errno;
+	if (!streamed && !is_in_memory(fd)) {
+		storage.reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
+		if (!storage.reserved && errno == ENOSPC)
+			return -ENOSPC;
+		storage.direct = set_direct(fd, true);
+	}
+	*ret_storage = storage;
+	return 0;
+}
+
+/* The file system has allowed direct access and then refused it: others see to it that nobody asks again. */
+static int go_on_buffered(struct storage *storage)
+{
+	__atomic_store_n(&storage->direct, false, __ATOMIC_RELAXED);
+	return set_direct(storage->fd, false) ? 0 : -EINVAL;
+}
+
+static int write_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+{
+	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_RELAXED);
+	uint64_t length = direct ? round_up(size) : size;
+	int ret;
+
+	memset(memory + size, 0, length - size);
+	ret = pwrite_full(storage->fd, memory, length, offset);
+	if (ret != -EINVAL || !direct)
+		return ret;
+	ret = go_on_buffered(storage);
+	return ret < 0 ? ret : pwrite_full(storage->fd, memory, size, offset);
+}
+
+static bool is_zero(const char *memory, uint64_t size)
+{
+	static const char zeros[16];
+
+	if (size <= sizeof(zeros))
+		return !memcmp(memory, zeros, size);
+	return !memcmp(memory, zeros, sizeof(zeros)) &&
+	       !memcmp(memory, memory + sizeof(zeros), size - sizeof(zeros));
+}
+
+/* The file is new, and nothing has been written there. */
+static int skip_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+{
+	if (storage->reserved && fallocate(storage->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					   (off_t)offset, (off_t)size) < 0)
+		return write_run(storage, memory, offset, size);
+	return 0;
+}
+
+int storage_write(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t begin, end;
+	int ret = 0;
+
+	if (storage->streamed)
+		return write_full(storage->fd, memory, size);
+	if (!storage->skip_zeros)
+		return write_run(storage, memory, offset, size);
+	for (begin = 0; !ret && begin < size; begin = end) {
+		bool zero = false, next;
+
+		for (end = begin; end < size; end += HOLE_SIZE) {
+			next = is_zero(memory + end,
+				       size - end < HOLE_SIZE ? size - end : HOLE_SIZE);
+			if (end == begin)
+				zero = next;
+			else if (next != zero)
+				break;
+		}
+		if (end > size)
+			end = size;
+		ret = (zero ? skip_run : write_run)(storage, memory + begin, offset + begin,
+						    end - begin);
+	}
+	return ret;
+}
+
+int storage_end_save(struct storage *storage)
+{
+	if (storage->streamed)
+		return 0;
+	if (ftruncate(storage->fd, (off_t)storage->size) < 0)
+		return -errno;
+	/* Not every file can be synced. */
+	return fdatasync(storage->fd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+}
+
+/* What is in the page cache already is read from there. */
+static bool is_cached(int fd, uint64_t size)
+{
+	unsigned int hits = 0;
+	char byte;
+
+	for (unsigned int i = 0; i < CACHE_PROBES; i++) {
+		struct iovec place = { &byte, sizeof(byte) };
+
+		hits += preadv2(fd, &place, 1, (off_t)(size / CACHE_PROBES * i), RWF_NOWAIT) == 1;
+	}
+	return hits > CACHE_PROBES / 2;
+}
+
+int storage_begin_load(int fd, bool streamed, uint64_t size, struct storage *ret_storage)
+{
+	struct storage storage = { .fd = fd, .streamed = streamed, .size = size };
+	struct stat stat;
+
+	if (!streamed) {
+		if (fstat(fd, &stat) < 0)
+			return -errno;
+		/* Past the end of a file all looks like a hole. */
+		if ((uint64_t)stat.st_size < size)
+			return -EIO;
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+		storage.direct = !is_cached(fd, size) && set_direct(fd, true);
+	}
+	*ret_storage = storage;
+	return 0;
+}
+
+/* Bytes that are no hole. */
+static int read_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+{
+	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_RELAXED);
+	int ret;
+
+	/* Past the end there is nothing to be had, but lengths are whole blocks. */
+	ret = pread_up_to(storage->fd, memory, size, direct ? round_up(size) : size, offset);
+	if (ret != -EINVAL || !direct)
+		return ret;
+	ret = go_on_buffered(storage);
+	return ret < 0 ? ret : pread_full(storage->fd, memory, size, offset);
+}
+
+/* Where the next data or the next hole begins, from @offset on; @end if that is not before it. Where files cannot
+ * say, all is data. */
+static uint64_t seek(const struct storage *storage, int what, uint64_t offset, uint64_t end)
+{
+	off_t found = lseek(storage->fd, (off_t)offset, what);
+
+	if (found < 0)
+		return what == SEEK_DATA && errno != ENXIO ? offset : end;
+	return (uint64_t)found < end ? (uint64_t)found : end;
+}
+
+int storage_read(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t at = offset, end = offset + size;
+	int ret = 0;
+
+	if (storage->streamed)
+		return read_full(storage->fd, memory, size);
+	while (!ret && at < end) {
+		uint64_t data = seek(storage, SEEK_DATA, at, end);
+		uint64_t hole;
+
+		if (data < end)
+			data = round_down(data);
+		memset(memory + (at - offset), 0, data - at);
+		if (data == end)
+			break;
+		hole = round_up(seek(storage, SEEK_HOLE, data, end));
+		if (hole > end)
+			hole = end;
+		ret = read_run(storage, memory + (data - offset), data, hole - data);
+		at = hole;
+	}
+	return ret;
+}
