@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Contents of BOs to and from image files, by real copy packets on a GPU made of memory: every byte, bounded memory, and
  * what comes of each call that fails. */
-#include "fake_gpu.h"
+#include "content_set.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
-
-#include "amdgpu_plugin_content.h"
-#include "amdgpu_plugin_util.h"
-
-#define PAGE   4096ull
-#define HEADER 8
 
 /* What pthread_create() does beside its job: fail, or return only once the new thread has ended. */
 static struct {
@@ -58,147 +52,6 @@ static int begin(void **state)
 	threads.fails = threads.waits_for_the_end = false;
 	return fake_gpu_begin(state);
 }
-
-static const struct content_settings settings = {
-	.staging_bytes = 1 << 20, .copy_timeout_s = 7, .skip_zeros = true, .checksum = true
-};
-
-/* A GPU's BOs, and its image file. */
-struct set {
-	struct content_job job;
-	struct content_bo bos[2048];
-	size_t num_bos;
-};
-
-/* The words of a BO: none like another. */
-static uint64_t pattern(size_t bo, uint64_t word)
-{
-	return (bo + 1) * 0x9e3779b97f4a7c15 ^ word * 0xff51afd7ed558ccd;
-}
-
-static void fill_words(uint64_t *words, size_t bo, uint64_t size)
-{
-	for (uint64_t i = 0; i < size / sizeof(*words); i++)
-		words[i] = pattern(bo, i);
-}
-
-static bool are_filled(const uint64_t *words, size_t bo, uint64_t size)
-{
-	uint64_t differences = 0;
-
-	for (uint64_t i = 0; i < size / sizeof(*words); i++)
-		differences |= words[i] ^ pattern(bo, i);
-	return !differences;
-}
-
-static void *map_bo(const struct content_bo *bo)
-{
-	void *memory = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, bo->dmabuf_fd, 0);
-
-	assert_true(memory != MAP_FAILED);
-	return memory;
-}
-
-static void add(struct set *set, uint64_t size)
-{
-	struct content_bo *bo = &set->bos[set->num_bos++];
-
-	bo->dmabuf_fd = memfd_create("bo", MFD_CLOEXEC);
-	bo->size = size;
-	assert_int_equal(ftruncate(bo->dmabuf_fd, (off_t)size), 0);
-}
-
-static void fill(const struct set *set)
-{
-	for (size_t i = 0; i < set->num_bos; i++) {
-		void *memory = map_bo(&set->bos[i]);
-
-		fill_words(memory, i, set->bos[i].size);
-		(void)munmap(memory, set->bos[i].size);
-	}
-}
-
-static bool bos_are_filled(const struct set *set)
-{
-	bool same = true;
-
-	for (size_t i = 0; same && i < set->num_bos; i++) {
-		void *memory = map_bo(&set->bos[i]);
-
-		same = are_filled(memory, i, set->bos[i].size);
-		(void)munmap(memory, set->bos[i].size);
-	}
-	return same;
-}
-
-static void make_image(struct set *set, uint32_t number)
-{
-	set->job = (struct content_job){
-		.gpu_id = 0x100 + number,
-		.render_minor = 128 + number,
-		.bos = set->bos,
-		.num_bos = set->num_bos,
-		.image_fd = memfd_create("image", MFD_CLOEXEC),
-	};
-}
-
-/* One GPU with BOs of these sizes, ended by 0. */
-static struct set *make_set(const uint64_t *sizes)
-{
-	struct set *set = calloc(1, sizeof(*set));
-
-	assert_non_null(set);
-	for (; *sizes; sizes++)
-		add(set, *sizes);
-	make_image(set, 0);
-	return set;
-}
-
-static void free_set(struct set *set)
-{
-	for (size_t i = 0; i < set->num_bos; i++)
-		(void)close(set->bos[i].dmabuf_fd);
-	(void)close(set->job.image_fd);
-	free(set);
-}
-
-/* The image must be the length, then the BOs back to back, and not a byte more. */
-static bool image_is_filled(const struct set *set)
-{
-	uint64_t size = content_size(set->bos, set->num_bos), at = HEADER;
-	bool same = lseek(set->job.image_fd, 0, SEEK_END) == (off_t)(HEADER + size);
-	uint8_t *image;
-
-	if (!same)
-		return false;
-	image = mmap(NULL, HEADER + size, PROT_READ, MAP_SHARED, set->job.image_fd, 0);
-	assert_true(image != MAP_FAILED);
-	same = !memcmp(image, &size, HEADER);
-	for (size_t i = 0; same && i < set->num_bos; i++) {
-		same = are_filled((const void *)(image + at), i, set->bos[i].size);
-		at += set->bos[i].size;
-	}
-	(void)munmap(image, HEADER + size);
-	return same;
-}
-
-static void write_image(const struct set *set)
-{
-	uint64_t at = HEADER, size = content_size(set->bos, set->num_bos);
-
-	assert_int_equal(pwrite_full(set->job.image_fd, &size, HEADER, 0), 0);
-	for (size_t i = 0; i < set->num_bos; i++) {
-		void *memory = malloc(set->bos[i].size);
-
-		assert_non_null(memory);
-		fill_words(memory, i, set->bos[i].size);
-		assert_int_equal(pwrite_full(set->job.image_fd, memory, set->bos[i].size, at), 0);
-		at += set->bos[i].size;
-		free(memory);
-	}
-}
-
-#define MIB (1ull << 20)
 
 static const uint64_t size_cases[][12] = {
 	{ PAGE },

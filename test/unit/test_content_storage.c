@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The storage side of contents: files on a disk and streams, holes, checksums, and what comes of calls that fail or do
+ * less than they were asked for, wherever in the file. */
+#include "content_set.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <xxhash.h>
+
+#include "amdgpu_plugin_sdma.h"
+#include "amdgpu_plugin_transfer.h"
+
+/* What the system's calls do instead of their job, once: when they reach a byte of the file. */
+static struct {
+	uint64_t at;
+	/* 0: do only @part bytes of what is asked. */
+	int error;
+	size_t part;
+	atomic_bool armed;
+	/* Every call past the page cache is refused. */
+	bool no_direct;
+	atomic_uint direct_calls;
+	int fallocate_error;
+	int fdatasync_error;
+} files;
+
+static bool strikes(uint64_t offset, size_t size)
+{
+	bool armed = true;
+
+	return files.at >= offset && files.at - offset < size &&
+	       atomic_compare_exchange_strong(&files.armed, &armed, false);
+}
+
+static bool refuses_direct(int fd)
+{
+	bool direct = fcntl(fd, F_GETFL) & O_DIRECT;
+
+	files.direct_calls += direct;
+	errno = EINVAL;
+	return direct && files.no_direct;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+	if (refuses_direct(fd))
+		return -1;
+	if (strikes((uint64_t)offset, size)) {
+		errno = files.error;
+		if (files.error)
+			return -1;
+		size = files.part < size ? files.part : size;
+	}
+	return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
+{
+	if (refuses_direct(fd))
+		return -1;
+	if (strikes((uint64_t)offset, size)) {
+		errno = files.error;
+		if (files.error)
+			return -1;
+		size = files.part < size ? files.part : size;
+	}
+	return syscall(SYS_pread64, fd, bytes, size, offset);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+	errno = files.fallocate_error;
+	return files.fallocate_error ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, size);
+}
+
+int fdatasync(int fd)
+{
+	errno = files.fdatasync_error;
+	return files.fdatasync_error ? -1 : (int)syscall(SYS_fdatasync, fd);
+}
+
+static int begin(void **state)
+{
+	memset(&files, 0, sizeof(files));
+	return fake_gpu_begin(state);
+}
+
+/* Its image is a new file on whatever the tests' directory is on. */
+static struct set *make_disk_set(const uint64_t *sizes)
+{
+	struct set *set = make_set(sizes);
+
+	(void)close(set->job.image_fd);
+	unit_print("image", "%s", "");
+	set->job.image_fd = open_device("image", O_RDWR);
+	assert_int_equal(ftruncate(set->job.image_fd, 0), 0);
+	return set;
+}
+
+static void write_past_the_cache(struct set *set)
+{
+	write_image(set);
+	assert_int_equal(fsync(set->job.image_fd), 0);
+	(void)posix_fadvise(set->job.image_fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static const uint64_t mixed[] = { 3 * PAGE, 2 * MIB, PAGE, MIB / 4 + PAGE, MIB, PAGE, 0 };
+
+static uint64_t image_size(const struct set *set)
+{
+	return HEADER + content_size(set->bos, set->num_bos);
+}
+
+static uint64_t disk_bytes(const struct set *set)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(set->job.image_fd, &stat), 0);
+	return (uint64_t)stat.st_blocks * 512;
+}
+
+static void files_on_a_disk_are_those_of_memory(void **state)
+{
+	struct set *set = make_disk_set(mixed);
+
+	(void)state;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+
+	set = make_disk_set(mixed);
+	write_past_the_cache(set);
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(bos_are_filled(set));
+	free_set(set);
+}
+
+/* As files do on some file systems that let themselves be opened that way. */
+static void a_file_system_that_wants_its_cache_gets_it(void **state)
+{
+	struct set *set = make_disk_set(mixed);
+
+	(void)state;
+	files.no_direct = true;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+
+	set = make_disk_set(mixed);
+	write_past_the_cache(set);
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(bos_are_filled(set));
+	free_set(set);
+}
+
+/* The bytes of @size from BO @bo's @offset on become zero. */
+static void clear(const struct set *set, size_t bo, uint64_t offset, uint64_t size)
+{
+	char *memory = map_bo(&set->bos[bo]);
+
+	memset(memory + offset, 0, size);
+	(void)munmap(memory, set->bos[bo].size);
+}
+
+static void check_image_word(const struct set *set, uint64_t offset, uint64_t expected)
+{
+	const char *image =
+		mmap(NULL, image_size(set), PROT_READ, MAP_SHARED, set->job.image_fd, 0);
+	uint64_t word;
+
+	assert_true(image != MAP_FAILED);
+	memcpy(&word, image + offset, sizeof(word));
+	(void)munmap((void *)image, image_size(set));
+	assert_int_equal(word, expected);
+}
+
+static struct set *make_half_zero_set(void)
+{
+	struct set *set =
+		make_disk_set((const uint64_t[]){ 2 * MIB, 16 * MIB, 2 * MIB, 4 * MIB, 0 });
+
+	fill(set);
+	clear(set, 1, 0, 16 * MIB);
+	clear(set, 3, MIB, 3 * MIB);
+	return set;
+}
+
+static void zeros_become_holes(void **state)
+{
+	struct set *set = make_half_zero_set();
+
+	(void)state;
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_int_equal(lseek(set->job.image_fd, 0, SEEK_END), image_size(set));
+	assert_in_range(disk_bytes(set), 5 * MIB, 8 * MIB);
+	check_image_word(set, HEADER + 2 * MIB - 8, pattern(0, 2 * MIB / 8 - 1));
+	check_image_word(set, HEADER + 2 * MIB, 0);
+	check_image_word(set, HEADER + 18 * MIB, pattern(2, 0));
+	check_image_word(set, HEADER + 24 * MIB - 8, 0);
+	free_set(set);
+}
+
+static void holes_are_off_by_option(void **state)
+{
+	struct content_settings plain = settings;
+	struct set *set = make_half_zero_set();
+
+	(void)state;
+	plain.skip_zeros = false;
+	assert_int_equal(content_save(&set->job, 1, &plain), 0);
+	assert_true(disk_bytes(set) >= image_size(set));
+	free_set(set);
+}
+
+/* Restored BOs hold anything. */
+static void holes_are_loaded_as_zeros(void **state)
+{
+	struct set *set = make_half_zero_set();
+
+	(void)state;
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	fill(set);
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	for (size_t i = 0; i < set->num_bos; i++) {
+		uint64_t *words = map_bo(&set->bos[i]);
+		uint64_t zeros_from = i == 1 ? 0 : i == 3 ? MIB : set->bos[i].size;
+
+		assert_true(are_filled(words, i, zeros_from));
+		for (uint64_t at = zeros_from / 8; at < set->bos[i].size / 8; at++)
+			assert_int_equal(words[at], 0);
+		(void)munmap(words, set->bos[i].size);
+	}
+	free_set(set);
+}
+
+static void checksums_are_those_of_the_contents(void **state)
+{
+	static const uint64_t staging[] = { PAGE, 1 << 20, 1ull << 40 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
+		struct content_settings some = settings;
+		struct set *set = make_set(mixed);
+		uint64_t sums[8] = { 0 };
+
+		some.staging_bytes = staging[i];
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &some), 0);
+		assert_true(set->job.has_checksums);
+		for (size_t bo = 0; bo < set->num_bos; bo++) {
+			void *memory = map_bo(&set->bos[bo]);
+
+			sums[bo] = XXH3_64bits(memory, set->bos[bo].size);
+			assert_int_equal(set->bos[bo].checksum, sums[bo]);
+			(void)munmap(memory, set->bos[bo].size);
+		}
+		assert_int_equal(content_checksum(&set->job),
+				 XXH3_64bits(sums, set->num_bos * sizeof(*sums)));
+		free_set(set);
+	}
+}
+
+static void checksums_are_off_by_option(void **state)
+{
+	struct content_settings plain = settings;
+	struct set *set = make_set(mixed);
+
+	(void)state;
+	plain.checksum = false;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &plain), 0);
+	assert_true(image_is_filled(set));
+	assert_false(set->job.has_checksums);
+	/* Another's image is not refused for what it does not have. */
+	unit_forget_lines();
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_logged("Warn: ", "GPU 0x0100", "not verified");
+	free_set(set);
+}
+
+static void a_byte_that_changed_is_found(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		const char *bo;
+	} cases[] = {
+		{ HEADER, "BO 0 of 6" },
+		{ HEADER + 3 * PAGE - 1, "BO 0 of 6" },
+		{ HEADER + 3 * PAGE, "BO 1 of 6" },
+		{ HEADER + 3 * PAGE + MIB, "BO 1 of 6" },
+		{ HEADER + 5 * PAGE + 3 * MIB + MIB / 4 - 1, "BO 4 of 6" },
+		{ HEADER + 5 * PAGE + 3 * MIB + MIB / 4, "BO 5 of 6" },
+		{ HEADER + 6 * PAGE + 3 * MIB + MIB / 4 - 1, "BO 5 of 6" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct set *set = make_set(mixed);
+		char byte;
+
+		print_message("case byte %llu\n", (unsigned long long)cases[i].offset);
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &settings), 0);
+		assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
+		byte ^= 0x10;
+		assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
+		unit_forget_lines();
+		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
+		assert_logged("Error: ", "GPU 0x0100", cases[i].bo);
+		free_set(set);
+	}
+}
+
+/* Where in the file: the length, the first range, the border of two, one in the middle, the last one, the end. */
+static uint64_t place(const struct set *set, unsigned int which)
+{
+	const uint64_t slot = settings.staging_bytes / 4, end = image_size(set);
+	const uint64_t places[] = { 0,      PAGE, slot, slot - 1, 5 * slot + 7, end / slot * slot,
+				    end - 1 };
+
+	return which < ARRAY_SIZE(places) ? places[which] : UINT64_MAX;
+}
+
+static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
+
+static void whatever_fails_wherever_the_save_says_so(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
+		struct set *set = make_disk_set(mixed);
+		size_t fds = unit_count_fds();
+
+		fill(set);
+		files.at = place(set, i / ARRAY_SIZE(errors));
+		files.error = errors[i % ARRAY_SIZE(errors)];
+		files.armed = true;
+		unit_forget_lines();
+		print_message("case %s at %llu\n", strerror(files.error),
+			      (unsigned long long)files.at);
+		if (files.error == EINTR) {
+			assert_int_equal(content_save(&set->job, 1, &settings), 0);
+			assert_true(image_is_filled(set));
+		} else {
+			assert_int_equal(content_save(&set->job, 1, &settings), -files.error);
+			assert_logged("Error: ", "GPU 0x0100", "image", strerror(files.error));
+			assert_int_equal(unit_count_lines("Error: "), 1);
+		}
+		assert_false(files.armed);
+		assert_int_equal(unit_count_fds(), fds);
+		free_set(set);
+	}
+}
+
+static void whatever_fails_wherever_the_load_says_so(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
+		struct set *set = make_disk_set(mixed);
+
+		write_past_the_cache(set);
+		files.at = place(set, i / ARRAY_SIZE(errors));
+		files.error = errors[i % ARRAY_SIZE(errors)];
+		files.armed = true;
+		unit_forget_lines();
+		print_message("case %s at %llu\n", strerror(files.error),
+			      (unsigned long long)files.at);
+		if (files.error == EINTR) {
+			assert_int_equal(content_load(&set->job, 1, &settings), 0);
+			assert_true(bos_are_filled(set));
+		} else {
+			assert_int_equal(content_load(&set->job, 1, &settings), -files.error);
+			assert_logged("Error: ", "GPU 0x0100", "image", strerror(files.error));
+		}
+		assert_false(files.armed);
+		free_set(set);
+	}
+}
+
+/* Odd lengths too, after which nothing is aligned any more. */
+static void calls_that_do_less_are_continued(void **state)
+{
+	static const size_t parts[] = { 1, 100, 512, PAGE };
+
+	(void)state;
+	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(parts); i++) {
+		struct set *set = make_disk_set(mixed);
+
+		fill(set);
+		files.at = place(set, i / ARRAY_SIZE(parts));
+		files.part = parts[i % ARRAY_SIZE(parts)];
+		files.armed = true;
+		print_message("case %zu bytes at %llu\n", files.part, (unsigned long long)files.at);
+		assert_int_equal(content_save(&set->job, 1, &settings), 0);
+		assert_false(files.armed);
+		assert_true(image_is_filled(set));
+		(void)posix_fadvise(set->job.image_fd, 0, 0, POSIX_FADV_DONTNEED);
+		files.armed = true;
+		assert_int_equal(content_load(&set->job, 1, &settings), 0);
+		assert_false(files.armed);
+		free_set(set);
+	}
+}
+
+static void a_disk_without_room_is_found_out_at_once(void **state)
+{
+	struct set *set = make_disk_set(mixed);
+
+	(void)state;
+	files.fallocate_error = ENOSPC;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), -ENOSPC);
+	assert_logged("Error: ", "GPU 0x0100", "room", strerror(ENOSPC));
+	assert_int_equal(gpu.submissions, 0);
+	free_set(set);
+}
+
+static void a_file_system_that_cannot_reserve_room_is_used_without(void **state)
+{
+	struct set *set = make_disk_set(mixed);
+
+	(void)state;
+	files.fallocate_error = EOPNOTSUPP;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
+/* What the device reports when all has been written. */
+static void an_error_of_the_last_moment_is_one(void **state)
+{
+	struct set *set = make_disk_set(mixed);
+
+	(void)state;
+	files.fdatasync_error = EIO;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
+	assert_logged("Error: ", "GPU 0x0100", "image");
+	free_set(set);
+}
+
+static void bos_need_not_be_whole_pages(void **state)
+{
+	static const uint64_t sizes[] = { 4097, 5000, 100001, MIB + 3, PAGE, 0 };
+	struct content_settings tiny = settings;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct set *set = make_set(sizes);
+
+		tiny.staging_bytes = i ? PAGE : MIB;
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &tiny), 0);
+		assert_int_equal(lseek(set->job.image_fd, 0, SEEK_END), image_size(set));
+		for (size_t bo = 0; bo < set->num_bos; bo++) {
+			char *memory = map_bo(&set->bos[bo]);
+
+			memset(memory, 0x55, set->bos[bo].size);
+			(void)munmap(memory, set->bos[bo].size);
+		}
+		assert_int_equal(content_load(&set->job, 1, &tiny), 0);
+		assert_true(bos_are_filled(set));
+		free_set(set);
+	}
+}
+
+static void slots_take_turns_on_the_rings(void **state)
+{
+	struct set *set = make_set(mixed);
+	struct gpu_bo bo;
+	struct gpu *engine;
+
+	(void)state;
+	gpu.rings = 0xa;
+	assert_int_equal(gpu_open(128, 5, PAGE, &engine), 0);
+	assert_int_equal(gpu_bo_import(engine, set->bos[0].dmabuf_fd, PAGE, &bo), 0);
+	for (unsigned int slot = 0; slot < 5; slot++) {
+		const struct gpu_piece piece = { &bo, 0, 0, PAGE };
+
+		assert_int_equal(gpu_submit(engine, slot, GPU_BO_TO_SLOT, &piece, 1), 0);
+		assert_int_equal(gpu_wait(engine, slot, 1), 0);
+	}
+	assert_int_equal(gpu.ring_submissions[1], 3);
+	assert_int_equal(gpu.ring_submissions[3], 2);
+	gpu_bo_release(&bo);
+	gpu_close(engine);
+	free_set(set);
+}
+
+static void a_gpu_without_a_ring_is_an_error(void **state)
+{
+	struct set *set = make_set(mixed);
+
+	(void)state;
+	gpu.rings = 0;
+	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
+	assert_logged("Error: ", "GPU 0x0100", "copy engine");
+	free_set(set);
+}
+
+static void long_work_shows(void **state)
+{
+	struct content_settings patient = settings;
+	struct set *set = make_set(mixed);
+
+	(void)state;
+	gpu.hangs = true;
+	patient.copy_timeout_s = 3;
+	assert_int_equal(content_save(&set->job, 1, &patient), -ETIME);
+	assert_logged("GPU 0x0100: saved 0 of 3 MiB", "limited by");
+	free_set(set);
+}
+
+/* The other end of a pipe: takes all there is, or @limit bytes, or gives what it has. */
+struct peer {
+	pthread_t thread;
+	int fd;
+	uint8_t *bytes;
+	size_t size;
+};
+
+static void *drink(void *argument)
+{
+	struct peer *peer = argument;
+	size_t limit = peer->size;
+	ssize_t got = 1;
+
+	for (peer->size = 0; got > 0 && peer->size < limit; peer->size += (size_t)got)
+		got = read(peer->fd, peer->bytes + peer->size, limit - peer->size);
+	(void)close(peer->fd);
+	return NULL;
+}
+
+static void *pour(void *argument)
+{
+	struct peer *peer = argument;
+
+	(void)write_full(peer->fd, peer->bytes, peer->size);
+	(void)close(peer->fd);
+	return NULL;
+}
+
+static void make_peer(struct peer *peer, int fd, size_t size)
+{
+	*peer = (struct peer){ .fd = fd, .size = size, .bytes = malloc(size + 1) };
+	assert_non_null(peer->bytes);
+}
+
+static void open_pipe(int ends[2])
+{
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+}
+
+/* Saves to a pipe whose other end takes @limit bytes; the bytes are the caller's. */
+static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
+{
+	int ends[2], ret;
+
+	open_pipe(ends);
+	make_peer(peer, ends[0], limit);
+	assert_int_equal(transfer_start_thread(&peer->thread, drink, peer), 0);
+	(void)close(set->job.image_fd);
+	set->job.image_fd = ends[1];
+	set->job.streamed = true;
+	ret = content_save(&set->job, 1, &settings);
+	(void)close(ends[1]);
+	set->job.image_fd = -1;
+	(void)pthread_join(peer->thread, NULL);
+	return ret;
+}
+
+static void streams_are_written_in_order(void **state)
+{
+	struct set *set = make_set(mixed);
+	struct peer peer;
+	uint64_t length = image_size(set) - HEADER, at = HEADER;
+
+	(void)state;
+	fill(set);
+	assert_int_equal(save_to_stream(set, &peer, image_size(set) + 1), 0);
+	assert_int_equal(peer.size, image_size(set));
+	assert_memory_equal(peer.bytes, &length, HEADER);
+	for (size_t i = 0; i < set->num_bos; i++) {
+		assert_true(are_filled((const void *)(peer.bytes + at), i, set->bos[i].size));
+		at += set->bos[i].size;
+	}
+	assert_true(set->job.has_checksums);
+	free(peer.bytes);
+	free_set(set);
+}
+
+/* And does not kill who writes. */
+static void a_stream_that_nobody_reads_is_an_error(void **state)
+{
+	static const size_t limits[] = { 0, 1, 4 * PAGE, MIB };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct set *set = make_set(mixed);
+		struct peer peer;
+
+		fill(set);
+		assert_int_equal(save_to_stream(set, &peer, limits[i]), -EPIPE);
+		assert_logged("Error: ", "GPU 0x0100", "image");
+		free(peer.bytes);
+		free_set(set);
+	}
+}
+
+/* Loads from a pipe that gives the first @size bytes of the contents. */
+static int load_from_stream(struct set *set, size_t size)
+{
+	struct peer peer;
+	int ends[2], ret;
+
+	write_image(set);
+	open_pipe(ends);
+	make_peer(&peer, ends[1], size);
+	assert_int_equal(pread_full(set->job.image_fd, peer.bytes, size, HEADER), 0);
+	assert_int_equal(transfer_start_thread(&peer.thread, pour, &peer), 0);
+	(void)close(set->job.image_fd);
+	set->job.image_fd = ends[0];
+	set->job.streamed = true;
+	ret = content_load(&set->job, 1, &settings);
+	(void)close(ends[0]);
+	set->job.image_fd = -1;
+	(void)pthread_join(peer.thread, NULL);
+	free(peer.bytes);
+	return ret;
+}
+
+static void streams_are_read_in_order(void **state)
+{
+	struct set *set = make_set(mixed);
+
+	(void)state;
+	assert_int_equal(load_from_stream(set, image_size(set) - HEADER), 0);
+	assert_true(bos_are_filled(set));
+	free_set(set);
+}
+
+static void a_stream_that_ends_early_fails_the_load(void **state)
+{
+	static const size_t missing[] = { 1, PAGE, MIB, 3 * MIB };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
+		struct set *set = make_set(mixed);
+
+		unit_forget_lines();
+		assert_int_equal(load_from_stream(set, image_size(set) - HEADER - missing[i]),
+				 -EIO);
+		assert_logged("Error: ", "GPU 0x0100", "image");
+		free_set(set);
+	}
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_on_a_disk_are_those_of_memory),
+		TEST(a_file_system_that_wants_its_cache_gets_it),
+		TEST(zeros_become_holes),
+		TEST(holes_are_off_by_option),
+		TEST(holes_are_loaded_as_zeros),
+		TEST(checksums_are_those_of_the_contents),
+		TEST(checksums_are_off_by_option),
+		TEST(a_byte_that_changed_is_found),
+		TEST(whatever_fails_wherever_the_save_says_so),
+		TEST(whatever_fails_wherever_the_load_says_so),
+		TEST(calls_that_do_less_are_continued),
+		TEST(a_disk_without_room_is_found_out_at_once),
+		TEST(a_file_system_that_cannot_reserve_room_is_used_without),
+		TEST(an_error_of_the_last_moment_is_one),
+		TEST(bos_need_not_be_whole_pages),
+		TEST(slots_take_turns_on_the_rings),
+		TEST(a_gpu_without_a_ring_is_an_error),
+		TEST(long_work_shows),
+		TEST(streams_are_written_in_order),
+		TEST(a_stream_that_nobody_reads_is_an_error),
+		TEST(streams_are_read_in_order),
+		TEST(a_stream_that_ends_early_fails_the_load),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
