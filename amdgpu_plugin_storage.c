@@ -20,6 +20,9 @@
 /* How many places of a file tell whether it is in the page cache. */
 #define CACHE_PROBES 16
 
+/* What stat counts in. */
+#define STAT_BLOCK 512u
+
 static uint64_t round_up(uint64_t size)
 {
 	return (size + STORAGE_ALIGNMENT - 1) / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
@@ -28,6 +31,12 @@ static uint64_t round_up(uint64_t size)
 static uint64_t round_down(uint64_t size)
 {
 	return size / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
+}
+
+static void init(struct storage *storage, int fd, bool streamed, uint64_t size)
+{
+	*storage = (struct storage){ .fd = fd, .streamed = streamed, .size = size };
+	(void)pthread_mutex_init(&storage->lock, NULL);
 }
 
 static bool set_direct(int fd, bool on)
@@ -45,20 +54,21 @@ static bool is_in_memory(int fd)
 	return fstatfs(fd, &stat) == 0 && stat.f_type == TMPFS_MAGIC;
 }
 
-int storage_begin_save(int fd, bool streamed, bool skip_zeros, uint64_t size,
-		       struct storage *ret_storage)
+int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip_zeros,
+		       uint64_t size)
 {
-	struct storage storage = { fd, streamed, size, skip_zeros && !streamed, false, false };
-
-	if (!streamed && ftruncate(fd, (off_t)size) < 0)
+	init(storage, fd, streamed, size);
+	storage->skip_zeros = skip_zeros;
+	if (streamed)
+		return 0;
+	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
-	if (!streamed && !is_in_memory(fd)) {
-		storage.reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
-		if (!storage.reserved && errno == ENOSPC)
-			return -ENOSPC;
-		storage.direct = set_direct(fd, true);
-	}
-	*ret_storage = storage;
+	if (is_in_memory(fd))
+		return 0;
+	storage->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
+	if (!storage->reserved && errno == ENOSPC)
+		return -ENOSPC;
+	storage->direct = set_direct(fd, true);
 	return 0;
 }
 
@@ -154,21 +164,21 @@ static bool is_cached(int fd, uint64_t size)
 	return hits > CACHE_PROBES / 2;
 }
 
-int storage_begin_load(int fd, bool streamed, uint64_t size, struct storage *ret_storage)
+int storage_begin_load(struct storage *storage, int fd, bool streamed, uint64_t size)
 {
-	struct storage storage = { .fd = fd, .streamed = streamed, .size = size };
 	struct stat stat;
 
-	if (!streamed) {
-		if (fstat(fd, &stat) < 0)
-			return -errno;
-		/* Past the end of a file all looks like a hole. */
-		if ((uint64_t)stat.st_size < size)
-			return -EIO;
-		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		storage.direct = !is_cached(fd, size) && set_direct(fd, true);
-	}
-	*ret_storage = storage;
+	init(storage, fd, streamed, size);
+	if (streamed)
+		return 0;
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	/* Past the end of a file all looks like a hole. */
+	if ((uint64_t)stat.st_size < size)
+		return -EIO;
+	storage->sparse = (uint64_t)stat.st_blocks * STAT_BLOCK < size;
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	storage->direct = !is_cached(fd, size) && set_direct(fd, true);
 	return 0;
 }
 
@@ -186,38 +196,56 @@ static int read_run(struct storage *storage, char *memory, uint64_t offset, uint
 	return ret < 0 ? ret : pread_full(storage->fd, memory, size, offset);
 }
 
-/* Where the next data or the next hole begins, from @offset on; @end if that is not before it. Where files cannot
- * say, all is data. */
-static uint64_t seek(const struct storage *storage, int what, uint64_t offset, uint64_t end)
+/* All of the file from @at on that is data, or all that is none. Where files cannot say, all is data. */
+static struct extent find_extent(const struct storage *storage, uint64_t at)
 {
-	off_t found = lseek(storage->fd, (off_t)offset, what);
+	off_t data = lseek(storage->fd, (off_t)at, SEEK_DATA);
+	bool is_hole = data < 0 ? errno == ENXIO : round_down((uint64_t)data) > at;
+	off_t end = is_hole ? data : lseek(storage->fd, (off_t)at, SEEK_HOLE);
 
-	if (found < 0)
-		return what == SEEK_DATA && errno != ENXIO ? offset : end;
-	return (uint64_t)found < end ? (uint64_t)found : end;
+	if (end < 0)
+		return (struct extent){ at, UINT64_MAX, is_hole };
+	return (struct extent){ at, is_hole ? round_down((uint64_t)end) : round_up((uint64_t)end),
+				is_hole };
+}
+
+/* Some file systems look at every page to answer, so they are not asked twice about the same bytes. */
+static struct extent extent_at(struct storage *storage, uint64_t at)
+{
+	struct extent extent;
+
+	(void)pthread_mutex_lock(&storage->lock);
+	if (at < storage->extent.from || at >= storage->extent.to)
+		storage->extent = find_extent(storage, at);
+	extent = storage->extent;
+	(void)pthread_mutex_unlock(&storage->lock);
+	return extent;
 }
 
 int storage_read(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
 {
-	uint64_t at = offset, end = offset + size;
+	uint64_t at = 0;
 	int ret = 0;
 
 	if (storage->streamed)
 		return read_full(storage->fd, memory, size);
-	while (!ret && at < end) {
-		uint64_t data = seek(storage, SEEK_DATA, at, end);
-		uint64_t hole;
+	if (!storage->sparse)
+		return read_run(storage, memory, offset, size);
+	while (!ret && at < size) {
+		struct extent extent = extent_at(storage, offset + at);
+		uint64_t left = extent.to - (offset + at);
+		uint64_t length = left < size - at ? left : size - at;
 
-		if (data < end)
-			data = round_down(data);
-		memset(memory + (at - offset), 0, data - at);
-		if (data == end)
-			break;
-		hole = round_up(seek(storage, SEEK_HOLE, data, end));
-		if (hole > end)
-			hole = end;
-		ret = read_run(storage, memory + (data - offset), data, hole - data);
-		at = hole;
+		if (extent.is_hole)
+			memset(memory + at, 0, length);
+		else
+			ret = read_run(storage, memory + at, offset + at, length);
+		at += length;
 	}
 	return ret;
+}
+
+void storage_done(struct storage *storage)
+{
+	(void)pthread_mutex_destroy(&storage->lock);
 }

@@ -427,9 +427,8 @@ static int alloc_ranges(struct transfer *transfer)
 static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret = storage_begin_save(job->image_fd, job->streamed,
-				     transfer->plan->settings->skip_zeros, transfer->image_size,
-				     &transfer->storage);
+	int ret = storage_begin_save(&transfer->storage, job->image_fd, job->streamed,
+				     transfer->plan->settings->skip_zeros, transfer->image_size);
 
 	job->has_checksums = false;
 	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
@@ -450,8 +449,8 @@ static int end_save(struct transfer *transfer)
 
 static int begin_load(struct transfer *transfer)
 {
-	int ret = storage_begin_load(transfer->job->image_fd, transfer->job->streamed,
-				     transfer->image_size, &transfer->storage);
+	int ret = storage_begin_load(&transfer->storage, transfer->job->image_fd,
+				     transfer->job->streamed, transfer->image_size);
 
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
 }
@@ -486,6 +485,7 @@ static void tear_down(struct transfer *transfer)
 	for (size_t i = 0; transfer->imports && i < transfer->job->num_bos; i++)
 		gpu_bo_release(&transfer->imports[i].bo);
 	gpu_close(transfer->gpu);
+	storage_done(&transfer->storage);
 	checksum_free(transfer->checksum);
 	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++)
 		free(transfer->ranges[i].pieces);
