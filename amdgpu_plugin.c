@@ -167,8 +167,7 @@ static int resume_devices_late(int pid)
 
 static int post_forking(void)
 {
-	/* Contents are filled in by the task itself; there is no work for the main process here. */
-	return -ENOTSUP;
+	return session.parallel ? host_result(restore_listen(&session)) : -ENOTSUP;
 }
 
 static int restore_init_hook(void)

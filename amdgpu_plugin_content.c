@@ -18,21 +18,24 @@
 #define PROGRESS_S 2
 #define MIB        1048576.0
 
-struct run;
+struct content_run;
 
 struct worker {
-	struct run *run;
+	struct content_run *run;
 	struct content_job *job;
 	struct transfer *transfer;
 	pthread_t thread;
 };
 
-/* One call of content_save() or content_load(). */
-struct run {
+struct content_run {
 	struct transfer_plan plan;
+	struct content_settings settings;
+	struct content_pool *pool;
 	struct transfer_error error;
 	struct worker *workers;
 	size_t num_workers;
+	/* Of them: the rest could not be. */
+	size_t num_started;
 	double begin;
 	pthread_mutex_t lock;
 	pthread_cond_t worker_ended;
@@ -94,7 +97,7 @@ static void report_done(const struct worker *worker, double seconds)
 			 job->gpu_id);
 }
 
-static int report(struct run *run)
+static int report(struct content_run *run)
 {
 	const struct transfer_error *error = &run->error;
 
@@ -107,12 +110,48 @@ static int report(struct run *run)
 	return 0;
 }
 
+void content_pool_init(struct content_pool *pool, unsigned int num_gpus)
+{
+	(void)pthread_mutex_init(&pool->lock, NULL);
+	(void)pthread_cond_init(&pool->left, NULL);
+	pool->room = num_gpus;
+}
+
+void content_pool_done(struct content_pool *pool)
+{
+	(void)pthread_mutex_destroy(&pool->lock);
+	(void)pthread_cond_destroy(&pool->left);
+}
+
+static void enter_pool(struct content_pool *pool)
+{
+	if (!pool)
+		return;
+	(void)pthread_mutex_lock(&pool->lock);
+	while (!pool->room)
+		(void)pthread_cond_wait(&pool->left, &pool->lock);
+	pool->room--;
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+static void leave_pool(struct content_pool *pool)
+{
+	if (!pool)
+		return;
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->room++;
+	(void)pthread_cond_signal(&pool->left);
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
 static void *run_worker(void *argument)
 {
 	struct worker *worker = argument;
-	struct run *run = worker->run;
+	struct content_run *run = worker->run;
 
+	enter_pool(run->pool);
 	transfer_run(worker->transfer);
+	leave_pool(run->pool);
 	(void)pthread_mutex_lock(&run->lock);
 	run->active--;
 	(void)pthread_cond_signal(&run->worker_ended);
@@ -121,7 +160,7 @@ static void *run_worker(void *argument)
 }
 
 /* Only this thread writes to CRIU's log, which is not made for several. */
-static void await_workers(struct run *run)
+static void await_workers(struct content_run *run)
 {
 	struct timespec next;
 
@@ -138,29 +177,26 @@ static void await_workers(struct run *run)
 	(void)pthread_mutex_unlock(&run->lock);
 }
 
-static void run_workers(struct run *run)
+static void start_workers(struct content_run *run)
 {
-	size_t started;
+	int ret = 0;
 
 	run->active = run->num_workers;
-	for (started = 0; started < run->num_workers; started++) {
-		struct worker *worker = &run->workers[started];
-		int ret = transfer_start_thread(&worker->thread, run_worker, worker);
+	while (!ret && run->num_started < run->num_workers) {
+		struct worker *worker = &run->workers[run->num_started];
 
-		if (ret < 0) {
+		ret = transfer_start_thread(&worker->thread, run_worker, worker);
+		if (ret < 0)
 			transfer_fail(&run->error, worker->job, ret, "start a thread", 0);
-			break;
-		}
+		else
+			run->num_started++;
 	}
 	(void)pthread_mutex_lock(&run->lock);
-	run->active -= run->num_workers - started;
+	run->active -= run->num_workers - run->num_started;
 	(void)pthread_mutex_unlock(&run->lock);
-	await_workers(run);
-	for (size_t i = 0; i < started; i++)
-		(void)pthread_join(run->workers[i].thread, NULL);
 }
 
-static void init_locks(struct run *run)
+static void init_locks(struct content_run *run)
 {
 	pthread_condattr_t attributes;
 
@@ -173,7 +209,7 @@ static void init_locks(struct run *run)
 }
 
 /* GPUs without BOs need no worker. */
-static int add_workers(struct run *run, struct content_job *jobs, size_t num_jobs)
+static int add_workers(struct content_run *run, struct content_job *jobs, size_t num_jobs)
 {
 	run->workers = calloc(num_jobs + 1, sizeof(*run->workers));
 	if (!run->workers)
@@ -194,7 +230,7 @@ static int add_workers(struct run *run, struct content_job *jobs, size_t num_job
 	return 0;
 }
 
-static void done_run(struct run *run)
+static void free_run(struct content_run *run)
 {
 	for (size_t i = 0; i < run->num_workers; i++)
 		transfer_free(run->workers[i].transfer);
@@ -202,21 +238,73 @@ static void done_run(struct run *run)
 	(void)pthread_mutex_destroy(&run->lock);
 	(void)pthread_mutex_destroy(&run->error.lock);
 	(void)pthread_cond_destroy(&run->worker_ended);
+	free(run);
+}
+
+static int start(bool save, struct content_job *jobs, size_t num_jobs,
+		 const struct content_settings *settings, struct content_pool *pool,
+		 struct content_run **ret_run)
+{
+	struct content_run *run = calloc(1, sizeof(*run));
+	int ret;
+
+	if (!run)
+		return -ENOMEM;
+	run->settings = *settings;
+	run->pool = pool;
+	run->begin = now_seconds();
+	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
+	init_locks(run);
+	ret = add_workers(run, jobs, num_jobs);
+	if (ret < 0) {
+		free_run(run);
+		return ret;
+	}
+	start_workers(run);
+	*ret_run = run;
+	return 0;
+}
+
+int content_start_load(struct content_job *jobs, size_t num_jobs,
+		       const struct content_settings *settings, struct content_pool *pool,
+		       struct content_run **ret_run)
+{
+	return start(false, jobs, num_jobs, settings, pool, ret_run);
+}
+
+static void join_workers(struct content_run *run)
+{
+	for (size_t i = 0; i < run->num_started; i++)
+		(void)pthread_join(run->workers[i].thread, NULL);
+}
+
+int content_finish(struct content_run *run)
+{
+	int ret;
+
+	await_workers(run);
+	join_workers(run);
+	ret = report(run);
+	free_run(run);
+	return ret;
+}
+
+void content_cancel(struct content_run *run)
+{
+	transfer_fail(&run->error, NULL, -ECANCELED, "", 0);
+	join_workers(run);
+	free_run(run);
 }
 
 static int run_jobs(bool save, struct content_job *jobs, size_t num_jobs,
 		    const struct content_settings *settings)
 {
-	_cleanup_(done_run) struct run run = { .begin = now_seconds() };
-	int ret;
+	struct content_run *run;
+	int ret = start(save, jobs, num_jobs, settings, NULL, &run);
 
-	run.plan = (struct transfer_plan){ save, settings, &run.error };
-	init_locks(&run);
-	ret = add_workers(&run, jobs, num_jobs);
 	if (ret < 0)
 		return log_error(ret, "contents: cannot %s", save ? "save" : "load");
-	run_workers(&run);
-	return report(&run);
+	return content_finish(run);
 }
 
 int content_save(struct content_job *jobs, size_t num_jobs, const struct content_settings *settings)

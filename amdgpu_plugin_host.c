@@ -21,6 +21,8 @@ enum criu_log_level {
 extern void print_on_level(unsigned int level, const char *format, ...);
 extern int criu_get_image_dir(void);
 extern int find_unused_fd_pid(pid_t pid);
+extern int fdstore_add(int fd);
+extern int fdstore_get(int id);
 extern int add_inventory_plugin(const char *name) __attribute__((weak));
 extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	__attribute__((weak));
@@ -71,6 +73,25 @@ bool host_claim_plugin(const char *name)
 {
 	return check_and_remove_inventory_plugin &&
 	       check_and_remove_inventory_plugin(name, strlen(name));
+}
+
+bool host_calls_post_forking(void)
+{
+	return host_count_hooks() > HOOK_POST_FORKING;
+}
+
+int host_store_fd(int fd)
+{
+	int id = fdstore_add(fd);
+
+	return id < 0 ? -EIO : id;
+}
+
+int host_fetch_fd(int id)
+{
+	int fd = fdstore_get(id);
+
+	return fd < 0 ? -EIO : fd;
 }
 
 int host_unused_fd(pid_t pid)

@@ -44,6 +44,7 @@ static const struct row rows[] = {
 	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
 	{ "AMDGPU_SKIP_ZEROS", SWITCH, offsetof(struct options, content.skip_zeros) },
 	{ "AMDGPU_CHECKSUM", SWITCH, offsetof(struct options, content.checksum) },
+	{ "AMDGPU_PARALLEL_RESTORE", SWITCH, offsetof(struct options, parallel_restore) },
 	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
 	OPTION_SWITCHES(SWITCH_ROW)
 };
@@ -221,6 +222,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 {
 	_cleanup_(options_done) struct options options = {
 		.content = { .skip_zeros = true, .checksum = true },
+		.parallel_restore = true,
 	};
 	int ret;
 

@@ -33,11 +33,15 @@ int restore_init(struct session *session)
 {
 	void *states = mmap(NULL, PIDS_MAX, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int ret;
 
 	if (states == MAP_FAILED)
 		return log_error(-errno, "restore: cannot share memory with the tasks");
 	session->restore_states = states;
-	return 0;
+	if (!session->needed || !session->options.parallel_restore || !host_calls_post_forking())
+		return 0;
+	ret = parallel_new(&session->options.content, &session->parallel);
+	return ret < 0 ? log_error(ret, "restore: cannot be reached by the tasks") : 0;
 }
 
 static void forget_image(struct restored_task *task)
@@ -57,6 +61,8 @@ void restore_done(struct session *session)
 	if (session->restore_states)
 		(void)munmap(session->restore_states, PIDS_MAX);
 	session->restore_states = NULL;
+	parallel_free(session->parallel);
+	session->parallel = NULL;
 	vma_done(&task->vmas);
 	forget_image(task);
 	*task = (struct restored_task){ 0 };
@@ -403,6 +409,23 @@ static int expect_checksums(const struct restored_task *task, struct bo_work *wo
 	return 0;
 }
 
+/* Whether the main process takes contents over: known by a byte that it sets where all tasks can read it. No task has
+ * pid 0. */
+static uint8_t *listening(const struct session *session)
+{
+	return &session->restore_states[0];
+}
+
+int restore_listen(struct session *session)
+{
+	int ret = parallel_listen(session->parallel);
+
+	if (!ret)
+		__atomic_store_n(listening(session), true, __ATOMIC_RELEASE);
+	return ret;
+}
+
+/* The task's state afterwards, or -errno. */
 static int load_contents(const struct session *session, const struct kfd_state *state)
 {
 	_cleanup_(bo_work_done) struct bo_work work = { 0 };
@@ -414,8 +437,14 @@ static int load_contents(const struct session *session, const struct kfd_state *
 	ret = expect_checksums(&session->task, &work);
 	if (!ret)
 		ret = open_pages(&session->task, &work);
-	return ret < 0 ? ret :
-			 content_load(work.jobs, work.num_jobs, &session->options.content);
+	if (ret < 0)
+		return ret;
+	if (session->parallel && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
+		ret = parallel_hand_over(session->parallel, work.jobs, work.num_jobs);
+		return ret < 0 ? ret : RESTORE_HANDED;
+	}
+	ret = content_load(work.jobs, work.num_jobs, &session->options.content);
+	return ret < 0 ? ret : RESTORE_DONE;
 }
 
 /* Opened before RESTORE or after it: a process has one KFD state, whatever it opens. */
@@ -466,7 +495,7 @@ static int restore_state(struct session *session, int fd)
 	if (ret < 0)
 		return ret;
 
-	set_state(session, RESTORE_DONE);
+	set_state(session, (enum restore_state)ret);
 	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
 		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
 	return 0;
@@ -519,11 +548,17 @@ int restore_resume(struct session *session, int pid)
 	pid_t own_pid;
 	int ret;
 
+	parallel_end_listening(session->parallel);
 	if (!session->restore_states || proc_own_pid(pid, &own_pid) < 0)
 		return -ENOTSUP;
 	state = state_of(session, own_pid);
 	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
 	case RESTORE_DONE:
+		break;
+	case RESTORE_HANDED:
+		ret = parallel_finish(session->parallel, pid);
+		if (ret < 0)
+			return give_up(ret, pid, "its GPU memory could not be filled");
 		break;
 	case RESTORE_BEGUN:
 		return give_up(-EIO, pid, "its GPU state is incomplete");

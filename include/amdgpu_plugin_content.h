@@ -20,6 +20,7 @@
 #ifndef AMDGPU_PLUGIN_CONTENT_H
 #define AMDGPU_PLUGIN_CONTENT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +71,26 @@ int content_save(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
 int content_load(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
+
+/* How many GPUs, of all loads that share it, are worked for at once; the others wait. */
+struct content_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t left;
+	unsigned int room;
+};
+
+void content_pool_init(struct content_pool *pool, unsigned int num_gpus);
+void content_pool_done(struct content_pool *pool);
+
+struct content_run;
+
+/* content_load() in two parts, of which only the second prints and waits: they may be called by different threads. The
+ * jobs are borrowed until the end. -ENOMEM. */
+int content_start_load(struct content_job *jobs, size_t num_jobs,
+		       const struct content_settings *settings, struct content_pool *pool,
+		       struct content_run **ret_run);
+int content_finish(struct content_run *run);
+/* Instead, where nobody wants the contents any more: ends early, and in silence. */
+void content_cancel(struct content_run *run);
 
 #endif

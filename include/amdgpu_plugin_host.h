@@ -35,6 +35,14 @@ bool host_claim_plugin(const char *name);
  * in the way, or -errno. */
 int host_unused_fd(pid_t pid);
 
+/* Whether the host's main process calls POST_FORKING. Such hosts have their descriptor store ready when they load the
+ * plugin. */
+bool host_calls_post_forking(void);
+/* The host's descriptor store, which main process and tasks have in common: an id for a copy of @fd, or -errno; a
+ * descriptor, of the caller's, for the id. */
+int host_store_fd(int fd);
+int host_fetch_fd(int id);
+
 /* The options that the user has given CRIU for plugins, this one and others: CRIU's own, each one
  * "--PLUGIN.NAME=VALUE" (seen with 4.3). On hosts that have no such options *@ret_argc is 0. -EINVAL after a line: the host will not tell. */
 int host_plugin_options(int *ret_argc, char ***ret_argv);

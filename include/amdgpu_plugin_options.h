@@ -28,6 +28,8 @@ struct options {
 #undef OPTION_FIELD
 	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default), AMDGPU_SKIP_ZEROS, AMDGPU_CHECKSUM. */
 	struct content_settings content;
+	/* AMDGPU_PARALLEL_RESTORE: contents are filled in by CRIU's main process, where it can. */
+	bool parallel_restore;
 	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
 	char *device_map;
 	/* The pairs may be of GPUs that other processes than this one have. Not for users. */

@@ -11,6 +11,7 @@
 
 #include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_parallel.h"
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_vma.h"
 #include "criu-amdgpu.pb-c.h"
@@ -66,6 +67,8 @@ struct restored_task {
 enum restore_state {
 	RESTORE_NONE,
 	RESTORE_BEGUN,
+	/* All but the contents, which the main process fills in. */
+	RESTORE_HANDED,
 	RESTORE_DONE,
 	RESTORE_RESUMED,
 };
@@ -83,6 +86,8 @@ struct session {
 	struct restored_task task;
 	/* The inventory says that the images hold something of ours. */
 	bool needed;
+	/* NULL: the tasks fill in their contents themselves. */
+	struct parallel *parallel;
 	/* Indexed by pid as the task sees itself; see restore.c. */
 	uint8_t *restore_states;
 };

@@ -17,6 +17,7 @@
 #define LINES_MAX 512
 #define LINE_SIZE 1024
 #define PATHS	  8
+#define STORED_MAX 32
 
 /* The functions of CRIU, as the plugin declares them. */
 void print_on_level(unsigned int level, const char *format, ...);
@@ -32,6 +33,8 @@ static struct {
 	struct rlimit file_size;
 	char lines[LINES_MAX][LINE_SIZE];
 	size_t num_lines;
+	int stored[STORED_MAX];
+	size_t num_stored;
 } test;
 
 /* What the runner reads must be complete when a test dies. */
@@ -69,6 +72,26 @@ int find_unused_fd_pid(pid_t pid)
 {
 	(void)pid;
 	return test.criu.unused_fd;
+}
+
+/* An id is the number of a copy, which the end of the test closes. */
+int fdstore_add(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	assert_true(test.num_stored < STORED_MAX);
+	test.stored[test.num_stored++] = copy;
+	return copy;
+}
+
+int fdstore_get(int id)
+{
+	return fcntl(id, F_DUPFD_CLOEXEC, 0);
+}
+
+int unit_last_stored(void)
+{
+	return test.stored[test.num_stored - 1];
 }
 
 int add_inventory_plugin(const char *name)
@@ -123,6 +146,9 @@ static int remove_entry(const char *path, const struct stat *stat, int type, str
 int unit_end(void **state)
 {
 	size_t left;
+
+	while (test.num_stored)
+		(void)close(test.stored[--test.num_stored]);
 
 	(void)state;
 	unit_unlimit_files();

@@ -26,6 +26,11 @@ struct unit_criu {
 
 struct unit_criu *unit_criu(void);
 
+/* CRIU's descriptor store, and the id that it gave last. */
+int fdstore_add(int fd);
+int fdstore_get(int id);
+int unit_last_stored(void);
+
 /* Fixtures: an empty directory and an empty log before the test; after it the directory goes, and a
  * descriptor that the test has left open is a failure. */
 int unit_begin(void **state);

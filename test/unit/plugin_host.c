@@ -16,6 +16,8 @@ char cr_plugin_ctl[TABLE_SIZE];
 void print_on_level(unsigned int level, const char *format, ...);
 int criu_get_image_dir(void);
 int find_unused_fd_pid(int pid);
+int fdstore_add(int fd);
+int fdstore_get(int id);
 
 void print_on_level(unsigned int level, const char *format, ...)
 {
@@ -32,6 +34,16 @@ int criu_get_image_dir(void)
 int find_unused_fd_pid(int pid)
 {
 	return pid;
+}
+
+int fdstore_add(int fd)
+{
+	return fd;
+}
+
+int fdstore_get(int id)
+{
+	return id;
 }
 
 #ifdef HAS_INVENTORY

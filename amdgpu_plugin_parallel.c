@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Hands the contents of a restored task's BOs to CRIU's main process: both ends of the protocol of the header. What is
+ * loaded is the content unit's business, and what comes of a task that fails the restore unit's. */
+#include "amdgpu_plugin_parallel.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_message.h"
+#include "amdgpu_plugin_transfer.h"
+#include "amdgpu_plugin_util.h"
+
+/* GPUs, of all tasks together, that are worked for at once. */
+#define GPUS_AT_ONCE 8
+
+/* Where the limit of descriptors cannot be raised, ours are numbered from here. */
+#define LOWEST_FD 512
+
+/* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
+#define JOBS_MAX 64
+#define BOS_MAX  (1u << 26)
+
+/* A task that has handed over, or tried to. */
+struct handed {
+	struct handed *next;
+	pid_t pid;
+	struct content_job *jobs;
+	size_t num_jobs;
+	struct content_run *run;
+	int ret;
+};
+
+struct parallel {
+	struct content_settings settings;
+	struct content_pool pool;
+	/* The main process's end of the gate, -1 when closed, and what the descriptor store calls the other. */
+	pthread_mutex_t lock;
+	int gate;
+	int store_id;
+	/* As it was before descriptors came. */
+	struct rlimit old_limit;
+	bool raised_limit;
+	pthread_t listener;
+	bool listening;
+	/* Of the listener while it runs, of the main thread afterwards. */
+	struct handed *tasks;
+	int ret;
+};
+
+/* ---- a task's side ---- */
+
+static int send_bos(int socket, struct message *message, const struct content_job *job,
+		    size_t first)
+{
+	size_t left = job->num_bos - first;
+	size_t count = left < MESSAGE_FDS_MAX ? left : MESSAGE_FDS_MAX;
+	int fds[MESSAGE_FDS_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct content_bo *bo = &job->bos[first + i];
+
+		message->bos[i] = (struct message_bo){ bo->size, bo->checksum };
+		fds[i] = bo->dmabuf_fd;
+	}
+	return message_send(socket, message, MESSAGE_BOS, count * sizeof(*message->bos), fds,
+			    count);
+}
+
+static int send_job(int socket, struct message *message, const struct content_job *job)
+{
+	int ret;
+
+	message->job = (struct message_job){
+		.gpu_id = job->gpu_id,
+		.render_minor = job->render_minor,
+		.num_bos = job->num_bos,
+		.streamed = job->streamed,
+		.has_checksums = job->has_checksums,
+		.has_image = job->image_fd >= 0,
+	};
+	ret = message_send(socket, message, MESSAGE_JOB, sizeof(message->job), &job->image_fd,
+			   job->image_fd >= 0);
+	for (size_t i = 0; !ret && i < job->num_bos; i += MESSAGE_FDS_MAX)
+		ret = send_bos(socket, message, job, i);
+	return ret;
+}
+
+static int send_jobs(int gate, const struct content_job *jobs, size_t num_jobs)
+{
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	_cleanup_close_ int own = -1, theirs = -1;
+	int pair[2], ret;
+
+	if (!message)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	own = pair[0];
+	theirs = pair[1];
+	ret = message_send(gate, message, MESSAGE_HELLO, 0, &theirs, 1);
+	/* With this one closed, sends fail when the main process's is. */
+	cleanup_close(&theirs);
+	theirs = -1;
+	for (size_t i = 0; !ret && i < num_jobs; i++)
+		ret = send_job(own, message, &jobs[i]);
+	return ret < 0 ? ret : message_send(own, message, MESSAGE_END, 0, NULL, 0);
+}
+
+int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
+		       size_t num_jobs)
+{
+	_cleanup_close_ int gate = host_fetch_fd(parallel->store_id);
+	int ret = gate < 0 ? gate : send_jobs(gate, jobs, num_jobs);
+
+	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
+}
+
+/* ---- the main process's side ---- */
+
+/* Descriptors stay out of the way of those whose numbers CRIU chooses. */
+static int move_up(int *fds, size_t num_fds, int lowest)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < num_fds; i++)
+		ret = fd_move_up(&fds[i], lowest);
+	return ret;
+}
+
+static void free_task(struct handed *task)
+{
+	for (size_t i = 0; i < task->num_jobs; i++) {
+		struct content_job *job = &task->jobs[i];
+
+		for (size_t bo = 0; bo < job->num_bos; bo++)
+			cleanup_close(&job->bos[bo].dmabuf_fd);
+		cleanup_close(&job->image_fd);
+		free(job->bos);
+	}
+	free(task->jobs);
+	free(task);
+}
+
+/* Room for the descriptors of a job: a number from which on CRIU chooses none for its own, or -errno. CRIU's are small, or
+ * just below the limit that it started with. */
+static int make_room(struct parallel *parallel, size_t num_bos)
+{
+	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
+	struct rlimit old, raised;
+	int ret;
+
+	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+		return -errno;
+	ret = nofile_raise(old.rlim_cur + needed, &old);
+	if (ret < 0)
+		return ret;
+	if (!parallel->raised_limit) {
+		parallel->old_limit = old;
+		parallel->raised_limit = true;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
+		return -errno;
+	return raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : LOWEST_FD;
+}
+
+/* Fills in the job that was announced. */
+static int receive_bos(int socket, struct message *message, struct content_job *job, int lowest)
+{
+	int fds[MESSAGE_FDS_MAX];
+	size_t done = 0;
+	pid_t pid;
+	int ret;
+
+	while (done < job->num_bos) {
+		size_t count;
+
+		ret = message_receive(socket, message, fds, &pid);
+		if (ret < 0)
+			return ret;
+		count = message->header.num_fds;
+		if (message->header.kind != MESSAGE_BOS || !count || count > job->num_bos - done ||
+		    message->header.length != count * sizeof(*message->bos))
+			ret = -EPROTO;
+		if (!ret)
+			ret = move_up(fds, count, lowest);
+		if (ret < 0) {
+			message_close_fds(fds, message->header.num_fds);
+			return ret;
+		}
+		for (size_t i = 0; i < count; i++)
+			job->bos[done++] = (struct content_bo){ fds[i], message->bos[i].size,
+								message->bos[i].checksum };
+	}
+	return 0;
+}
+
+static int add_job(struct handed *task, const struct message_job *announced,
+		   struct content_job **ret_job)
+{
+	struct content_job *jobs, *job;
+
+	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX)
+		return -EPROTO;
+	jobs = realloc(task->jobs, (task->num_jobs + 1) * sizeof(*jobs));
+	if (!jobs)
+		return -ENOMEM;
+	task->jobs = jobs;
+	job = &jobs[task->num_jobs];
+	*job = (struct content_job){
+		.gpu_id = announced->gpu_id,
+		.render_minor = announced->render_minor,
+		.bos = calloc(announced->num_bos + 1, sizeof(*job->bos)),
+		.num_bos = announced->num_bos,
+		.image_fd = -1,
+		.streamed = announced->streamed,
+		.has_checksums = announced->has_checksums,
+	};
+	if (!job->bos)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->num_bos; i++)
+		job->bos[i].dmabuf_fd = -1;
+	task->num_jobs++;
+	*ret_job = job;
+	return 0;
+}
+
+static int receive_job(struct parallel *parallel, int socket, struct message *message,
+		       const int *fds, struct handed *task)
+{
+	size_t num_fds = message->header.num_fds;
+	struct content_job *job;
+	int lowest, ret;
+
+	if (message->header.length != sizeof(message->job) || num_fds != message->job.has_image) {
+		message_close_fds(fds, num_fds);
+		return -EPROTO;
+	}
+	ret = add_job(task, &message->job, &job);
+	if (ret < 0) {
+		message_close_fds(fds, num_fds);
+		return ret;
+	}
+	if (num_fds)
+		job->image_fd = fds[0];
+	lowest = make_room(parallel, job->num_bos);
+	if (lowest < 0)
+		return lowest;
+	ret = num_fds ? fd_move_up(&job->image_fd, lowest) : 0;
+	return ret < 0 ? ret : receive_bos(socket, message, job, lowest);
+}
+
+/* All that a task sends. -ENODATA: it has ended before. */
+static int receive_task(struct parallel *parallel, int socket, struct message *message,
+			struct handed *task)
+{
+	for (;;) {
+		int fds[MESSAGE_FDS_MAX];
+		pid_t pid;
+		int ret = message_receive(socket, message, fds, &pid);
+
+		if (ret < 0)
+			return ret;
+		if (message->header.kind == MESSAGE_JOB) {
+			ret = receive_job(parallel, socket, message, fds, task);
+			if (ret < 0)
+				return ret;
+			continue;
+		}
+		message_close_fds(fds, message->header.num_fds);
+		return message->header.kind == MESSAGE_END ? 0 : -EPROTO;
+	}
+}
+
+/* A task at the gate: nothing that it does wrong is the end of the others. */
+static int welcome(struct parallel *parallel, struct message *message, int socket, pid_t pid)
+{
+	struct handed *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		return -ENOMEM;
+	task->pid = pid;
+	task->next = parallel->tasks;
+	parallel->tasks = task;
+	task->ret = receive_task(parallel, socket, message, task);
+	if (!task->ret)
+		task->ret = content_start_load(task->jobs, task->num_jobs, &parallel->settings,
+					       &parallel->pool, &task->run);
+	return 0;
+}
+
+static int receive_hello(struct parallel *parallel, struct message *message)
+{
+	_cleanup_close_ int socket = -1;
+	int fds[MESSAGE_FDS_MAX];
+	pid_t pid = 0;
+	int ret;
+
+	ret = message_receive(parallel->gate, message, fds, &pid);
+	if (ret < 0)
+		return ret;
+	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
+		message_close_fds(fds, message->header.num_fds);
+		return -EPROTO;
+	}
+	socket = fds[0];
+	return welcome(parallel, message, socket, pid);
+}
+
+/* Who comes now, or has come and was not heard, fails instead of waiting. */
+static void close_gate(struct parallel *parallel)
+{
+	(void)pthread_mutex_lock(&parallel->lock);
+	cleanup_close(&parallel->gate);
+	parallel->gate = -1;
+	(void)pthread_mutex_unlock(&parallel->lock);
+}
+
+/* Until nothing more can come. */
+static void *listen_at_gate(void *argument)
+{
+	struct parallel *parallel = argument;
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	int ret = message ? 0 : -ENOMEM;
+
+	while (!ret)
+		ret = receive_hello(parallel, message);
+	parallel->ret = ret == -ENODATA ? 0 : ret;
+	close_gate(parallel);
+	return NULL;
+}
+
+int parallel_new(const struct content_settings *settings, struct parallel **ret_parallel)
+{
+	struct parallel *parallel = calloc(1, sizeof(*parallel));
+	_cleanup_close_ int theirs = -1;
+	int pair[2], on = 1;
+
+	if (!parallel)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+		int ret = -errno;
+
+		free(parallel);
+		return ret;
+	}
+	theirs = pair[1];
+	parallel->gate = pair[0];
+	parallel->settings = *settings;
+	(void)pthread_mutex_init(&parallel->lock, NULL);
+	content_pool_init(&parallel->pool, GPUS_AT_ONCE);
+	parallel->store_id = host_store_fd(theirs);
+	if (parallel->store_id < 0) {
+		int ret = parallel->store_id;
+
+		parallel_free(parallel);
+		return ret;
+	}
+	*ret_parallel = parallel;
+	return 0;
+}
+
+int parallel_listen(struct parallel *parallel)
+{
+	int ret = transfer_start_thread(&parallel->listener, listen_at_gate, parallel);
+
+	parallel->listening = !ret;
+	if (!ret)
+		return 0;
+	close_gate(parallel);
+	return log_error(ret, "contents: cannot start a thread that takes them over");
+}
+
+void parallel_end_listening(struct parallel *parallel)
+{
+	if (!parallel || !parallel->listening)
+		return;
+	/* What is at the gate already is still heard. */
+	(void)pthread_mutex_lock(&parallel->lock);
+	if (parallel->gate >= 0)
+		(void)shutdown(parallel->gate, SHUT_RD);
+	(void)pthread_mutex_unlock(&parallel->lock);
+	(void)pthread_join(parallel->listener, NULL);
+	parallel->listening = false;
+}
+
+static struct handed *take_task(struct parallel *parallel, pid_t pid)
+{
+	for (struct handed **at = &parallel->tasks; *at; at = &(*at)->next) {
+		struct handed *task = *at;
+
+		if (task->pid != pid)
+			continue;
+		*at = task->next;
+		return task;
+	}
+	return NULL;
+}
+
+int parallel_finish(struct parallel *parallel, pid_t pid)
+{
+	struct handed *task;
+	int ret;
+
+	parallel_end_listening(parallel);
+	task = take_task(parallel, pid);
+	if (!task)
+		return log_error(parallel->ret ? parallel->ret : -EPROTO,
+				 "process %d: its contents did not arrive", pid);
+	if (task->run)
+		ret = content_finish(task->run);
+	else
+		ret = log_error(task->ret, "process %d: its contents did not arrive", pid);
+	free_task(task);
+	return ret;
+}
+
+void parallel_free(struct parallel *parallel)
+{
+	if (!parallel)
+		return;
+	parallel_end_listening(parallel);
+	while (parallel->tasks) {
+		struct handed *task = parallel->tasks;
+
+		parallel->tasks = task->next;
+		if (task->run)
+			content_cancel(task->run);
+		free_task(task);
+	}
+	cleanup_close(&parallel->gate);
+	if (parallel->raised_limit)
+		nofile_restore(&parallel->old_limit);
+	content_pool_done(&parallel->pool);
+	(void)pthread_mutex_destroy(&parallel->lock);
+	free(parallel);
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Contents handed from tasks, which are processes of their own here too, to the main process, which is this one: every
+ * byte, and what comes of either end that does not do its part. */
+#include "content_set.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "amdgpu_plugin_message.h"
+#include "amdgpu_plugin_parallel.h"
+
+#define TASKS_MAX 4
+
+/* As many threads may start as this says; negative: any number. */
+static atomic_int threads_left;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+		   void *argument)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		dlsym(RTLD_NEXT, "pthread_create");
+
+	if (!threads_left)
+		return EAGAIN;
+	threads_left -= threads_left > 0;
+	return real(thread, attributes, function, argument);
+}
+
+static int begin(void **state)
+{
+	threads_left = -1;
+	return fake_gpu_begin(state);
+}
+
+static const uint64_t sizes[] = { 3 * PAGE, MIB, PAGE, MIB / 4 + PAGE, 0 };
+
+/* A task with one GPU, whose image is whole. */
+static struct set *make_task_set(uint32_t number)
+{
+	struct set *set = make_set(sizes);
+
+	set->job.gpu_id += number;
+	set->job.render_minor += number % 2;
+	write_image(set);
+	return set;
+}
+
+static void add_checksums(struct set *set)
+{
+	struct set *filled = make_set(sizes);
+
+	fill(filled);
+	assert_int_equal(content_save(&filled->job, 1, &settings), 0);
+	for (size_t i = 0; i < set->num_bos; i++)
+		set->bos[i].checksum = filled->bos[i].checksum;
+	set->job.has_checksums = true;
+	free_set(filled);
+}
+
+/* In a process of its own, as a task does: the status is what the hand-over returned. */
+static pid_t fork_task(const struct parallel *parallel, const struct content_job *jobs,
+		       size_t num_jobs)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(-parallel_hand_over(parallel, jobs, num_jobs));
+	return pid;
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		assert_int_equal(errno, EINTR);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+static struct parallel *new_parallel(void)
+{
+	struct parallel *parallel;
+
+	assert_int_equal(parallel_new(&settings, &parallel), 0);
+	return parallel;
+}
+
+static void a_task_s_contents_are_filled_in(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t pid;
+
+	(void)state;
+	add_checksums(set);
+	pid = fork_task(parallel, &set->job, 1);
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_true(bos_are_filled(set));
+	assert_logged("GPU 0x0100: loaded 4 BOs");
+	parallel_free(parallel);
+	free_set(set);
+}
+
+static void a_tree_of_tasks_is_served_at_once(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *sets[TASKS_MAX][2];
+	pid_t pids[TASKS_MAX];
+
+	(void)state;
+	assert_int_equal(parallel_listen(parallel), 0);
+	for (uint32_t i = 0; i < TASKS_MAX; i++) {
+		struct content_job jobs[2];
+
+		for (uint32_t gpu_index = 0; gpu_index < 2; gpu_index++) {
+			sets[i][gpu_index] = make_task_set(2 * i + gpu_index);
+			jobs[gpu_index] = sets[i][gpu_index]->job;
+		}
+		pids[i] = fork_task(parallel, jobs, 2);
+	}
+	for (unsigned int i = 0; i < TASKS_MAX; i++)
+		assert_int_equal(wait_for(pids[i]), 0);
+	/* In whatever order they are asked for. */
+	for (unsigned int i = TASKS_MAX; i-- > 0;)
+		assert_int_equal(parallel_finish(parallel, pids[i]), 0);
+	for (unsigned int i = 0; i < 2 * TASKS_MAX; i++) {
+		assert_true(bos_are_filled(sets[i / 2][i % 2]));
+		free_set(sets[i / 2][i % 2]);
+	}
+	parallel_free(parallel);
+}
+
+/* More than fit in a message, or in the limit of descriptors that this process has. */
+static void many_bos_are_handed_over(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = calloc(1, sizeof(*set));
+	struct rlimit limit, after;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned int i = 0; i < 600; i++)
+		add(set, PAGE);
+	make_image(set, 0);
+	write_image(set);
+	after = limit;
+	after.rlim_cur = 700;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &after), 0);
+	pid = fork_task(parallel, &set->job, 1);
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_true(bos_are_filled(set));
+	parallel_free(parallel);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+	assert_int_equal(after.rlim_cur, 700);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	free_set(set);
+}
+
+static void namespaces_are_not_in_the_way(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		if (unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+			_exit(errno == EPERM ? 0xff : errno);
+		_exit(-parallel_hand_over(parallel, &set->job, 1));
+	}
+	assert_int_equal(parallel_listen(parallel), 0);
+	if (wait_for(pid) == -0xff) {
+		parallel_free(parallel);
+		free_set(set);
+		skip();
+	}
+	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_true(bos_are_filled(set));
+	parallel_free(parallel);
+	free_set(set);
+}
+
+static void wrong_contents_are_found_before_the_task_runs(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t pid;
+
+	(void)state;
+	add_checksums(set);
+	set->bos[1].checksum++;
+	pid = fork_task(parallel, &set->job, 1);
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(parallel_finish(parallel, pid), -EBADMSG);
+	assert_logged("Error: ", "GPU 0x0100", "BO 1 of 4");
+	parallel_free(parallel);
+	free_set(set);
+}
+
+static void a_task_that_handed_over_nothing_is_an_error(void **state)
+{
+	struct parallel *parallel = new_parallel();
+
+	(void)state;
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(parallel_finish(parallel, getpid()), -EPROTO);
+	assert_logged("Error: ", "did not arrive");
+	parallel_free(parallel);
+}
+
+/* What a task sends beside the rules; it ends where the list does. */
+struct sent {
+	enum message_kind kind;
+	size_t length;
+	size_t num_fds;
+	uint32_t spoil_magic;
+	uint16_t spoil_version;
+	uint32_t spoil_length;
+	uint64_t num_bos;
+};
+
+/* message_send() makes good headers: this one is spoilt afterwards. */
+static int send_spoilt(int to, struct message *message, const struct sent *sent, int fd)
+{
+	int pair[2], fds[MESSAGE_FDS_MAX], ret;
+	ssize_t size;
+
+	for (size_t i = 0; i < sent->num_fds; i++)
+		fds[i] = fd;
+	message->job.num_bos = sent->num_bos;
+	message->job.has_image = 1;
+	if (!sent->spoil_magic && !sent->spoil_version && !sent->spoil_length)
+		return message_send(to, message, sent->kind, sent->length, fds, sent->num_fds);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
+		return -errno;
+	ret = message_send(pair[0], message, sent->kind, sent->length, NULL, 0);
+	size = ret < 0 ? ret : recv(pair[1], message, sizeof(*message), 0);
+	message->header.magic ^= sent->spoil_magic;
+	message->header.version ^= sent->spoil_version;
+	message->header.length += sent->spoil_length;
+	return size < 0 || send(to, message, (size_t)size, MSG_NOSIGNAL) < 0 ? -EIO : 0;
+}
+
+static pid_t fork_liar(const struct sent *list)
+{
+	pid_t pid = fork();
+	static struct message message;
+	int pair[2], fd, gate;
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	/* The store's ids are the numbers of its copies; the gate was put there last. */
+	gate = fdstore_get(unit_last_stored());
+	fd = memfd_create("any", MFD_CLOEXEC);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    message_send(gate, &message, MESSAGE_HELLO, 0, &pair[1], 1) < 0)
+		_exit(1);
+	(void)close(pair[1]);
+	for (; list->kind; list++) {
+		if (send_spoilt(pair[0], &message, list, fd) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+#define JOB(bos)                                                                         \
+	{                                                                                \
+		.kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 1, \
+		.num_bos = (bos)                                                         \
+	}
+#define BOS(count)                                                                  \
+	{                                                                           \
+		.kind = MESSAGE_BOS, .length = (count) * sizeof(struct message_bo), \
+		.num_fds = (count)                                                  \
+	}
+#define END                         \
+	{                           \
+		.kind = MESSAGE_END \
+	}
+
+static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
+{
+	static const struct {
+		const char *name;
+		int ret;
+		struct sent list[5];
+	} cases[] = {
+		{ "ends after hello", -ENODATA, { { 0 } } },
+		{ "ends after a job", -ENODATA, { JOB(3) } },
+		{ "ends among its BOs", -ENODATA, { JOB(300), BOS(250) } },
+		{ "ends without saying so", -ENODATA, { JOB(2), BOS(2) } },
+		{ "more BOs than announced", -EPROTO, { JOB(2), BOS(3), END } },
+		{ "BOs without descriptors",
+		  -EPROTO,
+		  { JOB(2),
+		    { .kind = MESSAGE_BOS, .length = 2 * sizeof(struct message_bo) },
+		    END } },
+		{ "no BOs", -EPROTO, { JOB(2), BOS(0), END } },
+		{ "an end among BOs", -EPROTO, { JOB(2), BOS(1), END } },
+		{ "BOs without a job", -EPROTO, { BOS(2), END } },
+		{ "BOs beyond measure", -EPROTO, { JOB(1ull << 60), END } },
+		{ "a job that is too short",
+		  -EPROTO,
+		  { { .kind = MESSAGE_JOB, .length = 8, .num_fds = 1 }, END } },
+		{ "a job with two images",
+		  -EPROTO,
+		  { { .kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 2 },
+		    END } },
+		{ "another kind", -EPROTO, { { .kind = 77 }, END } },
+		{ "another magic", -EPROTO, { { .kind = MESSAGE_END, .spoil_magic = 1 } } },
+		{ "another version", -EPROTO, { { .kind = MESSAGE_END, .spoil_version = 1 } } },
+		{ "another length", -EPROTO, { { .kind = MESSAGE_END, .spoil_length = 1 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct parallel *parallel = new_parallel();
+		struct set *set = make_task_set(0);
+		pid_t liar, honest;
+
+		print_message("case %s\n", cases[i].name);
+		unit_forget_lines();
+		liar = fork_liar(cases[i].list);
+		honest = fork_task(parallel, &set->job, 1);
+		assert_int_equal(parallel_listen(parallel), 0);
+		assert_int_equal(wait_for(liar), 0);
+		assert_int_equal(wait_for(honest), 0);
+		assert_int_equal(parallel_finish(parallel, liar), cases[i].ret);
+		assert_logged("Error: ", "did not arrive");
+		assert_int_equal(parallel_finish(parallel, honest), 0);
+		assert_true(bos_are_filled(set));
+		parallel_free(parallel);
+		free_set(set);
+	}
+}
+
+/* It fails, however much it has to say, and does not wait for ever. */
+static void a_task_that_nobody_hears_is_told(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = calloc(1, sizeof(*set));
+	pid_t early, late;
+
+	(void)state;
+	for (unsigned int i = 0; i < 500; i++)
+		add(set, PAGE);
+	make_image(set, 0);
+	write_image(set);
+	early = fork_task(parallel, &set->job, 1);
+	threads_left = 0;
+	assert_int_equal(parallel_listen(parallel), -EAGAIN);
+	assert_logged("Error: ", "thread");
+	/* Who was quick enough to send all into nothing will miss its contents later. */
+	(void)wait_for(early);
+	late = fork_task(parallel, &set->job, 1);
+	assert_true(wait_for(late) < 0);
+	assert_true(parallel_finish(parallel, early) < 0);
+	parallel_free(parallel);
+	free_set(set);
+}
+
+static void a_worker_that_cannot_start_fails_its_task(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t pid;
+
+	(void)state;
+	pid = fork_task(parallel, &set->job, 1);
+	threads_left = 1;
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(parallel_finish(parallel, pid), -EAGAIN);
+	assert_logged("Error: ", "GPU 0x0100", "thread");
+	parallel_free(parallel);
+	free_set(set);
+}
+
+/* A restore that fails for another reason: nobody asks for the contents. */
+static void what_nobody_asks_for_is_given_up(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
+
+	(void)state;
+	assert_int_equal(parallel_listen(parallel), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(wait_for(fork_task(parallel, &sets[i]->job, 1)), 0);
+	unit_forget_lines();
+	parallel_free(parallel);
+	assert_int_equal(unit_count_lines(""), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		free_set(sets[i]);
+	parallel = new_parallel();
+	parallel_free(parallel);
+	parallel_free(NULL);
+}
+
+static void signals_stay_as_they_were(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	struct sigaction child_before, child_after;
+	sigset_t before = { 0 }, after = { 0 };
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGCHLD, NULL, &child_before), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
+	pid = fork_task(parallel, &set->job, 1);
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(pid), 0);
+	assert_int_equal(parallel_finish(parallel, pid), 0);
+	parallel_free(parallel);
+	assert_int_equal(sigaction(SIGCHLD, NULL, &child_after), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_ptr_equal(child_before.sa_handler, child_after.sa_handler);
+	free_set(set);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_task_s_contents_are_filled_in),
+		TEST(a_tree_of_tasks_is_served_at_once),
+		TEST(many_bos_are_handed_over),
+		TEST(namespaces_are_not_in_the_way),
+		TEST(wrong_contents_are_found_before_the_task_runs),
+		TEST(a_task_that_handed_over_nothing_is_an_error),
+		TEST(what_a_task_sends_beside_the_rules_fails_it_alone),
+		TEST(a_task_that_nobody_hears_is_told),
+		TEST(a_worker_that_cannot_start_fails_its_task),
+		TEST(what_nobody_asks_for_is_given_up),
+		TEST(signals_stay_as_they_were),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
