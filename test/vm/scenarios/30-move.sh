@@ -53,26 +53,9 @@ scenario_move_on_eight() {
 
 # What a container sees: one GPU of eight, and after the restore another one of them.
 scenario_move_within() {
-	machine eight
-	knob hidden 0,1,2,3,4,6,7
+	machine eight 0,1,2,3,4,6,7
 	start_client
-	sim_process "$pid" gpus && [ "$value" = 1 ] || fail "the process should see one GPU"
-	state_filter=$any_minor
-	come_back_elsewhere 0,1,3,4,5,6,7
+	sees_gpus 1
+	then_machine="eight 0,1,3,4,5,6,7" come_back
 	finish
-	knob hidden ""
-}
-
-come_back_elsewhere() { # HIDDEN
-	local before
-
-	before=$(state "$pid")
-	dump img "$pid"
-	gone "$pid"
-	knob hidden "$1"
-	restore img
-	same_state "$before"
-	runs
-	verify
-	no_violation
 }
