@@ -59,3 +59,41 @@ scenario_move_within() {
 	then_machine="eight 0,1,3,4,5,6,7" come_back
 	finish
 }
+
+# maps LOG SAVED:PRESENT...: a line for each GPU of the image, in the order of its nodes, and none besides.
+maps() {
+	local log=$1 got
+
+	shift
+	got=$(sed -n 's/.*map: saved GPU 0x\([0-9a-f]*\) (.*) -> 0x\([0-9a-f]*\) (.*), another$/\1:\2/p' "$log" | tr '\n' ' ')
+	[ "$got" = "$* " ] || fail "mapped $got, not $*"
+	[ "$(grep -c 'map: saved GPU' "$log")" = $# ] || fail "not one line a GPU: $(grep 'map: saved GPU' "$log" | tail -n 3)"
+}
+
+# Seven GPUs of two hives, four and three, where the first hive listed is the one with four: whoever takes
+# them one after the other has none left for the second.
+scenario_move_to_fewer() {
+	machine eight 3
+	start_client --gpus 0,2,6
+	sees_gpus 7
+	then_machine="eight-other 5" come_back
+	sees_gpus 7
+	maps img1/restore.log 07cd:ee6a dfd4:78b6 2fe5:15b9 a7ac:9d13 7fb5:23d5 8f84:cd08 579d:07cd
+	finish
+}
+
+# Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
+# that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none.
+scenario_move_beside_another() {
+	export HSA_USE_SVM=0
+
+	machine eight 3,7
+	start_client --gpus 0,5
+	sees_gpus 6
+	then_machine="eight-other 5" come_back
+	sees_gpus 7
+	maps img1/restore.log 07cd:9d13 dfd4:23d5 2fe5:cd08 a7ac:ee6a 7fb5:78b6 8f84:15b9
+	has_line img1/restore.log "the task sees 0x07cd (renderD136) besides its own GPUs"
+	come_back
+	finish
+}
