@@ -12,6 +12,7 @@ restore_fails() {
 restore_stops() {
 	rm -f img/restore.log
 	! try_restore img || fail "this restore cannot have succeeded"
+	! grep "killed by signal [^9]" img/restore.log || fail "crashed: $(grep -m 1 "killed by signal [^9]" img/restore.log)"
 	gone "$pid" # CRIU kills it, but does not wait for its end
 	nothing_left
 	no_violation
