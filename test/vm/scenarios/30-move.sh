@@ -70,8 +70,8 @@ maps() {
 	[ "$(grep -c 'map: saved GPU' "$log")" = $# ] || fail "not one line a GPU: $(grep 'map: saved GPU' "$log" | tail -n 3)"
 }
 
-# Seven GPUs of two hives, four and three, where the first hive listed is the one with four: whoever takes
-# them one after the other has none left for the second.
+# Seven GPUs of two hives, three and four, come to where the first hive has four: whoever takes one GPU after
+# the other has no hive left for the second.
 scenario_move_to_fewer() {
 	machine eight 3
 	start_client --gpus 0,2,6
@@ -83,9 +83,10 @@ scenario_move_to_fewer() {
 }
 
 # Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
-# that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none.
+# that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none. With
+# CPU nodes left aside it is the links alone that keep the two hives apart.
 scenario_move_beside_another() {
-	export HSA_USE_SVM=0
+	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
 
 	machine eight 3,7
 	start_client --gpus 0,5
