@@ -210,6 +210,9 @@ static int explain_count(const struct map_case *c)
 	const struct topology *local = c->local.topology;
 	struct text closed = { 0 };
 
+	/* More GPUs help only if they are like those that fit. */
+	if (c->local.num_gpus)
+		say_table(c);
 	for (size_t i = 0; i < local->num_nodes; i++) {
 		if (local->nodes[i].gpu_id && local->nodes[i].unreachable)
 			add(&closed, "%s renderD%u", closed.length ? "" : "; not to be opened:",

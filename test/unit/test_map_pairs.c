@@ -40,7 +40,8 @@ static void every_pair_agrees(void **state)
 	assert_int_equal(tally.differing, 0);
 }
 
-/* In words: a line for each GPU that is mapped, one closing line that says what is needed for others. */
+/* In words: a line for each GPU that is mapped; for others a table, if there is anything to put into it, and one
+ * closing line that says what is needed. */
 static void explain(struct pair *pair, void *argument)
 {
 	struct tally *tally = argument;
@@ -61,6 +62,8 @@ static void explain(struct pair *pair, void *argument)
 		map_done(&map);
 	if (!strcmp(outcome, "refused"))
 		assert_logged("Error: ", "needed: ");
+	if (!strcmp(outcome, "refused") && topology_count_gpus(&pair->destination))
+		assert_logged("Warn: ", "| saved GPU | GPU here |");
 	/* The property and its switch, in the table and in the closing line. */
 	if (!strncmp(pair->columns[PAIR_REASON], "no-candidate:", 13)) {
 		char property[64];

@@ -5,8 +5,8 @@ set -eu
 
 for dir; do
 	printf 'machine %s\n' "$(basename "$dir")"
-	(cd "$dir" && find . -type f | LC_ALL=C sort) | while read -r path; do
-		printf 'file %s %s\n' "${path#./}" "$(wc -c <"$dir/$path")"
+	find "$dir" -type f -printf '%P %s\n' | LC_ALL=C sort | while read -r path size; do
+		printf 'file %s %s\n' "$path" "$size"
 		cat "$dir/$path"
 	done
 done

@@ -96,12 +96,25 @@ lines() { # FILE: sets $lines
 
 sim=/sys/kernel/debug/amdgpu_sim
 
-# machine NAME: the simulated machine of that name, and no other, from here on.
+# machine NAME [HIDDEN]: the simulated machine of that name, and no other, from here on; NAME may also be the
+# absolute path of a folder that describes one. The GPUs with these indices are there, but nobody sees them.
 machine() {
-	[ "$(cat /run/machine 2> /dev/null)" != "$1" ] || return 0
+	[ "$(cat /run/machine 2> /dev/null)" = "$1" ] || load_machine "$1"
+	knob hidden "${2-}"
+}
+
+load_machine() { # NAME
+	local parameter=machine=$1
+
 	no_machine
+	case $1 in
+	/*)
+		sh /opt/vm/machines/mkbundle.sh "$1" > "$work/bundle"
+		parameter=machine_file=$work/bundle
+		;;
+	esac
 	modprobe -a $(modinfo -F depends /opt/vm/module/amdgpu_sim.ko | tr , ' ')
-	insmod /opt/vm/module/amdgpu_sim.ko machine="$1" || fail "no machine $1: $(dmesg | tail -n 1)"
+	insmod /opt/vm/module/amdgpu_sim.ko "$parameter" || fail "no machine $1: $(dmesg | tail -n 1)"
 	echo "$1" > /run/machine
 }
 
@@ -262,6 +275,10 @@ no_violation() {
 	[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
 }
 
+sees_gpus() { # COUNT: that many are there for the client
+	sim_process "$pid" gpus && [ "$value" = "$1" ] || fail "process $pid sees ${value-no} GPUs, not $1"
+}
+
 # The device holds nothing for anybody.
 all_zero() { ! grep -qv ' 0$' "$sim/objects"; }
 nothing_left() {
@@ -269,7 +286,7 @@ nothing_left() {
 }
 
 # come_back [ARG...]: the whole way: dump, death, restore, and everything as it was. The machine
-# may be changed in between: $then_machine.
+# may be changed in between: $then_machine, a name and perhaps what is hidden.
 come_back() {
 	local before dir=img$((++trips)) state_filter=
 
@@ -279,7 +296,7 @@ come_back() {
 	gone "$pid"
 	nothing_left
 	no_violation
-	[ -z "${then_machine:-}" ] || machine "$then_machine"
+	[ -z "${then_machine:-}" ] || machine $then_machine
 	restore "$dir"
 	same_state "$before"
 	runs

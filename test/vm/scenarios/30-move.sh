@@ -53,26 +53,48 @@ scenario_move_on_eight() {
 
 # What a container sees: one GPU of eight, and after the restore another one of them.
 scenario_move_within() {
-	machine eight
-	knob hidden 0,1,2,3,4,6,7
+	machine eight 0,1,2,3,4,6,7
 	start_client
-	sim_process "$pid" gpus && [ "$value" = 1 ] || fail "the process should see one GPU"
-	state_filter=$any_minor
-	come_back_elsewhere 0,1,3,4,5,6,7
+	sees_gpus 1
+	then_machine="eight 0,1,3,4,5,6,7" come_back
 	finish
-	knob hidden ""
 }
 
-come_back_elsewhere() { # HIDDEN
-	local before
+# maps LOG SAVED:PRESENT...: a line for each GPU of the image, in the order of its nodes, and none besides.
+maps() {
+	local log=$1 got
 
-	before=$(state "$pid")
-	dump img "$pid"
-	gone "$pid"
-	knob hidden "$1"
-	restore img
-	same_state "$before"
-	runs
-	verify
-	no_violation
+	shift
+	got=$(sed -n 's/.*map: saved GPU 0x\([0-9a-f]*\) (.*) -> 0x\([0-9a-f]*\) (.*), another$/\1:\2/p' "$log" | tr '\n' ' ')
+	[ "$got" = "$* " ] || fail "mapped $got, not $*"
+	[ "$(grep -c 'map: saved GPU' "$log")" = $# ] || fail "not one line a GPU: $(grep 'map: saved GPU' "$log" | tail -n 3)"
+}
+
+# Seven GPUs of two hives, three and four, come to where the first hive has four: whoever takes one GPU after
+# the other has no hive left for the second.
+scenario_move_to_fewer() {
+	machine eight 3
+	start_client --gpus 0,2,6
+	sees_gpus 7
+	then_machine="eight-other 5" come_back
+	sees_gpus 7
+	maps img1/restore.log 07cd:ee6a dfd4:78b6 2fe5:15b9 a7ac:9d13 7fb5:23d5 8f84:cd08 579d:07cd
+	finish
+}
+
+# Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
+# that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none. With
+# CPU nodes left aside it is the links alone that keep the two hives apart.
+scenario_move_beside_another() {
+	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
+
+	machine eight 3,7
+	start_client --gpus 0,5
+	sees_gpus 6
+	then_machine="eight-other 5" come_back
+	sees_gpus 7
+	maps img1/restore.log 07cd:9d13 dfd4:23d5 2fe5:cd08 a7ac:ee6a 7fb5:78b6 8f84:15b9
+	has_line img1/restore.log "the task sees 0x07cd (renderD136) besides its own GPUs"
+	come_back
+	finish
 }

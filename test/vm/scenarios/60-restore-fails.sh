@@ -12,6 +12,7 @@ restore_fails() {
 restore_stops() {
 	rm -f img/restore.log
 	! try_restore img || fail "this restore cannot have succeeded"
+	! grep "killed by signal [^9]" img/restore.log || fail "crashed: $(grep -m 1 "killed by signal [^9]" img/restore.log)"
 	gone "$pid" # CRIU kills it, but does not wait for its end
 	nothing_left
 	no_violation
@@ -129,6 +130,69 @@ scenario_restore_later() {
 	knob engine_latency_us 100000
 	restore img
 	knob engine_latency_us 100
+	runs
+	verify
+	finish
+}
+
+# refused_map NEEDED ROW...: no map, nothing done. The log holds a table of exactly these rows, and the one
+# error line says what is needed.
+refused_map() {
+	local needed=$1 row
+
+	shift
+	restore_fails "map: .*$needed"
+	has_line img/restore.log \
+		"Warn: map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |$"
+	for row in "$@"; do
+		has_line img/restore.log "Warn: map: $row$"
+	done
+	[ "$(grep -c 'Warn: map: |' img/restore.log)" = $(($# + 1)) ] || fail "rows: $(grep 'Warn: map: |' img/restore.log)"
+	! grep 'map: saved GPU 0x' img/restore.log || fail "mapped and refused"
+}
+
+# A process sees eight GPUs, and seven are to be seen on the other machine: each would do, but one is missing.
+scenario_gpu_hidden() {
+	machine eight
+	dumped_client --gpus 0,5
+	machine eight-other 5
+	refused_map "the image has 8 GPUs and the task can use 7 here; needed: 1 more that it may see" \
+		"| 0x07cd 0xdfd4 0x2fe5 0xa43f 0xa7ac 0x7fb5 0x8f84 0x579d | 0x9d13 0x23d5 0xcd08 0x07cd 0xee6a 0x78b6 0x15b9 | fits | |"
+	! grep 0x43c1 img/restore.log || fail "names a GPU that nobody may see"
+	machine eight-other
+	restore img
+	runs
+	verify
+	finish
+}
+
+# One GPU here has older firmware, the other less memory; whoever does what the table says comes back.
+scenario_weaker_gpus() {
+	cp -r /opt/vm/machines/eight-other weaker
+	sed -i 's/^fw_version .*/fw_version 91/' weaker/nodes/6/properties
+	sed -i 's/^size_in_bytes .*/size_in_bytes 34342961152/' weaker/nodes/7/mem_banks/0/properties
+	machine eight 2,3,4,5,6,7
+	dumped_client
+	machine "$work/weaker" 0,1,2,3,6,7
+	refused_map "no GPU here can stand for saved GPU 0x07cd; needed: one with fw_version of at least 92, the nearest, 0xee6a, has 91 (KFD_FW_VER_CHECK=0 relaxes)" \
+		"| 0x07cd 0xdfd4 | 0xee6a | fw_version is 92 there, 91 here | KFD_FW_VER_CHECK=0 |" \
+		"| 0x07cd 0xdfd4 | 0x43c1 | vram_size is 68702699520 there, 34342961152 here | KFD_VRAM_SIZE_CHECK=0 |"
+	KFD_FW_VER_CHECK=0 KFD_VRAM_SIZE_CHECK=0 restore img
+	runs
+	verify
+	finish
+}
+
+# KFD wants SVM ranges to speak of every GPU that the task sees, and the image knows of six only: the seventh
+# must be hidden, and then all is well.
+scenario_svm_beside_another() {
+	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
+	machine eight 3,7
+	dumped_client --gpus 0,5
+	machine eight-other 5
+	restore_fails "the task sees 0x07cd (renderD136) besides; as its SVM ranges .* hide them with the device cgroup"
+	machine eight-other 3,5
+	restore img
 	runs
 	verify
 	finish

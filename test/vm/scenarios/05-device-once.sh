@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Whether the simulated device keeps the kernel contract, on which all other scenarios rest. No CRIU is
+# asked, so once is enough: run leaves files of this name out under all CRIUs but the first.
+
+# accept MOST: as many tests as that may say that this machine is too small for them.
+accept() {
+	/opt/vm/bin/kfd_accept > accept.log 2>&1 ||
+		fail "$(grep '^not ok' accept.log | head -n 3 | tr '\n' ' ')$(tail -n 1 accept.log)"
+	has_line accept.log '^[1-9][0-9]* passed, 0 failed$'
+	[ "$(grep -c '^skip ' accept.log)" -le "$1" ] || fail "$(grep '^skip ' accept.log | tr '\n' ' ')"
+}
+
+scenario_device_contract() {
+	machine one
+	accept 1
+}
+
+scenario_device_contract_eight() {
+	machine eight
+	accept 0
+}
