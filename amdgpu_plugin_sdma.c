@@ -7,6 +7,8 @@
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +27,25 @@
 /* What the kernel can map as one page, so that a slot costs the GPU few entries of its page table. */
 #define HUGE_PAGE (2u << 20)
 
-/* Between two looks at a fence: from a fraction of the time that a slot takes, up to what nobody notices as
- * long as other slots keep the engine busy. */
-#define PAUSE_NS_FIRST 10000
-#define PAUSE_NS_MAX   500000
+/* Between two looks at a fence: a part of the time that it has taken so far, so that many short copies are not held
+ * up, nor many looks taken at a long one. */
+#define PAUSE_PART   8
+#define PAUSE_NS_MIN 20000
+#define PAUSE_NS_MAX 5000000
+
+/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which there are is asked. */
+#define RINGS_MAX 32
+
+/* Copies of a ring end in the order in which they began, and have numbers from 1. */
+struct ring {
+	pthread_mutex_t lock;
+	pthread_cond_t looked;
+	/* Of what follows. The last copy known to have ended, and since when the next one is waited for. */
+	uint64_t ended;
+	double since;
+	/* Somebody is looking, for all who wait. */
+	bool looking;
+};
 
 struct slot {
 	unsigned int ring;
@@ -47,7 +64,8 @@ struct gpu {
 	size_t slot_size;
 	size_t ib_size;
 	/* The rings of the copy engine that may be used, a bit each. */
-	uint32_t rings;
+	uint32_t available_rings;
+	struct ring rings[RINGS_MAX];
 	char *staging;
 	struct gpu_bo staging_bo;
 	/* The engine may still write to the staging memory. */
@@ -183,8 +201,8 @@ static int find_rings(struct gpu *gpu)
 
 	if (ret < 0)
 		return ret;
-	gpu->rings = info.available_rings;
-	return gpu->rings ? 0 : -ENODEV;
+	gpu->available_rings = info.available_rings;
+	return gpu->available_rings ? 0 : -ENODEV;
 }
 
 /* The ring of a slot: they take turns. */
@@ -311,7 +329,7 @@ static int set_up(struct gpu *gpu, uint32_t render_minor)
 		return ret;
 	gpu->ib_size = ib_bytes(gpu);
 	for (unsigned int i = 0; i < gpu->num_slots; i++) {
-		gpu->slots[i].ring = choose_ring(gpu->rings, i);
+		gpu->slots[i].ring = choose_ring(gpu->available_rings, i);
 		ret = make_ib(gpu, &gpu->slots[i]);
 		if (ret < 0)
 			return ret;
@@ -329,6 +347,10 @@ int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct
 	gpu->slot_size = slot_size;
 	gpu->num_slots = slots;
 	gpu->slots = calloc(slots, sizeof(*gpu->slots));
+	for (unsigned int i = 0; i < RINGS_MAX; i++) {
+		(void)pthread_mutex_init(&gpu->rings[i].lock, NULL);
+		(void)pthread_cond_init(&gpu->rings[i].looked, NULL);
+	}
 	ret = gpu->slots ? set_up(gpu, render_minor) : -ENOMEM;
 	if (ret < 0) {
 		gpu_close(gpu);
@@ -369,6 +391,10 @@ void gpu_close(struct gpu *gpu)
 		(void)amdgpu_device_deinitialize(gpu->device);
 	if (gpu->staging && !gpu->hung)
 		(void)munmap(gpu->staging, gpu->num_slots * gpu->slot_size);
+	for (unsigned int i = 0; i < RINGS_MAX; i++) {
+		(void)pthread_mutex_destroy(&gpu->rings[i].lock);
+		(void)pthread_cond_destroy(&gpu->rings[i].looked);
+	}
 	free(gpu->slots);
 	free(gpu);
 }
@@ -416,6 +442,15 @@ static int make_bo_list(struct gpu *gpu, unsigned int slot, const struct gpu_pie
 	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);
 }
 
+/* A ring that stood still is waited for only from now on. */
+static void note_start(struct ring *ring, uint64_t fence)
+{
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->ended + 1 == fence)
+		ring->since = now_seconds();
+	(void)pthread_mutex_unlock(&ring->lock);
+}
+
 int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction direction,
 	       const struct gpu_piece *pieces, size_t num_pieces)
 {
@@ -443,46 +478,78 @@ int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction dire
 		return ret;
 	slot->fence = request.seq_no;
 	slot->busy = true;
+	note_start(&gpu->rings[slot->ring], slot->fence);
 	return 0;
+}
+
+static void pause_after(double waited_s)
+{
+	double nanoseconds = waited_s * 1e9 / PAUSE_PART;
+	struct timespec pause = { .tv_nsec = nanoseconds < PAUSE_NS_MIN   ? PAUSE_NS_MIN
+					     : nanoseconds > PAUSE_NS_MAX ? PAUSE_NS_MAX
+									  : (long)nanoseconds };
+
+	(void)nanosleep(&pause, NULL);
+}
+
+/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up meanwhile. */
+static int look(struct gpu *gpu, struct ring *ring)
+{
+	struct amdgpu_cs_fence fence = {
+		.context = gpu->context,
+		.ip_type = AMDGPU_HW_IP_DMA,
+		.ring = (uint32_t)(ring - gpu->rings),
+		.fence = ring->ended + 1,
+	};
+	double since = ring->since;
+	uint32_t expired = 0;
+	int ret;
+
+	ring->looking = true;
+	(void)pthread_mutex_unlock(&ring->lock);
+	ret = amdgpu_cs_query_fence_status(&fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE,
+					   &expired);
+	if (!ret && !expired)
+		pause_after(now_seconds() - since);
+	(void)pthread_mutex_lock(&ring->lock);
+	ring->looking = false;
+	if (!ret && expired) {
+		ring->ended = fence.fence;
+		ring->since = now_seconds();
+	}
+	(void)pthread_cond_broadcast(&ring->looked);
+	return ret;
 }
 
 /* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is being
  * restored lives in a time namespace with another one. */
-static int wait_for_fence(struct amdgpu_cs_fence *fence, uint64_t timeout_s)
+static int wait_for_fence(struct gpu *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
 {
-	struct timespec pause = { .tv_nsec = PAUSE_NS_FIRST };
 	double end = now_seconds() + (double)timeout_s;
+	int ret = 0;
 
-	for (;;) {
-		uint32_t expired = 0;
-		int ret = amdgpu_cs_query_fence_status(
-			fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE, &expired);
-
-		if (ret < 0 || expired)
-			return ret;
+	(void)pthread_mutex_lock(&ring->lock);
+	while (!ret && ring->ended < fence) {
 		if (now_seconds() > end)
-			return -ETIME;
-		(void)nanosleep(&pause, NULL);
-		if (pause.tv_nsec < PAUSE_NS_MAX)
-			pause.tv_nsec *= 2;
+			ret = -ETIME;
+		else if (ring->looking)
+			(void)pthread_cond_wait(&ring->looked, &ring->lock);
+		else
+			ret = look(gpu, ring);
 	}
+	(void)pthread_mutex_unlock(&ring->lock);
+	return ret;
 }
 
 int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
 {
 	struct slot *slot = &gpu->slots[slot_index];
-	struct amdgpu_cs_fence fence = {
-		.context = gpu->context,
-		.ip_type = AMDGPU_HW_IP_DMA,
-		.ring = slot->ring,
-		.fence = slot->fence,
-	};
 	uint64_t flags = 0;
 	int ret;
 
 	if (!slot->busy)
 		return 0;
-	ret = wait_for_fence(&fence, timeout_s);
+	ret = wait_for_fence(gpu, &gpu->rings[slot->ring], slot->fence, timeout_s);
 	if (ret < 0)
 		return ret;
 	slot->busy = false;
