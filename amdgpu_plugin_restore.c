@@ -535,10 +535,10 @@ int restore_kfd(struct session *session, int id, const CriuKfd *image)
 
 /* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore
  * fails: no host takes half a process for a whole one. */
-static int give_up(int ret, int pid, const char *what)
+static int give_up(int ret, int pid)
 {
-	(void)log_error(ret, "process %d: %s; it is killed", pid, what);
 	(void)kill(pid, SIGKILL);
+	log_warn("process %d: is killed, since not all of its GPU state is back", pid);
 	return host_result(ret);
 }
 
@@ -558,10 +558,10 @@ int restore_resume(struct session *session, int pid)
 	case RESTORE_HANDED:
 		ret = parallel_finish(session->parallel, pid);
 		if (ret < 0)
-			return give_up(ret, pid, "its GPU memory could not be filled");
+			return give_up(ret, pid);
 		break;
 	case RESTORE_BEGUN:
-		return give_up(-EIO, pid, "its GPU state is incomplete");
+		return give_up(log_error(-EIO, "process %d: its GPU state is incomplete", pid), pid);
 	default:
 		return -ENOTSUP;
 	}
@@ -573,7 +573,7 @@ int restore_resume(struct session *session, int pid)
 		return 0;
 	}
 	if (ret < 0)
-		return give_up(ret, pid, "cannot resume its queues");
+		return give_up(log_error(ret, "process %d: cannot resume its queues", pid), pid);
 	log_info("process %d: resumed", pid);
 	return 0;
 }

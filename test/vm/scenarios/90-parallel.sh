@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Contents filled in by CRIU's main process while the tasks restore the rest, on hosts that offer it; and by the tasks
+# themselves where the user wants that.
+
+# filled_by main|task LOG: who says that contents are loaded. Lines of a task begin with its pid.
+filled_by() {
+	local stamp='^([0-9.]*)' task='  *[0-9]*:'
+
+	[ "$1" = main ] && task=
+	grep -q "$stamp$task amdgpu_plugin: GPU .* loaded" "$2" || fail "contents were not filled in by the $1"
+}
+
+# Hosts from 4.2 on.
+has_parallel() {
+	case $criu_version in
+	3.* | 4.1*) skip "this CRIU has no hook for its main process" ;;
+	esac
+}
+
+scenario_parallel() {
+	has_parallel
+	machine one
+	start_client
+	come_back
+	filled_by main img1/restore.log
+	finish
+}
+
+scenario_parallel_off() {
+	machine eight
+	start_client --gpus 3,6
+	export AMDGPU_PARALLEL_RESTORE=0
+	come_back
+	filled_by task img1/restore.log
+	finish
+}
+
+scenario_parallel_tree() {
+	has_parallel
+	machine eight
+	start_client --tree 4 --gpus 1,6
+	come_back
+	filled_by main img1/restore.log
+	[ "$(grep -c ' amdgpu_plugin: GPU .* loaded .* BOs' img1/restore.log)" -ge 8 ] || fail "not all GPUs of all tasks"
+	finish
+}
+
+# One of several images is wrong: only the main process finds out, and all of the restore fails.
+scenario_parallel_fails() {
+	local image
+
+	has_parallel
+	machine eight
+	start_client --tree 2 --gpus 1,6
+	dump img "$pid"
+	gone "$pid"
+	image=$(echo img/amdgpu-pages-* | cut -d ' ' -f 1)
+	cp "$image" good
+	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+	! try_restore img || fail "this restore cannot have succeeded"
+	plugin_error img/restore.log "cannot load BO .*not those that were saved"
+	filled_by main img/restore.log
+	gone "$pid"
+	nothing_left
+	no_violation
+	cp good "$image"
+	restore img
+	runs
+	verify
+	finish
+}
