@@ -57,86 +57,73 @@ int xioctl(int fd, unsigned long request, void *argument)
 	return ret < 0 ? -errno : 0;
 }
 
-int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset)
+/* One call that moves bytes, and may move fewer. */
+typedef ssize_t (*step_function)(int fd, void *bytes, size_t size, uint64_t offset);
+
+/* At least @size bytes, and up to @room. */
+static int move(step_function step, int fd, void *bytes, size_t size, size_t room, uint64_t offset)
 {
-	char *at = buffer;
 	size_t done = 0;
 
 	while (done < size) {
-		ssize_t got = pread(fd, at + done, room - done, (off_t)(offset + done));
+		ssize_t moved = step(fd, (char *)bytes + done, room - done, offset + done);
 
-		if (got < 0 && errno == EINTR)
+		if (moved < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
+		if (moved < 0)
 			return -errno;
-		if (got == 0)
+		if (moved == 0)
 			return -EIO;
-		done += (size_t)got;
+		done += (size_t)moved;
 	}
 	return 0;
+}
+
+static ssize_t pread_step(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	return pread(fd, bytes, size, (off_t)offset);
+}
+
+static ssize_t pwrite_step(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	return pwrite(fd, bytes, size, (off_t)offset);
+}
+
+static ssize_t read_step(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	(void)offset;
+	return read(fd, bytes, size);
+}
+
+static ssize_t write_step(int fd, void *bytes, size_t size, uint64_t offset)
+{
+	(void)offset;
+	return write(fd, bytes, size);
+}
+
+int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset)
+{
+	return move(pread_step, fd, buffer, size, room, offset);
 }
 
 int pread_full(int fd, void *buffer, size_t size, uint64_t offset)
 {
-	return pread_up_to(fd, buffer, size, size, offset);
+	return move(pread_step, fd, buffer, size, size, offset);
 }
 
 int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset)
 {
-	const char *at = buffer;
-
-	while (size) {
-		ssize_t put = pwrite(fd, at, size, (off_t)offset);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		if (put == 0)
-			return -EIO;
-		at += put;
-		offset += (size_t)put;
-		size -= (size_t)put;
-	}
-	return 0;
+	return move(pwrite_step, fd, (void *)buffer, size, size, offset);
 }
 
 int read_full(int fd, void *buffer, size_t size)
 {
-	char *at = buffer;
-
-	while (size) {
-		ssize_t got = read(fd, at, size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EIO;
-		at += got;
-		size -= (size_t)got;
-	}
-	return 0;
+	return move(read_step, fd, buffer, size, size, 0);
 }
 
 int write_full(int fd, const void *buffer, size_t size)
 {
-	const char *at = buffer;
-
-	while (size) {
-		ssize_t put = write(fd, at, size);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		if (put == 0)
-			return -EIO;
-		at += put;
-		size -= (size_t)put;
-	}
-	return 0;
+	return move(write_step, fd, (void *)buffer, size, size, 0);
 }
 
 int fd_dup_above(int fd, int lowest)
