@@ -6,10 +6,15 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "amdgpu_plugin_util.h"
 
 enum criu_log_level {
 	CRIU_ERROR = 1,
@@ -27,6 +32,13 @@ extern int add_inventory_plugin(const char *name) __attribute__((weak));
 extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	__attribute__((weak));
 extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
+extern int img_streamer_open(const char *name, int flags);
+
+/* What the sockets of an image streamer are called, in whatever directory. */
+static const char *const streamer_sockets[] = { "streamer-capture.sock", "streamer-serve.sock" };
+
+/* CRIU keeps its own descriptors side by side; there are some 20 kinds of them. */
+#define OWN_FDS_APART 64
 
 unsigned int host_count_hooks(void)
 {
@@ -62,11 +74,69 @@ int host_image_dir(void)
 	return criu_get_image_dir();
 }
 
+/* The name that the other side listens at; it stays when its file is removed. */
+static bool is_streamer(int fd)
+{
+	struct sockaddr_un peer = { 0 };
+	/* One byte less, so that the path always ends. */
+	socklen_t size = sizeof(peer) - 1;
+	const char *name;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0 || peer.sun_family != AF_UNIX)
+		return false;
+	name = strrchr(peer.sun_path, '/');
+	name = name ? name + 1 : peer.sun_path;
+	for (size_t i = 0; i < ARRAY_SIZE(streamer_sockets); i++) {
+		if (!strcmp(name, streamer_sockets[i]))
+			return true;
+	}
+	return false;
+}
+
+bool host_is_streaming(void)
+{
+	int middle = criu_get_image_dir();
+	int first = middle < OWN_FDS_APART ? 0 : middle - OWN_FDS_APART;
+
+	for (int fd = first; middle >= 0 && fd <= middle + OWN_FDS_APART; fd++) {
+		if (is_streamer(fd))
+			return true;
+	}
+	return false;
+}
+
+/* CRIU gives up at once when asked with other flags than its own. */
+static int open_streamed(const char *name, int flags)
+{
+	int fd = img_streamer_open(name, flags);
+
+	if (fd >= 0 || fd == -ENOENT)
+		return fd;
+	return -EIO;
+}
+
+int host_create_streamed(const char *name)
+{
+	int fd = open_streamed(name, O_WRONLY | O_CREAT | O_TRUNC);
+
+	return fd == -ENOENT ? -EIO : fd;
+}
+
+int host_open_streamed(const char *name)
+{
+	return open_streamed(name, O_RDONLY);
+}
+
 int host_note_plugin(const char *name)
 {
 	if (!add_inventory_plugin)
 		return 0;
 	return add_inventory_plugin(name) < 0 ? -EIO : 0;
+}
+
+bool host_has_inventory(void)
+{
+	return check_and_remove_inventory_plugin != NULL;
 }
 
 bool host_claim_plugin(const char *name)

@@ -25,6 +25,17 @@ bool host_copies_mapping_fd(void);
 /* The directory of the image files: a descriptor that stays CRIU's. */
 int host_image_dir(void);
 
+/* Whether CRIU streams its images (--stream): told by its connection to an image streamer, as CRIU's options are out of
+ * sight, and as a socket's file may be an old one. */
+bool host_is_streaming(void);
+/* While CRIU streams images, in the same direction: a pipe of the image @name, for the caller. -ENOENT: there is no such
+ * image, or it has been read before. -EIO: the streamer does not answer. An image is to be read to its end before
+ * another one is asked for: a streamer may serve one after the other, and would wait for its reader forever. */
+int host_create_streamed(const char *name);
+int host_open_streamed(const char *name);
+
+/* Whether CRIU notes which plugins the images need. Those that do not ask one plugin only about a thing. */
+bool host_has_inventory(void);
 /* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
 int host_note_plugin(const char *name);
 /* Whether CRIU's inventory says that the images need this plugin, and tells CRIU that it is there. False on

@@ -25,6 +25,7 @@ int criu_get_image_dir(void);
 int find_unused_fd_pid(pid_t pid);
 int add_inventory_plugin(const char *name);
 bool check_and_remove_inventory_plugin(const char *name, size_t length);
+int img_streamer_open(const char *name, int flags);
 
 static struct {
 	struct unit_criu criu;
@@ -106,6 +107,12 @@ bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	test.criu.claims++;
 	(void)snprintf(test.criu.name, sizeof(test.criu.name), "%.*s", (int)length, name);
 	return true;
+}
+
+int img_streamer_open(const char *name, int flags)
+{
+	assert_non_null(test.criu.open_streamed);
+	return test.criu.open_streamed(name, flags);
 }
 
 size_t unit_count_fds(void)

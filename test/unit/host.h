@@ -22,6 +22,8 @@ struct unit_criu {
 	unsigned int notes;
 	unsigned int claims;
 	char name[64];
+	/* An image of a streamer; NULL: images are files. See streamer.h. */
+	int (*open_streamed)(const char *name, int flags);
 };
 
 struct unit_criu *unit_criu(void);
