@@ -28,9 +28,7 @@ int session_note(struct session *s)
 	ret = host_note_plugin(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");
-	ret = image_check_streaming();
-	if (!ret)
-		ret = image_remove_old();
+	ret = image_remove_old();
 	s->noted = !ret;
 	return ret;
 }
@@ -58,11 +56,14 @@ static int init(int stage)
 	return restore_init(&session);
 }
 
-/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced; on
- * the others there is nothing left to unpause. */
+/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced, and too late to fail:
+ * of an image that has waited so long and finds no streamer there is a line, and the restore will lack it. On the other
+ * hosts there is nothing left to do. */
 static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP) {
+		if (!ret)
+			ret = render_finish(&session);
 		(void)dump_unpause(&session);
 		if (ret)
 			dump_remove_images(&session);
@@ -107,12 +108,11 @@ static int dump_ext_file(int fd, int id)
 static int restore_kfd_file(int id)
 {
 	CriuKfd *image;
-	int ret = image_read_kfd(id, &image);
+	int ret = restore_read_kfd(&session, id, &image);
 
 	if (ret < 0)
 		return ret;
 	ret = restore_kfd(&session, id, image);
-	criu_kfd__free_unpacked(image, NULL);
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
@@ -178,8 +178,12 @@ static int restore_init_hook(void)
 /* Everything else has been saved. May come again with an error, when nothing is paused any more. */
 static int dump_finish(int result)
 {
-	(void)result;
-	return session.num_processes ? dump_unpause(&session) : -ENOTSUP;
+	int ret = result ? 0 : render_finish(&session);
+	int unpaused = dump_unpause(&session);
+
+	if (!ret && !session.num_processes)
+		return -ENOTSUP;
+	return host_result(ret < 0 ? ret : unpaused);
 }
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;

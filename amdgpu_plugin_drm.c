@@ -148,24 +148,35 @@ static int check_handles(int fd, int id, uint32_t number)
 	return 0;
 }
 
-/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through it. */
-static bool computes_in(const struct dumped_process *process, int fd, uint32_t number)
+/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through it. Notes it, too. */
+static bool computes_in(struct dumped_process *process, int fd, uint32_t number)
 {
 	for (size_t i = 0; i < process->num_probes; i++) {
+		struct probe *probe = &process->probes[i];
 		void *mapping;
 
-		if (process->probes[i].render_minor != number)
+		if (probe->render_minor != number)
 			continue;
-		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)process->probes[i].offset);
+		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)probe->offset);
 		if (mapping == MAP_FAILED)
 			continue;
 		(void)munmap(mapping, 1);
+		probe->found = true;
 		return true;
 	}
 	return false;
 }
 
-static pid_t find_compute_pid(const struct session *session, int fd, uint32_t number)
+static bool computes_elsewhere(const struct dumped_process *process, uint32_t number)
+{
+	for (size_t i = 0; i < process->num_probes; i++) {
+		if (process->probes[i].render_minor == number && process->probes[i].found)
+			return true;
+	}
+	return false;
+}
+
+static pid_t find_compute_pid(struct session *session, int fd, uint32_t number)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (computes_in(&session->processes[i], fd, number))
@@ -174,37 +185,87 @@ static pid_t find_compute_pid(const struct session *session, int fd, uint32_t nu
 	return 0;
 }
 
-/* @compute_pid: the process whose compute VM is this file's, 0 for none known. */
-static int write_image(struct session *session, int id, uint32_t number, pid_t compute_pid)
+static int add_owner(CriuRenderNode *image, const struct dumped_process *process)
 {
-	CriuRenderNode image = CRIU_RENDER_NODE__INIT;
-	const struct topology *topology;
-	const struct topology_node *node;
-	int ret;
+	KfdOwner *owner = malloc(sizeof(*owner));
 
-	ret = session_topology(session, &topology);
+	if (!owner)
+		return -ENOMEM;
+	kfd_owner__init(owner);
+	owner->pid = (uint32_t)process->own_pid;
+	owner->kfd_id = (uint32_t)process->id;
+	owner->has_computes_elsewhere = true;
+	owner->computes_elsewhere = (pid_t)image->compute_pid != process->own_pid &&
+				    computes_elsewhere(process, image->drm_render_minor);
+	image->owners[image->n_owners++] = owner;
+	return 0;
+}
+
+/* Those without state have not been paused. */
+static int add_owners(CriuRenderNode *image, const struct session *session)
+{
+	int ret = 0;
+
+	image->owners = calloc(session->num_processes + 1, sizeof(*image->owners));
+	if (!image->owners)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < session->num_processes; i++) {
+		if (session->processes[i].own_pid)
+			ret = add_owner(image, &session->processes[i]);
+	}
+	return ret;
+}
+
+/* @compute_pid: the process whose compute VM is this file's, 0 for none known. */
+static int fill_image(const struct session *session, const struct topology_node *node, int id,
+		      pid_t compute_pid, CriuRenderNode *image)
+{
+	image->device = device_entry_new(&session->topology, node);
+	if (!image->device)
+		return -ENOMEM;
+	image->gpu_id = node->gpu_id;
+	image->has_id = image->has_drm_render_minor = image->has_num_of_bos = true;
+	image->id = (uint32_t)id;
+	image->drm_render_minor = node->drm_render_minor;
+	image->has_compute_pid = compute_pid != 0;
+	image->compute_pid = (uint32_t)compute_pid;
+	return add_owners(image, session);
+}
+
+static int check_node(struct session *session, int id, uint32_t number)
+{
+	const struct topology *topology;
+	int ret = session_topology(session, &topology);
+
 	if (ret < 0)
 		return ret;
-	node = topology_find_minor(topology, number);
-	if (!node)
+	if (!topology_find_minor(topology, number))
 		return log_error(-ENODEV, "render node %d: renderD%u is not in the topology", id,
 				 number);
-	image.device = device_entry_new(topology, node);
-	if (!image.device)
+	return 0;
+}
+
+static int write_image(const struct session *session, int id, uint32_t number, pid_t compute_pid)
+{
+	CriuRenderNode *image;
+	int ret;
+
+	image = malloc(sizeof(*image));
+	if (!image)
 		return log_error(-ENOMEM, "render node %d: cannot write the image", id);
-	image.gpu_id = node->gpu_id;
-	image.has_id = image.has_drm_render_minor = image.has_num_of_bos = true;
-	image.id = (uint32_t)id;
-	image.drm_render_minor = number;
-	image.has_compute_pid = compute_pid != 0;
-	image.compute_pid = (uint32_t)compute_pid;
-	ret = image_write_render(id, &image);
-	kfd_device_entry__free_unpacked(image.device, NULL);
+	criu_render_node__init(image);
+	ret = fill_image(session, topology_find_minor(&session->topology, number), id, compute_pid,
+			 image);
+	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", id) :
+			image_write_render(id, image);
+	criu_render_node__free_unpacked(image, NULL);
+	if (!ret)
+		log_info("render node %d: saved renderD%u", id, number);
 	return ret;
 }
 
 /* Keeps the file until the KFD state of its process is met. */
-static int keep(struct session *session, int fd, int id, uint32_t number)
+static int keep(struct session *session, int fd, int id, uint32_t number, bool unwritten)
 {
 	struct dumped_render *grown;
 	int copy;
@@ -216,7 +277,9 @@ static int keep(struct session *session, int fd, int id, uint32_t number)
 	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
 	if (copy < 0)
 		return copy;
-	grown[session->num_renders++] = (struct dumped_render){ id, copy, number };
+	grown[session->num_renders++] = (struct dumped_render){
+		.id = id, .fd = copy, .render_minor = number, .unwritten = unwritten,
+	};
 	return 0;
 }
 
@@ -225,6 +288,7 @@ int render_dump(struct session *session, int fd, int id)
 	pid_t compute_pid;
 	struct stat stat;
 	uint32_t number;
+	bool waits;
 	int ret;
 
 	if (fstat(fd, &stat) < 0)
@@ -233,20 +297,20 @@ int render_dump(struct session *session, int fd, int id)
 	ret = session_note(session);
 	if (!ret)
 		ret = check_handles(fd, id, number);
+	if (!ret)
+		ret = check_node(session, id, number);
 	if (ret < 0)
 		return ret;
 	compute_pid = find_compute_pid(session, fd, number);
-	ret = write_image(session, id, number, compute_pid);
-	if (ret < 0)
+	waits = !compute_pid && image_is_streamed();
+	ret = waits ? 0 : write_image(session, id, number, compute_pid);
+	if (ret < 0 || compute_pid)
 		return ret;
-	log_info("render node %d: saved renderD%u", id, number);
-	if (compute_pid)
-		return 0;
-	ret = keep(session, fd, id, number);
+	ret = keep(session, fd, id, number, waits);
 	return ret < 0 ? log_error(ret, "render node %d: cannot keep its descriptor", id) : 0;
 }
 
-int render_note_process(struct session *session, const struct dumped_process *process)
+int render_note_process(struct session *session, struct dumped_process *process)
 {
 	int ret = 0;
 
@@ -256,8 +320,23 @@ int render_note_process(struct session *session, const struct dumped_process *pr
 		if (render->fd < 0 || !computes_in(process, render->fd, render->render_minor))
 			continue;
 		ret = write_image(session, render->id, render->render_minor, process->own_pid);
+		render->unwritten = false;
 		cleanup_close(&render->fd);
 		render->fd = -1;
+	}
+	return ret;
+}
+
+int render_finish(struct session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_renders; i++) {
+		struct dumped_render *render = &session->renders[i];
+
+		if (render->unwritten)
+			ret = write_image(session, render->id, render->render_minor, 0);
+		render->unwritten = false;
 	}
 	return ret;
 }
@@ -283,7 +362,8 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 
 	if (!image->device)
 		return log_error(-EINVAL, "render node %d: the image says nothing of its GPU, and its"
-				 " process has no KFD state", id);
+				 " process has no KFD state%s", id,
+				 image_is_streamed() ? " that a stream could be searched for" : "");
 	ret = device_entry_read(image->device, &saved);
 	if (!ret)
 		ret = topology_read(TOPOLOGY_SYSFS, &local);
@@ -309,6 +389,11 @@ static bool is_compute_file(const struct restored_task *task, const CriuRenderNo
 {
 	if (image->has_compute_pid)
 		return (pid_t)image->compute_pid == task->own_pid;
+	if (image_is_streamed()) {
+		const KfdOwner *owner = restore_find_owner(task, image);
+
+		return !owner || !owner->computes_elsewhere;
+	}
 	return image_find_compute_render(task->own_pid, saved->drm_render_minor) == -ENOENT;
 }
 
@@ -321,7 +406,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 	if (image->num_of_bos)
 		return log_error(-EOPNOTSUPP, "render node %d: the image has GEM objects, which cannot be"
 				 " restored yet", id);
-	ret = restore_prepare(session);
+	ret = restore_prepare(session, image);
 	if (ret == -ENOENT)
 		return restore_alone(session, id, image);
 	if (ret < 0)

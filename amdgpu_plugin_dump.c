@@ -305,6 +305,7 @@ static int create_pages(struct dump *dump)
 
 		total += size;
 		job->render_minor = find_gpu(dump, job->gpu_id)->drm_render_minor;
+		job->streamed = image_is_streamed();
 		ret = image_create_pages(dump->process->id, job->gpu_id, size, &job->image_fd);
 	}
 	return ret < 0 ? ret : image_check_room(total);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Image files in CRIU's image directory. What is in the messages is the business of others. */
+/* Images: files in CRIU's image directory, or streams where CRIU streams its own. What is in the messages is the
+ * business of others. */
 #include "amdgpu_plugin_image.h"
 
 #include <dirent.h>
@@ -21,14 +22,12 @@
 #define RENDER_NAME "amdgpu-renderD-%d.img"
 #define PAGES_NAME  "amdgpu-pages-%d-%04x.img"
 
-/* CRIU's image streamer listens here for images to save. */
-#define STREAMER_SOCKET "streamer-capture.sock"
+/* Memory that the first bytes of a message are read to; more is taken as more comes. */
+#define MESSAGE_ROOM (64u << 10)
 
-int image_check_streaming(void)
+bool image_is_streamed(void)
 {
-	if (faccessat(host_image_dir(), STREAMER_SOCKET, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	return log_error(-EOPNOTSUPP, "images: cannot be streamed");
+	return host_is_streaming();
 }
 
 static int create_file(const char *name, int *ret_fd)
@@ -42,19 +41,40 @@ static int create_file(const char *name, int *ret_fd)
 	return 0;
 }
 
-static int close_file(const char *name, int *fd)
+static int create_stream(const char *name, int *ret_fd)
+{
+	int fd = host_create_streamed(name);
+
+	if (fd < 0)
+		return log_error(fd, "image %s: the streamer does not take it", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int create(const char *name, int *ret_fd)
+{
+	return host_is_streaming() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
+}
+
+static int close_written(const char *name, int *fd)
 {
 	if (close(take_fd(fd)) < 0)
 		return log_error(-errno, "image %s: cannot write", name);
 	return 0;
 }
 
+static int write_part(const char *name, int fd, const void *bytes, size_t size)
+{
+	int ret = write_full(fd, bytes, size);
+
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
 static int write_header(const char *name, int fd, uint64_t size)
 {
 	uint64_t header = htole64(size);
-	int ret = pwrite_full(fd, &header, sizeof(header), 0);
 
-	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+	return write_part(name, fd, &header, sizeof(header));
 }
 
 static int write_framed(const char *name, const void *bytes, size_t size)
@@ -62,16 +82,19 @@ static int write_framed(const char *name, const void *bytes, size_t size)
 	_cleanup_close_ int fd = -1;
 	int ret;
 
-	ret = create_file(name, &fd);
+	ret = create(name, &fd);
 	if (ret < 0)
 		return ret;
 	ret = write_header(name, fd, size);
-	if (ret < 0)
-		return ret;
-	ret = pwrite_full(fd, bytes, size, IMAGE_HEADER_SIZE);
-	if (ret < 0)
-		return log_error(ret, "image %s: cannot write", name);
-	return close_file(name, &fd);
+	if (!ret)
+		ret = write_part(name, fd, bytes, size);
+	return ret < 0 ? ret : close_written(name, &fd);
+}
+
+static void remove_file(const char *name)
+{
+	if (!host_is_streaming())
+		(void)unlinkat(host_image_dir(), name, 0);
 }
 
 static int write_message(const char *name, const ProtobufCMessage *message)
@@ -85,40 +108,123 @@ static int write_message(const char *name, const ProtobufCMessage *message)
 	(void)protobuf_c_message_pack(message, bytes);
 	ret = write_framed(name, bytes, size);
 	if (ret < 0)
-		(void)unlinkat(host_image_dir(), name, 0);
+		remove_file(name);
 	return ret;
 }
 
-/* Opens an image and checks that its real length is what its header says. O_NONBLOCK: a pipe of that name
- * must not be waited for. */
-static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
+/* O_NONBLOCK: a pipe of that name must not be waited for. */
+static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat stat;
-	uint64_t header;
-	int ret;
 
 	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
-	if (fd < 0 || fstat(fd, &stat) < 0)
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return log_error(-errno, "image %s: cannot open", name);
-	if (!S_ISREG(stat.st_mode))
+	if (!S_ISREG(ret_stat->st_mode))
 		return log_error(-EINVAL, "image %s: is no regular file", name);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int read_header(const char *name, int fd, uint64_t *ret_size)
+{
+	uint64_t header;
+	int ret = read_full(fd, &header, sizeof(header));
+
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot read its header", name);
+	*ret_size = le64toh(header);
+	return 0;
+}
+
+/* Checks also that the real length is what the header says. */
+static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat stat;
+	uint64_t size = 0;
+	int ret;
+
+	ret = open_file(name, &fd, &stat);
+	if (ret < 0)
+		return ret;
 	if (stat.st_size < IMAGE_HEADER_SIZE)
 		return log_error(-EIO, "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
 				 name, (uint64_t)stat.st_size);
-	ret = pread_full(fd, &header, sizeof(header), 0);
+	ret = read_header(name, fd, &size);
 	if (ret < 0)
-		return log_error(ret, "image %s: cannot read", name);
-	header = le64toh(header);
-	if (header != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
+		return ret;
+	if (size != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
 		return log_error(-EIO,
 				 "image %s: damaged, its header says %" PRIu64
 				 " bytes and %" PRIu64 " are there",
-				 name, header, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
+				 name, size, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
 	*ret_fd = take_fd(&fd);
-	*ret_size = header;
+	*ret_size = size;
+	return 0;
+}
+
+static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	fd = host_open_streamed(name);
+	if (fd == -ENOENT)
+		return fd;
+	if (fd < 0)
+		return log_error(fd, "image %s: the streamer does not give it", name);
+	ret = read_header(name, fd, ret_size);
+	if (ret < 0)
+		return ret;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Opens an image at its contents, of which there are *@ret_size bytes; of a stream only the end can tell whether
+ * that is true. */
+static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	return host_is_streaming() ? open_framed_stream(name, ret_fd, ret_size) :
+				     open_framed_file(name, ret_fd, ret_size);
+}
+
+static int check_end(const char *name, int fd)
+{
+	char more;
+	int ret = read_full(fd, &more, sizeof(more));
+
+	if (ret == -EIO)
+		return 0;
+	return log_error(ret < 0 ? ret : -EIO, "image %s: damaged, it has more bytes than its header says",
+			 name);
+}
+
+/* The header of a stream may say anything, so memory grows with what is really there. */
+static int read_growing(int fd, uint64_t size, uint8_t **ret_bytes)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t room = 0, done = 0;
+
+	do {
+		uint8_t *grown;
+		int ret;
+
+		room = room ? 2 * room : MESSAGE_ROOM;
+		if (room > size)
+			room = size;
+		grown = realloc(bytes, room ? room : 1);
+		if (!grown)
+			return -ENOMEM;
+		bytes = grown;
+		ret = read_full(fd, bytes + done, room - done);
+		if (ret < 0)
+			return ret;
+		done = room;
+	} while (done < size);
+	*ret_bytes = take_ptr(&bytes);
 	return 0;
 }
 
@@ -133,13 +239,13 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 	ret = open_framed(name, &fd, &size);
 	if (ret < 0)
 		return ret;
-	/* The file is that large, so this is bounded by what is there. */
-	bytes = malloc(size ? size : 1);
-	if (!bytes)
-		return log_error(-ENOMEM, "image %s: cannot read", name);
-	ret = pread_full(fd, bytes, size, IMAGE_HEADER_SIZE);
+	ret = read_growing(fd, size, &bytes);
 	if (ret < 0)
-		return log_error(ret, "image %s: cannot read", name);
+		return log_error(ret, "image %s: cannot read the %" PRIu64 " bytes that its header says",
+				 name, size);
+	ret = check_end(name, fd);
+	if (ret < 0)
+		return ret;
 	*ret_message = protobuf_c_message_unpack(descriptor, NULL, size, bytes);
 	if (!*ret_message)
 		return log_error(-EINVAL, "image %s: damaged, it does not parse as %s", name,
@@ -168,7 +274,7 @@ void image_remove_kfd(int id)
 	char name[NAME_SIZE];
 
 	(void)snprintf(name, sizeof(name), KFD_NAME, id);
-	(void)unlinkat(host_image_dir(), name, 0);
+	remove_file(name);
 }
 
 /* Asks @match about each file that is called @pattern with an id, until it answers something other
@@ -256,8 +362,13 @@ static int match_any(int id, void *argument)
 
 void image_report_missing(int id, bool expected)
 {
-	if (expected || scan(KFD_NAME, match_any, NULL) == 0 ||
-	    scan(RENDER_NAME, match_any, NULL) == 0)
+	/* Other images cannot be looked for in a stream. */
+	if (host_is_streaming())
+		expected |= !host_has_inventory();
+	else if (!expected)
+		expected = scan(KFD_NAME, match_any, NULL) == 0 ||
+			   scan(RENDER_NAME, match_any, NULL) == 0;
+	if (expected)
 		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id, id,
 			 id);
 }
@@ -276,6 +387,9 @@ int image_remove_old(void)
 	char *patterns[] = { KFD_NAME, RENDER_NAME };
 	int ret = -ENOENT;
 
+	/* A stream has nothing old, and what lies in the directory is another dump's. */
+	if (host_is_streaming())
+		return 0;
 	for (size_t i = 0; ret == -ENOENT && i < ARRAY_SIZE(patterns); i++)
 		ret = scan(patterns[i], remove_old, patterns[i]);
 	return ret == -ENOENT ? 0 : ret;
@@ -332,7 +446,7 @@ int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 	int ret;
 
 	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
-	ret = create_file(name, &fd);
+	ret = create(name, &fd);
 	if (!ret && !size)
 		ret = write_header(name, fd, size);
 	if (ret < 0)
@@ -346,8 +460,8 @@ int image_check_room(uint64_t size)
 	struct statvfs stat;
 	uint64_t room;
 
-	/* Some file systems do not tell. */
-	if (fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
+	/* Some file systems do not tell; where a stream ends nobody knows. */
+	if (host_is_streaming() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
 		return 0;
 	room = (uint64_t)stat.f_bavail * stat.f_frsize;
 	if (room >= size)
@@ -387,5 +501,18 @@ int image_close_pages(int id, uint32_t gpu_id, int *fd)
 	char name[NAME_SIZE];
 
 	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
-	return close_file(name, fd);
+	return close_written(name, fd);
+}
+
+int image_end_pages(int id, uint32_t gpu_id, int *fd)
+{
+	char name[NAME_SIZE];
+	int ret = 0;
+
+	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	if (*fd >= 0 && host_is_streaming())
+		ret = check_end(name, *fd);
+	cleanup_close(fd);
+	*fd = -1;
+	return ret;
 }

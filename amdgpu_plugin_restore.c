@@ -40,6 +40,9 @@ int restore_init(struct session *session)
 	session->restore_states = states;
 	if (!session->needed || !session->options.parallel_restore || !host_calls_post_forking())
 		return 0;
+	/* What comes in one piece after the other each task reads by itself. */
+	if (image_is_streamed())
+		return 0;
 	ret = parallel_new(&session->options.content, &session->parallel);
 	return ret < 0 ? log_error(ret, "restore: cannot be reached by the tasks") : 0;
 }
@@ -170,19 +173,14 @@ static int map_task(const struct session *session, struct restored_task *task)
 	return ret < 0 ? ret : surplus_check(task->kfd_id, &task->map, &task->local, &priv);
 }
 
-int restore_prepare(struct session *session)
+/* With the image in hand. */
+static int prepare(struct session *session)
 {
 	struct restored_task *task = &session->task;
 	int ret;
 
 	if (task->prepared)
-		return task->kfd ? 0 : -ENOENT;
-	task->own_pid = getpid();
-	ret = image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
-	if (ret == -ENOENT)
-		task->prepared = true;
-	if (ret < 0)
-		return ret;
+		return 0;
 	task->vmas.num_left = task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
 	task->vmas.host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
@@ -192,6 +190,57 @@ int restore_prepare(struct session *session)
 	if (ret < 0)
 		forget_image(task);
 	return ret;
+}
+
+const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render)
+{
+	for (size_t i = 0; i < render->n_owners; i++) {
+		if ((pid_t)render->owners[i]->pid == task->own_pid)
+			return render->owners[i];
+	}
+	return NULL;
+}
+
+/* A stream gives an image once, so it is kept for its own turn. */
+static int find_in_stream(struct restored_task *task, const CriuRenderNode *render)
+{
+	const KfdOwner *owner = restore_find_owner(task, render);
+	int ret;
+
+	if (!owner)
+		return -ENOENT;
+	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);
+	if (ret == -ENOENT)
+		return log_error(-ENODATA, "kfd %u: the image of process %d is missing, or another process"
+				 " has read it", owner->kfd_id, task->own_pid);
+	task->kfd_id = (int)owner->kfd_id;
+	return ret;
+}
+
+static int find_in_files(struct restored_task *task)
+{
+	int ret = task->has_none ? -ENOENT :
+				   image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
+
+	task->has_none = ret == -ENOENT;
+	return ret;
+}
+
+static int find_state(struct restored_task *task, const CriuRenderNode *render)
+{
+	if (task->kfd)
+		return 0;
+	return image_is_streamed() ? find_in_stream(task, render) : find_in_files(task);
+}
+
+int restore_prepare(struct session *session, const CriuRenderNode *render)
+{
+	struct restored_task *task = &session->task;
+	int ret;
+
+	task->own_pid = getpid();
+	ret = find_state(task, render);
+	return ret < 0 ? ret : prepare(session);
 }
 
 static const struct topology_node *local_of(const struct restored_task *task,
@@ -364,15 +413,16 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
-static int open_pages(const struct restored_task *task, struct bo_work *work)
+static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
+	for (uint32_t i = 0; !ret && i < num_jobs; i++) {
+		struct content_job *job = &jobs[i];
 		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
 
 		job->render_minor = local_of(task, saved)->drm_render_minor;
+		job->streamed = image_is_streamed();
 		ret = image_open_pages(task->kfd_id, job->gpu_id,
 				       content_size(job->bos, job->num_bos), &job->image_fd);
 	}
@@ -425,6 +475,38 @@ int restore_listen(struct session *session)
 	return ret;
 }
 
+/* A streamer may serve one image after the other, and would wait for the reader of one while we wait for another. */
+static int load_streams(const struct session *session, struct bo_work *work)
+{
+	int id = session->task.kfd_id;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
+		struct content_job *job = &work->jobs[i];
+
+		ret = open_pages(&session->task, job, 1);
+		if (!ret)
+			ret = content_load(job, 1, &session->options.content);
+		if (!ret)
+			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
+	}
+	return ret;
+}
+
+static int load_files(const struct session *session, struct bo_work *work)
+{
+	int ret = open_pages(&session->task, work->jobs, work->num_jobs);
+
+	if (ret < 0)
+		return ret;
+	if (session->parallel && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
+		ret = parallel_hand_over(session->parallel, work->jobs, work->num_jobs);
+		return ret < 0 ? ret : RESTORE_HANDED;
+	}
+	ret = content_load(work->jobs, work->num_jobs, &session->options.content);
+	return ret < 0 ? ret : RESTORE_DONE;
+}
+
 /* The task's state afterwards, or -errno. */
 static int load_contents(const struct session *session, const struct kfd_state *state)
 {
@@ -435,15 +517,11 @@ static int load_contents(const struct session *session, const struct kfd_state *
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
 	ret = expect_checksums(&session->task, &work);
-	if (!ret)
-		ret = open_pages(&session->task, &work);
 	if (ret < 0)
 		return ret;
-	if (session->parallel && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
-		ret = parallel_hand_over(session->parallel, work.jobs, work.num_jobs);
-		return ret < 0 ? ret : RESTORE_HANDED;
-	}
-	ret = content_load(work.jobs, work.num_jobs, &session->options.content);
+	if (!image_is_streamed())
+		return load_files(session, &work);
+	ret = load_streams(session, &work);
 	return ret < 0 ? ret : RESTORE_DONE;
 }
 
@@ -501,16 +579,29 @@ static int restore_state(struct session *session, int fd)
 	return 0;
 }
 
-/* The state belongs to the task of the image; restored in another it would be lost to its own. */
+/* The state belongs to the task of the image; restored in another it would be lost to its own. A task has one. */
 static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
 {
-	if ((pid_t)image->pid == task->own_pid)
-		return 0;
-	return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id, image->pid,
-			 task->own_pid);
+	if ((pid_t)image->pid != task->own_pid)
+		return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id,
+				 image->pid, task->own_pid);
+	if (task->kfd && task->kfd_id != id)
+		return log_error(-EINVAL, "kfd %d: is not the image of process %d, kfd %d is", id,
+				 task->own_pid, task->kfd_id);
+	return 0;
 }
 
-int restore_kfd(struct session *session, int id, const CriuKfd *image)
+int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd)
+{
+	struct restored_task *task = &session->task;
+
+	if (!task->kfd || task->kfd_id != id)
+		return image_read_kfd(id, ret_kfd);
+	*ret_kfd = task->kfd;
+	return 0;
+}
+
+static int restore_whole(struct session *session, int id, CriuKfd **image)
 {
 	struct restored_task *task = &session->task;
 	_cleanup_close_ int fd = -1;
@@ -520,17 +611,28 @@ int restore_kfd(struct session *session, int id, const CriuKfd *image)
 	ret = open_kfd(task, &fd);
 	if (ret < 0)
 		return ret;
-	if (!image->num_of_gpus)
+	if (!(*image)->num_of_gpus)
 		return take_fd(&fd);
 
-	ret = check_owner(task, id, image);
-	if (!ret)
-		ret = restore_prepare(session);
-	if (!ret && id != task->kfd_id)
-		ret = log_error(-EINVAL, "kfd %d: is not the image of process %d", id, task->own_pid);
+	ret = check_owner(task, id, *image);
+	if (ret < 0)
+		return ret;
+	task->kfd = take_ptr(image);
+	task->kfd_id = id;
+	ret = prepare(session);
 	if (!ret)
 		ret = restore_state(session, fd);
 	return ret < 0 ? ret : take_fd(&fd);
+}
+
+int restore_kfd(struct session *session, int id, CriuKfd *image)
+{
+	int fd = restore_whole(session, id, &image);
+
+	/* That of the task's state is kept as long as the task restores. */
+	if (image && image != session->task.kfd)
+		criu_kfd__free_unpacked(image, NULL);
+	return fd;
 }
 
 /* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore

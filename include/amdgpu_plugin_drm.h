@@ -20,7 +20,9 @@ bool render_is_file(int fd, const struct stat *stat);
 int render_dump(struct session *session, int fd, int id);
 
 /* Tells the render nodes already dumped which of them is the one whose VM @process computes in. */
-int render_note_process(struct session *session, const struct dumped_process *process);
+int render_note_process(struct session *session, struct dumped_process *process);
+/* No more KFD processes will come: writes the images that have waited for them. */
+int render_finish(struct session *session);
 
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
 int render_restore(struct session *session, int id, const CriuRenderNode *image);

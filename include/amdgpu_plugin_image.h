@@ -14,14 +14,16 @@
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
 
-/* -EOPNOTSUPP, with a line, where CRIU streams its images: not supported yet. */
-int image_check_streaming(void);
+/* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor removed, are
+ * written once and read once, from their begin to their end, and one must be read to its end before the next is
+ * opened: so does the streamer serve them. */
+bool image_is_streamed(void);
 
 /* State of the /dev/kfd file @id. Messages read are the caller's; free them with
  * criu_kfd__free_unpacked() and the like. A failed write leaves no file. */
 int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
-/* The image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
+/* Of files: the image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
 /* For an id that no image is of: a line with the names it could have had, if @expected or if there are other
  * images of ours, so that a file that got lost is told from one that is another plugin's. */
@@ -34,7 +36,7 @@ void image_remove_kfd(int id);
 
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
-/* 0 if some image is that of the file whose VM process @pid computes in on the GPU that had render
+/* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that had render
  * minor @minor; else -ENOENT. */
 int image_find_compute_render(pid_t pid, uint32_t minor);
 
@@ -47,5 +49,7 @@ int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 int image_check_room(uint64_t size);
 /* Closes what image_create_pages() gave: for a file that was written, part of the write. */
 int image_close_pages(int id, uint32_t gpu_id, int *fd);
+/* Closes what image_open_pages() gave, when all contents have been read: -EIO, with a line, if a stream has more. */
+int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
 #endif

@@ -13,13 +13,18 @@ void restore_done(struct session *session);
 /* In CRIU's main process, when there are tasks: from here on it fills in their contents, as session.parallel lets it. */
 int restore_listen(struct session *session);
 
-/* Reads the image and the topologies of the calling task and maps its GPUs, once; whoever asks first, so
- * that the order of descriptors does not matter. -ENOENT: the task has no KFD state. */
-int restore_prepare(struct session *session);
+/* Reads the image and the topologies of the calling task and maps its GPUs, once, for whoever asks first, so
+ * that the order of descriptors does not matter: here @render, an image of the task, which may say where the task's
+ * state is. -ENOENT: the task has no KFD state. */
+int restore_prepare(struct session *session, const CriuRenderNode *render);
+/* What @render says of the calling task, or NULL. */
+const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
 
-/* Rebuilds the /dev/kfd file of image @id; the descriptor returned is the caller's. After an error the task
- * must not run. */
-int restore_kfd(struct session *session, int id, const CriuKfd *image);
+/* The image @id of a /dev/kfd file, for restore_kfd(). -ENOENT: there is none. */
+int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd);
+/* Rebuilds the file of that image, which it takes over; the descriptor returned is the caller's. After an error the
+ * task must not run. */
+int restore_kfd(struct session *session, int id, CriuKfd *image);
 
 /* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
 void restore_spoil(struct session *session);

@@ -38,6 +38,8 @@ struct dumped_process {
 	struct probe {
 		uint32_t render_minor;
 		uint64_t offset;
+		/* That file has been met. */
+		bool found;
 	} *probes;
 	size_t num_probes;
 };
@@ -48,6 +50,8 @@ struct dumped_render {
 	/* Kept while it is unknown whether this is the file of some process's compute VM. */
 	int fd;
 	uint32_t render_minor;
+	/* Its image waits for that too, as a stream cannot be written again. */
+	bool unwritten;
 };
 
 /* The task that runs the restore hooks; each task of a restored tree has its own copy. */
@@ -56,6 +60,8 @@ struct restored_task {
 	/* The image of its KFD state; NULL: it has none. */
 	CriuKfd *kfd;
 	int kfd_id;
+	/* All image files have been searched for it. */
+	bool has_none;
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;

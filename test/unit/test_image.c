@@ -421,16 +421,6 @@ static void a_vintage_a_process_without_contents_needs_no_pages_file(void **stat
 	assert_int_equal(fd, -1);
 }
 
-static void a_streamed_dump_is_refused_in_words(void **state)
-{
-	(void)state;
-	assert_int_equal(image_check_streaming(), 0);
-	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	unit_print("streamer-capture.sock", "%s", "");
-	assert_int_equal(image_check_streaming(), -EOPNOTSUPP);
-	assert_logged("Error: ", "stream");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,7 +445,6 @@ int main(void)
 		UNIT_TEST(pages_must_be_as_many_as_the_bos_have),
 		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
 		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
-		UNIT_TEST(a_streamed_dump_is_refused_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

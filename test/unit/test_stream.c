@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Images that are streamed: how they get to a streamer and from it, and what is made of streams that end too early,
+ * or do not end. */
+#include "streamer.h"
+
+#include <sys/resource.h>
+
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_util.h"
+
+/* More than a pipe holds, and more than is read in one piece. */
+#define LARGE (300u << 10)
+
+static void write_kfd(int id, size_t private_size)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	kfd.pid = 4711;
+	kfd.priv_data.data = malloc(private_size);
+	assert_non_null(kfd.priv_data.data);
+	for (size_t i = 0; i < private_size; i++)
+		kfd.priv_data.data[i] = (uint8_t)(i * 7 >> 3);
+	kfd.priv_data.len = private_size;
+	assert_int_equal(image_write_kfd(id, &kfd), 0);
+	free(kfd.priv_data.data);
+}
+
+static void a_streamer_is_known_by_the_connection_to_it(void **state)
+{
+	(void)state;
+	assert_false(image_is_streamed());
+	start_streaming(true);
+	assert_true(image_is_streamed());
+	turn_stream();
+	assert_true(image_is_streamed());
+	stop_streaming();
+	assert_false(image_is_streamed());
+}
+
+/* Of a streamer that has died, or of one that nobody streams to. */
+static void the_file_of_a_socket_is_no_streamer(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s",
+		       unit_path("streamer-capture.sock"));
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_false(image_is_streamed());
+	(void)close(listener);
+	assert_false(image_is_streamed());
+	write_kfd(1, 1);
+	assert_true(unit_exists("amdgpu-kfd-1.img"));
+}
+
+static void a_connection_to_somebody_else_is_no_streamer(void **state)
+{
+	(void)state;
+	connect_streamer("streamer-capture.socket");
+	assert_false(image_is_streamed());
+	stop_streaming();
+}
+
+static void streamed_images_are_those_of_files(void **state)
+{
+	static const char *const names[] = { "amdgpu-kfd-12.img", "amdgpu-renderD-12.img",
+					     "amdgpu-pages-12-0a42.img" };
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	uint8_t *files[ARRAY_SIZE(names)], *streamed;
+	size_t sizes[ARRAY_SIZE(names)], size;
+	int fd = -1;
+
+	(void)state;
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		if (pass)
+			start_streaming(true);
+		write_kfd(12, LARGE);
+		assert_int_equal(image_write_render(12, &node), 0);
+		assert_int_equal(image_create_pages(12, 0xa42, 0, &fd), 0);
+		assert_int_equal(image_close_pages(12, 0xa42, &fd), 0);
+		for (size_t i = 0; !pass && i < ARRAY_SIZE(names); i++) {
+			files[i] = unit_read(names[i], &sizes[i]);
+			assert_int_equal(unlink(unit_path("%s", names[i])), 0);
+		}
+	}
+	stop_streaming();
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_false(unit_exists(names[i]));
+		streamed = read_streamed(names[i], &size);
+		assert_int_equal(size, sizes[i]);
+		assert_memory_equal(streamed, files[i], size);
+		free(streamed);
+		free(files[i]);
+	}
+}
+
+static void what_is_streamed_is_read_and_is_there_once(void **state)
+{
+	CriuKfd *kfd;
+
+	(void)state;
+	start_streaming(true);
+	write_kfd(1, LARGE);
+	write_kfd(2, 0);
+	turn_stream();
+	for (int id = 1; id <= 2; id++) {
+		assert_int_equal(image_read_kfd(id, &kfd), 0);
+		assert_int_equal(kfd->pid, 4711);
+		assert_int_equal(kfd->priv_data.len, id == 1 ? LARGE : 0);
+		for (size_t i = 0; i < kfd->priv_data.len; i++)
+			assert_int_equal(kfd->priv_data.data[i], (uint8_t)(i * 7 >> 3));
+		criu_kfd__free_unpacked(kfd, NULL);
+		assert_int_equal(image_read_kfd(id, &kfd), -ENOENT);
+	}
+	assert_int_equal(image_read_kfd(3, &kfd), -ENOENT);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	stop_streaming();
+}
+
+/* What lies in the directory is another dump's. */
+static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
+{
+	CriuRenderNode *node;
+	CriuKfd *kfd;
+
+	(void)state;
+	write_kfd(1, 1);
+	start_streaming(true);
+	assert_int_equal(image_remove_old(), 0);
+	image_remove_kfd(1);
+	assert_true(unit_exists("amdgpu-kfd-1.img"));
+	assert_int_equal(image_check_room(UINT64_MAX), 0);
+	turn_stream();
+	assert_int_equal(image_read_kfd(1, &kfd), -ENOENT);
+	assert_int_equal(image_read_render(1, &node), -ENOENT);
+	image_report_missing(1, false);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	image_report_missing(1, true);
+	assert_int_equal(unit_count_lines("amdgpu-kfd-1.img"), 1);
+	stop_streaming();
+}
+
+static void a_message_that_ends_anywhere_is_refused_by_name(void **state)
+{
+	CriuKfd *kfd;
+	uint8_t *whole;
+	size_t size;
+
+	(void)state;
+	start_streaming(true);
+	write_kfd(1, 40);
+	stop_streaming();
+	whole = read_streamed("amdgpu-kfd-1.img", &size);
+	for (size_t left = 0; left < size; left++) {
+		write_streamed("amdgpu-kfd-1.img", whole, left);
+		start_streaming(false);
+		unit_forget_lines();
+		assert_int_equal(image_read_kfd(1, &kfd), -EIO);
+		assert_logged("Error: ", "amdgpu-kfd-1.img");
+		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+		stop_streaming();
+	}
+	free(whole);
+}
+
+static void a_message_that_goes_on_is_refused_by_name(void **state)
+{
+	static const uint8_t longer[] = { 2, 0, 0, 0, 0, 0, 0, 0, 8, 1, 0 };
+	CriuRenderNode *node;
+
+	(void)state;
+	start_streaming(false);
+	write_streamed("amdgpu-renderD-1.img", longer, sizeof(longer) - 1);
+	assert_int_equal(image_read_render(1, &node), 0);
+	criu_render_node__free_unpacked(node, NULL);
+	write_streamed("amdgpu-renderD-1.img", longer, sizeof(longer));
+	assert_int_equal(image_read_render(1, &node), -EIO);
+	assert_logged("Error: ", "amdgpu-renderD-1.img", "more bytes");
+	stop_streaming();
+}
+
+/* Nobody can tell before the end that it is a lie, so nobody may believe it. */
+static void a_length_beyond_all_memory_takes_none(void **state)
+{
+	static const uint8_t huge[] = { 0, 0, 0, 0, 0, 0, 0, 0x40, 8, 1 };
+	static const uint8_t largest[] = { 255, 255, 255, 255, 255, 255, 255, 255, 8, 1 };
+	CriuKfd *kfd;
+
+	(void)state;
+	start_streaming(false);
+	write_streamed("amdgpu-kfd-1.img", huge, sizeof(huge));
+	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
+	write_streamed("amdgpu-kfd-2.img", largest, sizeof(largest));
+	assert_int_equal(image_read_kfd(2, &kfd), -EIO);
+	assert_int_equal(unit_count_lines("Error: "), 2);
+	stop_streaming();
+}
+
+static void garbage_is_refused_by_name(void **state)
+{
+	static const uint8_t garbage[] = { 3, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255 };
+	CriuKfd *kfd;
+
+	(void)state;
+	start_streaming(false);
+	write_streamed("amdgpu-kfd-1.img", garbage, sizeof(garbage));
+	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
+	assert_logged("Error: ", "amdgpu-kfd-1.img", "parse");
+	stop_streaming();
+}
+
+static void a_streamer_that_is_gone_fails_the_write_by_name(void **state)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	(void)state;
+	start_streaming(true);
+	streamer.breaks_after = 10;
+	kfd.priv_data.len = LARGE;
+	kfd.priv_data.data = calloc(1, LARGE);
+	assert_int_equal(image_write_kfd(1, &kfd), -EPIPE);
+	assert_logged("Error: ", "amdgpu-kfd-1.img", "Broken pipe");
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	free(kfd.priv_data.data);
+	stop_streaming();
+}
+
+/* CRIU says -1, which is no error code, and least of all -EPERM. */
+static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
+	int fd = -1;
+
+	(void)state;
+	start_streaming(true);
+	streamer.deaf = true;
+	assert_int_equal(image_write_render(1, &node), -EIO);
+	assert_logged("Error: ", "amdgpu-renderD-1.img", "streamer");
+	assert_int_equal(image_create_pages(1, 0xa42, 1, &fd), -EIO);
+	assert_logged("Error: ", "amdgpu-pages-1-0a42.img", "streamer");
+	turn_stream();
+	streamer.deaf = true;
+	unit_forget_lines();
+	assert_int_equal(image_read_render(1, &read), -EIO);
+	assert_logged("Error: ", "amdgpu-renderD-1.img", "streamer");
+	assert_int_equal(image_open_pages(1, 0xa42, 1, &fd), -EIO);
+	assert_logged("Error: ", "amdgpu-pages-1-0a42.img", "streamer");
+	assert_int_equal(fd, -1);
+	stop_streaming();
+}
+
+static void pages_are_a_pipe_that_begins_after_their_length(void **state)
+{
+	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd' };
+	char contents[4] = "";
+	int fd = -1;
+
+	(void)state;
+	start_streaming(false);
+	for (unsigned int surplus = 0; surplus < 2; surplus++) {
+		write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages) - 1 + surplus);
+		assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), 0);
+		assert_int_equal(read_full(fd, contents, 3), 0);
+		assert_string_equal(contents, "abc");
+		assert_int_equal(image_end_pages(5, 0xbeef, &fd), surplus ? -EIO : 0);
+		assert_int_equal(fd, -1);
+		assert_int_equal(unit_count_lines("amdgpu-pages-5-beef.img"), surplus);
+	}
+	/* Nothing to read: not even asked for. */
+	assert_int_equal(image_open_pages(6, 0xbeef, 0, &fd), 0);
+	assert_int_equal(fd, -1);
+	assert_int_equal(image_end_pages(6, 0xbeef, &fd), 0);
+	stop_streaming();
+}
+
+static void pages_that_are_missing_or_too_few_are_refused_by_name(void **state)
+{
+	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c' };
+	int fd = -1;
+
+	(void)state;
+	start_streaming(false);
+	assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), -ENOENT);
+	write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages));
+	assert_int_equal(image_open_pages(5, 0xbeef, 4, &fd), -EINVAL);
+	stop_streaming();
+	start_streaming(false);
+	write_streamed("amdgpu-pages-5-beef.img", pages, 7);
+	assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), -EIO);
+	assert_int_equal(fd, -1);
+	assert_int_equal(unit_count_lines("Error: image amdgpu-pages-5-beef.img"), 3);
+	stop_streaming();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_streamer_is_known_by_the_connection_to_it),
+		UNIT_TEST(the_file_of_a_socket_is_no_streamer),
+		UNIT_TEST(a_connection_to_somebody_else_is_no_streamer),
+		UNIT_TEST(streamed_images_are_those_of_files),
+		UNIT_TEST(what_is_streamed_is_read_and_is_there_once),
+		UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed),
+		UNIT_TEST(a_message_that_ends_anywhere_is_refused_by_name),
+		UNIT_TEST(a_message_that_goes_on_is_refused_by_name),
+		UNIT_TEST(a_length_beyond_all_memory_takes_none),
+		UNIT_TEST(garbage_is_refused_by_name),
+		UNIT_TEST(a_streamer_that_is_gone_fails_the_write_by_name),
+		UNIT_TEST(a_streamer_that_does_not_answer_is_an_error_by_name),
+		UNIT_TEST(pages_are_a_pipe_that_begins_after_their_length),
+		UNIT_TEST(pages_that_are_missing_or_too_few_are_refused_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

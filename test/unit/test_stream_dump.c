@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Dumps that are streamed: each image is written once, complete, whatever the order of files. */
+#include "dump_task.h"
+#include "streamer.h"
+
+/* Shows what the image says of the process; takes it out of the stream. */
+static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
+{
+	CriuRenderNode *node;
+
+	assert_int_equal(image_read_render(id, &node), 0);
+	assert_int_equal(node->compute_pid, compute_pid);
+	assert_int_equal(node->n_owners, 1);
+	assert_int_equal(node->owners[0]->pid, tracee);
+	assert_int_equal(node->owners[0]->kfd_id, 8);
+	assert_int_equal(node->owners[0]->computes_elsewhere, elsewhere);
+	criu_render_node__free_unpacked(node, NULL);
+}
+
+/* A stream cannot be written again, and a restore cannot look for what it needs: so an image waits until all that it has
+ * to say is known. The streamer takes each name once. */
+static void render_nodes_say_whose_they_are_in_any_order(void **state)
+{
+	struct fake_process *process = make_process();
+	int kfd = open_kfd_of(process);
+	int compute = open_render(129, O_RDWR), other = open_render(129, O_PATH);
+	int of_no_bo = open_render(128, O_RDWR);
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
+	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
+		process->calls[KFD_PROCESS_INFO] = 0;
+		start_streaming(true);
+		start_dump();
+		if (kfd_first)
+			assert_int_equal(dump_file(kfd, 8), 0);
+		assert_int_equal(dump_file(other, 6), 0);
+		assert_int_equal(dump_file(compute, 7), 0);
+		assert_int_equal(dump_file(of_no_bo, 9), 0);
+		if (!kfd_first)
+			assert_int_equal(dump_file(kfd, 8), 0);
+		assert_false(is_streamed("amdgpu-renderD-6.img"));
+		assert_int_equal(finish_dump(0), 0);
+		end_dump(0);
+		turn_stream();
+		assert_render(7, (uint32_t)tracee, false);
+		assert_render(6, 0, true);
+		/* Whether it computes there is unknown. */
+		assert_render(9, 0, false);
+		stop_streaming();
+	}
+	(void)close(kfd);
+	(void)close(compute);
+	(void)close(other);
+	(void)close(of_no_bo);
+}
+
+/* On hosts without DUMP_FINISH. */
+static void images_that_have_waited_are_written_at_the_end_of_a_dump_that_worked(void **state)
+{
+	int fd = open_render(133, O_RDWR);
+	CriuRenderNode *node;
+
+	(void)state;
+	for (int result = -1; result <= 0; result++) {
+		start_streaming(true);
+		start_dump();
+		assert_int_equal(dump_file(fd, 7), 0);
+		assert_false(is_streamed("amdgpu-renderD-7.img"));
+		end_dump(result);
+		stop_streaming();
+		assert_int_equal(is_streamed("amdgpu-renderD-7.img"), !result);
+	}
+	start_streaming(false);
+	assert_int_equal(image_read_render(7, &node), 0);
+	assert_int_equal(node->drm_render_minor, 133);
+	assert_int_equal(node->device->gpu_id, 32693);
+	assert_int_equal(node->n_owners, 0);
+	criu_render_node__free_unpacked(node, NULL);
+	stop_streaming();
+	(void)close(fd);
+}
+
+/* What can be found out is not put off until a dump cannot fail any more. */
+static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
+{
+	int fd = open_render(200, O_RDWR);
+
+	(void)state;
+	start_streaming(true);
+	start_dump();
+	assert_fails(dump_file(fd, 7));
+	assert_logged("Error: ", "renderD200");
+	end_dump(-1);
+	stop_streaming();
+	(void)close(fd);
+}
+
+static void an_image_that_has_waited_and_finds_no_streamer_fails_the_dump(void **state)
+{
+	int fd = open_render(133, O_RDWR);
+
+	(void)state;
+	start_streaming(true);
+	start_dump();
+	assert_int_equal(dump_file(fd, 7), 0);
+	streamer.deaf = true;
+	assert_fails(finish_dump(0));
+	assert_logged("Error: ", "amdgpu-renderD-7.img");
+	end_dump(-1);
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	stop_streaming();
+	(void)close(fd);
+}
+
+static void contents_are_streamed_gpu_by_gpu(void **state)
+{
+	struct fake_process *process = make_process();
+	int kfd = open_kfd_of(process);
+	uint8_t *pages, *bo;
+	size_t size, bo_size;
+
+	(void)state;
+	/* As a buffer of the process, larger than a pipe. */
+	bo = malloc(0x40000);
+	assert_non_null(bo);
+	for (size_t i = 0; i < 0x40000; i++)
+		bo[i] = (uint8_t)(i * 13 >> 4);
+	unit_write("bo-800000", bo, 0x40000);
+	unit_write("bo-900000", bo, 0x20000);
+	add_bo(process, 0xbeef, KFD_BO_GTT, 0x800000, 0x40000, 0x10000000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x20000, 0x20000000);
+	start_streaming(true);
+	start_dump();
+	assert_int_equal(dump_file(kfd, 8), 0);
+	end_dump(0);
+	stop_streaming();
+	for (unsigned int i = 0; i < 2; i++) {
+		pages = read_streamed(i ? "amdgpu-pages-8-dfd4.img" : "amdgpu-pages-8-beef.img", &size);
+		bo_size = i ? 0x20000 : 0x40000;
+		assert_int_equal(size, 8 + bo_size);
+		assert_int_equal(*(uint64_t *)pages, bo_size);
+		assert_memory_equal(pages + 8, bo, bo_size);
+		free(pages);
+	}
+	assert_false(unit_exists("amdgpu-kfd-8.img"));
+	assert_false(unit_exists("amdgpu-pages-8-beef.img"));
+	free(bo);
+	(void)close(kfd);
+}
+
+/* The streamer dies under way; the process goes on. */
+static void a_streamer_that_is_gone_fails_the_dump(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, 0xbeef, KFD_BO_GTT, 0x800000, 0x40000, 0x10000000);
+	start_streaming(true);
+	streamer.breaks_after = 0x10000;
+	assert_dump_fails(process, "Broken pipe");
+	stop_streaming();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(render_nodes_say_whose_they_are_in_any_order),
+		TEST(images_that_have_waited_are_written_at_the_end_of_a_dump_that_worked),
+		TEST(a_render_node_that_cannot_be_saved_fails_at_once),
+		TEST(an_image_that_has_waited_and_finds_no_streamer_fails_the_dump),
+		TEST(contents_are_streamed_gpu_by_gpu),
+		TEST(a_streamer_that_is_gone_fails_the_dump),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

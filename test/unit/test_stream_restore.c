@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Restores from a stream, which gives each image once and cannot be searched: render nodes and /dev/kfd in any order,
+ * contents, and streams that end too early. */
+#include "restore_task.h"
+#include "streamer.h"
+
+/* As a dump writes it: @compute_pid 0 for none, and who has which KFD image. */
+static void write_render(int id, uint32_t compute_pid, const KfdOwner *owner)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	KfdOwner *owners[] = { (KfdOwner *)owner };
+
+	node.gpu_id = OLD_ID;
+	node.has_drm_render_minor = true;
+	node.drm_render_minor = 128;
+	node.device = image->device_entries[1];
+	node.has_compute_pid = compute_pid != 0;
+	node.compute_pid = compute_pid;
+	node.n_owners = owner != NULL;
+	node.owners = owners;
+	assert_int_equal(image_write_render(id, &node), 0);
+}
+
+static KfdOwner owner_of(int pid, uint32_t kfd_id, bool elsewhere)
+{
+	KfdOwner owner = KFD_OWNER__INIT;
+
+	owner.pid = (uint32_t)pid;
+	owner.kfd_id = kfd_id;
+	owner.has_computes_elsewhere = true;
+	owner.computes_elsewhere = elsewhere;
+	return owner;
+}
+
+static void start_over(void)
+{
+	forget_image();
+	make_image();
+	memset(kernel.processes[0].calls, 0, sizeof(kernel.processes[0].calls));
+	start_streaming(true);
+}
+
+static bool is_of_the_restore(int fd)
+{
+	return same_open(fd, (int)kernel.restored_devices[0].drm_fd);
+}
+
+static void render_nodes_and_kfd_come_in_any_order(void **state)
+{
+	static const int orders[][3] = { { 5, 6, 7 }, { 5, 7, 6 }, { 6, 5, 7 },
+					 { 6, 7, 5 }, { 7, 5, 6 }, { 7, 6, 5 } };
+	KfdOwner compute = owner_of(getpid(), 5, false), other = owner_of(getpid(), 5, true);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		int fds[8];
+
+		start_over();
+		write_image(5);
+		write_render(6, (uint32_t)getpid(), &compute);
+		write_render(7, 0, &other);
+		turn_stream();
+		start_restore();
+		for (unsigned int j = 0; j < 3; j++)
+			fds[orders[i][j]] = restore_file(orders[i][j]);
+		assert_true(fds[5] >= 0);
+		assert_int_equal(calls(KFD_RESTORE), 1);
+		assert_int_equal(device_of(fds[6], "renderD-"), 130);
+		assert_int_equal(device_of(fds[7], "renderD-"), 130);
+		assert_true(is_of_the_restore(fds[6]));
+		assert_false(same_open(fds[7], fds[6]));
+		for (int id = 5; id <= 7; id++)
+			(void)close(fds[id]);
+		assert_int_equal(resume(getpid()), 0);
+		end_restore(0);
+		stop_streaming();
+	}
+}
+
+/* Whether it is the compute VM's was not known at the dump; programs have but one file a GPU. */
+static void a_render_node_of_unknown_vm_is_taken_for_the_compute_one(void **state)
+{
+	KfdOwner unknown = owner_of(getpid(), 5, false);
+	int render, kfd;
+
+	(void)state;
+	start_over();
+	write_image(5);
+	write_render(6, 0, &unknown);
+	turn_stream();
+	start_restore();
+	render = restore_file(6);
+	kfd = restore_file(5);
+	assert_true(is_of_the_restore(render));
+	(void)close(render);
+	(void)close(kfd);
+	end_restore(0);
+	stop_streaming();
+}
+
+/* It may be streamed, too, and has /dev/kfd first. */
+static void a_foreign_image_is_restored_after_kfd(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	int render, kfd;
+
+	(void)state;
+	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
+		start_over();
+		write_image(5);
+		node.gpu_id = USER_ID;
+		assert_int_equal(image_write_render(6, &node), 0);
+		turn_stream();
+		start_restore();
+		kfd = kfd_first ? restore_file(5) : -1;
+		render = restore_file(6);
+		if (kfd_first)
+			assert_true(is_of_the_restore(render));
+		else
+			assert_logged("Error: ", "render node 6", "stream");
+		assert_int_equal(render >= 0, kfd_first);
+		if (kfd_first)
+			(void)close(render);
+		if (kfd_first)
+			(void)close(kfd);
+		end_restore(0);
+		stop_streaming();
+	}
+}
+
+/* The state of another process must stay in the stream for its own task. */
+static void a_render_node_of_others_reads_nobody_s_state(void **state)
+{
+	KfdOwner others = owner_of(getpid() + 1, 5, false);
+	CriuKfd *left;
+	int fd;
+
+	(void)state;
+	start_over();
+	write_image(5);
+	write_render(6, 0, &others);
+	turn_stream();
+	start_restore();
+	fd = restore_file(6);
+	assert_int_equal(device_of(fd, "renderD-"), 130);
+	(void)close(fd);
+	assert_int_equal(image_read_kfd(5, &left), 0);
+	criu_kfd__free_unpacked(left, NULL);
+	end_restore(0);
+	stop_streaming();
+}
+
+static void a_state_that_the_stream_lacks_is_an_error(void **state)
+{
+	KfdOwner owner = owner_of(getpid(), 5, false);
+
+	(void)state;
+	start_over();
+	write_render(6, 0, &owner);
+	turn_stream();
+	start_restore();
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "kfd 5");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	end_restore(-1);
+	stop_streaming();
+}
+
+static void a_second_open_of_kfd_is_a_plain_one(void **state)
+{
+	CriuKfd plain = CRIU_KFD__INIT;
+	int kfd, second;
+
+	(void)state;
+	start_over();
+	write_image(5);
+	assert_int_equal(image_write_kfd(4, &plain), 0);
+	turn_stream();
+	start_restore();
+	second = restore_file(4);
+	kfd = restore_file(5);
+	assert_int_equal(calls(KFD_RESTORE), 1);
+	assert_true(second >= 0 && kfd >= 0);
+	(void)close(second);
+	(void)close(kfd);
+	end_restore(0);
+	stop_streaming();
+}
+
+static void two_states_of_one_process_are_refused(void **state)
+{
+	int kfd;
+
+	(void)state;
+	start_over();
+	write_image(5);
+	write_image(4);
+	turn_stream();
+	start_restore();
+	kfd = restore_file(5);
+	assert_true(kfd >= 0);
+	assert_fails(restore_file(4));
+	assert_logged("Error: ", "kfd 4", "kfd 5");
+	(void)close(kfd);
+	end_restore(-1);
+	stop_streaming();
+}
+
+/* Words that count up, as many as @bytes has, and what the file says of its length. */
+static void stream_pages(const char *name, uint64_t bytes, uint64_t there)
+{
+	uint64_t *words = malloc(8 + there + 8);
+
+	assert_non_null(words);
+	words[0] = bytes;
+	for (uint64_t i = 1; i <= there / 8; i++)
+		words[i] = i;
+	write_streamed(name, words, 8 + there);
+	free(words);
+}
+
+/* Takes the place of the image's only GPU. */
+static void make_image_of_eight_gpus(void)
+{
+	struct topology topology;
+
+	for (size_t i = 0; i < image->n_device_entries; i++)
+		kfd_device_entry__free_unpacked(image->device_entries[i], NULL);
+	free(image->device_entries);
+	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
+	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
+	image->n_device_entries = 0;
+	for (size_t i = 0; i < topology.num_nodes; i++)
+		image->device_entries[image->n_device_entries++] =
+			device_entry_new(&topology, &topology.nodes[i]);
+	image->num_of_cpus = (uint32_t)(topology.num_nodes - topology_count_gpus(&topology));
+	image->num_of_gpus = (uint32_t)topology_count_gpus(&topology);
+	for (size_t i = 0; i < image->n_bo_entries; i++)
+		image->bo_entries[i]->gpu_id = OLD_ID;
+	topology_done(&topology);
+	kernel.machine = "eight";
+}
+
+/* GPUs with more contents than a pipe holds; the streamer fails who reads them side by side. */
+static void contents_of_gpus_are_read_one_after_the_other(void **state)
+{
+	uint8_t *bytes;
+	size_t size;
+	int fd;
+
+	(void)state;
+	start_over();
+	make_image_of_eight_gpus();
+	for (size_t i = 0; i < 3; i++) {
+		add_image_bo(KFD_BO_VRAM, 0x800000 + i * 0x100000, 0x40000, 0x100000000 + i * 0x40000);
+		image->bo_entries[image->n_bo_entries - 1]->gpu_id =
+			image->device_entries[image->n_device_entries - 1 - i]->gpu_id;
+	}
+	write_image(5);
+	turn_stream();
+	for (size_t i = 0; i < 3; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "amdgpu-pages-5-%04x.img",
+			       image->device_entries[image->n_device_entries - 1 - i]->gpu_id);
+		stream_pages(name, 0x40000, 0x40000);
+	}
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		bytes = unit_read(i == 0 ? "bo-800000" : i == 1 ? "bo-900000" : "bo-a00000", &size);
+		assert_int_equal(size, 0x40000);
+		assert_int_equal(((uint64_t *)bytes)[0], 1);
+		assert_int_equal(((uint64_t *)bytes)[0x40000 / 8 - 1], 0x40000 / 8);
+		free(bytes);
+	}
+	(void)close(fd);
+	end_restore(0);
+	stop_streaming();
+}
+
+static void contents_that_end_early_or_go_on_fail_the_restore(void **state)
+{
+	static const uint64_t lengths[] = { 0, 8, 0x3ff8, 0x3fff, 0x4001 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		start_over();
+		add_image_bo(KFD_BO_VRAM, 0x800000, 0x4000, 0x100000000);
+		write_image(5);
+		turn_stream();
+		stream_pages("amdgpu-pages-5-beef.img", 0x4000, lengths[i]);
+		unit_forget_lines();
+		start_restore();
+		assert_fails(restore_file(5));
+		assert_int_equal(unit_count_lines("Error: "), 1);
+		/* It must not run. */
+		assert_fails(resume(getpid()));
+		assert_int_equal(calls(KFD_RESUME), 0);
+		end_restore(-1);
+		stop_streaming();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(render_nodes_and_kfd_come_in_any_order),
+		TEST(a_render_node_of_unknown_vm_is_taken_for_the_compute_one),
+		TEST(a_foreign_image_is_restored_after_kfd),
+		TEST(a_render_node_of_others_reads_nobody_s_state),
+		TEST(a_state_that_the_stream_lacks_is_an_error),
+		TEST(a_second_open_of_kfd_is_a_plain_one),
+		TEST(two_states_of_one_process_are_refused),
+		TEST(contents_of_gpus_are_read_one_after_the_other),
+		TEST(contents_that_end_early_or_go_on_fail_the_restore),
+	};
+
+	return cmocka_run_group_tests(tests, make_host, remove_host);
+}
