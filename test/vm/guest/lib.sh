@@ -167,7 +167,8 @@ try_dump() {
 
 	shift 2
 	mkdir -p "$dir"
-	timeout "$limit" criu dump -t "$target" -D "$dir" -o "${dump_log:-dump.log}" -v4 "$@"
+	streaming capture timeout "$limit" criu dump -t "$target" -D "$dir" \
+		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
 # restore DIR [ARG...]: must succeed; the task is on its own afterwards.
@@ -179,7 +180,33 @@ try_restore() {
 	local dir=$1
 
 	shift
-	timeout "$limit" criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
+	streaming serve timeout "$limit" criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
+}
+
+# streaming capture|serve CRIU...: with $store set, images are streamed, and that folder is where they lie;
+# else they are files. Expects $dir. When this succeeds the streamer has ended, all images complete.
+streaming() {
+	local how=$1 pid lines
+
+	shift
+	if [ -z "${store:-}" ]; then
+		"$@"
+		return
+	fi
+	mkdir -p "$store"
+	: >> streamer.log
+	lines streamer.log
+	start streamer.log /opt/vm/bin/streamer "$how" "$work/$dir" "$work/$store" "$work/streamer.log"
+	wait_line streamer.log "streamer $pid ready" "$lines"
+	if "$@" --stream; then
+		wait_line streamer.log "streamer $pid ${how}d" "$lines"
+		gone "$pid"
+	else
+		set -- $?
+		kill -9 "$pid" 2> /dev/null || true # CRIU may not even have come to it
+		gone "$pid"
+		return "$1"
+	fi
 }
 
 # What a process has open: restored, it must be the same.

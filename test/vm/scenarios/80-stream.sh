@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Images that are streamed: criu dump --stream and criu restore --stream, with a streamer that is as strict as
+# they come (tools/streamer.c).
+
+# come_back, streamed: nothing of ours is a file in the image directory, and every image was read to its end.
+stream_back() {
+	store=store$trips come_back "$@"
+	! compgen -G 'img*/amdgpu-*' > /dev/null || fail "not streamed: $(echo img*/amdgpu-*)"
+	! grep 'left before' streamer.log || fail "an image was not read to its end"
+	[ "$(grep -c 'captured [1-9]' streamer.log)" = "$trips" ] || fail "not every dump was streamed"
+}
+
+scenario_stream_one_gpu() {
+	machine one
+	start_client --sizes medium
+	stream_back
+	finish
+}
+
+# The image of each GPU's contents is larger than a pipe.
+scenario_stream_eight_gpus() {
+	machine eight
+	start_client --sizes small
+	stream_back
+	finish
+}
+
+# Each task reads images of its own, at the same time as the other.
+scenario_stream_tree_moves() {
+	machine eight
+	start_client --tree 2 --gpus 0,3
+	then_machine=eight-other stream_back
+	stream_back
+	finish
+}
+
+# The render node is met before the state of its process, at dump and at restore.
+scenario_stream_render_first() {
+	machine one
+	start_client --render-first
+	stream_back
+	stream_back
+	finish
+}
+
+scenario_stream_second_kfd() {
+	machine one
+	start_client --second-kfd
+	stream_back
+	finish
+}
+
+# leave_socket DIR: that of a streamer that has died.
+leave_socket() {
+	local pid
+
+	mkdir "$1"
+	start streamer.log /opt/vm/bin/streamer capture "$work/$1" "$work/$1" "$work/streamer.log"
+	wait_line streamer.log "streamer $pid ready"
+	kill -9 "$pid"
+	gone "$pid"
+	[ -S "$1/streamer-capture.sock" ] || fail "the streamer left no socket"
+}
+
+# What was streamed may be stored as files, and files be streamed. A socket of a streamer that has died is no streamer.
+scenario_stream_to_files() {
+	machine one
+	start_client
+	store=img dump img "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	runs
+	verify
+	leave_socket img-files
+	dump img-files "$pid"
+	compgen -G 'img-files/amdgpu-kfd-*.img' > /dev/null || fail "a socket without a streamer was streamed to"
+	gone "$pid"
+	store=img-files restore img-files
+	runs
+	verify
+	finish
+}
+
+# copied CMD...: streams from a copy of the images, as a streamer gives each of them once.
+copied() {
+	rm -rf store
+	cp -r whole store
+	store=store "$@"
+}
+
+# Whatever ends too early, or goes on, or is not there, fails the restore. Every other length is the unit tests'.
+scenario_stream_cut_off() {
+	local file name size whole
+
+	machine one
+	start_client
+	mkdir img
+	store=whole dump img "$pid"
+	gone "$pid"
+	nothing_left
+	for file in whole/amdgpu-*.img; do
+		name=${file##*/}
+		whole=$(stat -c %s "$file")
+		cp "$file" good
+		for size in 5 $((whole / 2)) $((whole - 1)); do
+			head -c "$size" good > "$file"
+			case $name-$((size >= 8)) in
+			amdgpu-pages-*-1) copied restore_fails "cannot load BO.*Input/output error" ;;
+			*) copied restore_fails "$name.*Input/output error" ;;
+			esac
+		done
+		(cat good; echo more) > "$file"
+		copied restore_fails "$name.*more bytes"
+		rm "$file"
+		copied restore_stops
+		has_line img/restore.log "amdgpu_plugin: .*$name"
+		cp good "$file"
+	done
+	copied restore img
+	runs
+	verify
+	finish
+}
+
+# The streamer's disk is full, so it dies with half of the images.
+scenario_stream_breaks_off() {
+	machine one
+	start_client
+	mkdir img full
+	mount -t tmpfs -o size=2m full full
+	! store=full try_dump img "$pid" || fail "6 MiB went into 2"
+	plugin_error img/dump.log "Broken pipe"
+	umount full
+	runs
+	no_violation
+	verify
+	stream_back
+	finish
+}
