@@ -36,3 +36,15 @@ scenario_options_file() {
 	try_options 'amdgpu_plugin: Error: option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is none of'
 	rm /etc/criu/amdgpu_plugin.conf
 }
+
+# A map in the file is obeyed: the GPUs of one hive come back as those of the other.
+scenario_device_map() {
+	machine eight
+	start_client --gpus 1
+	mkdir -p /etc/criu
+	echo 'device-map = renderD128=renderD132' > /etc/criu/amdgpu_plugin.conf
+	then_machine=eight come_back
+	has_line img1/restore.log 'amdgpu_plugin: map: saved GPU .*renderD128) -> .*renderD132)'
+	rm /etc/criu/amdgpu_plugin.conf
+	finish
+}
