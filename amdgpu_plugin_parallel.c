@@ -17,7 +17,7 @@
 /* GPUs, of all tasks together, that are worked for at once. */
 #define GPUS_AT_ONCE 8
 
-/* Where the limit of descriptors cannot be raised, ours are numbered from here. */
+/* Descriptors of ours are numbered from here, or from the limit where that can be raised. */
 #define LOWEST_FD 512
 
 /* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
@@ -350,6 +350,8 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 	}
 	theirs = pair[1];
 	parallel->gate = pair[0];
+	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm is done. */
+	(void)fd_move_up(&parallel->gate, LOWEST_FD);
 	parallel->settings = *settings;
 	(void)pthread_mutex_init(&parallel->lock, NULL);
 	content_pool_init(&parallel->pool, GPUS_AT_ONCE);
