@@ -12,6 +12,7 @@
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_refill.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_session.h"
 #include "amdgpu_plugin_vma.h"
@@ -167,7 +168,7 @@ static int resume_devices_late(int pid)
 
 static int post_forking(void)
 {
-	return session.parallel ? host_result(restore_listen(&session)) : -ENOTSUP;
+	return session.parallel ? host_result(refill_listen(&session)) : -ENOTSUP;
 }
 
 static int restore_init_hook(void)

@@ -12,13 +12,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_bos.h"
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_refill.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_surplus.h"
 #include "amdgpu_plugin_util.h"
@@ -413,118 +413,6 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
-static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
-{
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < num_jobs; i++) {
-		struct content_job *job = &jobs[i];
-		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
-
-		job->render_minor = local_of(task, saved)->drm_render_minor;
-		job->streamed = image_is_streamed();
-		ret = image_open_pages(task->kfd_id, job->gpu_id,
-				       content_size(job->bos, job->num_bos), &job->image_fd);
-	}
-	return ret;
-}
-
-static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	size_t i = 0;
-
-	while (kfd->device_entries[i]->gpu_id != gpu_id)
-		i++;
-	return kfd->device_entries[i];
-}
-
-/* What the contents must be, where the image says so. */
-static int expect_checksums(const struct restored_task *task, struct bo_work *work)
-{
-	const CriuKfd *kfd = task->kfd;
-
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		if (work->by_index[i])
-			work->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
-	}
-	for (uint32_t i = 0; i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
-		const KfdDeviceEntry *entry = find_entry(kfd, job->gpu_id);
-
-		job->has_checksums = entry->has_contents_xxh3;
-		if (job->has_checksums && entry->contents_xxh3 != content_checksum(job))
-			return log_error(-EBADMSG, "kfd %d: the checksums of GPU 0x%04x's BOs are not"
-					 " those that were saved", task->kfd_id, job->gpu_id);
-	}
-	return 0;
-}
-
-/* Whether the main process takes contents over: known by a byte that it sets where all tasks can read it. No task has
- * pid 0. */
-static uint8_t *listening(const struct session *session)
-{
-	return &session->restore_states[0];
-}
-
-int restore_listen(struct session *session)
-{
-	int ret = parallel_listen(session->parallel);
-
-	if (!ret)
-		__atomic_store_n(listening(session), true, __ATOMIC_RELEASE);
-	return ret;
-}
-
-/* A streamer may serve one image after the other, and would wait for the reader of one while we wait for another. */
-static int load_streams(const struct session *session, struct bo_work *work)
-{
-	int id = session->task.kfd_id;
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
-
-		ret = open_pages(&session->task, job, 1);
-		if (!ret)
-			ret = content_load(job, 1, &session->options.content);
-		if (!ret)
-			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
-	}
-	return ret;
-}
-
-static int load_files(const struct session *session, struct bo_work *work)
-{
-	int ret = open_pages(&session->task, work->jobs, work->num_jobs);
-
-	if (ret < 0)
-		return ret;
-	if (session->parallel && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
-		ret = parallel_hand_over(session->parallel, work->jobs, work->num_jobs);
-		return ret < 0 ? ret : RESTORE_HANDED;
-	}
-	ret = content_load(work->jobs, work->num_jobs, &session->options.content);
-	return ret < 0 ? ret : RESTORE_DONE;
-}
-
-/* The task's state afterwards, or -errno. */
-static int load_contents(const struct session *session, const struct kfd_state *state)
-{
-	_cleanup_(bo_work_done) struct bo_work work = { 0 };
-	int ret;
-
-	ret = bo_work_init(state, &work);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
-	ret = expect_checksums(&session->task, &work);
-	if (ret < 0)
-		return ret;
-	if (!image_is_streamed())
-		return load_files(session, &work);
-	ret = load_streams(session, &work);
-	return ret < 0 ? ret : RESTORE_DONE;
-}
-
 /* Opened before RESTORE or after it: a process has one KFD state, whatever it opens. */
 static int open_kfd(const struct restored_task *task, int *ret_fd)
 {
@@ -569,7 +457,7 @@ static int restore_state(struct session *session, int fd)
 	if (!ret)
 		ret = note_mappings(task, &state);
 	if (!ret)
-		ret = load_contents(session, &state);
+		ret = refill_bos(session, &state);
 	if (ret < 0)
 		return ret;
 

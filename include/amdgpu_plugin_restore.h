@@ -10,9 +10,6 @@
 int restore_init(struct session *session);
 void restore_done(struct session *session);
 
-/* In CRIU's main process, when there are tasks: from here on it fills in their contents, as session.parallel lets it. */
-int restore_listen(struct session *session);
-
 /* Reads the image and the topologies of the calling task and maps its GPUs, once, for whoever asks first, so
  * that the order of descriptors does not matter: here @render, an image of the task, which may say where the task's
  * state is. -ENOENT: the task has no KFD state. */

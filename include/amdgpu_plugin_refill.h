@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Contents of the BOs that a restored task has been given, filled in by the task or by CRIU's main process. */
+#ifndef AMDGPU_PLUGIN_REFILL_H
+#define AMDGPU_PLUGIN_REFILL_H
+
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_session.h"
+
+/* In CRIU's main process, when there are tasks: from here on it fills in their contents, as session.parallel lets it. */
+int refill_listen(struct session *session);
+
+/* In a task, whose BOs @state has: RESTORE_DONE when their contents are in place; RESTORE_HANDED when the main process has
+ * taken them over; or -errno after a line. */
+int refill_bos(const struct session *session, const struct kfd_state *state);
+
+#endif
