@@ -207,6 +207,11 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 	const KfdOwner *owner = restore_find_owner(task, render);
 	int ret;
 
+	/* By an older version; its file would be another one than that of the state. */
+	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->own_pid)
+		return log_error(-EINVAL, "render node %u: the image does not say which one has the state of"
+				 " process %d, and a stream cannot be searched for it", render->id,
+				 task->own_pid);
 	if (!owner)
 		return -ENOENT;
 	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);

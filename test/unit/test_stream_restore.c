@@ -128,6 +128,33 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 	}
 }
 
+/* Of an older version. Taken for another file than that of the state, the process could not go on. */
+static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd(void **state)
+{
+	int kfd, render;
+
+	(void)state;
+	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
+		start_over();
+		write_image(5);
+		write_render(6, (uint32_t)getpid(), NULL);
+		turn_stream();
+		start_restore();
+		kfd = kfd_first ? restore_file(5) : -1;
+		render = restore_file(6);
+		assert_int_equal(render >= 0, kfd_first);
+		assert_int_equal(unit_count_lines("Error: render node"), 1 - kfd_first);
+		if (kfd_first) {
+			assert_true(is_of_the_restore(render));
+			(void)close(render);
+			(void)close(kfd);
+		}
+		unit_forget_lines();
+		end_restore(0);
+		stop_streaming();
+	}
+}
+
 /* The state of another process must stay in the stream for its own task. */
 static void a_render_node_of_others_reads_nobody_s_state(void **state)
 {
@@ -309,6 +336,7 @@ int main(void)
 		TEST(render_nodes_and_kfd_come_in_any_order),
 		TEST(a_render_node_of_unknown_vm_is_taken_for_the_compute_one),
 		TEST(a_foreign_image_is_restored_after_kfd),
+		TEST(a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd),
 		TEST(a_render_node_of_others_reads_nobody_s_state),
 		TEST(a_state_that_the_stream_lacks_is_an_error),
 		TEST(a_second_open_of_kfd_is_a_plain_one),

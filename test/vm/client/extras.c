@@ -110,13 +110,14 @@ int extras_init(struct report *report, const struct extras_options *options, con
 		.gem_fd = -1,
 		.undumpable_fd = -1,
 	};
-	if (!options->render_first && !options->gem_bo)
+	if (!options->render_first && !options->compute_first && !options->gem_bo)
 		return 0;
 	ret = topology_find_render_minor(index, &extras->render_minor);
 	if (ret < 0)
 		return report_fail(report, ret, "no render node of GPU %ld: %s", index,
 				   strerror(-ret));
-	return options->render_first ? extras_open_render(extras, &extras->render_fd) : 0;
+	return options->render_first || options->compute_first ?
+		       extras_open_render(extras, &extras->render_fd) : 0;
 }
 
 static int extras_find_kfd(struct extras *extras)
@@ -139,6 +140,25 @@ static int extras_find_kfd(struct extras *extras)
 				   extras->render_fd, found);
 	extras->kfd_fd = found;
 	return 0;
+}
+
+/* The number below /dev/kfd becomes one more for the file that libhsakmt has, so that a dump meets that one first. */
+static int extras_share_compute(struct extras *extras)
+{
+	struct stat ours, file;
+
+	if (fstat(extras->render_fd, &ours) < 0)
+		return report_fail(extras->report, -errno, "render node %d is gone",
+				   extras->render_fd);
+	for (int fd = extras->kfd_fd + 1; fd < 256; fd++) {
+		if (fstat(fd, &file) < 0 || !S_ISCHR(file.st_mode) || file.st_rdev != ours.st_rdev)
+			continue;
+		if (dup3(fd, extras->render_fd, O_CLOEXEC) < 0)
+			return report_fail(extras->report, -errno, "cannot share render node %d",
+					   fd);
+		return 0;
+	}
+	return report_fail(extras->report, -EBADF, "libhsakmt has no render node open");
 }
 
 /* 0, or the -errno of a harmless ioctl. */
@@ -194,6 +214,8 @@ int extras_open(struct extras *extras)
 {
 	int ret = extras_find_kfd(extras);
 
+	if (ret == 0 && extras->options.compute_first)
+		ret = extras_share_compute(extras);
 	if (ret == 0 && extras->options.second_kfd) {
 		extras->second_kfd_fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 		if (extras->second_kfd_fd < 0)

@@ -11,6 +11,7 @@
 
 struct extras_options {
 	bool render_first;
+	bool compute_first;
 	bool second_kfd;
 	bool gem_bo;
 	bool undumpable;

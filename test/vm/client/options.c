@@ -17,6 +17,7 @@ static const char help[] =
 	"  --pace USEC                rest after each batch (2000 times the number of GPUs)\n"
 	"  --tree N                   N such clients, children of a process without a GPU\n"
 	"  --render-first             a render node is opened before /dev/kfd\n"
+	"  --compute-first            the render node that it computes through is, too, below /dev/kfd\n"
 	"  --second-kfd               /dev/kfd is opened a second time\n"
 	"  --gem-bo                   a GEM object of a render node, until SIGUSR2\n"
 	"  --undumpable               a file that no CRIU can dump, until SIGUSR2\n"
@@ -31,6 +32,7 @@ enum number {
 	NUMBER_FILLER,
 	NUMBER_PACE,
 	FLAG_RENDER_FIRST,
+	FLAG_COMPUTE_FIRST,
 	FLAG_SECOND_KFD,
 	FLAG_GEM_BO,
 	FLAG_UNDUMPABLE,
@@ -49,6 +51,7 @@ static const struct option long_options[] = {
 	{ "filler", required_argument, NULL, NUMBER_FILLER },
 	{ "pace", required_argument, NULL, NUMBER_PACE },
 	{ "render-first", no_argument, NULL, FLAG_RENDER_FIRST },
+	{ "compute-first", no_argument, NULL, FLAG_COMPUTE_FIRST },
 	{ "second-kfd", no_argument, NULL, FLAG_SECOND_KFD },
 	{ "gem-bo", no_argument, NULL, FLAG_GEM_BO },
 	{ "undumpable", no_argument, NULL, FLAG_UNDUMPABLE },
@@ -89,9 +92,10 @@ static int options_number(int option, const char *text, struct options *options)
 static int options_flag(int option, struct options *options)
 {
 	bool *const places[] = {
-		&options->extras.render_first, &options->extras.second_kfd, &options->extras.gem_bo,
-		&options->extras.undumpable,   &options->extras.fork_child, &options->split_mapping,
-		&options->self_test_chain,
+		&options->extras.render_first, &options->extras.compute_first,
+		&options->extras.second_kfd,   &options->extras.gem_bo,
+		&options->extras.undumpable,   &options->extras.fork_child,
+		&options->split_mapping,       &options->self_test_chain,
 	};
 
 	*places[option - FLAG_RENDER_FIRST] = true;

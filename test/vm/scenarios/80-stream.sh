@@ -5,10 +5,11 @@
 
 # come_back, streamed: nothing of ours is a file in the image directory, and every image was read to its end.
 stream_back() {
-	store=store$trips come_back "$@"
-	! compgen -G 'img*/amdgpu-*' > /dev/null || fail "not streamed: $(echo img*/amdgpu-*)"
+	streams=$((${streams:-0} + 1))
+	store=store$streams come_back "$@"
+	! compgen -G "img$trips/amdgpu-*" > /dev/null || fail "not streamed: $(echo img"$trips"/amdgpu-*)"
 	! grep 'left before' streamer.log || fail "an image was not read to its end"
-	[ "$(grep -c 'captured [1-9]' streamer.log)" = "$trips" ] || fail "not every dump was streamed"
+	[ "$(grep -c 'captured [1-9]' streamer.log)" = "$streams" ] || fail "not every dump was streamed"
 }
 
 scenario_stream_one_gpu() {
@@ -35,10 +36,19 @@ scenario_stream_tree_moves() {
 	finish
 }
 
-# The render node is met before the state of its process, at dump and at restore.
+# A render node is met before the state of its process, at dump and at restore: another one than that which the
+# process computes through, on a machine where its GPU could be any of eight, and that very one.
 scenario_stream_render_first() {
+	machine eight
+	start_client --render-first --gpus 5
+	then_machine=eight-other stream_back
+	finish
+}
+
+scenario_stream_compute_first() {
 	machine one
-	start_client --render-first
+	start_client --compute-first
+	come_back
 	stream_back
 	stream_back
 	finish
