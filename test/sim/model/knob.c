@@ -10,14 +10,17 @@ struct sim_knob {
 	u32 offset; /* of its u64 or s64 in struct sim_knobs */
 };
 
-#define KNOB(name) { #name, __builtin_offsetof(struct sim_knobs, name) }
+#define KNOB(name)                                                \
+	{                                                         \
+#name, __builtin_offsetof(struct sim_knobs, name) \
+	}
 
 static const struct sim_knob knobs[] = {
-	KNOB(fence_hang),       KNOB(engine_bytes_per_s), KNOB(engine_latency_us),
-	KNOB(skip_copies),      KNOB(bo_count_skew),      KNOB(bo_record_size),
-	KNOB(kfd_minor),        KNOB(resume_fail),        KNOB(list_handles),
-	KNOB(poison_vram),      KNOB(system_mem_limit),   KNOB(vram_limit),
-	KNOB(teardown_delay_ms), KNOB(evict_delay_ms),    KNOB(invisible_vram),
+	KNOB(fence_hang),        KNOB(engine_bytes_per_s), KNOB(engine_latency_us),
+	KNOB(skip_copies),       KNOB(bo_count_skew),      KNOB(bo_record_size),
+	KNOB(kfd_minor),         KNOB(resume_fail),        KNOB(list_handles),
+	KNOB(poison_vram),       KNOB(system_mem_limit),   KNOB(vram_limit),
+	KNOB(teardown_delay_ms), KNOB(evict_delay_ms),     KNOB(invisible_vram),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What /proc says of this process where the simulation shows: mappings of devices are mappings of files in memory, and
+ * a process that plays both CRIU and its task is traced, or has a pid of its own, only if that is made believe.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "native.h"
+
+typedef void (*line_function)(struct native *native, const char *line, FILE *to);
+
+static void copy_status(struct native *native, const char *line, FILE *to)
+{
+	if (native->traced && strncmp(line, "TracerPid:", 10) == 0)
+		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
+	else if (native->own_pid && strncmp(line, "NSpid:", 6) == 0)
+		(void)fprintf(to, "%.*s\t%d\n", (int)strcspn(line, "\n"), line, native->own_pid);
+	else
+		(void)fputs(line, to);
+}
+
+/* The offset that mmap() of /dev/kfd was given; false: no such mapping is known. */
+static bool find_kfd_offset(struct native *native, u64 addr, u64 *ret_offset)
+{
+	bool found = false;
+	u32 i;
+
+	(void)pthread_mutex_lock(&native->lock);
+	for (i = 0; i < native->num_kfd_maps && !found; i++) {
+		const struct native_kfd_map *map = &native->kfd_maps[i];
+
+		found = addr >= map->start && addr - map->start < map->size;
+		if (found)
+			*ret_offset = map->offset + (addr - map->start);
+	}
+	(void)pthread_mutex_unlock(&native->lock);
+	return found;
+}
+
+struct mapping {
+	unsigned long long start, end, offset, inode;
+	unsigned int device_major, device_minor;
+	char permissions[8];
+};
+
+static bool show_device(struct native *native, struct mapping *mapping, char *path, size_t size)
+{
+	struct native_id id = { makedev(mapping->device_major, mapping->device_minor),
+				(ino_t)mapping->inode };
+	struct native_bo *bo = native_bo_by_id(native, &id);
+
+	if (bo) {
+		mapping->offset += bo->offset;
+		(void)snprintf(path, size, "/dev/dri/renderD%u", bo->bo.gpu->render_minor);
+		native_bo_put(bo);
+		return true;
+	}
+	(void)snprintf(path, size, "/dev/kfd");
+	return native_page_is_file(&id) &&
+	       find_kfd_offset(native, mapping->start, (u64 *)&mapping->offset);
+}
+
+static void copy_mapping(struct native *native, const char *line, FILE *to)
+{
+	struct mapping mapping;
+	char path[64];
+
+	if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &mapping.start, &mapping.end,
+		   mapping.permissions, &mapping.offset, &mapping.device_major,
+		   &mapping.device_minor, &mapping.inode) == 7 &&
+	    mapping.inode && show_device(native, &mapping, path, sizeof(path)))
+		(void)fprintf(to, "%llx-%llx %s %08llx 00:05 %llu %s\n", mapping.start, mapping.end,
+			      mapping.permissions, mapping.offset, mapping.inode, path);
+	else
+		(void)fputs(line, to);
+}
+
+static int rewrite(struct native *native, const char *path, line_function function)
+{
+	FILE *from = NATIVE_REAL(fopen)(path, "re"), *to;
+	int fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
+	size_t room = 0;
+	char *line = NULL;
+
+	to = from && fd >= 0 ? fdopen(dup(fd), "we") : NULL;
+	while (to && getline(&line, &room, from) >= 0)
+		function(native, line, to);
+	free(line);
+	if (from)
+		(void)fclose(from);
+	if (to && fclose(to) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	return -1;
+}
+
+int native_proc_open(const char *path)
+{
+	struct native *native = native_peek();
+	int pid = 0, length = 0;
+
+	if (!native || !path || strncmp(path, "/proc/", 6) != 0)
+		return -2;
+	if (strncmp(path, "/proc/self/", 11) == 0)
+		length = 11;
+	else if (sscanf(path, "/proc/%d/%n", &pid, &length) != 1 || pid != native->mm.pid)
+		return -2;
+	if (strcmp(path + length, "maps") == 0)
+		return rewrite(native, path, copy_mapping);
+	if (strcmp(path + length, "status") == 0 && (native->traced || native->own_pid))
+		return rewrite(native, path, copy_status);
+	return -2;
+}
