@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The program: makes a workload and dumps it, or restores one and looks at every byte. Says on stdout, a fact a
+ * line, what came out and what it took. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "criu.h"
+#include "criu_state.h"
+
+#define KNOBS_MAX 32
+
+struct arguments {
+	struct criu_setup setup;
+	const char *command, *workload;
+	const char *early[KNOBS_MAX], *late[KNOBS_MAX];
+	size_t num_early, num_late;
+};
+
+static int usage(void)
+{
+	(void)fprintf(
+		stderr,
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... "
+		"dump|restore DIR WORKLOAD\n"
+		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
+		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
+		"  WORKLOAD: see test/native/workload.h\n");
+	return 2;
+}
+
+/* The program's own directory has the CRIUs, and the one above it the plugin. */
+static void set_defaults(struct arguments *arguments)
+{
+	static char hosts[4096], plugin[4096 + 32];
+	ssize_t length = readlink("/proc/self/exe", hosts, sizeof(hosts) - 1);
+
+	hosts[length < 0 ? 0 : length] = '\0';
+	(void)dirname(hosts);
+	(void)snprintf(plugin, sizeof(plugin), "%s/../amdgpu_plugin.so", hosts);
+	arguments->setup = (struct criu_setup){
+		.version = "4.3", .hosts = hosts, .plugin = plugin, .log_level = 2
+	};
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+	int option;
+
+	set_defaults(arguments);
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:")) >= 0) {
+		if (option == 'c')
+			arguments->setup.version = optarg;
+		else if (option == 'p')
+			arguments->setup.plugin = optarg;
+		else if (option == 'v')
+			arguments->setup.log_level = atoi(optarg);
+		else if (option == 'k' && arguments->num_early < KNOBS_MAX)
+			arguments->early[arguments->num_early++] = optarg;
+		else if (option == 'f' && arguments->num_late < KNOBS_MAX)
+			arguments->late[arguments->num_late++] = optarg;
+		else
+			return -EINVAL;
+	}
+	if (argc - optind != 3)
+		return -EINVAL;
+	arguments->command = argv[optind];
+	arguments->setup.directory = argv[optind + 1];
+	arguments->workload = argv[optind + 2];
+	return 0;
+}
+
+static int write_knobs(const char *const *knobs, size_t count)
+{
+	char file[128];
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		size_t length = strcspn(knobs[i], "=");
+
+		if (!knobs[i][length] || length >= sizeof(file))
+			return -EINVAL;
+		memcpy(file, knobs[i], length);
+		file[length] = '\0';
+		ret = simulator_write(file, knobs[i] + length + 1);
+	}
+	return ret;
+}
+
+static double clock_seconds(clockid_t clock)
+{
+	struct timespec time;
+
+	(void)clock_gettime(clock, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Of what lies between begin and end, everything in this process included. */
+struct measure {
+	double wall, cpu;
+};
+
+static struct measure measure_begin(void)
+{
+	return (struct measure){ clock_seconds(CLOCK_MONOTONIC),
+				 clock_seconds(CLOCK_PROCESS_CPUTIME_ID) };
+}
+
+static void measure_end(const struct measure *begin)
+{
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	printf("seconds %.6f\n", clock_seconds(CLOCK_MONOTONIC) - begin->wall);
+	printf("cpu_seconds %.6f\n", clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu);
+	printf("peak_rss_kib %ld\n", usage.ru_maxrss);
+}
+
+/* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
+static int judge_simulator(void)
+{
+	char violations[4096], objects[4096];
+	bool clean = true;
+	char *line, *rest = objects;
+
+	if (simulator_write("process_exit", "1") < 0 ||
+	    simulator_read("violations", violations, sizeof(violations)) < 0 ||
+	    simulator_read("objects", objects, sizeof(objects)) < 0)
+		return -EIO;
+	printf("violations %.*s\n", (int)strcspn(violations, "\n"), violations);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		unsigned long long count = strtoull(strchr(line, ' '), NULL, 10);
+
+		clean &= !count;
+		if (count)
+			printf("left %s\n", line);
+	}
+	if (clean && atoi(violations) == 0)
+		return 0;
+	(void)fprintf(stderr, "host: the simulator found: %s", violations);
+	return -EIO;
+}
+
+static int dump(const struct arguments *arguments, struct criu *criu,
+		const struct workload *workload)
+{
+	struct task task = { 0 };
+	struct measure begin;
+	struct client *client;
+	int ret = client_open(&client);
+
+	if (ret < 0)
+		return ret;
+	ret = client_make(client, workload, &task);
+	if (!ret)
+		ret = write_knobs(arguments->late, arguments->num_late);
+	if (!ret) {
+		begin = measure_begin();
+		ret = criu_dump(criu, &task);
+		measure_end(&begin);
+	}
+	if (!ret)
+		ret = task_save(&task, arguments->setup.directory);
+	/* the dump must not have changed anything */
+	if (workload->verify && client_verify(workload, &task) < 0)
+		ret = ret ? ret : -EIO;
+	client_close(client);
+	task_done(&task);
+	return ret;
+}
+
+static int map_memory(void *workload)
+{
+	return client_map_user_memory(workload);
+}
+
+static void close_files(const struct task *task)
+{
+	for (size_t i = 0; i < task->num_files; i++)
+		(void)close(task->files[i].fd);
+}
+
+static int restore(const struct arguments *arguments, struct criu *criu, struct workload *workload)
+{
+	struct task task = { 0 };
+	struct measure begin;
+	int ret = task_load(arguments->setup.directory, &task);
+
+	if (!ret)
+		ret = write_knobs(arguments->late, arguments->num_late);
+	if (ret < 0)
+		return ret;
+	begin = measure_begin();
+	ret = criu_restore(criu, &task, map_memory, workload);
+	measure_end(&begin);
+	if (!ret && workload->verify)
+		ret = client_verify(workload, &task);
+	close_files(&task);
+	task_done(&task);
+	return ret;
+}
+
+static int run(const struct arguments *arguments, struct workload *workload)
+{
+	struct criu *criu;
+	int ret = criu_load(&arguments->setup, &criu);
+
+	if (ret < 0)
+		return ret;
+	if (!strcmp(arguments->command, "dump"))
+		ret = dump(arguments, criu, workload);
+	else
+		ret = restore(arguments, criu, workload);
+	criu_print_times(criu);
+	criu_unload(criu);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = { 0 };
+	struct workload workload;
+	int ret, judgement;
+
+	if (parse(argc, argv, &arguments) < 0 ||
+	    (strcmp(arguments.command, "dump") && strcmp(arguments.command, "restore")))
+		return usage();
+	(void)mkdir(arguments.setup.directory, 0700);
+	ret = workload_parse(arguments.workload, &workload);
+	if (!ret)
+		ret = write_knobs(arguments.early, arguments.num_early);
+	if (!ret) {
+		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
+		ret = run(&arguments, &workload);
+		judgement = judge_simulator();
+		ret = ret ? ret : judgement;
+	}
+	workload_done(&workload);
+	printf("result %d\n", ret);
+	return ret ? 1 : 0;
+}
