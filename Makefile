@@ -84,15 +84,24 @@ $(CRIUS): test/native/criu_version.c test/native/criu_exports.h
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
 
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
+BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm; \
+	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
+	-o $@ $(NATIVE_PARTS)
+
 $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h)
-	@mkdir -p $(@D)/include
-	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
-	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(NATIVE_PARTS) -ldl
+	$(BUILD_HOST) -ldl
+
+# With the simulator in it instead of preloaded: sanitizers want to come before every library.
+$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) $(SIM)/amdgpu_sim.a
+	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
+
+$(SIM)/amdgpu_sim.a: sim
 
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
 native: $(PLUGIN) sim $(NATIVE)/host $(CRIUS)
+native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(CRIUS)
 
 unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
@@ -124,4 +133,4 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all unit sim native cross bench-map check demo install uninstall clean format
+.PHONY: all unit sim native native-linked cross bench-map check demo install uninstall clean format

@@ -20,6 +20,9 @@
 #define GPUS_MAX  64
 #define NODES     "/sys/class/kfd/kfd/topology/nodes"
 
+/* The kernel's own name shifts into the sign. */
+#define MEM_WRITABLE (1u << 31)
+
 /* Where sanitizers of all kinds leave room. */
 #define FIRST_ADDRESS 0x7e9000000000ull
 #define GAP           (2ull << 20)
@@ -161,8 +164,7 @@ void client_close(struct client *client)
 
 static uint32_t flags_of(char kind)
 {
-	const uint32_t access =
-		KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
+	const uint32_t access = MEM_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
 
 	switch (kind) {
 	case 'V':

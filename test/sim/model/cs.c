@@ -148,7 +148,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 int sim_cs_submit(struct sim_render *render, union sim_drm_cs *args)
 {
 	struct sim_job *job;
-	u64 sequence;
+	u64 sequence = 0;
 	int ret;
 
 	job = sim_os_alloc(sizeof(*job));

@@ -22,6 +22,30 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int directory, const char *path, int flags);
 int __openat64_2(int directory, const char *path, int flags);
 
+/* Sanitizers call some of these functions before they can bear anything but the real ones. For that this file is not
+ * instrumented either. */
+static bool ready;
+
+static void __attribute__((constructor)) get_ready(void)
+{
+	ready = true;
+}
+
+static struct native_file *file_of(int fd)
+{
+	return ready ? native_file_get(fd) : NULL;
+}
+
+static const char *path_of(const char *path, char *buffer)
+{
+	return ready ? native_path(path, buffer) : path;
+}
+
+static struct native *machine(void)
+{
+	return ready ? native_peek() : NULL;
+}
+
 static int failed(int ret)
 {
 	if (ret >= 0)
@@ -60,7 +84,7 @@ static bool is_hidden_at(int directory, const char *path)
 	char link[64], full[PATH_MAX * 2];
 	ssize_t length = 0;
 
-	if (!any_hidden(native_peek()))
+	if (!any_hidden(machine()))
 		return false;
 	if (path[0] != '/' && directory >= 0) {
 		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
@@ -77,7 +101,7 @@ static bool open_special(const char *path, int flags, int *ret_fd)
 	int length = 0, fd;
 	u32 minor;
 
-	if (!path || path[0] != '/')
+	if (!ready || !path || path[0] != '/')
 		return false;
 	fd = native_proc_open(path);
 	if (fd != -2) {
@@ -95,7 +119,7 @@ static bool open_special(const char *path, int flags, int *ret_fd)
 		char buffer[PATH_MAX];
 
 		*ret_fd = -1;
-		if (NATIVE_REAL(access)(native_path(path, buffer), F_OK) == 0)
+		if (NATIVE_REAL(access)(path_of(path, buffer), F_OK) == 0)
 			*ret_fd = failed(native_open_render(native_get(), minor, flags));
 		return true;
 	}
@@ -111,7 +135,7 @@ static int open_any(int directory, const char *path, int flags, mode_t mode)
 		return fd;
 	if (path && is_hidden_at(directory, path))
 		return failed(-EPERM);
-	return NATIVE_REAL(openat)(directory, native_path(path, buffer), flags, mode);
+	return NATIVE_REAL(openat)(directory, path_of(path, buffer), flags, mode);
 }
 
 static mode_t mode_of(int flags, va_list arguments)
@@ -192,7 +216,7 @@ EXPORTED FILE *fopen(const char *path, const char *mode)
 	bool special;
 	FILE *file = fopen_special(path, mode, &special);
 
-	return special ? file : NATIVE_REAL(fopen)(native_path(path, buffer), mode);
+	return special ? file : NATIVE_REAL(fopen)(path_of(path, buffer), mode);
 }
 
 EXPORTED FILE *fopen64(const char *path, const char *mode)
@@ -201,43 +225,43 @@ EXPORTED FILE *fopen64(const char *path, const char *mode)
 	bool special;
 	FILE *file = fopen_special(path, mode, &special);
 
-	return special ? file : NATIVE_REAL(fopen64)(native_path(path, buffer), mode);
+	return special ? file : NATIVE_REAL(fopen64)(path_of(path, buffer), mode);
 }
 
 EXPORTED DIR *opendir(const char *path)
 {
 	char buffer[PATH_MAX];
 
-	return NATIVE_REAL(opendir)(native_path(path, buffer));
+	return NATIVE_REAL(opendir)(path_of(path, buffer));
 }
 
 EXPORTED int access(const char *path, int mode)
 {
 	char buffer[PATH_MAX];
 
-	return NATIVE_REAL(access)(native_path(path, buffer), mode);
+	return NATIVE_REAL(access)(path_of(path, buffer), mode);
 }
 
 EXPORTED int faccessat(int directory, const char *path, int mode, int flags)
 {
 	char buffer[PATH_MAX];
 
-	return NATIVE_REAL(faccessat)(directory, native_path(path, buffer), mode, flags);
+	return NATIVE_REAL(faccessat)(directory, path_of(path, buffer), mode, flags);
 }
 
 EXPORTED ssize_t readlink(const char *path, char *target, size_t size)
 {
 	char buffer[PATH_MAX];
 
-	return NATIVE_REAL(readlink)(native_path(path, buffer), target, size);
+	return NATIVE_REAL(readlink)(path_of(path, buffer), target, size);
 }
 
 EXPORTED int stat(const char *path, struct stat *result)
 {
 	char buffer[PATH_MAX];
-	int ret = NATIVE_REAL(stat)(native_path(path, buffer), result);
+	int ret = NATIVE_REAL(stat)(path_of(path, buffer), result);
 
-	if (ret == 0)
+	if (ret == 0 && ready)
 		native_stat_of_path(path, result);
 	return ret;
 }
@@ -245,9 +269,9 @@ EXPORTED int stat(const char *path, struct stat *result)
 EXPORTED int lstat(const char *path, struct stat *result)
 {
 	char buffer[PATH_MAX];
-	int ret = NATIVE_REAL(lstat)(native_path(path, buffer), result);
+	int ret = NATIVE_REAL(lstat)(path_of(path, buffer), result);
 
-	if (ret == 0)
+	if (ret == 0 && ready)
 		native_stat_of_path(path, result);
 	return ret;
 }
@@ -256,7 +280,7 @@ EXPORTED int fstat(int fd, struct stat *result)
 {
 	int ret = NATIVE_REAL(fstat)(fd, result);
 
-	if (ret == 0)
+	if (ret == 0 && ready)
 		native_stat_of_fd(fd, result);
 	return ret;
 }
@@ -264,11 +288,11 @@ EXPORTED int fstat(int fd, struct stat *result)
 EXPORTED int fstatat(int directory, const char *path, struct stat *result, int flags)
 {
 	char buffer[PATH_MAX];
-	int ret = NATIVE_REAL(fstatat)(directory, native_path(path, buffer), result, flags);
+	int ret = NATIVE_REAL(fstatat)(directory, path_of(path, buffer), result, flags);
 
-	if (ret == 0 && path[0])
+	if (ret == 0 && ready && path[0])
 		native_stat_of_path(path, result);
-	else if (ret == 0 && flags & AT_EMPTY_PATH)
+	else if (ret == 0 && ready && flags & AT_EMPTY_PATH)
 		native_stat_of_fd(directory, result);
 	return ret;
 }
@@ -298,7 +322,7 @@ EXPORTED int fstatat64(int directory, const char *path, struct stat64 *result, i
 
 EXPORTED int ioctl(int fd, unsigned long request, ...)
 {
-	struct native_file *file = native_file_get(fd);
+	struct native_file *file = file_of(fd);
 	va_list arguments;
 	void *argument;
 	int ret;
@@ -319,7 +343,7 @@ EXPORTED int ioctl(int fd, unsigned long request, ...)
 
 EXPORTED void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	struct native_file *file = flags & MAP_ANONYMOUS || fd < 0 ? NULL : native_file_get(fd);
+	struct native_file *file = flags & MAP_ANONYMOUS || fd < 0 ? NULL : file_of(fd);
 	void *mapping;
 	int error;
 
@@ -355,7 +379,7 @@ static void note_unmap(struct native *native, void *addr, size_t size)
 
 EXPORTED int munmap(void *addr, size_t size)
 {
-	struct native *native = native_peek();
+	struct native *native = machine();
 
 	if (native)
 		note_unmap(native, addr, size);
@@ -368,14 +392,14 @@ static int after_close(bool ours, int ret)
 	int saved = errno;
 
 	if (ours)
-		native_files_reap(native_peek());
+		native_files_reap(machine());
 	errno = saved;
 	return ret;
 }
 
 static bool is_ours(int fd)
 {
-	struct native_file *file = native_file_get(fd);
+	struct native_file *file = file_of(fd);
 
 	if (file)
 		native_file_put(file);
@@ -405,7 +429,7 @@ EXPORTED int dup3(int fd, int to, int flags)
 
 EXPORTED pid_t getpid(void)
 {
-	struct native *native = native_peek();
+	struct native *native = machine();
 
 	return native && native->own_pid ? native->own_pid : native_real_pid();
 }
@@ -413,7 +437,7 @@ EXPORTED pid_t getpid(void)
 /* A process that believes in another pid still compares its own descriptors. */
 EXPORTED long syscall(long number, ...)
 {
-	struct native *native = native_peek();
+	struct native *native = machine();
 	long arguments[6];
 	va_list list;
 	int i;
