@@ -72,7 +72,7 @@ bench-map: $(BUILD)/bench-map $(TREES)
 SIM	:= $(BUILD)/sim
 NATIVE	:= $(BUILD)/native
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 4.1.1 4.2.1 4.3)
-NATIVE_PARTS := $(filter-out test/native/criu_version.c,$(wildcard test/native/*.c))
+NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/test_%,$(wildcard test/native/*.c))
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DHAS_INVENTORY
@@ -95,13 +95,19 @@ $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h)
 $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
+# The front end by itself, under libdrm.
+$(NATIVE)/test_sim: test/native/test_sim.c test/sim/native/amdgpu_sim.h $(SIM)/amdgpu_sim.a
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
+		-o $@ $< -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldrm_amdgpu -ldrm -lcmocka -ldl
+
 $(SIM)/amdgpu_sim.a: sim
 
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(CRIUS)
-native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/test_sim $(CRIUS)
+native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(NATIVE)/test_sim $(CRIUS)
 
 unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)

@@ -173,6 +173,10 @@ int native_open_render(struct native *native, u32 minor, int flags);
 struct native_file *native_file_get(int fd);
 struct native_file *native_file_get_by_id(struct native *native, const struct native_id *id);
 void native_file_put(struct native_file *file);
+/* A file that the parent opened: the child has its descriptor, and may not use it. */
+bool native_file_is_inherited(int fd);
+const struct native_file *native_file_find_inherited(const struct native_id *id);
+void native_files_inherit(struct native *parents);
 /* Lets go of files that no descriptor leads to any more. */
 void native_files_reap(struct native *native);
 
@@ -215,5 +219,7 @@ void native_stat_of_fd(int fd, struct stat *stat);
 /* native_proc.c: a descriptor for what @path below /proc says of this process, -1 with errno, or
  * -2: not touched. */
 int native_proc_open(const char *path);
+/* What the link of a descriptor is to lead to: its length, -1: it is none of ours. */
+ssize_t native_proc_readlink(const char *path, char *target, size_t size);
 
 #endif

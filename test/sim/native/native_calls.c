@@ -251,9 +251,10 @@ EXPORTED int faccessat(int directory, const char *path, int mode, int flags)
 
 EXPORTED ssize_t readlink(const char *path, char *target, size_t size)
 {
+	ssize_t length = ready ? native_proc_readlink(path, target, size) : -1;
 	char buffer[PATH_MAX];
 
-	return NATIVE_REAL(readlink)(path_of(path, buffer), target, size);
+	return length >= 0 ? length : NATIVE_REAL(readlink)(path_of(path, buffer), target, size);
 }
 
 EXPORTED int stat(const char *path, struct stat *result)
@@ -330,6 +331,8 @@ EXPORTED int ioctl(int fd, unsigned long request, ...)
 	va_start(arguments, request);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
+	if (!file && ready && native_file_is_inherited(fd))
+		return failed(-EBADF);
 	if (!file)
 		return NATIVE_REAL(ioctl)(fd, request, argument);
 	if (file->kind == NATIVE_KFD)

@@ -179,20 +179,50 @@ static bool is_mapped(const void *data, u64 size)
 	return msync((void *)first, (uintptr_t)data + size - first, MS_ASYNC) == 0;
 }
 
-/* Zeros on what was never written change nothing. */
-static bool nothing_to_do(const struct native_bo *bo, u64 offset, const void *data, u64 size)
+/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has something in each page. */
+static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 {
-	return !is_poisoned(&bo->bo) && is_mapped(data, size) && is_zero(data, size) &&
-	       is_untouched(bo, offset, offset + size);
+	u64 run = 0;
+
+	while (run < size) {
+		u64 bytes = min(size - run, SIM_PAGE_SIZE - (offset + run) % SIM_PAGE_SIZE);
+		bool zero = is_zero(data + run, bytes);
+
+		if (run && zero != *ret_zero)
+			break;
+		*ret_zero = zero;
+		run += bytes;
+	}
+	return run;
+}
+
+/* Zeros on what was never written change nothing. */
+static int write_sparse(const struct native_bo *bo, u64 offset, const u8 *data, u64 size)
+{
+	int ret = 0;
+
+	while (ret == 0 && size) {
+		bool zero = false;
+		u64 run = find_run(offset, data, size, &zero);
+
+		if (!zero || !is_untouched(bo, offset, offset + run))
+			ret = write_all(bo, offset, data, run);
+		offset += run;
+		data += run;
+		size -= run;
+	}
+	return ret;
 }
 
 static int memory_write(struct native_bo *bo, u64 offset, const void *data, u64 size)
 {
 	int ret = 0;
 
-	if (nothing_to_do(bo, offset, data, size))
-		return 0;
-	if (is_poisoned(&bo->bo) && (offset | size) % SIM_PAGE_SIZE) {
+	if (!is_mapped(data, size))
+		return -EFAULT;
+	if (!is_poisoned(&bo->bo))
+		return write_sparse(bo, offset, data, size);
+	if ((offset | size) % SIM_PAGE_SIZE) {
 		sim_lock(&bo->bo.lock);
 		ret = poison_ends(bo, offset, size);
 		sim_unlock(&bo->bo.lock);

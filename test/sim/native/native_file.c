@@ -9,6 +9,30 @@
 
 #include "native.h"
 
+/* The list of the parent's, which nobody changes here. */
+static const struct native_file *inherited;
+
+void native_files_inherit(struct native *parents)
+{
+	inherited = parents->files;
+}
+
+const struct native_file *native_file_find_inherited(const struct native_id *id)
+{
+	const struct native_file *file = inherited;
+
+	while (file && !native_id_equal(&file->id, id))
+		file = file->next;
+	return file;
+}
+
+bool native_file_is_inherited(int fd)
+{
+	struct native_id id;
+
+	return inherited && native_fd_identify(fd, &id) == 0 && native_file_find_inherited(&id);
+}
+
 static void file_free(struct native_file *file)
 {
 	if (file->process)

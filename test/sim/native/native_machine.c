@@ -174,6 +174,7 @@ static void after_fork_in_child(void)
 	if (!parents)
 		return;
 	close_kept(parents);
+	native_files_inherit(parents);
 	(void)pthread_mutex_unlock(&parents->lock);
 }
 

@@ -80,23 +80,27 @@ void native_stat_of_path(const char *path, struct stat *stat)
 		show_mapped(native, stat);
 }
 
+static bool show_file(struct native *native, const struct native_id *id, struct stat *stat)
+{
+	struct native_file *file = native_file_get_by_id(native, id);
+	const struct native_file *shown = file ? file : native_file_find_inherited(id);
+
+	if (shown)
+		make_device(stat, shown->kind == NATIVE_KFD ? native->kfd_major : NATIVE_DRM_MAJOR,
+			    shown->minor);
+	if (file)
+		native_file_put(file);
+	return shown;
+}
+
 void native_stat_of_fd(int fd, struct stat *stat)
 {
 	struct native *native = native_peek();
 	struct native_id id = { stat->st_dev, stat->st_ino };
-	struct native_file *file = NULL;
 	struct native_bo *bo = NULL;
 
-	if (!native)
+	if (!native || (S_ISSOCK(stat->st_mode) && show_file(native, &id, stat)))
 		return;
-	if (S_ISSOCK(stat->st_mode))
-		file = native_file_get_by_id(native, &id);
-	if (file) {
-		make_device(stat, file->kind == NATIVE_KFD ? native->kfd_major : NATIVE_DRM_MAJOR,
-			    file->minor);
-		native_file_put(file);
-		return;
-	}
 	if (S_ISREG(stat->st_mode) && !stat->st_nlink)
 		bo = native_bo_by_id(native, &id);
 	/* a dma-buf is of no type */

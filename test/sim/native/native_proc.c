@@ -98,20 +98,53 @@ static int rewrite(struct native *native, const char *path, line_function functi
 	return -1;
 }
 
+/* What follows /proc/self/, or the same with this process's number; NULL: it is about others. */
+static const char *about_us(struct native *native, const char *path)
+{
+	int pid, length = 0;
+
+	if (!native || !path || strncmp(path, "/proc/", 6) != 0)
+		return NULL;
+	if (strncmp(path, "/proc/self/", 11) == 0)
+		return path + 11;
+	return sscanf(path, "/proc/%d/%n", &pid, &length) == 1 && pid == native->mm.pid
+		       ? path + length
+		       : NULL;
+}
+
 int native_proc_open(const char *path)
 {
 	struct native *native = native_peek();
-	int pid = 0, length = 0;
+	const char *file = about_us(native, path);
 
-	if (!native || !path || strncmp(path, "/proc/", 6) != 0)
+	if (!file)
 		return -2;
-	if (strncmp(path, "/proc/self/", 11) == 0)
-		length = 11;
-	else if (sscanf(path, "/proc/%d/%n", &pid, &length) != 1 || pid != native->mm.pid)
-		return -2;
-	if (strcmp(path + length, "maps") == 0)
+	if (strcmp(file, "maps") == 0)
 		return rewrite(native, path, copy_mapping);
-	if (strcmp(path + length, "status") == 0 && (native->traced || native->own_pid))
+	if (strcmp(file, "status") == 0 && (native->traced || native->own_pid))
 		return rewrite(native, path, copy_status);
 	return -2;
+}
+
+ssize_t native_proc_readlink(const char *path, char *target, size_t size)
+{
+	struct native *native = native_peek();
+	const char *name = about_us(native, path);
+	struct native_file *file;
+	char text[64] = "";
+	int fd;
+
+	if (!name || sscanf(name, "fd/%d", &fd) != 1)
+		return -1;
+	file = native_file_get(fd);
+	if (!file)
+		return -1;
+	if (file->kind == NATIVE_KFD)
+		(void)snprintf(text, sizeof(text), "/dev/kfd");
+	else
+		(void)snprintf(text, sizeof(text), "/dev/dri/renderD%u", file->minor);
+	native_file_put(file);
+	size = min(size, strlen(text));
+	memcpy(target, text, size);
+	return (ssize_t)size;
 }
