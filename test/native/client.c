@@ -12,13 +12,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define DRM_MAJOR 226
-#define GPUS_MAX  64
-#define NODES     "/sys/class/kfd/kfd/topology/nodes"
+#define GPUS_MAX 64
+#define NODES    "/sys/class/kfd/kfd/topology/nodes"
 
 /* The kernel's own name shifts into the sign. */
 #define MEM_WRITABLE (1u << 31)
@@ -26,6 +23,7 @@
 /* Where sanitizers of all kinds leave room. */
 #define FIRST_ADDRESS 0x7e9000000000ull
 #define GAP           (2ull << 20)
+#define CHUNK         (1u << 20)
 
 struct gpu {
 	uint32_t id;
@@ -232,21 +230,24 @@ static int map_bo(struct client *client, const struct workload_bo *bo,
 	return task_add_vma(task, &vma);
 }
 
-static int fill(const struct client *client, const struct workload *workload, size_t index,
-		uint64_t offset)
+/* Without a mapping: to touch each page of a file in memory takes longer than to write it. */
+static int fill(const struct workload *workload, size_t index, uint64_t handle)
 {
+	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
+		find("amdgpu_sim_poke");
 	const struct workload_bo *bo = &workload->bos[index];
-	void *memory;
+	uint64_t written = (bo->written + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+	void *memory = malloc(CHUNK);
+	int ret = memory ? 0 : -ENOMEM;
 
-	if (!workload->verify || !bo->written)
-		return 0;
-	memory = mmap(NULL, bo->size, PROT_READ | PROT_WRITE, MAP_SHARED, client->gpus[bo->gpu].fd,
-		      (off_t)offset);
-	if (memory == MAP_FAILED)
-		return complain(-errno, "mmap of a buffer");
-	workload_fill(workload, index, memory);
-	(void)munmap(memory, bo->size);
-	return 0;
+	for (uint64_t at = 0; !ret && at < written; at += CHUNK) {
+		uint64_t size = written - at < CHUNK ? written - at : CHUNK;
+
+		workload_fill(workload, index, at, memory, size);
+		ret = poke(handle, at, memory, size);
+	}
+	free(memory);
+	return ret < 0 ? complain(ret, "cannot fill a buffer") : 0;
 }
 
 static int map_user_memory(const struct workload_bo *bo, uint64_t address)
@@ -270,9 +271,14 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = map_user_memory(bo, address);
 	if (!ret)
 		ret = allocate(client, bo, address, &args);
-	if (!ret && workload_has_content(bo))
-		ret = fill(client, workload, index, args.mmap_offset);
-	return !ret && bo->mapped && bo->kind != 'U' ? map_bo(client, bo, &args, task) : ret;
+	if (!ret && bo->mapped && bo->kind != 'U')
+		ret = map_bo(client, bo, &args, task);
+	if (ret < 0 || !workload->verify || !workload_has_content(bo))
+		return ret;
+	if (!bo->mapped)
+		return fill(workload, index, args.handle);
+	workload_fill(workload, index, 0, (void *)(uintptr_t)address, bo->written);
+	return 0;
 }
 
 static int make_event(struct client *client)
@@ -329,8 +335,7 @@ int client_map_user_memory(const struct workload *workload)
 
 /* Where buffers are now: the simulator's list, by address. */
 struct place {
-	uint64_t address, size, offset;
-	uint32_t minor;
+	uint64_t address, size, handle;
 };
 
 static int compare_places(const void *a, const void *b)
@@ -351,9 +356,8 @@ static int parse_places(char *text, struct place **ret_places, size_t *ret_count
 
 		if (!(count & (count + 1)))
 			places = realloc(places, (count + 1) * 2 * sizeof(*places));
-		if (!places ||
-		    sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " offset=%" SCNx64 " minor=%u",
-			   &place.address, &place.size, &place.offset, &place.minor) != 4)
+		if (!places || sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64,
+				      &place.address, &place.size, &place.handle) != 3)
 			return complain(-EINVAL, "kfd_bos");
 		places[count++] = place;
 	}
@@ -380,34 +384,47 @@ static int find_places(struct place **ret_places, size_t *ret_count)
 	return ret;
 }
 
-/* By what it is: on another machine the files have the paths that they had on the first. */
-static int find_file(const struct task *task, uint32_t number)
+static int report_wrong(const struct workload *workload, size_t index, uint64_t byte,
+			const char *how)
 {
-	struct stat stat;
-
-	for (size_t i = 0; i < task->num_files; i++) {
-		if (fstat(task->files[i].fd, &stat) == 0 && major(stat.st_rdev) == DRM_MAJOR &&
-		    minor(stat.st_rdev) == number)
-			return task->files[i].fd;
-	}
-	return -1;
-}
-
-static int verify_memory(const struct workload *workload, size_t index, const void *memory,
-			 const char *how)
-{
-	uint64_t good = workload_check(workload, index, memory);
-
-	if (good == workload->bos[index].size)
-		return 0;
 	(void)fprintf(stderr,
 		      "client: BO %zu of %" PRIu64 " bytes is wrong at byte %" PRIu64 " (%s)\n",
-		      index, workload->bos[index].size, good, how);
+		      index, workload->bos[index].size, byte, how);
 	return -EIO;
 }
 
-static int verify_bo(const struct workload *workload, size_t index, const struct task *task,
-		     const struct place *place)
+/* As the GPU sees it. */
+static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
+			 void *memory)
+{
+	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
+		find("amdgpu_sim_peek");
+	const struct workload_bo *bo = &workload->bos[index];
+	int ret = 0;
+
+	for (uint64_t at = 0; !ret && at < bo->size; at += CHUNK) {
+		uint64_t size = bo->size - at < CHUNK ? bo->size - at : CHUNK, good;
+
+		ret = peek(handle, at, memory, size);
+		if (ret < 0)
+			return complain(ret, "cannot read a buffer");
+		good = workload_check(workload, index, at, memory, size);
+		if (good != size)
+			ret = report_wrong(workload, index, at + good, "as the GPU sees it");
+	}
+	return ret;
+}
+
+/* As the CPU sees it, but for the part that was never written: looking at it takes memory. */
+static int verify_mapping(const struct workload *workload, size_t index, uint64_t address)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	uint64_t good = workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->written);
+
+	return good == bo->written ? 0 : report_wrong(workload, index, good, "where it is mapped");
+}
+
+static int verify_bo(const struct workload *workload, size_t index, const struct place *place)
 {
 	const struct workload_bo *bo = &workload->bos[index];
 	void *memory;
@@ -415,21 +432,15 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 
 	if (place->size != bo->size)
 		return complain(-EIO, "a buffer has another size");
-	memory = mmap(NULL, bo->size, PROT_READ, MAP_SHARED, find_file(task, place->minor),
-		      (off_t)place->offset);
-	if (memory == MAP_FAILED)
-		return complain(-errno, "mmap of a buffer");
-	ret = verify_memory(workload, index, memory, "through its file");
-	(void)munmap(memory, bo->size);
-	if (!ret && bo->mapped)
-		ret = verify_memory(workload, index, (void *)(uintptr_t)place->address,
-				    "where it was mapped");
-	return ret;
+	memory = malloc(CHUNK);
+	ret = memory ? verify_memory(workload, index, place->handle, memory) : -ENOMEM;
+	free(memory);
+	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;
 }
 
 /* Both in order of addresses. */
-static int verify_all(const struct workload *workload, const struct task *task,
-		      const struct place *places, size_t num_places)
+static int verify_all(const struct workload *workload, const struct place *places,
+		      size_t num_places)
 {
 	uint64_t address = FIRST_ADDRESS;
 	size_t at = 0;
@@ -441,13 +452,13 @@ static int verify_all(const struct workload *workload, const struct task *task,
 		if (at == num_places || places[at].address != address)
 			return complain(-EIO, "a buffer is missing");
 		if (workload_has_content(&workload->bos[i]))
-			ret = verify_bo(workload, i, task, &places[at]);
+			ret = verify_bo(workload, i, &places[at]);
 		address = next_address(address, &workload->bos[i]);
 	}
 	return ret;
 }
 
-int client_verify(const struct workload *workload, const struct task *task)
+int client_verify(const struct workload *workload)
 {
 	struct place *places = NULL;
 	size_t count = 0;
@@ -456,7 +467,7 @@ int client_verify(const struct workload *workload, const struct task *task)
 	if (!ret && count != workload->num_bos)
 		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
 	if (!ret)
-		ret = verify_all(workload, task, places, count);
+		ret = verify_all(workload, places, count);
 	free(places);
 	return ret;
 }

@@ -14,7 +14,7 @@ int client_open(struct client **ret_client);
 /* Makes the buffers, filled with their patterns, and notes in @task what CRIU is going to see. */
 int client_make(struct client *client, const struct workload *workload, struct task *task);
 /* Every byte of every buffer of this process, whoever made them: -EIO after a line. */
-int client_verify(const struct workload *workload, const struct task *task);
+int client_verify(const struct workload *workload);
 /* Memory that the process itself had: CRIU puts it back before the GPU may look at it. */
 int client_map_user_memory(const struct workload *workload);
 /* Closes the files; buffers stay until the process ends. */

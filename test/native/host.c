@@ -125,6 +125,18 @@ static void measure_end(const struct measure *begin)
 	printf("peak_rss_kib %ld\n", usage.ru_maxrss);
 }
 
+/* What buffers take at this moment, which is not part of anybody's resident memory. */
+static void print_pages(void)
+{
+	char objects[4096], *pages;
+
+	if (simulator_read("objects", objects, sizeof(objects)) < 0)
+		return;
+	pages = strstr(objects, "pages ");
+	if (pages)
+		printf("gpu_kib %ld\n", 4 * strtol(pages + strlen("pages "), NULL, 10));
+}
+
 /* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
 static int judge_simulator(void)
 {
@@ -170,8 +182,9 @@ static int dump(const struct arguments *arguments, struct criu *criu,
 	}
 	if (!ret)
 		ret = task_save(&task, arguments->setup.directory);
+	print_pages();
 	/* the dump must not have changed anything */
-	if (workload->verify && client_verify(workload, &task) < 0)
+	if (workload->verify && client_verify(workload) < 0)
 		ret = ret ? ret : -EIO;
 	client_close(client);
 	task_done(&task);
@@ -202,8 +215,9 @@ static int restore(const struct arguments *arguments, struct criu *criu, struct 
 	begin = measure_begin();
 	ret = criu_restore(criu, &task, map_memory, workload);
 	measure_end(&begin);
+	print_pages();
 	if (!ret && workload->verify)
-		ret = client_verify(workload, &task);
+		ret = client_verify(workload);
 	close_files(&task);
 	task_done(&task);
 	return ret;

@@ -244,23 +244,35 @@ static uint64_t first_word(const struct workload *workload, size_t index)
 	return (workload->seed << 40 ^ (index + 1)) * GOLDEN | 1;
 }
 
-void workload_fill(const struct workload *workload, size_t index, void *memory)
+/* How many words of [@offset, +@size) hold the pattern. */
+static uint64_t pattern_words(const struct workload_bo *bo, uint64_t offset, uint64_t size)
 {
-	uint64_t *words = memory, value = first_word(workload, index);
+	uint64_t left = offset < bo->written ? bo->written - offset : 0;
 
-	for (uint64_t i = 0; i < workload->bos[index].written / sizeof(*words); i++)
-		words[i] = value + i * GOLDEN;
+	return (left < size ? left : size) / sizeof(uint64_t);
 }
 
-uint64_t workload_check(const struct workload *workload, size_t index, const void *memory)
+void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
+		   uint64_t size)
 {
-	const struct workload_bo *bo = &workload->bos[index];
-	const uint64_t *words = memory;
-	uint64_t value = first_word(workload, index), written = bo->written / sizeof(*words), i;
+	uint64_t value = first_word(workload, index) + offset / sizeof(value) * GOLDEN;
+	uint64_t count = pattern_words(&workload->bos[index], offset, size), *words = memory;
 
-	for (i = 0; i < written && words[i] == value + i * GOLDEN; i++)
+	for (uint64_t i = 0; i < count; i++)
+		words[i] = value + i * GOLDEN;
+	memset(words + count, 0, size - count * sizeof(*words));
+}
+
+uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
+			const void *memory, uint64_t size)
+{
+	uint64_t value = first_word(workload, index) + offset / sizeof(value) * GOLDEN, i;
+	uint64_t count = pattern_words(&workload->bos[index], offset, size);
+	const uint64_t *words = memory;
+
+	for (i = 0; i < count && words[i] == value + i * GOLDEN; i++)
 		;
-	while (i >= written && i < bo->size / sizeof(*words) && !words[i])
+	while (i >= count && i < size / sizeof(*words) && !words[i])
 		i++;
 	return i * sizeof(*words);
 }

@@ -44,9 +44,11 @@ void workload_done(struct workload *workload);
 bool workload_has_content(const struct workload_bo *bo);
 uint64_t workload_content_bytes(const struct workload *workload);
 
-/* The pattern of buffer @index: every word tells its buffer and its place. check: the first wrong byte of @bo, from
- * @memory, which is all of it; or its size. */
-void workload_fill(const struct workload *workload, size_t index, void *memory);
-uint64_t workload_check(const struct workload *workload, size_t index, const void *memory);
+/* The pattern of buffer @index in [@offset, +@size), whole words: every word tells its buffer and its place. check:
+ * how many bytes from @offset on are right. */
+void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
+		   uint64_t size);
+uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
+			const void *memory, uint64_t size);
 
 #endif

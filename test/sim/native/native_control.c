@@ -141,8 +141,8 @@ static int print_kfd_bos(struct native *native, char *text, u32 size)
 		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
 			used += (u32)snprintf(
 				used < size ? text + used : NULL, used < size ? size - used : 0,
-				"va=%llx size=%llu offset=%llx minor=%u\n", mem->va, mem->bo->size,
-				sim_os_bo_mmap_offset(mem->bo), mem->pdd->gpu->render_minor);
+				"va=%llx size=%llu handle=%llx\n", mem->va, mem->bo->size,
+				(u64)mem->pdd->user_gpu_id << 32 | mem->id);
 	sim_unlock(&process->lock);
 	sim_os_process_put(process);
 	return (int)used;
@@ -230,6 +230,49 @@ EXPORTED int amdgpu_sim_read(const char *name, char *text, size_t size)
 	if (!knob)
 		return -ENOENT;
 	return snprintf(text, size, "%lld\n", sim_knob_get(&native->sim, knob));
+}
+
+/* The process's buffer, with a reference. */
+static int find_bo(uint64_t handle, struct sim_bo **ret_bo)
+{
+	struct native *native = native_get();
+	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_mem *mem;
+
+	if (!process)
+		return -ESRCH;
+	sim_lock(&process->lock);
+	mem = sim_mem_find(process, handle);
+	if (mem)
+		sim_os_bo_get(mem->bo);
+	*ret_bo = mem ? mem->bo : NULL;
+	sim_unlock(&process->lock);
+	sim_os_process_put(process);
+	return mem ? 0 : -ENOENT;
+}
+
+EXPORTED int amdgpu_sim_peek(uint64_t handle, uint64_t offset, void *data, size_t size)
+{
+	struct sim_bo *bo;
+	int ret = find_bo(handle, &bo);
+
+	if (ret < 0)
+		return ret;
+	ret = sim_bo_read(bo, offset, data, size);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+EXPORTED int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data, size_t size)
+{
+	struct sim_bo *bo;
+	int ret = find_bo(handle, &bo);
+
+	if (ret < 0)
+		return ret;
+	ret = sim_bo_write(bo, offset, data, size);
+	sim_os_bo_put(bo);
+	return ret;
 }
 
 /* AMDGPU_SIM_KNOBS="FILE=TEXT;FILE=TEXT" */
