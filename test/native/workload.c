@@ -96,6 +96,8 @@ static int add_item(struct workload *workload, const char *item)
 		kind = text[1], text += 2;
 	if (*text || !strchr("VGUDM", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
+	count = count * workload->count_times / workload->count_by;
+	count = count ? count : 1;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t step = count > 1 ? (high - low) / (count - 1) : 0;
 		struct workload_bo bo = { .kind = kind, .size = low + i * step };
@@ -107,50 +109,74 @@ static int add_item(struct workload *workload, const char *item)
 	return 0;
 }
 
-static int set(struct workload *workload, const char *item, const char *value)
+/* "N/M" */
+static bool take_ratio(const char **text, uint64_t *ret_times, uint64_t *ret_by)
 {
-	size_t length = (size_t)(value - item);
-	uint64_t number;
-	const char *rest = value + 1;
+	if (!take_size(text, ret_times) || **text != '/')
+		return false;
+	(*text)++;
+	return take_size(text, ret_by) && *ret_by;
+}
 
-	if (!take_size(&rest, &number))
-		return complain(item, "has no number");
-	if (!strncmp(item, "scale", length) && *rest == '/') {
-		workload->scale_times = number;
-		rest++;
-		if (!take_size(&rest, &workload->scale_by) || !workload->scale_by)
-			return complain(item, "is no N/M");
-	} else if (!strncmp(item, "gpus", length)) {
+static bool is_named(const char *item, const char *name)
+{
+	return !strncmp(item, name, strlen(name)) && item[strlen(name)] == '=';
+}
+
+static int set_ratio(struct workload *workload, const char *item)
+{
+	const char *rest = strchr(item, '=') + 1;
+	bool good;
+
+	if (is_named(item, "scale"))
+		good = take_ratio(&rest, &workload->scale_times, &workload->scale_by);
+	else
+		good = take_ratio(&rest, &workload->count_times, &workload->count_by);
+	return good && !*rest ? 0 : complain(item, "is no N/M");
+}
+
+static int set_number(struct workload *workload, const char *item)
+{
+	const char *rest = strchr(item, '=') + 1;
+	uint64_t number;
+
+	if (!take_size(&rest, &number) || *rest)
+		return complain(item, "is no number");
+	if (is_named(item, "gpus") && number)
 		workload->gpus = (uint32_t)number;
-	} else if (!strncmp(item, "zero", length) && number <= 100) {
+	else if (is_named(item, "zero") && number <= 100)
 		workload->zero_percent = (uint32_t)number;
-	} else if (!strncmp(item, "events", length)) {
+	else if (is_named(item, "events"))
 		workload->events = (uint32_t)number;
-	} else if (!strncmp(item, "map", length)) {
+	else if (is_named(item, "map"))
 		workload->map = (uint32_t)number;
-	} else if (!strncmp(item, "seed", length)) {
+	else if (is_named(item, "seed"))
 		workload->seed = number;
-	} else if (!strncmp(item, "verify", length)) {
+	else if (is_named(item, "verify"))
 		workload->verify = number != 0;
-	} else {
+	else
 		return complain(item, "is no setting");
-	}
-	return *rest ? complain(item, "goes on behind its number") : 0;
+	return 0;
+}
+
+static int set(struct workload *workload, const char *item)
+{
+	if (is_named(item, "scale") || is_named(item, "count"))
+		return set_ratio(workload, item);
+	return set_number(workload, item);
 }
 
 static int parse_items(struct workload *workload, const char *text);
 
 static int parse_item(struct workload *workload, const char *item)
 {
-	const char *value = strchr(item, '=');
-
-	if (value)
-		return set(workload, item, value);
+	if (strchr(item, '='))
+		return set(workload, item);
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
 		if (!strcmp(profiles[i].name, item))
 			return parse_items(workload, profiles[i].text);
 	}
-	return add_item(workload, item);
+	return workload->settled ? add_item(workload, item) : 0;
 }
 
 static int parse_items(struct workload *workload, const char *text)
@@ -208,13 +234,19 @@ int workload_parse(const char *text, struct workload *ret_workload)
 
 	*ret_workload = (struct workload){
 		.gpus = 1,
+		.count_times = 1,
+		.count_by = 1,
 		.scale_times = 1,
 		.scale_by = 1,
 		.seed = 1,
 		.map = DEFAULT_MAP,
 		.verify = true,
 	};
+	/* settings count for what stands before them, too */
 	ret = parse_items(ret_workload, text);
+	ret_workload->settled = true;
+	if (!ret)
+		ret = parse_items(ret_workload, text);
 	return ret < 0 ? ret : spread(ret_workload);
 }
 

@@ -6,7 +6,8 @@
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count. KIND is V (VRAM,
  * the default), G (GTT), U (memory of the process), D (doorbells) or M (the register page). Settings follow or
- * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), zero=PERCENT (of each buffer's end
+ * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts
+ * times that, at least one), zero=PERCENT (of each buffer's end
  * is never written), events=N, seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A
  * name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
  * P4-serve, P7-small. */
@@ -31,9 +32,10 @@ struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
 	uint32_t gpus, events, zero_percent, map;
-	uint64_t scale_times, scale_by;
+	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool verify;
+	bool settled; /* while parsing: all settings are known */
 };
 
 /* -EINVAL after a line on stderr. Free it with workload_done(), also after a failure. */
