@@ -361,7 +361,8 @@ static int parse_places(char *text, struct place **ret_places, size_t *ret_count
 			return complain(-EINVAL, "kfd_bos");
 		places[count++] = place;
 	}
-	qsort(places, count, sizeof(*places), compare_places);
+	if (count)
+		qsort(places, count, sizeof(*places), compare_places);
 	*ret_places = places;
 	*ret_count = count;
 	return 0;

@@ -121,6 +121,8 @@ struct native {
 	u32 num_kfd_maps;
 	struct native_ring rings[SIM_MAX_GPUS][SIM_DMA_RINGS];
 	bool engine_started;
+	u32 resuming; /* threads that put queues back; atomic */
+	struct sim_wait resumed;
 	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
 	bool traced;
 };

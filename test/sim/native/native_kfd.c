@@ -89,6 +89,14 @@ int native_process_open(struct native *native, struct native_process **ret_proce
 	return ret;
 }
 
+static bool none_resumes(void *arg)
+{
+	struct native *native = arg;
+
+	return __atomic_load_n(&native->resuming, __ATOMIC_ACQUIRE) == 0;
+}
+
+/* When it returns, all is gone that no open file holds. */
 void native_process_exit(struct native *native)
 {
 	struct native_process *process;
@@ -102,6 +110,7 @@ void native_process_exit(struct native *native)
 		return;
 	__atomic_store_n(&process->exiting, true, __ATOMIC_RELAXED);
 	sim_process_mm_gone(&process->process);
+	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
 	native_process_put(process);
 }
 
@@ -149,11 +158,14 @@ bool sim_os_is_tracer(struct sim_process *process)
 static void resume(void *arg)
 {
 	struct native_process *process = arg;
+	struct native *native = native_get();
 
 	while (!sim_criu_resume_work(&process->process) &&
 	       !__atomic_load_n(&process->exiting, __ATOMIC_RELAXED))
 		sim_os_sleep_us(RESUME_RETRY_US);
 	native_process_put(process);
+	(void)__atomic_sub_fetch(&native->resuming, 1, __ATOMIC_RELEASE);
+	sim_os_wake(&native->resumed);
 }
 
 void sim_os_resume_start(struct sim_process *sim_process)
@@ -161,6 +173,7 @@ void sim_os_resume_start(struct sim_process *sim_process)
 	struct native_process *process = native_process_of(sim_process);
 
 	(void)__atomic_add_fetch(&process->refs, 1, __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&native_get()->resuming, 1, __ATOMIC_RELAXED);
 	native_threads_start(resume, process, "amdgpu_sim res");
 }
 

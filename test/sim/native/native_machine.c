@@ -97,6 +97,7 @@ static struct native *machine_new(void)
 		return NULL;
 	native->mm.pid = native_real_pid();
 	(void)pthread_mutex_init(&native->lock, NULL);
+	sim_wait_init(&native->resumed);
 	init_rings(native);
 	find_root(native);
 	ret = sim_init(&native->sim);
