@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The program: makes a workload and dumps it, or restores one and looks at every byte. Says on stdout, a fact a
  * line, what came out and what it took. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -137,18 +138,81 @@ static void print_pages(void)
 		printf("gpu_kib %ld\n", 4 * strtol(pages + strlen("pages "), NULL, 10));
 }
 
+/* Entries of @directory; of threads, without the simulator's own. */
+static long count_entries(const char *directory)
+{
+	DIR *stream = opendir(directory);
+	struct dirent *entry;
+	long count = 0;
+
+	while (stream && (entry = readdir(stream))) {
+		char path[512], name[32] = "";
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "%s/%s/comm", directory, entry->d_name);
+		file = fopen(path, "re");
+		if (file && !fgets(name, sizeof(name), file))
+			name[0] = '\0';
+		if (file)
+			(void)fclose(file);
+		count += strncmp(name, "amdgpu_sim", strlen("amdgpu_sim")) != 0;
+	}
+	if (stream)
+		(void)closedir(stream);
+	return count;
+}
+
+struct process_state {
+	long descriptors, threads;
+};
+
+static struct process_state process_state(void)
+{
+	return (struct process_state){ count_entries("/proc/self/fd"),
+				       count_entries("/proc/self/task") };
+}
+
+/* A thread that was joined may still be seen for a moment; one that stays is what is looked for. */
+static bool has_left(const struct process_state *before)
+{
+	struct process_state after = process_state();
+
+	for (int i = 0; i < 100 && after.threads > before->threads; i++) {
+		(void)usleep(1000);
+		after = process_state();
+	}
+	if (after.descriptors != before->descriptors)
+		printf("left descriptors %ld\n", after.descriptors - before->descriptors);
+	if (after.threads != before->threads)
+		printf("left threads %ld\n", after.threads - before->threads);
+	return after.descriptors != before->descriptors || after.threads != before->threads;
+}
+
+/* The process runs on as it did before: what was paused is not any more. */
+static int judge_process(void)
+{
+	char state[1024];
+	int ret = simulator_read("processes", state, sizeof(state));
+
+	if (ret < 0 || (strstr(state, " evicted=0 paused=0 blocked=0 ")))
+		return ret < 0 ? ret : 0;
+	(void)fprintf(stderr, "host: the process does not run: %s", state);
+	return -EIO;
+}
+
 /* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
-static int judge_simulator(void)
+static int judge_simulator(const struct process_state *before)
 {
 	char violations[4096], objects[4096];
-	bool clean = true;
 	char *line, *rest = objects;
+	bool clean;
 
 	if (simulator_write("process_exit", "1") < 0 ||
 	    simulator_read("violations", violations, sizeof(violations)) < 0 ||
 	    simulator_read("objects", objects, sizeof(objects)) < 0)
 		return -EIO;
 	printf("violations %.*s\n", (int)strcspn(violations, "\n"), violations);
+	clean = !has_left(before);
 	while ((line = strsep(&rest, "\n")) && *line) {
 		unsigned long long count = strtoull(strchr(line, ' '), NULL, 10);
 
@@ -179,6 +243,8 @@ static int dump(const struct arguments *arguments, struct criu *criu,
 		begin = measure_begin();
 		ret = criu_dump(criu, &task);
 		measure_end(&begin);
+		if (judge_process() < 0)
+			ret = ret ? ret : -EIO;
 	}
 	if (!ret)
 		ret = task_save(&task, arguments->setup.directory);
@@ -216,6 +282,8 @@ static int restore(const struct arguments *arguments, struct criu *criu, struct 
 	ret = criu_restore(criu, &task, map_memory, workload);
 	measure_end(&begin);
 	print_pages();
+	if (!ret)
+		ret = judge_process();
 	if (!ret && workload->verify)
 		ret = client_verify(workload);
 	close_files(&task);
@@ -243,6 +311,7 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = { 0 };
 	struct workload workload;
+	struct process_state before;
 	int ret, judgement;
 
 	if (parse(argc, argv, &arguments) < 0 ||
@@ -252,10 +321,13 @@ int main(int argc, char **argv)
 	ret = workload_parse(arguments.workload, &workload);
 	if (!ret)
 		ret = write_knobs(arguments.early, arguments.num_early);
+	if (!ret)
+		ret = simulator_write("traced", "0"); /* by then it has all it keeps */
 	if (!ret) {
+		before = process_state();
 		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
 		ret = run(&arguments, &workload);
-		judgement = judge_simulator();
+		judgement = judge_simulator(&before);
 		ret = ret ? ret : judgement;
 	}
 	workload_done(&workload);

@@ -206,6 +206,8 @@ void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int pro
 		      u64 offset, int *ret_error);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);
+/* Waits for queues that are being put back. */
+void native_process_settle(struct native *native);
 /* As if the address space had ended. */
 void native_process_exit(struct native *native);
 

@@ -60,6 +60,7 @@ static int print_processes(struct native *native, char *text, u32 size)
 {
 	int used;
 
+	native_process_settle(native);
 	if (!native->process)
 		return snprintf(text, size, "%s", "");
 	used = snprintf(text, size, "pid=%d comm=%s ", native->mm.pid,

@@ -96,6 +96,11 @@ static bool none_resumes(void *arg)
 	return __atomic_load_n(&native->resuming, __ATOMIC_ACQUIRE) == 0;
 }
 
+void native_process_settle(struct native *native)
+{
+	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
+}
+
 /* When it returns, all is gone that no open file holds. */
 void native_process_exit(struct native *native)
 {
@@ -110,7 +115,7 @@ void native_process_exit(struct native *native)
 		return;
 	__atomic_store_n(&process->exiting, true, __ATOMIC_RELAXED);
 	sim_process_mm_gone(&process->process);
-	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
+	native_process_settle(native);
 	native_process_put(process);
 }
 
