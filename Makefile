@@ -96,7 +96,7 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) $(SIM)/amdgpu
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
 # The front end by itself, under libdrm.
-$(NATIVE)/test_sim: test/native/test_sim.c test/sim/native/amdgpu_sim.h $(SIM)/amdgpu_sim.a
+$(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native/amdgpu_sim.h $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
 		-o $@ $< -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldrm_amdgpu -ldrm -lcmocka -ldl

@@ -187,16 +187,21 @@ struct native_bo *native_bo_by_id(struct native *native, const struct native_id 
 struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
 void native_bo_enter(struct native *native, struct native_bo *bo);
 void native_bo_put(struct native_bo *bo);
-bool native_bo_is_file_of_another_process(int fd, const struct stat *stat);
 /* Makes what the CPU is going to see in a mapping what an engine would see. */
 int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
-/* Memory that buffers take, in pages; and descriptors of the program that are dma-bufs. */
+/* Memory that buffers take, in pages. */
 u64 native_bo_count_pages(struct native *native);
-u32 native_bo_count_dmabufs(struct native *native);
-int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle);
-int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
+/* The handle by which @render has the buffer, of which there is one at most; 0: none. */
+u32 native_handle_find(struct native_render *render, struct native_bo *bo);
 int native_handle_close(struct native_render *render, u32 handle);
 void native_handles_close(struct native_render *render);
+
+/* native_dmabuf.c */
+int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle);
+int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
+bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
+/* Descriptors of the program that are dma-bufs. */
+u32 native_dmabuf_count(void);
 
 /* native_drm.c, native_kfd.c: what the calls do, -errno. */
 int native_drm_ioctl(struct native_file *file, unsigned long request, void *argument);

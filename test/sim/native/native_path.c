@@ -104,7 +104,7 @@ void native_stat_of_fd(int fd, struct stat *stat)
 	if (S_ISREG(stat->st_mode) && !stat->st_nlink)
 		bo = native_bo_by_id(native, &id);
 	/* a dma-buf is of no type */
-	if (bo || native_bo_is_file_of_another_process(fd, stat))
+	if (bo || native_dmabuf_is_foreign(fd, stat))
 		stat->st_mode &= ~(mode_t)S_IFMT;
 	if (bo)
 		native_bo_put(bo);
