@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,10 +98,12 @@ static int load(struct criu *criu, const struct criu_setup *setup)
 
 int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 {
-	struct criu *criu = calloc(1, sizeof(*criu));
+	/* shared with the task, whose hooks take their time, too */
+	struct criu *criu = mmap(NULL, sizeof(*criu), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fd, ret;
 
-	if (!criu)
+	if (criu == MAP_FAILED)
 		return -ENOMEM;
 	criu_state.log_level = (unsigned int)setup->log_level;
 	fd = open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,7 +132,10 @@ void criu_unload(struct criu *criu)
 	if (criu_state.image_dir >= 0)
 		(void)close(criu_state.image_dir);
 	criu_state.image_dir = -1;
-	free(criu);
+	for (int i = 0; i < criu_state.num_stored; i++)
+		(void)close(criu_state.stored[i]);
+	criu_state.num_stored = 0;
+	(void)munmap(criu, sizeof(*criu));
 }
 
 void criu_print_times(const struct criu *criu)
@@ -167,14 +176,16 @@ static pid_t real_pid(void)
 	return (pid_t)syscall(SYS_getpid);
 }
 
-static int believe(const char *traced)
+/* What the kernel would say of a process that has a pid of its own, and of one that is traced. */
+static int believe(const char *file, const char *format, ...)
 {
-	char text[16];
-	int ret;
+	va_list arguments;
+	char text[64];
 
-	(void)snprintf(text, sizeof(text), "%d", CRIU_TASK_PID);
-	ret = simulator_write("own_pid", text);
-	return ret < 0 ? ret : simulator_write("traced", traced);
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return simulator_write(file, text);
 }
 
 /* CRIU shows the plugin each mapping of a device before any file. */
@@ -239,8 +250,10 @@ static void leave(struct criu *criu, int stage, int ret)
 
 int criu_dump(struct criu *criu, const struct task *task)
 {
-	int ret = believe("1"), finished;
+	int ret = believe("own_pid", "%d", CRIU_TASK_PID), finished;
 
+	if (!ret)
+		ret = believe("traced", "1");
 	if (ret < 0)
 		return ret;
 	ret = TIMED(criu, INIT, criu->desc->init(STAGE_DUMP));
@@ -352,33 +365,131 @@ static int restore_vmas(struct criu *criu, const struct task *task)
 	return ret;
 }
 
-static int restore_all(struct criu *criu, const struct task *task,
-		       int (*map_memory)(void *argument), void *argument)
+/* Main process and task tell each other how far they are by a pair of sockets. */
+static int tell(int socket, int result)
 {
-	int ret = call_without(criu, HOOK_RESTORE_INIT);
-
-	if (!ret)
-		ret = call_without(criu, HOOK_POST_FORKING);
-	if (!ret)
-		ret = restore_files(criu, task);
-	if (!ret)
-		ret = restore_vmas(criu, task);
-	if (!ret && map_memory)
-		ret = map_memory(argument);
-	return ret ? ret : call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, real_pid());
+	return write(socket, &result, sizeof(result)) == sizeof(result) ? 0 : -EPIPE;
 }
 
-int criu_restore(struct criu *criu, const struct task *task, int (*map_memory)(void *argument),
-		 void *argument)
+/* What the other side tells, or that it is no more. */
+static int hear(int socket)
 {
-	int ret = believe("0");
+	int result;
+
+	return read(socket, &result, sizeof(result)) == sizeof(result) ? result : -EPIPE;
+}
+
+/* CRIU's tasks begin without CRIU's descriptors, but for those that it keeps above theirs. */
+static void close_inherited(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd < CRIU_LOWEST_FD; fd++)
+		(void)close(fd);
+}
+
+static int prepare_task(struct criu *criu, const struct task *task, const struct criu_task *own)
+{
+	int ret = restore_files(criu, task);
+
+	if (!ret)
+		ret = restore_vmas(criu, task);
+	return ret ? ret : own->map_memory(own->argument);
+}
+
+/* The task: its result is the process's. */
+static int run_task(struct criu *criu, const struct task *task, const struct criu_task *own,
+		    int socket)
+{
+	int ret;
+
+	close_inherited();
+	ret = believe("own_pid", "%d", CRIU_TASK_PID);
+	if (!ret)
+		own->begin(own->argument);
+	/* the main process listens for tasks before they begin */
+	if (!ret)
+		ret = hear(socket);
+	if (!ret)
+		ret = prepare_task(criu, task, own);
+	if (tell(socket, ret) < 0 || ret)
+		return ret;
+	ret = hear(socket);
+	return ret ? ret : own->live(own->argument);
+}
+
+static int kept_pair(int *ret_own, int *ret_others)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ret_own = fcntl(pair[0], F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+	*ret_others = fcntl(pair[1], F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	return *ret_own < 0 || *ret_others < 0 ? -EMFILE : 0;
+}
+
+static int fork_task(struct criu *criu, const struct task *task, const struct criu_task *own,
+		     pid_t *ret_pid, int *ret_socket)
+{
+	int ours = -1, theirs = -1, ret = kept_pair(&ours, &theirs);
+	pid_t pid;
 
 	if (ret < 0)
 		return ret;
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ours);
+		exit(run_task(criu, task, own, theirs) ? 1 : 0);
+	}
+	(void)close(theirs);
+	*ret_pid = pid;
+	*ret_socket = ours;
+	return pid < 0 ? -errno : believe("own_pid", "%d %d", CRIU_TASK_PID, pid);
+}
+
+/* What the main process does between the task's beginning and its end. */
+static int accompany(struct criu *criu, pid_t pid, int socket)
+{
+	int ret = call_without(criu, HOOK_POST_FORKING);
+
+	if (!ret)
+		ret = tell(socket, 0);
+	if (!ret)
+		ret = hear(socket);
+	return ret ? ret : call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, pid);
+}
+
+static int end_task(pid_t pid, int socket, int ret)
+{
+	int status;
+
+	/* CRIU kills what it cannot restore */
+	if (ret || tell(socket, 0) < 0)
+		(void)kill(pid, SIGKILL);
+	(void)close(socket);
+	if (waitpid(pid, &status, 0) < 0)
+		return ret ? ret : -errno;
+	if (ret)
+		return ret;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+int criu_restore(struct criu *criu, const struct task *task, const struct criu_task *own)
+{
+	int socket = -1, ret;
+	pid_t pid = -1;
+
 	ret = TIMED(criu, INIT, criu->desc->init(STAGE_RESTORE));
+	if (!ret)
+		ret = call_without(criu, HOOK_RESTORE_INIT);
+	if (!ret)
+		ret = fork_task(criu, task, own, &pid, &socket);
 	if (ret < 0)
 		return ret;
-	ret = restore_all(criu, task, map_memory, argument);
+	ret = accompany(criu, pid, socket);
 	leave(criu, STAGE_RESTORE, ret);
-	return ret;
+	own->resumed(own->argument, pid);
+	return end_task(pid, socket, ret);
 }

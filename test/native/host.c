@@ -116,14 +116,39 @@ static struct measure measure_begin(void)
 				 clock_seconds(CLOCK_PROCESS_CPUTIME_ID) };
 }
 
-static void measure_end(const struct measure *begin)
+static long peak_rss_kib(pid_t pid)
 {
-	struct rusage usage;
+	char path[64], line[256];
+	long kib = 0;
+	FILE *file;
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "VmHWM:", 6))
+			kib = strtol(line + 6, NULL, 10);
+	}
+	if (file)
+		(void)fclose(file);
+	return kib;
+}
+
+/* @task is a process that has a part in it, 0: there is none. */
+static void measure_end(const struct measure *begin, pid_t task)
+{
+	double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu;
+	struct rusage usage;
+	clockid_t clock;
+
+	if (task && !clock_getcpuclockid(task, &clock))
+		cpu += clock_seconds(clock);
 	(void)getrusage(RUSAGE_SELF, &usage);
 	printf("seconds %.6f\n", clock_seconds(CLOCK_MONOTONIC) - begin->wall);
-	printf("cpu_seconds %.6f\n", clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu);
+	printf("cpu_seconds %.6f\n", cpu);
 	printf("peak_rss_kib %ld\n", usage.ru_maxrss);
+	if (task)
+		printf("task_peak_rss_kib %ld\n", peak_rss_kib(task));
+	(void)fflush(stdout);
 }
 
 /* What buffers take at this moment, which is not part of anybody's resident memory. */
@@ -246,7 +271,7 @@ static int dump(const struct arguments *arguments, struct criu *criu,
 	if (!ret) {
 		begin = measure_begin();
 		ret = criu_dump(criu, &task);
-		measure_end(&begin);
+		measure_end(&begin, 0);
 		if (judge_process() < 0)
 			ret = ret ? ret : -EIO;
 	}
@@ -261,37 +286,67 @@ static int dump(const struct arguments *arguments, struct criu *criu,
 	return ret;
 }
 
-static int map_memory(void *workload)
+/* A restore, as the task and as the main process see it. */
+struct restored {
+	const struct arguments *arguments;
+	struct workload *workload;
+	struct task task;
+	struct measure begin;
+	struct process_state before; /* the task's */
+	int ret;
+};
+
+/* The task has a simulator of its own. */
+static void begin_task(void *argument)
 {
-	return client_map_user_memory(workload);
+	struct restored *restored = argument;
+	const struct arguments *arguments = restored->arguments;
+
+	restored->ret = write_knobs(arguments->early, arguments->num_early);
+	if (!restored->ret)
+		restored->ret = write_knobs(arguments->late, arguments->num_late);
+	restored->before = process_state();
 }
 
-static void close_files(const struct task *task)
+static int map_memory(void *argument)
 {
-	for (size_t i = 0; i < task->num_files; i++)
-		(void)close(task->files[i].fd);
+	struct restored *restored = argument;
+
+	return restored->ret ? restored->ret : client_map_user_memory(restored->workload);
+}
+
+static int live(void *argument)
+{
+	struct restored *restored = argument;
+	int ret = judge_process(), judgement;
+
+	print_pages();
+	if (!ret && restored->workload->verify)
+		ret = client_verify(restored->workload);
+	for (size_t i = 0; i < restored->task.num_files; i++)
+		(void)close(restored->task.files[i].fd);
+	judgement = judge_simulator(&restored->before);
+	return ret ? ret : judgement;
+}
+
+static void note_resumed(void *argument, pid_t task)
+{
+	measure_end(&((struct restored *)argument)->begin, task);
 }
 
 static int restore(const struct arguments *arguments, struct criu *criu, struct workload *workload)
 {
-	struct task task = { 0 };
-	struct measure begin;
-	int ret = task_load(arguments->setup.directory, &task);
+	struct restored restored = { .arguments = arguments, .workload = workload };
+	const struct criu_task own = { begin_task, map_memory, live, note_resumed, &restored };
+	int ret = task_load(arguments->setup.directory, &restored.task);
 
 	if (!ret)
 		ret = write_knobs(arguments->late, arguments->num_late);
-	if (ret < 0)
-		return ret;
-	begin = measure_begin();
-	ret = criu_restore(criu, &task, map_memory, workload);
-	measure_end(&begin);
-	print_pages();
-	if (!ret)
-		ret = judge_process();
-	if (!ret && workload->verify)
-		ret = client_verify(workload);
-	close_files(&task);
-	task_done(&task);
+	if (!ret) {
+		restored.begin = measure_begin();
+		ret = criu_restore(criu, &restored.task, &own);
+	}
+	task_done(&restored.task);
 	return ret;
 }
 

@@ -33,7 +33,7 @@ static bool may_run(void *arg)
 	sim_lock(&job->sim->job_lock);
 	dropped = job->dropped;
 	sim_unlock(&job->sim->job_lock);
-	return dropped || !job->sim->knobs.fence_hang;
+	return dropped || !SIM_KNOB(job->sim, fence_hang);
 }
 
 /* The engine takes the job. Of a dropped one it must not even look at the file. */
@@ -82,9 +82,8 @@ static bool is_abandoned(const struct sim_job *job)
  * that came by. The result is when it will be through with this. */
 static u64 take_time(struct sim_job *job, u64 bytes)
 {
-	struct sim_knobs *knobs = &job->sim->knobs;
-	u64 rate = max(knobs->engine_bytes_per_s / 1000, (u64)1);
-	u64 start = job->submitted_ns + knobs->engine_latency_us * 1000;
+	u64 rate = max(SIM_KNOB(job->sim, engine_bytes_per_s) / 1000, (u64)1);
+	u64 start = job->submitted_ns + SIM_KNOB(job->sim, engine_latency_us) * 1000;
 	struct sim_gpu *gpu = job->render->gpu;
 	u64 end;
 
@@ -100,7 +99,7 @@ static void throttle(struct sim_job *job, u64 bytes)
 {
 	u64 end, now;
 
-	if (!job->sim->knobs.engine_bytes_per_s)
+	if (!SIM_KNOB(job->sim, engine_bytes_per_s))
 		return;
 	end = take_time(job, bytes);
 	while ((now = sim_os_now_ns()) < end && !is_abandoned(job))
@@ -119,7 +118,7 @@ static int job_execute(struct sim_job *job)
 				  ? job->list->bos
 				  : (struct sim_bo **)job->front, /* an empty list allows nothing */
 		.num_listed = job->list ? job->list->count : 0,
-		.skip_copies = sim->knobs.skip_copies != 0,
+		.skip_copies = SIM_KNOB(sim, skip_copies) != 0,
 		.who = who,
 	};
 	u64 bytes = 0;
@@ -182,10 +181,11 @@ void sim_job_run(struct sim_job *job)
 {
 	struct sim *sim = job->sim;
 	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
+	u64 latency_us = SIM_KNOB(sim, engine_latency_us);
 	int ret;
 
-	if (age_us < sim->knobs.engine_latency_us)
-		sim_os_sleep_us((u32)(sim->knobs.engine_latency_us - age_us));
+	if (age_us < latency_us)
+		sim_os_sleep_us((u32)(latency_us - age_us));
 	(void)sim_os_wait(job->wait, may_run, job, SIM_FOREVER, false);
 	if (job_begin(job)) {
 		ret = job_execute(job);

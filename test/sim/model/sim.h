@@ -56,6 +56,9 @@ struct sim_knobs {
 	u64 skip_copies;
 };
 
+/* A knob as other threads than the test's look at it. */
+#define SIM_KNOB(sim, name) __atomic_load_n(&(sim)->knobs.name, __ATOMIC_RELAXED)
+
 /* A knob by its name; NULL: there is none. */
 struct sim_knob;
 const struct sim_knob *sim_knob_find(const char *name);

@@ -121,9 +121,11 @@ struct native {
 	u32 num_kfd_maps;
 	struct native_ring rings[SIM_MAX_GPUS][SIM_DMA_RINGS];
 	bool engine_started;
+	int resume_socket;
 	u32 resuming; /* threads that put queues back; atomic */
 	struct sim_wait resumed;
 	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
+	pid_t other, others_own_pid; /* of another process */
 	bool traced;
 };
 
@@ -209,12 +211,22 @@ void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int pro
 		      u64 offset, int *ret_error);
 void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error);
+/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no such mapping is known. */
+bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);
 /* Waits for queues that are being put back. */
 void native_process_settle(struct native *native);
 /* As if the address space had ended. */
 void native_process_exit(struct native *native);
+
+long native_kfd_ioctl(struct native_file *file, u32 request, void *argument);
+
+/* native_resume.c */
+void native_resume_init(struct native *native);
+void native_resume_serve(struct native *native);
+/* -ESRCH: there is no such process, or it has no KFD state. */
+int native_resume_elsewhere(struct native *native, pid_t pid);
 
 /* native_control.c */
 void native_control_from_environment(struct native *native);

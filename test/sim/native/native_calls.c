@@ -336,8 +336,7 @@ EXPORTED int ioctl(int fd, unsigned long request, ...)
 	if (!file)
 		return NATIVE_REAL(ioctl)(fd, request, argument);
 	if (file->kind == NATIVE_KFD)
-		ret = (int)sim_kfd_ioctl(&file->process->process, (u32)request,
-					 (u64)(uintptr_t)argument);
+		ret = (int)native_kfd_ioctl(file, (u32)request, argument);
 	else
 		ret = native_drm_ioctl(file, request, argument);
 	native_file_put(file);

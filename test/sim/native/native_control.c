@@ -104,7 +104,14 @@ static int print_own_pid(struct native *native, char *text, u32 size)
 
 static int write_own_pid(struct native *native, const char *line)
 {
-	native->own_pid = atoi(line);
+	int own_pid, pid;
+
+	if (sscanf(line, "%d %d", &own_pid, &pid) == 2) {
+		native->others_own_pid = own_pid;
+		native->other = pid;
+	} else {
+		native->own_pid = atoi(line);
+	}
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * program in one step and says EFAULT where there is nothing; what was never written takes no memory.
  */
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -126,17 +127,30 @@ static int poison_ends(const struct native_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
+/* While pages that nobody wrote get their poison nobody writes, in this process or in one that has a descriptor. */
+static void lock_gaps(struct native_bo *bo)
+{
+	sim_lock(&bo->bo.lock);
+	(void)flock(bo->fd, LOCK_EX);
+}
+
+static void unlock_gaps(struct native_bo *bo)
+{
+	(void)flock(bo->fd, LOCK_UN);
+	sim_unlock(&bo->bo.lock);
+}
+
 int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size)
 {
 	int ret = 0;
 
 	if (!is_poisoned(&bo->bo))
 		return 0;
-	sim_lock(&bo->bo.lock);
+	lock_gaps(bo);
 	ret = poison_gaps(bo, offset,
 			  min(offset + size + SIM_PAGE_SIZE - 1, bo->bo.size) &
 				  ~(SIM_PAGE_SIZE - 1));
-	sim_unlock(&bo->bo.lock);
+	unlock_gaps(bo);
 	return ret;
 }
 
@@ -216,18 +230,18 @@ static int write_sparse(const struct native_bo *bo, u64 offset, const u8 *data, 
 
 static int memory_write(struct native_bo *bo, u64 offset, const void *data, u64 size)
 {
-	int ret = 0;
+	int ret;
 
 	if (!is_mapped(data, size))
 		return -EFAULT;
 	if (!is_poisoned(&bo->bo))
 		return write_sparse(bo, offset, data, size);
-	if ((offset | size) % SIM_PAGE_SIZE) {
-		sim_lock(&bo->bo.lock);
-		ret = poison_ends(bo, offset, size);
-		sim_unlock(&bo->bo.lock);
-	}
-	return ret < 0 ? ret : write_all(bo, offset, data, size);
+	lock_gaps(bo);
+	ret = poison_ends(bo, offset, size);
+	if (ret == 0)
+		ret = write_all(bo, offset, data, size);
+	unlock_gaps(bo);
+	return ret;
 }
 
 static void *user_at(const struct sim_bo *bo, u64 offset)

@@ -9,17 +9,17 @@
 
 #include "native.h"
 
-/* The list of the parent's, which nobody changes here. */
-static const struct native_file *inherited;
+/* The parent's machine, which nobody changes here. */
+static const struct native *inherited;
 
 void native_files_inherit(struct native *parents)
 {
-	inherited = parents->files;
+	inherited = parents;
 }
 
 const struct native_file *native_file_find_inherited(const struct native_id *id)
 {
-	const struct native_file *file = inherited;
+	const struct native_file *file = inherited ? inherited->files : NULL;
 
 	while (file && !native_id_equal(&file->id, id))
 		file = file->next;

@@ -64,8 +64,10 @@ static int process_new(struct native *native)
 	}
 	(void)pthread_mutex_lock(&native->lock);
 	native->process = process;
-	if (!native->engine_started)
+	if (!native->engine_started) {
 		native_threads_start(run_engine, &native->sim, "amdgpu_sim eng");
+		native_resume_serve(native);
+	}
 	native->engine_started = true;
 	(void)pthread_mutex_unlock(&native->lock);
 	return 0;
@@ -182,6 +184,16 @@ void sim_os_resume_start(struct sim_process *sim_process)
 	native_threads_start(resume, process, "amdgpu_sim res");
 }
 
+long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
+{
+	const struct kfd_criu_args *args = argument;
+
+	if ((request & 0xff) == KFD_CRIU_OP && args->op == KFD_CRIU_RESUME &&
+	    (pid_t)args->pid != native_real_pid())
+		return native_resume_elsewhere(native_get(), (pid_t)args->pid);
+	return sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
+}
+
 /* Remembers what mmap() was asked for: /proc/PID/maps knows another offset. */
 static void note_map(struct native *native, u64 start, u64 size, u64 offset)
 {
@@ -200,6 +212,24 @@ static void note_map(struct native *native, u64 start, u64 size, u64 offset)
 	}
 	native->kfd_maps[i] = map;
 	(void)pthread_mutex_unlock(&native->lock);
+}
+
+/* The offset that mmap() of /dev/kfd was given; false: no such mapping is known. */
+bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset)
+{
+	bool found = false;
+	u32 i;
+
+	(void)pthread_mutex_lock(&native->lock);
+	for (i = 0; i < native->num_kfd_maps && !found; i++) {
+		const struct native_kfd_map *map = &native->kfd_maps[i];
+
+		found = addr >= map->start && addr - map->start < map->size;
+		if (found)
+			*ret_offset = map->offset + (addr - map->start);
+	}
+	(void)pthread_mutex_unlock(&native->lock);
+	return found;
 }
 
 static int map_pages(const struct sim_kfd_map *map, char *to, int prot)

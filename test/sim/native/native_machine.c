@@ -103,8 +103,10 @@ static struct native *machine_new(void)
 	ret = sim_init(&native->sim);
 	if (ret == 0)
 		ret = read_machine(native);
-	if (ret == 0)
+	if (ret == 0) {
+		native_resume_init(native);
 		return native;
+	}
 	(void)fprintf(stderr, "amdgpu_sim: cannot be the machine of %s: %s\n", native->root,
 		      strerror(-ret));
 	free(native);
@@ -159,6 +161,8 @@ static void close_kept(struct native *native)
 
 	for (file = native->files; file; file = file->next)
 		(void)NATIVE_REAL(close)(file->peer);
+	if (native->resume_socket >= 0)
+		(void)NATIVE_REAL(close)(native->resume_socket);
 	for (i = 0; i < NATIVE_BUCKETS; i++)
 		for (bo = native->by_id[i]; bo; bo = bo->next_by_id)
 			(void)NATIVE_REAL(close)(bo->fd);

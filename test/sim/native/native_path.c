@@ -50,23 +50,27 @@ static void make_device(struct stat *stat, u32 device_major, u32 device_minor)
 	stat->st_rdev = makedev(device_major, device_minor);
 }
 
-/* Where /proc/PID/map_files leads to. */
-static void show_mapped(struct native *native, struct stat *stat)
+/* Where /proc/PID/map_files leads to, but for what the library has mapped for itself. */
+static void show_mapped(struct native *native, const char *range, struct stat *stat)
 {
 	struct native_id id = { stat->st_dev, stat->st_ino };
+	u64 start = strtoull(range, NULL, 16), offset;
 	struct native_bo *bo = native_bo_by_id(native, &id);
 
 	if (bo) {
-		make_device(stat, NATIVE_DRM_MAJOR, bo->bo.gpu->render_minor);
+		if ((u64)(uintptr_t)bo->map != start)
+			make_device(stat, NATIVE_DRM_MAJOR, bo->bo.gpu->render_minor);
 		native_bo_put(bo);
-	} else if (native_page_is_file(&id)) {
+	} else if (native_page_is_file(&id) && native_kfd_find_map(native, start, &offset)) {
 		make_device(stat, native->kfd_major, 0);
 	}
 }
 
 void native_stat_of_path(const char *path, struct stat *stat)
 {
+	static const char map_files[] = "/map_files/";
 	struct native *native = native_peek();
+	const char *range;
 	u32 device_minor;
 	int length = 0;
 
@@ -76,8 +80,8 @@ void native_stat_of_path(const char *path, struct stat *stat)
 		make_device(stat, native->kfd_major, 0);
 	else if (sscanf(path, NODE_FORMAT, &device_minor, &length) == 1 && !path[length])
 		make_device(stat, NATIVE_DRM_MAJOR, device_minor);
-	else if (strncmp(path, "/proc/", 6) == 0 && strstr(path, "/map_files/"))
-		show_mapped(native, stat);
+	else if (strncmp(path, "/proc/", 6) == 0 && (range = strstr(path, map_files)))
+		show_mapped(native, range + strlen(map_files), stat);
 }
 
 static bool show_file(struct native *native, const struct native_id *id, struct stat *stat)

@@ -12,32 +12,25 @@
 
 typedef void (*line_function)(struct native *native, const char *line, FILE *to);
 
-static void copy_status(struct native *native, const char *line, FILE *to)
+static void copy_pids(const char *line, pid_t own_pid, FILE *to)
 {
-	if (native->traced && strncmp(line, "TracerPid:", 10) == 0)
-		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
-	else if (native->own_pid && strncmp(line, "NSpid:", 6) == 0)
-		(void)fprintf(to, "%.*s\t%d\n", (int)strcspn(line, "\n"), line, native->own_pid);
+	if (own_pid && strncmp(line, "NSpid:", 6) == 0)
+		(void)fprintf(to, "%.*s\t%d\n", (int)strcspn(line, "\n"), line, own_pid);
 	else
 		(void)fputs(line, to);
 }
 
-/* The offset that mmap() of /dev/kfd was given; false: no such mapping is known. */
-static bool find_kfd_offset(struct native *native, u64 addr, u64 *ret_offset)
+static void copy_status(struct native *native, const char *line, FILE *to)
 {
-	bool found = false;
-	u32 i;
+	if (native->traced && strncmp(line, "TracerPid:", 10) == 0)
+		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
+	else
+		copy_pids(line, native->own_pid, to);
+}
 
-	(void)pthread_mutex_lock(&native->lock);
-	for (i = 0; i < native->num_kfd_maps && !found; i++) {
-		const struct native_kfd_map *map = &native->kfd_maps[i];
-
-		found = addr >= map->start && addr - map->start < map->size;
-		if (found)
-			*ret_offset = map->offset + (addr - map->start);
-	}
-	(void)pthread_mutex_unlock(&native->lock);
-	return found;
+static void copy_status_of_other(struct native *native, const char *line, FILE *to)
+{
+	copy_pids(line, native->others_own_pid, to);
 }
 
 struct mapping {
@@ -60,7 +53,7 @@ static bool show_device(struct native *native, struct mapping *mapping, char *pa
 	}
 	(void)snprintf(path, size, "/dev/kfd");
 	return native_page_is_file(&id) &&
-	       find_kfd_offset(native, mapping->start, (u64 *)&mapping->offset);
+	       native_kfd_find_map(native, mapping->start, (u64 *)&mapping->offset);
 }
 
 static void copy_mapping(struct native *native, const char *line, FILE *to)
@@ -116,7 +109,12 @@ int native_proc_open(const char *path)
 {
 	struct native *native = native_peek();
 	const char *file = about_us(native, path);
+	int pid, length = 0;
 
+	if (native && native->other && path &&
+	    sscanf(path, "/proc/%d/status%n", &pid, &length) == 1 && length && !path[length] &&
+	    pid == native->other)
+		return rewrite(native, path, copy_status_of_other);
 	if (!file)
 		return -2;
 	if (strcmp(file, "maps") == 0)
