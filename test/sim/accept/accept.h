@@ -36,6 +36,24 @@
 		}                                                                               \
 	} while (0)
 
+#ifdef SIM_NATIVE
+/* The native front end has no debugfs; see amdgpu_sim.h. */
+int amdgpu_sim_write(const char *file, const char *text);
+int amdgpu_sim_read(const char *file, char *text, size_t size);
+
+static inline long sim_read(const char *name)
+{
+	char text[4096];
+
+	CHECK(amdgpu_sim_read(name, text, sizeof(text)) >= 0);
+	return strtol(text, NULL, 10);
+}
+
+static inline void sim_write(const char *name, const char *text)
+{
+	CHECK_INT(amdgpu_sim_write(name, text), 0);
+}
+#else
 static inline long sim_read(const char *name)
 {
 	char path[128];
@@ -61,6 +79,7 @@ static inline void sim_write(const char *name, const char *text)
 	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
 }
+#endif
 
 /* Expects exactly @count violations since the last call, and forgets them. */
 static inline void expect_violations(long count)

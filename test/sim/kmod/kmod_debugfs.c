@@ -141,54 +141,28 @@ static const struct file_operations text_fops = {
 
 static int knob_get(void *data, u64 *ret_value)
 {
-	*ret_value = *(u64 *)data;
+	*ret_value = (u64)sim_knob_get(&kmod_machine->sim, data);
 	return 0;
 }
 
 static int knob_set(void *data, u64 value)
 {
-	struct sim *sim = &kmod_machine->sim;
-
-	if (data == &sim->knobs.bo_record_size && value != 80 && value != 272)
-		return -EINVAL;
-	*(u64 *)data = value;
-	/* whoever waits for an end of the hang looks again */
-	sim_os_wake(&sim->job_wait);
-	return 0;
+	return sim_knob_set(&kmod_machine->sim, data, (s64)value);
 }
 
 DEFINE_DEBUGFS_ATTRIBUTE_SIGNED(knob_fops, knob_get, knob_set, "%lld\n");
 
 void kmod_debugfs_init(struct kmod *kmod)
 {
-	struct sim_knobs *knobs = &kmod->sim.knobs;
-	const struct {
-		const char *name;
-		void *value;
-	} words[] = {
-		{ "fence_hang", &knobs->fence_hang },
-		{ "engine_bytes_per_s", &knobs->engine_bytes_per_s },
-		{ "engine_latency_us", &knobs->engine_latency_us },
-		{ "bo_count_skew", &knobs->bo_count_skew },
-		{ "bo_record_size", &knobs->bo_record_size },
-		{ "kfd_minor", &knobs->kfd_minor },
-		{ "resume_fail", &knobs->resume_fail },
-		{ "list_handles", &knobs->list_handles },
-		{ "poison_vram", &knobs->poison_vram },
-		{ "system_mem_limit", &knobs->system_mem_limit },
-		{ "vram_limit", &knobs->vram_limit },
-		{ "teardown_delay_ms", &knobs->teardown_delay_ms },
-		{ "evict_delay_ms", &knobs->evict_delay_ms },
-		{ "invisible_vram", &knobs->invisible_vram },
-	};
+	const struct sim_knob *knob;
 	u32 i;
 
 	kmod->debugfs = debugfs_create_dir("amdgpu_sim", NULL);
 	for (i = 0; i < ARRAY_SIZE(text_files); i++)
 		debugfs_create_file(text_files[i].name, 0600, kmod->debugfs, (void *)&text_files[i],
 				    &text_fops);
-	for (i = 0; i < ARRAY_SIZE(words); i++)
-		debugfs_create_file_unsafe(words[i].name, 0600, kmod->debugfs, words[i].value,
+	for (i = 0; (knob = sim_knob_at(i)); i++)
+		debugfs_create_file_unsafe(sim_knob_name(knob), 0600, kmod->debugfs, (void *)knob,
 					   &knob_fops);
 }
 

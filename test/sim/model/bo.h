@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A buffer object: sparse pages of its own, pages of a user's address space, or the pages of
+ * A buffer object: sparse memory of its own, pages of a user's address space, or the memory of
  * another GPU's buffer. Handles, mmap and reference counts are the front end's; addresses are
  * vm.h's.
  */
@@ -28,8 +28,8 @@ struct sim_bo {
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
 	bool charged, charged_vram, charged_limited;
-	struct sim_lock lock; /* creation of pages */
-	void ***chunks;       /* tables of SIM_BO_CHUNK pages, made when touched */
+	struct sim_lock lock; /* creation of pages, metadata */
+	void ***chunks;       /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
 	void *background;     /* what an untouched page reads as */
 
 	struct sim_mm *mm;
@@ -58,11 +58,21 @@ int sim_bo_set_memory(struct sim_bo *bo, const struct sim_bo_memory *memory);
 int sim_bo_set_user(struct sim_bo *bo, u64 addr, bool readonly, bool limited);
 void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin);
 
-/* The page with that number for a CPU mapping; NULL: no memory, or not a buffer with pages. */
-void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
+/* The buffer whose memory @bo shows: itself, or that of another GPU. */
+struct sim_bo *sim_bo_storage(struct sim_bo *bo);
 
 /* Is it VRAM that the CPU cannot reach, as the test has it? */
 bool sim_bo_is_invisible(const struct sim_bo *bo);
+
+/* From here on: the bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(); a front end may do it
+ * in another way, and leave that file out. */
+
+/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there is nothing to undo. */
+int sim_bo_data_init(struct sim_bo *bo);
+void sim_bo_data_done(struct sim_bo *bo);
+
+/* The page with that number for a CPU mapping; NULL: no memory, or not a buffer with pages. */
+void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
 
 /* Bytes in and out, within the buffer: -EFAULT user pages are unmapped or read-only, -ESRCH their
  * address space is gone, -ENOMEM. */

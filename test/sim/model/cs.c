@@ -131,7 +131,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 	struct sim_context *context = job->context;
 
 	sim_lock(&render->lock);
-	if (context->guilty || context->leaving) {
+	if (__atomic_load_n(&context->guilty, __ATOMIC_RELAXED) || context->leaving) {
 		sim_unlock(&render->lock);
 		return -ECANCELED;
 	}
@@ -148,7 +148,7 @@ static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 int sim_cs_submit(struct sim_render *render, union sim_drm_cs *args)
 {
 	struct sim_job *job;
-	u64 sequence;
+	u64 sequence = 0;
 	int ret;
 
 	job = sim_os_alloc(sizeof(*job));
@@ -156,6 +156,7 @@ int sim_cs_submit(struct sim_render *render, union sim_drm_cs *args)
 		return -ENOMEM;
 	job->sim = render->gpu->sim;
 	job->render = render;
+	job->wait = &render->gpu->job_wait;
 	job->holders = 1;
 	ret = job_build(job, args);
 	if (ret == 0)

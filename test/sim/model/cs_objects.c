@@ -95,7 +95,7 @@ static int context_free(struct sim_render *render, u32 id)
 	sim_lock(&render->lock);
 	context = sim_ids_remove(&render->contexts, id);
 	if (context)
-		context->leaving = true;
+		__atomic_store_n(&context->leaving, true, __ATOMIC_RELAXED);
 	sim_unlock(&render->lock);
 	if (!context)
 		return -EINVAL;
@@ -112,7 +112,7 @@ static int context_query(struct sim_render *render, union sim_drm_ctx *args)
 
 	if (!context)
 		return -EINVAL;
-	guilty = context->guilty;
+	guilty = __atomic_load_n(&context->guilty, __ATOMIC_RELAXED);
 	sim_context_put(render, context);
 	memset(args, 0, sizeof(*args));
 	if (guilty && newer)
@@ -158,6 +158,22 @@ static int list_fill(struct sim_render *render, struct sim_bo_list *list,
 	return 0;
 }
 
+/* Ascending, as sim_client wants it: lists of thousands are looked into for each packet. */
+static void list_sort(struct sim_bo_list *list)
+{
+	u32 gap, i, j;
+
+	for (gap = list->count / 2; gap; gap /= 2) {
+		for (i = gap; i < list->count; i++) {
+			struct sim_bo *bo = list->bos[i];
+
+			for (j = i; j >= gap && list->bos[j - gap] > bo; j -= gap)
+				list->bos[j] = list->bos[j - gap];
+			list->bos[j] = bo;
+		}
+	}
+}
+
 int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 		    struct sim_bo_list **ret_list)
 {
@@ -176,6 +192,7 @@ int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 		sim_bo_list_put(render, list);
 		return ret;
 	}
+	list_sort(list);
 	*ret_list = list;
 	return 0;
 }

@@ -115,7 +115,7 @@ static int fetch_head(const struct sim_queue *queue, const struct sim_client *cl
 
 static void throttle(struct sim_queue *queue, u64 bytes)
 {
-	u64 rate = queue->pdd->gpu->sim->knobs.engine_bytes_per_s;
+	u64 rate = SIM_KNOB(queue->pdd->gpu->sim, engine_bytes_per_s);
 
 	if (rate && bytes)
 		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);

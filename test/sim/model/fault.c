@@ -23,7 +23,7 @@ int sim_fault(struct sim_faults *faults, const char *group, const char *name)
 	int error = 0;
 	u32 i;
 
-	if (!faults->armed)
+	if (!__atomic_load_n(&faults->armed, __ATOMIC_RELAXED))
 		return 0;
 	sim_lock(&faults->lock);
 	for (i = 0; i < SIM_FAULTS; i++) {
@@ -33,7 +33,7 @@ int sim_fault(struct sim_faults *faults, const char *group, const char *name)
 			continue;
 		if (--fault->countdown)
 			continue;
-		faults->armed--;
+		(void)__atomic_sub_fetch(&faults->armed, 1, __ATOMIC_RELAXED);
 		if (!error)
 			error = fault->error;
 	}
@@ -79,7 +79,7 @@ static int arm(struct sim_faults *faults, const struct sim_fault *fault)
 		if (faults->slot[i].countdown)
 			continue;
 		faults->slot[i] = *fault;
-		faults->armed++;
+		(void)__atomic_add_fetch(&faults->armed, 1, __ATOMIC_RELAXED);
 		ret = 0;
 		break;
 	}
@@ -91,7 +91,7 @@ static void disarm_all(struct sim_faults *faults)
 {
 	sim_lock(&faults->lock);
 	memset(faults->slot, 0, sizeof(faults->slot));
-	faults->armed = 0;
+	__atomic_store_n(&faults->armed, 0, __ATOMIC_RELAXED);
 	sim_unlock(&faults->lock);
 }
 

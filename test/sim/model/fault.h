@@ -19,7 +19,7 @@ struct sim_fault {
 
 struct sim_faults {
 	struct sim_lock lock;
-	u32 armed;
+	u32 armed; /* atomic: asked for without the lock */
 	struct sim_fault slot[SIM_FAULTS];
 };
 

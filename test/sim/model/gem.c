@@ -29,7 +29,7 @@ int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
 
 void sim_render_closing(struct sim_render *render)
 {
-	render->closing = true;
+	__atomic_store_n(&render->closing, true, __ATOMIC_RELAXED);
 	sim_jobs_drop(render, NULL);
 	(void)sim_cs_wait_idle(render, SIM_FOREVER, false);
 }

@@ -33,7 +33,7 @@ static bool may_run(void *arg)
 	sim_lock(&job->sim->job_lock);
 	dropped = job->dropped;
 	sim_unlock(&job->sim->job_lock);
-	return dropped || !job->sim->knobs.fence_hang;
+	return dropped || !SIM_KNOB(job->sim, fence_hang);
 }
 
 /* The engine takes the job. Of a dropped one it must not even look at the file. */
@@ -72,18 +72,38 @@ static int job_run_ib(struct sim_job *job, const struct sim_client *client, u32 
 	return ret;
 }
 
-/* A slow engine, as far as the test asked for one. */
+static bool is_abandoned(const struct sim_job *job)
+{
+	return __atomic_load_n(&job->render->closing, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&job->context->leaving, __ATOMIC_RELAXED);
+}
+
+/* Takes the time that the engine needs for @bytes, from when it was through with all before it, whichever ring
+ * that came by. The result is when it will be through with this. */
+static u64 take_time(struct sim_job *job, u64 bytes)
+{
+	u64 rate = max(SIM_KNOB(job->sim, engine_bytes_per_s) / 1000, (u64)1);
+	u64 start = job->submitted_ns + SIM_KNOB(job->sim, engine_latency_us) * 1000;
+	struct sim_gpu *gpu = job->render->gpu;
+	u64 end;
+
+	sim_lock(&job->sim->job_lock);
+	end = max(start, gpu->job_end_ns) + bytes * 1000000 / rate;
+	gpu->job_end_ns = end;
+	sim_unlock(&job->sim->job_lock);
+	return end;
+}
+
+/* A slow engine, as far as the test asked for one. What the copying itself took is part of its time. */
 static void throttle(struct sim_job *job, u64 bytes)
 {
-	u64 rate = job->render->gpu->sim->knobs.engine_bytes_per_s;
-	u64 left_us = rate ? bytes * 1000 / max(rate / 1000, (u64)1) : 0;
+	u64 end, now;
 
-	while (left_us && !job->render->closing && !job->context->leaving) {
-		u32 step = (u32)min(left_us, (u64)THROTTLE_STEP_US);
-
-		sim_os_sleep_us(step);
-		left_us -= step;
-	}
+	if (!SIM_KNOB(job->sim, engine_bytes_per_s))
+		return;
+	end = take_time(job, bytes);
+	while ((now = sim_os_now_ns()) < end && !is_abandoned(job))
+		sim_os_sleep_us((u32)min((end - now + 999) / 1000, (u64)THROTTLE_STEP_US));
 }
 
 static int job_execute(struct sim_job *job)
@@ -98,6 +118,7 @@ static int job_execute(struct sim_job *job)
 				  ? job->list->bos
 				  : (struct sim_bo **)job->front, /* an empty list allows nothing */
 		.num_listed = job->list ? job->list->count : 0,
+		.skip_copies = SIM_KNOB(sim, skip_copies) != 0,
 		.who = who,
 	};
 	u64 bytes = 0;
@@ -105,7 +126,7 @@ static int job_execute(struct sim_job *job)
 	int ret;
 
 	(void)snprintf(who, sizeof(who), "gpu %u: command buffer", render->gpu->index);
-	if (job->context->guilty)
+	if (__atomic_load_n(&job->context->guilty, __ATOMIC_RELAXED))
 		return -ECANCELED;
 	ret = sim_fault(&sim->faults, "engine", "IB");
 	for (i = 0; ret == 0 && i < job->num_ibs; i++) {
@@ -113,7 +134,7 @@ static int job_execute(struct sim_job *job)
 
 		ret = job_run_ib(job, &client, i, &part);
 		if (ret < 0)
-			job->context->guilty = true;
+			__atomic_store_n(&job->context->guilty, true, __ATOMIC_RELAXED);
 		bytes += part;
 	}
 	throttle(job, bytes);
@@ -140,6 +161,7 @@ static void job_note_result(struct sim_job *job, int error)
 static void job_end(struct sim_job *job, int error)
 {
 	struct sim_render *render = job->render;
+	struct sim_gpu *gpu = render->gpu;
 	struct sim *sim = job->sim;
 
 	job_note_result(job, error);
@@ -152,18 +174,19 @@ static void job_end(struct sim_job *job, int error)
 	sim_job_release(job);
 	/* the last look at the file: with no job left it may vanish */
 	(void)__atomic_sub_fetch(&render->jobs, 1, __ATOMIC_RELEASE);
-	sim_os_wake(&sim->job_wait);
+	sim_os_wake(&gpu->job_wait);
 }
 
 void sim_job_run(struct sim_job *job)
 {
 	struct sim *sim = job->sim;
 	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
+	u64 latency_us = SIM_KNOB(sim, engine_latency_us);
 	int ret;
 
-	if (age_us < sim->knobs.engine_latency_us)
-		sim_os_sleep_us((u32)(sim->knobs.engine_latency_us - age_us));
-	(void)sim_os_wait(&sim->job_wait, may_run, job, SIM_FOREVER, false);
+	if (age_us < latency_us)
+		sim_os_sleep_us((u32)(latency_us - age_us));
+	(void)sim_os_wait(job->wait, may_run, job, SIM_FOREVER, false);
 	if (job_begin(job)) {
 		ret = job_execute(job);
 		/* whatever went wrong inside, a client is told that its work was thrown away */
@@ -214,7 +237,7 @@ void sim_jobs_drop(struct sim_render *render, struct sim_context *context)
 {
 	struct sim_job *jobs = take_waiting(render, context), *job;
 	struct leaver leaver = { render, context };
-	struct sim_wait *wait = &render->gpu->sim->job_wait;
+	struct sim_wait *wait = &render->gpu->job_wait;
 
 	sim_os_wake(wait);
 	/* fences come in the order of submission */
@@ -270,7 +293,7 @@ static int wait_for(struct waiter *waiter, union sim_drm_wait_cs *args)
 		waiter->sequence = last;
 	if (waiter->sequence > last)
 		return -EINVAL;
-	ret = sim_os_wait(&waiter->render->gpu->sim->job_wait, is_done, waiter, deadline, true);
+	ret = sim_os_wait(&waiter->render->gpu->job_wait, is_done, waiter, deadline, true);
 	if (ret < 0 && ret != -ETIME)
 		return ret;
 	args->out.status = ret == -ETIME;
@@ -304,6 +327,5 @@ static bool no_jobs(void *arg)
 
 int sim_cs_wait_idle(struct sim_render *render, u64 deadline_ns, bool interruptible)
 {
-	return sim_os_wait(&render->gpu->sim->job_wait, no_jobs, render, deadline_ns,
-			   interruptible);
+	return sim_os_wait(&render->gpu->job_wait, no_jobs, render, deadline_ns, interruptible);
 }

@@ -430,7 +430,7 @@ SIM_KFD_HANDLER(sim_kfd_export_dmabuf)
 	/* the real id, not the user's: so it is in the kernel */
 	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, (u32)(io->handle >> 32));
 	struct sim_mem *mem = pdd ? sim_ids_get(&pdd->mems, (u32)io->handle) : NULL;
-	struct sim_dmabuf *dmabuf;
+	struct sim_dmabuf *dmabuf = NULL;
 	int ret, fd;
 
 	(void)size;

@@ -16,7 +16,7 @@ struct sim_render {
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
 	bool compute; /* a KFD process has acquired the page tables */
-	bool closing; /* its jobs are not to be waited for any more */
+	bool closing; /* its jobs are not to be waited for any more; atomic */
 	u32 jobs;     /* not finished yet; atomic */
 	/* under sim->job_lock: */
 	struct sim_job *waiting; /* oldest first */
@@ -25,7 +25,7 @@ struct sim_render {
 
 #define SIM_FAILED_JOBS 8
 
-/* All of it under render->lock. */
+/* All of it under render->lock, flags are also read without it. */
 struct sim_context {
 	u32 references;
 	bool guilty;  /* a job of it went wrong: nothing more is accepted */
@@ -47,13 +47,14 @@ struct sim_context {
 struct sim_bo_list {
 	u32 references; /* under render->lock */
 	u32 count;
-	struct sim_bo *bos[];
+	struct sim_bo *bos[]; /* ascending */
 };
 
 /* A group of command buffers on its way. */
 struct sim_job {
 	struct sim *sim;
 	struct sim_job *next; /* in render->waiting, or in the list of who drops it */
+	struct sim_wait *wait; /* of its GPU, which outlives the file */
 	bool dropped;         /* not the engine's any more; under sim->job_lock */
 	u32 holders;          /* the engine, and who drops it; atomic */
 	struct sim_render *render;

@@ -46,7 +46,6 @@ int sim_init(struct sim *sim)
 	sim_lock_init(&sim->engine_lock);
 	sim_wait_init(&sim->engine_wait);
 	sim_lock_init(&sim->job_lock);
-	sim_wait_init(&sim->job_wait);
 	sim->zero_page = sim_os_page_alloc();
 	sim->poison_page = sim_os_page_alloc();
 	sim->mmio_page = sim_os_page_alloc();

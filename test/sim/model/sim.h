@@ -53,7 +53,21 @@ struct sim_knobs {
 	u64 teardown_delay_ms;
 	u64 evict_delay_ms;
 	u64 invisible_vram;
+	u64 skip_copies;
 };
+
+/* A knob as other threads than the test's look at it. */
+#define SIM_KNOB(sim, name) __atomic_load_n(&(sim)->knobs.name, __ATOMIC_RELAXED)
+
+/* A knob by its name; NULL: there is none. */
+struct sim_knob;
+const struct sim_knob *sim_knob_find(const char *name);
+/* The knob with that number, for lists; NULL: no more. */
+const struct sim_knob *sim_knob_at(u32 index);
+const char *sim_knob_name(const struct sim_knob *knob);
+s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob);
+/* -EINVAL: the knob does not take that value. */
+int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value);
 
 struct sim_gpu {
 	struct sim *sim;
@@ -70,6 +84,8 @@ struct sim_gpu {
 	u32 num_sdma_engines, num_sdma_xgmi_engines, queues_per_engine;
 	u32 fw_version, sdma_fw_version;
 	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
+	struct sim_wait job_wait; /* a command buffer is done or dropped, a hang was ended */
+	u64 job_end_ns; /* when the copy engine is through with what it has; under sim->job_lock */
 	void *front;
 };
 
@@ -93,7 +109,6 @@ struct sim {
 	struct sim_wait engine_wait; /* a queue became runnable */
 
 	struct sim_lock job_lock; /* which jobs wait, run or are dropped; taken last */
-	struct sim_wait job_wait; /* a job is done or dropped, a hang was ended */
 
 	void *zero_page, *poison_page;
 	void *mmio_page; /* stands for the HDP flush registers */

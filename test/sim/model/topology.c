@@ -180,6 +180,7 @@ static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 nod
 		return -EINVAL;
 	memset(gpu, 0, sizeof(*gpu));
 	gpu->sim = sim;
+	sim_wait_init(&gpu->job_wait);
 	gpu->index = sim->num_gpus++;
 	gpu->node = node;
 	gpu->gpu_id = gpu_id;

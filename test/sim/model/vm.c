@@ -221,13 +221,20 @@ u32 sim_vm_list(struct sim_vm *vm, const struct sim_bo *bo, struct sim_mapping *
 
 static bool is_listed(const struct sim_client *client, const struct sim_bo *bo)
 {
-	u32 i;
+	u32 low = 0, high = client->num_listed;
 
 	if (!client->listed)
 		return true;
-	for (i = 0; i < client->num_listed; i++)
-		if (client->listed[i] == bo)
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (client->listed[middle] == bo)
 			return true;
+		if (client->listed[middle] < bo)
+			low = middle + 1;
+		else
+			high = middle;
+	}
 	return false;
 }
 
@@ -374,7 +381,8 @@ int sim_client_copy(const struct sim_client *client, u64 dst_addr, u64 src_addr,
 			return ret;
 		}
 		bytes = min(src.bytes, dst.bytes);
-		ret = sim_bo_copy(dst.bo, dst.offset, src.bo, src.offset, bytes);
+		if (!client->skip_copies)
+			ret = sim_bo_copy(dst.bo, dst.offset, src.bo, src.offset, bytes);
 		ret = report_lost_pages(client, dst_addr, ret);
 		target_put(&src);
 		target_put(&dst);

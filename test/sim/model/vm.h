@@ -55,8 +55,9 @@ struct sim_client {
 	 * so. NULL: never anything. */
 	int (*reach)(void *arg, u64 addr, u64 size, bool write, struct sim_reach *ret_reach);
 	void *reach_arg;
-	struct sim_bo **listed; /* the only buffers allowed, or NULL: all that are mapped */
+	struct sim_bo **listed; /* the only buffers allowed, ascending; NULL: all that are mapped */
 	u32 num_listed;
+	bool skip_copies; /* checks addresses, but moves nothing */
 	const char *who;
 };
 

@@ -52,6 +52,8 @@ struct sim_lock {
 struct sim_wait {
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
+	uint64_t
+		wakes; /* how often somebody was woken: none is missed between a look and a sleep */
 };
 
 static inline void sim_lock_init(struct sim_lock *lock)
@@ -71,8 +73,14 @@ static inline void sim_unlock(struct sim_lock *lock)
 
 static inline void sim_wait_init(struct sim_wait *wait)
 {
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&wait->mutex, NULL);
-	(void)pthread_cond_init(&wait->cond, NULL);
+	(void)pthread_cond_init(&wait->cond, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	wait->wakes = 0;
 }
 
 #endif

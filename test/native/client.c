@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The GPU side of a process: raw KFD ioctls, buffers at addresses that are the same in every run. */
+#include "client.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kfd_ioctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GPUS_MAX 64
+#define NODES    "/sys/class/kfd/kfd/topology/nodes"
+
+/* The kernel's own name shifts into the sign. */
+#define MEM_WRITABLE (1u << 31)
+
+/* Where sanitizers of all kinds leave room. */
+#define FIRST_ADDRESS 0x7e9000000000ull
+#define GAP           (2ull << 20)
+#define CHUNK         (1u << 20)
+
+struct gpu {
+	uint32_t id;
+	uint32_t minor;
+	int fd;
+	int file; /* of the task */
+};
+
+struct client {
+	int kfd;
+	int file;
+	struct gpu gpus[GPUS_MAX];
+	uint32_t num_gpus;
+};
+
+static int complain(int ret, const char *what)
+{
+	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
+	return ret;
+}
+
+static int call(int fd, unsigned long request, void *argument, const char *name)
+{
+	return ioctl(fd, request, argument) < 0 ? complain(-errno, name) : 0;
+}
+
+static void *find(const char *name)
+{
+	void *function = dlsym(RTLD_DEFAULT, name);
+
+	if (!function) {
+		(void)fprintf(stderr, "client: there is no simulator; preload libamdgpu_sim.so\n");
+		exit(2);
+	}
+	return function;
+}
+
+int simulator_write(const char *file, const char *text)
+{
+	int (*function)(const char *file, const char *text) = find("amdgpu_sim_write");
+	int ret = function(file, text);
+
+	return ret < 0 ? complain(ret, file) : ret;
+}
+
+int simulator_read(const char *file, char *text, size_t size)
+{
+	int (*function)(const char *file, char *text, size_t size) = find("amdgpu_sim_read");
+	int ret = function(file, text, size);
+
+	return ret < 0 ? complain(ret, file) : ret;
+}
+
+/* A line "NAME VALUE", or the first number where @name is "". */
+static int read_number(unsigned int node, const char *file_name, const char *name,
+		       uint32_t *ret_number)
+{
+	char path[128], line[256];
+	int ret = -ENOENT;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), NODES "/%u/%s", node, file_name);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (ret < 0 && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, strlen(name)))
+			continue;
+		*ret_number = (uint32_t)strtoul(line + strlen(name), NULL, 10);
+		ret = 0;
+	}
+	(void)fclose(file);
+	return ret;
+}
+
+static int open_gpu(struct client *client, struct gpu *gpu)
+{
+	struct kfd_ioctl_acquire_vm_args acquire = { .gpu_id = gpu->id };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->minor);
+	gpu->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (gpu->fd < 0)
+		return complain(-errno, path);
+	acquire.drm_fd = (uint32_t)gpu->fd;
+	return call(client->kfd, AMDKFD_IOC_ACQUIRE_VM, &acquire, "ACQUIRE_VM");
+}
+
+static int open_gpus(struct client *client)
+{
+	uint32_t id;
+	int ret = 0;
+
+	for (unsigned int node = 0; !ret && !read_number(node, "gpu_id", "", &id); node++) {
+		struct gpu *gpu = &client->gpus[client->num_gpus];
+
+		if (!id || client->num_gpus == GPUS_MAX)
+			continue;
+		gpu->id = id;
+		gpu->fd = -1;
+		client->num_gpus++;
+		ret = read_number(node, "properties", "drm_render_minor ", &gpu->minor);
+		if (!ret)
+			ret = open_gpu(client, gpu);
+	}
+	return ret;
+}
+
+int client_open(struct client **ret_client)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int ret;
+
+	if (!client)
+		return -ENOMEM;
+	client->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	ret = client->kfd < 0 ? complain(-errno, "/dev/kfd") : open_gpus(client);
+	if (ret < 0) {
+		client_close(client);
+		return ret;
+	}
+	*ret_client = client;
+	return 0;
+}
+
+void client_close(struct client *client)
+{
+	for (uint32_t i = 0; i < client->num_gpus; i++) {
+		if (client->gpus[i].fd >= 0)
+			(void)close(client->gpus[i].fd);
+	}
+	if (client->kfd >= 0)
+		(void)close(client->kfd);
+	free(client);
+}
+
+static uint32_t flags_of(char kind)
+{
+	const uint32_t access = MEM_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
+
+	switch (kind) {
+	case 'V':
+		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
+	case 'G':
+		return access | KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+	case 'U':
+		return access | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
+	case 'D':
+		return access | KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL;
+	default:
+		return access | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP;
+	}
+}
+
+static uint64_t next_address(uint64_t address, const struct workload_bo *bo)
+{
+	/* small ones lie side by side, as allocators put them */
+	uint64_t gap = bo->size >= GAP ? GAP : WORKLOAD_PAGE;
+
+	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+}
+
+static int allocate(struct client *client, const struct workload_bo *bo, uint64_t address,
+		    struct kfd_ioctl_alloc_memory_of_gpu_args *ret_args)
+{
+	struct gpu *gpu = &client->gpus[bo->gpu];
+	struct kfd_ioctl_map_memory_to_gpu_args map = {
+		.device_ids_array_ptr = (uintptr_t)&gpu->id,
+		.n_devices = 1,
+	};
+	int ret;
+
+	*ret_args = (struct kfd_ioctl_alloc_memory_of_gpu_args){
+		.va_addr = address,
+		.size = bo->size,
+		.gpu_id = gpu->id,
+		.flags = flags_of(bo->kind),
+		.mmap_offset = bo->kind == 'U' ? address : 0,
+	};
+	ret = call(client->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, ret_args, "ALLOC_MEMORY_OF_GPU");
+	map.handle = ret_args->handle;
+	return ret < 0 ? ret : call(client->kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map, "MAP_MEMORY");
+}
+
+/* What a runtime maps, at the address that the GPU knows. */
+static int map_bo(struct client *client, const struct workload_bo *bo,
+		  const struct kfd_ioctl_alloc_memory_of_gpu_args *args, struct task *task)
+{
+	const struct gpu *gpu = &client->gpus[bo->gpu];
+	bool content = workload_has_content(bo);
+	struct task_vma vma = {
+		.addr = args->va_addr,
+		.size = bo->size,
+		.offset = args->mmap_offset,
+		.file = (uint32_t)(content ? gpu->file : client->file),
+	};
+
+	if (bo->kind == 'D')
+		vma.offset = 3ull << 62 | (uint64_t)gpu->id << 46;
+	if (mmap((void *)(uintptr_t)vma.addr, vma.size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, content ? gpu->fd : client->kfd,
+		 (off_t)vma.offset) == MAP_FAILED)
+		return complain(-errno, "mmap of a buffer");
+	return task_add_vma(task, &vma);
+}
+
+/* Without a mapping: to touch each page of a file in memory takes longer than to write it. */
+static int fill(const struct workload *workload, size_t index, uint64_t handle)
+{
+	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
+		find("amdgpu_sim_poke");
+	const struct workload_bo *bo = &workload->bos[index];
+	uint64_t written = (bo->written + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+	void *memory = malloc(CHUNK);
+	int ret = memory ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; !ret && at < written; at += CHUNK) {
+		uint64_t size = written - at < CHUNK ? written - at : CHUNK;
+
+		workload_fill(workload, index, at, memory, size);
+		ret = poke(handle, at, memory, size);
+	}
+	free(memory);
+	return ret < 0 ? complain(ret, "cannot fill a buffer") : 0;
+}
+
+static int map_user_memory(const struct workload_bo *bo, uint64_t address)
+{
+	void *memory = mmap((void *)(uintptr_t)address, bo->size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	return memory == MAP_FAILED ? complain(-errno, "mmap of user memory") : 0;
+}
+
+static int make_bo(struct client *client, const struct workload *workload, size_t index,
+		   uint64_t address, struct task *task)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	struct kfd_ioctl_alloc_memory_of_gpu_args args;
+	int ret = 0;
+
+	if (bo->gpu >= client->num_gpus)
+		return complain(-ENODEV, "the machine has fewer GPUs than the workload");
+	if (bo->kind == 'U')
+		ret = map_user_memory(bo, address);
+	if (!ret)
+		ret = allocate(client, bo, address, &args);
+	if (!ret && bo->mapped && bo->kind != 'U')
+		ret = map_bo(client, bo, &args, task);
+	if (ret < 0 || !workload->verify || !workload_has_content(bo))
+		return ret;
+	if (!bo->mapped)
+		return fill(workload, index, args.handle);
+	workload_fill(workload, index, 0, (void *)(uintptr_t)address, bo->written);
+	return 0;
+}
+
+static int make_event(struct client *client)
+{
+	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL };
+
+	return call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
+}
+
+static int note_files(struct client *client, struct task *task)
+{
+	char path[TASK_PATH_MAX];
+
+	client->file = task_add_file(task, client->kfd, "/dev/kfd");
+	if (client->file < 0)
+		return client->file;
+	for (uint32_t i = 0; i < client->num_gpus; i++) {
+		struct gpu *gpu = &client->gpus[i];
+
+		(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->minor);
+		gpu->file = task_add_file(task, gpu->fd, path);
+		if (gpu->file < 0)
+			return gpu->file;
+	}
+	return 0;
+}
+
+int client_make(struct client *client, const struct workload *workload, struct task *task)
+{
+	uint64_t address = FIRST_ADDRESS;
+	int ret = note_files(client, task);
+
+	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+		ret = make_bo(client, workload, i, address, task);
+		address = next_address(address, &workload->bos[i]);
+	}
+	for (uint32_t i = 0; !ret && i < workload->events; i++)
+		ret = make_event(client);
+	return ret;
+}
+
+int client_map_user_memory(const struct workload *workload)
+{
+	uint64_t address = FIRST_ADDRESS;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+		if (workload->bos[i].kind == 'U')
+			ret = map_user_memory(&workload->bos[i], address);
+		address = next_address(address, &workload->bos[i]);
+	}
+	return ret;
+}
+
+/* Where buffers are now: the simulator's list, by address. */
+struct place {
+	uint64_t address, size, handle;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	return left->address < right->address ? -1 : left->address > right->address;
+}
+
+static int parse_places(char *text, struct place **ret_places, size_t *ret_count)
+{
+	struct place *places = NULL;
+	size_t count = 0;
+	char *line;
+
+	while ((line = strsep(&text, "\n")) && *line) {
+		struct place place;
+
+		if (!(count & (count + 1)))
+			places = realloc(places, (count + 1) * 2 * sizeof(*places));
+		if (!places || sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64,
+				      &place.address, &place.size, &place.handle) != 3)
+			return complain(-EINVAL, "kfd_bos");
+		places[count++] = place;
+	}
+	if (count)
+		qsort(places, count, sizeof(*places), compare_places);
+	*ret_places = places;
+	*ret_count = count;
+	return 0;
+}
+
+static int find_places(struct place **ret_places, size_t *ret_count)
+{
+	char *text;
+	int ret = simulator_read("kfd_bos", (char[]){ 0 }, 1);
+
+	if (ret < 0)
+		return ret;
+	text = malloc((size_t)ret + 1);
+	if (!text)
+		return -ENOMEM;
+	ret = simulator_read("kfd_bos", text, (size_t)ret + 1);
+	if (ret >= 0)
+		ret = parse_places(text, ret_places, ret_count);
+	free(text);
+	return ret;
+}
+
+static int report_wrong(const struct workload *workload, size_t index, uint64_t byte,
+			const char *how)
+{
+	(void)fprintf(stderr,
+		      "client: BO %zu of %" PRIu64 " bytes is wrong at byte %" PRIu64 " (%s)\n",
+		      index, workload->bos[index].size, byte, how);
+	return -EIO;
+}
+
+/* As the GPU sees it. */
+static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
+			 void *memory)
+{
+	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
+		find("amdgpu_sim_peek");
+	const struct workload_bo *bo = &workload->bos[index];
+	int ret = 0;
+
+	for (uint64_t at = 0; !ret && at < bo->size; at += CHUNK) {
+		uint64_t size = bo->size - at < CHUNK ? bo->size - at : CHUNK, good;
+
+		ret = peek(handle, at, memory, size);
+		if (ret < 0)
+			return complain(ret, "cannot read a buffer");
+		good = workload_check(workload, index, at, memory, size);
+		if (good != size)
+			ret = report_wrong(workload, index, at + good, "as the GPU sees it");
+	}
+	return ret;
+}
+
+/* As the CPU sees it, but for the part that was never written: looking at it takes memory. */
+static int verify_mapping(const struct workload *workload, size_t index, uint64_t address)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	uint64_t good = workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->written);
+
+	return good == bo->written ? 0 : report_wrong(workload, index, good, "where it is mapped");
+}
+
+static int verify_bo(const struct workload *workload, size_t index, const struct place *place)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	void *memory;
+	int ret;
+
+	if (place->size != bo->size)
+		return complain(-EIO, "a buffer has another size");
+	memory = malloc(CHUNK);
+	ret = memory ? verify_memory(workload, index, place->handle, memory) : -ENOMEM;
+	free(memory);
+	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;
+}
+
+/* Both in order of addresses. */
+static int verify_all(const struct workload *workload, const struct place *places,
+		      size_t num_places)
+{
+	uint64_t address = FIRST_ADDRESS;
+	size_t at = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+		while (at < num_places && places[at].address < address)
+			at++;
+		if (at == num_places || places[at].address != address)
+			return complain(-EIO, "a buffer is missing");
+		if (workload_has_content(&workload->bos[i]))
+			ret = verify_bo(workload, i, &places[at]);
+		address = next_address(address, &workload->bos[i]);
+	}
+	return ret;
+}
+
+int client_verify(const struct workload *workload)
+{
+	struct place *places = NULL;
+	size_t count = 0;
+	int ret = find_places(&places, &count);
+
+	if (!ret && count != workload->num_bos)
+		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
+	if (!ret)
+		ret = verify_all(workload, places, count);
+	free(places);
+	return ret;
+}

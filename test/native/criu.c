@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Plays CRIU to the plugin: which hook is called when, with which descriptors, and what is made of the answers. */
+#include "criu.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "criu_plugin_abi.h"
+#include "criu_state.h"
+
+struct criu {
+	void *version, *plugin;
+	struct criu_plugin_desc *desc;
+	unsigned int hooks; /* of this version */
+	double seconds[HOOK_MAX + 2];
+};
+
+/* Behind the hooks, for the times. */
+enum { INIT = HOOK_MAX, EXIT };
+
+static const char *const names[HOOK_MAX + 2] = {
+	[HOOK_DUMP_EXT_FILE] = "dump_ext_file",
+	[HOOK_RESTORE_EXT_FILE] = "restore_ext_file",
+	[HOOK_HANDLE_DEVICE_VMA] = "handle_device_vma",
+	[HOOK_UPDATE_VMA_MAP] = "update_vma_map",
+	[HOOK_RESUME_DEVICES_LATE] = "resume_devices_late",
+	[HOOK_PAUSE_DEVICES] = "pause_devices",
+	[HOOK_CHECKPOINT_DEVICES] = "checkpoint_devices",
+	[HOOK_POST_FORKING] = "post_forking",
+	[HOOK_RESTORE_INIT] = "restore_init",
+	[HOOK_DUMP_DEVICES_LATE] = "dump_devices_late",
+	[HOOK_DUMP_FINISH] = "dump_finish",
+	[INIT] = "init",
+	[EXIT] = "exit",
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Runs @expression as the hook with that number. */
+#define TIMED(criu, number, expression)                        \
+	({                                                     \
+		double begin_ = now();                         \
+		__typeof__(expression) result_ = (expression); \
+                                                               \
+		(criu)->seconds[number] += now() - begin_;     \
+		result_;                                       \
+	})
+
+static int complain(const char *what)
+{
+	(void)fprintf(stderr, "criu: %s\n", what);
+	return -EINVAL;
+}
+
+static int load(struct criu *criu, const struct criu_setup *setup)
+{
+	char path[4096];
+	size_t *hooks;
+
+	(void)snprintf(path, sizeof(path), "%s/criu-%s.so", setup->hosts, setup->version);
+	criu->version = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	hooks = criu->version ? dlsym(criu->version, "criu_hooks") : NULL;
+	if (!hooks)
+		return complain(dlerror());
+	criu->hooks = (unsigned int)*hooks;
+	criu->plugin = dlopen(setup->plugin, RTLD_LAZY);
+	if (!criu->plugin)
+		return complain(dlerror());
+	criu->desc = dlsym(criu->plugin, "CR_PLUGIN_DESC");
+	if (!criu->desc)
+		return complain("the plugin has no descriptor");
+	if (criu->desc->version > CRIU_PLUGIN_VERSION_0_2 || criu->desc->max_hooks > criu->hooks)
+		return complain("the plugin is for a newer CRIU");
+	return 0;
+}
+
+int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
+{
+	/* shared with the task, whose hooks take their time, too */
+	struct criu *criu = mmap(NULL, sizeof(*criu), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd, ret;
+
+	if (criu == MAP_FAILED)
+		return -ENOMEM;
+	criu_state.log_level = (unsigned int)setup->log_level;
+	fd = open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	criu_state.image_dir = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+	if (fd >= 0)
+		(void)close(fd);
+	ret = criu_state.image_dir < 0 ? complain("cannot open the image directory")
+				       : load(criu, setup);
+	if (ret < 0) {
+		criu_unload(criu);
+		return ret;
+	}
+	*ret_criu = criu;
+	return 0;
+}
+
+void criu_unload(struct criu *criu)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* a sanitizer finds no names for what is gone */
+	if (criu->plugin)
+		(void)dlclose(criu->plugin);
+	if (criu->version)
+		(void)dlclose(criu->version);
+#endif
+	if (criu_state.image_dir >= 0)
+		(void)close(criu_state.image_dir);
+	criu_state.image_dir = -1;
+	for (int i = 0; i < criu_state.num_stored; i++)
+		(void)close(criu_state.stored[i]);
+	criu_state.num_stored = 0;
+	(void)munmap(criu, sizeof(*criu));
+}
+
+void criu_print_times(const struct criu *criu)
+{
+	for (size_t i = 0; i < HOOK_MAX + 2; i++) {
+		if (criu->seconds[i] > 0)
+			printf("hook %s %.6f\n", names[i], criu->seconds[i]);
+	}
+}
+
+/* The plugin's function; NULL: this version has no such hook, or the plugin none. */
+static void *hook(const struct criu *criu, enum criu_plugin_hook number)
+{
+	return number < criu->hooks && number < criu->desc->max_hooks ? criu->desc->hooks[number]
+								      : NULL;
+}
+
+/* -ENOTSUP means that the plugin leaves it to others, and there are none. */
+static int call_with_pid(struct criu *criu, enum criu_plugin_hook number, int pid)
+{
+	int (*function)(int pid) = (int (*)(int))(uintptr_t)hook(criu, number);
+	int ret = function ? TIMED(criu, number, function(pid)) : -ENOTSUP;
+
+	return ret == -ENOTSUP ? 0 : ret;
+}
+
+static int call_without(struct criu *criu, enum criu_plugin_hook number)
+{
+	int (*function)(void) = (int (*)(void))(uintptr_t)hook(criu, number);
+	int ret = function ? TIMED(criu, number, function()) : -ENOTSUP;
+
+	return ret == -ENOTSUP ? 0 : ret;
+}
+
+static pid_t real_pid(void)
+{
+	/* the kernel's answer, not what the task believes */
+	return (pid_t)syscall(SYS_getpid);
+}
+
+/* What the kernel would say of a process that has a pid of its own, and of one that is traced. */
+static int believe(const char *file, const char *format, ...)
+{
+	va_list arguments;
+	char text[64];
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return simulator_write(file, text);
+}
+
+/* CRIU shows the plugin each mapping of a device before any file. */
+static int dump_vmas(struct criu *criu, const struct task *task)
+{
+	int (*function)(int fd, const struct stat *stat) =
+		(int (*)(int, const struct stat *))(uintptr_t)hook(criu, HOOK_HANDLE_DEVICE_VMA);
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < task->num_vmas; i++) {
+		const char *path = task->files[task->vmas[i].file].path;
+		/* good for nothing but to be looked at */
+		int fd = open(path, O_PATH | O_CLOEXEC);
+		struct stat stat_of;
+
+		if (fd < 0 || stat(path, &stat_of) < 0)
+			return -errno;
+		ret = TIMED(criu, HOOK_HANDLE_DEVICE_VMA, function(fd, &stat_of));
+		(void)close(fd);
+	}
+	return ret;
+}
+
+/* What CRIU gives to plugins is its own duplicate of the task's descriptor. */
+static int dump_files(struct criu *criu, const struct task *task)
+{
+	int (*function)(int fd, int id) =
+		(int (*)(int, int))(uintptr_t)hook(criu, HOOK_DUMP_EXT_FILE);
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < task->num_files; i++) {
+		int fd = fcntl(task->files[i].fd, F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+
+		if (fd < 0)
+			return -errno;
+		ret = TIMED(criu, HOOK_DUMP_EXT_FILE, function(fd, (int)i + 1));
+		(void)close(fd);
+	}
+	return ret;
+}
+
+static int dump_all(struct criu *criu, const struct task *task)
+{
+	int ret = call_with_pid(criu, HOOK_PAUSE_DEVICES, real_pid());
+
+	if (!ret)
+		ret = call_with_pid(criu, HOOK_CHECKPOINT_DEVICES, real_pid());
+	if (!ret)
+		ret = dump_vmas(criu, task);
+	if (!ret)
+		ret = dump_files(criu, task);
+	return ret ? ret : call_with_pid(criu, HOOK_DUMP_DEVICES_LATE, real_pid());
+}
+
+static void leave(struct criu *criu, int stage, int ret)
+{
+	double begin = now();
+
+	criu->desc->exit(stage, ret);
+	criu->seconds[EXIT] += now() - begin;
+}
+
+int criu_dump(struct criu *criu, const struct task *task)
+{
+	int ret = believe("own_pid", "%d", CRIU_TASK_PID), finished;
+
+	if (!ret)
+		ret = believe("traced", "1");
+	if (ret < 0)
+		return ret;
+	ret = TIMED(criu, INIT, criu->desc->init(STAGE_DUMP));
+	if (ret < 0)
+		return ret;
+	ret = dump_all(criu, task);
+	/* its argument says whether tasks will run on */
+	finished = call_with_pid(criu, HOOK_DUMP_FINISH, ret);
+	if (!ret)
+		ret = finished;
+	leave(criu, STAGE_DUMP, ret);
+	return ret;
+}
+
+/* Newer hosts have a second argument, which they do not set; older ones have garbage there. */
+static int restore_file(struct criu *criu, int id)
+{
+	int (*function)(int id, bool *retry) =
+		(int (*)(int, bool *))(uintptr_t)hook(criu, HOOK_RESTORE_EXT_FILE);
+	bool retry = true;
+	int fd;
+
+	if (criu->hooks <= HOOK_DUMP_FINISH)
+		return TIMED(criu, HOOK_RESTORE_EXT_FILE, function(id, (bool *)8));
+	do {
+		fd = TIMED(criu, HOOK_RESTORE_EXT_FILE, function(id, &retry));
+	} while (fd < 0 && retry);
+	return fd;
+}
+
+static int restore_files(struct criu *criu, const struct task *task)
+{
+	for (size_t i = 0; i < task->num_files; i++) {
+		int fd = restore_file(criu, (int)i + 1);
+
+		if (fd < 0)
+			return fd;
+		if (dup2(fd, task->files[i].fd) < 0)
+			return -errno;
+		if (fd != task->files[i].fd)
+			(void)close(fd);
+	}
+	return 0;
+}
+
+/* What CRIU maps a run of neighbouring mappings of one file through: what it was given for the first of them. */
+struct run {
+	uint32_t file;
+	int fd;
+};
+
+static void end_run(struct run *run)
+{
+	if (run->fd >= 0)
+		(void)close(run->fd);
+	run->fd = -1;
+}
+
+static int begin_run(const struct criu *criu, const struct task *task, uint32_t file, int plugin_fd,
+		     struct run *run)
+{
+	if (run->fd >= 0 && run->file == file)
+		return 0;
+	end_run(run);
+	run->file = file;
+	if (plugin_fd < 0)
+		run->fd = open(task->files[file].path, O_RDWR | O_CLOEXEC);
+	else if (criu->hooks <= HOOK_PAUSE_DEVICES)
+		run->fd = fcntl(plugin_fd, F_DUPFD_CLOEXEC, 0);
+	else
+		run->fd = plugin_fd;
+	return run->fd < 0 ? -errno : 0;
+}
+
+static int restore_vma(struct criu *criu, const struct task *task, const struct task_vma *vma,
+		       struct run *run)
+{
+	int (*function)(const char *path, uint64_t addr, uint64_t offset, uint64_t *ret_offset,
+			int *ret_fd) = (int (*)(const char *, uint64_t, uint64_t, uint64_t *,
+						int *))(uintptr_t)hook(criu, HOOK_UPDATE_VMA_MAP);
+	uint64_t offset = vma->offset;
+	int fd = -1, ret;
+
+	ret = TIMED(criu, HOOK_UPDATE_VMA_MAP,
+		    function(task->files[vma->file].path, vma->addr, vma->offset, &offset, &fd));
+	if (ret < 0 && ret != -ENOTSUP)
+		return ret;
+	ret = begin_run(criu, task, vma->file, fd, run);
+	if (ret < 0)
+		return ret;
+	if (mmap((void *)(uintptr_t)vma->addr, vma->size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, run->fd, (off_t)offset) == MAP_FAILED) {
+		ret = -errno;
+		(void)fprintf(stderr,
+			      "criu: cannot map 0x%" PRIx64 " at offset 0x%" PRIx64 ": %s\n",
+			      vma->addr, offset, strerror(-ret));
+	}
+	return ret;
+}
+
+static int restore_vmas(struct criu *criu, const struct task *task)
+{
+	struct run run = { .fd = -1 };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < task->num_vmas; i++)
+		ret = restore_vma(criu, task, &task->vmas[i], &run);
+	end_run(&run);
+	return ret;
+}
+
+/* Main process and task tell each other how far they are by a pair of sockets. */
+static int tell(int socket, int result)
+{
+	return write(socket, &result, sizeof(result)) == sizeof(result) ? 0 : -EPIPE;
+}
+
+/* What the other side tells, or that it is no more. */
+static int hear(int socket)
+{
+	int result;
+
+	return read(socket, &result, sizeof(result)) == sizeof(result) ? result : -EPIPE;
+}
+
+/* CRIU's tasks begin without CRIU's descriptors, but for those that it keeps above theirs. */
+static void close_inherited(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd < CRIU_LOWEST_FD; fd++)
+		(void)close(fd);
+}
+
+static int prepare_task(struct criu *criu, const struct task *task, const struct criu_task *own)
+{
+	int ret = restore_files(criu, task);
+
+	if (!ret)
+		ret = restore_vmas(criu, task);
+	return ret ? ret : own->map_memory(own->argument);
+}
+
+/* The task: its result is the process's. */
+static int run_task(struct criu *criu, const struct task *task, const struct criu_task *own,
+		    int socket)
+{
+	int ret;
+
+	close_inherited();
+	ret = believe("own_pid", "%d", CRIU_TASK_PID);
+	if (!ret)
+		own->begin(own->argument);
+	/* the main process listens for tasks before they begin */
+	if (!ret)
+		ret = hear(socket);
+	if (!ret)
+		ret = prepare_task(criu, task, own);
+	if (tell(socket, ret) < 0 || ret)
+		return ret;
+	ret = hear(socket);
+	return ret ? ret : own->live(own->argument);
+}
+
+static int kept_pair(int *ret_own, int *ret_others)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ret_own = fcntl(pair[0], F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+	*ret_others = fcntl(pair[1], F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	return *ret_own < 0 || *ret_others < 0 ? -EMFILE : 0;
+}
+
+static int fork_task(struct criu *criu, const struct task *task, const struct criu_task *own,
+		     pid_t *ret_pid, int *ret_socket)
+{
+	int ours = -1, theirs = -1, ret = kept_pair(&ours, &theirs);
+	pid_t pid;
+
+	if (ret < 0)
+		return ret;
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ours);
+		exit(run_task(criu, task, own, theirs) ? 1 : 0);
+	}
+	(void)close(theirs);
+	*ret_pid = pid;
+	*ret_socket = ours;
+	return pid < 0 ? -errno : believe("own_pid", "%d %d", CRIU_TASK_PID, pid);
+}
+
+/* What the main process does between the task's beginning and its end. */
+static int accompany(struct criu *criu, pid_t pid, int socket)
+{
+	int ret = call_without(criu, HOOK_POST_FORKING);
+
+	if (!ret)
+		ret = tell(socket, 0);
+	if (!ret)
+		ret = hear(socket);
+	return ret ? ret : call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, pid);
+}
+
+static int end_task(pid_t pid, int socket, int ret)
+{
+	int status;
+
+	/* CRIU kills what it cannot restore */
+	if (ret || tell(socket, 0) < 0)
+		(void)kill(pid, SIGKILL);
+	(void)close(socket);
+	if (waitpid(pid, &status, 0) < 0)
+		return ret ? ret : -errno;
+	if (ret)
+		return ret;
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
+}
+
+int criu_restore(struct criu *criu, const struct task *task, const struct criu_task *own)
+{
+	int socket = -1, ret;
+	pid_t pid = -1;
+
+	ret = TIMED(criu, INIT, criu->desc->init(STAGE_RESTORE));
+	if (!ret)
+		ret = call_without(criu, HOOK_RESTORE_INIT);
+	if (!ret)
+		ret = fork_task(criu, task, own, &pid, &socket);
+	if (ret < 0)
+		return ret;
+	ret = accompany(criu, pid, socket);
+	leave(criu, STAGE_RESTORE, ret);
+	own->resumed(own->argument, pid);
+	return end_task(pid, socket, ret);
+}

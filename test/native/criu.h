@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The CRIU of the native tests: loads the plugin and calls its hooks in the order in which the given version of CRIU
+ * does. A dump is of the process itself, a restore makes a child of it; so what the kernel says of pids and tracers is
+ * made believe by the simulator (own_pid, traced). */
+#ifndef TEST_NATIVE_CRIU_H
+#define TEST_NATIVE_CRIU_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "task.h"
+
+/* The pid that the task sees, at the dump as at the restore. */
+#define CRIU_TASK_PID 100
+
+struct criu;
+
+/* @version is one of 3.17.1, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with what these export, @directory that of
+ * the images, @log_level what CRIU's -v gives: 1 errors to 4 debug. -errno after a line on stderr. */
+struct criu_setup {
+	const char *version, *hosts, *plugin, *directory;
+	int log_level;
+};
+int criu_load(const struct criu_setup *setup, struct criu **ret_criu);
+void criu_unload(struct criu *criu);
+
+/* What criu dump asks of the plugin: 0, or the first error. */
+int criu_dump(struct criu *criu, const struct task *task);
+
+/* What the restored task does besides, in its own process: begin, before anything of it comes back; map_memory, the
+ * memory that CRIU puts back, before it is resumed; live, when it runs again. And in the main process: resumed. */
+struct criu_task {
+	void (*begin)(void *argument);
+	int (*map_memory)(void *argument);
+	int (*live)(void *argument);
+	void (*resumed)(void *argument, pid_t task);
+	void *argument;
+};
+
+/* What criu restore asks of the plugin, and a task of its own: 0, or the first error. The task has its files at the
+ * numbers and its device mappings at the addresses that @task says. */
+int criu_restore(struct criu *criu, const struct task *task, const struct criu_task *own);
+
+/* How long each hook took, all its calls together: one line a hook on stdout. */
+void criu_print_times(const struct criu *criu);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What one version of CRIU exports that others do not, or in another size. Compiled once for each (HOOKS, and
+ * HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "criu_exports.h"
+
+/* A list head a hook and one more. */
+const size_t criu_hooks = HOOKS;
+char cr_plugin_ctl[16 * (HOOKS + 1)];
+
+#ifdef HAS_INVENTORY
+int add_inventory_plugin(const char *name)
+{
+	return criu_note_plugin(name);
+}
+
+bool check_and_remove_inventory_plugin(const char *name, size_t length)
+{
+	return criu_claim_plugin(name, length);
+}
+#endif
+
+#ifdef HAS_OPTIONS
+int criu_plugin_get_options(int *argc, char ***argv)
+{
+	*argc = 0;
+	*argv = NULL;
+	return 0;
+}
+#endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The program: makes a workload and dumps it, or restores one and looks at every byte. Says on stdout, a fact a
+ * line, what came out and what it took. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "criu.h"
+#include "criu_state.h"
+
+#define KNOBS_MAX 32
+
+struct arguments {
+	struct criu_setup setup;
+	const char *command, *workload;
+	const char *early[KNOBS_MAX], *late[KNOBS_MAX];
+	size_t num_early, num_late;
+};
+
+static int usage(void)
+{
+	(void)fprintf(
+		stderr,
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... "
+		"dump|restore DIR WORKLOAD\n"
+		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
+		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
+		"  WORKLOAD: see test/native/workload.h\n");
+	return 2;
+}
+
+/* The program's own directory has the CRIUs, and the one above it the plugin. */
+static void set_defaults(struct arguments *arguments)
+{
+	static char hosts[4096], plugin[4096 + 32];
+	ssize_t length = readlink("/proc/self/exe", hosts, sizeof(hosts) - 1);
+
+	hosts[length < 0 ? 0 : length] = '\0';
+	(void)dirname(hosts);
+	(void)snprintf(plugin, sizeof(plugin), "%s/../amdgpu_plugin.so", hosts);
+	arguments->setup = (struct criu_setup){
+		.version = "4.3", .hosts = hosts, .plugin = plugin, .log_level = 2
+	};
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+	int option;
+
+	set_defaults(arguments);
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:")) >= 0) {
+		if (option == 'c')
+			arguments->setup.version = optarg;
+		else if (option == 'p')
+			arguments->setup.plugin = optarg;
+		else if (option == 'v')
+			arguments->setup.log_level = atoi(optarg);
+		else if (option == 'k' && arguments->num_early < KNOBS_MAX)
+			arguments->early[arguments->num_early++] = optarg;
+		else if (option == 'f' && arguments->num_late < KNOBS_MAX)
+			arguments->late[arguments->num_late++] = optarg;
+		else
+			return -EINVAL;
+	}
+	if (argc - optind != 3)
+		return -EINVAL;
+	arguments->command = argv[optind];
+	arguments->setup.directory = argv[optind + 1];
+	arguments->workload = argv[optind + 2];
+	return 0;
+}
+
+static int write_knobs(const char *const *knobs, size_t count)
+{
+	char file[128];
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		size_t length = strcspn(knobs[i], "=");
+
+		if (!knobs[i][length] || length >= sizeof(file))
+			return -EINVAL;
+		memcpy(file, knobs[i], length);
+		file[length] = '\0';
+		ret = simulator_write(file, knobs[i] + length + 1);
+	}
+	return ret;
+}
+
+static double clock_seconds(clockid_t clock)
+{
+	struct timespec time;
+
+	(void)clock_gettime(clock, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Of what lies between begin and end, everything in this process included. */
+struct measure {
+	double wall, cpu;
+};
+
+static struct measure measure_begin(void)
+{
+	return (struct measure){ clock_seconds(CLOCK_MONOTONIC),
+				 clock_seconds(CLOCK_PROCESS_CPUTIME_ID) };
+}
+
+static long peak_rss_kib(pid_t pid)
+{
+	char path[64], line[256];
+	long kib = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "VmHWM:", 6))
+			kib = strtol(line + 6, NULL, 10);
+	}
+	if (file)
+		(void)fclose(file);
+	return kib;
+}
+
+/* @task is a process that has a part in it, 0: there is none. */
+static void measure_end(const struct measure *begin, pid_t task)
+{
+	double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu;
+	struct rusage usage;
+	clockid_t clock;
+
+	if (task && !clock_getcpuclockid(task, &clock))
+		cpu += clock_seconds(clock);
+	(void)getrusage(RUSAGE_SELF, &usage);
+	printf("seconds %.6f\n", clock_seconds(CLOCK_MONOTONIC) - begin->wall);
+	printf("cpu_seconds %.6f\n", cpu);
+	printf("peak_rss_kib %ld\n", usage.ru_maxrss);
+	if (task)
+		printf("task_peak_rss_kib %ld\n", peak_rss_kib(task));
+	(void)fflush(stdout);
+}
+
+/* What buffers take at this moment, which is not part of anybody's resident memory. */
+static void print_pages(void)
+{
+	char objects[4096], *pages;
+
+	if (simulator_read("objects", objects, sizeof(objects)) < 0)
+		return;
+	pages = strstr(objects, "pages ");
+	if (pages)
+		printf("gpu_kib %ld\n", 4 * strtol(pages + strlen("pages "), NULL, 10));
+}
+
+/* Entries of @directory; of threads, without the simulator's own. */
+static long count_entries(const char *directory)
+{
+	DIR *stream = opendir(directory);
+	struct dirent *entry;
+	long count = 0;
+
+	while (stream && (entry = readdir(stream))) {
+		char path[512], name[32] = "";
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "%s/%s/comm", directory, entry->d_name);
+		file = fopen(path, "re");
+		if (file && !fgets(name, sizeof(name), file))
+			name[0] = '\0';
+		if (file)
+			(void)fclose(file);
+		count += strncmp(name, "amdgpu_sim", strlen("amdgpu_sim")) != 0;
+	}
+	if (stream)
+		(void)closedir(stream);
+	return count;
+}
+
+struct process_state {
+	long descriptors, threads;
+};
+
+static struct process_state process_state(void)
+{
+	struct process_state state = { .descriptors = count_entries("/proc/self/fd") };
+
+#ifndef __SANITIZE_THREAD__ /* which starts one of its own when there are others, and looks for lost ones */
+	state.threads = count_entries("/proc/self/task");
+#endif
+	return state;
+}
+
+/* A thread that was joined may still be seen for a moment; one that stays is what is looked for. */
+static bool has_left(const struct process_state *before)
+{
+	struct process_state after = process_state();
+
+	for (int i = 0; i < 100 && after.threads > before->threads; i++) {
+		(void)usleep(1000);
+		after = process_state();
+	}
+	if (after.descriptors != before->descriptors)
+		printf("left descriptors %ld\n", after.descriptors - before->descriptors);
+	if (after.threads != before->threads)
+		printf("left threads %ld\n", after.threads - before->threads);
+	return after.descriptors != before->descriptors || after.threads != before->threads;
+}
+
+/* The process runs on as it did before: what was paused is not any more. */
+static int judge_process(void)
+{
+	char state[1024];
+	int ret = simulator_read("processes", state, sizeof(state));
+
+	if (ret < 0 || (strstr(state, " evicted=0 paused=0 blocked=0 ")))
+		return ret < 0 ? ret : 0;
+	(void)fprintf(stderr, "host: the process does not run: %s", state);
+	return -EIO;
+}
+
+/* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
+static int judge_simulator(const struct process_state *before)
+{
+	char violations[4096], objects[4096];
+	char *line, *rest = objects;
+	bool clean;
+
+	if (simulator_write("process_exit", "1") < 0 ||
+	    simulator_read("violations", violations, sizeof(violations)) < 0 ||
+	    simulator_read("objects", objects, sizeof(objects)) < 0)
+		return -EIO;
+	printf("violations %.*s\n", (int)strcspn(violations, "\n"), violations);
+	clean = !has_left(before);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		unsigned long long count = strtoull(strchr(line, ' '), NULL, 10);
+
+		clean &= !count;
+		if (count)
+			printf("left %s\n", line);
+	}
+	if (clean && atoi(violations) == 0)
+		return 0;
+	(void)fprintf(stderr, "host: the simulator found: %s", violations);
+	return -EIO;
+}
+
+static int dump(const struct arguments *arguments, struct criu *criu,
+		const struct workload *workload)
+{
+	struct task task = { 0 };
+	struct measure begin;
+	struct client *client;
+	int ret = client_open(&client);
+
+	if (ret < 0)
+		return ret;
+	ret = client_make(client, workload, &task);
+	if (!ret)
+		ret = write_knobs(arguments->late, arguments->num_late);
+	if (!ret) {
+		begin = measure_begin();
+		ret = criu_dump(criu, &task);
+		measure_end(&begin, 0);
+		if (judge_process() < 0)
+			ret = ret ? ret : -EIO;
+	}
+	if (!ret)
+		ret = task_save(&task, arguments->setup.directory);
+	print_pages();
+	/* the dump must not have changed anything */
+	if (workload->verify && client_verify(workload) < 0)
+		ret = ret ? ret : -EIO;
+	client_close(client);
+	task_done(&task);
+	return ret;
+}
+
+/* A restore, as the task and as the main process see it. */
+struct restored {
+	const struct arguments *arguments;
+	struct workload *workload;
+	struct task task;
+	struct measure begin;
+	struct process_state before; /* the task's */
+	int ret;
+};
+
+/* The task has a simulator of its own. */
+static void begin_task(void *argument)
+{
+	struct restored *restored = argument;
+	const struct arguments *arguments = restored->arguments;
+
+	restored->ret = write_knobs(arguments->early, arguments->num_early);
+	if (!restored->ret)
+		restored->ret = write_knobs(arguments->late, arguments->num_late);
+	restored->before = process_state();
+}
+
+static int map_memory(void *argument)
+{
+	struct restored *restored = argument;
+
+	return restored->ret ? restored->ret : client_map_user_memory(restored->workload);
+}
+
+static int live(void *argument)
+{
+	struct restored *restored = argument;
+	int ret = judge_process(), judgement;
+
+	print_pages();
+	if (!ret && restored->workload->verify)
+		ret = client_verify(restored->workload);
+	for (size_t i = 0; i < restored->task.num_files; i++)
+		(void)close(restored->task.files[i].fd);
+	judgement = judge_simulator(&restored->before);
+	return ret ? ret : judgement;
+}
+
+static void note_resumed(void *argument, pid_t task)
+{
+	measure_end(&((struct restored *)argument)->begin, task);
+}
+
+static int restore(const struct arguments *arguments, struct criu *criu, struct workload *workload)
+{
+	struct restored restored = { .arguments = arguments, .workload = workload };
+	const struct criu_task own = { begin_task, map_memory, live, note_resumed, &restored };
+	int ret = task_load(arguments->setup.directory, &restored.task);
+
+	if (!ret)
+		ret = write_knobs(arguments->late, arguments->num_late);
+	if (!ret) {
+		restored.begin = measure_begin();
+		ret = criu_restore(criu, &restored.task, &own);
+	}
+	task_done(&restored.task);
+	return ret;
+}
+
+static int run(const struct arguments *arguments, struct workload *workload)
+{
+	struct criu *criu;
+	int ret = criu_load(&arguments->setup, &criu);
+
+	if (ret < 0)
+		return ret;
+	if (!strcmp(arguments->command, "dump"))
+		ret = dump(arguments, criu, workload);
+	else
+		ret = restore(arguments, criu, workload);
+	criu_print_times(criu);
+	criu_unload(criu);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = { 0 };
+	struct workload workload;
+	struct process_state before;
+	int ret, judgement;
+
+	if (parse(argc, argv, &arguments) < 0 ||
+	    (strcmp(arguments.command, "dump") && strcmp(arguments.command, "restore")))
+		return usage();
+	(void)mkdir(arguments.setup.directory, 0700);
+	ret = workload_parse(arguments.workload, &workload);
+	if (!ret)
+		ret = write_knobs(arguments.early, arguments.num_early);
+	if (!ret)
+		ret = simulator_write("traced", "0"); /* by then it has all it keeps */
+	if (!ret) {
+		before = process_state();
+		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
+		ret = run(&arguments, &workload);
+		judgement = judge_simulator(&before);
+		ret = ret ? ret : judgement;
+	}
+	workload_done(&workload);
+	printf("result %d\n", ret);
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What CRIU saves of a task besides what its plugins do: here, its open device files and its device mappings.
+ * A text file in the image directory. */
+#ifndef TEST_NATIVE_TASK_H
+#define TEST_NATIVE_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TASK_PATH_MAX 64
+
+struct task_file {
+	int fd;
+	char path[TASK_PATH_MAX];
+};
+
+struct task_vma {
+	uint64_t addr, size, offset;
+	uint32_t file; /* index of the file that was mapped */
+};
+
+struct task {
+	struct task_file *files;
+	size_t num_files;
+	struct task_vma *vmas; /* ascending */
+	size_t num_vmas;
+};
+
+/* -ENOMEM; the result of task_add_file() is the file's index. */
+int task_add_file(struct task *task, int fd, const char *path);
+int task_add_vma(struct task *task, const struct task_vma *vma);
+void task_done(struct task *task);
+
+/* Into and out of @directory: -errno. */
+int task_save(const struct task *task, const char *directory);
+int task_load(const char *directory, struct task *ret_task);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Workloads as words: which buffers a process has, how many of each, and what is in them. Making them is the
+ * client's job (client.h).
+ *
+ *	2x4G,100x4K-64K:G,gpus=8,zero=50
+ *
+ * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count. KIND is V (VRAM,
+ * the default), G (GTT), U (memory of the process), D (doorbells) or M (the register page). Settings follow or
+ * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts
+ * times that, at least one), zero=PERCENT (of each buffer's end
+ * is never written), events=N, seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A
+ * name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
+ * P4-serve, P7-small. */
+#ifndef TEST_NATIVE_WORKLOAD_H
+#define TEST_NATIVE_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORKLOAD_PAGE 4096u
+
+struct workload_bo {
+	uint32_t gpu; /* index among the GPUs of the machine */
+	char kind;
+	uint64_t size;    /* bytes, whole pages */
+	uint64_t written; /* bytes from the start that hold the pattern; the rest is zero */
+	bool mapped;      /* stays mapped for the CPU */
+};
+
+struct workload {
+	struct workload_bo *bos;
+	size_t num_bos;
+	uint32_t gpus, events, zero_percent, map;
+	uint64_t scale_times, scale_by, count_times, count_by;
+	uint64_t seed;
+	bool verify;
+	bool settled; /* while parsing: all settings are known */
+};
+
+/* -EINVAL after a line on stderr. Free it with workload_done(), also after a failure. */
+int workload_parse(const char *text, struct workload *ret_workload);
+void workload_done(struct workload *workload);
+
+/* Whether the plugin has to save what is in the buffer. */
+bool workload_has_content(const struct workload_bo *bo);
+uint64_t workload_content_bytes(const struct workload *workload);
+
+/* The pattern of buffer @index in [@offset, +@size), whole words: every word tells its buffer and its place. check:
+ * how many bytes from @offset on are right. */
+void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
+		   uint64_t size);
+uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
+			const void *memory, uint64_t size);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The knobs that are plain numbers, by name. What each one does is said in the README; where it is
+ * looked at is everybody's own business.
+ */
+#include "sim.h"
+
+struct sim_knob {
+	const char *name;
+	u32 offset; /* of its u64 or s64 in struct sim_knobs */
+};
+
+#define KNOB(name)                                                \
+	{                                                         \
+#name, __builtin_offsetof(struct sim_knobs, name) \
+	}
+
+static const struct sim_knob knobs[] = {
+	KNOB(fence_hang),        KNOB(engine_bytes_per_s), KNOB(engine_latency_us),
+	KNOB(skip_copies),       KNOB(bo_count_skew),      KNOB(bo_record_size),
+	KNOB(kfd_minor),         KNOB(resume_fail),        KNOB(list_handles),
+	KNOB(poison_vram),       KNOB(system_mem_limit),   KNOB(vram_limit),
+	KNOB(teardown_delay_ms), KNOB(evict_delay_ms),     KNOB(invisible_vram),
+};
+
+const struct sim_knob *sim_knob_at(u32 index)
+{
+	return index < ARRAY_SIZE(knobs) ? &knobs[index] : NULL;
+}
+
+const struct sim_knob *sim_knob_find(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(knobs); i++)
+		if (strcmp(knobs[i].name, name) == 0)
+			return &knobs[i];
+	return NULL;
+}
+
+const char *sim_knob_name(const struct sim_knob *knob)
+{
+	return knob->name;
+}
+
+s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob)
+{
+	const s64 *value = (const s64 *)((const char *)&sim->knobs + knob->offset);
+
+	return __atomic_load_n(value, __ATOMIC_RELAXED);
+}
+
+int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value)
+{
+	s64 *at = (s64 *)((char *)&sim->knobs + knob->offset);
+	u32 i;
+
+	if (knob->offset == __builtin_offsetof(struct sim_knobs, bo_record_size) && value != 80 &&
+	    value != 272)
+		return -EINVAL;
+	__atomic_store_n(at, value, __ATOMIC_RELAXED);
+	/* whoever waits for an end of the hang looks again */
+	for (i = 0; i < sim->num_gpus; i++)
+		sim_os_wake(&sim->gpus[i].job_wait);
+	return 0;
+}

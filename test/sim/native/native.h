@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of the native front end share: the objects that embed the model's, and each file's
+ * entry points. What the model wants of its surroundings is declared in sim_os.h; what programs see
+ * of all this is in amdgpu_sim.h.
+ */
+#ifndef NATIVE_H
+#define NATIVE_H
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "process.h"
+#include "render.h"
+#include "topology.h"
+
+#define NATIVE_DRM_MAJOR 226u
+#define NATIVE_BUCKETS   65536u
+#define NATIVE_BO_NAME \
+	"amdgpu_sim.bo.%x.%u.%u" /* of a buffer's memory: gpu_id, domains, poisoned */
+
+/* The C library's (or a sanitizer's) function behind the one that this library puts in front. */
+#define NATIVE_REAL(name)                                                               \
+	({                                                                              \
+		static __typeof__(&name) real_;                                         \
+		__typeof__(&name) found_ = __atomic_load_n(&real_, __ATOMIC_RELAXED);   \
+                                                                                        \
+		if (!found_) {                                                          \
+			found_ = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name); \
+			__atomic_store_n(&real_, found_, __ATOMIC_RELAXED);             \
+		}                                                                       \
+		found_;                                                                 \
+	})
+
+/* Tells files apart, whatever descriptor they are seen through. */
+struct native_id {
+	dev_t device;
+	ino_t inode;
+};
+
+/* What an open render file knows a buffer by, and whether it may map it. */
+struct native_user {
+	struct native_user *next;
+	struct native_render *render;
+	u32 handle; /* 0: none */
+	u32 allowed;
+};
+
+/* A buffer. Its memory is a file in memory, and that file is its dma-buf too. */
+struct native_bo {
+	struct sim_bo bo;
+	u32 refs; /* atomic */
+	int fd;   /* -1: no memory of its own */
+	struct native_id id;
+	u64 offset; /* for mmap() of the render node */
+	char *map;  /* all of it, where somebody wanted a pointer; under bo.lock */
+	/* under native->lock: */
+	struct native_bo *next_by_offset, *next_by_id;
+	struct native_user *users;
+	bool exported, writable; /* as a dma-buf */
+};
+
+enum native_kind { NATIVE_KFD, NATIVE_RENDER, NATIVE_FOREIGN };
+
+/* An open file. The program has one end of a pair of sockets, and whoever it passes that on to; that nobody has it
+ * any more is seen at the other end. */
+struct native_file {
+	struct native_file *next; /* in native->files, under native->lock */
+	enum native_kind kind;
+	struct native_id id;
+	int peer;
+	u32 minor;
+	u32 refs; /* atomic; one is the program's, however many descriptors it has */
+	struct native_process *process;
+	struct native_render *render;
+};
+
+struct native_render {
+	struct sim_render render;
+	struct native_file *file;
+	struct sim_ids handles; /* struct native_bo; under native->lock */
+};
+
+struct sim_mm {
+	pid_t pid;
+};
+
+struct native_process {
+	struct sim_process process;
+	u32 refs; /* atomic: the address space, every open file, work to be done */
+	bool exiting;
+};
+
+/* Command buffers of one ring, and the thread that runs them. */
+struct native_ring {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	struct sim_job *first, *last;
+	bool started;
+};
+
+/* A mapping of /dev/kfd, for who reads /proc/PID/maps. */
+struct native_kfd_map {
+	u64 start, size, offset;
+};
+
+struct native {
+	struct sim sim;
+	struct sim_topology topology;
+	char root[PATH_MAX]; /* what the program sees as / of the simulated devices */
+	u32 kfd_major;
+	struct sim_mm mm;
+	pthread_mutex_t lock; /* what follows; nothing of the model is called with it held */
+	struct native_bo *by_offset[NATIVE_BUCKETS], *by_id[NATIVE_BUCKETS];
+	u64 next_offset[SIM_MAX_GPUS];
+	struct native_file *files;
+	struct native_process *process;
+	struct native_kfd_map *kfd_maps;
+	u32 num_kfd_maps;
+	struct native_ring rings[SIM_MAX_GPUS][SIM_DMA_RINGS];
+	bool engine_started;
+	int resume_socket;
+	u32 resuming; /* threads that put queues back; atomic */
+	struct sim_wait resumed;
+	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
+	pid_t other, others_own_pid; /* of another process */
+	bool traced;
+};
+
+/* The machine of this process, set up when first asked for; NULL: that failed, and was reported. */
+struct native *native_get(void);
+/* The same, but NULL also where nobody has asked yet. */
+struct native *native_peek(void);
+pid_t native_real_pid(void);
+
+static inline struct native_bo *native_bo_of(struct sim_bo *bo)
+{
+	return (struct native_bo *)((char *)bo - offsetof(struct native_bo, bo));
+}
+
+static inline struct native_render *native_render_of(struct sim_render *render)
+{
+	return (struct native_render *)((char *)render - offsetof(struct native_render, render));
+}
+
+static inline struct native_process *native_process_of(struct sim_process *process)
+{
+	return (struct native_process *)((char *)process -
+					 offsetof(struct native_process, process));
+}
+
+static inline bool native_id_equal(const struct native_id *a, const struct native_id *b)
+{
+	return a->inode == b->inode && a->device == b->device;
+}
+
+/* native_os.c */
+void native_threads_start(void (*function)(void *arg), void *arg, const char *name);
+/* Single pages of the model as a file, for mapping them elsewhere: its descriptor and the page's place in it, or
+ * -EINVAL: not such a page. */
+int native_page_find(const void *page, u64 *ret_offset);
+bool native_page_is_file(const struct native_id *id);
+
+/* native_fd.c: descriptors of the library's own, out of the way of the program's and not under its limit. */
+int native_fd_memory(const char *name, u64 size);
+int native_fd_pair(bool cloexec, int *ret_peer);
+int native_fd_keep(int fd); /* a duplicate */
+int native_fd_lowest_kept(void);
+int native_fd_identify(int fd, struct native_id *ret_id);
+
+/* native_file.c */
+int native_open_kfd(struct native *native, int flags);
+int native_open_render(struct native *native, u32 minor, int flags);
+/* With a reference; NULL: none of ours. */
+struct native_file *native_file_get(int fd);
+struct native_file *native_file_get_by_id(struct native *native, const struct native_id *id);
+void native_file_put(struct native_file *file);
+/* A file that the parent opened: the child has its descriptor, and may not use it. */
+bool native_file_is_inherited(int fd);
+const struct native_file *native_file_find_inherited(const struct native_id *id);
+void native_files_inherit(struct native *parents);
+/* Lets go of files that no descriptor leads to any more. */
+void native_files_reap(struct native *native);
+
+/* native_bo.c */
+struct native_bo *native_bo_by_id(struct native *native, const struct native_id *id);
+struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
+void native_bo_enter(struct native *native, struct native_bo *bo);
+void native_bo_put(struct native_bo *bo);
+/* Makes what the CPU is going to see in a mapping what an engine would see. */
+int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
+/* Memory that buffers take, in pages. */
+u64 native_bo_count_pages(struct native *native);
+/* The handle by which @render has the buffer, of which there is one at most; 0: none. */
+u32 native_handle_find(struct native_render *render, struct native_bo *bo);
+int native_handle_close(struct native_render *render, u32 handle);
+void native_handles_close(struct native_render *render);
+
+/* native_dmabuf.c */
+int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle);
+int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
+bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
+/* Descriptors of the program that are dma-bufs. */
+u32 native_dmabuf_count(void);
+
+/* native_drm.c, native_kfd.c: what the calls do, -errno. */
+int native_drm_ioctl(struct native_file *file, unsigned long request, void *argument);
+void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
+		      u64 offset, int *ret_error);
+void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
+		      u64 offset, int *ret_error);
+/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no such mapping is known. */
+bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
+int native_process_open(struct native *native, struct native_process **ret_process);
+void native_process_put(struct native_process *process);
+/* Waits for queues that are being put back. */
+void native_process_settle(struct native *native);
+/* As if the address space had ended. */
+void native_process_exit(struct native *native);
+
+long native_kfd_ioctl(struct native_file *file, u32 request, void *argument);
+
+/* native_resume.c */
+void native_resume_init(struct native *native);
+void native_resume_serve(struct native *native);
+/* -ESRCH: there is no such process, or it has no KFD state. */
+int native_resume_elsewhere(struct native *native, pid_t pid);
+
+/* native_control.c */
+void native_control_from_environment(struct native *native);
+
+/* native_path.c: the file that stands for @path, or @path itself. @buffer has PATH_MAX bytes. */
+const char *native_path(const char *path, char *buffer);
+/* What a simulated device looks like to stat(). */
+void native_stat_of_path(const char *path, struct stat *stat);
+void native_stat_of_fd(int fd, struct stat *stat);
+
+/* native_proc.c: a descriptor for what @path below /proc says of this process, -1 with errno, or
+ * -2: not touched. */
+int native_proc_open(const char *path);
+/* What the link of a descriptor is to lead to: its length, -1: it is none of ours. */
+ssize_t native_proc_readlink(const char *path, char *target, size_t size);
+
+#endif

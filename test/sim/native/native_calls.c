@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The functions of the C library that programs reach devices with, put in front of the real ones. Each finds out
+ * whether the thing is simulated, and passes on what is not.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "native.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Not in the headers: what open() becomes when the compiler checks its arguments. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int directory, const char *path, int flags);
+int __openat64_2(int directory, const char *path, int flags);
+
+/* Sanitizers call some of these functions before they can bear anything but the real ones. For that this file is not
+ * instrumented either. */
+static bool ready;
+
+static void __attribute__((constructor)) get_ready(void)
+{
+	ready = true;
+}
+
+static struct native_file *file_of(int fd)
+{
+	return ready ? native_file_get(fd) : NULL;
+}
+
+static const char *path_of(const char *path, char *buffer)
+{
+	return ready ? native_path(path, buffer) : path;
+}
+
+static struct native *machine(void)
+{
+	return ready ? native_peek() : NULL;
+}
+
+static int failed(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+/* Files of GPUs that nobody may see; the kernel says so when they are read. */
+static bool is_hidden(struct native *native, const char *path)
+{
+	const char *nodes = strstr(path, "/topology/nodes/");
+	u32 node, i;
+
+	if (!nodes || sscanf(nodes, "/topology/nodes/%u/", &node) != 1)
+		return false;
+	for (i = 0; i < native->sim.num_gpus; i++)
+		if (native->sim.gpus[i].node == node)
+			return native->sim.gpus[i].hidden;
+	return false;
+}
+
+static bool any_hidden(struct native *native)
+{
+	u32 i;
+
+	for (i = 0; native && i < native->sim.num_gpus; i++)
+		if (native->sim.gpus[i].hidden)
+			return true;
+	return false;
+}
+
+/* Relative to a directory that was opened below the machine's tree. */
+static bool is_hidden_at(int directory, const char *path)
+{
+	char link[64], full[PATH_MAX * 2];
+	ssize_t length = 0;
+
+	if (!any_hidden(machine()))
+		return false;
+	if (path[0] != '/' && directory >= 0) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+		length = NATIVE_REAL(readlink)(link, full, PATH_MAX);
+		length = length < 0 ? 0 : length;
+	}
+	(void)snprintf(full + length, sizeof(full) - (size_t)length, "/%s", path);
+	return is_hidden(native_peek(), full);
+}
+
+/* Opens @path if it is a device or something of /proc: false, it is not. */
+static bool open_special(const char *path, int flags, int *ret_fd)
+{
+	int length = 0, fd;
+	u32 minor;
+
+	if (!ready || !path || path[0] != '/')
+		return false;
+	fd = native_proc_open(path);
+	if (fd != -2) {
+		*ret_fd = fd;
+		return true;
+	}
+	if (flags & (O_PATH | O_DIRECTORY))
+		return false;
+	if (strcmp(path, "/dev/kfd") == 0 && native_get()) {
+		*ret_fd = failed(native_open_kfd(native_get(), flags));
+		return true;
+	}
+	if (sscanf(path, "/dev/dri/renderD%u%n", &minor, &length) == 1 && !path[length] &&
+	    native_get()) {
+		char buffer[PATH_MAX];
+
+		*ret_fd = -1;
+		if (NATIVE_REAL(access)(path_of(path, buffer), F_OK) == 0)
+			*ret_fd = failed(native_open_render(native_get(), minor, flags));
+		return true;
+	}
+	return false;
+}
+
+static int open_any(int directory, const char *path, int flags, mode_t mode)
+{
+	char buffer[PATH_MAX];
+	int fd;
+
+	if (open_special(path, flags, &fd))
+		return fd;
+	if (path && is_hidden_at(directory, path))
+		return failed(-EPERM);
+	return NATIVE_REAL(openat)(directory, path_of(path, buffer), flags, mode);
+}
+
+static mode_t mode_of(int flags, va_list arguments)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
+}
+
+#define DEFINE_OPEN(name)                                     \
+	EXPORTED int name(const char *path, int flags, ...)   \
+	{                                                     \
+		va_list arguments;                            \
+		mode_t mode;                                  \
+                                                              \
+		va_start(arguments, flags);                   \
+		mode = mode_of(flags, arguments);             \
+		va_end(arguments);                            \
+		return open_any(AT_FDCWD, path, flags, mode); \
+	}
+
+#define DEFINE_OPENAT(name)                                                \
+	EXPORTED int name(int directory, const char *path, int flags, ...) \
+	{                                                                  \
+		va_list arguments;                                         \
+		mode_t mode;                                               \
+                                                                           \
+		va_start(arguments, flags);                                \
+		mode = mode_of(flags, arguments);                          \
+		va_end(arguments);                                         \
+		return open_any(directory, path, flags, mode);             \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+
+EXPORTED int __open_2(const char *path, int flags)
+{
+	return open_any(AT_FDCWD, path, flags, 0);
+}
+
+EXPORTED int __open64_2(const char *path, int flags)
+{
+	return open_any(AT_FDCWD, path, flags, 0);
+}
+
+EXPORTED int __openat_2(int directory, const char *path, int flags)
+{
+	return open_any(directory, path, flags, 0);
+}
+
+EXPORTED int __openat64_2(int directory, const char *path, int flags)
+{
+	return open_any(directory, path, flags, 0);
+}
+
+static FILE *fopen_special(const char *path, const char *mode, bool *ret_special)
+{
+	FILE *file;
+	int fd;
+
+	*ret_special = open_special(path, O_RDONLY | O_CLOEXEC, &fd);
+	if (!*ret_special && path && is_hidden_at(AT_FDCWD, path)) {
+		*ret_special = true;
+		fd = failed(-EPERM);
+	}
+	if (!*ret_special || fd < 0)
+		return NULL;
+	file = fdopen(fd, mode);
+	if (!file)
+		(void)close(fd);
+	return file;
+}
+
+EXPORTED FILE *fopen(const char *path, const char *mode)
+{
+	char buffer[PATH_MAX];
+	bool special;
+	FILE *file = fopen_special(path, mode, &special);
+
+	return special ? file : NATIVE_REAL(fopen)(path_of(path, buffer), mode);
+}
+
+EXPORTED FILE *fopen64(const char *path, const char *mode)
+{
+	char buffer[PATH_MAX];
+	bool special;
+	FILE *file = fopen_special(path, mode, &special);
+
+	return special ? file : NATIVE_REAL(fopen64)(path_of(path, buffer), mode);
+}
+
+EXPORTED DIR *opendir(const char *path)
+{
+	char buffer[PATH_MAX];
+
+	return NATIVE_REAL(opendir)(path_of(path, buffer));
+}
+
+EXPORTED int access(const char *path, int mode)
+{
+	char buffer[PATH_MAX];
+
+	return NATIVE_REAL(access)(path_of(path, buffer), mode);
+}
+
+EXPORTED int faccessat(int directory, const char *path, int mode, int flags)
+{
+	char buffer[PATH_MAX];
+
+	return NATIVE_REAL(faccessat)(directory, path_of(path, buffer), mode, flags);
+}
+
+EXPORTED ssize_t readlink(const char *path, char *target, size_t size)
+{
+	ssize_t length = ready ? native_proc_readlink(path, target, size) : -1;
+	char buffer[PATH_MAX];
+
+	return length >= 0 ? length : NATIVE_REAL(readlink)(path_of(path, buffer), target, size);
+}
+
+EXPORTED int stat(const char *path, struct stat *result)
+{
+	char buffer[PATH_MAX];
+	int ret = NATIVE_REAL(stat)(path_of(path, buffer), result);
+
+	if (ret == 0 && ready)
+		native_stat_of_path(path, result);
+	return ret;
+}
+
+EXPORTED int lstat(const char *path, struct stat *result)
+{
+	char buffer[PATH_MAX];
+	int ret = NATIVE_REAL(lstat)(path_of(path, buffer), result);
+
+	if (ret == 0 && ready)
+		native_stat_of_path(path, result);
+	return ret;
+}
+
+EXPORTED int fstat(int fd, struct stat *result)
+{
+	int ret = NATIVE_REAL(fstat)(fd, result);
+
+	if (ret == 0 && ready)
+		native_stat_of_fd(fd, result);
+	return ret;
+}
+
+EXPORTED int fstatat(int directory, const char *path, struct stat *result, int flags)
+{
+	char buffer[PATH_MAX];
+	int ret = NATIVE_REAL(fstatat)(directory, path_of(path, buffer), result, flags);
+
+	if (ret == 0 && ready && path[0])
+		native_stat_of_path(path, result);
+	else if (ret == 0 && ready && flags & AT_EMPTY_PATH)
+		native_stat_of_fd(directory, result);
+	return ret;
+}
+
+/* The same struct, on machines of 64 bits. */
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "stat");
+
+EXPORTED int stat64(const char *path, struct stat64 *result)
+{
+	return stat(path, (struct stat *)result);
+}
+
+EXPORTED int lstat64(const char *path, struct stat64 *result)
+{
+	return lstat(path, (struct stat *)result);
+}
+
+EXPORTED int fstat64(int fd, struct stat64 *result)
+{
+	return fstat(fd, (struct stat *)result);
+}
+
+EXPORTED int fstatat64(int directory, const char *path, struct stat64 *result, int flags)
+{
+	return fstatat(directory, path, (struct stat *)result, flags);
+}
+
+EXPORTED int ioctl(int fd, unsigned long request, ...)
+{
+	struct native_file *file = file_of(fd);
+	va_list arguments;
+	void *argument;
+	int ret;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	if (!file && ready && native_file_is_inherited(fd))
+		return failed(-EBADF);
+	if (!file)
+		return NATIVE_REAL(ioctl)(fd, request, argument);
+	if (file->kind == NATIVE_KFD)
+		ret = (int)native_kfd_ioctl(file, (u32)request, argument);
+	else
+		ret = native_drm_ioctl(file, request, argument);
+	native_file_put(file);
+	return failed(ret);
+}
+
+EXPORTED void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	struct native_file *file = flags & MAP_ANONYMOUS || fd < 0 ? NULL : file_of(fd);
+	void *mapping;
+	int error;
+
+	if (!file)
+		return NATIVE_REAL(mmap)(addr, size, prot, flags, fd, offset);
+	if (file->kind == NATIVE_KFD)
+		mapping = native_kfd_mmap(file, addr, size, prot, flags, (u64)offset, &error);
+	else
+		mapping = native_drm_mmap(file, addr, size, prot, flags, (u64)offset, &error);
+	native_file_put(file);
+	if (mapping == MAP_FAILED)
+		errno = -error;
+	return mapping;
+}
+
+EXPORTED void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off64_t offset)
+{
+	return mmap(addr, size, prot, flags, fd, offset);
+}
+
+/* What an MMU notifier tells the driver. */
+static void note_unmap(struct native *native, void *addr, size_t size)
+{
+	u64 start = (u64)(uintptr_t)addr;
+	struct sim_process *process;
+
+	process = native->process ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	if (!process)
+		return;
+	sim_svm_unmapped(process, start, start + size);
+	sim_os_process_put(process);
+}
+
+EXPORTED int munmap(void *addr, size_t size)
+{
+	struct native *native = machine();
+
+	if (native)
+		note_unmap(native, addr, size);
+	return NATIVE_REAL(munmap)(addr, size);
+}
+
+/* After the last descriptor the file goes, and that is now: what it held is free, what it had under way is over. */
+static int after_close(bool ours, int ret)
+{
+	int saved = errno;
+
+	if (ours)
+		native_files_reap(machine());
+	errno = saved;
+	return ret;
+}
+
+static bool is_ours(int fd)
+{
+	struct native_file *file = file_of(fd);
+
+	if (file)
+		native_file_put(file);
+	return file;
+}
+
+EXPORTED int close(int fd)
+{
+	bool ours = is_ours(fd);
+
+	return after_close(ours, NATIVE_REAL(close)(fd));
+}
+
+EXPORTED int dup2(int fd, int to)
+{
+	bool ours = is_ours(to);
+
+	return after_close(ours, NATIVE_REAL(dup2)(fd, to));
+}
+
+EXPORTED int dup3(int fd, int to, int flags)
+{
+	bool ours = is_ours(to);
+
+	return after_close(ours, NATIVE_REAL(dup3)(fd, to, flags));
+}
+
+EXPORTED pid_t getpid(void)
+{
+	struct native *native = machine();
+
+	return native && native->own_pid ? native->own_pid : native_real_pid();
+}
+
+/* A process that believes in another pid still compares its own descriptors. */
+EXPORTED long syscall(long number, ...)
+{
+	struct native *native = machine();
+	long arguments[6];
+	va_list list;
+	int i;
+
+	va_start(list, number);
+	for (i = 0; i < 6; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	for (i = 0; number == SYS_kcmp && i < 2; i++)
+		if (native && native->own_pid && arguments[i] == native->own_pid)
+			arguments[i] = native->mm.pid;
+	return NATIVE_REAL(syscall)(number, arguments[0], arguments[1], arguments[2], arguments[3],
+				    arguments[4], arguments[5]);
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The test's view of the simulator and its switches, as the kernel's front end has them in debugfs, for the
+ * program itself and for its environment.
+ */
+#include <ctype.h>
+
+#include "amdgpu_sim.h"
+#include "native.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+struct text_file {
+	const char *name;
+	int (*print)(struct native *native, char *text, u32 size);
+	int (*write)(struct native *native, const char *line);
+};
+
+static int print_violations(struct native *native, char *text, u32 size)
+{
+	return sim_violations_print(&native->sim.violations, text, size);
+}
+
+static int write_violations(struct native *native, const char *line)
+{
+	(void)line;
+	sim_violations_clear(&native->sim.violations);
+	return 0;
+}
+
+/* Two counts are not kept, but taken when somebody asks. */
+static int print_objects(struct native *native, char *text, u32 size)
+{
+	s64 *counts = native->sim.counts;
+
+	native_files_reap(native);
+	__atomic_store_n(&counts[SIM_COUNT_PAGES], (s64)native_bo_count_pages(native),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&counts[SIM_COUNT_DMABUFS], (s64)native_dmabuf_count(), __ATOMIC_RELAXED);
+	return sim_print_counts(&native->sim, 0, SIM_COUNT_OBJECTS, text, size);
+}
+
+static int print_stats(struct native *native, char *text, u32 size)
+{
+	return sim_print_counts(&native->sim, SIM_COUNT_OBJECTS, SIM_COUNTS, text, size);
+}
+
+static int print_faults(struct native *native, char *text, u32 size)
+{
+	return sim_faults_print(&native->sim.faults, text, size);
+}
+
+static int write_faults(struct native *native, const char *line)
+{
+	return sim_faults_command(&native->sim.faults, line);
+}
+
+static int print_processes(struct native *native, char *text, u32 size)
+{
+	int used;
+
+	native_process_settle(native);
+	if (!native->process)
+		return snprintf(text, size, "%s", "");
+	used = snprintf(text, size, "pid=%d comm=%s ", native->mm.pid,
+			program_invocation_short_name);
+	used += sim_process_print(&native->process->process, text + used, size - (u32)used);
+	return used + snprintf(text + used, size - (u32)used, "\n");
+}
+
+static int print_hidden(struct native *native, char *text, u32 size)
+{
+	u32 used = 0, i;
+
+	for (i = 0; i < native->sim.num_gpus; i++)
+		if (native->sim.gpus[i].hidden)
+			used += (u32)snprintf(text + used, size - used, "%s%u", used ? "," : "", i);
+	return (int)used + snprintf(text + used, size - used, "\n");
+}
+
+static int write_hidden(struct native *native, const char *line)
+{
+	bool hide[SIM_MAX_GPUS] = { false };
+	u32 i;
+
+	while (*line) {
+		char *end;
+		unsigned long index = strtoul(line, &end, 10);
+
+		if (end == line || index >= native->sim.num_gpus || (*end && *end != ','))
+			return -EINVAL;
+		hide[index] = true;
+		line = *end ? end + 1 : end;
+	}
+	for (i = 0; i < native->sim.num_gpus; i++)
+		native->sim.gpus[i].hidden = hide[i];
+	return 0;
+}
+
+static int print_own_pid(struct native *native, char *text, u32 size)
+{
+	return snprintf(text, size, "%d\n", native->own_pid);
+}
+
+static int write_own_pid(struct native *native, const char *line)
+{
+	int own_pid, pid;
+
+	if (sscanf(line, "%d %d", &own_pid, &pid) == 2) {
+		native->others_own_pid = own_pid;
+		native->other = pid;
+	} else {
+		native->own_pid = atoi(line);
+	}
+	return 0;
+}
+
+static int print_traced(struct native *native, char *text, u32 size)
+{
+	return snprintf(text, size, "%d\n", native->traced);
+}
+
+static int write_traced(struct native *native, const char *line)
+{
+	native->traced = atoi(line) != 0;
+	return 0;
+}
+
+static int write_process_exit(struct native *native, const char *line)
+{
+	(void)line;
+	native_process_exit(native);
+	return 0;
+}
+
+/* The whole length, so that the caller can make room. */
+static int print_kfd_bos(struct native *native, char *text, u32 size)
+{
+	struct sim_process *process = sim_os_process_find((u32)native->mm.pid);
+	u32 used = 0, id, i;
+	struct sim_mem *mem;
+
+	text[0] = '\0';
+	if (!process)
+		return 0;
+	sim_lock(&process->lock);
+	for (i = 0; i < process->num_pdds; i++)
+		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
+			used += (u32)snprintf(
+				used < size ? text + used : NULL, used < size ? size - used : 0,
+				"va=%llx size=%llu handle=%llx\n", mem->va, mem->bo->size,
+				(u64)mem->pdd->user_gpu_id << 32 | mem->id);
+	sim_unlock(&process->lock);
+	sim_os_process_put(process);
+	return (int)used;
+}
+
+static const struct text_file text_files[] = {
+	{ "violations", print_violations, write_violations },
+	{ "processes", print_processes, NULL },
+	{ "objects", print_objects, NULL },
+	{ "stats", print_stats, NULL },
+	{ "faults", print_faults, write_faults },
+	{ "hidden", print_hidden, write_hidden },
+	{ "own_pid", print_own_pid, write_own_pid },
+	{ "traced", print_traced, write_traced },
+	{ "kfd_bos", print_kfd_bos, NULL },
+	{ "process_exit", NULL, write_process_exit },
+};
+
+static const struct text_file *find_file(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(text_files); i++)
+		if (strcmp(text_files[i].name, name) == 0)
+			return &text_files[i];
+	return NULL;
+}
+
+/* A number, with K, M or G behind it if that is easier to read. */
+static int parse_number(const char *text, s64 *ret_value)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	s64 value;
+
+	value = strtoll(text, &end, 0);
+	if (end == text)
+		return -EINVAL;
+	unit = *end ? strchr(units, *end) : NULL;
+	if (*end && (!unit || end[1]))
+		return -EINVAL;
+	*ret_value = unit ? value << 10 * (unit - units + 1) : value;
+	return 0;
+}
+
+static int write_knob(struct native *native, const char *name, const char *text)
+{
+	const struct sim_knob *knob = sim_knob_find(name);
+	s64 value;
+	int ret;
+
+	if (!knob)
+		return -ENOENT;
+	ret = parse_number(text, &value);
+	return ret < 0 ? ret : sim_knob_set(&native->sim, knob, value);
+}
+
+static int write_file(struct native *native, const char *name, const char *text)
+{
+	const struct text_file *file = find_file(name);
+
+	if (!file)
+		return write_knob(native, name, text);
+	return file->write ? file->write(native, text) : -EINVAL;
+}
+
+EXPORTED int amdgpu_sim_write(const char *name, const char *text)
+{
+	struct native *native = native_get();
+
+	return native ? write_file(native, name, text) : -ENODEV;
+}
+
+EXPORTED int amdgpu_sim_read(const char *name, char *text, size_t size)
+{
+	const struct text_file *file = find_file(name);
+	const struct sim_knob *knob = sim_knob_find(name);
+	struct native *native = native_get();
+
+	if (!native || !size)
+		return -ENODEV;
+	if (file && file->print)
+		return file->print(native, text, (u32)size);
+	if (!knob)
+		return -ENOENT;
+	return snprintf(text, size, "%lld\n", sim_knob_get(&native->sim, knob));
+}
+
+/* The process's buffer, with a reference. */
+static int find_bo(uint64_t handle, struct sim_bo **ret_bo)
+{
+	struct native *native = native_get();
+	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_mem *mem;
+
+	if (!process)
+		return -ESRCH;
+	sim_lock(&process->lock);
+	mem = sim_mem_find(process, handle);
+	if (mem)
+		sim_os_bo_get(mem->bo);
+	*ret_bo = mem ? mem->bo : NULL;
+	sim_unlock(&process->lock);
+	sim_os_process_put(process);
+	return mem ? 0 : -ENOENT;
+}
+
+EXPORTED int amdgpu_sim_peek(uint64_t handle, uint64_t offset, void *data, size_t size)
+{
+	struct sim_bo *bo;
+	int ret = find_bo(handle, &bo);
+
+	if (ret < 0)
+		return ret;
+	ret = sim_bo_read(bo, offset, data, size);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+EXPORTED int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data, size_t size)
+{
+	struct sim_bo *bo;
+	int ret = find_bo(handle, &bo);
+
+	if (ret < 0)
+		return ret;
+	ret = sim_bo_write(bo, offset, data, size);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+/* AMDGPU_SIM_KNOBS="FILE=TEXT;FILE=TEXT" */
+void native_control_from_environment(struct native *native)
+{
+	const char *value = getenv("AMDGPU_SIM_KNOBS");
+	char *copy = value ? strdup(value) : NULL, *rest = copy, *entry;
+
+	while ((entry = copy ? strsep(&rest, ";\n") : NULL)) {
+		char *text = strchr(entry, '=');
+		int ret = -EINVAL;
+
+		if (!*entry)
+			continue;
+		if (text) {
+			*text++ = '\0';
+			ret = write_file(native, entry, text);
+		}
+		if (ret < 0) {
+			(void)fprintf(stderr, "amdgpu_sim: AMDGPU_SIM_KNOBS: %s: %s\n", entry,
+				      strerror(-ret));
+			abort();
+		}
+	}
+	free(copy);
+}

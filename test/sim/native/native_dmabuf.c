@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Dma-bufs: the files that hold the buffers' memory, as descriptors of the program's. So one that comes from another
+ * process can be imported like one of our own.
+ */
+#include <dirent.h>
+#include <drm.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "native.h"
+
+/* A dma-buf is the buffer itself: its memory is the file, and lives as long as a descriptor of it. */
+void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
+{
+	sim_os_bo_get((struct sim_bo *)dmabuf);
+}
+
+void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf)
+{
+	sim_os_bo_put((struct sim_bo *)dmabuf);
+}
+
+struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf)
+{
+	return (struct sim_bo *)dmabuf;
+}
+
+static bool is_exported(struct native *native, struct native_bo *bo)
+{
+	bool exported;
+
+	(void)pthread_mutex_lock(&native->lock);
+	exported = bo->exported;
+	(void)pthread_mutex_unlock(&native->lock);
+	return exported;
+}
+
+int sim_os_dmabuf_export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_dmabuf)
+{
+	struct native_bo *bo = native_bo_of(sim_bo_storage(sim_bo));
+	struct native *native = native_get();
+	int ret;
+
+	if (!is_exported(native, bo)) {
+		ret = sim_fault(&native->sim.faults, "drm", "PRIME_EXPORT");
+		if (ret < 0)
+			return ret;
+		if (sim_bo->kind != SIM_BO_MEMORY || sim_bo->flags & DRM_BO_VM_ALWAYS_VALID)
+			return -EPERM;
+		(void)pthread_mutex_lock(&native->lock);
+		bo->exported = true;
+		bo->writable = writable;
+		(void)pthread_mutex_unlock(&native->lock);
+	}
+	sim_os_bo_get(&bo->bo);
+	*ret_dmabuf = (struct sim_dmabuf *)&bo->bo;
+	return 0;
+}
+
+/* What the kernel's link to a buffer's memory says of it. */
+struct label {
+	u32 gpu_id, domains, poisoned;
+};
+
+static int read_label(int fd, struct label *ret_label)
+{
+	char path[64], target[256];
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	length = NATIVE_REAL(readlink)(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return -EBADF;
+	target[length] = '\0';
+	return sscanf(target, "/memfd:" NATIVE_BO_NAME, &ret_label->gpu_id, &ret_label->domains,
+		      &ret_label->poisoned) == 3
+		       ? 0
+		       : -EINVAL;
+}
+
+bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
+{
+	struct label label;
+
+	return !stat->st_nlink && S_ISREG(stat->st_mode) && read_label(fd, &label) == 0;
+}
+
+/* A buffer of another process: the memory is all that there is to know of it. */
+static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
+{
+	struct sim_bo *sim_bo = NULL;
+	struct label label;
+	char path[64];
+	off_t size;
+	int ret;
+	u32 i;
+
+	ret = read_label(fd, &label);
+	if (ret < 0)
+		return ret;
+	size = lseek(fd, 0, SEEK_END);
+	for (i = 0; i < native->sim.num_gpus && !sim_bo; i++)
+		if (native->sim.gpus[i].gpu_id == label.gpu_id)
+			sim_bo = sim_os_bo_new(&native->sim.gpus[i], (u64)size);
+	if (!sim_bo)
+		return -EINVAL;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* the engine writes to it whatever the descriptor is good for */
+	fd = NATIVE_REAL(open)(path, O_RDWR | O_CLOEXEC);
+	ret = fd < 0 ? -errno : native_fd_keep(fd);
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	if (ret < 0) {
+		sim_os_bo_put(sim_bo);
+		return ret;
+	}
+	sim_bo->domains = label.domains;
+	sim_bo->background = label.poisoned ? native->sim.poison_page : native->sim.zero_page;
+	sim_bo->kind = SIM_BO_MEMORY;
+	native_bo_of(sim_bo)->fd = ret;
+	native_bo_of(sim_bo)->exported = native_bo_of(sim_bo)->writable = true;
+	native_bo_enter(native, native_bo_of(sim_bo));
+	*ret_bo = native_bo_of(sim_bo);
+	return 0;
+}
+
+int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
+{
+	struct native *native = native_get();
+	struct native_bo *bo = NULL;
+	struct native_id id;
+	int ret;
+
+	if (native_fd_identify(fd, &id) < 0)
+		return -EBADF;
+	bo = native_bo_by_id(native, &id);
+	ret = bo ? 0 : adopt(native, fd, &bo);
+	if (ret == 0)
+		*ret_dmabuf = (struct sim_dmabuf *)&bo->bo;
+	return ret;
+}
+
+int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
+{
+	struct sim_bo *origin = (struct sim_bo *)dmabuf, *bo;
+
+	if (origin->gpu == gpu) {
+		sim_os_bo_get(origin);
+		*ret_bo = origin;
+		return 0;
+	}
+	bo = sim_os_bo_new(gpu, origin->size);
+	if (!bo)
+		return -ENOMEM;
+	sim_bo_set_origin(bo, origin);
+	*ret_bo = bo;
+	return 0;
+}
+
+/* The number is taken at once, by a descriptor that is good for nothing. */
+int sim_os_fd_reserve(bool cloexec)
+{
+	u64 offset;
+	int fd = fcntl(native_page_find(native_get()->sim.zero_page, &offset),
+		       cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void sim_os_fd_cancel(int fd)
+{
+	(void)NATIVE_REAL(close)(fd);
+}
+
+void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
+{
+	struct native_bo *bo = native_bo_of((struct sim_bo *)dmabuf);
+	int flags = fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+	int source = bo->fd;
+	char path[64];
+
+	if (!bo->writable) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", bo->fd);
+		source = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (NATIVE_REAL(dup3)(source, fd, flags) < 0)
+		abort(); /* a reserved number always takes a file */
+	if (source != bo->fd)
+		(void)NATIVE_REAL(close)(source);
+}
+
+int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(&render->render, handle);
+	struct sim_dmabuf *dmabuf;
+	int ret;
+
+	if (!bo)
+		return -ENOENT;
+	ret = flags & ~(u32)(DRM_CLOEXEC | DRM_RDWR)
+		      ? -EINVAL
+		      : sim_os_dmabuf_export(bo, (flags & DRM_RDWR) != 0, &dmabuf);
+	sim_os_bo_put(bo);
+	if (ret < 0)
+		return ret;
+	ret = sim_os_fd_reserve((flags & DRM_CLOEXEC) != 0);
+	if (ret >= 0) {
+		sim_os_fd_install(ret, dmabuf);
+		*ret_fd = ret;
+	}
+	sim_os_dmabuf_put(dmabuf);
+	return ret < 0 ? ret : 0;
+}
+
+static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *ret_handle)
+{
+	struct sim_gpu *gpu = render->render.gpu;
+	struct sim_bo *bo = NULL;
+	int ret;
+
+	*ret_handle = native_handle_find(render, native_bo_of((struct sim_bo *)dmabuf));
+	if (*ret_handle)
+		return 0;
+	ret = sim_fault(&gpu->sim->faults, "drm", "PRIME_IMPORT");
+	if (ret == 0)
+		ret = sim_os_dmabuf_import(dmabuf, gpu, &bo);
+	if (ret < 0)
+		return ret;
+	ret = sim_os_handle_create(&render->render, bo, ret_handle);
+	sim_os_bo_put(bo);
+	return ret;
+}
+
+int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle)
+{
+	struct sim_dmabuf *dmabuf;
+	int ret;
+
+	ret = sim_os_dmabuf_from_fd(fd, &dmabuf);
+	if (ret < 0)
+		return ret;
+	ret = import(render, dmabuf, ret_handle);
+	sim_os_dmabuf_put(dmabuf);
+	return ret;
+}
+
+/* Descriptors of the library's own are not counted; they lie above those of the program. */
+u32 native_dmabuf_count(void)
+{
+	DIR *stream = NATIVE_REAL(opendir)("/proc/self/fd");
+	struct dirent *entry;
+	u32 count = 0;
+
+	while (stream && (entry = readdir(stream))) {
+		int fd = atoi(entry->d_name);
+		struct label label;
+
+		if (fd > 2 && fd < native_fd_lowest_kept() && read_label(fd, &label) == 0)
+			count++;
+	}
+	if (stream)
+		(void)closedir(stream);
+	return count;
+}

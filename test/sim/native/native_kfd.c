@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KFD processes, of which there is one at a time: this process, from its first open of /dev/kfd until it ends or
+ * says so. Also what mmap() of /dev/kfd gives.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "native.h"
+
+#define RESUME_RETRY_US 1000u
+#define IDLE_MIN_US     50u
+#define IDLE_MAX_US     2000u
+
+/* Polls doorbells while there are queues that may run, less often the longer nothing comes. */
+static void run_engine(void *arg)
+{
+	u32 idle_us = IDLE_MIN_US;
+	struct sim *sim = arg;
+
+	for (;;) {
+		(void)sim_os_wait(&sim->engine_wait, sim_engine_has_work, sim, SIM_FOREVER, false);
+		if (sim_engine_pass(sim)) {
+			idle_us = IDLE_MIN_US;
+			continue;
+		}
+		sim_os_sleep_us(idle_us);
+		idle_us = min(idle_us * 2, IDLE_MAX_US);
+	}
+}
+
+void native_process_put(struct native_process *process)
+{
+	if (__atomic_sub_fetch(&process->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	sim_process_done(&process->process);
+	free(process);
+}
+
+static struct native_process *process_get(struct native *native)
+{
+	struct native_process *process;
+
+	(void)pthread_mutex_lock(&native->lock);
+	process = native->process;
+	if (process)
+		(void)__atomic_add_fetch(&process->refs, 1, __ATOMIC_RELAXED);
+	(void)pthread_mutex_unlock(&native->lock);
+	return process;
+}
+
+static int process_new(struct native *native)
+{
+	struct native_process *process = calloc(1, sizeof(*process));
+	int ret;
+
+	if (!process)
+		return -ENOMEM;
+	process->refs = 1; /* the address space's */
+	ret = sim_process_init(&process->process, &native->sim);
+	if (ret < 0) {
+		free(process);
+		return ret;
+	}
+	(void)pthread_mutex_lock(&native->lock);
+	native->process = process;
+	if (!native->engine_started) {
+		native_threads_start(run_engine, &native->sim, "amdgpu_sim eng");
+		native_resume_serve(native);
+	}
+	native->engine_started = true;
+	(void)pthread_mutex_unlock(&native->lock);
+	return 0;
+}
+
+int native_process_open(struct native *native, struct native_process **ret_process)
+{
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	struct native_process *process;
+	int ret = 0;
+
+	(void)pthread_mutex_lock(&opening);
+	process = process_get(native);
+	if (!process)
+		ret = process_new(native);
+	if (ret == 0 && !process)
+		process = process_get(native);
+	(void)pthread_mutex_unlock(&opening);
+	if (ret == 0)
+		*ret_process = process;
+	return ret;
+}
+
+static bool none_resumes(void *arg)
+{
+	struct native *native = arg;
+
+	return __atomic_load_n(&native->resuming, __ATOMIC_ACQUIRE) == 0;
+}
+
+void native_process_settle(struct native *native)
+{
+	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
+}
+
+/* When it returns, all is gone that no open file holds. */
+void native_process_exit(struct native *native)
+{
+	struct native_process *process;
+
+	(void)pthread_mutex_lock(&native->lock);
+	process = native->process;
+	native->process = NULL;
+	native->num_kfd_maps = 0;
+	(void)pthread_mutex_unlock(&native->lock);
+	if (!process)
+		return;
+	__atomic_store_n(&process->exiting, true, __ATOMIC_RELAXED);
+	sim_process_mm_gone(&process->process);
+	native_process_settle(native);
+	native_process_put(process);
+}
+
+struct sim_process *sim_os_process_find(u32 pid)
+{
+	struct native_process *process = NULL;
+
+	if ((pid_t)pid == native_real_pid())
+		process = process_get(native_get());
+	return process ? &process->process : NULL;
+}
+
+void sim_os_process_put(struct sim_process *process)
+{
+	native_process_put(native_process_of(process));
+}
+
+u32 sim_os_process_pid(struct sim_process *process)
+{
+	struct native *native = native_get();
+
+	(void)process;
+	return (u32)(native->own_pid ? native->own_pid : native->mm.pid);
+}
+
+struct sim_mm *sim_os_process_mm(struct sim_process *process)
+{
+	(void)process;
+	return &native_get()->mm;
+}
+
+bool sim_os_is_owner(struct sim_process *process)
+{
+	(void)process;
+	return native_get()->mm.pid == native_real_pid();
+}
+
+/* A tracer would be another process, and have a machine of its own. */
+bool sim_os_is_tracer(struct sim_process *process)
+{
+	(void)process;
+	return false;
+}
+
+static void resume(void *arg)
+{
+	struct native_process *process = arg;
+	struct native *native = native_get();
+
+	while (!sim_criu_resume_work(&process->process) &&
+	       !__atomic_load_n(&process->exiting, __ATOMIC_RELAXED))
+		sim_os_sleep_us(RESUME_RETRY_US);
+	native_process_put(process);
+	(void)__atomic_sub_fetch(&native->resuming, 1, __ATOMIC_RELEASE);
+	sim_os_wake(&native->resumed);
+}
+
+void sim_os_resume_start(struct sim_process *sim_process)
+{
+	struct native_process *process = native_process_of(sim_process);
+
+	(void)__atomic_add_fetch(&process->refs, 1, __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&native_get()->resuming, 1, __ATOMIC_RELAXED);
+	native_threads_start(resume, process, "amdgpu_sim res");
+}
+
+long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
+{
+	const struct kfd_criu_args *args = argument;
+
+	if ((request & 0xff) == KFD_CRIU_OP && args->op == KFD_CRIU_RESUME &&
+	    (pid_t)args->pid != native_real_pid())
+		return native_resume_elsewhere(native_get(), (pid_t)args->pid);
+	return sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
+}
+
+/* Remembers what mmap() was asked for: /proc/PID/maps knows another offset. */
+static void note_map(struct native *native, u64 start, u64 size, u64 offset)
+{
+	struct native_kfd_map *grown, map = { start, size, offset };
+	u32 i = 0;
+
+	(void)pthread_mutex_lock(&native->lock);
+	while (i < native->num_kfd_maps && native->kfd_maps[i].start != start)
+		i++;
+	if (i == native->num_kfd_maps) {
+		grown = realloc(native->kfd_maps, (i + 1) * sizeof(*grown));
+		if (!grown)
+			abort();
+		native->kfd_maps = grown;
+		native->num_kfd_maps++;
+	}
+	native->kfd_maps[i] = map;
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
+/* The offset that mmap() of /dev/kfd was given; false: no such mapping is known. */
+bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset)
+{
+	bool found = false;
+	u32 i;
+
+	(void)pthread_mutex_lock(&native->lock);
+	for (i = 0; i < native->num_kfd_maps && !found; i++) {
+		const struct native_kfd_map *map = &native->kfd_maps[i];
+
+		found = addr >= map->start && addr - map->start < map->size;
+		if (found)
+			*ret_offset = map->offset + (addr - map->start);
+	}
+	(void)pthread_mutex_unlock(&native->lock);
+	return found;
+}
+
+static int map_pages(const struct sim_kfd_map *map, char *to, int prot)
+{
+	u64 offset;
+	u32 i;
+
+	for (i = 0; i < map->count; i++) {
+		int fd = native_page_find(map->page[i], &offset);
+
+		if (fd < 0)
+			return fd;
+		if (NATIVE_REAL(mmap)(to + i * SIM_PAGE_SIZE, SIM_PAGE_SIZE, prot,
+				      MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED)
+			return -errno;
+	}
+	return 0;
+}
+
+void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
+		      u64 offset, int *ret_error)
+{
+	struct sim_kfd_map map;
+	void *mapping;
+
+	*ret_error = sim_os_is_owner(&file->process->process) ? 0 : -EBADF;
+	if (*ret_error == 0)
+		*ret_error = sim_kfd_mmap(&file->process->process, offset, size, &map);
+	if (*ret_error < 0)
+		return MAP_FAILED;
+	mapping = NATIVE_REAL(mmap)(
+		addr, size, PROT_NONE,
+		(flags & ~(MAP_SHARED | MAP_SHARED_VALIDATE)) | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*ret_error = mapping == MAP_FAILED ? -errno : map_pages(&map, mapping, prot);
+	if (*ret_error == 0) {
+		note_map(native_get(), (u64)(uintptr_t)mapping, size, offset);
+		return mapping;
+	}
+	if (mapping != MAP_FAILED)
+		(void)NATIVE_REAL(munmap)(mapping, size);
+	return MAP_FAILED;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The machine that this process sees: found by name, read from the tree that mkroot.sh has made of it, and set up
+ * when the process first touches it. A forked child gets one of its own.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "native.h"
+
+static struct native *machine;
+static bool failed;
+static pthread_mutex_t machine_lock = PTHREAD_MUTEX_INITIALIZER;
+
+pid_t native_real_pid(void)
+{
+	return NATIVE_REAL(getpid)();
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+/* A name is one of those built with the library; with a slash, it is a tree of the caller's. */
+static void find_root(struct native *native)
+{
+	const char *name = variable("AMDGPU_SIM_MACHINE", "one");
+
+	if (strchr(name, '/'))
+		(void)snprintf(native->root, sizeof(native->root), "%s", name);
+	else
+		(void)snprintf(native->root, sizeof(native->root), "%s/%s",
+			       variable("AMDGPU_SIM_MACHINES", SIM_MACHINES), name);
+}
+
+/* The whole file, which stays. */
+static int read_file(const char *path, char **ret_text, u64 *ret_size)
+{
+	int fd = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+	ssize_t got = -1;
+	char *text;
+
+	if (fd < 0)
+		return -errno;
+	text = NATIVE_REAL(fstat)(fd, &stat) < 0 ? NULL : calloc(1, (size_t)stat.st_size + 1);
+	if (text)
+		got = read(fd, text, (size_t)stat.st_size);
+	(void)NATIVE_REAL(close)(fd);
+	if (got < 0) {
+		free(text);
+		return -EIO;
+	}
+	*ret_text = text;
+	*ret_size = (u64)got;
+	return 0;
+}
+
+static int read_machine(struct native *native)
+{
+	char path[PATH_MAX + 64], *text;
+	u64 size;
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/dev", native->root);
+	ret = read_file(path, &text, &size);
+	if (ret < 0)
+		return ret;
+	native->kfd_major = (u32)strtoul(text, NULL, 10);
+	free(text);
+	(void)snprintf(path, sizeof(path), "%s/bundle", native->root);
+	ret = read_file(path, &text, &size);
+	return ret < 0 ? ret : sim_topology_read(&native->sim, text, size, NULL, &native->topology);
+}
+
+static void init_rings(struct native *native)
+{
+	u32 gpu, ring;
+
+	for (gpu = 0; gpu < SIM_MAX_GPUS; gpu++) {
+		for (ring = 0; ring < SIM_DMA_RINGS; ring++) {
+			(void)pthread_mutex_init(&native->rings[gpu][ring].lock, NULL);
+			(void)pthread_cond_init(&native->rings[gpu][ring].cond, NULL);
+		}
+	}
+}
+
+static struct native *machine_new(void)
+{
+	struct native *native = calloc(1, sizeof(*native));
+	int ret;
+
+	if (!native)
+		return NULL;
+	native->mm.pid = native_real_pid();
+	(void)pthread_mutex_init(&native->lock, NULL);
+	sim_wait_init(&native->resumed);
+	init_rings(native);
+	find_root(native);
+	ret = sim_init(&native->sim);
+	if (ret == 0)
+		ret = read_machine(native);
+	if (ret == 0) {
+		native_resume_init(native);
+		return native;
+	}
+	(void)fprintf(stderr, "amdgpu_sim: cannot be the machine of %s: %s\n", native->root,
+		      strerror(-ret));
+	free(native);
+	return NULL;
+}
+
+struct native *native_peek(void)
+{
+	return __atomic_load_n(&machine, __ATOMIC_ACQUIRE);
+}
+
+struct native *native_get(void)
+{
+	struct native *native = native_peek();
+	int saved = errno;
+
+	if (native)
+		return native;
+	(void)pthread_mutex_lock(&machine_lock);
+	native = native_peek();
+	if (!native && !failed) {
+		native = machine_new();
+		failed = !native;
+		__atomic_store_n(&machine, native, __ATOMIC_RELEASE);
+		if (native)
+			native_control_from_environment(native);
+	}
+	(void)pthread_mutex_unlock(&machine_lock);
+	errno = saved;
+	return native;
+}
+
+static void before_fork(void)
+{
+	(void)pthread_mutex_lock(&machine_lock);
+	if (machine)
+		(void)pthread_mutex_lock(&machine->lock);
+}
+
+static void after_fork(void)
+{
+	if (machine)
+		(void)pthread_mutex_unlock(&machine->lock);
+	(void)pthread_mutex_unlock(&machine_lock);
+}
+
+static void close_kept(struct native *native)
+{
+	struct native_file *file;
+	struct native_bo *bo;
+	u32 i;
+
+	for (file = native->files; file; file = file->next)
+		(void)NATIVE_REAL(close)(file->peer);
+	if (native->resume_socket >= 0)
+		(void)NATIVE_REAL(close)(native->resume_socket);
+	for (i = 0; i < NATIVE_BUCKETS; i++)
+		for (bo = native->by_id[i]; bo; bo = bo->next_by_id)
+			(void)NATIVE_REAL(close)(bo->fd);
+}
+
+/* The parent's buffers and processes are none of the child's: what it inherited by descriptor is a dma-buf of another
+ * process to it, or a file that answers nothing. The parent's threads are not here, so its memory is let be. */
+static void after_fork_in_child(void)
+{
+	struct native *parents = machine;
+
+	machine = NULL;
+	(void)pthread_mutex_unlock(&machine_lock);
+	if (!parents)
+		return;
+	close_kept(parents);
+	native_files_inherit(parents);
+	(void)pthread_mutex_unlock(&parents->lock);
+}
+
+static void __attribute__((constructor)) watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The general half of sim_os.h with the C library: memory, time, waiting, threads and the program's
+ * memory, which is this process's own. Buffers, files and processes are in files of their own.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "native.h"
+
+#define NS_PER_S    1000000000ull
+#define LOWEST_USER 4096u  /* nobody has memory below */
+#define PAGES       16384u /* doorbells and signal pages of all processes there will be */
+#define PAGES_BYTES (PAGES * SIM_PAGE_SIZE)
+
+static struct {
+	pthread_mutex_t lock;
+	int fd;
+	struct native_id id;
+	char *memory;
+	u8 used[PAGES];
+} pages = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+void *sim_os_alloc(u64 size_bytes)
+{
+	return calloc(1, size_bytes);
+}
+
+void sim_os_free(void *memory)
+{
+	free(memory);
+}
+
+static int pages_init(void)
+{
+	void *memory;
+	int fd;
+
+	if (pages.memory)
+		return 0;
+	fd = native_fd_memory("amdgpu_sim.pages", PAGES_BYTES);
+	if (fd < 0)
+		return fd;
+	memory = NATIVE_REAL(mmap)(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	(void)native_fd_identify(fd, &pages.id);
+	pages.fd = fd;
+	pages.memory = memory;
+	return 0;
+}
+
+/* The first free one, so that what is asked for together lies together. */
+void *sim_os_page_alloc(void)
+{
+	char *page = NULL;
+	u32 i;
+
+	(void)pthread_mutex_lock(&pages.lock);
+	for (i = 0; pages_init() == 0 && i < PAGES && !page; i++) {
+		if (pages.used[i])
+			continue;
+		pages.used[i] = 1;
+		page = pages.memory + i * SIM_PAGE_SIZE;
+	}
+	(void)pthread_mutex_unlock(&pages.lock);
+	return page;
+}
+
+void sim_os_page_free(void *page)
+{
+	(void)pthread_mutex_lock(&pages.lock);
+	pages.used[((char *)page - pages.memory) / SIM_PAGE_SIZE] = 0;
+	(void)pthread_mutex_unlock(&pages.lock);
+}
+
+int native_page_find(const void *page, u64 *ret_offset)
+{
+	const char *at = page;
+
+	if (at < pages.memory || at >= pages.memory + PAGES_BYTES)
+		return -EINVAL;
+	*ret_offset = (u64)(at - pages.memory);
+	return pages.fd;
+}
+
+bool native_page_is_file(const struct native_id *id)
+{
+	return pages.memory && native_id_equal(id, &pages.id);
+}
+
+u64 sim_os_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * NS_PER_S + (u64)now.tv_nsec;
+}
+
+static struct timespec timespec_of(u64 ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S),
+				  .tv_nsec = (long)(ns % NS_PER_S) };
+}
+
+void sim_os_sleep_us(u32 us)
+{
+	struct timespec left = timespec_of(us * 1000ull);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
+		;
+}
+
+/* Until somebody was woken after @seen: false when @deadline_ns came first. */
+static bool sleep_for_wake(struct sim_wait *wait, u64 seen, u64 deadline_ns)
+{
+	struct timespec deadline = timespec_of(deadline_ns);
+	int ret = 0;
+
+	(void)pthread_mutex_lock(&wait->mutex);
+	while (wait->wakes == seen && ret != ETIMEDOUT) {
+		if (deadline_ns == SIM_FOREVER)
+			ret = pthread_cond_wait(&wait->cond, &wait->mutex);
+		else
+			ret = pthread_cond_timedwait(&wait->cond, &wait->mutex, &deadline);
+	}
+	(void)pthread_mutex_unlock(&wait->mutex);
+	return ret != ETIMEDOUT;
+}
+
+/* Signals do not end it: their handlers run, and the call goes on as if it had been restarted. */
+int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
+		bool interruptible)
+{
+	bool in_time = true;
+	u64 seen;
+
+	(void)interruptible;
+	for (;;) {
+		(void)pthread_mutex_lock(&wait->mutex);
+		seen = wait->wakes;
+		(void)pthread_mutex_unlock(&wait->mutex);
+		if (done(arg))
+			return 0;
+		if (!in_time)
+			return -ETIME;
+		in_time = sleep_for_wake(wait, seen, deadline_ns);
+	}
+}
+
+void sim_os_wake(struct sim_wait *wait)
+{
+	(void)pthread_mutex_lock(&wait->mutex);
+	wait->wakes++;
+	(void)pthread_cond_broadcast(&wait->cond);
+	(void)pthread_mutex_unlock(&wait->mutex);
+}
+
+/* A pointer that leads nowhere is found out by the processor; only the usual mistake is answered
+ * as the kernel does. */
+int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes)
+{
+	if (size_bytes && src < LOWEST_USER)
+		return -EFAULT;
+	memcpy(dst, (const void *)(uintptr_t)src, size_bytes);
+	return 0;
+}
+
+int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes)
+{
+	if (size_bytes && dst < LOWEST_USER)
+		return -EFAULT;
+	memcpy((void *)(uintptr_t)dst, src, size_bytes);
+	return 0;
+}
+
+struct sim_mm *sim_os_mm_get(void)
+{
+	return &native_get()->mm;
+}
+
+void sim_os_mm_put(struct sim_mm *mm)
+{
+	(void)mm;
+}
+
+bool sim_os_mm_is_current(const struct sim_mm *mm)
+{
+	return mm->pid == native_real_pid();
+}
+
+/* Whether something is mapped everywhere. That it may be written is seen when the engine comes to write: to ask
+ * /proc/self/maps for each command buffer would take longer than copying it. */
+int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write)
+{
+	(void)write;
+	if (!sim_os_mm_is_current(mm))
+		return -ESRCH;
+	if (addr + size_bytes < addr)
+		return -EFAULT;
+	return msync((void *)(uintptr_t)addr, size_bytes, MS_ASYNC) < 0 ? -EFAULT : 0;
+}
+
+bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr)
+{
+	unsigned long long start, end, inode = 0;
+	bool found = false;
+	char line[512];
+	FILE *file;
+
+	if (!sim_os_mm_is_current(mm))
+		return false;
+	file = NATIVE_REAL(fopen)("/proc/self/maps", "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%llx-%llx %*s %*s %*s %llu", &start, &end, &inode) == 3 &&
+			end > addr;
+	if (file)
+		(void)fclose(file);
+	return found && inode;
+}
+
+/* Only bo_pages.c asks for pages, and it is not part of this front end. */
+int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin)
+{
+	(void)mm, (void)addr, (void)count, (void)write, (void)ret_pin;
+	return -EFAULT;
+}
+
+void sim_os_mm_unpin(struct sim_pin *pin)
+{
+	(void)pin;
+}
+
+struct thread {
+	void (*function)(void *arg);
+	void *arg;
+	char name[16];
+};
+
+static void *thread_main(void *arg)
+{
+	struct thread thread = *(struct thread *)arg;
+
+	free(arg);
+	(void)pthread_setname_np(pthread_self(), thread.name);
+	/* deadlines are met to the microsecond, not to the kernel's convenience */
+	(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	thread.function(thread.arg);
+	return NULL;
+}
+
+/* Its signals are the program's. */
+void native_threads_start(void (*function)(void *arg), void *arg, const char *name)
+{
+	struct thread *thread = calloc(1, sizeof(*thread));
+	sigset_t all, old;
+	pthread_t id;
+
+	if (!thread)
+		abort();
+	thread->function = function;
+	thread->arg = arg;
+	(void)snprintf(thread->name, sizeof(thread->name), "%s", name);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&id, NULL, thread_main, thread))
+		abort();
+	(void)pthread_detach(id);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void run_ring(void *arg)
+{
+	struct native_ring *ring = arg;
+
+	for (;;) {
+		struct sim_job *job;
+
+		(void)pthread_mutex_lock(&ring->lock);
+		while (!ring->first)
+			(void)pthread_cond_wait(&ring->cond, &ring->lock);
+		job = ring->first;
+		ring->first = job->front[0];
+		(void)pthread_mutex_unlock(&ring->lock);
+		sim_job_run(job);
+	}
+}
+
+void sim_os_job_start(struct sim_job *job)
+{
+	struct native *native = native_get();
+	struct native_ring *ring = &native->rings[job->render->gpu->index][job->ring];
+
+	job->front[0] = NULL;
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->first)
+		ring->last->front[0] = job;
+	else
+		ring->first = job;
+	ring->last = job;
+	if (!ring->started)
+		native_threads_start(run_ring, ring, "amdgpu_sim ring");
+	ring->started = true;
+	(void)pthread_cond_signal(&ring->cond);
+	(void)pthread_mutex_unlock(&ring->lock);
+}
+
+/* What CRIU and the kernel ask for; the process may do as it likes with itself. */
+bool sim_os_capable(void)
+{
+	return true;
+}
+
+bool sim_os_gpu_visible(const struct sim_gpu *gpu)
+{
+	return !gpu->hidden;
+}
+
+int sim_os_smi_fd(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void sim_os_log(const char *message)
+{
+	(void)fprintf(stderr, "amdgpu_sim: %s\n", message);
+}

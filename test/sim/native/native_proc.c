@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What /proc says of this process where the simulation shows: mappings of devices are mappings of files in memory, and
+ * a process that plays both CRIU and its task is traced, or has a pid of its own, only if that is made believe.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "native.h"
+
+typedef void (*line_function)(struct native *native, const char *line, FILE *to);
+
+static void copy_pids(const char *line, pid_t own_pid, FILE *to)
+{
+	if (own_pid && strncmp(line, "NSpid:", 6) == 0)
+		(void)fprintf(to, "%.*s\t%d\n", (int)strcspn(line, "\n"), line, own_pid);
+	else
+		(void)fputs(line, to);
+}
+
+static void copy_status(struct native *native, const char *line, FILE *to)
+{
+	if (native->traced && strncmp(line, "TracerPid:", 10) == 0)
+		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
+	else
+		copy_pids(line, native->own_pid, to);
+}
+
+static void copy_status_of_other(struct native *native, const char *line, FILE *to)
+{
+	copy_pids(line, native->others_own_pid, to);
+}
+
+struct mapping {
+	unsigned long long start, end, offset, inode;
+	unsigned int device_major, device_minor;
+	char permissions[8];
+};
+
+static bool show_device(struct native *native, struct mapping *mapping, char *path, size_t size)
+{
+	struct native_id id = { makedev(mapping->device_major, mapping->device_minor),
+				(ino_t)mapping->inode };
+	struct native_bo *bo = native_bo_by_id(native, &id);
+
+	if (bo) {
+		mapping->offset += bo->offset;
+		(void)snprintf(path, size, "/dev/dri/renderD%u", bo->bo.gpu->render_minor);
+		native_bo_put(bo);
+		return true;
+	}
+	(void)snprintf(path, size, "/dev/kfd");
+	return native_page_is_file(&id) &&
+	       native_kfd_find_map(native, mapping->start, (u64 *)&mapping->offset);
+}
+
+static void copy_mapping(struct native *native, const char *line, FILE *to)
+{
+	struct mapping mapping;
+	char path[64];
+
+	if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &mapping.start, &mapping.end,
+		   mapping.permissions, &mapping.offset, &mapping.device_major,
+		   &mapping.device_minor, &mapping.inode) == 7 &&
+	    mapping.inode && show_device(native, &mapping, path, sizeof(path)))
+		(void)fprintf(to, "%llx-%llx %s %08llx 00:05 %llu %s\n", mapping.start, mapping.end,
+			      mapping.permissions, mapping.offset, mapping.inode, path);
+	else
+		(void)fputs(line, to);
+}
+
+static int rewrite(struct native *native, const char *path, line_function function)
+{
+	FILE *from = NATIVE_REAL(fopen)(path, "re"), *to;
+	int fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
+	size_t room = 0;
+	char *line = NULL;
+
+	to = from && fd >= 0 ? fdopen(dup(fd), "we") : NULL;
+	while (to && getline(&line, &room, from) >= 0)
+		function(native, line, to);
+	free(line);
+	if (from)
+		(void)fclose(from);
+	if (to && fclose(to) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	return -1;
+}
+
+/* What follows /proc/self/, or the same with this process's number; NULL: it is about others. */
+static const char *about_us(struct native *native, const char *path)
+{
+	int pid, length = 0;
+
+	if (!native || !path || strncmp(path, "/proc/", 6) != 0)
+		return NULL;
+	if (strncmp(path, "/proc/self/", 11) == 0)
+		return path + 11;
+	return sscanf(path, "/proc/%d/%n", &pid, &length) == 1 && pid == native->mm.pid
+		       ? path + length
+		       : NULL;
+}
+
+int native_proc_open(const char *path)
+{
+	struct native *native = native_peek();
+	const char *file = about_us(native, path);
+	int pid, length = 0;
+
+	if (native && native->other && path &&
+	    sscanf(path, "/proc/%d/status%n", &pid, &length) == 1 && length && !path[length] &&
+	    pid == native->other)
+		return rewrite(native, path, copy_status_of_other);
+	if (!file)
+		return -2;
+	if (strcmp(file, "maps") == 0)
+		return rewrite(native, path, copy_mapping);
+	if (strcmp(file, "status") == 0 && (native->traced || native->own_pid))
+		return rewrite(native, path, copy_status);
+	return -2;
+}
+
+ssize_t native_proc_readlink(const char *path, char *target, size_t size)
+{
+	struct native *native = native_peek();
+	const char *name = about_us(native, path);
+	struct native_file *file;
+	char text[64] = "";
+	int fd;
+
+	if (!name || sscanf(name, "fd/%d", &fd) != 1)
+		return -1;
+	file = native_file_get(fd);
+	if (!file)
+		return -1;
+	if (file->kind == NATIVE_KFD)
+		(void)snprintf(text, sizeof(text), "/dev/kfd");
+	else
+		(void)snprintf(text, sizeof(text), "/dev/dri/renderD%u", file->minor);
+	native_file_put(file);
+	size = min(size, strlen(text));
+	memcpy(target, text, size);
+	return (ssize_t)size;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RESUME of another process, the one call of the driver that reaches into one: each KFD process can be asked by a
+ * socket that has its pid for a name.
+ */
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "native.h"
+
+#define CRIU_OP 0xc0384b22u
+
+/* An abstract name: nothing that could be left behind. */
+static socklen_t name_of(pid_t pid, struct sockaddr_un *ret_name)
+{
+	*ret_name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)snprintf(ret_name->sun_path + 1, sizeof(ret_name->sun_path) - 1,
+					    "amdgpu_sim.%d", pid));
+}
+
+static s32 resume_here(struct native *native)
+{
+	struct kfd_criu_args args = { .op = KFD_CRIU_RESUME, .pid = (u32)native->mm.pid };
+	struct sim_process *process = sim_os_process_find(args.pid);
+	s32 ret;
+
+	if (!process)
+		return -ESRCH;
+	ret = (s32)sim_kfd_ioctl(process, CRIU_OP, (u64)(uintptr_t)&args);
+	sim_os_process_put(process);
+	return ret;
+}
+
+/* Datagrams: a thread that waits in accept() would hold a number that the program wants. */
+static void serve(void *arg)
+{
+	struct native *native = arg;
+
+	for (;;) {
+		struct sockaddr_un from;
+		socklen_t length = sizeof(from);
+		s32 ret;
+
+		if (recvfrom(native->resume_socket, &ret, sizeof(ret), 0, (struct sockaddr *)&from,
+			     &length) != sizeof(ret))
+			continue;
+		ret = resume_here(native);
+		(void)sendto(native->resume_socket, &ret, sizeof(ret), 0, (struct sockaddr *)&from,
+			     length);
+	}
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), kept;
+
+	if (fd < 0)
+		return -errno;
+	kept = native_fd_keep(fd);
+	(void)NATIVE_REAL(close)(fd);
+	return kept;
+}
+
+/* Without one nobody resumes this process. */
+void native_resume_init(struct native *native)
+{
+	native->resume_socket = new_socket();
+}
+
+/* Before, it has no name, and who asks is refused: there is no KFD process. */
+void native_resume_serve(struct native *native)
+{
+	struct sockaddr_un name;
+	socklen_t length = name_of(native->mm.pid, &name);
+
+	if (native->resume_socket >= 0 &&
+	    bind(native->resume_socket, (struct sockaddr *)&name, length) == 0)
+		native_threads_start(serve, native, "amdgpu_sim rsm");
+}
+
+/* A name of its own, for the answer, is given by the kernel. */
+static int ask(int fd, pid_t pid)
+{
+	struct sockaddr_un name, own = { .sun_family = AF_UNIX };
+	socklen_t length = name_of(pid, &name);
+	s32 answer = 0;
+
+	if (bind(fd, (struct sockaddr *)&own, sizeof(own.sun_family)) < 0 ||
+	    connect(fd, (struct sockaddr *)&name, length) < 0)
+		return -ESRCH;
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer) ||
+	    recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
+		return -ESRCH;
+	return answer;
+}
+
+int native_resume_elsewhere(struct native *native, pid_t pid)
+{
+	int fd, ret;
+
+	ret = sim_fault(&native->sim.faults, "kfd", "CRIU_RESUME");
+	if (ret == 0 && native->sim.knobs.resume_fail)
+		ret = -abs((int)native->sim.knobs.resume_fail);
+	if (ret < 0)
+		return ret;
+	fd = new_socket();
+	if (fd < 0)
+		return fd;
+	ret = ask(fd, pid);
+	(void)NATIVE_REAL(close)(fd);
+	return ret;
+}
