@@ -103,6 +103,23 @@ $(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native
 
 $(SIM)/amdgpu_sim.a: sim
 
+# Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
+BENCH	    := $(BUILD)/bench/bench
+BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/map/host.c
+BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=gpu_open
+
+$(BENCH): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)/objects.a
+	@mkdir -p $(@D)/include
+	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
+	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \
+		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
+
+bench: sim $(BENCH)
+	@BUILD=$(BUILD) test/bench/run $(BENCH_ARGS)
+
+bench-smoke: sim $(BENCH)
+	@BUILD=$(BUILD) test/bench/smoke
+
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
@@ -135,7 +152,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/sim/native/*.[ch]
+	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/bench/*.[ch] test/sim/native/*.[ch]
 
 -include $(OBJECTS:.o=.d)
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The two limits of the plugin: the copy engine without storage, and storage without the copy engine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_sdma.h"
+#include "amdgpu_plugin_util.h"
+#include "methods.h"
+#include "staging.h"
+
+#define COPY_TIMEOUT_S 60
+#define JOBS_MAX       64
+#define THREADS_MAX    8
+
+struct task_of_job {
+	pthread_t thread;
+	struct content_job *job;
+	int (*function)(struct content_job *job);
+	int ret;
+};
+
+static void *run_job(void *argument)
+{
+	struct task_of_job *task = argument;
+
+	task->ret = task->function(task->job);
+	return NULL;
+}
+
+int for_all_jobs(struct content_job *jobs, size_t num_jobs, int (*function)(struct content_job *job))
+{
+	struct task_of_job tasks[JOBS_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < num_jobs; i++) {
+		tasks[i] = (struct task_of_job){ .job = &jobs[i], .function = function };
+		if (pthread_create(&tasks[i].thread, NULL, run_job, &tasks[i]))
+			abort();
+	}
+	for (size_t i = 0; i < num_jobs; i++) {
+		(void)pthread_join(tasks[i].thread, NULL);
+		ret = ret ? ret : tasks[i].ret;
+	}
+	if (ret < 0)
+		(void)fprintf(stderr, "bench: %s\n", strerror(-ret));
+	return ret;
+}
+
+/* The copies of one GPU; BOs are imported when they are first needed and let go with their last range, as the plugin
+ * does. */
+struct copier {
+	struct content_job *job;
+	struct gpu *gpu;
+	enum gpu_direction direction;
+	uint64_t slot_size;
+	struct gpu_bo *imports;
+	/* Where the next range begins. */
+	size_t bo;
+	uint64_t offset;
+	uint64_t begin;
+};
+
+struct range {
+	struct gpu_piece *pieces;
+	size_t num_pieces;
+	/* BOs [first, end) have their last piece here. */
+	size_t first, end;
+};
+
+static int add_piece(struct copier *copier, struct range *range, uint64_t *at)
+{
+	const struct content_bo *bo = &copier->job->bos[copier->bo];
+	struct gpu_bo *import = &copier->imports[copier->bo];
+	uint64_t left = bo->size - copier->offset, room = copier->slot_size - *at;
+	uint64_t size = left < room ? left : room;
+	int ret = import->bo ? 0 : gpu_bo_import(copier->gpu, bo->dmabuf_fd, bo->size, import);
+
+	if (ret < 0)
+		return ret;
+	range->pieces[range->num_pieces++] = (struct gpu_piece){ import, copier->offset, *at, size };
+	*at += size;
+	copier->offset += size;
+	if (size < left)
+		return 0;
+	copier->bo++;
+	copier->offset = 0;
+	range->end = copier->bo;
+	return 0;
+}
+
+static int submit_next(struct copier *copier, struct range *range, unsigned int slot)
+{
+	uint64_t at = copier->begin;
+	int ret = 0;
+
+	copier->begin = 0;
+	range->num_pieces = 0;
+	range->first = range->end = copier->bo;
+	while (!ret && at < copier->slot_size && copier->bo < copier->job->num_bos)
+		ret = add_piece(copier, range, &at);
+	if (ret < 0 || !range->num_pieces)
+		return ret;
+	return gpu_submit(copier->gpu, slot, copier->direction, range->pieces, range->num_pieces);
+}
+
+static int finish(struct copier *copier, struct range *range, unsigned int slot)
+{
+	int ret = gpu_wait(copier->gpu, slot, COPY_TIMEOUT_S);
+
+	for (; range->first < range->end; range->first++)
+		gpu_bo_release(&copier->imports[range->first]);
+	return ret;
+}
+
+static int copy_all(struct copier *copier, struct range *ranges, unsigned int slots)
+{
+	unsigned int slot = 0;
+	int ret = 0;
+
+	while (!ret && copier->bo < copier->job->num_bos) {
+		ret = finish(copier, &ranges[slot], slot);
+		if (!ret)
+			ret = submit_next(copier, &ranges[slot], slot);
+		slot = (slot + 1) % slots;
+	}
+	for (unsigned int i = 0; !ret && i < slots; i++)
+		ret = finish(copier, &ranges[(slot + i) % slots], (slot + i) % slots);
+	return ret;
+}
+
+static int copy_job(struct content_job *job, enum gpu_direction direction)
+{
+	struct copier copier = { .job = job, .direction = direction, .begin = IMAGE_HEADER_SIZE };
+	struct range *ranges;
+	unsigned int slots;
+	int ret;
+
+	staging_slots(&slots, &copier.slot_size);
+	copier.imports = calloc(job->num_bos, sizeof(*copier.imports));
+	ranges = calloc(slots, sizeof(*ranges));
+	for (unsigned int i = 0; i < slots; i++)
+		ranges[i].pieces =
+			calloc(GPU_SLOT_PIECES(copier.slot_size), sizeof(struct gpu_piece));
+	ret = gpu_open(job->render_minor, slots, copier.slot_size, &copier.gpu);
+	if (!ret)
+		ret = copy_all(&copier, ranges, slots);
+	gpu_close(copier.gpu);
+	for (unsigned int i = 0; i < slots; i++)
+		free(ranges[i].pieces);
+	free(ranges);
+	free(copier.imports);
+	return ret;
+}
+
+static int copy_from_bos(struct content_job *job)
+{
+	return copy_job(job, GPU_BO_TO_SLOT);
+}
+
+static int copy_to_bos(struct content_job *job)
+{
+	return copy_job(job, GPU_SLOT_TO_BO);
+}
+
+int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save)
+{
+	return for_all_jobs(jobs, num_jobs, save ? copy_from_bos : copy_to_bos);
+}
+
+const struct storage_way storage_ways[] = {
+	{ "buffered 256K", 256u << 10, 1, false, false },
+	{ "buffered 4M", 4u << 20, 1, false, false },
+	{ "buffered 4M, 2 threads", 4u << 20, 2, false, false },
+	{ "direct 4M", 4u << 20, 1, true, true },
+	{ "direct 1M, 4 threads", 1u << 20, 4, true, true },
+	{ "direct 4M, 4 threads", 4u << 20, 4, true, true },
+	{ "direct 4M, 8 threads", 4u << 20, 8, true, true },
+};
+const unsigned int num_storage_ways = ARRAY_SIZE(storage_ways);
+
+/* What is set before the threads start. */
+static const struct storage_way *way;
+static bool half_zero;
+
+/* One file, and the threads that share it. */
+struct mover {
+	int fd;
+	bool save, streamed;
+	uint64_t size;
+	uint64_t next;
+	int ret;
+};
+
+/* @size may go beyond the file, which ends with a whole block then. */
+static int move_block(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t in_file = mover->size - offset < size ? mover->size - offset : size;
+
+	if (mover->streamed)
+		return mover->save ? write_full(mover->fd, memory, in_file) :
+				     read_full(mover->fd, memory, in_file);
+	if (mover->save)
+		return pwrite_full(mover->fd, memory, way->direct ? size : in_file, offset);
+	return pread_up_to(mover->fd, memory, in_file, size, offset);
+}
+
+/* The parts of a block that are not zero. */
+static int move_data(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t part = half_zero ? STAGING_PERIOD / 2 : size, at = offset, end = offset + size;
+	int ret = 0;
+
+	for (; !ret && at < end && at < mover->size; at += part) {
+		uint64_t bytes = end - at < part ? end - at : part;
+
+		if (!half_zero || at % STAGING_PERIOD < STAGING_PERIOD / 2)
+			ret = move_block(mover, memory, at, bytes);
+	}
+	return ret;
+}
+
+static void *move_some(void *argument)
+{
+	struct mover *mover = argument;
+	char *memory = mmap(NULL, way->block, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	int ret = 0;
+
+	memset(memory, 0x5a, way->block);
+	while (!ret) {
+		uint64_t offset = __atomic_fetch_add(&mover->next, way->block, __ATOMIC_RELAXED);
+
+		if (offset >= mover->size)
+			break;
+		ret = move_data(mover, memory, offset, way->block);
+	}
+	if (ret)
+		mover->ret = ret;
+	(void)munmap(memory, way->block);
+	return NULL;
+}
+
+static void set_direct(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	(void)fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
+static int move_file(struct mover *mover)
+{
+	unsigned int count = mover->streamed ? 1 : way->threads;
+	pthread_t threads[THREADS_MAX];
+
+	for (unsigned int i = 1; i < count; i++) {
+		if (pthread_create(&threads[i], NULL, move_some, mover))
+			abort();
+	}
+	(void)move_some(mover);
+	for (unsigned int i = 1; i < count; i++)
+		(void)pthread_join(threads[i], NULL);
+	return mover->ret;
+}
+
+static int run_storage(struct content_job *job, bool save)
+{
+	uint64_t length = content_size(job->bos, job->num_bos);
+	struct mover mover = { job->image_fd, save, job->streamed,
+			       length + (save || !job->streamed ? IMAGE_HEADER_SIZE : 0), 0, 0 };
+	int ret;
+
+	if (job->streamed)
+		return move_file(&mover);
+	if (way->direct)
+		set_direct(mover.fd, true);
+	if (save && way->reserve && !half_zero)
+		(void)fallocate(mover.fd, 0, 0, (off_t)mover.size);
+	ret = move_file(&mover);
+	if (!ret && save && ftruncate(mover.fd, (off_t)mover.size) < 0)
+		ret = -errno;
+	if (!ret && save && fdatasync(mover.fd) < 0)
+		ret = -errno;
+	set_direct(mover.fd, false);
+	return ret;
+}
+
+static int write_job(struct content_job *job)
+{
+	return run_storage(job, true);
+}
+
+static int read_job(struct content_job *job)
+{
+	return run_storage(job, false);
+}
+
+int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool zeros,
+		      const struct storage_way *chosen)
+{
+	way = chosen;
+	half_zero = zeros;
+	return for_all_jobs(jobs, num_jobs, save ? write_job : read_job);
+}
