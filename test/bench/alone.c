@@ -34,7 +34,8 @@ static void *run_job(void *argument)
 	return NULL;
 }
 
-int for_all_jobs(struct content_job *jobs, size_t num_jobs, int (*function)(struct content_job *job))
+int for_all_jobs(struct content_job *jobs, size_t num_jobs,
+		 int (*function)(struct content_job *job))
 {
 	struct task_of_job tasks[JOBS_MAX];
 	int ret = 0;
@@ -84,7 +85,8 @@ static int add_piece(struct copier *copier, struct range *range, uint64_t *at)
 
 	if (ret < 0)
 		return ret;
-	range->pieces[range->num_pieces++] = (struct gpu_piece){ import, copier->offset, *at, size };
+	range->pieces[range->num_pieces++] =
+		(struct gpu_piece){ import, copier->offset, *at, size };
 	*at += size;
 	copier->offset += size;
 	if (size < left)
@@ -204,8 +206,8 @@ static int move_block(const struct mover *mover, char *memory, uint64_t offset, 
 	uint64_t in_file = mover->size - offset < size ? mover->size - offset : size;
 
 	if (mover->streamed)
-		return mover->save ? write_full(mover->fd, memory, in_file) :
-				     read_full(mover->fd, memory, in_file);
+		return mover->save ? write_full(mover->fd, memory, in_file)
+				   : read_full(mover->fd, memory, in_file);
 	if (mover->save)
 		return pwrite_full(mover->fd, memory, way->direct ? size : in_file, offset);
 	return pread_up_to(mover->fd, memory, in_file, size, offset);
@@ -272,8 +274,12 @@ static int move_file(struct mover *mover)
 static int run_storage(struct content_job *job, bool save)
 {
 	uint64_t length = content_size(job->bos, job->num_bos);
-	struct mover mover = { job->image_fd, save, job->streamed,
-			       length + (save || !job->streamed ? IMAGE_HEADER_SIZE : 0), 0, 0 };
+	struct mover mover = { job->image_fd,
+			       save,
+			       job->streamed,
+			       length + (save || !job->streamed ? IMAGE_HEADER_SIZE : 0),
+			       0,
+			       0 };
 	int ret;
 
 	if (job->streamed)

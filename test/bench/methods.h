@@ -30,6 +30,7 @@ int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool
 		      const struct storage_way *way);
 
 /* Calls @function for each job, at once. */
-int for_all_jobs(struct content_job *jobs, size_t num_jobs, int (*function)(struct content_job *job));
+int for_all_jobs(struct content_job *jobs, size_t num_jobs,
+		 int (*function)(struct content_job *job));
 
 #endif

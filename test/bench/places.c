@@ -88,7 +88,8 @@ static int open_file(const struct places *places, size_t index, struct content_j
 
 	places_path(places, index, path, sizeof(path));
 	job->streamed = false;
-	job->image_fd = open(path, O_CLOEXEC | (save ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY), 0600);
+	job->image_fd =
+		open(path, O_CLOEXEC | (save ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY), 0600);
 	if (job->image_fd < 0)
 		return complain(-errno, path);
 	if (!save)
