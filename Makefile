@@ -104,20 +104,20 @@ $(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native
 $(SIM)/amdgpu_sim.a: sim
 
 # Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
-BENCH	    := $(BUILD)/bench/bench
+BENCH_BIN   := $(BUILD)/bench/bench
 BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/map/host.c
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=gpu_open
 
-$(BENCH): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)/objects.a
+$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)/objects.a
 	@mkdir -p $(@D)/include
 	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
 	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \
 		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
 
-bench: sim $(BENCH)
+bench: sim $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run $(BENCH_ARGS)
 
-bench-smoke: sim $(BENCH)
+bench-smoke: sim $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/smoke
 
 sim:

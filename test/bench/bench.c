@@ -22,6 +22,7 @@
 /* Rounds that others disturbed more than that are made up for by further ones, up to so many times as many. */
 #define OTHERS_MAX_PERCENT 25
 #define ROUNDS_FACTOR      3
+#define LOOK_US            300000
 #define MIB                (1u << 20)
 
 enum method {
@@ -47,6 +48,7 @@ struct bench {
 	unsigned int gpus, rounds;
 	bool save, half_zero, checksums_only;
 	int way;
+	double patience_s;
 	struct subject subject;
 	struct content_settings settings;
 	double gbps;
@@ -247,6 +249,21 @@ static int compare_others(const void *a, const void *b)
 	return (left->others > right->others) - (left->others < right->others);
 }
 
+/* Waits until others leave the processors alone for a moment, as long as there is patience. */
+static void await_quiet(double *patience_s)
+{
+	double begin = now_seconds(), others = 100;
+
+	while (others >= OTHERS_MAX_PERCENT && now_seconds() - begin < *patience_s) {
+		double machine = machine_seconds(), from = now_seconds();
+
+		(void)usleep(LOOK_US);
+		others = (machine_seconds() - machine) / (now_seconds() - from) /
+			 (double)sysconf(_SC_NPROCESSORS_ONLN) * 100;
+	}
+	*patience_s -= now_seconds() - begin;
+}
+
 /* The first ones in the array are in the end those that count: the least disturbed. */
 static int measure_rounds(struct bench *bench)
 {
@@ -256,6 +273,7 @@ static int measure_rounds(struct bench *bench)
 	while (!ret && quiet < bench->rounds && count < bench->rounds * ROUNDS_FACTOR) {
 		struct round *round = &bench->measured[count++];
 
+		await_quiet(&bench->patience_s);
 		ret = measure_round(bench, round);
 		quiet += round->others < OTHERS_MAX_PERCENT;
 	}
@@ -271,6 +289,7 @@ static int measure_checksums(struct bench *bench)
 	for (unsigned int i = 0; !ret && i < bench->rounds; i++) {
 		struct round *round = &bench->measured[i];
 
+		await_quiet(&bench->patience_s);
 		bench->settings.checksum = true;
 		ret = measure_method(bench, OURS, round);
 		round->wall[REFERENCE] = round->wall[OURS];
@@ -368,6 +387,7 @@ static int usage(void)
 		"bench [OPTION]... NAME WORDS\n"
 		"  -d dump|restore  -s tmpfs|disk|stream  -D DIRECTORY  -g GPUS  -e GB/S|match\n"
 		"  -m MIB  at most, by scaling sizes   -n ROUNDS  -l MICROSECONDS of engine latency\n"
+		"  -q  SECONDS to wait, in all, for the machine to be quiet\n"
 		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
 		"  -w WAY  of storage alone, if it is known which is the best\n"
 		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
@@ -379,7 +399,7 @@ static int parse(int argc, char **argv, struct bench *bench)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zcw:")) >= 0) {
+	while ((option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zcw:q:")) >= 0) {
 		switch (option) {
 		case 'd':
 			bench->save = !strcmp(optarg, "dump");
@@ -410,6 +430,9 @@ static int parse(int argc, char **argv, struct bench *bench)
 			break;
 		case 'c':
 			bench->checksums_only = true;
+			break;
+		case 'q':
+			bench->patience_s = strtod(optarg, NULL);
 			break;
 		case 'w':
 			bench->way = atoi(optarg);
