@@ -115,7 +115,7 @@ $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)
 		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
 
 bench: sim $(BENCH_BIN)
-	@BUILD=$(BUILD) test/bench/run $(BENCH_ARGS)
+	@BUILD=$(BUILD) test/bench/run
 
 bench-smoke: sim $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/smoke
@@ -156,4 +156,4 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all unit sim native native-linked cross bench-map check demo install uninstall clean format
+.PHONY: all unit sim native native-linked cross bench bench-smoke bench-map check demo install uninstall clean format
