@@ -56,6 +56,8 @@ struct native_bo {
 	struct native_id id;
 	u64 offset; /* for mmap() of the render node */
 	char *map;  /* all of it, where somebody wanted a pointer; under bo.lock */
+	struct sim_lock written_lock;
+	u64 written_from, written_to; /* a part that is known to have been written, which stays so */
 	/* under native->lock: */
 	struct native_bo *next_by_offset, *next_by_id;
 	struct native_user *users;

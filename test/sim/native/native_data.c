@@ -45,21 +45,48 @@ static bool is_poisoned(const struct sim_bo *bo)
 	return bo->background == bo->gpu->sim->poison_page;
 }
 
-/* The next written part of [@offset, @end): false when there is none. */
-static bool find_data(const struct native_bo *bo, u64 offset, u64 end, u64 *ret_start, u64 *ret_end)
+/* Where the written part around @offset, which is in it, ends. The file looks through every page to find out, so what
+ * it said is remembered. */
+static u64 written_until(struct native_bo *bo, u64 offset)
 {
-	off_t start = lseek(bo->fd, (off_t)offset, SEEK_DATA);
-	off_t stop;
+	u64 end;
+
+	sim_lock(&bo->written_lock);
+	if (offset < bo->written_from || offset >= bo->written_to) {
+		off_t hole = lseek(bo->fd, (off_t)offset, SEEK_HOLE);
+
+		bo->written_from = offset;
+		bo->written_to = hole < 0 ? bo->bo.size : (u64)hole;
+	}
+	end = bo->written_to;
+	sim_unlock(&bo->written_lock);
+	return end;
+}
+
+static bool is_known(struct native_bo *bo, u64 offset)
+{
+	bool known;
+
+	sim_lock(&bo->written_lock);
+	known = offset >= bo->written_from && offset < bo->written_to;
+	sim_unlock(&bo->written_lock);
+	return known;
+}
+
+/* The next written part of [@offset, @end): false when there is none. */
+static bool find_data(struct native_bo *bo, u64 offset, u64 end, u64 *ret_start, u64 *ret_end)
+{
+	off_t start =
+		is_known(bo, offset) ? (off_t)offset : lseek(bo->fd, (off_t)offset, SEEK_DATA);
 
 	if (start < 0 || (u64)start >= end)
 		return false;
-	stop = lseek(bo->fd, start, SEEK_HOLE);
 	*ret_start = (u64)start;
-	*ret_end = stop < 0 || (u64)stop > end ? end : (u64)stop;
+	*ret_end = min(end, written_until(bo, (u64)start));
 	return true;
 }
 
-static bool is_untouched(const struct native_bo *bo, u64 offset, u64 end)
+static bool is_untouched(struct native_bo *bo, u64 offset, u64 end)
 {
 	u64 start, stop;
 
@@ -99,7 +126,7 @@ static int write_all(const struct native_bo *bo, u64 offset, const void *data, u
 }
 
 /* What of the pages in [@at, @end) was never written gets what it reads as. */
-static int poison_gaps(const struct native_bo *bo, u64 at, u64 end)
+static int poison_gaps(struct native_bo *bo, u64 at, u64 end)
 {
 	u64 start, stop;
 	int ret = 0;
@@ -114,16 +141,25 @@ static int poison_gaps(const struct native_bo *bo, u64 at, u64 end)
 	return ret;
 }
 
+/* Asks for a hole, not for data: what follows a page at the end of what was written is a hole up to the buffer's end, and
+ * looking through it takes its time. */
+static int poison_page(struct native_bo *bo, u64 page)
+{
+	if (written_until(bo, page) > page)
+		return 0;
+	return write_all(bo, page, bo->bo.background, SIM_PAGE_SIZE);
+}
+
 /* The pages at both ends, of which only a part is about to be written. */
-static int poison_ends(const struct native_bo *bo, u64 offset, u64 size)
+static int poison_ends(struct native_bo *bo, u64 offset, u64 size)
 {
 	u64 first = offset & ~(SIM_PAGE_SIZE - 1), last = (offset + size) & ~(SIM_PAGE_SIZE - 1);
 	int ret = 0;
 
 	if (offset != first)
-		ret = poison_gaps(bo, first, first + SIM_PAGE_SIZE);
+		ret = poison_page(bo, first);
 	if (ret == 0 && offset + size != last)
-		ret = poison_gaps(bo, last, last + SIM_PAGE_SIZE);
+		ret = poison_page(bo, last);
 	return ret;
 }
 
@@ -155,7 +191,7 @@ int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size)
 }
 
 /* The gaps that read as poison, after all was read. */
-static void fill_gaps(const struct native_bo *bo, u64 offset, u8 *data, u64 size)
+static void fill_gaps(struct native_bo *bo, u64 offset, u8 *data, u64 size)
 {
 	int value = *(const u8 *)bo->bo.background;
 	u64 at = offset, end = offset + size, start, stop;
@@ -167,7 +203,7 @@ static void fill_gaps(const struct native_bo *bo, u64 offset, u8 *data, u64 size
 	memset(data + (at - offset), value, end - at);
 }
 
-static int memory_read(const struct native_bo *bo, u64 offset, void *data, u64 size)
+static int memory_read(struct native_bo *bo, u64 offset, void *data, u64 size)
 {
 	int ret = read_all(bo, offset, data, size);
 
@@ -211,7 +247,7 @@ static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 }
 
 /* Zeros on what was never written change nothing. */
-static int write_sparse(const struct native_bo *bo, u64 offset, const u8 *data, u64 size)
+static int write_sparse(struct native_bo *bo, u64 offset, const u8 *data, u64 size)
 {
 	int ret = 0;
 
