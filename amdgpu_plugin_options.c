@@ -15,7 +15,7 @@
 #include "amdgpu_plugin_util.h"
 
 /* Enough to keep a copy engine and a disk busy at once, little enough for a small container. */
-#define STAGING_BYTES_DEFAULT (32ULL << 20)
+#define STAGING_BYTES_DEFAULT (8ULL << 20)
 /* A step is some MiB: milliseconds on a GPU that works. */
 #define COPY_TIMEOUT_DEFAULT 60
 /* A day; beyond that, nanoseconds would soon no longer fit. */

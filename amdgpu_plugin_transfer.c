@@ -16,9 +16,10 @@
 #include "amdgpu_plugin_util.h"
 
 #define PAGE STORAGE_ALIGNMENT
-/* Slots large enough that the cost of a command buffer and of a request to storage vanishes, small enough to
- * stay in a processor's cache on their way; and enough of them to keep several requests in flight. */
-#define SLOT_SIZE_MAX (4u << 20)
+/* Slots large enough that the cost of a command buffer and of a request to storage is small, and small enough that
+ * what is copied, summed and written is in a processor's cache all the while; and enough of them to keep several
+ * requests in flight. */
+#define SLOT_SIZE_MAX (1u << 20)
 #define SLOTS_WANTED  4u
 #define SLOTS_MAX     16u
 
@@ -34,6 +35,8 @@ struct range {
 	struct transfer *transfer;
 	unsigned int slot;
 	pthread_t thread;
+	/* It is this range's turn, or somebody has failed. */
+	pthread_cond_t turn;
 	uint64_t index;
 	uint64_t offset;
 	uint64_t size;
@@ -56,7 +59,6 @@ struct transfer {
 	uint64_t image_size;
 	/* Of what follows. */
 	pthread_mutex_t lock;
-	pthread_cond_t turn_taken;
 	/* One a BO. */
 	struct import *imports;
 	/* Where the next range begins. */
@@ -296,7 +298,7 @@ static int await_turn(struct range *range)
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	while (transfer->turns != range->index && !has_stopped(transfer))
-		(void)pthread_cond_wait(&transfer->turn_taken, &transfer->lock);
+		(void)pthread_cond_wait(&range->turn, &transfer->lock);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return has_stopped(transfer) ? -ECANCELED : 0;
 }
@@ -307,7 +309,10 @@ static void end_turn(struct range *range)
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->turns++;
-	(void)pthread_cond_broadcast(&transfer->turn_taken);
+	for (unsigned int i = 0; i < transfer->num_slots; i++) {
+		if (transfer->ranges[i].index == transfer->turns)
+			(void)pthread_cond_signal(&transfer->ranges[i].turn);
+	}
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
@@ -375,7 +380,8 @@ static void *run_slot(void *argument)
 		finish_range(range);
 	/* Whoever waits for this range's turn must find out that it never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
-	(void)pthread_cond_broadcast(&transfer->turn_taken);
+	for (unsigned int i = 0; i < transfer->num_slots; i++)
+		(void)pthread_cond_signal(&transfer->ranges[i].turn);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
 }
@@ -416,6 +422,7 @@ static int alloc_ranges(struct transfer *transfer)
 
 		range->transfer = transfer;
 		range->slot = i;
+		(void)pthread_cond_init(&range->turn, NULL);
 		range->pieces =
 			calloc(GPU_SLOT_PIECES(transfer->slot_size), sizeof(*range->pieces));
 		if (!range->pieces)
@@ -487,8 +494,10 @@ static void tear_down(struct transfer *transfer)
 	gpu_close(transfer->gpu);
 	storage_done(&transfer->storage);
 	checksum_free(transfer->checksum);
-	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++)
+	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
+		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
 		free(transfer->ranges[i].pieces);
+	}
 	free(transfer->ranges);
 	free(transfer->imports);
 	transfer->ranges = NULL;
@@ -534,7 +543,6 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job,
 	transfer->image_size = IMAGE_HEADER_SIZE + content_size(job->bos, job->num_bos);
 	choose_slots(transfer);
 	(void)pthread_mutex_init(&transfer->lock, NULL);
-	(void)pthread_cond_init(&transfer->turn_taken, NULL);
 	*ret_transfer = transfer;
 	return 0;
 }
@@ -544,7 +552,6 @@ void transfer_free(struct transfer *transfer)
 	if (!transfer)
 		return;
 	(void)pthread_mutex_destroy(&transfer->lock);
-	(void)pthread_cond_destroy(&transfer->turn_taken);
 	free(transfer);
 }
 
