@@ -167,7 +167,7 @@ try_dump() {
 
 	shift 2
 	mkdir -p "$dir"
-	streaming capture timeout "$limit" criu dump -t "$target" -D "$dir" \
+	streaming capture timeout -k 10 "$limit" criu dump -t "$target" -D "$dir" \
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
@@ -180,7 +180,7 @@ try_restore() {
 	local dir=$1
 
 	shift
-	streaming serve timeout "$limit" criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
+	streaming serve timeout -k 10 "$limit" criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
 }
 
 # streaming capture|serve CRIU...: with $store set, images are streamed, and that folder is where they lie;

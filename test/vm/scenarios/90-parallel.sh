@@ -70,3 +70,31 @@ scenario_parallel_fails() {
 	verify
 	finish
 }
+
+# In namespaces of its own a task has nothing in common with CRIU's main process but what it inherits. (A network of its
+# own, which this kernel has too little for to be saved by CRIU, is the unit tests' business.)
+scenario_parallel_namespaces() {
+	local outer
+
+	has_parallel
+	machine one
+	/opt/vm/bin/rocm-before
+	start client.log unshare --pid --fork --ipc --uts setsid /opt/vm/bin/gpu_client \
+		--log "$work/client.log" --pace 20000
+	outer=$pid
+	client='client 1:'
+	wait_line client.log "$client ready"
+	pid=$(pgrep -P "$outer")
+	dump img "$pid"
+	gone "$pid"
+	gone "$outer"
+	nothing_left
+	restore img --pidfile "$work/restored"
+	pid=$(cat restored)
+	started+=("$pid")
+	filled_by main img/restore.log
+	runs
+	verify
+	no_violation
+	finish
+}
