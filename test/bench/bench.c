@@ -19,7 +19,8 @@
 #include "subject.h"
 
 #define ROUNDS_MAX 32
-/* Rounds that others disturbed more than that are made up for by further ones, up to so many times as many. */
+/* Rounds that others disturbed more than that are made up for by further ones, as long as there is patience, and up to
+ * so many times as many. */
 #define OTHERS_MAX_PERCENT 25
 #define ROUNDS_FACTOR      3
 #define LOOK_US            300000
@@ -264,17 +265,27 @@ static void await_quiet(double *patience_s)
 	*patience_s -= now_seconds() - begin;
 }
 
+static bool may_repeat(const struct bench *bench, unsigned int quiet, unsigned int count)
+{
+	return quiet < bench->rounds && count < bench->rounds * ROUNDS_FACTOR &&
+	       bench->patience_s > 0;
+}
+
 /* The first ones in the array are in the end those that count: the least disturbed. */
 static int measure_rounds(struct bench *bench)
 {
 	unsigned int count = 0, quiet = 0;
 	int ret = 0;
 
-	while (!ret && quiet < bench->rounds && count < bench->rounds * ROUNDS_FACTOR) {
+	while (!ret && (count < bench->rounds || may_repeat(bench, quiet, count))) {
 		struct round *round = &bench->measured[count++];
+		double begin;
 
 		await_quiet(&bench->patience_s);
+		begin = now_seconds();
 		ret = measure_round(bench, round);
+		if (count > bench->rounds)
+			bench->patience_s -= now_seconds() - begin;
 		quiet += round->others < OTHERS_MAX_PERCENT;
 	}
 	qsort(bench->measured, count, sizeof(bench->measured[0]), compare_others);
@@ -387,7 +398,7 @@ static int usage(void)
 		"bench [OPTION]... NAME WORDS\n"
 		"  -d dump|restore  -s tmpfs|disk|stream  -D DIRECTORY  -g GPUS  -e GB/S|match\n"
 		"  -m MIB  at most, by scaling sizes   -n ROUNDS  -l MICROSECONDS of engine latency\n"
-		"  -q  SECONDS to wait, in all, for the machine to be quiet\n"
+		"  -q  SECONDS, in all, to wait for a quiet machine and to repeat rounds\n"
 		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
 		"  -w WAY  of storage alone, if it is known which is the best\n"
 		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
