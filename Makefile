@@ -114,8 +114,9 @@ $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)
 	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \
 		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
 
-bench: sim $(BENCH_BIN)
+bench: native $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run
+	@BUILD=$(BUILD) test/bench/parallel
 
 bench-smoke: sim $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/smoke

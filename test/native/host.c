@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,11 +19,12 @@
 #include "criu.h"
 #include "criu_state.h"
 
-#define KNOBS_MAX 32
+#define KNOBS_MAX   32
+#define MEMORY_STEP (1 << 20)
 
 struct arguments {
 	struct criu_setup setup;
-	const char *command, *workload;
+	const char *command, *workload, *memory;
 	const char *early[KNOBS_MAX], *late[KNOBS_MAX];
 	size_t num_early, num_late;
 };
@@ -31,10 +33,11 @@ static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
+		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images\n"
 		"  WORKLOAD: see test/native/workload.h\n");
 	return 2;
 }
@@ -58,13 +61,15 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
 			arguments->setup.plugin = optarg;
 		else if (option == 'v')
 			arguments->setup.log_level = atoi(optarg);
+		else if (option == 'm')
+			arguments->memory = optarg;
 		else if (option == 'k' && arguments->num_early < KNOBS_MAX)
 			arguments->early[arguments->num_early++] = optarg;
 		else if (option == 'f' && arguments->num_late < KNOBS_MAX)
@@ -308,11 +313,39 @@ static void begin_task(void *argument)
 	restored->before = process_state();
 }
 
+/* Memory that no GPU has to do with: so much of CRIU's own work. */
+static int read_memory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
+	struct stat stat;
+	char *memory;
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return -errno;
+	memory = mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	for (off_t at = 0; !ret && at < stat.st_size; at += MEMORY_STEP) {
+		off_t left = stat.st_size - at, size = left < MEMORY_STEP ? left : MEMORY_STEP;
+
+		if (pread(fd, memory + at, (size_t)size, at) != size)
+			ret = -EIO;
+	}
+	(void)munmap(memory, (size_t)stat.st_size);
+	(void)close(fd);
+	return ret;
+}
+
 static int map_memory(void *argument)
 {
 	struct restored *restored = argument;
+	const char *memory = restored->arguments->memory;
+	int ret = restored->ret;
 
-	return restored->ret ? restored->ret : client_map_user_memory(restored->workload);
+	if (!ret && memory)
+		ret = read_memory(memory);
+	return ret ? ret : client_map_user_memory(restored->workload);
 }
 
 static int live(void *argument)
