@@ -28,6 +28,7 @@ struct sim_bo {
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
 	bool charged, charged_vram, charged_limited;
+	u32 gem_mappings;     /* that GEM_VA entered, in whatever page tables */
 	struct sim_lock lock; /* creation of pages, metadata */
 	void ***chunks;       /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
 	void *background;     /* what an untouched page reads as */

@@ -13,8 +13,15 @@ void sim_vm_init(struct sim_vm *vm, struct sim *sim)
 	sim_lock_init(&vm->lock);
 }
 
+static void count_of_bo(const struct sim_mapping *mapping, u32 change)
+{
+	if (mapping->origin == SIM_VM_GEM)
+		(void)__atomic_add_fetch(&mapping->bo->gem_mappings, change, __ATOMIC_RELAXED);
+}
+
 static void mapping_free(struct sim_vm *vm, struct sim_mapping *mapping)
 {
+	count_of_bo(mapping, (u32)-1);
 	sim_os_bo_put(mapping->bo);
 	sim_os_free(mapping);
 	sim_count(vm->sim, SIM_COUNT_MAPPINGS, -1);
@@ -79,6 +86,7 @@ static int insert(struct sim_vm *vm, const struct sim_mapping *wanted)
 		return -ENOMEM;
 	*mapping = *wanted;
 	sim_os_bo_get(mapping->bo);
+	count_of_bo(mapping, 1);
 	memmove(vm->mappings + index + 1, vm->mappings + index,
 		(vm->count - index) * sizeof(*vm->mappings));
 	vm->mappings[index] = mapping;
@@ -171,6 +179,9 @@ static struct sim_mapping *take_of_bo(struct sim_vm *vm, const struct sim_bo *bo
 	struct sim_mapping *mapping = NULL;
 	u32 i;
 
+	/* mostly there is nothing, and then looking for it takes long */
+	if (!__atomic_load_n(&bo->gem_mappings, __ATOMIC_RELAXED))
+		return NULL;
 	sim_lock(&vm->lock);
 	for (i = 0; i < vm->count && !mapping; i++)
 		if (vm->mappings[i]->bo == bo && vm->mappings[i]->origin == SIM_VM_GEM)
