@@ -24,6 +24,7 @@ struct storage_way {
 	bool direct;
 	bool reserve;
 };
+#define STORAGE_WAYS_MAX 16
 extern const struct storage_way storage_ways[];
 extern const unsigned int num_storage_ways;
 int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool half_zero,
