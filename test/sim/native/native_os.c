@@ -4,6 +4,7 @@
  * memory, which is this process's own. Buffers, files and processes are in files of their own.
  */
 #include <fcntl.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -240,37 +241,39 @@ struct thread {
 	void (*function)(void *arg);
 	void *arg;
 	char name[16];
+	sem_t runs;
 };
 
 static void *thread_main(void *arg)
 {
-	struct thread thread = *(struct thread *)arg;
+	struct thread *starter = arg, thread = *starter;
 
-	free(arg);
 	(void)pthread_setname_np(pthread_self(), thread.name);
 	/* deadlines are met to the microsecond, not to the kernel's convenience */
 	(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	(void)sem_post(&starter->runs);
 	thread.function(thread.arg);
 	return NULL;
 }
 
-/* Its signals are the program's. */
+/* Its signals are the program's. It runs when this returns: a program that forks while a thread begins leaves its child
+ * with the locks that a sanitizer, which allocates then, held at that moment. */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name)
 {
-	struct thread *thread = calloc(1, sizeof(*thread));
+	struct thread thread = { .function = function, .arg = arg };
 	sigset_t all, old;
 	pthread_t id;
 
-	if (!thread)
-		abort();
-	thread->function = function;
-	thread->arg = arg;
-	(void)snprintf(thread->name, sizeof(thread->name), "%s", name);
+	(void)snprintf(thread.name, sizeof(thread.name), "%s", name);
+	(void)sem_init(&thread.runs, 0, 0);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&id, NULL, thread_main, thread))
+	if (pthread_create(&id, NULL, thread_main, &thread))
 		abort();
 	(void)pthread_detach(id);
+	while (sem_wait(&thread.runs) < 0)
+		;
+	(void)sem_destroy(&thread.runs);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
