@@ -199,26 +199,34 @@ static bool take_range(struct range *range)
 	return taken;
 }
 
-/* BOs that no further range needs are let go. */
-static void finish_range(struct range *range)
+/* The lock is taken once, however many BOs there are: other threads wait for it to cut ranges. */
+static void count_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 
+	(void)pthread_mutex_lock(&transfer->lock);
 	for (size_t i = 0; i < range->num_pieces; i++) {
 		size_t bo = bo_of(transfer, &range->pieces[i]);
-		bool is_last;
 
-		(void)pthread_mutex_lock(&transfer->lock);
-		is_last = !--transfer->imports[bo].users && bo < transfer->bo;
-		(void)pthread_mutex_unlock(&transfer->lock);
-		if (is_last)
-			gpu_bo_release(&transfer->imports[bo].bo);
+		if (--transfer->imports[bo].users || bo >= transfer->bo)
+			range->pieces[i].bo = NULL;
 	}
-	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->done_bytes += range->size;
 	transfer->copy_s += range->copy_s;
 	transfer->storage_s += range->storage_s;
 	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+/* BOs that no further range needs are let go. */
+static void finish_range(struct range *range)
+{
+	count_range(range);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		const struct gpu_piece *piece = &range->pieces[i];
+
+		if (piece->bo)
+			gpu_bo_release(&range->transfer->imports[bo_of(range->transfer, piece)].bo);
+	}
 }
 
 static int copy(struct range *range, enum gpu_direction direction)
