@@ -121,35 +121,40 @@ static char *memory_of(const struct range *range)
 	return gpu_slot_memory(range->transfer->gpu, range->slot);
 }
 
-static int import_bo(struct transfer *transfer, size_t index)
+static int import_current(struct transfer *transfer, struct import **ret_import)
 {
-	const struct content_bo *bo = &transfer->job->bos[index];
-	struct import *import = &transfer->imports[index];
-	int ret = import->bo.bo ? 0 : gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size,
-						    &import->bo);
+	const struct content_bo *bo = &transfer->job->bos[transfer->bo];
+	struct import *import = &transfer->imports[transfer->bo];
+	int ret;
 
-	return ret < 0 ? fail(transfer, ret, "import the dma-buf", index) : 0;
+	if (!import->bo.bo) {
+		ret = gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+		if (ret < 0)
+			return fail(transfer, ret, "import the dma-buf", transfer->bo);
+	}
+	*ret_import = import;
+	return 0;
 }
 
-/* Adds the next BO, or as much of it as there is room for. A BO that several ranges need is imported here, under the
- * lock; all others by the range that they lie in. */
+/* Adds the next BO, or as much of it as there is room for. */
 static int add_piece(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
-	uint64_t bo_size = transfer->job->bos[transfer->bo].size;
-	uint64_t left = bo_size - transfer->bo_offset;
+	uint64_t left = transfer->job->bos[transfer->bo].size - transfer->bo_offset;
 	uint64_t room = transfer->slot_size - range->size;
 	uint64_t size = left < room ? left : room;
-	int ret = size < bo_size ? import_bo(transfer, transfer->bo) : 0;
+	struct import *import = NULL;
+	int ret;
 
+	ret = size ? import_current(transfer, &import) : 0;
 	if (ret < 0)
 		return ret;
 	if (range->num_pieces == GPU_SLOT_PIECES(transfer->slot_size))
 		return fail(transfer, -E2BIG, "cut its contents", transfer->bo);
-	if (size) {
-		transfer->imports[transfer->bo].users++;
+	if (import) {
+		import->users++;
 		range->pieces[range->num_pieces++] = (struct gpu_piece){
-			.bo = &transfer->imports[transfer->bo].bo,
+			.bo = &import->bo,
 			.offset = transfer->bo_offset,
 			.slot_offset = range->size,
 			.size = size,
@@ -192,16 +197,6 @@ static bool take_range(struct range *range)
 		taken = cut(range) == 0;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return taken;
-}
-
-/* Importing takes longer than copying where BOs are small, so threads do it side by side. */
-static int import_pieces(struct range *range)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < range->num_pieces; i++)
-		ret = import_bo(range->transfer, bo_of(range->transfer, &range->pieces[i]));
-	return ret;
 }
 
 /* The lock is taken once, however many BOs there are: other threads wait for it to cut ranges. */
@@ -389,7 +384,7 @@ static void *run_slot(void *argument)
 	struct range *range = argument;
 	struct transfer *transfer = range->transfer;
 
-	while (take_range(range) && !import_pieces(range) && !transfer->steps->carry(range))
+	while (take_range(range) && !transfer->steps->carry(range))
 		finish_range(range);
 	/* Whoever waits for this range's turn must find out that it never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
