@@ -15,11 +15,16 @@ TESTS    := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/test_*
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes
 DRM_CFLAGS := $(shell pkg-config --cflags libdrm_amdgpu 2>/dev/null)
-FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+# The C library's own checks want an optimizing compiler, hide calls from sanitizers, and may be chosen already.
+FORTIFY  := $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),$(if $(findstring -fsanitize,$(CFLAGS))$(findstring \
+	    _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDENED := -fstack-protector-strong -fstack-clash-protection $(FORTIFY)
+FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(HARDENED) \
 	    -Iinclude -I$(BUILD) $(DRM_CFLAGS)
 LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
-# CRIU binds symbols lazily, so that what an older host lacks is not missed at dlopen().
-LINK     := -shared -Wl,-z,lazy,-z,relro,-z,noexecstack
+# Lazy, so neither -z now nor -z defs: a CRIU or libdrm that lacks a function is noticed by who calls it. Missed at
+# dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU.
+LINK     := -shared -Wl,--as-needed,-z,lazy,-z,relro,-z,noexecstack,-z,text
 
 all: $(PLUGIN)
 

@@ -331,6 +331,61 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	assert_int_equal(num_wanted, ARRAY_SIZE(wanted));
 }
 
+/* What only some builds have: sanitizers bring libraries of their own and do without the C library's checks. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+#ifdef __OPTIMIZE__
+#define IS_OPTIMIZED true
+#else
+#define IS_OPTIMIZED false
+#endif
+
+static void the_plugin_is_hardened(void **state)
+{
+	char text[65536];
+
+	(void)state;
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_RELRO\" { print $1 }'", plugin_file());
+	assert_string_equal(text, "GNU_RELRO\n");
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_STACK\" { print $(NF - 1) }'", plugin_file());
+	assert_string_equal(text, "RW\n");
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"LOAD\" && /W/ && / [RW ]*E /'", plugin_file());
+	assert_string_equal(text, "");
+	run(text, sizeof(text), "readelf -dW %s | grep TEXTREL || :", plugin_file());
+	assert_string_equal(text, "");
+	run(text, sizeof(text), "nm -D --format=posix %s | sed 's/[@ ].*//' | grep '_chk'", plugin_file());
+	assert_non_null(strstr(text, "__stack_chk_fail\n"));
+	if (IS_OPTIMIZED && !IS_SANITIZED)
+		assert_non_null(strstr(text, "__snprintf_chk\n"));
+}
+
+/* Checked variants of calls that the tests stand in for would go past them. */
+static void the_c_library_checks_no_call_that_the_tests_replace(void **state)
+{
+	char text[65536];
+
+	(void)state;
+	run(text, sizeof(text), "nm -D --undefined-only --format=posix %s | sed 's/[@ ].*//' |"
+	    " sed '/^__asan_/d' | grep -E '_chk$|_2$' | grep -vE '^__(v?s?n?printf|mem[a-z]+|st[rp][a-z]+)_chk$' || :", plugin_file());
+	assert_string_equal(text, "");
+}
+
+/* As README.md tells those who package the plugin. */
+static void the_plugin_needs_three_libraries_and_glibc_2_34(void **state)
+{
+	char text[65536];
+
+	(void)state;
+	run(text, sizeof(text), "readelf -dW %s | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p' |"
+	    " grep -vE '^lib([a-z]san|ubsan)\\.|^ld-linux' | sort", plugin_file());
+	assert_string_equal(text, "libc.so.6\nlibdrm_amdgpu.so.1\nlibprotobuf-c.so.1\nlibxxhash.so.0\n");
+	run(text, sizeof(text), "readelf -VW %s | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1", plugin_file());
+	assert_string_equal(text, "GLIBC_2.34\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
 
 int main(void)
@@ -348,6 +403,9 @@ int main(void)
 		TEST(the_plugin_fits_itself_to_each_host),
 		TEST(the_plugin_exports_its_descriptor_alone),
 		TEST(the_plugin_takes_functions_of_the_host_and_no_variables),
+		TEST(the_plugin_is_hardened),
+		TEST(the_c_library_checks_no_call_that_the_tests_replace),
+		TEST(the_plugin_needs_three_libraries_and_glibc_2_34),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

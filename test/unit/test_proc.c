@@ -88,8 +88,7 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 			_exit(77);
 		inner = fork();
 		if (!inner) {
-			(void)read(wait_here[0], &byte, 1);
-			_exit(0);
+			_exit(read(wait_here[0], &byte, 1) < 0);
 		}
 		pid_t own = -1;
 		int ret = proc_own_pid(inner, &own);
