@@ -169,6 +169,17 @@ static const struct topology_node *find_gpu(const struct dump *dump, uint32_t us
 	return device ? topology_find_actual(dump->topology, device->actual_gpu_id) : NULL;
 }
 
+static int find_render_minor(const struct dump *dump, uint32_t user_gpu_id, uint32_t *ret_minor)
+{
+	const struct topology_node *gpu = find_gpu(dump, user_gpu_id);
+
+	if (!gpu)
+		return log_error(-ENODEV, "kfd %d: GPU 0x%04x has no render node here",
+				 dump->process->id, user_gpu_id);
+	*ret_minor = gpu->drm_render_minor;
+	return 0;
+}
+
 static int check_devices(struct dump *dump)
 {
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
@@ -304,9 +315,10 @@ static int create_pages(struct dump *dump)
 		uint64_t size = content_size(job->bos, job->num_bos);
 
 		total += size;
-		job->render_minor = find_gpu(dump, job->gpu_id)->drm_render_minor;
 		job->streamed = image_is_streamed();
-		ret = image_create_pages(dump->process->id, job->gpu_id, size, &job->image_fd);
+		ret = find_render_minor(dump, job->gpu_id, &job->render_minor);
+		if (!ret)
+			ret = image_create_pages(dump->process->id, job->gpu_id, size, &job->image_fd);
 	}
 	return ret < 0 ? ret : image_check_room(total);
 }
@@ -457,7 +469,8 @@ static int note_probes(struct dump *dump)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
 		uint32_t gpu_id = dump->state.devices[i].user_gpu_id;
-		uint32_t bo = 0;
+		uint32_t bo = 0, minor = 0;
+		int ret;
 
 		while (bo < dump->state.num_bos &&
 		       (dump->state.bos[bo].gpu_id != gpu_id ||
@@ -465,8 +478,11 @@ static int note_probes(struct dump *dump)
 			bo++;
 		if (bo == dump->state.num_bos)
 			continue;
+		ret = find_render_minor(dump, gpu_id, &minor);
+		if (ret < 0)
+			return ret;
 		process->probes[process->num_probes++] = (struct probe){
-			.render_minor = find_gpu(dump, gpu_id)->drm_render_minor,
+			.render_minor = minor,
 			.offset = dump->state.bos[bo].offset,
 		};
 	}
