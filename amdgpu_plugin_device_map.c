@@ -12,7 +12,6 @@
 #define NAME_MAX_LENGTH 63
 
 struct name {
-	const char *text;
 	bool is_id;
 	bool is_minor;
 	bool is_unique_id;
@@ -52,8 +51,10 @@ static bool parse_slot(const char *text, struct name *name)
 	unsigned int domain = 0, bus, device, function;
 	int end = -1;
 
+	/* NOLINTNEXTLINE(cert-err34-c): numbers of four digits at most */
 	if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {
 		domain = 0;
+		/* NOLINTNEXTLINE(cert-err34-c): the same */
 		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) != 3)
 			return false;
 	}
@@ -67,7 +68,7 @@ static bool parse_slot(const char *text, struct name *name)
 /* A bare number may be a gpu_id in hex as well as a render minor: both are looked for. */
 static bool parse_name(const char *text, struct name *ret_name)
 {
-	struct name name = { .text = text };
+	struct name name = { 0 };
 	const char *minor = strstr(text, "renderD");
 	const char *hex = text;
 
@@ -149,7 +150,7 @@ static const char *note_pair(struct map_case *c, char *pair, char *problem, size
 	const char *wrong;
 	size_t saved, local;
 
-	if (!present || present == pair || !present[1] || strlen(pair) > 2 * NAME_MAX_LENGTH) {
+	if (!present || present == pair || !present[1] || strlen(pair) > 2UL * NAME_MAX_LENGTH) {
 		(void)snprintf(problem, size, "\"%.*s\" is not SAVED=PRESENT", NAME_MAX_LENGTH,
 			       pair);
 		return "syntax";

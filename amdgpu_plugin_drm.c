@@ -32,8 +32,10 @@
 
 /* Since 6.18; not in the headers of older systems. */
 struct gem_list_handles {
+	/* cppcheck-suppress unusedStructMember ; in the kernel's order */
 	uint64_t entries;
 	uint32_t num_entries;
+	/* cppcheck-suppress unusedStructMember ; the same */
 	uint32_t padding;
 };
 #define IOCTL_GEM_LIST_HANDLES DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct gem_list_handles)
@@ -358,7 +360,7 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 	_cleanup_(topology_done) struct topology local = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
 	struct options options = session->options;
-	int fd, ret;
+	int fd = -1, ret;
 
 	if (!image->device)
 		return log_error(-EINVAL, "render node %d: the image says nothing of its GPU, and its"

@@ -143,7 +143,7 @@ static int read_header(const char *name, int fd, uint64_t *ret_size)
 static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat stat;
+	struct stat stat = { 0 };
 	uint64_t size = 0;
 	int ret;
 

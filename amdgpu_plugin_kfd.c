@@ -29,6 +29,7 @@ bool kfd_is_file(const struct stat *stat)
 	if (!S_ISCHR(stat->st_mode))
 		return false;
 	file = fopen(KFD_SYSFS_DEV, "re");
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
 		return false;
 	return stat->st_rdev == makedev(device_major, device_minor);

@@ -92,7 +92,8 @@ static void note_cpu_link(struct machine *machine, size_t gpu)
 			nearest = cpu;
 		}
 	}
-	machine->regions.of[gpu] = best ? region_index(machine, nearest) : NO_BLOCK;
+	machine->regions.of[gpu] =
+		(int16_t)(best ? region_index(machine, nearest) : NO_BLOCK);
 	machine->xgmi_to_cpu[gpu] = best && best->type == LINK_XGMI;
 	if (best)
 		set_add(&machine->regions.members[machine->regions.of[gpu]], gpu);

@@ -49,14 +49,15 @@ static int bound_apart(struct bound_room *room, const struct blocking *blocking)
 int bound_by_blocks(struct bound_room *room, const struct blocking *blocking,
 		    const struct gpu_set *wanted, const struct gpu_set *kept_if)
 {
-	int free_gpus = 0, kept = 0, apart;
+	int free_gpus = 0, kept = 0;
 
 	set_for_each (i, wanted)
 		free_gpus += blocking->saved.of[i] == NO_BLOCK && !set_is_empty(&kept_if[i]);
 	for (size_t i = 0; i < blocking->saved.count; i++)
 		kept += count_kept(blocking, kept_if, i, room->kept[i]);
 	if (kept && blocking->apart && blocking->saved.count <= blocking->local.count) {
-		apart = bound_apart(room, blocking);
+		int apart = bound_apart(room, blocking);
+
 		kept = apart < kept ? apart : kept;
 	}
 	return free_gpus + kept;

@@ -55,8 +55,8 @@ static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH]
 	const char *word = strchr(row->variable, '_') + 1;
 	size_t i;
 
-	for (i = 0; word[i] && i < KEY_MAX_LENGTH - 1; i++)
-		key[i] = word[i] == '_' ? '-' : (char)tolower(word[i]);
+	for (i = 0; i < KEY_MAX_LENGTH - 1 && word[i]; i++)
+		key[i] = (char)(word[i] == '_' ? '-' : tolower(word[i]));
 	key[i] = '\0';
 	return key;
 }

@@ -60,6 +60,7 @@ static int send_bos(int socket, struct message *message, const struct content_jo
 	size_t count = left < MESSAGE_FDS_MAX ? left : MESSAGE_FDS_MAX;
 	int fds[MESSAGE_FDS_MAX];
 
+	/* cppcheck-suppress knownConditionTrueFalse ; there is one left, or this is not called */
 	for (size_t i = 0; i < count; i++) {
 		const struct content_bo *bo = &job->bos[first + i];
 
@@ -173,12 +174,11 @@ static int receive_bos(int socket, struct message *message, struct content_job *
 	int fds[MESSAGE_FDS_MAX];
 	size_t done = 0;
 	pid_t pid;
-	int ret;
 
 	while (done < job->num_bos) {
+		int ret = message_receive(socket, message, fds, &pid);
 		size_t count;
 
-		ret = message_receive(socket, message, fds, &pid);
 		if (ret < 0)
 			return ret;
 		count = message->header.num_fds;
@@ -198,8 +198,8 @@ static int receive_bos(int socket, struct message *message, struct content_job *
 	return 0;
 }
 
-static int add_job(struct handed *task, const struct message_job *announced,
-		   struct content_job **ret_job)
+/* At the end of the list. */
+static int add_job(struct handed *task, const struct message_job *announced)
 {
 	struct content_job *jobs, *job;
 
@@ -224,7 +224,6 @@ static int add_job(struct handed *task, const struct message_job *announced,
 	for (size_t i = 0; i < job->num_bos; i++)
 		job->bos[i].dmabuf_fd = -1;
 	task->num_jobs++;
-	*ret_job = job;
 	return 0;
 }
 
@@ -239,11 +238,12 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 		message_close_fds(fds, num_fds);
 		return -EPROTO;
 	}
-	ret = add_job(task, &message->job, &job);
+	ret = add_job(task, &message->job);
 	if (ret < 0) {
 		message_close_fds(fds, num_fds);
 		return ret;
 	}
+	job = &task->jobs[task->num_jobs - 1];
 	if (num_fds)
 		job->image_fd = fds[0];
 	lowest = make_room(parallel, job->num_bos);

@@ -95,9 +95,10 @@ int proc_device_of_path(const char *path)
 		return -ENOENT;
 	number = name + strlen(prefix);
 	digits = strspn(number, "0123456789");
-	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] || !atoi(number))
+	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] ||
+	    !strtol(number, NULL, 10))
 		return -ENOENT;
-	return atoi(number);
+	return (int)strtol(number, NULL, 10);
 }
 
 /* One line of maps: "start-end perms offset dev inode path". The name says little, and the file may be
@@ -109,6 +110,7 @@ static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_m
 	struct stat stat_of;
 	char path[96];
 
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
 		   &mapping.end, &mapping.offset, &inode) != 4 || !inode)
 		return -ENOENT;

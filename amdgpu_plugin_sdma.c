@@ -266,6 +266,7 @@ static char *map_aligned(size_t size)
 		(void)munmap(memory, head);
 	if (room - head - size)
 		(void)munmap(memory + head + size, room - head - size);
+	/* cppcheck-suppress deallocret ; what goes back is what is around it */
 	return memory + head;
 }
 
@@ -558,5 +559,5 @@ int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
 	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
 	if (ret < 0)
 		return ret;
-	return flags & AMDGPU_CTX_QUERY2_FLAGS_RESET ? -EIO : 0;
+	return (flags & AMDGPU_CTX_QUERY2_FLAGS_RESET) ? -EIO : 0;
 }

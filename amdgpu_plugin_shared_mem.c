@@ -65,12 +65,13 @@ static int make_semaphore(mode_t mode)
 {
 	mode_t old = umask(0);
 	sem_t *semaphore = sem_open(SEMAPHORE_NAME, O_CREAT, mode ? mode : MODE_DEFAULT, 1);
-	int ret = semaphore == SEM_FAILED ? -errno : 0;
+	int error = errno;
 
 	(void)umask(old);
-	if (!ret)
-		(void)sem_close(semaphore);
-	return ret;
+	if (semaphore == SEM_FAILED)
+		return -error;
+	(void)sem_close(semaphore);
+	return 0;
 }
 
 int shared_mem_restore(const struct shared_mem *shared)

@@ -122,11 +122,12 @@ int storage_write(struct storage *storage, char *memory, uint64_t offset, uint64
 	if (!storage->skip_zeros)
 		return write_run(storage, memory, offset, size);
 	for (begin = 0; !ret && begin < size; begin = end) {
-		bool zero = false, next;
+		bool zero = false;
 
 		for (end = begin; end < size; end += HOLE_SIZE) {
-			next = is_zero(memory + end,
-				       size - end < HOLE_SIZE ? size - end : HOLE_SIZE);
+			bool next = is_zero(memory + end,
+					    size - end < HOLE_SIZE ? size - end : HOLE_SIZE);
+
 			if (end == begin)
 				zero = next;
 			else if (next != zero)

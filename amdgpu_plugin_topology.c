@@ -73,8 +73,8 @@ static int fail_line(struct reader *reader, const char *path, unsigned int numbe
 	char shown[40];
 	size_t i;
 
-	for (i = 0; line[i] && i < sizeof(shown) - 1; i++)
-		shown[i] = line[i] >= ' ' && line[i] <= '~' ? line[i] : '?';
+	for (i = 0; i < sizeof(shown) - 1 && line[i]; i++)
+		shown[i] = (char)(line[i] >= ' ' && line[i] <= '~' ? line[i] : '?');
 	shown[i] = '\0';
 	(void)snprintf(reader->problem, sizeof(reader->problem), "%s:%u: \"%s\"%s", path, number,
 		       shown, problem);
@@ -336,7 +336,7 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 {
 	struct topology_node *node;
 	const char *reason;
-	uint32_t gpu_id;
+	uint32_t gpu_id = 0;
 	int ret;
 
 	ret = read_gpu_id(reader, node_id, &gpu_id);

@@ -125,10 +125,10 @@ static int import_current(struct transfer *transfer, struct import **ret_import)
 {
 	const struct content_bo *bo = &transfer->job->bos[transfer->bo];
 	struct import *import = &transfer->imports[transfer->bo];
-	int ret;
 
 	if (!import->bo.bo) {
-		ret = gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+		int ret = gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+
 		if (ret < 0)
 			return fail(transfer, ret, "import the dma-buf", transfer->bo);
 	}

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-void cleanup_close(int *fd)
+void cleanup_close(const int *fd)
 {
 	int saved = errno;
 

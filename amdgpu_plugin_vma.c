@@ -160,6 +160,7 @@ static int lowest_free_fd(int any_fd)
 
 	if (fd >= 0)
 		(void)close(fd);
+	/* cppcheck-suppress deallocret ; the number is wanted */
 	return fd;
 }
 

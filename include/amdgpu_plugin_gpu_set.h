@@ -113,7 +113,8 @@ static inline size_t set_next(const struct gpu_set *set, size_t from)
 	return GPU_SET_MAX;
 }
 
-#define set_for_each(index, set) \
-	for (size_t index = set_next(set, 0); index < GPU_SET_MAX; index = set_next(set, index + 1))
+#define set_for_each(index, set)                                        \
+	for (size_t index = set_next((set), 0); (index) < GPU_SET_MAX; \
+	     (index) = set_next((set), (index) + 1))
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-void cleanup_close(int *fd);
+void cleanup_close(const int *fd);
 void cleanup_free(void *memory);
 void cleanup_fclose(FILE **file);
 
