@@ -36,6 +36,8 @@ int message_send(int socket, struct message *message, enum message_kind kind, si
 	if (num_fds) {
 		header.msg_control = &control;
 		header.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+		/* what lies between header, descriptors and end included */
+		memset(&control, 0, header.msg_controllen);
 		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(num_fds * sizeof(int)),
 						  .cmsg_level = SOL_SOCKET,
 						  .cmsg_type = SCM_RIGHTS };
