@@ -139,6 +139,10 @@ unit: $(PLUGIN) $(TESTS)
 cross: $(MESSAGES).h
 	@test/unit/cross $(SOURCES)
 
+# Looks through the sources. TOOLS: some of cppcheck, gcc, clang-tidy.
+analyse: $(MESSAGES).h
+	@BUILD=$(BUILD) test/analyse $(TOOLS)
+
 # Sets up the machine, then runs every test: units here, the rest in the virtual machine.
 check:
 	@test/check
@@ -162,4 +166,4 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all unit sim native native-linked cross bench bench-smoke bench-map check demo install uninstall clean format
+.PHONY: all unit sim native native-linked cross analyse bench bench-smoke bench-map check demo install uninstall clean format
