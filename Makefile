@@ -126,6 +126,26 @@ bench: native $(BENCH_BIN)
 bench-smoke: sim $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/smoke
 
+# Readers of bytes from outside, each with a target for libFuzzer; without a fuzzer, files are given to it (test/fuzz).
+FUZZ_TARGETS := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_MAIN    ?= test/fuzz/replay.c
+
+$(BUILD)/fuzz/%: test/fuzz/fuzz_%.c test/fuzz/host.c test/fuzz/mutate.c test/fuzz/replay.c \
+		$(wildcard test/fuzz/*.h test/unit/*.h) $(BUILD)/objects.a
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -rdynamic -o $@ $< test/fuzz/host.c \
+		test/fuzz/mutate.c $(FUZZ_MAIN) -Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive \
+		$(LIBS) -lcmocka
+
+fuzz-targets: $(FUZZ_TARGETS)
+
+# Each for FUZZ_SECONDS (60), one after the other.
+fuzz:
+	@test/fuzz/run
+
+fuzz-replay:
+	@test/fuzz/replay
+
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
@@ -162,8 +182,8 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/bench/*.[ch] test/sim/native/*.[ch]
+	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/bench/*.[ch] test/fuzz/*.[ch] test/sim/native/*.[ch]
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all unit sim native native-linked cross analyse bench bench-smoke bench-map check demo install uninstall clean format
+.PHONY: all fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke bench-map check demo install uninstall clean format

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The option device-map, for eight GPUs that move to another machine. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "amdgpu_plugin_map.h"
+#include "amdgpu_plugin_options.h"
+
+static struct topology saved, local;
+
+static void read_machines(void)
+{
+	if (saved.num_nodes)
+		return;
+	promise(topology_read("test/data/machines/eight", &saved) == 0);
+	promise(topology_read("test/data/machines/eight-other", &local) == 0);
+}
+
+/* Each saved GPU has one of its own, or there is no map. */
+static void judge(const struct gpu_map *map)
+{
+	for (size_t i = 0; i < saved.num_nodes; i++) {
+		promise(!saved.nodes[i].gpu_id == !map->local[i]);
+		for (size_t j = 0; j < i; j++)
+			promise(!map->local[i] || map->local[i] != map->local[j]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct fuzz_input input = { bytes, size };
+	struct options options = { .check_numa = true };
+	struct gpu_map map = { 0 };
+	int ret;
+
+	read_machines();
+	fuzz_begin();
+	options.device_map_is_for_all = fuzz_take_number(&input, 1) & 1;
+	options.device_map = fuzz_take_text(&input);
+	ret = map_gpus(&saved, &local, &options, &map);
+	promise((ret < 0) == (unit_count_lines("Error: ") == 1));
+	if (!ret)
+		judge(&map);
+	map_done(&map);
+	free(options.device_map);
+	fuzz_end();
+	return 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The image of a process's KFD state, from its bytes to what the kernel is asked to rebuild, and to mappings and
+ * contents. The input is the message; contents are there, as many as the message says, if that is not too much. */
+#include "restore.h"
+
+#include "amdgpu_plugin_image.h"
+#include "mutate.h"
+
+#define ID           5
+#define CONTENTS_MAX (4u << 20)
+#define PAGE         4096
+
+const struct ProtobufCMessageDescriptor *mutate_descriptor = &criu_kfd__descriptor;
+const size_t mutate_offset;
+
+static uint64_t contents_of(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			size += bo->size;
+	}
+	return size;
+}
+
+/* Of a sum that is too large, a file of which nothing is written. */
+static void write_pages(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	uint64_t size = contents_of(kfd, gpu_id);
+	char name[64];
+	int fd;
+
+	if (size > CONTENTS_MAX)
+		return;
+	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", ID, gpu_id);
+	unit_write(name, &size, sizeof(size));
+	fd = openat(unit_criu()->image_dir, name, O_WRONLY | O_CLOEXEC);
+	promise(fd >= 0 && ftruncate(fd, (off_t)(8 + size)) == 0);
+	(void)close(fd);
+}
+
+static void write_all_pages(const uint8_t *bytes, size_t size)
+{
+	CriuKfd *kfd = criu_kfd__unpack(NULL, size, bytes);
+
+	for (size_t i = 0; kfd && i < kfd->n_device_entries && i < 8; i++)
+		write_pages(kfd, kfd->device_entries[i]->gpu_id);
+	if (kfd)
+		criu_kfd__free_unpacked(kfd, NULL);
+}
+
+static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
+/* Whatever the image, the kernel is asked for nothing absurd. */
+static void judge_restored(void)
+{
+	const struct kfd_criu_args *args = &kernel.restored;
+
+	promise(args->num_devices >= 1 && args->num_devices <= 8);
+	for (uint32_t i = 0; i < args->num_devices; i++) {
+		promise(kernel.restored_devices[i].user_gpu_id);
+		promise(kernel.restored_devices[i].user_gpu_id <= UINT16_MAX);
+		for (uint32_t j = 0; j < i; j++) {
+			promise(kernel.restored_devices[i].user_gpu_id !=
+				kernel.restored_devices[j].user_gpu_id);
+			promise(kernel.restored_devices[i].drm_fd !=
+				kernel.restored_devices[j].drm_fd);
+		}
+	}
+}
+
+static void judge_bos(const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *a = kfd->bo_entries[i];
+
+		promise(a->size && a->addr + a->size - 1 >= a->addr);
+		if (!(a->alloc_flags & KFD_BO_WITH_CONTENTS))
+			continue;
+		promise(!(a->size % PAGE) && !(a->addr % PAGE));
+		for (size_t j = 0; j < i; j++) {
+			const KfdBoEntry *b = kfd->bo_entries[j];
+
+			if (b->gpu_id == a->gpu_id && b->alloc_flags & KFD_BO_WITH_CONTENTS)
+				promise(!overlap(a->addr, a->size, b->addr, b->size));
+		}
+	}
+}
+
+static void update_mappings(const CriuKfd *kfd)
+{
+	static const char *const paths[] = { "/dev/kfd", "/dev/dri/renderD128",
+					     "/dev/dri/renderD129" };
+
+	for (size_t i = 0; i < kfd->n_bo_entries && i < 8; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+		uint64_t offset = 0;
+		int fd = -1;
+
+		for (size_t path = 0; path < 3; path++)
+			(void)update_mapping(paths[path], bo->addr, bo->offset, &offset, &fd);
+	}
+}
+
+/* The last mapping, after which the plugin closes what it had for them. */
+static void close_above(int lowest)
+{
+	for (int fd = lowest; fd < lowest + 64; fd++)
+		(void)close(fd);
+}
+
+static void judge_success(const uint8_t *bytes, size_t size, int fd)
+{
+	CriuKfd *kfd = criu_kfd__unpack(NULL, size, bytes);
+
+	promise(kfd);
+	if (kernel.processes[0].calls[KFD_RESTORE]) {
+		judge_restored();
+		judge_bos(kfd);
+	}
+	update_mappings(kfd);
+	criu_kfd__free_unpacked(kfd, NULL);
+	(void)resume(FUZZ_PID);
+	(void)close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	int fd;
+
+	restore_begin("one-other");
+	write_framed("amdgpu-kfd-5.img", bytes, size);
+	write_all_pages(bytes, size);
+	fd = restore_file(ID);
+	promise(fd >= 0 || fd != -ENOTSUP);
+	/* One failure, one line. */
+	promise((fd < 0) == (unit_count_lines("Error: ") == 1));
+	if (fd >= 0)
+		judge_success(bytes, size, fd);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, fd < 0 ? -1 : 0);
+	close_above(100);
+	promise(fake_gpu_end(NULL) == 0);
+	return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The driver's private data: counts of devices, BOs and objects, surplus devices, and the bytes. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "amdgpu_plugin_priv.h"
+
+/* Records go in between, and all bytes stay. */
+static void judge_copy(const struct priv_data *priv, uint32_t num_more)
+{
+	size_t size = priv_size_with(priv, num_more);
+	uint8_t *copy = malloc(size ? size : 1);
+	size_t added = size - priv->size, at = 0;
+
+	promise(copy && added == (size_t)num_more * 8);
+	priv_copy_with(priv, num_more, copy);
+	while (at < priv->size && copy[at] == priv->bytes[at])
+		at++;
+	promise(priv->size == 0 ||
+		!memcmp(copy + size - (priv->size - at), priv->bytes + at, priv->size - at));
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct fuzz_input input = { bytes, size };
+	struct priv_data priv = {
+		.num_devices = (uint32_t)fuzz_take_number(&input, 4),
+		.num_bos = (uint32_t)fuzz_take_number(&input, 4),
+		.num_objects = (uint32_t)fuzz_take_number(&input, 4),
+	};
+	uint32_t num_more = (uint32_t)fuzz_take_number(&input, 1);
+	bool has_svm = false;
+	int ret;
+
+	priv.bytes = fuzz_take_bytes(&input, input.size, &priv.size);
+	if (!priv.size)
+		return 0;
+	ret = priv_has_svm(&priv, &has_svm);
+	promise(!ret || ret == -EINVAL);
+	judge_copy(&priv, num_more);
+	return 0;
+}

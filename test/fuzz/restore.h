@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A task that restores, of which all but its images is as it should be: a pid that images can name, a machine, a kernel
+ * and a GPU that take whatever they are given, so that nothing but the plugin's own checks is in the way. Included by a
+ * target once. */
+#ifndef TEST_FUZZ_RESTORE_H
+#define TEST_FUZZ_RESTORE_H
+
+#include "fuzz.h"
+
+#include "fake_gpu.h"
+
+#include <semaphore.h>
+
+#include "criu_plugin_abi.h"
+
+extern struct criu_plugin_desc CR_PLUGIN_DESC;
+
+#define FUZZ_PID 4711
+
+/* As CRIU 4.2.1 has it. */
+extern char cr_plugin_ctl[224];
+__attribute__((visibility("default"))) char cr_plugin_ctl[224];
+
+pid_t getpid(void)
+{
+	return FUZZ_PID;
+}
+
+int shm_open(const char *name, int flags, mode_t mode)
+{
+	return open(unit_path("%s", name + 1), flags, mode);
+}
+
+static sem_t semaphore;
+
+sem_t *sem_open(const char *name, int flags, ...)
+{
+	(void)name;
+	(void)flags;
+	return &semaphore;
+}
+
+int sem_close(sem_t *closed)
+{
+	(void)closed;
+	return 0;
+}
+
+static inline void restore_begin(const char *machine)
+{
+	(void)setenv("AMDGPU_PARALLEL_RESTORE", "0", 1);
+	promise(fake_gpu_begin(NULL) == 0);
+	kernel.machine = machine;
+	(void)add_process(FUZZ_PID);
+	promise(CR_PLUGIN_DESC.init(STAGE_RESTORE) == 0);
+}
+
+static inline int restore_file(int id)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE];
+
+	return hook(id);
+}
+
+static inline int resume(pid_t pid)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESUME_DEVICES_LATE];
+
+	return hook(pid);
+}
+
+static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset,
+				 uint64_t *new_offset, int *fd)
+{
+	int (*hook)(const char *, uint64_t, uint64_t, uint64_t *, int *) =
+		CR_PLUGIN_DESC.hooks[HOOK_UPDATE_VMA_MAP];
+
+	return hook(path, addr, offset, new_offset, fd);
+}
+
+static inline void restore_end(int ret)
+{
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, ret);
+	promise(fake_gpu_end(NULL) == 0);
+}
+
+/* A file as the plugin frames it. */
+static inline void write_framed(const char *name, const uint8_t *bytes, size_t size)
+{
+	uint8_t *file = malloc(8 + size);
+
+	promise(file);
+	for (size_t i = 0; i < 8; i++)
+		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
+	if (size)
+		memcpy(file + 8, bytes, size);
+	unit_write(name, file, 8 + size);
+	free(file);
+}
+
+#endif
