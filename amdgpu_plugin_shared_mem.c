@@ -20,6 +20,8 @@
 #define SEMAPHORE_FILE	"/sem.hsakmt_semaphore"
 /* What libhsakmt's 0666 comes to with the usual umask; for images that do not tell. */
 #define MODE_DEFAULT	0644
+/* Permissions, and nothing that would lend somebody's identity. */
+#define MODE_MASK	0777u
 /* libhsakmt's is eight bytes; a size far from that is no such file. */
 #define SIZE_MAX_SANE	(1u << 20)
 
@@ -28,7 +30,7 @@ static mode_t mode_of(const char *name)
 	_cleanup_close_ int fd = shm_open(name, O_RDONLY | O_CLOEXEC, 0);
 	struct stat stat;
 
-	return fd < 0 || fstat(fd, &stat) < 0 ? 0 : stat.st_mode & 0777;
+	return fd < 0 || fstat(fd, &stat) < 0 ? 0 : stat.st_mode & MODE_MASK;
 }
 
 void shared_mem_read(struct shared_mem *ret_shared)
@@ -43,7 +45,7 @@ void shared_mem_read(struct shared_mem *ret_shared)
 	*ret_shared = (struct shared_mem){
 		.size = (uint64_t)stat.st_size,
 		.magic = magic,
-		.mode = stat.st_mode & 0777,
+		.mode = stat.st_mode & MODE_MASK,
 		.semaphore_mode = mode_of(SEMAPHORE_FILE),
 	};
 }
@@ -83,6 +85,10 @@ int shared_mem_restore(const struct shared_mem *shared)
 	if (shared->size < sizeof(shared->magic) || shared->size > SIZE_MAX_SANE)
 		return log_error(-EINVAL, "%s: the image says it has %" PRIu64 " bytes",
 				 SHARED_MEM_NAME, shared->size);
+	if ((shared->mode | shared->semaphore_mode) & ~MODE_MASK)
+		return log_error(-EINVAL, "%s: the image says it has mode 0%o, and its semaphore 0%o",
+				 SHARED_MEM_NAME, (unsigned int)shared->mode,
+				 (unsigned int)shared->semaphore_mode);
 	ret = make_file(shared);
 	if (!ret)
 		ret = make_semaphore(shared->semaphore_mode);

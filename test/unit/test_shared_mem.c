@@ -202,6 +202,24 @@ static void what_cannot_be_made_is_an_error(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
 
+static void modes_that_are_more_than_permissions_are_refused(void **state)
+{
+	static const mode_t modes[] = { 04755, 02644, 01666, 0100644, 0xffffffff };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct shared_mem shared = { .size = 8, .magic = 1, .mode = modes[i] };
+
+		assert_int_equal(shared_mem_restore(&shared), -EINVAL);
+		shared.mode = 0;
+		shared.semaphore_mode = modes[i];
+		assert_int_equal(shared_mem_restore(&shared), -EINVAL);
+		assert_logged("Error: ", "mode");
+	}
+	assert_false(unit_exists(FILE_NAME));
+	assert_int_equal(fake.opens, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +231,7 @@ int main(void)
 		TEST(a_file_that_is_there_is_left_as_it_is),
 		TEST(an_image_without_the_file_makes_nothing),
 		TEST(sizes_that_no_library_has_are_refused),
+		TEST(modes_that_are_more_than_permissions_are_refused),
 		TEST(what_cannot_be_made_is_an_error),
 	};
 
