@@ -24,17 +24,22 @@
 
 /* Memory that the first bytes of a message are read to; more is taken as more comes. */
 #define MESSAGE_ROOM (64u << 10)
+/* A million BOs and their private data have a third of it; without an end, a file that is one hole would fill all memory. */
+#define MESSAGE_MAX (1ULL << 30)
 
 bool image_is_streamed(void)
 {
 	return host_is_streaming();
 }
 
+/* Always a new file: an old one may have another name, another owner, or more readers. */
 static int create_file(const char *name, int *ret_fd)
 {
-	int fd = openat(host_image_dir(), name,
-			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd;
 
+	(void)unlinkat(host_image_dir(), name, 0);
+	fd = openat(host_image_dir(), name,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return log_error(-errno, "image %s: cannot create", name);
 	*ret_fd = fd;
@@ -239,6 +244,9 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 	ret = open_framed(name, &fd, &size);
 	if (ret < 0)
 		return ret;
+	if (size > MESSAGE_MAX)
+		return log_error(-EIO, "image %s: damaged, it says %" PRIu64 " bytes, more than any message",
+				 name, size);
 	ret = read_growing(fd, size, &bytes);
 	if (ret < 0)
 		return log_error(ret, "image %s: cannot read the %" PRIu64 " bytes that its header says",

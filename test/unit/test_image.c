@@ -262,23 +262,54 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void no_symbolic_link_is_followed_to_write(void **state)
+/* A link, another name of somebody's file, and a file that others may read: what is written is none of them. */
+static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
+	struct stat stat;
+	size_t size;
 	int fd;
 
 	(void)state;
 	unit_print("precious", "data");
 	assert_int_equal(symlink("precious", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_int_equal(link(unit_path("precious"), unit_path("amdgpu-kfd-2.img")), 0);
+	assert_int_equal(mkfifo(unit_path("amdgpu-kfd-3.img"), 0666), 0);
 	assert_int_equal(symlink("new", unit_path("amdgpu-pages-1-0001.img")), 0);
+	for (int id = 1; id <= 3; id++) {
+		assert_int_equal(image_write_kfd(id, &kfd), 0);
+		assert_int_equal(lstat(unit_path("amdgpu-kfd-%d.img", id), &stat), 0);
+		assert_int_equal(stat.st_mode, S_IFREG | 0600);
+		assert_int_equal(stat.st_nlink, 1);
+	}
+	assert_int_equal(image_create_pages(1, 1, 5, &fd), 0);
+	assert_int_equal(image_close_pages(1, 1, &fd), 0);
+	assert_false(unit_exists("new"));
+	free(unit_read("precious", &size));
+	assert_int_equal(size, 4);
+}
+
+/* It costs nobody anything to make one. */
+static void a_message_that_is_one_large_hole_is_not_read(void **state)
+{
+	uint64_t size = 1ULL << 40;
+	CriuKfd *kfd;
+
+	(void)state;
+	unit_write("amdgpu-kfd-1.img", &size, sizeof(size));
+	assert_int_equal(truncate(unit_path("amdgpu-kfd-1.img"), (off_t)(8 + size)), 0);
+	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
+	assert_logged("Error: ", "amdgpu-kfd-1.img", "more than any message");
+}
+
+static void a_directory_in_the_way_of_an_image_is_an_error(void **state)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	(void)state;
+	assert_int_equal(mkdir(unit_path("amdgpu-kfd-1.img"), 0700), 0);
 	assert_true(image_write_kfd(1, &kfd) < 0);
 	assert_logged("Error: ", "amdgpu-kfd-1.img");
-	assert_true(image_create_pages(1, 1, 5, &fd) < 0);
-	assert_logged("Error: ", "amdgpu-pages-1-0001.img");
-	assert_false(unit_exists("new"));
-	fd = open(unit_path("precious"), O_RDONLY | O_CLOEXEC);
-	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
-	(void)close(fd);
 }
 
 /* The disk is full at the first byte, within the header, after it, within the message. */
@@ -436,7 +467,9 @@ int main(void)
 		UNIT_TEST(garbage_of_any_length_is_refused),
 		UNIT_TEST(what_is_no_regular_file_is_no_image),
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
-		UNIT_TEST(no_symbolic_link_is_followed_to_write),
+		UNIT_TEST(what_is_in_the_way_of_an_image_gets_nothing_of_it),
+		UNIT_TEST(a_directory_in_the_way_of_an_image_is_an_error),
+		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),
 		UNIT_TEST(a_directory_that_takes_no_files_is_an_error_by_name),
 		UNIT_TEST(room_for_the_contents_is_asked_for_first),

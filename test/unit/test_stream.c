@@ -187,15 +187,22 @@ static void a_length_beyond_all_memory_takes_none(void **state)
 {
 	static const uint8_t huge[] = { 0, 0, 0, 0, 0, 0, 0, 0x40, 8, 1 };
 	static const uint8_t largest[] = { 255, 255, 255, 255, 255, 255, 255, 255, 8, 1 };
+	static const uint8_t possible[] = { 0, 0, 0, 0x3f, 0, 0, 0, 0, 8, 1 };
 	CriuKfd *kfd;
 
 	(void)state;
 	start_streaming(false);
 	write_streamed("amdgpu-kfd-1.img", huge, sizeof(huge));
 	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
+	stop_streaming();
+	start_streaming(false);
 	write_streamed("amdgpu-kfd-2.img", largest, sizeof(largest));
 	assert_int_equal(image_read_kfd(2, &kfd), -EIO);
-	assert_int_equal(unit_count_lines("Error: "), 2);
+	stop_streaming();
+	start_streaming(false);
+	write_streamed("amdgpu-kfd-3.img", possible, sizeof(possible));
+	assert_int_equal(image_read_kfd(3, &kfd), -EIO);
+	assert_int_equal(unit_count_lines("Error: "), 3);
 	stop_streaming();
 }
 
