@@ -18,6 +18,7 @@
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_util.h"
+#include "amdgpu_plugin_verify.h"
 
 #define DRM_MAJOR_NUMBER   226
 #define RENDER_MINOR_FIRST 128
@@ -405,7 +406,11 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 	const struct topology_node *saved;
 	int fd = -1, ret;
 
-	if (image->num_of_bos)
+	ret = verify_render(id, image);
+	if (ret < 0)
+		return ret;
+	/* Whichever of the two tells the truth. */
+	if (image->num_of_bos || image->n_bo_entries)
 		return log_error(-EOPNOTSUPP, "render node %d: the image has GEM objects, which cannot be"
 				 " restored yet", id);
 	ret = restore_prepare(session, image);

@@ -27,6 +27,38 @@ static int open_pages(const struct restored_task *task, struct content_job *jobs
 	return ret;
 }
 
+static uint64_t saved_size(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			size += bo->size;
+	}
+	return size;
+}
+
+int refill_check(const struct restored_task *task)
+{
+	const CriuKfd *kfd = task->kfd;
+	int ret = 0;
+
+	/* A stream is opened once, and its length is known at its end. */
+	if (image_is_streamed())
+		return 0;
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
+		int fd = -1;
+
+		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id, saved_size(kfd, gpu_id), &fd) :
+			       0;
+		cleanup_close(&fd);
+	}
+	return ret;
+}
+
 static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
 {
 	size_t i = 0;

@@ -22,12 +22,11 @@
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_surplus.h"
 #include "amdgpu_plugin_util.h"
+#include "amdgpu_plugin_verify.h"
 
 /* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages of
  * it cost nothing. */
 #define PIDS_MAX 4194304
-
-#define BO_PAGE 4096
 
 int restore_init(struct session *session)
 {
@@ -86,65 +85,12 @@ void restore_spoil(struct session *session)
 	set_state(session, RESTORE_BEGUN);
 }
 
-/* A GPU without a render node would be taken for /dev/kfd, which has no minor that matters. */
-static int check_minors(const struct restored_task *task)
-{
-	for (size_t i = 0; i < task->saved.num_nodes; i++) {
-		const struct topology_node *saved = &task->saved.nodes[i];
-
-		if (saved->gpu_id && !saved->drm_render_minor)
-			return log_error(-EINVAL, "kfd %d: GPU 0x%04x of the image has no render node",
-					 task->kfd_id, saved->gpu_id);
-	}
-	return 0;
-}
-
-static int check_bo(const struct restored_task *task, size_t index)
-{
-	const KfdBoEntry *bo = task->kfd->bo_entries[index];
-	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
-
-	if (!topology_find_gpu(&task->saved, bo->gpu_id))
-		return log_error(-EINVAL, "kfd %d: BO %zu is of GPU 0x%04x, which the image does not have",
-				 task->kfd_id, index, bo->gpu_id);
-	if (!kind || kind & (kind - 1))
-		return log_error(-EINVAL, "kfd %d: BO %zu is of an unknown kind, flags 0x%x",
-				 task->kfd_id, index, bo->alloc_flags);
-	if (kind & KFD_BO_WITH_CONTENTS && (!bo->size || bo->size % BO_PAGE))
-		return log_error(-EINVAL, "kfd %d: BO %zu has %" PRIu64 " bytes, no whole pages",
-				 task->kfd_id, index, bo->size);
-	return 0;
-}
-
-/* Numbers of an image are not to be trusted before they agree. */
-static int check_image(const struct restored_task *task)
-{
-	const CriuKfd *kfd = task->kfd;
-	int ret;
-
-	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
-		return log_error(-EINVAL, "kfd %d: the image says %" PRIu64 " BOs and has %zu",
-				 task->kfd_id, kfd->num_of_bos, kfd->n_bo_entries);
-	if (topology_count_gpus(&task->saved) != kfd->num_of_gpus)
-		return log_error(-EINVAL, "kfd %d: the image says %u GPUs and has %zu", task->kfd_id,
-				 kfd->num_of_gpus, topology_count_gpus(&task->saved));
-	if (!kfd->num_of_gpus || !kfd->priv_data.len)
-		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data",
-				 task->kfd_id);
-	ret = check_minors(task);
-	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
-		ret = check_bo(task, i);
-	return ret;
-}
-
 static int read_topologies(struct restored_task *task)
 {
-	int ret = 0;
+	int ret = verify_kfd(task->kfd_id, task->kfd);
 
 	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
 		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
-	if (!ret)
-		ret = check_image(task);
 	if (ret < 0)
 		return ret;
 	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
@@ -449,7 +395,9 @@ static int restore_state(struct session *session, int fd)
 	};
 	int kept, ret;
 
-	ret = shared_mem_restore(&shared);
+	ret = refill_check(task);
+	if (!ret)
+		ret = shared_mem_restore(&shared);
 	if (ret < 0)
 		return ret;
 	/* Before dma-bufs take the numbers up to the limit. */

@@ -120,19 +120,25 @@ static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
 	}
 }
 
-static void contents_that_are_missing_end_the_task(void **state)
+/* As many bytes as the BOs have, or nothing is rebuilt. A file of holes has its length, too. */
+static void contents_that_are_not_as_long_as_the_bos_are_refused(void **state)
 {
+	static const uint64_t lengths[] = { 0, 0x1fff, 0x2001, 0x3000, UINT64_MAX };
+	uint64_t length;
+
 	(void)state;
 	make_image();
 	add_image_bo(KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
-	write_image(5);
-	start_restore();
-	assert_fails(restore_file(5));
-	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
-	assert_true(resume(getpid()) < 0);
-	assert_int_equal(kernel.killed, getpid());
-	assert_int_equal(calls(KFD_RESUME), 0);
-	end_restore(-1);
+	add_image_bo(KFD_BO_GTT, 0xa00000, 0x1000, 0x200000000);
+	assert_refused("amdgpu-pages-5-beef.img: cannot open");
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		length = lengths[i];
+		unit_write("amdgpu-pages-5-beef.img", &length, sizeof(length));
+		if (length < INT64_MAX)
+			assert_int_equal(truncate(unit_path("amdgpu-pages-5-beef.img"),
+						  (off_t)(8 + length)), 0);
+		assert_refused("amdgpu-pages-5-beef.img: damaged");
+	}
 }
 
 static void whichever_copy_call_fails_the_task_is_ended(void **state)
@@ -219,7 +225,7 @@ int main(void)
 		TEST(an_old_driver_is_refused),
 		TEST(a_second_try_after_a_refusal_is_refused_too),
 		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
-		TEST(contents_that_are_missing_end_the_task),
+		TEST(contents_that_are_not_as_long_as_the_bos_are_refused),
 		TEST(whichever_copy_call_fails_the_task_is_ended),
 		TEST(a_mapping_that_cannot_be_moved_ends_the_task),
 		TEST(a_task_whose_queues_cannot_be_resumed_is_killed),

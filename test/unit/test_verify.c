@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Images that somebody has changed: each value that nothing good can come of is refused, before it is used, in one line;
+ * and what is only strange is not. */
+#include "host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "amdgpu_plugin_verify.h"
+#include "kfd_criu.h"
+
+#define ADDR 0x7f0000000000ULL
+#define MIB  (1ULL << 20)
+
+/* A CPU node and two GPUs with 1 MiB of VRAM each; a VRAM, a GTT and a user's BO on the first, a doorbell on the second. */
+static struct image {
+	KfdDeviceEntry devices[3];
+	KfdDeviceEntry *device_list[3];
+	KfdBoEntry bos[4];
+	KfdBoEntry *bo_list[4];
+	uint8_t private_data[64];
+	CriuKfd kfd;
+} image;
+
+static KfdBoEntry bo_of(uint32_t flags, uint64_t addr, uint64_t size, uint64_t offset)
+{
+	KfdBoEntry bo = KFD_BO_ENTRY__INIT;
+
+	bo.gpu_id = 0x10;
+	bo.alloc_flags = flags;
+	bo.addr = addr;
+	bo.size = size;
+	bo.offset = offset;
+	return bo;
+}
+
+static void make_image(void)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(image.devices); i++) {
+		KfdDeviceEntry device = KFD_DEVICE_ENTRY__INIT;
+
+		device.node_id = i;
+		device.gpu_id = device.actual_gpu_id = i * 0x10;
+		device.has_actual_gpu_id = true;
+		device.drm_render_minor = i ? 127 + i : 0;
+		device.vram_size = i ? MIB : 0;
+		image.devices[i] = device;
+		image.device_list[i] = &image.devices[i];
+	}
+	image.bos[0] = bo_of(0xf0000000 | KFD_BO_VRAM, ADDR, 0x3000, 0x100000000);
+	image.bos[1] = bo_of(KFD_BO_GTT, ADDR + 0x3000, 64 * MIB, 0x100003000);
+	image.bos[2] = bo_of(KFD_BO_USERPTR, 0x1234, 0x777, 0);
+	image.bos[3] = bo_of(KFD_BO_DOORBELL, 0x4000, 0x2000, 3ULL << 62);
+	image.bos[3].gpu_id = 0x20;
+	for (size_t i = 0; i < ARRAY_SIZE(image.bos); i++)
+		image.bo_list[i] = &image.bos[i];
+	kfd.pid = 1;
+	kfd.num_of_gpus = 2;
+	kfd.num_of_cpus = 1;
+	kfd.n_device_entries = 3;
+	kfd.device_entries = image.device_list;
+	kfd.num_of_bos = kfd.n_bo_entries = 4;
+	kfd.bo_entries = image.bo_list;
+	kfd.num_of_objects = 16;
+	kfd.priv_data = (ProtobufCBinaryData){ sizeof(image.private_data), image.private_data };
+	image.kfd = kfd;
+}
+
+enum width {
+	W32,
+	W64,
+};
+
+/* One field of the image, what it is set to, and what the line must say. */
+struct hostile {
+	const char *what;
+	void *field;
+	enum width width;
+	uint64_t value;
+	const char *words;
+};
+
+static void set(const struct hostile *hostile)
+{
+	uint32_t narrow = (uint32_t)hostile->value;
+
+	if (hostile->width == W64)
+		memcpy(hostile->field, &hostile->value, sizeof(hostile->value));
+	else
+		memcpy(hostile->field, &narrow, sizeof(narrow));
+}
+
+static void assert_refused(const struct hostile *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		print_message("case %s\n", cases[i].what);
+		make_image();
+		set(&cases[i]);
+		unit_forget_lines();
+		assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+		assert_logged("Error: kfd 7: ", cases[i].words);
+		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	}
+}
+
+static void a_good_image_is_let_through(void **state)
+{
+	(void)state;
+	make_image();
+	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void counts_that_disagree_are_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "a BO more", &image.kfd.num_of_bos, W64, 5, "says 5 BOs and has 4" },
+		{ "no BO", &image.kfd.num_of_bos, W64, 0, "says 0 BOs" },
+		{ "as many in 32 bits", &image.kfd.num_of_bos, W64, (1ULL << 32) + 4, "BOs and has 4" },
+		{ "all ones", &image.kfd.num_of_bos, W64, UINT64_MAX, "BOs and has 4" },
+		{ "a GPU more", &image.kfd.num_of_gpus, W32, 3, "says 3 GPUs and has 2" },
+		{ "all GPUs", &image.kfd.num_of_gpus, W32, UINT32_MAX, "GPUs and has 2" },
+		{ "one object too many", &image.kfd.num_of_objects, W32, 17, "17 objects" },
+		{ "all objects", &image.kfd.num_of_objects, W32, UINT32_MAX, "objects" },
+		{ "no private data", &image.kfd.priv_data.len, W64, 0, "private data" },
+		{ "more nodes than any", &image.kfd.n_device_entries, W64, 1025, "1025 nodes" },
+		{ "more links than any", &image.devices[1].n_iolinks, W64, 1025, "1025 links" },
+	};
+
+	(void)state;
+	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+static void ids_and_minors_out_of_range_are_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "a wide gpu_id", &image.devices[1].gpu_id, W32, 0x10010, "0x10010 is no gpu_id" },
+		{ "a wide actual id", &image.devices[1].actual_gpu_id, W32, 0x80000000, "is no gpu_id" },
+		{ "no minor", &image.devices[1].drm_render_minor, W32, 0, "no render node" },
+		{ "that of a card", &image.devices[1].drm_render_minor, W32, 127, "render minor 127" },
+		{ "more than the kernel has", &image.devices[1].drm_render_minor, W32, 1 << 20, "minor" },
+		{ "a negative minor", &image.devices[1].drm_render_minor, W32, UINT32_MAX, "minor" },
+	};
+
+	(void)state;
+	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+static void what_is_there_twice_is_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "a node", &image.devices[2].node_id, W32, 1, "node 1 is in the image twice" },
+		{ "a GPU", &image.devices[2].gpu_id, W32, 0x10, "GPU 0x0010 is in the image twice" },
+		{ "a minor", &image.devices[2].drm_render_minor, W32, 128, "both have renderD128" },
+		{ "an address", &image.bos[1].addr, W64, ADDR, "BOs 0 and 1 of GPU 0x0010" },
+		{ "a page in front", &image.bos[1].addr, W64, ADDR - 0x1000, "same addresses" },
+		{ "the last page", &image.bos[1].addr, W64, ADDR + 0x2000, "same addresses" },
+		{ "an offset", &image.bos[1].offset, W64, 0x100000000, "same mmap offsets" },
+		{ "the last page of an offset", &image.bos[1].offset, W64, 0x100002000, "same mmap" },
+	};
+
+	(void)state;
+	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+static void bos_of_impossible_places_are_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "no GPU's", &image.bos[3].gpu_id, W32, 0x30, "GPU 0x0030, which the image does not" },
+		{ "a CPU's", &image.bos[3].gpu_id, W32, 0, "which the image does not" },
+		{ "no kind", &image.bos[3].alloc_flags, W32, 0xf0000000, "unknown kind" },
+		{ "two kinds", &image.bos[3].alloc_flags, W32, 0x3, "unknown kind" },
+		{ "no size", &image.bos[0].size, W64, 0, "no size" },
+		{ "no size of a user's", &image.bos[2].size, W64, 0, "no size" },
+		{ "a byte more than pages", &image.bos[0].size, W64, 0x3001, "no whole pages" },
+		{ "all of memory", &image.bos[0].size, W64, UINT64_MAX - 0xfff, "too high" },
+		{ "beyond the end", &image.bos[0].addr, W64, UINT64_MAX - 0xfff, "too high" },
+		{ "a user's beyond the end", &image.bos[2].addr, W64, UINT64_MAX - 0x776, "too high" },
+		{ "inside a page", &image.bos[0].addr, W64, ADDR + 1, "inside a page" },
+		{ "offset inside a page", &image.bos[0].offset, W64, 0x100000001, "offset inside a page" },
+		{ "offset beyond the end", &image.bos[0].offset, W64, UINT64_MAX - 0xfff, "offset too high" },
+	};
+
+	(void)state;
+	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+static void sizes_beyond_gpu_and_file_are_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "more than the VRAM", &image.bos[0].size, W64, MIB + 0x1000, "bytes, and GPU 0x0010" },
+		{ "together more", &image.devices[1].vram_size, W64, 0x2fff, "VRAM" },
+		{ "more than any file", &image.bos[1].size, W64, INT64_MAX & ~0xfffULL, "larger than any" },
+	};
+
+	(void)state;
+	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+/* Each of which would do by itself. */
+static void sums_beyond_gpu_and_file_are_refused(void **state)
+{
+	(void)state;
+	make_image();
+	image.bos[1].alloc_flags = KFD_BO_VRAM;
+	image.bos[1].size = MIB - 0x2000;
+	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("kfd 7", "bytes of VRAM");
+	image.bos[1].size = MIB - 0x3000;
+	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+
+	make_image();
+	image.bos[0] = bo_of(KFD_BO_GTT, 0, 1ULL << 62, 0);
+	image.bos[1] = bo_of(KFD_BO_GTT, 1ULL << 62, 1ULL << 62, 1ULL << 62);
+	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("kfd 7", "larger than any file");
+}
+
+/* What other programs, other kernels and other GPUs make of it. */
+static void what_is_only_strange_is_let_through(void **state)
+{
+	const struct hostile cases[] = {
+		{ "VRAM unknown", &image.devices[1].vram_size, W64, 0, "" },
+		{ "an unknown flag", &image.bos[0].alloc_flags, W32, 0x00800001, "" },
+		{ "the first page", &image.bos[0].addr, W64, 0, "" },
+		{ "right behind another", &image.bos[0].addr, W64, ADDR - 0x3000, "" },
+		{ "a user's inside another", &image.bos[2].addr, W64, ADDR, "" },
+		{ "same address on another GPU", &image.bos[3].addr, W64, ADDR, "" },
+		{ "no CPUs told", &image.kfd.num_of_cpus, W32, 0, "" },
+		{ "a high minor", &image.devices[1].drm_render_minor, W32, 4711, "" },
+		{ "same handle", &image.bos[1].handle, W32, 1, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %s\n", cases[i].what);
+		make_image();
+		set(&cases[i]);
+		image.bos[0].handle = 1;
+		assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	}
+	make_image();
+	image.bos[0].gpu_id = 0x20;
+	image.bos[0].addr = image.bos[1].addr;
+	image.bos[0].offset = image.bos[1].offset;
+	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void render_nodes_of_impossible_numbers_are_refused(void **state)
+{
+	static const struct {
+		uint32_t gpu_id, minor, kfd_id;
+		const char *words;
+	} cases[] = {
+		{ 0x10000, 128, 1, "0x10000 is no gpu_id" },
+		{ 0x10, 0, 1, "no render node" },
+		{ 0x10, 64, 1, "render minor 64" },
+		{ 0x10, 128, 0x80000000, "0x80000000 is no id" },
+	};
+	KfdOwner owner = KFD_OWNER__INIT;
+	KfdOwner *owners[] = { &owner };
+	CriuRenderNode render = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	render.has_drm_render_minor = true;
+	render.n_owners = 1;
+	render.owners = owners;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		render.gpu_id = cases[i].gpu_id;
+		render.drm_render_minor = cases[i].minor;
+		owner.kfd_id = cases[i].kfd_id;
+		assert_int_equal(verify_render(3, &render), -EINVAL);
+		assert_logged("Error: render node 3: ", cases[i].words);
+	}
+	render.drm_render_minor = 128;
+	owner.kfd_id = INT32_MAX;
+	assert_int_equal(verify_render(3, &render), 0);
+	make_image();
+	render.device = &image.devices[1];
+	assert_int_equal(verify_render(3, &render), 0);
+	image.devices[1].n_iolinks = 1025;
+	assert_int_equal(verify_render(3, &render), -EINVAL);
+	assert_logged("Error: render node 3: ", "1025 links");
+}
+
+/* As programs without our fields write it. */
+static void old_render_nodes_are_let_through(void **state)
+{
+	CriuRenderNode render = CRIU_RENDER_NODE__INIT;
+
+	(void)state;
+	render.gpu_id = 0x10;
+	assert_int_equal(verify_render(3, &render), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_good_image_is_let_through),
+		UNIT_TEST(counts_that_disagree_are_refused),
+		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
+		UNIT_TEST(what_is_there_twice_is_refused),
+		UNIT_TEST(bos_of_impossible_places_are_refused),
+		UNIT_TEST(sizes_beyond_gpu_and_file_are_refused),
+		UNIT_TEST(sums_beyond_gpu_and_file_are_refused),
+		UNIT_TEST(what_is_only_strange_is_let_through),
+		UNIT_TEST(render_nodes_of_impossible_numbers_are_refused),
+		UNIT_TEST(old_render_nodes_are_let_through),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
