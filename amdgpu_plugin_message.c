@@ -64,6 +64,23 @@ static int check_message(const struct message *message, size_t size, size_t num_
 	return 0;
 }
 
+/* Takes as many as there is room for, and closes the rest, which no message of ours has. */
+static size_t take_fds(const struct cmsghdr *part, int fds[static MESSAGE_FDS_MAX])
+{
+	size_t num_fds = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < num_fds; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(part) + i * sizeof(fd), sizeof(fd));
+		if (i < MESSAGE_FDS_MAX)
+			fds[i] = fd;
+		else
+			(void)close(fd);
+	}
+	return num_fds < MESSAGE_FDS_MAX ? num_fds : MESSAGE_FDS_MAX;
+}
+
 static size_t take_control(struct msghdr *header, int fds[static MESSAGE_FDS_MAX], pid_t *ret_pid)
 {
 	size_t num_fds = 0;
@@ -71,10 +88,8 @@ static size_t take_control(struct msghdr *header, int fds[static MESSAGE_FDS_MAX
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
 		if (part->cmsg_level != SOL_SOCKET)
 			continue;
-		if (part->cmsg_type == SCM_RIGHTS) {
-			num_fds = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			memcpy(fds, CMSG_DATA(part), num_fds * sizeof(int));
-		}
+		if (part->cmsg_type == SCM_RIGHTS)
+			num_fds = take_fds(part, fds);
 		if (part->cmsg_type == SCM_CREDENTIALS) {
 			struct ucred sender;
 

@@ -11,6 +11,7 @@
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_message.h"
+#include "amdgpu_plugin_storage.h"
 #include "amdgpu_plugin_transfer.h"
 #include "amdgpu_plugin_util.h"
 
@@ -23,6 +24,8 @@
 /* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
+/* File offsets are signed, and end with a header's and a block's room. */
+#define CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * STORAGE_ALIGNMENT)
 
 /* A task that has handed over, or tried to. */
 struct handed {
@@ -168,62 +171,82 @@ static int make_room(struct parallel *parallel, size_t num_bos)
 	return raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : LOWEST_FD;
 }
 
-/* Fills in the job that was announced. */
-static int receive_bos(int socket, struct message *message, struct content_job *job, int lowest)
+/* What no task of ours sends: contents are whole pages, and fit in a file. */
+static bool is_possible(const struct message_bo *bo, uint64_t before)
+{
+	return bo->size % STORAGE_ALIGNMENT == 0 && before <= CONTENTS_MAX &&
+	       bo->size <= CONTENTS_MAX - before;
+}
+
+/* Memory grows with what has come, whatever was announced. */
+static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
+		   size_t count, uint64_t *size)
+{
+	struct content_bo *grown;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_possible(&bos[i], *size))
+			return -EPROTO;
+		*size += bos[i].size;
+	}
+	grown = realloc(job->bos, (job->num_bos + count) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	job->bos = grown;
+	for (size_t i = 0; i < count; i++)
+		grown[job->num_bos++] =
+			(struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
+	return 0;
+}
+
+/* Fills in the job that was announced with @num_bos BOs. */
+static int receive_bos(int socket, struct message *message, struct content_job *job,
+		       uint64_t num_bos, int lowest)
 {
 	int fds[MESSAGE_FDS_MAX];
-	size_t done = 0;
+	uint64_t size = 0;
 	pid_t pid;
+	int ret = 0;
 
-	while (done < job->num_bos) {
-		int ret = message_receive(socket, message, fds, &pid);
+	while (!ret && job->num_bos < num_bos) {
 		size_t count;
 
+		ret = message_receive(socket, message, fds, &pid);
 		if (ret < 0)
 			return ret;
 		count = message->header.num_fds;
-		if (message->header.kind != MESSAGE_BOS || !count || count > job->num_bos - done ||
+		if (message->header.kind != MESSAGE_BOS || !count ||
+		    count > num_bos - job->num_bos ||
 		    message->header.length != count * sizeof(*message->bos))
 			ret = -EPROTO;
 		if (!ret)
 			ret = move_up(fds, count, lowest);
-		if (ret < 0) {
-			message_close_fds(fds, message->header.num_fds);
-			return ret;
-		}
-		for (size_t i = 0; i < count; i++)
-			job->bos[done++] = (struct content_bo){ fds[i], message->bos[i].size,
-								message->bos[i].checksum };
+		if (!ret)
+			ret = add_bos(job, message->bos, fds, count, &size);
+		if (ret < 0)
+			message_close_fds(fds, count);
 	}
-	return 0;
+	return ret;
 }
 
-/* At the end of the list. */
+/* Its BOs come later. */
 static int add_job(struct handed *task, const struct message_job *announced)
 {
-	struct content_job *jobs, *job;
+	struct content_job *jobs;
 
-	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX)
+	/* Streams are read by the tasks themselves. */
+	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
 		return -EPROTO;
 	jobs = realloc(task->jobs, (task->num_jobs + 1) * sizeof(*jobs));
 	if (!jobs)
 		return -ENOMEM;
 	task->jobs = jobs;
-	job = &jobs[task->num_jobs];
-	*job = (struct content_job){
+	jobs[task->num_jobs++] = (struct content_job){
 		.gpu_id = announced->gpu_id,
 		.render_minor = announced->render_minor,
-		.bos = calloc(announced->num_bos + 1, sizeof(*job->bos)),
-		.num_bos = announced->num_bos,
 		.image_fd = -1,
-		.streamed = announced->streamed,
 		.has_checksums = announced->has_checksums,
 	};
-	if (!job->bos)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->num_bos; i++)
-		job->bos[i].dmabuf_fd = -1;
-	task->num_jobs++;
 	return 0;
 }
 
@@ -231,6 +254,7 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 		       const int *fds, struct handed *task)
 {
 	size_t num_fds = message->header.num_fds;
+	uint64_t num_bos = message->job.num_bos;
 	struct content_job *job;
 	int lowest, ret;
 
@@ -246,11 +270,11 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 	job = &task->jobs[task->num_jobs - 1];
 	if (num_fds)
 		job->image_fd = fds[0];
-	lowest = make_room(parallel, job->num_bos);
+	lowest = make_room(parallel, num_bos);
 	if (lowest < 0)
 		return lowest;
 	ret = num_fds ? fd_move_up(&job->image_fd, lowest) : 0;
-	return ret < 0 ? ret : receive_bos(socket, message, job, lowest);
+	return ret < 0 ? ret : receive_bos(socket, message, job, num_bos, lowest);
 }
 
 /* All that a task sends. -ENODATA: it has ended before. */
@@ -292,6 +316,17 @@ static int welcome(struct parallel *parallel, struct message *message, int socke
 	return 0;
 }
 
+static bool find_task(const struct parallel *parallel, pid_t pid)
+{
+	const struct handed *task = parallel->tasks;
+
+	while (task && task->pid != pid)
+		task = task->next;
+	return task != NULL;
+}
+
+/* What is no hello is not heard; a task whose hello it should have been will miss its contents. The kernel says who comes,
+ * and each comes once. */
 static int receive_hello(struct parallel *parallel, struct message *message)
 {
 	_cleanup_close_ int socket = -1;
@@ -301,12 +336,14 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 
 	ret = message_receive(parallel->gate, message, fds, &pid);
 	if (ret < 0)
-		return ret;
+		return ret == -EPROTO ? 0 : ret;
 	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
 		message_close_fds(fds, message->header.num_fds);
-		return -EPROTO;
+		return 0;
 	}
 	socket = fds[0];
+	if (pid <= 0 || find_task(parallel, pid))
+		return 0;
 	return welcome(parallel, message, socket, pid);
 }
 

@@ -90,6 +90,11 @@ int fdstore_get(int id)
 	return fcntl(id, F_DUPFD_CLOEXEC, 0);
 }
 
+int unit_last_stored(void)
+{
+	return host.stored[host.num_stored - 1];
+}
+
 int add_inventory_plugin(const char *name)
 {
 	(void)name;

@@ -230,18 +230,27 @@ struct sent {
 	uint16_t spoil_version;
 	uint32_t spoil_length;
 	uint64_t num_bos;
+	uint8_t streamed;
+	/* Of the first BO. */
+	uint64_t size;
 };
+
+/* As many as the kernel passes at once. */
+#define FDS_MAX 253
 
 /* message_send() makes good headers: this one is spoilt afterwards. */
 static int send_spoilt(int to, struct message *message, const struct sent *sent, int fd)
 {
-	int pair[2], fds[MESSAGE_FDS_MAX], ret;
+	int pair[2], fds[FDS_MAX], ret;
 	ssize_t size;
 
 	for (size_t i = 0; i < sent->num_fds; i++)
 		fds[i] = fd;
 	message->job.num_bos = sent->num_bos;
 	message->job.has_image = 1;
+	message->job.streamed = sent->streamed;
+	if (sent->kind == MESSAGE_BOS)
+		message->bos[0].size = sent->size;
 	if (!sent->spoil_magic && !sent->spoil_version && !sent->spoil_length)
 		return message_send(to, message, sent->kind, sent->length, fds, sent->num_fds);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
@@ -287,6 +296,11 @@ static pid_t fork_liar(const struct sent *list)
 		.kind = MESSAGE_BOS, .length = (count) * sizeof(struct message_bo), \
 		.num_fds = (count)                                                  \
 	}
+#define BOS_OF(count, first)                                                        \
+	{                                                                           \
+		.kind = MESSAGE_BOS, .length = (count) * sizeof(struct message_bo), \
+		.num_fds = (count), .size = (first)                                 \
+	}
 #define END                         \
 	{                           \
 		.kind = MESSAGE_END \
@@ -313,6 +327,23 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 		{ "an end among BOs", -EPROTO, { JOB(2), BOS(1), END } },
 		{ "BOs without a job", -EPROTO, { BOS(2), END } },
 		{ "BOs beyond measure", -EPROTO, { JOB(1ull << 60), END } },
+		{ "BOs that never come", -ENODATA, { JOB(1 << 26) } },
+		{ "no whole page", -EPROTO, { JOB(1), BOS_OF(1, PAGE + 1), END } },
+		{ "more than a file", -EPROTO, { JOB(1), BOS_OF(1, 1ull << 63), END } },
+		{ "more than a file together",
+		  -EPROTO,
+		  { JOB(2), BOS_OF(1, 1ull << 62), BOS_OF(1, 1ull << 62), END } },
+		{ "a stream",
+		  -EPROTO,
+		  { { .kind = MESSAGE_JOB,
+		      .length = sizeof(struct message_job),
+		      .num_fds = 1,
+		      .num_bos = 1,
+		      .streamed = 1 },
+		    END } },
+		{ "more descriptors than there is room for",
+		  -EPROTO,
+		  { { .kind = MESSAGE_END, .num_fds = FDS_MAX } } },
 		{ "a job that is too short",
 		  -EPROTO,
 		  { { .kind = MESSAGE_JOB, .length = 8, .num_fds = 1 }, END } },
@@ -346,6 +377,48 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 		parallel_free(parallel);
 		free_set(set);
 	}
+}
+
+/* What comes to the gate and is no hello, or a second one, which could be meant to be taken for the first. */
+static pid_t fork_intruder(const struct parallel *parallel, const struct content_job *jobs)
+{
+	static struct message message;
+	pid_t pid = fork();
+	int gate, fds[2];
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	gate = fdstore_get(unit_last_stored());
+	fds[0] = fds[1] = memfd_create("any", MFD_CLOEXEC);
+	if (send(gate, "garbage", 7, 0) != 7 || message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
+	    message_send(gate, &message, MESSAGE_HELLO, 0, NULL, 0) ||
+	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 2) ||
+	    parallel_hand_over(parallel, jobs, 1) ||
+	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 1))
+		_exit(1);
+	_exit(0);
+}
+
+static void what_is_no_hello_ends_nothing(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
+	pid_t intruder = fork_intruder(parallel, &sets[0]->job), honest;
+
+	(void)state;
+	assert_int_equal(wait_for(intruder), 0);
+	honest = fork_task(parallel, &sets[1]->job, 1);
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(honest), 0);
+	assert_int_equal(parallel_finish(parallel, honest), 0);
+	/* Its first hello is the one that counts. */
+	assert_int_equal(parallel_finish(parallel, intruder), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_true(bos_are_filled(sets[i]));
+		free_set(sets[i]);
+	}
+	parallel_free(parallel);
 }
 
 /* It fails, however much it has to say, and does not wait for ever. */
@@ -445,6 +518,7 @@ int main(void)
 		TEST(wrong_contents_are_found_before_the_task_runs),
 		TEST(a_task_that_handed_over_nothing_is_an_error),
 		TEST(what_a_task_sends_beside_the_rules_fails_it_alone),
+		TEST(what_is_no_hello_ends_nothing),
 		TEST(a_task_that_nobody_hears_is_told),
 		TEST(a_worker_that_cannot_start_fails_its_task),
 		TEST(what_nobody_asks_for_is_given_up),

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a task may send to CRIU's main process. The input is messages, each with how many descriptors come with it, a
+ * header that is right or none, and whether it goes to the gate or to the task's own socket. */
+#include "fuzz.h"
+
+#include "fake_gpu.h"
+
+#include <sys/socket.h>
+
+#include "amdgpu_plugin_message.h"
+#include "amdgpu_plugin_parallel.h"
+
+#define MAGIC     0x70614744
+#define FDS_MAX   253
+#define FILE_SIZE (16u << 10)
+#define MESSAGES  64
+
+enum how {
+	WITHOUT_HEADER = 1,
+	TO_GATE = 2,
+};
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+};
+
+static void send_bytes(int socket, const void *bytes, size_t size, int fd, size_t num_fds)
+{
+	union control control = { 0 };
+	struct iovec part = { (void *)bytes, size };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	int *fds = (int *)CMSG_DATA(&control.align);
+
+	for (size_t i = 0; i < num_fds; i++)
+		fds[i] = fd;
+	if (num_fds) {
+		header.msg_control = &control;
+		header.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+		control.align =
+			(struct cmsghdr){ CMSG_LEN(num_fds * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	}
+	/* What the other end will not have it will not have. */
+	(void)!sendmsg(socket, &header, MSG_NOSIGNAL);
+}
+
+static void send_one(struct fuzz_input *input, const int sockets[2], int fd)
+{
+	uint16_t kind = (uint16_t)fuzz_take_number(input, 1);
+	size_t num_fds = fuzz_take_number(input, 1) % (FDS_MAX + 1), size;
+	uint64_t how = fuzz_take_number(input, 1);
+	const uint8_t *bytes = fuzz_take_bytes(input, fuzz_take_number(input, 2), &size);
+	struct message_header header = { MAGIC, 1, kind, (uint32_t)size, (uint32_t)num_fds };
+	uint8_t *whole = malloc(sizeof(header) + size);
+	size_t at = how & WITHOUT_HEADER ? 0 : sizeof(header);
+
+	promise(whole);
+	memcpy(whole, &header, at);
+	if (size)
+		memcpy(whole + at, bytes, size);
+	send_bytes(sockets[how & TO_GATE ? 1 : 0], whole, at + size, fd, num_fds);
+	free(whole);
+}
+
+/* A file that may be a BO as well as an image. */
+static int make_file(void)
+{
+	uint64_t length = 4096;
+	int fd;
+
+	unit_write("file", &length, sizeof(length));
+	fd = openat(unit_criu()->image_dir, "file", O_RDWR | O_CLOEXEC);
+	promise(fd >= 0 && ftruncate(fd, FILE_SIZE) == 0);
+	return fd;
+}
+
+static void be_a_task(struct fuzz_input *input)
+{
+	struct message *hello = calloc(1, sizeof(*hello));
+	int gate = fdstore_get(unit_last_stored()), fd = make_file(), pair[2];
+
+	promise(hello && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	(void)message_send(gate, hello, MESSAGE_HELLO, 0, &pair[1], 1);
+	(void)close(pair[1]);
+	for (unsigned int i = 0; input->size && i < MESSAGES; i++)
+		send_one(input, (int[]){ pair[0], gate }, fd);
+	(void)close(pair[0]);
+	(void)close(gate);
+	(void)close(fd);
+	free(hello);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	const struct content_settings settings = { .staging_bytes = 8192,
+						   .copy_timeout_s = 5,
+						   .checksum = true };
+	struct fuzz_input input = { bytes, size };
+	struct parallel *parallel;
+	int ret;
+
+	promise(fake_gpu_begin(NULL) == 0);
+	promise(parallel_new(&settings, &parallel) == 0);
+	promise(parallel_listen(parallel) == 0);
+	be_a_task(&input);
+	ret = parallel_finish(parallel, getpid());
+	promise((ret < 0) == (unit_count_lines("Error: ") == 1));
+	parallel_free(parallel);
+	promise(fake_gpu_end(NULL) == 0);
+	return 0;
+}
