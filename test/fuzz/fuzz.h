@@ -30,6 +30,8 @@ void fuzz_begin(void);
 void fuzz_end(void);
 /* What the plugin has said of this input. */
 void fuzz_show_lines(void);
+/* One failure is one of them. */
+size_t fuzz_count_errors(void);
 
 /* Takes parts of an input from its front. A part that is not there is zero or empty. */
 struct fuzz_input {

@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fd = restore_file(ID);
 	promise(fd >= 0 || fd != -ENOTSUP);
 	/* One failure, one line. */
-	promise((fd < 0) == (unit_count_lines("Error: ") == 1));
+	promise((fd < 0) == (fuzz_count_errors() == 1));
 	if (fd >= 0)
 		judge_success(bytes, size, fd);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, fd < 0 ? -1 : 0);
