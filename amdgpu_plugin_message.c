@@ -116,8 +116,11 @@ int message_receive(int socket, struct message *message, int fds[static MESSAGE_
 	do {
 		size = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
 	} while (size < 0 && errno == EINTR);
-	if (size <= 0)
-		return size < 0 ? -errno : -ENODATA;
+	if (size < 0)
+		return -errno;
+	/* Else it is empty, but may come with descriptors, or from somebody. */
+	if (!size && !header.msg_controllen)
+		return -ENODATA;
 	num_fds = take_control(&header, fds, ret_pid);
 	ret = check_message(message, (size_t)size, num_fds, &header);
 	if (ret < 0)

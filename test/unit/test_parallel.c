@@ -391,7 +391,7 @@ static pid_t fork_intruder(const struct parallel *parallel, const struct content
 		return pid;
 	gate = fdstore_get(unit_last_stored());
 	fds[0] = fds[1] = memfd_create("any", MFD_CLOEXEC);
-	if (send(gate, "garbage", 7, 0) != 7 || message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
+	if (send(gate, "garbage", 7, 0) != 7 || send(gate, "", 0, 0) != 0 || message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
 	    message_send(gate, &message, MESSAGE_HELLO, 0, NULL, 0) ||
 	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 2) ||
 	    parallel_hand_over(parallel, jobs, 1) ||
