@@ -78,13 +78,17 @@ bool render_is_file(int fd, const struct stat *stat)
 int render_open(uint32_t number, int lowest_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
+	struct stat stat;
 	char path[64];
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", number);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	/* In a task's mount namespace, where the name may be of anything. */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &stat) < 0)
 		return -errno;
+	if (!S_ISCHR(stat.st_mode) || stat.st_rdev != makedev(DRM_MAJOR_NUMBER, number))
+		return -ENXIO;
 	ret = lowest_fd ? fd_move_up(&fd, lowest_fd) : 0;
 	if (ret < 0)
 		return ret;

@@ -51,12 +51,16 @@ bool kfd_is_dmabuf(int fd)
 
 int kfd_open(int *ret_fd)
 {
-	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 	struct kfd_version_args version = { 0 };
+	struct stat stat;
 	int ret;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &stat) < 0)
 		return log_error(-errno, "%s: cannot open", KFD_PATH);
+	/* In a task's mount namespace the name may be of anything. */
+	if (!kfd_is_file(&stat))
+		return log_error(-ENXIO, "%s: is not the device of the driver", KFD_PATH);
 	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot ask for its version", KFD_PATH);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 
 #define SDMA_OP_COPY_LINEAR 1u
 #define SDMA_NOP            0u
+
+#define DRM_MAJOR_NUMBER 226
 
 #define GPU_PAGE 4096u
 
@@ -226,9 +229,12 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", render_minor);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &ours) < 0)
 		return -errno;
+	/* In a task's mount namespace the name may be of anything. */
+	if (!S_ISCHR(ours.st_mode) || ours.st_rdev != makedev(DRM_MAJOR_NUMBER, render_minor))
+		return -ENXIO;
 	ret = amdgpu_device_initialize(fd, &major, &minor, &gpu->device);
 	if (ret < 0)
 		return from_libdrm(ret);

@@ -54,6 +54,9 @@ static struct fake_kernel {
 	const char *driver;
 	/* As in a container whose /dev has none. */
 	bool hides_render_nodes;
+	/* Names in /dev are of other devices: a render node's of the next, KFD's of none. */
+	bool misnames_render_nodes;
+	bool misnames_kfd;
 	/* The next @fail_count calls of @fail_op give @fail_errno. */
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
@@ -172,12 +175,12 @@ int open(const char *path, int flags, ...)
 	va_end(arguments);
 	if (!strcmp(path, "/dev/kfd")) {
 		if (kernel.machine)
-			return open_device("kfd-0", flags);
+			return open_device(kernel.misnames_kfd ? "another" : "kfd-0", flags);
 		errno = ENOENT;
 		return -1;
 	}
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
-		return open_render(number, flags);
+		return open_render(number + kernel.misnames_render_nodes, flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
 		char machine[128];
 

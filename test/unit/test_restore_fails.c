@@ -75,6 +75,17 @@ static void a_machine_without_driver_is_refused(void **state)
 	assert_refused("/dev/kfd");
 }
 
+static void names_that_are_of_other_devices_are_refused(void **state)
+{
+	(void)state;
+	make_image();
+	kernel.misnames_render_nodes = true;
+	assert_refused("map: ");
+	kernel.misnames_render_nodes = false;
+	kernel.misnames_kfd = true;
+	assert_refused("/dev/kfd: is not the device");
+}
+
 static void an_old_driver_is_refused(void **state)
 {
 	(void)state;
@@ -222,6 +233,7 @@ int main(void)
 		TEST(gpus_that_do_not_fit_are_refused),
 		TEST(gpus_too_many_to_see_are_refused_in_words),
 		TEST(a_machine_without_driver_is_refused),
+		TEST(names_that_are_of_other_devices_are_refused),
 		TEST(an_old_driver_is_refused),
 		TEST(a_second_try_after_a_refusal_is_refused_too),
 		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
