@@ -258,7 +258,9 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 	struct content_job *job;
 	int lowest, ret;
 
-	if (message->header.length != sizeof(message->job) || num_fds != message->job.has_image) {
+	/* The byte that says whether there is one may say anything. */
+	if (message->header.length != sizeof(message->job) || num_fds > 1 ||
+	    num_fds != message->job.has_image) {
 		message_close_fds(fds, num_fds);
 		return -EPROTO;
 	}

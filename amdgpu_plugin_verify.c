@@ -20,7 +20,7 @@
 /* Below are primary and control nodes; the kernel has 20 bits for minors. */
 #define RENDER_MINOR_FIRST 128
 #define RENDER_MINOR_LAST  0xfffff
-#define PAGE		   4096
+#define PAGE               4096
 /* What begins each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -36,8 +36,10 @@ static int check_minor(const struct subject *of, uint32_t gpu_id, uint32_t numbe
 		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
 				 of->kind, of->id, gpu_id);
 	if (number < RENDER_MINOR_FIRST || number > RENDER_MINOR_LAST)
-		return log_error(-EINVAL, "%s %d: GPU 0x%04x has render minor %u, which no render"
-				 " node can have", of->kind, of->id, gpu_id, number);
+		return log_error(-EINVAL,
+				 "%s %d: GPU 0x%04x has render minor %u, which no render"
+				 " node can have",
+				 of->kind, of->id, gpu_id, number);
 	return 0;
 }
 
@@ -133,7 +135,8 @@ static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
 	const char *wrong = NULL;
 
 	if (!gpu)
-		return log_error(-EINVAL, "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
 				 of->kind, of->id, index, bo->gpu_id);
 	if (!kind || kind & (kind - 1))
 		return log_error(-EINVAL, "%s %d: BO %zu is of an unknown kind, flags 0x%x",
@@ -145,13 +148,15 @@ static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
 	else if (kind & KFD_BO_WITH_CONTENTS)
 		wrong = wrong_place(bo);
 	if (wrong)
-		return log_error(-EINVAL, "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
-				 " with offset 0x%" PRIx64 ", has %s", of->kind, of->id, index,
-				 bo->size, bo->addr, bo->offset, wrong);
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
+				 " with offset 0x%" PRIx64 ", has %s",
+				 of->kind, of->id, index, bo->size, bo->addr, bo->offset, wrong);
 	if (kind == KFD_BO_VRAM && gpu->vram_size && bo->size > gpu->vram_size)
-		return log_error(-EINVAL, "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x %" PRIu64
-				 " of VRAM", of->kind, of->id, index, bo->size, bo->gpu_id,
-				 gpu->vram_size);
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x %" PRIu64
+				 " of VRAM",
+				 of->kind, of->id, index, bo->size, bo->gpu_id, gpu->vram_size);
 	return 0;
 }
 
@@ -174,7 +179,8 @@ static int compare_spans(const void *left, const void *right)
 	return a->bo < b->bo ? -1 : a->bo > b->bo;
 }
 
-static int check_spans(const struct subject *of, const char *space, struct span *spans, size_t count)
+static int check_spans(const struct subject *of, const char *space, struct span *spans,
+		       size_t count)
 {
 	if (count)
 		qsort(spans, count, sizeof(*spans), compare_spans);
@@ -182,9 +188,10 @@ static int check_spans(const struct subject *of, const char *space, struct span 
 		const struct span *a = &spans[i - 1], *b = &spans[i];
 
 		if (a->gpu_id == b->gpu_id && b->from < a->to)
-			return log_error(-EINVAL, "%s %d: BOs %zu and %zu of GPU 0x%04x have the"
-					 " same %s, 0x%" PRIx64, of->kind, of->id, a->bo, b->bo,
-					 a->gpu_id, space, b->from);
+			return log_error(-EINVAL,
+					 "%s %d: BOs %zu and %zu of GPU 0x%04x have the"
+					 " same %s, 0x%" PRIx64,
+					 of->kind, of->id, a->bo, b->bo, a->gpu_id, space, b->from);
 	}
 	return 0;
 }
@@ -212,8 +219,7 @@ static int check_overlaps(const struct subject *of, const CriuKfd *kfd)
 	if (!spans)
 		return log_error(-ENOMEM, "%s %d: cannot verify", of->kind, of->id);
 	ret = check_spans(of, "addresses", spans, list_spans(kfd, false, spans));
-	return ret < 0 ? ret :
-			 check_spans(of, "mmap offsets", spans, list_spans(kfd, true, spans));
+	return ret < 0 ? ret : check_spans(of, "mmap offsets", spans, list_spans(kfd, true, spans));
 }
 
 /* All BOs of a kind on one GPU; sums of sizes are made here only, and here they cannot overflow unseen. */
@@ -228,15 +234,17 @@ static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDevi
 			continue;
 		/* File offsets are signed, and end with a header's and a block's room. */
 		if (bo->size > INT64_MAX - 2 * PAGE - contents)
-			return log_error(-EINVAL, "%s %d: the BOs of GPU 0x%04x are larger than any file",
+			return log_error(-EINVAL,
+					 "%s %d: the BOs of GPU 0x%04x are larger than any file",
 					 of->kind, of->id, gpu->gpu_id);
 		contents += bo->size;
 		vram += bo->alloc_flags & KFD_BO_VRAM ? bo->size : 0;
 	}
 	if (gpu->vram_size && vram > gpu->vram_size)
-		return log_error(-EINVAL, "%s %d: the BOs of GPU 0x%04x have %" PRIu64
-				 " bytes of VRAM, and it has %" PRIu64, of->kind, of->id,
-				 gpu->gpu_id, vram, gpu->vram_size);
+		return log_error(-EINVAL,
+				 "%s %d: the BOs of GPU 0x%04x have %" PRIu64
+				 " bytes of VRAM, and it has %" PRIu64,
+				 of->kind, of->id, gpu->gpu_id, vram, gpu->vram_size);
 	return 0;
 }
 
@@ -268,8 +276,10 @@ int verify_kfd(int id, const CriuKfd *kfd)
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)
 		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data", id);
 	if (kfd->num_of_objects > kfd->priv_data.len / OBJECT_TYPE_SIZE)
-		return log_error(-EINVAL, "kfd %d: the image says %u objects, and its private data has"
-				 " %zu bytes", id, kfd->num_of_objects, kfd->priv_data.len);
+		return log_error(-EINVAL,
+				 "kfd %d: the image says %u objects, and its private data has"
+				 " %zu bytes",
+				 id, kfd->num_of_objects, kfd->priv_data.len);
 	return 0;
 }
 

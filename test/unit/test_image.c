@@ -6,11 +6,23 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
+
+/* As for files of others in a directory like /tmp. */
+static bool unlink_fails;
+
+int unlinkat(int directory, const char *name, int flags)
+{
+	if (!unlink_fails)
+		return (int)syscall(SYS_unlinkat, directory, name, flags);
+	errno = EPERM;
+	return -1;
+}
 
 static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 {
@@ -289,6 +301,26 @@ static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
 	assert_int_equal(size, 4);
 }
 
+static void what_stays_in_the_way_of_an_image_is_an_error(void **state)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+	size_t size;
+
+	(void)state;
+	unit_print("precious", "data");
+	assert_int_equal(symlink("precious", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_int_equal(link(unit_path("precious"), unit_path("amdgpu-kfd-2.img")), 0);
+	unlink_fails = true;
+	for (int id = 1; id <= 2; id++) {
+		assert_true(image_write_kfd(id, &kfd) < 0);
+		assert_logged("Error: ", "cannot create");
+		unit_forget_lines();
+	}
+	unlink_fails = false;
+	free(unit_read("precious", &size));
+	assert_int_equal(size, 4);
+}
+
 /* It costs nobody anything to make one. */
 static void a_message_that_is_one_large_hole_is_not_read(void **state)
 {
@@ -468,6 +500,7 @@ int main(void)
 		UNIT_TEST(what_is_no_regular_file_is_no_image),
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
 		UNIT_TEST(what_is_in_the_way_of_an_image_gets_nothing_of_it),
+		UNIT_TEST(what_stays_in_the_way_of_an_image_is_an_error),
 		UNIT_TEST(a_directory_in_the_way_of_an_image_is_an_error),
 		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),

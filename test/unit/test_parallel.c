@@ -231,6 +231,7 @@ struct sent {
 	uint32_t spoil_length;
 	uint64_t num_bos;
 	uint8_t streamed;
+	uint8_t has_images;
 	/* Of the first BO. */
 	uint64_t size;
 };
@@ -247,7 +248,7 @@ static int send_spoilt(int to, struct message *message, const struct sent *sent,
 	for (size_t i = 0; i < sent->num_fds; i++)
 		fds[i] = fd;
 	message->job.num_bos = sent->num_bos;
-	message->job.has_image = 1;
+	message->job.has_image = sent->has_images ? sent->has_images : 1;
 	message->job.streamed = sent->streamed;
 	if (sent->kind == MESSAGE_BOS)
 		message->bos[0].size = sent->size;
@@ -340,6 +341,7 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 		      .num_fds = 1,
 		      .num_bos = 1,
 		      .streamed = 1 },
+		    BOS_OF(1, PAGE),
 		    END } },
 		{ "more descriptors than there is room for",
 		  -EPROTO,
@@ -350,6 +352,15 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 		{ "a job with two images",
 		  -EPROTO,
 		  { { .kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 2 },
+		    END } },
+		{ "a job with two images that says so",
+		  -EPROTO,
+		  { { .kind = MESSAGE_JOB,
+		      .length = sizeof(struct message_job),
+		      .num_fds = 2,
+		      .num_bos = 1,
+		      .has_images = 2 },
+		    BOS_OF(1, PAGE),
 		    END } },
 		{ "another kind", -EPROTO, { { .kind = 77 }, END } },
 		{ "another magic", -EPROTO, { { .kind = MESSAGE_END, .spoil_magic = 1 } } },

@@ -119,7 +119,8 @@ static void counts_that_disagree_are_refused(void **state)
 	const struct hostile cases[] = {
 		{ "a BO more", &image.kfd.num_of_bos, W64, 5, "says 5 BOs and has 4" },
 		{ "no BO", &image.kfd.num_of_bos, W64, 0, "says 0 BOs" },
-		{ "as many in 32 bits", &image.kfd.num_of_bos, W64, (1ULL << 32) + 4, "BOs and has 4" },
+		{ "as many in 32 bits", &image.kfd.num_of_bos, W64, (1ULL << 32) + 4,
+		  "BOs and has 4" },
 		{ "all ones", &image.kfd.num_of_bos, W64, UINT64_MAX, "BOs and has 4" },
 		{ "a GPU more", &image.kfd.num_of_gpus, W32, 3, "says 3 GPUs and has 2" },
 		{ "all GPUs", &image.kfd.num_of_gpus, W32, UINT32_MAX, "GPUs and has 2" },
@@ -138,11 +139,15 @@ static void ids_and_minors_out_of_range_are_refused(void **state)
 {
 	const struct hostile cases[] = {
 		{ "a wide gpu_id", &image.devices[1].gpu_id, W32, 0x10010, "0x10010 is no gpu_id" },
-		{ "a wide actual id", &image.devices[1].actual_gpu_id, W32, 0x80000000, "is no gpu_id" },
+		{ "a wide actual id", &image.devices[1].actual_gpu_id, W32, 0x80000000,
+		  "is no gpu_id" },
 		{ "no minor", &image.devices[1].drm_render_minor, W32, 0, "no render node" },
-		{ "that of a card", &image.devices[1].drm_render_minor, W32, 127, "render minor 127" },
-		{ "more than the kernel has", &image.devices[1].drm_render_minor, W32, 1 << 20, "minor" },
-		{ "a negative minor", &image.devices[1].drm_render_minor, W32, UINT32_MAX, "minor" },
+		{ "that of a card", &image.devices[1].drm_render_minor, W32, 127,
+		  "render minor 127" },
+		{ "more than the kernel has", &image.devices[1].drm_render_minor, W32, 1 << 20,
+		  "minor" },
+		{ "a negative minor", &image.devices[1].drm_render_minor, W32, UINT32_MAX,
+		  "minor" },
 	};
 
 	(void)state;
@@ -153,13 +158,15 @@ static void what_is_there_twice_is_refused(void **state)
 {
 	const struct hostile cases[] = {
 		{ "a node", &image.devices[2].node_id, W32, 1, "node 1 is in the image twice" },
-		{ "a GPU", &image.devices[2].gpu_id, W32, 0x10, "GPU 0x0010 is in the image twice" },
+		{ "a GPU", &image.devices[2].gpu_id, W32, 0x10,
+		  "GPU 0x0010 is in the image twice" },
 		{ "a minor", &image.devices[2].drm_render_minor, W32, 128, "both have renderD128" },
 		{ "an address", &image.bos[1].addr, W64, ADDR, "BOs 0 and 1 of GPU 0x0010" },
 		{ "a page in front", &image.bos[1].addr, W64, ADDR - 0x1000, "same addresses" },
 		{ "the last page", &image.bos[1].addr, W64, ADDR + 0x2000, "same addresses" },
 		{ "an offset", &image.bos[1].offset, W64, 0x100000000, "same mmap offsets" },
-		{ "the last page of an offset", &image.bos[1].offset, W64, 0x100002000, "same mmap" },
+		{ "the last page of an offset", &image.bos[1].offset, W64, 0x100002000,
+		  "same mmap" },
 	};
 
 	(void)state;
@@ -169,7 +176,8 @@ static void what_is_there_twice_is_refused(void **state)
 static void bos_of_impossible_places_are_refused(void **state)
 {
 	const struct hostile cases[] = {
-		{ "no GPU's", &image.bos[3].gpu_id, W32, 0x30, "GPU 0x0030, which the image does not" },
+		{ "no GPU's", &image.bos[3].gpu_id, W32, 0x30,
+		  "GPU 0x0030, which the image does not" },
 		{ "a CPU's", &image.bos[3].gpu_id, W32, 0, "which the image does not" },
 		{ "no kind", &image.bos[3].alloc_flags, W32, 0xf0000000, "unknown kind" },
 		{ "two kinds", &image.bos[3].alloc_flags, W32, 0x3, "unknown kind" },
@@ -178,10 +186,13 @@ static void bos_of_impossible_places_are_refused(void **state)
 		{ "a byte more than pages", &image.bos[0].size, W64, 0x3001, "no whole pages" },
 		{ "all of memory", &image.bos[0].size, W64, UINT64_MAX - 0xfff, "too high" },
 		{ "beyond the end", &image.bos[0].addr, W64, UINT64_MAX - 0xfff, "too high" },
-		{ "a user's beyond the end", &image.bos[2].addr, W64, UINT64_MAX - 0x776, "too high" },
+		{ "a user's beyond the end", &image.bos[2].addr, W64, UINT64_MAX - 0x776,
+		  "too high" },
 		{ "inside a page", &image.bos[0].addr, W64, ADDR + 1, "inside a page" },
-		{ "offset inside a page", &image.bos[0].offset, W64, 0x100000001, "offset inside a page" },
-		{ "offset beyond the end", &image.bos[0].offset, W64, UINT64_MAX - 0xfff, "offset too high" },
+		{ "offset inside a page", &image.bos[0].offset, W64, 0x100000001,
+		  "offset inside a page" },
+		{ "offset beyond the end", &image.bos[0].offset, W64, UINT64_MAX - 0xfff,
+		  "offset too high" },
 	};
 
 	(void)state;
@@ -191,9 +202,11 @@ static void bos_of_impossible_places_are_refused(void **state)
 static void sizes_beyond_gpu_and_file_are_refused(void **state)
 {
 	const struct hostile cases[] = {
-		{ "more than the VRAM", &image.bos[0].size, W64, MIB + 0x1000, "bytes, and GPU 0x0010" },
+		{ "more than the VRAM", &image.bos[0].size, W64, MIB + 0x1000,
+		  "bytes, and GPU 0x0010" },
 		{ "together more", &image.devices[1].vram_size, W64, 0x2fff, "VRAM" },
-		{ "more than any file", &image.bos[1].size, W64, INT64_MAX & ~0xfffULL, "larger than any" },
+		{ "more than any file", &image.bos[1].size, W64, INT64_MAX & ~0xfffULL,
+		  "larger than any" },
 	};
 
 	(void)state;
