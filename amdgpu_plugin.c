@@ -101,8 +101,11 @@ static int dump_ext_file(int fd, int id)
 	if (render_is_file(fd, &stat))
 		return host_result(render_dump(&session, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return host_result(log_error(-EOPNOTSUPP, "file %d: is a dma-buf of an AMD GPU, which"
-					     " cannot be saved yet", id));
+		return host_result(log_error(-EOPNOTSUPP,
+					     "file %d: is a dma-buf of an AMD GPU, which"
+					     " cannot be saved yet; have the process close it, or"
+					     " turn sharing off (NCCL_P2P_DISABLE=1 and the like)",
+					     id));
 	return -ENOTSUP;
 }
 

@@ -150,8 +150,10 @@ static int check_handles(int fd, int id, uint32_t number)
 		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u", id,
 				 number);
 	if (count)
-		return log_error(-EOPNOTSUPP, "render node %d: renderD%u has GEM objects of its own,"
-				 " which cannot be saved yet", id, number);
+		return log_error(-EOPNOTSUPP,
+				 "render node %d: renderD%u has GEM objects of its own,"
+				 " which cannot be saved yet; have the process free them",
+				 id, number);
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_shared_mem.h"
+#include "amdgpu_plugin_support.h"
 #include "amdgpu_plugin_util.h"
 
 /* What is known while one KFD process is being dumped. */
@@ -84,6 +85,16 @@ static int add_process(struct session *session, int fd, int id)
 	return 0;
 }
 
+/* One line for an operation of the driver's that has failed; @doing is what it was to do. */
+static int refused(const struct dump *dump, enum kfd_criu_op op, int ret, const char *doing)
+{
+	const char *meaning = support_explain(op, ret);
+
+	if (meaning)
+		return log_error(ret, "kfd %d: cannot %s, %s", dump->process->id, doing, meaning);
+	return log_error(ret, "kfd %d: cannot %s", dump->process->id, doing);
+}
+
 /* Stops the queues. From here on every way out goes by dump_unpause(). */
 static int pause_process(struct dump *dump)
 {
@@ -91,13 +102,9 @@ static int pause_process(struct dump *dump)
 	int ret;
 
 	ret = kfd_pause(process->fd, &dump->state);
-	if (ret == -EBADF)
-		return log_error(ret, "kfd %d: cannot pause, its process is not part of this dump",
-				 process->id);
-	if (ret < 0 && ret != -ENODEV)
-		return log_error(ret, "kfd %d: cannot pause the process", process->id);
 	if (ret < 0)
-		return ret;
+		return ret == -ENODEV ? ret
+				      : refused(dump, KFD_PROCESS_INFO, ret, "pause the process");
 
 	process->paused = true;
 	process->own_pid = dump->state.own_pid;
@@ -136,7 +143,6 @@ static int pause_again(struct dump *dump)
 
 static int checkpoint(struct dump *dump)
 {
-	int id = dump->process->id;
 	int ret = read_state(dump);
 
 	if (ret == -EINVAL) {
@@ -145,11 +151,7 @@ static int checkpoint(struct dump *dump)
 			return ret;
 		ret = read_state(dump);
 	}
-	if (ret == -EOPNOTSUPP)
-		return log_error(ret, "kfd %d: the kernel cannot save queues of this GPU", id);
-	if (ret == -EINVAL)
-		return log_error(ret, "kfd %d: cannot checkpoint, its BOs or queues keep changing", id);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot checkpoint", id) : 0;
+	return ret < 0 ? refused(dump, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
 static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)
@@ -192,25 +194,16 @@ static int check_devices(struct dump *dump)
 	return 0;
 }
 
-/* Refuses BOs that would come back as something else, or not at all. */
+/* What the kernel says of a BO must fit together. */
 static int check_bo(const struct dump *dump, uint32_t index)
 {
 	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
-	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
 	int id = dump->process->id;
 
 	if (!find_device(dump, bo->gpu_id))
 		return log_error(-EINVAL, "kfd %d: BO %u is of GPU 0x%04x, which is not the process's",
 				 id, index, bo->gpu_id);
-	if (!kind || kind & (kind - 1))
-		return log_error(-EOPNOTSUPP, "kfd %d: BO %u is of an unknown kind, flags 0x%x", id,
-				 index, bo->alloc_flags);
-	if (!bo->addr && kind & KFD_BO_WITH_CONTENTS)
-		return log_error(-EOPNOTSUPP,
-				 "kfd %d: BO %u of %" PRIu64 " bytes is mapped by its render node"
-				 " (virtual memory API), which cannot be restored",
-				 id, index, bo->size);
-	if (kind & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
+	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
 		return log_error(-EINVAL, "kfd %d: BO %u came without a dma-buf", id, index);
 	return 0;
 }
@@ -222,6 +215,17 @@ static int check_bos(struct dump *dump)
 	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++)
 		ret = check_bo(dump, i);
 	return ret;
+}
+
+/* Refuses what would not come back as it is. */
+static int check_support(struct dump *dump)
+{
+	return support_check(&(struct support_subject){
+		.session = dump->session,
+		.process = dump->process,
+		.state = &dump->state,
+		.topology = dump->topology,
+	});
 }
 
 /* The GPU whose render node is mapped; NULL: another kind of device. */
@@ -493,8 +497,8 @@ static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
 	static int (*const steps[])(struct dump *dump) = {
-		pause_process, checkpoint,    check_devices, check_bos,
-		check_mappings, dump_contents, note_probes,  write_image,
+		pause_process,  checkpoint,    check_devices, check_bos,   check_support,
+		check_mappings, dump_contents, note_probes,   write_image,
 	};
 	int ret = 0;
 
@@ -521,6 +525,9 @@ int dump_kfd(struct session *session, int fd, int id)
 	if (is_paused(session, fd))
 		return dump_plain(id, "is one more file of a process dumped already");
 
+	ret = support_check_driver(id, session->options.force);
+	if (ret < 0)
+		return ret;
 	ret = add_process(session, fd, id);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
@@ -569,6 +576,7 @@ void dump_done(struct session *session)
 	for (size_t i = 0; i < session->num_processes; i++) {
 		cleanup_close(&session->processes[i].fd);
 		free(session->processes[i].probes);
+		free(session->processes[i].places);
 	}
 	free(session->processes);
 	session->processes = NULL;

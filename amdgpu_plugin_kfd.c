@@ -65,8 +65,10 @@ int kfd_open(int *ret_fd)
 	if (ret < 0)
 		return log_error(ret, "%s: cannot ask for its version", KFD_PATH);
 	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
-		return log_error(-EOPNOTSUPP, "%s: is version %u.%u, checkpoints need 1.%d or newer",
-				 KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
+		return log_error(
+			-EOPNOTSUPP,
+			"%s: is version %u.%u, checkpoints need 1.%d or newer, which Linux 5.18 has",
+			KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -45,6 +45,7 @@ static const struct row rows[] = {
 	{ "AMDGPU_SKIP_ZEROS", SWITCH, offsetof(struct options, content.skip_zeros) },
 	{ "AMDGPU_CHECKSUM", SWITCH, offsetof(struct options, content.checksum) },
 	{ "AMDGPU_PARALLEL_RESTORE", SWITCH, offsetof(struct options, parallel_restore) },
+	{ "AMDGPU_FORCE", SWITCH, offsetof(struct options, force) },
 	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
 	OPTION_SWITCHES(SWITCH_ROW)
 };

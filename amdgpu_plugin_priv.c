@@ -4,13 +4,19 @@
 #include "amdgpu_plugin_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
 
+#define VERSION        1
 #define PROCESS_SIZE   8
 #define DEVICE_SIZE    8
 #define QUEUE_SIZE     120
+#define QUEUE_GPU_ID   64
+#define QUEUE_TYPE     68
+#define QUEUE_ID       76
+#define QUEUE_CWSR     104
 #define QUEUE_CTL_SIZE 108
 #define QUEUE_MQD_SIZE 112
 #define EVENT_SIZE     64
@@ -32,6 +38,9 @@ struct walk {
 	const struct priv_data *priv;
 	uint64_t at;
 	bool svm;
+	/* Room for those that have been met; NULL: nobody wants them. */
+	struct priv_queue *queues;
+	size_t num_queues;
 };
 
 static uint64_t left(const struct walk *walk)
@@ -59,6 +68,14 @@ static bool pass_queue(struct walk *walk)
 {
 	if (left(walk) < QUEUE_SIZE)
 		return false;
+	if (walk->queues)
+		walk->queues[walk->num_queues++] = (struct priv_queue){
+			.gpu_id = number_at(walk, QUEUE_GPU_ID),
+			.type = number_at(walk, QUEUE_TYPE),
+			.id = number_at(walk, QUEUE_ID),
+			.cwsr_size = number_at(walk, QUEUE_CWSR),
+			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
+		};
 	return pass(walk, (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
 				  number_at(walk, QUEUE_MQD_SIZE));
 }
@@ -88,18 +105,17 @@ static uint64_t devices_end(const struct priv_data *priv)
 }
 
 /* Whether objects fill the data to the last byte if BOs have records of @bo_size. */
-static bool fits(const struct priv_data *priv, uint64_t bo_size, bool *ret_svm)
+static bool fits(struct walk *walk, uint64_t bo_size)
 {
-	struct walk walk = { .priv = priv };
+	const struct priv_data *priv = walk->priv;
 
-	if (!pass(&walk, devices_end(priv)) || !pass(&walk, bo_size * priv->num_bos))
+	if (!pass(walk, devices_end(priv)) || !pass(walk, bo_size * priv->num_bos))
 		return false;
 	for (uint32_t i = 0; i < priv->num_objects; i++) {
-		if (!pass_object(&walk))
+		if (!pass_object(walk))
 			return false;
 	}
-	*ret_svm = walk.svm;
-	return !left(&walk);
+	return !left(walk);
 }
 
 int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm)
@@ -107,17 +123,44 @@ int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm)
 	bool known = false, has_svm = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
-		bool svm;
+		struct walk walk = { .priv = priv };
 
-		if (!fits(priv, bo_sizes[i], &svm))
+		if (!fits(&walk, bo_sizes[i]))
 			continue;
 		known = true;
-		has_svm |= svm;
+		has_svm |= walk.svm;
 	}
 	if (!known)
 		return -EINVAL;
 	*ret_has_svm = has_svm;
 	return 0;
+}
+
+int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
+		     size_t *ret_num_queues)
+{
+	struct priv_queue *queues;
+	uint32_t version;
+
+	if (priv->size < PROCESS_SIZE)
+		return -EINVAL;
+	memcpy(&version, priv->bytes, sizeof(version));
+	if (version != VERSION)
+		return -EINVAL;
+	queues = calloc(priv->size / QUEUE_SIZE + 1, sizeof(*queues));
+	if (!queues)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
+		struct walk walk = { .priv = priv, .queues = queues };
+
+		if (!fits(&walk, bo_sizes[i]))
+			continue;
+		*ret_queues = queues;
+		*ret_num_queues = walk.num_queues;
+		return 0;
+	}
+	free(queues);
+	return -EINVAL;
 }
 
 size_t priv_size_with(const struct priv_data *priv, uint32_t num_more)

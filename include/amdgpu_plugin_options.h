@@ -30,6 +30,8 @@ struct options {
 	struct content_settings content;
 	/* AMDGPU_PARALLEL_RESTORE: contents are filled in by CRIU's main process, where it can. */
 	bool parallel_restore;
+	/* AMDGPU_FORCE: what is refused because it would not come back right is dumped all the same, with a warning. */
+	bool force;
 	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
 	char *device_map;
 	/* The pairs may be of GPUs that other processes than this one have. Not for users. */

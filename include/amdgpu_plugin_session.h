@@ -42,6 +42,14 @@ struct dumped_process {
 		bool found;
 	} *probes;
 	size_t num_probes;
+	/* Where its BOs with contents are in the address spaces of render nodes, in that order: by that, buffers of
+	 * several processes are recognised as one. */
+	struct bo_place {
+		uint32_t render_minor;
+		uint32_t index;
+		uint64_t offset;
+	} * places;
+	size_t num_places;
 };
 
 /* A render node of the dump. */

@@ -83,6 +83,13 @@ enum kfd_bo_kind {
 	KFD_BO_WITH_CONTENTS = KFD_BO_VRAM | KFD_BO_GTT,
 };
 
+/* The other bits of alloc_flags: access, and properties of the memory. A BO of queues is mapped twice in a row on GPUs
+ * before gfx9. */
+enum kfd_bo_attribute {
+	KFD_BO_AQL_QUEUE_MEM = 1u << 27,
+	KFD_BO_ATTRIBUTES = 0x1ffu << 23,
+};
+
 /* mmap offsets of /dev/kfd (kfd_priv.h): bits 63:62 say what is mapped, bits 61:46 carry the actual
  * (never the user) gpu_id. */
 #define KFD_MMAP_TYPE_SHIFT	62

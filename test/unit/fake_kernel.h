@@ -29,7 +29,13 @@
 #define PROCESSES    4
 #define GEM_OP	     0x10
 #define LIST_HANDLES 0x19
+/* Of the driver, as files named parameter-NAME in the test's directory. */
+#define PARAMETERS   "/sys/module/amdgpu/parameters/"
+/* Of private data in images that nobody looks into. */
 #define PRIVATE_SIZE 24
+#define QUEUE_RECORD 120
+#define EVENT_RECORD 64
+#define CTL_STACK    64
 
 /* A process that has /dev/kfd open; in a restore, the one that is being rebuilt. */
 struct fake_process {
@@ -38,20 +44,27 @@ struct fake_process {
 	uint32_t num_devices;
 	struct kfd_bo_bucket *bos;
 	uint32_t num_bos;
+	/* Queues first, events after them. */
 	uint32_t num_objects;
+	struct fake_queue {
+		uint32_t gpu_id, type, id, cwsr_size, mqd_size;
+	} queues[4];
+	uint32_t num_queues;
 	/* As the driver counts; and how often each operation has worked. */
 	unsigned int paused;
 	unsigned int calls[KFD_RESUME + 1];
 };
 
 static struct fake_kernel {
-	/* A directory of test/data/machines; NULL: the driver is not loaded. */
+	/* A directory of test/data/machines, or the path of another; NULL: the driver is not loaded. */
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];
 	/* GEM objects that every render node has, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
+	/* Bytes of a BO's record in private data. */
+	uint32_t bo_record_size;
 	/* As in a container whose /dev has none. */
 	bool hides_render_nodes;
 	/* Names in /dev are of other devices: a render node's of the next, KFD's of none. */
@@ -100,7 +113,12 @@ static inline struct kfd_bo_bucket *add_bo(struct fake_process *process, uint32_
 
 static inline int fake_kernel_begin(void **state)
 {
-	kernel = (struct fake_kernel){ .machine = "eight", .kfd_minor = 18, .driver = "amdgpu" };
+	kernel = (struct fake_kernel){
+		.machine = "eight",
+		.kfd_minor = 18,
+		.driver = "amdgpu",
+		.bo_record_size = 272,
+	};
 	if (unit_begin(state) < 0)
 		return -1;
 	unit_print("sysfs-dev", "%u:0\n", KFD_MAJOR);
@@ -182,9 +200,10 @@ int open(const char *path, int flags, ...)
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
 		return open_render(number + kernel.misnames_render_nodes, flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
-		char machine[128];
+		char machine[256];
 
-		(void)snprintf(machine, sizeof(machine), "test/data/machines/%s", kernel.machine);
+		(void)snprintf(machine, sizeof(machine), "%s%s",
+			       kernel.machine[0] == '/' ? "" : "test/data/machines/", kernel.machine);
 		return openat(AT_FDCWD, machine, flags);
 	}
 	return openat(AT_FDCWD, path, flags, mode);
@@ -197,6 +216,8 @@ FILE *fopen(const char *path, const char *mode)
 
 	if (!strcmp(path, "/sys/class/kfd/kfd/dev") && kernel.machine)
 		path = unit_path("sysfs-dev");
+	if (!strncmp(path, PARAMETERS, strlen(PARAMETERS)))
+		path = unit_path("parameter-%s", path + strlen(PARAMETERS));
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }
@@ -231,11 +252,38 @@ int kill(pid_t pid, int signal)
 	return (int)syscall(SYS_kill, pid, signal);
 }
 
+static inline uint64_t private_size(const struct fake_process *process)
+{
+	uint64_t size = 8 + 8 * process->num_devices + kernel.bo_record_size * process->num_bos;
+
+	for (uint32_t i = 0; i < process->num_queues; i++)
+		size += QUEUE_RECORD + CTL_STACK + process->queues[i].mqd_size;
+	return size + EVENT_RECORD * (process->num_objects - process->num_queues);
+}
+
+/* Process, devices, BOs, queues, events; what is of no interest to anybody but the driver is 0x5a. */
+static inline void fill_private(const struct fake_process *process, uint8_t *at)
+{
+	memset(at, 0x5a, private_size(process));
+	memcpy(at, (uint32_t[]){ 1, 0 }, 8);
+	at += 8 + 8 * process->num_devices + kernel.bo_record_size * process->num_bos;
+	for (uint32_t i = 0; i < process->num_queues; i++) {
+		const struct fake_queue *queue = &process->queues[i];
+
+		memcpy(at, (uint32_t[]){ 0 }, 4);
+		memcpy(at + 64, (uint32_t[]){ queue->gpu_id, queue->type, 0, queue->id }, 16);
+		memcpy(at + 104, (uint32_t[]){ queue->cwsr_size, CTL_STACK, queue->mqd_size }, 12);
+		at += QUEUE_RECORD + CTL_STACK + queue->mqd_size;
+	}
+	for (uint32_t i = process->num_queues; i < process->num_objects; i++, at += EVENT_RECORD)
+		memcpy(at, (uint32_t[]){ 1 }, 4);
+}
+
 static inline bool counts_agree(const struct fake_process *process, const struct kfd_criu_args *args)
 {
 	return args->devices && args->bos && args->priv_data &&
 	       args->num_devices == process->num_devices && args->num_bos == process->num_bos &&
-	       args->num_objects == process->num_objects && args->priv_data_size == PRIVATE_SIZE;
+	       args->num_objects == process->num_objects && args->priv_data_size == private_size(process);
 }
 
 /* The memory of a BO is a file, named by where the BO is on the GPU. The descriptor is low and inherited, as the
@@ -261,7 +309,7 @@ static inline int process_info(struct fake_process *process, struct kfd_criu_arg
 	args->num_devices = process->num_devices;
 	args->num_bos = process->num_bos;
 	args->num_objects = process->num_objects;
-	args->priv_data_size = PRIVATE_SIZE;
+	args->priv_data_size = private_size(process);
 	return 0;
 }
 
@@ -284,7 +332,7 @@ static inline int checkpoint(struct fake_process *process, const struct kfd_criu
 		bos[i] = process->bos[i];
 		bos[i].dmabuf_fd = (uint32_t)fd;
 	}
-	memset((void *)(uintptr_t)args->priv_data, 0x5a, PRIVATE_SIZE);
+	fill_private(process, (void *)(uintptr_t)args->priv_data);
 	return 0;
 }
 

@@ -84,8 +84,8 @@ static void the_image_holds_what_the_kernel_said(void **state)
 	assert_int_equal(kfd->bo_entries[1]->alloc_flags, KFD_BO_USERPTR | 1u << 31);
 	assert_int_equal(kfd->bo_entries[1]->handle, 0xffffffff);
 	assert_int_equal(kfd->num_of_objects, 3);
-	assert_int_equal(kfd->priv_data.len, PRIVATE_SIZE);
-	assert_int_equal(kfd->priv_data.data[PRIVATE_SIZE - 1], 0x5a);
+	assert_int_equal(kfd->priv_data.len, private_size(process));
+	assert_int_equal(kfd->priv_data.data[kfd->priv_data.len - 1], 0x5a);
 	assert_int_equal(kfd->num_of_mappings, 0);
 	criu_kfd__free_unpacked(kfd, NULL);
 }

@@ -72,6 +72,50 @@ static void assert_svm(const struct builder *b, bool expected)
 	assert_int_equal(has_svm, expected);
 }
 
+static void queues_are_listed_from_both_layouts(void **state)
+{
+	static const size_t bo_sizes[] = { 80, 272 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct priv_queue *queues;
+		size_t num_queues;
+		struct builder b;
+		uint8_t *second;
+
+		begin(&b, bo_sizes[i]);
+		add_event(&b);
+		add_queue(&b, 2048, 4096);
+		second = b.bytes + b.priv.size;
+		add_queue(&b, 512, 0);
+		set(second, 64, 0xbeef);
+		set(second, 68, PRIV_QUEUE_SDMA_XGMI);
+		set(second, 76, 17);
+		set(second, 104, 0x123000);
+		add_svm(&b);
+		assert_int_equal(priv_list_queues(&b.priv, &queues, &num_queues), 0);
+		assert_int_equal(num_queues, 2);
+		assert_int_equal(queues[0].mqd_size, 2048);
+		assert_int_equal(queues[1].gpu_id, 0xbeef);
+		assert_int_equal(queues[1].type, PRIV_QUEUE_SDMA_XGMI);
+		assert_int_equal(queues[1].id, 17);
+		assert_int_equal(queues[1].cwsr_size, 0x123000);
+		assert_int_equal(queues[1].mqd_size, 512);
+		free(queues);
+		/* Whatever is cut off is missed, and nothing beyond the end is read. */
+		for (size_t size = 0; size < b.priv.size; size++) {
+			struct priv_data cut = b.priv;
+
+			cut.bytes = memcpy(malloc(size + 1), b.bytes, size);
+			cut.size = size;
+			assert_int_equal(priv_list_queues(&cut, &queues, &num_queues), -EINVAL);
+			free((void *)(uintptr_t)cut.bytes);
+		}
+		set(b.bytes, 0, 2);
+		assert_int_equal(priv_list_queues(&b.priv, &queues, &num_queues), -EINVAL);
+	}
+}
+
 static void svm_ranges_are_found_among_objects_of_both_layouts(void **state)
 {
 	static const size_t bo_sizes[] = { 80, 272 };
@@ -194,6 +238,7 @@ static void devices_are_added_behind_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		UNIT_TEST(queues_are_listed_from_both_layouts),
 		UNIT_TEST(svm_ranges_are_found_among_objects_of_both_layouts),
 		UNIT_TEST(data_of_another_length_is_of_no_known_layout),
 		UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused),

@@ -25,6 +25,14 @@ static const struct {
 	{ "AMDGPU_CHECKSUM", offsetof(struct options, content.checksum) },
 };
 
+/* And those that are off when absent. */
+static const struct {
+	const char *variable;
+	size_t offset;
+} favours[] = {
+	{ "AMDGPU_FORCE", offsetof(struct options, force) },
+};
+
 static const char *const numbers[] = { "KFD_MAX_BUFFER_SIZE", "KFD_COPY_TIMEOUT" };
 
 static int clean_environment(void **state)
@@ -61,6 +69,22 @@ static void without_variables_every_check_is_on(void **state)
 		assert_true(value_of(&options, i));
 	assert_true(options.content.staging_bytes >= 1 << 20);
 	assert_true(options.content.copy_timeout_s > 0);
+}
+
+static void what_is_dangerous_is_off_until_it_is_asked_for(void **state)
+{
+	struct options options;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(favours); i++) {
+		const bool *value = (const void *)((const char *)&options + favours[i].offset);
+
+		(void)unsetenv(favours[i].variable);
+		assert_int_equal(options_read(&options), 0);
+		assert_false(*value);
+		assert_int_equal(read_with(favours[i].variable, "yes", &options), 0);
+		assert_true(*value);
+	}
 }
 
 static void each_switch_turns_off_its_own_check_alone(void **state)
@@ -169,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_variables_every_check_is_on),
+		TEST(what_is_dangerous_is_off_until_it_is_asked_for),
 		TEST(each_switch_turns_off_its_own_check_alone),
 		TEST(a_bad_switch_is_refused_by_variable_and_value),
 		TEST(the_bound_of_staging_memory_takes_suffixes),

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What could not come back is refused at the dump with reason and remedy, before a byte is copied, and the process runs
+ * on; AMDGPU_FORCE makes a warning of it, but for what nobody could restore. */
+#include "dump_task.h"
+
+enum {
+	COMPUTE = 0,
+	SDMA = 1,
+	SDMA_XGMI = 4,
+	MQD = 2048,
+};
+
+/* From here on the machine is one whose GPUs have other properties: @edit is a command of sed's for them. */
+static void change_gpus(const char *edit)
+{
+	static char machine[200];
+	char command[1200];
+
+	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
+	(void)snprintf(
+		command, sizeof(command),
+		"rm -rf %s && cp -r test/data/machines/eight %s && sed -i '%s' %s/nodes/*/properties",
+		machine, machine, edit, machine);
+	assert_int_equal(system(command), 0);
+	kernel.machine = machine;
+}
+
+static struct fake_process *make_process_with(struct fake_queue queue)
+{
+	struct fake_process *process;
+
+	for (size_t i = 0; i < PROCESSES; i++)
+		free(kernel.processes[i].bos);
+	memset(kernel.processes, 0, sizeof(kernel.processes));
+	process = make_process();
+	process->queues[process->num_queues++] = queue;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
+	return process;
+}
+
+/* With the option the same dump goes through, and says what it has not refused. */
+static void assert_force_dumps(struct fake_process *process, const char *words)
+{
+	int fd = open_kfd_of(process);
+
+	memset(process->calls, 0, sizeof(process->calls));
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	unit_forget_lines();
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_logged("Warn: ", words, "AMDGPU_FORCE");
+	assert_int_equal(unit_count_lines("Warn: "), 1);
+	assert_int_equal(unit_count_lines("Error: "), 0);
+	assert_int_equal(process->paused, 1);
+	end_dump(0);
+	assert_int_equal(process->paused, 0);
+	assert_true(unit_exists("amdgpu-kfd-5.img"));
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	(void)close(fd);
+}
+
+/* Nothing of the GPU's was opened or copied, and the line tells what helps. */
+static void assert_refused(struct fake_process *process, const char *words, const char *remedy)
+{
+	gpu.calls = 0;
+	(void)unlink(unit_path("amdgpu-pages-5-beef.img"));
+	assert_dump_fails(process, words);
+	assert_logged("Error: ", words, remedy);
+	assert_int_equal(gpu.calls, 0);
+	assert_false(unit_exists("amdgpu-pages-5-beef.img"));
+}
+
+/* Nor does any force help. */
+static void assert_final(struct fake_process *process, const char *words)
+{
+	memset(process->calls, 0, sizeof(process->calls));
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	assert_dump_fails(process, words);
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_false(unit_logged("AMDGPU_FORCE", NULL));
+}
+
+static const struct {
+	const char *what, *gpus;
+	struct fake_queue queue;
+	const char *words, *remedy;
+} bad_queues[] = {
+	{ "one XCC of eight",
+	  "s/^num_xcc .*/num_xcc 8/",
+	  { GPU_B, COMPUTE, 3, 4096, MQD },
+	  "queue 3 of type 0 on GPU 0xdfd4",
+	  "CPX" },
+	{ "all but one",
+	  "s/^num_xcc .*/num_xcc 8/",
+	  { GPU_B, COMPUTE, 3, 4096, 7 * MQD },
+	  "XCC",
+	  "6.18" },
+	{ "gfx11",
+	  "s/^gfx_target_version .*/gfx_target_version 110000/",
+	  { GPU_B, SDMA, 0, 0, 512 },
+	  "gfx11",
+	  "destroy its queues" },
+	{ "gfx12",
+	  "s/^gfx_target_version .*/gfx_target_version 120001/",
+	  { GPU_B, COMPUTE, 0, 4096, MQD },
+	  "gfx11 or newer",
+	  "destroy its queues" },
+	{ "no place for waves", "", { GPU_B, COMPUTE, 0, 0, MQD }, "waves", "cwsr_enable" },
+	{ "a type from the future",
+	  "",
+	  { GPU_B, 6, 7, 4096, MQD },
+	  "queue 7 of type 6",
+	  "newer plugin" },
+	/* What the kernel makes for debuggers. */
+	{ "HIQ", "", { GPU_B, 2, 7, 4096, MQD }, "queue 7 of type 2", "newer plugin" },
+};
+
+static void queues_that_would_not_run_again_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_queues); i++) {
+		struct fake_process *process;
+
+		print_message("case %s\n", bad_queues[i].what);
+		change_gpus(bad_queues[i].gpus);
+		process = make_process_with(bad_queues[i].queue);
+		assert_refused(process, bad_queues[i].words, bad_queues[i].remedy);
+		assert_force_dumps(process, bad_queues[i].words);
+	}
+}
+
+static void queues_that_a_kernel_saves_whole_are_not(void **state)
+{
+	static const struct {
+		const char *gpus;
+		struct fake_queue queue;
+	} cases[] = {
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, COMPUTE, 0, 4096, 8 * MQD } },
+		/* Copy engines have no XCC. */
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA, 0, 0, 512 } },
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA_XGMI, 0, 0, 512 } },
+		/* Kernels that do not say how many there are. */
+		{ "/^num_xcc/d", { 0xbeef, COMPUTE, 0, 4096, MQD } },
+		{ "s/^gfx_target_version .*/gfx_target_version 100302/",
+		  { GPU_B, COMPUTE, 0, 4096, MQD } },
+		{ "/^gfx_target_version/d", { GPU_B, COMPUTE, 0, 4096, MQD } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const uint32_t record_sizes[] = { 80, 272 };
+		struct fake_process *process;
+
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		process = make_process_with(cases[i].queue);
+		for (size_t j = 0; j < ARRAY_SIZE(record_sizes); j++) {
+			int fd = open_kfd_of(process);
+
+			kernel.bo_record_size = record_sizes[j];
+			unit_forget_lines();
+			start_dump();
+			assert_int_equal(dump_file(fd, 5), 0);
+			end_dump(0);
+			assert_int_equal(unit_count_lines("Warn: "), 0);
+			(void)close(fd);
+		}
+	}
+}
+
+/* Without queues there is nothing that such a GPU could do wrong. */
+static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/;s/^num_xcc .*/num_xcc 8/");
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("Warn: "), 0);
+	(void)close(fd);
+}
+
+static void many_bad_queues_are_one_line(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, 6, 0, 0, MQD });
+
+	(void)state;
+	for (uint32_t i = 1; i < 3; i++)
+		process->queues[process->num_queues++] =
+			(struct fake_queue){ 0xbeef, 6, i, 0, MQD };
+	assert_refused(process, "queue 0 of type 6 on GPU 0xdfd4 (like 2 more)", "newer");
+	assert_force_dumps(process, "(like 2 more)");
+}
+
+static void private_data_of_an_unknown_layout_is_refused(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+
+	(void)state;
+	kernel.bo_record_size = 528;
+	assert_refused(process, "layout", "newer plugin");
+	assert_force_dumps(process, "layout");
+}
+
+static const struct {
+	struct kfd_bo_bucket bo;
+	const char *gpus, *words, *remedy;
+	bool final;
+} bad_bos[] = {
+	{ { .addr = 4096, .alloc_flags = 0 }, "", "unknown kind", "newer plugin", true },
+	{ { .addr = 4096, .alloc_flags = 3 }, "", "flags 0x3", "newer plugin", true },
+	{ { .addr = 4096, .alloc_flags = 0x20 }, "", "flags 0x20", "newer plugin", true },
+	{ { .addr = 0, .alloc_flags = KFD_BO_VRAM },
+	  "",
+	  "virtual memory",
+	  "expandable_segments",
+	  true },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_VRAM | 0x20 },
+	  "",
+	  "flags 0x21",
+	  "newer plugin",
+	  false },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | 1u << 22 },
+	  "",
+	  "flags 0x400002",
+	  "newer plugin",
+	  false },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | KFD_BO_AQL_QUEUE_MEM },
+	  "s/^gfx_target_version .*/gfx_target_version 80003/",
+	  "half",
+	  "gfx9",
+	  false },
+};
+
+static void bos_that_would_be_others_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_bos); i++) {
+		struct fake_process *process;
+		struct kfd_bo_bucket *bo;
+
+		print_message("case %zu\n", i);
+		change_gpus(bad_bos[i].gpus);
+		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		bo = add_bo(process, GPU_B, bad_bos[i].bo.alloc_flags, bad_bos[i].bo.addr, 4096,
+			    1 << 20);
+		assert_int_equal(bo - process->bos, 3);
+		assert_refused(process, "BO 3 of 4096 bytes", bad_bos[i].remedy);
+		assert_logged("Error: ", bad_bos[i].words);
+		if (bad_bos[i].final)
+			assert_final(process, bad_bos[i].words);
+		else
+			assert_force_dumps(process, bad_bos[i].words);
+	}
+}
+
+static void known_flags_are_dumped(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	for (uint32_t bit = 23; bit < 32; bit++)
+		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
+		       0x100000000 + (bit << 12));
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("Warn: "), 0);
+	(void)close(fd);
+}
+
+/* The same object of a GPU: exported and imported again. */
+static void a_buffer_that_is_there_twice_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	/* On another GPU the same offset is another buffer's. */
+	add_bo(process, 0xbeef, KFD_BO_VRAM, 0xa00000, 0x1000, 0x100000);
+	assert_int_equal(process->num_bos, 5);
+	add_bo(process, GPU_B, KFD_BO_GTT, 0xb00000, 0x1000, 0x300000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0xc00000, 0x1000, 0x100000);
+	assert_refused(process, "shared", "NCCL_P2P_DISABLE");
+	assert_false(unit_logged("(like", NULL));
+	assert_force_dumps(process, "shared");
+}
+
+/* A copy for each would part them. Both run on. */
+static void a_buffer_of_two_processes_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, GPU_B, KFD_BO_VRAM, 0x810000, 0x1000, 0x101000);
+	add_bo(two, GPU_B, KFD_BO_VRAM, 0x820000, 0x1000, 0x100000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error: kfd 6: BO 3", "shared");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	end_dump(-1);
+	assert_int_equal(one->paused + two->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_int_equal(dump_file(second, 6), 0);
+	assert_logged("Warn: ", "kfd 6: BO 3", "shared");
+	end_dump(0);
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_int_equal(one->paused + two->paused, 0);
+	(void)close(first);
+	(void)close(second);
+}
+
+/* A pause would wait for the waves, so it must not come to that. */
+static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	unit_print("parameter-cwsr_enable", "0\n");
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Error: ", "cwsr_enable=1", "AMDGPU_FORCE=1");
+	end_dump(-1);
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	assert_force_dumps(process, "waves");
+	unit_print("parameter-cwsr_enable", "1\n");
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+/* What the driver itself refuses: its reason in words, and no force that helps. */
+static void what_the_driver_refuses_is_explained(void **state)
+{
+	static const struct {
+		enum kfd_criu_op op;
+		int error;
+		const char *words;
+	} cases[] = {
+		{ KFD_PROCESS_INFO, ENOTTY, "Linux 5.18" },
+		{ KFD_PROCESS_INFO, EACCES, "CAP_CHECKPOINT_RESTORE" },
+		{ KFD_PROCESS_INFO, EBADF, "not part of this dump" },
+		{ KFD_PROCESS_INFO, EOPNOTSUPP, "debuggers" },
+		{ KFD_CHECKPOINT, EOPNOTSUPP, "this kind of GPU" },
+		{ KFD_CHECKPOINT, EINVAL, "cwsr" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+
+		print_message("case %zu\n", i);
+		kernel.fail_op = cases[i].op;
+		kernel.fail_errno = cases[i].error;
+		kernel.fail_count = 2;
+		assert_refused(process, cases[i].words, strerror(cases[i].error));
+		kernel.fail_count = 2;
+		assert_final(process, cases[i].words);
+		kernel.fail_count = 0;
+	}
+}
+
+static void an_old_driver_is_refused_with_force_too(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.kfd_minor = 7;
+	assert_refused(process, "1.8", "Linux 5.18");
+	assert_final(process, "1.8");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(queues_that_would_not_run_again_are_refused),
+		TEST(queues_that_a_kernel_saves_whole_are_not),
+		TEST(a_process_without_queues_is_dumped_on_any_gpu),
+		TEST(many_bad_queues_are_one_line),
+		TEST(private_data_of_an_unknown_layout_is_refused),
+		TEST(bos_that_would_be_others_are_refused),
+		TEST(known_flags_are_dumped),
+		TEST(a_buffer_that_is_there_twice_is_refused),
+		TEST(a_buffer_of_two_processes_is_refused),
+		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
+		TEST(what_the_driver_refuses_is_explained),
+		TEST(an_old_driver_is_refused_with_force_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
