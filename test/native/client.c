@@ -27,6 +27,7 @@
 
 struct gpu {
 	uint32_t id;
+	unsigned int node;
 	uint32_t minor;
 	int fd;
 	int file; /* of the task */
@@ -123,6 +124,7 @@ static int open_gpus(struct client *client)
 		if (!id || client->num_gpus == GPUS_MAX)
 			continue;
 		gpu->id = id;
+		gpu->node = node;
 		gpu->fd = -1;
 		client->num_gpus++;
 		ret = read_number(node, "properties", "drm_render_minor ", &gpu->minor);
@@ -168,6 +170,8 @@ static uint32_t flags_of(char kind)
 	case 'V':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'G':
+	case 'Q':
+	case 'W':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_GTT;
 	case 'U':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
@@ -288,6 +292,68 @@ static int make_event(struct client *client)
 	return call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
 }
 
+/* Of one XCC's waves (kfd_queue.c in the kernel, for gfx9). */
+static int ctl_stack_size(const struct gpu *gpu, uint32_t *ret_size)
+{
+	static const char *const names[] = { "simd_count ", "simd_per_cu ", "array_count ",
+					     "simd_arrays_per_engine ", "num_xcc " };
+	uint32_t numbers[5], waves, limit;
+	int ret = 0;
+
+	for (int i = 0; !ret && i < 5; i++)
+		ret = read_number(gpu->node, "properties", names[i], &numbers[i]);
+	if (ret < 0)
+		return complain(ret, "properties of a GPU");
+	waves = numbers[0] / numbers[1] / numbers[4] * 40;
+	limit = numbers[2] / numbers[3] * 512;
+	waves = waves < limit ? waves : limit;
+	*ret_size = (40 + waves * 8 + 8 + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+	return 0;
+}
+
+/* Ring, pointers and events all in the one page: nothing is going to run. */
+static int make_queue(struct client *client, const struct gpu *gpu, uint64_t page, uint64_t waves,
+		      uint64_t waves_size)
+{
+	struct kfd_ioctl_create_queue_args args = {
+		.ring_base_address = page,
+		.ring_size = WORKLOAD_PAGE,
+		.read_pointer_address = page,
+		.write_pointer_address = page + 8,
+		.eop_buffer_address = page,
+		.eop_buffer_size = WORKLOAD_PAGE,
+		.ctx_save_restore_address = waves,
+		.ctx_save_restore_size = (uint32_t)waves_size,
+		.gpu_id = gpu->id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
+		.queue_percentage = 100,
+	};
+	int ret = ctl_stack_size(gpu, &args.ctl_stack_size);
+
+	return ret < 0 ? ret : call(client->kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
+}
+
+/* A queue for each of their pages; its save area is the last one before it. */
+static int make_queues(struct client *client, const struct workload *workload)
+{
+	uint64_t address = FIRST_ADDRESS, waves = 0, waves_size = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+		const struct workload_bo *bo = &workload->bos[i];
+
+		if (bo->kind == 'W') {
+			waves = address;
+			waves_size = bo->size;
+		}
+		if (bo->kind == 'Q')
+			ret = make_queue(client, &client->gpus[bo->gpu], address, waves,
+					 waves_size);
+		address = next_address(address, bo);
+	}
+	return ret;
+}
+
 static int note_files(struct client *client, struct task *task)
 {
 	char path[TASK_PATH_MAX];
@@ -315,6 +381,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
 		ret = make_bo(client, workload, i, address, task);
 		address = next_address(address, &workload->bos[i]);
 	}
+	if (!ret)
+		ret = make_queues(client, workload);
 	for (uint32_t i = 0; !ret && i < workload->events; i++)
 		ret = make_event(client);
 	return ret;

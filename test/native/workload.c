@@ -75,10 +75,10 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 	return 0;
 }
 
-/* Doorbells and registers have the size that they have. */
+/* Doorbells, registers and what queues need have the size that they have. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
-	return kind == 'D' || kind == 'M' ? size : scaled(workload, size);
+	return strchr("DMQW", kind) ? size : scaled(workload, size);
 }
 
 static int add_item(struct workload *workload, const char *item)
@@ -94,7 +94,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VGUDM", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VGUDMQW", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -198,6 +198,11 @@ static int parse_items(struct workload *workload, const char *text)
 	return ret;
 }
 
+static bool is_of_queue(const struct workload_bo *bo)
+{
+	return bo->kind == 'Q' || bo->kind == 'W';
+}
+
 /* What was said of one GPU, on each of them, now that all settings are known. */
 static int spread(struct workload *workload)
 {
@@ -213,8 +218,10 @@ static int spread(struct workload *workload)
 		bo->written = (bo->written + 7) / 8 * 8;
 		if (!workload->zero_percent)
 			bo->written = bo->size;
-		bo->mapped = bo->kind != 'V' && bo->kind != 'G';
-		if (!bo->mapped)
+		if (is_of_queue(bo))
+			bo->written = 0;
+		bo->mapped = !workload_has_content(bo);
+		if (!bo->mapped && !is_of_queue(bo))
 			bo->mapped = mapped++ < workload->map;
 	}
 	for (uint32_t gpu = 1; !ret && gpu < workload->gpus; gpu++) {
@@ -258,7 +265,7 @@ void workload_done(struct workload *workload)
 
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return bo->kind == 'V' || bo->kind == 'G';
+	return bo->kind == 'V' || bo->kind == 'G' || is_of_queue(bo);
 }
 
 uint64_t workload_content_bytes(const struct workload *workload)

@@ -5,7 +5,8 @@
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count. KIND is V (VRAM,
- * the default), G (GTT), U (memory of the process), D (doorbells) or M (the register page). Settings follow or
+ * the default), G (GTT), U (memory of the process), D (doorbells), M (the register page), W (where waves of
+ * queues are saved) or Q (a page for a compute queue, which is made, and runs nothing; needs one W a GPU). Settings follow or
  * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts
  * times that, at least one), zero=PERCENT (of each buffer's end
  * is never written), events=N, seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A

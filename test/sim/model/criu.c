@@ -32,9 +32,29 @@ static struct sim_mem *next_dumped(struct sim_pdd *pdd, u32 *id)
 	return NULL;
 }
 
+u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type)
+{
+	if (type != SIM_QUEUE_COMPUTE)
+		return SIM_MQD_SDMA_BYTES;
+	/* older drivers know of the first one only */
+	return SIM_MQD_COMPUTE_BYTES * (SIM_KNOB(gpu->sim, one_xcc) ? 1 : max(gpu->num_xcc, 1u));
+}
+
 static u32 mqd_bytes(const struct sim_queue *queue)
 {
-	return queue->type == SIM_QUEUE_COMPUTE ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES;
+	return sim_queue_mqd_bytes(queue->pdd->gpu, queue->type);
+}
+
+/* There is no function to save queues of this generation. */
+static bool has_queues_of_gfx12(struct sim_process *process)
+{
+	struct sim_queue *queue;
+	u32 id;
+
+	for (id = 0; (queue = sim_ids_next(&process->queues, &id)); id++)
+		if (queue->pdd->gpu->gfx_target_version >= SIM_GFX12)
+			return true;
+	return false;
 }
 
 static void count_objects(struct sim_process *process, struct object_counts *counts)
@@ -406,6 +426,8 @@ static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
 	count_objects(process, &counts);
 	if (!counts_match(process, &counts, io))
 		return -EINVAL;
+	if (has_queues_of_gfx12(process))
+		return -EOPNOTSUPP;
 	ret = snapshot_take(process, &counts, &snapshot);
 	if (ret == 0)
 		ret = copy_devices(process, io->devices);

@@ -218,13 +218,17 @@ static int restore_bos(struct sim_process *process, const struct kfd_criu_args *
 	return ret;
 }
 
-static int check_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd)
+static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
+		       const struct sim_mqd *mqd)
 {
 	bool compute = record->type == SIM_QUEUE_COMPUTE;
 
 	if (!compute && record->type != SIM_QUEUE_SDMA && record->type != SIM_QUEUE_SDMA_XGMI)
 		return -EINVAL;
-	if (record->mqd_size != (compute ? SIM_MQD_COMPUTE_BYTES : SIM_MQD_SDMA_BYTES))
+	/* queues of MES cannot be rebuilt */
+	if (gpu->gfx_target_version >= SIM_GFX11)
+		return -EINVAL;
+	if (record->mqd_size != sim_queue_mqd_bytes(gpu, record->type))
 		return -EINVAL;
 	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
 	    mqd->ring_size != record->q_size)
@@ -271,12 +275,12 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	if (!at || !take(reader, record->ctl_stack_size))
 		return -EINVAL;
 	memcpy(&mqd, at, sizeof(mqd));
-	ret = check_queue(record, &mqd);
-	if (ret < 0)
-		return ret;
 	pdd = sim_process_pdd(process, record->gpu_id);
 	if (!pdd)
 		return -EINVAL;
+	ret = check_queue(pdd->gpu, record, &mqd);
+	if (ret < 0)
+		return ret;
 	rebuild_queue(record, &mqd, &wanted);
 	place = (struct sim_queue_place){ record->q_id, record->sdma_id, record->doorbell_id };
 	return sim_queue_add(pdd, &wanted, &place, &queue);

@@ -22,7 +22,7 @@ static u64 align_page(u64 bytes)
 
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu)
 {
-	u32 cus = gpu->simd_count / max(gpu->simd_per_cu, 1u);
+	u32 cus = gpu->simd_count / max(gpu->simd_per_cu, 1u) / max(gpu->num_xcc, 1u);
 	u32 waves = min(cus * 40, gpu->array_count / max(gpu->arrays_per_engine, 1u) * 512);
 
 	return (u32)align_page(40 + waves * 8 + 8);

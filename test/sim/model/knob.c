@@ -21,6 +21,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(kfd_minor),         KNOB(resume_fail),        KNOB(list_handles),
 	KNOB(poison_vram),       KNOB(system_mem_limit),   KNOB(vram_limit),
 	KNOB(teardown_delay_ms), KNOB(evict_delay_ms),     KNOB(invisible_vram),
+	KNOB(one_xcc),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

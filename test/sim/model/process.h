@@ -202,6 +202,11 @@ int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
+/* Of the hardware state that CHECKPOINT saves of a queue. */
+u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
+/* gfx_target_version from which on queues are rebuilt by no driver, and saved by none. */
+#define SIM_GFX11 110000u
+#define SIM_GFX12 120000u
 
 /* engine.c */
 /* Runs what can be run once; returns how many packets that were. */
@@ -276,7 +281,7 @@ struct sim_priv_queue {
 /* Start of the MQD: the state of the queue on the hardware. */
 #define SIM_MQD_MAGIC         0x51444d53414d4953ull
 #define SIM_MQD_SDMA_BYTES    512u
-#define SIM_MQD_COMPUTE_BYTES 2048u
+#define SIM_MQD_COMPUTE_BYTES 2048u /* of each XCC */
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;
 };

@@ -54,6 +54,7 @@ struct sim_knobs {
 	u64 evict_delay_ms;
 	u64 invisible_vram;
 	u64 skip_copies;
+	u64 one_xcc;
 };
 
 /* A knob as other threads than the test's look at it. */
@@ -80,6 +81,7 @@ struct sim_gpu {
 	u64 vram_used, gtt_used; /* under sim->memory_lock */
 	u32 device_id;
 	u32 gfx_target_version;
+	u32 num_xcc; /* 0: the topology does not say */
 	u32 simd_count, simd_per_cu, array_count, arrays_per_engine, cu_per_array;
 	u32 num_sdma_engines, num_sdma_xgmi_engines, queues_per_engine;
 	u32 fw_version, sdma_fw_version;

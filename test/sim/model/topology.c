@@ -158,6 +158,7 @@ static const struct {
 	{ "drm_render_minor", __builtin_offsetof(struct sim_gpu, render_minor) },
 	{ "device_id", __builtin_offsetof(struct sim_gpu, device_id) },
 	{ "gfx_target_version", __builtin_offsetof(struct sim_gpu, gfx_target_version) },
+	{ "num_xcc", __builtin_offsetof(struct sim_gpu, num_xcc) },
 	{ "simd_count", __builtin_offsetof(struct sim_gpu, simd_count) },
 	{ "simd_per_cu", __builtin_offsetof(struct sim_gpu, simd_per_cu) },
 	{ "array_count", __builtin_offsetof(struct sim_gpu, array_count) },
