@@ -219,7 +219,7 @@ static int add_owners(CriuRenderNode *image, const struct session *session)
 	if (!image->owners)
 		return -ENOMEM;
 	for (size_t i = 0; !ret && i < session->num_processes; i++) {
-		if (session->processes[i].own_pid)
+		if (session->processes[i].own_pid && session->processes[i].id != DUMP_NO_ID)
 			ret = add_owner(image, &session->processes[i]);
 	}
 	return ret;

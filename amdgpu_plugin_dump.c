@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Dumps KFD state: pause, checkpoint, contents, image. Each KFD process is paused once, however many
- * files of /dev/kfd it has, and stays paused until CRIU has saved everything else. */
+ * files of /dev/kfd it has, all of them before anything of one is copied, and stays paused until CRIU has saved
+ * everything else. */
 #include "amdgpu_plugin_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +22,10 @@
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_support.h"
+#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_util.h"
+
+#define NAME_SIZE 32
 
 /* What is known while one KFD process is being dumped. */
 struct dump {
@@ -40,18 +45,24 @@ static void finish_dump(struct dump *dump)
 	free(dump->mappings);
 }
 
+static struct kfd_state counts_of(const struct dumped_process *process)
+{
+	return (struct kfd_state){
+		.own_pid = process->own_pid,
+		.num_devices = process->num_devices,
+		.num_bos = process->num_bos,
+		.num_objects = process->num_objects,
+		.priv_data_size = process->priv_data_size,
+	};
+}
+
 /* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
  * process only, and changes nothing; a second pause could not be undone. */
 static bool is_paused(const struct session *session, int fd)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
-		_cleanup_(kfd_state_done) struct kfd_state state = {
-			.num_devices = process->num_devices,
-			.num_bos = process->num_bos,
-			.num_objects = process->num_objects,
-			.priv_data_size = process->priv_data_size,
-		};
+		_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
 
 		if (process->paused && !kfd_state_alloc(&state) &&
 		    !kfd_checkpoint(fd, &state, DUMP_LOWEST_FD))
@@ -85,33 +96,56 @@ static int add_process(struct session *session, int fd, int id)
 	return 0;
 }
 
+/* What a process goes by in the log. */
+static const char *name_of(const struct dumped_process *process, char name[static NAME_SIZE])
+{
+	if (process->id != DUMP_NO_ID)
+		(void)snprintf(name, NAME_SIZE, "kfd %d", process->id);
+	else
+		(void)snprintf(name, NAME_SIZE, "process %d", process->pid);
+	return name;
+}
+
 /* One line for an operation of the driver's that has failed; @doing is what it was to do. */
-static int refused(const struct dump *dump, enum kfd_criu_op op, int ret, const char *doing)
+static int refused(const struct dumped_process *process, enum kfd_criu_op op, int ret,
+		   const char *doing)
 {
 	const char *meaning = support_explain(op, ret);
+	char name[NAME_SIZE];
 
 	if (meaning)
-		return log_error(ret, "kfd %d: cannot %s, %s", dump->process->id, doing, meaning);
-	return log_error(ret, "kfd %d: cannot %s", dump->process->id, doing);
+		return log_error(ret, "%s: cannot %s, %s", name_of(process, name), doing, meaning);
+	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
 }
 
 /* Stops the queues. From here on every way out goes by dump_unpause(). */
+static int stop_queues(struct dumped_process *process)
+{
+	struct kfd_state counts;
+	int ret = kfd_pause(process->fd, &counts);
+
+	if (ret < 0)
+		return ret;
+	process->paused = true;
+	process->own_pid = counts.own_pid;
+	process->num_devices = counts.num_devices;
+	process->num_bos = counts.num_bos;
+	process->num_objects = counts.num_objects;
+	process->priv_data_size = counts.priv_data_size;
+	return 0;
+}
+
 static int pause_process(struct dump *dump)
 {
 	struct dumped_process *process = dump->process;
-	int ret;
+	int ret = process->paused ? 0 : stop_queues(process);
 
-	ret = kfd_pause(process->fd, &dump->state);
 	if (ret < 0)
-		return ret == -ENODEV ? ret
-				      : refused(dump, KFD_PROCESS_INFO, ret, "pause the process");
+		return ret == -ENODEV
+			       ? ret
+			       : refused(process, KFD_PROCESS_INFO, ret, "pause the process");
 
-	process->paused = true;
-	process->own_pid = dump->state.own_pid;
-	process->num_devices = dump->state.num_devices;
-	process->num_bos = dump->state.num_bos;
-	process->num_objects = dump->state.num_objects;
-	process->priv_data_size = dump->state.priv_data_size;
+	dump->state = counts_of(process);
 	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
 		 process->id, process->own_pid, process->num_devices, process->num_bos,
 		 process->num_objects, process->priv_data_size);
@@ -133,6 +167,9 @@ static int pause_again(struct dump *dump)
 	int ret;
 
 	log_info("kfd %d: its counts changed, asking again", dump->process->id);
+	if (dump->session->num_processes > 1)
+		log_warn("kfd %d: its queues run for a moment more than those of others",
+			 dump->process->id);
 	kfd_state_done(&dump->state);
 	ret = kfd_unpause(dump->process->fd);
 	if (ret < 0)
@@ -151,7 +188,7 @@ static int checkpoint(struct dump *dump)
 			return ret;
 		ret = read_state(dump);
 	}
-	return ret < 0 ? refused(dump, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+	return ret < 0 ? refused(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
 static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)
@@ -507,6 +544,88 @@ static int dump_process(struct dump *dump)
 	return ret;
 }
 
+/* Nothing is said of a process that needs no pause, or is not part of the dump: CRIU may never show its file. */
+static int pause_file(struct session *session, const struct tree_file *file)
+{
+	struct dumped_process *process;
+	int ret = add_process(session, file->fd, DUMP_NO_ID);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
+	process = &session->processes[session->num_processes - 1];
+	process->pid = file->pid;
+	ret = stop_queues(process);
+	if (!ret) {
+		log_info("process %d: its queues are stopped", file->pid);
+		return 0;
+	}
+	if (ret == -ENODEV || ret == -EBADF)
+		ret = 0;
+	else
+		ret = refused(process, KFD_PROCESS_INFO, ret, "pause the process");
+	cleanup_close(&process->fd);
+	session->num_processes--;
+	return ret;
+}
+
+/* Stops all KFD processes of the tree before anything of the first one is copied. When CRIU shows the first file, it has
+ * stopped all tasks, and their shared memory is saved after them: so this is early enough, with every CRIU. */
+static int pause_tree(struct session *session)
+{
+	_cleanup_(tree_files_done) struct tree_files files = { 0 };
+	int ret;
+
+	if (session->tree_is_paused)
+		return 0;
+	session->tree_is_paused = true;
+	ret = tree_find_kfd(DUMP_LOWEST_FD, &files);
+	if (ret < 0) {
+		log_warn(
+			"processes are paused one after the other, as their files cannot be found: %s",
+			strerror(-ret));
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < files.count; i++) {
+		if (!is_paused(session, files.list[i].fd))
+			ret = pause_file(session, &files.list[i]);
+	}
+	return ret;
+}
+
+/* The process that was paused through this very file; NULL: none. */
+static struct dumped_process *find_process(const struct session *session, int fd)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		struct dumped_process *process = &session->processes[i];
+
+		if (process->id == DUMP_NO_ID && tree_is_same_file(process->fd, fd))
+			return process;
+	}
+	return NULL;
+}
+
+/* The process of @fd as @ret_process; NULL: this is one more file of a process that has an image. */
+static int meet_process(struct session *session, int fd, int id,
+			struct dumped_process **ret_process)
+{
+	struct dumped_process *process = find_process(session, fd);
+	int ret = 0;
+
+	if (!process && is_paused(session, fd)) {
+		*ret_process = NULL;
+		return 0;
+	}
+	if (!process) {
+		ret = add_process(session, fd, id);
+		process = &session->processes[session->num_processes - 1];
+	}
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
+	process->id = id;
+	*ret_process = process;
+	return 0;
+}
+
 int dump_kfd(struct session *session, int fd, int id)
 {
 	_cleanup_(finish_dump) struct dump dump = { .session = session };
@@ -522,16 +641,16 @@ int dump_kfd(struct session *session, int fd, int id)
 	ret = session_topology(session, &dump.topology);
 	if (ret < 0)
 		return ret;
-	if (is_paused(session, fd))
-		return dump_plain(id, "is one more file of a process dumped already");
-
-	ret = support_check_driver(id, session->options.force);
+	if (!session->tree_is_paused)
+		ret = support_check_driver(id, session->options.force);
+	if (!ret)
+		ret = pause_tree(session);
+	if (!ret)
+		ret = meet_process(session, fd, id, &dump.process);
 	if (ret < 0)
 		return ret;
-	ret = add_process(session, fd, id);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
-	dump.process = &session->processes[session->num_processes - 1];
+	if (!dump.process)
+		return dump_plain(id, "is one more file of a process that has an image");
 	ret = dump_process(&dump);
 	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
@@ -545,6 +664,7 @@ int dump_unpause(struct session *session)
 
 	for (size_t i = 0; i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
+		char name[NAME_SIZE];
 		int failed;
 
 		if (!process->paused)
@@ -557,18 +677,21 @@ int dump_unpause(struct session *session)
 		cleanup_close(&process->fd);
 		process->fd = -1;
 		if (failed < 0)
-			ret = log_error(failed, "kfd %d: cannot unpause process %d", process->id,
-					process->own_pid);
+			ret = log_error(failed, "%s: cannot unpause process %d",
+					name_of(process, name), process->own_pid);
 		else
-			log_info("kfd %d: unpaused process %d", process->id, process->own_pid);
+			log_info("%s: unpaused process %d", name_of(process, name),
+				 process->own_pid);
 	}
 	return ret;
 }
 
 void dump_remove_images(struct session *session)
 {
-	for (size_t i = 0; i < session->num_processes; i++)
-		image_remove_kfd(session->processes[i].id);
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].id != DUMP_NO_ID)
+			image_remove_kfd(session->processes[i].id);
+	}
 }
 
 void dump_done(struct session *session)

@@ -58,27 +58,59 @@ int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
 	return ret;
 }
 
-int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
+static int add_pid(pid_t pid, pid_t **pids, size_t *count)
 {
+	pid_t *grown = realloc(*pids, (*count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	grown[(*count)++] = pid;
+	*pids = grown;
+	return 0;
+}
+
+int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
+{
+	_cleanup_free_ pid_t *pids = NULL;
 	DIR *stream = opendir("/proc");
-	pid_t self = gettid(), found = -1;
 	struct dirent *entry;
+	size_t count = 0;
+	int ret = 0;
 
 	if (!stream)
 		return -errno;
-	while (found < 0 && (entry = readdir(stream))) {
+	while (!ret && (entry = readdir(stream))) {
 		struct status status;
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid > 0 && !read_status(pid, &status) && status.tracer == self &&
-		    status.own_pid == own_pid)
-			found = pid;
+		if (pid > 0 && !read_status(pid, &status) && status.tracer == gettid())
+			ret = add_pid(pid, &pids, &count);
 	}
 	(void)closedir(stream);
-	if (found < 0)
-		return -ESRCH;
-	*ret_pid = found;
+	if (ret < 0)
+		return ret;
+	*ret_pids = take_ptr(&pids);
+	*ret_count = count;
 	return 0;
+}
+
+int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count;
+	int ret = proc_list_tracees(&pids, &count);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < count; i++) {
+		struct status status;
+
+		if (read_status(pids[i], &status) || status.own_pid != own_pid)
+			continue;
+		*ret_pid = pids[i];
+		return 0;
+	}
+	return -ESRCH;
 }
 
 int proc_device_of_path(const char *path)

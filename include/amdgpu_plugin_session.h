@@ -21,13 +21,17 @@
 /* In a dump, descriptors of the plugin in CRIU's process are numbered from here. */
 #define DUMP_LOWEST_FD 512
 
+#define DUMP_NO_ID -1
+
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
-	/* Of the first file met, whose image holds the state. */
+	/* Of the file whose image holds the state; DUMP_NO_ID: CRIU has not come to it yet. */
 	int id;
 	/* A descriptor of that file, kept until the process is unpaused. */
 	int fd;
 	bool paused;
+	/* Pid as this process sees it; 0: not known. */
+	pid_t pid;
 	/* Pid as the process sees itself. */
 	pid_t own_pid;
 	uint32_t num_devices;
@@ -95,6 +99,8 @@ struct session {
 	bool has_topology;
 	struct dumped_process *processes;
 	size_t num_processes;
+	/* All of them have been looked for, and stopped. */
+	bool tree_is_paused;
 	struct dumped_render *renders;
 	size_t num_renders;
 	struct restored_task task;

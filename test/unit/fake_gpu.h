@@ -79,6 +79,8 @@ static struct fake_gpu {
 	bool hangs;
 	bool was_reset;
 	bool is_another;
+	/* It is wrong to copy anything while a process of the kernel's may run. */
+	bool wants_all_paused;
 	/* The call of this number (from 1) fails; 0: none. */
 	unsigned int fail_at;
 	int fail_errno;
@@ -418,6 +420,15 @@ int amdgpu_cs_ctx_free(amdgpu_context_handle context)
 	return free_object(context);
 }
 
+static inline bool somebody_runs(void)
+{
+	for (size_t i = 0; i < PROCESSES; i++) {
+		if (kernel.processes[i].num_devices && !kernel.processes[i].paused)
+			return true;
+	}
+	return false;
+}
+
 int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgpu_cs_request *requests,
 		     uint32_t number_of_requests)
 {
@@ -437,6 +448,7 @@ int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgp
 	}
 	if (submission->list)
 		(void)free_object(submission->list);
+	gpu.violations += gpu.wants_all_paused && somebody_runs();
 	gpu.submissions++;
 	gpu.ring_submissions[requests->ring % RINGS]++;
 	*submission = (struct submission){ requests->ibs->ib_mc_address, requests->ibs->size,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show them one by one. */
+#ifndef AMDGPU_PLUGIN_TREE_H
+#define AMDGPU_PLUGIN_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* One descriptor, of our own, for each open file; in the order of pids and of their descriptors. */
+struct tree_files {
+	struct tree_file {
+		int fd;
+		pid_t pid;
+	} * list;
+	size_t count;
+};
+
+/* The files of /dev/kfd of all processes that this thread traces. Descriptors are numbered from @lowest_fd. -ENOSYS,
+ * -EPERM: the kernel does not hand out descriptors of tracees, or does not tell files apart. */
+int tree_find_kfd(int lowest_fd, struct tree_files *ret_files);
+void tree_files_done(struct tree_files *files);
+
+/* Whether two descriptors are of one open file. */
+bool tree_is_same_file(int one, int other);
+
+#endif

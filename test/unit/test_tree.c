@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A tree of several KFD processes: all of them are stopped before a byte of one is copied, and none runs before CRIU is
+ * through with all of them. */
+#include "dump_task.h"
+
+#include "amdgpu_plugin_tree.h"
+
+#define FILES 4
+
+/* A task with /dev/kfd open, as CRIU has it: traced, and its descriptors shown to the plugin. */
+struct member {
+	struct fake_process *process;
+	pid_t pid;
+	int fds[FILES];
+	size_t num_fds;
+};
+
+/* The child keeps @fds and no other device; it sleeps until it is killed. */
+static pid_t start_task(const int *fds, size_t num_fds)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid) {
+		(void)close(ready[1]);
+		assert_int_equal(read(ready[0], &byte, 1), 1);
+		(void)close(ready[0]);
+		assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
+		return pid;
+	}
+	for (int fd = 3; fd < 256; fd++) {
+		bool kept = false;
+
+		for (size_t i = 0; i < num_fds; i++)
+			kept |= fds[i] == fd;
+		if (!kept && fd != ready[1])
+			(void)close(fd);
+	}
+	if (write(ready[1], "r", 1) != 1)
+		_exit(1);
+	(void)close(ready[1]);
+	for (;;)
+		(void)pause();
+}
+
+static void join_tree(struct member *member, struct fake_process *process, size_t num_files)
+{
+	*member = (struct member){ .process = process, .num_fds = num_files };
+	for (size_t i = 0; i < num_files; i++)
+		member->fds[i] = open_kfd_of(process);
+	member->pid = start_task(member->fds, num_files);
+	process->pid = member->pid;
+}
+
+static void leave_tree(struct member *member)
+{
+	(void)kill(member->pid, SIGKILL);
+	(void)waitpid(member->pid, NULL, 0);
+	for (size_t i = 0; i < member->num_fds; i++)
+		(void)close(member->fds[i]);
+}
+
+/* Three of the same counts, so that nothing but their files tells them apart. */
+static void make_tree(struct member members[3])
+{
+	for (size_t i = 0; i < 3; i++) {
+		struct fake_process *process = make_process();
+
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000 + (i << 20), 0x3000,
+		       0x100000000 + (i << 16));
+		join_tree(&members[i], process, 1);
+	}
+	gpu.wants_all_paused = true;
+}
+
+static void assert_all_paused(const struct member *members, size_t count, unsigned int paused)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(members[i].process->paused, paused);
+}
+
+static void all_processes_are_paused_before_the_first_copy(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_true(gpu.submissions > 0);
+	assert_all_paused(members, 3, 1);
+	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	assert_all_paused(members, 3, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 1);
+		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
+		leave_tree(&members[i]);
+	}
+	assert_all_paused(members, 3, 0);
+	assert_int_equal(gpu.violations, 0);
+}
+
+/* Whichever is shown first: each image has the state of its own process. */
+static void images_are_of_the_processes_whose_files_they_are(void **state)
+{
+	static const size_t order[] = { 2, 0, 1 };
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(dump_file(members[order[i]].fds[0], 5 + (int)order[i]), 0);
+	end_dump(0);
+	for (size_t i = 0; i < 3; i++) {
+		CriuKfd *kfd;
+
+		assert_int_equal(image_read_kfd(5 + (int)i, &kfd), 0);
+		assert_int_equal(kfd->n_bo_entries, 3);
+		assert_int_equal(kfd->bo_entries[2]->addr, 0x800000 + (i << 20));
+		criu_kfd__free_unpacked(kfd, NULL);
+		leave_tree(&members[i]);
+	}
+	assert_all_paused(members, 3, 0);
+}
+
+/* CRIU fails before it has come to the others, or the plugin does. */
+static void a_dump_that_ends_early_leaves_all_running(void **state)
+{
+	static const unsigned int failing_pauses[] = { 0, 1 };
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	for (size_t i = 0; i < ARRAY_SIZE(failing_pauses); i++) {
+		kernel.fail_op = KFD_PROCESS_INFO;
+		kernel.fail_errno = EIO;
+		kernel.fail_count = failing_pauses[i];
+		unit_forget_lines();
+		start_dump();
+		if (failing_pauses[i]) {
+			assert_fails(dump_file(members[0].fds[0], 5));
+			assert_int_equal(unit_count_lines("Error: "), 1);
+		} else {
+			assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+			assert_all_paused(members, 3, 1);
+		}
+		end_dump(-1);
+		assert_all_paused(members, 3, 0);
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+	}
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+static void more_files_and_inherited_ones_pause_nobody_twice(void **state)
+{
+	struct member parent, child;
+
+	(void)state;
+	join_tree(&parent, make_process(), 3);
+	child = (struct member){ .num_fds = 0, .pid = start_task(parent.fds, 1) };
+	start_dump();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(dump_file(parent.fds[i], 5 + i), 0);
+	assert_int_equal(parent.process->paused, 1);
+	end_dump(0);
+	assert_int_equal(parent.process->calls[KFD_PROCESS_INFO], 1);
+	assert_int_equal(parent.process->paused, 0);
+	leave_tree(&child);
+	leave_tree(&parent);
+}
+
+/* One that sees no GPU, and one whose process is not part of the dump, are no hindrance until CRIU shows them. */
+static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
+{
+	struct member with, without;
+	CriuKfd *kfd;
+
+	(void)state;
+	join_tree(&with, make_process(), 1);
+	join_tree(&without, add_process(tracee), 1);
+	start_dump();
+	assert_int_equal(dump_file(with.fds[0], 5), 0);
+	assert_int_equal(dump_file(without.fds[0], 6), 0);
+	end_dump(0);
+	assert_int_equal(image_read_kfd(6, &kfd), 0);
+	assert_int_equal(kfd->num_of_gpus, 0);
+	criu_kfd__free_unpacked(kfd, NULL);
+	assert_int_equal(with.process->paused, 0);
+	leave_tree(&with);
+	leave_tree(&without);
+}
+
+static void files_of_tracees_are_found_once_each(void **state)
+{
+	struct tree_files files;
+	struct member members[2];
+
+	(void)state;
+	join_tree(&members[0], make_process(), 2);
+	join_tree(&members[1], make_process(), 1);
+	assert_int_equal(tree_find_kfd(300, &files), 0);
+	assert_int_equal(files.count, 3);
+	for (size_t i = 0; i < files.count; i++) {
+		assert_true(files.list[i].fd >= 300);
+		assert_int_equal(fcntl(files.list[i].fd, F_GETFD), FD_CLOEXEC);
+		assert_int_equal(files.list[i].pid, members[i / 2].pid);
+		assert_true(tree_is_same_file(files.list[i].fd, members[i / 2].fds[i % 2]));
+		assert_false(tree_is_same_file(files.list[i].fd, members[1 - i / 2].fds[0]));
+	}
+	tree_files_done(&files);
+	leave_tree(&members[0]);
+	leave_tree(&members[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_processes_are_paused_before_the_first_copy),
+		TEST(images_are_of_the_processes_whose_files_they_are),
+		TEST(a_dump_that_ends_early_leaves_all_running),
+		TEST(more_files_and_inherited_ones_pause_nobody_twice),
+		TEST(what_cannot_be_paused_early_waits_for_its_turn),
+		TEST(files_of_tracees_are_found_once_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
