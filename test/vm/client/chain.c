@@ -21,9 +21,9 @@
 #define DEPTH_MAX    64u
 /* Every pass in the ring has its own snapshot. */
 #define SNAPSHOTS (DEPTH_MAX / PASS_BATCHES + 2)
-/* Data and slot of each step, filler, snapshot, signal and fence, and padding. */
+/* Data and slot of each step, a counter, filler, snapshot, signal and fence, and padding. */
 #define BATCH_BYTES                                                                         \
-	(BATCH_STEPS * 2 * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + 2 * SDMA_FENCE_BYTES + \
+	((BATCH_STEPS * 2 + 1) * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + 2 * SDMA_FENCE_BYTES + \
 	 SDMA_TRAP_BYTES + 2 * SDMA_PAD_BYTES)
 
 struct snapshot {
@@ -132,6 +132,10 @@ static void chain_put_batch(struct chain *chain)
 	if (chain->options.filler_kib) {
 		sdma_copy(&chain->queue, chain->filler[0].address, chain->filler[1].address,
 			  chain->filler[1].size_bytes);
+		chain->packets++;
+	}
+	if (chain->options.counter) {
+		sdma_atomic_add(&chain->queue, chain->options.counter, 1);
 		chain->packets++;
 	}
 	batch->snapshot = chain_at_pass_end(chain) ? chain_put_snapshot(chain) : NULL;

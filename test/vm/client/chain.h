@@ -19,6 +19,8 @@ struct chain_options {
 	/* Rest after every batch, to leave the processor to others. */
 	unsigned int pace_us;
 	uint64_t key;
+	/* Counted up by the engine in each batch; NULL: none. */
+	uint64_t *counter;
 };
 
 /* Sets up queue and memory and starts the thread. */

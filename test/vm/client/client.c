@@ -17,6 +17,7 @@
 #include "pattern.h"
 #include "probe.h"
 #include "sdma.h"
+#include "shared.h"
 
 #define TRANSFER_RING_BYTES 16384
 
@@ -29,6 +30,7 @@ struct client {
 	struct sdma_queue transfer[GPUS_MAX]; /* idle but while contents are moved */
 	struct chain *chains[GPUS_MAX];
 	struct buffers *buffers;
+	struct shared shared;
 	struct events *events;
 };
 
@@ -44,6 +46,10 @@ static int client_start_chains(struct client *client)
 	if (!chain_options.pace_us)
 		chain_options.pace_us = 2000 * (unsigned int)client->gpus.count;
 	for (int i = 0; ret == 0 && i < client->gpus.count; i++) {
+		if (i == 0 && client->shared.words)
+			chain_options.counter = client->shared.words + client->instance;
+		else
+			chain_options.counter = NULL;
 		chain_options.key = pattern_key(client->instance, UINT32_MAX, (uint32_t)i);
 		ret = chain_start(client->report, &client->gpus.list[i], &chain_options,
 				  &client->chains[i]);
@@ -69,6 +75,9 @@ static int client_start(struct client *client)
 				  client->instance, &client->buffers);
 	if (ret == 0)
 		ret = events_new(client->report, client->gpus.list[0].node, &client->events);
+	if (ret == 0 && options->shared)
+		ret = shared_open(client->report, &client->gpus.list[0], options->shared_fd,
+				  &client->shared);
 	if (ret == 0)
 		ret = client_start_chains(client);
 	if (ret == 0 && options->split_mapping)
@@ -84,6 +93,7 @@ static void client_stop(struct client *client)
 		chain_stop(client->chains[i]);
 	events_free(client->events);
 	buffers_free(client->buffers);
+	shared_close(&client->shared);
 	for (int i = 0; i < client->gpus.count; i++)
 		sdma_close(&client->transfer[i]);
 	extras_done(&client->extras);
@@ -139,6 +149,9 @@ static int client_verify(struct client *client)
 		ret = extras_verify(&client->extras);
 	if (ret == 0)
 		ret = client_probe(client);
+	if (ret == 0 && client->shared.words)
+		ret = shared_report(&client->shared, &client->transfer[0], client->instance,
+				    client->options->tree);
 	/* A thread may have seen something meanwhile. */
 	if (ret == 0 && report_failed(client->report))
 		ret = -EIO;

@@ -81,6 +81,13 @@ static int topology_find_render_minor(long index, int *ret_minor)
 	}
 }
 
+int extras_find_render_minor(const char *gpu_choice, int *ret_minor)
+{
+	long index = strcmp(gpu_choice, "all") == 0 ? 0 : strtol(gpu_choice, NULL, 10);
+
+	return topology_find_render_minor(index, ret_minor);
+}
+
 static int extras_open_render(struct extras *extras, int *ret_fd)
 {
 	char path[64];
@@ -98,7 +105,6 @@ static int extras_open_render(struct extras *extras, int *ret_fd)
 int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,
 		struct extras *extras)
 {
-	long index = strcmp(gpu_choice, "all") == 0 ? 0 : strtol(gpu_choice, NULL, 10);
 	int ret;
 
 	*extras = (struct extras){
@@ -112,9 +118,9 @@ int extras_init(struct report *report, const struct extras_options *options, con
 	};
 	if (!options->render_first && !options->compute_first && !options->gem_bo)
 		return 0;
-	ret = topology_find_render_minor(index, &extras->render_minor);
+	ret = extras_find_render_minor(gpu_choice, &extras->render_minor);
 	if (ret < 0)
-		return report_fail(report, ret, "no render node of GPU %ld: %s", index,
+		return report_fail(report, ret, "no render node of GPU %s: %s", gpu_choice,
 				   strerror(-ret));
 	return options->render_first || options->compute_first ?
 		       extras_open_render(extras, &extras->render_fd) : 0;

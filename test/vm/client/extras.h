@@ -31,6 +31,9 @@ struct extras {
 	struct extras_child *answers; /* shared with the child */
 };
 
+/* The render minor of the first GPU of @gpu_choice (of --gpus), found without opening /dev/kfd. */
+int extras_find_render_minor(const char *gpu_choice, int *ret_minor);
+
 /* What has to come before /dev/kfd is opened. @gpu_choice is that of --gpus. */
 int extras_init(struct report *report, const struct extras_options *options, const char *gpu_choice,
 		struct extras *extras);

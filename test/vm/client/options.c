@@ -23,6 +23,7 @@ static const char help[] =
 	"  --undumpable               a file that no CRIU can dump, until SIGUSR2\n"
 	"  --fork-child               a child that has inherited the descriptors\n"
 	"  --split-mapping            a page of a VRAM mapping is made read-only\n"
+	"  --shared                   all of a tree count in one buffer of the GPU\n"
 	"  --self-test-chain          no GPU: shows what the chain notices\n"
 	"SIGUSR1: verify, report, go on. SIGTERM: verify, report, exit.\n";
 
@@ -39,6 +40,7 @@ enum number {
 	FLAG_FORK_CHILD,
 	FLAG_SPLIT_MAPPING,
 	FLAG_SELF_TEST_CHAIN,
+	FLAG_SHARED,
 };
 
 static const struct option long_options[] = {
@@ -58,6 +60,7 @@ static const struct option long_options[] = {
 	{ "fork-child", no_argument, NULL, FLAG_FORK_CHILD },
 	{ "split-mapping", no_argument, NULL, FLAG_SPLIT_MAPPING },
 	{ "self-test-chain", no_argument, NULL, FLAG_SELF_TEST_CHAIN },
+	{ "shared", no_argument, NULL, FLAG_SHARED },
 	{ 0 },
 };
 
@@ -96,6 +99,7 @@ static int options_flag(int option, struct options *options)
 		&options->extras.second_kfd,   &options->extras.gem_bo,
 		&options->extras.undumpable,   &options->extras.fork_child,
 		&options->split_mapping,       &options->self_test_chain,
+		&options->shared,
 	};
 
 	*places[option - FLAG_RENDER_FIRST] = true;

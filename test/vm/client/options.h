@@ -17,6 +17,8 @@ struct options {
 	unsigned int filler_kib;
 	unsigned int pace_us; /* 0: by the number of GPUs */
 	bool split_mapping;
+	bool shared;
+	int shared_fd; /* set by the tree */
 	bool self_test_chain;
 	struct extras_options extras;
 };

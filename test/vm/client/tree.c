@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "shared.h"
 
 #define TREE_MAX 64
 
@@ -130,6 +131,7 @@ static int tree_serve(struct tree *tree)
 int tree_run(struct report *report, const struct options *options)
 {
 	struct tree tree = { .report = report, .count = options->tree };
+	struct options own = *options;
 	int status;
 
 	tree.answers = mmap(NULL, TREE_MAX * sizeof(*tree.answers), PROT_READ | PROT_WRITE,
@@ -138,10 +140,14 @@ int tree_run(struct report *report, const struct options *options)
 		report_fail(report, -errno, "no memory shared with the clients");
 		return 1;
 	}
+	if (own.shared && shared_make(report, own.gpus, &own.shared_fd) < 0)
+		return 1;
 	for (unsigned int i = 0; i < tree.count; i++) {
-		if (tree_fork(&tree, options, i) < 0)
+		if (tree_fork(&tree, &own, i) < 0)
 			return 1;
 	}
+	if (own.shared)
+		close(own.shared_fd);
 	status = tree_serve(&tree);
 	munmap(tree.answers, TREE_MAX * sizeof(*tree.answers));
 	return status;

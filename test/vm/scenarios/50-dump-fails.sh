@@ -84,6 +84,51 @@ scenario_gem_buffer() {
 	finish
 }
 
+# Queues that no kernel rebuilds: refused, unless the user knows better.
+scenario_queues_of_gfx11() {
+	cp -r /opt/vm/machines/one newer
+	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
+	machine "$work/newer"
+	start_client
+	dump_fails img "gfx11 or newer"
+	verify
+	AMDGPU_FORCE=1 dump img "$pid" --leave-running
+	has_line img/dump.log "amdgpu_plugin: Warn: .*gfx11 or newer"
+	runs
+	verify
+	finish
+}
+
+# Engines of three processes count in one buffer, and have seconds of work in their rings. Each of them gets a copy of
+# it; what the others had counted stands still there after a restore, and no two copies may differ in it: so they were
+# all taken at the same moment of the three.
+scenario_shared_buffer() {
+	local copy words=() seen i j
+
+	machine one
+	knob engine_bytes_per_s 8000000
+	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0
+	dump_fails img "shared"
+	AMDGPU_FORCE=1 dump img "$pid"
+	has_line img/dump.log "amdgpu_plugin: Warn: .*shared"
+	knob engine_bytes_per_s 0
+	gone "$pid"
+	restore img
+	runs
+	verify
+	for i in 1 2 3; do
+		copy=$(grep ": shared $i " client.log | tail -n 1)
+		read -r -a seen <<< "${copy##*: shared "$i" }"
+		for j in 1 2 3; do
+			[ $j != $i ] || continue
+			[ "${seen[j - 1]}" -gt 0 ] || fail "client $j has counted nothing: $copy"
+			[ "${words[j]:=${seen[j - 1]}}" = "${seen[j - 1]}" ] ||
+				fail "copies of another moment: $(grep ': shared ' client.log | tail -n 3 | tr '\n' ';')"
+		done
+	done
+	finish
+}
+
 # Each call that a dump makes fails once. Whichever it is, the dump either says so, or gives an
 # image as good as ever.
 scenario_dump_call_fails() {

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The buffer comes from a render node, as graphics does it, and goes to libhsakmt as a dma-buf. Who counts in it is the
+ * chain's business. */
+#include "shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <amdgpu_drm.h>
+
+#include "extras.h"
+
+#define SHARED_BYTES 65536
+#define WORDS_MAX    64
+
+static int export_buffer(int render, int *ret_fd)
+{
+	union drm_amdgpu_gem_create create = {
+		.in = { .bo_size = SHARED_BYTES,
+			.alignment = 4096,
+			.domains = AMDGPU_GEM_DOMAIN_VRAM },
+	};
+	struct drm_prime_handle prime = { .flags = DRM_RDWR };
+
+	if (ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &create) < 0)
+		return -errno;
+	prime.handle = create.out.handle;
+	if (ioctl(render, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) < 0)
+		return -errno;
+	*ret_fd = prime.fd;
+	return 0;
+}
+
+int shared_make(struct report *report, const char *gpu_choice, int *ret_fd)
+{
+	char path[64];
+	int minor, render, ret;
+
+	ret = extras_find_render_minor(gpu_choice, &minor);
+	if (ret < 0)
+		return report_fail(report, ret, "no render node of GPU %s", gpu_choice);
+	snprintf(path, sizeof(path), "/dev/dri/renderD%d", minor);
+	render = open(path, O_RDWR | O_CLOEXEC);
+	ret = render < 0 ? -errno : export_buffer(render, ret_fd);
+	if (render >= 0)
+		close(render);
+	return ret < 0 ? report_fail(report, ret, "cannot make a buffer to share: %s",
+				     strerror(-ret))
+		       : 0;
+}
+
+int shared_open(struct report *report, const struct gpu *gpu, int fd, struct shared *shared)
+{
+	struct gpus only = memory_only(gpu);
+	HsaGraphicsResourceInfo info = { 0 };
+	HSAuint32 node = gpu->node;
+	HSAuint64 address = 0;
+	HSAKMT_STATUS status;
+
+	shared->report = report;
+	status = hsaKmtRegisterGraphicsHandleToNodes((HSAuint64)fd, &info, 1, &node);
+	if (!status)
+		status = hsaKmtMapMemoryToGPU(info.MemoryAddress, info.SizeInBytes, &address);
+	close(fd);
+	if (status)
+		return report_fail(report, -EIO, "cannot share a buffer: %d", status);
+	shared->words = info.MemoryAddress;
+	return memory_alloc(report, MEMORY_GTT, 4096, gpu, &only, &shared->staging);
+}
+
+int shared_report(struct shared *shared, struct sdma_queue *queue, uint32_t instance,
+		  unsigned int count)
+{
+	const uint64_t *words = shared->staging.address;
+	char text[WORDS_MAX * 21 + 1] = "";
+	size_t used = 0;
+	int ret;
+
+	ret = sdma_copy_now(queue, shared->words, shared->staging.address, 4096);
+	if (ret < 0)
+		return ret;
+	for (unsigned int i = 1; i <= count && i < WORDS_MAX; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %" PRIu64, words[i]);
+	report_line(shared->report, "shared %u%s", instance, text);
+	return 0;
+}
+
+void shared_close(struct shared *shared)
+{
+	if (!shared->words)
+		return;
+	if (hsaKmtUnmapMemoryToGPU(shared->words) || hsaKmtDeregisterMemory(shared->words))
+		report_fail(shared->report, -EIO, "cannot free the shared buffer");
+	memory_free(shared->report, &shared->staging);
+	shared->words = NULL;
+}
