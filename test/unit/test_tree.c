@@ -198,14 +198,38 @@ static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 	leave_tree(&without);
 }
 
+/* Pauses would wait for waves, so it must not come to one. */
+static void a_driver_that_saves_no_waves_pauses_nobody(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	unit_print("parameter-cwsr_enable", "0\n");
+	start_dump();
+	assert_fails(dump_file(members[0].fds[0], 5));
+	assert_logged("Error: ", "cwsr_enable=1");
+	end_dump(-1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
+		leave_tree(&members[i]);
+	}
+}
+
 static void files_of_tracees_are_found_once_each(void **state)
 {
 	struct tree_files files;
-	struct member members[2];
+	struct member members[2], child;
+	int inherited[2];
 
 	(void)state;
 	join_tree(&members[0], make_process(), 2);
 	join_tree(&members[1], make_process(), 1);
+	/* One that has what others have, and a duplicate. */
+	inherited[0] = members[0].fds[1];
+	inherited[1] = dup(members[1].fds[0]);
+	child = (struct member){ .pid = start_task(inherited, 2) };
+	(void)close(inherited[1]);
 	assert_int_equal(tree_find_kfd(300, &files), 0);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
@@ -216,6 +240,7 @@ static void files_of_tracees_are_found_once_each(void **state)
 		assert_false(tree_is_same_file(files.list[i].fd, members[1 - i / 2].fds[0]));
 	}
 	tree_files_done(&files);
+	leave_tree(&child);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
 }
@@ -228,6 +253,7 @@ int main(void)
 		TEST(a_dump_that_ends_early_leaves_all_running),
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
+		TEST(a_driver_that_saves_no_waves_pauses_nobody),
 		TEST(files_of_tracees_are_found_once_each),
 	};
 
