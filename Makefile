@@ -167,6 +167,11 @@ analyse: $(MESSAGES).h
 check:
 	@test/check
 
+# CRIU and its tasks killed a hundred times and more (VM_SEED=, SEED= repeat a run).
+check-kills:
+	@test/native/kill 300 $(SEED)
+	@VM_KILLS=100 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-restore killed-task
+
 demo:
 	@test/setup
 	@$(MAKE) all
@@ -186,4 +191,5 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke bench-map check demo install uninstall clean format
+.PHONY: all fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke bench-map check check-kills \
+	demo install uninstall clean format

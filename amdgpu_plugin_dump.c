@@ -20,6 +20,7 @@
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_rescue.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_support.h"
 #include "amdgpu_plugin_tree.h"
@@ -118,6 +119,21 @@ static int refused(const struct dumped_process *process, enum kfd_criu_op op, in
 	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
 }
 
+/* A process may still be paused by a dump that was killed together with its guard. Another pause on top could not be
+ * undone. */
+static int undo_old_pause(const struct dumped_process *process)
+{
+	int ret = kfd_unpause(process->fd);
+	char name[NAME_SIZE];
+
+	if (!ret)
+		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
+	/* Not paused; not of this dump, which the pause is going to say. */
+	if (!ret || ret == -EINVAL || ret == -EBADF)
+		return 0;
+	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
+}
+
 /* Stops the queues. From here on every way out goes by dump_unpause(). */
 static int stop_queues(struct dumped_process *process)
 {
@@ -135,16 +151,34 @@ static int stop_queues(struct dumped_process *process)
 	return 0;
 }
 
+/* With a guard, who knows the process before it is paused. Nothing is said of a process that needs no pause (-ENODEV), or
+ * is not part of the dump (-EBADF). */
+static int guard_and_pause(struct session *session, struct dumped_process *process)
+{
+	char name[NAME_SIZE];
+	int ret = undo_old_pause(process);
+
+	if (ret < 0)
+		return ret;
+	ret = rescue_renew(session);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot start a guard for the process",
+				 name_of(process, name));
+	ret = stop_queues(process);
+	if (!ret || ret == -ENODEV || ret == -EBADF)
+		return ret;
+	return refused(process, KFD_PROCESS_INFO, ret, "pause the process");
+}
+
 static int pause_process(struct dump *dump)
 {
 	struct dumped_process *process = dump->process;
-	int ret = process->paused ? 0 : stop_queues(process);
+	int ret = process->paused ? 0 : guard_and_pause(dump->session, process);
 
+	if (ret == -EBADF)
+		return refused(process, KFD_PROCESS_INFO, ret, "pause the process");
 	if (ret < 0)
-		return ret == -ENODEV
-			       ? ret
-			       : refused(process, KFD_PROCESS_INFO, ret, "pause the process");
-
+		return ret;
 	dump->state = counts_of(process);
 	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
 		 process->id, process->own_pid, process->num_devices, process->num_bos,
@@ -544,7 +578,7 @@ static int dump_process(struct dump *dump)
 	return ret;
 }
 
-/* Nothing is said of a process that needs no pause, or is not part of the dump: CRIU may never show its file. */
+/* CRIU may never show the file of a process that needs no pause, or is not part of the dump. */
 static int pause_file(struct session *session, const struct tree_file *file)
 {
 	struct dumped_process *process;
@@ -554,17 +588,27 @@ static int pause_file(struct session *session, const struct tree_file *file)
 		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
 	process = &session->processes[session->num_processes - 1];
 	process->pid = file->pid;
-	ret = stop_queues(process);
+	ret = guard_and_pause(session, process);
 	if (!ret) {
 		log_info("process %d: its queues are stopped", file->pid);
 		return 0;
 	}
-	if (ret == -ENODEV || ret == -EBADF)
-		ret = 0;
-	else
-		ret = refused(process, KFD_PROCESS_INFO, ret, "pause the process");
 	cleanup_close(&process->fd);
 	session->num_processes--;
+	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
+}
+
+/* Of all of them, before one is paused: from then on a paused process is taken for one of this dump's. */
+static int undo_old_pauses(const struct tree_files *files)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < files->count; i++) {
+		const struct tree_file *file = &files->list[i];
+
+		ret = undo_old_pause(&(const struct dumped_process){
+			.id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd });
+	}
 	return ret;
 }
 
@@ -585,6 +629,7 @@ static int pause_tree(struct session *session)
 			strerror(-ret));
 		return 0;
 	}
+	ret = undo_old_pauses(&files);
 	for (size_t i = 0; !ret && i < files.count; i++) {
 		if (!is_paused(session, files.list[i].fd))
 			ret = pause_file(session, &files.list[i]);
@@ -669,10 +714,7 @@ int dump_unpause(struct session *session)
 
 		if (!process->paused)
 			continue;
-		/* The kernel counts a failed attempt as done where it worked, and may be asked again. */
 		failed = kfd_unpause(process->fd);
-		if (failed == -EIO || failed == -ETIME)
-			failed = kfd_unpause(process->fd);
 		process->paused = false;
 		cleanup_close(&process->fd);
 		process->fd = -1;
@@ -683,6 +725,7 @@ int dump_unpause(struct session *session)
 			log_info("%s: unpaused process %d", name_of(process, name),
 				 process->own_pid);
 	}
+	rescue_end(session);
 	return ret;
 }
 

@@ -175,8 +175,12 @@ int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd)
 int kfd_unpause(int fd)
 {
 	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
+	int ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 
-	return xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	/* The kernel counts a failed attempt as done where it worked, and may be asked again. */
+	if (ret == -EIO || ret == -ETIME)
+		ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	return ret;
 }
 
 int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 struct status {
 	pid_t tracer;
+	pid_t parent;
 	pid_t own_pid;
 };
 
@@ -37,7 +39,9 @@ static int read_status(pid_t pid, struct status *ret_status)
 		if (!innermost)
 			continue;
 		/* NSpid has one number a pid namespace, the innermost last. */
-		if (!strncmp(line, "TracerPid:", 10))
+		if (!strncmp(line, "PPid:", 5))
+			status.parent = (pid_t)strtol(innermost, NULL, 10);
+		else if (!strncmp(line, "TracerPid:", 10))
 			status.tracer = (pid_t)strtol(innermost, NULL, 10);
 		else if (!strncmp(line, "NSpid:", 6))
 			status.own_pid = (pid_t)strtol(innermost, NULL, 10);
@@ -58,39 +62,80 @@ int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
 	return ret;
 }
 
-static int add_pid(pid_t pid, pid_t **pids, size_t *count)
+struct pid_list {
+	pid_t *pids;
+	size_t count;
+};
+
+static int add_pid(struct pid_list *list, pid_t pid)
 {
-	pid_t *grown = realloc(*pids, (*count + 1) * sizeof(*grown));
+	pid_t *grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	grown[(*count)++] = pid;
-	*pids = grown;
+	list->pids = grown;
+	grown[list->count++] = pid;
 	return 0;
 }
 
-int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
+/* Adds each process that is @related to @to, in the order in which /proc has them. */
+static int add_processes(bool (*related)(const struct status *status, pid_t to), pid_t to,
+			 struct pid_list *list)
 {
-	_cleanup_free_ pid_t *pids = NULL;
 	DIR *stream = opendir("/proc");
 	struct dirent *entry;
-	size_t count = 0;
 	int ret = 0;
 
 	if (!stream)
 		return -errno;
 	while (!ret && (entry = readdir(stream))) {
-		struct status status;
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		struct status status;
 
-		if (pid > 0 && !read_status(pid, &status) && status.tracer == gettid())
-			ret = add_pid(pid, &pids, &count);
+		if (pid > 0 && !read_status(pid, &status) && related(&status, to))
+			ret = add_pid(list, pid);
 	}
 	(void)closedir(stream);
-	if (ret < 0)
+	return ret;
+}
+
+static bool is_traced_by(const struct status *status, pid_t tracer)
+{
+	return status->tracer == tracer;
+}
+
+static bool is_child_of(const struct status *status, pid_t parent)
+{
+	return status->parent == parent;
+}
+
+int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
+{
+	struct pid_list list = { 0 };
+	int ret = add_processes(is_traced_by, (pid_t)gettid(), &list);
+
+	if (ret < 0) {
+		free(list.pids);
 		return ret;
-	*ret_pids = take_ptr(&pids);
-	*ret_count = count;
+	}
+	*ret_pids = list.pids;
+	*ret_count = list.count;
+	return 0;
+}
+
+int proc_list_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
+{
+	struct pid_list list = { 0 };
+	int ret = add_processes(is_child_of, pid, &list);
+
+	for (size_t i = 0; !ret && i < list.count; i++)
+		ret = add_processes(is_child_of, list.pids[i], &list);
+	if (ret < 0) {
+		free(list.pids);
+		return ret;
+	}
+	*ret_pids = list.pids;
+	*ret_count = list.count;
 	return 0;
 }
 
@@ -111,6 +156,13 @@ int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 		return 0;
 	}
 	return -ESRCH;
+}
+
+bool proc_is_traced(pid_t pid)
+{
+	struct status status;
+
+	return !read_status(pid, &status) && status.tracer > 0;
 }
 
 int proc_device_of_path(const char *path)

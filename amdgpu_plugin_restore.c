@@ -23,10 +23,22 @@
 #include "amdgpu_plugin_surplus.h"
 #include "amdgpu_plugin_util.h"
 #include "amdgpu_plugin_verify.h"
+#include "amdgpu_plugin_wards.h"
 
 /* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages of
  * it cost nothing. */
 #define PIDS_MAX 4194304
+
+static int start_guard(struct session *session)
+{
+	int ret;
+
+	/* Where nothing can be of ours. */
+	if ((!session->needed && host_has_inventory()) || access(KFD_PATH, F_OK) < 0)
+		return 0;
+	ret = wards_new(&session->wards);
+	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
+}
 
 int restore_init(struct session *session)
 {
@@ -37,6 +49,9 @@ int restore_init(struct session *session)
 	if (states == MAP_FAILED)
 		return log_error(-errno, "restore: cannot share memory with the tasks");
 	session->restore_states = states;
+	ret = start_guard(session);
+	if (ret < 0)
+		return ret;
 	if (!session->needed || !session->options.parallel_restore || !host_calls_post_forking())
 		return 0;
 	/* What comes in one piece after the other each task reads by itself. */
@@ -60,6 +75,8 @@ void restore_done(struct session *session)
 {
 	struct restored_task *task = &session->task;
 
+	wards_free(session->wards);
+	session->wards = NULL;
 	if (session->restore_states)
 		(void)munmap(session->restore_states, PIDS_MAX);
 	session->restore_states = NULL;
@@ -406,6 +423,9 @@ static int restore_state(struct session *session, int fd)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	set_state(session, RESTORE_BEGUN);
+	ret = wards_announce(session->wards);
+	if (ret < 0)
+		return ret;
 	ret = rebuild(task, fd, &state);
 	if (!ret)
 		ret = note_mappings(task, &state);
@@ -511,12 +531,9 @@ int restore_resume(struct session *session, int pid)
 	/* Noted before: RESUME must never be called twice. */
 	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
 	ret = kfd_resume(pid);
-	if (ret == -ESRCH) {
-		log_info("process %d: has no GPU state to resume", pid);
-		return 0;
-	}
-	if (ret < 0)
+	if (ret < 0 && ret != -ESRCH)
 		return give_up(log_error(ret, "process %d: cannot resume its queues", pid), pid);
-	log_info("process %d: resumed", pid);
+	log_info("process %d: %s", pid, ret ? "has no GPU state to resume" : "resumed");
+	wards_complete(session->wards);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef AMDGPU_PLUGIN_PROC_H
 #define AMDGPU_PLUGIN_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,6 +14,13 @@ int proc_list_tracees(pid_t **ret_pids, size_t *ret_count);
 int proc_find_tracee(pid_t own_pid, pid_t *ret_pid);
 /* The pid of process @pid as it sees itself. -ESRCH. */
 int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
+
+/* The processes that this thread traces. The array is the caller's. */
+int proc_list_tracees(pid_t **ret_pids, size_t *ret_count);
+/* The children of process @pid, and theirs. The array is the caller's. */
+int proc_list_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count);
+/* Whether anybody traces process @pid. */
+bool proc_is_traced(pid_t pid);
 
 struct proc_mapping {
 	uint64_t start;

@@ -14,6 +14,7 @@
 #include "amdgpu_plugin_parallel.h"
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_vma.h"
+#include "amdgpu_plugin_wards.h"
 #include "criu-amdgpu.pb-c.h"
 
 #define PLUGIN_NAME "amdgpu_plugin"
@@ -101,6 +102,8 @@ struct session {
 	size_t num_processes;
 	/* All of them have been looked for, and stopped. */
 	bool tree_is_paused;
+	/* A process that unpauses them if CRIU dies; 0: none. */
+	pid_t guard;
 	struct dumped_render *renders;
 	size_t num_renders;
 	struct restored_task task;
@@ -110,6 +113,8 @@ struct session {
 	struct parallel *parallel;
 	/* Indexed by pid as the task sees itself; see restore.c. */
 	uint8_t *restore_states;
+	/* NULL: there is nothing to restore. */
+	struct wards *wards;
 };
 
 /* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure that

@@ -362,6 +362,23 @@ static void images_of_an_older_dump_go_first(void **state)
 	(void)close(fd);
 }
 
+/* A second pause on top of it could not be undone. */
+static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	process->paused = 1;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_logged("Warn: ", "kfd 5", "still paused");
+	assert_int_equal(process->paused, 1);
+	end_dump(0);
+	assert_int_equal(process->paused, 0);
+	(void)close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +397,7 @@ int main(void)
 		TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open),
 		TEST(a_process_without_bos_can_be_dumped),
 		TEST(images_of_an_older_dump_go_first),
+		TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

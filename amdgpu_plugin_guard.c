@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Starts and ends processes that outlive CRIU. What they are for is the dump and restore units' business. */
+#include "amdgpu_plugin_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+static int compare_fds(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static int close_others(const struct guard_duty *duty, int criu)
+{
+	_cleanup_free_ int *kept = calloc(duty->num_fds + 1, sizeof(*kept));
+	unsigned int first = 0;
+
+	if (!kept)
+		return -ENOMEM;
+	kept[0] = criu;
+	for (size_t i = 0; i < duty->num_fds; i++)
+		kept[i + 1] = duty->fds[i];
+	qsort(kept, duty->num_fds + 1, sizeof(*kept), compare_fds);
+	for (size_t i = 0; i <= duty->num_fds; i++) {
+		if (kept[i] < 0)
+			continue;
+		if ((unsigned int)kept[i] > first)
+			(void)close_range(first, (unsigned int)kept[i] - 1, 0);
+		first = (unsigned int)kept[i] + 1;
+	}
+	(void)close_range(first, ~0u, 0);
+	return 0;
+}
+
+/* When memory runs out it must not be the guard that goes: it looks as large as CRIU. */
+static void refuse_to_be_killed(void)
+{
+	static const char never[] = "-1000";
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)!write(fd, never, sizeof(never) - 1);
+}
+
+/* In a session of its own, since a terminal or a timeout(1) kills all of a group. */
+static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty, int criu)
+{
+	(void)setsid();
+	refuse_to_be_killed();
+	if (!close_others(duty, criu))
+		duty->watch(duty->argument, criu);
+	_exit(0);
+}
+
+/* As fork() does it, but for the signal at the child's end: CRIU waits for any child whose signal it gets. */
+static pid_t fork_silently(void)
+{
+	long pid = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+
+	return pid < 0 ? -errno : (pid_t)pid;
+}
+
+/* Until it stands by itself, and has closed whatever it does not need, its end of the line too. */
+static void wait_until_ready(int line)
+{
+	char none;
+
+	while (read(line, &none, 1) < 0 && errno == EINTR)
+		;
+}
+
+int guard_start(const struct guard_duty *duty, pid_t *ret_guard)
+{
+	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, (pid_t)syscall(SYS_getpid), 0);
+	_cleanup_close_ int line = -1, its_end = -1;
+	int ends[2];
+	sigset_t all, old;
+	pid_t pid;
+
+	if (self < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	line = ends[0];
+	its_end = ends[1];
+	/* The guard must not run handlers that are not its own, and nobody asks it to end but guard_end(). */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
+	pid = fork_silently();
+	if (pid == 0)
+		stand_guard(duty, self);
+	cleanup_close(&its_end);
+	its_end = -1;
+	if (pid > 0)
+		wait_until_ready(line);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (pid < 0)
+		return pid;
+	*ret_guard = pid;
+	return 0;
+}
+
+void guard_end(pid_t *guard)
+{
+	pid_t ended;
+
+	if (*guard <= 0)
+		return;
+	(void)kill(*guard, SIGKILL);
+	do {
+		ended = waitpid(*guard, NULL, __WALL);
+	} while (ended < 0 && errno == EINTR);
+	*guard = 0;
+}
+
+bool guard_has_ended(int pidfd, int timeout_ms)
+{
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&ended, 1, timeout_ms) > 0;
+}

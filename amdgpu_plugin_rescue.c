@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is the dump unit's business. */
+#include "amdgpu_plugin_rescue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_guard.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_util.h"
+
+/* What is left to be done for a job whose CRIU has died. */
+struct rescue {
+	struct session *session;
+	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver knows. */
+	pid_t *pids;
+	size_t num_pids;
+	bool streamed;
+};
+
+static bool is_refused(pid_t pid)
+{
+	return ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 && errno == EPERM;
+}
+
+/* A debugger has it, or the next dump. Asked again, since it may have been let go of meanwhile; what nobody traces and
+ * is refused all the same has ended. */
+static bool is_of_another(pid_t pid)
+{
+	return is_refused(pid) && (proc_is_traced(pid) || (is_refused(pid) && proc_is_traced(pid)));
+}
+
+/* Only a tracer may unpause; it need not stop its tracee, and lets it go by ending. Whether some are left that have to
+ * be asked again. */
+static bool seize(struct rescue *rescue)
+{
+	bool waiting = false;
+
+	for (size_t i = 0; i < rescue->num_pids; i++) {
+		pid_t *pid = &rescue->pids[i];
+
+		if (*pid && is_of_another(*pid))
+			waiting = true;
+		else
+			*pid = 0;
+	}
+	return waiting;
+}
+
+/* Whether anything is left to do. */
+static bool unpause_orphans(struct rescue *rescue)
+{
+	bool waiting = seize(rescue), left = false;
+
+	for (size_t i = 0; i < rescue->session->num_processes; i++) {
+		struct dumped_process *process = &rescue->session->processes[i];
+
+		if (process->fd < 0)
+			continue;
+		if (kfd_unpause(process->fd) == -EBADF) {
+			left = true;
+			continue;
+		}
+		cleanup_close(&process->fd);
+		process->fd = -1;
+	}
+	return waiting && left;
+}
+
+static void watch_dump(void *argument, int criu)
+{
+	struct rescue *rescue = argument;
+	bool left;
+
+	(void)guard_has_ended(criu, -1);
+	left = unpause_orphans(rescue);
+	if (!rescue->streamed)
+		(void)image_remove_old();
+	while (left) {
+		(void)usleep(100000);
+		left = unpause_orphans(rescue);
+	}
+}
+
+int rescue_renew(struct session *session)
+{
+	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
+	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
+	_cleanup_free_ pid_t *pids = NULL;
+	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_processes + 1 };
+	pid_t old = session->guard;
+	int ret;
+
+	if (!fds)
+		return -ENOMEM;
+	for (size_t i = 0; i < session->num_processes; i++)
+		fds[i] = session->processes[i].fd;
+	fds[session->num_processes] = host_image_dir();
+	ret = proc_list_tracees(&pids, &rescue.num_pids);
+	if (ret < 0)
+		return ret;
+	rescue.pids = pids;
+	ret = guard_start(&duty, &session->guard);
+	if (!ret)
+		guard_end(&old);
+	return ret;
+}
+
+void rescue_end(struct session *session)
+{
+	guard_end(&session->guard);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes sure that tasks do not outlive CRIU half-restored. When they are complete is the restore unit's to know. */
+#include "amdgpu_plugin_wards.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_guard.h"
+#include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_util.h"
+
+/* How long a task waits for the guard, in seconds. */
+#define ANSWER_LIMIT_S 60
+
+enum answer {
+	ANSWER_NONE,
+	/* The guard knows all tasks, and will end them. */
+	ANSWER_KNOWN,
+	/* CRIU has died. */
+	ANSWER_DEAD,
+};
+
+/* In memory that main process, guard and tasks share. */
+struct wards {
+	uint32_t begun;
+	uint32_t answer;
+	/* Of the main process. */
+	uint32_t completed;
+	pid_t guard;
+};
+
+/* What the guard knows. By number, a dead task could be taken for another. */
+struct watch {
+	struct wards *wards;
+	pid_t criu;
+	int *pidfds;
+	size_t count;
+};
+
+static void wait_while(uint32_t *word, uint32_t value, time_t seconds)
+{
+	const struct timespec limit = { .tv_sec = seconds };
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+static void wake(uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void answer(struct wards *wards, enum answer what)
+{
+	__atomic_store_n(&wards->answer, what, __ATOMIC_RELEASE);
+	wake(&wards->answer);
+}
+
+/* All tasks of CRIU's: they have been forked before the first of them restores a file. */
+static int note_tasks(struct watch *watch)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count;
+	int ret;
+
+	ret = proc_list_descendants(watch->criu, &pids, &count);
+	if (ret < 0)
+		return ret;
+	watch->pidfds = calloc(count + 1, sizeof(*watch->pidfds));
+	if (!watch->pidfds)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int fd = pids[i] == getpid() ? -1 : (int)syscall(SYS_pidfd_open, pids[i], 0);
+
+		if (fd >= 0)
+			watch->pidfds[watch->count++] = fd;
+	}
+	return 0;
+}
+
+static void watch_tasks(void *argument, int criu)
+{
+	struct watch *watch = argument;
+	struct wards *wards = watch->wards;
+
+	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_has_ended(criu, 0))
+		wait_while(&wards->begun, 0, 1);
+	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
+	if (note_tasks(watch) < 0 || guard_has_ended(criu, 0)) {
+		answer(wards, ANSWER_DEAD);
+		return;
+	}
+	answer(wards, ANSWER_KNOWN);
+	(void)guard_has_ended(criu, -1);
+	for (size_t i = 0; i < watch->count; i++)
+		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
+}
+
+int wards_new(struct wards **ret_wards)
+{
+	struct wards *wards = mmap(NULL, sizeof(*wards), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct watch watch = { .wards = wards, .criu = getpid() };
+	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
+	int ret;
+
+	if (wards == MAP_FAILED)
+		return -errno;
+	ret = guard_start(&duty, &wards->guard);
+	if (ret < 0) {
+		(void)munmap(wards, sizeof(*wards));
+		return ret;
+	}
+	*ret_wards = wards;
+	return 0;
+}
+
+void wards_free(struct wards *wards)
+{
+	if (!wards)
+		return;
+	guard_end(&wards->guard);
+	(void)munmap(wards, sizeof(*wards));
+}
+
+int wards_announce(struct wards *wards)
+{
+	if (!wards)
+		return 0;
+	(void)__atomic_add_fetch(&wards->begun, 1, __ATOMIC_ACQ_REL);
+	wake(&wards->begun);
+	for (int i = 0; i < ANSWER_LIMIT_S && !__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE);
+	     i++)
+		wait_while(&wards->answer, ANSWER_NONE, 1);
+	switch (__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE)) {
+	case ANSWER_KNOWN:
+		return 0;
+	case ANSWER_NONE:
+		return log_error(-ETIMEDOUT, "restore: nobody would end this task if CRIU died");
+	default:
+		return log_error(-EPIPE, "restore: CRIU's main process is not there any more");
+	}
+}
+
+void wards_complete(struct wards *wards)
+{
+	if (wards && ++wards->completed == __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE))
+		guard_end(&wards->guard);
+}

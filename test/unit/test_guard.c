@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Guards: what they do when the process that started them dies, and that they do nothing when it does not. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_guard.h"
+#include "host.h"
+
+#define LIMIT_MS 60000
+
+/* What a guard says goes into a pipe that it keeps. */
+struct words {
+	int to;
+};
+
+static void say_when_ended(void *argument, int criu)
+{
+	const struct words *words = argument;
+
+	(void)guard_has_ended(criu, -1);
+	(void)!write(words->to, "e", 1);
+}
+
+static void say_descriptors(void *argument, int criu)
+{
+	const struct words *words = argument;
+	char count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0 && fd != criu;
+	(void)!write(words->to, &count, 1);
+}
+
+static char hear(int from)
+{
+	struct pollfd said = { .fd = from, .events = POLLIN };
+	char word = 0;
+
+	assert_int_equal(poll(&said, 1, LIMIT_MS), 1);
+	(void)!read(from, &word, 1);
+	return word;
+}
+
+static int start(void (*watch)(void *argument, int criu), int to, pid_t *ret_guard)
+{
+	struct words words = { .to = to };
+	const struct guard_duty duty = { watch, &words, &to, 1 };
+
+	return guard_start(&duty, ret_guard);
+}
+
+static void a_guard_acts_when_its_whole_process_group_is_killed(void **state)
+{
+	int line[2];
+	pid_t criu;
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	criu = fork();
+	if (!criu) {
+		pid_t guard;
+
+		(void)setpgid(0, 0);
+		if (start(say_when_ended, line[1], &guard))
+			_exit(1);
+		(void)kill(0, SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(criu, NULL, 0), criu);
+	assert_int_equal(hear(line[0]), 'e');
+	(void)close(line[0]);
+	(void)close(line[1]);
+}
+
+static void a_guard_that_is_ended_does_nothing(void **state)
+{
+	pid_t guard = 0;
+	int line[2];
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	assert_int_equal(start(say_when_ended, line[1], &guard), 0);
+	assert_true(guard > 0);
+	guard_end(&guard);
+	assert_int_equal(guard, 0);
+	guard_end(&guard);
+	(void)close(line[1]);
+	assert_int_equal(hear(line[0]), 0);
+	(void)close(line[0]);
+}
+
+static void a_guard_keeps_no_descriptor_but_those_that_it_is_given(void **state)
+{
+	pid_t guard = 0;
+	int line[2];
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
+	assert_int_equal(hear(line[0]), 1);
+	guard_end(&guard);
+	(void)close(line[0]);
+	(void)close(line[1]);
+}
+
+/* CRIU does that when it is told that some child has ended. */
+static void nobody_finds_a_guard_who_waits_for_any_child(void **state)
+{
+	pid_t guard = 0;
+	int line[2];
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
+	assert_int_equal(hear(line[0]), 1);
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+	assert_int_equal(errno, ECHILD);
+	guard_end(&guard);
+	(void)close(line[0]);
+	(void)close(line[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_guard_acts_when_its_whole_process_group_is_killed),
+		UNIT_TEST(a_guard_that_is_ended_does_nothing),
+		UNIT_TEST(a_guard_keeps_no_descriptor_but_those_that_it_is_given),
+		UNIT_TEST(nobody_finds_a_guard_who_waits_for_any_child),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
