@@ -28,6 +28,7 @@ struct criu {
 	void *version, *plugin;
 	struct criu_plugin_desc *desc;
 	unsigned int hooks; /* of this version */
+	unsigned int rest_ms;
 	double seconds[HOOK_MAX + 2];
 };
 
@@ -116,6 +117,7 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		criu_unload(criu);
 		return ret;
 	}
+	criu->rest_ms = setup->rest_ms;
 	*ret_criu = criu;
 	return 0;
 }
@@ -260,6 +262,7 @@ int criu_dump(struct criu *criu, const struct task *task)
 	if (ret < 0)
 		return ret;
 	ret = dump_all(criu, task);
+	(void)usleep(criu->rest_ms * 1000);
 	/* its argument says whether tasks will run on */
 	finished = call_with_pid(criu, HOOK_DUMP_FINISH, ret);
 	if (!ret)

@@ -33,11 +33,12 @@ static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
 		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images\n"
+		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  WORKLOAD: see test/native/workload.h\n");
 	return 2;
 }
@@ -61,13 +62,15 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
 			arguments->setup.plugin = optarg;
 		else if (option == 'v')
 			arguments->setup.log_level = atoi(optarg);
+		else if (option == 'w')
+			arguments->setup.rest_ms = (unsigned int)atoi(optarg);
 		else if (option == 'm')
 			arguments->memory = optarg;
 		else if (option == 'k' && arguments->num_early < KNOBS_MAX)

@@ -3,7 +3,9 @@
  * RESUME of another process, the one call of the driver that reaches into one: each KFD process can be asked by a
  * socket that has its pid for a name.
  */
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -80,8 +82,19 @@ void native_resume_serve(struct native *native)
 		native_threads_start(serve, native, "amdgpu_sim rsm");
 }
 
+/* Nobody says of a datagram that it will never come: who dies before he answers is found out otherwise. */
+static bool is_answered(int fd, int process)
+{
+	struct pollfd either[] = { { .fd = fd, .events = POLLIN },
+				   { .fd = process, .events = POLLIN } };
+
+	while (poll(either, 2, -1) < 0 && errno == EINTR)
+		;
+	return either[0].revents & POLLIN;
+}
+
 /* A name of its own, for the answer, is given by the kernel. */
-static int ask(int fd, pid_t pid)
+static int ask(int fd, int process, pid_t pid)
 {
 	struct sockaddr_un name, own = { .sun_family = AF_UNIX };
 	socklen_t length = name_of(pid, &name);
@@ -91,24 +104,27 @@ static int ask(int fd, pid_t pid)
 	    connect(fd, (struct sockaddr *)&name, length) < 0)
 		return -ESRCH;
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer) ||
-	    recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
+	    !is_answered(fd, process) || recv(fd, &answer, sizeof(answer), 0) != sizeof(answer))
 		return -ESRCH;
 	return answer;
 }
 
 int native_resume_elsewhere(struct native *native, pid_t pid)
 {
-	int fd, ret;
+	int fd, process, ret;
 
 	ret = sim_fault(&native->sim.faults, "kfd", "CRIU_RESUME");
 	if (ret == 0 && native->sim.knobs.resume_fail)
 		ret = -abs((int)native->sim.knobs.resume_fail);
 	if (ret < 0)
 		return ret;
+	process = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (process < 0)
+		return -ESRCH;
 	fd = new_socket();
-	if (fd < 0)
-		return fd;
-	ret = ask(fd, pid);
-	(void)NATIVE_REAL(close)(fd);
+	ret = fd < 0 ? fd : ask(fd, process, pid);
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	(void)NATIVE_REAL(close)(process);
 	return ret;
 }
