@@ -157,6 +157,39 @@ object() { sed -n "s/^$1 //p" "$sim/objects"; }
 # Plugin lines that name an error, for the reason of a failure.
 errors() { grep -h 'Error' "$@" 2> /dev/null | tail -n 3 | tr '\n' ' '; }
 
+# Where every process of the machine is, into the scenario's folder and onto the console, which is always kept.
+autopsy() { # WHY
+	local file command
+
+	{
+		echo "autopsy: $*"
+		for file in /proc/[0-9]*/task/*; do
+			command=$(tr '\0' ' ' < "$file/cmdline") || true
+			[ -n "$command" ] || continue # the kernel's own
+			echo "--- $file $command"
+			grep -E '^(Name|State|PPid|TracerPid|Sig|Shd)' "$file/status" || true
+			(cd "$file" && tail -n +1 wchan syscall stack) || true
+		done
+	} 2>&1 | tee -a "$work/autopsy.txt" > /dev/console
+}
+
+# bounded criu ARG...: but not for ever. One that does not end after SIGTERM is killed, and its status is 137.
+bounded() {
+	local end code=137 criu
+
+	exec {end}< <(code=0; "$@" 1>&2 || code=$?; echo $code)
+	criu=$!
+	if ! read -r -t "$limit" code <&"$end"; then
+		autopsy "no end of: $*"
+		criu=$(pgrep -P "$criu") || true
+		kill "$criu" || true
+		read -r -t 10 code <&"$end" || kill -9 "$criu" || true
+		code=137
+	fi
+	exec {end}<&-
+	return "$code"
+}
+
 # dump DIR PID [ARG...]: must succeed.
 dump() {
 	try_dump "$@" || fail "dump failed ($?): $(errors "$1/dump.log")"
@@ -167,7 +200,7 @@ try_dump() {
 
 	shift 2
 	mkdir -p "$dir"
-	streaming capture timeout -k 10 "$limit" criu dump -t "$target" -D "$dir" \
+	streaming capture bounded criu dump -t "$target" -D "$dir" \
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
@@ -180,7 +213,7 @@ try_restore() {
 	local dir=$1
 
 	shift
-	streaming serve timeout -k 10 "$limit" criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
+	streaming serve bounded criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
 }
 
 # streaming capture|serve CRIU...: with $store set, images are streamed, and that folder is where they lie;

@@ -28,14 +28,14 @@ scenario_eight_gpus() {
 }
 
 # More buffers than a process may have files open, which is what a dump and a restore need.
-scenario_many_buffers() {
+scenario_many_buffers() { # oldest and newest
 	machine eight
 	start_client --sizes medium --gpus 0,2,3,5,7
 	come_back
 	finish
 }
 
-scenario_large_buffers() {
+scenario_large_buffers() { # oldest and newest
 	machine one
 	start_client --sizes full
 	come_back

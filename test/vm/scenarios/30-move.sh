@@ -42,7 +42,7 @@ scenario_move_on() {
 	finish
 }
 
-scenario_move_on_eight() {
+scenario_move_on_eight() { # oldest and newest
 	machine eight
 	start_client --gpus 1,6
 	then_machine=eight-other come_back
@@ -72,7 +72,7 @@ maps() {
 
 # Seven GPUs of two hives, three and four, come to where the first hive has four: whoever takes one GPU after
 # the other has no hive left for the second.
-scenario_move_to_fewer() {
+scenario_move_to_fewer() { # oldest and newest
 	machine eight 3
 	start_client --gpus 0,2,6
 	sees_gpus 7
@@ -85,7 +85,7 @@ scenario_move_to_fewer() {
 # Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
 # that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none. With
 # CPU nodes left aside it is the links alone that keep the two hives apart.
-scenario_move_beside_another() {
+scenario_move_beside_another() { # oldest and newest
 	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
 
 	machine eight 3,7

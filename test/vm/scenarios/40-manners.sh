@@ -119,7 +119,7 @@ plugin_folder() {
 asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
 # The kernel's own driver: it has no GPU to find here, but it has a /dev/kfd.
-scenario_real_amdgpu() {
+scenario_real_amdgpu() { # oldest and newest
 	no_machine
 	modprobe amdgpu
 	[ -c /dev/kfd ] || fail "no /dev/kfd"
@@ -133,7 +133,7 @@ scenario_real_amdgpu() {
 	wait_line hold.log alive
 }
 
-scenario_bad_option() {
+scenario_bad_option() { # oldest and newest
 	machine one
 	start_client
 	refuses_value KFD_FW_VER_CHECK maybe

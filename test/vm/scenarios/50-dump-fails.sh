@@ -37,7 +37,7 @@ scenario_disk_full() {
 }
 
 # The disk fills up later, when CRIU writes what is not ours.
-scenario_disk_full_late() {
+scenario_disk_full_late() { # oldest and newest
 	local all gpu
 
 	machine one
@@ -73,7 +73,7 @@ scenario_undumpable_file() {
 	finish
 }
 
-scenario_gem_buffer() {
+scenario_gem_buffer() { # oldest and newest
 	machine one
 	start_client --gem-bo
 	dump_fails img GEM
@@ -131,7 +131,7 @@ scenario_shared_buffer() {
 
 # Each call that a dump makes fails once. Whichever it is, the dump either says so, or gives an
 # image as good as ever.
-scenario_dump_call_fails() {
+scenario_dump_call_fails() { # oldest and newest
 	local fault n=0
 
 	machine one
@@ -162,7 +162,7 @@ scenario_dump_call_fails() {
 }
 
 # A GPU that never finishes a copy: the dump gives up in time.
-scenario_copy_hangs() {
+scenario_copy_hangs() { # oldest and newest
 	machine one
 	start_client
 	knob fence_hang 1

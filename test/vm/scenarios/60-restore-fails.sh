@@ -31,7 +31,7 @@ dumped_client() {
 }
 
 # Each image is missing, or too short, or too long, or says a wrong length, or is another thing.
-scenario_damaged_images() {
+scenario_damaged_images() { # oldest and newest
 	local file name
 
 	machine one
@@ -65,7 +65,7 @@ scenario_damaged_images() {
 	finish
 }
 
-scenario_restore_call_fails() {
+scenario_restore_call_fails() { # oldest and newest
 	local fault
 
 	machine one
@@ -157,7 +157,7 @@ refused_map() {
 }
 
 # A process sees eight GPUs, and seven are to be seen on the other machine: each would do, but one is missing.
-scenario_gpu_hidden() {
+scenario_gpu_hidden() { # oldest and newest
 	machine eight
 	dumped_client --gpus 0,5
 	machine eight-other 5
@@ -172,7 +172,7 @@ scenario_gpu_hidden() {
 }
 
 # One GPU here has older firmware, the other less memory; whoever does what the table says comes back.
-scenario_weaker_gpus() {
+scenario_weaker_gpus() { # oldest and newest
 	cp -r /opt/vm/machines/eight-other weaker
 	sed -i 's/^fw_version .*/fw_version 91/' weaker/nodes/6/properties
 	sed -i 's/^size_in_bytes .*/size_in_bytes 34342961152/' weaker/nodes/7/mem_banks/0/properties
@@ -204,7 +204,7 @@ scenario_svm_beside_another() {
 }
 
 # A process of eight GPUs has nowhere to go on a machine with one.
-scenario_too_few_gpus() {
+scenario_too_few_gpus() { # oldest and newest
 	machine eight
 	dumped_client
 	machine one

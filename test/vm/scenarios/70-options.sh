@@ -38,7 +38,7 @@ scenario_options_file() {
 }
 
 # A map in the file is obeyed: the GPUs of one hive come back as those of the other.
-scenario_device_map() {
+scenario_device_map() { # oldest and newest
 	machine eight
 	start_client --gpus 1
 	mkdir -p /etc/criu

@@ -74,7 +74,7 @@ leave_socket() {
 }
 
 # What was streamed may be stored as files, and files be streamed. A socket of a streamer that has died is no streamer.
-scenario_stream_to_files() {
+scenario_stream_to_files() { # oldest and newest
 	machine one
 	start_client
 	store=img dump img "$pid"
@@ -101,7 +101,7 @@ copied() {
 }
 
 # Whatever ends too early, or goes on, or is not there, fails the restore. Every other length is the unit tests'.
-scenario_stream_cut_off() {
+scenario_stream_cut_off() { # oldest and newest
 	local file name size whole
 
 	machine one

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# CRIU or a task of it is killed, at random moments (VM_KILLS, VM_SEED). After a killed dump the job runs on, its GPU
+# included, and no image is left that could be taken for a good one; after a killed restore nothing runs that is not whole.
+#
+# What is not the plugin's to mend: CRIU has tasks run code of its own (the parasite), and one that is in the middle of
+# being given it, or rid of it, when CRIU dies is lost: it runs into a breakpoint, or into memory that is gone. Between these
+# moments the parasite ends by itself when its line to CRIU breaks. A restored task that has no GPU state yet
+# is left hanging by CRIU.
+
+# Sets $kills; moments follow from the seed.
+read_kills() {
+	local seed
+
+	read -r kills seed < /opt/vm/kills
+	RANDOM=$seed
+}
+
+# random N: sets $number, 1 to N.
+random() { number=$((RANDOM * $1 / 32768 + 1)); }
+
+no_criu() { ! pgrep -x criu > /dev/null; }
+
+# kill_at COUNT WORDS MS PID dump|restore DIR ARG...: CRIU runs until it, or process PID if that is not 0, is
+# killed: so long after it has written so many lines that hold WORDS. Sets $status, and expects it and what outlives it to end.
+kill_at() {
+	local outer job=$pid what=$5 dir=$6
+
+	rm -f status "$6/$5.log"
+	mkdir -p "$6"
+	start criu.txt sh -c '"$@"; echo $? > status' - /opt/vm/bin/kill-at "$6/$5.log" "$1" "$2" "${3}000" "$4" \
+		criu "$5" -D "$6" -o "$5.log" -v4 "${@:7}"
+	outer=$pid
+	pid=$job
+	until_true dead "$outer" || { autopsy "CRIU does not end"; fail "CRIU does not end"; }
+	until_true no_criu || { autopsy "CRIU has ended"; fail "left of CRIU: $(pgrep -a -x criu)"; }
+	status=$(cat status)
+	[ -f "$6/$5.log" ] || : > "$6/$5.log"
+}
+
+not_paused() { sim_process "$pid" evicted && [ "$value" = 0 ] && sim_process "$pid" paused && [ "$value" = 0 ]; }
+
+dead_or_not_paused() { dead "$pid" || not_paused; }
+
+# The job's own answer, in less time than it has for others; a lost one gives none.
+answers() {
+	local end=$((SECONDS + 40))
+
+	lines client.log
+	kill -USR1 "$pid" 2> /dev/null || return 1
+	until tail -n "+$((lines + 1))" client.log | grep -q "$client verified"; do
+		! tail -n "+$((lines + 1))" client.log | grep FAILED || fail "$(grep -m 1 FAILED client.log)"
+		alive "$pid" && [ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# Whatever became of the dump: a main image means that it was complete.
+no_torn_image() {
+	has_no_main_image() { ! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null; }
+	grep -q 'amdgpu_plugin: kfd .*: unpaused process' img/dump.log || has_no_main_image ||
+		fail "a killed dump left $(echo img/amdgpu-kfd-*.img)"
+}
+
+new_client() {
+	kill -9 "$pid" 2> /dev/null || true
+	gone "$pid"
+	nothing_left
+	start_client
+}
+
+# While the plugin works the parasite waits for orders, and so nothing but the GPU stands still.
+scenario_killed_while_paused() { # oldest and newest
+	local n times=0
+
+	read_kills
+	machine one
+	start_client
+	knob engine_bytes_per_s 3000000 # so that copying takes two seconds
+	for ((n = 0; n < kills; n++)); do
+		random 400
+		kill_at 1 ': paused process' "$number" 0 dump img -t "$pid" --leave-running
+		[ "$status" != 137 ] || times=$((times + 1))
+		until_true not_paused || fail "the job's queues are stopped"
+		no_torn_image
+		runs
+		verify
+		no_violation
+		rm -r img
+	done
+	[ "$times" -gt 0 ] || fail "CRIU was never killed"
+	knob engine_bytes_per_s 0
+	come_back
+	finish
+}
+
+scenario_killed_dump() { # oldest and newest
+	local all n lost=0
+
+	read_kills
+	machine one
+	start_client
+	dump img "$pid" --leave-running
+	all=$(wc -l < img/dump.log)
+	for ((n = 0; n < kills; n++)); do
+		rm -r img
+		random "$all"
+		kill_at "$number" '' 0 0 dump img -t "$pid" --leave-running
+		no_torn_image
+		until_true dead_or_not_paused || fail "the job's queues are stopped"
+		no_violation
+		answers && runs && continue
+		echo "lost at line $number of $all: $(tail -n 1 img/dump.log)" >> lost.txt
+		lost=$((lost + 1))
+		new_client
+	done
+	[ "$lost" -lt "$kills" ] || fail "CRIU has lost the job each time: $(tail -n 1 lost.txt)"
+	come_back
+	finish
+}
+
+# With the last of its tasks' queues running the restore is complete for us, whatever CRIU comes to say.
+is_resumed() { grep -q 'amdgpu_plugin: process .*: resumed' img/restore.log; }
+
+# What is left of a restore that is not.
+nothing_restored() {
+	until_true all_zero || { autopsy "a restore has ended, but not all of it"; fail "half a task holds $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"; }
+	# without GPU state CRIU may leave it
+	kill -9 "$pid" 2> /dev/null || true
+	gone "$pid"
+}
+
+# Nobody starts it again, so it has to be well as it is.
+is_whole() {
+	! alive "$pid" || answers || echo "does not answer after $(tail -n 1 img/restore.log)" >> lost.txt
+	kill -9 "$pid" 2> /dev/null || true
+	gone "$pid"
+	nothing_left
+}
+
+dumped_once() {
+	machine one
+	start_client
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	all=$(wc -l < img/restore.log)
+	kill -9 "$pid"
+	gone "$pid"
+	nothing_left
+}
+
+scenario_killed_restore() {
+	local all n
+
+	read_kills
+	dumped_once
+	for ((n = 0; n < kills; n++)); do
+		random "$all"
+		kill_at "$number" '' 0 0 restore img -d
+		if is_resumed; then is_whole; else nothing_restored; fi
+		no_violation
+	done
+	restore img
+	runs
+	verify
+	finish
+}
+
+# The task is killed: CRIU ends by itself, and says that it has failed. Every other one is killed while the main process
+# copies its contents, or it does so itself.
+scenario_killed_task() {
+	local all n task
+
+	read_kills
+	# Under 4.3, one of CRIU's processes was once left after its task had been killed; which one is not known yet.
+	[ "$kills" -gt 5 ] || skip "in make check-kills only"
+	dumped_once
+	knob engine_bytes_per_s 10000000
+	for ((n = 0; n < kills; n++)); do
+		random "$all"
+		task=$number
+		random 500
+		case $((n % 2)) in
+		0) kill_at 1 'amdgpu_plugin: map: saved' "$number" "$pid" restore img -d ;;
+		1) kill_at "$task" '' 0 "$pid" restore img -d ;;
+		esac
+		if [ "$status" != 0 ]; then
+			nothing_restored
+		else
+			is_resumed || fail "CRIU says that it has restored what was killed before"
+			is_whole
+		fi
+		no_violation
+	done
+	knob engine_bytes_per_s 0
+	restore img
+	runs
+	verify
+	finish
+}
