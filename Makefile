@@ -163,6 +163,19 @@ cross: $(MESSAGES).h
 analyse: $(MESSAGES).h
 	@BUILD=$(BUILD) test/analyse $(TOOLS)
 
+# Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so none is inlined.
+FAULTS := $(BUILD)/faults
+
+$(FAULTS)/inject.so: test/faults/inject.c include/kfd_criu.h $(NATIVE)/host
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
+
+faults: native $(FAULTS)/inject.so
+	@$(MAKE) --no-print-directory -s BUILD=$(FAULTS) CFLAGS="-O1 -g -fno-inline -fno-optimize-sibling-calls" all
+
+check-faults: faults
+	@test/faults/run
+
 # Sets up the machine, then runs every test: units here, the rest in the virtual machine.
 check:
 	@test/check
@@ -191,5 +204,5 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke bench-map check check-kills \
-	demo install uninstall clean format
+.PHONY: all faults check-faults fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke \
+	bench-map check check-kills demo install uninstall clean format

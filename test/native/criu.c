@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -31,6 +32,9 @@ struct criu {
 	unsigned int rest_ms;
 	double seconds[HOOK_MAX + 2];
 };
+
+/* For a task that was not let go, to end by itself. */
+#define LAST_WORDS_MS 2000
 
 /* Behind the hooks, for the times. */
 enum { INIT = HOOK_MAX, EXIT };
@@ -371,7 +375,7 @@ static int restore_vmas(struct criu *criu, const struct task *task)
 /* Main process and task tell each other how far they are by a pair of sockets. */
 static int tell(int socket, int result)
 {
-	return write(socket, &result, sizeof(result)) == sizeof(result) ? 0 : -EPIPE;
+	return send(socket, &result, sizeof(result), MSG_NOSIGNAL) == sizeof(result) ? 0 : -EPIPE;
 }
 
 /* What the other side tells, or that it is no more. */
@@ -416,6 +420,8 @@ static int run_task(struct criu *criu, const struct task *task, const struct cri
 	if (tell(socket, ret) < 0 || ret)
 		return ret;
 	ret = hear(socket);
+	if (ret)
+		own->fail(own->argument);
 	return ret ? ret : own->live(own->argument);
 }
 
@@ -467,9 +473,10 @@ static int accompany(struct criu *criu, pid_t pid, int socket)
 static int end_task(pid_t pid, int socket, int ret)
 {
 	int status;
+	struct pollfd its_end = { .fd = socket };
 
-	/* CRIU kills what it cannot restore */
-	if (ret || tell(socket, 0) < 0)
+	/* CRIU kills what it cannot restore; this one hears of it before, to tell how far it is */
+	if (tell(socket, ret) < 0 || (ret && poll(&its_end, 1, LAST_WORDS_MS) < 1))
 		(void)kill(pid, SIGKILL);
 	(void)close(socket);
 	if (waitpid(pid, &status, 0) < 0)

@@ -30,11 +30,13 @@ void criu_unload(struct criu *criu);
 int criu_dump(struct criu *criu, const struct task *task);
 
 /* What the restored task does besides, in its own process: begin, before anything of it comes back; map_memory, the
- * memory that CRIU puts back, before it is resumed; live, when it runs again. And in the main process: resumed. */
+ * memory that CRIU puts back, before it is resumed; live, when it runs again; fail, when all of it was there and CRIU
+ * does not let it run. And in the main process: resumed. */
 struct criu_task {
 	void (*begin)(void *argument);
 	int (*map_memory)(void *argument);
 	int (*live)(void *argument);
+	void (*fail)(void *argument);
 	void (*resumed)(void *argument, pid_t task);
 	void *argument;
 };
