@@ -15,7 +15,7 @@
  * in.
  *
  * Not among the functions, since they cannot fail with valid arguments on Linux: mutexes and conditions but for waits
- * with a timeout, getrlimit, clock_gettime, F_GETFL, F_SETFD, getpid, umask, sem_close. Not among the errnos: ENOENT, ENXIO
+ * with a timeout, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpid, umask, sem_close. Not among the errnos: ENOENT, ENXIO
  * of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not failures. */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -287,7 +287,7 @@ static const char *faults_of(int number, const long *args, uint64_t detail, uint
 		return ioctl_faults(detail);
 	if (number == CALL_fcntl && detail == F_SETFL)
 		return "EINVAL";
-	if (number == CALL_fcntl && (detail == F_GETFL || detail == F_SETFD))
+	if (number == CALL_fcntl && (detail == F_GETFL || detail == F_GETFD || detail == F_SETFD))
 		return "";
 	if ((number == CALL_open || number == CALL_openat) &&
 	    args[number == CALL_open ? 1 : 2] & O_CREAT)
