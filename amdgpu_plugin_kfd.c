@@ -177,8 +177,9 @@ int kfd_unpause(int fd)
 	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
 	int ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 
-	/* The kernel counts a failed attempt as done where it worked, and may be asked again. */
-	if (ret == -EIO || ret == -ETIME)
+	/* The kernel counts a failed attempt as done where it worked, and may be asked again. -EINVAL: there is nothing to be
+	 * done any more; -EBADF: it is not ours to do. */
+	if (ret < 0 && ret != -EINVAL && ret != -EBADF)
 		ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret;
 }
