@@ -79,12 +79,11 @@ int kfd_state_alloc(struct kfd_state *state)
 
 	state->devices = calloc((size_t)state->num_devices + 1, sizeof(*state->devices));
 	state->bos = calloc((size_t)state->num_bos + 1, sizeof(*state->bos));
-	state->priv_data = calloc(priv_data_size + 1, 1);
-	if (!state->devices || !state->bos || !state->priv_data)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < state->num_bos; i++)
+	/* What is freed half-built must not look as if it had descriptor 0. */
+	for (uint32_t i = 0; state->bos && i < state->num_bos; i++)
 		state->bos[i].dmabuf_fd = KFD_INVALID_FD;
-	return 0;
+	state->priv_data = calloc(priv_data_size + 1, 1);
+	return state->devices && state->bos && state->priv_data ? 0 : -ENOMEM;
 }
 
 void kfd_state_done(struct kfd_state *state)
