@@ -366,17 +366,17 @@ static int check_mappings(struct dump *dump)
 }
 
 /* How many mappings CRIU will ask about at restore. Those of other vendors' devices are none of ours. */
-static uint32_t count_mappings(const struct dump *dump)
+static int count_mappings(const struct dump *dump, CriuKfd *kfd)
 {
-	uint32_t count = 0;
-	struct stat kfd;
+	struct stat device;
 
-	if (fstat(dump->process->fd, &kfd) < 0)
-		return 0;
+	if (fstat(dump->process->fd, &device) < 0)
+		return -errno;
+	kfd->has_num_of_mappings = true;
 	for (size_t i = 0; i < dump->num_mappings; i++)
-		count += dump->mappings[i].device == kfd.st_rdev ||
-			 mapped_gpu(dump, &dump->mappings[i]);
-	return count;
+		kfd->num_of_mappings += dump->mappings[i].device == device.st_rdev ||
+					mapped_gpu(dump, &dump->mappings[i]);
+	return 0;
 }
 
 /* What an older dump has left there is gone when room is asked for. */
@@ -520,10 +520,10 @@ static int write_image(struct dump *dump)
 	criu_kfd__init(kfd);
 	kfd->pid = (uint32_t)dump->process->own_pid;
 	kfd->num_of_objects = dump->state.num_objects;
-	kfd->has_num_of_mappings = true;
-	kfd->num_of_mappings = count_mappings(dump);
 	save_shared_mem(kfd);
-	ret = save_devices(dump, kfd);
+	ret = count_mappings(dump, kfd);
+	if (!ret)
+		ret = save_devices(dump, kfd);
 	if (!ret)
 		ret = save_bos(dump, kfd);
 	if (!ret)
