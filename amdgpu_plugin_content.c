@@ -52,13 +52,16 @@ uint64_t content_size(const struct content_bo *bos, size_t num_bos)
 	return size;
 }
 
-uint64_t content_checksum(const struct content_job *job)
+int content_checksum(const struct content_job *job, uint64_t *ret_checksum)
 {
 	_cleanup_free_ uint64_t *sums = calloc(job->num_bos + 1, sizeof(*sums));
 
-	for (size_t i = 0; sums && i < job->num_bos; i++)
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->num_bos; i++)
 		sums[i] = htole64(job->bos[i].checksum);
-	return sums ? checksum_of(sums, job->num_bos * sizeof(*sums)) : 0;
+	*ret_checksum = checksum_of(sums, job->num_bos * sizeof(*sums));
+	return 0;
 }
 
 static const char *slower_side(const struct transfer_progress *progress)

@@ -438,15 +438,18 @@ static int save_devices(const struct dump *dump, CriuKfd *kfd)
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
 		uint32_t user_gpu_id = dump->state.devices[i].user_gpu_id;
 		KfdDeviceEntry *entry;
+		int ret;
 
 		entry = device_entry_new(dump->topology, find_gpu(dump, user_gpu_id));
 		if (!entry)
 			return -ENOMEM;
 		entry->gpu_id = user_gpu_id;
 		entry->has_contents_xxh3 = dump->work.jobs[i].has_checksums;
-		entry->contents_xxh3 = content_checksum(&dump->work.jobs[i]);
 		kfd->device_entries[kfd->n_device_entries++] = entry;
 		kfd->num_of_gpus++;
+		ret = content_checksum(&dump->work.jobs[i], &entry->contents_xxh3);
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }

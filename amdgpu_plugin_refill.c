@@ -80,9 +80,14 @@ static int expect_checksums(const struct restored_task *task, struct bo_work *wo
 	for (uint32_t i = 0; i < work->num_jobs; i++) {
 		struct content_job *job = &work->jobs[i];
 		const KfdDeviceEntry *entry = find_entry(kfd, job->gpu_id);
+		uint64_t checksum;
+		int ret = content_checksum(job, &checksum);
 
+		if (ret < 0)
+			return log_error(ret, "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
+					 task->kfd_id, job->gpu_id);
 		job->has_checksums = entry->has_contents_xxh3;
-		if (job->has_checksums && entry->contents_xxh3 != content_checksum(job))
+		if (job->has_checksums && entry->contents_xxh3 != checksum)
 			return log_error(-EBADMSG,
 					 "kfd %d: the checksums of GPU 0x%04x's BOs are not"
 					 " those that were saved",

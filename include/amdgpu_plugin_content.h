@@ -61,8 +61,8 @@ struct content_settings {
 
 /* Bytes of the contents of @num_bos BOs. */
 uint64_t content_size(const struct content_bo *bos, size_t num_bos);
-/* XXH3 of the BOs' checksums, one after the other as little-endian words. */
-uint64_t content_checksum(const struct content_job *job);
+/* XXH3 of the BOs' checksums, one after the other as little-endian words. -ENOMEM. */
+int content_checksum(const struct content_job *job, uint64_t *ret_checksum);
 
 /* Moves the contents of all jobs at once and returns when all have ended. The first error, in time, ends them all and is
  * returned, after a line that says GPU, BO and what was being done. -EBADMSG: a checksum differs. About every two
