@@ -95,7 +95,8 @@ static int dump_ext_file(int fd, int id)
 	struct stat stat;
 
 	if (fstat(fd, &stat) < 0)
-		return -ENOTSUP;
+		return errno == EBADF ? -ENOTSUP :
+					host_result(log_error(-errno, "file %d: cannot examine", id));
 	if (kfd_is_file(&stat))
 		return host_result(dump_kfd(&session, fd, id));
 	if (render_is_file(fd, &stat))

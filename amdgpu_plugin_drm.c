@@ -66,13 +66,17 @@ bool render_is_file(int fd, const struct stat *stat)
 {
 	_cleanup_close_ int own = -1;
 	uint32_t number;
+	int ret;
 
 	if (!S_ISCHR(stat->st_mode) || !render_is_device(stat->st_rdev, &number))
 		return false;
 	if (driver_is_amdgpu(fd))
 		return true;
 	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
-	return render_open(number, 0, &own) == 0 && driver_is_amdgpu(own);
+	ret = render_open(number, 0, &own);
+	if (ret < 0)
+		(void)log_error(ret, "renderD%u: cannot be opened to know whose it is", number);
+	return !ret && driver_is_amdgpu(own);
 }
 
 int render_open(uint32_t number, int lowest_fd, int *ret_fd)

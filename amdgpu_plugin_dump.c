@@ -544,7 +544,7 @@ static int note_probes(struct dump *dump)
 
 	process->probes = calloc((size_t)dump->state.num_devices + 1, sizeof(*process->probes));
 	if (!process->probes)
-		return -ENOMEM;
+		return log_error(-ENOMEM, "kfd %d: cannot note its BOs", process->id);
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
 		uint32_t gpu_id = dump->state.devices[i].user_gpu_id;
 		uint32_t bo = 0, minor = 0;

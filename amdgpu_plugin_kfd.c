@@ -29,9 +29,14 @@ bool kfd_is_file(const struct stat *stat)
 	if (!S_ISCHR(stat->st_mode))
 		return false;
 	file = fopen(KFD_SYSFS_DEV, "re");
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
+	if (!file && errno == ENOENT)
 		return false;
+	/* CRIU says only that it does not know the file.
+	 * NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2) {
+		(void)log_error(-errno, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
+		return false;
+	}
 	return stat->st_rdev == makedev(device_major, device_minor);
 }
 

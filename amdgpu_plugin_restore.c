@@ -106,10 +106,12 @@ static int read_topologies(struct restored_task *task)
 {
 	int ret = verify_kfd(task->kfd_id, task->kfd);
 
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
 		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
 	if (ret < 0)
-		return ret;
+		return log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id);
 	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
