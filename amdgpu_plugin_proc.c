@@ -32,7 +32,7 @@ static int read_status(pid_t pid, struct status *ret_status)
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = fopen(path, "re");
 	if (!file)
-		return -ESRCH;
+		return errno == ENOENT ? -ESRCH : -errno;
 	while (fgets(line, sizeof(line), file)) {
 		const char *innermost = strrchr(line, '\t');
 
@@ -46,6 +46,8 @@ static int read_status(pid_t pid, struct status *ret_status)
 		else if (!strncmp(line, "NSpid:", 6))
 			status.own_pid = (pid_t)strtol(innermost, NULL, 10);
 	}
+	if (ferror(file))
+		return errno == ESRCH ? -ESRCH : -EIO;
 	if (status.tracer < 0 || status.own_pid < 0)
 		return -ESRCH;
 	*ret_status = status;

@@ -514,8 +514,14 @@ int restore_resume(struct session *session, int pid)
 	int ret;
 
 	parallel_end_listening(session->parallel);
-	if (!session->restore_states || proc_own_pid(pid, &own_pid) < 0)
+	if (!session->restore_states)
 		return -ENOTSUP;
+	ret = proc_own_pid(pid, &own_pid);
+	if (ret == -ESRCH)
+		return -ENOTSUP;
+	if (ret < 0)
+		return give_up(log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
+			       pid);
 	state = state_of(session, own_pid);
 	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
 	case RESTORE_DONE:
