@@ -380,8 +380,7 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 
 	if (!parallel)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-	    setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		int ret = -errno;
 
 		free(parallel);
@@ -389,6 +388,13 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 	}
 	theirs = pair[1];
 	parallel->gate = pair[0];
+	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+		int ret = -errno;
+
+		(void)close(parallel->gate);
+		free(parallel);
+		return ret;
+	}
 	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm is done. */
 	(void)fd_move_up(&parallel->gate, LOWEST_FD);
 	parallel->settings = *settings;
