@@ -54,7 +54,13 @@ static int init(int stage)
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;
 	session.needed = host_claim_plugin(PLUGIN_NAME);
-	return restore_init(&session);
+	ret = restore_init(&session);
+	/* After a failure here some hosts do not call exit(). */
+	if (ret < 0) {
+		restore_done(&session);
+		options_done(&session.options);
+	}
+	return ret;
 }
 
 /* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced, and too late to fail:
