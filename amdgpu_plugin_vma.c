@@ -158,8 +158,9 @@ static int lowest_free_fd(int any_fd)
 {
 	int fd = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
 
-	if (fd >= 0)
-		(void)close(fd);
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
 	/* cppcheck-suppress deallocret ; the number is wanted */
 	return fd;
 }
@@ -190,7 +191,7 @@ static int own_descriptor(int file)
 
 static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
 {
-	int fd;
+	int fd, free_fd;
 
 	if (table->host_copies) {
 		*ret_fd = own_descriptor(file);
@@ -203,9 +204,14 @@ static int descriptor_for(struct vma_table *table, const char *path, int file, i
 	fd = fd_dup_above(file, file + 1);
 	if (fd < 0)
 		return fd;
+	free_fd = lowest_free_fd(file);
+	if (free_fd < 0) {
+		(void)close(fd);
+		return free_fd;
+	}
 	table->run_path = path;
 	table->run_fd = fd;
-	table->run_free_fd = lowest_free_fd(file);
+	table->run_free_fd = free_fd;
 	*ret_fd = fd;
 	return 0;
 }
