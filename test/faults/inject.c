@@ -151,7 +151,7 @@ static struct call calls[] = { CALLS(ROW) };
 /* The driver knows this layout. */
 struct place {
 	uint64_t hash, count;
-	uint64_t detail; /* of an ioctl its request; of a KFD_IOC_CRIU_OP with the operation above 32 bits */
+	uint64_t detail; /* of an ioctl its request, and above 32 bits the operation (of KFD's more by one) */
 	uint64_t num_frames;
 	uint64_t frames[FRAMES_MAX]; /* the library's number above 48 bits, and the offset in it */
 	char name[40];
@@ -241,13 +241,18 @@ static uint64_t detail_of(int number, const long *args)
 
 	if (number != CALL_ioctl)
 		return number == CALL_fcntl ? request : 0;
-	return request == (uint32_t)KFD_IOC_CRIU_OP ?
-		       request | (uint64_t)(((struct kfd_criu_args *)args[2])->op + 1) << 32 : request;
+	if (request == (uint32_t)KFD_IOC_CRIU_OP)
+		return request | (uint64_t)(((struct kfd_criu_args *)args[2])->op + 1) << 32;
+	if (request == (uint32_t)DRM_IOCTL_AMDGPU_BO_LIST)
+		return request | (uint64_t)((union drm_amdgpu_bo_list *)args[2])->in.operation << 32;
+	if (request == (uint32_t)DRM_IOCTL_AMDGPU_CTX)
+		return request | (uint64_t)((union drm_amdgpu_ctx *)args[2])->in.op << 32;
+	return request;
 }
 
-static const char *ioctl_faults(uint64_t detail)
+static const char *criu_op_faults(uint64_t op)
 {
-	switch (detail >> 32) {
+	switch (op) {
 	case KFD_PROCESS_INFO + 1:
 		return "EINTR ENOMEM EIO ETIME EPERM EBADF";
 	case KFD_CHECKPOINT + 1:
@@ -259,10 +264,16 @@ static const char *ioctl_faults(uint64_t detail)
 	case KFD_RESUME + 1:
 		return "EINTR ENOMEM EIO ETIME ESRCH";
 	default:
-		break;
+		return "";
 	}
+}
+
+static const char *ioctl_faults(uint64_t detail)
+{
 	switch (detail) {
-	case (uint32_t)DRM_IOCTL_GEM_CLOSE: /* of a valid handle */
+	case (uint32_t)DRM_IOCTL_GEM_CLOSE: /* what is there can be freed */
+	case (uint32_t)DRM_IOCTL_AMDGPU_BO_LIST | (uint64_t)AMDGPU_BO_LIST_OP_DESTROY << 32:
+	case (uint32_t)DRM_IOCTL_AMDGPU_CTX | (uint64_t)AMDGPU_CTX_OP_FREE_CTX << 32:
 		return "EINTR";
 	case (uint32_t)DRM_IOCTL_AMDGPU_CS:
 		return "EINTR ENOMEM ECANCELED ENODEV";
@@ -283,6 +294,8 @@ static const char *faults_of(int number, const long *args, uint64_t detail, uint
 		return "";
 	if (is_libdrm(caller) && number == CALL_ioctl && detail == (uint32_t)DRM_IOCTL_VERSION)
 		return "EINTR";
+	if (number == CALL_ioctl && (uint32_t)detail == (uint32_t)KFD_IOC_CRIU_OP)
+		return criu_op_faults(detail >> 32);
 	if (number == CALL_ioctl)
 		return ioctl_faults(detail);
 	if (number == CALL_fcntl && detail == F_SETFL)

@@ -22,6 +22,9 @@
 #define KNOBS_MAX   32
 #define MEMORY_STEP (1 << 20)
 
+/* Other programs may have the processor meanwhile. */
+#define THREAD_PATIENCE_MS 5000
+
 struct arguments {
 	struct criu_setup setup;
 	const char *command, *workload, *memory;
@@ -218,7 +221,7 @@ static bool has_left(const struct process_state *before)
 {
 	struct process_state after = process_state();
 
-	for (int i = 0; i < 100 && after.threads > before->threads; i++) {
+	for (int i = 0; i < THREAD_PATIENCE_MS && after.threads > before->threads; i++) {
 		(void)usleep(1000);
 		after = process_state();
 	}
