@@ -41,13 +41,16 @@ struct gem_list_handles {
 };
 #define IOCTL_GEM_LIST_HANDLES DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct gem_list_handles)
 
-static bool driver_is_amdgpu(int fd)
+/* 1, 0, or -errno: it cannot be asked. */
+static int driver_is_amdgpu(int fd)
 {
 	char name[sizeof(DRIVER_NAME)] = "";
 	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
 
-	if (xioctl(fd, DRM_IOCTL_VERSION, &version) < 0)
-		return false;
+	int ret = xioctl(fd, DRM_IOCTL_VERSION, &version);
+
+	if (ret < 0)
+		return ret;
 	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
 }
 
@@ -70,13 +73,15 @@ bool render_is_file(int fd, const struct stat *stat)
 
 	if (!S_ISCHR(stat->st_mode) || !render_is_device(stat->st_rdev, &number))
 		return false;
-	if (driver_is_amdgpu(fd))
+	if (driver_is_amdgpu(fd) > 0)
 		return true;
 	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
 	ret = render_open(number, 0, &own);
+	if (!ret)
+		ret = driver_is_amdgpu(own);
 	if (ret < 0)
-		(void)log_error(ret, "renderD%u: cannot be opened to know whose it is", number);
-	return !ret && driver_is_amdgpu(own);
+		(void)log_error(ret, "renderD%u: cannot be asked whose driver it has", number);
+	return ret > 0;
 }
 
 int render_open(uint32_t number, int lowest_fd, int *ret_fd)
