@@ -539,9 +539,9 @@ int restore_resume(struct session *session, int pid)
 	/* Noted before: RESUME must never be called twice. */
 	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
 	ret = kfd_resume(pid);
-	if (ret < 0 && ret != -ESRCH)
+	if (ret < 0)
 		return give_up(log_error(ret, "process %d: cannot resume its queues", pid), pid);
-	log_info("process %d: %s", pid, ret ? "has no GPU state to resume" : "resumed");
+	log_info("process %d: resumed", pid);
 	wards_complete(session->wards);
 	return 0;
 }

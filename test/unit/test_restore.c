@@ -207,24 +207,6 @@ static void descriptors_of_many_bos_are_out_of_the_way(void **state)
 	end_restore(0);
 }
 
-static void a_pid_that_the_driver_does_not_know_is_no_error(void **state)
-{
-	int fd;
-
-	(void)state;
-	make_image();
-	write_image(5);
-	start_restore();
-	fd = restore_file(5);
-	kernel.fail_op = KFD_RESUME;
-	kernel.fail_errno = ESRCH;
-	kernel.fail_count = 1;
-	assert_int_equal(resume(getpid()), 0);
-	assert_int_equal(kernel.killed, 0);
-	(void)close(fd);
-	end_restore(0);
-}
-
 static void a_task_is_resumed_once(void **state)
 {
 	int fd;
@@ -252,7 +234,6 @@ int main(void)
 		TEST(a_second_file_of_the_process_is_a_plain_open),
 		TEST(contents_are_loaded_in_the_order_of_bos),
 		TEST(descriptors_of_many_bos_are_out_of_the_way),
-		TEST(a_pid_that_the_driver_does_not_know_is_no_error),
 		TEST(a_task_is_resumed_once),
 	};
 
