@@ -174,7 +174,7 @@ faults: native $(FAULTS)/inject.so
 	@$(MAKE) --no-print-directory -s BUILD=$(FAULTS) CFLAGS="-O1 -g -fno-inline -fno-optimize-sibling-calls" all
 
 check-faults: faults
-	@test/faults/run
+	@BUILD=$(BUILD) test/faults/run
 
 # Sets up the machine, then runs every test: units here, the rest in the virtual machine.
 check:

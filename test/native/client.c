@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define GPUS_MAX 64
+#define KFDS_MAX 4
 #define NODES    "/sys/class/kfd/kfd/topology/nodes"
 
 /* The kernel's own name shifts into the sign. */
@@ -38,6 +39,8 @@ struct client {
 	int file;
 	struct gpu gpus[GPUS_MAX];
 	uint32_t num_gpus;
+	int more_kfds[KFDS_MAX];
+	uint32_t num_more_kfds;
 };
 
 static int complain(int ret, const char *what)
@@ -157,6 +160,8 @@ void client_close(struct client *client)
 		if (client->gpus[i].fd >= 0)
 			(void)close(client->gpus[i].fd);
 	}
+	for (uint32_t i = 0; i < client->num_more_kfds; i++)
+		(void)close(client->more_kfds[i]);
 	if (client->kfd >= 0)
 		(void)close(client->kfd);
 	free(client);
@@ -372,11 +377,29 @@ static int note_files(struct client *client, struct task *task)
 	return 0;
 }
 
+/* Files of the process's one KFD state. */
+static int open_more_kfds(struct client *client, uint32_t kfds, struct task *task)
+{
+	int ret = 0;
+
+	for (uint32_t i = 1; ret >= 0 && i < kfds && i <= KFDS_MAX; i++) {
+		int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+		if (fd < 0)
+			return complain(-errno, "/dev/kfd");
+		client->more_kfds[client->num_more_kfds++] = fd;
+		ret = task_add_file(task, fd, "/dev/kfd");
+	}
+	return ret < 0 ? ret : 0;
+}
+
 int client_make(struct client *client, const struct workload *workload, struct task *task)
 {
 	uint64_t address = FIRST_ADDRESS;
 	int ret = note_files(client, task);
 
+	if (!ret)
+		ret = open_more_kfds(client, workload->kfds, task);
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		ret = make_bo(client, workload, i, address, task);
 		address = next_address(address, &workload->bos[i]);

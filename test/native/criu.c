@@ -24,6 +24,7 @@
 #include "client.h"
 #include "criu_plugin_abi.h"
 #include "criu_state.h"
+#include "streamer.h"
 
 struct criu {
 	void *version, *plugin;
@@ -117,6 +118,8 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		(void)close(fd);
 	ret = criu_state.image_dir < 0 ? complain("cannot open the image directory")
 				       : load(criu, setup);
+	if (!ret && setup->streams)
+		ret = streamer_start(setup->directory, setup->captures);
 	if (ret < 0) {
 		criu_unload(criu);
 		return ret;
@@ -135,6 +138,7 @@ void criu_unload(struct criu *criu)
 	if (criu->version)
 		(void)dlclose(criu->version);
 #endif
+	streamer_stop();
 	if (criu_state.image_dir >= 0)
 		(void)close(criu_state.image_dir);
 	criu_state.image_dir = -1;

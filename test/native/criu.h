@@ -5,6 +5,7 @@
 #ifndef TEST_NATIVE_CRIU_H
 #define TEST_NATIVE_CRIU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,7 @@ struct criu_setup {
 	const char *version, *hosts, *plugin, *directory;
 	int log_level;
 	unsigned int rest_ms;
+	bool streams, captures; /* its images: to a streamer or from one */
 };
 int criu_load(const struct criu_setup *setup, struct criu **ret_criu);
 void criu_unload(struct criu *criu);

@@ -16,6 +16,7 @@ int find_unused_fd_pid(pid_t pid);
 int fdstore_add(int fd);
 int fdstore_get(int id);
 void *shmalloc(size_t size);
+int img_streamer_open(const char *name, int flags);
 
 /* Some versions, by way of the two below. */
 extern const size_t criu_hooks; /* how many this version has */

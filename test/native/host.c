@@ -37,13 +37,14 @@ static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-s] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
 		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images\n"
 		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  -a  a dump that fails is made again, by another CRIU of the same process: that must succeed\n"
+		"  -s  images are streams\n"
 		"  WORKLOAD: see test/native/workload.h\n");
 	return 2;
 }
@@ -67,7 +68,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:a")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:as")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
@@ -78,6 +79,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			arguments->setup.rest_ms = (unsigned int)atoi(optarg);
 		else if (option == 'm')
 			arguments->memory = optarg;
+		else if (option == 's')
+			arguments->setup.streams = true;
 		else if (option == 'a')
 			arguments->again = true;
 		else if (option == 'k' && arguments->num_early < KNOBS_MAX)
@@ -90,6 +93,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	if (argc - optind != 3)
 		return -EINVAL;
 	arguments->command = argv[optind];
+	arguments->setup.captures = !strcmp(arguments->command, "dump");
 	arguments->setup.directory = argv[optind + 1];
 	arguments->workload = argv[optind + 2];
 	return 0;

@@ -148,6 +148,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->zero_percent = (uint32_t)number;
 	else if (is_named(item, "events"))
 		workload->events = (uint32_t)number;
+	else if (is_named(item, "kfds"))
+		workload->kfds = (uint32_t)number;
 	else if (is_named(item, "map"))
 		workload->map = (uint32_t)number;
 	else if (is_named(item, "seed"))
@@ -246,6 +248,7 @@ int workload_parse(const char *text, struct workload *ret_workload)
 		.scale_times = 1,
 		.scale_by = 1,
 		.seed = 1,
+		.kfds = 1,
 		.map = DEFAULT_MAP,
 		.verify = true,
 	};
