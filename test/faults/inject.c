@@ -5,7 +5,7 @@
  *
  * A call is known by its function and the return addresses inside these libraries: its place. FAULTS_TABLE names a file
  * that lists all places that were met and how often (struct table, which the driver reads); FAULTS_INJECT="PLACE N
- * FAULT" makes the Nth call at that place fail. What a call can give is said in faults_of(): errno values, "short"
+ * FAULT" makes the Nth call at that place fail, and with three more words another one, too. What a call can give is said in faults_of(): errno values, "short"
  * (fewer bytes), "eof" (none), "null" and "-1" (no errno).
  *
  * What these libraries allocate and map is counted, too: what they have left is said when the plugin is unloaded.
@@ -41,6 +41,8 @@
 #define FRAMES_MAX 24
 #define ARGS       9
 #define BLOCKS_MAX 65536
+
+#define TARGETS_MAX 2
 
 /* What stdio remembers of a stream that had an error (glibc). */
 #define STREAM_HAD_ERROR 0x20
@@ -174,8 +176,10 @@ static struct {
 		uintptr_t from, to, base;
 	} libraries[NUM_LIBRARIES];
 	uintptr_t own_from, own_to;
-	uint64_t target, target_n;
-	char target_fault[32];
+	struct target {
+		uint64_t hash, n;
+		char fault[32];
+	} targets[TARGETS_MAX];
 	void *plugin; /* its handle */
 	pthread_mutex_t lock;
 	void *blocks[BLOCKS_MAX];
@@ -488,26 +492,35 @@ static bool keeps_books(int number)
 	       number == CALL___getdelim || number == CALL_mmap || number == CALL_mmap64;
 }
 
+static const struct target *find_target(uint64_t hash, uint64_t n)
+{
+	for (size_t i = 0; i < TARGETS_MAX; i++) {
+		if (injector.targets[i].hash == hash && injector.targets[i].n == n)
+			return &injector.targets[i];
+	}
+	return NULL;
+}
+
 static long intercept(int number, const long *args)
 {
 	struct trace trace = { .num_frames = 0 };
+	const struct target *target;
 	uint64_t hash, n;
 	long result;
 	int error = errno;
-	bool fails;
 
 	(void)_Unwind_Backtrace(note_frame, &trace);
 	n = count_call(number, &trace, args, &hash);
-	fails = hash == injector.target && n == injector.target_n;
-	if (fails)
-		__atomic_store_n(&injector.table->fired, 1, __ATOMIC_RELAXED);
+	target = find_target(hash, n);
+	if (target)
+		(void)__atomic_fetch_add(&injector.table->fired, 1, __ATOMIC_RELAXED);
 	if (keeps_books(number)) {
 		/* no other thread may be given the address in between */
 		(void)pthread_mutex_lock(&injector.lock);
 		note_before(number, args);
 	}
 	errno = error;
-	result = fails ? fail_as(number, args, injector.target_fault) : call_real(number, args);
+	result = target ? fail_as(number, args, target->fault) : call_real(number, args);
 	error = errno;
 	if (keeps_books(number)) {
 		note_after(number, args, result, hash);
@@ -648,8 +661,12 @@ static void open_table(void)
 		abort();
 	if (fd >= 0)
 		(void)close(fd);
-	if (target && sscanf(target, "%lx %lu %31s", &injector.target, &injector.target_n, injector.target_fault) != 3)
-		abort();
+	for (int i = 0, length = 0; target && *target && i < TARGETS_MAX; i++, target += length) {
+		struct target *parsed = &injector.targets[i];
+
+		if (sscanf(target, "%lx %lu %31s%n", &parsed->hash, &parsed->n, parsed->fault, &length) != 3)
+			abort();
+	}
 }
 
 static void __attribute__((constructor)) get_ready(void)
