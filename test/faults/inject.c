@@ -37,7 +37,7 @@
 #include "kfd_criu.h"
 
 #define EXPORTED   __attribute__((visibility("default")))
-#define PLACES_MAX 8192
+#define PLACES_MAX 2048
 #define FRAMES_MAX 24
 #define ARGS       9
 #define BLOCKS_MAX 65536
@@ -69,6 +69,7 @@ enum answer { ERRNO, ERRNO_DONE, POSITIVE, NEGATIVE, NEGATIVE_DONE, NULL_ERRNO, 
 	X(pwrite, ERRNO, "EIO EINTR ENOSPC EINVAL short")                                                    \
 	X(fgets, STREAM, "EIO")                                                                              \
 	X(__getdelim, STREAM, "EIO ENOMEM")                                                                  \
+	X(getline, STREAM, "EIO ENOMEM")                                                                     \
 	X(__isoc99_fscanf, STREAM, "EIO")                                                                    \
 	X(readdir, NULL_ERRNO, "EIO")                                                                        \
 	X(ftruncate, ERRNO, "EIO EINTR ENOSPC")                                                              \
@@ -364,7 +365,7 @@ static long fewer_bytes(int number, const long *args)
 
 static void spoil_stream(int number, const long *args, const char *fault)
 {
-	FILE *stream = (FILE *)args[number == CALL_fgets ? 2 : number == CALL___getdelim ? 3 : 0];
+	FILE *stream = (FILE *)args[number == CALL_fgets || number == CALL_getline ? 2 : number == CALL___getdelim ? 3 : 0];
 
 	/* a buffer that cannot grow is no error of the stream's */
 	if (strcmp(fault, "ENOMEM") != 0)
@@ -451,6 +452,8 @@ static void note_before(int number, const long *args)
 {
 	if (number == CALL_free || number == CALL_fclose || number == CALL_closedir)
 		remove_block((void *)args[0]);
+	else if (number == CALL___getdelim || number == CALL_getline)
+		remove_block(*(void **)args[0]);
 	else if (number == CALL_munmap)
 		injector.mapped -= (args[1] + 4095) / 4096;
 }
@@ -471,7 +474,7 @@ static void note_after(int number, const long *args, long result, uint64_t place
 		add_block((void *)result, place);
 		break;
 	case CALL___getdelim:
-		remove_block(*(void **)args[0]);
+	case CALL_getline:
 		add_block(*(void **)args[0], place);
 		break;
 	case CALL_mmap:
@@ -489,7 +492,7 @@ static bool keeps_books(int number)
 	return number == CALL_free || number == CALL_fclose || number == CALL_closedir || number == CALL_munmap ||
 	       number == CALL_realloc || number == CALL_malloc || number == CALL_calloc || number == CALL_strdup ||
 	       number == CALL_fopen || number == CALL_opendir || number == CALL_fdopendir ||
-	       number == CALL___getdelim || number == CALL_mmap || number == CALL_mmap64;
+	       number == CALL___getdelim || number == CALL_getline || number == CALL_mmap || number == CALL_mmap64;
 }
 
 static const struct target *find_target(uint64_t hash, uint64_t n)
