@@ -289,8 +289,8 @@ void image_remove_kfd(int id)
  * than -ENOENT. */
 static int scan(const char *pattern, int (*match)(int id, void *argument), void *argument)
 {
+	int fd, error = 0, ret = -ENOENT;
 	struct dirent *entry;
-	int fd, ret = -ENOENT;
 	DIR *stream;
 
 	/* A descriptor of its own: reading a directory moves the position, and this one is CRIU's. */
@@ -302,7 +302,7 @@ static int scan(const char *pattern, int (*match)(int id, void *argument), void 
 		(void)close(fd);
 		return log_error(-ENOMEM, "images: cannot list the directory");
 	}
-	while (ret == -ENOENT && (entry = readdir(stream))) {
+	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
 		char again[NAME_SIZE];
 		int id;
 
@@ -313,7 +313,7 @@ static int scan(const char *pattern, int (*match)(int id, void *argument), void 
 			ret = match(id, argument);
 	}
 	(void)closedir(stream);
-	return ret;
+	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
 }
 
 struct kfd_search {

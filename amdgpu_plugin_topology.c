@@ -204,8 +204,8 @@ struct numbers {
 static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
 	struct dirent *entry;
+	int fd, error = 0;
 	DIR *stream;
-	int fd;
 
 	ret_numbers->count = 0;
 	fd = openat(reader->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -216,11 +216,13 @@ static int list_numbers(struct reader *reader, const char *path, struct numbers 
 		(void)close(fd);
 		return -ENOMEM;
 	}
-	while ((entry = readdir(stream)) && ret_numbers->count < ENTRIES_MAX) {
+	while ((entry = next_entry(stream, &error)) && ret_numbers->count < ENTRIES_MAX) {
 		if (parse_name(entry->d_name, &ret_numbers->values[ret_numbers->count]))
 			ret_numbers->count++;
 	}
 	(void)closedir(stream);
+	if (error < 0)
+		return fail(reader, error, path, strerror(-error));
 	if (entry)
 		return fail(reader, -E2BIG, path, "has too many entries");
 	if (ret_numbers->count)

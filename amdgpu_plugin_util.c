@@ -31,6 +31,16 @@ void cleanup_fclose(FILE **file)
 		(void)fclose(*file);
 }
 
+struct dirent *next_entry(DIR *stream, int *ret_error)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(stream);
+	*ret_error = entry ? 0 : -errno;
+	return entry;
+}
+
 int take_fd(int *fd)
 {
 	int taken = *fd;

@@ -4,6 +4,7 @@
 #ifndef AMDGPU_PLUGIN_UTIL_H
 #define AMDGPU_PLUGIN_UTIL_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,9 @@ void cleanup_fclose(FILE **file);
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The next entry of a directory. NULL: there is none, or, with *@ret_error other than 0, -errno. */
+struct dirent *next_entry(DIR *stream, int *ret_error);
 
 /* Hands the descriptor over: *@fd is -1 afterwards. */
 int take_fd(int *fd);
