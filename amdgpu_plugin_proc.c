@@ -238,8 +238,9 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 		mappings = grown;
 		mappings[count++] = mapping;
 	}
-	if (ferror(file))
-		return -EIO;
+	/* A line that there is no memory for is no error of the stream's. */
+	if (!feof(file))
+		return ferror(file) ? -EIO : -ENOMEM;
 	*ret_mappings = take_ptr(&mappings);
 	*ret_count = count;
 	return 0;
