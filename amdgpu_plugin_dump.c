@@ -501,16 +501,19 @@ static int save_private(const struct dump *dump, CriuKfd *kfd)
 	return 0;
 }
 
-static void save_shared_mem(CriuKfd *kfd)
+static int save_shared_mem(CriuKfd *kfd)
 {
 	struct shared_mem shared;
+	int ret = shared_mem_read(&shared);
 
-	shared_mem_read(&shared);
+	if (ret < 0)
+		return ret;
 	kfd->shared_mem_size = shared.size;
 	kfd->shared_mem_magic = shared.magic;
 	kfd->has_shared_mem_mode = kfd->has_semaphore_mode = true;
 	kfd->shared_mem_mode = shared.mode;
 	kfd->semaphore_mode = shared.semaphore_mode;
+	return 0;
 }
 
 static int write_image(struct dump *dump)
@@ -523,8 +526,9 @@ static int write_image(struct dump *dump)
 	criu_kfd__init(kfd);
 	kfd->pid = (uint32_t)dump->process->own_pid;
 	kfd->num_of_objects = dump->state.num_objects;
-	save_shared_mem(kfd);
-	ret = count_mappings(dump, kfd);
+	ret = save_shared_mem(kfd);
+	if (!ret)
+		ret = count_mappings(dump, kfd);
 	if (!ret)
 		ret = save_devices(dump, kfd);
 	if (!ret)

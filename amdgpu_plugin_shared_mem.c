@@ -25,29 +25,52 @@
 /* libhsakmt's is eight bytes; a size far from that is no such file. */
 #define SIZE_MAX_SANE	(1u << 20)
 
-static mode_t mode_of(const char *name)
+/* -ENOENT: there is no such file. */
+static int open_shared(const char *name, int *ret_fd, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = shm_open(name, O_RDONLY | O_CLOEXEC, 0);
-	struct stat stat;
 
-	return fd < 0 || fstat(fd, &stat) < 0 ? 0 : stat.st_mode & MODE_MASK;
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
-void shared_mem_read(struct shared_mem *ret_shared)
+static int read_mode(const char *name, mode_t *ret_mode)
 {
-	_cleanup_close_ int fd = shm_open(SHARED_MEM_NAME, O_RDONLY | O_CLOEXEC, 0);
+	_cleanup_close_ int fd = -1;
 	struct stat stat;
-	uint32_t magic;
+	int ret = open_shared(name, &fd, &stat);
 
-	*ret_shared = (struct shared_mem){ 0 };
-	if (fd < 0 || fstat(fd, &stat) < 0 || pread_full(fd, &magic, sizeof(magic), 0) < 0)
-		return;
-	*ret_shared = (struct shared_mem){
-		.size = (uint64_t)stat.st_size,
-		.magic = magic,
-		.mode = stat.st_mode & MODE_MASK,
-		.semaphore_mode = mode_of(SEMAPHORE_FILE),
-	};
+	if (!ret)
+		*ret_mode = stat.st_mode & MODE_MASK;
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int shared_mem_read(struct shared_mem *ret_shared)
+{
+	struct shared_mem shared = { 0 };
+	_cleanup_close_ int fd = -1;
+	struct stat stat;
+	int ret;
+
+	*ret_shared = shared;
+	ret = open_shared(SHARED_MEM_NAME, &fd, &stat);
+	if (ret == -ENOENT)
+		return 0;
+	if (ret < 0)
+		return ret;
+	if (stat.st_size < (off_t)sizeof(shared.magic))
+		return 0;
+	ret = pread_full(fd, &shared.magic, sizeof(shared.magic), 0);
+	if (!ret)
+		ret = read_mode(SEMAPHORE_FILE, &shared.semaphore_mode);
+	if (ret < 0)
+		return ret;
+	shared.size = (uint64_t)stat.st_size;
+	shared.mode = stat.st_mode & MODE_MASK;
+	*ret_shared = shared;
+	return 0;
 }
 
 static int make_file(const struct shared_mem *shared)

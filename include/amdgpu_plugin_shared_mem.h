@@ -16,7 +16,8 @@ struct shared_mem {
 	mode_t semaphore_mode;
 };
 
-void shared_mem_read(struct shared_mem *ret_shared);
+/* -errno: there is one, but it cannot be read. */
+int shared_mem_read(struct shared_mem *ret_shared);
 
 /* Makes file and semaphore where they are missing. Nothing to do for a size of 0. */
 int shared_mem_restore(const struct shared_mem *shared);
