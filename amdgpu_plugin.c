@@ -26,6 +26,7 @@ int session_note(struct session *s)
 
 	if (s->noted)
 		return 0;
+	s->involved = true;
 	ret = host_note_plugin(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");

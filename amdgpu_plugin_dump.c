@@ -736,12 +736,15 @@ int dump_unpause(struct session *session)
 	return ret;
 }
 
+/* Those of files without state, and of a dump before this one, too. */
 void dump_remove_images(struct session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id != DUMP_NO_ID)
 			image_remove_kfd(session->processes[i].id);
 	}
+	if (session->involved)
+		(void)image_remove_old();
 }
 
 void dump_done(struct session *session)

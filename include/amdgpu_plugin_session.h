@@ -96,6 +96,8 @@ struct session {
 	struct options options;
 	int stage;
 	bool noted;
+	/* Something of the dump is ours, so what a dump that failed has left is, too. */
+	bool involved;
 	struct topology topology;
 	bool has_topology;
 	struct dumped_process *processes;
