@@ -57,19 +57,32 @@ static struct kfd_state counts_of(const struct dumped_process *process)
 	};
 }
 
+static int try_checkpoint(const struct dumped_process *process, int fd)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
+	int ret = kfd_state_alloc(&state);
+
+	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
+}
+
 /* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
- * process only, and changes nothing; a second pause could not be undone. */
-static bool is_paused(const struct session *session, int fd)
+ * process only, and changes nothing; a second pause could not be undone. So what is no clear answer is an error: 1, 0 or
+ * -errno. */
+static int is_paused(const struct session *session, int fd)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
-		const struct dumped_process *process = &session->processes[i];
-		_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
+		int ret;
 
-		if (process->paused && !kfd_state_alloc(&state) &&
-		    !kfd_checkpoint(fd, &state, DUMP_LOWEST_FD))
-			return true;
+		if (!session->processes[i].paused)
+			continue;
+		ret = try_checkpoint(&session->processes[i], fd);
+		if (!ret)
+			return 1;
+		/* It is not paused, not that process, or none of this dump. */
+		if (ret != -EINVAL && ret != -EBADF && ret != -ESRCH && ret != -ENODEV)
+			return ret;
 	}
-	return false;
+	return 0;
 }
 
 /* The image of a file that has no state to save: it comes back as an open of /dev/kfd. */
@@ -638,8 +651,11 @@ static int pause_tree(struct session *session)
 	}
 	ret = undo_old_pauses(&files);
 	for (size_t i = 0; !ret && i < files.count; i++) {
-		if (!is_paused(session, files.list[i].fd))
-			ret = pause_file(session, &files.list[i]);
+		ret = is_paused(session, files.list[i].fd);
+		if (ret < 0)
+			return log_error(ret, "process %d: cannot tell whether it is paused",
+					 files.list[i].pid);
+		ret = ret ? 0 : pause_file(session, &files.list[i]);
 	}
 	return ret;
 }
@@ -663,7 +679,11 @@ static int meet_process(struct session *session, int fd, int id,
 	struct dumped_process *process = find_process(session, fd);
 	int ret = 0;
 
-	if (!process && is_paused(session, fd)) {
+	if (!process)
+		ret = is_paused(session, fd);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot tell whether its process is paused", id);
+	if (ret) {
 		*ret_process = NULL;
 		return 0;
 	}
