@@ -87,12 +87,12 @@ static int set_number(uint64_t *field, uint64_t max, const char *value, const ch
 	return 0;
 }
 
-static int set_text(char **field, const char *value)
+static int set_text(char **field, const char *value, const char *source)
 {
 	char *copy = strdup(value);
 
 	if (!copy)
-		return -ENOMEM;
+		return log_error(-ENOMEM, "option %s: cannot be kept", source);
 	free(*field);
 	*field = copy;
 	return 0;
@@ -109,7 +109,7 @@ static int set_option(struct options *options, const struct row *row, const char
 	case SECONDS:
 		return set_number(field_of(options, row), COPY_TIMEOUT_MAX, value, source);
 	case TEXT:
-		return set_text(field_of(options, row), value);
+		return set_text(field_of(options, row), value, source);
 	}
 	return -EINVAL;
 }
