@@ -231,7 +231,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 
 static uint64_t hash_of(int number, const struct trace *trace, uint64_t detail)
 {
-	uint64_t hash = 14695981039346656037ull ^ (uint64_t)number;
+	uint64_t hash = (14695981039346656037ull ^ (uint64_t)number) * 1099511628211ull;
 
 	for (size_t i = 0; i < trace->num_frames; i++)
 		hash = (hash ^ trace->frames[i]) * 1099511628211ull;
@@ -341,6 +341,10 @@ static uint64_t count_call(int number, const struct trace *trace, const long *ar
 		(void)snprintf(place->faults, sizeof(place->faults), "%s", 
 			       faults_of(number, args, detail, trace->frames[0]));
 	}
+	/* two places of one hash would hide each other */
+	if (strcmp(place->name, calls[number].name) != 0 || place->num_frames != trace->num_frames ||
+	    memcmp(place->frames, trace->frames, trace->num_frames * sizeof(*trace->frames)) != 0)
+		abort();
 	count = ++place->count;
 	__atomic_store_n(&table->lock, 0, __ATOMIC_RELEASE);
 	return count;
