@@ -14,7 +14,8 @@
  * DRM_IOCTL_VERSION of libdrm's that fails, which no kernel does for a file that it has opened. That of protobuf-c and xxhash is
  * in.
  *
- * Not among the functions, since they cannot fail with valid arguments on Linux: mutexes and conditions but for waits
+ * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a child that nobody has waited
+ * for, mutexes and conditions but for waits
  * with a timeout, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpeername() of a local socket, getpid, umask, sem_close. Not among the errnos: ENOENT, ENXIO
  * of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not failures. */
 #include <dirent.h>
@@ -98,7 +99,6 @@ enum answer { ERRNO, ERRNO_DONE, POSITIVE, NEGATIVE, NEGATIVE_DONE, NULL_ERRNO, 
 	X(pthread_cond_timedwait, POSITIVE, "ETIMEDOUT")                                                     \
 	X(nanosleep, ERRNO, "EINTR")                                                                         \
 	X(setrlimit, ERRNO, "EPERM")                                                                         \
-	X(kill, ERRNO, "ESRCH EPERM")                                                                        \
 	X(syscall, ERRNO, "ENOSYS EPERM")                                                                    \
 	X(socketpair, ERRNO, "EMFILE ENOMEM")                                                                \
 	X(setsockopt, ERRNO, "ENOMEM")                                                                       \
