@@ -56,7 +56,7 @@ static int read_status(pid_t pid, struct status *ret_status)
 
 int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
 {
-	struct status status;
+	struct status status = { 0 };
 	int ret = read_status(pid, &status);
 
 	if (!ret)
@@ -92,7 +92,7 @@ static int add_processes(bool (*related)(const struct status *status, pid_t to),
 		return -errno;
 	while (!ret && (entry = readdir(stream))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		struct status status;
+		struct status status = { 0 };
 
 		if (pid > 0 && !read_status(pid, &status) && related(&status, to))
 			ret = add_pid(list, pid);
@@ -150,7 +150,7 @@ int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
-		struct status status;
+		struct status status = { 0 };
 
 		if (read_status(pids[i], &status) || status.own_pid != own_pid)
 			continue;
@@ -162,7 +162,7 @@ int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 
 bool proc_is_traced(pid_t pid)
 {
-	struct status status;
+	struct status status = { 0 };
 
 	return !read_status(pid, &status) && status.tracer > 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_guard.h"
@@ -13,6 +14,9 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_util.h"
+
+/* Between two questions whether another tracer has let go. */
+#define ASK_AGAIN_NS 100000000
 
 /* What is left to be done for a job whose CRIU has died. */
 struct rescue {
@@ -82,7 +86,7 @@ static void watch_dump(void *argument, int criu)
 	if (!rescue->streamed)
 		(void)image_remove_old();
 	while (left) {
-		(void)usleep(100000);
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 		left = unpause_orphans(rescue);
 	}
 }

@@ -308,13 +308,16 @@ static int note_places(const struct support_subject *subject)
 	if (!process->places)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
 	for (uint32_t i = 0; i < state->num_bos; i++) {
-		if (state->bos[i].alloc_flags & KFD_BO_WITH_CONTENTS)
-			process->places[count++] = (struct bo_place){
-				.render_minor =
-					find_gpu(subject, state->bos[i].gpu_id)->drm_render_minor,
-				.index = i,
-				.offset = state->bos[i].offset,
-			};
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+		const struct topology_node *gpu = find_gpu(subject, bo->gpu_id);
+
+		if (!gpu || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+			continue;
+		process->places[count++] = (struct bo_place){
+			.render_minor = gpu->drm_render_minor,
+			.index = i,
+			.offset = bo->offset,
+		};
 	}
 	process->num_places = count;
 	qsort(process->places, count, sizeof(*process->places), compare_places);
