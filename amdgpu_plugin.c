@@ -12,6 +12,7 @@
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_options.h"
+#include "amdgpu_plugin_pause.h"
 #include "amdgpu_plugin_refill.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_session.h"
@@ -72,7 +73,7 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_DUMP) {
 		if (!ret)
 			ret = render_finish(&session);
-		(void)dump_unpause(&session);
+		(void)pause_undo_all(&session);
 		if (ret)
 			dump_remove_images(&session);
 	}
@@ -191,7 +192,7 @@ static int restore_init_hook(void)
 static int dump_finish(int result)
 {
 	int ret = result ? 0 : render_finish(&session);
-	int unpaused = dump_unpause(&session);
+	int unpaused = pause_undo_all(&session);
 
 	if (!ret && !session.num_processes)
 		return -ENOTSUP;

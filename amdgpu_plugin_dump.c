@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps KFD state: pause, checkpoint, contents, image. Each KFD process is paused once, however many
- * files of /dev/kfd it has, all of them before anything of one is copied, and stays paused until CRIU has saved
- * everything else. */
+/* Dumps KFD state: pause, checkpoint, contents, image. */
 #include "amdgpu_plugin_dump.h"
 
 #include <errno.h>
@@ -19,14 +17,11 @@
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_pause.h"
 #include "amdgpu_plugin_proc.h"
-#include "amdgpu_plugin_rescue.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_support.h"
-#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_util.h"
-
-#define NAME_SIZE 32
 
 /* What is known while one KFD process is being dumped. */
 struct dump {
@@ -46,45 +41,6 @@ static void finish_dump(struct dump *dump)
 	free(dump->mappings);
 }
 
-static struct kfd_state counts_of(const struct dumped_process *process)
-{
-	return (struct kfd_state){
-		.own_pid = process->own_pid,
-		.num_devices = process->num_devices,
-		.num_bos = process->num_bos,
-		.num_objects = process->num_objects,
-		.priv_data_size = process->priv_data_size,
-	};
-}
-
-static int try_checkpoint(const struct dumped_process *process, int fd)
-{
-	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
-	int ret = kfd_state_alloc(&state);
-
-	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
-}
-
-/* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
- * process only, and changes nothing; a second pause could not be undone. So what is no clear answer is an error: 1, 0 or
- * -errno. */
-static int is_paused(const struct session *session, int fd)
-{
-	for (size_t i = 0; i < session->num_processes; i++) {
-		int ret;
-
-		if (!session->processes[i].paused)
-			continue;
-		ret = try_checkpoint(&session->processes[i], fd);
-		if (!ret)
-			return 1;
-		/* It is not paused, not that process, or none of this dump. */
-		if (ret != -EINVAL && ret != -EBADF && ret != -ESRCH && ret != -ENODEV)
-			return ret;
-	}
-	return 0;
-}
-
 /* The image of a file that has no state to save: it comes back as an open of /dev/kfd. */
 static int dump_plain(int id, const char *reason)
 {
@@ -94,105 +50,14 @@ static int dump_plain(int id, const char *reason)
 	return image_write_kfd(id, &kfd);
 }
 
-static int add_process(struct session *session, int fd, int id)
+static int pause_it(struct dump *dump)
 {
-	struct dumped_process *grown;
-	int copy;
-
-	grown = realloc(session->processes, (session->num_processes + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	session->processes = grown;
-	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
-	if (copy < 0)
-		return copy;
-	grown[session->num_processes++] = (struct dumped_process){ .id = id, .fd = copy };
-	return 0;
-}
-
-/* What a process goes by in the log. */
-static const char *name_of(const struct dumped_process *process, char name[static NAME_SIZE])
-{
-	if (process->id != DUMP_NO_ID)
-		(void)snprintf(name, NAME_SIZE, "kfd %d", process->id);
-	else
-		(void)snprintf(name, NAME_SIZE, "process %d", process->pid);
-	return name;
-}
-
-/* One line for an operation of the driver's that has failed; @doing is what it was to do. */
-static int refused(const struct dumped_process *process, enum kfd_criu_op op, int ret,
-		   const char *doing)
-{
-	const char *meaning = support_explain(op, ret);
-	char name[NAME_SIZE];
-
-	if (meaning)
-		return log_error(ret, "%s: cannot %s, %s", name_of(process, name), doing, meaning);
-	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
-}
-
-/* A process may still be paused by a dump that was killed together with its guard. Another pause on top could not be
- * undone. */
-static int undo_old_pause(const struct dumped_process *process)
-{
-	int ret = kfd_unpause(process->fd);
-	char name[NAME_SIZE];
-
-	if (!ret)
-		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
-	/* Not paused; not of this dump, which the pause is going to say. */
-	if (!ret || ret == -EINVAL || ret == -EBADF)
-		return 0;
-	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
-}
-
-/* Stops the queues. From here on every way out goes by dump_unpause(). */
-static int stop_queues(struct dumped_process *process)
-{
-	struct kfd_state counts;
-	int ret = kfd_pause(process->fd, &counts);
+	const struct dumped_process *process = dump->process;
+	int ret = pause_process(dump->session, dump->process);
 
 	if (ret < 0)
 		return ret;
-	process->paused = true;
-	process->own_pid = counts.own_pid;
-	process->num_devices = counts.num_devices;
-	process->num_bos = counts.num_bos;
-	process->num_objects = counts.num_objects;
-	process->priv_data_size = counts.priv_data_size;
-	return 0;
-}
-
-/* With a guard, who knows the process before it is paused. Nothing is said of a process that needs no pause (-ENODEV), or
- * is not part of the dump (-EBADF). */
-static int guard_and_pause(struct session *session, struct dumped_process *process)
-{
-	char name[NAME_SIZE];
-	int ret = undo_old_pause(process);
-
-	if (ret < 0)
-		return ret;
-	ret = rescue_renew(session);
-	if (ret < 0)
-		return log_error(ret, "%s: cannot start a guard for the process",
-				 name_of(process, name));
-	ret = stop_queues(process);
-	if (!ret || ret == -ENODEV || ret == -EBADF)
-		return ret;
-	return refused(process, KFD_PROCESS_INFO, ret, "pause the process");
-}
-
-static int pause_process(struct dump *dump)
-{
-	struct dumped_process *process = dump->process;
-	int ret = process->paused ? 0 : guard_and_pause(dump->session, process);
-
-	if (ret == -EBADF)
-		return refused(process, KFD_PROCESS_INFO, ret, "pause the process");
-	if (ret < 0)
-		return ret;
-	dump->state = counts_of(process);
+	dump->state = pause_counts(process);
 	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
 		 process->id, process->own_pid, process->num_devices, process->num_bos,
 		 process->num_objects, process->priv_data_size);
@@ -206,36 +71,19 @@ static int read_state(struct dump *dump)
 	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
 }
 
-/* The counts of a pause are no longer the current ones: a range of the process's was split or merged
- * meanwhile. A pause cannot be repeated on top of another. Nothing of this process has been saved yet, so
- * it does no harm that its queues run for a moment. */
-static int pause_again(struct dump *dump)
-{
-	int ret;
-
-	log_info("kfd %d: its counts changed, asking again", dump->process->id);
-	if (dump->session->num_processes > 1)
-		log_warn("kfd %d: its queues run for a moment more than those of others",
-			 dump->process->id);
-	kfd_state_done(&dump->state);
-	ret = kfd_unpause(dump->process->fd);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot unpause the process", dump->process->id);
-	dump->process->paused = false;
-	return pause_process(dump);
-}
-
 static int checkpoint(struct dump *dump)
 {
 	int ret = read_state(dump);
 
 	if (ret == -EINVAL) {
-		ret = pause_again(dump);
+		ret = pause_again(dump->session, dump->process);
 		if (ret < 0)
 			return ret;
+		kfd_state_done(&dump->state);
+		dump->state = pause_counts(dump->process);
 		ret = read_state(dump);
 	}
-	return ret < 0 ? refused(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+	return ret < 0 ? pause_refused(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
 static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)
@@ -588,7 +436,7 @@ static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
 	static int (*const steps[])(struct dump *dump) = {
-		pause_process,  checkpoint,    check_devices, check_bos,   check_support,
+		pause_it,       checkpoint,    check_devices, check_bos,   check_support,
 		check_mappings, dump_contents, note_probes,   write_image,
 	};
 	int ret = 0;
@@ -596,106 +444,6 @@ static int dump_process(struct dump *dump)
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(steps); i++)
 		ret = steps[i](dump);
 	return ret;
-}
-
-/* CRIU may never show the file of a process that needs no pause, or is not part of the dump. */
-static int pause_file(struct session *session, const struct tree_file *file)
-{
-	struct dumped_process *process;
-	int ret = add_process(session, file->fd, DUMP_NO_ID);
-
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
-	process = &session->processes[session->num_processes - 1];
-	process->pid = file->pid;
-	ret = guard_and_pause(session, process);
-	if (!ret) {
-		log_info("process %d: its queues are stopped", file->pid);
-		return 0;
-	}
-	cleanup_close(&process->fd);
-	session->num_processes--;
-	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
-}
-
-/* Of all of them, before one is paused: from then on a paused process is taken for one of this dump's. */
-static int undo_old_pauses(const struct tree_files *files)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < files->count; i++) {
-		const struct tree_file *file = &files->list[i];
-
-		ret = undo_old_pause(&(const struct dumped_process){
-			.id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd });
-	}
-	return ret;
-}
-
-/* Stops all KFD processes of the tree before anything of the first one is copied. When CRIU shows the first file, it has
- * stopped all tasks, and their shared memory is saved after them: so this is early enough, with every CRIU. */
-static int pause_tree(struct session *session)
-{
-	_cleanup_(tree_files_done) struct tree_files files = { 0 };
-	int ret;
-
-	if (session->tree_is_paused)
-		return 0;
-	session->tree_is_paused = true;
-	ret = tree_find_kfd(DUMP_LOWEST_FD, &files);
-	if (ret < 0) {
-		log_warn(
-			"processes are paused one after the other, as their files cannot be found: %s",
-			strerror(-ret));
-		return 0;
-	}
-	ret = undo_old_pauses(&files);
-	for (size_t i = 0; !ret && i < files.count; i++) {
-		ret = is_paused(session, files.list[i].fd);
-		if (ret < 0)
-			return log_error(ret, "process %d: cannot tell whether it is paused",
-					 files.list[i].pid);
-		ret = ret ? 0 : pause_file(session, &files.list[i]);
-	}
-	return ret;
-}
-
-/* The process that was paused through this very file; NULL: none. */
-static struct dumped_process *find_process(const struct session *session, int fd)
-{
-	for (size_t i = 0; i < session->num_processes; i++) {
-		struct dumped_process *process = &session->processes[i];
-
-		if (process->id == DUMP_NO_ID && tree_is_same_file(process->fd, fd))
-			return process;
-	}
-	return NULL;
-}
-
-/* The process of @fd as @ret_process; NULL: this is one more file of a process that has an image. */
-static int meet_process(struct session *session, int fd, int id,
-			struct dumped_process **ret_process)
-{
-	struct dumped_process *process = find_process(session, fd);
-	int ret = 0;
-
-	if (!process)
-		ret = is_paused(session, fd);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot tell whether its process is paused", id);
-	if (ret) {
-		*ret_process = NULL;
-		return 0;
-	}
-	if (!process) {
-		ret = add_process(session, fd, id);
-		process = &session->processes[session->num_processes - 1];
-	}
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
-	process->id = id;
-	*ret_process = process;
-	return 0;
 }
 
 int dump_kfd(struct session *session, int fd, int id)
@@ -718,7 +466,7 @@ int dump_kfd(struct session *session, int fd, int id)
 	if (!ret)
 		ret = pause_tree(session);
 	if (!ret)
-		ret = meet_process(session, fd, id, &dump.process);
+		ret = pause_meet(session, fd, id, &dump.process);
 	if (ret < 0)
 		return ret;
 	if (!dump.process)
@@ -727,32 +475,6 @@ int dump_kfd(struct session *session, int fd, int id)
 	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
 		return dump_plain(id, "its process sees no GPU");
-	return ret;
-}
-
-int dump_unpause(struct session *session)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < session->num_processes; i++) {
-		struct dumped_process *process = &session->processes[i];
-		char name[NAME_SIZE];
-		int failed;
-
-		if (!process->paused)
-			continue;
-		failed = kfd_unpause(process->fd);
-		process->paused = false;
-		cleanup_close(&process->fd);
-		process->fd = -1;
-		if (failed < 0)
-			ret = log_error(failed, "%s: cannot unpause process %d",
-					name_of(process, name), process->own_pid);
-		else
-			log_info("%s: unpaused process %d", name_of(process, name),
-				 process->own_pid);
-	}
-	rescue_end(session);
 	return ret;
 }
 

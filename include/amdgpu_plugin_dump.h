@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The dump of a process's KFD state, and the promise that every process paused for it runs on. */
+/* The dump of a process's KFD state. */
 #ifndef AMDGPU_PLUGIN_DUMP_H
 #define AMDGPU_PLUGIN_DUMP_H
 
@@ -7,10 +7,6 @@
 
 /* Saves the /dev/kfd file @fd (borrowed) as image @id. The process stays paused. */
 int dump_kfd(struct session *session, int fd, int id);
-
-/* Unpauses every process that is paused: exactly once each, also after errors. To be called by the
- * tracing thread when all else of the tasks is saved, or when the dump has failed. */
-int dump_unpause(struct session *session);
 
 /* Removes the main images of a dump that failed. */
 void dump_remove_images(struct session *session);
