@@ -229,6 +229,7 @@ static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
 		assert_int_equal(resume(getpid()), -ENOTSUP);
 		(void)close(fd);
 		end_restore(-1);
+		forget_image();
 	}
 }
 
