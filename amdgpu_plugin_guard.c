@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ static void refuse_to_be_killed(void)
 static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty, int criu)
 {
 	(void)setsid();
+	(void)prctl(PR_SET_NAME, GUARD_NAME);
 	refuse_to_be_killed();
 	if (!close_others(duty, criu))
 		duty->watch(duty->argument, criu);

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* What a guard is called, for ps and the like: it is not the CRIU that somebody may be waiting for. */
+#define GUARD_NAME "amdgpu_guard"
+
 /* What a guard does. It has a copy of this process's memory as it is at the start, and of its descriptors those
  * in @fds alone: a pipe that this process closes is closed. */
 struct guard_duty {
