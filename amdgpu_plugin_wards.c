@@ -77,10 +77,15 @@ static int note_tasks(struct watch *watch)
 	if (!watch->pidfds)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		int fd = pids[i] == getpid() ? -1 : (int)syscall(SYS_pidfd_open, pids[i], 0);
+		int fd;
 
+		if (pids[i] == getpid())
+			continue;
+		fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
 		if (fd >= 0)
 			watch->pidfds[watch->count++] = fd;
+		else if (errno != ESRCH)
+			return -errno;
 	}
 	return 0;
 }
