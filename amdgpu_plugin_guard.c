@@ -19,18 +19,20 @@ static int compare_fds(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static int close_others(const struct guard_duty *duty, int criu)
+static int close_others(const struct guard_duty *duty, int criu, int line)
 {
-	_cleanup_free_ int *kept = calloc(duty->num_fds + 1, sizeof(*kept));
+	size_t count = duty->num_fds + 2;
+	_cleanup_free_ int *kept = calloc(count, sizeof(*kept));
 	unsigned int first = 0;
 
 	if (!kept)
 		return -ENOMEM;
 	kept[0] = criu;
+	kept[1] = line;
 	for (size_t i = 0; i < duty->num_fds; i++)
-		kept[i + 1] = duty->fds[i];
-	qsort(kept, duty->num_fds + 1, sizeof(*kept), compare_fds);
-	for (size_t i = 0; i <= duty->num_fds; i++) {
+		kept[i + 2] = duty->fds[i];
+	qsort(kept, count, sizeof(*kept), compare_fds);
+	for (size_t i = 0; i < count; i++) {
 		if (kept[i] < 0)
 			continue;
 		if ((unsigned int)kept[i] > first)
@@ -52,13 +54,15 @@ static void refuse_to_be_killed(void)
 }
 
 /* In a session of its own, since a terminal or a timeout(1) kills all of a group. */
-static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty, int criu)
+static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty, int criu, int line)
 {
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, GUARD_NAME);
 	refuse_to_be_killed();
-	if (!close_others(duty, criu))
-		duty->watch(duty->argument, criu);
+	if (close_others(duty, criu, line) || write(line, "", 1) != 1)
+		_exit(1);
+	cleanup_close(&line);
+	duty->watch(duty->argument, criu);
 	_exit(0);
 }
 
@@ -70,13 +74,16 @@ static pid_t fork_silently(void)
 	return pid < 0 ? -errno : (pid_t)pid;
 }
 
-/* Until it stands by itself, and has closed whatever it does not need, its end of the line too. */
-static void wait_until_ready(int line)
+/* Until it stands by itself, and has closed whatever it does not need; false: it has ended instead. */
+static bool becomes_ready(int line)
 {
-	char none;
+	ssize_t got;
+	char byte;
 
-	while (read(line, &none, 1) < 0 && errno == EINTR)
-		;
+	do {
+		got = read(line, &byte, 1);
+	} while (got < 0 && errno == EINTR);
+	return got == 1;
 }
 
 int guard_start(const struct guard_duty *duty, pid_t *ret_guard)
@@ -96,11 +103,13 @@ int guard_start(const struct guard_duty *duty, pid_t *ret_guard)
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork_silently();
 	if (pid == 0)
-		stand_guard(duty, self);
+		stand_guard(duty, self, its_end);
 	cleanup_close(&its_end);
 	its_end = -1;
-	if (pid > 0)
-		wait_until_ready(line);
+	if (pid > 0 && !becomes_ready(line)) {
+		guard_end(&pid);
+		pid = -ECHILD;
+	}
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return pid;

@@ -22,7 +22,7 @@ struct guard_duty {
 };
 
 /* To be called while this process has one thread. CRIU does not notice the guard: it is a child without a
- * signal for its end, and no wait() but one for it finds it. */
+ * signal for its end, and no wait() but one for it finds it. -ECHILD: it lacks memory. */
 int guard_start(const struct guard_duty *duty, pid_t *ret_guard);
 /* Ends it before it does anything, or after it has done all. *@guard is 0 afterwards; accepts 0. */
 void guard_end(pid_t *guard);
