@@ -499,8 +499,9 @@ static void pause_after(double waited_s)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up meanwhile. */
-static int look(struct gpu *gpu, struct ring *ring)
+/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up meanwhile. Only a look
+ * that began too late can tell that a copy takes too long: this process may have stood still itself. */
+static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 {
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context,
@@ -508,7 +509,7 @@ static int look(struct gpu *gpu, struct ring *ring)
 		.ring = (uint32_t)(ring - gpu->rings),
 		.fence = ring->ended + 1,
 	};
-	double since = ring->since;
+	double waited = now_seconds() - ring->since;
 	uint32_t expired = 0;
 	int ret;
 
@@ -516,8 +517,10 @@ static int look(struct gpu *gpu, struct ring *ring)
 	(void)pthread_mutex_unlock(&ring->lock);
 	ret = amdgpu_cs_query_fence_status(&fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE,
 					   &expired);
-	if (!ret && !expired)
-		pause_after(now_seconds() - since);
+	if (!ret && !expired && waited > (double)timeout_s)
+		ret = -ETIME;
+	else if (!ret && !expired)
+		pause_after(waited);
 	(void)pthread_mutex_lock(&ring->lock);
 	ring->looking = false;
 	if (!ret && expired) {
@@ -532,17 +535,14 @@ static int look(struct gpu *gpu, struct ring *ring)
  * restored lives in a time namespace with another one. */
 static int wait_for_fence(struct gpu *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
 {
-	double end = now_seconds() + (double)timeout_s;
 	int ret = 0;
 
 	(void)pthread_mutex_lock(&ring->lock);
 	while (!ret && ring->ended < fence) {
-		if (now_seconds() > end)
-			ret = -ETIME;
-		else if (ring->looking)
+		if (ring->looking)
 			(void)pthread_cond_wait(&ring->looked, &ring->lock);
 		else
-			ret = look(gpu, ring);
+			ret = look(gpu, ring, timeout_s);
 	}
 	(void)pthread_mutex_unlock(&ring->lock);
 	return ret;

@@ -76,8 +76,8 @@ enum gpu_direction {
 /* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle. */
 int gpu_submit(struct gpu *gpu, unsigned int slot, enum gpu_direction direction,
 	       const struct gpu_piece *pieces, size_t num_pieces);
-/* Waits for the slot's copies. -ETIME: not done after @timeout_s seconds; -EIO: the GPU reports that
- * it was reset meanwhile, so that the copy cannot be trusted. */
+/* Waits for the slot's copies. -ETIME: they, or those before them on the ring, have not ended in the @timeout_s
+ * seconds that were theirs; -EIO: the GPU reports that it was reset meanwhile, so that the copy cannot be trusted. */
 int gpu_wait(struct gpu *gpu, unsigned int slot, uint64_t timeout_s);
 
 #endif

@@ -262,6 +262,19 @@ static void an_engine_that_hangs_is_given_up(void **state)
 	free_set(set);
 }
 
+/* However late it is looked at: the process may have stood still. */
+static void a_copy_that_has_ended_is_not_given_up(void **state)
+{
+	const struct content_settings hurried = { .staging_bytes = 1 << 20, .copy_timeout_s = 0 };
+	struct set *set = make_set(size_cases[7]);
+
+	(void)state;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &hurried), 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
 /* The fence of a job that faulted signals like any other. */
 static void a_gpu_that_was_reset_is_not_believed(void **state)
 {
@@ -383,6 +396,7 @@ int main(void)
 		TEST(a_short_image_fails_the_load),
 		TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index),
 		TEST(an_engine_that_hangs_is_given_up),
+		TEST(a_copy_that_has_ended_is_not_given_up),
 		TEST(a_gpu_that_was_reset_is_not_believed),
 		TEST(the_handle_of_another_gpu_is_refused),
 		TEST(an_unknown_family_is_refused),
