@@ -43,8 +43,9 @@
 struct ring {
 	pthread_mutex_t lock;
 	pthread_cond_t looked;
-	/* Of what follows. The last copy known to have ended, and since when the next one is waited for. */
+	/* Of what follows. The last copy known to have ended; one after it, and since when it is waited for. */
 	uint64_t ended;
+	uint64_t awaited;
 	double since;
 	/* Somebody is looking, for all who wait. */
 	bool looking;
@@ -449,12 +450,21 @@ static int make_bo_list(struct gpu *gpu, unsigned int slot, const struct gpu_pie
 	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);
 }
 
-/* A ring that stood still is waited for only from now on. */
+/* Called with the lock. A copy has its time from when it is first in its ring: known by whoever notes it first, the thread
+ * that has submitted it or one that looks. */
+static void await_first(struct ring *ring)
+{
+	if (ring->awaited == ring->ended + 1)
+		return;
+	ring->awaited = ring->ended + 1;
+	ring->since = now_seconds();
+}
+
 static void note_start(struct ring *ring, uint64_t fence)
 {
 	(void)pthread_mutex_lock(&ring->lock);
 	if (ring->ended + 1 == fence)
-		ring->since = now_seconds();
+		await_first(ring);
 	(void)pthread_mutex_unlock(&ring->lock);
 }
 
@@ -509,10 +519,12 @@ static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 		.ring = (uint32_t)(ring - gpu->rings),
 		.fence = ring->ended + 1,
 	};
-	double waited = now_seconds() - ring->since;
 	uint32_t expired = 0;
+	double waited;
 	int ret;
 
+	await_first(ring);
+	waited = now_seconds() - ring->since;
 	ring->looking = true;
 	(void)pthread_mutex_unlock(&ring->lock);
 	ret = amdgpu_cs_query_fence_status(&fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE,
@@ -523,10 +535,8 @@ static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 		pause_after(waited);
 	(void)pthread_mutex_lock(&ring->lock);
 	ring->looking = false;
-	if (!ret && expired) {
+	if (!ret && expired)
 		ring->ended = fence.fence;
-		ring->since = now_seconds();
-	}
 	(void)pthread_cond_broadcast(&ring->looked);
 	return ret;
 }

@@ -275,6 +275,20 @@ static void a_copy_that_has_ended_is_not_given_up(void **state)
 	free_set(set);
 }
 
+/* By the thread of the next copy, which does not know since when. */
+static void a_copy_may_be_looked_at_before_its_submitter_is_back(void **state)
+{
+	struct set *set = make_set(size_cases[7]);
+
+	(void)state;
+	gpu.rings = 0x1;
+	gpu.overtakes = true;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
 /* The fence of a job that faulted signals like any other. */
 static void a_gpu_that_was_reset_is_not_believed(void **state)
 {
@@ -397,6 +411,7 @@ int main(void)
 		TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index),
 		TEST(an_engine_that_hangs_is_given_up),
 		TEST(a_copy_that_has_ended_is_not_given_up),
+		TEST(a_copy_may_be_looked_at_before_its_submitter_is_back),
 		TEST(a_gpu_that_was_reset_is_not_believed),
 		TEST(the_handle_of_another_gpu_is_refused),
 		TEST(an_unknown_family_is_refused),
