@@ -229,23 +229,29 @@ int pause_tree(struct session *session)
 }
 
 /* The process that was paused through this very file; NULL: none. */
-static struct dumped_process *find_process(const struct session *session, int fd)
+static int find_process(const struct session *session, int fd, struct dumped_process **ret_process)
 {
+	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
+		int ret = process->id == DUMP_NO_ID ? tree_is_same_file(process->fd, fd) : 0;
 
-		if (process->id == DUMP_NO_ID && tree_is_same_file(process->fd, fd))
-			return process;
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			*ret_process = process;
+			return 0;
+		}
 	}
-	return NULL;
+	return 0;
 }
 
 int pause_meet(struct session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	struct dumped_process *process = find_process(session, fd);
-	int ret = 0;
+	struct dumped_process *process;
+	int ret = find_process(session, fd, &process);
 
-	if (!process)
+	if (!ret && !process)
 		ret = is_paused(session, fd);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot tell whether its process is paused", id);

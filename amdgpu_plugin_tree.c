@@ -24,9 +24,11 @@ static long compare_files(int one, int other)
 	return syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
 }
 
-bool tree_is_same_file(int one, int other)
+int tree_is_same_file(int one, int other)
 {
-	return compare_files(one, other) == 0;
+	long order = compare_files(one, other);
+
+	return order < 0 ? -errno : order == 0;
 }
 
 void tree_files_done(struct tree_files *files)
@@ -37,13 +39,14 @@ void tree_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
-static bool is_known(const struct tree_files *files, int fd)
+/* 1, 0 or -errno. */
+static int is_known(const struct tree_files *files, int fd)
 {
-	for (size_t i = 0; i < files->count; i++) {
-		if (tree_is_same_file(files->list[i].fd, fd))
-			return true;
-	}
-	return false;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < files->count; i++)
+		ret = tree_is_same_file(files->list[i].fd, fd);
+	return ret;
 }
 
 static int add_file(struct tree_files *files, int fd, pid_t pid)
@@ -79,8 +82,9 @@ static int take_file(struct tree_files *files, int pidfd, pid_t pid, int number,
 		return -errno;
 	if (compare_files(fd, fd) < 0)
 		return -errno;
-	if (is_known(files, fd))
-		return 0;
+	ret = is_known(files, fd);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	ret = fd_move_up(&fd, lowest_fd);
 	if (!ret)
 		ret = add_file(files, fd, pid);

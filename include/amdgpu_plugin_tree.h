@@ -3,7 +3,6 @@
 #ifndef AMDGPU_PLUGIN_TREE_H
 #define AMDGPU_PLUGIN_TREE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -21,7 +20,7 @@ struct tree_files {
 int tree_find_kfd(int lowest_fd, struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
 
-/* Whether two descriptors are of one open file. */
-bool tree_is_same_file(int one, int other);
+/* Whether two descriptors are of one open file: 1, 0 or -errno. */
+int tree_is_same_file(int one, int other);
 
 #endif

@@ -3,9 +3,37 @@
  * through with all of them. */
 #include "dump_task.h"
 
+#include <dlfcn.h>
+#include <sys/syscall.h>
+
 #include "amdgpu_plugin_tree.h"
 
-#define FILES 4
+#define FILES     4
+#define ARGUMENTS 6
+
+/* The comparison of this number (from 1) fails; 0: none. */
+static unsigned int failing_comparison;
+
+/* Takes the place of the C library's. */
+long syscall(long number, ...)
+{
+	static long (*real)(long number, ...);
+	long arguments[ARGUMENTS];
+	va_list list;
+
+	if (number == SYS_kcmp && failing_comparison && !--failing_comparison) {
+		errno = EPERM;
+		return -1;
+	}
+	va_start(list, number);
+	for (int i = 0; i < ARGUMENTS; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (!real)
+		real = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+		    arguments[5]);
+}
 
 /* A task with /dev/kfd open, as CRIU has it: traced, and its descriptors shown to the plugin. */
 struct member {
@@ -198,6 +226,23 @@ static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 	leave_tree(&without);
 }
 
+/* Taken for one more file of a process that is paused, it would have no image. */
+static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 1);
+	start_dump();
+	/* The first one asks whether files can be told apart at all. */
+	failing_comparison = 2;
+	assert_fails(dump_file(member.fds[0], 5));
+	assert_logged("Error: ", strerror(EPERM));
+	end_dump(-1);
+	assert_int_equal(member.process->paused, 0);
+	leave_tree(&member);
+}
+
 /* Pauses would wait for waves, so it must not come to one. */
 static void a_driver_that_saves_no_waves_pauses_nobody(void **state)
 {
@@ -236,8 +281,8 @@ static void files_of_tracees_are_found_once_each(void **state)
 		assert_true(files.list[i].fd >= 300);
 		assert_int_equal(fcntl(files.list[i].fd, F_GETFD), FD_CLOEXEC);
 		assert_int_equal(files.list[i].pid, members[i / 2].pid);
-		assert_true(tree_is_same_file(files.list[i].fd, members[i / 2].fds[i % 2]));
-		assert_false(tree_is_same_file(files.list[i].fd, members[1 - i / 2].fds[0]));
+		assert_int_equal(tree_is_same_file(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
+		assert_int_equal(tree_is_same_file(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
 	}
 	tree_files_done(&files);
 	leave_tree(&child);
@@ -253,6 +298,7 @@ int main(void)
 		TEST(a_dump_that_ends_early_leaves_all_running),
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
+		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
 		TEST(a_driver_that_saves_no_waves_pauses_nobody),
 		TEST(files_of_tracees_are_found_once_each),
 	};
