@@ -65,6 +65,14 @@ static int init(int stage)
 	return ret;
 }
 
+/* What can only be known or done when all files have been shown. */
+static int complete_dump(void)
+{
+	int ret = render_finish(&session);
+
+	return ret < 0 ? ret : pause_check_met(&session);
+}
+
 /* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced, and too late to fail:
  * of an image that has waited so long and finds no streamer there is a line, and the restore will lack it. On the other
  * hosts there is nothing left to do. */
@@ -72,7 +80,7 @@ static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP) {
 		if (!ret)
-			ret = render_finish(&session);
+			ret = complete_dump();
 		(void)pause_undo_all(&session);
 		if (ret)
 			dump_remove_images(&session);
@@ -191,7 +199,7 @@ static int restore_init_hook(void)
 /* Everything else has been saved. May come again with an error, when nothing is paused any more. */
 static int dump_finish(int result)
 {
-	int ret = result ? 0 : render_finish(&session);
+	int ret = result ? 0 : complete_dump();
 	int unpaused = pause_undo_all(&session);
 
 	if (!ret && !session.num_processes)

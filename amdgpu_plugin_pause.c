@@ -270,6 +270,18 @@ int pause_meet(struct session *session, int fd, int id, struct dumped_process **
 	return 0;
 }
 
+int pause_check_met(const struct session *session)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		const struct dumped_process *process = &session->processes[i];
+
+		if (process->paused && process->id == DUMP_NO_ID)
+			return log_error(-EIO, "process %d: the file that it was paused by was not saved",
+					 process->pid);
+	}
+	return 0;
+}
+
 int pause_undo_all(struct session *session)
 {
 	int ret = 0;

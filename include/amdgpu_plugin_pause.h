@@ -34,6 +34,9 @@ struct kfd_state pause_counts(const struct dumped_process *process);
 int pause_refused(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 		  const char *doing);
 
+/* That each process which was paused with the tree has been met: else its state is in no image. -EIO after a line. */
+int pause_check_met(const struct session *session);
+
 /* Unpauses every process that is paused: exactly once each, also after errors. To be called by the
  * tracing thread when all else of the tasks is saved, or when the dump has failed. */
 int pause_undo_all(struct session *session);

@@ -226,6 +226,25 @@ static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 	leave_tree(&without);
 }
 
+/* What it was paused by was another file, which CRIU has not asked for: its state would be in no image. */
+static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	assert_fails(finish_dump(0));
+	assert_logged("Error: ", "was not saved");
+	end_dump(-1);
+	assert_all_paused(members, 3, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
 /* Taken for one more file of a process that is paused, it would have no image. */
 static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 {
@@ -298,6 +317,7 @@ int main(void)
 		TEST(a_dump_that_ends_early_leaves_all_running),
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
+		TEST(a_process_that_nobody_asks_for_fails_the_dump),
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
 		TEST(a_driver_that_saves_no_waves_pauses_nobody),
 		TEST(files_of_tracees_are_found_once_each),
