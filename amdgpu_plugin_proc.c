@@ -80,6 +80,12 @@ static int add_pid(struct pid_list *list, pid_t pid)
 	return 0;
 }
 
+/* It has ended, or is somebody else's and hidden. */
+static bool is_out_of_sight(int error)
+{
+	return error == -ESRCH || error == -EPERM || error == -EACCES;
+}
+
 /* Adds each process that is @related to @to, in the order in which /proc has them. */
 static int add_processes(bool (*related)(const struct status *status, pid_t to), pid_t to,
 			 struct pid_list *list)
@@ -90,12 +96,17 @@ static int add_processes(bool (*related)(const struct status *status, pid_t to),
 
 	if (!stream)
 		return -errno;
-	while (!ret && (entry = readdir(stream))) {
+	while (!ret && (entry = next_entry(stream, &ret))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		struct status status = { 0 };
 
-		if (pid > 0 && !read_status(pid, &status) && related(&status, to))
+		if (pid <= 0)
+			continue;
+		ret = read_status(pid, &status);
+		if (!ret && related(&status, to))
 			ret = add_pid(list, pid);
+		else if (is_out_of_sight(ret))
+			ret = 0;
 	}
 	(void)closedir(stream);
 	return ret;

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The processes that this thread traces, in memory of the caller's. */
-int proc_list_tracees(pid_t **ret_pids, size_t *ret_count);
 /* The pid, here, of the process that this thread traces and that knows itself as @own_pid. -ESRCH. */
 int proc_find_tracee(pid_t own_pid, pid_t *ret_pid);
 /* The pid of process @pid as it sees itself. -ESRCH. */
