@@ -18,10 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_packet.h"
 #include "amdgpu_plugin_util.h"
-
-#define SDMA_OP_COPY_LINEAR 1u
-#define SDMA_NOP            0u
 
 #define DRM_MAJOR_NUMBER 226
 
@@ -64,7 +62,7 @@ struct slot {
 struct gpu {
 	amdgpu_device_handle device;
 	amdgpu_context_handle context;
-	struct sdma_format format;
+	struct packet_format format;
 	size_t slot_size;
 	size_t ib_size;
 	/* The rings of the copy engine that may be used, a bit each. */
@@ -77,48 +75,6 @@ struct gpu {
 	unsigned int num_slots;
 	struct slot *slots;
 };
-
-int sdma_find_format(uint32_t family, struct sdma_format *ret_format)
-{
-	/* Sea Islands and Volcanic Islands have 21 and 22 bits of bytes; SI has another packet. */
-	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
-		*ret_format = (struct sdma_format){ .copy_max = 0x1ff000 };
-	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
-		*ret_format = (struct sdma_format){ .copy_max = 0x3fe000 };
-	/* SDMA 7 (GFX12) has an eighth dword; its queues cannot be checkpointed anyway. */
-	else if (family >= AMDGPU_FAMILY_AI && family < 152)
-		*ret_format = (struct sdma_format){ .copy_max = 0x400000, .count_minus_one = true };
-	else
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size)
-{
-	return (size + format->copy_max - 1) / format->copy_max * SDMA_COPY_DWORDS;
-}
-
-size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from,
-		      uint64_t to, uint64_t size)
-{
-	size_t used = 0;
-
-	while (size) {
-		uint32_t bytes = size < format->copy_max ? (uint32_t)size : format->copy_max;
-
-		dwords[used++] = SDMA_OP_COPY_LINEAR;
-		dwords[used++] = format->count_minus_one ? bytes - 1 : bytes;
-		dwords[used++] = 0;
-		dwords[used++] = (uint32_t)from;
-		dwords[used++] = (uint32_t)(from >> 32);
-		dwords[used++] = (uint32_t)to;
-		dwords[used++] = (uint32_t)(to >> 32);
-		from += bytes;
-		to += bytes;
-		size -= bytes;
-	}
-	return used;
-}
 
 /* Maps @bo at an address of libdrm's choice. */
 static int map_bo(struct gpu *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
@@ -250,7 +206,7 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	ret = amdgpu_query_gpu_info(gpu->device, &info);
 	if (ret < 0)
 		return ret;
-	ret = sdma_find_format(info.family_id, &gpu->format);
+	ret = packet_find_format(info.family_id, &gpu->format);
 	if (!ret)
 		ret = find_rings(gpu);
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
@@ -297,7 +253,7 @@ static int make_staging(struct gpu *gpu)
 static size_t ib_bytes(const struct gpu *gpu)
 {
 	size_t packets = GPU_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
-	size_t bytes = (packets * SDMA_COPY_DWORDS + SDMA_PAD_DWORDS) * sizeof(uint32_t);
+	size_t bytes = (packets * PACKET_COPY_DWORDS + PACKET_PAD_DWORDS) * sizeof(uint32_t);
 
 	return (bytes + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
 }
@@ -426,11 +382,11 @@ static size_t fill_ib(struct gpu *gpu, unsigned int slot, enum gpu_direction dir
 		uint64_t in_slot = slot_va + piece->slot_offset;
 		bool save = direction == GPU_BO_TO_SLOT;
 
-		used += sdma_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
+		used += packet_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
 				       save ? in_slot : in_bo, piece->size);
 	}
-	while (used % SDMA_PAD_DWORDS)
-		dwords[used++] = SDMA_NOP;
+	while (used % PACKET_PAD_DWORDS)
+		dwords[used++] = PACKET_NOP;
 	return used;
 }
 
@@ -476,12 +432,12 @@ int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction dire
 	struct amdgpu_cs_request request = {
 		.ip_type = AMDGPU_HW_IP_DMA, .ring = slot->ring, .number_of_ibs = 1, .ibs = &ib
 	};
-	size_t room = gpu->ib_size / sizeof(uint32_t) - SDMA_PAD_DWORDS;
+	size_t room = gpu->ib_size / sizeof(uint32_t) - PACKET_PAD_DWORDS;
 	size_t needed = 0;
 	int ret;
 
 	for (size_t i = 0; i < num_pieces; i++)
-		needed += sdma_copy_dwords(&gpu->format, pieces[i].size);
+		needed += packet_copy_dwords(&gpu->format, pieces[i].size);
 	if (needed > room)
 		return -E2BIG;
 

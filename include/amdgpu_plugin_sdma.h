@@ -6,29 +6,8 @@
 #ifndef AMDGPU_PLUGIN_SDMA_H
 #define AMDGPU_PLUGIN_SDMA_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* A dword is 32 bits; the longest copy packet and the padding unit (sdma_v4_0.c: *_ring_pad_ib). */
-#define SDMA_COPY_DWORDS 7
-#define SDMA_PAD_DWORDS  8
-
-struct sdma_format {
-	/* Most bytes a copy packet moves (copy_max_bytes in sdma_v*.c). */
-	uint32_t copy_max;
-	/* The count field holds bytes - 1 (SDMA 4 and later) rather than bytes. */
-	bool count_minus_one;
-};
-
-/* The packet format of a GPU family (AMDGPU_FAMILY_* in amdgpu_drm.h). -EOPNOTSUPP: not known. */
-int sdma_find_format(uint32_t family, struct sdma_format *ret_format);
-
-/* Writes the packets that copy @size bytes to @dwords, which has room for
- * sdma_copy_dwords(format, size), and returns how many dwords it wrote. */
-size_t sdma_emit_copy(const struct sdma_format *format, uint32_t *dwords, uint64_t from,
-		      uint64_t to, uint64_t size);
-size_t sdma_copy_dwords(const struct sdma_format *format, uint64_t size);
 
 struct gpu;
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "amdgpu_plugin_sdma.h"
+#include "amdgpu_plugin_packet.h"
 #include "amdgpu_plugin_util.h"
 
 #define FROM 0x123456789000ULL
@@ -35,12 +35,12 @@ static const struct {
 	{ "GC 10.3.7", 151, true, 0x400000 },
 };
 
-static struct sdma_format format_of(size_t row)
+static struct packet_format format_of(size_t row)
 {
-	struct sdma_format format;
+	struct packet_format format;
 
 	print_message("case %s\n", families[row].name);
-	assert_int_equal(sdma_find_format(families[row].family, &format), 0);
+	assert_int_equal(packet_find_format(families[row].family, &format), 0);
 	return format;
 }
 
@@ -48,12 +48,12 @@ static void a_copy_is_seven_dwords(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		struct sdma_format format = format_of(i);
+		struct packet_format format = format_of(i);
 		uint32_t dwords[8] = { 0 };
 
 		dwords[7] = 0xdeadbeef;
-		assert_int_equal(sdma_copy_dwords(&format, 4096), 7);
-		assert_int_equal(sdma_emit_copy(&format, dwords, FROM, TO, 4096), 7);
+		assert_int_equal(packet_copy_dwords(&format, 4096), 7);
+		assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, 4096), 7);
 		/* COPY, linear. */
 		assert_int_equal(dwords[0], 1);
 		assert_int_equal(dwords[1], families[i].minus_one ? 4095 : 4096);
@@ -70,7 +70,7 @@ static void no_packet_is_larger_than_the_engine_takes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		struct sdma_format format = format_of(i);
+		struct packet_format format = format_of(i);
 
 		assert_in_range(format.copy_max, 4096, families[i].most);
 		/* Pieces must stay whole pages. */
@@ -80,7 +80,7 @@ static void no_packet_is_larger_than_the_engine_takes(void **state)
 }
 
 /* Adds up what the packets say and checks that they follow each other without gap. */
-static void check_packets(const struct sdma_format *format, const uint32_t *dwords, size_t count,
+static void check_packets(const struct packet_format *format, const uint32_t *dwords, size_t count,
 			  uint64_t size)
 {
 	uint64_t done = 0;
@@ -102,7 +102,7 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		struct sdma_format format = format_of(i);
+		struct packet_format format = format_of(i);
 		const uint64_t max = format.copy_max;
 		const struct {
 			uint64_t size;
@@ -114,12 +114,12 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 		};
 
 		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {
-			size_t room = sdma_copy_dwords(&format, cases[j].size);
+			size_t room = packet_copy_dwords(&format, cases[j].size);
 			/* The exact size, so that the sanitizer sees a dword too many. */
 			uint32_t *dwords = malloc(room * sizeof(*dwords) + 1);
 
 			assert_int_equal(room, cases[j].packets * 7);
-			assert_int_equal(sdma_emit_copy(&format, dwords, FROM, TO, cases[j].size), room);
+			assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, cases[j].size), room);
 			check_packets(&format, dwords, room, cases[j].size);
 			free(dwords);
 		}
@@ -128,11 +128,11 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 
 static void addresses_carry_into_the_high_dword(void **state)
 {
-	const struct sdma_format format = { .copy_max = 0x400000, .count_minus_one = true };
+	const struct packet_format format = { .copy_max = 0x400000, .count_minus_one = true };
 	uint32_t dwords[14];
 
 	(void)state;
-	assert_int_equal(sdma_emit_copy(&format, dwords, 0xffc00000, 0x1ffffff000, 0x401000), 14);
+	assert_int_equal(packet_emit_copy(&format, dwords, 0xffc00000, 0x1ffffff000, 0x401000), 14);
 	assert_int_equal(dwords[7 + 1], 0xfff);
 	assert_int_equal(dwords[7 + 3], 0);
 	assert_int_equal(dwords[7 + 4], 1);
@@ -147,9 +147,9 @@ static void unknown_families_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
-		struct sdma_format format = { .copy_max = 42 };
+		struct packet_format format = { .copy_max = 42 };
 
-		assert_int_equal(sdma_find_format(unknown[i], &format), -EOPNOTSUPP);
+		assert_int_equal(packet_find_format(unknown[i], &format), -EOPNOTSUPP);
 		assert_int_equal(format.copy_max, 42);
 	}
 }
