@@ -16,13 +16,10 @@
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_util.h"
 #include "amdgpu_plugin_verify.h"
-
-#define DRM_MAJOR_NUMBER   226
-#define RENDER_MINOR_FIRST 128
-#define RENDER_MINOR_LAST  255
 
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"
@@ -54,55 +51,23 @@ static int driver_is_amdgpu(int fd)
 	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
 }
 
-bool render_is_device(dev_t device, uint32_t *ret_minor)
-{
-	unsigned int number = minor(device);
-
-	if (major(device) != DRM_MAJOR_NUMBER || number < RENDER_MINOR_FIRST ||
-	    number > RENDER_MINOR_LAST)
-		return false;
-	*ret_minor = number;
-	return true;
-}
-
 bool render_is_file(int fd, const struct stat *stat)
 {
 	_cleanup_close_ int own = -1;
 	uint32_t number;
 	int ret;
 
-	if (!S_ISCHR(stat->st_mode) || !render_is_device(stat->st_rdev, &number))
+	if (!S_ISCHR(stat->st_mode) || !render_node_is_device(stat->st_rdev, &number))
 		return false;
 	if (driver_is_amdgpu(fd) > 0)
 		return true;
 	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
-	ret = render_open(number, 0, &own);
+	ret = render_node_open(number, 0, &own);
 	if (!ret)
 		ret = driver_is_amdgpu(own);
 	if (ret < 0)
 		(void)log_error(ret, "renderD%u: cannot be asked whose driver it has", number);
 	return ret > 0;
-}
-
-int render_open(uint32_t number, int lowest_fd, int *ret_fd)
-{
-	_cleanup_close_ int fd = -1;
-	struct stat stat;
-	char path[64];
-	int ret;
-
-	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", number);
-	/* In a task's mount namespace, where the name may be of anything. */
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &stat) < 0)
-		return -errno;
-	if (!S_ISCHR(stat.st_mode) || stat.st_rdev != makedev(DRM_MAJOR_NUMBER, number))
-		return -ENXIO;
-	ret = lowest_fd ? fd_move_up(&fd, lowest_fd) : 0;
-	if (ret < 0)
-		return ret;
-	*ret_fd = take_fd(&fd);
-	return 0;
 }
 
 void render_note_unreachable(struct topology *local)
@@ -114,7 +79,7 @@ void render_note_unreachable(struct topology *local)
 
 		if (!node->gpu_id)
 			continue;
-		ret = render_open(node->drm_render_minor, 0, &fd);
+		ret = render_node_open(node->drm_render_minor, 0, &fd);
 		node->unreachable = ret < 0;
 		if (ret < 0)
 			log_warn("map: GPU 0x%04x stands for none: renderD%u cannot be opened: %s",
@@ -395,7 +360,7 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 	ret = map_gpus(&saved, &local, &options, &map);
 	if (ret < 0)
 		return ret;
-	ret = render_open(map.local[0]->drm_render_minor, 0, &fd);
+	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);
 	return ret < 0 ? log_error(ret, "render node %d: cannot open renderD%u", id,
 				   map.local[0]->drm_render_minor) : fd;
 }

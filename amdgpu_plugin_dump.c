@@ -19,6 +19,7 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_pause.h"
 #include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_support.h"
 #include "amdgpu_plugin_util.h"
@@ -166,7 +167,7 @@ static const struct topology_node *mapped_gpu(const struct dump *dump,
 {
 	uint32_t number;
 
-	return render_is_device(mapping->device, &number) ?
+	return render_node_is_device(mapping->device, &number) ?
 		       topology_find_minor(dump->topology, number) : NULL;
 }
 

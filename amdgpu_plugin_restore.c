@@ -19,6 +19,7 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_refill.h"
+#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_shared_mem.h"
 #include "amdgpu_plugin_surplus.h"
 #include "amdgpu_plugin_util.h"
@@ -237,7 +238,7 @@ static int compute_file(struct restored_task *task, const struct topology_node *
 	}
 	lowest = lowest_fd(task);
 	ret = lowest < 0 ? lowest :
-			   render_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
+			   render_node_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
 	if (!ret)
 		ret = vma_add_file(&task->vmas, saved->drm_render_minor, fd);
 	if (!ret)
@@ -263,7 +264,7 @@ int restore_other_render(struct session *session, const struct topology_node *sa
 {
 	struct restored_task *task = &session->task;
 
-	return render_open(local_of(task, saved)->drm_render_minor, lowest_fd(task), ret_fd);
+	return render_node_open(local_of(task, saved)->drm_render_minor, lowest_fd(task), ret_fd);
 }
 
 static int fill_devices(struct restored_task *task, struct kfd_state *state)

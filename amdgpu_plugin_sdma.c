@@ -6,22 +6,17 @@
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_packet.h"
+#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_util.h"
-
-#define DRM_MAJOR_NUMBER 226
 
 #define GPU_PAGE 4096u
 
@@ -182,23 +177,17 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	struct amdgpu_gpu_info info;
 	struct stat ours, theirs;
 	uint32_t major, minor;
-	char path[64];
-	int ret;
+	int ret = render_node_open(render_minor, 0, &fd);
 
-	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", render_minor);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &ours) < 0)
-		return -errno;
-	/* In a task's mount namespace the name may be of anything. */
-	if (!S_ISCHR(ours.st_mode) || ours.st_rdev != makedev(DRM_MAJOR_NUMBER, render_minor))
-		return -ENXIO;
+	if (ret < 0)
+		return ret;
 	ret = amdgpu_device_initialize(fd, &major, &minor, &gpu->device);
 	if (ret < 0)
 		return from_libdrm(ret);
 
 	/* libdrm takes two GPUs whose primary node it cannot find for one, and then every call goes
 	 * to the other GPU. */
-	if (fstat(amdgpu_device_get_fd(gpu->device), &theirs) < 0)
+	if (fstat(fd, &ours) < 0 || fstat(amdgpu_device_get_fd(gpu->device), &theirs) < 0)
 		return -errno;
 	if (theirs.st_rdev != ours.st_rdev)
 		return -ENODEV;

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_render_node.h"
 
 #define GPU_ID_MAX 0xffff
 
@@ -102,7 +102,7 @@ int surplus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *stat
 		const struct topology_node *gpu = map->surplus[i];
 		int fd, ret;
 
-		ret = render_open(gpu->drm_render_minor, lowest_fd, &fd);
+		ret = render_node_open(gpu->drm_render_minor, lowest_fd, &fd);
 		if (ret < 0)
 			return log_error(ret, "surplus GPU 0x%04x: cannot open renderD%u",
 					 gpu->gpu_id, gpu->drm_render_minor);

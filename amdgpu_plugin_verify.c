@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_util.h"
 #include "kfd_criu.h"
 
@@ -17,10 +18,7 @@
 #define LINKS_MAX 1024
 /* mmap offsets of /dev/kfd have 16 bits for it. */
 #define GPU_ID_MAX 0xffff
-/* Below are primary and control nodes; the kernel has 20 bits for minors. */
-#define RENDER_MINOR_FIRST 128
-#define RENDER_MINOR_LAST  0xfffff
-#define PAGE               4096
+#define PAGE	   4096
 /* What begins each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -35,7 +33,7 @@ static int check_minor(const struct subject *of, uint32_t gpu_id, uint32_t numbe
 	if (!number)
 		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
 				 of->kind, of->id, gpu_id);
-	if (number < RENDER_MINOR_FIRST || number > RENDER_MINOR_LAST)
+	if (number < RENDER_NODE_MINOR_FIRST || number > RENDER_NODE_MINOR_LAST)
 		return log_error(-EINVAL,
 				 "%s %d: GPU 0x%04x has render minor %u, which no render"
 				 " node can have",

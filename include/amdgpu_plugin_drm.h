@@ -8,9 +8,6 @@
 
 #include "amdgpu_plugin_session.h"
 
-/* Whether the device number is a render node's, of whatever driver. */
-bool render_is_device(dev_t device, uint32_t *ret_minor);
-
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says so,
  * not the number. */
 bool render_is_file(int fd, const struct stat *stat);
@@ -26,9 +23,6 @@ int render_finish(struct session *session);
 
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
 int render_restore(struct session *session, int id, const CriuRenderNode *image);
-
-/* Opens the render node with @minor, out of the task's way. */
-int render_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
 /* Tries to open the render node of each GPU, and notes in @local which cannot be: such a GPU stands for none. */
 void render_note_unreachable(struct topology *local);
