@@ -318,7 +318,7 @@ static int welcome(struct parallel *parallel, struct message *message, int socke
 	return 0;
 }
 
-static bool find_task(const struct parallel *parallel, pid_t pid)
+static bool has_come(const struct parallel *parallel, pid_t pid)
 {
 	const struct handed *task = parallel->tasks;
 
@@ -344,7 +344,7 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 		return 0;
 	}
 	socket = fds[0];
-	if (pid <= 0 || find_task(parallel, pid))
+	if (pid <= 0 || has_come(parallel, pid))
 		return 0;
 	return welcome(parallel, message, socket, pid);
 }
@@ -372,38 +372,40 @@ static void *listen_at_gate(void *argument)
 	return NULL;
 }
 
+/* Both ends of the way to the main process; the tasks' own is for the store. */
+static int open_gate(struct parallel *parallel, int *ret_theirs)
+{
+	int pair[2], on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	parallel->gate = pair[0];
+	*ret_theirs = pair[1];
+	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm is done. */
+	(void)fd_move_up(&parallel->gate, LOWEST_FD);
+	return 0;
+}
+
 int parallel_new(const struct content_settings *settings, struct parallel **ret_parallel)
 {
 	struct parallel *parallel = calloc(1, sizeof(*parallel));
 	_cleanup_close_ int theirs = -1;
-	int pair[2], on = 1;
+	int ret;
 
 	if (!parallel)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		int ret = -errno;
-
-		free(parallel);
-		return ret;
-	}
-	theirs = pair[1];
-	parallel->gate = pair[0];
-	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
-		int ret = -errno;
-
-		(void)close(parallel->gate);
-		free(parallel);
-		return ret;
-	}
-	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm is done. */
-	(void)fd_move_up(&parallel->gate, LOWEST_FD);
 	parallel->settings = *settings;
+	parallel->gate = -1;
 	(void)pthread_mutex_init(&parallel->lock, NULL);
 	content_pool_init(&parallel->pool, GPUS_AT_ONCE);
-	parallel->store_id = host_store_fd(theirs);
-	if (parallel->store_id < 0) {
-		int ret = parallel->store_id;
-
+	ret = open_gate(parallel, &theirs);
+	if (!ret) {
+		parallel->store_id = host_store_fd(theirs);
+		ret = parallel->store_id < 0 ? parallel->store_id : 0;
+	}
+	if (ret < 0) {
 		parallel_free(parallel);
 		return ret;
 	}
