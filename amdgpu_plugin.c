@@ -101,7 +101,7 @@ static int note_device_vma(void)
 
 static int handle_device_vma(int fd, const struct stat *stat)
 {
-	if (!kfd_is_file(stat) && !render_is_file(fd, stat))
+	if (kfd_is_file(stat) <= 0 && !render_is_file(fd, stat))
 		return -ENOTSUP;
 	return host_result(note_device_vma());
 }
@@ -113,7 +113,7 @@ static int dump_ext_file(int fd, int id)
 	if (fstat(fd, &stat) < 0)
 		return errno == EBADF ? -ENOTSUP :
 					host_result(log_error(-errno, "file %d: cannot examine", id));
-	if (kfd_is_file(&stat))
+	if (kfd_is_file(&stat) > 0)
 		return host_result(dump_kfd(&session, fd, id));
 	if (render_is_file(fd, &stat))
 		return host_result(render_dump(&session, fd, id));

@@ -21,22 +21,23 @@
 /* Descriptors that a process may have open beside those of BOs. */
 #define OTHER_DESCRIPTORS 4096
 
-bool kfd_is_file(const struct stat *stat)
+int kfd_is_file(const struct stat *stat)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	unsigned int device_major, device_minor;
+	int ret = 0;
 
 	if (!S_ISCHR(stat->st_mode))
-		return false;
+		return 0;
 	file = fopen(KFD_SYSFS_DEV, "re");
 	if (!file && errno == ENOENT)
-		return false;
-	/* CRIU says only that it does not know the file.
-	 * NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2) {
-		(void)log_error(-errno, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
-		return false;
-	}
+		return 0;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
+		ret = file ? -EINVAL : -errno;
+	/* CRIU says only that it does not know the file. */
+	if (ret < 0)
+		return log_error(ret, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
 	return stat->st_rdev == makedev(device_major, device_minor);
 }
 
@@ -64,7 +65,10 @@ int kfd_open(int *ret_fd)
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return log_error(-errno, "%s: cannot open", KFD_PATH);
 	/* In a task's mount namespace the name may be of anything. */
-	if (!kfd_is_file(&stat))
+	ret = kfd_is_file(&stat);
+	if (ret < 0)
+		return ret;
+	if (!ret)
 		return log_error(-ENXIO, "%s: is not the device of the driver", KFD_PATH);
 	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
 	if (ret < 0)

@@ -61,8 +61,9 @@ static int add_file(struct tree_files *files, int fd, pid_t pid)
 	return 0;
 }
 
-/* Looked at without being opened: an open of a device is an act. */
-static bool is_kfd(pid_t pid, int number)
+/* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who lack something; what
+ * cannot be looked at, being closed by now or on a file system that does not let us, is no device of KFD's. */
+static int is_kfd(pid_t pid, int number)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat stat;
@@ -70,7 +71,9 @@ static bool is_kfd(pid_t pid, int number)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
 	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd >= 0 && fstat(fd, &stat) == 0 && kfd_is_file(&stat);
+	if (fd >= 0)
+		return fstat(fd, &stat) < 0 ? 0 : kfd_is_file(&stat);
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 }
 
 static int take_file(struct tree_files *files, int pidfd, pid_t pid, int number, int lowest_fd)
@@ -93,28 +96,38 @@ static int take_file(struct tree_files *files, int pidfd, pid_t pid, int number,
 	return ret;
 }
 
-/* A process that has ended has no descriptors any more. */
-static int find_in(struct tree_files *files, pid_t pid, int lowest_fd)
+static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_fd)
 {
 	_cleanup_close_ int pidfd = -1;
 	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		int number = atoi(entry->d_name);
+		int found = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
+
+		if (found > 0 && pidfd < 0) {
+			pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+			found = pidfd < 0 ? -errno : 1;
+		}
+		ret = found > 0 ? take_file(files, pidfd, pid, number, lowest_fd) : found;
+	}
+	return ret;
+}
+
+/* A process that has ended has no descriptors any more. */
+static int find_of(struct tree_files *files, pid_t pid, int lowest_fd)
+{
 	char path[64];
 	DIR *stream;
-	int ret = 0;
+	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	stream = opendir(path);
-	while (stream && !ret && (entry = readdir(stream))) {
-		int number = atoi(entry->d_name);
-
-		if (entry->d_name[0] == '.' || !is_kfd(pid, number))
-			continue;
-		if (pidfd < 0)
-			pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		ret = pidfd < 0 ? -errno : take_file(files, pidfd, pid, number, lowest_fd);
-	}
-	if (stream)
-		(void)closedir(stream);
+	if (!stream)
+		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+	ret = find_in(files, pid, stream, lowest_fd);
+	(void)closedir(stream);
 	return ret;
 }
 
@@ -127,7 +140,7 @@ int tree_find_kfd(int lowest_fd, struct tree_files *ret_files)
 
 	ret = proc_list_tracees(&pids, &count);
 	for (size_t i = 0; !ret && i < count; i++)
-		ret = find_in(&files, pids[i], lowest_fd);
+		ret = find_of(&files, pids[i], lowest_fd);
 	if (ret < 0)
 		return ret;
 	*ret_files = files;

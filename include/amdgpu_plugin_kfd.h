@@ -15,9 +15,9 @@
 
 #define KFD_PATH "/dev/kfd"
 
-/* Whether @stat is that of /dev/kfd. The major is dynamic: sysfs tells it, and it is what counts also
- * where /dev has no such file. */
-bool kfd_is_file(const struct stat *stat);
+/* Whether @stat is that of /dev/kfd: 1, 0, or -errno after a line. The major is dynamic: sysfs tells it, and it is what
+ * counts also where /dev has no such file. */
+int kfd_is_file(const struct stat *stat);
 /* Whether @fd is a dma-buf of an AMD GPU; false where there is no /dev/kfd to ask. */
 bool kfd_is_dmabuf(int fd);
 

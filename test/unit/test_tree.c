@@ -309,6 +309,37 @@ static void files_of_tracees_are_found_once_each(void **state)
 	leave_tree(&members[1]);
 }
 
+/* Wherever they run out: a process that is overlooked would not be paused in time. */
+static void without_descriptors_nothing_is_overlooked(void **state)
+{
+	struct rlimit old, few;
+	struct tree_files files;
+	struct member members[2];
+	unsigned int failed = 0;
+	int ret = -1;
+
+	(void)state;
+	join_tree(&members[0], make_process(), 1);
+	join_tree(&members[1], make_process(), 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ret = tree_find_kfd(0, &files);
+		failed += ret == -EMFILE;
+		if (ret && ret != -EMFILE) print_message("XX %d at %d\n", ret, (int)few.rlim_cur);
+		assert_true(!ret || ret == -EMFILE);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(ret, 0);
+	print_message("XX count %zu failed %u at %d\n", files.count, failed, (int)few.rlim_cur);
+	assert_true(failed > 0);
+	assert_int_equal(files.count, 2);
+	tree_files_done(&files);
+	leave_tree(&members[0]);
+	leave_tree(&members[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +352,7 @@ int main(void)
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
 		TEST(a_driver_that_saves_no_waves_pauses_nobody),
 		TEST(files_of_tracees_are_found_once_each),
+		TEST(without_descriptors_nothing_is_overlooked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
