@@ -128,11 +128,8 @@ static int stop_queues(struct dumped_process *process)
  * is not part of the dump (-EBADF). */
 static int guard_and_pause(struct session *session, struct dumped_process *process)
 {
-	int ret = undo_old_pause(process);
+	int ret = rescue_renew(session);
 
-	if (ret < 0)
-		return ret;
-	ret = rescue_renew(session);
 	if (ret < 0) {
 		char name[NAME_SIZE];
 
@@ -147,8 +144,13 @@ static int guard_and_pause(struct session *session, struct dumped_process *proce
 
 int pause_process(struct session *session, struct dumped_process *process)
 {
-	int ret = process->paused ? 0 : guard_and_pause(session, process);
+	int ret;
 
+	if (process->paused)
+		return 0;
+	ret = undo_old_pause(process);
+	if (!ret)
+		ret = guard_and_pause(session, process);
 	return ret == -EBADF ? pause_refused(process, KFD_PROCESS_INFO, ret, "pause the process")
 			     : ret;
 }
