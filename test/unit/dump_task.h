@@ -27,7 +27,7 @@ static inline int begin(void **state)
 		for (;;)
 			(void)pause();
 	}
-	if (ptrace(PTRACE_SEIZE, tracee, 0, 0) < 0)
+	if (ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL) < 0)
 		return -1;
 	return fake_gpu_begin(state);
 }

@@ -128,7 +128,7 @@ static void a_tracee_is_found_and_others_are_not(void **state)
 	(void)state;
 	assert_int_equal(proc_find_tracee(tracee, &found), -ESRCH);
 	assert_int_equal(found, 42);
-	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, 0), 0);
+	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL), 0);
 	assert_int_equal(proc_find_tracee(tracee, &found), 0);
 	assert_int_equal(found, tracee);
 	assert_int_equal(proc_find_tracee(other, &found), -ESRCH);

@@ -56,7 +56,7 @@ static pid_t start_task(const int *fds, size_t num_fds)
 		(void)close(ready[1]);
 		assert_int_equal(read(ready[0], &byte, 1), 1);
 		(void)close(ready[0]);
-		assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
+		assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
 		return pid;
 	}
 	for (int fd = 3; fd < 256; fd++) {
