@@ -14,6 +14,7 @@
 #include "events.h"
 #include "extras.h"
 #include "gpus.h"
+#include "many.h"
 #include "pattern.h"
 #include "probe.h"
 #include "sdma.h"
@@ -30,6 +31,7 @@ struct client {
 	struct sdma_queue transfer[GPUS_MAX]; /* idle but while contents are moved */
 	struct chain *chains[GPUS_MAX];
 	struct buffers *buffers;
+	struct many *many;
 	struct shared shared;
 	struct events *events;
 };
@@ -73,6 +75,10 @@ static int client_start(struct client *client)
 	if (ret == 0)
 		ret = buffers_new(client->report, &client->gpus, client->transfer, options->sizes,
 				  client->instance, &client->buffers);
+	if (ret == 0 && options->many)
+		ret = many_new(client->report, client->extras.kfd_fd, &client->gpus.list[0],
+			       &client->transfer[0], options->many, client->instance,
+			       &client->many);
 	if (ret == 0)
 		ret = events_new(client->report, client->gpus.list[0].node, &client->events);
 	if (ret == 0 && options->shared)
@@ -92,12 +98,23 @@ static void client_stop(struct client *client)
 	for (int i = 0; i < client->gpus.count; i++)
 		chain_stop(client->chains[i]);
 	events_free(client->events);
+	many_free(client->many);
 	buffers_free(client->buffers);
 	shared_close(&client->shared);
 	for (int i = 0; i < client->gpus.count; i++)
 		sdma_close(&client->transfer[i]);
 	extras_done(&client->extras);
 	gpus_close();
+}
+
+static uint64_t client_bytes(const struct client *client)
+{
+	return buffers_bytes(client->buffers) + (uint64_t)client->options->many * MANY_BYTES;
+}
+
+static unsigned int client_buffers(const struct client *client)
+{
+	return buffers_count(client->buffers) + client->options->many;
 }
 
 static void client_report_in_flight(struct client *client)
@@ -142,6 +159,8 @@ static int client_verify(struct client *client)
 	client_report_in_flight(client);
 	ret = buffers_verify(client->buffers);
 	if (ret == 0)
+		ret = many_verify(client->many);
+	if (ret == 0)
 		ret = client_verify_devices(client, &packets);
 	if (ret == 0)
 		ret = events_verify(client->events);
@@ -161,8 +180,7 @@ static int client_verify(struct client *client)
 	}
 	report_line(client->report,
 		    "verified %" PRIu64 " bytes in %u buffers, %" PRIu64 " packets, %u events",
-		    buffers_bytes(client->buffers), buffers_count(client->buffers), packets,
-		    events);
+		    client_bytes(client), client_buffers(client), packets, events);
 	return 0;
 }
 
@@ -227,8 +245,7 @@ int client_run(struct report *report, const struct options *options, uint32_t in
 		return 1;
 
 	report_line(report, "ready %" PRIu64 " bytes in %u buffers on %d GPUs",
-		    buffers_bytes(client->buffers), buffers_count(client->buffers),
-		    client->gpus.count);
+		    client_bytes(client), client_buffers(client), client->gpus.count);
 	if (answers)
 		client_answer(answers, &answers->ready);
 	client_serve(client, answers);

@@ -15,6 +15,7 @@ static const char help[] =
 	"  --depth N                  batches that are in each queue at a time, 1 to 64 (4)\n"
 	"  --filler KIB               an extra copy in each batch, up to 4096 (0)\n"
 	"  --pace USEC                rest after each batch (2000 times the number of GPUs)\n"
+	"  --many N                   so many more buffers of 4 KiB on the first GPU (0)\n"
 	"  --tree N                   N such clients, children of a process without a GPU\n"
 	"  --render-first             a render node is opened before /dev/kfd\n"
 	"  --compute-first            the render node that it computes through is, too, below /dev/kfd\n"
@@ -32,6 +33,7 @@ enum number {
 	NUMBER_DEPTH,
 	NUMBER_FILLER,
 	NUMBER_PACE,
+	NUMBER_MANY,
 	FLAG_RENDER_FIRST,
 	FLAG_COMPUTE_FIRST,
 	FLAG_SECOND_KFD,
@@ -52,6 +54,7 @@ static const struct option long_options[] = {
 	{ "depth", required_argument, NULL, NUMBER_DEPTH },
 	{ "filler", required_argument, NULL, NUMBER_FILLER },
 	{ "pace", required_argument, NULL, NUMBER_PACE },
+	{ "many", required_argument, NULL, NUMBER_MANY },
 	{ "render-first", no_argument, NULL, FLAG_RENDER_FIRST },
 	{ "compute-first", no_argument, NULL, FLAG_COMPUTE_FIRST },
 	{ "second-kfd", no_argument, NULL, FLAG_SECOND_KFD },
@@ -73,9 +76,10 @@ static int options_number(int option, const char *text, struct options *options)
 		[NUMBER_DEPTH - NUMBER_TREE] = { 1, 64 },
 		[NUMBER_FILLER - NUMBER_TREE] = { 0, 4096 },
 		[NUMBER_PACE - NUMBER_TREE] = { 1, 10000000 },
+		[NUMBER_MANY - NUMBER_TREE] = { 0, 1000000 },
 	};
 	unsigned int *const places[] = { &options->tree, &options->depth, &options->filler_kib,
-					 &options->pace_us };
+					 &options->pace_us, &options->many };
 	unsigned int which = (unsigned int)option - NUMBER_TREE;
 	unsigned long value;
 	char *end;

@@ -16,6 +16,7 @@ struct options {
 	unsigned int depth;
 	unsigned int filler_kib;
 	unsigned int pace_us; /* 0: by the number of GPUs */
+	unsigned int many;
 	bool split_mapping;
 	bool shared;
 	int shared_fd; /* set by the tree */

@@ -46,6 +46,27 @@ scenario_parallel_tree() {
 	finish
 }
 
+# VM_BOS buffers of one process, each of which is a descriptor on its way from the task to the main process.
+scenario_parallel_many() {
+	local bos limit
+
+	has_parallel
+	read -r bos < /opt/vm/bos
+	limit=$((130 + bos / 50))
+	machine one
+	start_client --many "$bos"
+	[[ $line == *" in $((bos + 43)) buffers "* ]] || fail "not what this is about: $line"
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	restore img
+	filled_by main img/restore.log
+	[[ $(< img/restore.log) =~ " loaded "([0-9]+)" BOs" ]] && [ "${BASH_REMATCH[1]}" -gt "$bos" ] || fail "not all are loaded"
+	runs
+	verify
+	no_violation
+}
+
 # One of several images is wrong: only the main process finds out, and all of the restore fails.
 scenario_parallel_fails() {
 	local image
