@@ -3,8 +3,11 @@
 # What scenarios are written in: start a program, wait for a line of its log, dump, kill, restore,
 # compare. Each function ends the scenario by itself when its step goes wrong; none of them knows
 # what any scenario is about.
+#
+# To start a program takes tenths of a second in an emulated machine, and to trace a line is not free either. So what is
+# done often is done by the shell itself, and what looks again and again is not traced.
 
-criu_version=$(cat /opt/vm/criu)
+read -r criu_version < /opt/vm/criu
 limit=130 # seconds for one event: the client gives up after 120 and says what it lacks
 
 why() { echo "$*" > "$work/why.txt"; }
@@ -50,14 +53,18 @@ alive() { # PID: there, and not a zombie
 	case ${stat##*) } in [ZX]*) return 1 ;; esac
 }
 
+# The time between two looks. Nobody ever writes to that pipe.
+nap() { read -r -t 0.05 <> /run/never || true; }
+
 # until_true CMD...: returns as soon as the command succeeds; whatever waits for an event without a log
 # line comes here.
 until_true() {
-	local end=$((SECONDS + limit))
+	local end=$((SECONDS + limit)) -
 
+	set +x
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
+		nap
 	done
 }
 
@@ -67,21 +74,27 @@ gone() { until_true dead "$1" || fail "process $1 does not end"; }
 # wait_line LOG PATTERN [FROM]: the first line after line FROM that holds PATTERN; sets $line.
 # A line that says FAILED ends the wait, so does the death of $pid.
 wait_line() {
-	local log=$1 pattern=$2 from=${3:-0} reader
+	local log=$1 pattern=$2 from=${3:-0} end=$((SECONDS + limit)) at=0 part= dies= reader -
 
-	exec {reader}< <(exec timeout "$limit" tail -n "+$((from + 1))" -f -s 0.2 --pid="$pid" "$log" \
-		2> /dev/null)
-	while IFS= read -r line <&"$reader"; do
-		case $line in
-		*FAILED*) fail "$line" ;;
-		*$pattern*)
-			exec {reader}<&-
-			return 0
-			;;
-		esac
+	set +x
+	exec {reader}< "$log"
+	while [ -z "$dies" ] && [ $SECONDS -lt $end ]; do
+		[ "$at" = 0 ] || nap
+		alive "$pid" || dies=1 # and what it still said is read
+		while IFS= read -r line <&"$reader" || { part+=$line && false; }; do
+			line=$part$line part=
+			[ $((++at)) -gt "$from" ] || continue
+			case $line in
+			*FAILED*) fail "$line" ;;
+			*$pattern*)
+				exec {reader}<&-
+				return 0
+				;;
+			esac
+		done
 	done
 	exec {reader}<&-
-	alive "$pid" || fail "process $pid died before \"$pattern\": $(tail -n 2 "$log" "$log.err" 2>&1)"
+	[ -z "$dies" ] || fail "process $pid died before \"$pattern\": $(tail -n 2 "$log" "$log.err" 2>&1)"
 	# What it is stuck in.
 	(cat "$sim"/{processes,objects,stats}; cd "/proc/$pid/task" && tail -n +1 */comm */syscall */stack) > stacks.txt 2>&1 || true
 	fail "no \"$pattern\" from process $pid in $limit s"
@@ -99,7 +112,10 @@ sim=/sys/kernel/debug/amdgpu_sim
 # machine NAME [HIDDEN]: the simulated machine of that name, and no other, from here on; NAME may also be the
 # absolute path of a folder that describes one. The GPUs with these indices are there, but nobody sees them.
 machine() {
-	[ "$(cat /run/machine 2> /dev/null)" = "$1" ] || load_machine "$1"
+	local now=
+
+	read -r now 2> /dev/null < /run/machine || true
+	[ "$now" = "$1" ] || load_machine "$1"
 	knob hidden "${2-}"
 }
 
@@ -113,7 +129,6 @@ load_machine() { # NAME
 		parameter=machine_file=$work/bundle
 		;;
 	esac
-	modprobe -a $(modinfo -F depends /opt/vm/module/amdgpu_sim.ko | tr , ' ')
 	insmod /opt/vm/module/amdgpu_sim.ko "$parameter" || fail "no machine $1: $(dmesg | tail -n 1)"
 	echo "$1" > /run/machine
 }
@@ -133,10 +148,10 @@ fault() { echo "$1 $2 -$3" > "$sim/faults"; }
 knob() { echo "$2" > "$sim/$1"; }
 
 # sim_process PID FIELD: sets $value to what the device knows of a process; fails if it knows none.
-# Like most of this file it starts no program: that is slow in an emulated, busy machine.
 sim_process() {
-	local line
+	local line -
 
+	set +x
 	while read -r line; do
 		case $line in
 		"pid=$1 "*)
@@ -199,7 +214,7 @@ try_dump() {
 	local dir=$1 target=$2
 
 	shift 2
-	mkdir -p "$dir"
+	[ -d "$dir" ] || mkdir -p "$dir"
 	streaming capture bounded criu dump -t "$target" -D "$dir" \
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
@@ -261,7 +276,7 @@ plugin_error() {
 
 # start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
 start_client() {
-	/opt/vm/bin/rocm-before
+	[ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before
 	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" --pace "${pace:-20000}" "$@"
 	client="client $pid:"
 	case $* in *--tree*) client=tree ;; esac
@@ -283,27 +298,9 @@ finish() {
 	gone "$pid"
 }
 
-# What must be the same before and after, for every process of the session: open files, limits,
-# mappings of devices. Offsets of these mappings move, and neighbours may then merge or not.
-state() {
-	local process
-
-	for process in $(pgrep -s "$1"); do
-		echo "process $process"
-		fds "$process"
-		awk 'FILENAME ~ "limits$" { if (/open files/) print; next }
-		$6 ~ "^/dev/(kfd|dri)" {
-			split($1, a, "-")
-			if (a[1] == end && $2 == perms && $6 == file) { end = a[2]; next }
-			if (file) print start "-" end, perms, file
-			start = a[1]; end = a[2]; perms = $2; file = $6
-		} END { if (file) print start "-" end, perms, file }' \
-			"/proc/$process/limits" "/proc/$process/maps"
-	done | sed "${state_filter:-}"
-}
-
-# Another machine has other render minors.
-any_minor='s/renderD[0-9]*/renderD/'
+# What must be the same before and after, for every process of the session. Another machine has other render minors:
+# then $any_minor is set.
+state() { /opt/vm/bin/state ${any_minor:+-m} "$1"; }
 
 same_state() { # BEFORE
 	local now
@@ -313,11 +310,33 @@ same_state() { # BEFORE
 		head -n 4)"
 }
 
+in_session() { # SESSION PID
+	local stat
+
+	read -r stat 2> /dev/null < "/proc/$2/stat" || return 1
+	stat=${stat##*) } # state, parent, group, session
+	stat=${stat#* * * }
+	[ "${stat%% *}" = "$1" ]
+}
+
+# Sets $processes: those of the session that the device knows.
+sim_session() { # SESSION
+	local line
+
+	processes=()
+	while read -r line; do
+		line=${line#pid=}
+		! in_session "$1" "${line%% *}" || processes+=("${line%% *}")
+	done < "$sim/processes"
+}
+
 # Its queues run: nothing holds them, and packets get done.
 runs() {
-	local process packets value
+	local process processes packets value
 
-	for process in $(pgrep -s "$pid"); do
+	sim_session "$pid"
+	[ ${#processes[@]} -gt 0 ] || fail "the device knows nobody of session $pid"
+	for process in "${processes[@]}"; do
 		sim_process "$process" packets || continue
 		packets=$value
 		sim_process "$process" evicted && [ "$value" = 0 ] || fail "queues of $process are stopped"
@@ -327,12 +346,18 @@ runs() {
 	done
 }
 more_packets() {
-	[[ $(< client.log) != *FAILED* ]] || fail "$(grep -m 1 FAILED client.log)"
+	local text
+
+	read -r -d '' text < client.log || true
+	[[ $text != *FAILED* ]] || fail "$(grep -m 1 FAILED client.log)"
 	sim_process "$1" packets && [ "$value" -gt "$2" ]
 }
 
 no_violation() {
-	[ "$(head -n 1 "$sim/violations")" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
+	local count
+
+	read -r count < "$sim/violations"
+	[ "$count" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
 }
 
 sees_gpus() { # COUNT: that many are there for the client
@@ -340,7 +365,13 @@ sees_gpus() { # COUNT: that many are there for the client
 }
 
 # The device holds nothing for anybody.
-all_zero() { ! grep -qv ' 0$' "$sim/objects"; }
+all_zero() {
+	local line
+
+	while read -r line; do
+		[[ $line == *' 0' ]] || return 1
+	done < "$sim/objects"
+}
 nothing_left() {
 	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"
 }
@@ -348,9 +379,8 @@ nothing_left() {
 # come_back [ARG...]: the whole way: dump, death, restore, and everything as it was. The machine
 # may be changed in between: $then_machine, a name and perhaps what is hidden.
 come_back() {
-	local before dir=img$((++trips)) state_filter=
+	local before dir=img$((++trips)) any_minor=${then_machine:-}
 
-	[ -z "${then_machine:-}" ] || state_filter=$any_minor
 	before=$(state "$pid")
 	dump "$dir" "$pid" "$@"
 	gone "$pid"
