@@ -21,6 +21,8 @@
 #include "shared.h"
 
 #define TRANSFER_RING_BYTES 16384
+/* However many queues there are, together they rest so long between batches. */
+#define PACE_US 20000
 
 struct client {
 	struct report *report;
@@ -36,6 +38,14 @@ struct client {
 	struct events *events;
 };
 
+/* Of all processes of a tree. */
+static unsigned int client_chains(const struct client *client)
+{
+	unsigned int processes = client->options->tree ? client->options->tree : 1;
+
+	return processes * (unsigned int)client->gpus.count;
+}
+
 static int client_start_chains(struct client *client)
 {
 	struct chain_options chain_options = {
@@ -46,7 +56,7 @@ static int client_start_chains(struct client *client)
 	int ret = 0;
 
 	if (!chain_options.pace_us)
-		chain_options.pace_us = 2000 * (unsigned int)client->gpus.count;
+		chain_options.pace_us = PACE_US * client_chains(client);
 	for (int i = 0; ret == 0 && i < client->gpus.count; i++) {
 		if (i == 0 && client->shared.words)
 			chain_options.counter = client->shared.words + client->instance;

@@ -15,7 +15,7 @@
 #define EVENTS_LATCHED 4
 /* Of the types that a runtime creates and that never fire here. */
 #define EVENTS_QUIET 2
-#define TICK_NS      5000000
+#define TICK_NS      20000000
 
 struct events {
 	struct report *report;

@@ -14,7 +14,7 @@ static const char help[] =
 	"  --sizes small|medium|full  buffers on each GPU: 6 MiB, 129 MiB, 801 MiB (small)\n"
 	"  --depth N                  batches that are in each queue at a time, 1 to 64 (4)\n"
 	"  --filler KIB               an extra copy in each batch, up to 4096 (0)\n"
-	"  --pace USEC                rest after each batch (2000 times the number of GPUs)\n"
+	"  --pace USEC                rest after each batch (20000 times the number of queues)\n"
 	"  --many N                   so many more buffers of 4 KiB on the first GPU (0)\n"
 	"  --tree N                   N such clients, children of a process without a GPU\n"
 	"  --render-first             a render node is opened before /dev/kfd\n"

@@ -15,7 +15,7 @@ struct options {
 	unsigned int tree;
 	unsigned int depth;
 	unsigned int filler_kib;
-	unsigned int pace_us; /* 0: by the number of GPUs */
+	unsigned int pace_us; /* 0: by the number of queues */
 	unsigned int many;
 	bool split_mapping;
 	bool shared;

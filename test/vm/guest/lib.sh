@@ -277,7 +277,7 @@ plugin_error() {
 # start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
 start_client() {
 	[ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before
-	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" --pace "${pace:-20000}" "$@"
+	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" "$@"
 	client="client $pid:"
 	case $* in *--tree*) client=tree ;; esac
 	wait_line client.log "$client ready"

@@ -101,7 +101,7 @@ scenario_parallel_namespaces() {
 	machine one
 	[ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before
 	start client.log unshare --pid --fork --ipc --uts setsid /opt/vm/bin/gpu_client \
-		--log "$work/client.log" --pace 20000
+		--log "$work/client.log"
 	outer=$pid
 	client='client 1:'
 	wait_line client.log "$client ready"
