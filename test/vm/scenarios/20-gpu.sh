@@ -49,7 +49,7 @@ scenario_process_tree() {
 	finish
 }
 
-scenario_gpu_5_of_8() {
+scenario_gpu_5_of_8() { # oldest and newest
 	machine eight
 	start_client --gpus 5
 	come_back

@@ -17,7 +17,7 @@ scenario_move_eight() {
 	finish
 }
 
-scenario_move_gpu_5_of_8() {
+scenario_move_gpu_5_of_8() { # oldest and newest
 	machine eight
 	start_client --gpus 5
 	then_machine=eight-other come_back
@@ -33,7 +33,7 @@ scenario_move_tree() {
 
 # A restored process has GPUs whose ids are not the ones it knows them by: it can be dumped where
 # it is, and move on, and home.
-scenario_move_on() {
+scenario_move_on() { # oldest and newest
 	machine one
 	start_client
 	then_machine=one-other come_back
@@ -52,7 +52,7 @@ scenario_move_on_eight() { # oldest and newest
 }
 
 # What a container sees: one GPU of eight, and after the restore another one of them.
-scenario_move_within() {
+scenario_move_within() { # oldest and newest
 	machine eight 0,1,2,3,4,6,7
 	start_client
 	sees_gpus 1

@@ -19,7 +19,7 @@ no_good_image() {
 	! compgen -G "$1/amdgpu-kfd-*.img" > /dev/null || fail "a failed dump left $(echo "$1"/amdgpu-kfd-*)"
 }
 
-scenario_disk_full() {
+scenario_disk_full() { # oldest and newest
 	machine one
 	start_client
 	mkdir small
@@ -85,7 +85,7 @@ scenario_gem_buffer() { # oldest and newest
 }
 
 # Queues that no kernel rebuilds: refused, unless the user knows better.
-scenario_queues_of_gfx11() {
+scenario_queues_of_gfx11() { # oldest and newest
 	cp -r /opt/vm/machines/one newer
 	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
 	machine "$work/newer"
@@ -178,7 +178,7 @@ scenario_copy_hangs() { # oldest and newest
 }
 
 # The process has one buffer more at CHECKPOINT than it had at PROCESS_INFO.
-scenario_counts_change() {
+scenario_counts_change() { # oldest and newest
 	machine one
 	start_client
 	knob bo_count_skew 1
@@ -186,7 +186,7 @@ scenario_counts_change() {
 	finish
 }
 
-scenario_split_mapping() {
+scenario_split_mapping() { # oldest and newest
 	machine one
 	start_client --split-mapping
 	if try_dump img "$pid"; then

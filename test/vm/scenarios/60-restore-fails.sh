@@ -108,7 +108,7 @@ scenario_resume_fails() {
 	finish
 }
 
-scenario_restore_copy_hangs() {
+scenario_restore_copy_hangs() { # oldest and newest
 	local begin
 
 	machine one
@@ -126,7 +126,7 @@ scenario_restore_copy_hangs() {
 
 # CRIU gives the task the clock of the time when it was dumped; the kernel's deadlines are by its own.
 # A copy may take as long after a year as after a second.
-scenario_restore_later() {
+scenario_restore_later() { # oldest and newest
 	export KFD_COPY_TIMEOUT=2
 
 	machine one
@@ -190,7 +190,7 @@ scenario_weaker_gpus() { # oldest and newest
 
 # KFD wants SVM ranges to speak of every GPU that the task sees, and the image knows of six only: the seventh
 # must be hidden, and then all is well.
-scenario_svm_beside_another() {
+scenario_svm_beside_another() { # oldest and newest
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 3,7
 	dumped_client --gpus 0,5

@@ -30,7 +30,7 @@ scenario_plugin_options() {
 		--plugin-option amdgpu_plugin.copy-timeout=1T
 }
 
-scenario_options_file() {
+scenario_options_file() { # oldest and newest
 	mkdir -p /etc/criu
 	printf 'numa-check = 0\nfw-ver-check = perhaps\n' > /etc/criu/amdgpu_plugin.conf
 	try_options 'amdgpu_plugin: Error: option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is none of'

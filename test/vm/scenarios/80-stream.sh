@@ -135,7 +135,7 @@ scenario_stream_cut_off() { # oldest and newest
 }
 
 # The streamer's disk is full, so it dies with half of the images.
-scenario_stream_breaks_off() {
+scenario_stream_breaks_off() { # oldest and newest
 	machine one
 	start_client
 	mkdir img full

@@ -27,7 +27,7 @@ scenario_parallel() {
 	finish
 }
 
-scenario_parallel_off() {
+scenario_parallel_off() { # oldest and newest
 	machine eight
 	start_client --gpus 3,6
 	export AMDGPU_PARALLEL_RESTORE=0
