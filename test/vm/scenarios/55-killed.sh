@@ -19,16 +19,23 @@ read_kills() {
 # random N: sets $number, 1 to N.
 random() { number=$((RANDOM * $1 / 32768 + 1)); }
 
-# CRIU 4.3 has a process of several threads that reads for it, and leaves it behind when it fails.
-only_readers_of_criu() {
-	local left
+# The guard has ended, and so has CRIU, but for a process of several threads that reads for 4.3, which leaves it behind when
+# it fails.
+nothing_of_criu() {
+	local name process threads -
 
-	for left in $(pgrep -x criu); do
-		[ "$(find "/proc/$left/task" -mindepth 1 -maxdepth 1 2> /dev/null | wc -l)" -ne 1 ] || return 1
+	set +x
+	for process in /proc/[0-9]*; do
+		read -r name 2> /dev/null < "$process/comm" || continue
+		case $name in
+		amdgpu_guard) return 1 ;;
+		criu)
+			threads=("$process"/task/*)
+			[ ${#threads[@]} -gt 1 ] || return 1
+			;;
+		esac
 	done
 }
-
-nothing_of_criu() { ! pgrep -x amdgpu_guard > /dev/null && only_readers_of_criu; }
 
 # kill_at COUNT WORDS MS PID dump|restore DIR ARG...: CRIU runs until it, or process PID if that is not 0, is
 # killed: so long after it has written so many lines that hold WORDS. Sets $status, and expects it and what outlives it to end.
@@ -54,14 +61,15 @@ dead_or_not_paused() { dead "$pid" || not_paused; }
 
 # The job's own answer, in less time than it has for others; a lost one gives none.
 answers() {
-	local end=$((SECONDS + 40))
+	local end=$((SECONDS + 40)) said -
 
 	lines client.log
 	kill -USR1 "$pid" 2> /dev/null || return 1
-	until tail -n "+$((lines + 1))" client.log | grep -q "$client verified"; do
-		! tail -n "+$((lines + 1))" client.log | grep FAILED || fail "$(grep -m 1 FAILED client.log)"
+	set +x
+	until mapfile -t -s "$lines" said < client.log && [[ ${said[*]} == *"$client verified"* ]]; do
+		[[ ${said[*]} != *FAILED* ]] || fail "$(grep -m 1 FAILED client.log)"
 		alive "$pid" && [ $SECONDS -lt $end ] || return 1
-		sleep 0.1
+		nap
 	done
 }
 
