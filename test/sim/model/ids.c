@@ -110,3 +110,16 @@ void *sim_ids_next(const struct sim_ids *ids, u32 *id)
 	}
 	return NULL;
 }
+
+void *sim_ids_previous(const struct sim_ids *ids, u32 *id)
+{
+	u32 end = *id < ids->base ? 0 : *id - ids->base < ids->capacity ? *id - ids->base + 1 : ids->capacity;
+
+	while (end-- > 0) {
+		if (!ids->slots[end])
+			continue;
+		*id = ids->base + end;
+		return ids->slots[end];
+	}
+	return NULL;
+}

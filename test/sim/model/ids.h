@@ -25,5 +25,7 @@ void *sim_ids_get(const struct sim_ids *ids, u32 id);
 void *sim_ids_remove(struct sim_ids *ids, u32 id);
 /* The object with the smallest number >= *@id, which is updated; NULL at the end. */
 void *sim_ids_next(const struct sim_ids *ids, u32 *id);
+/* The one with the largest number <= *@id, likewise. */
+void *sim_ids_previous(const struct sim_ids *ids, u32 *id);
 
 #endif

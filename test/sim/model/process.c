@@ -80,12 +80,13 @@ static void free_queues(struct sim_process *process)
 		sim_queue_remove(queue);
 }
 
+/* The last one first: it is mostly mapped behind the others, which then need not move up in the array of mappings. */
 static void free_mems(struct sim_pdd *pdd)
 {
 	struct sim_mem *mem;
-	u32 id = 0;
+	u32 id = ~0u;
 
-	while ((mem = sim_ids_next(&pdd->mems, &id)))
+	while ((mem = sim_ids_previous(&pdd->mems, &id)))
 		sim_mem_free(mem);
 }
 
