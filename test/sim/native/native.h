@@ -18,6 +18,7 @@
 
 #define NATIVE_DRM_MAJOR 226u
 #define NATIVE_BUCKETS   65536u
+#define NATIVE_TASKS     8u
 #define NATIVE_BO_NAME \
 	"amdgpu_sim.bo.%x.%u.%u" /* of a buffer's memory: gpu_id, domains, poisoned */
 
@@ -108,6 +109,11 @@ struct native_kfd_map {
 	u64 start, size, offset;
 };
 
+/* Another process, of which more is made believe than it knows itself. */
+struct native_other {
+	pid_t pid, own_pid;
+};
+
 struct native {
 	struct sim sim;
 	struct sim_topology topology;
@@ -118,7 +124,8 @@ struct native {
 	struct native_bo *by_offset[NATIVE_BUCKETS], *by_id[NATIVE_BUCKETS];
 	u64 next_offset[SIM_MAX_GPUS];
 	struct native_file *files;
-	struct native_process *process;
+	struct native_process *processes[NATIVE_TASKS]; /* this process's, and those of others that it plays */
+	u32 task; /* which of them /dev/kfd is opened for */
 	struct native_kfd_map *kfd_maps;
 	u32 num_kfd_maps;
 	struct native_ring rings[SIM_MAX_GPUS][SIM_DMA_RINGS];
@@ -127,8 +134,9 @@ struct native {
 	u32 resuming; /* threads that put queues back; atomic */
 	struct sim_wait resumed;
 	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
-	pid_t other, others_own_pid; /* of another process */
-	bool traced;
+	struct native_other others[NATIVE_TASKS - 1];
+	u32 num_others;
+	bool traced, others_traced;
 };
 
 /* The machine of this process, set up when first asked for; NULL: that failed, and was reported. */

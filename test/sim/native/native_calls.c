@@ -372,7 +372,7 @@ static void note_unmap(struct native *native, void *addr, size_t size)
 	u64 start = (u64)(uintptr_t)addr;
 	struct sim_process *process;
 
-	process = native->process ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	process = native->processes[native->task] ? sim_os_process_find((u32)native->mm.pid) : NULL;
 	if (!process)
 		return;
 	sim_svm_unmapped(process, start, start + size);

@@ -55,17 +55,26 @@ static int write_faults(struct native *native, const char *line)
 	return sim_faults_command(&native->sim.faults, line);
 }
 
+static int print_process(struct native *native, u32 task, char *text, u32 size)
+{
+	pid_t pid = task ? native->others[task - 1].pid : native->mm.pid;
+	int used = snprintf(text, size, "pid=%d comm=%s ", pid, program_invocation_short_name);
+
+	used += sim_process_print(&native->processes[task]->process, text + used, size - (u32)used);
+	return used + snprintf(text + used, size - (u32)used, "\n");
+}
+
 static int print_processes(struct native *native, char *text, u32 size)
 {
-	int used;
+	int used = 0;
+	u32 task;
 
 	native_process_settle(native);
-	if (!native->process)
-		return snprintf(text, size, "%s", "");
-	used = snprintf(text, size, "pid=%d comm=%s ", native->mm.pid,
-			program_invocation_short_name);
-	used += sim_process_print(&native->process->process, text + used, size - (u32)used);
-	return used + snprintf(text + used, size - (u32)used, "\n");
+	text[0] = '\0';
+	for (task = 0; task < NATIVE_TASKS; task++)
+		if (native->processes[task])
+			used += print_process(native, task, text + used, size - (u32)used);
+	return used;
 }
 
 static int print_hidden(struct native *native, char *text, u32 size)
@@ -102,27 +111,53 @@ static int print_own_pid(struct native *native, char *text, u32 size)
 	return snprintf(text, size, "%d\n", native->own_pid);
 }
 
+static int add_other(struct native *native, const struct native_other *other)
+{
+	u32 i = 0;
+
+	while (i < native->num_others && native->others[i].pid != other->pid)
+		i++;
+	if (i == ARRAY_SIZE(native->others))
+		return -ENOSPC;
+	native->others[i] = *other;
+	native->num_others = max(native->num_others, i + 1);
+	return 0;
+}
+
 static int write_own_pid(struct native *native, const char *line)
 {
-	int own_pid, pid;
+	struct native_other other;
 
-	if (sscanf(line, "%d %d", &own_pid, &pid) == 2) {
-		native->others_own_pid = own_pid;
-		native->other = pid;
-	} else {
-		native->own_pid = atoi(line);
-	}
+	if (sscanf(line, "%d %d", &other.own_pid, &other.pid) == 2)
+		return add_other(native, &other);
+	native->own_pid = atoi(line);
 	return 0;
 }
 
 static int print_traced(struct native *native, char *text, u32 size)
 {
-	return snprintf(text, size, "%d\n", native->traced);
+	return snprintf(text, size, "%d\n", native->others_traced ? 2 : native->traced);
 }
 
 static int write_traced(struct native *native, const char *line)
 {
-	native->traced = atoi(line) != 0;
+	native->traced = atoi(line) == 1;
+	native->others_traced = atoi(line) == 2;
+	return 0;
+}
+
+static int print_task(struct native *native, char *text, u32 size)
+{
+	return snprintf(text, size, "%u\n", native->task);
+}
+
+static int write_task(struct native *native, const char *line)
+{
+	unsigned long task = strtoul(line, NULL, 10);
+
+	if (task >= NATIVE_TASKS)
+		return -EINVAL;
+	native->task = (u32)task;
 	return 0;
 }
 
@@ -164,6 +199,7 @@ static const struct text_file text_files[] = {
 	{ "hidden", print_hidden, write_hidden },
 	{ "own_pid", print_own_pid, write_own_pid },
 	{ "traced", print_traced, write_traced },
+	{ "task", print_task, write_task },
 	{ "kfd_bos", print_kfd_bos, NULL },
 	{ "process_exit", NULL, write_process_exit },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KFD processes, of which there is one at a time: this process, from its first open of /dev/kfd until it ends or
- * says so. Also what mmap() of /dev/kfd gives.
+ * KFD processes: this process, from its first open of /dev/kfd until it ends or says so, and those that it plays, all
+ * with its memory. Also what mmap() of /dev/kfd gives.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ static struct native_process *process_get(struct native *native)
 	struct native_process *process;
 
 	(void)pthread_mutex_lock(&native->lock);
-	process = native->process;
+	process = native->processes[native->task];
 	if (process)
 		(void)__atomic_add_fetch(&process->refs, 1, __ATOMIC_RELAXED);
 	(void)pthread_mutex_unlock(&native->lock);
@@ -63,7 +63,7 @@ static int process_new(struct native *native)
 		return ret;
 	}
 	(void)pthread_mutex_lock(&native->lock);
-	native->process = process;
+	native->processes[native->task] = process;
 	if (!native->engine_started) {
 		native_threads_start(run_engine, &native->sim, "amdgpu_sim eng");
 		native_resume_serve(native);
@@ -103,14 +103,13 @@ void native_process_settle(struct native *native)
 	(void)sim_os_wait(&native->resumed, none_resumes, native, SIM_FOREVER, false);
 }
 
-/* When it returns, all is gone that no open file holds. */
-void native_process_exit(struct native *native)
+static void process_exit(struct native *native, u32 task)
 {
 	struct native_process *process;
 
 	(void)pthread_mutex_lock(&native->lock);
-	process = native->process;
-	native->process = NULL;
+	process = native->processes[task];
+	native->processes[task] = NULL;
 	native->num_kfd_maps = 0;
 	(void)pthread_mutex_unlock(&native->lock);
 	if (!process)
@@ -119,6 +118,15 @@ void native_process_exit(struct native *native)
 	sim_process_mm_gone(&process->process);
 	native_process_settle(native);
 	native_process_put(process);
+}
+
+/* When it returns, all is gone that no open file holds. */
+void native_process_exit(struct native *native)
+{
+	u32 task;
+
+	for (task = 0; task < NATIVE_TASKS; task++)
+		process_exit(native, task);
 }
 
 struct sim_process *sim_os_process_find(u32 pid)
@@ -138,8 +146,13 @@ void sim_os_process_put(struct sim_process *process)
 u32 sim_os_process_pid(struct sim_process *process)
 {
 	struct native *native = native_get();
+	u32 task = 0;
 
-	(void)process;
+	while (task < native->num_others &&
+	       native->processes[task + 1] != native_process_of(process))
+		task++;
+	if (task < native->num_others)
+		return (u32)native->others[task].own_pid;
 	return (u32)(native->own_pid ? native->own_pid : native->mm.pid);
 }
 

@@ -10,27 +10,22 @@
 
 #include "native.h"
 
-typedef void (*line_function)(struct native *native, const char *line, FILE *to);
+/* @other: of whom the file is; NULL: of this process. */
+typedef void (*line_function)(struct native *native, const struct native_other *other,
+			      const char *line, FILE *to);
 
-static void copy_pids(const char *line, pid_t own_pid, FILE *to)
+static void copy_status(struct native *native, const struct native_other *other, const char *line,
+			FILE *to)
 {
-	if (own_pid && strncmp(line, "NSpid:", 6) == 0)
+	pid_t own_pid = other ? other->own_pid : native->own_pid;
+	bool traced = other ? native->others_traced : native->traced;
+
+	if (traced && strncmp(line, "TracerPid:", 10) == 0)
+		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
+	else if (own_pid && strncmp(line, "NSpid:", 6) == 0)
 		(void)fprintf(to, "%.*s\t%d\n", (int)strcspn(line, "\n"), line, own_pid);
 	else
 		(void)fputs(line, to);
-}
-
-static void copy_status(struct native *native, const char *line, FILE *to)
-{
-	if (native->traced && strncmp(line, "TracerPid:", 10) == 0)
-		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));
-	else
-		copy_pids(line, native->own_pid, to);
-}
-
-static void copy_status_of_other(struct native *native, const char *line, FILE *to)
-{
-	copy_pids(line, native->others_own_pid, to);
 }
 
 struct mapping {
@@ -56,11 +51,13 @@ static bool show_device(struct native *native, struct mapping *mapping, char *pa
 	       native_kfd_find_map(native, mapping->start, (u64 *)&mapping->offset);
 }
 
-static void copy_mapping(struct native *native, const char *line, FILE *to)
+static void copy_mapping(struct native *native, const struct native_other *other, const char *line,
+			 FILE *to)
 {
 	struct mapping mapping;
 	char path[64];
 
+	(void)other;
 	if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &mapping.start, &mapping.end,
 		   mapping.permissions, &mapping.offset, &mapping.device_major,
 		   &mapping.device_minor, &mapping.inode) == 7 &&
@@ -71,7 +68,8 @@ static void copy_mapping(struct native *native, const char *line, FILE *to)
 		(void)fputs(line, to);
 }
 
-static int rewrite(struct native *native, const char *path, line_function function)
+static int rewrite(struct native *native, const struct native_other *other, const char *path,
+		   line_function function)
 {
 	FILE *from = NATIVE_REAL(fopen)(path, "re"), *to;
 	int fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
@@ -80,7 +78,7 @@ static int rewrite(struct native *native, const char *path, line_function functi
 
 	to = from && fd >= 0 ? fdopen(dup(fd), "we") : NULL;
 	while (to && getline(&line, &room, from) >= 0)
-		function(native, line, to);
+		function(native, other, line, to);
 	free(line);
 	if (from)
 		(void)fclose(from);
@@ -105,22 +103,38 @@ static const char *about_us(struct native *native, const char *path)
 		       : NULL;
 }
 
+/* The same of another process; what it has mapped it has from this one. */
+static const char *about_other(struct native *native, const char *path,
+			       const struct native_other **ret_other)
+{
+	int pid, length = 0;
+	u32 i;
+
+	if (!native || !path || sscanf(path, "/proc/%d/%n", &pid, &length) != 1 || !length)
+		return NULL;
+	for (i = 0; i < native->num_others; i++) {
+		if (native->others[i].pid != pid)
+			continue;
+		*ret_other = &native->others[i];
+		return path + length;
+	}
+	return NULL;
+}
+
 int native_proc_open(const char *path)
 {
 	struct native *native = native_peek();
+	const struct native_other *other = NULL;
 	const char *file = about_us(native, path);
-	int pid, length = 0;
 
-	if (native && native->other && path &&
-	    sscanf(path, "/proc/%d/status%n", &pid, &length) == 1 && length && !path[length] &&
-	    pid == native->other)
-		return rewrite(native, path, copy_status_of_other);
+	if (!file)
+		file = about_other(native, path, &other);
 	if (!file)
 		return -2;
 	if (strcmp(file, "maps") == 0)
-		return rewrite(native, path, copy_mapping);
-	if (strcmp(file, "status") == 0 && (native->traced || native->own_pid))
-		return rewrite(native, path, copy_status);
+		return rewrite(native, other, path, copy_mapping);
+	if (strcmp(file, "status") == 0 && (other || native->traced || native->own_pid))
+		return rewrite(native, other, path, copy_status);
 	return -2;
 }
 
