@@ -23,6 +23,7 @@
 
 /* Where sanitizers of all kinds leave room. */
 #define FIRST_ADDRESS 0x7e9000000000ull
+#define TASK_ROOM     (64ull << 30)
 #define GAP           (2ull << 20)
 #define CHUNK         (1u << 20)
 
@@ -187,6 +188,11 @@ static uint32_t flags_of(char kind)
 	}
 }
 
+static uint64_t first_address(const struct workload *workload)
+{
+	return FIRST_ADDRESS + workload->task * TASK_ROOM;
+}
+
 static uint64_t next_address(uint64_t address, const struct workload_bo *bo)
 {
 	/* small ones lie side by side, as allocators put them */
@@ -341,7 +347,7 @@ static int make_queue(struct client *client, const struct gpu *gpu, uint64_t pag
 /* A queue for each of their pages; its save area is the last one before it. */
 static int make_queues(struct client *client, const struct workload *workload)
 {
-	uint64_t address = FIRST_ADDRESS, waves = 0, waves_size = 0;
+	uint64_t address = first_address(workload), waves = 0, waves_size = 0;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
@@ -395,7 +401,7 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 
 int client_make(struct client *client, const struct workload *workload, struct task *task)
 {
-	uint64_t address = FIRST_ADDRESS;
+	uint64_t address = first_address(workload);
 	int ret = note_files(client, task);
 
 	if (!ret)
@@ -413,7 +419,7 @@ int client_make(struct client *client, const struct workload *workload, struct t
 
 int client_map_user_memory(const struct workload *workload)
 {
-	uint64_t address = FIRST_ADDRESS;
+	uint64_t address = first_address(workload);
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
@@ -534,7 +540,7 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 static int verify_all(const struct workload *workload, const struct place *places,
 		      size_t num_places)
 {
-	uint64_t address = FIRST_ADDRESS;
+	uint64_t address = first_address(workload);
 	size_t at = 0;
 	int ret = 0;
 

@@ -219,8 +219,18 @@ static int dump_vmas(struct criu *criu, const struct task *task)
 	return ret;
 }
 
+/* CRIU numbers all files that it meets. */
+static int first_id(const struct task *tasks, const struct task *task)
+{
+	size_t id = 1;
+
+	for (; tasks < task; tasks++)
+		id += tasks->num_files;
+	return (int)id;
+}
+
 /* What CRIU gives to plugins is its own duplicate of the task's descriptor. */
-static int dump_files(struct criu *criu, const struct task *task)
+static int dump_files(struct criu *criu, const struct task *task, int id)
 {
 	int (*function)(int fd, int id) =
 		(int (*)(int, int))(uintptr_t)hook(criu, HOOK_DUMP_EXT_FILE);
@@ -231,23 +241,48 @@ static int dump_files(struct criu *criu, const struct task *task)
 
 		if (fd < 0)
 			return -errno;
-		ret = TIMED(criu, HOOK_DUMP_EXT_FILE, function(fd, (int)i + 1));
+		ret = TIMED(criu, HOOK_DUMP_EXT_FILE, function(fd, id + (int)i));
 		(void)close(fd);
 	}
 	return ret;
 }
 
-static int dump_all(struct criu *criu, const struct task *task)
+static int call_for_all(struct criu *criu, enum criu_plugin_hook number, const struct task *tasks,
+			size_t num_tasks)
 {
-	int ret = call_with_pid(criu, HOOK_PAUSE_DEVICES, real_pid());
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < num_tasks; i++)
+		ret = call_with_pid(criu, number, tasks[i].pid ? tasks[i].pid : real_pid());
+	return ret;
+}
+
+static int dump_all(struct criu *criu, const struct task *tasks, size_t num_tasks)
+{
+	int ret = call_for_all(criu, HOOK_PAUSE_DEVICES, tasks, num_tasks);
 
 	if (!ret)
-		ret = call_with_pid(criu, HOOK_CHECKPOINT_DEVICES, real_pid());
-	if (!ret)
-		ret = dump_vmas(criu, task);
-	if (!ret)
-		ret = dump_files(criu, task);
-	return ret ? ret : call_with_pid(criu, HOOK_DUMP_DEVICES_LATE, real_pid());
+		ret = call_for_all(criu, HOOK_CHECKPOINT_DEVICES, tasks, num_tasks);
+	for (size_t i = 0; !ret && i < num_tasks; i++) {
+		ret = dump_vmas(criu, &tasks[i]);
+		if (!ret)
+			ret = dump_files(criu, &tasks[i], first_id(tasks, &tasks[i]));
+	}
+	return ret ? ret : call_for_all(criu, HOOK_DUMP_DEVICES_LATE, tasks, num_tasks);
+}
+
+/* That CRIU has stopped them, as it does before it asks plugins for anything. */
+static int believe_traced(const struct task *tasks, size_t num_tasks)
+{
+	int ret = 0;
+
+	if (!tasks->pid) {
+		ret = believe("own_pid", "%d", CRIU_TASK_PID);
+		return ret ? ret : believe("traced", "1");
+	}
+	for (size_t i = 0; !ret && i < num_tasks; i++)
+		ret = believe("own_pid", "%d %d", CRIU_TASK_PID + (int)i, tasks[i].pid);
+	return ret ? ret : believe("traced", "2");
 }
 
 static void leave(struct criu *criu, int stage, int ret)
@@ -258,18 +293,16 @@ static void leave(struct criu *criu, int stage, int ret)
 	criu->seconds[EXIT] += now() - begin;
 }
 
-int criu_dump(struct criu *criu, const struct task *task)
+int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks)
 {
-	int ret = believe("own_pid", "%d", CRIU_TASK_PID), finished;
+	int ret = believe_traced(tasks, num_tasks), finished;
 
-	if (!ret)
-		ret = believe("traced", "1");
 	if (ret < 0)
 		return ret;
 	ret = TIMED(criu, INIT, criu->desc->init(STAGE_DUMP));
 	if (ret < 0)
 		return ret;
-	ret = dump_all(criu, task);
+	ret = dump_all(criu, tasks, num_tasks);
 	(void)usleep(criu->rest_ms * 1000);
 	/* its argument says whether tasks will run on */
 	finished = call_with_pid(criu, HOOK_DUMP_FINISH, ret);
@@ -295,10 +328,10 @@ static int restore_file(struct criu *criu, int id)
 	return fd;
 }
 
-static int restore_files(struct criu *criu, const struct task *task)
+static int restore_files(struct criu *criu, const struct task *task, int id)
 {
 	for (size_t i = 0; i < task->num_files; i++) {
-		int fd = restore_file(criu, (int)i + 1);
+		int fd = restore_file(criu, id + (int)i);
 
 		if (fd < 0)
 			return fd;
@@ -397,34 +430,45 @@ static void close_inherited(void)
 		(void)close(fd);
 }
 
-static int prepare_task(struct criu *criu, const struct task *task, const struct criu_task *own)
+/* A task that is being restored, as the main process has it. */
+struct child {
+	const struct task *task;
+	const struct criu_task *own;
+	int first_id;
+	pid_t pid;
+	int socket;
+	bool resumed;
+};
+
+static int prepare_task(struct criu *criu, const struct child *child)
 {
-	int ret = restore_files(criu, task);
+	int ret = restore_files(criu, child->task, child->first_id);
 
 	if (!ret)
-		ret = restore_vmas(criu, task);
-	return ret ? ret : own->map_memory(own->argument);
+		ret = restore_vmas(criu, child->task);
+	return ret ? ret : child->own->map_memory(child->own->argument);
 }
 
 /* The task: its result is the process's. */
-static int run_task(struct criu *criu, const struct task *task, const struct criu_task *own,
-		    int socket)
+static int run_task(struct criu *criu, const struct child *child, int socket)
 {
+	const struct criu_task *own = child->own;
 	int ret;
 
 	close_inherited();
-	ret = believe("own_pid", "%d", CRIU_TASK_PID);
+	ret = believe("own_pid", "%d", CRIU_TASK_PID + (int)child->task->number);
 	if (!ret)
 		own->begin(own->argument);
 	/* the main process listens for tasks before they begin */
 	if (!ret)
 		ret = hear(socket);
 	if (!ret)
-		ret = prepare_task(criu, task, own);
+		ret = prepare_task(criu, child);
 	if (tell(socket, ret) < 0 || ret)
 		return ret;
 	ret = hear(socket);
-	if (ret)
+	/* one that ran already is only killed */
+	if (ret && ret != -ECANCELED)
 		own->fail(own->argument);
 	return ret ? ret : own->live(own->argument);
 }
@@ -442,68 +486,121 @@ static int kept_pair(int *ret_own, int *ret_others)
 	return *ret_own < 0 || *ret_others < 0 ? -EMFILE : 0;
 }
 
-static int fork_task(struct criu *criu, const struct task *task, const struct criu_task *own,
-		     pid_t *ret_pid, int *ret_socket)
+/* @children are those before it, too, whose sockets are none of its. */
+static int fork_task(struct criu *criu, struct child *children, struct child *child)
 {
-	int ours = -1, theirs = -1, ret = kept_pair(&ours, &theirs);
-	pid_t pid;
+	int theirs = -1, ret = kept_pair(&child->socket, &theirs);
 
 	if (ret < 0)
 		return ret;
 	(void)fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		(void)close(ours);
-		exit(run_task(criu, task, own, theirs) ? 1 : 0);
+	child->pid = fork();
+	if (child->pid == 0) {
+		for (; children <= child; children++)
+			(void)close(children->socket);
+		exit(run_task(criu, child, theirs) ? 1 : 0);
 	}
 	(void)close(theirs);
-	*ret_pid = pid;
-	*ret_socket = ours;
-	return pid < 0 ? -errno : believe("own_pid", "%d %d", CRIU_TASK_PID, pid);
+	return child->pid < 0 ? -errno
+			      : believe("own_pid", "%d %d",
+					CRIU_TASK_PID + (int)child->task->number, child->pid);
 }
 
-/* What the main process does between the task's beginning and its end. */
-static int accompany(struct criu *criu, pid_t pid, int socket)
+/* All of them get word; the first that fails counts. */
+static int begin_and_hear(struct child *children, size_t count)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int told = tell(children[i].socket, 0);
+
+		ret = ret ? ret : told;
+	}
+	for (size_t i = 0; i < count; i++) {
+		int heard = hear(children[i].socket);
+
+		ret = ret ? ret : heard;
+	}
+	return ret;
+}
+
+/* What the main process does between the tasks' beginning and their end. */
+static int accompany(struct criu *criu, struct child *children, size_t count)
 {
 	int ret = call_without(criu, HOOK_POST_FORKING);
 
 	if (!ret)
-		ret = tell(socket, 0);
-	if (!ret)
-		ret = hear(socket);
-	return ret ? ret : call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, pid);
+		ret = begin_and_hear(children, count);
+	for (size_t i = 0; !ret && i < count; i++) {
+		ret = call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, children[i].pid);
+		children[i].resumed = !ret;
+	}
+	return ret;
 }
 
-static int end_task(pid_t pid, int socket, int ret)
+static int end_task(const struct child *child, int ret)
 {
+	struct pollfd its_end = { .fd = child->socket };
 	int status;
-	struct pollfd its_end = { .fd = socket };
 
+	if (child->pid <= 0)
+		return ret;
 	/* CRIU kills what it cannot restore; this one hears of it before, to tell how far it is */
-	if (tell(socket, ret) < 0 || (ret && poll(&its_end, 1, LAST_WORDS_MS) < 1))
-		(void)kill(pid, SIGKILL);
-	(void)close(socket);
-	if (waitpid(pid, &status, 0) < 0)
+	if (tell(child->socket, ret && child->resumed ? -ECANCELED : ret) < 0 ||
+	    (ret && poll(&its_end, 1, LAST_WORDS_MS) < 1))
+		(void)kill(child->pid, SIGKILL);
+	if (waitpid(child->pid, &status, 0) < 0)
 		return ret ? ret : -errno;
 	if (ret)
 		return ret;
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
-int criu_restore(struct criu *criu, const struct task *task, const struct criu_task *own)
+static int end_tasks(struct child *children, size_t count, int ret)
 {
-	int socket = -1, ret;
-	pid_t pid = -1;
+	int result = ret;
+
+	for (size_t i = 0; i < count; i++) {
+		int ended = end_task(&children[i], ret);
+
+		result = result ? result : ended;
+		if (children[i].socket >= 0)
+			(void)close(children[i].socket);
+	}
+	return result;
+}
+
+static int fork_tasks(struct criu *criu, const struct task *tasks, const struct criu_task *own,
+		      struct child *children, size_t count)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < count; i++)
+		children[i] = (struct child){ .task = &tasks[i],
+					      .own = &own[i],
+					      .first_id = first_id(tasks, &tasks[i]),
+					      .socket = -1 };
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = fork_task(criu, children, &children[i]);
+	return ret;
+}
+
+int criu_restore(struct criu *criu, const struct task *tasks, const struct criu_task *own,
+		 size_t num_tasks)
+{
+	struct child children[CRIU_TASKS_MAX];
+	int ret;
 
 	ret = TIMED(criu, INIT, criu->desc->init(STAGE_RESTORE));
 	if (!ret)
 		ret = call_without(criu, HOOK_RESTORE_INIT);
-	if (!ret)
-		ret = fork_task(criu, task, own, &pid, &socket);
 	if (ret < 0)
 		return ret;
-	ret = accompany(criu, pid, socket);
+	ret = fork_tasks(criu, tasks, own, children, num_tasks);
+	if (!ret)
+		ret = accompany(criu, children, num_tasks);
 	leave(criu, STAGE_RESTORE, ret);
-	own->resumed(own->argument, pid);
-	return end_task(pid, socket, ret);
+	for (size_t i = 0; i < num_tasks; i++)
+		own[i].resumed(own[i].argument, children[i].pid);
+	return end_tasks(children, num_tasks, ret);
 }

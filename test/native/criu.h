@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The CRIU of the native tests: loads the plugin and calls its hooks in the order in which the given version of CRIU
- * does. A dump is of the process itself, a restore makes a child of it; so what the kernel says of pids and tracers is
- * made believe by the simulator (own_pid, traced). */
+ * does. A dump is of the process itself, or of children that it has made and plays the GPU side of; a restore makes
+ * children of it. So what the kernel says of pids and tracers is made believe by the simulator (own_pid, traced). */
 #ifndef TEST_NATIVE_CRIU_H
 #define TEST_NATIVE_CRIU_H
 
@@ -11,8 +11,9 @@
 
 #include "task.h"
 
-/* The pid that the task sees, at the dump as at the restore. */
-#define CRIU_TASK_PID 100
+/* The pid that the first task sees, at the dump as at the restore; those of others follow. */
+#define CRIU_TASK_PID  100
+#define CRIU_TASKS_MAX 7
 
 struct criu;
 
@@ -29,7 +30,7 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu);
 void criu_unload(struct criu *criu);
 
 /* What criu dump asks of the plugin: 0, or the first error. */
-int criu_dump(struct criu *criu, const struct task *task);
+int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks);
 
 /* What the restored task does besides, in its own process: begin, before anything of it comes back; map_memory, the
  * memory that CRIU puts back, before it is resumed; live, when it runs again; fail, when all of it was there and CRIU
@@ -43,9 +44,10 @@ struct criu_task {
 	void *argument;
 };
 
-/* What criu restore asks of the plugin, and a task of its own: 0, or the first error. The task has its files at the
- * numbers and its device mappings at the addresses that @task says. */
-int criu_restore(struct criu *criu, const struct task *task, const struct criu_task *own);
+/* What criu restore asks of the plugin, and tasks of its own: 0, or the first error. Each task has its files at the
+ * numbers and its device mappings at the addresses that @tasks say, and does what stands in @own in its place. */
+int criu_restore(struct criu *criu, const struct task *tasks, const struct criu_task *own,
+		 size_t num_tasks);
 
 /* How long each hook took, all its calls together: one line a hook on stdout. */
 void criu_print_times(const struct criu *criu);

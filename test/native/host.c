@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program: makes a workload and dumps it, or restores one and looks at every byte. Says on stdout, a fact a
+/* The program: makes tasks with a workload and dumps them, or restores them and looks at every byte. Says on stdout, a fact a
  * line, what came out and what it took. */
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "client.h"
 #include "criu.h"
 #include "criu_state.h"
+#include "tasks.h"
 
 #define KNOBS_MAX   32
 #define MEMORY_STEP (1 << 20)
@@ -237,16 +238,19 @@ static bool has_left(const struct process_state *before)
 	return after.descriptors != before->descriptors || after.threads > before->threads;
 }
 
-/* The process runs on as it did before: what was paused is not any more. */
-static int judge_process(void)
+/* All processes run on as they did before: what was paused is not any more. */
+static int judge_processes(void)
 {
-	char state[1024];
+	char state[2048], *line, *rest = state;
 	int ret = simulator_read("processes", state, sizeof(state));
 
-	if (ret < 0 || (strstr(state, " evicted=0 paused=0 blocked=0 ")))
-		return ret < 0 ? ret : 0;
-	(void)fprintf(stderr, "host: the process does not run: %s", state);
-	return -EIO;
+	while (ret >= 0 && (line = strsep(&rest, "\n")) && *line) {
+		if (strstr(line, " evicted=0 paused=0 blocked=0 "))
+			continue;
+		(void)fprintf(stderr, "host: the process does not run: %s\n", line);
+		ret = -EIO;
+	}
+	return ret < 0 ? ret : 0;
 }
 
 /* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
@@ -287,8 +291,8 @@ static void read_objects(char *objects, size_t size)
 		memset(pages, '-', strcspn(pages, "\n"));
 }
 
-/* A CRIU of its own, which has to leave the process as it was. */
-static int dump_once(const struct arguments *arguments, const struct task *task)
+/* A CRIU of its own, which has to leave the tasks as they were. */
+static int dump_once(const struct arguments *arguments, const struct tasks *tasks)
 {
 	char before[4096], after[4096];
 	struct process_state state = process_state();
@@ -301,11 +305,11 @@ static int dump_once(const struct arguments *arguments, const struct task *task)
 	if (ret < 0)
 		return ret;
 	begin = measure_begin();
-	ret = criu_dump(criu, task);
+	ret = criu_dump(criu, tasks->tasks, tasks->count);
 	measure_end(&begin, 0);
 	criu_print_times(criu);
 	criu_unload(criu);
-	if (judge_process() < 0)
+	if (judge_processes() < 0)
 		ret = ret ? ret : -EIO;
 	read_objects(after, sizeof(after));
 	if (strcmp(before, after) != 0)
@@ -329,49 +333,44 @@ static void report_images(const char *directory)
 		(void)closedir(stream);
 }
 
-static int dump_task(const struct arguments *arguments, const struct task *task)
+static int dump_tasks(const struct arguments *arguments, const struct tasks *tasks)
 {
-	int ret = dump_once(arguments, task);
+	int ret = dump_once(arguments, tasks);
 
 	if (!ret || !arguments->again)
 		return ret;
 	printf("first %d\n", ret);
 	report_images(arguments->setup.directory);
-	if (judge_process() < 0)
+	if (judge_processes() < 0)
 		return ret;
 	(void)fprintf(stderr, "host: dumps again\n");
-	return dump_once(arguments, task);
+	return dump_once(arguments, tasks);
 }
 
-static int dump(const struct arguments *arguments, const struct workload *workload)
+static int dump(const struct arguments *arguments, struct workload *workload)
 {
-	struct task task = { 0 };
-	struct client *client;
-	int ret = client_open(&client);
+	struct tasks tasks;
+	int ret = tasks_make(workload, &tasks);
 
-	if (ret < 0)
-		return ret;
-	ret = client_make(client, workload, &task);
 	if (!ret)
 		ret = write_knobs(arguments->late, arguments->num_late);
 	if (!ret)
-		ret = dump_task(arguments, &task);
+		ret = dump_tasks(arguments, &tasks);
 	if (!ret)
-		ret = task_save(&task, arguments->setup.directory);
+		ret = tasks_save(&tasks, arguments->setup.directory);
 	print_pages();
 	/* the dump must not have changed anything */
-	if (workload->verify && client_verify(workload) < 0)
+	if (workload->verify && tasks_verify(&tasks) < 0)
 		ret = ret ? ret : -EIO;
-	client_close(client);
-	task_done(&task);
+	tasks_end(&tasks);
 	return ret;
 }
 
-/* A restore, as the task and as the main process see it. */
+/* A task's restore, as the task and as the main process see it. */
 struct restored {
 	const struct arguments *arguments;
-	struct workload *workload;
-	struct task task;
+	struct workload workload;
+	const struct task *task;
 	struct measure begin;
 	struct process_state before; /* the task's */
 	int ret;
@@ -421,19 +420,19 @@ static int map_memory(void *argument)
 
 	if (!ret && memory)
 		ret = read_memory(memory);
-	return ret ? ret : client_map_user_memory(restored->workload);
+	return ret ? ret : client_map_user_memory(&restored->workload);
 }
 
 static int live(void *argument)
 {
 	struct restored *restored = argument;
-	int ret = judge_process(), judgement;
+	int ret = judge_processes(), judgement;
 
 	print_pages();
-	if (!ret && restored->workload->verify)
-		ret = client_verify(restored->workload);
-	for (size_t i = 0; i < restored->task.num_files; i++)
-		(void)close(restored->task.files[i].fd);
+	if (!ret && restored->workload.verify)
+		ret = client_verify(&restored->workload);
+	for (size_t i = 0; i < restored->task->num_files; i++)
+		(void)close(restored->task->files[i].fd);
 	judgement = judge_simulator(&restored->before);
 	return ret ? ret : judgement;
 }
@@ -453,24 +452,40 @@ static void fail_task(void *argument)
 		printf("left running %s", state);
 }
 
+static int restore_tasks(const struct arguments *arguments, const struct workload *workload,
+			 struct criu *criu)
+{
+	struct restored restored[CRIU_TASKS_MAX];
+	struct criu_task own[CRIU_TASKS_MAX];
+	struct task tasks[CRIU_TASKS_MAX] = { 0 };
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < workload->tasks; i++) {
+		restored[i] = (struct restored){ .arguments = arguments,
+						 .workload = workload_of_task(workload, i),
+						 .task = &tasks[i],
+						 .begin = measure_begin() };
+		own[i] = (struct criu_task){ begin_task, map_memory,   live,
+					     fail_task,  note_resumed, &restored[i] };
+		ret = task_load(arguments->setup.directory, i, &tasks[i]);
+	}
+	if (!ret)
+		ret = criu_restore(criu, tasks, own, workload->tasks);
+	for (uint32_t i = 0; i < workload->tasks; i++)
+		task_done(&tasks[i]);
+	return ret;
+}
+
 static int restore(const struct arguments *arguments, struct workload *workload)
 {
-	struct restored restored = { .arguments = arguments, .workload = workload };
-	const struct criu_task own = { begin_task,   map_memory, live, fail_task,
-				       note_resumed, &restored };
 	struct criu *criu;
 	int ret = criu_load(&arguments->setup, &criu);
 
 	if (ret < 0)
 		return ret;
-	ret = task_load(arguments->setup.directory, &restored.task);
+	ret = write_knobs(arguments->late, arguments->num_late);
 	if (!ret)
-		ret = write_knobs(arguments->late, arguments->num_late);
-	if (!ret) {
-		restored.begin = measure_begin();
-		ret = criu_restore(criu, &restored.task, &own);
-	}
-	task_done(&restored.task);
+		ret = restore_tasks(arguments, workload, criu);
 	criu_print_times(criu);
 	criu_unload(criu);
 	return ret;

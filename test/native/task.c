@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_NAME "task.txt"
+#define FILE_NAME "task-%u.txt"
 
 int task_add_file(struct task *task, int fd, const char *path)
 {
@@ -44,17 +44,17 @@ void task_done(struct task *task)
 	*task = (struct task){ 0 };
 }
 
-static FILE *open_file(const char *directory, const char *mode)
+static FILE *open_file(const char *directory, uint32_t number, const char *mode)
 {
 	char path[4096];
 
-	(void)snprintf(path, sizeof(path), "%s/" FILE_NAME, directory);
+	(void)snprintf(path, sizeof(path), "%s/" FILE_NAME, directory, number);
 	return fopen(path, mode);
 }
 
 int task_save(const struct task *task, const char *directory)
 {
-	FILE *file = open_file(directory, "we");
+	FILE *file = open_file(directory, task->number, "we");
 
 	if (!file)
 		return -errno;
@@ -82,10 +82,10 @@ static int load_line(struct task *task, const char *line)
 	return ret < 0 ? ret : 0;
 }
 
-int task_load(const char *directory, struct task *ret_task)
+int task_load(const char *directory, uint32_t number, struct task *ret_task)
 {
-	FILE *file = open_file(directory, "re");
-	struct task task = { 0 };
+	FILE *file = open_file(directory, number, "re");
+	struct task task = { .number = number };
 	char line[256];
 	int ret = 0;
 

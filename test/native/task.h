@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What CRIU saves of a task besides what its plugins do: here, its open device files and its device mappings.
- * A text file in the image directory. */
+ * A text file a task in the image directory. */
 #ifndef TEST_NATIVE_TASK_H
 #define TEST_NATIVE_TASK_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define TASK_PATH_MAX 64
 
@@ -20,6 +21,8 @@ struct task_vma {
 };
 
 struct task {
+	uint32_t number; /* from 0 */
+	pid_t pid;       /* 0: it is this process itself */
 	struct task_file *files;
 	size_t num_files;
 	struct task_vma *vmas; /* ascending */
@@ -33,6 +36,6 @@ void task_done(struct task *task);
 
 /* Into and out of @directory: -errno. */
 int task_save(const struct task *task, const char *directory);
-int task_load(const char *directory, struct task *ret_task);
+int task_load(const char *directory, uint32_t number, struct task *ret_task);
 
 #endif

@@ -11,6 +11,7 @@
 #define COUNT_MAX   1000000u
 #define GOLDEN      0x9e3779b97f4a7c15ull
 #define DEFAULT_MAP 16u
+#define TASKS_MAX   7u
 
 /* Per GPU, after counts seen in real programs: how many buffers of which size. */
 static const struct {
@@ -150,6 +151,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->events = (uint32_t)number;
 	else if (is_named(item, "kfds"))
 		workload->kfds = (uint32_t)number;
+	else if (is_named(item, "tasks") && number && number <= TASKS_MAX)
+		workload->tasks = (uint32_t)number;
 	else if (is_named(item, "map"))
 		workload->map = (uint32_t)number;
 	else if (is_named(item, "seed"))
@@ -249,6 +252,7 @@ int workload_parse(const char *text, struct workload *ret_workload)
 		.scale_by = 1,
 		.seed = 1,
 		.kfds = 1,
+		.tasks = 1,
 		.map = DEFAULT_MAP,
 		.verify = true,
 	};
@@ -264,6 +268,15 @@ void workload_done(struct workload *workload)
 {
 	free(workload->bos);
 	*workload = (struct workload){ 0 };
+}
+
+struct workload workload_of_task(const struct workload *workload, uint32_t task)
+{
+	struct workload other = *workload;
+
+	other.task = task;
+	other.seed += task;
+	return other;
 }
 
 bool workload_has_content(const struct workload_bo *bo)

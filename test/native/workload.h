@@ -9,7 +9,8 @@
  * queues are saved) or Q (a page for a compute queue, which is made, and runs nothing; needs one W a GPU). Settings follow or
  * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts
  * times that, at least one), zero=PERCENT (of each buffer's end
- * is never written), events=N, kfds=N (how often /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A
+ * is never written), events=N, tasks=N (so many processes, each
+ * with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A
  * name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
  * P4-serve, P7-small. */
 #ifndef TEST_NATIVE_WORKLOAD_H
@@ -32,7 +33,8 @@ struct workload_bo {
 struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
-	uint32_t gpus, events, kfds, zero_percent, map;
+	uint32_t gpus, events, kfds, tasks, zero_percent, map;
+	uint32_t task; /* whose it is: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool verify;
@@ -42,6 +44,8 @@ struct workload {
 /* -EINVAL after a line on stderr. Free it with workload_done(), also after a failure. */
 int workload_parse(const char *text, struct workload *ret_workload);
 void workload_done(struct workload *workload);
+/* The same of another task; buffers stay @workload's. */
+struct workload workload_of_task(const struct workload *workload, uint32_t task);
 
 /* Whether the plugin has to save what is in the buffer. */
 bool workload_has_content(const struct workload_bo *bo);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes, saves, verifies and ends the tasks of a dump. */
+#include "tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "criu_state.h"
+
+/* A task is the simulator's process of that number; 0 is CRIU where tasks are others. */
+static int play(const struct task *task)
+{
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), "%u", task->pid ? task->number + 1 : 0);
+	return simulator_write("task", number);
+}
+
+static bool has_descriptor(const struct task *task, int fd)
+{
+	for (size_t i = 0; i < task->num_files; i++) {
+		if (task->files[i].fd == fd)
+			return true;
+	}
+	return false;
+}
+
+/* The child has what it inherited of its own, and nothing of those that were made before it. */
+static void __attribute__((noreturn)) be_task(const struct tasks *tasks, const struct task *own)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int fd = STDERR_FILENO + 1; fd < CRIU_LOWEST_FD; fd++) {
+		if (!has_descriptor(own, fd))
+			(void)close(fd);
+	}
+	for (const struct task *other = tasks->tasks; other < own; other++) {
+		for (size_t i = 0; i < other->num_vmas; i++)
+			(void)munmap((void *)(uintptr_t)other->vmas[i].addr, other->vmas[i].size);
+	}
+	for (;;)
+		(void)pause();
+}
+
+/* Its descriptors stay open here, too: CRIU is going to show duplicates of them. */
+static int fork_task(struct tasks *tasks, struct task *task)
+{
+	(void)fflush(stdout);
+	task->pid = fork();
+	if (task->pid == 0)
+		be_task(tasks, task);
+	return task->pid < 0 ? -errno : 0;
+}
+
+static int make_task(struct tasks *tasks, struct task *task)
+{
+	uint32_t i = task->number;
+	int ret;
+
+	if (tasks->count > 1)
+		ret = play(&(const struct task){ .number = i, .pid = -1 });
+	else
+		ret = play(task);
+	if (!ret)
+		ret = client_open(&tasks->clients[i]);
+	if (!ret)
+		ret = client_make(tasks->clients[i], &tasks->workloads[i], task);
+	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);
+}
+
+/* CRIU has KFD state, too, once the plugin has opened /dev/kfd: it is to be there before anybody counts objects. */
+static int make_criu(void)
+{
+	int ret = simulator_write("task", "0"), fd;
+
+	if (ret < 0)
+		return ret;
+	fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+int tasks_make(const struct workload *workload, struct tasks *ret_tasks)
+{
+	int ret = 0;
+
+	*ret_tasks = (struct tasks){ .count = workload->tasks };
+	for (uint32_t i = 0; !ret && i < workload->tasks; i++) {
+		ret_tasks->workloads[i] = workload_of_task(workload, i);
+		ret_tasks->tasks[i].number = i;
+		ret = make_task(ret_tasks, &ret_tasks->tasks[i]);
+	}
+	return ret || workload->tasks == 1 ? ret : make_criu();
+}
+
+int tasks_save(const struct tasks *tasks, const char *directory)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < tasks->count; i++)
+		ret = task_save(&tasks->tasks[i], directory);
+	return ret;
+}
+
+int tasks_verify(const struct tasks *tasks)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
+		ret = play(&tasks->tasks[i]);
+		if (!ret)
+			ret = client_verify(&tasks->workloads[i]);
+	}
+	return ret;
+}
+
+static void end_task(struct task *task)
+{
+	if (task->pid > 0) {
+		(void)kill(task->pid, SIGKILL);
+		(void)waitpid(task->pid, NULL, 0);
+	}
+	task_done(task);
+}
+
+void tasks_end(struct tasks *tasks)
+{
+	for (uint32_t i = 0; i < tasks->count; i++) {
+		if (tasks->clients[i])
+			client_close(tasks->clients[i]);
+		end_task(&tasks->tasks[i]);
+	}
+}
