@@ -721,6 +721,9 @@ EXPORTED int dlclose(void *handle)
 		report_left();
 		injector.plugin = NULL;
 		memset(injector.libraries, 0, sizeof(injector.libraries));
+		/* the libraries go with it, and may come back elsewhere */
+		for (int i = 0; i < NUM_CALLS; i++)
+			calls[i].real = NULL;
 	}
 	return real(handle);
 }
