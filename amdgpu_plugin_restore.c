@@ -35,7 +35,9 @@ static int start_guard(struct session *session)
 	int ret;
 
 	/* Where nothing can be of ours. */
-	if ((!session->needed && host_has_inventory()) || access(KFD_PATH, F_OK) < 0)
+	if (!session->needed && host_has_inventory())
+		return 0;
+	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	ret = wards_new(&session->wards);
 	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
