@@ -10,9 +10,13 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+
+/* Between two questions that the kernel did not answer. */
+#define ASK_AGAIN_NS 10000000
 
 static int compare_fds(const void *a, const void *b)
 {
@@ -135,4 +139,11 @@ bool guard_has_ended(int pidfd, int timeout_ms)
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
 	return poll(&ended, 1, timeout_ms) > 0;
+}
+
+void guard_await_end(int pidfd)
+{
+	/* An answer that does not come is none: what a guard does must not be done to a CRIU that lives. */
+	while (!guard_has_ended(pidfd, -1))
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 }

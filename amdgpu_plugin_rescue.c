@@ -81,7 +81,7 @@ static void watch_dump(void *argument, int criu)
 	struct rescue *rescue = argument;
 	bool left;
 
-	(void)guard_has_ended(criu, -1);
+	guard_await_end(criu);
 	left = unpause_orphans(rescue);
 	if (!rescue->streamed)
 		(void)image_remove_old();

@@ -103,7 +103,7 @@ static void watch_tasks(void *argument, int criu)
 		return;
 	}
 	answer(wards, ANSWER_KNOWN);
-	(void)guard_has_ended(criu, -1);
+	guard_await_end(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
 }

@@ -28,7 +28,9 @@ int guard_start(const struct guard_duty *duty, pid_t *ret_guard);
 void guard_end(pid_t *guard);
 
 /* For the guard: whether the process of that pidfd has ended, by then without any thread and without tracees; waits at
- * most @timeout_ms, or for ever with -1. */
+ * most @timeout_ms. Where the kernel does not say, it has not. */
 bool guard_has_ended(int pidfd, int timeout_ms);
+/* Returns when it has. */
+void guard_await_end(int pidfd);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Guards: what they do when the process that started them dies, and that they do nothing when it does not. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,8 +23,28 @@ static void say_when_ended(void *argument, int criu)
 {
 	const struct words *words = argument;
 
-	(void)guard_has_ended(criu, -1);
+	guard_await_end(criu);
 	(void)!write(words->to, "e", 1);
+}
+
+/* So many questions fail, and the last of them is told to a pipe. */
+static struct {
+	unsigned int count;
+	int to;
+} failing_polls;
+
+/* Takes the place of the C library's. */
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	int (*real)(struct pollfd *fds, nfds_t count, int timeout_ms) =
+		(int (*)(struct pollfd *, nfds_t, int))(uintptr_t)dlsym(RTLD_NEXT, "poll");
+
+	if (!failing_polls.count)
+		return real(fds, count, timeout_ms);
+	if (!--failing_polls.count)
+		(void)!write(failing_polls.to, "q", 1);
+	errno = EINTR;
+	return -1;
 }
 
 static void say_descriptors(void *argument, int criu)
@@ -94,6 +115,24 @@ static void a_guard_that_is_ended_does_nothing(void **state)
 	(void)close(line[0]);
 }
 
+/* Who is not told that CRIU has ended must take it for alive: the dump of one that lives is not undone. */
+static void a_guard_asks_again_when_it_gets_no_answer(void **state)
+{
+	pid_t guard = 0;
+	int line[2];
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	failing_polls.count = 3;
+	failing_polls.to = line[1];
+	assert_int_equal(start(say_when_ended, line[1], &guard), 0);
+	failing_polls.count = 0;
+	assert_int_equal(hear(line[0]), 'q');
+	guard_end(&guard);
+	(void)close(line[0]);
+	(void)close(line[1]);
+}
+
 static void a_guard_keeps_no_descriptor_but_those_that_it_is_given(void **state)
 {
 	pid_t guard = 0;
@@ -130,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_guard_acts_when_its_whole_process_group_is_killed),
 		UNIT_TEST(a_guard_that_is_ended_does_nothing),
+		UNIT_TEST(a_guard_asks_again_when_it_gets_no_answer),
 		UNIT_TEST(a_guard_keeps_no_descriptor_but_those_that_it_is_given),
 		UNIT_TEST(nobody_finds_a_guard_who_waits_for_any_child),
 	};
