@@ -15,9 +15,11 @@
  * in.
  *
  * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a child that nobody has waited
- * for, mutexes and conditions but for waits
- * with a timeout, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpeername() of a local socket, getpid, umask, sem_close. Not among the errnos: ENOENT, ENXIO
- * of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not failures. */
+ * for, mutexes and conditions but for waits with a timeout, sigprocmask, pthread_sigmask, setsid() of a process that
+ * leads no group, prctl() that gives a name, close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD,
+ * F_SETFD, getpeername() of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a CRIU that was
+ * killed calls it, and what is refused is asked again (make check-kills). Not among the errnos: ENOENT, ENXIO of
+ * lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not failures. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,6 +102,10 @@ enum answer { ERRNO, ERRNO_DONE, POSITIVE, NEGATIVE, NEGATIVE_DONE, NULL_ERRNO, 
 	X(nanosleep, ERRNO, "EINTR")                                                                         \
 	X(setrlimit, ERRNO, "EPERM")                                                                         \
 	X(syscall, ERRNO, "ENOSYS EPERM")                                                                    \
+	X(pipe2, ERRNO, "EMFILE ENFILE")                                                                     \
+	X(poll, ERRNO, "EINTR ENOMEM")                                                                       \
+	X(waitpid, ERRNO, "EINTR")                                                                           \
+	X(access, ERRNO, "EACCES ENOMEM")                                                                    \
 	X(socketpair, ERRNO, "EMFILE ENOMEM")                                                                \
 	X(setsockopt, ERRNO, "ENOMEM")                                                                       \
 	X(shutdown, ERRNO_DONE, "ENOTCONN")                                                                  \
@@ -195,7 +201,7 @@ static const struct {
 	E(EINTR),	 E(ENOMEM),  E(EINVAL),	 E(EMFILE),    E(EACCES),  E(EIO),	 E(ENOSPC),
 	E(EAGAIN),	 E(EPERM),   E(EROFS),	 E(EPIPE),     E(ESRCH),   E(ENOSYS),	 E(EBADF),
 	E(EOPNOTSUPP),	 E(ETIME),   E(EFAULT),	 E(ENODEV),    E(ENOBUFS), E(ETIMEDOUT), E(ECANCELED),
-	E(ETOOMANYREFS), E(ENOTCONN), E(ECONNRESET), E(EBUSY),
+	E(ETOOMANYREFS), E(ENOTCONN), E(ECONNRESET), E(EBUSY),	  E(ENFILE),
 #undef E
 };
 
