@@ -167,7 +167,7 @@ analyse: $(MESSAGES).h
 # and by their names, which checked ones have not.
 FAULTS := $(BUILD)/faults
 
-$(FAULTS)/inject.so: test/faults/inject.c include/kfd_criu.h $(NATIVE)/host
+$(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kfd_criu.h $(NATIVE)/host
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
 

@@ -4,7 +4,7 @@
  * (libdrm, protobuf-c, xxhash); so CRIU's own calls, the simulator's and the C library's are not touched.
  *
  * A call is known by its function and the return addresses inside these libraries: its place. FAULTS_TABLE names a file
- * that lists all places that were met and how often (struct table, which the driver reads); FAULTS_INJECT="PLACE N
+ * that lists all places that were met and how often (table.h, which the explorer reads); FAULTS_INJECT="PLACE N
  * FAULT" makes the Nth call at that place fail, and with three more words another one, too. What a call can give is said in faults_of(): errno values, "short"
  * (fewer bytes), "eof" (none), "null" and "-1" (no errno).
  *
@@ -37,11 +37,11 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "calls.h"
 #include "kfd_criu.h"
+#include "table.h"
 
 #define EXPORTED   __attribute__((visibility("default")))
-#define PLACES_MAX 2048
-#define FRAMES_MAX 24
 #define ARGS       9
 #define BLOCKS_MAX 65536
 
@@ -52,94 +52,6 @@
 
 /* How a function says that it failed. DONE: it has done its work all the same, as close() has. */
 enum answer { ERRNO, ERRNO_DONE, POSITIVE, NEGATIVE, NEGATIVE_DONE, NULL_ERRNO, MAP_ERRNO, STREAM, EOF_DONE };
-
-#define CALLS(X)                                                                                             \
-	X(ioctl, ERRNO, "EINTR ENOMEM EINVAL")                                                               \
-	X(open, ERRNO, "EMFILE EACCES ENOMEM EINTR")                                                         \
-	X(openat, ERRNO, "EMFILE EACCES ENOMEM EINTR")                                                       \
-	X(fopen, NULL_ERRNO, "EMFILE EACCES ENOMEM EINTR")                                                   \
-	X(opendir, NULL_ERRNO, "EMFILE EACCES ENOMEM")                                                       \
-	X(fdopendir, NULL_ERRNO, "ENOMEM")                                                                   \
-	X(shm_open, ERRNO, "EMFILE EACCES ENOMEM")                                                           \
-	X(sem_open, NULL_ERRNO, "EMFILE EACCES ENOMEM")                                                      \
-	X(close, ERRNO_DONE, "EIO EINTR ENOSPC")                                                             \
-	X(closedir, ERRNO_DONE, "EIO")                                                                       \
-	X(fclose, EOF_DONE, "EIO")                                                                           \
-	X(read, ERRNO, "EIO EINTR short eof")                                                                \
-	X(pread, ERRNO, "EIO EINTR EINVAL short eof")                                                        \
-	X(preadv2, ERRNO, "EAGAIN EOPNOTSUPP EIO")                                                           \
-	X(write, ERRNO, "EIO EINTR ENOSPC EPIPE short")                                                      \
-	X(pwrite, ERRNO, "EIO EINTR ENOSPC EINVAL short")                                                    \
-	X(fgets, STREAM, "EIO")                                                                              \
-	X(__getdelim, STREAM, "EIO ENOMEM")                                                                  \
-	X(getline, STREAM, "EIO ENOMEM")                                                                     \
-	X(__isoc99_fscanf, STREAM, "EIO")                                                                    \
-	X(readdir, NULL_ERRNO, "EIO")                                                                        \
-	X(ftruncate, ERRNO, "EIO EINTR ENOSPC")                                                              \
-	X(fallocate, ERRNO, "EIO EINTR ENOSPC EOPNOTSUPP")                                                   \
-	X(fdatasync, ERRNO, "EIO ENOSPC EINVAL EROFS")                                                       \
-	X(lseek, ERRNO, "EINVAL EIO")                                                                        \
-	X(fcntl, ERRNO, "EMFILE")                                                                            \
-	X(fchmod, ERRNO, "EIO EPERM")                                                                        \
-	X(fstat, ERRNO, "ENOMEM EIO")                                                                        \
-	X(stat, ERRNO, "ENOMEM EACCES")                                                                      \
-	X(fstatfs, ERRNO, "EIO EINTR")                                                                       \
-	X(fstatvfs, ERRNO, "EIO EINTR")                                                                      \
-	X(posix_fadvise, POSITIVE, "EINVAL")                                                                 \
-	X(unlinkat, ERRNO, "EACCES EIO")                                                                     \
-	X(mmap, MAP_ERRNO, "ENOMEM EAGAIN")                                                                  \
-	X(mmap64, MAP_ERRNO, "ENOMEM EAGAIN")                                                                \
-	X(munmap, ERRNO_DONE, "ENOMEM")                                                                      \
-	X(madvise, ERRNO, "ENOMEM EINVAL")                                                                   \
-	X(malloc, NULL_ERRNO, "ENOMEM")                                                                      \
-	X(calloc, NULL_ERRNO, "ENOMEM")                                                                      \
-	X(realloc, NULL_ERRNO, "ENOMEM")                                                                     \
-	X(posix_memalign, POSITIVE, "ENOMEM")                                                                \
-	X(strdup, NULL_ERRNO, "ENOMEM")                                                                      \
-	X(free, ERRNO, "")                                                                                   \
-	X(pthread_create, POSITIVE, "EAGAIN")                                                                \
-	X(pthread_cond_timedwait, POSITIVE, "ETIMEDOUT")                                                     \
-	X(nanosleep, ERRNO, "EINTR")                                                                         \
-	X(setrlimit, ERRNO, "EPERM")                                                                         \
-	X(syscall, ERRNO, "ENOSYS EPERM")                                                                    \
-	X(pipe2, ERRNO, "EMFILE ENFILE")                                                                     \
-	X(poll, ERRNO, "EINTR ENOMEM")                                                                       \
-	X(waitpid, ERRNO, "EINTR")                                                                           \
-	X(access, ERRNO, "EACCES ENOMEM")                                                                    \
-	X(socketpair, ERRNO, "EMFILE ENOMEM")                                                                \
-	X(setsockopt, ERRNO, "ENOMEM")                                                                       \
-	X(shutdown, ERRNO_DONE, "ENOTCONN")                                                                  \
-	X(sendmsg, ERRNO, "EINTR ENOMEM EPIPE ETOOMANYREFS")                                                 \
-	X(recvmsg, ERRNO, "EINTR ENOMEM ECONNRESET eof")                                                     \
-	X(drmIoctl, ERRNO, "")                                                                               \
-	X(XXH3_createState, NULL_ERRNO, "ENOMEM")                                                            \
-	X(protobuf_c_message_unpack, NULL_ERRNO, "ENOMEM")                                                   \
-	X(amdgpu_device_initialize, NEGATIVE, "ENOMEM EBADF -1")                                             \
-	X(amdgpu_device_deinitialize, NEGATIVE_DONE, "EINVAL")                                               \
-	X(amdgpu_query_gpu_info, NEGATIVE, "ENODEV ENOMEM")                                                  \
-	X(amdgpu_query_hw_ip_info, NEGATIVE, "ENODEV ENOMEM")                                                \
-	X(amdgpu_va_range_alloc, NEGATIVE, "EINVAL ENOMEM")                                                  \
-	X(amdgpu_va_range_free, NEGATIVE_DONE, "EINVAL")                                                     \
-	X(amdgpu_bo_va_op, NEGATIVE, "ENOMEM EINVAL ENODEV")                                                 \
-	X(amdgpu_bo_alloc, NEGATIVE, "ENOMEM ENODEV")                                                        \
-	X(amdgpu_bo_free, NEGATIVE_DONE, "EINVAL")                                                           \
-	X(amdgpu_bo_cpu_map, NEGATIVE, "ENOMEM EINVAL")                                                      \
-	X(amdgpu_bo_cpu_unmap, NEGATIVE_DONE, "EINVAL")                                                      \
-	X(amdgpu_bo_import, NEGATIVE, "ENOMEM EINVAL -1")                                                    \
-	X(amdgpu_create_bo_from_user_mem, NEGATIVE, "ENOMEM EPERM EFAULT")                                   \
-	X(amdgpu_bo_list_create, NEGATIVE, "ENOMEM EINVAL")                                                  \
-	X(amdgpu_bo_list_destroy, NEGATIVE_DONE, "EINVAL")                                                   \
-	X(amdgpu_cs_ctx_create, NEGATIVE, "ENOMEM EACCES")                                                   \
-	X(amdgpu_cs_ctx_free, NEGATIVE_DONE, "EINVAL")                                                       \
-	X(amdgpu_cs_submit, NEGATIVE, "ENOMEM ECANCELED ENODEV")                                             \
-	X(amdgpu_cs_query_fence_status, NEGATIVE, "ENODEV ECANCELED")                                        \
-	X(amdgpu_cs_query_reset_state2, NEGATIVE, "ENODEV EINVAL")                                           \
-	X(add_inventory_plugin, ERRNO, "-1")                                                                 \
-	X(fdstore_add, ERRNO, "-1")                                                                          \
-	X(fdstore_get, ERRNO, "-1")                                                                          \
-	X(find_unused_fd_pid, ERRNO, "-1")                                                                   \
-	X(img_streamer_open, ERRNO, "-1")                                                                    \
-	X(criu_plugin_get_options, ERRNO, "-1")
 
 typedef long (*function)(long, long, long, long, long, long, long, long, long);
 
@@ -156,24 +68,8 @@ struct call {
 #define ROW(name, answer, faults) { #name, answer, faults, NULL },
 static struct call calls[] = { CALLS(ROW) };
 
-/* The driver knows this layout. */
-struct place {
-	uint64_t hash, count;
-	uint64_t detail; /* of an ioctl its request, and above 32 bits the operation (of KFD's more by one) */
-	uint64_t num_frames;
-	uint64_t frames[FRAMES_MAX]; /* the library's number above 48 bits, and the offset in it */
-	char name[40];
-	char faults[96];
-};
-
-struct table {
-	uint64_t fired, num_places, lock, reserved;
-	struct place places[PLACES_MAX];
-};
-
-/* Of the libraries; the first is the plugin. The driver knows their order. */
-static const char *const library_names[] = { "amdgpu_plugin.so", "libdrm_amdgpu.so", "libdrm.so", "libprotobuf-c.so",
-					     "libxxhash.so" };
+#define LIBRARY_FILE(file, name) file,
+static const char *const library_names[] = { LIBRARIES(LIBRARY_FILE) };
 #define NUM_LIBRARIES (sizeof(library_names) / sizeof(library_names[0]))
 
 static struct {
@@ -184,7 +80,7 @@ static struct {
 	uintptr_t own_from, own_to;
 	struct target {
 		uint64_t hash, n;
-		char fault[32];
+		char fault[FAULT_SIZE];
 	} targets[TARGETS_MAX];
 	void *plugin; /* its handle */
 	pthread_mutex_t lock;
@@ -230,7 +126,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 		return _URC_NO_REASON;
 	if (library < 0)
 		return trace->num_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
-	trace->frames[trace->num_frames++] = (uint64_t)library << 48 |
+	trace->frames[trace->num_frames++] = (uint64_t)library << FRAME_BITS |
 					     (address - injector.libraries[library].base);
 	return trace->num_frames < FRAMES_MAX ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -294,7 +190,7 @@ static const char *ioctl_faults(uint64_t detail)
 
 static bool is_libdrm(uint64_t frame)
 {
-	return frame >> 48 == 1 || frame >> 48 == 2;
+	return frame >> FRAME_BITS == 1 || frame >> FRAME_BITS == 2;
 }
 
 static const char *faults_of(int number, const long *args, uint64_t detail, uint64_t caller)
