@@ -167,11 +167,17 @@ analyse: $(MESSAGES).h
 # and by their names, which checked ones have not.
 FAULTS := $(BUILD)/faults
 
+FAULTS_PARTS := $(filter-out test/faults/inject.c,$(wildcard test/faults/*.c))
+
 $(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kfd_criu.h $(NATIVE)/host
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
 
-faults: native $(FAULTS)/inject.so
+$(FAULTS)/explore: $(FAULTS_PARTS) $(wildcard test/faults/*.h) $(BUILD)/$(NAME)_util.o
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^)
+
+faults: native $(FAULTS)/inject.so $(FAULTS)/explore
 	@$(MAKE) --no-print-directory -s BUILD=$(FAULTS) \
 		CFLAGS="-O1 -g -fno-inline -fno-optimize-sibling-calls -D_FORTIFY_SOURCE=0" all
 
@@ -202,7 +208,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/bench/*.[ch] test/fuzz/*.[ch] test/sim/native/*.[ch]
+	clang-format -i $(SOURCES) include/*.h test/unit/*.[ch] test/map/*.[ch] test/native/*.[ch] test/bench/*.[ch] test/fuzz/*.[ch] test/faults/*.[ch] test/sim/native/*.[ch]
 
 -include $(OBJECTS:.o=.d)
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads what the host has said and how it ended. */
+#include "judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Said by test/native/host.c: before the second dump, and of the first. */
+#define SECOND_DUMP "host: dumps again"
+#define FIRST_DUMP  "first "
+
+void judge_add(struct text *wrong, const char *format, ...)
+{
+	va_list arguments;
+	char *sentence;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&sentence, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		fail("out of memory");
+	text_add(wrong, "%s%s", wrong->length ? "; " : "", sentence);
+	free(sentence);
+}
+
+/* What it has left behind, and what the simulator has against it. Whether there was a first dump, which failed. */
+static bool judge_output(const char *out, const struct rules *rules, struct text *wrong)
+{
+	bool first = false;
+	size_t length;
+
+	for (const char *line; (line = piece_next(&out, "\n", &length));) {
+		if (starts_with(line, FIRST_DUMP))
+			first = true;
+		else if (starts_with(line, "left pages") && rules->may_leave_pages)
+			continue;
+		else if (starts_with(line, "left "))
+			judge_add(wrong, "%.*s", (int)length, line);
+		else if (starts_with(line, "violations ") &&
+			 strncmp(line, "violations 0", length) != 0)
+			judge_add(wrong, "the simulator found a %.*s", (int)length, line);
+	}
+	return first;
+}
+
+/* The plugin must have said why, and that before the second dump. */
+static bool has_error_line(const char *err)
+{
+	const char *error = strstr(err, "amdgpu_plugin: Error:"),
+		   *second = strstr(err, SECOND_DUMP);
+
+	return error && (!second || error < second);
+}
+
+bool judge(const struct outcome *outcome, const struct rules *rules, struct text *wrong)
+{
+	int status = outcome->status;
+	bool first, failed;
+
+	first = judge_output(text_string(&outcome->out), rules, wrong);
+	failed = rules->dumps_again ? first : !outcome->ended || status != 0;
+	if (!outcome->ended) {
+		judge_add(wrong, "does not end");
+		return failed;
+	}
+	if (status != 0 && status != 1) {
+		judge_add(wrong, "ends with status %d", status);
+		return failed;
+	}
+	if (rules->dumps_again && status)
+		judge_add(wrong, first ? "the second dump fails" : "fails with no second dump");
+	if (failed && !has_error_line(text_string(&outcome->err)))
+		judge_add(wrong, "fails without an error line");
+	return failed;
+}

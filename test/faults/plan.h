@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which calls are going to fail, and how. */
+#ifndef TEST_FAULTS_PLAN_H
+#define TEST_FAULTS_PLAN_H
+
+#include <stdbool.h>
+
+#include "places.h"
+#include "scenarios.h"
+#include "symbols.h"
+
+/* The @n-th call at a place gives @fault. */
+struct injection {
+	const struct scenario *scenario;
+	enum phase phase;
+	struct place place;
+	uint64_t n;
+	char fault[FAULT_SIZE];
+	const struct injection *after; /* another one that leads there; NULL: none is needed */
+};
+
+/* Empty at first: { 0 }. */
+struct injections {
+	struct injection *items;
+	size_t count, room;
+};
+
+void injections_add(struct injections *injections, const struct injection *injection);
+void injections_done(struct injections *injections);
+
+/* All of the scenario and phase that @kind says: of each place the first call with everything that it can give, a middle
+ * one and the last; of places in @seen, which earlier scenarios had, the first call once. Adds to @seen. */
+void plan_all(const struct injection *kind, const struct places *places,
+	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections);
+/* Each call site once. */
+void plan_short(const struct injection *kind, const struct places *places,
+		const struct symbols *symbols, struct injections *ret_injections);
+/* A call at @place, which is met only where @after has failed. */
+void plan_behind(const struct injection *after, const struct place *place,
+		 struct injections *injections);
+
+/* As FAULTS_INJECT wants it. */
+void injection_add_words(const struct injection *injection, struct text *text);
+/* Call site, call, place, scenario and phase, number of the call, what it gives. */
+void injection_describe(const struct injection *injection, const struct symbols *symbols,
+			struct text *text);
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of scenarios. The first is the smallest: that of the short selection. */
+#include "scenarios.h"
+
+#include <string.h>
+
+#define FEW  "1x4K,1x8K:G,1x4K:U,1x8K:D,1x4K:M,events=1"
+#define MORE "2x64K,3x12K:G,1x4K:U,1x8K:D,1x4K:M,events=2"
+
+const char *const phase_names[] = { "dump", "restore" };
+
+const struct scenario scenarios[] = {
+	{ .name = "small", .workload = FEW },
+	{ .name = "oldest-criu", .workload = MORE, .criu = "3.17.1" },
+	{ .name = "criu-4.1.1", .workload = FEW, .criu = "4.1.1" },
+	{ .name = "by-the-task",
+	  .workload = MORE,
+	  .environment = { [RESTORE] = "AMDGPU_PARALLEL_RESTORE=0" } },
+	{ .name = "two-gpus", .workload = "gpus=2," MORE, .machine = { "eight", "eight-other" } },
+	{ .name = "slots",
+	  .workload = "1x4K,1x9M,3x1500K,5x300K:G",
+	  .environment = { [DUMP] = "KFD_MAX_BUFFER_SIZE=2M" } },
+	{ .name = "zeros", .workload = "3x1500K,30x64K,zero=60" },
+	{ .name = "another-machine",
+	  .workload = MORE,
+	  .machine = { "one", "one-other" },
+	  .environment = { [DUMP] = "AMDGPU_CHECKSUM=0" } },
+	{ .name = "stream",
+	  .workload = "gpus=2," FEW,
+	  .machine = { "eight", "eight" },
+	  .streams = true },
+	{ .name = "stream-3.17.1", .workload = FEW, .criu = "3.17.1", .streams = true },
+	{ .name = "several-files", .workload = "kfds=3," FEW },
+	{ .name = "tree", .workload = "tasks=2," FEW, .machine = { "one", "one-other" } },
+	{ .name = "over-old-images", .workload = FEW, .over_old_images = true },
+	{ .name = "old-libhsakmt", .workload = FEW, .private = true },
+	{ .name = "told-map",
+	  .workload = FEW,
+	  .environment = { [RESTORE] = "AMDGPU_DEVICE_MAP=0x07cd=renderD128" } },
+	{ .name = "more-gpus", .workload = FEW, .machine = { "one", "eight" } },
+	{ .name = "too-few-gpus",
+	  .workload = "gpus=2," FEW,
+	  .machine = { "eight", "one" },
+	  .fails = { [RESTORE] = true } },
+};
+const size_t num_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
+
+const struct scenario *scenario_find(const char *name)
+{
+	for (size_t i = 0; i < num_scenarios; i++) {
+		if (!strcmp(scenarios[i].name, name))
+			return &scenarios[i];
+	}
+	return NULL;
+}

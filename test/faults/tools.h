@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Text that grows, lines and words of it, sets of numbers. Where there is no memory, the program ends. */
+#ifndef TEST_FAULTS_TOOLS_H
+#define TEST_FAULTS_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FORMAT(at) __attribute__((format(printf, at, (at) + 1)))
+
+/* One line on stderr, and the program ends. */
+void fail(const char *format, ...) FORMAT(1) __attribute__((noreturn));
+/* What an allocation has given; the program ends where it has given nothing. */
+void *must(void *memory);
+
+/* Empty at first: { 0 }. */
+struct text {
+	char *bytes; /* ends with a 0; NULL while nothing has been added */
+	size_t length, room;
+};
+
+void text_append(struct text *text, const char *bytes, size_t length);
+void text_add(struct text *text, const char *format, ...) FORMAT(2);
+/* The text, empty or not; the text's own. */
+const char *text_string(const struct text *text);
+void text_done(struct text *text);
+
+/* The next piece of *@rest between characters of @ends, which moves on; NULL: there is none. Empty ones are passed by. */
+const char *piece_next(const char **rest, const char *ends, size_t *ret_length);
+bool starts_with(const char *text, const char *start);
+
+/* Empty at first: { 0 }. */
+struct set {
+	uint64_t *numbers; /* ascending */
+	size_t count, room;
+};
+
+bool set_has(const struct set *set, uint64_t number);
+void set_add(struct set *set, uint64_t number);
+void set_done(struct set *set);
+
+#endif
