@@ -77,7 +77,7 @@ static struct fake_gpu {
 	/* Which rings there are, a bit each. */
 	uint32_t rings;
 	/* The engine never ends; the GPU has been reset; the library gives the handle of another GPU. */
-	bool hangs;
+	atomic_bool hangs;
 	bool was_reset;
 	/* The first copy of a ring is looked at before its submitter is back, and ends only after that. */
 	bool overtakes;

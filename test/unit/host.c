@@ -62,6 +62,8 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_end(arguments);
 	/* The runner shows it if the test fails. */
 	printf("%s", line);
+	if (test.criu.printed)
+		test.criu.printed(line);
 }
 
 int criu_get_image_dir(void)

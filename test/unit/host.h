@@ -24,6 +24,8 @@ struct unit_criu {
 	char name[64];
 	/* An image of a streamer; NULL: images are files. See streamer.h. */
 	int (*open_streamed)(const char *name, int flags);
+	/* Sees each line as it is printed; NULL: nobody does. */
+	void (*printed)(const char *line);
 };
 
 struct unit_criu *unit_criu(void);

@@ -501,6 +501,13 @@ static void a_gpu_without_a_ring_is_an_error(void **state)
 	free_set(set);
 }
 
+static void go_on(const char *line)
+{
+	(void)line;
+	gpu.hangs = false;
+}
+
+/* It takes as long as it does not. */
 static void long_work_shows(void **state)
 {
 	struct content_settings patient = settings;
@@ -508,8 +515,9 @@ static void long_work_shows(void **state)
 
 	(void)state;
 	gpu.hangs = true;
-	patient.copy_timeout_s = 3;
-	assert_int_equal(content_save(&set->job, 1, &patient), -ETIME);
+	patient.copy_timeout_s = 120;
+	unit_criu()->printed = go_on;
+	assert_int_equal(content_save(&set->job, 1, &patient), 0);
 	assert_logged("GPU 0x0100: saved 0 of 3 MiB", "limited by");
 	free_set(set);
 }
