@@ -24,7 +24,7 @@
 #define MEMORY_STEP (1 << 20)
 
 /* Other programs may have the processor meanwhile. */
-#define THREAD_PATIENCE_MS 5000
+#define THREAD_PATIENCE_MS 60000
 
 struct arguments {
 	struct criu_setup setup;

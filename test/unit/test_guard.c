@@ -12,7 +12,7 @@
 #include "amdgpu_plugin_guard.h"
 #include "host.h"
 
-#define LIMIT_MS 60000
+#define LIMIT_MS 120000
 
 /* What a guard says goes into a pipe that it keeps. */
 struct words {

@@ -266,7 +266,7 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 	if (!child) {
 		CriuKfd *kfd;
 
-		(void)alarm(5);
+		(void)alarm(120);
 		_exit(image_read_kfd(1, &kfd) < 0 && unit_logged("Error: ", "amdgpu-kfd-1.img", NULL) ?
 			      0 : 1);
 	}

@@ -18,7 +18,7 @@
 
 #define BREAKS     260
 #define FILES_MAX  2000
-#define TIME_LIMIT 60
+#define TIME_LIMIT 240
 
 static const char *const machines[] = { "mi210-8gpu-2hive", "desktop-3gpu-gfx906-gfx1102-gfx1032",
 					"rccl-frontier-mi250x-8gcd-nps4" };
