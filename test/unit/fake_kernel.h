@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -36,6 +37,7 @@
 #define QUEUE_RECORD 120
 #define EVENT_RECORD 64
 #define CTL_STACK    64
+#define KERNEL_PAGE  4096
 
 /* A process that has /dev/kfd open; in a restore, the one that is being rebuilt. */
 struct fake_process {
@@ -55,7 +57,7 @@ struct fake_process {
 	unsigned int calls[KFD_RESUME + 1];
 };
 
-static struct fake_kernel {
+static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* A directory of test/data/machines, or the path of another; NULL: the driver is not loaded. */
 	const char *machine;
 	uint32_t kfd_minor;
@@ -123,6 +125,16 @@ static inline int fake_kernel_begin(void **state)
 		return -1;
 	unit_print("sysfs-dev", "%u:0\n", KFD_MAJOR);
 	return 0;
+}
+
+/* From here on this process and those that it forks have one kernel, and not each a copy of its own. */
+static inline void fake_kernel_share(void)
+{
+	struct fake_kernel now = kernel;
+
+	assert_true(mmap(&kernel, sizeof(kernel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+			 -1, 0) == &kernel);
+	kernel = now;
 }
 
 static inline int fake_kernel_end(void **state)
@@ -261,6 +273,26 @@ static inline uint64_t private_size(const struct fake_process *process)
 	return size + EVENT_RECORD * (process->num_objects - process->num_queues);
 }
 
+/* Its process itself, and who traces it. */
+static inline bool is_for(const struct fake_process *process)
+{
+	char path[64], line[256];
+	bool traced = false;
+	FILE *file;
+
+	if (process->pid == getpid())
+		return true;
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", process->pid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "TracerPid:", 10))
+			traced = strtol(line + 10, NULL, 10) == gettid();
+	}
+	if (file)
+		(void)fclose(file);
+	return traced;
+}
+
 /* Process, devices, BOs, queues, events; what is of no interest to anybody but the driver is 0x5a. */
 static inline void fill_private(const struct fake_process *process, uint8_t *at)
 {
@@ -363,6 +395,8 @@ static inline int criu_op(struct fake_process *process, struct kfd_criu_args *ar
 		kernel.fail_count--;
 		return kernel.fail_errno;
 	}
+	if (args->op != KFD_RESUME && !is_for(process))
+		return EBADF;
 	switch (args->op) {
 	case KFD_PROCESS_INFO:
 		error = process_info(process, args);
