@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A restore whose CRIU is killed, which is a process of its own here, as its tasks are: those that are not complete die
+ * with it, whenever that is. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_wards.h"
+#include "host.h"
+
+#define LIMIT_MS 120000
+#define TASKS    2
+
+/* Of CRIU's forking, so in memory that all share. */
+static pid_t *tasks;
+
+/* What outlives its parent becomes a child of this process. */
+static int begin(void **state)
+{
+	tasks = mmap(NULL, TASKS * sizeof(*tasks), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tasks == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -1;
+	return unit_begin(state);
+}
+
+/* Guards may take a moment longer than what they watch. */
+static int end(void **state)
+{
+	for (size_t i = 0; i < TASKS; i++) {
+		if (tasks[i])
+			(void)kill(tasks[i], SIGKILL);
+	}
+	while (waitpid(-1, NULL, __WALL) > 0)
+		continue;
+	(void)munmap(tasks, TASKS * sizeof(*tasks));
+	return unit_end(state);
+}
+
+/* In CRIU: tasks that have announced themselves, and stay. */
+static bool start_tasks(struct wards *wards)
+{
+	char bytes[TASKS];
+	int line[2];
+
+	if (pipe(line) < 0)
+		return false;
+	for (size_t i = 0; i < TASKS; i++) {
+		pid_t pid = fork();
+
+		if (pid) {
+			tasks[i] = pid;
+			continue;
+		}
+		if (wards_announce(wards) < 0 || write(line[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	for (size_t i = 0; i < TASKS; i++) {
+		if (read(line[0], &bytes[i], 1) != 1)
+			return false;
+	}
+	return true;
+}
+
+static void wait_for_killed(pid_t criu)
+{
+	int status;
+
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+/* How a process ends that should do so by now. */
+static int await_end(pid_t pid)
+{
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	int status;
+
+	assert_true(ended.fd >= 0);
+	assert_int_equal(poll(&ended, 1, LIMIT_MS), 1);
+	(void)close(ended.fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void tasks_die_with_a_criu_that_is_killed(void **state)
+{
+	pid_t criu = fork();
+
+	(void)state;
+	if (!criu) {
+		struct wards *wards;
+
+		if (wards_new(&wards) == 0 && start_tasks(wards))
+			(void)raise(SIGKILL);
+		_exit(1);
+	}
+	wait_for_killed(criu);
+	for (size_t i = 0; i < TASKS; i++) {
+		int status = await_end(tasks[i]);
+
+		tasks[i] = 0;
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+	}
+}
+
+static size_t count_descendants(void)
+{
+	size_t count = SIZE_MAX;
+	pid_t *pids = NULL;
+
+	(void)proc_list_descendants(getpid(), &pids, &count);
+	free(pids);
+	return count;
+}
+
+/* The guard goes with the last of them. */
+static void tasks_that_are_complete_live_on(void **state)
+{
+	pid_t criu = fork();
+
+	(void)state;
+	if (!criu) {
+		struct wards *wards;
+
+		if (wards_new(&wards) < 0 || !start_tasks(wards))
+			_exit(1);
+		wards_complete(wards);
+		if (count_descendants() != TASKS + 1)
+			_exit(1);
+		wards_complete(wards);
+		if (count_descendants() == TASKS)
+			(void)raise(SIGKILL);
+		_exit(1);
+	}
+	wait_for_killed(criu);
+	for (size_t i = 0; i < TASKS; i++)
+		assert_int_equal(waitpid(tasks[i], NULL, WNOHANG), 0);
+}
+
+static void a_task_that_comes_after_criu_s_end_fails(void **state)
+{
+	pid_t criu = fork();
+	int status;
+
+	(void)state;
+	if (!criu) {
+		struct wards *wards;
+		int line[2];
+		char byte;
+		pid_t pid;
+
+		if (wards_new(&wards) < 0 || pipe(line) < 0)
+			_exit(1);
+		pid = fork();
+		if (pid) {
+			tasks[0] = pid;
+			(void)raise(SIGKILL);
+		}
+		/* Until nobody has the other end. */
+		(void)close(line[1]);
+		_exit(read(line[0], &byte, 1) ? 1 : -wards_announce(wards));
+	}
+	wait_for_killed(criu);
+	status = await_end(tasks[0]);
+	tasks[0] = 0;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), EPIPE);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(tasks_die_with_a_criu_that_is_killed),
+		TEST(tasks_that_are_complete_live_on),
+		TEST(a_task_that_comes_after_criu_s_end_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
