@@ -22,7 +22,7 @@
 /* In a dump, descriptors of the plugin in CRIU's process are numbered from here. */
 #define DUMP_LOWEST_FD 512
 
-#define DUMP_NO_ID -1
+#define DUMP_NO_ID (-1)
 
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
