@@ -77,7 +77,7 @@ bench-map: $(BUILD)/bench-map $(TREES)
 SIM	:= $(BUILD)/sim
 NATIVE	:= $(BUILD)/native
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 4.1.1 4.2.1 4.3)
-NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/test_%,$(wildcard test/native/*.c))
+NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c))
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DHAS_INVENTORY
@@ -87,6 +87,14 @@ $(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DHAS_INVENTORY -DHAS_OPTIONS
 $(CRIUS): test/native/criu_version.c test/native/criu_exports.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
+
+# For valgrind.
+$(NATIVE)/pidfd.so: test/native/pidfd.c $(NATIVE)/pidfd-helper
+	$(CC) $(FLAGS) $(CFLAGS) -shared -o $@ $< -ldl
+
+$(NATIVE)/pidfd-helper: test/native/pidfd.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) -DHELPER -o $@ $<
 
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
 BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm; \
@@ -151,6 +159,7 @@ sim:
 
 native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/test_sim $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(NATIVE)/test_sim $(CRIUS)
+native-valgrind: native-linked $(NATIVE)/pidfd.so
 
 unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
@@ -212,5 +221,5 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all faults check-faults fuzz fuzz-replay fuzz-targets unit sim native native-linked cross analyse bench bench-smoke \
+.PHONY: all faults check-faults fuzz fuzz-replay fuzz-targets unit sim native native-linked native-valgrind cross analyse bench bench-smoke \
 	bench-map check check-kills demo install uninstall clean format
