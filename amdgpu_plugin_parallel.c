@@ -25,7 +25,7 @@
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
 /* File offsets are signed, and end with a header's and a block's room. */
-#define CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * STORAGE_ALIGNMENT)
+#define CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * (uint64_t)STORAGE_ALIGNMENT)
 
 /* A task that has handed over, or tried to. */
 struct handed {
