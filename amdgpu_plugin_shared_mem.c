@@ -39,7 +39,7 @@ static int open_shared(const char *name, int *ret_fd, struct stat *ret_stat)
 static int read_mode(const char *name, mode_t *ret_mode)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat stat;
+	struct stat stat = { 0 };
 	int ret = open_shared(name, &fd, &stat);
 
 	if (!ret)
@@ -51,7 +51,7 @@ int shared_mem_read(struct shared_mem *ret_shared)
 {
 	struct shared_mem shared = { 0 };
 	_cleanup_close_ int fd = -1;
-	struct stat stat;
+	struct stat stat = { 0 };
 	int ret;
 
 	*ret_shared = shared;
