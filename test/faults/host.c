@@ -35,7 +35,6 @@ static void add_environment(const struct build *build, const struct host_call *c
 	const char *machine = scenario->machine[call->phase];
 
 	command_add(command, "env");
-	command_add(command, "KFD_COPY_TIMEOUT=5");
 	command_add(command, "AMDGPU_SIM_MACHINE=%s", machine ? machine : "one");
 	if (scenario->environment[call->phase])
 		command_add(command, "%s", scenario->environment[call->phase]);

@@ -18,7 +18,7 @@
 
 #include "amdgpu_plugin_util.h"
 
-#define PATIENCE_S 120
+#define PATIENCE_S 600
 
 /* Its output, its error output, and itself; -1: at its end. */
 enum source { OUT, ERR, SELF, SOURCES };
