@@ -164,7 +164,8 @@ int support_check_driver(int kfd_id, bool force)
 	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
 	int enabled;
 
-	/* A kernel that does not say has it on. */
+	/* A kernel that does not say has it on.
+	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
 		return 0;
 	return judge(kfd_id, force, "the process", 0, &no_cwsr);
