@@ -103,6 +103,7 @@ static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_
 	int ret = 0;
 
 	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		int number = atoi(entry->d_name);
 		int found = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
 
