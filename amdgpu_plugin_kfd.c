@@ -21,24 +21,34 @@
 /* Descriptors that a process may have open beside those of BOs. */
 #define OTHER_DESCRIPTORS 4096
 
+static int read_device(dev_t *ret_device)
+{
+	_cleanup_fclose_ FILE *file = fopen(KFD_SYSFS_DEV, "re");
+	unsigned int device_major, device_minor;
+
+	if (!file)
+		return -errno;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
+		return -EINVAL;
+	*ret_device = makedev(device_major, device_minor);
+	return 0;
+}
+
 int kfd_is_file(const struct stat *stat)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	unsigned int device_major, device_minor;
-	int ret = 0;
+	dev_t device = 0;
+	int ret;
 
 	if (!S_ISCHR(stat->st_mode))
 		return 0;
-	file = fopen(KFD_SYSFS_DEV, "re");
-	if (!file && errno == ENOENT)
+	ret = read_device(&device);
+	if (ret == -ENOENT)
 		return 0;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (!file || fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
-		ret = file ? -EINVAL : -errno;
 	/* CRIU says only that it does not know the file. */
 	if (ret < 0)
 		return log_error(ret, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
-	return stat->st_rdev == makedev(device_major, device_minor);
+	return stat->st_rdev == device;
 }
 
 bool kfd_is_dmabuf(int fd)
