@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
+BENCH_BIN   := $(BUILD)/bench/bench
+BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/map/host.c
+BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=gpu_open
+
+$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)/objects.a
+	@mkdir -p $(@D)/include
+	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
+	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \
+		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
+
+bench: native $(BENCH_BIN)
+	@BUILD=$(BUILD) test/bench/run
+	@BUILD=$(BUILD) test/bench/parallel
+
+bench-smoke: sim $(BENCH_BIN)
+	@BUILD=$(BUILD) test/bench/smoke
+
+.PHONY: bench bench-smoke

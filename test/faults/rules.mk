@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so none is inlined,
+# and by their names, which checked ones have not.
+FAULTS	     := $(BUILD)/faults
+FAULTS_PARTS := $(filter-out test/faults/inject.c,$(wildcard test/faults/*.c))
+
+$(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kfd_criu.h $(NATIVE)/host
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
+
+$(FAULTS)/explore: $(FAULTS_PARTS) $(wildcard test/faults/*.h) $(BUILD)/$(NAME)_util.o
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^)
+
+faults: native $(FAULTS)/inject.so $(FAULTS)/explore
+	@$(MAKE) --no-print-directory -s BUILD=$(FAULTS) \
+		CFLAGS="-O1 -g -fno-inline -fno-optimize-sibling-calls -D_FORTIFY_SOURCE=0" all
+
+check-faults: faults
+	@BUILD=$(BUILD) test/faults/run
+
+.PHONY: faults check-faults

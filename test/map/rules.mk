@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What the tests of the mapper share: machines, pairs of them, and another way to find the answer.
+MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/host.c,$(wildcard test/map/*.c))
+TREES	  := $(BUILD)/topologies/pairs.tsv
+
+$(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h $(MAP_PARTS) \
+		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/map -DTREES='"$(BUILD)/topologies"' \
+		-o $@ $< test/unit/host.c $(MAP_PARTS) $(BUILD)/objects.a $(LIBS) -lcmocka
+
+$(BUILD)/map-pairs: test/map/map_pairs.c
+$(BUILD)/bench-map: test/map/bench.c
+$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/map/*.h) $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/map -o $@ $(filter %.c %.a,$^) $(LIBS)
+
+$(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv
+	@mkdir -p $(@D)
+	tar --zstd -xf $< -C $(@D)
+	cp test/data/topologies/pairs.tsv $@
+
+# Time and attempts of every pair of machines, and of random machines.
+bench-map: $(BUILD)/bench-map $(TREES)
+	$(BUILD)/bench-map $(BUILD)/topologies
+
+.PHONY: bench-map

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
+CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 4.1.1 4.2.1 4.3)
+NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c))
+
+$(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
+$(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DHAS_INVENTORY
+$(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DHAS_INVENTORY
+$(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DHAS_INVENTORY -DHAS_OPTIONS
+
+$(CRIUS): test/native/criu_version.c test/native/criu_exports.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
+
+# For valgrind.
+$(NATIVE)/pidfd.so: test/native/pidfd.c $(NATIVE)/pidfd-helper
+	$(CC) $(FLAGS) $(CFLAGS) -shared -o $@ $< -ldl
+
+$(NATIVE)/pidfd-helper: test/native/pidfd.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) -DHELPER -o $@ $<
+
+# The kernel's header wants drm/drm.h, which libdrm has elsewhere.
+BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm; \
+	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
+	-o $@ $(NATIVE_PARTS)
+
+$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h)
+	$(BUILD_HOST) -ldl
+
+# With the simulator in it instead of preloaded: sanitizers want to come before every library.
+$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) $(SIM)/amdgpu_sim.a
+	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
+
+# The front end by itself, under libdrm.
+$(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native/amdgpu_sim.h $(SIM)/amdgpu_sim.a
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
+		-o $@ $< -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldrm_amdgpu -ldrm -lcmocka -ldl
+
+$(SIM)/amdgpu_sim.a: sim
+
+sim:
+	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
+
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/test_sim $(CRIUS)
+native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(NATIVE)/test_sim $(CRIUS)
+native-valgrind: native-linked $(NATIVE)/pidfd.so
+
+.PHONY: sim native native-linked native-valgrind
