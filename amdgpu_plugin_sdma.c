@@ -171,19 +171,40 @@ static unsigned int choose_ring(uint32_t rings, unsigned int slot)
 	}
 }
 
+/* libdrm has one handle for all who open a device, and ends the process if one finds it whom the last other is just giving
+ * up. Tasks of a restore have their contents filled in side by side, also on one GPU. */
+static pthread_mutex_t libdrm_devices = PTHREAD_MUTEX_INITIALIZER;
+
+static int get_device(int fd, amdgpu_device_handle *ret_device)
+{
+	uint32_t major, minor;
+	int ret;
+
+	(void)pthread_mutex_lock(&libdrm_devices);
+	ret = from_libdrm(amdgpu_device_initialize(fd, &major, &minor, ret_device));
+	(void)pthread_mutex_unlock(&libdrm_devices);
+	return ret;
+}
+
+static void put_device(amdgpu_device_handle device)
+{
+	(void)pthread_mutex_lock(&libdrm_devices);
+	(void)amdgpu_device_deinitialize(device);
+	(void)pthread_mutex_unlock(&libdrm_devices);
+}
+
 static int open_device(struct gpu *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
 	struct amdgpu_gpu_info info;
 	struct stat ours, theirs;
-	uint32_t major, minor;
 	int ret = render_node_open(render_minor, 0, &fd);
 
 	if (ret < 0)
 		return ret;
-	ret = amdgpu_device_initialize(fd, &major, &minor, &gpu->device);
+	ret = get_device(fd, &gpu->device);
 	if (ret < 0)
-		return from_libdrm(ret);
+		return ret;
 
 	/* libdrm takes two GPUs whose primary node it cannot find for one, and then every call goes
 	 * to the other GPU. */
@@ -341,7 +362,7 @@ void gpu_close(struct gpu *gpu)
 	}
 	gpu_bo_release(&gpu->staging_bo);
 	if (gpu->device)
-		(void)amdgpu_device_deinitialize(gpu->device);
+		put_device(gpu->device);
 	if (gpu->staging && !gpu->hung)
 		(void)munmap(gpu->staging, gpu->num_slots * gpu->slot_size);
 	for (unsigned int i = 0; i < RINGS_MAX; i++) {

@@ -91,6 +91,7 @@ static struct fake_gpu {
 	atomic_int objects;
 	atomic_uint submissions;
 	atomic_uint looks;
+	atomic_int in_list;
 	atomic_uint ring_submissions[RINGS];
 	atomic_uint violations;
 	atomic_ullong user_memory;
@@ -156,9 +157,25 @@ static inline int free_object(void *object)
 	return 0;
 }
 
+/* The library's list of devices is for one thread at a time. */
+static inline bool enter_list(void)
+{
+	gpu.violations += atomic_fetch_add(&gpu.in_list, 1) != 0;
+	(void)sched_yield();
+	return true;
+}
+
+static inline void leave_list(const bool *entered)
+{
+	gpu.in_list -= *entered;
+}
+
+#define IN_LIST __attribute__((cleanup(leave_list), unused)) bool entered = enter_list()
+
 int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_version,
 			     amdgpu_device_handle *device_handle)
 {
+	IN_LIST;
 	LOCK_GPU;
 	struct amdgpu_device *device;
 
@@ -175,6 +192,7 @@ int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_ve
 
 int amdgpu_device_deinitialize(amdgpu_device_handle device)
 {
+	IN_LIST;
 	LOCK_GPU;
 	(void)close(device->fd);
 	return free_object(device);
