@@ -99,9 +99,16 @@ static int note_device_vma(void)
 	return session_note(&session);
 }
 
+/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know it, fails the dump. */
+static bool is_ours(int answer)
+{
+	session.involved |= answer != 0;
+	return answer > 0;
+}
+
 static int handle_device_vma(int fd, const struct stat *stat)
 {
-	if (kfd_is_file(stat) <= 0 && !render_is_file(fd, stat))
+	if (!is_ours(kfd_is_file(stat)) && !is_ours(render_is_file(fd, stat)))
 		return -ENOTSUP;
 	return host_result(note_device_vma());
 }
@@ -113,9 +120,9 @@ static int dump_ext_file(int fd, int id)
 	if (fstat(fd, &stat) < 0)
 		return errno == EBADF ? -ENOTSUP :
 					host_result(log_error(-errno, "file %d: cannot examine", id));
-	if (kfd_is_file(&stat) > 0)
+	if (is_ours(kfd_is_file(&stat)))
 		return host_result(dump_kfd(&session, fd, id));
-	if (render_is_file(fd, &stat))
+	if (is_ours(render_is_file(fd, &stat)))
 		return host_result(render_dump(&session, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
 		return host_result(log_error(-EOPNOTSUPP,

@@ -51,23 +51,23 @@ static int driver_is_amdgpu(int fd)
 	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
 }
 
-bool render_is_file(int fd, const struct stat *stat)
+int render_is_file(int fd, const struct stat *stat)
 {
 	_cleanup_close_ int own = -1;
 	uint32_t number;
 	int ret;
 
 	if (!S_ISCHR(stat->st_mode) || !render_node_is_device(stat->st_rdev, &number))
-		return false;
+		return 0;
 	if (driver_is_amdgpu(fd) > 0)
-		return true;
+		return 1;
 	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
 	ret = render_node_open(number, 0, &own);
 	if (!ret)
 		ret = driver_is_amdgpu(own);
 	if (ret < 0)
-		(void)log_error(ret, "renderD%u: cannot be asked whose driver it has", number);
-	return ret > 0;
+		return log_error(ret, "renderD%u: cannot be asked whose driver it has", number);
+	return ret;
 }
 
 void render_note_unreachable(struct topology *local)

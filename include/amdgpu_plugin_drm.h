@@ -9,8 +9,8 @@
 #include "amdgpu_plugin_session.h"
 
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says so,
- * not the number. */
-bool render_is_file(int fd, const struct stat *stat);
+ * not the number. 1, 0, or -errno after a line. */
+int render_is_file(int fd, const struct stat *stat);
 
 /* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects of
  * its own. */
