@@ -35,7 +35,8 @@ static bool judge_output(const char *out, const struct rules *rules, struct text
 	for (const char *line; (line = piece_next(&out, "\n", &length));) {
 		if (starts_with(line, FIRST_DUMP))
 			first = true;
-		else if (starts_with(line, "left pages") && rules->may_leave_pages)
+		else if ((starts_with(line, "left pages") && rules->may_leave_pages) ||
+			 (starts_with(line, "left image") && rules->may_leave_images))
 			continue;
 		else if (starts_with(line, "left "))
 			judge_add(wrong, "%.*s", (int)length, line);

@@ -9,7 +9,7 @@
 
 struct rules {
 	bool dumps_again; /* it was a dump that is made again where it fails */
-	bool may_leave_pages;
+	bool may_leave_pages, may_leave_images;
 };
 
 /* Whether the plugin said that it failed. Sentences are added to @wrong, "; " between them. */

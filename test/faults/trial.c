@@ -15,7 +15,9 @@
 
 /* Staging memory stays where it is when nobody knows whether the engine still writes to it: to unmap it could wait for
  * ever for a GPU that hangs. */
-static const char *const may_leave_pages[] = { "look" };
+static const char *const may_leave_pages[] = { "look", NULL };
+/* A plugin that cannot begin has let nobody write anything: what an older dump has left is whole. */
+static const char *const may_leave_images[] = { "init", NULL };
 
 const char *const result_names[] = { "failed", "went on", "not met again" };
 
@@ -158,12 +160,12 @@ static void restore_dump(const struct trial_setup *setup, const struct injection
 			  trial->result == FAILED ? ", after the second dump" : "");
 }
 
-static bool pages_may_stay(const struct place *place, const struct symbols *symbols)
+static bool is_in(const struct place *place, const char *const *functions,
+		  const struct symbols *symbols)
 {
 	for (uint64_t i = 0; i < place->num_frames; i++) {
-		for (size_t j = 0; j < ARRAY_SIZE(may_leave_pages); j++) {
-			if (!strcmp(symbols_function(symbols, place->frames[i]),
-				    may_leave_pages[j]))
+		for (size_t j = 0; functions[j]; j++) {
+			if (!strcmp(symbols_function(symbols, place->frames[i]), functions[j]))
 				return true;
 		}
 	}
@@ -175,7 +177,9 @@ static void judge_trial(const struct trial_setup *setup, const struct injection 
 {
 	const struct rules rules = {
 		.dumps_again = dumps_again(injection),
-		.may_leave_pages = pages_may_stay(&injection->place, setup->symbols),
+		.may_leave_pages = is_in(&injection->place, may_leave_pages, setup->symbols),
+		.may_leave_images = injection->scenario->over_old_images &&
+				    is_in(&injection->place, may_leave_images, setup->symbols),
 	};
 
 	add_log(trial, outcome);
