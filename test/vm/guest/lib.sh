@@ -71,6 +71,9 @@ until_true() {
 dead() { ! alive "$1"; }
 gone() { until_true dead "$1" || fail "process $1 does not end"; }
 
+# A zombie still has its number, as has one whose other threads are not through with their end.
+has_no_number() { [ ! -e "/proc/$1" ]; }
+
 # wait_line LOG PATTERN [FROM]: the first line after line FROM that holds PATTERN; sets $line.
 # A line that says FAILED ends the wait, so does the death of $pid.
 wait_line() {
@@ -227,6 +230,8 @@ restore() {
 try_restore() {
 	local dir=$1
 
+	# CRIU gives the task the number that it had.
+	! dead "${pid:-0}" || until_true has_no_number "${pid:-0}" || fail "nobody reaps process $pid"
 	shift
 	streaming serve bounded criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
 }
