@@ -44,13 +44,13 @@ static int end(void **state)
 	return unit_end(state);
 }
 
-/* In CRIU: tasks that have announced themselves, and stay. */
+/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before all have been forked. */
 static bool start_tasks(struct wards *wards)
 {
-	char bytes[TASKS];
-	int line[2];
+	int line[2], gate[2];
+	char byte;
 
-	if (pipe(line) < 0)
+	if (pipe(line) < 0 || pipe(gate) < 0)
 		return false;
 	for (size_t i = 0; i < TASKS; i++) {
 		pid_t pid = fork();
@@ -59,13 +59,16 @@ static bool start_tasks(struct wards *wards)
 			tasks[i] = pid;
 			continue;
 		}
-		if (wards_announce(wards) < 0 || write(line[1], "", 1) != 1)
+		(void)close(gate[1]);
+		if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 ||
+		    write(line[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
 			(void)pause();
 	}
+	(void)close(gate[1]);
 	for (size_t i = 0; i < TASKS; i++) {
-		if (read(line[0], &bytes[i], 1) != 1)
+		if (read(line[0], &byte, 1) != 1)
 			return false;
 	}
 	return true;
