@@ -37,6 +37,21 @@ nothing_of_criu() {
 	done
 }
 
+# CRIU waits for a task that has died while it led it through its last calls: for ever, as it is CRIU that has the task's
+# other threads to reap. Then it is ended.
+end_criu() {
+	local process number awaited stat rest
+
+	for process in $(pgrep -x criu); do
+		read -r number awaited rest < "/proc/$process/syscall" || continue
+		[ "$number" = 61 ] && [ $((awaited)) -gt 1 ] || continue # wait4() of one process
+		read -r stat < "/proc/$((awaited))/stat" || continue
+		case ${stat##*) } in
+		Z*) kill -9 "$process" ;;
+		esac
+	done
+}
+
 # kill_at COUNT WORDS MS PID dump|restore DIR ARG...: CRIU runs until it, or process PID if that is not 0, is
 # killed: so long after it has written so many lines that hold WORDS. Sets $status, and expects it and what outlives it to end.
 kill_at() {
@@ -48,6 +63,7 @@ kill_at() {
 		criu "$5" -D "$6" -o "$5.log" -v4 "${@:7}"
 	outer=$pid
 	pid=$job
+	until_true dead "$outer" || end_criu
 	until_true dead "$outer" || { autopsy "CRIU does not end"; fail "CRIU does not end"; }
 	until_true nothing_of_criu || { autopsy "CRIU has ended"; fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"; }
 	pkill -9 -x criu || true
