@@ -2,7 +2,6 @@
 /* Reads what the host has said and how it ended. */
 #include "judge.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,10 @@ void judge_add(struct text *wrong, const char *format, ...)
 {
 	va_list arguments;
 	char *sentence;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&sentence, format, arguments);
+	sentence = formatted(format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		fail("out of memory");
 	text_add(wrong, "%s%s", wrong->length ? "; " : "", sentence);
 	free(sentence);
 }

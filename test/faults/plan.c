@@ -31,20 +31,11 @@ void injections_done(struct injections *injections)
 	*injections = (struct injections){ 0 };
 }
 
-static bool is_in(const struct place *place, const char *function, const struct symbols *symbols)
-{
-	for (uint64_t i = 0; i < place->num_frames; i++) {
-		if (!strcmp(symbols_function(symbols, place->frames[i]), function))
-			return true;
-	}
-	return false;
-}
-
 static bool is_answer(const struct place *place, const char *fault, const struct symbols *symbols)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(answers); i++) {
 		if (!strcmp(answers[i].fault, fault) && !strcmp(answers[i].call, place->name) &&
-		    is_in(place, answers[i].function, symbols))
+		    symbols_is_in(symbols, place, answers[i].function))
 			return true;
 	}
 	return false;

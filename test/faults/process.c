@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +30,12 @@ struct process {
 void command_add(struct command *command, const char *format, ...)
 {
 	va_list arguments;
-	char *word;
-	int length;
 
-	va_start(arguments, format);
-	length = vasprintf(&word, format, arguments);
-	va_end(arguments);
-	if (length < 0)
-		fail("out of memory");
 	command->words =
 		must(realloc(command->words, (command->count + 2) * sizeof(*command->words)));
-	command->words[command->count++] = word;
+	va_start(arguments, format);
+	command->words[command->count++] = formatted(format, arguments);
+	va_end(arguments);
 	command->words[command->count] = NULL;
 }
 

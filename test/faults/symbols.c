@@ -129,6 +129,15 @@ const char *symbols_function(const struct symbols *symbols, uint64_t frame)
 	return frame_library(frame) ? "" : known(symbols, frame)->function;
 }
 
+bool symbols_is_in(const struct symbols *symbols, const struct place *place, const char *function)
+{
+	for (uint64_t i = 0; i < place->num_frames; i++) {
+		if (!strcmp(symbols_function(symbols, place->frames[i]), function))
+			return true;
+	}
+	return false;
+}
+
 const char *symbols_line(const struct symbols *symbols, uint64_t frame)
 {
 	unsigned int library = frame_library(frame);

@@ -19,6 +19,8 @@ void symbols_load(struct symbols *symbols, const struct set *frames);
 
 /* Of a known frame: "" in other libraries. */
 const char *symbols_function(const struct symbols *symbols, uint64_t frame);
+/* Whether a call at @place was made by @function, or by what that has called. */
+bool symbols_is_in(const struct symbols *symbols, const struct place *place, const char *function);
 /* "file.c:12", or another library's name. */
 const char *symbols_line(const struct symbols *symbols, uint64_t frame);
 /* Both; of other libraries name and offset. */

@@ -2,7 +2,6 @@
 /* Text and sets, see the header. */
 #include "tools.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,15 @@ void *must(void *memory)
 	return memory;
 }
 
+char *formatted(const char *format, va_list arguments)
+{
+	char *text;
+
+	if (vasprintf(&text, format, arguments) < 0)
+		fail("out of memory");
+	return text;
+}
+
 void text_append(struct text *text, const char *bytes, size_t length)
 {
 	size_t wanted = text->length + length + 1;
@@ -43,14 +51,11 @@ void text_add(struct text *text, const char *format, ...)
 {
 	va_list arguments;
 	char *added;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&added, format, arguments);
+	added = formatted(format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		fail("out of memory");
-	text_append(text, added, (size_t)length);
+	text_append(text, added, strlen(added));
 	free(added);
 }
 

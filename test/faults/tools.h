@@ -3,6 +3,7 @@
 #ifndef TEST_FAULTS_TOOLS_H
 #define TEST_FAULTS_TOOLS_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,9 @@
 void fail(const char *format, ...) FORMAT(1) __attribute__((noreturn));
 /* What an allocation has given; the program ends where it has given nothing. */
 void *must(void *memory);
+
+/* The text that printf() would print, in memory of the caller's. */
+char *formatted(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /* Empty at first: { 0 }. */
 struct text {

@@ -15,9 +15,9 @@
 
 /* Staging memory stays where it is when nobody knows whether the engine still writes to it: to unmap it could wait for
  * ever for a GPU that hangs. */
-static const char *const may_leave_pages[] = { "look", NULL };
+static const char may_leave_pages[] = "look";
 /* A plugin that cannot begin has let nobody write anything: what an older dump has left is whole. */
-static const char *const may_leave_images[] = { "init", NULL };
+static const char may_leave_images[] = "init";
 
 const char *const result_names[] = { "failed", "went on", "not met again" };
 
@@ -160,26 +160,16 @@ static void restore_dump(const struct trial_setup *setup, const struct injection
 			  trial->result == FAILED ? ", after the second dump" : "");
 }
 
-static bool is_in(const struct place *place, const char *const *functions,
-		  const struct symbols *symbols)
-{
-	for (uint64_t i = 0; i < place->num_frames; i++) {
-		for (size_t j = 0; functions[j]; j++) {
-			if (!strcmp(symbols_function(symbols, place->frames[i]), functions[j]))
-				return true;
-		}
-	}
-	return false;
-}
-
 static void judge_trial(const struct trial_setup *setup, const struct injection *injection,
 			const struct outcome *outcome, struct trial *trial)
 {
 	const struct rules rules = {
 		.dumps_again = dumps_again(injection),
-		.may_leave_pages = is_in(&injection->place, may_leave_pages, setup->symbols),
-		.may_leave_images = injection->scenario->over_old_images &&
-				    is_in(&injection->place, may_leave_images, setup->symbols),
+		.may_leave_pages =
+			symbols_is_in(setup->symbols, &injection->place, may_leave_pages),
+		.may_leave_images =
+			injection->scenario->over_old_images &&
+			symbols_is_in(setup->symbols, &injection->place, may_leave_images),
 	};
 
 	add_log(trial, outcome);
