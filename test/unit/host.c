@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LINES_MAX 512
@@ -127,6 +128,15 @@ size_t unit_count_fds(void)
 		count++;
 	(void)closedir(stream);
 	return count;
+}
+
+void unit_wait_for_killed(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
 int unit_begin(void **state)

@@ -62,6 +62,9 @@ void unit_forget_lines(void);
 /* Descriptors that this process has open. */
 size_t unit_count_fds(void);
 
+/* Waits for a child that SIGKILL ends. */
+void unit_wait_for_killed(pid_t pid);
+
 /* A path below the test's directory; valid until the 8th next call. */
 const char *unit_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Makes the file (and directories above it). Paths are relative to the test's directory. */

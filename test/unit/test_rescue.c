@@ -43,15 +43,6 @@ static bool dump_all(struct fake_process *process)
 	       unit_exists(MAIN_IMAGE);
 }
 
-static void wait_for_killed(pid_t criu)
-{
-	int status;
-
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGKILL);
-}
-
 /* Besides the job there is no other child by then. */
 static void wait_for_guard(void)
 {
@@ -74,7 +65,7 @@ static void a_job_whose_dump_is_killed_runs_again(void **state)
 			die();
 		_exit(1);
 	}
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	wait_for_guard();
 	assert_int_equal(process->paused, 0);
 	assert_false(unit_exists(MAIN_IMAGE));
@@ -118,7 +109,7 @@ static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
 	assert_int_equal(read(line[0], &byte, 1), 1);
 	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, 0), 0);
 	assert_int_equal(write(line[0], "", 1), 1);
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	wait_until_removed(MAIN_IMAGE);
 	assert_int_equal(process->paused, 1);
 	assert_true(let_go());
@@ -140,7 +131,7 @@ static void a_dump_that_is_complete_needs_no_guard(void **state)
 			die();
 		_exit(1);
 	}
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	assert_int_equal(proc_list_descendants(getpid(), &pids, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(pids[0], tracee);

@@ -74,15 +74,6 @@ static bool start_tasks(struct wards *wards)
 	return true;
 }
 
-static void wait_for_killed(pid_t criu)
-{
-	int status;
-
-	assert_int_equal(waitpid(criu, &status, 0), criu);
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGKILL);
-}
-
 /* How a process ends that should do so by now. */
 static int await_end(pid_t pid)
 {
@@ -108,7 +99,7 @@ static void tasks_die_with_a_criu_that_is_killed(void **state)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	for (size_t i = 0; i < TASKS; i++) {
 		int status = await_end(tasks[i]);
 
@@ -147,7 +138,7 @@ static void tasks_that_are_complete_live_on(void **state)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	for (size_t i = 0; i < TASKS; i++)
 		assert_int_equal(waitpid(tasks[i], NULL, WNOHANG), 0);
 }
@@ -175,7 +166,7 @@ static void a_task_that_comes_after_criu_s_end_fails(void **state)
 		(void)close(line[1]);
 		_exit(read(line[0], &byte, 1) ? 1 : -wards_announce(wards));
 	}
-	wait_for_killed(criu);
+	unit_wait_for_killed(criu);
 	status = await_end(tasks[0]);
 	tasks[0] = 0;
 	assert_true(WIFEXITED(status));
