@@ -13,12 +13,19 @@
 
 #include "criu_state.h"
 
-/* A task is the simulator's process of that number; 0 is CRIU where tasks are others. */
-static int play(const struct task *task)
+/* The simulator's process that CRIU is, and so is the only task of a dump. */
+#define CRIU_PROCESS 0
+
+static uint32_t process_of(const struct tasks *tasks, const struct task *task)
+{
+	return tasks->count > 1 ? task->number + 1 : CRIU_PROCESS;
+}
+
+static int play(uint32_t process)
 {
 	char number[16];
 
-	(void)snprintf(number, sizeof(number), "%u", task->pid ? task->number + 1 : 0);
+	(void)snprintf(number, sizeof(number), "%u", process);
 	return simulator_write("task", number);
 }
 
@@ -60,12 +67,8 @@ static int fork_task(struct tasks *tasks, struct task *task)
 static int make_task(struct tasks *tasks, struct task *task)
 {
 	uint32_t i = task->number;
-	int ret;
+	int ret = play(process_of(tasks, task));
 
-	if (tasks->count > 1)
-		ret = play(&(const struct task){ .number = i, .pid = -1 });
-	else
-		ret = play(task);
 	if (!ret)
 		ret = client_open(&tasks->clients[i]);
 	if (!ret)
@@ -76,7 +79,7 @@ static int make_task(struct tasks *tasks, struct task *task)
 /* CRIU has KFD state, too, once the plugin has opened /dev/kfd: it is to be there before anybody counts objects. */
 static int make_criu(void)
 {
-	int ret = simulator_write("task", "0"), fd;
+	int ret = play(CRIU_PROCESS), fd;
 
 	if (ret < 0)
 		return ret;
@@ -114,7 +117,7 @@ int tasks_verify(const struct tasks *tasks)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
-		ret = play(&tasks->tasks[i]);
+		ret = play(process_of(tasks, &tasks->tasks[i]));
 		if (!ret)
 			ret = client_verify(&tasks->workloads[i]);
 	}
