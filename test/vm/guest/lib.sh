@@ -279,9 +279,12 @@ plugin_error() {
 
 # --- the GPU client ---------------------------------------------------------------------------
 
+# Something of ROCm has run on this machine before.
+rocm_before() { [ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before; }
+
 # start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
 start_client() {
-	[ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before
+	rocm_before
 	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" "$@"
 	client="client $pid:"
 	case $* in *--tree*) client=tree ;; esac

@@ -40,15 +40,12 @@ nothing_of_criu() {
 # CRIU waits for a task that has died while it led it through its last calls: for ever, as it is CRIU that has the task's
 # other threads to reap. Then it is ended.
 end_criu() {
-	local process number awaited stat rest
+	local process number awaited rest
 
 	for process in $(pgrep -x criu); do
 		read -r number awaited rest < "/proc/$process/syscall" || continue
 		[ "$number" = 61 ] && [ $((awaited)) -gt 1 ] || continue # wait4() of one process
-		read -r stat < "/proc/$((awaited))/stat" || continue
-		case ${stat##*) } in
-		Z*) kill -9 "$process" ;;
-		esac
+		! dead "$((awaited))" || kill -9 "$process"
 	done
 }
 

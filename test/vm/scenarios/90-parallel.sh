@@ -99,7 +99,7 @@ scenario_parallel_namespaces() {
 
 	has_parallel
 	machine one
-	[ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before
+	rocm_before
 	start client.log unshare --pid --fork --ipc --uts setsid /opt/vm/bin/gpu_client \
 		--log "$work/client.log"
 	outer=$pid
