@@ -38,7 +38,7 @@ $(BUILD)/%.o: %.c $(MESSAGES).h
 $(MESSAGES).o: $(MESSAGES).c
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-$(MESSAGES).c $(MESSAGES).h: criu-amdgpu.proto
+$(MESSAGES).c $(MESSAGES).h &: criu-amdgpu.proto
 	@mkdir -p $(BUILD)/unit
 	protoc-c --c_out=$(BUILD) $<
 
