@@ -5,6 +5,7 @@ PREFIX    ?= /usr
 PLUGINDIR ?= $(PREFIX)/lib/criu
 BUILD     ?= build
 CFLAGS    ?= -O2 -g
+include $(if $(SANITIZER),test/sanitizer.mk)
 
 NAME     := amdgpu_plugin
 PLUGIN   := $(BUILD)/$(NAME).so
