@@ -17,6 +17,7 @@
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_pause.h"
+#include "amdgpu_plugin_places.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_shared_mem.h"
@@ -86,21 +87,10 @@ static int checkpoint(struct dump *dump)
 	return ret < 0 ? pause_refused(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
-static const struct kfd_device_bucket *find_device(const struct dump *dump, uint32_t user_gpu_id)
-{
-	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
-		if (dump->state.devices[i].user_gpu_id == user_gpu_id)
-			return &dump->state.devices[i];
-	}
-	return NULL;
-}
-
 /* The GPU, here, that the process knows as @user_gpu_id. */
 static const struct topology_node *find_gpu(const struct dump *dump, uint32_t user_gpu_id)
 {
-	const struct kfd_device_bucket *device = find_device(dump, user_gpu_id);
-
-	return device ? topology_find_actual(dump->topology, device->actual_gpu_id) : NULL;
+	return places_find_gpu(&dump->state, dump->topology, user_gpu_id);
 }
 
 static int find_render_minor(const struct dump *dump, uint32_t user_gpu_id, uint32_t *ret_minor)
@@ -132,7 +122,7 @@ static int check_bo(const struct dump *dump, uint32_t index)
 	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
 	int id = dump->process->id;
 
-	if (!find_device(dump, bo->gpu_id))
+	if (!find_gpu(dump, bo->gpu_id))
 		return log_error(-EINVAL, "kfd %d: BO %u is of GPU 0x%04x, which is not the process's",
 				 id, index, bo->gpu_id);
 	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
@@ -147,6 +137,16 @@ static int check_bos(struct dump *dump)
 	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++)
 		ret = check_bo(dump, i);
 	return ret;
+}
+
+static int note_places(struct dump *dump)
+{
+	struct dumped_process *process = dump->process;
+
+	places_done(&process->places);
+	if (places_init(&dump->state, dump->topology, &process->places) < 0)
+		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
+	return 0;
 }
 
 /* Refuses what would not come back as it is. */
@@ -170,32 +170,16 @@ static const struct topology_node *mapped_gpu(const struct dump *dump,
 		       topology_find_minor(dump->topology, number) : NULL;
 }
 
-static const struct kfd_bo_bucket *find_mapped_bo(const struct dump *dump,
-						  const struct topology_node *gpu,
-						  const struct proc_mapping *mapping)
-{
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
-
-		if (!(bo->alloc_flags & KFD_BO_WITH_CONTENTS) || mapping->offset < bo->offset ||
-		    mapping->offset - bo->offset >= bo->size)
-			continue;
-		if (find_gpu(dump, bo->gpu_id) == gpu)
-			return bo;
-	}
-	return NULL;
-}
-
 /* The kernel maps a BO only from its very start, so what mprotect() or munmap() has cut off from a
  * mapping's head could not be mapped again. */
 static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
 {
 	const struct topology_node *gpu = mapped_gpu(dump, mapping);
-	const struct kfd_bo_bucket *bo;
+	const struct bo_place *bo;
 
 	if (!gpu)
 		return 0;
-	bo = find_mapped_bo(dump, gpu, mapping);
+	bo = places_find(&dump->process->places, gpu->drm_render_minor, mapping->offset);
 	if (!bo)
 		return log_error(-EOPNOTSUPP,
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u is of no BO of KFD",
@@ -206,7 +190,7 @@ static int check_mapping(const struct dump *dump, const struct proc_mapping *map
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u begins inside"
 				 " BO 0x%" PRIx64 " and cannot be restored",
 				 dump->process->id, mapping->start, mapping->end,
-				 gpu->drm_render_minor, bo->addr);
+				 gpu->drm_render_minor, dump->state.bos[bo->index].addr);
 	return 0;
 }
 
@@ -436,8 +420,8 @@ static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
 	static int (*const steps[])(struct dump *dump) = {
-		pause_it,       checkpoint,    check_devices, check_bos,   check_support,
-		check_mappings, dump_contents, note_probes,   write_image,
+		pause_it,      checkpoint,     check_devices, check_bos,   note_places,
+		check_support, check_mappings, dump_contents, note_probes, write_image,
 	};
 	int ret = 0;
 
@@ -494,7 +478,7 @@ void dump_done(struct session *session)
 	for (size_t i = 0; i < session->num_processes; i++) {
 		cleanup_close(&session->processes[i].fd);
 		free(session->processes[i].probes);
-		free(session->processes[i].places);
+		places_done(&session->processes[i].places);
 	}
 	free(session->processes);
 	session->processes = NULL;

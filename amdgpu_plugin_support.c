@@ -10,6 +10,7 @@
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_places.h"
 #include "amdgpu_plugin_priv.h"
 #include "amdgpu_plugin_util.h"
 
@@ -199,17 +200,10 @@ const char *support_explain(enum kfd_criu_op op, int error)
 	return NULL;
 }
 
-/* The GPU that the process knows as @user_gpu_id; NULL: none. */
 static const struct topology_node *find_gpu(const struct support_subject *subject,
 					    uint32_t user_gpu_id)
 {
-	for (uint32_t i = 0; i < subject->state->num_devices; i++) {
-		const struct kfd_device_bucket *device = &subject->state->devices[i];
-
-		if (device->user_gpu_id == user_gpu_id)
-			return topology_find_actual(subject->topology, device->actual_gpu_id);
-	}
-	return NULL;
+	return places_find_gpu(subject->state, subject->topology, user_gpu_id);
 }
 
 static int check_queue_rule(const struct support_subject *subject, const struct priv_queue *queues,
@@ -288,51 +282,13 @@ static int check_bo_rule(const struct support_subject *subject, const struct bo_
 	return broken ? judge_bo(subject, first, broken - 1, &rule->verdict) : 0;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct bo_place *one = a, *other = b;
-
-	if (one->render_minor != other->render_minor)
-		return one->render_minor < other->render_minor ? -1 : 1;
-	return one->offset < other->offset ? -1 : one->offset > other->offset;
-}
-
-/* A buffer's mmap offset is the object's own: whoever has imported it has the same one on that GPU, on all kernels. */
-static int note_places(const struct support_subject *subject)
-{
-	const struct kfd_state *state = subject->state;
-	struct dumped_process *process = subject->process;
-	size_t count = 0;
-
-	free(process->places);
-	process->places = calloc((size_t)state->num_bos + 1, sizeof(*process->places));
-	if (!process->places)
-		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
-	for (uint32_t i = 0; i < state->num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &state->bos[i];
-		const struct topology_node *gpu = find_gpu(subject, bo->gpu_id);
-
-		if (!gpu || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
-			continue;
-		process->places[count++] = (struct bo_place){
-			.render_minor = gpu->drm_render_minor,
-			.index = i,
-			.offset = bo->offset,
-		};
-	}
-	process->num_places = count;
-	qsort(process->places, count, sizeof(*process->places), compare_places);
-	return 0;
-}
-
 static bool is_elsewhere(const struct support_subject *subject, const struct bo_place *place)
 {
 	for (size_t i = 0; i < subject->session->num_processes; i++) {
 		const struct dumped_process *other = &subject->session->processes[i];
 
-		if (other != subject->process && other->num_places &&
-		    bsearch(place, other->places, other->num_places, sizeof(*place),
-			    compare_places))
+		if (other != subject->process &&
+		    places_find(&other->places, place->render_minor, place->offset))
 			return true;
 	}
 	return false;
@@ -341,17 +297,15 @@ static bool is_elsewhere(const struct support_subject *subject, const struct bo_
 /* With a process dumped before, or twice in this one. */
 static int check_sharing(const struct support_subject *subject)
 {
-	const struct dumped_process *process = subject->process;
+	const struct bo_places *places = &subject->process->places;
 	const struct bo_place *first = NULL;
 	size_t shared = 0;
-	int ret = note_places(subject);
 
-	if (ret < 0)
-		return ret;
-	for (size_t i = 0; i < process->num_places; i++) {
-		const struct bo_place *place = &process->places[i];
+	for (size_t i = 0; i < places->count; i++) {
+		const struct bo_place *place = &places->places[i];
 
-		if (!(i && !compare_places(place, place - 1)) && !is_elsewhere(subject, place))
+		if (places_find(places, place->render_minor, place->offset) == place &&
+		    !is_elsewhere(subject, place))
 			continue;
 		if (!shared++)
 			first = place;

@@ -12,6 +12,7 @@
 #include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_parallel.h"
+#include "amdgpu_plugin_places.h"
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_vma.h"
 #include "amdgpu_plugin_wards.h"
@@ -47,14 +48,8 @@ struct dumped_process {
 		bool found;
 	} *probes;
 	size_t num_probes;
-	/* Where its BOs with contents are in the address spaces of render nodes, in that order: by that, buffers of
-	 * several processes are recognised as one. */
-	struct bo_place {
-		uint32_t render_minor;
-		uint32_t index;
-		uint64_t offset;
-	} * places;
-	size_t num_places;
+	/* By these, buffers of several processes are recognised as one. */
+	struct bo_places places;
 };
 
 /* A render node of the dump. */

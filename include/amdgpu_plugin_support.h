@@ -20,8 +20,8 @@ const char *support_explain(enum kfd_criu_op op, int error);
 /* A process that is paused, as CHECKPOINT has told it. */
 struct support_subject {
 	const struct session *session;
-	/* In the session. Its list of buffers is filled in, for processes that come later. */
-	struct dumped_process *process;
+	/* In the session, with its places, as are those that were dumped before it. */
+	const struct dumped_process *process;
 	const struct kfd_state *state;
 	const struct topology *topology;
 };

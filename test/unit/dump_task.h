@@ -20,16 +20,19 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 static pid_t tracee;
 
 /* The process that is dumped must be one that this thread traces. */
-static inline int begin(void **state)
+static inline int start_tracee(void)
 {
 	tracee = fork();
 	if (!tracee) {
 		for (;;)
 			(void)pause();
 	}
-	if (ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL) < 0)
-		return -1;
-	return fake_gpu_begin(state);
+	return (int)ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL);
+}
+
+static inline int begin(void **state)
+{
+	return start_tracee() < 0 ? -1 : fake_gpu_begin(state);
 }
 
 static inline int end(void **state)

@@ -2,7 +2,22 @@
 /* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what belongs to other drivers. */
 #include "dump_task.h"
 
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
 #include "wire.h"
+
+/* What the job has mapped of /dev/zero, it has mapped of this render node. */
+static unsigned int mapped_minor;
+
+int stat(const char *path, struct stat *stat)
+{
+	int ret = fstatat(AT_FDCWD, path, stat, 0);
+
+	if (!ret && S_ISCHR(stat->st_mode) && stat->st_rdev == makedev(1, 5))
+		stat->st_rdev = makedev(226, mapped_minor);
+	return ret;
+}
 
 /* The compute VM's file is the one through which a BO can be mapped; a descriptor of a path cannot be mapped. */
 static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
@@ -121,6 +136,65 @@ static void mappings_of_our_devices_are_ours(void **state)
 	assert_int_equal(unit_criu()->notes, ARRAY_SIZE(files));
 }
 
+/* From here on the job is one that has mapped a page of a render node at @offset. */
+static struct fake_process *make_process_that_maps(unsigned int render_minor, off_t offset)
+{
+	int zero = openat(AT_FDCWD, "/dev/zero", O_RDWR | O_CLOEXEC);
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, zero, offset);
+	struct fake_process *process;
+
+	assert_true(page != MAP_FAILED);
+	(void)close(zero);
+	mapped_minor = render_minor;
+	(void)kill(tracee, SIGKILL);
+	(void)waitpid(tracee, NULL, 0);
+	assert_int_equal(start_tracee(), 0);
+	(void)munmap(page, 4096);
+	for (size_t i = 0; i < PROCESSES; i++)
+		free(kernel.processes[i].bos);
+	memset(kernel.processes, 0, sizeof(kernel.processes));
+	process = make_process();
+	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x3000, 0x10000000);
+	return process;
+}
+
+static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
+{
+	struct fake_process *process = make_process_that_maps(129, 0x10000000);
+	int fd = open_kfd_of(process);
+	CriuKfd *kfd;
+
+	(void)state;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(image_read_kfd(5, &kfd), 0);
+	assert_int_equal(kfd->num_of_mappings, 1);
+	criu_kfd__free_unpacked(kfd, NULL);
+	(void)close(fd);
+}
+
+/* The kernel could not make these again. */
+static void mappings_that_could_not_come_back_fail_the_dump(void **state)
+{
+	static const struct {
+		unsigned int render_minor;
+		off_t offset;
+		const char *words;
+	} cases[] = {
+		{ 129, 0x10001000, "begins inside BO 0x800000" },
+		{ 129, 0x10003000, "of no BO" },
+		{ 129, 0xffff000, "of no BO" },
+		{ 128, 0x10000000, "of no BO" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		assert_dump_fails(make_process_that_maps(cases[i].render_minor, cases[i].offset), cases[i].words);
+	}
+}
+
 static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 {
 	int fd = open_device("dmabuf-1", O_RDWR);
@@ -161,6 +235,8 @@ int main(void)
 		TEST(a_render_node_with_objects_of_its_own_fails_the_dump),
 		TEST(render_nodes_of_other_drivers_are_left_to_others),
 		TEST(mappings_of_our_devices_are_ours),
+		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
+		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
 		TEST(without_a_driver_nothing_is_ours),
 	};

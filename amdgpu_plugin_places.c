@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* BOs in the order in which render nodes have them, since some processes have a hundred thousand, and as many mappings. */
+#include "amdgpu_plugin_places.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_topology.h"
+
+const struct topology_node *places_find_gpu(const struct kfd_state *state,
+					    const struct topology *topology, uint32_t user_gpu_id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == user_gpu_id)
+			return topology_find_actual(topology, state->devices[i].actual_gpu_id);
+	}
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct bo_place *one = a, *other = b;
+
+	if (one->render_minor != other->render_minor)
+		return one->render_minor < other->render_minor ? -1 : 1;
+	if (one->offset != other->offset)
+		return one->offset < other->offset ? -1 : 1;
+	return one->index < other->index ? -1 : one->index > other->index;
+}
+
+int places_init(const struct kfd_state *state, const struct topology *topology,
+		struct bo_places *ret_places)
+{
+	struct bo_places places = { calloc((size_t)state->num_bos + 1, sizeof(*places.places)), 0 };
+
+	if (!places.places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+		const struct topology_node *gpu = places_find_gpu(state, topology, bo->gpu_id);
+
+		if (!gpu || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+			continue;
+		places.places[places.count++] = (struct bo_place){
+			.render_minor = gpu->drm_render_minor,
+			.index = i,
+			.offset = bo->offset,
+			.size = bo->size,
+		};
+	}
+	qsort(places.places, places.count, sizeof(*places.places), compare);
+	*ret_places = places;
+	return 0;
+}
+
+void places_done(struct bo_places *places)
+{
+	free(places->places);
+	*places = (struct bo_places){ 0 };
+}
+
+/* Places are apart but for those of one object, so it is the last that begins no later, or one like it before. */
+const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
+				   uint64_t offset)
+{
+	const struct bo_place wanted = { .render_minor = render_minor,
+					 .index = UINT32_MAX,
+					 .offset = offset };
+	const struct bo_place *at = places->places;
+	size_t first = 0, end = places->count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare(&at[middle], &wanted) <= 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!first || at[first - 1].render_minor != render_minor ||
+	    offset - at[first - 1].offset >= at[first - 1].size)
+		return NULL;
+	first--;
+	while (first && at[first - 1].render_minor == render_minor &&
+	       at[first - 1].offset == at[first].offset)
+		first--;
+	return &at[first];
+}

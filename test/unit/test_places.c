@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which BO has a byte of a render node's address space. */
+#include "host.h"
+
+#include <stdlib.h>
+
+#include "amdgpu_plugin_kfd.h"
+#include "amdgpu_plugin_places.h"
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+
+#define BO(gpu, flags, at, bytes)                                                        \
+	{                                                                                \
+		.gpu_id = (gpu), .alloc_flags = (flags), .offset = (at), .size = (bytes) \
+	}
+
+static struct topology_node nodes[] = {
+	{ .gpu_id = 10, .actual_gpu_id = 10, .drm_render_minor = 129 },
+	{ .gpu_id = 20, .actual_gpu_id = 20, .drm_render_minor = 128 },
+	{ .gpu_id = 30, .actual_gpu_id = 30, .drm_render_minor = 130 },
+};
+static const struct topology machine = { nodes, 3 };
+
+/* The process knows both of its GPUs by each other's ids. */
+static struct kfd_device_bucket devices[] = {
+	{ .user_gpu_id = 10, .actual_gpu_id = 20 },
+	{ .user_gpu_id = 20, .actual_gpu_id = 10 },
+};
+static struct kfd_bo_bucket bos[] = {
+	BO(10, KFD_BO_VRAM, 0x9000, 0x2000),    BO(20, KFD_BO_GTT, 0x9000, 0x1000),
+	BO(10, KFD_BO_USERPTR, 0x4000, 0x1000), BO(10, KFD_BO_VRAM, 0x1000, 0x1000),
+	BO(10, KFD_BO_GTT, 0xb000, 0x1000),     BO(10, KFD_BO_VRAM, 0x9000, 0x2000),
+};
+static const struct kfd_state job = {
+	.devices = devices, .num_devices = 2, .bos = bos, .num_bos = ARRAY_SIZE(bos)
+};
+
+static void gpus_are_found_by_the_processs_ids(void **state)
+{
+	(void)state;
+	assert_ptr_equal(places_find_gpu(&job, &machine, 10), &nodes[1]);
+	assert_ptr_equal(places_find_gpu(&job, &machine, 20), &nodes[0]);
+	assert_null(places_find_gpu(&job, &machine, 30));
+}
+
+static void the_bo_that_has_a_byte_is_found(void **state)
+{
+	static const struct {
+		uint32_t render_minor;
+		uint64_t offset;
+		int index; /* -1: none */
+	} cases[] = {
+		{ 128, 0, -1 },          { 128, 0xfff, -1 },  { 128, 0x1000, 3 },
+		{ 128, 0x1fff, 3 },      { 128, 0x2000, -1 }, { 128, 0x4000, -1 },
+		{ 128, 0x8fff, -1 },     { 128, 0x9000, 0 },  { 128, 0xafff, 0 },
+		{ 128, 0xb000, 4 },      { 128, 0xbfff, 4 },  { 128, 0xc000, -1 },
+		{ 129, 0x8fff, -1 },     { 129, 0x9000, 1 },  { 129, 0x9fff, 1 },
+		{ 129, 0xa000, -1 },     { 130, 0x9000, -1 }, { 127, 0x9000, -1 },
+		{ 128, UINT64_MAX, -1 },
+	};
+	struct bo_places places;
+
+	(void)state;
+	assert_int_equal(places_init(&job, &machine, &places), 0);
+	assert_int_equal(places.count, 5);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct bo_place *place =
+			places_find(&places, cases[i].render_minor, cases[i].offset);
+
+		print_message("case %zu\n", i);
+		assert_int_equal(place ? (int)place->index : -1, cases[i].index);
+	}
+	places_done(&places);
+	assert_null(places_find(&places, 128, 0x9000));
+}
+
+static void a_process_without_bos_has_no_places(void **state)
+{
+	struct bo_places places;
+
+	(void)state;
+	assert_int_equal(places_init(&(const struct kfd_state){ 0 }, &machine, &places), 0);
+	assert_null(places_find(&places, 128, 0));
+	places_done(&places);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(gpus_are_found_by_the_processs_ids),
+		UNIT_TEST(the_bo_that_has_a_byte_is_found),
+		UNIT_TEST(a_process_without_bos_has_no_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
