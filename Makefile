@@ -74,7 +74,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) include/*.h $(foreach part,unit map native bench fuzz faults sim/native,test/$(part)/*.[ch])
+	clang-format -i $(SOURCES) $(wildcard include/*.h test/*/*.[ch] test/*/*/*.[ch])
 
 -include $(OBJECTS:.o=.d)
 

@@ -73,9 +73,9 @@ static int complete_dump(void)
 	return ret < 0 ? ret : pause_check_met(&session);
 }
 
-/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced, and too late to fail:
- * of an image that has waited so long and finds no streamer there is a line, and the restore will lack it. On the other
- * hosts there is nothing left to do. */
+/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced,
+ * and too late to fail: of an image that has waited so long and finds no streamer there is a line,
+ * and the restore will lack it. On the other hosts there is nothing left to do. */
 static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP) {
@@ -94,12 +94,14 @@ static void finish(int stage, int ret)
 static int note_device_vma(void)
 {
 	if (session.stage == STAGE_PRE_DUMP)
-		return log_error(-EOPNOTSUPP, "pre-dump: what a GPU writes is not tracked, so memory"
+		return log_error(-EOPNOTSUPP,
+				 "pre-dump: what a GPU writes is not tracked, so memory"
 				 " cannot be saved in advance");
 	return session_note(&session);
 }
 
-/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know it, fails the dump. */
+/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know it, fails the
+ * dump. */
 static bool is_ours(int answer)
 {
 	session.involved |= answer != 0;
@@ -118,8 +120,9 @@ static int dump_ext_file(int fd, int id)
 	struct stat stat;
 
 	if (fstat(fd, &stat) < 0)
-		return errno == EBADF ? -ENOTSUP :
-					host_result(log_error(-errno, "file %d: cannot examine", id));
+		return errno == EBADF
+			       ? -ENOTSUP
+			       : host_result(log_error(-errno, "file %d: cannot examine", id));
 	if (is_ours(kfd_is_file(&stat)))
 		return host_result(dump_kfd(&session, fd, id));
 	if (is_ours(render_is_file(fd, &stat)))
@@ -168,16 +171,16 @@ static int restore_ext_file(int id)
 	return -ENOTSUP;
 }
 
-/* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who comes
- * first reads what the others need. */
+/* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who
+ * comes first reads what the others need. */
 static int restore_ext_file_retry(int id, bool *retry_needed)
 {
 	*retry_needed = false;
 	return restore_ext_file(id);
 }
 
-/* 1: the offset has changed. After an error CRIU may go on with the old offset, which could be another
- * GPU's here: so the task must not be resumed. */
+/* 1: the offset has changed. After an error CRIU may go on with the old offset, which could be
+ * another GPU's here: so the task must not be resumed. */
 static int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
 			  uint64_t *new_offset, int *plugin_fd)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Moves the contents of BOs between GPUs and image files, all GPUs at once, and tells the user how far it is. Knows no
- * KFD and no CRIU but its log; which BOs and which file is said by the caller, how one GPU does it by transfer. */
+/* Moves the contents of BOs between GPUs and image files, all GPUs at once, and tells the user how
+ * far it is. Knows no KFD and no CRIU but its log; which BOs and which file is said by the caller,
+ * how one GPU does it by transfer. */
 #include "amdgpu_plugin_content.h"
 
 #include <endian.h>

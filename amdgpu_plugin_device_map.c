@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the option device-map and holds it against the rules, so far as its pairs alone can break them. What
- * else follows from it is for the search to find out. */
+/* Reads the option device-map and holds it against the rules, so far as its pairs alone can break
+ * them. What else follows from it is for the search to find out. */
 #include "amdgpu_plugin_device_map.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's compute VM is the
- * VM of one of them, and that one must come back as the very file that KFD's RESTORE is given. */
+/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's compute VM is
+ * the VM of one of them, and that one must come back as the very file that KFD's RESTORE is
+ * given. */
 #include "amdgpu_plugin_drm.h"
 
 #include <amdgpu_drm.h>
@@ -121,8 +122,8 @@ static int check_handles(int fd, int id, uint32_t number)
 	int ret = count_handles(fd, &count);
 
 	if (ret < 0)
-		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u", id,
-				 number);
+		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
+				 id, number);
 	if (count)
 		return log_error(-EOPNOTSUPP,
 				 "render node %d: renderD%u has GEM objects of its own,"
@@ -131,7 +132,8 @@ static int check_handles(int fd, int id, uint32_t number)
 	return 0;
 }
 
-/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through it. Notes it, too. */
+/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through
+ * it. Notes it, too. */
 static bool computes_in(struct dumped_process *process, int fd, uint32_t number)
 {
 	for (size_t i = 0; i < process->num_probes; i++) {
@@ -239,8 +241,8 @@ static int write_image(const struct session *session, int id, uint32_t number, p
 	criu_render_node__init(image);
 	ret = fill_image(session, topology_find_minor(&session->topology, number), id, compute_pid,
 			 image);
-	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", id) :
-			image_write_render(id, image);
+	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", id)
+		      : image_write_render(id, image);
 	criu_render_node__free_unpacked(image, NULL);
 	if (!ret)
 		log_info("render node %d: saved renderD%u", id, number);
@@ -261,7 +263,10 @@ static int keep(struct session *session, int fd, int id, uint32_t number, bool u
 	if (copy < 0)
 		return copy;
 	grown[session->num_renders++] = (struct dumped_render){
-		.id = id, .fd = copy, .render_minor = number, .unwritten = unwritten,
+		.id = id,
+		.fd = copy,
+		.render_minor = number,
+		.unwritten = unwritten,
 	};
 	return 0;
 }
@@ -344,8 +349,10 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 	int fd = -1, ret;
 
 	if (!image->device)
-		return log_error(-EINVAL, "render node %d: the image says nothing of its GPU, and its"
-				 " process has no KFD state%s", id,
+		return log_error(-EINVAL,
+				 "render node %d: the image says nothing of its GPU, and its"
+				 " process has no KFD state%s",
+				 id,
 				 image_is_streamed() ? " that a stream could be searched for" : "");
 	ret = device_entry_read(image->device, &saved);
 	if (!ret)
@@ -362,11 +369,12 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 		return ret;
 	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);
 	return ret < 0 ? log_error(ret, "render node %d: cannot open renderD%u", id,
-				   map.local[0]->drm_render_minor) : fd;
+				   map.local[0]->drm_render_minor)
+		       : fd;
 }
 
-/* Whether the file must be the one that RESTORE makes the compute VM of. Where no image claims that,
- * a process's render node is taken for it: programs have but one a GPU. */
+/* Whether the file must be the one that RESTORE makes the compute VM of. Where no image claims
+ * that, a process's render node is taken for it: programs have but one a GPU. */
 static bool is_compute_file(const struct restored_task *task, const CriuRenderNode *image,
 			    const struct topology_node *saved)
 {
@@ -391,8 +399,10 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 		return ret;
 	/* Whichever of the two tells the truth. */
 	if (image->num_of_bos || image->n_bo_entries)
-		return log_error(-EOPNOTSUPP, "render node %d: the image has GEM objects, which cannot be"
-				 " restored yet", id);
+		return log_error(-EOPNOTSUPP,
+				 "render node %d: the image has GEM objects, which cannot be"
+				 " restored yet",
+				 id);
 	ret = restore_prepare(session, image);
 	if (ret == -ENOENT)
 		return restore_alone(session, id, image);
@@ -400,11 +410,13 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 		return ret;
 	saved = find_saved(task, image);
 	if (!saved)
-		return log_error(-EINVAL, "render node %d: its GPU 0x%04x is not among those of the"
-				 " process", id, image->gpu_id);
+		return log_error(-EINVAL,
+				 "render node %d: its GPU 0x%04x is not among those of the"
+				 " process",
+				 id, image->gpu_id);
 
-	ret = is_compute_file(task, image, saved) ? restore_share_render(session, saved, &fd) :
-						    restore_other_render(session, saved, &fd);
+	ret = is_compute_file(task, image, saved) ? restore_share_render(session, saved, &fd)
+						  : restore_other_render(session, saved, &fd);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
 				 saved->gpu_id);

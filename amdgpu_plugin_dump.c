@@ -59,7 +59,8 @@ static int pause_it(struct dump *dump)
 	if (ret < 0)
 		return ret;
 	dump->state = pause_counts(process);
-	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
+	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64
+		 " private bytes",
 		 process->id, process->own_pid, process->num_devices, process->num_bos,
 		 process->num_objects, process->priv_data_size);
 	return 0;
@@ -123,8 +124,9 @@ static int check_bo(const struct dump *dump, uint32_t index)
 	int id = dump->process->id;
 
 	if (!find_gpu(dump, bo->gpu_id))
-		return log_error(-EINVAL, "kfd %d: BO %u is of GPU 0x%04x, which is not the process's",
-				 id, index, bo->gpu_id);
+		return log_error(-EINVAL,
+				 "kfd %d: BO %u is of GPU 0x%04x, which is not the process's", id,
+				 index, bo->gpu_id);
 	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
 		return log_error(-EINVAL, "kfd %d: BO %u came without a dma-buf", id, index);
 	return 0;
@@ -166,8 +168,9 @@ static const struct topology_node *mapped_gpu(const struct dump *dump,
 {
 	uint32_t number;
 
-	return render_node_is_device(mapping->device, &number) ?
-		       topology_find_minor(dump->topology, number) : NULL;
+	return render_node_is_device(mapping->device, &number)
+		       ? topology_find_minor(dump->topology, number)
+		       : NULL;
 }
 
 /* The kernel maps a BO only from its very start, so what mprotect() or munmap() has cut off from a
@@ -182,12 +185,14 @@ static int check_mapping(const struct dump *dump, const struct proc_mapping *map
 	bo = places_find(&dump->process->places, gpu->drm_render_minor, mapping->offset);
 	if (!bo)
 		return log_error(-EOPNOTSUPP,
-				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u is of no BO of KFD",
+				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
+				 " of renderD%u is of no BO of KFD",
 				 dump->process->id, mapping->start, mapping->end,
 				 gpu->drm_render_minor);
 	if (mapping->offset != bo->offset)
 		return log_error(-EOPNOTSUPP,
-				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u begins inside"
+				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
+				 " of renderD%u begins inside"
 				 " BO 0x%" PRIx64 " and cannot be restored",
 				 dump->process->id, mapping->start, mapping->end,
 				 gpu->drm_render_minor, dump->state.bos[bo->index].addr);
@@ -210,7 +215,8 @@ static int check_mappings(struct dump *dump)
 	return ret;
 }
 
-/* How many mappings CRIU will ask about at restore. Those of other vendors' devices are none of ours. */
+/* How many mappings CRIU will ask about at restore. Those of other vendors' devices are none of
+ * ours. */
 static int count_mappings(const struct dump *dump, CriuKfd *kfd)
 {
 	struct stat device;
@@ -238,7 +244,8 @@ static int create_pages(struct dump *dump)
 		job->streamed = image_is_streamed();
 		ret = find_render_minor(dump, job->gpu_id, &job->render_minor);
 		if (!ret)
-			ret = image_create_pages(dump->process->id, job->gpu_id, size, &job->image_fd);
+			ret = image_create_pages(dump->process->id, job->gpu_id, size,
+						 &job->image_fd);
 	}
 	return ret < 0 ? ret : image_check_room(total);
 }
@@ -380,8 +387,8 @@ static int write_image(struct dump *dump)
 		ret = save_bos(dump, kfd);
 	if (!ret)
 		ret = save_private(dump, kfd);
-	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id) :
-			image_write_kfd(dump->process->id, kfd);
+	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)
+		      : image_write_kfd(dump->process->id, kfd);
 	criu_kfd__free_unpacked(kfd, NULL);
 	return ret;
 }
@@ -419,7 +426,7 @@ static int note_probes(struct dump *dump)
 static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
-	static int (*const steps[])(struct dump *dump) = {
+	static int (*const steps[])(struct dump * dump) = {
 		pause_it,      checkpoint,     check_devices, check_bos,   note_places,
 		check_support, check_mappings, dump_contents, note_probes, write_image,
 	};

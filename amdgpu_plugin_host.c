@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and tested by
- * its address; variables of CRIU are never imported, since a missing one would make dlopen() fail. */
+ * its address; variables of CRIU are never imported, since a missing one would make dlopen()
+ * fail. */
 #include "amdgpu_plugin_host.h"
 
 #include <dlfcn.h>
@@ -203,14 +204,14 @@ int log_error(int ret, const char *format, ...)
 	return ret;
 }
 
-#define DEFINE_LOG(name, level)                             \
-	void name(const char *format, ...)                  \
-	{                                                   \
-		va_list arguments;                          \
-                                                            \
-		va_start(arguments, format);                \
-		print_line(level, format, arguments, 0);    \
-		va_end(arguments);                          \
+#define DEFINE_LOG(name, level)                          \
+	void name(const char *format, ...)               \
+	{                                                \
+		va_list arguments;                       \
+                                                         \
+		va_start(arguments, format);             \
+		print_line(level, format, arguments, 0); \
+		va_end(arguments);                       \
 	}
 
 DEFINE_LOG(log_warn, CRIU_WARN)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images: files in CRIU's image directory, or streams where CRIU streams its own. What is in the messages is the
- * business of others. */
+/* Images: files in CRIU's image directory, or streams where CRIU streams its own. What is in the
+ * messages is the business of others. */
 #include "amdgpu_plugin_image.h"
 
 #include <dirent.h>
@@ -24,7 +24,8 @@
 
 /* Memory that the first bytes of a message are read to; more is taken as more comes. */
 #define MESSAGE_ROOM (64u << 10)
-/* A million BOs and their private data have a third of it; without an end, a file that is one hole would fill all memory. */
+/* A million BOs and their private data have a third of it; without an end, a file that is one hole
+ * would fill all memory. */
 #define MESSAGE_MAX (1ULL << 30)
 
 bool image_is_streamed(void)
@@ -38,8 +39,8 @@ static int create_file(const char *name, int *ret_fd)
 	int fd;
 
 	(void)unlinkat(host_image_dir(), name, 0);
-	fd = openat(host_image_dir(), name,
-		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(host_image_dir(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0)
 		return log_error(-errno, "image %s: cannot create", name);
 	*ret_fd = fd;
@@ -156,15 +157,16 @@ static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
 	if (ret < 0)
 		return ret;
 	if (stat.st_size < IMAGE_HEADER_SIZE)
-		return log_error(-EIO, "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
+		return log_error(-EIO,
+				 "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
 				 name, (uint64_t)stat.st_size);
 	ret = read_header(name, fd, &size);
 	if (ret < 0)
 		return ret;
 	if (size != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
 		return log_error(-EIO,
-				 "image %s: damaged, its header says %" PRIu64
-				 " bytes and %" PRIu64 " are there",
+				 "image %s: damaged, its header says %" PRIu64 " bytes and %" PRIu64
+				 " are there",
 				 name, size, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
 	*ret_fd = take_fd(&fd);
 	*ret_size = size;
@@ -188,12 +190,12 @@ static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
 	return 0;
 }
 
-/* Opens an image at its contents, of which there are *@ret_size bytes; of a stream only the end can tell whether
- * that is true. */
+/* Opens an image at its contents, of which there are *@ret_size bytes; of a stream only the end can
+ * tell whether that is true. */
 static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
 {
-	return host_is_streaming() ? open_framed_stream(name, ret_fd, ret_size) :
-				     open_framed_file(name, ret_fd, ret_size);
+	return host_is_streaming() ? open_framed_stream(name, ret_fd, ret_size)
+				   : open_framed_file(name, ret_fd, ret_size);
 }
 
 static int check_end(const char *name, int fd)
@@ -203,8 +205,8 @@ static int check_end(const char *name, int fd)
 
 	if (ret == -EIO)
 		return 0;
-	return log_error(ret < 0 ? ret : -EIO, "image %s: damaged, it has more bytes than its header says",
-			 name);
+	return log_error(ret < 0 ? ret : -EIO,
+			 "image %s: damaged, it has more bytes than its header says", name);
 }
 
 /* The header of a stream may say anything, so memory grows with what is really there. */
@@ -245,11 +247,13 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 	if (ret < 0)
 		return ret;
 	if (size > MESSAGE_MAX)
-		return log_error(-EIO, "image %s: damaged, it says %" PRIu64 " bytes, more than any message",
-				 name, size);
+		return log_error(
+			-EIO, "image %s: damaged, it says %" PRIu64 " bytes, more than any message",
+			name, size);
 	ret = read_growing(fd, size, &bytes);
 	if (ret < 0)
-		return log_error(ret, "image %s: cannot read the %" PRIu64 " bytes that its header says",
+		return log_error(ret,
+				 "image %s: cannot read the %" PRIu64 " bytes that its header says",
 				 name, size);
 	ret = check_end(name, fd);
 	if (ret < 0)
@@ -293,7 +297,8 @@ static int scan(const char *pattern, int (*match)(int id, void *argument), void 
 	struct dirent *entry;
 	DIR *stream;
 
-	/* A descriptor of its own: reading a directory moves the position, and this one is CRIU's. */
+	/* A descriptor of its own: reading a directory moves the position, and this one is
+	 * CRIU's. */
 	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return log_error(-errno, "images: cannot list the directory");
@@ -338,7 +343,8 @@ static int match_kfd(int id, void *argument)
 	}
 	if (search->kfd) {
 		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL, "images: kfd %d and kfd %d both have the state of process %d",
+		return log_error(-EINVAL,
+				 "images: kfd %d and kfd %d both have the state of process %d",
 				 search->id, id, search->pid);
 	}
 	search->id = id;
@@ -377,8 +383,8 @@ void image_report_missing(int id, bool expected)
 		expected = scan(KFD_NAME, match_any, NULL) == 0 ||
 			   scan(RENDER_NAME, match_any, NULL) == 0;
 	if (expected)
-		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id, id,
-			 id);
+		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id,
+			 id, id);
 }
 
 static int remove_old(int id, void *argument)
@@ -474,8 +480,10 @@ int image_check_room(uint64_t size)
 	room = (uint64_t)stat.f_bavail * stat.f_frsize;
 	if (room >= size)
 		return 0;
-	return log_error(-ENOSPC, "images: the contents of the BOs take %" PRIu64
-			 " MiB, and %" PRIu64 " MiB are free", size >> 20, room >> 20);
+	return log_error(-ENOSPC,
+			 "images: the contents of the BOs take %" PRIu64 " MiB, and %" PRIu64
+			 " MiB are free",
+			 size >> 20, room >> 20);
 }
 
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)

@@ -133,8 +133,8 @@ static struct kfd_criu_args args_of(const struct kfd_state *state, enum kfd_criu
 	};
 }
 
-/* The kernel hands out low numbers without close-on-exec: they would reach CRIU's children, and stand
- * where descriptors of the task are about to be restored. */
+/* The kernel hands out low numbers without close-on-exec: they would reach CRIU's children, and
+ * stand where descriptors of the task are about to be restored. */
 static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
 {
 	for (uint32_t i = 0; i < state->num_bos; i++) {
@@ -195,8 +195,8 @@ int kfd_unpause(int fd)
 	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
 	int ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 
-	/* The kernel counts a failed attempt as done where it worked, and may be asked again. -EINVAL: there is nothing to be
-	 * done any more; -EBADF: it is not ours to do. */
+	/* The kernel counts a failed attempt as done where it worked, and may be asked again.
+	 * -EINVAL: there is nothing to be done any more; -EBADF: it is not ours to do. */
 	if (ret < 0 && ret != -EINVAL && ret != -EBADF)
 		ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Turns a topology into what the mapper asks for. Tells PCIe, XGMI and CPU links apart; compares nothing
- * and decides nothing. */
+/* Turns a topology into what the mapper asks for. Tells PCIe, XGMI and CPU links apart; compares
+ * nothing and decides nothing. */
 #include "amdgpu_plugin_machine.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ static int compare_nodes(const void *left, const void *right)
 
 	if (a->node_id != b->node_id)
 		return a->node_id < b->node_id ? -1 : 1;
-	/* Only an image that is damaged has a node twice: any order will do, but always the same. */
+	/* Only an image that is damaged has a node twice: any order will do, but always the
+	 * same. */
 	return a < b ? -1 : a > b;
 }
 
@@ -92,8 +93,7 @@ static void note_cpu_link(struct machine *machine, size_t gpu)
 			nearest = cpu;
 		}
 	}
-	machine->regions.of[gpu] =
-		(int16_t)(best ? region_index(machine, nearest) : NO_BLOCK);
+	machine->regions.of[gpu] = (int16_t)(best ? region_index(machine, nearest) : NO_BLOCK);
 	machine->xgmi_to_cpu[gpu] = best && best->type == LINK_XGMI;
 	if (best)
 		set_add(&machine->regions.members[machine->regions.of[gpu]], gpu);

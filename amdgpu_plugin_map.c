@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Decides which GPU here stands for which GPU there, or why none does: the order of the questions. Each
- * question is answered by a unit of its own, and the answer is put into words by another. */
+/* Decides which GPU here stands for which GPU there, or why none does: the order of the questions.
+ * Each question is answered by a unit of its own, and the answer is put into words by another. */
 #include "amdgpu_plugin_map.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Says in CRIU's log what the mapper has decided and why. Decides nothing, but asks the search which GPUs are
- * too many to be placed together. */
+/* Says in CRIU's log what the mapper has decided and why. Decides nothing, but asks the search
+ * which GPUs are too many to be placed together. */
 #include "amdgpu_plugin_map_explain.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ static struct text list_gpus(const struct machine *machine, const struct gpu_set
 	return text;
 }
 
-/* The smallest number of wanted GPUs that cannot be placed even without the others: with them gone from
- * view the rest is easy to see. Not the smallest of all, but none of it can be spared. */
+/* The smallest number of wanted GPUs that cannot be placed even without the others: with them gone
+ * from view the rest is easy to see. Not the smallest of all, but none of it can be spared. */
 static struct gpu_set too_many(const struct map_case *c, enum search_rules rules, uint64_t attempts)
 {
 	struct search_problem problem = map_case_problem(c, rules);
@@ -95,8 +95,8 @@ static bool same_row(const struct map_case *c, size_t saved_a, size_t saved_b)
 	return true;
 }
 
-/* The lines of saved GPUs @alike, which all fare as @saved does: local GPUs that are refused for one reason
- * share a line. */
+/* The lines of saved GPUs @alike, which all fare as @saved does: local GPUs that are refused for
+ * one reason share a line. */
 static void say_rows(const struct map_case *c, size_t saved, const struct gpu_set *alike)
 {
 	struct gpu_set left = set_of_first(c->local.num_gpus);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bipartite matching: by augmenting paths where any assignment will do, by the Hungarian method where the
- * cheapest is wanted. Knows sets, not GPUs. */
+/* Bipartite matching: by augmenting paths where any assignment will do, by the Hungarian method
+ * where the cheapest is wanted. Knows sets, not GPUs. */
 #include "amdgpu_plugin_map_match.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Leaves candidates out that the rules between GPUs rule out, without trying anything. What remains may
- * still be impossible together: that is the search's business. */
+/* Leaves candidates out that the rules between GPUs rule out, without trying anything. What remains
+ * may still be impossible together: that is the search's business. */
 #include "amdgpu_plugin_map_narrow.h"
 
 #include "amdgpu_plugin_map_match.h"
@@ -66,8 +66,8 @@ static bool peers_have_room(const struct search_problem *p, const struct gpu_set
 	return sets_have_representatives(sets, count);
 }
 
-/* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a candidate
- * must have as many links into where the peers can be as there are peers. */
+/* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a
+ * candidate must have as many links into where the peers can be as there are peers. */
 static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, size_t i,
 			    bool *changed)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The comparison of two GPUs, as one table. What a process needs of its GPU must be there again, what the
- * board around it looks like need not. */
+/* The comparison of two GPUs, as one table. What a process needs of its GPU must be there again,
+ * what the board around it looks like need not. */
 #include "amdgpu_plugin_map_rules.h"
 
 #include "amdgpu_plugin_util.h"
@@ -133,7 +133,8 @@ struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
 			       const struct machine *local)
 {
 	const struct topology_node *node = saved->gpus[saved_gpu];
-	/* Older kernels give all partitions of a card one unique_id: it names the card, not the GPU. */
+	/* Older kernels give all partitions of a card one unique_id: it names the card, not the
+	 * GPU. */
 	bool unique = machine_is_unique(saved, saved_gpu);
 	struct gpu_set same = { 0 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The search for an assignment. An attempt narrows down what each saved GPU may become by the rules, and
- * matches what is left one to one; if that match happens to keep all rules, it is the best that the
- * attempt can give, and else the attempt is split at a rule that the match breaks. */
+/* The search for an assignment. An attempt narrows down what each saved GPU may become by the
+ * rules, and matches what is left one to one; if that match happens to keep all rules, it is the
+ * best that the attempt can give, and else the attempt is split at a rule that the match breaks. */
 #include "amdgpu_plugin_map_search.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@ struct search {
 	/* 0 for the very same GPU, and for fillers; else 1. */
 	struct costs costs;
 	struct bound_room bound_room;
-	/* How many GPUs the best assignment so far keeps on the very same; what does not better it is of
-	 * no interest. -1: none so far. */
+	/* How many GPUs the best assignment so far keeps on the very same; what does not better it
+	 * is of no interest. -1: none so far. */
 	int best;
 	bool any_will_do;
 	bool given_up;
@@ -101,8 +101,8 @@ static bool links_agree(const struct search_problem *p, const struct attempt *a,
 	       set_has(&p->local->xgmi[match_of(a, i)], match_of(a, j));
 }
 
-/* What the match breaks a rule with, and how many ways out there are: a block with several local blocks to
- * choose from, or a GPU with several candidates. */
+/* What the match breaks a rule with, and how many ways out there are: a block with several local
+ * blocks to choose from, or a GPU with several candidates. */
 struct conflict {
 	const struct blocking *blocking;
 	size_t block;
@@ -148,8 +148,8 @@ static bool find_block_conflict(const struct search *search, const struct attemp
 	return found;
 }
 
-/* Where to split the attempt: blocks first, as they decide for many GPUs, and at the conflict with the
- * fewest ways out. false: there is no conflict. */
+/* Where to split the attempt: blocks first, as they decide for many GPUs, and at the conflict with
+ * the fewest ways out. false: there is no conflict. */
 static bool find_conflict(const struct search *search, const struct attempt *a,
 			  struct conflict *ret_conflict)
 {
@@ -334,7 +334,8 @@ static void search_free(struct search **search)
 static int search_init(const struct search_problem *p, struct search_result *result,
 		       struct search *search)
 {
-	/* Each level settles a GPU, or a block of one kind or the other. The kernel gives memory only to levels that are used. */
+	/* Each level settles a GPU, or a block of one kind or the other. The kernel gives memory
+	 * only to levels that are used. */
 	size_t levels = 3 * set_count(&p->wanted) + 2;
 	struct gpu_set all = set_of_first(p->local->num_gpus);
 	struct attempt *first;
@@ -364,7 +365,8 @@ static int search_init(const struct search_problem *p, struct search_result *res
 	return 0;
 }
 
-/* Whether an assignment as good as the best so far gives saved GPU @saved the lower local GPU @local. */
+/* Whether an assignment as good as the best so far gives saved GPU @saved the lower local GPU
+ * @local. */
 static bool can_be_lower(struct search *search, size_t saved, size_t local)
 {
 	int best = search->best;

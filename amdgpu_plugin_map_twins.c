@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds choices that make no difference: hives are full of GPUs that could change places, and large machines
- * of hives that could. Trying one of them settles the others. */
+/* Finds choices that make no difference: hives are full of GPUs that could change places, and large
+ * machines of hives that could. Trying one of them settles the others. */
 #include "amdgpu_plugin_map_twins.h"
 
-/* Whether GPUs of one region are of one region, when local GPUs have changed places as @image says. */
+/* Whether GPUs of one region are of one region, when local GPUs have changed places as @image
+ * says. */
 static bool keeps_regions(const struct machine *local, const uint16_t *image)
 {
 	int16_t region_image[GPU_SET_MAX];
@@ -33,8 +34,8 @@ static bool keeps_links(const struct machine *local, const uint16_t *image, size
 	return set_equal(&peers, &local->xgmi[image[gpu]]);
 }
 
-/* Whether all assignments that the attempt leaves stay such when local GPUs change places as @image says:
- * then what failed with one choice fails with its image. */
+/* Whether all assignments that the attempt leaves stay such when local GPUs change places as @image
+ * says: then what failed with one choice fails with its image. */
 static bool is_symmetry(const struct search_problem *p, const struct gpu_set *left,
 			const struct gpu_set *same, const uint16_t *image,
 			const struct gpu_set *moved)

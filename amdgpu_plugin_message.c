@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Framing of messages between a restored task and CRIU's main process: what goes in comes out whole or not at all. What
- * they say is the parallel unit's business. */
+/* Framing of messages between a restored task and CRIU's main process: what goes in comes out whole
+ * or not at all. What they say is the parallel unit's business. */
 #include "amdgpu_plugin_message.h"
 
 #include <errno.h>

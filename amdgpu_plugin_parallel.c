@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hands the contents of a restored task's BOs to CRIU's main process: both ends of the protocol of the header. What is
- * loaded is the content unit's business, and what comes of a task that fails the restore unit's. */
+/* Hands the contents of a restored task's BOs to CRIU's main process: both ends of the protocol of
+ * the header. What is loaded is the content unit's business, and what comes of a task that fails
+ * the restore unit's. */
 #include "amdgpu_plugin_parallel.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@
 /* Descriptors of ours are numbered from here, or from the limit where that can be raised. */
 #define LOWEST_FD 512
 
-/* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
+/* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in
+ * kfd_priv.h). */
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
 /* File offsets are signed, and end with a header's and a block's room. */
@@ -40,7 +42,8 @@ struct handed {
 struct parallel {
 	struct content_settings settings;
 	struct content_pool pool;
-	/* The main process's end of the gate, -1 when closed, and what the descriptor store calls the other. */
+	/* The main process's end of the gate, -1 when closed, and what the descriptor store calls
+	 * the other. */
 	pthread_mutex_t lock;
 	int gate;
 	int store_id;
@@ -149,8 +152,8 @@ static void free_task(struct handed *task)
 	free(task);
 }
 
-/* Room for the descriptors of a job: a number from which on CRIU chooses none for its own, or -errno. CRIU's are small, or
- * just below the limit that it started with. */
+/* Room for the descriptors of a job: a number from which on CRIU chooses none for its own, or
+ * -errno. CRIU's are small, or just below the limit that it started with. */
 static int make_room(struct parallel *parallel, size_t num_bos)
 {
 	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
@@ -194,8 +197,7 @@ static int add_bos(struct content_job *job, const struct message_bo *bos, const 
 		return -ENOMEM;
 	job->bos = grown;
 	for (size_t i = 0; i < count; i++)
-		grown[job->num_bos++] =
-			(struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
+		grown[job->num_bos++] = (struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
 	return 0;
 }
 
@@ -327,8 +329,8 @@ static bool has_come(const struct parallel *parallel, pid_t pid)
 	return task != NULL;
 }
 
-/* What is no hello is not heard; a task whose hello it should have been will miss its contents. The kernel says who comes,
- * and each comes once. */
+/* What is no hello is not heard; a task whose hello it should have been will miss its contents. The
+ * kernel says who comes, and each comes once. */
 static int receive_hello(struct parallel *parallel, struct message *message)
 {
 	_cleanup_close_ int socket = -1;
@@ -383,7 +385,8 @@ static int open_gate(struct parallel *parallel, int *ret_theirs)
 	*ret_theirs = pair[1];
 	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm is done. */
+	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm
+	 * is done. */
 	(void)fd_move_up(&parallel->gate, LOWEST_FD);
 	return 0;
 }

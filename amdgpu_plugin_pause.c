@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses, each of which is undone exactly once; what a dump does meanwhile is the dump unit's business. */
+/* Pauses, each of which is undone exactly once; what a dump does meanwhile is the dump unit's
+ * business. */
 #include "amdgpu_plugin_pause.h"
 
 #include <errno.h>
@@ -36,8 +37,8 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 }
 
 /* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
- * process only, and changes nothing; a second pause could not be undone. So what is no clear answer is an error: 1, 0 or
- * -errno. */
+ * process only, and changes nothing; a second pause could not be undone. So what is no clear answer
+ * is an error: 1, 0 or -errno. */
 static int is_paused(const struct session *session, int fd)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
@@ -92,8 +93,8 @@ int pause_refused(const struct dumped_process *process, enum kfd_criu_op op, int
 	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
 }
 
-/* A process may still be paused by a dump that was killed together with its guard. Another pause on top could not be
- * undone. */
+/* A process may still be paused by a dump that was killed together with its guard. Another pause on
+ * top could not be undone. */
 static int undo_old_pause(const struct dumped_process *process)
 {
 	int ret = kfd_unpause(process->fd);
@@ -124,8 +125,8 @@ static int stop_queues(struct dumped_process *process)
 	return 0;
 }
 
-/* With a guard, who knows the process before it is paused. Nothing is said of a process that needs no pause (-ENODEV), or
- * is not part of the dump (-EBADF). */
+/* With a guard, who knows the process before it is paused. Nothing is said of a process that needs
+ * no pause (-ENODEV), or is not part of the dump (-EBADF). */
 static int guard_and_pause(struct session *session, struct dumped_process *process)
 {
 	int ret = rescue_renew(session);
@@ -190,7 +191,8 @@ static int pause_file(struct session *session, const struct tree_file *file)
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
 
-/* Of all of them, before one is paused: from then on a paused process is taken for one of this dump's. */
+/* Of all of them, before one is paused: from then on a paused process is taken for one of this
+ * dump's. */
 static int undo_old_pauses(const struct tree_files *files)
 {
 	int ret = 0;
@@ -278,7 +280,8 @@ int pause_check_met(const struct session *session)
 		const struct dumped_process *process = &session->processes[i];
 
 		if (process->paused && process->id == DUMP_NO_ID)
-			return log_error(-EIO, "process %d: the file that it was paused by was not saved",
+			return log_error(-EIO,
+					 "process %d: the file that it was paused by was not saved",
 					 process->pid);
 	}
 	return 0;

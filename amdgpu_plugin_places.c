@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BOs in the order in which render nodes have them, since some processes have a hundred thousand, and as many mappings. */
+/* BOs in the order in which render nodes have them, since some processes have a hundred thousand,
+ * and as many mappings. */
 #include "amdgpu_plugin_places.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ void places_done(struct bo_places *places)
 	*places = (struct bo_places){ 0 };
 }
 
-/* Places are apart but for those of one object, so it is the last that begins no later, or one like it before. */
+/* Places are apart but for those of one object, so it is the last that begins no later, or one like
+ * it before. */
 const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
 				   uint64_t offset)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Walks the private data from record to record, inside its bounds whatever it says. Contents of records are the
- * driver's business. */
+/* Walks the private data from record to record, inside its bounds whatever it says. Contents of
+ * records are the driver's business. */
 #include "amdgpu_plugin_priv.h"
 
 #include <errno.h>

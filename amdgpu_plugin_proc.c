@@ -192,14 +192,14 @@ int proc_device_of_path(const char *path)
 		return -ENOENT;
 	number = name + strlen(prefix);
 	digits = strspn(number, "0123456789");
-	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] ||
-	    !strtol(number, NULL, 10))
+	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] || !strtol(number, NULL, 10))
 		return -ENOENT;
 	return (int)strtol(number, NULL, 10);
 }
 
-/* One line of maps: "start-end perms offset dev inode path". The name says little, and the file may be
- * out of sight; the link in map_files leads to what is really mapped. -ENOENT: no character device. */
+/* One line of maps: "start-end perms offset dev inode path". The name says little, and the file may
+ * be out of sight; the link in map_files leads to what is really mapped. -ENOENT: no character
+ * device. */
 static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };
@@ -209,7 +209,8 @@ static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_m
 
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
-		   &mapping.end, &mapping.offset, &inode) != 4 || !inode)
+		   &mapping.end, &mapping.offset, &inode) != 4 ||
+	    !inode)
 		return -ENOENT;
 	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
 		       mapping.start, mapping.end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents of the BOs that a restored task has been given: from which image, with which checksums, and by whom. How
- * they are moved is the content unit's business. */
+/* Contents of the BOs that a restored task has been given: from which image, with which checksums,
+ * and by whom. How they are moved is the content unit's business. */
 #include "amdgpu_plugin_refill.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ int refill_check(const struct restored_task *task)
 		uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
 		int fd = -1;
 
-		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id, saved_size(kfd, gpu_id), &fd) :
-			       0;
+		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id, saved_size(kfd, gpu_id), &fd)
+			     : 0;
 		cleanup_close(&fd);
 	}
 	return ret;
@@ -84,7 +84,8 @@ static int expect_checksums(const struct restored_task *task, struct bo_work *wo
 		int ret = content_checksum(job, &checksum);
 
 		if (ret < 0)
-			return log_error(ret, "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
+			return log_error(ret,
+					 "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
 					 task->kfd_id, job->gpu_id);
 		job->has_checksums = entry->has_contents_xxh3;
 		if (job->has_checksums && entry->contents_xxh3 != checksum)
@@ -96,8 +97,8 @@ static int expect_checksums(const struct restored_task *task, struct bo_work *wo
 	return 0;
 }
 
-/* Whether the main process takes contents over: known by a byte that it sets where all tasks can read it. No task has
- * pid 0. */
+/* Whether the main process takes contents over: known by a byte that it sets where all tasks can
+ * read it. No task has pid 0. */
 static uint8_t *listening(const struct session *session)
 {
 	return &session->restore_states[0];
@@ -112,7 +113,8 @@ int refill_listen(struct session *session)
 	return ret;
 }
 
-/* A streamer may serve one image after the other, and would wait for the reader of one while we wait for another. */
+/* A streamer may serve one image after the other, and would wait for the reader of one while we
+ * wait for another. */
 static int load_streams(const struct session *session, struct bo_work *work)
 {
 	int id = session->task.kfd_id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is the dump unit's business. */
+/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is the dump unit's
+ * business. */
 #include "amdgpu_plugin_rescue.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@
 /* What is left to be done for a job whose CRIU has died. */
 struct rescue {
 	struct session *session;
-	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver knows. */
+	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver
+	 * knows. */
 	pid_t *pids;
 	size_t num_pids;
 	bool streamed;
@@ -32,15 +34,15 @@ static bool is_refused(pid_t pid)
 	return ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 && errno == EPERM;
 }
 
-/* A debugger has it, or the next dump. Asked again, since it may have been let go of meanwhile; what nobody traces and
- * is refused all the same has ended. */
+/* A debugger has it, or the next dump. Asked again, since it may have been let go of meanwhile;
+ * what nobody traces and is refused all the same has ended. */
 static bool is_of_another(pid_t pid)
 {
 	return is_refused(pid) && (proc_is_traced(pid) || (is_refused(pid) && proc_is_traced(pid)));
 }
 
-/* Only a tracer may unpause; it need not stop its tracee, and lets it go by ending. Whether some are left that have to
- * be asked again. */
+/* Only a tracer may unpause; it need not stop its tracee, and lets it go by ending. Whether some
+ * are left that have to be asked again. */
 static bool seize(struct rescue *rescue)
 {
 	bool waiting = false;

@@ -26,8 +26,8 @@
 #include "amdgpu_plugin_verify.h"
 #include "amdgpu_plugin_wards.h"
 
-/* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages of
- * it cost nothing. */
+/* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages
+ * of it cost nothing. */
 #define PIDS_MAX 4194304
 
 static int start_guard(struct session *session)
@@ -149,7 +149,8 @@ static int prepare(struct session *session)
 
 	if (task->prepared)
 		return 0;
-	task->vmas.num_left = task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
+	task->vmas.num_left =
+		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
 	task->vmas.host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
 	if (!ret)
@@ -177,23 +178,26 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 
 	/* By an older version; its file would be another one than that of the state. */
 	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->own_pid)
-		return log_error(-EINVAL, "render node %u: the image does not say which one has the state of"
-				 " process %d, and a stream cannot be searched for it", render->id,
-				 task->own_pid);
+		return log_error(-EINVAL,
+				 "render node %u: the image does not say which one has the state of"
+				 " process %d, and a stream cannot be searched for it",
+				 render->id, task->own_pid);
 	if (!owner)
 		return -ENOENT;
 	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);
 	if (ret == -ENOENT)
-		return log_error(-ENODATA, "kfd %u: the image of process %d is missing, or another process"
-				 " has read it", owner->kfd_id, task->own_pid);
+		return log_error(-ENODATA,
+				 "kfd %u: the image of process %d is missing, or another process"
+				 " has read it",
+				 owner->kfd_id, task->own_pid);
 	task->kfd_id = (int)owner->kfd_id;
 	return ret;
 }
 
 static int find_in_files(struct restored_task *task)
 {
-	int ret = task->has_none ? -ENOENT :
-				   image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
+	int ret =
+		task->has_none ? -ENOENT : image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
 
 	task->has_none = ret == -ENOENT;
 	return ret;
@@ -239,8 +243,8 @@ static int compute_file(struct restored_task *task, const struct topology_node *
 		return 0;
 	}
 	lowest = lowest_fd(task);
-	ret = lowest < 0 ? lowest :
-			   render_node_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
+	ret = lowest < 0 ? lowest
+			 : render_node_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
 	if (!ret)
 		ret = vma_add_file(&task->vmas, saved->drm_render_minor, fd);
 	if (!ret)
@@ -327,7 +331,8 @@ static int alloc_state(const struct restored_task *task, struct kfd_state *state
 	return 0;
 }
 
-/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with them from here on. */
+/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with them from here
+ * on. */
 static void forget_surplus(const struct restored_task *task, struct kfd_state *state)
 {
 	while (state->num_devices > task->kfd->num_of_gpus)
@@ -348,8 +353,10 @@ static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
 	if (!ret) {
 		ret = kfd_restore(fd, state, lowest_fd(task));
 		if (ret < 0)
-			(void)log_error(ret, "kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
-					" %u GPUs", task->kfd_id, state->num_bos, state->num_objects,
+			(void)log_error(ret,
+					"kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
+					" %u GPUs",
+					task->kfd_id, state->num_bos, state->num_objects,
 					state->num_devices);
 	}
 	forget_surplus(task, state);
@@ -366,7 +373,8 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 		bool in_render = bo->alloc_flags & KFD_BO_WITH_CONTENTS;
 		struct vma_bo moved = {
 			.saved_minor = in_render ? topology_find_gpu(&task->saved, bo->gpu_id)
-							   ->drm_render_minor : 0,
+							   ->drm_render_minor
+						 : 0,
 			.addr = bo->addr,
 			.size = bo->size,
 			.old_offset = bo->offset,
@@ -445,7 +453,8 @@ static int restore_state(struct session *session, int fd)
 	return 0;
 }
 
-/* The state belongs to the task of the image; restored in another it would be lost to its own. A task has one. */
+/* The state belongs to the task of the image; restored in another it would be lost to its own. A
+ * task has one. */
 static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
 {
 	if ((pid_t)image->pid != task->own_pid)
@@ -501,8 +510,8 @@ int restore_kfd(struct session *session, int id, CriuKfd *image)
 	return fd;
 }
 
-/* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the restore
- * fails: no host takes half a process for a whole one. */
+/* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the
+ * restore fails: no host takes half a process for a whole one. */
 static int give_up(int ret, int pid)
 {
 	(void)kill(pid, SIGKILL);
@@ -523,8 +532,9 @@ int restore_resume(struct session *session, int pid)
 	if (ret == -ESRCH)
 		return -ENOTSUP;
 	if (ret < 0)
-		return give_up(log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
-			       pid);
+		return give_up(
+			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
+			pid);
 	state = state_of(session, own_pid);
 	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
 	case RESTORE_DONE:
@@ -535,7 +545,8 @@ int restore_resume(struct session *session, int pid)
 			return give_up(ret, pid);
 		break;
 	case RESTORE_BEGUN:
-		return give_up(log_error(-EIO, "process %d: its GPU state is incomplete", pid), pid);
+		return give_up(log_error(-EIO, "process %d: its GPU state is incomplete", pid),
+			       pid);
 	default:
 		return -ENOTSUP;
 	}

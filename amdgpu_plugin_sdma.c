@@ -20,23 +20,26 @@
 
 #define GPU_PAGE 4096u
 
-/* What the kernel can map as one page, so that a slot costs the GPU few entries of its page table. */
+/* What the kernel can map as one page, so that a slot costs the GPU few entries of its page
+ * table. */
 #define HUGE_PAGE (2u << 20)
 
-/* Between two looks at a fence: a part of the time that it has taken so far, so that many short copies are not held
- * up, nor many looks taken at a long one. */
+/* Between two looks at a fence: a part of the time that it has taken so far, so that many short
+ * copies are not held up, nor many looks taken at a long one. */
 #define PAUSE_PART   8
 #define PAUSE_NS_MIN 20000
 #define PAUSE_NS_MAX 5000000
 
-/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which there are is asked. */
+/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which there are is
+ * asked. */
 #define RINGS_MAX 32
 
 /* Copies of a ring end in the order in which they began, and have numbers from 1. */
 struct ring {
 	pthread_mutex_t lock;
 	pthread_cond_t looked;
-	/* Of what follows. The last copy known to have ended; one after it, and since when it is waited for. */
+	/* Of what follows. The last copy known to have ended; one after it, and since when it is
+	 * waited for. */
 	uint64_t ended;
 	uint64_t awaited;
 	double since;
@@ -171,8 +174,9 @@ static unsigned int choose_ring(uint32_t rings, unsigned int slot)
 	}
 }
 
-/* libdrm has one handle for all who open a device, and ends the process if one finds it whom the last other is just giving
- * up. Tasks of a restore have their contents filled in side by side, also on one GPU. */
+/* libdrm has one handle for all who open a device, and ends the process if one finds it whom the
+ * last other is just giving up. Tasks of a restore have their contents filled in side by side, also
+ * on one GPU. */
 static pthread_mutex_t libdrm_devices = PTHREAD_MUTEX_INITIALIZER;
 
 static int get_device(int fd, amdgpu_device_handle *ret_device)
@@ -222,8 +226,8 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
 }
 
-/* Memory that begins where a huge page can. Private and anonymous: the kernel refuses other memory as a
- * user pointer made by libdrm. */
+/* Memory that begins where a huge page can. Private and anonymous: the kernel refuses other memory
+ * as a user pointer made by libdrm. */
 static char *map_aligned(size_t size)
 {
 	size_t room = size < HUGE_PAGE ? size : size + HUGE_PAGE - GPU_PAGE;
@@ -259,7 +263,8 @@ static int make_staging(struct gpu *gpu)
 	return ret < 0 ? ret : adopt(gpu, handle, size, &gpu->staging_bo);
 }
 
-/* Room for as many pieces as a slot may have, for those split at the packet's maximum, and for padding. */
+/* Room for as many pieces as a slot may have, for those split at the packet's maximum, and for
+ * padding. */
 static size_t ib_bytes(const struct gpu *gpu)
 {
 	size_t packets = GPU_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
@@ -393,7 +398,7 @@ static size_t fill_ib(struct gpu *gpu, unsigned int slot, enum gpu_direction dir
 		bool save = direction == GPU_BO_TO_SLOT;
 
 		used += packet_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
-				       save ? in_slot : in_bo, piece->size);
+					 save ? in_slot : in_bo, piece->size);
 	}
 	while (used % PACKET_PAD_DWORDS)
 		dwords[used++] = PACKET_NOP;
@@ -416,8 +421,8 @@ static int make_bo_list(struct gpu *gpu, unsigned int slot, const struct gpu_pie
 	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);
 }
 
-/* Called with the lock. A copy has its time from when it is first in its ring: known by whoever notes it first, the thread
- * that has submitted it or one that looks. */
+/* Called with the lock. A copy has its time from when it is first in its ring: known by whoever
+ * notes it first, the thread that has submitted it or one that looks. */
 static void await_first(struct ring *ring)
 {
 	if (ring->awaited == ring->ended + 1)
@@ -475,8 +480,9 @@ static void pause_after(double waited_s)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up meanwhile. Only a look
- * that began too late can tell that a copy takes too long: this process may have stood still itself. */
+/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up
+ * meanwhile. Only a look that began too late can tell that a copy takes too long: this process may
+ * have stood still itself. */
 static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 {
 	struct amdgpu_cs_fence fence = {
@@ -507,8 +513,8 @@ static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 	return ret;
 }
 
-/* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is being
- * restored lives in a time namespace with another one. */
+/* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is
+ * being restored lives in a time namespace with another one. */
 static int wait_for_fence(struct gpu *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
 {
 	int ret = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Keeps the shared-memory file of old libhsakmt: its size and magic are saved with each process, and
- * what a restoring machine lacks is made again. */
+/* Keeps the shared-memory file of old libhsakmt: its size and magic are saved with each process,
+ * and what a restoring machine lacks is made again. */
 #include "amdgpu_plugin_shared_mem.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "amdgpu_plugin_util.h"
 
 #define SHARED_MEM_NAME "/hsakmt_shared_mem"
-#define SEMAPHORE_NAME	"/hsakmt_semaphore"
+#define SEMAPHORE_NAME  "/hsakmt_semaphore"
 /* The name of the semaphore's file (sem_overview(7)). */
-#define SEMAPHORE_FILE	"/sem.hsakmt_semaphore"
+#define SEMAPHORE_FILE "/sem.hsakmt_semaphore"
 /* What libhsakmt's 0666 comes to with the usual umask; for images that do not tell. */
-#define MODE_DEFAULT	0644
+#define MODE_DEFAULT 0644
 /* Permissions, and nothing that would lend somebody's identity. */
-#define MODE_MASK	0777u
+#define MODE_MASK 0777u
 /* libhsakmt's is eight bytes; a size far from that is no such file. */
-#define SIZE_MAX_SANE	(1u << 20)
+#define SIZE_MAX_SANE (1u << 20)
 
 /* -ENOENT: there is no such file. */
 static int open_shared(const char *name, int *ret_fd, struct stat *ret_stat)
@@ -75,7 +75,8 @@ int shared_mem_read(struct shared_mem *ret_shared)
 
 static int make_file(const struct shared_mem *shared)
 {
-	_cleanup_close_ int fd = shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd =
+		shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
@@ -109,7 +110,8 @@ int shared_mem_restore(const struct shared_mem *shared)
 		return log_error(-EINVAL, "%s: the image says it has %" PRIu64 " bytes",
 				 SHARED_MEM_NAME, shared->size);
 	if ((shared->mode | shared->semaphore_mode) & ~MODE_MASK)
-		return log_error(-EINVAL, "%s: the image says it has mode 0%o, and its semaphore 0%o",
+		return log_error(-EINVAL,
+				 "%s: the image says it has mode 0%o, and its semaphore 0%o",
 				 SHARED_MEM_NAME, (unsigned int)shared->mode,
 				 (unsigned int)shared->semaphore_mode);
 	ret = make_file(shared);

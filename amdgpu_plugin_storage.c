@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Moves ranges of an image between memory and a file or stream. Which bytes these are is the content unit's
- * business, and what the file is called the image unit's. */
+/* Moves ranges of an image between memory and a file or stream. Which bytes these are is the
+ * content unit's business, and what the file is called the image unit's. */
 #include "amdgpu_plugin_storage.h"
 
 #include <errno.h>
@@ -46,7 +46,8 @@ static bool set_direct(int fd, bool on)
 	return flags >= 0 && fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-/* For files that live in memory, to reserve room is to fill it with zeros, and there is nothing to bypass. */
+/* For files that live in memory, to reserve room is to fill it with zeros, and there is nothing to
+ * bypass. */
 static bool is_in_memory(int fd)
 {
 	struct statfs stat;
@@ -72,7 +73,8 @@ int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip
 	return 0;
 }
 
-/* The file system has allowed direct access and then refused it: others see to it that nobody asks again. */
+/* The file system has allowed direct access and then refused it: others see to it that nobody asks
+ * again. */
 static int go_on_buffered(struct storage *storage)
 {
 	__atomic_store_n(&storage->direct, false, __ATOMIC_RELAXED);
@@ -197,7 +199,8 @@ static int read_run(struct storage *storage, char *memory, uint64_t offset, uint
 	return ret < 0 ? ret : pread_full(storage->fd, memory, size, offset);
 }
 
-/* All of the file from @at on that is data, or all that is none. Where files cannot say, all is data. */
+/* All of the file from @at on that is data, or all that is none. Where files cannot say, all is
+ * data. */
 static struct extent find_extent(const struct storage *storage, uint64_t at)
 {
 	off_t data = lseek(storage->fd, (off_t)at, SEEK_DATA);
@@ -210,7 +213,8 @@ static struct extent find_extent(const struct storage *storage, uint64_t at)
 				is_hole };
 }
 
-/* Some file systems look at every page to answer, so they are not asked twice about the same bytes. */
+/* Some file systems look at every page to answer, so they are not asked twice about the same
+ * bytes. */
 static struct extent extent_at(struct storage *storage, uint64_t at)
 {
 	struct extent extent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules in tables, one for queues and one for buffers, and a line for each one that is broken. What is wrong with a
- * process's files and mappings is found where these are looked at. */
+/* Rules in tables, one for queues and one for buffers, and a line for each one that is broken. What
+ * is wrong with a process's files and mappings is found where these are looked at. */
 #include "amdgpu_plugin_support.h"
 
 #include <errno.h>
@@ -61,8 +61,8 @@ static bool lacks_save_area(const struct queue *queue)
 	return queue->saved->type == PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
 }
 
-/* Their queues are the firmware's scheduler's (MES), for which no kernel can rebuild them: it refuses, or crashes. There
- * is nothing to ask. */
+/* Their queues are the firmware's scheduler's (MES), for which no kernel can rebuild them: it
+ * refuses, or crashes. There is nothing to ask. */
 static bool cannot_be_rebuilt(const struct queue *queue)
 {
 	return queue->gpu->gfx_target_version >= GFX11;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists surplus GPUs for RESTORE, or says why a restore beside them cannot be. Which GPUs they are the mapper has
- * found out. */
+/* Lists surplus GPUs for RESTORE, or says why a restore beside them cannot be. Which GPUs they are
+ * the mapper has found out. */
 #include "amdgpu_plugin_surplus.h"
 
 #include <errno.h>
@@ -80,7 +80,8 @@ static bool is_taken(const struct gpu_map *map, const struct kfd_state *state, u
 	return false;
 }
 
-/* The process may know another GPU by the id of this one, and the driver would find only the first of two. */
+/* The process may know another GPU by the id of this one, and the driver would find only the first
+ * of two. */
 static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 		       const struct topology_node *gpu)
 {

@@ -318,7 +318,8 @@ static int read_node(struct reader *reader, struct topology_node *node)
 	ret = node->gpu_id ? read_vram(reader, node) : 0;
 	if (!ret)
 		ret = read_links(reader, node);
-	/* What a CPU says of its links is never asked: a GPU's own links say where it is attached. */
+	/* What a CPU says of its links is never asked: a GPU's own links say where it is
+	 * attached. */
 	if (ret < 0 && ret != -ENOMEM && !node->gpu_id) {
 		log_warn("topology: links of CPU node %u are left out: %s", node->node_id,
 			 reader->problem);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The contents of one GPU's BOs on their way to or from an image: cut into ranges, each carried through its steps
- * by the thread of a slot. Which GPUs there are, and what the user is told, is the content unit's business. */
+/* The contents of one GPU's BOs on their way to or from an image: cut into ranges, each carried
+ * through its steps by the thread of a slot. Which GPUs there are, and what the user is told, is
+ * the content unit's business. */
 #include "amdgpu_plugin_transfer.h"
 
 #include <endian.h>
@@ -16,9 +17,9 @@
 #include "amdgpu_plugin_util.h"
 
 #define PAGE STORAGE_ALIGNMENT
-/* Slots large enough that the cost of a command buffer and of a request to storage is small, and small enough that
- * what is copied, summed and written is in a processor's cache all the while; and enough of them to keep several
- * requests in flight. */
+/* Slots large enough that the cost of a command buffer and of a request to storage is small, and
+ * small enough that what is copied, summed and written is in a processor's cache all the while; and
+ * enough of them to keep several requests in flight. */
 #define SLOT_SIZE_MAX (1u << 20)
 #define SLOTS_WANTED  4u
 #define SLOTS_MAX     16u

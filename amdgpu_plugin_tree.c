@@ -61,8 +61,9 @@ static int add_file(struct tree_files *files, int fd, pid_t pid)
 	return 0;
 }
 
-/* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who lack something; what
- * cannot be looked at, being closed by now or on a file system that does not let us, is no device of KFD's. */
+/* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who
+ * lack something; what cannot be looked at, being closed by now or on a file system that does not
+ * let us, is no device of KFD's. */
 static int is_kfd(pid_t pid, int number)
 {
 	_cleanup_close_ int fd = -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Refuses images that no kernel can have led to. What is harmless is let through: other programs write images, too. */
+/* Refuses images that no kernel can have led to. What is harmless is let through: other programs
+ * write images, too. */
 #include "amdgpu_plugin_verify.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #define LINKS_MAX 1024
 /* mmap offsets of /dev/kfd have 16 bits for it. */
 #define GPU_ID_MAX 0xffff
-#define PAGE	   4096
+#define PAGE       4096
 /* What begins each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -158,7 +159,8 @@ static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
 	return 0;
 }
 
-/* What a BO takes of an address space: that of its GPU, or that of mmap offsets of its render node. */
+/* What a BO takes of an address space: that of its GPU, or that of mmap offsets of its render
+ * node. */
 struct span {
 	uint32_t gpu_id;
 	uint64_t from;
@@ -194,7 +196,8 @@ static int check_spans(const struct subject *of, const char *space, struct span 
 	return 0;
 }
 
-/* GPU addresses if not @by_offset. Of programs' own memory and of doorbells there may be several BOs at a place. */
+/* GPU addresses if not @by_offset. Of programs' own memory and of doorbells there may be several
+ * BOs at a place. */
 static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 {
 	size_t count = 0;
@@ -220,7 +223,8 @@ static int check_overlaps(const struct subject *of, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_spans(of, "mmap offsets", spans, list_spans(kfd, true, spans));
 }
 
-/* All BOs of a kind on one GPU; sums of sizes are made here only, and here they cannot overflow unseen. */
+/* All BOs of a kind on one GPU; sums of sizes are made here only, and here they cannot overflow
+ * unseen. */
 static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	uint64_t contents = 0, vram = 0;

@@ -84,9 +84,9 @@ static bool covers(const struct vma_bo *bo, uint64_t offset)
 	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;
 }
 
-/* The BO whose mapping it is. Fake offsets are unique in a device only, and those of doorbells not even
- * there, so the address helps: programs map BOs where the GPU has them. It has to do alone where a
- * container has given a render node another name than its number. */
+/* The BO whose mapping it is. Fake offsets are unique in a device only, and those of doorbells not
+ * even there, so the address helps: programs map BOs where the GPU has them. It has to do alone
+ * where a container has given a render node another name than its number. */
 static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t minor, uint64_t addr,
 				    uint64_t offset)
 {
@@ -130,8 +130,8 @@ struct target {
 	uint64_t offset;
 };
 
-static int find_target(const struct vma_table *table, uint32_t minor, uint64_t addr, uint64_t offset,
-		       struct target *ret_target)
+static int find_target(const struct vma_table *table, uint32_t minor, uint64_t addr,
+		       uint64_t offset, struct target *ret_target)
 {
 	const struct vma_bo *bo = find_bo(table, minor, addr, offset);
 
@@ -141,7 +141,8 @@ static int find_target(const struct vma_table *table, uint32_t minor, uint64_t a
 	if (!bo && vma_find_file(table, minor) < 0)
 		return -ENOTSUP;
 	if (!bo)
-		return log_error(-EINVAL, "mapping 0x%" PRIx64 ": no BO of the image has offset 0x%" PRIx64,
+		return log_error(-EINVAL,
+				 "mapping 0x%" PRIx64 ": no BO of the image has offset 0x%" PRIx64,
 				 addr, offset);
 	/* The kernel maps a BO from its very start only. */
 	if (bo->old_offset != offset && minor)
@@ -165,18 +166,18 @@ static int lowest_free_fd(int any_fd)
 	return fd;
 }
 
-/* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given, and
- * never closes those given for the rest. A run ends with another file: one of ours has another path;
- * one of CRIU's own was opened since, and took the lowest free number; or CRIU has closed what it was
- * given. */
+/* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given,
+ * and never closes those given for the rest. A run ends with another file: one of ours has another
+ * path; one of CRIU's own was opened since, and took the lowest free number; or CRIU has closed
+ * what it was given. */
 static bool run_goes_on(const struct vma_table *table, const char *path)
 {
 	return table->run_path == path && table->run_free_fd >= 0 &&
 	       fcntl(table->run_free_fd, F_GETFD) < 0 && fcntl(table->run_fd, F_GETFD) >= 0;
 }
 
-/* The task's own descriptor of the open file @file, all of which have lower numbers. Where the task has
- * closed its, @file itself. */
+/* The task's own descriptor of the open file @file, all of which have lower numbers. Where the task
+ * has closed its, @file itself. */
 static int own_descriptor(int file)
 {
 	pid_t self = getpid();

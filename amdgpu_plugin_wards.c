@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes sure that tasks do not outlive CRIU half-restored. When they are complete is the restore unit's to know. */
+/* Makes sure that tasks do not outlive CRIU half-restored. When they are complete is the restore
+ * unit's to know. */
 #include "amdgpu_plugin_wards.h"
 
 #include <errno.h>

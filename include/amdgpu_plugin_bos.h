@@ -8,8 +8,8 @@
 #include "amdgpu_plugin_kfd.h"
 
 struct bo_work {
-	/* One a device of the state, in its order. The caller sets render_minor and image_fd, which is
-	 * -1 at first and closed with the rest. */
+	/* One a device of the state, in its order. The caller sets render_minor and image_fd, which
+	 * is -1 at first and closed with the rest. */
 	struct content_job *jobs;
 	uint32_t num_jobs;
 	/* One a BO of the state, in its order: where its contents are work; NULL: it has none. */

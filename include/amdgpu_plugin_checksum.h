@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* 64-bit XXH3 of BOs whose bytes come by and by, in order. The same that "xxhsum -H3" prints for a file with
- * those bytes. */
+/* 64-bit XXH3 of BOs whose bytes come by and by, in order. The same that "xxhsum -H3" prints for a
+ * file with those bytes. */
 #ifndef AMDGPU_PLUGIN_CHECKSUM_H
 #define AMDGPU_PLUGIN_CHECKSUM_H
 

@@ -8,12 +8,12 @@
 
 #include "amdgpu_plugin_session.h"
 
-/* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says so,
- * not the number. 1, 0, or -errno after a line. */
+/* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says
+ * so, not the number. 1, 0, or -errno after a line. */
 int render_is_file(int fd, const struct stat *stat);
 
-/* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects of
- * its own. */
+/* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects
+ * of its own. */
 int render_dump(struct session *session, int fd, int id);
 
 /* Tells the render nodes already dumped which of them is the one whose VM @process computes in. */
@@ -24,7 +24,8 @@ int render_finish(struct session *session);
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
 int render_restore(struct session *session, int id, const CriuRenderNode *image);
 
-/* Tries to open the render node of each GPU, and notes in @local which cannot be: such a GPU stands for none. */
+/* Tries to open the render node of each GPU, and notes in @local which cannot be: such a GPU stands
+ * for none. */
 void render_note_unreachable(struct topology *local);
 
 #endif

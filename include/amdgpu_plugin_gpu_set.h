@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sets of GPUs (or CPU nodes) of one machine, by their index there: the mapper's arithmetic. Fixed in
- * size, so that a set can be copied and thrown away. */
+/* Sets of GPUs (or CPU nodes) of one machine, by their index there: the mapper's arithmetic. Fixed
+ * in size, so that a set can be copied and thrown away. */
 #ifndef AMDGPU_PLUGIN_GPU_SET_H
 #define AMDGPU_PLUGIN_GPU_SET_H
 
@@ -113,7 +113,7 @@ static inline size_t set_next(const struct gpu_set *set, size_t from)
 	return GPU_SET_MAX;
 }
 
-#define set_for_each(index, set)                                        \
+#define set_for_each(index, set)                                       \
 	for (size_t index = set_next((set), 0); (index) < GPU_SET_MAX; \
 	     (index) = set_next((set), (index) + 1))
 

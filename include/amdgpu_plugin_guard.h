@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that outlives CRIU. Whoever is killed undoes nothing himself, and the driver undoes nothing for him: so
- * another process waits for his end, and does then what may not be left undone. */
+/* A process that outlives CRIU. Whoever is killed undoes nothing himself, and the driver undoes
+ * nothing for him: so another process waits for his end, and does then what may not be left
+ * undone. */
 #ifndef AMDGPU_PLUGIN_GUARD_H
 #define AMDGPU_PLUGIN_GUARD_H
 
@@ -8,27 +9,29 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What a guard is called, for ps and the like: it is not the CRIU that somebody may be waiting for. */
+/* What a guard is called, for ps and the like: it is not the CRIU that somebody may be waiting
+ * for. */
 #define GUARD_NAME "amdgpu_guard"
 
-/* What a guard does. It has a copy of this process's memory as it is at the start, and of its descriptors those
- * in @fds alone: a pipe that this process closes is closed. */
+/* What a guard does. It has a copy of this process's memory as it is at the start, and of its
+ * descriptors those in @fds alone: a pipe that this process closes is closed. */
 struct guard_duty {
-	/* @criu is a pidfd of the process that started the guard. When this returns, the guard ends. */
+	/* @criu is a pidfd of the process that started the guard. When this returns, the guard
+	 * ends. */
 	void (*watch)(void *argument, int criu);
 	void *argument;
 	const int *fds;
 	size_t num_fds;
 };
 
-/* To be called while this process has one thread. CRIU does not notice the guard: it is a child without a
- * signal for its end, and no wait() but one for it finds it. -ECHILD: it lacks memory. */
+/* To be called while this process has one thread. CRIU does not notice the guard: it is a child
+ * without a signal for its end, and no wait() but one for it finds it. -ECHILD: it lacks memory. */
 int guard_start(const struct guard_duty *duty, pid_t *ret_guard);
 /* Ends it before it does anything, or after it has done all. *@guard is 0 afterwards; accepts 0. */
 void guard_end(pid_t *guard);
 
-/* For the guard: whether the process of that pidfd has ended, by then without any thread and without tracees; waits at
- * most @timeout_ms. Where the kernel does not say, it has not. */
+/* For the guard: whether the process of that pidfd has ended, by then without any thread and
+ * without tracees; waits at most @timeout_ms. Where the kernel does not say, it has not. */
 bool guard_has_ended(int pidfd, int timeout_ms);
 /* Returns when it has. */
 void guard_await_end(int pidfd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The image files: names, framing, protobuf in and out. Every file is eight bytes, little-endian, of
- * length and then that many bytes. A failure prints its line here, where file and cause are known;
- * only -ENOENT from a read is silent, since callers ask to find out what an id is. */
+/* The image files: names, framing, protobuf in and out. Every file is eight bytes, little-endian,
+ * of length and then that many bytes. A failure prints its line here, where file and cause are
+ * known; only -ENOENT from a read is silent, since callers ask to find out what an id is. */
 #ifndef AMDGPU_PLUGIN_IMAGE_H
 #define AMDGPU_PLUGIN_IMAGE_H
 
@@ -14,9 +14,9 @@
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
 
-/* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor removed, are
- * written once and read once, from their begin to their end, and one must be read to its end before the next is
- * opened: so does the streamer serve them. */
+/* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor
+ * removed, are written once and read once, from their begin to their end, and one must be read to
+ * its end before the next is opened: so does the streamer serve them. */
 bool image_is_streamed(void);
 
 /* State of the /dev/kfd file @id. Messages read are the caller's; free them with
@@ -25,31 +25,35 @@ int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* Of files: the image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
-/* For an id that no image is of: a line with the names it could have had, if @expected or if there are other
- * images of ours, so that a file that got lost is told from one that is another plugin's. */
+/* For an id that no image is of: a line with the names it could have had, if @expected or if there
+ * are other images of ours, so that a file that got lost is told from one that is another
+ * plugin's. */
 void image_report_missing(int id, bool expected);
 
-/* Removes the images of an older dump to the same directory, which could be taken for this one's. */
+/* Removes the images of an older dump to the same directory, which could be taken for this
+ * one's. */
 int image_remove_old(void);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
 void image_remove_kfd(int id);
 
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
-/* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that had render
- * minor @minor; else -ENOENT. */
+/* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that
+ * had render minor @minor; else -ENOENT. */
 int image_find_compute_render(pid_t pid, uint32_t minor);
 
-/* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is the caller's. New, it
- * is empty, and length and contents are written by others; where @size is 0 it is whole. Opened, it has its
- * length and that many bytes; where @size is 0 no file is looked for, and the descriptor is -1. */
+/* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is
+ * the caller's. New, it is empty, and length and contents are written by others; where @size is 0
+ * it is whole. Opened, it has its length and that many bytes; where @size is 0 no file is looked
+ * for, and the descriptor is -1. */
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 /* -ENOSPC, with a line: the image directory has no room for @size bytes of contents. */
 int image_check_room(uint64_t size);
 /* Closes what image_create_pages() gave: for a file that was written, part of the write. */
 int image_close_pages(int id, uint32_t gpu_id, int *fd);
-/* Closes what image_open_pages() gave, when all contents have been read: -EIO, with a line, if a stream has more. */
+/* Closes what image_open_pages() gave, when all contents have been read: -EIO, with a line, if a
+ * stream has more. */
 int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
 #endif

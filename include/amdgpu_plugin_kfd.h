@@ -15,8 +15,8 @@
 
 #define KFD_PATH "/dev/kfd"
 
-/* Whether @stat is that of /dev/kfd: 1, 0, or -errno after a line. The major is dynamic: sysfs tells it, and it is what
- * counts also where /dev has no such file. */
+/* Whether @stat is that of /dev/kfd: 1, 0, or -errno after a line. The major is dynamic: sysfs
+ * tells it, and it is what counts also where /dev has no such file. */
 int kfd_is_file(const struct stat *stat);
 /* Whether @fd is a dma-buf of an AMD GPU; false where there is no /dev/kfd to ask. */
 bool kfd_is_dmabuf(int fd);
@@ -48,9 +48,9 @@ void kfd_state_done(struct kfd_state *state);
 /* Stops the queues and fills the counts and own_pid. Counts up: one call a process. Must be called
  * by the tracing thread, as must the next two. */
 int kfd_pause(int fd, struct kfd_state *ret_counts);
-/* Fills the arrays. The descriptors of dma-bufs are close-on-exec, and numbered from @lowest_fd where
- * the system has room there; while they are open, so many more descriptors are allowed. -EINVAL: not
- * paused, or the counts are not the current ones. */
+/* Fills the arrays. The descriptors of dma-bufs are close-on-exec, and numbered from @lowest_fd
+ * where the system has room there; while they are open, so many more descriptors are allowed.
+ * -EINVAL: not paused, or the counts are not the current ones. */
 int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd);
 /* Starts the queues. -EINVAL: is not paused. */
 int kfd_unpause(int fd);

@@ -41,7 +41,8 @@ const struct topology_node *machine_find_repeated(const struct machine *machine)
 /* The GPU has a unique_id that no other GPU of the machine has. */
 bool machine_is_unique(const struct machine *machine, size_t gpu);
 
-/* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks of two and more. */
+/* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks of two and
+ * more. */
 void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
 		   struct partition *ret_hives);
 /* Those of @gpus that have a CPU link, by where it leads. */

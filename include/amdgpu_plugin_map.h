@@ -38,8 +38,8 @@ enum map_reason {
 };
 
 struct gpu_map {
-	/* Indexed like saved->nodes: the node of the local topology; NULL for CPU nodes, and for all where
-	 * there is no map. */
+	/* Indexed like saved->nodes: the node of the local topology; NULL for CPU nodes, and for
+	 * all where there is no map. */
 	const struct topology_node **local;
 	size_t num_nodes;
 	/* Local GPUs that stand for none, in node order; the array has room for all. */
@@ -47,7 +47,8 @@ struct gpu_map {
 	size_t num_surplus;
 	enum map_outcome outcome;
 	enum map_reason reason;
-	/* The reason in one word, a property or rule after ':', and the gpu_id where one is to blame. */
+	/* The reason in one word, a property or rule after ':', and the gpu_id where one is to
+	 * blame. */
 	char words[64];
 	/* What is wrong with the device-map. */
 	char problem[256];
@@ -57,9 +58,10 @@ struct gpu_map {
 
 /* Finds the map, or why there is none. Silent. -ENOMEM.
  *
- * Each saved GPU gets a local one that has what it needs; pairs linked by XGMI stay linked; GPUs that share
- * a CPU node still share one, and others do not if that can be had (KFD_NUMA_CHECK). As many GPUs as
- * possible stay the very same ones; then the lowest nodes win, so that there is one answer. */
+ * Each saved GPU gets a local one that has what it needs; pairs linked by XGMI stay linked; GPUs
+ * that share a CPU node still share one, and others do not if that can be had (KFD_NUMA_CHECK). As
+ * many GPUs as possible stay the very same ones; then the lowest nodes win, so that there is one
+ * answer. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);
@@ -69,8 +71,8 @@ void map_done(struct gpu_map *map);
 int map_gpus(const struct topology *saved, const struct topology *local,
 	     const struct options *options, struct gpu_map *ret_map);
 
-/* The first property that keeps @local from standing for @saved, or NULL. @ret_variable gets the environment
- * variable that would relax the check, NULL where there is none. */
+/* The first property that keeps @local from standing for @saved, or NULL. @ret_variable gets the
+ * environment variable that would relax the check, NULL where there is none. */
 const char *map_first_difference(const struct topology_node *saved,
 				 const struct topology_node *local, const struct options *options,
 				 const char **ret_variable);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A bound for the search: no assignment keeps more GPUs than each block of GPUs can in the local block where it
- * can keep most. */
+/* A bound for the search: no assignment keeps more GPUs than each block of GPUs can in the local
+ * block where it can keep most. */
 #ifndef AMDGPU_PLUGIN_MAP_BOUND_H
 #define AMDGPU_PLUGIN_MAP_BOUND_H
 

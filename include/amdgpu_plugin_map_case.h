@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All that is known before mapping begins: shared by the units that decide, explain, and read what the user
- * has told. */
+/* All that is known before mapping begins: shared by the units that decide, explain, and read what
+ * the user has told. */
 #ifndef AMDGPU_PLUGIN_MAP_CASE_H
 #define AMDGPU_PLUGIN_MAP_CASE_H
 

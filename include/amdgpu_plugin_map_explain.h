@@ -5,8 +5,8 @@
 
 #include "amdgpu_plugin_map_case.h"
 
-/* A line a GPU that was mapped; or what keeps GPUs from standing for others, and one closing line that says
- * what is needed. 0; -ENODEV: refused; -EINVAL: malformed. */
+/* A line a GPU that was mapped; or what keeps GPUs from standing for others, and one closing line
+ * that says what is needed. 0; -ENODEV: refused; -EINVAL: malformed. */
 int map_explain(const struct map_case *c, const struct gpu_map *map);
 
 #endif

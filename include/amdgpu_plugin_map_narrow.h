@@ -5,7 +5,8 @@
 
 #include "amdgpu_plugin_map_search.h"
 
-/* A rule that saved GPUs of one block stay in one local block: the hives that links make, and CPU nodes. */
+/* A rule that saved GPUs of one block stay in one local block: the hives that links make, and CPU
+ * nodes. */
 struct blocking {
 	struct partition saved;
 	struct partition local;
@@ -30,8 +31,8 @@ struct gpu_set narrow_by_cpu_link(const struct search_problem *problem, size_t s
 struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left,
 				 size_t block);
 
-/* Narrows @left, the candidates of each saved GPU, until the rules say nothing more. false: there is no
- * assignment. */
+/* Narrows @left, the candidates of each saved GPU, until the rules say nothing more. false: there
+ * is no assignment. */
 bool narrow_all(const struct narrowing *narrowing, struct gpu_set *left);
 
 #endif

@@ -17,13 +17,13 @@ struct difference {
 	const char *variable;
 };
 
-/* How many properties keep @local from standing for @saved; where there are any, @ret_first gets the first,
- * in the order of the rules. */
+/* How many properties keep @local from standing for @saved; where there are any, @ret_first gets
+ * the first, in the order of the rules. */
 size_t rules_compare(const struct topology_node *saved, const struct topology_node *local,
 		     const struct options *options, struct difference *ret_first);
 
-/* The local GPUs that may stand for saved GPU @saved_gpu, and those that are the very same GPU: the same
- * card by unique_id, or in the same slot by PCI address and gpu_id. */
+/* The local GPUs that may stand for saved GPU @saved_gpu, and those that are the very same GPU: the
+ * same card by unique_id, or in the same slot by PCI address and gpu_id. */
 struct gpu_set rules_candidates(const struct machine *saved, size_t saved_gpu,
 				const struct machine *local, const struct options *options);
 struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,

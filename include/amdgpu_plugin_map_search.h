@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All saved GPUs against all local ones: finds the best assignment that keeps the rules, or proves that
- * there is none. Always ends, in bounded memory, and gives the same answer each time. */
+/* All saved GPUs against all local ones: finds the best assignment that keeps the rules, or proves
+ * that there is none. Always ends, in bounded memory, and gives the same answer each time. */
 #ifndef AMDGPU_PLUGIN_MAP_SEARCH_H
 #define AMDGPU_PLUGIN_MAP_SEARCH_H
 
@@ -37,17 +37,17 @@ struct search_result {
 	uint64_t attempts;
 };
 
-/* The assignment with the most GPUs on the very same ones, and among those the one that gives each saved
- * GPU in turn the lowest local one. 0; -ESRCH: there is none; -ENOMEM; -E2BIG: none has been found in
- * SEARCH_ATTEMPTS_MAX attempts. One found in as many is taken, best or not. result->attempts is added
- * to. */
+/* The assignment with the most GPUs on the very same ones, and among those the one that gives each
+ * saved GPU in turn the lowest local one. 0; -ESRCH: there is none; -ENOMEM; -E2BIG: none has been
+ * found in SEARCH_ATTEMPTS_MAX attempts. One found in as many is taken, best or not.
+ * result->attempts is added to. */
 int search_best(const struct search_problem *problem, struct search_result *result);
 
 /* Whether there is any: 0, or as above. */
 int search_any(const struct search_problem *problem, struct search_result *result);
 
-/* Machines take a few, most of them one. Not so many that a restore seems to hang: the problem is hard
- * in theory, and links could be made up that nobody can untangle. */
+/* Machines take a few, most of them one. Not so many that a restore seems to hang: the problem is
+ * hard in theory, and links could be made up that nobody can untangle. */
 #define SEARCH_ATTEMPTS_MAX 20000
 
 #endif

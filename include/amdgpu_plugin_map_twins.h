@@ -5,8 +5,8 @@
 
 #include "amdgpu_plugin_map_search.h"
 
-/* Whether @a and @b could, their GPUs in ascending order: links, regions and candidates (@left) would be as
- * they are, and with @same (NULL: not asked) what stays the very same. */
+/* Whether @a and @b could, their GPUs in ascending order: links, regions and candidates (@left)
+ * would be as they are, and with @same (NULL: not asked) what stays the very same. */
 bool are_twins(const struct search_problem *p, const struct gpu_set *left,
 	       const struct gpu_set *same, const struct gpu_set *a, const struct gpu_set *b);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Messages by which a restored task hands its contents to CRIU's main process, with the descriptors that come with
- * them; parallel.h has the protocol. Silent: callers print the error. */
+/* Messages by which a restored task hands its contents to CRIU's main process, with the descriptors
+ * that come with them; parallel.h has the protocol. Silent: callers print the error. */
 #ifndef AMDGPU_PLUGIN_MESSAGE_H
 #define AMDGPU_PLUGIN_MESSAGE_H
 
@@ -50,12 +50,13 @@ struct message {
 	};
 };
 
-/* Sends the header and @length bytes after it, which the caller has set. Descriptors stay the caller's. */
+/* Sends the header and @length bytes after it, which the caller has set. Descriptors stay the
+ * caller's. */
 int message_send(int socket, struct message *message, enum message_kind kind, size_t length,
 		 const int *fds, size_t num_fds);
-/* The next message; its descriptors, as many as its header says, are the caller's. *@ret_pid is set to the sender, as the
- * kernel knows it, where the socket has SO_PASSCRED. -ENODATA: the other end is closed; -EPROTO: not a message;
- * -EMFILE: this process may not have that many descriptors. */
+/* The next message; its descriptors, as many as its header says, are the caller's. *@ret_pid is set
+ * to the sender, as the kernel knows it, where the socket has SO_PASSCRED. -ENODATA: the other end
+ * is closed; -EPROTO: not a message; -EMFILE: this process may not have that many descriptors. */
 int message_receive(int socket, struct message *message, int fds[static MESSAGE_FDS_MAX],
 		    pid_t *ret_pid);
 void message_close_fds(const int *fds, size_t num_fds);

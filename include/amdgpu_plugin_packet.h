@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the copy engine (SDMA) is told: packets that copy bytes from one GPU address to another. Pure. */
+/* What the copy engine (SDMA) is told: packets that copy bytes from one GPU address to another.
+ * Pure. */
 #ifndef AMDGPU_PLUGIN_PACKET_H
 #define AMDGPU_PLUGIN_PACKET_H
 
@@ -7,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A dword is 32 bits; the longest copy packet and the padding unit (sdma_v4_0.c: *_ring_pad_ib), filled with
- * NOPs. */
+/* A dword is 32 bits; the longest copy packet and the padding unit (sdma_v4_0.c: *_ring_pad_ib),
+ * filled with NOPs. */
 #define PACKET_COPY_DWORDS 7
 #define PACKET_PAD_DWORDS  8
 #define PACKET_NOP         0u

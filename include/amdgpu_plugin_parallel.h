@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents filled in by CRIU's main process while the restored tasks rebuild the rest of themselves.
+/* Contents filled in by CRIU's main process while the restored tasks rebuild the rest of
+ * themselves.
  *
  *      task (RESTORE_EXT_FILE)                      main process
  *                                                   init: makes the gate, a pair of sockets; one end goes to CRIU's
@@ -13,10 +14,11 @@
  *      goes on with its restore
  *                                                   RESUME_DEVICES_LATE(pid): waits for that task's contents
  *
- * Sockets are of type SOCK_SEQPACKET, so a message comes whole. Each begins with struct message_header, whose length
- * must be that of the message, and all numbers are those of the machine, since both ends are the same program. Nothing has a
- * name, so no namespace is in the way. A task that dies closes its pair, which ends its hand-over; a main process that
- * ends closes the gate, and the tasks' sends fail. */
+ * Sockets are of type SOCK_SEQPACKET, so a message comes whole. Each begins with struct
+ * message_header, whose length must be that of the message, and all numbers are those of the
+ * machine, since both ends are the same program. Nothing has a name, so no namespace is in the way.
+ * A task that dies closes its pair, which ends its hand-over; a main process that ends closes the
+ * gate, and the tasks' sends fail. */
 #ifndef AMDGPU_PLUGIN_PARALLEL_H
 #define AMDGPU_PLUGIN_PARALLEL_H
 
@@ -33,14 +35,15 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 /* In the main process: ends what is still going on, in silence. Accepts NULL. */
 void parallel_free(struct parallel *parallel);
 
-/* In a task: sends its jobs. Descriptors stay the caller's, who may close them when this returns. */
+/* In a task: sends its jobs. Descriptors stay the caller's, who may close them when this
+ * returns. */
 int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
 		       size_t num_jobs);
 
 /* In the main process, when there are tasks: starts a thread. If that fails so do hand-overs. */
 int parallel_listen(struct parallel *parallel);
-/* In the main process, when all tasks have handed over what they have: the thread has ended when this returns. Accepts
- * NULL. */
+/* In the main process, when all tasks have handed over what they have: the thread has ended when
+ * this returns. Accepts NULL. */
 void parallel_end_listening(struct parallel *parallel);
 /* In the main process, after that: waits until the contents of task @pid, which handed
  * some over, are in place. After an error, which prints its line, the task must not run. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The GPU of a process's BO, and where the BO is found by whoever maps it: in the address space of that GPU's render node, at
- * an offset that is the object's own. Whoever has imported it has the same one there, on all kernels. */
+/* The GPU of a process's BO, and where the BO is found by whoever maps it: in the address space of
+ * that GPU's render node, at an offset that is the object's own. Whoever has imported it has the
+ * same one there, on all kernels. */
 #ifndef AMDGPU_PLUGIN_PLACES_H
 #define AMDGPU_PLUGIN_PLACES_H
 
@@ -20,7 +21,8 @@ struct bo_place {
 	uint64_t size;
 };
 
-/* Of all BOs with contents whose GPU is in the topology; by minor and offset. Empty at first: { 0 }. */
+/* Of all BOs with contents whose GPU is in the topology; by minor and offset. Empty at first: { 0
+ * }. */
 struct bo_places {
 	struct bo_place *places;
 	size_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The driver's private data of a checkpoint. It is opaque, but for two things that show in its layout: for how many
- * GPUs it was written, which a restore where more are visible needs, and how much of each queue was saved
- * (kfd_priv.h, kfd_criu_*_priv_data). */
+/* The driver's private data of a checkpoint. It is opaque, but for two things that show in its
+ * layout: for how many GPUs it was written, which a restore where more are visible needs, and how
+ * much of each queue was saved (kfd_priv.h, kfd_criu_*_priv_data). */
 #ifndef AMDGPU_PLUGIN_PRIV_H
 #define AMDGPU_PLUGIN_PRIV_H
 
@@ -18,7 +18,8 @@ struct priv_data {
 	uint32_t num_objects;
 };
 
-/* Whether SVM ranges are among the objects. -EINVAL: the bytes are not of a layout that is known. */
+/* Whether SVM ranges are among the objects. -EINVAL: the bytes are not of a layout that is
+ * known. */
 int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm);
 
 /* As the driver numbers them (kfd_priv.h, enum kfd_queue_type). */
@@ -40,7 +41,8 @@ struct priv_queue {
 	uint32_t mqd_size;
 };
 
-/* The queues, in memory of the caller's. -EINVAL: the bytes are not of a version and layout that is known. */
+/* The queues, in memory of the caller's. -EINVAL: the bytes are not of a version and layout that is
+ * known. */
 int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
 		     size_t *ret_num_queues);
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents of the BOs that a restored task has been given, filled in by the task or by CRIU's main process. */
+/* Contents of the BOs that a restored task has been given, filled in by the task or by CRIU's main
+ * process. */
 #ifndef AMDGPU_PLUGIN_REFILL_H
 #define AMDGPU_PLUGIN_REFILL_H
 
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_session.h"
 
-/* In CRIU's main process, when there are tasks: from here on it fills in their contents, as session.parallel lets it. */
+/* In CRIU's main process, when there are tasks: from here on it fills in their contents, as
+ * session.parallel lets it. */
 int refill_listen(struct session *session);
 
-/* In a task, before anything is rebuilt: whether the files of contents are there, and as long as the BOs of its (verified)
- * image. Of streams nobody can tell. -errno after a line. */
+/* In a task, before anything is rebuilt: whether the files of contents are there, and as long as
+ * the BOs of its (verified) image. Of streams nobody can tell. -errno after a line. */
 int refill_check(const struct restored_task *task);
 
-/* In a task, whose BOs @state has: RESTORE_DONE when their contents are in place; RESTORE_HANDED when the main process has
- * taken them over; or -errno after a line. */
+/* In a task, whose BOs @state has: RESTORE_DONE when their contents are in place; RESTORE_HANDED
+ * when the main process has taken them over; or -errno after a line. */
 int refill_bos(const struct session *session, const struct kfd_state *state);
 
 #endif

@@ -14,8 +14,8 @@
 /* Whether the device number is a render node's, of whatever driver. */
 bool render_node_is_device(dev_t device, uint32_t *ret_minor);
 
-/* Opens the render node with @minor, with a descriptor of at least @lowest_fd (0: any). -ENXIO: the name is of something
- * else, as may be in a task's mount namespace. Prints nothing. */
+/* Opens the render node with @minor, with a descriptor of at least @lowest_fd (0: any). -ENXIO: the
+ * name is of something else, as may be in a task's mount namespace. Prints nothing. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
 #endif

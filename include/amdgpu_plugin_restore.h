@@ -10,29 +10,29 @@
 int restore_init(struct session *session);
 void restore_done(struct session *session);
 
-/* Reads the image and the topologies of the calling task and maps its GPUs, once, for whoever asks first, so
- * that the order of descriptors does not matter: here @render, an image of the task, which may say where the task's
- * state is. -ENOENT: the task has no KFD state. */
+/* Reads the image and the topologies of the calling task and maps its GPUs, once, for whoever asks
+ * first, so that the order of descriptors does not matter: here @render, an image of the task,
+ * which may say where the task's state is. -ENOENT: the task has no KFD state. */
 int restore_prepare(struct session *session, const CriuRenderNode *render);
 /* What @render says of the calling task, or NULL. */
 const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
 
 /* The image @id of a /dev/kfd file, for restore_kfd(). -ENOENT: there is none. */
 int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd);
-/* Rebuilds the file of that image, which it takes over; the descriptor returned is the caller's. After an error the
- * task must not run. */
+/* Rebuilds the file of that image, which it takes over; the descriptor returned is the caller's.
+ * After an error the task must not run. */
 int restore_kfd(struct session *session, int id, CriuKfd *image);
 
 /* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
 void restore_spoil(struct session *session);
 
-/* The render node of the GPU that stands for @saved: the very file that RESTORE is given, or another
- * open. The descriptor is the caller's. */
+/* The render node of the GPU that stands for @saved: the very file that RESTORE is given, or
+ * another open. The descriptor is the caller's. */
 int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd);
 int restore_other_render(struct session *session, const struct topology_node *saved, int *ret_fd);
 
-/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making. After an
- * error the task has been killed, since some hosts ignore what this hook returns. */
+/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making.
+ * After an error the task has been killed, since some hosts ignore what this hook returns. */
 int restore_resume(struct session *session, int pid);
 
 #endif

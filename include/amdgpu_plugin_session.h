@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All that outlives a hook: one struct in the entry unit, known to the units that decide what a dump or
- * a restore does. */
+/* All that outlives a hook: one struct in the entry unit, known to the units that decide what a
+ * dump or a restore does. */
 #ifndef AMDGPU_PLUGIN_SESSION_H
 #define AMDGPU_PLUGIN_SESSION_H
 
@@ -46,7 +46,7 @@ struct dumped_process {
 		uint64_t offset;
 		/* That file has been met. */
 		bool found;
-	} *probes;
+	} * probes;
 	size_t num_probes;
 	/* By these, buffers of several processes are recognised as one. */
 	struct bo_places places;
@@ -114,8 +114,8 @@ struct session {
 	struct wards *wards;
 };
 
-/* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure that
- * they will all be of this dump. Does nothing when called again. */
+/* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure
+ * that they will all be of this dump. Does nothing when called again. */
 int session_note(struct session *session);
 /* The topology of this machine, read once a dump. */
 int session_topology(struct session *session, const struct topology **ret_topology);

@@ -11,7 +11,8 @@ struct shared_mem {
 	/* Size and first word of the file; both 0 where there is none. */
 	uint64_t size;
 	uint32_t magic;
-	/* Permissions of file and semaphore, which CRIU finds wanting where they differ; 0: not known. */
+	/* Permissions of file and semaphore, which CRIU finds wanting where they differ; 0: not
+	 * known. */
 	mode_t mode;
 	mode_t semaphore_mode;
 };

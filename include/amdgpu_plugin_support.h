@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a kernel, a GPU or this plugin would save or restore wrongly, found out at the dump, before anything is copied:
- * each with its reason and its remedy in one line. The kernel is asked what it can do or has done, not for its
- * version. The README lists what is refused. */
+/* What a kernel, a GPU or this plugin would save or restore wrongly, found out at the dump, before
+ * anything is copied: each with its reason and its remedy in one line. The kernel is asked what it
+ * can do or has done, not for its version. The README lists what is refused. */
 #ifndef AMDGPU_PLUGIN_SUPPORT_H
 #define AMDGPU_PLUGIN_SUPPORT_H
 
@@ -10,8 +10,9 @@
 
 struct kfd_state;
 
-/* Before a process is paused: whether the driver can take running waves off the GPU. Without that a pause waits for
- * them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force 0, after a warning. */
+/* Before a process is paused: whether the driver can take running waves off the GPU. Without that a
+ * pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force 0, after a
+ * warning. */
 int support_check_driver(int kfd_id, bool force);
 
 /* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */
@@ -26,9 +27,9 @@ struct support_subject {
 	const struct topology *topology;
 };
 
-/* Queues that would not run again or run wrongly, buffers that would come back as something else. -EOPNOTSUPP after a
- * line. AMDGPU_FORCE makes that a warning, but not where the result could not be restored at all. The GPUs of all
- * BOs must be in the topology. */
+/* Queues that would not run again or run wrongly, buffers that would come back as something else.
+ * -EOPNOTSUPP after a line. AMDGPU_FORCE makes that a warning, but not where the result could not
+ * be restored at all. The GPUs of all BOs must be in the topology. */
 int support_check(const struct support_subject *subject);
 
 #endif

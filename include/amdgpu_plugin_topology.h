@@ -86,9 +86,9 @@ struct topology {
 };
 
 /* Reads the topology below directory @root. Nodes that cannot be used are left out, with a line in
- * the log that names file and line: hidden by the device cgroup (reading gpu_id fails), without a VRAM
- * bank, not initialised, or with a file that is not lines of "name number". Links to nodes that are
- * not in the result stay, and lead nowhere. -ENOENT: no such directory, so no KFD. */
+ * the log that names file and line: hidden by the device cgroup (reading gpu_id fails), without a
+ * VRAM bank, not initialised, or with a file that is not lines of "name number". Links to nodes
+ * that are not in the result stay, and lead nowhere. -ENOENT: no such directory, so no KFD. */
 int topology_read(const char *root, struct topology *ret_topology);
 void topology_done(struct topology *topology);
 

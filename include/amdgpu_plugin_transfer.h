@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The contents of one GPU's BOs on their way to or from an image; the content unit's header has the picture. */
+/* The contents of one GPU's BOs on their way to or from an image; the content unit's header has the
+ * picture. */
 #ifndef AMDGPU_PLUGIN_TRANSFER_H
 #define AMDGPU_PLUGIN_TRANSFER_H
 
@@ -50,8 +51,8 @@ struct transfer;
 int transfer_new(const struct transfer_plan *plan, struct content_job *job,
 		 struct transfer **ret_transfer);
 void transfer_free(struct transfer *transfer);
-/* Does all of it, in this thread and in those it starts, which have ended when it returns. The result is in the plan's
- * error. */
+/* Does all of it, in this thread and in those it starts, which have ended when it returns. The
+ * result is in the plan's error. */
 void transfer_run(struct transfer *transfer);
 /* May be called by another thread meanwhile. */
 void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show them one by one. */
+/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show them one by
+ * one. */
 #ifndef AMDGPU_PLUGIN_TREE_H
 #define AMDGPU_PLUGIN_TREE_H
 
@@ -15,8 +16,9 @@ struct tree_files {
 	size_t count;
 };
 
-/* The files of /dev/kfd of all processes that this thread traces. Descriptors are numbered from @lowest_fd. -ENOSYS,
- * -EPERM: the kernel does not hand out descriptors of tracees, or does not tell files apart. */
+/* The files of /dev/kfd of all processes that this thread traces. Descriptors are numbered from
+ * @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees, or does not
+ * tell files apart. */
 int tree_find_kfd(int lowest_fd, struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
 

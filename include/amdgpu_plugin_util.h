@@ -16,9 +16,9 @@ void cleanup_close(const int *fd);
 void cleanup_free(void *memory);
 void cleanup_fclose(FILE **file);
 
-#define _cleanup_(f)	 __attribute__((cleanup(f)))
-#define _cleanup_close_	 _cleanup_(cleanup_close)
-#define _cleanup_free_	 _cleanup_(cleanup_free)
+#define _cleanup_(f)     __attribute__((cleanup(f)))
+#define _cleanup_close_  _cleanup_(cleanup_close)
+#define _cleanup_free_   _cleanup_(cleanup_free)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -50,8 +50,8 @@ int fd_move_up(int *fd, int lowest);
 /* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
 int fd_dup_above(int fd, int lowest);
 
-/* Makes room for descriptors up to number @highest, raising the hard limit too where that is allowed,
- * else as much as there is. @ret_old takes what nofile_restore() puts back. */
+/* Makes room for descriptors up to number @highest, raising the hard limit too where that is
+ * allowed, else as much as there is. @ret_old takes what nofile_restore() puts back. */
 int nofile_raise(uint64_t highest, struct rlimit *ret_old);
 void nofile_restore(const struct rlimit *old);
 

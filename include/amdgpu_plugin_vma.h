@@ -2,8 +2,8 @@
 /* Where the device mappings of one restored task move to: the offsets of a BO and the file that it
  * may be mapped through are new after each restore.
  *
- * A BO can be mapped only through the very open file that it was restored through, so the table keeps
- * those files, numbered out of the task's way, until the last mapping has been asked for. */
+ * A BO can be mapped only through the very open file that it was restored through, so the table
+ * keeps those files, numbered out of the task's way, until the last mapping has been asked for. */
 #ifndef AMDGPU_PLUGIN_VMA_H
 #define AMDGPU_PLUGIN_VMA_H
 
@@ -58,8 +58,8 @@ void vma_done(struct vma_table *table);
 int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
 
 /* Answers CRIU's question for one mapping: the new offset, and a descriptor for CRIU. -ENOTSUP:
- * not a device of ours; -EINVAL after a line: it cannot be mapped. @path must be CRIU's own string, as
- * its address tells one file of CRIU's from another. */
+ * not a device of ours; -EINVAL after a line: it cannot be mapped. @path must be CRIU's own string,
+ * as its address tells one file of CRIU's from another. */
 int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
 	       uint64_t *ret_new_offset, int *ret_fd);
 

@@ -31,41 +31,41 @@ enum kfd_criu_op {
 };
 
 struct kfd_criu_args {
-	uint64_t devices;	 /* pointer to struct kfd_device_bucket [num_devices] */
-	uint64_t bos;		 /* pointer to struct kfd_bo_bucket [num_bos] */
-	uint64_t priv_data;	 /* pointer to priv_data_size opaque bytes */
+	uint64_t devices;   /* pointer to struct kfd_device_bucket [num_devices] */
+	uint64_t bos;       /* pointer to struct kfd_bo_bucket [num_bos] */
+	uint64_t priv_data; /* pointer to priv_data_size opaque bytes */
 	uint64_t priv_data_size;
 	uint32_t num_devices;
 	uint32_t num_bos;
-	uint32_t num_objects;	 /* queues, events and SVM ranges */
-	uint32_t pid;		 /* PROCESS_INFO: in the process's own pid namespace */
+	uint32_t num_objects; /* queues, events and SVM ranges */
+	uint32_t pid;         /* PROCESS_INFO: in the process's own pid namespace */
 	uint32_t op;
 	uint32_t pad;
 };
 
 struct kfd_device_bucket {
-	uint32_t user_gpu_id;	 /* the id the process knows */
-	uint32_t actual_gpu_id;	 /* the id this machine gave */
-	uint32_t drm_fd;	 /* RESTORE: render node whose VM becomes the compute VM */
+	uint32_t user_gpu_id;   /* the id the process knows */
+	uint32_t actual_gpu_id; /* the id this machine gave */
+	uint32_t drm_fd;        /* RESTORE: render node whose VM becomes the compute VM */
 	uint32_t pad;
 };
 
 struct kfd_bo_bucket {
-	uint64_t addr;		 /* GPU virtual address */
+	uint64_t addr; /* GPU virtual address */
 	uint64_t size;
-	uint64_t offset;	 /* mmap offset at the dump */
+	uint64_t offset;          /* mmap offset at the dump */
 	uint64_t restored_offset; /* mmap offset after RESTORE; not written for userptrs */
-	uint32_t gpu_id;	 /* user_gpu_id */
+	uint32_t gpu_id;          /* user_gpu_id */
 	uint32_t alloc_flags;
-	uint32_t dmabuf_fd;	 /* of VRAM and GTT BOs, else KFD_INVALID_FD */
+	uint32_t dmabuf_fd; /* of VRAM and GTT BOs, else KFD_INVALID_FD */
 	uint32_t pad;
 };
 
 #define KFD_INVALID_FD 0xffffffffu
 
-#define KFD_IOC_GET_VERSION	_IOR('K', 0x01, struct kfd_version_args)
+#define KFD_IOC_GET_VERSION     _IOR('K', 0x01, struct kfd_version_args)
 #define KFD_IOC_GET_DMABUF_INFO _IOWR('K', 0x1c, struct kfd_dmabuf_info_args)
-#define KFD_IOC_CRIU_OP		_IOWR('K', 0x22, struct kfd_criu_args)
+#define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
 
 _Static_assert(sizeof(struct kfd_criu_args) == 56, "kernel ABI");
 _Static_assert(sizeof(struct kfd_device_bucket) == 16, "kernel ABI");
@@ -83,8 +83,8 @@ enum kfd_bo_kind {
 	KFD_BO_WITH_CONTENTS = KFD_BO_VRAM | KFD_BO_GTT,
 };
 
-/* The other bits of alloc_flags: access, and properties of the memory. A BO of queues is mapped twice in a row on GPUs
- * before gfx9. */
+/* The other bits of alloc_flags: access, and properties of the memory. A BO of queues is mapped
+ * twice in a row on GPUs before gfx9. */
 enum kfd_bo_attribute {
 	KFD_BO_AQL_QUEUE_MEM = 1u << 27,
 	KFD_BO_ATTRIBUTES = 0x1ffu << 23,
@@ -92,9 +92,9 @@ enum kfd_bo_attribute {
 
 /* mmap offsets of /dev/kfd (kfd_priv.h): bits 63:62 say what is mapped, bits 61:46 carry the actual
  * (never the user) gpu_id. */
-#define KFD_MMAP_TYPE_SHIFT	62
-#define KFD_MMAP_GPU_ID_SHIFT	46
-#define KFD_MMAP_GPU_ID_MASK	(0xffffULL << KFD_MMAP_GPU_ID_SHIFT)
+#define KFD_MMAP_TYPE_SHIFT   62
+#define KFD_MMAP_GPU_ID_SHIFT 46
+#define KFD_MMAP_GPU_ID_MASK  (0xffffULL << KFD_MMAP_GPU_ID_SHIFT)
 enum kfd_mmap_type {
 	KFD_MMAP_MMIO,
 	KFD_MMAP_RESERVED_MEM,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two limits of the plugin: the copy engine without storage, and storage without the copy engine. */
+/* The two limits of the plugin: the copy engine without storage, and storage without the copy
+ * engine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -54,8 +55,8 @@ int for_all_jobs(struct content_job *jobs, size_t num_jobs,
 	return ret;
 }
 
-/* The copies of one GPU; BOs are imported when they are first needed and let go with their last range, as the plugin
- * does. */
+/* The copies of one GPU; BOs are imported when they are first needed and let go with their last
+ * range, as the plugin does. */
 struct copier {
 	struct content_job *job;
 	struct gpu *gpu;

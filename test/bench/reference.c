@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The practice of CRIU's own plugin so far, as plain as it goes: what there is to be compared with. In its favour, the
- * device is opened and the buffer registered once a GPU, and not for each BO. */
+/* The practice of CRIU's own plugin so far, as plain as it goes: what there is to be compared with.
+ * In its favour, the device is opened and the buffer registered once a GPU, and not for each BO. */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <endian.h>

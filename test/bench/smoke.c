@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whether what is measured does what it is measured for: bytes that really move, from buffers to images and back, by
- * the practice so far, by the plugin, through files and through pipes. */
+/* Whether what is measured does what it is measured for: bytes that really move, from buffers to
+ * images and back, by the practice so far, by the plugin, through files and through pipes. */
 #include "smoke.h"
 
 #include <errno.h>

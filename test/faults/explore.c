@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program behind test/faults/run, which says what it does: goes through the phases of scenarios. Each is run with
- * nothing injected, its injections are planned, tried side by side, and judged. */
+/* The program behind test/faults/run, which says what it does: goes through the phases of
+ * scenarios. Each is run with nothing injected, its injections are planned, tried side by side, and
+ * judged. */
 #include <errno.h>
 #include <linux/close_range.h>
 #include <stdio.h>
@@ -119,7 +120,8 @@ static void take(void *argument, size_t job)
 	trial_done(trial);
 }
 
-/* Adds to @behind an injection for each call site that was met for the first time, after the one that led there. */
+/* Adds to @behind an injection for each call site that was met for the first time, after the one
+ * that led there. */
 static void try_all(struct exploration *exploration, const struct injections *injections,
 		    const char *images, struct injections *behind)
 {

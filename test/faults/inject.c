@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes one call of the plugin fail. Preloaded before the simulator, it waits until the plugin is loaded and then puts
- * itself in the place of every failable function in the import tables of the plugin and of the libraries below it
- * (libdrm, protobuf-c, xxhash); so CRIU's own calls, the simulator's and the C library's are not touched.
+/* Makes one call of the plugin fail. Preloaded before the simulator, it waits until the plugin is
+ * loaded and then puts itself in the place of every failable function in the import tables of the
+ * plugin and of the libraries below it (libdrm, protobuf-c, xxhash); so CRIU's own calls, the
+ * simulator's and the C library's are not touched.
  *
- * A call is known by its function and the return addresses inside these libraries: its place. FAULTS_TABLE names a file
- * that lists all places that were met and how often (table.h, which the explorer reads); FAULTS_INJECT="PLACE N
- * FAULT" makes the Nth call at that place fail, and with three more words another one, too. What a call can give is said in faults_of(): errno values, "short"
- * (fewer bytes), "eof" (none), "null" and "-1" (no errno).
+ * A call is known by its function and the return addresses inside these libraries: its place.
+ * FAULTS_TABLE names a file that lists all places that were met and how often (table.h, which the
+ * explorer reads); FAULTS_INJECT="PLACE N FAULT" makes the Nth call at that place fail, and with
+ * three more words another one, too. What a call can give is said in faults_of(): errno values,
+ * "short" (fewer bytes), "eof" (none), "null" and "-1" (no errno).
  *
- * What these libraries allocate and map is counted, too: what they have left is said when the plugin is unloaded.
+ * What these libraries allocate and map is counted, too: what they have left is said when the
+ * plugin is unloaded.
  *
- * Left out, as the libdrm of Debian bookworm does not survive it: memory that libdrm itself cannot have, and a
- * DRM_IOCTL_VERSION of libdrm's that fails, which no kernel does for a file that it has opened. That of protobuf-c and xxhash is
- * in.
+ * Left out, as the libdrm of Debian bookworm does not survive it: memory that libdrm itself cannot
+ * have, and a DRM_IOCTL_VERSION of libdrm's that fails, which no kernel does for a file that it has
+ * opened. That of protobuf-c and xxhash is in.
  *
- * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a child that nobody has waited
- * for, mutexes and conditions but for waits with a timeout, sigprocmask, pthread_sigmask, setsid() of a process that
- * leads no group, prctl() that gives a name, close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD,
- * F_SETFD, getpeername() of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a CRIU that was
- * killed calls it, and what is refused is asked again (make check-kills). Not among the errnos: ENOENT, ENXIO of
- * lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not failures. */
+ * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a child
+ * that nobody has waited for, mutexes and conditions but for waits with a timeout, sigprocmask,
+ * pthread_sigmask, setsid() of a process that leads no group, prctl() that gives a name,
+ * close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpeername()
+ * of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a CRIU that was
+ * killed calls it, and what is refused is asked again (make check-kills). Not among the errnos:
+ * ENOENT, ENXIO of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not
+ * failures. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libdrm/drm.h>
 #include <libdrm/amdgpu_drm.h>
+#include <libdrm/drm.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,7 +56,17 @@
 #define STREAM_HAD_ERROR 0x20
 
 /* How a function says that it failed. DONE: it has done its work all the same, as close() has. */
-enum answer { ERRNO, ERRNO_DONE, POSITIVE, NEGATIVE, NEGATIVE_DONE, NULL_ERRNO, MAP_ERRNO, STREAM, EOF_DONE };
+enum answer {
+	ERRNO,
+	ERRNO_DONE,
+	POSITIVE,
+	NEGATIVE,
+	NEGATIVE_DONE,
+	NULL_ERRNO,
+	MAP_ERRNO,
+	STREAM,
+	EOF_DONE
+};
 
 typedef long (*function)(long, long, long, long, long, long, long, long, long);
 
@@ -93,11 +108,15 @@ static const struct {
 	const char *name;
 	int number;
 } errnos[] = {
-#define E(name) { #name, name }
-	E(EINTR),	 E(ENOMEM),  E(EINVAL),	 E(EMFILE),    E(EACCES),  E(EIO),	 E(ENOSPC),
-	E(EAGAIN),	 E(EPERM),   E(EROFS),	 E(EPIPE),     E(ESRCH),   E(ENOSYS),	 E(EBADF),
-	E(EOPNOTSUPP),	 E(ETIME),   E(EFAULT),	 E(ENODEV),    E(ENOBUFS), E(ETIMEDOUT), E(ECANCELED),
-	E(ETOOMANYREFS), E(ENOTCONN), E(ECONNRESET), E(EBUSY),	  E(ENFILE),
+#define E(name)             \
+	{                   \
+#name, name \
+	}
+	E(EINTR),   E(ENOMEM),    E(EINVAL),     E(EMFILE),       E(EACCES),   E(EIO),
+	E(ENOSPC),  E(EAGAIN),    E(EPERM),      E(EROFS),        E(EPIPE),    E(ESRCH),
+	E(ENOSYS),  E(EBADF),     E(EOPNOTSUPP), E(ETIME),        E(EFAULT),   E(ENODEV),
+	E(ENOBUFS), E(ETIMEDOUT), E(ECANCELED),  E(ETOOMANYREFS), E(ENOTCONN), E(ECONNRESET),
+	E(EBUSY),   E(ENFILE),
 #undef E
 };
 
@@ -126,8 +145,8 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 		return _URC_NO_REASON;
 	if (library < 0)
 		return trace->num_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
-	trace->frames[trace->num_frames++] = (uint64_t)library << FRAME_BITS |
-					     (address - injector.libraries[library].base);
+	trace->frames[trace->num_frames++] =
+		(uint64_t)library << FRAME_BITS | (address - injector.libraries[library].base);
 	return trace->num_frames < FRAMES_MAX ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
@@ -150,7 +169,8 @@ static uint64_t detail_of(int number, const long *args)
 	if (request == (uint32_t)KFD_IOC_CRIU_OP)
 		return request | (uint64_t)(((struct kfd_criu_args *)args[2])->op + 1) << 32;
 	if (request == (uint32_t)DRM_IOCTL_AMDGPU_BO_LIST)
-		return request | (uint64_t)((union drm_amdgpu_bo_list *)args[2])->in.operation << 32;
+		return request | (uint64_t)((union drm_amdgpu_bo_list *)args[2])->in.operation
+					 << 32;
 	if (request == (uint32_t)DRM_IOCTL_AMDGPU_CTX)
 		return request | (uint64_t)((union drm_amdgpu_ctx *)args[2])->in.op << 32;
 	return request;
@@ -195,8 +215,9 @@ static bool is_libdrm(uint64_t frame)
 
 static const char *faults_of(int number, const long *args, uint64_t detail, uint64_t caller)
 {
-	if (is_libdrm(caller) && (number == CALL_malloc || number == CALL_calloc || number == CALL_realloc ||
-				  number == CALL_strdup || number == CALL_posix_memalign))
+	if (is_libdrm(caller) &&
+	    (number == CALL_malloc || number == CALL_calloc || number == CALL_realloc ||
+	     number == CALL_strdup || number == CALL_posix_memalign))
 		return "";
 	if (is_libdrm(caller) && number == CALL_ioctl && detail == (uint32_t)DRM_IOCTL_VERSION)
 		return "EINTR";
@@ -217,12 +238,14 @@ static const char *faults_of(int number, const long *args, uint64_t detail, uint
 static void lock_table(struct table *table)
 {
 	/* who holds it may have been killed */
-	for (unsigned int i = 0; i < 10000000 && __atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE); i++)
+	for (unsigned int i = 0;
+	     i < 10000000 && __atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE); i++)
 		;
 }
 
 /* How many calls there have been at that place, with this one. */
-static uint64_t count_call(int number, const struct trace *trace, const long *args, uint64_t *ret_hash)
+static uint64_t count_call(int number, const struct trace *trace, const long *args,
+			   uint64_t *ret_hash)
 {
 	struct table *table = injector.table;
 	uint64_t detail = detail_of(number, args), hash = hash_of(number, trace, detail), count = 0;
@@ -240,11 +263,12 @@ static uint64_t count_call(int number, const struct trace *trace, const long *ar
 		place->num_frames = trace->num_frames;
 		memcpy(place->frames, trace->frames, sizeof(place->frames));
 		(void)snprintf(place->name, sizeof(place->name), "%s", calls[number].name);
-		(void)snprintf(place->faults, sizeof(place->faults), "%s", 
+		(void)snprintf(place->faults, sizeof(place->faults), "%s",
 			       faults_of(number, args, detail, trace->frames[0]));
 	}
 	/* two places of one hash would hide each other */
-	if (strcmp(place->name, calls[number].name) != 0 || place->num_frames != trace->num_frames ||
+	if (strcmp(place->name, calls[number].name) != 0 ||
+	    place->num_frames != trace->num_frames ||
 	    memcmp(place->frames, trace->frames, trace->num_frames * sizeof(*trace->frames)) != 0)
 		abort();
 	count = ++place->count;
@@ -270,7 +294,9 @@ static long fewer_bytes(int number, const long *args)
 
 static void spoil_stream(int number, const long *args, const char *fault)
 {
-	FILE *stream = (FILE *)args[number == CALL_fgets || number == CALL_getline ? 2 : number == CALL___getdelim ? 3 : 0];
+	FILE *stream = (FILE *)args[number == CALL_fgets || number == CALL_getline ? 2
+				    : number == CALL___getdelim                    ? 3
+										   : 0];
 
 	/* a buffer that cannot grow is no error of the stream's */
 	if (strcmp(fault, "ENOMEM") != 0)
@@ -394,10 +420,11 @@ static void note_after(int number, const long *args, long result, uint64_t place
 
 static bool keeps_books(int number)
 {
-	return number == CALL_free || number == CALL_fclose || number == CALL_closedir || number == CALL_munmap ||
-	       number == CALL_realloc || number == CALL_malloc || number == CALL_calloc || number == CALL_strdup ||
-	       number == CALL_fopen || number == CALL_opendir || number == CALL_fdopendir ||
-	       number == CALL___getdelim || number == CALL_getline || number == CALL_mmap || number == CALL_mmap64;
+	return number == CALL_free || number == CALL_fclose || number == CALL_closedir ||
+	       number == CALL_munmap || number == CALL_realloc || number == CALL_malloc ||
+	       number == CALL_calloc || number == CALL_strdup || number == CALL_fopen ||
+	       number == CALL_opendir || number == CALL_fdopendir || number == CALL___getdelim ||
+	       number == CALL_getline || number == CALL_mmap || number == CALL_mmap64;
 }
 
 static const struct target *find_target(uint64_t hash, uint64_t n)
@@ -438,13 +465,15 @@ static long intercept(int number, const long *args)
 	return result;
 }
 
-/* All arguments are integers or pointers, and there are nine at most; of fewer, what lies behind is passed on. */
-#define WRAPPER(name, answer, faults)                                                                      \
-	static long wrap_##name(long a, long b, long c, long d, long e, long f, long g, long h, long i)    \
-	{                                                                                                  \
-		const long args[ARGS] = { a, b, c, d, e, f, g, h, i };                                     \
-                                                                                                           \
-		return intercept(CALL_##name, args);                                                       \
+/* All arguments are integers or pointers, and there are nine at most; of fewer, what lies behind is
+ * passed on. */
+#define WRAPPER(name, answer, faults)                                                           \
+	static long wrap_##name(long a, long b, long c, long d, long e, long f, long g, long h, \
+				long i)                                                         \
+	{                                                                                       \
+		const long args[ARGS] = { a, b, c, d, e, f, g, h, i };                          \
+                                                                                                \
+		return intercept(CALL_##name, args);                                            \
 	}
 CALLS(WRAPPER)
 
@@ -479,7 +508,7 @@ static void patch(const struct link_map *map, const char *name, ElfW(Addr) offse
 	*slot = (void *)(uintptr_t)wrappers[number];
 }
 
-static void patch_all(const struct link_map *map, const ElfW(Rela) *relocation, size_t bytes)
+static void patch_all(const struct link_map *map, const ElfW(Rela) * relocation, size_t bytes)
 {
 	const ElfW(Sym) *symbols = NULL;
 	const char *strings = NULL;
@@ -491,7 +520,8 @@ static void patch_all(const struct link_map *map, const ElfW(Rela) *relocation, 
 			strings = (const void *)entry->d_un.d_ptr;
 	}
 	for (size_t i = 0; symbols && strings && i < bytes / sizeof(*relocation); i++) {
-		uint64_t type = ELF64_R_TYPE(relocation[i].r_info), symbol = ELF64_R_SYM(relocation[i].r_info);
+		uint64_t type = ELF64_R_TYPE(relocation[i].r_info),
+			 symbol = ELF64_R_SYM(relocation[i].r_info);
 
 		if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64)
 			patch(map, strings + symbols[symbol].st_name, relocation[i].r_offset);
@@ -529,7 +559,8 @@ static int note_range(struct dl_phdr_info *info, size_t size, void *argument)
 		if (header->p_type == PT_LOAD)
 			end = header->p_vaddr + header->p_memsz;
 	}
-	if ((uintptr_t)note_range >= info->dlpi_addr && (uintptr_t)note_range < info->dlpi_addr + end) {
+	if ((uintptr_t)note_range >= info->dlpi_addr &&
+	    (uintptr_t)note_range < info->dlpi_addr + end) {
 		injector.own_from = info->dlpi_addr;
 		injector.own_to = info->dlpi_addr + end;
 	}
@@ -572,7 +603,8 @@ static void open_table(void)
 	for (int i = 0, length = 0; target && *target && i < TARGETS_MAX; i++, target += length) {
 		struct target *parsed = &injector.targets[i];
 
-		if (sscanf(target, "%lx %lu %31s%n", &parsed->hash, &parsed->n, parsed->fault, &length) != 3)
+		if (sscanf(target, "%lx %lu %31s%n", &parsed->hash, &parsed->n, parsed->fault,
+			   &length) != 3)
 			abort();
 	}
 }

@@ -7,7 +7,8 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* What is an answer of the driver in these functions, not a failure: CHECKPOINT says so of a process that is not paused. */
+/* What is an answer of the driver in these functions, not a failure: CHECKPOINT says so of a
+ * process that is not paused. */
 static const struct {
 	const char *function, *call, *fault;
 } answers[] = {

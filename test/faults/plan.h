@@ -28,8 +28,9 @@ struct injections {
 void injections_add(struct injections *injections, const struct injection *injection);
 void injections_done(struct injections *injections);
 
-/* All of the scenario and phase that @kind says: of each place the first call with everything that it can give, a middle
- * one and the last; of places in @seen, which earlier scenarios had, the first call once. Adds to @seen. */
+/* All of the scenario and phase that @kind says: of each place the first call with everything that
+ * it can give, a middle one and the last; of places in @seen, which earlier scenarios had, the
+ * first call once. Adds to @seen. */
 void plan_all(const struct injection *kind, const struct places *places,
 	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections);
 /* Each call site once. */

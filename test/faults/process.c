@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Starts a process, collects what it says, and kills it when patience is over. What the output means is others'
- * business. */
+/* Starts a process, collects what it says, and kills it when patience is over. What the output
+ * means is others' business. */
 #include "process.h"
 
 #include <errno.h>

@@ -13,8 +13,8 @@ struct symbols;
 struct symbols *symbols_new(const char *plugin);
 void symbols_free(struct symbols *symbols);
 
-/* Makes these return addresses known; frames of other libraries than the plugin are left out. Not while other threads
- * ask. */
+/* Makes these return addresses known; frames of other libraries than the plugin are left out. Not
+ * while other threads ask. */
 void symbols_load(struct symbols *symbols, const struct set *frames);
 
 /* Of a known frame: "" in other libraries. */

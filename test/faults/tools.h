@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text that grows, lines and words of it, sets of numbers. Where there is no memory, the program ends. */
+/* Text that grows, lines and words of it, sets of numbers. Where there is no memory, the program
+ * ends. */
 #ifndef TEST_FAULTS_TOOLS_H
 #define TEST_FAULTS_TOOLS_H
 
@@ -30,7 +31,8 @@ void text_add(struct text *text, const char *format, ...) FORMAT(2);
 const char *text_string(const struct text *text);
 void text_done(struct text *text);
 
-/* The next piece of *@rest between characters of @ends, which moves on; NULL: there is none. Empty ones are passed by. */
+/* The next piece of *@rest between characters of @ends, which moves on; NULL: there is none. Empty
+ * ones are passed by. */
 const char *piece_next(const char **rest, const char *ends, size_t *ret_length);
 bool starts_with(const char *text, const char *start);
 

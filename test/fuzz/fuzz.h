@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every fuzz target needs: libFuzzer's entry, a CRIU to run under (the functions of test/unit/host.h, without a
- * test), and a way to say that a promise is broken. One target a file, fuzz_NAME.c; its inputs are in corpus/NAME. */
+/* What every fuzz target needs: libFuzzer's entry, a CRIU to run under (the functions of
+ * test/unit/host.h, without a test), and a way to say that a promise is broken. One target a file,
+ * fuzz_NAME.c; its inputs are in corpus/NAME. */
 #ifndef TEST_FUZZ_FUZZ_H
 #define TEST_FUZZ_FUZZ_H
 
@@ -25,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 		}                                                                        \
 	} while (0)
 
-/* One input: an empty image directory and an empty log at its begin, and no descriptor more at its end than there were. */
+/* One input: an empty image directory and an empty log at its begin, and no descriptor more at its
+ * end than there were. */
 void fuzz_begin(void);
 void fuzz_end(void);
 /* What the plugin has said of this input. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files of the image directory as they lie there, and as they come from a streamer: header, length, message. By the first
- * byte: which image, whether it is streamed, and whether it is a file with a hole behind what the input has. */
+/* Files of the image directory as they lie there, and as they come from a streamer: header, length,
+ * message. By the first byte: which image, whether it is streamed, and whether it is a file with a
+ * hole behind what the input has. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -62,7 +63,8 @@ static void write_file(const char *name, bool with_hole)
 	unit_write(name, text, text_size);
 	if (!with_hole || text_size < sizeof(length))
 		return;
-	/* As long as it says, if a file can be. What is long but may still be read would take its time. */
+	/* As long as it says, if a file can be. What is long but may still be read would take its
+	 * time. */
 	memcpy(&length, text, sizeof(length));
 	if (length < 1u << 20 || length > 1u << 30)
 		(void)!truncate(unit_path("%s", name), (off_t)(8 + length));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The image of a process's KFD state, from its bytes to what the kernel is asked to rebuild, and to mappings and
- * contents. The input is the message; contents are there, as many as the message says, if that is not too much. */
+/* The image of a process's KFD state, from its bytes to what the kernel is asked to rebuild, and to
+ * mappings and contents. The input is the message; contents are there, as many as the message says,
+ * if that is not too much. */
 #include "restore.h"
 
 #include "amdgpu_plugin_image.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a task may send to CRIU's main process. The input is messages, each with how many descriptors come with it, a
- * header that is right or none, and whether it goes to the gate or to the task's own socket. */
+/* What a task may send to CRIU's main process. The input is messages, each with how many
+ * descriptors come with it, a header that is right or none, and whether it goes to the gate or to
+ * the task's own socket. */
 #include "fuzz.h"
 
 #include "fake_gpu.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file of contents, whole or with holes, too short, or a pipe, on its way to BOs. The input is how, the sizes of the BOs
- * in pages, and runs of bytes, each with how much is left out before it. What arrives is what a plain read gives. */
+/* A file of contents, whole or with holes, too short, or a pipe, on its way to BOs. The input is
+ * how, the sizes of the BOs in pages, and runs of bytes, each with how much is left out before it.
+ * What arrives is what a plain read gives. */
 #include "fuzz.h"
 
 #include "fake_gpu.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What /proc says of another task: its status, its mappings, and the names of what is mapped, by the first byte. */
+/* What /proc says of another task: its status, its mappings, and the names of what is mapped, by
+ * the first byte. */
 #include "fuzz.h"
 
 #include <fcntl.h>

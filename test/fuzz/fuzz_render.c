@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The image of a render node: of a process without KFD state, or (by the first byte) of one whose image is there. The rest
- * of the input is the message. */
+/* The image of a render node: of a process without KFD state, or (by the first byte) of one whose
+ * image is there. The rest of the input is the message. */
 #include "restore.h"
 
 #include "amdgpu_plugin_device.h"

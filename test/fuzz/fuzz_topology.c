@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A topology directory, and a map from it to itself. The input is text: a line "@PATH" begins a file, and what follows up
- * to the next such line is in it. */
+/* A topology directory, and a map from it to itself. The input is text: a line "@PATH" begins a
+ * file, and what follows up to the next such line is in it. */
 #include "fuzz.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A CRIU without tests around it: what test/unit/host.h declares, for many short runs in one process. Its directory is
- * in memory. */
+/* A CRIU without tests around it: what test/unit/host.h declares, for many short runs in one
+ * process. Its directory is in memory. */
 #include "fuzz.h"
 
 #include <dirent.h>

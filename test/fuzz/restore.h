@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A task that restores, of which all but its images is as it should be: a pid that images can name, a machine, a kernel
- * and a GPU that take whatever they are given, so that nothing but the plugin's own checks is in the way. Included by a
- * target once. */
+/* A task that restores, of which all but its images is as it should be: a pid that images can name,
+ * a machine, a kernel and a GPU that take whatever they are given, so that nothing but the plugin's
+ * own checks is in the way. Included by a target once. */
 #ifndef TEST_FUZZ_RESTORE_H
 #define TEST_FUZZ_RESTORE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench-map DIR [ROUNDS]: processor time and attempts of the mapper for every pair of DIR/pairs.tsv, and for machines of up to 64
- * GPUs made to be hard. */
+/* bench-map DIR [ROUNDS]: processor time and attempts of the mapper for every pair of
+ * DIR/pairs.tsv, and for machines of up to 64 GPUs made to be hard. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +136,8 @@ static void make_event(struct dice *dice, size_t event, struct topology *from, s
 			machine_move_gpu(to, dice_roll(dice, gpus), dice_roll(dice, gpus));
 		break;
 	case 8:
-		/* Each GPU by itself fits, but the last hive's newer one only where its peers cannot be. */
+		/* Each GPU by itself fits, but the last hive's newer one only where its peers
+		 * cannot be. */
 		machine_gpu(from, gpus - 1)->fw_version++;
 		machine_gpu(to, 0)->fw_version++;
 		for (uint32_t i = 1; i < gpus; i++)

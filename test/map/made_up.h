@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Machines that nobody has captured: random ones with everything that rules speak of, and regular ones of any
- * size. The same seed makes the same machine. */
+/* Machines that nobody has captured: random ones with everything that rules speak of, and regular
+ * ones of any size. The same seed makes the same machine. */
 #ifndef TEST_MAP_MADE_UP_H
 #define TEST_MAP_MADE_UP_H
 
@@ -14,16 +14,17 @@ struct dice {
 uint32_t dice_roll(struct dice *dice, uint32_t sides);
 bool dice_percent(struct dice *dice, uint32_t percent);
 
-/* Up to @max_gpus GPUs of few kinds with random links, hives and CPU nodes, that look like trouble: ids that
- * are zero or twice, links that lead nowhere or one way. */
+/* Up to @max_gpus GPUs of few kinds with random links, hives and CPU nodes, that look like trouble:
+ * ids that are zero or twice, links that lead nowhere or one way. */
 void machine_random(struct dice *dice, size_t max_gpus, struct topology *ret_topology);
 
-/* @num_hives hives of @size equal GPUs, spread over @num_cpus CPU nodes in turn of hives (or, @striped, of
- * GPUs); slots and ids as on any machine of that shape. */
+/* @num_hives hives of @size equal GPUs, spread over @num_cpus CPU nodes in turn of hives (or,
+ * @striped, of GPUs); slots and ids as on any machine of that shape. */
 void machine_of_hives(size_t num_hives, size_t size, size_t num_cpus, bool striped,
 		      struct topology *ret_topology);
 
-/* A copy with other node numbers, gpu_ids, minors, slots and unique_ids: another machine of the same shape. */
+/* A copy with other node numbers, gpu_ids, minors, slots and unique_ids: another machine of the
+ * same shape. */
 void machine_renamed(struct dice *dice, const struct topology *topology,
 		     struct topology *ret_topology);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* map-pairs [-v] DIR: asks the mapper about each pair of DIR/pairs.tsv and prints whether it agrees with
- * the file. -v adds what the plugin would say in CRIU's log. */
+/* map-pairs [-v] DIR: asks the mapper about each pair of DIR/pairs.tsv and prints whether it agrees
+ * with the file. -v adds what the plugin would say in CRIU's log. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tries all assignments and keeps the one that the rules prefer. Slow and plain, so that it can be compared
- * with the rules by reading. */
+/* Tries all assignments and keeps the one that the rules prefer. Slow and plain, so that it can be
+ * compared with the rules by reading. */
 #include "oracle.h"
 
 #include <stdio.h>

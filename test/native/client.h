@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A KFD process with the buffers of a workload, made with the driver's own ioctls. What CRIU knows of it, its
- * files and its device mappings, is in struct task (task.h). */
+/* A KFD process with the buffers of a workload, made with the driver's own ioctls. What CRIU knows
+ * of it, its files and its device mappings, is in struct task (task.h). */
 #ifndef TEST_NATIVE_CLIENT_H
 #define TEST_NATIVE_CLIENT_H
 
@@ -20,8 +20,8 @@ int client_map_user_memory(const struct workload *workload);
 /* Closes the files; buffers stay until the process ends. */
 void client_close(struct client *client);
 
-/* The simulator's files, see test/sim/README.md: 0 or the length, or -errno. The process ends with a line where there
- * is no simulator. */
+/* The simulator's files, see test/sim/README.md: 0 or the length, or -errno. The process ends with
+ * a line where there is no simulator. */
 int simulator_write(const char *file, const char *text);
 int simulator_read(const char *file, char *text, size_t size);
 

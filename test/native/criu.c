@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plays CRIU to the plugin: which hook is called when, with which descriptors, and what is made of the answers. */
+/* Plays CRIU to the plugin: which hook is called when, with which descriptors, and what is made of
+ * the answers. */
 #include "criu.h"
 
 #include <dlfcn.h>
@@ -343,7 +344,8 @@ static int restore_files(struct criu *criu, const struct task *task, int id)
 	return 0;
 }
 
-/* What CRIU maps a run of neighbouring mappings of one file through: what it was given for the first of them. */
+/* What CRIU maps a run of neighbouring mappings of one file through: what it was given for the
+ * first of them. */
 struct run {
 	uint32_t file;
 	int fd;

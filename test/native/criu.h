@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CRIU of the native tests: loads the plugin and calls its hooks in the order in which the given version of CRIU
- * does. A dump is of the process itself, or of children that it has made and plays the GPU side of; a restore makes
- * children of it. So what the kernel says of pids and tracers is made believe by the simulator (own_pid, traced). */
+/* The CRIU of the native tests: loads the plugin and calls its hooks in the order in which the
+ * given version of CRIU does. A dump is of the process itself, or of children that it has made and
+ * plays the GPU side of; a restore makes children of it. So what the kernel says of pids and
+ * tracers is made believe by the simulator (own_pid, traced). */
 #ifndef TEST_NATIVE_CRIU_H
 #define TEST_NATIVE_CRIU_H
 
@@ -17,9 +18,10 @@
 
 struct criu;
 
-/* @version is one of 3.17.1, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with what these export, @directory that of
- * the images, @log_level what CRIU's -v gives: 1 errors to 4 debug; @rest_ms how long a dump takes besides, between what the plugin saves and
- * its end. -errno after a line on stderr. */
+/* @version is one of 3.17.1, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with what these export,
+ * @directory that of the images, @log_level what CRIU's -v gives: 1 errors to 4 debug; @rest_ms how
+ * long a dump takes besides, between what the plugin saves and its end. -errno after a line on
+ * stderr. */
 struct criu_setup {
 	const char *version, *hosts, *plugin, *directory;
 	int log_level;
@@ -32,9 +34,9 @@ void criu_unload(struct criu *criu);
 /* What criu dump asks of the plugin: 0, or the first error. */
 int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks);
 
-/* What the restored task does besides, in its own process: begin, before anything of it comes back; map_memory, the
- * memory that CRIU puts back, before it is resumed; live, when it runs again; fail, when all of it was there and CRIU
- * does not let it run. And in the main process: resumed. */
+/* What the restored task does besides, in its own process: begin, before anything of it comes back;
+ * map_memory, the memory that CRIU puts back, before it is resumed; live, when it runs again; fail,
+ * when all of it was there and CRIU does not let it run. And in the main process: resumed. */
 struct criu_task {
 	void (*begin)(void *argument);
 	int (*map_memory)(void *argument);
@@ -44,8 +46,9 @@ struct criu_task {
 	void *argument;
 };
 
-/* What criu restore asks of the plugin, and tasks of its own: 0, or the first error. Each task has its files at the
- * numbers and its device mappings at the addresses that @tasks say, and does what stands in @own in its place. */
+/* What criu restore asks of the plugin, and tasks of its own: 0, or the first error. Each task has
+ * its files at the numbers and its device mappings at the addresses that @tasks say, and does what
+ * stands in @own in its place. */
 int criu_restore(struct criu *criu, const struct task *tasks, const struct criu_task *own,
 		 size_t num_tasks);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What CRIU exports to plugins, as far as this one may use it; and what the part that differs between versions asks
- * of the part that does not. */
+/* What CRIU exports to plugins, as far as this one may use it; and what the part that differs
+ * between versions asks of the part that does not. */
 #ifndef TEST_NATIVE_CRIU_EXPORTS_H
 #define TEST_NATIVE_CRIU_EXPORTS_H
 

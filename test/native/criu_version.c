@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one version of CRIU exports that others do not, or in another size. Compiled once for each (HOOKS, and
- * HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
+/* What one version of CRIU exports that others do not, or in another size. Compiled once for each
+ * (HOOKS, and HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program: makes tasks with a workload and dumps them, or restores them and looks at every byte. Says on stdout, a fact a
- * line, what came out and what it took. */
+/* The program: makes tasks with a workload and dumps them, or restores them and looks at every
+ * byte. Says on stdout, a fact a line, what came out and what it took. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -215,7 +215,8 @@ static struct process_state process_state(void)
 {
 	struct process_state state = { .descriptors = count_entries("/proc/self/fd") };
 
-#ifndef __SANITIZE_THREAD__ /* which starts one of its own when there are others, and looks for lost ones */
+#ifndef __SANITIZE_THREAD__ /* which starts one of its own when there are others, and looks for \
+			       lost ones */
 	state.threads = count_entries("/proc/self/task");
 #endif
 	return state;
@@ -253,7 +254,8 @@ static int judge_processes(void)
 	return ret < 0 ? ret : 0;
 }
 
-/* Nothing may be left when the process's GPU state is gone, and nothing may have been done wrong. */
+/* Nothing may be left when the process's GPU state is gone, and nothing may have been done
+ * wrong. */
 static int judge_simulator(const struct process_state *before)
 {
 	char violations[4096], objects[4096];
@@ -510,8 +512,8 @@ int main(int argc, char **argv)
 	if (!ret) {
 		before = process_state();
 		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
-		ret = !strcmp(arguments.command, "dump") ? dump(&arguments, &workload) :
-							   restore(&arguments, &workload);
+		ret = !strcmp(arguments.command, "dump") ? dump(&arguments, &workload)
+							 : restore(&arguments, &workload);
 		judgement = judge_simulator(&before);
 		ret = ret ? ret : judgement;
 	}

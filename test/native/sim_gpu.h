@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests of the simulator share: a GPU opened with libdrm_amdgpu, buffers, copies, and fixtures that look at what is
- * left behind. */
+/* What tests of the simulator share: a GPU opened with libdrm_amdgpu, buffers, copies, and fixtures
+ * that look at what is left behind. */
 #ifndef TEST_NATIVE_SIM_GPU_H
 #define TEST_NATIVE_SIM_GPU_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CRIU's image streamer: pipes to and from files in a folder of the image directory, and the connection by which the
- * plugin knows that CRIU streams. */
+/* CRIU's image streamer: pipes to and from files in a folder of the image directory, and the
+ * connection by which the plugin knows that CRIU streams. */
 #include "streamer.h"
 
 #include <dirent.h>
@@ -34,7 +34,10 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	unsigned int running;
-} streamer = { .connection = -1, .other = -1, .folder = -1, .lock = PTHREAD_MUTEX_INITIALIZER,
+} streamer = { .connection = -1,
+	       .other = -1,
+	       .folder = -1,
+	       .lock = PTHREAD_MUTEX_INITIALIZER,
 	       .ended = PTHREAD_COND_INITIALIZER };
 
 static void close_all(void)
@@ -66,7 +69,8 @@ static int connect_both(const char *directory, const char *name)
 
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory, name);
 	(void)unlink(address.sun_path);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(listener, 1) == 0 &&
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    listen(listener, 1) == 0 &&
 	    connect(caller, (struct sockaddr *)&address, sizeof(address)) == 0)
 		streamer.other = move_up(accept(listener, NULL, NULL));
 	streamer.connection = move_up(caller);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What CRIU saves of a task besides what its plugins do: here, its open device files and its device mappings.
- * A text file a task in the image directory. */
+/* What CRIU saves of a task besides what its plugins do: here, its open device files and its device
+ * mappings. A text file a task in the image directory. */
 #ifndef TEST_NATIVE_TASK_H
 #define TEST_NATIVE_TASK_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tasks of a dump: this process itself, or a tree of several children, which have descriptors and mappings but let this
- * process play their GPU side (the simulator's file "task"), as a simulated machine is one process's. */
+/* The tasks of a dump: this process itself, or a tree of several children, which have descriptors
+ * and mappings but let this process play their GPU side (the simulator's file "task"), as a
+ * simulated machine is one process's. */
 #ifndef TEST_NATIVE_TASKS_H
 #define TEST_NATIVE_TASKS_H
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Workloads as words: which buffers a process has, how many of each, and what is in them. Making them is the
- * client's job (client.h).
+/* Workloads as words: which buffers a process has, how many of each, and what is in them. Making
+ *them is the client's job (client.h).
  *
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
- * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count. KIND is V (VRAM,
- * the default), G (GTT), U (memory of the process), D (doorbells), M (the register page), W (where waves of
- * queues are saved) or Q (a page for a compute queue, which is made, and runs nothing; needs one W a GPU). Settings follow or
- * precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts
- * times that, at least one), zero=PERCENT (of each buffer's end
- * is never written), events=N, tasks=N (so many processes, each
- * with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A
- * name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
- * P4-serve, P7-small. */
+ * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
+ *KIND is V (VRAM, the default), G (GTT), U (memory of the process), D (doorbells), M (the register
+ *page), W (where waves of queues are saved) or Q (a page for a compute queue, which is made, and
+ *runs nothing; needs one W a GPU). Settings follow or precede: gpus=N (of those there are, default
+ *1), scale=N/M (sizes times that), count=N/M (counts times that, at least one), zero=PERCENT (of
+ *each buffer's end is never written), events=N, tasks=N (so many processes, each with all of this,
+ *up to 7), kfds=N (how often /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay
+ *mapped for the CPU, default 16), verify=0. A name instead of items is a profile, whose settings
+ *can be set otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small. */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -51,8 +51,8 @@ struct workload workload_of_task(const struct workload *workload, uint32_t task)
 bool workload_has_content(const struct workload_bo *bo);
 uint64_t workload_content_bytes(const struct workload *workload);
 
-/* The pattern of buffer @index in [@offset, +@size), whole words: every word tells its buffer and its place. check:
- * how many bytes from @offset on are right. */
+/* The pattern of buffer @index in [@offset, +@size), whole words: every word tells its buffer and
+ * its place. check: how many bytes from @offset on are right. */
 void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
 		   uint64_t size);
 uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process with GPUs, traced as in a dump, and the hooks that dump it. Included by a test program once. */
+/* A process with GPUs, traced as in a dump, and the hooks that dump it. Included by a test program
+ * once. */
 #ifndef TEST_UNIT_DUMP_TASK_H
 #define TEST_UNIT_DUMP_TASK_H
 
@@ -66,21 +67,23 @@ static inline void end_dump(int result)
 	CR_PLUGIN_DESC.exit(STAGE_DUMP, result);
 }
 
-/* A process that computes on two GPUs, the first of which it knows by another id; no BO with contents. */
+/* A process that computes on two GPUs, the first of which it knows by another id; no BO with
+ * contents. */
 static inline struct fake_process *make_process(void)
 {
 	struct fake_process *process = add_process(tracee);
 
 	add_device(process, 0xbeef, GPU_A);
 	add_device(process, GPU_B, GPU_B);
-	add_bo(process, 0xbeef, KFD_BO_DOORBELL, 0x1000, 0x2000, 3ULL << 62 | (uint64_t)GPU_A << 46);
+	add_bo(process, 0xbeef, KFD_BO_DOORBELL, 0x1000, 0x2000,
+	       3ULL << 62 | (uint64_t)GPU_A << 46);
 	add_bo(process, GPU_B, KFD_BO_USERPTR | 1u << 31, 0x700000, 0x123000, 0);
 	process->num_objects = 3;
 	return process;
 }
 
-/* What fails, and how: the dump must fail with one line that has these words, no process stay paused, no main image be
- * there, nothing be left open. */
+/* What fails, and how: the dump must fail with one line that has these words, no process stay
+ * paused, no main image be there, nothing be left open. */
 static inline void assert_dump_fails(struct fake_process *process, const char *words)
 {
 	int fd = open_kfd_of(process);

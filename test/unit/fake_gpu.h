@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of libdrm_amdgpu that the plugin uses, on memory: buffers are mapped at addresses of a GPU, command buffers
- * hold real packets, and bytes move when a fence is waited for, not before. Strict: what an engine would fault on
- * is counted as a violation. Each call can be made to fail.
+/* The part of libdrm_amdgpu that the plugin uses, on memory: buffers are mapped at addresses of a
+ * GPU, command buffers hold real packets, and bytes move when a fence is waited for, not before.
+ * Strict: what an engine would fault on is counted as a violation. Each call can be made to fail.
  *
- * To be included by a test program once, after fake_kernel.h; it takes the place of the library's functions. */
+ * To be included by a test program once, after fake_kernel.h; it takes the place of the library's
+ * functions. */
 #ifndef TEST_UNIT_FAKE_GPU_H
 #define TEST_UNIT_FAKE_GPU_H
 
@@ -16,14 +17,14 @@
 
 #include "fake_kernel.h"
 
-#define FAMILY_AI      141
-#define FIRST_VA       0x100000000ULL
-#define RANGES	       8192
-#define SUBMISSIONS    32
-#define RINGS	       4
-#define COPY_PACKET    1
-#define PACKET_DWORDS  7
-#define PAGE_SIZE_GPU  4096
+#define FAMILY_AI     141
+#define FIRST_VA      0x100000000ULL
+#define RANGES        8192
+#define SUBMISSIONS   32
+#define RINGS         4
+#define COPY_PACKET   1
+#define PACKET_DWORDS 7
+#define PAGE_SIZE_GPU 4096
 
 enum memory_kind {
 	OF_DMABUF,
@@ -76,10 +77,12 @@ static struct fake_gpu {
 	uint32_t family;
 	/* Which rings there are, a bit each. */
 	uint32_t rings;
-	/* The engine never ends; the GPU has been reset; the library gives the handle of another GPU. */
+	/* The engine never ends; the GPU has been reset; the library gives the handle of another
+	 * GPU. */
 	atomic_bool hangs;
 	bool was_reset;
-	/* The first copy of a ring is looked at before its submitter is back, and ends only after that. */
+	/* The first copy of a ring is looked at before its submitter is back, and ends only after
+	 * that. */
 	bool overtakes;
 	bool is_another;
 	/* It is wrong to copy anything while a process of the kernel's may run. */
@@ -97,7 +100,8 @@ static struct fake_gpu {
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
 	atomic_bool time_is_absolute;
-	/* The lowest descriptor of a dma-buf that was imported, and how many would survive an exec(). */
+	/* The lowest descriptor of a dma-buf that was imported, and how many would survive an
+	 * exec(). */
 	atomic_int lowest_dmabuf;
 	atomic_uint inherited_dmabufs;
 } gpu;
@@ -214,8 +218,8 @@ int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *i
 	return 0;
 }
 
-int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type, unsigned int ip_instance,
-			    struct drm_amdgpu_info_hw_ip *info)
+int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
+			    unsigned int ip_instance, struct drm_amdgpu_info_hw_ip *info)
 {
 	LOCK_GPU;
 	(void)device;
@@ -226,8 +230,8 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type, unsi
 	return 0;
 }
 
-static inline struct amdgpu_bo *new_bo(struct amdgpu_device *device, enum memory_kind kind, void *memory,
-				       uint64_t size)
+static inline struct amdgpu_bo *new_bo(struct amdgpu_device *device, enum memory_kind kind,
+				       void *memory, uint64_t size)
 {
 	struct amdgpu_bo *bo = new_object(sizeof(*bo));
 
@@ -451,8 +455,8 @@ static inline bool somebody_runs(void)
 	return false;
 }
 
-static inline int submit(amdgpu_context_handle context, uint64_t flags, struct amdgpu_cs_request *requests,
-			 uint32_t number_of_requests)
+static inline int submit(amdgpu_context_handle context, uint64_t flags,
+			 struct amdgpu_cs_request *requests, uint32_t number_of_requests)
 {
 	LOCK_GPU;
 	struct ring *ring = &context->rings[requests->ring % RINGS];
@@ -479,8 +483,8 @@ static inline int submit(amdgpu_context_handle context, uint64_t flags, struct a
 	return 0;
 }
 
-int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags, struct amdgpu_cs_request *requests,
-		     uint32_t number_of_requests)
+int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
+		     struct amdgpu_cs_request *requests, uint32_t number_of_requests)
 {
 	int ret = submit(context, flags, requests, number_of_requests);
 
@@ -519,12 +523,14 @@ static inline void execute(struct amdgpu_device *device, const struct submission
 			at++;
 			continue;
 		}
-		if (*packet != COPY_PACKET || packet[2] || at + PACKET_DWORDS > submission->dwords) {
+		if (*packet != COPY_PACKET || packet[2] ||
+		    at + PACKET_DWORDS > submission->dwords) {
 			gpu.violations++;
 			return;
 		}
 		size = (uint64_t)packet[1] + (gpu.family >= FAMILY_AI);
-		from = resolve(device, submission->list, packet[3] | (uint64_t)packet[4] << 32, size);
+		from = resolve(device, submission->list, packet[3] | (uint64_t)packet[4] << 32,
+			       size);
 		to = resolve(device, submission->list, packet[5] | (uint64_t)packet[6] << 32, size);
 		if (!from || !to)
 			return;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The calls by which the plugin reaches /dev/kfd, render nodes and their topology, answered from a script: enough
- * to see in which order it asks what, and what it does when a call fails. No GPU: fake_gpu.h copies contents, and
- * queues and what runs in them are for the simulated device in the virtual machine.
+/* The calls by which the plugin reaches /dev/kfd, render nodes and their topology, answered from a
+ * script: enough to see in which order it asks what, and what it does when a call fails. No GPU:
+ * fake_gpu.h copies contents, and queues and what runs in them are for the simulated device in the
+ * virtual machine.
  *
- * To be included by a test program once: it takes the place of libc's open(), fopen(), fstat(), ioctl(), kill(). */
+ * To be included by a test program once: it takes the place of libc's open(), fopen(), fstat(),
+ * ioctl(), kill(). */
 #ifndef TEST_UNIT_FAKE_KERNEL_H
 #define TEST_UNIT_FAKE_KERNEL_H
 
@@ -28,10 +30,10 @@
 
 #define KFD_MAJOR    234
 #define PROCESSES    4
-#define GEM_OP	     0x10
+#define GEM_OP       0x10
 #define LIST_HANDLES 0x19
 /* Of the driver, as files named parameter-NAME in the test's directory. */
-#define PARAMETERS   "/sys/module/amdgpu/parameters/"
+#define PARAMETERS "/sys/module/amdgpu/parameters/"
 /* Of private data in images that nobody looks into. */
 #define PRIVATE_SIZE 24
 #define QUEUE_RECORD 120
@@ -58,7 +60,8 @@ struct fake_process {
 };
 
 static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
-	/* A directory of test/data/machines, or the path of another; NULL: the driver is not loaded. */
+	/* A directory of test/data/machines, or the path of another; NULL: the driver is not
+	 * loaded. */
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];
@@ -96,18 +99,22 @@ static inline struct fake_process *add_process(pid_t pid)
 
 static inline void add_device(struct fake_process *process, uint32_t user_id, uint32_t actual_id)
 {
-	process->devices[process->num_devices++] = (struct kfd_device_bucket){
-		.user_gpu_id = user_id, .actual_gpu_id = actual_id
-	};
+	process->devices[process->num_devices++] =
+		(struct kfd_device_bucket){ .user_gpu_id = user_id, .actual_gpu_id = actual_id };
 }
 
-static inline struct kfd_bo_bucket *add_bo(struct fake_process *process, uint32_t gpu_id, uint32_t flags,
-					   uint64_t addr, uint64_t size, uint64_t offset)
+static inline struct kfd_bo_bucket *add_bo(struct fake_process *process, uint32_t gpu_id,
+					   uint32_t flags, uint64_t addr, uint64_t size,
+					   uint64_t offset)
 {
 	process->bos = realloc(process->bos, (process->num_bos + 1) * sizeof(*process->bos));
 	assert_non_null(process->bos);
 	process->bos[process->num_bos] = (struct kfd_bo_bucket){
-		.addr = addr, .size = size, .offset = offset, .gpu_id = gpu_id, .alloc_flags = flags,
+		.addr = addr,
+		.size = size,
+		.offset = offset,
+		.gpu_id = gpu_id,
+		.alloc_flags = flags,
 		.dmabuf_fd = KFD_INVALID_FD,
 	};
 	return &process->bos[process->num_bos++];
@@ -127,13 +134,14 @@ static inline int fake_kernel_begin(void **state)
 	return 0;
 }
 
-/* From here on this process and those that it forks have one kernel, and not each a copy of its own. */
+/* From here on this process and those that it forks have one kernel, and not each a copy of its
+ * own. */
 static inline void fake_kernel_share(void)
 {
 	struct fake_kernel now = kernel;
 
-	assert_true(mmap(&kernel, sizeof(kernel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
-			 -1, 0) == &kernel);
+	assert_true(mmap(&kernel, sizeof(kernel), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == &kernel);
 	kernel = now;
 }
 
@@ -149,8 +157,9 @@ static inline int fake_kernel_end(void **state)
 	return unit_end(state);
 }
 
-/* Devices are files of the test's directory, whose names tell what they stand for: kfd-INDEX of a process,
- * renderD-MINOR, dmabuf-NUMBER of an AMD GPU. They can be opened several times, like devices. */
+/* Devices are files of the test's directory, whose names tell what they stand for: kfd-INDEX of a
+ * process, renderD-MINOR, dmabuf-NUMBER of an AMD GPU. They can be opened several times, like
+ * devices. */
 static inline int open_device(const char *name, int flags)
 {
 	return openat(AT_FDCWD, unit_path("%s", name), flags | O_CREAT | O_CLOEXEC, 0600);
@@ -215,7 +224,8 @@ int open(const char *path, int flags, ...)
 		char machine[256];
 
 		(void)snprintf(machine, sizeof(machine), "%s%s",
-			       kernel.machine[0] == '/' ? "" : "test/data/machines/", kernel.machine);
+			       kernel.machine[0] == '/' ? "" : "test/data/machines/",
+			       kernel.machine);
 		return openat(AT_FDCWD, machine, flags);
 	}
 	return openat(AT_FDCWD, path, flags, mode);
@@ -293,7 +303,8 @@ static inline bool is_for(const struct fake_process *process)
 	return traced;
 }
 
-/* Process, devices, BOs, queues, events; what is of no interest to anybody but the driver is 0x5a. */
+/* Process, devices, BOs, queues, events; what is of no interest to anybody but the driver is
+ * 0x5a. */
 static inline void fill_private(const struct fake_process *process, uint8_t *at)
 {
 	memset(at, 0x5a, private_size(process));
@@ -311,19 +322,21 @@ static inline void fill_private(const struct fake_process *process, uint8_t *at)
 		memcpy(at, (uint32_t[]){ 1 }, 4);
 }
 
-static inline bool counts_agree(const struct fake_process *process, const struct kfd_criu_args *args)
+static inline bool counts_agree(const struct fake_process *process,
+				const struct kfd_criu_args *args)
 {
 	return args->devices && args->bos && args->priv_data &&
 	       args->num_devices == process->num_devices && args->num_bos == process->num_bos &&
-	       args->num_objects == process->num_objects && args->priv_data_size == private_size(process);
+	       args->num_objects == process->num_objects &&
+	       args->priv_data_size == private_size(process);
 }
 
-/* The memory of a BO is a file, named by where the BO is on the GPU. The descriptor is low and inherited, as the
- * kernel's are. */
+/* The memory of a BO is a file, named by where the BO is on the GPU. The descriptor is low and
+ * inherited, as the kernel's are. */
 static inline int make_dmabuf(const struct kfd_bo_bucket *bo)
 {
-	int fd = openat(AT_FDCWD, unit_path("bo-%llx", (unsigned long long)bo->addr), O_RDWR | O_CREAT,
-			0600);
+	int fd = openat(AT_FDCWD, unit_path("bo-%llx", (unsigned long long)bo->addr),
+			O_RDWR | O_CREAT, 0600);
 
 	if (fd >= 0 && ftruncate(fd, (off_t)bo->size) < 0)
 		abort();
@@ -414,7 +427,8 @@ static inline int criu_op(struct fake_process *process, struct kfd_criu_args *ar
 		break;
 	case KFD_RESUME:
 		/* Twice is a use after free; without RESTORE it spoils the process. */
-		kernel.wrong_calls += process->calls[KFD_RESUME] > 0 || !process->calls[KFD_RESTORE];
+		kernel.wrong_calls +=
+			process->calls[KFD_RESUME] > 0 || !process->calls[KFD_RESTORE];
 		error = (pid_t)args->pid == process->pid ? 0 : ESRCH;
 		break;
 	}
@@ -431,8 +445,10 @@ static inline int kfd_ioctl(int index, unsigned long request, void *argument)
 		return 0;
 	}
 	if (request == KFD_IOC_GET_DMABUF_INFO)
-		return device_of((int)((struct kfd_dmabuf_info_args *)argument)->dmabuf_fd, "dmabuf-") < 0 ?
-			       EINVAL : 0;
+		return device_of((int)((struct kfd_dmabuf_info_args *)argument)->dmabuf_fd,
+				 "dmabuf-") < 0
+			       ? EINVAL
+			       : 0;
 	if (request == KFD_IOC_CRIU_OP)
 		return criu_op(&kernel.processes[index], argument);
 	kernel.wrong_calls++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A CRIU of the tests' own: the functions that the plugin takes from its host, and a place for files. */
+/* A CRIU of the tests' own: the functions that the plugin takes from its host, and a place for
+ * files. */
 #include "host.h"
 
 #include <dirent.h>
@@ -15,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINES_MAX 512
-#define LINE_SIZE 1024
-#define PATHS	  8
+#define LINES_MAX  512
+#define LINE_SIZE  1024
+#define PATHS      8
 #define STORED_MAX 32
 
 /* The functions of CRIU, as the plugin declares them. */

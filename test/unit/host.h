@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every unit test needs: a stand-in for the CRIU that loads the plugin, and a directory of its own
- * that is the image directory too. What is being tested is the business of the test programs. */
+/* What every unit test needs: a stand-in for the CRIU that loads the plugin, and a directory of its
+ * own that is the image directory too. What is being tested is the business of the test
+ * programs. */
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
@@ -49,14 +50,15 @@ bool unit_logged(const char *text, ...) __attribute__((sentinel));
 void unit_forget_lines(void);
 #define assert_logged(...) assert_true(unit_logged(__VA_ARGS__, NULL))
 
-/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same number as ENOTSUP, and to CRIU
- * that is "not mine, ask others": whoever says so of his own files loses them. */
-#define assert_fails(result)                                 \
-	do {                                                 \
-		int result_ = (result);                      \
-                                                             \
-		assert_in_range(-result_, 1, 4095);          \
-		assert_int_not_equal(result_, -ENOTSUP);     \
+/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same number as
+ * ENOTSUP, and to CRIU that is "not mine, ask others": whoever says so of his own files loses
+ * them. */
+#define assert_fails(result)                             \
+	do {                                             \
+		int result_ = (result);                  \
+                                                         \
+		assert_in_range(-result_, 1, 4095);      \
+		assert_int_not_equal(result_, -ENOTSUP); \
 	} while (0)
 
 /* Descriptors that this process has open. */

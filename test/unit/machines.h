@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Machines for the tests of the mapper, made by hand or read from test/data/machines, and what is asked of each map.
- * Included by a test program once. */
+/* Machines for the tests of the mapper, made by hand or read from test/data/machines, and what is
+ * asked of each map. Included by a test program once. */
 #ifndef TEST_UNIT_MACHINES_H
 #define TEST_UNIT_MACHINES_H
 
@@ -30,7 +30,7 @@ static inline void add_cpu(struct topology *topology, uint32_t node_id)
 }
 
 static inline void add_link(struct topology *topology, uint32_t from, uint32_t to, uint32_t type,
-		     uint32_t weight)
+			    uint32_t weight)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		struct topology_node *node = &topology->nodes[i];
@@ -46,7 +46,8 @@ static inline void add_link(struct topology *topology, uint32_t from, uint32_t t
 }
 
 /* One of many equal GPUs, next to CPU node @cpu. */
-static inline void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id, uint32_t cpu)
+static inline void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id,
+			   uint32_t cpu)
 {
 	struct topology_node *node = topology_add(topology);
 
@@ -101,7 +102,7 @@ static inline void read_machine(const char *name, struct topology *topology)
 }
 
 static inline int map_with(const struct topology *saved, const struct topology *local,
-		    const struct options *options, uint32_t *ids)
+			   const struct options *options, uint32_t *ids)
 {
 	struct gpu_map map;
 	int ret = map_gpus(saved, local, options, &map);
@@ -120,7 +121,7 @@ static inline int map_with(const struct topology *saved, const struct topology *
 
 /* The gpu_ids that the saved GPUs land on must be these, in order. */
 static inline void assert_map(const struct topology *saved, const struct topology *local,
-		       const uint32_t *expected)
+			      const uint32_t *expected)
 {
 	uint32_t ids[64];
 	size_t count = topology_count_gpus(saved);

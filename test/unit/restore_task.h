@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A task that is restored: this process, on another machine than that of its image. The hooks, and images made by hand.
- * Included by a test program once. */
+/* A task that is restored: this process, on another machine than that of its image. The hooks, and
+ * images made by hand. Included by a test program once. */
 #ifndef TEST_UNIT_RESTORE_TASK_H
 #define TEST_UNIT_RESTORE_TASK_H
 
@@ -15,10 +15,11 @@
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 
-/* The machine of the image, as the process knows its GPU; the machine of the restore is "one-other". */
-#define USER_ID	     0xbeef
-#define OLD_ID	     1997
-#define NEW_ID	     44021
+/* The machine of the image, as the process knows its GPU; the machine of the restore is
+ * "one-other". */
+#define USER_ID      0xbeef
+#define OLD_ID       1997
+#define NEW_ID       44021
 #define OLD_DOORBELL (3ULL << 62 | (uint64_t)OLD_ID << 46)
 
 /* What the fake kernel adds to every offset. */
@@ -26,8 +27,9 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 
 #define LOWEST 300
 
-/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library, since a program's own
- * symbols are not to be seen. Once loaded it stays, so tests of an old host come first. */
+/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library, since a
+ * program's own symbols are not to be seen. Once loaded it stays, so tests of an old host come
+ * first. */
 static struct {
 	char directory[64];
 	void *table;
@@ -41,8 +43,10 @@ static inline int make_host(void **state)
 	(void)strcpy(host.directory, "/tmp/amdgpu-plugin-host-XXXXXX");
 	if (!mkdtemp(host.directory))
 		return -1;
-	(void)snprintf(command, sizeof(command), "echo 'char cr_plugin_ctl[224];' |"
-		       " ${CC:-cc} -shared -fPIC -x c -o %s/host.so -", host.directory);
+	(void)snprintf(command, sizeof(command),
+		       "echo 'char cr_plugin_ctl[224];' |"
+		       " ${CC:-cc} -shared -fPIC -x c -o %s/host.so -",
+		       host.directory);
 	return system(command);
 }
 
@@ -88,14 +92,15 @@ static inline void add_image_bo(uint32_t flags, uint64_t addr, uint64_t size, ui
 	bo->addr = addr;
 	bo->size = size;
 	bo->offset = offset;
-	image->bo_entries = realloc(image->bo_entries,
-				    (image->n_bo_entries + 1) * sizeof(*image->bo_entries));
+	image->bo_entries =
+		realloc(image->bo_entries, (image->n_bo_entries + 1) * sizeof(*image->bo_entries));
 	assert_non_null(image->bo_entries);
 	image->bo_entries[image->n_bo_entries++] = bo;
 	image->num_of_bos = image->n_bo_entries;
 }
 
-/* The image of this process: the CPU node and the GPU of machine "one", a doorbell and a userptr. */
+/* The image of this process: the CPU node and the GPU of machine "one", a doorbell and a
+ * userptr. */
 static inline void make_image(void)
 {
 	struct topology topology;
@@ -154,8 +159,8 @@ static inline int restore_file(int id)
 	return hook(id);
 }
 
-static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset, uint64_t *new_offset,
-			  int *fd)
+static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset,
+				 uint64_t *new_offset, int *fd)
 {
 	int (*hook)(const char *, uint64_t, uint64_t, uint64_t *, int *) =
 		CR_PLUGIN_DESC.hooks[HOOK_UPDATE_VMA_MAP];
@@ -200,8 +205,7 @@ static inline void write_pages(const char *name, uint64_t bytes)
 	free(words);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-#define OLD_HOST_TEST(function) \
-	cmocka_unit_test_setup_teardown(function, begin_on_an_old_host, end)
+#define TEST(function)          cmocka_unit_test_setup_teardown(function, begin, end)
+#define OLD_HOST_TEST(function) cmocka_unit_test_setup_teardown(function, begin_on_an_old_host, end)
 
 #endif

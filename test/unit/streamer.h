@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An image streamer for tests that stream: pipes from and to files in a folder of the test's directory, and the
- * connection by which a CRIU that streams is known. Strict: an image is captured once and served once, and whoever asks
- * for one before he has read another to its end fails the test, since a streamer may serve one after the other.
+/* An image streamer for tests that stream: pipes from and to files in a folder of the test's
+ * directory, and the connection by which a CRIU that streams is known. Strict: an image is captured
+ * once and served once, and whoever asks for one before he has read another to its end fails the
+ * test, since a streamer may serve one after the other.
  *
  * To be included by a test program once, before anything that has threads of its own. */
 #ifndef TEST_UNIT_STREAMER_H
@@ -26,9 +27,9 @@
 /* Of its own in the test's directory. */
 #define STREAMED "streamed/"
 
-#define STREAMS_MAX  64
+#define STREAMS_MAX 64
 /* The least that a pipe holds, so that little is out of the streamer's hands before it is read. */
-#define STREAM_ROOM  4096
+#define STREAM_ROOM       4096
 #define STREAM_PATIENCE_S 120
 
 struct stream {
@@ -47,7 +48,8 @@ static struct {
 	int connection[2];
 	struct stream streams[STREAMS_MAX];
 	size_t num_streams;
-	/* Of the streamer's making: no answer; and it is gone after that many bytes of each image. */
+	/* Of the streamer's making: no answer; and it is gone after that many bytes of each
+	 * image. */
 	bool deaf;
 	size_t breaks_after;
 } streamer;
@@ -90,7 +92,8 @@ static inline void *stream_bytes(void *argument)
 	char bytes[512];
 	ssize_t size;
 
-	while (left && (size = read(from, bytes, left < sizeof(bytes) ? left : sizeof(bytes))) > 0 &&
+	while (left &&
+	       (size = read(from, bytes, left < sizeof(bytes) ? left : sizeof(bytes))) > 0 &&
 	       write(to, bytes, (size_t)size) == size)
 		left -= (size_t)size;
 	(void)close(stream->file);
@@ -111,8 +114,8 @@ static inline void join_stream(struct stream *stream)
 	assert_int_equal(pthread_timedjoin_np(stream->thread, NULL, &end), 0);
 }
 
-/* All of it has been given, and taken: the streamer may need a while for its end, but what is in the pipe by now nobody is
- * going to read before the next. */
+/* All of it has been given, and taken: the streamer may need a while for its end, but what is in
+ * the pipe by now nobody is going to read before the next. */
 static inline bool is_drained(const struct stream *stream)
 {
 	struct pollfd end = { stream->watched, POLLIN, 0 };
@@ -140,8 +143,10 @@ static inline int open_stream(const char *name, int flags)
 				 streamer.streams[i].name);
 	}
 	(void)snprintf(stream->name, sizeof(stream->name), "%s", name);
-	stream->file = open(streamed_path(name), streamer.captures ?
-			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
+	stream->file = open(streamed_path(name),
+			    streamer.captures ? O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+					      : O_RDONLY | O_CLOEXEC,
+			    0600);
 	if (stream->file < 0) {
 		assert_false(streamer.captures);
 		return -ENOENT;
@@ -162,11 +167,13 @@ static inline void connect_streamer(const char *socket_name)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", unit_path("%s", socket_name));
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s",
+		       unit_path("%s", socket_name));
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(listener, 1), 0);
 	streamer.connection[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(connect(streamer.connection[0], (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(
+		connect(streamer.connection[0], (struct sockaddr *)&address, sizeof(address)), 0);
 	streamer.connection[1] = accept(listener, NULL, NULL);
 	(void)close(listener);
 	/* Streamers do so, too. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents of BOs to and from image files, by real copy packets on a GPU made of memory: every byte, bounded memory, and
- * what comes of each call that fails. */
+/* Contents of BOs to and from image files, by real copy packets on a GPU made of memory: every
+ * byte, bounded memory, and what comes of each call that fails. */
 #include "content_set.h"
 
 #include <dlfcn.h>
@@ -57,13 +57,18 @@ static const uint64_t size_cases[][12] = {
 	{ PAGE },
 	{ 3 * PAGE, PAGE, 7 * PAGE },
 	/* As large as the memory, a page less, a page more; as a slot. */
-	{ MIB }, { MIB - PAGE }, { MIB + PAGE }, { MIB / 4, MIB / 4, MIB / 4 },
+	{ MIB },
+	{ MIB - PAGE },
+	{ MIB + PAGE },
+	{ MIB / 4, MIB / 4, MIB / 4 },
 	/* Larger than the memory. */
 	{ 2 * MIB + PAGE },
 	{ PAGE, 2 * MIB, PAGE, MIB, 3 * PAGE, MIB / 4 + PAGE },
 };
 
-static const uint64_t staging_cases[] = { 0, 1, PAGE, 3 * PAGE, 64 << 10, MIB, 32 * MIB, UINT64_MAX };
+static const uint64_t staging_cases[] = {
+	0, 1, PAGE, 3 * PAGE, 64 << 10, MIB, 32 * MIB, UINT64_MAX
+};
 
 static void every_byte_is_saved_and_loaded_whatever_the_sizes(void **state)
 {
@@ -105,8 +110,10 @@ static void older_families_count_bytes_another_way(void **state)
 		print_message("case family %u\n", families[i]);
 		gpu.family = families[i];
 		fill(set);
-		assert_int_equal(content_save(&set->job, 1,
-					      &(struct content_settings){ 64 * MIB, 1, true, true }), 0);
+		assert_int_equal(
+			content_save(&set->job, 1,
+				     &(struct content_settings){ 64 * MIB, 1, true, true }),
+			0);
 		assert_true(image_is_filled(set));
 		free_set(set);
 	}
@@ -123,7 +130,9 @@ static void staging_memory_is_bounded_whatever_the_bos(void **state)
 	/* And no more than there is to copy. */
 	gpu.user_memory = 0;
 	set = make_set((const uint64_t[]){ PAGE, PAGE, 0 });
-	assert_int_equal(content_save(&set->job, 1, &(struct content_settings){ 32 * MIB, 1, true, true }), 0);
+	assert_int_equal(
+		content_save(&set->job, 1, &(struct content_settings){ 32 * MIB, 1, true, true }),
+		0);
 	assert_in_range(gpu.user_memory, PAGE, 3 * PAGE);
 	free_set(set);
 }
@@ -137,7 +146,9 @@ static void many_small_bos_take_few_submissions(void **state)
 		add(set, PAGE);
 	make_image(set, 0);
 	fill(set);
-	assert_int_equal(content_save(&set->job, 1, &(struct content_settings){ 4 * MIB, 1, true, true }), 0);
+	assert_int_equal(
+		content_save(&set->job, 1, &(struct content_settings){ 4 * MIB, 1, true, true }),
+		0);
 	assert_true(image_is_filled(set));
 	/* Eight MiB by slots of one. */
 	assert_in_range(gpu.submissions, 1, 16);
@@ -256,7 +267,8 @@ static void an_engine_that_hangs_is_given_up(void **state)
 	gpu.hangs = true;
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
 	assert_logged("Error: ", "GPU 0x0100", strerror(ETIME));
-	/* The kernel's clock may be another than the task's, so it is given no time to wait until. */
+	/* The kernel's clock may be another than the task's, so it is given no time to wait
+	 * until. */
 	assert_true(gpu.time_is_absolute);
 	assert_int_equal(gpu.timeout_ns, 0);
 	free_set(set);
@@ -347,8 +359,8 @@ static void a_thread_that_ends_at_once_is_heard(void **state)
 	free_set(set);
 }
 
-/* One call after another fails: an error each time, one line, and nothing is left; what is left is counted at
- * the end of the test. */
+/* One call after another fails: an error each time, one line, and nothing is left; what is left is
+ * counted at the end of the test. */
 static void whichever_call_fails_is_an_error(int (*copy)(struct content_job *, size_t,
 							 const struct content_settings *),
 					     bool (*is_done)(const struct set *),

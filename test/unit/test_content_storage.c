@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The storage side of contents: files on a disk and streams, holes, checksums, and what comes of calls that fail or do
- * less than they were asked for, wherever in the file. */
+/* The storage side of contents: files on a disk and streams, holes, checksums, and what comes of
+ * calls that fail or do less than they were asked for, wherever in the file. */
 #include "content_set.h"
 
 #include <pthread.h>
@@ -314,7 +314,8 @@ static void a_byte_that_changed_is_found(void **state)
 	}
 }
 
-/* Where in the file: the length, the first range, the border of two, one in the middle, the last one, the end. */
+/* Where in the file: the length, the first range, the border of two, one in the middle, the last
+ * one, the end. */
 static uint64_t place(const struct set *set, unsigned int which)
 {
 	const uint64_t slot = settings.staging_bytes / 4, end = image_size(set);

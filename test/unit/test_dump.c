@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The dump of KFD processes, from the hooks down to the calls of the kernel: who is paused, for how long, and what is in
- * the images. */
+/* The dump of KFD processes, from the hooks down to the calls of the kernel: who is paused, for how
+ * long, and what is in the images. */
 #include "dump_task.h"
 
 #include "wire.h"
@@ -141,7 +141,8 @@ static void every_gpu_has_a_pages_file_also_without_contents(void **state)
 static void more_files_of_a_process_do_not_pause_it_again(void **state)
 {
 	struct fake_process *process = make_process();
-	int first = open_kfd_of(process), second = open_kfd_of(process), third = open_kfd_of(process);
+	int first = open_kfd_of(process), second = open_kfd_of(process),
+	    third = open_kfd_of(process);
 	CriuKfd *kfd;
 
 	(void)state;
@@ -250,7 +251,8 @@ static void fill_bo(const struct kfd_bo_bucket *bo)
 	assert_non_null(words);
 	for (size_t i = 0; i < bo->size / sizeof(*words); i++)
 		words[i] = bo->addr + i;
-	unit_write(strrchr(unit_path("bo-%llx", (unsigned long long)bo->addr), '/') + 1, words, bo->size);
+	unit_write(strrchr(unit_path("bo-%llx", (unsigned long long)bo->addr), '/') + 1, words,
+		   bo->size);
 	free(words);
 }
 
@@ -286,7 +288,8 @@ static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
 	free(bytes);
 }
 
-/* Thousands of BOs are above the limit of most; their descriptors are in nobody's way and go to no child. */
+/* Thousands of BOs are above the limit of most; their descriptors are in nobody's way and go to no
+ * child. */
 static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 {
 	struct fake_process *process = make_process();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps that fail: the process runs on, one line says why, and nothing that looks like an image of it is left. */
+/* Dumps that fail: the process runs on, one line says why, and nothing that looks like an image of
+ * it is left. */
 #include "dump_task.h"
 
 static void a_kernel_that_refuses_leaves_the_process_running(void **state)
@@ -8,11 +9,10 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 		enum kfd_criu_op op;
 		int error;
 	} cases[] = {
-		{ KFD_PROCESS_INFO, EBADF },   { KFD_PROCESS_INFO, EACCES },
-		{ KFD_PROCESS_INFO, EIO },     { KFD_CHECKPOINT, EOPNOTSUPP },
-		{ KFD_CHECKPOINT, EMFILE },
-		{ KFD_CHECKPOINT, ENOMEM },    { KFD_CHECKPOINT, ESRCH },
-		{ KFD_CHECKPOINT, ENODEV },
+		{ KFD_PROCESS_INFO, EBADF }, { KFD_PROCESS_INFO, EACCES },
+		{ KFD_PROCESS_INFO, EIO },   { KFD_CHECKPOINT, EOPNOTSUPP },
+		{ KFD_CHECKPOINT, EMFILE },  { KFD_CHECKPOINT, ENOMEM },
+		{ KFD_CHECKPOINT, ESRCH },   { KFD_CHECKPOINT, ENODEV },
 	};
 
 	(void)state;

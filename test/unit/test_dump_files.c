@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what belongs to other drivers. */
+/* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what belongs to other
+ * drivers. */
 #include "dump_task.h"
 
 #include <sys/mman.h>
@@ -19,7 +20,8 @@ int stat(const char *path, struct stat *stat)
 	return ret;
 }
 
-/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a path cannot be mapped. */
+/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a path cannot
+ * be mapped. */
 static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
 {
 	struct fake_process *process = make_process();
@@ -95,7 +97,9 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 
 static void render_nodes_of_other_drivers_are_left_to_others(void **state)
 {
-	static const char *const drivers[] = { "i915", "radeon", "nouveau", "amdgpu2", "amdgp", "" };
+	static const char *const drivers[] = {
+		"i915", "radeon", "nouveau", "amdgpu2", "amdgp", ""
+	};
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
 	int fd = open_render(128, O_RDWR);
 	struct stat stat;
@@ -191,7 +195,8 @@ static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		print_message("case %zu\n", i);
-		assert_dump_fails(make_process_that_maps(cases[i].render_minor, cases[i].offset), cases[i].words);
+		assert_dump_fails(make_process_that_maps(cases[i].render_minor, cases[i].offset),
+				  cases[i].words);
 	}
 }
 

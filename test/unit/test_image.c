@@ -267,14 +267,17 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 		CriuKfd *kfd;
 
 		(void)alarm(120);
-		_exit(image_read_kfd(1, &kfd) < 0 && unit_logged("Error: ", "amdgpu-kfd-1.img", NULL) ?
-			      0 : 1);
+		_exit(image_read_kfd(1, &kfd) < 0 &&
+				      unit_logged("Error: ", "amdgpu-kfd-1.img", NULL)
+			      ? 0
+			      : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
 
-/* A link, another name of somebody's file, and a file that others may read: what is written is none of them. */
+/* A link, another name of somebody's file, and a file that others may read: what is written is none
+ * of them. */
 static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which GPU may stand for which: the comparisons one by one, and whole machines. How GPUs are linked is the business of
- * test_map_links.c. */
+/* Which GPU may stand for which: the comparisons one by one, and whole machines. How GPUs are
+ * linked is the business of test_map_links.c. */
 #include "machines.h"
 
 static void a_gpu_lands_on_an_equal_one(void **state)
@@ -49,8 +49,8 @@ static uint64_t get(const struct topology_node *node, const struct difference *r
 {
 	const char *at = (const char *)node + row->offset;
 
-	return row->size == 8 ? *(const uint64_t *)(const void *)at :
-				*(const uint32_t *)(const void *)at;
+	return row->size == 8 ? *(const uint64_t *)(const void *)at
+			      : *(const uint32_t *)(const void *)at;
 }
 
 static void set(struct topology_node *node, const struct difference *row, uint64_t value)
@@ -182,7 +182,8 @@ static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
 		for (size_t j = 0; j < ARRAY_SIZE(at_least); j++) {
 			struct options options = without(&at_least[j]);
 
-			assert_int_equal(map_with(&saved, &local, &options, ids), j == i ? 0 : -ENODEV);
+			assert_int_equal(map_with(&saved, &local, &options, ids),
+					 j == i ? 0 : -ENODEV);
 		}
 		set(&local.nodes[1], row, value);
 	}
@@ -206,8 +207,10 @@ static void capability_is_compared_but_for_the_bits_of_the_driver(void **state)
 		print_message("case bit %u\n", bit);
 		local.nodes[1].capability = saved.nodes[1].capability ^ 1u << bit;
 		unit_forget_lines();
-		assert_int_equal(map_with(&saved, &local, &all_checks, ids), of_driver ? 0 : -ENODEV);
-		assert_int_equal(unit_logged("capability", "KFD_CAPABILITY_CHECK", NULL), !of_driver);
+		assert_int_equal(map_with(&saved, &local, &all_checks, ids),
+				 of_driver ? 0 : -ENODEV);
+		assert_int_equal(unit_logged("capability", "KFD_CAPABILITY_CHECK", NULL),
+				 !of_driver);
 		assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
 	}
 	topology_done(&saved);
@@ -240,12 +243,14 @@ static void the_first_difference_names_its_switch(void **state)
 	assert_null(map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable));
 	assert_null(variable);
 	local.nodes[1].fw_version--;
-	assert_string_equal(map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks,
-						 &variable), "fw_version");
+	assert_string_equal(
+		map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable),
+		"fw_version");
 	assert_string_equal(variable, "KFD_FW_VER_CHECK");
 	local.nodes[1].wave_front_size = 32;
-	assert_string_equal(map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks,
-						 &variable), "wave_front_size");
+	assert_string_equal(
+		map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable),
+		"wave_front_size");
 	assert_null(variable);
 	topology_done(&saved);
 	topology_done(&local);
@@ -290,7 +295,8 @@ static void assert_map_keeps_links(const struct topology *saved, const struct to
 				continue;
 			for (size_t j = 0; j < at->num_links; j++)
 				found |= at->links[j].type == LINK_XGMI &&
-					 at->links[j].node_to == map.local[to - saved->nodes]->node_id;
+					 at->links[j].node_to ==
+						 map.local[to - saved->nodes]->node_id;
 			assert_true(found);
 		}
 		for (size_t j = 0; j < i; j++)
@@ -302,8 +308,8 @@ static void assert_map_keeps_links(const struct topology *saved, const struct to
 static void a_machine_maps_onto_one_with_other_ids_minors_and_order(void **state)
 {
 	static const char *const pairs[][2] = {
-		{ "one", "one-other" },	    { "one-other", "one" },    { "eight", "eight-other" },
-		{ "eight-other", "eight" }, { "one", "eight" },	       { "one", "eight-other" },
+		{ "one", "one-other" },     { "one-other", "one" }, { "eight", "eight-other" },
+		{ "eight-other", "eight" }, { "one", "eight" },     { "one", "eight-other" },
 	};
 
 	(void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which GPUs together may stand for which: XGMI links, CPU nodes, and the choice among several that fit. */
+/* Which GPUs together may stand for which: XGMI links, CPU nodes, and the choice among several that
+ * fit. */
 #include "machines.h"
 
 /* Four GPUs 0x11.. on CPU 0 and 1, two and two. */
@@ -271,7 +272,8 @@ static void reverse_links(struct topology *topology)
 
 static void the_answer_does_not_depend_on_the_order_of_links(void **state)
 {
-	static const char *const pairs[][2] = { { "eight", "eight-other" }, { "eight-other", "eight" } };
+	static const char *const pairs[][2] = { { "eight", "eight-other" },
+						{ "eight-other", "eight" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Options from the file and from CRIU, and which source goes before which. Environment variables by themselves are
- * test_options.c's. */
+/* Options from the file and from CRIU, and which source goes before which. Environment variables by
+ * themselves are test_options.c's. */
 #include "host.h"
 
 #include <errno.h>

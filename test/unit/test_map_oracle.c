@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The mapper against an oracle that tries every assignment, on thousands of random machines; and answers that
- * must not depend on names. */
+/* The mapper against an oracle that tries every assignment, on thousands of random machines; and
+ * answers that must not depend on names. */
 #include "host.h"
 
 #include <stdio.h>
@@ -175,7 +175,8 @@ static void same_answer_again(const struct topology *source, const struct topolo
 	map_done(&second);
 }
 
-/* Where two CPU links are equally near the lower node counts, so there names do matter: such are told apart. */
+/* Where two CPU links are equally near the lower node counts, so there names do matter: such are
+ * told apart. */
 static void tell_cpu_links_apart(struct topology *topology)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {

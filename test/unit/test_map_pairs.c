@@ -40,8 +40,8 @@ static void every_pair_agrees(void **state)
 	assert_int_equal(tally.differing, 0);
 }
 
-/* In words: a line for each GPU that is mapped; for others a table, if there is anything to put into it, and one
- * closing line that says what is needed. */
+/* In words: a line for each GPU that is mapped; for others a table, if there is anything to put
+ * into it, and one closing line that says what is needed. */
 static void explain(struct pair *pair, void *argument)
 {
 	struct tally *tally = argument;

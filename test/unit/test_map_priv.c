@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Private data as the driver lays it out, and as damage or other drivers might: whether it has SVM ranges, and
- * what becomes of it when more GPUs are visible. */
+/* Private data as the driver lays it out, and as damage or other drivers might: whether it has SVM
+ * ranges, and what becomes of it when more GPUs are visible. */
 #include "host.h"
 
 #include <errno.h>

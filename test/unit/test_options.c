@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The environment variables: each one, what it means when absent, and what is said of a bad value. */
+/* The environment variables: each one, what it means when absent, and what is said of a bad
+ * value. */
 #include "host.h"
 
 #include <errno.h>
@@ -121,7 +122,8 @@ static void a_bad_switch_is_refused_by_variable_and_value(void **state)
 
 			unit_forget_lines();
 			(void)snprintf(quoted, sizeof(quoted), "\"%s\"", bad[j]);
-			assert_int_equal(read_with(switches[i].variable, bad[j], &options), -EINVAL);
+			assert_int_equal(read_with(switches[i].variable, bad[j], &options),
+					 -EINVAL);
 			assert_logged("Error: ", switches[i].variable, quoted);
 			assert_int_equal(unit_count_lines("amdgpu_plugin: "), 1);
 		}

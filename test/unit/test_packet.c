@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copy packets, dword by dword, as the kernel's sdma_v*.c emits them. The engine itself is tried in the
- * virtual machine. */
+/* Copy packets, dword by dword, as the kernel's sdma_v*.c emits them. The engine itself is tried in
+ * the virtual machine. */
 #include "host.h"
 
 #include <errno.h>
@@ -108,8 +108,10 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 			uint64_t size;
 			size_t packets;
 		} cases[] = {
-			{ 0, 0 },	     { 1, 1 },	     { 4096, 1 },	  { max - 1, 1 },
-			{ max, 1 },	     { max + 1, 2 },  { 2 * max, 2 },	  { 2 * max + 4096, 3 },
+			{ 0, 0 },           { 1, 1 },
+			{ 4096, 1 },        { max - 1, 1 },
+			{ max, 1 },         { max + 1, 2 },
+			{ 2 * max, 2 },     { 2 * max + 4096, 3 },
 			{ 100 * max, 100 }, { 100 * max - 4096, 100 },
 		};
 
@@ -119,7 +121,8 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 			uint32_t *dwords = malloc(room * sizeof(*dwords) + 1);
 
 			assert_int_equal(room, cases[j].packets * 7);
-			assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, cases[j].size), room);
+			assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, cases[j].size),
+					 room);
 			check_packets(&format, dwords, room, cases[j].size);
 			free(dwords);
 		}

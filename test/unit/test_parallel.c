@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents handed from tasks, which are processes of their own here too, to the main process, which is this one: every
- * byte, and what comes of either end that does not do its part. */
+/* Contents handed from tasks, which are processes of their own here too, to the main process, which
+ * is this one: every byte, and what comes of either end that does not do its part. */
 #include "content_set.h"
 
 #include <dlfcn.h>
@@ -390,7 +390,8 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 	}
 }
 
-/* What comes to the gate and is no hello, or a second one, which could be meant to be taken for the first. */
+/* What comes to the gate and is no hello, or a second one, which could be meant to be taken for the
+ * first. */
 static pid_t fork_intruder(const struct parallel *parallel, const struct content_job *jobs)
 {
 	static struct message message;
@@ -402,7 +403,8 @@ static pid_t fork_intruder(const struct parallel *parallel, const struct content
 		return pid;
 	gate = fdstore_get(unit_last_stored());
 	fds[0] = fds[1] = memfd_create("any", MFD_CLOEXEC);
-	if (send(gate, "garbage", 7, 0) != 7 || send(gate, "", 0, 0) != 0 || message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
+	if (send(gate, "garbage", 7, 0) != 7 || send(gate, "", 0, 0) != 0 ||
+	    message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
 	    message_send(gate, &message, MESSAGE_HELLO, 0, NULL, 0) ||
 	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 2) ||
 	    parallel_hand_over(parallel, jobs, 1) ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners with files that
- * are not its own. Runs where there is no AMD GPU; what is done with one is tried in the virtual machine. */
+/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners with
+ * files that are not its own. Runs where there is no AMD GPU; what is done with one is tried in the
+ * virtual machine. */
 #include "host.h"
 
 #include <dlfcn.h>
@@ -41,9 +42,9 @@ static int begin(void **state)
 static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
 {
 	static const unsigned int hooks[] = {
-		HOOK_DUMP_EXT_FILE, HOOK_RESTORE_EXT_FILE, HOOK_HANDLE_DEVICE_VMA,
+		HOOK_DUMP_EXT_FILE,  HOOK_RESTORE_EXT_FILE,    HOOK_HANDLE_DEVICE_VMA,
 		HOOK_UPDATE_VMA_MAP, HOOK_RESUME_DEVICES_LATE, HOOK_POST_FORKING,
-		HOOK_RESTORE_INIT, HOOK_DUMP_FINISH,
+		HOOK_RESTORE_INIT,   HOOK_DUMP_FINISH,
 	};
 
 	(void)state;
@@ -84,8 +85,8 @@ static void open_foreign(struct foreign files[static 9])
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	(void)close(pipes[1]);
 	(void)close(pair[1]);
-	files[0] = (struct foreign){ "regular file",
-				     open(unit_path("regular"), O_RDWR | O_CLOEXEC) };
+	files[0] =
+		(struct foreign){ "regular file", open(unit_path("regular"), O_RDWR | O_CLOEXEC) };
 	files[1] = (struct foreign){ "directory", open("/", O_RDONLY | O_CLOEXEC) };
 	files[2] = (struct foreign){ "pipe", pipes[0] };
 	files[3] = (struct foreign){ "socket", pair[0] };
@@ -111,9 +112,11 @@ static void foreign_files_are_left_to_others(void **state)
 
 			print_message("case %s\n", files[i].name);
 			assert_int_equal(fstat(files[i].fd, &stat), 0);
-			assert_int_equal(HOOK(dump_ext_file, HOOK_DUMP_EXT_FILE)(files[i].fd, 5), -ENOTSUP);
-			assert_int_equal(HOOK(handle_device_vma, HOOK_HANDLE_DEVICE_VMA)
-					 (files[i].fd, &stat), -ENOTSUP);
+			assert_int_equal(HOOK(dump_ext_file, HOOK_DUMP_EXT_FILE)(files[i].fd, 5),
+					 -ENOTSUP);
+			assert_int_equal(
+				HOOK(handle_device_vma, HOOK_HANDLE_DEVICE_VMA)(files[i].fd, &stat),
+				-ENOTSUP);
 		}
 		CR_PLUGIN_DESC.exit(stage, 0);
 	}
@@ -127,8 +130,10 @@ static void foreign_files_are_left_to_others(void **state)
 
 static void foreign_things_are_left_to_others_at_restore(void **state)
 {
-	static const char *const paths[] = { "/dev/null", "/dev/kfd", "/dev/dri/renderD128",
-					     "/dev/mem", "", "/dev/shm/hsakmt_shared_mem" };
+	static const char *const paths[] = {
+		"/dev/null", "/dev/kfd", "/dev/dri/renderD128",
+		"/dev/mem",  "",         "/dev/shm/hsakmt_shared_mem"
+	};
 	uint64_t offset = 42;
 	int fd = 43;
 
@@ -140,7 +145,8 @@ static void foreign_things_are_left_to_others_at_restore(void **state)
 	/* Of a task without our state also the paths that could be ours. */
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		assert_int_equal(HOOK(update_vma_map, HOOK_UPDATE_VMA_MAP)(paths[i], 0x1000, 0,
-									 &offset, &fd), -ENOTSUP);
+									   &offset, &fd),
+				 -ENOTSUP);
 	assert_int_equal(offset, 42);
 	assert_int_equal(fd, 43);
 	assert_int_equal(HOOK(resume_devices_late, HOOK_RESUME_DEVICES_LATE)(getpid()), -ENOTSUP);
@@ -264,8 +270,7 @@ static void the_plugin_fits_itself_to_each_host(void **state)
 		const char *flags;
 		const char *expected;
 	} cases[] = {
-		{ "3.17.1", "-DTABLE_SIZE=176",
-		  "hooks 10\ninit 0\nretry argument left alone\n" },
+		{ "3.17.1", "-DTABLE_SIZE=176", "hooks 10\ninit 0\nretry argument left alone\n" },
 		{ "4.1.1", "-DTABLE_SIZE=208 -DHAS_INVENTORY",
 		  "hooks 12\nclaimed amdgpu_plugin\ninit 0\nretry argument left alone\n" },
 		{ "4.2.1", "-DTABLE_SIZE=224 -DHAS_INVENTORY",
@@ -274,8 +279,7 @@ static void the_plugin_fits_itself_to_each_host(void **state)
 		  "hooks 17\nclaimed amdgpu_plugin\ninit 0\nretry argument written\n" },
 		{ "a newer one", "-DTABLE_SIZE=320 -DHAS_INVENTORY",
 		  "hooks 17\nclaimed amdgpu_plugin\ninit 0\nretry argument written\n" },
-		{ "one that hides its table", "",
-		  "hooks 10\ninit 0\nretry argument left alone\n" },
+		{ "one that hides its table", "", "hooks 10\ninit 0\nretry argument left alone\n" },
 		{ "one with a table of something else", "-DTABLE_SIZE=8",
 		  "hooks 10\ninit 0\nretry argument left alone\n" },
 	};
@@ -289,7 +293,8 @@ static void the_plugin_fits_itself_to_each_host(void **state)
 		/* As the plugin was compiled: make hands its variables on. */
 		run(text, sizeof(text),
 		    "${CC:-cc} $CFLAGS -Wall -Werror -Iinclude %s -rdynamic -o %s test/unit/plugin_host.c"
-		    " -ldl 2>&1", cases[i].flags, program);
+		    " -ldl 2>&1",
+		    cases[i].flags, program);
 		run(text, sizeof(text), "%s %s 2>&1", program, plugin_file());
 		print_message("%s", text);
 		assert_non_null(strstr(text, "name amdgpu_plugin\nversion 0x200\n"));
@@ -302,16 +307,18 @@ static void the_plugin_exports_its_descriptor_alone(void **state)
 	char text[65536];
 
 	(void)state;
-	run(text, sizeof(text), "nm -D --defined-only --format=posix %s | sed 's/ .*//; /^__odr_asan/d'", plugin_file());
+	run(text, sizeof(text),
+	    "nm -D --defined-only --format=posix %s | sed 's/ .*//; /^__odr_asan/d'",
+	    plugin_file());
 	assert_string_equal(text, "CR_PLUGIN_DESC\n");
 }
 
 /* dlopen() is lazy about functions, but a variable that the host lacks fails it. */
 static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state)
 {
-	static const char *const wanted[] = { "criu_get_image_dir", "fdstore_add", "fdstore_get",
-					      "find_unused_fd_pid", "img_streamer_open",
-					      "print_on_level" };
+	static const char *const wanted[] = { "criu_get_image_dir", "fdstore_add",
+					      "fdstore_get",        "find_unused_fd_pid",
+					      "img_streamer_open",  "print_on_level" };
 	size_t num_wanted = 0;
 	char text[65536];
 
@@ -320,7 +327,8 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	assert_string_equal(text, "");
 	run(text, sizeof(text),
 	    "nm -D --undefined-only --format=posix %s | awk '$2 == \"U\" { sub(/@.*/, \"\"); print $1 }'"
-	    " | sort", plugin_file());
+	    " | sort",
+	    plugin_file());
 	for (const char *name = strtok(text, "\n"); name; name = strtok(NULL, "\n")) {
 		/* This program has the plugin's libraries, and exports nothing itself. */
 		if (dlsym(RTLD_DEFAULT, name))
@@ -331,7 +339,8 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	assert_int_equal(num_wanted, ARRAY_SIZE(wanted));
 }
 
-/* What only some builds have: sanitizers bring libraries of their own and do without the C library's checks. */
+/* What only some builds have: sanitizers bring libraries of their own and do without the C
+ * library's checks. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED true
 #else
@@ -348,15 +357,19 @@ static void the_plugin_is_hardened(void **state)
 	char text[65536];
 
 	(void)state;
-	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_RELRO\" { print $1 }'", plugin_file());
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_RELRO\" { print $1 }'",
+	    plugin_file());
 	assert_string_equal(text, "GNU_RELRO\n");
-	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_STACK\" { print $(NF - 1) }'", plugin_file());
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"GNU_STACK\" { print $(NF - 1) }'",
+	    plugin_file());
 	assert_string_equal(text, "RW\n");
-	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"LOAD\" && /W/ && / [RW ]*E /'", plugin_file());
+	run(text, sizeof(text), "readelf -lW %s | awk '$1 == \"LOAD\" && /W/ && / [RW ]*E /'",
+	    plugin_file());
 	assert_string_equal(text, "");
 	run(text, sizeof(text), "readelf -dW %s | grep TEXTREL || :", plugin_file());
 	assert_string_equal(text, "");
-	run(text, sizeof(text), "nm -D --format=posix %s | sed 's/[@ ].*//' | grep '_chk'", plugin_file());
+	run(text, sizeof(text), "nm -D --format=posix %s | sed 's/[@ ].*//' | grep '_chk'",
+	    plugin_file());
 	assert_non_null(strstr(text, "__stack_chk_fail\n"));
 	if (IS_OPTIMIZED && !IS_SANITIZED)
 		assert_non_null(strstr(text, "__snprintf_chk\n"));
@@ -368,8 +381,10 @@ static void the_c_library_checks_no_call_that_the_tests_replace(void **state)
 	char text[65536];
 
 	(void)state;
-	run(text, sizeof(text), "nm -D --undefined-only --format=posix %s | sed 's/[@ ].*//' |"
-	    " sed '/^__asan_/d' | grep -E '_chk$|_2$' | grep -vE '^__(v?s?n?printf|mem[a-z]+|st[rp][a-z]+)_chk$' || :", plugin_file());
+	run(text, sizeof(text),
+	    "nm -D --undefined-only --format=posix %s | sed 's/[@ ].*//' |"
+	    " sed '/^__asan_/d' | grep -E '_chk$|_2$' | grep -vE '^__(v?s?n?printf|mem[a-z]+|st[rp][a-z]+)_chk$' || :",
+	    plugin_file());
 	assert_string_equal(text, "");
 }
 
@@ -379,10 +394,14 @@ static void the_plugin_needs_three_libraries_and_glibc_2_34(void **state)
 	char text[65536];
 
 	(void)state;
-	run(text, sizeof(text), "readelf -dW %s | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p' |"
-	    " grep -vE '^lib([a-z]san|ubsan)\\.|^ld-linux' | sort", plugin_file());
-	assert_string_equal(text, "libc.so.6\nlibdrm_amdgpu.so.1\nlibprotobuf-c.so.1\nlibxxhash.so.0\n");
-	run(text, sizeof(text), "readelf -VW %s | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1", plugin_file());
+	run(text, sizeof(text),
+	    "readelf -dW %s | sed -n 's/.*NEEDED.*\\[\\(.*\\)\\]/\\1/p' |"
+	    " grep -vE '^lib([a-z]san|ubsan)\\.|^ld-linux' | sort",
+	    plugin_file());
+	assert_string_equal(text,
+			    "libc.so.6\nlibdrm_amdgpu.so.1\nlibprotobuf-c.so.1\nlibxxhash.so.0\n");
+	run(text, sizeof(text), "readelf -VW %s | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1",
+	    plugin_file());
 	assert_string_equal(text, "GLIBC_2.34\n");
 }
 

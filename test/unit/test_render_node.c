@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which device numbers are render nodes'. What a name may lead to is tried where nodes are opened. */
+/* Which device numbers are render nodes'. What a name may lead to is tried where nodes are
+ * opened. */
 #include "host.h"
 
 #include <sys/sysmacros.h>
@@ -31,8 +32,9 @@ static void numbers_tell_render_nodes(void **state)
 		uint32_t number = 42;
 
 		print_message("case %u:%u\n", cases[i].major, cases[i].minor);
-		assert_int_equal(render_node_is_device(makedev(cases[i].major, cases[i].minor),
-						       &number), cases[i].is_one);
+		assert_int_equal(
+			render_node_is_device(makedev(cases[i].major, cases[i].minor), &number),
+			cases[i].is_one);
 		assert_int_equal(number, cases[i].is_one ? cases[i].minor : 42);
 	}
 }

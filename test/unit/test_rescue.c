@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A dump whose CRIU is killed, which is a process of its own here: the job's queues start again, by somebody who may do
- * that, and nothing is left that could be taken for an image. */
+/* A dump whose CRIU is killed, which is a process of its own here: the job's queues start again, by
+ * somebody who may do that, and nothing is left that could be taken for an image. */
 #include "dump_task.h"
 
 #include <sys/prctl.h>

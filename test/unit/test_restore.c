@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The restore of a KFD process, from the hooks down to the calls of the kernel: what the kernel is given, which
- * descriptors come back, and when the task is resumed. */
+/* The restore of a KFD process, from the hooks down to the calls of the kernel: what the kernel is
+ * given, which descriptors come back, and when the task is resumed. */
 #include "restore_task.h"
 
 static void a_process_comes_back_on_another_machine(void **state)
@@ -15,7 +15,8 @@ static void a_process_comes_back_on_another_machine(void **state)
 	fd = restore_file(5);
 	assert_true(fd >= LOWEST);
 	assert_true(device_of(fd, "kfd-") == 0);
-	/* The process keeps its name of the GPU; the kernel is told the GPU of here and its file. */
+	/* The process keeps its name of the GPU; the kernel is told the GPU of here and its
+	 * file. */
 	assert_int_equal(kernel.restored.num_devices, 1);
 	assert_int_equal(kernel.restored_devices[0].user_gpu_id, USER_ID);
 	assert_int_equal(kernel.restored_devices[0].actual_gpu_id, NEW_ID);
@@ -109,7 +110,8 @@ static void descriptors_of_the_plugin_are_out_of_the_way_and_closed_on_exec(void
 	for (int number = 0; number < 1024; number++) {
 		int flags = fcntl(number, F_GETFD);
 
-		if (flags < 0 || (device_of(number, "kfd-") < 0 && device_of(number, "renderD-") < 0))
+		if (flags < 0 ||
+		    (device_of(number, "kfd-") < 0 && device_of(number, "renderD-") < 0))
 			continue;
 		assert_in_range(number, LOWEST, 1024);
 		assert_true(number == fd || flags & FD_CLOEXEC);
@@ -175,7 +177,8 @@ static void contents_are_loaded_in_the_order_of_bos(void **state)
 	free(bytes);
 
 	/* They are mapped through the very file that the kernel was given. */
-	assert_int_equal(update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
+	assert_int_equal(
+		update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
 	assert_true(offset == 0x100000000 + MOVED);
 	assert_true(same_open(mapped, (int)kernel.restored_devices[0].drm_fd));
 	(void)close(mapped);

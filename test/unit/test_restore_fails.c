@@ -2,7 +2,8 @@
 /* Restores that fail: one line says why, and a task of which half is there never runs. */
 #include "restore_task.h"
 
-/* The restore must fail with one error line of @words, and the kernel not be asked to rebuild anything. */
+/* The restore must fail with one error line of @words, and the kernel not be asked to rebuild
+ * anything. */
 static void assert_refused(const char *words)
 {
 	write_image(5);
@@ -146,8 +147,9 @@ static void contents_that_are_not_as_long_as_the_bos_are_refused(void **state)
 		length = lengths[i];
 		unit_write("amdgpu-pages-5-beef.img", &length, sizeof(length));
 		if (length < INT64_MAX)
-			assert_int_equal(truncate(unit_path("amdgpu-pages-5-beef.img"),
-						  (off_t)(8 + length)), 0);
+			assert_int_equal(
+				truncate(unit_path("amdgpu-pages-5-beef.img"), (off_t)(8 + length)),
+				0);
 		assert_refused("amdgpu-pages-5-beef.img: damaged");
 	}
 }
@@ -195,8 +197,9 @@ static void a_mapping_that_cannot_be_moved_ends_the_task(void **state)
 	start_restore();
 	fd = restore_file(5);
 	assert_true(fd >= 0);
-	assert_int_equal(update_mapping("/dev/kfd", 0x9000, 3ULL << 62 | 0x4444ULL << 46, &offset, &mapped),
-			 -EINVAL);
+	assert_int_equal(
+		update_mapping("/dev/kfd", 0x9000, 3ULL << 62 | 0x4444ULL << 46, &offset, &mapped),
+		-EINVAL);
 	assert_true(resume(getpid()) < 0);
 	assert_int_equal(kernel.killed, getpid());
 	assert_int_equal(calls(KFD_RESUME), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The restore of render nodes: which of them is the very file that KFD restores through, and which is another. */
+/* The restore of render nodes: which of them is the very file that KFD restores through, and which
+ * is another. */
 #include "restore_task.h"
 
 static void write_render(int id, uint32_t compute_pid)

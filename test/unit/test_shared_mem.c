@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The file and the semaphore that old libhsakmt shares among its users. The machine's own are left alone: both are made
- * in the test's directory. */
+/* The file and the semaphore that old libhsakmt shares among its users. The machine's own are left
+ * alone: both are made in the test's directory. */
 #include "host.h"
 
 #include <fcntl.h>

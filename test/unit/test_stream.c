@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images that are streamed: how they get to a streamer and from it, and what is made of streams that end too early,
- * or do not end. */
+/* Images that are streamed: how they get to a streamer and from it, and what is made of streams
+ * that end too early, or do not end. */
 #include "streamer.h"
 
 #include <sys/resource.h>

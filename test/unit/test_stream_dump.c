@@ -17,8 +17,8 @@ static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
 	criu_render_node__free_unpacked(node, NULL);
 }
 
-/* A stream cannot be written again, and a restore cannot look for what it needs: so an image waits until all that it has
- * to say is known. The streamer takes each name once. */
+/* A stream cannot be written again, and a restore cannot look for what it needs: so an image waits
+ * until all that it has to say is known. The streamer takes each name once. */
 static void render_nodes_say_whose_they_are_in_any_order(void **state)
 {
 	struct fake_process *process = make_process();
@@ -136,7 +136,8 @@ static void contents_are_streamed_gpu_by_gpu(void **state)
 	end_dump(0);
 	stop_streaming();
 	for (unsigned int i = 0; i < 2; i++) {
-		pages = read_streamed(i ? "amdgpu-pages-8-dfd4.img" : "amdgpu-pages-8-beef.img", &size);
+		pages = read_streamed(i ? "amdgpu-pages-8-dfd4.img" : "amdgpu-pages-8-beef.img",
+				      &size);
 		bo_size = i ? 0x20000 : 0x40000;
 		assert_int_equal(size, 8 + bo_size);
 		assert_int_equal(*(uint64_t *)pages, bo_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Restores from a stream, which gives each image once and cannot be searched: render nodes and /dev/kfd in any order,
- * contents, and streams that end too early. */
+/* Restores from a stream, which gives each image once and cannot be searched: render nodes and
+ * /dev/kfd in any order, contents, and streams that end too early. */
 #include "restore_task.h"
 #include "streamer.h"
 
@@ -128,7 +128,8 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 	}
 }
 
-/* Of an older version. Taken for another file than that of the state, the process could not go on. */
+/* Of an older version. Taken for another file than that of the state, the process could not go
+ * on. */
 static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd(void **state)
 {
 	int kfd, render;
@@ -279,7 +280,8 @@ static void contents_of_gpus_are_read_one_after_the_other(void **state)
 	start_over();
 	make_image_of_eight_gpus();
 	for (size_t i = 0; i < 3; i++) {
-		add_image_bo(KFD_BO_VRAM, 0x800000 + i * 0x100000, 0x40000, 0x100000000 + i * 0x40000);
+		add_image_bo(KFD_BO_VRAM, 0x800000 + i * 0x100000, 0x40000,
+			     0x100000000 + i * 0x40000);
 		image->bo_entries[image->n_bo_entries - 1]->gpu_id =
 			image->device_entries[image->n_device_entries - 1 - i]->gpu_id;
 	}

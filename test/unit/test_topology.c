@@ -39,8 +39,8 @@ static void write_link(unsigned int node, unsigned int link, unsigned int type, 
 	char path[128];
 
 	(void)snprintf(path, sizeof(path), "nodes/%u/io_links/%u/properties", node, link);
-	unit_print(path, "type %u\nversion_major 0\nnode_from %u\nnode_to %u\nweight %u\nflags 1\n", type,
-		   node, to, weight);
+	unit_print(path, "type %u\nversion_major 0\nnode_from %u\nnode_to %u\nweight %u\nflags 1\n",
+		   type, node, to, weight);
 }
 
 /* A GPU that counts. */
@@ -61,8 +61,8 @@ static void read_machine(struct topology *topology)
 	assert_int_equal(topology_read(unit_path("."), topology), 0);
 }
 
-/* Reads a machine of a CPU node 0, a good GPU 0x11 on node 1 and a questionable node 2, which must be left
- * out with a line that names it. */
+/* Reads a machine of a CPU node 0, a good GPU 0x11 on node 1 and a questionable node 2, which must
+ * be left out with a line that names it. */
 static void assert_node_2_is_left_out(void)
 {
 	struct topology topology;
@@ -103,8 +103,9 @@ static void a_topology_without_nodes_is_empty(void **state)
 }
 
 /* Names and values of every property, so that a field read from another's line shows. */
-#define VALUE_OF(name) ((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
-				   (unsigned char)#name[sizeof(#name) - 3]))
+#define VALUE_OF(name)                                               \
+	((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
+		    (unsigned char)#name[sizeof(#name) - 3]))
 
 static void each_property_is_read_by_its_name(void **state)
 {
@@ -116,7 +117,7 @@ static void each_property_is_read_by_its_name(void **state)
 	(void)state;
 	write_cpu(0);
 	write_gpu(1, 0x11);
-#define PRINT(name, type)                                                                       \
+#define PRINT(name, type)                                                                          \
 	used += (size_t)snprintf(text + used, sizeof(text) - used, #name " %u\n", VALUE_OF(name)); \
 	used += (size_t)snprintf(text + used, sizeof(text) - used, "x" #name " 7\n");
 	TOPOLOGY_PROPERTIES(PRINT, PRINT)
@@ -139,7 +140,8 @@ static void large_values_are_read_whole(void **state)
 	(void)state;
 	write_gpu(1, 0x11);
 	write_bank(1, 0, 1, 0xffffffffff000ULL);
-	unit_print("nodes/1/properties", "unique_id 18446744073709551615\nhive_id 9223372036854775808\n"
+	unit_print("nodes/1/properties",
+		   "unique_id 18446744073709551615\nhive_id 9223372036854775808\n"
 		   "capability 4294967295\n");
 	read_machine(&topology);
 	assert_true(topology.nodes[0].unique_id == UINT64_MAX);
@@ -197,8 +199,8 @@ static void names_that_are_no_numbers_are_no_nodes(void **state)
 	topology_done(&topology);
 }
 
-/* A device cgroup leaves the file and fails its read; with a directory in its place that can be had on any
- * file system. */
+/* A device cgroup leaves the file and fails its read; with a directory in its place that can be had
+ * on any file system. */
 static void a_hidden_gpu_is_left_out(void **state)
 {
 	struct topology topology;

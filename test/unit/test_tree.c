@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A tree of several KFD processes: all of them are stopped before a byte of one is copied, and none runs before CRIU is
- * through with all of them. */
+/* A tree of several KFD processes: all of them are stopped before a byte of one is copied, and none
+ * runs before CRIU is through with all of them. */
 #include "dump_task.h"
 
 #include <dlfcn.h>
@@ -205,7 +205,8 @@ static void more_files_and_inherited_ones_pause_nobody_twice(void **state)
 	leave_tree(&parent);
 }
 
-/* One that sees no GPU, and one whose process is not part of the dump, are no hindrance until CRIU shows them. */
+/* One that sees no GPU, and one whose process is not part of the dump, are no hindrance until CRIU
+ * shows them. */
 static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 {
 	struct member with, without;
@@ -226,7 +227,8 @@ static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 	leave_tree(&without);
 }
 
-/* What it was paused by was another file, which CRIU has not asked for: its state would be in no image. */
+/* What it was paused by was another file, which CRIU has not asked for: its state would be in no
+ * image. */
 static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 {
 	struct member members[3];

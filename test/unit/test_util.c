@@ -19,11 +19,11 @@ static void switches_are_0_1_no_and_yes_in_any_case(void **state)
 		int ret;
 		bool on;
 	} cases[] = {
-		{ "0", 0, false },	{ "1", 0, true },	{ "NO", 0, false },
-		{ "no", 0, false },	{ "No", 0, false },	{ "YES", 0, true },
-		{ "yes", 0, true },	{ "yEs", 0, true },	{ "", -EINVAL, false },
-		{ " 1", -EINVAL, false }, { "1 ", -EINVAL, false }, { "2", -EINVAL, false },
-		{ "01", -EINVAL, false }, { "-1", -EINVAL, false }, { "true", -EINVAL, false },
+		{ "0", 0, false },        { "1", 0, true },           { "NO", 0, false },
+		{ "no", 0, false },       { "No", 0, false },         { "YES", 0, true },
+		{ "yes", 0, true },       { "yEs", 0, true },         { "", -EINVAL, false },
+		{ " 1", -EINVAL, false }, { "1 ", -EINVAL, false },   { "2", -EINVAL, false },
+		{ "01", -EINVAL, false }, { "-1", -EINVAL, false },   { "true", -EINVAL, false },
 		{ "on", -EINVAL, false }, { "yes!", -EINVAL, false }, { "n", -EINVAL, false },
 	};
 

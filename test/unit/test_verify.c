@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images that somebody has changed: each value that nothing good can come of is refused, before it is used, in one line;
- * and what is only strange is not. */
+/* Images that somebody has changed: each value that nothing good can come of is refused, before it
+ * is used, in one line; and what is only strange is not. */
 #include "host.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #define ADDR 0x7f0000000000ULL
 #define MIB  (1ULL << 20)
 
-/* A CPU node and two GPUs with 1 MiB of VRAM each; a VRAM, a GTT and a user's BO on the first, a doorbell on the second. */
+/* A CPU node and two GPUs with 1 MiB of VRAM each; a VRAM, a GTT and a user's BO on the first, a
+ * doorbell on the second. */
 static struct image {
 	KfdDeviceEntry devices[3];
 	KfdDeviceEntry *device_list[3];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mappings of a restored task: their new offsets, and the descriptors that CRIU is given for them. Files are
- * stand-ins, told apart by what they are opened on. */
+/* Mappings of a restored task: their new offsets, and the descriptors that CRIU is given for them.
+ * Files are stand-ins, told apart by what they are opened on. */
 #include "host.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "amdgpu_plugin_vma.h"
 #include "kfd_criu.h"
 
-#define KFD	"/dev/kfd"
+#define KFD     "/dev/kfd"
 #define RENDER0 "/dev/dri/renderD128"
 #define RENDER1 "/dev/dri/renderD129"
 
@@ -23,7 +23,7 @@
 
 /* mmap offsets of /dev/kfd, as the kernel contract has them. */
 #define DOORBELL(id) (3ULL << 62 | (uint64_t)(id) << 46)
-#define EVENTS	     (2ULL << 62)
+#define EVENTS       (2ULL << 62)
 #define MMIO(id)     ((uint64_t)(id) << 46)
 
 static void add_file(struct vma_table *table, const char *name, uint32_t minor)
@@ -100,8 +100,9 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		int fd = -1;
 
 		print_message("case %zu\n", i);
-		assert_int_equal(vma_update(&table, path, cases[i].addr, cases[i].old_offset, &offset,
-					    &fd), 0);
+		assert_int_equal(
+			vma_update(&table, path, cases[i].addr, cases[i].old_offset, &offset, &fd),
+			0);
 		assert_true(offset == cases[i].new_offset);
 		assert_true(is_file(fd, cases[i].file));
 		assert_true(fd > LOWEST);
@@ -134,8 +135,15 @@ static void a_doorbell_at_its_address_is_preferred(void **state)
 static void what_is_no_device_of_ours_is_left_to_others(void **state)
 {
 	static const char *const paths[] = {
-		"/dev/null", "/dev/dri/card0", "/dev/dri/renderD", "/dev/dri/renderD130",
-		"/dev/dri/renderD128x", "/dev/shm/x", "", "/dev/kfdx", "/SYSV00000000",
+		"/dev/null",
+		"/dev/dri/card0",
+		"/dev/dri/renderD",
+		"/dev/dri/renderD130",
+		"/dev/dri/renderD128x",
+		"/dev/shm/x",
+		"",
+		"/dev/kfdx",
+		"/SYSV00000000",
 	};
 	struct vma_table table = make_table(-1), empty = { .num_left = -1 };
 
@@ -185,10 +193,12 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		int fd = 43;
 
 		print_message("case %zu\n", i);
-		(void)snprintf(address, sizeof(address), "0x%llx", (unsigned long long)cases[i].addr);
+		(void)snprintf(address, sizeof(address), "0x%llx",
+			       (unsigned long long)cases[i].addr);
 		unit_forget_lines();
 		assert_int_equal(vma_update(&table, cases[i].path, cases[i].addr, cases[i].offset,
-					    &offset, &fd), -EINVAL);
+					    &offset, &fd),
+				 -EINVAL);
 		assert_logged("Error: ", address, cases[i].words);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
@@ -196,8 +206,9 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 	vma_done(&table);
 }
 
-/* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the first of a run of one
- * file and forgets those given for the rest. When a run's descriptor is closed differs. */
+/* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the first of a
+ * run of one file and forgets those given for the rest. When a run's descriptor is closed
+ * differs. */
 enum closing {
 	CLOSES_ALL_AT_THE_END,
 	CLOSES_AFTER_THE_NEXT_IS_HAD,
@@ -249,7 +260,8 @@ static void map_device(struct loader *loader, const char *path, uint64_t addr, u
 	if (loader->path != path)
 		begin_run(loader, path, fd);
 	if (!is_file(loader->fd, file))
-		fail_msg("mapping %u: descriptor %d is not open on %s", loader->maps, loader->fd, file);
+		fail_msg("mapping %u: descriptor %d is not open on %s", loader->maps, loader->fd,
+			 file);
 	loader->maps++;
 }
 
@@ -292,8 +304,8 @@ static unsigned int count_devices(const char *sequence)
 static void runs_of_any_order_leave_nothing_open(void **state)
 {
 	static const char *const sequences[] = {
-		"0", "00", "0000k", "0101", "k0k0", "f0f", "ff00ff00", "0f0", "00f00g00", "0f1f0",
-		"k00011kkff0", "fgf0gf", "0k1f0k1f", "000fg000",
+		"0",   "00",       "0000k", "0101",        "k0k0",   "f0f",      "ff00ff00",
+		"0f0", "00f00g00", "0f1f0", "k00011kkff0", "fgf0gf", "0k1f0k1f", "000fg000",
 	};
 
 	(void)state;
@@ -423,7 +435,8 @@ static void images_without_a_count_keep_the_files(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++)
-		assert_int_equal(vma_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
+		assert_int_equal(vma_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd),
+				 0);
 	assert_true(is_file(vma_find_file(&table, 128), "render0"));
 	(void)close(fd);
 	vma_done(&table);

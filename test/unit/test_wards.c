@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A restore whose CRIU is killed, which is a process of its own here, as its tasks are: those that are not complete die
- * with it, whenever that is. */
+/* A restore whose CRIU is killed, which is a process of its own here, as its tasks are: those that
+ * are not complete die with it, whenever that is. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +44,8 @@ static int end(void **state)
 	return unit_end(state);
 }
 
-/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before all have been forked. */
+/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before all
+ * have been forked. */
 static bool start_tasks(struct wards *wards)
 {
 	int line[2], gate[2];

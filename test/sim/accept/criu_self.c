@@ -2,8 +2,8 @@
 /*
  * The CRIU operations by hand: a process checkpoints itself, a forked child rebuilds the state
  * through RESTORE and goes on with the same queue. Also who may call what, pausing, and the errors
- * of each operation.
- */
+ * of each
+ * operation. */
 #define _GNU_SOURCE
 #include <linux/kfd_ioctl.h>
 #include <pthread.h>
@@ -182,8 +182,8 @@ static void test_pause(int fd)
 	wait_for_counter(before + 1);
 }
 
-/* Two pauses and one end: stopped for ever, and nothing says so. The last thing this process does.
- */
+/* Two pauses and one end: stopped for ever, and nothing says so. The last thing this process
+ * does. */
 static void test_nesting(int fd)
 {
 	struct kfd_ioctl_criu_args args = { .op = 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Helpers on stock libhsakmt: opening all GPUs, buffers with the flags that runtimes use, and an
- * SDMA queue that is fed by hand.
- */
+ * SDMA queue that is fed by
+ * hand. */
 #ifndef ACCEPT_KFD_H
 #define ACCEPT_KFD_H
 
@@ -77,8 +77,8 @@ static inline void *kfd_register(HSAuint64 size)
 	HSAuint64 gpu_va = 0;
 	void *memory;
 
-	memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	memory =
+		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(memory != MAP_FAILED);
 	CHECK_INT(mprotect((char *)memory + size, 4096, PROT_NONE), 0);
 	CHECK_INT(hsaKmtRegisterMemory(memory, size), HSAKMT_STATUS_SUCCESS);

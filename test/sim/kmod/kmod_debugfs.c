@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The test's view of the simulator and its switches, under debugfs. The README beside the model
- * says what each file means.
- */
+ * says what each file
+ * means. */
 #include <linux/debugfs.h>
 #include <linux/file.h>
 #include <linux/module.h>
@@ -62,7 +62,8 @@ static int print_processes(struct kmod *kmod, char *text, u32 size)
 
 	text[0] = '\0';
 	mutex_lock(&kmod->processes_lock);
-	list_for_each_entry (process, &kmod->processes, link) {
+	list_for_each_entry(process, &kmod->processes, link)
+	{
 		used += scnprintf(text + used, size - used, "pid=%d comm=%s ",
 				  process->lead_thread->pid, process->lead_thread->comm);
 		used += sim_process_print(&process->process, text + used, size - used);

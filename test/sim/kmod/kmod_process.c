@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KFD processes as kernel objects: found by address space, kept by it and by open files, ended by
- * the mmu notifier and a work item. What they own is the model's.
- */
+ * the mmu notifier and a work item. What they own is the
+ * model's. */
 #include <drm/drm_drv.h>
 #include <linux/capability.h>
 #include <linux/delay.h>
@@ -108,9 +108,9 @@ static struct kmod_process *find_locked(struct kmod *kmod, const struct mm_struc
 {
 	struct kmod_process *process;
 
-	list_for_each_entry (process, &kmod->processes, link)
-		if (process->mm == mm && kref_get_unless_zero(&process->refs))
-			return process;
+	list_for_each_entry(process, &kmod->processes,
+			    link) if (process->mm == mm &&
+				      kref_get_unless_zero(&process->refs)) return process;
 	return NULL;
 }
 

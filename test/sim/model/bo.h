@@ -65,10 +65,11 @@ struct sim_bo *sim_bo_storage(struct sim_bo *bo);
 /* Is it VRAM that the CPU cannot reach, as the test has it? */
 bool sim_bo_is_invisible(const struct sim_bo *bo);
 
-/* From here on: the bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(); a front end may do it
- * in another way, and leave that file out. */
+/* From here on: the bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(); a front
+ * end may do it in another way, and leave that file out. */
 
-/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there is nothing to undo. */
+/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there is nothing
+ * to undo. */
 int sim_bo_data_init(struct sim_bo *bo);
 void sim_bo_data_done(struct sim_bo *bo);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The bytes of buffers in single pages of the front end's, and the copying between them, a page at a time. A page
- * that nobody has touched costs nothing: it reads as the buffer's background, and copying zeros onto an untouched
- * page leaves it untouched.
- */
+ * The bytes of buffers in single pages of the front end's, and the copying between them, a page at
+ * a time. A page that nobody has touched costs nothing: it reads as the buffer's background, and
+ * copying zeros onto an untouched page leaves it untouched. */
 #include "bo.h"
 
 /* One side of an access: knows how to turn a page number into memory. */

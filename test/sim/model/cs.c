@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Submission of command buffers: reads what the client hands in, checks its form and queues a job.
- * Running jobs and waiting for them is job.c's.
- */
+ * Running jobs and waiting for them is
+ * job.c's. */
 #include "cs.h"
 #include "sdma.h"
 
@@ -123,8 +123,8 @@ static int job_build(struct sim_job *job, const union sim_drm_cs *args)
 	return job->num_ibs ? check_user_pages(job->list) : -EINVAL;
 }
 
-/* Numbers the job and hands it on in one step, so that numbers and execution have the same order.
- */
+/* Numbers the job and hands it on in one step, so that numbers and execution have the same
+ * order. */
 static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 {
 	struct sim_render *render = job->render;

@@ -2,8 +2,8 @@
 /*
  * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps
  * still what is evicted. One lock is held while a packet runs, so whoever evicts finds every queue
- * between two packets.
- */
+ * between two
+ * packets. */
 #include "process.h"
 #include "sdma.h"
 

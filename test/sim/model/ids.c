@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A growing array of pointers with a hint at the lowest free slot. Objects belong to the caller.
- */
+ * A growing array of pointers with a hint at the lowest free slot. Objects belong to the
+ * caller. */
 #include "ids.h"
 #include "sim_os.h"
 
@@ -113,7 +113,9 @@ void *sim_ids_next(const struct sim_ids *ids, u32 *id)
 
 void *sim_ids_previous(const struct sim_ids *ids, u32 *id)
 {
-	u32 end = *id < ids->base ? 0 : *id - ids->base < ids->capacity ? *id - ids->base + 1 : ids->capacity;
+	u32 end = *id < ids->base                   ? 0
+		  : *id - ids->base < ids->capacity ? *id - ids->base + 1
+						    : ids->capacity;
 
 	while (end-- > 0) {
 		if (!ids->slots[end])

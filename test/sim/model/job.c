@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Running command buffers, on a thread of the front end, dropping those of files and contexts that
- * go away, and waiting for them. What the packets do is sdma.c's.
- */
+ * go away, and waiting for them. What the packets do is
+ * sdma.c's. */
 #include "cs.h"
 #include "sdma.h"
 
@@ -78,8 +78,8 @@ static bool is_abandoned(const struct sim_job *job)
 	       __atomic_load_n(&job->context->leaving, __ATOMIC_RELAXED);
 }
 
-/* Takes the time that the engine needs for @bytes, from when it was through with all before it, whichever ring
- * that came by. The result is when it will be through with this. */
+/* Takes the time that the engine needs for @bytes, from when it was through with all before it,
+ * whichever ring that came by. The result is when it will be through with this. */
 static u64 take_time(struct sim_job *job, u64 bytes)
 {
 	u64 rate = max(SIM_KNOB(job->sim, engine_bytes_per_s) / 1000, (u64)1);
@@ -94,7 +94,8 @@ static u64 take_time(struct sim_job *job, u64 bytes)
 	return end;
 }
 
-/* A slow engine, as far as the test asked for one. What the copying itself took is part of its time. */
+/* A slow engine, as far as the test asked for one. What the copying itself took is part of its
+ * time. */
 static void throttle(struct sim_job *job, u64 bytes)
 {
 	u64 end, now;

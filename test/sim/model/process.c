@@ -80,7 +80,8 @@ static void free_queues(struct sim_process *process)
 		sim_queue_remove(queue);
 }
 
-/* The last one first: it is mostly mapped behind the others, which then need not move up in the array of mappings. */
+/* The last one first: it is mostly mapped behind the others, which then need not move up in the
+ * array of mappings. */
 static void free_mems(struct sim_pdd *pdd)
 {
 	struct sim_mem *mem;

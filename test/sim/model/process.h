@@ -2,8 +2,8 @@
 /*
  * A KFD process: one per address space, with a part for each GPU that was visible when it was made.
  * Memory, queues, events, SVM ranges and the CRIU operations live in files of their own and share
- * these structs.
- */
+ * these
+ * structs. */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 
@@ -53,8 +53,8 @@ struct sim_event {
 	u8 exception[32];
 };
 
-/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute types.
- */
+/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute
+ * types. */
 struct sim_svm_range {
 	struct sim_svm_range *next; /* ascending */
 	u64 first, pages;           /* page numbers */
@@ -115,8 +115,8 @@ struct sim_process {
 	bool runtime_enabled;
 };
 
-/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM.
- */
+/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see:
+ * -ENOMEM. */
 int sim_process_init(struct sim_process *process, struct sim *sim);
 /* Gives everything up, queues first. */
 void sim_process_done(struct sim_process *process);
@@ -131,8 +131,8 @@ struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_
 /* The ioctl dispatcher: @user points to the argument in the caller's memory. */
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
 
-/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page number.
- */
+/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page
+ * number. */
 struct sim_kfd_map {
 	void *page[SIM_EVENT_PAGES];
 	u32 count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
- * hold copies and NOPs alone; a user's queue may hold all that sdma.c knows.
- */
+ * hold copies and NOPs alone; a user's queue may hold all that sdma.c
+ * knows. */
 #ifndef SIM_SDMA_H
 #define SIM_SDMA_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Everything the model asks of its surroundings; each front end implements it. Nothing here knows
- * what the model does with it, and nothing in the model reaches around it.
- */
+ * what the model does with it, and nothing in the model reaches around
+ * it. */
 #ifndef SIM_OS_H
 #define SIM_OS_H
 
@@ -40,8 +40,8 @@ int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 d
 		bool interruptible);
 void sim_os_wake(struct sim_wait *wait);
 
-/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or a VM's lock held.
- */
+/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or a VM's lock
+ * held. */
 int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes);
 int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
 

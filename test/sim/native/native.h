@@ -2,8 +2,8 @@
 /*
  * What the files of the native front end share: the objects that embed the model's, and each file's
  * entry points. What the model wants of its surroundings is declared in sim_os.h; what programs see
- * of all this is in amdgpu_sim.h.
- */
+ * of all this is in
+ * amdgpu_sim.h. */
 #ifndef NATIVE_H
 #define NATIVE_H
 
@@ -58,7 +58,8 @@ struct native_bo {
 	u64 offset; /* for mmap() of the render node */
 	char *map;  /* all of it, where somebody wanted a pointer; under bo.lock */
 	struct sim_lock written_lock;
-	u64 written_from, written_to; /* a part that is known to have been written, which stays so */
+	u64 written_from,
+		written_to; /* a part that is known to have been written, which stays so */
 	/* under native->lock: */
 	struct native_bo *next_by_offset, *next_by_id;
 	struct native_user *users;
@@ -67,8 +68,8 @@ struct native_bo {
 
 enum native_kind { NATIVE_KFD, NATIVE_RENDER, NATIVE_FOREIGN };
 
-/* An open file. The program has one end of a pair of sockets, and whoever it passes that on to; that nobody has it
- * any more is seen at the other end. */
+/* An open file. The program has one end of a pair of sockets, and whoever it passes that on to;
+ * that nobody has it any more is seen at the other end. */
 struct native_file {
 	struct native_file *next; /* in native->files, under native->lock */
 	enum native_kind kind;
@@ -124,8 +125,9 @@ struct native {
 	struct native_bo *by_offset[NATIVE_BUCKETS], *by_id[NATIVE_BUCKETS];
 	u64 next_offset[SIM_MAX_GPUS];
 	struct native_file *files;
-	struct native_process *processes[NATIVE_TASKS]; /* this process's, and those of others that it plays */
-	u32 task; /* which of them /dev/kfd is opened for */
+	struct native_process
+		*processes[NATIVE_TASKS]; /* this process's, and those of others that it plays */
+	u32 task;                         /* which of them /dev/kfd is opened for */
 	struct native_kfd_map *kfd_maps;
 	u32 num_kfd_maps;
 	struct native_ring rings[SIM_MAX_GPUS][SIM_DMA_RINGS];
@@ -168,12 +170,13 @@ static inline bool native_id_equal(const struct native_id *a, const struct nativ
 
 /* native_os.c */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name);
-/* Single pages of the model as a file, for mapping them elsewhere: its descriptor and the page's place in it, or
- * -EINVAL: not such a page. */
+/* Single pages of the model as a file, for mapping them elsewhere: its descriptor and the page's
+ * place in it, or -EINVAL: not such a page. */
 int native_page_find(const void *page, u64 *ret_offset);
 bool native_page_is_file(const struct native_id *id);
 
-/* native_fd.c: descriptors of the library's own, out of the way of the program's and not under its limit. */
+/* native_fd.c: descriptors of the library's own, out of the way of the program's and not under its
+ * limit. */
 int native_fd_memory(const char *name, u64 size);
 int native_fd_pair(bool cloexec, int *ret_peer);
 int native_fd_keep(int fd); /* a duplicate */
@@ -221,7 +224,8 @@ void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int pro
 		      u64 offset, int *ret_error);
 void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error);
-/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no such mapping is known. */
+/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no such mapping is
+ * known. */
 bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers as objects: references, places for mmap(), and handles of render files. Their bytes are in native_data.c,
- * descriptors of them in native_dmabuf.c.
- */
+ * Buffers as objects: references, places for mmap(), and handles of render files. Their bytes are
+ * in native_data.c, descriptors of them in
+ * native_dmabuf.c. */
 
 #include "native.h"
 
@@ -95,8 +95,8 @@ void native_bo_put(struct native_bo *bo)
 	free(bo);
 }
 
-/* Offsets are never used twice, and begin elsewhere in each process: who takes the old one for the new one is to be
- * found out. */
+/* Offsets are never used twice, and begin elsewhere in each process: who takes the old one for the
+ * new one is to be found out. */
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
 	struct native_bo *bo = calloc(1, sizeof(*bo));
@@ -208,7 +208,8 @@ struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle)
 	return bo ? &bo->bo : NULL;
 }
 
-/* @seen: the buffer by whose dma-buf this one is found again, itself but for those of other GPUs. Under native->lock. */
+/* @seen: the buffer by whose dma-buf this one is found again, itself but for those of other GPUs.
+ * Under native->lock. */
 static int enter_handle(struct native_render *render, struct native_bo *bo, struct native_bo *seen,
 			u32 *ret_handle)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The functions of the C library that programs reach devices with, put in front of the real ones. Each finds out
- * whether the thing is simulated, and passes on what is not.
- */
+ * The functions of the C library that programs reach devices with, put in front of the real ones.
+ * Each finds out whether the thing is simulated, and passes on what is
+ * not. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -22,8 +22,8 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int directory, const char *path, int flags);
 int __openat64_2(int directory, const char *path, int flags);
 
-/* Sanitizers call some of these functions before they can bear anything but the real ones. For that this file is not
- * instrumented either. */
+/* Sanitizers call some of these functions before they can bear anything but the real ones. For that
+ * this file is not instrumented either. */
 static bool ready;
 
 static void __attribute__((constructor)) get_ready(void)
@@ -388,7 +388,8 @@ EXPORTED int munmap(void *addr, size_t size)
 	return NATIVE_REAL(munmap)(addr, size);
 }
 
-/* After the last descriptor the file goes, and that is now: what it held is free, what it had under way is over. */
+/* After the last descriptor the file goes, and that is now: what it held is free, what it had under
+ * way is over. */
 static int after_close(bool ours, int ret)
 {
 	int saved = errno;

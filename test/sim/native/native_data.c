@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The bytes of buffers, in files in memory: what bo_pages.c does for the kernel. The kernel copies between file and
- * program in one step and says EFAULT where there is nothing; what was never written takes no memory.
- */
+ * The bytes of buffers, in files in memory: what bo_pages.c does for the kernel. The kernel copies
+ * between file and program in one step and says EFAULT where there is nothing; what was never
+ * written takes no
+ * memory. */
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -45,8 +46,8 @@ static bool is_poisoned(const struct sim_bo *bo)
 	return bo->background == bo->gpu->sim->poison_page;
 }
 
-/* Where the written part around @offset, which is in it, ends. The file looks through every page to find out, so what
- * it said is remembered. */
+/* Where the written part around @offset, which is in it, ends. The file looks through every page to
+ * find out, so what it said is remembered. */
 static u64 written_until(struct native_bo *bo, u64 offset)
 {
 	u64 end;
@@ -141,8 +142,8 @@ static int poison_gaps(struct native_bo *bo, u64 at, u64 end)
 	return ret;
 }
 
-/* Asks for a hole, not for data: what follows a page at the end of what was written is a hole up to the buffer's end, and
- * looking through it takes its time. */
+/* Asks for a hole, not for data: what follows a page at the end of what was written is a hole up to
+ * the buffer's end, and looking through it takes its time. */
 static int poison_page(struct native_bo *bo, u64 page)
 {
 	if (written_until(bo, page) > page)
@@ -163,7 +164,8 @@ static int poison_ends(struct native_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
-/* While pages that nobody wrote get their poison nobody writes, in this process or in one that has a descriptor. */
+/* While pages that nobody wrote get their poison nobody writes, in this process or in one that has
+ * a descriptor. */
 static void lock_gaps(struct native_bo *bo)
 {
 	sim_lock(&bo->bo.lock);
@@ -229,7 +231,8 @@ static bool is_mapped(const void *data, u64 size)
 	return msync((void *)first, (uintptr_t)data + size - first, MS_ASYNC) == 0;
 }
 
-/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has something in each page. */
+/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has something in
+ * each page. */
 static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 {
 	u64 run = 0;

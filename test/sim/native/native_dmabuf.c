@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dma-bufs: the files that hold the buffers' memory, as descriptors of the program's. So one that comes from another
- * process can be imported like one of our own.
- */
+ * Dma-bufs: the files that hold the buffers' memory, as descriptors of the program's. So one that
+ * comes from another process can be imported like one of our
+ * own. */
 #include <dirent.h>
 #include <drm.h>
 #include <fcntl.h>
@@ -10,7 +10,8 @@
 
 #include "native.h"
 
-/* A dma-buf is the buffer itself: its memory is the file, and lives as long as a descriptor of it. */
+/* A dma-buf is the buffer itself: its memory is the file, and lives as long as a descriptor of
+ * it. */
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 {
 	sim_os_bo_get((struct sim_bo *)dmabuf);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The machine that this process sees: found by name, read from the tree that mkroot.sh has made of it, and set up
- * when the process first touches it. A forked child gets one of its own.
- */
+ * The machine that this process sees: found by name, read from the tree that mkroot.sh has made of
+ * it, and set up when the process first touches it. A forked child gets one of its
+ * own. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -168,8 +168,9 @@ static void close_kept(struct native *native)
 			(void)NATIVE_REAL(close)(bo->fd);
 }
 
-/* The parent's buffers and processes are none of the child's: what it inherited by descriptor is a dma-buf of another
- * process to it, or a file that answers nothing. The parent's threads are not here, so its memory is let be. */
+/* The parent's buffers and processes are none of the child's: what it inherited by descriptor is a
+ * dma-buf of another process to it, or a file that answers nothing. The parent's threads are not
+ * here, so its memory is let be. */
 static void after_fork_in_child(void)
 {
 	struct native *parents = machine;

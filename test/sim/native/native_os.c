@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The general half of sim_os.h with the C library: memory, time, waiting, threads and the program's
- * memory, which is this process's own. Buffers, files and processes are in files of their own.
- */
+ * memory, which is this process's own. Buffers, files and processes are in files of their
+ * own. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -195,8 +195,8 @@ bool sim_os_mm_is_current(const struct sim_mm *mm)
 	return mm->pid == native_real_pid();
 }
 
-/* Whether something is mapped everywhere. That it may be written is seen when the engine comes to write: to ask
- * /proc/self/maps for each command buffer would take longer than copying it. */
+/* Whether something is mapped everywhere. That it may be written is seen when the engine comes to
+ * write: to ask /proc/self/maps for each command buffer would take longer than copying it. */
 int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write)
 {
 	(void)write;
@@ -256,8 +256,9 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Its signals are the program's. It runs when this returns: a program that forks while a thread begins leaves its child
- * with the locks that a sanitizer, which allocates then, held at that moment. */
+/* Its signals are the program's. It runs when this returns: a program that forks while a thread
+ * begins leaves its child with the locks that a sanitizer, which allocates then, held at that
+ * moment. */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name)
 {
 	struct thread thread = { .function = function, .arg = arg };

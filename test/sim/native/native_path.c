@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Paths of the simulated devices lead into the machine's tree, and what is found there, or through a descriptor, is
- * shown as the device that it stands for.
- */
+ * Paths of the simulated devices lead into the machine's tree, and what is found there, or through
+ * a descriptor, is shown as the device that it stands
+ * for. */
 #include <sys/sysmacros.h>
 
 #include "native.h"

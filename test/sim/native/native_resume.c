@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RESUME of another process, the one call of the driver that reaches into one: each KFD process can be asked by a
- * socket that has its pid for a name.
- */
+ * RESUME of another process, the one call of the driver that reaches into one: each KFD process can
+ * be asked by a socket that has its pid for a
+ * name. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -82,7 +82,8 @@ void native_resume_serve(struct native *native)
 		native_threads_start(serve, native, "amdgpu_sim rsm");
 }
 
-/* Nobody says of a datagram that it will never come: who dies before he answers is found out otherwise. */
+/* Nobody says of a datagram that it will never come: who dies before he answers is found out
+ * otherwise. */
 static bool is_answered(int fd, int process)
 {
 	struct pollfd either[] = { { .fd = fd, .events = POLLIN },

@@ -22,7 +22,7 @@
 /* Every pass in the ring has its own snapshot. */
 #define SNAPSHOTS (DEPTH_MAX / PASS_BATCHES + 2)
 /* Data and slot of each step, a counter, filler, snapshot, signal and fence, and padding. */
-#define BATCH_BYTES                                                                         \
+#define BATCH_BYTES                                                                               \
 	((BATCH_STEPS * 2 + 1) * SDMA_ATOMIC_BYTES + 4 * SDMA_COPY_BYTES + 2 * SDMA_FENCE_BYTES + \
 	 SDMA_TRAP_BYTES + 2 * SDMA_PAD_BYTES)
 

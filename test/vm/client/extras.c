@@ -122,8 +122,9 @@ int extras_init(struct report *report, const struct extras_options *options, con
 	if (ret < 0)
 		return report_fail(report, ret, "no render node of GPU %s: %s", gpu_choice,
 				   strerror(-ret));
-	return options->render_first || options->compute_first ?
-		       extras_open_render(extras, &extras->render_fd) : 0;
+	return options->render_first || options->compute_first
+		       ? extras_open_render(extras, &extras->render_fd)
+		       : 0;
 }
 
 static int extras_find_kfd(struct extras *extras)
@@ -148,7 +149,8 @@ static int extras_find_kfd(struct extras *extras)
 	return 0;
 }
 
-/* The number below /dev/kfd becomes one more for the file that libhsakmt has, so that a dump meets that one first. */
+/* The number below /dev/kfd becomes one more for the file that libhsakmt has, so that a dump meets
+ * that one first. */
 static int extras_share_compute(struct extras *extras)
 {
 	struct stat ours, file;

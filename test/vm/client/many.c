@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Keeps very many small buffers: makes, fills, compares and frees them. Buffers of all kinds and sizes stand elsewhere. */
+/* Keeps very many small buffers: makes, fills, compares and frees them. Buffers of all kinds and
+ * sizes stand elsewhere. */
 #include "many.h"
 
 #include <errno.h>

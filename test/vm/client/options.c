@@ -99,10 +99,14 @@ static int options_number(int option, const char *text, struct options *options)
 static int options_flag(int option, struct options *options)
 {
 	bool *const places[] = {
-		&options->extras.render_first, &options->extras.compute_first,
-		&options->extras.second_kfd,   &options->extras.gem_bo,
-		&options->extras.undumpable,   &options->extras.fork_child,
-		&options->split_mapping,       &options->self_test_chain,
+		&options->extras.render_first,
+		&options->extras.compute_first,
+		&options->extras.second_kfd,
+		&options->extras.gem_bo,
+		&options->extras.undumpable,
+		&options->extras.fork_child,
+		&options->split_mapping,
+		&options->self_test_chain,
 		&options->shared,
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A buffer of the GPU that all clients of a tree have, and that the engine of each writes to: word N is counted up by
- * client N, again and again. */
+/* A buffer of the GPU that all clients of a tree have, and that the engine of each writes to: word
+ * N is counted up by client N, again and again. */
 #ifndef CLIENT_SHARED_H
 #define CLIENT_SHARED_H
 

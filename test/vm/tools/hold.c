@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A process that holds files that are not an AMD GPU's, so that a test sees who claims them.
- * It answers SIGUSR1 with a line in its log; what becomes of the files is the caller's to judge.
- */
+ * It answers SIGUSR1 with a line in its log; what becomes of the files is the caller's to
+ * judge. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,8 @@ int main(int argc, char **argv)
 	int i, signal;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD]...\n");
+		fprintf(stderr,
+			"usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD]...\n");
 		return 2;
 	}
 	log_path = argv[1];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Runs a program and sends SIGKILL when its log has come to some line. A shell is too slow for that: it would come when
- * all is over.
+/* Runs a program and sends SIGKILL when its log has come to some line. A shell is too slow for
+ *that: it would come when all is over.
  *
  *	kill-at LOG COUNT WORDS USEC PID|0 CMD...
  *
- * COUNT lines of LOG that hold WORDS, and USEC later the process PID is killed, or CMD with 0. Ends with the status of CMD,
- * as a shell would say it. */
+ * COUNT lines of LOG that hold WORDS, and USEC later the process PID is killed, or CMD with 0. Ends
+ *with the status of CMD, as a shell would say it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

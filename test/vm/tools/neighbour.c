@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Another CRIU plugin on the hooks that ours has: it saves and restores files of the one device that
- * NEIGHBOUR_DEVICE names, and is not concerned with any other. It must neither be kept from its work
- * by ours nor be given ours.
- */
+ * Another CRIU plugin on the hooks that ours has: it saves and restores files of the one device
+ * that NEIGHBOUR_DEVICE names, and is not concerned with any other. It must neither be kept from
+ * its work by ours nor be given ours. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DUMP_EXT_FILE	     2
-#define RESTORE_EXT_FILE     3
-#define HANDLE_DEVICE_VMA    7
-#define UPDATE_VMA_MAP	     8
-#define RESUME_DEVICES_LATE  9
-#define PLUGIN_VERSION_0_2   ((0 << 16) | (2 << 8) | 0)
+#define DUMP_EXT_FILE       2
+#define RESTORE_EXT_FILE    3
+#define HANDLE_DEVICE_VMA   7
+#define UPDATE_VMA_MAP      8
+#define RESUME_DEVICES_LATE 9
+#define PLUGIN_VERSION_0_2  ((0 << 16) | (2 << 8) | 0)
 
 struct cr_plugin_desc {
 	const char *name;
@@ -59,7 +58,8 @@ static bool is_ours(const struct stat *st)
 	const char *path = getenv("NEIGHBOUR_DEVICE");
 	struct stat device;
 
-	return path && !stat(path, &device) && S_ISCHR(st->st_mode) && st->st_rdev == device.st_rdev;
+	return path && !stat(path, &device) && S_ISCHR(st->st_mode) &&
+	       st->st_rdev == device.st_rdev;
 }
 
 static int dump_file(int fd, int id)

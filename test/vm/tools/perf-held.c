@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs a program with one idle performance event on descriptor 9. While a task has such an event, the kernel
- * does not patch its scheduler each time that CRIU sets its first and removes its last breakpoint: the
- * emulator's processors do not see such patches at the same moment, and now and then one dies of it. */
+/* Runs a program with one idle performance event on descriptor 9. While a task has such an event,
+ * the kernel does not patch its scheduler each time that CRIU sets its first and removes its last
+ * breakpoint: the emulator's processors do not see such patches at the same moment, and now and
+ * then one dies of it. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Leaves behind the semaphore that programs on libhsakmt before ROCm 6 share. The first of them makes it under a
- * name that it then removes, which no CRIU dumps without being told to; on a machine in use that was long ago. */
+/* Leaves behind the semaphore that programs on libhsakmt before ROCm 6 share. The first of them
+ * makes it under a name that it then removes, which no CRIU dumps without being told to; on a
+ * machine in use that was long ago. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdio.h>

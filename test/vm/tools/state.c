@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Says what must be the same before and after, for every process of a session: open files, their limit, mappings of
- * devices. Offsets of these mappings move, and neighbours may then merge or not, so they are shown merged.
+ * Says what must be the same before and after, for every process of a session: open files, their
+ * limit, mappings of devices. Offsets of these mappings move, and neighbours may then merge or not,
+ * so they are shown merged.
  *
  *     state [-m] SESSION
  *
- * -m leaves out the minors of render nodes: another machine has others.
- */
+ * -m leaves out the minors of render nodes: another machine has
+ * others. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A streamer of images, as `criu dump --stream` and `criu restore --stream` want one: it listens on a
- * socket in the image directory and keeps the images somewhere else. Each image has a pipe of its own.
+ * A streamer of images, as `criu dump --stream` and `criu restore --stream` want one: it listens on
+ * a socket in the image directory and keeps the images somewhere else. Each image has a pipe of its
+ * own.
  *
- * It is as strict as a streamer may be: captured images are never asked to be read back, an image is
- * served once, and the next request is looked at when the image before has left for its pipe. A reader
- * that leaves an image half read and asks for another one waits forever.
+ * It is as strict as a streamer may be: captured images are never asked to be read back, an image
+ * is served once, and the next request is looked at when the image before has left for its pipe. A
+ * reader that leaves an image half read and asks for another one waits forever.
  *
- * The protocol, as CRIU 3.17.1 to 4.3 speak it: a request is four bytes of length (host order) and a
- * protobuf message whose field 1 is the name of the image; at restore the answer is framed likewise, its
- * field 1 says whether there is such an image. Then comes one byte with the pipe's end (SCM_RIGHTS), at
- * restore only if there is one. The connection ends when there will be no more requests.
- */
+ * The protocol, as CRIU 3.17.1 to 4.3 speak it: a request is four bytes of length (host order) and
+ * a protobuf message whose field 1 is the name of the image; at restore the answer is framed
+ * likewise, its field 1 says whether there is such an image. Then comes one byte with the pipe's
+ * end (SCM_RIGHTS), at restore only if there is one. The connection ends when there will be no more
+ * requests. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 
 #define IMAGES_MAX 4096
 #define NAME_MAX_  128
-#define BUFFER	   (1 << 20)
+#define BUFFER     (1 << 20)
 
 #define FIELD_NAME   0x0a /* field 1, bytes */
 #define FIELD_EXISTS 0x08 /* field 1, number */
@@ -68,7 +69,8 @@ static int accept_criu(const char *dir, const char *name)
 	int listener, criu;
 
 	need(snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", dir, name) <
-	     (int)sizeof(address.sun_path), dir);
+		     (int)sizeof(address.sun_path),
+	     dir);
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	need(listener >= 0, "socket");
 	unlink(address.sun_path);
