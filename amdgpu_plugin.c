@@ -17,6 +17,7 @@
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_session.h"
 #include "amdgpu_plugin_vma.h"
+#include "amdgpu_plugin_wards.h"
 #include "criu_plugin_abi.h"
 
 static struct session session;
@@ -85,6 +86,10 @@ static void finish(int stage, int ret)
 		if (ret)
 			dump_remove_images(&session);
 	}
+	/* Too late to fail as well, so nothing may be left that could be taken for a restored task.
+	 */
+	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
+		wards_leave(&session.wards);
 	dump_done(&session);
 	restore_done(&session);
 	topology_done(&session.topology);

@@ -86,8 +86,8 @@ static bool is_out_of_sight(int error)
 	return error == -ESRCH || error == -EPERM || error == -EACCES;
 }
 
-/* Adds each process that is @related to @to, in the order in which /proc has them. */
-static int add_processes(bool (*related)(const struct status *status, pid_t to), pid_t to,
+/* Adds each process for which @is says 1, in the order in which /proc has them. */
+static int add_processes(int (*is)(pid_t pid, const void *what), const void *what,
 			 struct pid_list *list)
 {
 	DIR *stream = opendir("/proc");
@@ -98,12 +98,11 @@ static int add_processes(bool (*related)(const struct status *status, pid_t to),
 		return -errno;
 	while (!ret && (entry = next_entry(stream, &ret))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		struct status status = { 0 };
 
 		if (pid <= 0)
 			continue;
-		ret = read_status(pid, &status);
-		if (!ret && related(&status, to))
+		ret = is(pid, what);
+		if (ret > 0)
 			ret = add_pid(list, pid);
 		else if (is_out_of_sight(ret))
 			ret = 0;
@@ -112,44 +111,73 @@ static int add_processes(bool (*related)(const struct status *status, pid_t to),
 	return ret;
 }
 
-static bool is_traced_by(const struct status *status, pid_t tracer)
+static int list_processes(int (*is)(pid_t pid, const void *what), const void *what,
+			  pid_t **ret_pids, size_t *ret_count)
 {
-	return status->tracer == tracer;
+	struct pid_list list = { 0 };
+	int ret = add_processes(is, what, &list);
+
+	if (ret < 0) {
+		free(list.pids);
+		return ret;
+	}
+	*ret_pids = list.pids;
+	*ret_count = list.count;
+	return 0;
 }
 
-static bool is_child_of(const struct status *status, pid_t parent)
+static int is_traced_by(pid_t pid, const void *tracer)
 {
-	return status->parent == parent;
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	return ret < 0 ? ret : status.tracer == *(const pid_t *)tracer;
 }
 
 int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
 {
-	struct pid_list list = { 0 };
-	int ret = add_processes(is_traced_by, (pid_t)gettid(), &list);
+	const pid_t tracer = (pid_t)gettid();
 
-	if (ret < 0) {
-		free(list.pids);
-		return ret;
-	}
-	*ret_pids = list.pids;
-	*ret_count = list.count;
-	return 0;
+	return list_processes(is_traced_by, &tracer, ret_pids, ret_count);
 }
 
-int proc_list_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count)
-{
-	struct pid_list list = { 0 };
-	int ret = add_processes(is_child_of, pid, &list);
+/* A mapping, and the file that is mapped: shared memory is one of its own, too. */
+struct shared {
+	uintptr_t start;
+	uintptr_t end;
+	struct stat file;
+};
 
-	for (size_t i = 0; !ret && i < list.count; i++)
-		ret = add_processes(is_child_of, list.pids[i], &list);
-	if (ret < 0) {
-		free(list.pids);
-		return ret;
-	}
-	*ret_pids = list.pids;
-	*ret_count = list.count;
-	return 0;
+static int stat_mapping(const char *pid, const struct shared *shared, struct stat *ret_stat)
+{
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/map_files/%" PRIxPTR "-%" PRIxPTR, pid,
+		       shared->start, shared->end);
+	return stat(path, ret_stat) < 0 ? -errno : 0;
+}
+
+static int has_mapping(pid_t pid, const void *what)
+{
+	const struct shared *shared = what;
+	struct stat file;
+	char number[16];
+	int ret;
+
+	(void)snprintf(number, sizeof(number), "%d", pid);
+	ret = stat_mapping(number, shared, &file);
+	if (ret == -ENOENT)
+		return 0;
+	return ret < 0 ? ret
+		       : file.st_dev == shared->file.st_dev && file.st_ino == shared->file.st_ino;
+}
+
+int proc_list_sharers(const void *memory, size_t size, pid_t **ret_pids, size_t *ret_count)
+{
+	struct shared shared = { .start = (uintptr_t)memory, .end = (uintptr_t)memory + size };
+	int ret = stat_mapping("self", &shared, &shared.file);
+
+	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_pids, ret_count);
 }
 
 int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)

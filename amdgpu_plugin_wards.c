@@ -25,6 +25,8 @@ enum answer {
 	ANSWER_NONE,
 	/* The guard knows all tasks, and will end them. */
 	ANSWER_KNOWN,
+	/* It cannot find them. */
+	ANSWER_UNKNOWN,
 	/* CRIU has died. */
 	ANSWER_DEAD,
 };
@@ -46,6 +48,12 @@ struct watch {
 	size_t count;
 };
 
+/* Of the mapping, which only tasks of this CRIU's have. */
+static size_t wards_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static void wait_while(uint32_t *word, uint32_t value, time_t seconds)
 {
 	const struct timespec limit = { .tv_sec = seconds };
@@ -64,14 +72,16 @@ static void answer(struct wards *wards, enum answer what)
 	wake(&wards->answer);
 }
 
-/* All tasks of CRIU's: they have been forked before the first of them restores a file. */
+/* All tasks of CRIU's: they have been forked before the first of them restores a file. They are not
+ * all its descendants: the root of the tree is its sibling where a runtime wants to be the parent.
+ */
 static int note_tasks(struct watch *watch)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t count;
 	int ret;
 
-	ret = proc_list_descendants(watch->criu, &pids, &count);
+	ret = proc_list_sharers(watch->wards, wards_size(), &pids, &count);
 	if (ret < 0)
 		return ret;
 	watch->pidfds = calloc(count + 1, sizeof(*watch->pidfds));
@@ -80,7 +90,7 @@ static int note_tasks(struct watch *watch)
 	for (size_t i = 0; i < count; i++) {
 		int fd;
 
-		if (pids[i] == getpid())
+		if (pids[i] == getpid() || pids[i] == watch->criu)
 			continue;
 		fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
 		if (fd >= 0)
@@ -98,8 +108,12 @@ static void watch_tasks(void *argument, int criu)
 
 	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_has_ended(criu, 0))
 		wait_while(&wards->begun, 0, 1);
+	if (note_tasks(watch) < 0) {
+		answer(wards, ANSWER_UNKNOWN);
+		return;
+	}
 	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
-	if (note_tasks(watch) < 0 || guard_has_ended(criu, 0)) {
+	if (guard_has_ended(criu, 0)) {
 		answer(wards, ANSWER_DEAD);
 		return;
 	}
@@ -111,8 +125,8 @@ static void watch_tasks(void *argument, int criu)
 
 int wards_new(struct wards **ret_wards)
 {
-	struct wards *wards = mmap(NULL, sizeof(*wards), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct wards *wards =
+		mmap(NULL, wards_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct watch watch = { .wards = wards, .criu = getpid() };
 	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
 	int ret;
@@ -121,11 +135,30 @@ int wards_new(struct wards **ret_wards)
 		return -errno;
 	ret = guard_start(&duty, &wards->guard);
 	if (ret < 0) {
-		(void)munmap(wards, sizeof(*wards));
+		(void)munmap(wards, wards_size());
 		return ret;
 	}
 	*ret_wards = wards;
 	return 0;
+}
+
+int wards_check_complete(const struct wards *wards)
+{
+	uint32_t begun = wards ? __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) : 0;
+
+	if (!wards || wards->completed == begun)
+		return 0;
+	return log_error(-EIO,
+			 "restore: CRIU has not asked for the queues of %u of %u processes to run;"
+			 " all are killed",
+			 begun - wards->completed, begun);
+}
+
+void wards_leave(struct wards **wards)
+{
+	if (*wards)
+		(void)munmap(*wards, wards_size());
+	*wards = NULL;
 }
 
 void wards_free(struct wards *wards)
@@ -133,7 +166,7 @@ void wards_free(struct wards *wards)
 	if (!wards)
 		return;
 	guard_end(&wards->guard);
-	(void)munmap(wards, sizeof(*wards));
+	(void)munmap(wards, wards_size());
 }
 
 int wards_announce(struct wards *wards)
@@ -150,6 +183,8 @@ int wards_announce(struct wards *wards)
 		return 0;
 	case ANSWER_NONE:
 		return log_error(-ETIMEDOUT, "restore: nobody would end this task if CRIU died");
+	case ANSWER_UNKNOWN:
+		return log_error(-ECHILD, "restore: nobody can end this task if CRIU dies");
 	default:
 		return log_error(-EPIPE, "restore: CRIU's main process is not there any more");
 	}

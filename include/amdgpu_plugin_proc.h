@@ -16,8 +16,10 @@ int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
 
 /* The processes that this thread traces. The array is the caller's. */
 int proc_list_tracees(pid_t **ret_pids, size_t *ret_count);
-/* The children of process @pid, and theirs. The array is the caller's. */
-int proc_list_descendants(pid_t pid, pid_t **ret_pids, size_t *ret_count);
+/* The processes that have the shared mapping of this one that begins at @memory and has @size
+ * bytes, whole pages: those forked since it was made, whoever is their parent, and this one. The
+ * array is the caller's. */
+int proc_list_sharers(const void *memory, size_t size, pid_t **ret_pids, size_t *ret_count);
 /* Whether anybody traces process @pid. */
 bool proc_is_traced(pid_t pid);
 

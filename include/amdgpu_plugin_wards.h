@@ -11,6 +11,13 @@ struct wards;
 int wards_new(struct wards **ret_wards);
 /* In the main process: ends the guard. Accepts NULL. */
 void wards_free(struct wards *wards);
+/* In the main process, instead: the guard stays, and kills all tasks when CRIU ends. *@wards is
+ * NULL afterwards; accepts that. */
+void wards_leave(struct wards **wards);
+/* In the main process, at the end of a restore that CRIU says is done: whether it has said so of
+ * each task (wards_complete()). It has not if another plugin was asked for all. -EIO after a
+ * line. Accepts NULL. */
+int wards_check_complete(const struct wards *wards);
 
 /* In a task, before it has GPU state: waits until the guard knows it. After an error, which prints
  * its line, the task must fail. Accepts NULL, with which nobody is guarded. */

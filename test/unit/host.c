@@ -131,6 +131,29 @@ size_t unit_count_fds(void)
 	return count;
 }
 
+size_t unit_count_children(void)
+{
+	DIR *stream = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		char path[300];
+		FILE *file;
+		int parent;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		file = entry->d_name[0] > '0' && entry->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+		if (!file)
+			continue;
+		count += fscanf(file, "%*d (%*[^)]) %*c %d", &parent) == 1 && parent == getpid();
+		(void)fclose(file);
+	}
+	(void)closedir(stream);
+	return count;
+}
+
 void unit_wait_for_killed(pid_t pid)
 {
 	int status;

@@ -64,6 +64,8 @@ void unit_forget_lines(void);
 /* Descriptors that this process has open. */
 size_t unit_count_fds(void);
 
+/* Processes whose parent this one is, zombies too. */
+size_t unit_count_children(void);
 /* Waits for a child that SIGKILL ends. */
 void unit_wait_for_killed(pid_t pid);
 

@@ -181,6 +181,32 @@ static void mappings_of_devices_are_listed_and_no_others(void **state)
 	(void)munmap(file, 4096);
 }
 
+/* Of equal memory, at the same place, that is not shared with this process, it has none. */
+static void who_shares_memory_is_found(void **state)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t shares = start_sleeper(), other, *pids;
+	size_t count;
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	(void)munmap(memory, size);
+	assert_true(mmap(memory, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		    memory);
+	other = shares;
+	shares = start_sleeper();
+	assert_int_equal(proc_list_sharers(memory, size, &pids, &count), 0);
+	assert_int_equal(count, 2);
+	assert_true((pids[0] == shares && pids[1] == getpid()) ||
+		    (pids[0] == getpid() && pids[1] == shares));
+	free(pids);
+	assert_int_equal(proc_list_sharers((char *)memory + size, size, &pids, &count), -ENOENT);
+	(void)munmap(memory, size);
+	end(shares);
+	end(other);
+}
+
 static void a_process_without_such_mappings_has_an_empty_list(void **state)
 {
 	struct proc_mapping *mappings = NULL;
@@ -212,6 +238,7 @@ int main(void)
 		UNIT_TEST(a_process_of_an_inner_pid_namespace_is_1_to_itself),
 		UNIT_TEST(a_tracee_is_found_and_others_are_not),
 		UNIT_TEST(mappings_of_devices_are_listed_and_no_others),
+		UNIT_TEST(who_shares_memory_is_found),
 		UNIT_TEST(a_process_without_such_mappings_has_an_empty_list),
 		UNIT_TEST(mappings_of_no_process_are_an_error),
 	};

@@ -3,6 +3,7 @@
  * are not complete die with it, whenever that is. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_util.h"
 #include "amdgpu_plugin_wards.h"
 #include "host.h"
 
@@ -45,8 +46,9 @@ static int end(void **state)
 }
 
 /* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before all
- * have been forked. */
-static bool start_tasks(struct wards *wards)
+ * have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes want it of
+ * the first. */
+static bool start_tasks_as(unsigned long flags, struct wards *wards)
 {
 	int line[2], gate[2];
 	char byte;
@@ -54,7 +56,7 @@ static bool start_tasks(struct wards *wards)
 	if (pipe(line) < 0 || pipe(gate) < 0)
 		return false;
 	for (size_t i = 0; i < TASKS; i++) {
-		pid_t pid = fork();
+		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
 		if (pid) {
 			tasks[i] = pid;
@@ -75,6 +77,11 @@ static bool start_tasks(struct wards *wards)
 	return true;
 }
 
+static bool start_tasks(struct wards *wards)
+{
+	return start_tasks_as(0, wards);
+}
+
 /* How a process ends that should do so by now. */
 static int await_end(pid_t pid)
 {
@@ -88,19 +95,8 @@ static int await_end(pid_t pid)
 	return status;
 }
 
-static void tasks_die_with_a_criu_that_is_killed(void **state)
+static void assert_tasks_die(void)
 {
-	pid_t criu = fork();
-
-	(void)state;
-	if (!criu) {
-		struct wards *wards;
-
-		if (wards_new(&wards) == 0 && start_tasks(wards))
-			(void)raise(SIGKILL);
-		_exit(1);
-	}
-	unit_wait_for_killed(criu);
 	for (size_t i = 0; i < TASKS; i++) {
 		int status = await_end(tasks[i]);
 
@@ -110,14 +106,49 @@ static void tasks_die_with_a_criu_that_is_killed(void **state)
 	}
 }
 
-static size_t count_descendants(void)
+static void tasks_die_with_a_criu_that_is_killed(void **state)
 {
-	size_t count = SIZE_MAX;
-	pid_t *pids = NULL;
+	static const unsigned long flags[] = { 0, CLONE_PARENT };
 
-	(void)proc_list_descendants(getpid(), &pids, &count);
-	free(pids);
-	return count;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		pid_t criu = fork();
+
+		print_message("case %zu\n", i);
+		if (!criu) {
+			struct wards *wards;
+
+			if (wards_new(&wards) == 0 && start_tasks_as(flags[i], wards))
+				(void)raise(SIGKILL);
+			_exit(1);
+		}
+		unit_wait_for_killed(criu);
+		assert_tasks_die();
+	}
+}
+
+/* Another plugin may answer for all tasks when queues are to run: CRIU believes that all is done.
+ */
+static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
+{
+	pid_t criu = fork();
+	int status;
+
+	(void)state;
+	if (!criu) {
+		struct wards *wards;
+
+		if (wards_new(&wards) < 0 || !start_tasks(wards))
+			_exit(1);
+		wards_complete(wards);
+		if (wards_check_complete(wards) != -EIO || !unit_logged("1 of 2 processes", NULL))
+			_exit(1);
+		wards_leave(&wards);
+		_exit(wards || unit_count_children() != TASKS + 1);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_int_equal(status, 0);
+	assert_tasks_die();
 }
 
 /* The guard goes with the last of them. */
@@ -132,10 +163,10 @@ static void tasks_that_are_complete_live_on(void **state)
 		if (wards_new(&wards) < 0 || !start_tasks(wards))
 			_exit(1);
 		wards_complete(wards);
-		if (count_descendants() != TASKS + 1)
+		if (unit_count_children() != TASKS + 1)
 			_exit(1);
 		wards_complete(wards);
-		if (count_descendants() == TASKS)
+		if (wards_check_complete(wards) == 0 && unit_count_children() == TASKS)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
@@ -180,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(tasks_die_with_a_criu_that_is_killed),
+		TEST(tasks_that_nobody_completes_die_when_criu_ends),
 		TEST(tasks_that_are_complete_live_on),
 		TEST(a_task_that_comes_after_criu_s_end_fails),
 	};
