@@ -67,6 +67,21 @@ beside_neighbour() {
 	finish
 }
 
+# The neighbour says of our tasks, too, that it has done all there is to do, and CRIU asks nobody else.
+scenario_neighbour_resumes() { # oldest and newest
+	machine one
+	asks_neighbours || skip "this CRIU would not ask us for anything"
+	plugin_folder first
+	start_client
+	dump img "$pid"
+	gone "$pid"
+	nothing_left
+	NEIGHBOUR_RESUMES=1 restore img
+	plugin_error img/restore.log 'CRIU has not asked for the queues of 1 of 1'
+	gone "$pid"
+	until_true all_zero || fail "a restore that is not whole has left something"
+}
+
 # No GPU: the neighbour's device is the only one that anybody has to care for.
 scenario_neighbour_alone() {
 	local turn

@@ -182,14 +182,15 @@ dumped_once() {
 	nothing_left
 }
 
+# Every other time the task is CRIU's sibling, as container runtimes want it.
 scenario_killed_restore() {
-	local all n
+	local all n as=('' --restore-sibling)
 
 	read_kills
 	dumped_once
 	for ((n = 0; n < kills; n++)); do
 		random "$all"
-		kill_at "$number" '' 0 0 restore img -d
+		kill_at "$number" '' 0 0 restore img -d ${as[n % 2]}
 		if is_resumed; then is_whole; else nothing_restored; fi
 		no_violation
 	done

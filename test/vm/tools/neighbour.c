@@ -112,7 +112,7 @@ static int update_vma(const char *path, unsigned long addr, unsigned long old_of
 static int resume(int pid)
 {
 	print_on_level(3, "neighbour: resume %d\n", pid);
-	return -ENOTSUP;
+	return getenv("NEIGHBOUR_RESUMES") ? 0 : -ENOTSUP;
 }
 
 struct cr_plugin_desc CR_PLUGIN_DESC = {
