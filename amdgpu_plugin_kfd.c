@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -151,6 +152,13 @@ static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
 	return 0;
 }
 
+/* Whatever the error is: it may be one of something that the driver did on the way and has half
+ * undone, and what it has freed it would meet again. */
+static int call_once(int fd, struct kfd_criu_args *args)
+{
+	return ioctl(fd, KFD_IOC_CRIU_OP, args) < 0 ? -errno : 0;
+}
+
 /* CHECKPOINT or RESTORE: both hand out a dma-buf for each BO with contents, all at once. */
 static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op, int lowest_fd)
 {
@@ -163,7 +171,7 @@ static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op
 		return log_error(ret, "BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs",
 				 (unsigned long long)highest);
 	state->limit_raised = true;
-	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	ret = op == KFD_RESTORE ? call_once(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret < 0 ? ret : tame_dmabufs(state, lowest_fd);
 }
 
@@ -214,5 +222,8 @@ int kfd_resume(pid_t pid)
 	int ret;
 
 	ret = kfd_open(&fd);
-	return ret < 0 ? ret : xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	if (ret < 0)
+		return ret;
+	ret = call_once(fd, &args);
+	return ret < 0 ? log_error(ret, "process %d: cannot resume its queues", pid) : 0;
 }

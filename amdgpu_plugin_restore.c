@@ -554,7 +554,7 @@ int restore_resume(struct session *session, int pid)
 	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
 	ret = kfd_resume(pid);
 	if (ret < 0)
-		return give_up(log_error(ret, "process %d: cannot resume its queues", pid), pid);
+		return give_up(ret, pid);
 	log_info("process %d: resumed", pid);
 	wards_complete(session->wards);
 	return 0;

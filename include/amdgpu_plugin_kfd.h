@@ -58,7 +58,8 @@ int kfd_unpause(int fd);
 /* Rebuilds @state in the calling process; fills restored_offset and the dma-buf descriptors of BOs,
  * numbered as above. Cannot be repeated nor undone: after a failure the process must end. */
 int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
-/* Starts the queues of process @pid. Once, and only after kfd_restore(). -ESRCH: no KFD process. */
+/* Starts the queues of process @pid. Once, also after an error, and only after kfd_restore().
+ * -errno after a line; -ESRCH: no KFD process. */
 int kfd_resume(pid_t pid);
 
 #endif
