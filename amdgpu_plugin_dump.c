@@ -66,6 +66,21 @@ static int pause_it(struct dump *dump)
 	return 0;
 }
 
+/* An open file that several have comes back in the one with the lowest pid, but GPU state only in
+ * the process that it is of. */
+static int check_opener(struct dump *dump)
+{
+	const struct dumped_process *process = dump->process;
+
+	if (!process->opener || process->opener == process->own_pid)
+		return 0;
+	return log_error(
+		-EOPNOTSUPP,
+		"kfd %d: process %d has the file of process %d too, and has the lower pid or"
+		" has it alone: CRIU would restore it there; let it close /dev/kfd",
+		process->id, process->opener, process->own_pid);
+}
+
 static int read_state(struct dump *dump)
 {
 	int ret = kfd_state_alloc(&dump->state);
@@ -427,8 +442,9 @@ static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
 	static int (*const steps[])(struct dump * dump) = {
-		pause_it,      checkpoint,     check_devices, check_bos,   note_places,
-		check_support, check_mappings, dump_contents, note_probes, write_image,
+		pause_it,      check_opener, checkpoint,    check_devices,
+		check_bos,     note_places,  check_support, check_mappings,
+		dump_contents, note_probes,  write_image,
 	};
 	int ret = 0;
 
@@ -455,7 +471,7 @@ int dump_kfd(struct session *session, int fd, int id)
 	if (!session->tree_is_paused)
 		ret = support_check_driver(id, session->options.force);
 	if (!ret)
-		ret = pause_tree(session);
+		ret = pause_tree(session, fd);
 	if (!ret)
 		ret = pause_meet(session, fd, id, &dump.process);
 	if (ret < 0)

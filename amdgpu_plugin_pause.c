@@ -181,6 +181,7 @@ static int pause_file(struct session *session, const struct tree_file *file)
 		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
 	process = &session->processes[session->num_processes - 1];
 	process->pid = file->pid;
+	process->opener = file->opener;
 	ret = guard_and_pause(session, process);
 	if (!ret) {
 		log_info("process %d: its queues are stopped", file->pid);
@@ -206,7 +207,7 @@ static int undo_old_pauses(const struct tree_files *files)
 	return ret;
 }
 
-int pause_tree(struct session *session)
+int pause_tree(struct session *session, int shown)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { 0 };
 	int ret;
@@ -214,7 +215,7 @@ int pause_tree(struct session *session)
 	if (session->tree_is_paused)
 		return 0;
 	session->tree_is_paused = true;
-	ret = tree_find_kfd(DUMP_LOWEST_FD, &files);
+	ret = tree_find_kfd(shown, DUMP_LOWEST_FD, &files);
 	if (ret < 0) {
 		log_warn(
 			"processes are paused one after the other, as their files cannot be found: %s",

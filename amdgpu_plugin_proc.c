@@ -141,6 +141,25 @@ int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
 	return list_processes(is_traced_by, &tracer, ret_pids, ret_count);
 }
 
+int proc_find_root(pid_t pid, pid_t *ret_root)
+{
+	struct status status = { 0 }, above = { 0 };
+	int ret = read_status(pid, &status);
+
+	while (!ret && status.parent != getpid()) {
+		ret = read_status(status.parent, &above);
+		if (ret == -ESRCH || (!ret && above.tracer != gettid())) {
+			*ret_root = pid;
+			return 0;
+		}
+		pid = status.parent;
+		status = above;
+	}
+	if (!ret)
+		*ret_root = status.parent;
+	return ret;
+}
+
 /* A mapping, and the file that is mapped: shared memory is one of its own, too. */
 struct shared {
 	uintptr_t start;

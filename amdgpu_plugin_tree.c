@@ -39,17 +39,34 @@ void tree_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
-/* 1, 0 or -errno. */
-static int is_known(const struct tree_files *files, int fd)
-{
-	int ret = 0;
+/* Who has descriptors, while they are looked at. */
+struct holder {
+	pid_t pid;
+	pid_t own_pid;
+	pid_t root;
+	int pidfd;
+};
 
-	for (size_t i = 0; !ret && i < files->count; i++)
-		ret = tree_is_same_file(files->list[i].fd, fd);
-	return ret;
+/* As @ret_file; NULL: not yet. */
+static int find_file(const struct tree_files *files, int fd, pid_t root,
+		     struct tree_file **ret_file)
+{
+	*ret_file = NULL;
+	for (size_t i = 0; i < files->count; i++) {
+		int ret =
+			files->list[i].root == root ? tree_is_same_file(files->list[i].fd, fd) : 0;
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			*ret_file = &files->list[i];
+			return 0;
+		}
+	}
+	return 0;
 }
 
-static int add_file(struct tree_files *files, int fd, pid_t pid)
+static int add_file(struct tree_files *files, int fd, const struct holder *holder)
 {
 	struct tree_file *grown;
 
@@ -57,7 +74,12 @@ static int add_file(struct tree_files *files, int fd, pid_t pid)
 	if (!grown)
 		return -ENOMEM;
 	files->list = grown;
-	grown[files->count++] = (struct tree_file){ .fd = fd, .pid = pid };
+	grown[files->count++] = (struct tree_file){
+		.fd = fd,
+		.pid = holder->pid,
+		.opener = holder->own_pid,
+		.root = holder->root,
+	};
 	return 0;
 }
 
@@ -77,42 +99,66 @@ static int is_kfd(pid_t pid, int number)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 }
 
-static int take_file(struct tree_files *files, int pidfd, pid_t pid, int number, int lowest_fd)
+static int take_file(struct tree_files *files, const struct holder *holder, int number,
+		     int lowest_fd)
 {
-	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
+	struct tree_file *known;
 	int ret;
 
 	if (fd < 0)
 		return -errno;
 	if (compare_files(fd, fd) < 0)
 		return -errno;
-	ret = is_known(files, fd);
-	if (ret)
-		return ret < 0 ? ret : 0;
+	ret = find_file(files, fd, holder->root, &known);
+	if (ret < 0)
+		return ret;
+	if (known) {
+		if (holder->own_pid < known->opener)
+			known->opener = holder->own_pid;
+		return 0;
+	}
 	ret = fd_move_up(&fd, lowest_fd);
 	if (!ret)
-		ret = add_file(files, fd, pid);
+		ret = add_file(files, fd, holder);
 	if (!ret)
 		(void)take_fd(&fd);
 	return ret;
 }
 
+static int know_holder(struct holder *holder)
+{
+	int ret = proc_own_pid(holder->pid, &holder->own_pid);
+
+	if (!ret)
+		ret = proc_find_root(holder->pid, &holder->root);
+	if (ret < 0)
+		return ret;
+	holder->pidfd = (int)syscall(SYS_pidfd_open, holder->pid, 0);
+	return holder->pidfd < 0 ? -errno : 0;
+}
+
+static void forget_holder(struct holder *holder)
+{
+	cleanup_close(&holder->pidfd);
+}
+
 static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_fd)
 {
-	_cleanup_close_ int pidfd = -1;
+	_cleanup_(forget_holder) struct holder holder = { .pid = pid, .pidfd = -1 };
 	struct dirent *entry;
 	int ret = 0;
 
 	while (!ret && (entry = next_entry(stream, &ret))) {
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		int number = atoi(entry->d_name);
-		int found = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
 
-		if (found > 0 && pidfd < 0) {
-			pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-			found = pidfd < 0 ? -errno : 1;
-		}
-		ret = found > 0 ? take_file(files, pidfd, pid, number, lowest_fd) : found;
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
+		if (ret <= 0)
+			continue;
+		ret = holder.pidfd < 0 ? know_holder(&holder) : 0;
+		if (!ret)
+			ret = take_file(files, &holder, number, lowest_fd);
 	}
 	return ret;
 }
@@ -133,18 +179,51 @@ static int find_of(struct tree_files *files, pid_t pid, int lowest_fd)
 	return ret;
 }
 
-int tree_find_kfd(int lowest_fd, struct tree_files *ret_files)
+/* A file that nobody has any more, when it is looked for, belongs to nobody's tree. */
+static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		int ret = tree_is_same_file(files->list[i].fd, shown);
+
+		if (ret)
+			*ret_root = files->list[i].root;
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Others may be frozen with the tree, and are let go as they are. */
+static void keep_tree(struct tree_files *files, pid_t root)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->list[i].root == root)
+			files->list[kept++] = files->list[i];
+		else
+			cleanup_close(&files->list[i].fd);
+	}
+	files->count = kept;
+}
+
+int tree_find_kfd(int shown, int lowest_fd, struct tree_files *ret_files)
 {
 	_cleanup_(tree_files_done) struct tree_files files = { 0 };
 	_cleanup_free_ pid_t *pids = NULL;
+	pid_t root = 0;
 	size_t count;
 	int ret;
 
 	ret = proc_list_tracees(&pids, &count);
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = find_of(&files, pids[i], lowest_fd);
+	if (!ret)
+		ret = find_root(&files, shown, &root);
 	if (ret < 0)
 		return ret;
+	if (ret)
+		keep_tree(&files, root);
 	*ret_files = files;
 	files = (struct tree_files){ 0 };
 	return 0;

@@ -9,12 +9,12 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_session.h"
 
-/* Stops all KFD processes of the tree; once, what it does at later calls is nothing. When CRIU
- * shows the first file, it has stopped all tasks, and their shared memory is saved after them: so
- * this is early enough, with every CRIU. Pauses that a killed dump has left are undone before.
- * Where files of other processes cannot be had, there is a warning, and each process is paused when
- * CRIU comes to it. */
-int pause_tree(struct session *session);
+/* Stops all KFD processes of the tree that has the file @shown (borrowed); once, what it does at
+ * later calls is nothing. When CRIU shows the first file, it has stopped all tasks, and their
+ * shared memory is saved after them: so this is early enough, with every CRIU. Pauses that a killed
+ * dump has left are undone before. Where files of other processes cannot be had, there is a
+ * warning, and each process is paused when CRIU comes to it. */
+int pause_tree(struct session *session, int shown);
 
 /* The process of the file @fd (borrowed), whose image is @id, as @ret_process; NULL: this is one
  * more file of a process that has an image. */

@@ -16,6 +16,10 @@ int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
 
 /* The processes that this thread traces. The array is the caller's. */
 int proc_list_tracees(pid_t **ret_pids, size_t *ret_count);
+/* The topmost process above tracee @pid, or itself, up to which this thread traces all: CRIU traces
+ * the tree that it dumps, and what else is in a cgroup that it freezes. This process, if it has
+ * forked the tree. */
+int proc_find_root(pid_t pid, pid_t *ret_root);
 /* The processes that have the shared mapping of this one that begins at @memory and has @size
  * bytes, whole pages: those forked since it was made, whoever is their parent, and this one. The
  * array is the caller's. */

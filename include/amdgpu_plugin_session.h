@@ -36,6 +36,8 @@ struct dumped_process {
 	pid_t pid;
 	/* Pid as the process sees itself. */
 	pid_t own_pid;
+	/* The same of the process in which CRIU is going to open the file again; 0: not known. */
+	pid_t opener;
 	uint32_t num_devices;
 	uint32_t num_bos;
 	uint32_t num_objects;

@@ -11,15 +11,22 @@
 struct tree_files {
 	struct tree_file {
 		int fd;
+		/* A process that has it. */
 		pid_t pid;
+		/* The lowest pid, as they see themselves, of all in the tree that have it: there
+		 * CRIU is going to open it again. */
+		pid_t opener;
+		/* The topmost process of its tree. */
+		pid_t root;
 	} * list;
 	size_t count;
 };
 
-/* The files of /dev/kfd of all processes that this thread traces. Descriptors are numbered from
+/* The files of /dev/kfd of all processes in the tree that has the file @shown, which is that of one
+ * of them; if none has it, of all that this thread traces. Descriptors are numbered from
  * @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees, or does not
  * tell files apart. */
-int tree_find_kfd(int lowest_fd, struct tree_files *ret_files);
+int tree_find_kfd(int shown, int lowest_fd, struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */

@@ -44,7 +44,7 @@ struct member {
 };
 
 /* The child keeps @fds and no other device; it sleeps until it is killed. */
-static pid_t start_task(const int *fds, size_t num_fds)
+static pid_t start_task_as(const int *fds, size_t num_fds, bool traced)
 {
 	int ready[2];
 	pid_t pid;
@@ -56,7 +56,8 @@ static pid_t start_task(const int *fds, size_t num_fds)
 		(void)close(ready[1]);
 		assert_int_equal(read(ready[0], &byte, 1), 1);
 		(void)close(ready[0]);
-		assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
+		if (traced)
+			assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
 		return pid;
 	}
 	for (int fd = 3; fd < 256; fd++) {
@@ -72,6 +73,31 @@ static pid_t start_task(const int *fds, size_t num_fds)
 	(void)close(ready[1]);
 	for (;;)
 		(void)pause();
+}
+
+static pid_t start_task(const int *fds, size_t num_fds)
+{
+	return start_task_as(fds, num_fds, true);
+}
+
+/* By a process in between that ends: so it is no descendant of whoever dumps. */
+static pid_t start_foreigner(const int *fds, size_t num_fds)
+{
+	pid_t between, pid = 0;
+	int line[2];
+
+	assert_int_equal(pipe(line), 0);
+	between = fork();
+	if (!between) {
+		pid = start_task_as(fds, num_fds, false);
+		_exit(write(line[1], &pid, sizeof(pid)) != sizeof(pid));
+	}
+	assert_int_equal(read(line[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(waitpid(between, NULL, 0), between);
+	(void)close(line[0]);
+	(void)close(line[1]);
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
+	return pid;
 }
 
 static void join_tree(struct member *member, struct fake_process *process, size_t num_files)
@@ -247,6 +273,63 @@ static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 		leave_tree(&members[i]);
 }
 
+/* As of somebody who looks into a container: CRIU freezes the whole cgroup, but dumps the tree
+ * alone. */
+static void who_is_frozen_but_not_dumped_is_let_alone(void **state)
+{
+	struct member member;
+	struct fake_process *other = make_process();
+	int fd = open_kfd_of(other);
+	pid_t foreigner;
+
+	(void)state;
+	foreigner = start_foreigner(&fd, 1);
+	other->pid = foreigner;
+	join_tree(&member, make_process(), 1);
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(other->calls[KFD_PROCESS_INFO], 0);
+	assert_true(unit_exists("amdgpu-kfd-5.img"));
+	(void)kill(foreigner, SIGKILL);
+	(void)waitpid(foreigner, NULL, __WALL);
+	(void)close(fd);
+	leave_tree(&member);
+}
+
+/* CRIU opens a file again in the process with the lowest pid of those that have it. */
+static void a_file_that_another_process_would_open_again_fails_the_dump(void **state)
+{
+	struct member owner = { .process = make_process(), .num_fds = 1 };
+	char words[64];
+	pid_t other;
+
+	(void)state;
+	owner.fds[0] = open_kfd_of(owner.process);
+	other = start_task(owner.fds, 1);
+	owner.pid = start_task(owner.fds, 1);
+	if (other > owner.pid) {
+		pid_t lower = owner.pid;
+
+		owner.pid = other;
+		other = lower;
+	}
+	owner.process->pid = owner.pid;
+	start_dump();
+	assert_fails(dump_file(owner.fds[0], 5));
+	(void)snprintf(words, sizeof(words), "process %d has the file of process %d", other,
+		       owner.pid);
+	assert_logged("Error: ", words);
+	end_dump(-1);
+	assert_int_equal(owner.process->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	(void)kill(other, SIGKILL);
+	(void)waitpid(other, NULL, 0);
+	leave_tree(&owner);
+}
+
 /* Taken for one more file of a process that is paused, it would have no image. */
 static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 {
@@ -255,8 +338,8 @@ static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 	(void)state;
 	join_tree(&member, make_process(), 1);
 	start_dump();
-	/* The first one asks whether files can be told apart at all. */
-	failing_comparison = 2;
+	/* The first two find the tree's files. */
+	failing_comparison = 3;
 	assert_fails(dump_file(member.fds[0], 5));
 	assert_logged("Error: ", strerror(EPERM));
 	end_dump(-1);
@@ -296,7 +379,7 @@ static void files_of_tracees_are_found_once_each(void **state)
 	inherited[1] = dup(members[1].fds[0]);
 	child = (struct member){ .pid = start_task(inherited, 2) };
 	(void)close(inherited[1]);
-	assert_int_equal(tree_find_kfd(300, &files), 0);
+	assert_int_equal(tree_find_kfd(members[0].fds[0], 300, &files), 0);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
@@ -327,7 +410,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	few = old;
 	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = tree_find_kfd(0, &files);
+		ret = tree_find_kfd(members[0].fds[0], 0, &files);
 		failed += ret == -EMFILE;
 		assert_true(!ret || ret == -EMFILE);
 	}
@@ -349,6 +432,8 @@ int main(void)
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
 		TEST(a_process_that_nobody_asks_for_fails_the_dump),
+		TEST(who_is_frozen_but_not_dumped_is_let_alone),
+		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
 		TEST(a_driver_that_saves_no_waves_pauses_nobody),
 		TEST(files_of_tracees_are_found_once_each),
