@@ -36,26 +36,6 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
 }
 
-/* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
- * process only, and changes nothing; a second pause could not be undone. So what is no clear answer
- * is an error: 1, 0 or -errno. */
-static int is_paused(const struct session *session, int fd)
-{
-	for (size_t i = 0; i < session->num_processes; i++) {
-		int ret;
-
-		if (!session->processes[i].paused)
-			continue;
-		ret = try_checkpoint(&session->processes[i], fd);
-		if (!ret)
-			return 1;
-		/* It is not paused, not that process, or none of this dump. */
-		if (ret != -EINVAL && ret != -EBADF && ret != -ESRCH && ret != -ENODEV)
-			return ret;
-	}
-	return 0;
-}
-
 static int add_process(struct session *session, int fd, int id)
 {
 	struct dumped_process *grown;
@@ -108,6 +88,15 @@ static int undo_old_pause(const struct dumped_process *process)
 	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
 }
 
+static void note_counts(struct dumped_process *process, const struct kfd_state *counts)
+{
+	process->own_pid = counts->own_pid;
+	process->num_devices = counts->num_devices;
+	process->num_bos = counts->num_bos;
+	process->num_objects = counts->num_objects;
+	process->priv_data_size = counts->priv_data_size;
+}
+
 /* Stops the queues. From here on every way out goes by pause_undo_all(). */
 static int stop_queues(struct dumped_process *process)
 {
@@ -117,12 +106,69 @@ static int stop_queues(struct dumped_process *process)
 	if (ret < 0)
 		return ret;
 	process->paused = true;
-	process->own_pid = counts.own_pid;
-	process->num_devices = counts.num_devices;
-	process->num_bos = counts.num_bos;
-	process->num_objects = counts.num_objects;
-	process->priv_data_size = counts.priv_data_size;
+	note_counts(process, &counts);
 	return 0;
+}
+
+static struct dumped_process *find_paused(const struct session *session, pid_t own_pid)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].paused && session->processes[i].own_pid == own_pid)
+			return &session->processes[i];
+	}
+	return NULL;
+}
+
+/* Not paused, or not part of this dump. */
+static bool is_none(int error)
+{
+	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
+}
+
+/* What CHECKPOINT says of a process that is not paused it says, too, of one whose counts have
+ * changed since: a range was split or merged. UNPAUSE tells them apart; then it is paused again.
+ * One that has an image would have run since that was made. 1, 0 or -errno. */
+static int is_paused_but_changed(const struct session *session, int fd)
+{
+	struct dumped_process *process;
+	struct kfd_state counts;
+	int ret = kfd_unpause(fd);
+
+	if (ret < 0)
+		return is_none(ret) ? 0 : ret;
+	ret = kfd_pause(fd, &counts);
+	if (ret < 0)
+		return ret;
+	process = find_paused(session, counts.own_pid);
+	if (!process)
+		return kfd_unpause(fd);
+	if (process->id != DUMP_NO_ID)
+		return -EAGAIN;
+	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
+	note_counts(process, &counts);
+	return 1;
+}
+
+/* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
+ * process only, and changes nothing; a second pause could not be undone. So what is no clear answer
+ * is an error: 1, 0 or -errno. */
+static int is_paused(const struct session *session, int fd)
+{
+	bool unclear = false;
+
+	for (size_t i = 0; i < session->num_processes; i++) {
+		int ret;
+
+		if (!session->processes[i].paused)
+			continue;
+		ret = try_checkpoint(&session->processes[i], fd);
+		if (!ret)
+			return 1;
+		if (!is_none(ret))
+			return ret;
+		unclear |= ret == -EINVAL;
+	}
+	return unclear ? is_paused_but_changed(session, fd) : 0;
 }
 
 /* With a guard, who knows the process before it is paused. Nothing is said of a process that needs

@@ -273,6 +273,48 @@ static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 		leave_tree(&members[i]);
 }
 
+/* A second pause could not be undone, as UNPAUSE is refused where it would be the second. */
+static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 2);
+	/* What CHECKPOINT says, by the second file, of a pause by the first. */
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_logged("Warn: ", "changed");
+	assert_int_equal(dump_file(member.fds[1], 6), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(member.process->paused, 0);
+	leave_tree(&member);
+}
+
+static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 2);
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	assert_fails(dump_file(member.fds[1], 6));
+	assert_logged("Error: ", "kfd 6", strerror(EAGAIN));
+	end_dump(-1);
+	assert_int_equal(member.process->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	leave_tree(&member);
+}
+
 /* As of somebody who looks into a container: CRIU freezes the whole cgroup, but dumps the tree
  * alone. */
 static void who_is_frozen_but_not_dumped_is_let_alone(void **state)
@@ -432,6 +474,8 @@ int main(void)
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
 		TEST(a_process_that_nobody_asks_for_fails_the_dump),
+		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
+		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
 		TEST(who_is_frozen_but_not_dumped_is_let_alone),
 		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
