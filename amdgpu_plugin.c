@@ -16,6 +16,7 @@
 #include "amdgpu_plugin_refill.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_session.h"
+#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_vma.h"
 #include "amdgpu_plugin_wards.h"
 #include "criu_plugin_abi.h"
@@ -96,13 +97,31 @@ static void finish(int stage, int ret)
 	options_done(&session.options);
 }
 
+/* CRIU asks about the first mapping when it has stopped all tasks. */
+static int check_mappings(void)
+{
+	const struct topology *topology;
+	int ret;
+
+	if (session.mappings_are_checked)
+		return 0;
+	ret = session_topology(&session, &topology);
+	if (!ret)
+		ret = tree_check_mappings(topology);
+	session.mappings_are_checked = !ret;
+	return ret;
+}
+
 static int note_device_vma(void)
 {
+	int ret;
+
 	if (session.stage == STAGE_PRE_DUMP)
 		return log_error(-EOPNOTSUPP,
 				 "pre-dump: what a GPU writes is not tracked, so memory"
 				 " cannot be saved in advance");
-	return session_note(&session);
+	ret = session_note(&session);
+	return ret < 0 ? ret : check_mappings();
 }
 
 /* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know it, fails the

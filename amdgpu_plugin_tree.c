@@ -12,8 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
+#include "amdgpu_plugin_render_node.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 
 /* 0: the same; 1, 2, 3: another, as the kernel orders them. */
@@ -226,5 +229,84 @@ int tree_find_kfd(int shown, int lowest_fd, struct tree_files *ret_files)
 		keep_tree(&files, root);
 	*ret_files = files;
 	files = (struct tree_files){ 0 };
+	return 0;
+}
+
+/* 1, 0 or -errno. */
+static int has_kfd(pid_t pid, DIR *stream)
+{
+	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, atoi(entry->d_name));
+	}
+	return ret;
+}
+
+static int is_gpu(const struct topology *topology, dev_t device)
+{
+	const struct stat stat = { .st_mode = S_IFCHR, .st_rdev = device };
+	uint32_t minor;
+
+	if (render_node_is_device(device, &minor) && topology_find_minor(topology, minor))
+		return 1;
+	return kfd_is_file(&stat);
+}
+
+static int maps_gpu(pid_t pid, const struct topology *topology)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	size_t count;
+	int ret = proc_list_mappings(pid, &mappings, &count);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = is_gpu(topology, mappings[i].device);
+	return ret;
+}
+
+/* 0 also for a process that has ended. */
+static int check_mapper(pid_t pid, const struct topology *topology)
+{
+	char path[64];
+	DIR *stream;
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	stream = opendir(path);
+	if (!stream)
+		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+	ret = has_kfd(pid, stream);
+	(void)closedir(stream);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = maps_gpu(pid, topology);
+	if (ret == -ENOENT || ret == -ESRCH)
+		return 0;
+	return ret > 0 ? -EOPNOTSUPP : ret;
+}
+
+int tree_check_mappings(const struct topology *topology)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t count;
+	int ret = proc_list_tracees(&pids, &count);
+
+	if (ret < 0)
+		return log_error(ret, "mappings: cannot tell whose processes these are");
+	for (size_t i = 0; i < count; i++) {
+		ret = check_mapper(pids[i], topology);
+		if (ret == -EOPNOTSUPP)
+			return log_error(ret,
+					 "process %d: has a GPU's memory mapped, but not /dev/kfd"
+					 " open: what it has there could not be saved",
+					 pids[i]);
+		if (ret < 0)
+			return log_error(ret, "process %d: cannot tell what it has mapped",
+					 pids[i]);
+	}
 	return 0;
 }

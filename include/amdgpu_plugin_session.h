@@ -99,6 +99,8 @@ struct session {
 	bool has_topology;
 	struct dumped_process *processes;
 	size_t num_processes;
+	/* Those without a file of KFD have been looked for, too. */
+	bool mappings_are_checked;
 	/* All of them have been looked for, and stopped. */
 	bool tree_is_paused;
 	/* A process that unpauses them if CRIU dies; 0: none. */

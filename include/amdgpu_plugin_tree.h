@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct topology;
+
 /* One descriptor, of our own, for each open file; in the order of pids and of their descriptors. */
 struct tree_files {
 	struct tree_file {
@@ -28,6 +30,10 @@ struct tree_files {
  * tell files apart. */
 int tree_find_kfd(int shown, int lowest_fd, struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
+
+/* Whether all processes that this thread traces, and that have memory of KFD or of an AMD GPU
+ * mapped, have /dev/kfd open: of others no file would ever be shown. -EOPNOTSUPP after a line. */
+int tree_check_mappings(const struct topology *topology);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int tree_is_same_file(int one, int other);

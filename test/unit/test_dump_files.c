@@ -162,6 +162,44 @@ static struct fake_process *make_process_that_maps(unsigned int render_minor, of
 	return process;
 }
 
+/* Nobody shows a file of it, and so nothing would be saved. */
+static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
+{
+	static const struct {
+		unsigned int render_minor;
+		bool has_kfd;
+		bool fails;
+	} cases[] = {
+		{ 129, false, true },
+		{ 129, true, false },
+		/* Of no GPU of AMD's. */
+		{ 200, false, false },
+	};
+	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int render = open_render(128, O_RDWR);
+		int kfd = cases[i].has_kfd ? open_device("kfd-0", O_RDWR) : -1;
+		struct stat file;
+
+		print_message("case %zu\n", i);
+		(void)make_process_that_maps(cases[i].render_minor, 0x10000000);
+		assert_int_equal(fstat(render, &file), 0);
+		start_dump();
+		if (cases[i].fails) {
+			assert_fails(handle_vma(render, &file));
+			assert_logged("Error: ", "not /dev/kfd open");
+		} else {
+			assert_int_equal(handle_vma(render, &file), 0);
+		}
+		end_dump(cases[i].fails ? -1 : 0);
+		(void)close(render);
+		if (kfd >= 0)
+			(void)close(kfd);
+	}
+}
+
 static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
 {
 	struct fake_process *process = make_process_that_maps(129, 0x10000000);
@@ -240,6 +278,7 @@ int main(void)
 		TEST(a_render_node_with_objects_of_its_own_fails_the_dump),
 		TEST(render_nodes_of_other_drivers_are_left_to_others),
 		TEST(mappings_of_our_devices_are_ours),
+		TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump),
 		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
