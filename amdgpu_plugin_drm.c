@@ -388,6 +388,17 @@ static bool is_compute_file(const struct restored_task *task, const CriuRenderNo
 	return image_find_compute_render(task->own_pid, saved->drm_render_minor) == -ENOENT;
 }
 
+/* CRIU opens a file that several processes have in the one with the lowest pid; RESTORE wants it in
+ * the one that computes through it. */
+static int check_computes(int id, const CriuRenderNode *image)
+{
+	if (!image->has_compute_pid || (pid_t)image->compute_pid == getpid())
+		return 0;
+	return log_error(-EINVAL,
+			 "render node %d: process %u computes through it, but process %d opens it",
+			 id, image->compute_pid, getpid());
+}
+
 int render_restore(struct session *session, int id, const CriuRenderNode *image)
 {
 	struct restored_task *task = &session->task;
@@ -395,6 +406,8 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 	int fd = -1, ret;
 
 	ret = verify_render(id, image);
+	if (!ret)
+		ret = check_computes(id, image);
 	if (ret < 0)
 		return ret;
 	/* Whichever of the two tells the truth. */

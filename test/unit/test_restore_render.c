@@ -41,6 +41,27 @@ static void the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_or
 	}
 }
 
+/* Whether that has KFD state or not, and whether the one that opens it has. */
+static void a_render_node_that_another_process_computes_through_is_refused(void **state)
+{
+	(void)state;
+	make_image();
+	write_image(5);
+	write_render(6, (uint32_t)getpid() + 1);
+	for (unsigned int has_state = 0; has_state < 2; has_state++) {
+		int kfd = -1;
+
+		start_restore();
+		if (has_state)
+			kfd = restore_file(5);
+		assert_fails(restore_file(6));
+		assert_logged("Error: ", "computes through it");
+		if (kfd >= 0)
+			(void)close(kfd);
+		end_restore(-1);
+	}
+}
+
 static void another_open_of_the_render_node_is_another_file(void **state)
 {
 	int compute, other, kfd;
@@ -165,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order),
+		TEST(a_render_node_that_another_process_computes_through_is_refused),
 		TEST(another_open_of_the_render_node_is_another_file),
 		TEST(a_render_node_of_a_foreign_image_is_taken_for_the_compute_one),
 		TEST(a_render_node_without_kfd_is_restored_on_the_gpu_that_fits),
