@@ -374,14 +374,19 @@ static int match_any(int id, void *argument)
 	return 0;
 }
 
+bool image_any_is_there(void)
+{
+	return !host_is_streaming() &&
+	       (scan(KFD_NAME, match_any, NULL) == 0 || scan(RENDER_NAME, match_any, NULL) == 0);
+}
+
 void image_report_missing(int id, bool expected)
 {
 	/* Other images cannot be looked for in a stream. */
 	if (host_is_streaming())
 		expected |= !host_has_inventory();
 	else if (!expected)
-		expected = scan(KFD_NAME, match_any, NULL) == 0 ||
-			   scan(RENDER_NAME, match_any, NULL) == 0;
+		expected = image_any_is_there();
 	if (expected)
 		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id,
 			 id, id);

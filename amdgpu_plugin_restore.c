@@ -34,8 +34,8 @@ static int start_guard(struct session *session)
 {
 	int ret;
 
-	/* Where nothing can be of ours. */
-	if (!session->needed && host_has_inventory())
+	/* CRIU's own plugin claims only what has device mappings. */
+	if (!session->needed && host_has_inventory() && !image_any_is_there())
 		return 0;
 	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
 		return 0;

@@ -25,6 +25,8 @@ int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* Of files: the image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
+/* Of files: whether there is a main image of anything of ours. */
+bool image_any_is_there(void);
 /* For an id that no image is of: a line with the names it could have had, if @expected or if there
  * are other images of ours, so that a file that got lost is told from one that is another
  * plugin's. */

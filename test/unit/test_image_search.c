@@ -158,9 +158,28 @@ static void removing_an_image_takes_that_one_alone(void **state)
 	assert_true(unit_exists("amdgpu-kfd-2.img"));
 }
 
+static void whether_any_image_is_there_is_known(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	(void)state;
+	assert_false(image_any_is_there());
+	unit_write("amdgpu-pages-5-1234.img", "", 0);
+	unit_write("core-5.img", "", 0);
+	assert_false(image_any_is_there());
+	assert_int_equal(image_write_render(6, &node), 0);
+	assert_true(image_any_is_there());
+	assert_int_equal(unlinkat(unit_criu()->image_dir, "amdgpu-renderD-6.img", 0), 0);
+	assert_false(image_any_is_there());
+	assert_int_equal(image_write_kfd(6, &kfd), 0);
+	assert_true(image_any_is_there());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		UNIT_TEST(whether_any_image_is_there_is_known),
 		UNIT_TEST(a_process_finds_its_own_state_by_pid),
 		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),
 		UNIT_TEST(two_states_of_one_process_are_refused),
