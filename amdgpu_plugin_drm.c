@@ -71,23 +71,6 @@ int render_is_file(int fd, const struct stat *stat)
 	return ret;
 }
 
-void render_note_unreachable(struct topology *local)
-{
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		struct topology_node *node = &local->nodes[i];
-		_cleanup_close_ int fd = -1;
-		int ret;
-
-		if (!node->gpu_id)
-			continue;
-		ret = render_node_open(node->drm_render_minor, 0, &fd);
-		node->unreachable = ret < 0;
-		if (ret < 0)
-			log_warn("map: GPU 0x%04x stands for none: renderD%u cannot be opened: %s",
-				 node->gpu_id, node->drm_render_minor, strerror(-ret));
-	}
-}
-
 /* How many GEM objects the file has, KFD's BOs not counted. On older kernels 0 or 1 for "some". */
 static int count_handles(int fd, uint32_t *ret_count)
 {
@@ -361,7 +344,7 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 		return log_error(ret, "render node %d: cannot read the topology", id);
 	if (!topology_count_gpus(&saved))
 		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
-	render_note_unreachable(&local);
+	render_node_note_unreachable(&local);
 	/* A device-map is for the GPUs of all processes, and this is but one. */
 	options.device_map_is_for_all = true;
 	ret = map_gpus(&saved, &local, &options, &map);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_device.h"
-#include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_kfd.h"
@@ -118,7 +117,7 @@ static int read_topologies(struct restored_task *task)
 	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
-	render_note_unreachable(&task->local);
+	render_node_note_unreachable(&task->local);
 	return 0;
 }
 

@@ -24,8 +24,4 @@ int render_finish(struct session *session);
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
 int render_restore(struct session *session, int id, const CriuRenderNode *image);
 
-/* Tries to open the render node of each GPU, and notes in @local which cannot be: such a GPU stands
- * for none. */
-void render_note_unreachable(struct topology *local);
-
 #endif
