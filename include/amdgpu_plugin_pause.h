@@ -9,24 +9,25 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_session.h"
 
-/* Stops all KFD processes of the tree that has the file @shown (borrowed); once, what it does at
- * later calls is nothing. When CRIU shows the first file, it has stopped all tasks, and their
- * shared memory is saved after them: so this is early enough, with every CRIU. Pauses that a killed
- * dump has left are undone before. Where files of other processes cannot be had, there is a
- * warning, and each process is paused when CRIU comes to it. */
+/* Stops all KFD processes of the tree that has the file @shown (borrowed) at the first call; later
+ * calls do nothing. When CRIU shows the first file, it has stopped all tasks, and their shared
+ * memory is saved after them: so this is early enough, with every CRIU. Pauses that a killed dump
+ * has left are undone before. Where files of other processes cannot be had, there is a warning, and
+ * each process is paused when CRIU comes to it. */
 int pause_tree(struct session *session, int shown);
 
 /* The process of the file @fd (borrowed), whose image is @id, as @ret_process; NULL: this is one
  * more file of a process that has an image. */
 int pause_meet(struct session *session, int fd, int id, struct dumped_process **ret_process);
 
-/* If it is not paused already. From here on every way out goes by pause_undo_all(). -ENODEV,
- * without a line: no GPU is visible to it. */
+/* Pauses @process, unless it is paused already. From here on every way out goes by
+ * pause_undo_all(). -errno after a line; -ENODEV, without one: no GPU is visible to it. */
 int pause_process(struct session *session, struct dumped_process *process);
 
-/* The counts of a pause are no longer the current ones: a range of the process's was split or
- * merged meanwhile. A pause cannot be repeated on top of another. Nothing of this process has been
- * saved yet, so it does no harm that its queues run for a moment. */
+/* Unpauses @process and pauses it again, for when CHECKPOINT says that the counts of the pause are
+ * no longer the current ones (a range was split or merged); one pause on top of another could not
+ * be undone. Nothing of it has been saved yet, so its queues may run for a moment. -errno after a
+ * line; -ENODEV as above, without. */
 int pause_again(struct session *session, struct dumped_process *process);
 
 /* What the pause said, without arrays. */
