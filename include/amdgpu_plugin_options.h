@@ -41,7 +41,8 @@ struct options {
 	bool device_map_is_for_all;
 };
 
-/* What does not parse is -EINVAL, after a line that names source and value. */
+/* What does not parse is -EINVAL, what is too large -ERANGE, after a line that names source and
+ * value. */
 int options_read(struct options *ret_options);
 /* The same with another file. */
 int options_read_with_file(const char *path, struct options *ret_options);

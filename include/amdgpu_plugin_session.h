@@ -50,7 +50,8 @@ struct dumped_process {
 		bool found;
 	} * probes;
 	size_t num_probes;
-	/* By these, buffers of several processes are recognised as one. */
+	/* By these the BO of a mapping is found, and buffers of several processes are recognised as
+	 * one. */
 	struct bo_places places;
 };
 

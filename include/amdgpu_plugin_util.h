@@ -37,11 +37,11 @@ int xioctl(int fd, unsigned long request, void *argument);
 /* Move exactly @size bytes at @offset. A file that ends early is -EIO. */
 int pread_full(int fd, void *buffer, size_t size, uint64_t offset);
 int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);
-/* At least @size bytes, and up to @room of them if the file has them. */
-int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset);
 /* The same where files have no offsets: pipes. */
 int read_full(int fd, void *buffer, size_t size);
 int write_full(int fd, const void *buffer, size_t size);
+/* Reads at least @size bytes at @offset, and up to @room of them if the file has them. */
+int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset);
 
 /* Replaces *@fd by a close-on-exec duplicate whose number is at least @lowest. On failure *@fd is
  * left as it was. */
