@@ -214,7 +214,7 @@ static int list_numbers(struct reader *reader, const char *path, struct numbers 
 	stream = fdopendir(fd);
 	if (!stream) {
 		(void)close(fd);
-		return -ENOMEM;
+		return fail(reader, -ENOMEM, path, strerror(ENOMEM));
 	}
 	while ((entry = next_entry(stream, &error)) && ret_numbers->count < ENTRIES_MAX) {
 		if (parse_name(entry->d_name, &ret_numbers->values[ret_numbers->count]))
@@ -370,8 +370,10 @@ static int read_nodes(struct reader *reader, struct topology *topology)
 	int ret;
 
 	ret = list_numbers(reader, "nodes", &numbers);
-	if (ret < 0)
-		return log_error(ret, "topology: %s", reader->problem);
+	if (ret < 0) {
+		log_warn("topology: %s", reader->problem);
+		return ret;
+	}
 	for (size_t i = 0; !ret && i < numbers.count; i++)
 		ret = add_from_sysfs(reader, numbers.values[i], topology);
 	return ret;

@@ -104,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fuzz_begin();
 	write_tree(text, size);
 	ret = topology_read(unit_path("%s", ""), &topology);
-	promise((ret < 0) == (fuzz_count_errors() == 1));
+	/* The error is its caller's to tell. */
+	promise(fuzz_count_errors() == 0);
 	if (!ret) {
 		judge(&topology);
 		map_to_itself(&topology);

@@ -311,7 +311,18 @@ static void more_nodes_than_any_machine_has_are_an_error(void **state)
 		unit_print(path, "0\n");
 	}
 	assert_int_equal(topology_read(unit_path("many"), &topology), -E2BIG);
-	assert_logged("Error: ", "nodes", "too many");
+	assert_logged("Warn: ", "nodes", "too many");
+}
+
+static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	unit_print("broken/nodes", "no directory\n");
+	assert_int_equal(topology_read(unit_path("broken"), &topology), -ENOTDIR);
+	assert_logged("Warn: ", "topology: nodes: Not a directory\n");
+	assert_false(unit_logged("Error: ", NULL));
 }
 
 static void more_gpus_than_can_be_counted_are_refused(void **state)
@@ -340,6 +351,7 @@ int main(void)
 		UNIT_TEST(a_broken_file_is_named_with_its_line),
 		UNIT_TEST(broken_links_of_a_cpu_node_do_not_cost_the_node),
 		UNIT_TEST(more_nodes_than_any_machine_has_are_an_error),
+		UNIT_TEST(nodes_that_cannot_be_listed_are_told_to_the_caller),
 		UNIT_TEST(more_gpus_than_can_be_counted_are_refused),
 	};
 
