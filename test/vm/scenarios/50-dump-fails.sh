@@ -63,7 +63,7 @@ scenario_disk_full_late() { # oldest and newest
 scenario_undumpable_file() {
 	machine one
 	start_client --undumpable
-	! try_dump img "$pid" || fail "CRIU dumped an io_uring"
+	! try_dump img "$pid" || fail "CRIU dumped a userfaultfd"
 	has_line img/dump.log "Error (criu/"
 	runs
 	verify

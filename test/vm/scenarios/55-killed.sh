@@ -19,8 +19,7 @@ read_kills() {
 # random N: sets $number, 1 to N.
 random() { number=$((RANDOM * $1 / 32768 + 1)); }
 
-# The guard has ended, and so has CRIU, but for a process of several threads that reads for 4.3, which leaves it behind when
-# it fails.
+# The guard has ended, and so has CRIU, except for the multi-threaded reader that CRIU 4.3 leaves behind when it fails.
 nothing_of_criu() {
 	local name process threads -
 
