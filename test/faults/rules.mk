@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so none is inlined,
-# and by their names, which checked ones have not.
+# Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so nothing is inlined, and by
+# their names, so _FORTIFY_SOURCE, which renames them, is off.
 FAULTS	     := $(BUILD)/faults
 FAULTS_PARTS := $(filter-out test/faults/inject.c,$(wildcard test/faults/*.c))
 
