@@ -12,10 +12,11 @@
 #include "oracle.h"
 #include "pairs.h"
 
-#define PAIRS       20000
-#define RENAMED     600
-#define MAX_GPUS    7
-#define NUM_ANSWERS 12
+#define PAIRS    20000
+#define RENAMED  600
+#define MAX_GPUS 7
+/* Two that are a map, and five reasons why there is none. */
+#define NUM_ANSWERS 7
 
 static const char *const outcomes[] = { "mapped", "mapped-warning", "refused", "malformed" };
 
@@ -151,15 +152,12 @@ static void every_answer_is_the_oracle_s(void **state)
 		topology_done(&destination);
 	}
 	/* Random machines that never come to a rule would prove nothing about it. */
-	for (size_t i = 0; i < NUM_ANSWERS && seen[i]; i++) {
+	for (size_t i = 0; i < NUM_ANSWERS; i++) {
+		assert_non_null(seen[i]);
 		print_message("%zu of %d: %s\n", counts[i], PAIRS, seen[i]);
 		assert_true(counts[i] >= 20);
 		free((void *)seen[i]);
-		seen[i] = NULL;
-		if (i == 6)
-			return;
 	}
-	fail_msg("not all answers have come up");
 }
 
 static void same_answer_again(const struct topology *source, const struct topology *destination,
