@@ -242,14 +242,3 @@ void map_done(struct gpu_map *map)
 	free(map->surplus);
 	*map = (struct gpu_map){ 0 };
 }
-
-const char *map_first_difference(const struct topology_node *saved,
-				 const struct topology_node *local, const struct options *options,
-				 const char **ret_variable)
-{
-	struct difference first = { 0 };
-
-	(void)rules_compare(saved, local, options, &first);
-	*ret_variable = first.variable;
-	return first.property;
-}

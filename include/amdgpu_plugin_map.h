@@ -71,10 +71,4 @@ void map_done(struct gpu_map *map);
 int map_gpus(const struct topology *saved, const struct topology *local,
 	     const struct options *options, struct gpu_map *ret_map);
 
-/* The first property that keeps @local from standing for @saved, or NULL. @ret_variable gets the
- * environment variable that would relax the check, NULL where there is none. */
-const char *map_first_difference(const struct topology_node *saved,
-				 const struct topology_node *local, const struct options *options,
-				 const char **ret_variable);
-
 #endif

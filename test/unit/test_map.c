@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which GPU may stand for which: the comparisons one by one, and whole machines. How GPUs are
  * linked is the business of test_map_links.c. */
+#include "amdgpu_plugin_map_rules.h"
 #include "machines.h"
 
 static void a_gpu_lands_on_an_equal_one(void **state)
@@ -35,7 +36,7 @@ static void a_source_without_gpus_is_mapped_to_nothing(void **state)
 	topology_done(&saved);
 }
 
-struct difference {
+struct property {
 	const char *name;
 	size_t offset;
 	size_t size;
@@ -45,7 +46,7 @@ struct difference {
 
 #define FIELD(f) #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
 
-static uint64_t get(const struct topology_node *node, const struct difference *row)
+static uint64_t get(const struct topology_node *node, const struct property *row)
 {
 	const char *at = (const char *)node + row->offset;
 
@@ -53,7 +54,7 @@ static uint64_t get(const struct topology_node *node, const struct difference *r
 			      : *(const uint32_t *)(const void *)at;
 }
 
-static void set(struct topology_node *node, const struct difference *row, uint64_t value)
+static void set(struct topology_node *node, const struct property *row, uint64_t value)
 {
 	char *at = (char *)node + row->offset;
 
@@ -63,7 +64,7 @@ static void set(struct topology_node *node, const struct difference *row, uint64
 		*(uint32_t *)(void *)at = (uint32_t)value;
 }
 
-static const struct difference same[] = {
+static const struct property same[] = {
 	{ FIELD(vendor_id), NULL, 0 },
 	{ FIELD(device_id), NULL, 0 },
 	{ FIELD(simd_count), NULL, 0 },
@@ -81,7 +82,7 @@ static const struct difference same[] = {
 	{ FIELD(num_cp_queues), NULL, 0 },
 };
 
-static const struct difference same_if_stated[] = {
+static const struct property same_if_stated[] = {
 	{ FIELD(gfx_target_version), NULL, 0 },
 	{ FIELD(num_xcc), NULL, 0 },
 	{ FIELD(cwsr_size), NULL, 0 },
@@ -90,7 +91,7 @@ static const struct difference same_if_stated[] = {
 
 #define SWITCH(variable, field) #variable, offsetof(struct options, field)
 
-static const struct difference at_least[] = {
+static const struct property at_least[] = {
 	{ FIELD(vram_size), SWITCH(KFD_VRAM_SIZE_CHECK, check_vram_size) },
 	{ FIELD(num_gws), SWITCH(KFD_NUM_GWS_CHECK, check_num_gws) },
 	{ FIELD(caches_count), SWITCH(KFD_CACHES_COUNT_CHECK, check_caches) },
@@ -137,7 +138,7 @@ static void what_not_all_kernels_print_is_compared_where_both_do(void **state)
 	(void)state;
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(same_if_stated); i++) {
-		const struct difference *row = &same_if_stated[i];
+		const struct property *row = &same_if_stated[i];
 		uint64_t value = get(&local.nodes[1], row);
 
 		set(&local.nodes[1], row, value + 1);
@@ -154,7 +155,7 @@ static void what_not_all_kernels_print_is_compared_where_both_do(void **state)
 }
 
 /* All checks but the row's. */
-static struct options without(const struct difference *row)
+static struct options without(const struct property *row)
 {
 	struct options options = all_checks;
 
@@ -169,7 +170,7 @@ static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
 	(void)state;
 	make_pair(&saved, &local);
 	for (size_t i = 0; i < ARRAY_SIZE(at_least); i++) {
-		const struct difference *row = &at_least[i];
+		const struct property *row = &at_least[i];
 		uint64_t value = get(&local.nodes[1], row);
 		uint32_t ids[1];
 
@@ -193,8 +194,8 @@ static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
 
 static void capability_is_compared_but_for_the_bits_of_the_driver(void **state)
 {
-	static const struct difference row = { FIELD(capability),
-					       SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
+	static const struct property row = { FIELD(capability),
+					     SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
 	const struct options relaxed = without(&row);
 	struct topology saved, local;
 	uint32_t ids[1];
@@ -235,23 +236,20 @@ static void cpu_visible_vram_needs_cpu_visible_vram(void **state)
 
 static void the_first_difference_names_its_switch(void **state)
 {
-	const char *variable = "";
 	struct topology saved, local;
+	struct difference first;
 
 	(void)state;
 	make_pair(&saved, &local);
-	assert_null(map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable));
-	assert_null(variable);
+	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 0);
 	local.nodes[1].fw_version--;
-	assert_string_equal(
-		map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable),
-		"fw_version");
-	assert_string_equal(variable, "KFD_FW_VER_CHECK");
+	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 1);
+	assert_string_equal(first.property, "fw_version");
+	assert_string_equal(first.variable, "KFD_FW_VER_CHECK");
 	local.nodes[1].wave_front_size = 32;
-	assert_string_equal(
-		map_first_difference(&saved.nodes[1], &local.nodes[1], &all_checks, &variable),
-		"wave_front_size");
-	assert_null(variable);
+	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 2);
+	assert_string_equal(first.property, "wave_front_size");
+	assert_null(first.variable);
 	topology_done(&saved);
 	topology_done(&local);
 }
