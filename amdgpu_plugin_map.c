@@ -49,23 +49,13 @@ static int refuse_repeated(struct gpu_map *map, const struct map_case *c)
 	return repeated ? refuse(map, REASON_MALFORMED, "malformed %x", repeated->gpu_id) : 0;
 }
 
-/* The property is what the nearest GPU lacks: the one with the fewest differences. */
+/* The property is what the nearest GPU lacks. */
 static int refuse_gpu(struct gpu_map *map, const struct map_case *c, size_t saved)
 {
-	const char *property = "none";
-	size_t fewest = SIZE_MAX;
+	struct difference first = { 0 };
 
-	for (size_t i = 0; i < c->local.num_gpus; i++) {
-		struct difference first;
-		size_t count;
-
-		count = rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options, &first);
-		if (count < fewest) {
-			fewest = count;
-			property = first.property;
-		}
-	}
-	return refuse(map, REASON_NO_CANDIDATE, "no-candidate:%s %x", property,
+	(void)rules_nearest(c->saved.gpus[saved], &c->local, c->options, &first);
+	return refuse(map, REASON_NO_CANDIDATE, "no-candidate:%s %x", first.property,
 		      c->saved.gpus[saved]->gpu_id);
 }
 

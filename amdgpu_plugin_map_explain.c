@@ -236,26 +236,15 @@ static int explain_device_map(const struct map_case *c, const struct gpu_map *ma
 	return log_error(-ENODEV, "map: device-map: %s", map->problem);
 }
 
-/* The GPU that has the fewest differences tells best what is missing. */
 static int explain_no_candidate(const struct map_case *c)
 {
 	struct difference nearest = { 0 };
-	size_t fewest = SIZE_MAX, saved = 0, local = 0;
+	size_t saved = 0, local;
 
 	say_table(c);
 	while (!set_is_empty(&c->candidates[saved]))
 		saved++;
-	for (size_t i = 0; i < c->local.num_gpus; i++) {
-		struct difference first;
-		size_t count;
-
-		count = rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options, &first);
-		if (count >= fewest)
-			continue;
-		fewest = count;
-		nearest = first;
-		local = i;
-	}
+	local = rules_nearest(c->saved.gpus[saved], &c->local, c->options, &nearest);
 	return log_error(
 		-ENODEV,
 		"map: no GPU here can stand for saved GPU 0x%04x; needed: one with %s %s%" PRIu64

@@ -109,6 +109,24 @@ size_t rules_compare(const struct topology_node *saved, const struct topology_no
 	return count;
 }
 
+size_t rules_nearest(const struct topology_node *saved, const struct machine *local,
+		     const struct options *options, struct difference *ret_first)
+{
+	size_t fewest = SIZE_MAX, nearest = 0;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		struct difference first = { 0 };
+		size_t count = rules_compare(saved, local->gpus[i], options, &first);
+
+		if (count >= fewest)
+			continue;
+		fewest = count;
+		nearest = i;
+		*ret_first = first;
+	}
+	return nearest;
+}
+
 struct gpu_set rules_candidates(const struct machine *saved, size_t saved_gpu,
 				const struct machine *local, const struct options *options)
 {
