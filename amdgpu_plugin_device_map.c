@@ -207,10 +207,8 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 			       d.variable ? "=0 relaxes)" : "");
 		return d.property;
 	}
-	if (!c->options->check_numa || c->saved.regions.of[saved] == NO_BLOCK)
-		return NULL;
-	if (c->local.regions.of[c->told[saved]] == NO_BLOCK ||
-	    (c->saved.xgmi_to_cpu[saved] && !c->local.xgmi_to_cpu[c->told[saved]])) {
+	if (c->options->check_numa &&
+	    !machine_cpu_link_serves(&c->saved, saved, &c->local, (size_t)c->told[saved])) {
 		(void)snprintf(problem, size,
 			       "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
 			       "(KFD_NUMA_CHECK=0 relaxes)",

@@ -144,6 +144,15 @@ bool machine_is_unique(const struct machine *machine, size_t gpu)
 	return unique_id != 0;
 }
 
+bool machine_cpu_link_serves(const struct machine *there, size_t saved, const struct machine *here,
+			     size_t local)
+{
+	if (there->regions.of[saved] == NO_BLOCK)
+		return true;
+	return here->regions.of[local] != NO_BLOCK &&
+	       (!there->xgmi_to_cpu[saved] || here->xgmi_to_cpu[local]);
+}
+
 static void add_block(struct partition *partition, const struct gpu_set *members)
 {
 	set_for_each (i, members)

@@ -10,9 +10,7 @@ struct gpu_set narrow_by_cpu_link(const struct search_problem *p, size_t saved)
 	struct gpu_set fit = { 0 };
 
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		if (p->saved->regions.of[saved] == NO_BLOCK ||
-		    (p->local->regions.of[i] != NO_BLOCK &&
-		     (!p->saved->xgmi_to_cpu[saved] || p->local->xgmi_to_cpu[i])))
+		if (machine_cpu_link_serves(p->saved, saved, p->local, i))
 			set_add(&fit, i);
 	}
 	return fit;

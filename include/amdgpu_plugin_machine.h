@@ -41,6 +41,11 @@ const struct topology_node *machine_find_repeated(const struct machine *machine)
 /* The GPU has a unique_id that no other GPU of the machine has. */
 bool machine_is_unique(const struct machine *machine, size_t gpu);
 
+/* Whether GPU @local here has the CPU link that GPU @saved of @there asks for: any where it has
+ * none, an XGMI one where it has such. */
+bool machine_cpu_link_serves(const struct machine *there, size_t saved, const struct machine *here,
+			     size_t local);
+
 /* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks of two and
  * more. */
 void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
