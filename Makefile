@@ -74,7 +74,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) $(wildcard include/*.h test/*/*.[ch] test/*/*/*.[ch])
+	clang-format -i $(SOURCES) $(wildcard include/*.h test/*.h test/*/*.[ch] test/*/*/*.[ch])
 
 -include $(OBJECTS:.o=.d)
 

@@ -4,7 +4,7 @@ BENCH_BIN   := $(BUILD)/bench/bench
 BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/map/host.c
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=gpu_open
 
-$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/bench/*.h test/native/*.h) $(BUILD)/objects.a
+$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/criu_symbols.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a
 	@mkdir -p $(@D)/include
 	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
 	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \

@@ -5,14 +5,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/types.h>
 
-void print_on_level(unsigned int level, const char *format, ...);
-int criu_get_image_dir(void);
-int find_unused_fd_pid(pid_t pid);
-int fdstore_add(int fd);
-int fdstore_get(int id);
-int img_streamer_open(const char *name, int flags);
+#include "../criu_symbols.h"
 
 static unsigned int highest_level;
 

@@ -3,14 +3,14 @@
 MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/host.c,$(wildcard test/map/*.c))
 TREES	  := $(BUILD)/topologies/pairs.tsv
 
-$(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h $(MAP_PARTS) \
+$(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h test/criu_symbols.h $(MAP_PARTS) \
 		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/map -DTREES='"$(BUILD)/topologies"' \
 		-o $@ $< test/unit/host.c $(MAP_PARTS) $(BUILD)/objects.a $(LIBS) -lcmocka
 
 $(BUILD)/map-pairs: test/map/map_pairs.c
 $(BUILD)/bench-map: test/map/bench.c
-$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/map/*.h) $(BUILD)/objects.a
+$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/criu_symbols.h test/map/*.h) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/map -o $@ $(filter %.c %.a,$^) $(LIBS)
 
 $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "criu_state.h"
@@ -24,11 +23,6 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_start(arguments, format);
 	(void)vfprintf(stderr, format, arguments);
 	va_end(arguments);
-}
-
-unsigned int log_get_loglevel(void)
-{
-	return criu_state.log_level;
 }
 
 int criu_get_image_dir(void)
@@ -53,13 +47,6 @@ int fdstore_add(int fd)
 int fdstore_get(int id)
 {
 	return id < criu_state.num_stored ? dup(criu_state.stored[id]) : -1;
-}
-
-void *shmalloc(size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
 }
 
 int criu_note_plugin(const char *name)

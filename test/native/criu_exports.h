@@ -6,25 +6,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
-/* All versions. */
-void print_on_level(unsigned int level, const char *format, ...);
-unsigned int log_get_loglevel(void);
-int criu_get_image_dir(void);
-int find_unused_fd_pid(pid_t pid);
-int fdstore_add(int fd);
-int fdstore_get(int id);
-void *shmalloc(size_t size);
-int img_streamer_open(const char *name, int flags);
+#include "../criu_symbols.h"
 
-/* Some versions, by way of the two below. */
-extern const size_t criu_hooks; /* how many this version has */
+/* Of the version: how many hooks it has, and the table by whose size the plugin tells them. */
+extern const size_t criu_hooks;
 extern char cr_plugin_ctl[];
-int add_inventory_plugin(const char *name);
-bool check_and_remove_inventory_plugin(const char *name, size_t length);
-int criu_plugin_get_options(int *argc, char ***argv);
 
+/* What the functions of some versions do in all of them. */
 int criu_note_plugin(const char *name);
 bool criu_claim_plugin(const char *name, size_t length);
 

@@ -8,7 +8,7 @@ $(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DHAS_INVENTORY
 $(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DHAS_INVENTORY
 $(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DHAS_INVENTORY -DHAS_OPTIONS
 
-$(CRIUS): test/native/criu_version.c test/native/criu_exports.h
+$(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/criu_symbols.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
 
@@ -25,11 +25,11 @@ BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(patsubst -I%,%,$(lastword $(DRM_
 	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
 	-o $@ $(NATIVE_PARTS)
 
-$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h)
+$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h
 	$(BUILD_HOST) -ldl
 
 # With the simulator in it instead of preloaded: sanitizers want to come before every library.
-$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) $(SIM)/amdgpu_sim.a
+$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
 # The front end by itself, under libdrm.

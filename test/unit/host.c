@@ -21,14 +21,6 @@
 #define PATHS      8
 #define STORED_MAX 32
 
-/* The functions of CRIU, as the plugin declares them. */
-void print_on_level(unsigned int level, const char *format, ...);
-int criu_get_image_dir(void);
-int find_unused_fd_pid(pid_t pid);
-int add_inventory_plugin(const char *name);
-bool check_and_remove_inventory_plugin(const char *name, size_t length);
-int img_streamer_open(const char *name, int flags);
-
 static struct {
 	struct unit_criu criu;
 	char directory[64];

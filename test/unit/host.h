@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "../criu_symbols.h"
+
 /* What the stand-in answers, and what it was asked. As new before each test. */
 struct unit_criu {
 	int image_dir;
@@ -31,9 +33,7 @@ struct unit_criu {
 
 struct unit_criu *unit_criu(void);
 
-/* CRIU's descriptor store, and the id that it gave last. */
-int fdstore_add(int fd);
-int fdstore_get(int id);
+/* The id that CRIU's descriptor store gave last. */
 int unit_last_stored(void);
 
 /* Fixtures: an empty directory and an empty log before the test; after it the directory goes, and a

@@ -7,17 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../criu_symbols.h"
 #include "criu_plugin_abi.h"
 
 #ifdef TABLE_SIZE
 char cr_plugin_ctl[TABLE_SIZE];
 #endif
-
-void print_on_level(unsigned int level, const char *format, ...);
-int criu_get_image_dir(void);
-int find_unused_fd_pid(int pid);
-int fdstore_add(int fd);
-int fdstore_get(int id);
 
 void print_on_level(unsigned int level, const char *format, ...)
 {
@@ -31,7 +26,7 @@ int criu_get_image_dir(void)
 	return 0;
 }
 
-int find_unused_fd_pid(int pid)
+int find_unused_fd_pid(pid_t pid)
 {
 	return pid;
 }
@@ -47,9 +42,6 @@ int fdstore_get(int id)
 }
 
 #ifdef HAS_INVENTORY
-int add_inventory_plugin(const char *name);
-bool check_and_remove_inventory_plugin(const char *name, size_t length);
-
 int add_inventory_plugin(const char *name)
 {
 	return !name;

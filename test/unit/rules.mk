@@ -2,7 +2,7 @@
 TESTS := $(patsubst test/unit/%.c,$(BUILD)/unit/%,$(wildcard test/unit/test_*.c))
 
 # Each unit test is linked with the whole plugin, and with a CRIU of its own (test/unit/host.c).
-$(BUILD)/unit/%: test/unit/%.c test/unit/host.c $(wildcard test/unit/*.h) $(BUILD)/objects.a
+$(BUILD)/unit/%: test/unit/%.c test/unit/host.c test/criu_symbols.h $(wildcard test/unit/*.h) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The functions of CRIU that the plugin takes from its host, for the hosts that the tests have
+ * instead: each defines those that it needs. */
+#ifndef TEST_CRIU_SYMBOLS_H
+#define TEST_CRIU_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* All versions. */
+void print_on_level(unsigned int level, const char *format, ...);
+int criu_get_image_dir(void);
+int find_unused_fd_pid(pid_t pid);
+int fdstore_add(int fd);
+int fdstore_get(int id);
+int img_streamer_open(const char *name, int flags);
+
+/* Some versions. */
+int add_inventory_plugin(const char *name);
+bool check_and_remove_inventory_plugin(const char *name, size_t length);
+int criu_plugin_get_options(int *argc, char ***argv);
+
+#endif
