@@ -11,9 +11,8 @@
 
 #include <semaphore.h>
 
-#include "criu_plugin_abi.h"
-
-extern struct criu_plugin_desc CR_PLUGIN_DESC;
+#include "framed.h"
+#include "restore_hooks.h"
 
 #define FUZZ_PID 4711
 
@@ -55,47 +54,10 @@ static inline void restore_begin(const char *machine)
 	promise(CR_PLUGIN_DESC.init(STAGE_RESTORE) == 0);
 }
 
-static inline int restore_file(int id)
-{
-	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE];
-
-	return hook(id);
-}
-
-static inline int resume(pid_t pid)
-{
-	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESUME_DEVICES_LATE];
-
-	return hook(pid);
-}
-
-static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset,
-				 uint64_t *new_offset, int *fd)
-{
-	int (*hook)(const char *, uint64_t, uint64_t, uint64_t *, int *) =
-		CR_PLUGIN_DESC.hooks[HOOK_UPDATE_VMA_MAP];
-
-	return hook(path, addr, offset, new_offset, fd);
-}
-
 static inline void restore_end(int ret)
 {
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, ret);
 	promise(fake_gpu_end(NULL) == 0);
-}
-
-/* A file as the plugin frames it. */
-static inline void write_framed(const char *name, const uint8_t *bytes, size_t size)
-{
-	uint8_t *file = malloc(8 + size);
-
-	promise(file);
-	for (size_t i = 0; i < 8; i++)
-		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
-	if (size)
-		memcpy(file + 8, bytes, size);
-	unit_write(name, file, 8 + size);
-	free(file);
 }
 
 #endif

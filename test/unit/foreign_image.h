@@ -3,10 +3,7 @@
 #ifndef TEST_UNIT_FOREIGN_IMAGE_H
 #define TEST_UNIT_FOREIGN_IMAGE_H
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "host.h"
+#include "framed.h"
 #include "wire.h"
 
 enum vintage {
@@ -15,18 +12,6 @@ enum vintage {
 	/* After 4.2. */
 	VINTAGE_B,
 };
-
-static inline void write_framed(const char *name, const void *bytes, size_t size)
-{
-	uint8_t *file = malloc(8 + size);
-
-	assert_non_null(file);
-	for (size_t i = 0; i < 8; i++)
-		file[i] = (uint8_t)((uint64_t)size >> (8 * i));
-	memcpy(file + 8, bytes, size);
-	unit_write(name, file, 8 + size);
-	free(file);
-}
 
 static inline void put_bo(struct wire *kfd, enum vintage vintage)
 {

@@ -11,9 +11,7 @@
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
-#include "criu_plugin_abi.h"
-
-extern struct criu_plugin_desc CR_PLUGIN_DESC;
+#include "restore_hooks.h"
 
 /* The machine of the image, as the process knows its GPU; the machine of the restore is
  * "one-other". */
@@ -150,29 +148,6 @@ static inline void start_restore(void)
 	/* One process is CRIU's and the task's; test_parallel.c has two. */
 	assert_int_equal(setenv("AMDGPU_PARALLEL_RESTORE", "0", 1), 0);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
-}
-
-static inline int restore_file(int id)
-{
-	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE];
-
-	return hook(id);
-}
-
-static inline int update_mapping(const char *path, uint64_t addr, uint64_t offset,
-				 uint64_t *new_offset, int *fd)
-{
-	int (*hook)(const char *, uint64_t, uint64_t, uint64_t *, int *) =
-		CR_PLUGIN_DESC.hooks[HOOK_UPDATE_VMA_MAP];
-
-	return hook(path, addr, offset, new_offset, fd);
-}
-
-static inline int resume(pid_t pid)
-{
-	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_RESUME_DEVICES_LATE];
-
-	return hook(pid);
 }
 
 static inline void end_restore(int result)
