@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "amdgpu_plugin_map.h"
-
 double pair_seconds(void)
 {
 	struct timespec now;
@@ -134,17 +132,23 @@ static void list_map(const struct pair *pair, const struct gpu_map *map, struct 
 	}
 }
 
-void pair_answer(const struct pair *pair, struct answer *ret_answer)
+const char *pair_outcome(enum map_outcome outcome)
 {
 	static const char *const outcomes[] = { "mapped", "mapped-warning", "refused",
 						"malformed" };
+
+	return outcomes[outcome];
+}
+
+void pair_answer(const struct pair *pair, struct answer *ret_answer)
+{
 	struct answer answer = { .outcome = "error" };
 	double start = pair_seconds();
 	struct gpu_map map;
 
 	if (map_decide(&pair->source, &pair->destination, &pair->options, &map) == 0) {
 		answer.seconds = pair_seconds() - start;
-		answer.outcome = outcomes[map.outcome];
+		answer.outcome = pair_outcome(map.outcome);
 		answer.attempts = map.attempts;
 		list_map(pair, &map, &answer);
 		(void)snprintf(answer.reason, sizeof(answer.reason), "%s", map.words);

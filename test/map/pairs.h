@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_topology.h"
 
@@ -43,6 +44,9 @@ struct answer {
  * stderr. */
 int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
 		   void *argument);
+
+/* What an outcome is called in the file. */
+const char *pair_outcome(enum map_outcome outcome);
 
 /* What the mapper says. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);
