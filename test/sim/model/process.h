@@ -260,7 +260,6 @@ bool sim_criu_resume_work(struct sim_process *process);
 
 /* Bytes of a BO's record in priv_data, of which it is the size that the knob says. */
 #define SIM_PRIV_VERSION 1u
-#define SIM_PRIV_BO_IDS  12u /* where mapped_gpuids starts */
 struct sim_priv_process {
 	u32 version, xnack_mode;
 };

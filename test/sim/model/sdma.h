@@ -11,7 +11,6 @@
 #define SIM_SDMA_IB_ALIGNMENT  256u
 #define SIM_SDMA_IB_PAD_DWORDS 8u
 #define SIM_SDMA_IB_MAX_BYTES  (1u << 20)
-#define SIM_SDMA_COPY_MAX      0x400000u
 #define SIM_SDMA_HEAD_DWORDS   8u /* the longest packet without payload */
 
 /* Checks a whole command buffer of @count dwords, then runs it; nothing is copied when it is

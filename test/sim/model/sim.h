@@ -107,7 +107,6 @@ struct sim {
 	 * runs. */
 	struct sim_lock engine_lock;
 	struct sim_queue *queues;
-	u32 engine_kicks;
 	struct sim_wait engine_wait; /* a queue became runnable */
 
 	struct sim_lock job_lock; /* which jobs wait, run or are dropped; taken last */

@@ -13,7 +13,6 @@
 
 /* Size of the packets, to work out how many fit into a ring. */
 #define SDMA_COPY_BYTES   (7 * 4)
-#define SDMA_FILL_BYTES   (5 * 4)
 #define SDMA_FENCE_BYTES  (4 * 4)
 #define SDMA_TRAP_BYTES   (2 * 4)
 #define SDMA_ATOMIC_BYTES (8 * 4)
