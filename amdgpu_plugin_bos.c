@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
 
 static int collect(const struct kfd_state *state, struct bo_work *work, struct content_job *job)

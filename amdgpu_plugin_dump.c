@@ -3,12 +3,10 @@
 #include "amdgpu_plugin_dump.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_bos.h"
 #include "amdgpu_plugin_device.h"

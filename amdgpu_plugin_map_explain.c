@@ -12,7 +12,6 @@
 
 #include "amdgpu_plugin_device_map.h"
 #include "amdgpu_plugin_host.h"
-#include "amdgpu_plugin_util.h"
 
 #define DESCRIPTION_MAX 64
 /* A search that took longer is not repeated for the sake of a better explanation. */

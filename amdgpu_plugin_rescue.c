@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_guard.h"
 #include "amdgpu_plugin_host.h"

@@ -3,7 +3,6 @@
 #ifndef AMDGPU_PLUGIN_DRM_H
 #define AMDGPU_PLUGIN_DRM_H
 
-#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_session.h"

@@ -5,7 +5,6 @@
 #define AMDGPU_PLUGIN_KFD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -22,7 +22,6 @@
 #ifndef AMDGPU_PLUGIN_PARALLEL_H
 #define AMDGPU_PLUGIN_PARALLEL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Ranges begin at multiples of this; so do they in memory, which has room up to the next

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
 void cleanup_close(const int *fd);
 void cleanup_free(void *memory);
