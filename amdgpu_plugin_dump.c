@@ -98,7 +98,7 @@ static int checkpoint(struct dump *dump)
 		dump->state = pause_counts(dump->process);
 		ret = read_state(dump);
 	}
-	return ret < 0 ? pause_refused(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+	return ret < 0 ? pause_report_refusal(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
 /* The GPU, here, that the process knows as @user_gpu_id. */

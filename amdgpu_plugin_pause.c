@@ -62,8 +62,8 @@ static const char *name_of(const struct dumped_process *process, char name[stati
 	return name;
 }
 
-int pause_refused(const struct dumped_process *process, enum kfd_criu_op op, int ret,
-		  const char *doing)
+int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
+			 const char *doing)
 {
 	const char *meaning = support_explain(op, ret);
 	char name[NAME_SIZE];
@@ -186,7 +186,7 @@ static int guard_and_pause(struct session *session, struct dumped_process *proce
 	ret = stop_queues(process);
 	if (!ret || ret == -ENODEV || ret == -EBADF)
 		return ret;
-	return pause_refused(process, KFD_PROCESS_INFO, ret, "pause the process");
+	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
 }
 
 int pause_process(struct session *session, struct dumped_process *process)
@@ -198,8 +198,9 @@ int pause_process(struct session *session, struct dumped_process *process)
 	ret = undo_old_pause(process);
 	if (!ret)
 		ret = guard_and_pause(session, process);
-	return ret == -EBADF ? pause_refused(process, KFD_PROCESS_INFO, ret, "pause the process")
-			     : ret;
+	return ret == -EBADF
+		       ? pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process")
+		       : ret;
 }
 
 int pause_again(struct session *session, struct dumped_process *process)

@@ -35,8 +35,8 @@ struct kfd_state pause_counts(const struct dumped_process *process);
 
 /* One line for an operation of the driver's that has failed; @doing is what it was to do. Returns
  * @ret. */
-int pause_refused(const struct dumped_process *process, enum kfd_criu_op op, int ret,
-		  const char *doing);
+int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
+			 const char *doing);
 
 /* That each process which was paused with the tree has been met: else its state is in no image.
  * -EIO after a line. */
