@@ -138,17 +138,17 @@ void guard_end(pid_t *guard)
 	*guard = 0;
 }
 
-bool guard_has_ended(int pidfd, int timeout_ms)
+bool guard_criu_has_ended(int pidfd, int timeout_ms)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
 	return poll(&ended, 1, timeout_ms) > 0;
 }
 
-void guard_await_end(int pidfd)
+void guard_await_criu(int pidfd)
 {
 	/* An answer that does not come is none: what a guard does must not be done to a CRIU that
 	 * lives. */
-	while (!guard_has_ended(pidfd, -1))
+	while (!guard_criu_has_ended(pidfd, -1))
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 }

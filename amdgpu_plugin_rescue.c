@@ -82,7 +82,7 @@ static void watch_dump(void *argument, int criu)
 	struct rescue *rescue = argument;
 	bool left;
 
-	guard_await_end(criu);
+	guard_await_criu(criu);
 	left = unpause_orphans(rescue);
 	if (!rescue->streamed)
 		(void)image_remove_old();

@@ -106,19 +106,19 @@ static void watch_tasks(void *argument, int criu)
 	struct watch *watch = argument;
 	struct wards *wards = watch->wards;
 
-	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_has_ended(criu, 0))
+	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_criu_has_ended(criu, 0))
 		wait_while(&wards->begun, 0, 1);
 	if (note_tasks(watch) < 0) {
 		answer(wards, ANSWER_UNKNOWN);
 		return;
 	}
 	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
-	if (guard_has_ended(criu, 0)) {
+	if (guard_criu_has_ended(criu, 0)) {
 		answer(wards, ANSWER_DEAD);
 		return;
 	}
 	answer(wards, ANSWER_KNOWN);
-	guard_await_end(criu);
+	guard_await_criu(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
 }

@@ -30,10 +30,10 @@ int guard_start(const struct guard_duty *duty, pid_t *ret_guard);
 /* Ends it before it does anything, or after it has done all. *@guard is 0 afterwards; accepts 0. */
 void guard_end(pid_t *guard);
 
-/* For the guard: whether the process of that pidfd has ended, by then without any thread and
- * without tracees; waits at most @timeout_ms. Where the kernel does not say, it has not. */
-bool guard_has_ended(int pidfd, int timeout_ms);
+/* For the guard: whether the CRIU of that pidfd has ended, by then without any thread and without
+ * tracees; waits at most @timeout_ms. Where the kernel does not say, it has not. */
+bool guard_criu_has_ended(int pidfd, int timeout_ms);
 /* Returns when it has. */
-void guard_await_end(int pidfd);
+void guard_await_criu(int pidfd);
 
 #endif

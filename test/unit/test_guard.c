@@ -24,7 +24,7 @@ static void say_when_ended(void *argument, int criu)
 {
 	const struct words *words = argument;
 
-	guard_await_end(criu);
+	guard_await_criu(criu);
 	(void)!write(words->to, "e", 1);
 }
 
