@@ -243,7 +243,8 @@ static int count_mappings(const struct dump *dump, CriuKfd *kfd)
 	return 0;
 }
 
-/* What an older dump has left there is gone when room is asked for. */
+/* Room is asked for last: making the files has removed those of an older dump, whose room
+ * counts. */
 static int create_pages(struct dump *dump)
 {
 	uint64_t total = 0;
@@ -483,13 +484,14 @@ int dump_kfd(struct session *session, int fd, int id)
 	return ret;
 }
 
-/* Those of files without state, and of a dump before this one, too. */
 void dump_remove_images(struct session *session)
 {
+	/* By name first: the directory may fail to be listed. */
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id != DUMP_NO_ID)
 			image_remove_kfd(session->processes[i].id);
 	}
+	/* Also those of files without state, and of an older dump. */
 	if (session->involved)
 		(void)image_remove_old();
 }

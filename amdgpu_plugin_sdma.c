@@ -36,10 +36,10 @@
 
 /* Copies of a ring end in the order in which they began, and have numbers from 1. */
 struct ring {
+	/* Guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t looked;
-	/* Of what follows. The last copy known to have ended; one after it, and since when it is
-	 * waited for. */
+	/* The last copy known to have ended; one after it, and since when it is waited for. */
 	uint64_t ended;
 	uint64_t awaited;
 	double since;
@@ -174,9 +174,9 @@ static unsigned int choose_ring(uint32_t rings, unsigned int slot)
 	}
 }
 
-/* libdrm has one handle for all who open a device, and ends the process if one finds it whom the
- * last other is just giving up. Tasks of a restore have their contents filled in side by side, also
- * on one GPU. */
+/* libdrm shares one handle among all who open a device, and aborts the process if one of them finds
+ * it while the last other is giving it up. Tasks of a restore have their contents filled in side by
+ * side, also on one GPU. */
 static pthread_mutex_t libdrm_devices = PTHREAD_MUTEX_INITIALIZER;
 
 static int get_device(int fd, amdgpu_device_handle *ret_device)

@@ -58,7 +58,7 @@ struct transfer {
 	size_t slot_size;
 	struct range *ranges;
 	uint64_t image_size;
-	/* Of what follows. */
+	/* Guards what follows. */
 	pthread_mutex_t lock;
 	/* One a BO. */
 	struct import *imports;
