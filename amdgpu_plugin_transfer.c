@@ -460,7 +460,7 @@ static int end_save(struct transfer *transfer)
 		if (!job->bos[i].size)
 			job->bos[i].checksum = checksum_of("", 0);
 	}
-	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos) : 0;
+	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
 
 static int begin_load(struct transfer *transfer)

@@ -439,7 +439,7 @@ static void an_error_of_the_last_moment_is_one(void **state)
 	files.fdatasync_error = EIO;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
-	assert_logged("Error: ", "GPU 0x0100", "image");
+	assert_logged("Error: ", "GPU 0x0100", "BO 5 of 6", "write to the image");
 	free_set(set);
 }
 
