@@ -136,24 +136,24 @@ static bool narrow_block(const struct blocking *blocking, struct gpu_set *left, 
 }
 
 /* What must be one block's is no other's. */
-static bool narrow_others(const struct narrowing *n, const struct blocking *blocking,
-			  struct gpu_set *left, size_t block, size_t taken, bool *changed)
+static bool narrow_others(const struct blocking *blocking, struct gpu_set *left, size_t block,
+			  size_t taken, bool *changed)
 {
-	struct gpu_set all = set_of_first(n->problem->local->num_gpus);
-	struct gpu_set rest = set_without(&all, &blocking->local.members[taken]);
+	for (size_t other = 0; other < blocking->saved.count; other++) {
+		if (other == block)
+			continue;
+		set_for_each (i, &blocking->saved.members[other]) {
+			struct gpu_set rest =
+				set_without(&left[i], &blocking->local.members[taken]);
 
-	set_for_each (i, &n->problem->wanted) {
-		int other = blocking->saved.of[i];
-
-		if (other != NO_BLOCK && (size_t)other != block &&
-		    !keep_only(&left[i], &rest, changed))
-			return false;
+			if (!keep_only(&left[i], &rest, changed))
+				return false;
+		}
 	}
 	return true;
 }
 
-static bool narrow_by_blocks(const struct narrowing *n, const struct blocking *blocking,
-			     struct gpu_set *left, bool *changed)
+static bool narrow_by_blocks(const struct blocking *blocking, struct gpu_set *left, bool *changed)
 {
 	struct gpu_set blocks[GPU_SET_MAX];
 
@@ -165,7 +165,7 @@ static bool narrow_by_blocks(const struct narrowing *n, const struct blocking *b
 			return false;
 		first = set_next(&blocks[i], 0);
 		if (blocking->apart && set_next(&blocks[i], first + 1) == GPU_SET_MAX &&
-		    !narrow_others(n, blocking, left, i, first, changed))
+		    !narrow_others(blocking, left, i, first, changed))
 			return false;
 	}
 	return !blocking->apart || sets_have_representatives(blocks, blocking->saved.count);
@@ -185,7 +185,7 @@ bool narrow_all(const struct narrowing *n, struct gpu_set *left)
 				return false;
 		}
 		for (size_t i = 0; i < n->num_blockings; i++) {
-			if (!narrow_by_blocks(n, &n->blockings[i], left, &changed))
+			if (!narrow_by_blocks(&n->blockings[i], left, &changed))
 				return false;
 		}
 	} while (changed);
