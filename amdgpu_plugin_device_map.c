@@ -119,14 +119,14 @@ static struct gpu_set find_named(const struct machine *machine, const struct nam
 
 /* The index of the one GPU that @text names. */
 static const char *find_gpu(const struct machine *machine, const char *text, const char *kind,
-			    size_t *ret_gpu, char *problem, size_t size)
+			    struct gpu_map *map, size_t *ret_gpu)
 {
 	struct gpu_set found;
 	struct name name;
 	size_t count;
 
 	if (!parse_name(text, &name)) {
-		(void)snprintf(problem, size,
+		(void)snprintf(map->problem, sizeof(map->problem),
 			       "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
 			       "render node (renderD128) or unique_id (GPU-8a1c...)",
 			       text);
@@ -137,29 +137,29 @@ static const char *find_gpu(const struct machine *machine, const char *text, con
 	*ret_gpu = set_next(&found, 0);
 	if (count == 1)
 		return NULL;
-	(void)snprintf(problem, size,
+	(void)snprintf(map->problem, sizeof(map->problem),
 		       count ? "\"%s\" names several %s GPUs; name one by 0x and its gpu_id"
 			     : "there is no %2$s GPU \"%1$s\"",
 		       text, kind);
 	return count ? "ambiguous" : "unknown";
 }
 
-static const char *note_pair(struct map_case *c, char *pair, char *problem, size_t size)
+static const char *note_pair(struct map_case *c, char *pair, struct gpu_map *map)
 {
 	char *present = strchr(pair, '=');
 	const char *wrong;
 	size_t saved, local;
 
 	if (!present || present == pair || !present[1] || strlen(pair) > 2UL * NAME_MAX_LENGTH) {
-		(void)snprintf(problem, size, "\"%.*s\" is not SAVED=PRESENT", NAME_MAX_LENGTH,
-			       pair);
+		(void)snprintf(map->problem, sizeof(map->problem), "\"%.*s\" is not SAVED=PRESENT",
+			       NAME_MAX_LENGTH, pair);
 		return "syntax";
 	}
 	*present++ = '\0';
-	wrong = find_gpu(&c->local, present, "present", &local, problem, size);
+	wrong = find_gpu(&c->local, present, "present", map, &local);
 	if (wrong)
 		return wrong;
-	wrong = find_gpu(&c->saved, pair, "saved", &saved, problem, size);
+	wrong = find_gpu(&c->saved, pair, "saved", map, &saved);
 	if (wrong && c->options->device_map_is_for_all && !strcmp(wrong, "unknown"))
 		return NULL;
 	if (wrong)
@@ -168,39 +168,40 @@ static const char *note_pair(struct map_case *c, char *pair, char *problem, size
 		if (c->told[i] == NOT_TOLD || (i != saved && c->told[i] != (int16_t)local) ||
 		    (i == saved && c->told[i] == (int16_t)local))
 			continue;
-		(void)snprintf(problem, size, "\"%s=%s\": %s is in another pair already", pair,
-			       present, i == saved ? pair : present);
+		(void)snprintf(map->problem, sizeof(map->problem),
+			       "\"%s=%s\": %s is in another pair already", pair, present,
+			       i == saved ? pair : present);
 		return "twice";
 	}
 	c->told[saved] = (int16_t)local;
 	return NULL;
 }
 
-const char *device_map_read(struct map_case *c, char *problem, size_t size)
+const char *device_map_read(struct map_case *c, struct gpu_map *map)
 {
 	char *text = strdup(c->options->device_map), *rest = text, *pair;
 	const char *wrong = NULL;
 
 	if (!text) {
-		(void)snprintf(problem, size, "no memory");
+		(void)snprintf(map->problem, sizeof(map->problem), "no memory");
 		return "memory";
 	}
 	while (!wrong && (pair = strsep(&rest, SEPARATORS))) {
 		if (*pair)
-			wrong = note_pair(c, pair, problem, size);
+			wrong = note_pair(c, pair, map);
 	}
 	free(text);
 	return wrong;
 }
 
-static const char *check_gpu(const struct map_case *c, size_t saved, char *problem, size_t size)
+static const char *check_gpu(const struct map_case *c, size_t saved, struct gpu_map *map)
 {
 	const struct topology_node *from = c->saved.gpus[saved];
 	const struct topology_node *to = c->local.gpus[c->told[saved]];
 	struct difference d;
 
 	if (rules_compare(from, to, c->options, &d)) {
-		(void)snprintf(problem, size,
+		(void)snprintf(map->problem, sizeof(map->problem),
 			       "0x%04x=0x%04x: %s is %" PRIu64 " there, %" PRIu64 " here%s%s%s",
 			       from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
 			       d.variable ? " (" : "", d.variable ? d.variable : "",
@@ -209,7 +210,7 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 	}
 	if (c->options->check_numa &&
 	    !machine_cpu_link_serves(&c->saved, saved, &c->local, (size_t)c->told[saved])) {
-		(void)snprintf(problem, size,
+		(void)snprintf(map->problem, sizeof(map->problem),
 			       "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
 			       "(KFD_NUMA_CHECK=0 relaxes)",
 			       from->gpu_id, to->gpu_id);
@@ -218,13 +219,12 @@ static const char *check_gpu(const struct map_case *c, size_t saved, char *probl
 	return NULL;
 }
 
-static const char *check_pair(const struct map_case *c, size_t a, size_t b, char *problem,
-			      size_t size)
+static const char *check_pair(const struct map_case *c, size_t a, size_t b, struct gpu_map *map)
 {
 	size_t to_a = (size_t)c->told[a], to_b = (size_t)c->told[b];
 
 	if (set_has(&c->saved.xgmi[a], b) && !set_has(&c->local.xgmi[to_a], to_b)) {
-		(void)snprintf(problem, size,
+		(void)snprintf(map->problem, sizeof(map->problem),
 			       "saved GPUs 0x%04x and 0x%04x are linked by XGMI, 0x%04x and 0x%04x "
 			       "here are not",
 			       c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
@@ -235,7 +235,7 @@ static const char *check_pair(const struct map_case *c, size_t a, size_t b, char
 	    c->saved.regions.of[a] == c->saved.regions.of[b] &&
 	    c->local.regions.of[to_a] != c->local.regions.of[to_b]) {
 		(void)snprintf(
-			problem, size,
+			map->problem, sizeof(map->problem),
 			"saved GPUs 0x%04x and 0x%04x share a CPU node, 0x%04x and 0x%04x here "
 			"do not (KFD_NUMA_CHECK=0 relaxes)",
 			c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
@@ -245,16 +245,16 @@ static const char *check_pair(const struct map_case *c, size_t a, size_t b, char
 	return NULL;
 }
 
-const char *device_map_check(const struct map_case *c, char *problem, size_t size)
+const char *device_map_check(const struct map_case *c, struct gpu_map *map)
 {
 	const char *rule = NULL;
 
 	for (size_t i = 0; !rule && i < c->saved.num_gpus; i++) {
 		if (c->told[i] != NOT_TOLD)
-			rule = check_gpu(c, i, problem, size);
+			rule = check_gpu(c, i, map);
 		for (size_t j = 0; !rule && c->told[i] != NOT_TOLD && j < i; j++) {
 			if (c->told[j] != NOT_TOLD)
-				rule = check_pair(c, j, i, problem, size);
+				rule = check_pair(c, j, i, map);
 		}
 	}
 	return rule;

@@ -68,9 +68,9 @@ static int apply_device_map(struct map_case *c, struct gpu_map *map)
 		c->told[i] = NOT_TOLD;
 	if (!c->options->device_map)
 		return 0;
-	rule = device_map_read(c, map->problem, sizeof(map->problem));
+	rule = device_map_read(c, map);
 	if (!rule)
-		rule = device_map_check(c, map->problem, sizeof(map->problem));
+		rule = device_map_check(c, map);
 	if (rule)
 		return refuse(map, REASON_DEVICE_MAP, "device-map:%s", rule);
 	for (size_t i = 0; i < c->saved.num_gpus; i++) {
