@@ -57,9 +57,9 @@ void vma_done(struct vma_table *table);
 /* The kept file of a device, borrowed; -1: none. */
 int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
 
-/* Answers CRIU's question for one mapping: the new offset, and a descriptor for CRIU. -ENOTSUP:
- * not a device of ours; -EINVAL after a line: it cannot be mapped. @path must be CRIU's own string,
- * as its address tells one file of CRIU's from another. */
+/* Answers CRIU's question for one mapping, with the arguments of its hook: the new offset, and a
+ * descriptor for CRIU. -ENOTSUP: not a device of ours; -EINVAL after a line: it cannot be mapped.
+ * @path must be CRIU's own string, as its address tells one file of CRIU's from another. */
 int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
 	       uint64_t *ret_new_offset, int *ret_fd);
 
