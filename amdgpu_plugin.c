@@ -168,6 +168,7 @@ static int restore_kfd_file(int id)
 	if (ret < 0)
 		return ret;
 	ret = restore_kfd(&session, id, image);
+	/* -ENOENT would mean that there is no such image. */
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
@@ -180,6 +181,7 @@ static int restore_render_file(int id)
 		return ret;
 	ret = render_restore(&session, id, image);
 	criu_render_node__free_unpacked(image, NULL);
+	/* As above. */
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 

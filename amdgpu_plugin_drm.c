@@ -25,8 +25,8 @@
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"
 
-/* GEM handles are numbered from 1, the lowest free one first; a file without any of these has none
- * but in theory. Only kernels before 6.18 are searched so. */
+/* GEM handles are numbered from 1, the lowest free one first: a file that has none of the first
+ * ones has, for all practical purposes, none at all. Only kernels before 6.18 are searched so. */
 #define HANDLES_PROBED 4096
 
 /* Since 6.18; not in the headers of older systems. */
@@ -393,7 +393,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 		ret = check_computes(id, image);
 	if (ret < 0)
 		return ret;
-	/* Whichever of the two tells the truth. */
+	/* Count and list are from outside and may disagree: either is enough. */
 	if (image->num_of_bos || image->n_bo_entries)
 		return log_error(-EOPNOTSUPP,
 				 "render node %d: the image has GEM objects, which cannot be"

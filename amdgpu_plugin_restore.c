@@ -175,7 +175,9 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 	const KfdOwner *owner = restore_find_owner(task, render);
 	int ret;
 
-	/* By an older version; its file would be another one than that of the state. */
+	/* An image of an older version of ours: the file is this task's compute file, but it does
+	 * not say which image has the state. Restored alone it would be another open file than the
+	 * one that RESTORE is given. */
 	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->own_pid)
 		return log_error(-EINVAL,
 				 "render node %u: the image does not say which one has the state of"
