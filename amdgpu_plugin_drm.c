@@ -6,8 +6,6 @@
 
 #include <amdgpu_drm.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

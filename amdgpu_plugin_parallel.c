@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_message.h"
