@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_message.h"
 #include "amdgpu_plugin_storage.h"
 #include "amdgpu_plugin_transfer.h"
@@ -25,8 +26,6 @@
  * kfd_priv.h). */
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
-/* File offsets are signed, and end with a header's and a block's room. */
-#define CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * (uint64_t)STORAGE_ALIGNMENT)
 
 /* A task that has handed over, or tried to. */
 struct handed {
@@ -176,8 +175,8 @@ static int make_room(struct parallel *parallel, size_t num_bos)
 /* What no task of ours sends: contents are whole pages, and fit in a file. */
 static bool is_possible(const struct message_bo *bo, uint64_t before)
 {
-	return bo->size % STORAGE_ALIGNMENT == 0 && before <= CONTENTS_MAX &&
-	       bo->size <= CONTENTS_MAX - before;
+	return bo->size % STORAGE_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
+	       bo->size <= IMAGE_CONTENTS_MAX - before;
 }
 
 /* Memory grows with what has come, whatever was announced. */

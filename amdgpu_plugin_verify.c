@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_util.h"
 #include "kfd_criu.h"
@@ -233,8 +234,7 @@ static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDevi
 
 		if (bo->gpu_id != gpu->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
 			continue;
-		/* File offsets are signed, and end with a header's and a block's room. */
-		if (bo->size > INT64_MAX - 2 * (uint64_t)PAGE - contents)
+		if (bo->size > IMAGE_CONTENTS_MAX - contents)
 			return log_error(-EINVAL,
 					 "%s %d: the BOs of GPU 0x%04x are larger than any file",
 					 of->kind, of->id, gpu->gpu_id);
