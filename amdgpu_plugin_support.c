@@ -88,9 +88,7 @@ static const struct queue_rule {
 
 static bool is_of_unknown_kind(const struct bo *bo)
 {
-	uint32_t kind = bo->saved->alloc_flags & KFD_BO_KINDS;
-
-	return !kind || kind & (kind - 1);
+	return !kfd_bo_has_one_kind(bo->saved->alloc_flags);
 }
 
 static bool has_unknown_flags(const struct bo *bo)

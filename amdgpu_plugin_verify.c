@@ -137,7 +137,7 @@ static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
 		return log_error(-EINVAL,
 				 "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
 				 of->kind, of->id, index, bo->gpu_id);
-	if (!kind || kind & (kind - 1))
+	if (!kfd_bo_has_one_kind(bo->alloc_flags))
 		return log_error(-EINVAL, "%s %d: BO %zu is of an unknown kind, flags 0x%x",
 				 of->kind, of->id, index, bo->alloc_flags);
 	if (!bo->size)

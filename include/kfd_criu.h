@@ -6,6 +6,7 @@
 #define KFD_CRIU_H
 
 #include <linux/ioctl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kfd_version_args {
@@ -82,6 +83,13 @@ enum kfd_bo_kind {
 	/* Only these have contents that the GPU must copy. */
 	KFD_BO_WITH_CONTENTS = KFD_BO_VRAM | KFD_BO_GTT,
 };
+
+static inline bool kfd_bo_has_one_kind(uint32_t alloc_flags)
+{
+	uint32_t kind = alloc_flags & KFD_BO_KINDS;
+
+	return kind && !(kind & (kind - 1));
+}
 
 /* The other bits of alloc_flags: access, and properties of the memory. A BO of queues is mapped
  * twice in a row on GPUs before gfx9. */
