@@ -9,8 +9,6 @@
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_render_node.h"
 
-#define GPU_ID_MAX 0xffff
-
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */
 static void list_surplus(const struct gpu_map *map, char *text, size_t size)
 {
@@ -91,7 +89,7 @@ static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 	for (uint32_t i = 0; i < state->num_devices; i++)
 		free &= state->devices[i].user_gpu_id != id;
 	while (!free) {
-		id = id % GPU_ID_MAX + 1;
+		id = id % KFD_GPU_ID_MAX + 1;
 		free = !is_taken(map, state, id);
 	}
 	return id;

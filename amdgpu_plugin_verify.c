@@ -17,9 +17,7 @@
 /* More nodes than any machine has, or links a node. */
 #define NODES_MAX 1024
 #define LINKS_MAX 1024
-/* mmap offsets of /dev/kfd have 16 bits for it. */
-#define GPU_ID_MAX 0xffff
-#define PAGE       4096
+#define PAGE      4096
 /* What begins each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -44,7 +42,7 @@ static int check_minor(const struct subject *of, uint32_t gpu_id, uint32_t numbe
 
 static int check_gpu_id(const struct subject *of, uint32_t gpu_id)
 {
-	if (gpu_id <= GPU_ID_MAX)
+	if (gpu_id <= KFD_GPU_ID_MAX)
 		return 0;
 	return log_error(-EINVAL, "%s %d: 0x%x is no gpu_id, as it has more than 16 bits", of->kind,
 			 of->id, gpu_id);

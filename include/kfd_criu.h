@@ -102,7 +102,8 @@ enum kfd_bo_attribute {
  * (never the user) gpu_id. */
 #define KFD_MMAP_TYPE_SHIFT   62
 #define KFD_MMAP_GPU_ID_SHIFT 46
-#define KFD_MMAP_GPU_ID_MASK  (0xffffULL << KFD_MMAP_GPU_ID_SHIFT)
+#define KFD_GPU_ID_MAX        0xffffu
+#define KFD_MMAP_GPU_ID_MASK  ((uint64_t)KFD_GPU_ID_MAX << KFD_MMAP_GPU_ID_SHIFT)
 enum kfd_mmap_type {
 	KFD_MMAP_MMIO,
 	KFD_MMAP_RESERVED_MEM,
