@@ -15,8 +15,6 @@
 
 /* Larger than any file of a node; what does not fit is no such file. */
 #define NODE_FILE_MAX 65536
-/* More nodes than any machine has, or links a node: what comes after them is not read. */
-#define ENTRIES_MAX 1024
 
 struct property {
 	const char *name;
@@ -195,7 +193,7 @@ static bool parse_name(const char *name, uint32_t *ret_number)
 }
 
 struct numbers {
-	uint32_t values[ENTRIES_MAX];
+	uint32_t values[TOPOLOGY_ENTRIES_MAX];
 	size_t count;
 };
 
@@ -215,7 +213,7 @@ static int list_numbers(struct reader *reader, const char *path, struct numbers 
 		(void)close(fd);
 		return fail(reader, -ENOMEM, path, strerror(ENOMEM));
 	}
-	while ((entry = next_entry(stream, &error)) && ret_numbers->count < ENTRIES_MAX) {
+	while ((entry = next_entry(stream, &error)) && ret_numbers->count < TOPOLOGY_ENTRIES_MAX) {
 		if (parse_name(entry->d_name, &ret_numbers->values[ret_numbers->count]))
 			ret_numbers->count++;
 	}

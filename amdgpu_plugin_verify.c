@@ -11,13 +11,11 @@
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_render_node.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "kfd_criu.h"
 
-/* More nodes than any machine has, or links a node. */
-#define NODES_MAX 1024
-#define LINKS_MAX 1024
-#define PAGE      4096
+#define PAGE 4096
 /* What begins each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
@@ -52,9 +50,9 @@ static int check_device(const struct subject *of, const KfdDeviceEntry *device)
 {
 	int ret;
 
-	if (device->n_iolinks > LINKS_MAX)
+	if (device->n_iolinks > TOPOLOGY_ENTRIES_MAX)
 		return log_error(-EINVAL, "%s %d: node %u has %zu links, more than %d", of->kind,
-				 of->id, device->node_id, device->n_iolinks, LINKS_MAX);
+				 of->id, device->node_id, device->n_iolinks, TOPOLOGY_ENTRIES_MAX);
 	if (!device->gpu_id)
 		return 0;
 	ret = check_gpu_id(of, device->gpu_id);
@@ -84,9 +82,9 @@ static int check_devices(const struct subject *of, const CriuKfd *kfd)
 	size_t num_gpus = 0;
 	int ret = 0;
 
-	if (kfd->n_device_entries > NODES_MAX)
+	if (kfd->n_device_entries > TOPOLOGY_ENTRIES_MAX)
 		return log_error(-EINVAL, "%s %d: the image has %zu nodes, more than %d", of->kind,
-				 of->id, kfd->n_device_entries, NODES_MAX);
+				 of->id, kfd->n_device_entries, TOPOLOGY_ENTRIES_MAX);
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
 		num_gpus += kfd->device_entries[i]->gpu_id != 0;
 		ret = check_device(of, kfd->device_entries[i]);

@@ -10,6 +10,9 @@
 
 #define TOPOLOGY_SYSFS "/sys/class/kfd/kfd/topology"
 
+/* More nodes than any machine has, or links a node. */
+#define TOPOLOGY_ENTRIES_MAX 1024
+
 /* The lines of a node's `properties` file that matter, by their names there. A property that a
  * kernel does not print is 0. OLD ones are in every image, NEW ones in images of this plugin. */
 #define TOPOLOGY_PROPERTIES(OLD, NEW)             \
