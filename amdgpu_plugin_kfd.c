@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -166,11 +167,12 @@ static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op
 	struct kfd_criu_args args = args_of(state, op);
 	int ret;
 
+	/* There may be enough without: the driver is going to say. */
 	ret = nofile_raise(highest, &state->old_limit);
 	if (ret < 0)
-		return log_error(ret, "BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs",
-				 (unsigned long long)highest);
-	state->limit_raised = true;
+		log_warn("BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs: %s",
+			 (unsigned long long)highest, strerror(-ret));
+	state->limit_raised = !ret;
 	ret = op == KFD_RESTORE ? call_once(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret < 0 ? ret : tame_dmabufs(state, lowest_fd);
 }

@@ -3,6 +3,18 @@
  * it is left. */
 #include "dump_task.h"
 
+#include <sys/resource.h>
+
+static bool limits_are_fixed;
+
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	if (!limits_are_fixed)
+		return prlimit(0, resource, limit, NULL);
+	errno = EPERM;
+	return -1;
+}
+
 static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 {
 	static const struct {
@@ -29,6 +41,31 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 		assert_dump_fails(process, "kfd 5");
 		assert_logged("Error: ", strerror(cases[i].error));
 	}
+}
+
+/* Whether there are descriptors enough the kernel says, and there is no other error line. */
+static void a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge(void **state)
+{
+	struct fake_process *process = make_process();
+	struct rlimit before;
+	int fd;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 1024, before.rlim_max }), 0);
+	limits_are_fixed = true;
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EMFILE;
+	kernel.fail_count = 1;
+	assert_dump_fails(process, "kfd 5: cannot checkpoint");
+	assert_logged("Warn: ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
+	fd = open_kfd_of(process);
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	(void)close(fd);
+	limits_are_fixed = false;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /* As the kernel sees it when the process has changed between two calls. */
@@ -187,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_kernel_that_refuses_leaves_the_process_running),
+		TEST(a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge),
 		TEST(counts_that_keep_changing_fail_the_dump),
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
