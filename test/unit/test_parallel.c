@@ -307,81 +307,78 @@ static pid_t fork_liar(const struct sent *list)
 		.kind = MESSAGE_END \
 	}
 
+static const struct {
+	const char *name;
+	int ret;
+	struct sent list[5];
+} lies[] = {
+	{ "ends after hello", -ENODATA, { { 0 } } },
+	{ "ends after a job", -ENODATA, { JOB(3) } },
+	{ "ends among its BOs", -ENODATA, { JOB(300), BOS(250) } },
+	{ "ends without saying so", -ENODATA, { JOB(2), BOS(2) } },
+	{ "more BOs than announced", -EPROTO, { JOB(2), BOS(3), END } },
+	{ "BOs without descriptors",
+	  -EPROTO,
+	  { JOB(2), { .kind = MESSAGE_BOS, .length = 2 * sizeof(struct message_bo) }, END } },
+	{ "no BOs", -EPROTO, { JOB(2), BOS(0), END } },
+	{ "an end among BOs", -EPROTO, { JOB(2), BOS(1), END } },
+	{ "BOs without a job", -EPROTO, { BOS(2), END } },
+	{ "BOs beyond measure", -EPROTO, { JOB(1ull << 60), END } },
+	{ "BOs that never come", -ENODATA, { JOB(1 << 26) } },
+	{ "no whole page", -EPROTO, { JOB(1), BOS_OF(1, PAGE + 1), END } },
+	{ "more than a file", -EPROTO, { JOB(1), BOS_OF(1, 1ull << 63), END } },
+	{ "more than a file together",
+	  -EPROTO,
+	  { JOB(2), BOS_OF(1, 1ull << 62), BOS_OF(1, 1ull << 62), END } },
+	{ "a stream",
+	  -EPROTO,
+	  { { .kind = MESSAGE_JOB,
+	      .length = sizeof(struct message_job),
+	      .num_fds = 1,
+	      .num_bos = 1,
+	      .streamed = 1 },
+	    BOS_OF(1, PAGE),
+	    END } },
+	{ "more descriptors than there is room for",
+	  -EPROTO,
+	  { { .kind = MESSAGE_END, .num_fds = FDS_MAX } } },
+	{ "a job that is too short",
+	  -EPROTO,
+	  { { .kind = MESSAGE_JOB, .length = 8, .num_fds = 1 }, END } },
+	{ "a job with two images",
+	  -EPROTO,
+	  { { .kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 2 }, END } },
+	{ "a job with two images that says so",
+	  -EPROTO,
+	  { { .kind = MESSAGE_JOB,
+	      .length = sizeof(struct message_job),
+	      .num_fds = 2,
+	      .num_bos = 1,
+	      .has_images = 2 },
+	    BOS_OF(1, PAGE),
+	    END } },
+	{ "another kind", -EPROTO, { { .kind = 77 }, END } },
+	{ "another magic", -EPROTO, { { .kind = MESSAGE_END, .spoil_magic = 1 } } },
+	{ "another version", -EPROTO, { { .kind = MESSAGE_END, .spoil_version = 1 } } },
+	{ "another length", -EPROTO, { { .kind = MESSAGE_END, .spoil_length = 1 } } },
+};
+
 static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 {
-	static const struct {
-		const char *name;
-		int ret;
-		struct sent list[5];
-	} cases[] = {
-		{ "ends after hello", -ENODATA, { { 0 } } },
-		{ "ends after a job", -ENODATA, { JOB(3) } },
-		{ "ends among its BOs", -ENODATA, { JOB(300), BOS(250) } },
-		{ "ends without saying so", -ENODATA, { JOB(2), BOS(2) } },
-		{ "more BOs than announced", -EPROTO, { JOB(2), BOS(3), END } },
-		{ "BOs without descriptors",
-		  -EPROTO,
-		  { JOB(2),
-		    { .kind = MESSAGE_BOS, .length = 2 * sizeof(struct message_bo) },
-		    END } },
-		{ "no BOs", -EPROTO, { JOB(2), BOS(0), END } },
-		{ "an end among BOs", -EPROTO, { JOB(2), BOS(1), END } },
-		{ "BOs without a job", -EPROTO, { BOS(2), END } },
-		{ "BOs beyond measure", -EPROTO, { JOB(1ull << 60), END } },
-		{ "BOs that never come", -ENODATA, { JOB(1 << 26) } },
-		{ "no whole page", -EPROTO, { JOB(1), BOS_OF(1, PAGE + 1), END } },
-		{ "more than a file", -EPROTO, { JOB(1), BOS_OF(1, 1ull << 63), END } },
-		{ "more than a file together",
-		  -EPROTO,
-		  { JOB(2), BOS_OF(1, 1ull << 62), BOS_OF(1, 1ull << 62), END } },
-		{ "a stream",
-		  -EPROTO,
-		  { { .kind = MESSAGE_JOB,
-		      .length = sizeof(struct message_job),
-		      .num_fds = 1,
-		      .num_bos = 1,
-		      .streamed = 1 },
-		    BOS_OF(1, PAGE),
-		    END } },
-		{ "more descriptors than there is room for",
-		  -EPROTO,
-		  { { .kind = MESSAGE_END, .num_fds = FDS_MAX } } },
-		{ "a job that is too short",
-		  -EPROTO,
-		  { { .kind = MESSAGE_JOB, .length = 8, .num_fds = 1 }, END } },
-		{ "a job with two images",
-		  -EPROTO,
-		  { { .kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 2 },
-		    END } },
-		{ "a job with two images that says so",
-		  -EPROTO,
-		  { { .kind = MESSAGE_JOB,
-		      .length = sizeof(struct message_job),
-		      .num_fds = 2,
-		      .num_bos = 1,
-		      .has_images = 2 },
-		    BOS_OF(1, PAGE),
-		    END } },
-		{ "another kind", -EPROTO, { { .kind = 77 }, END } },
-		{ "another magic", -EPROTO, { { .kind = MESSAGE_END, .spoil_magic = 1 } } },
-		{ "another version", -EPROTO, { { .kind = MESSAGE_END, .spoil_version = 1 } } },
-		{ "another length", -EPROTO, { { .kind = MESSAGE_END, .spoil_length = 1 } } },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		struct parallel *parallel = new_parallel();
 		struct set *set = make_task_set(0);
 		pid_t liar, honest;
 
-		print_message("case %s\n", cases[i].name);
+		print_message("case %s\n", lies[i].name);
 		unit_forget_lines();
-		liar = fork_liar(cases[i].list);
+		liar = fork_liar(lies[i].list);
 		honest = fork_task(parallel, &set->job, 1);
 		assert_int_equal(parallel_listen(parallel), 0);
 		assert_int_equal(wait_for(liar), 0);
 		assert_int_equal(wait_for(honest), 0);
-		assert_int_equal(parallel_finish(parallel, liar), cases[i].ret);
+		assert_int_equal(parallel_finish(parallel, liar), lies[i].ret);
 		assert_logged("Error: ", "did not arrive");
 		assert_int_equal(parallel_finish(parallel, honest), 0);
 		assert_true(bos_are_filled(set));
