@@ -199,18 +199,21 @@ static int read_run(struct storage *storage, char *memory, uint64_t offset, uint
 	return ret < 0 ? ret : pread_full(storage->fd, memory, size, offset);
 }
 
-/* All of the file from @at on that is data, or all that is none. Where files cannot say, all is
- * data. */
+/* All of the file from @at on that is data, or all that is none. Holes may begin and end within our
+ * blocks: a block with any data is data. Where files cannot say, all is data. */
 static struct extent find_extent(const struct storage *storage, uint64_t at)
 {
 	off_t data = lseek(storage->fd, (off_t)at, SEEK_DATA);
 	bool is_hole = data < 0 ? errno == ENXIO : round_down((uint64_t)data) > at;
-	off_t end = is_hole ? data : lseek(storage->fd, (off_t)at, SEEK_HOLE);
+	off_t end = is_hole ? data : lseek(storage->fd, data < 0 ? (off_t)at : data, SEEK_HOLE);
+	uint64_t to = is_hole ? round_down((uint64_t)end) : round_up((uint64_t)end);
 
 	if (end < 0)
 		return (struct extent){ at, UINT64_MAX, is_hole };
-	return (struct extent){ at, is_hole ? round_down((uint64_t)end) : round_up((uint64_t)end),
-				is_hole };
+	/* Whatever the file system answers, reading goes on. */
+	if (to <= at)
+		return (struct extent){ at, UINT64_MAX, false };
+	return (struct extent){ at, to, is_hole };
 }
 
 /* Some file systems look at every page to answer, so they are not asked twice about the same
