@@ -355,10 +355,13 @@ static int restore_alone(struct session *session, int id, const CriuRenderNode *
 }
 
 /* Whether the file must be the one that RESTORE makes the compute VM of. Where no image claims
- * that, a process's render node is taken for it: programs have but one a GPU. */
-static bool is_compute_file(const struct restored_task *task, const CriuRenderNode *image,
-			    const struct topology_node *saved)
+ * that, a process's render node is taken for it: programs have but one a GPU. 1, 0, or -errno after
+ * a line: another image cannot be read, which may claim it. */
+static int is_compute_file(const struct restored_task *task, const CriuRenderNode *image,
+			   const struct topology_node *saved)
 {
+	int ret;
+
 	if (image->has_compute_pid)
 		return (pid_t)image->compute_pid == task->own_pid;
 	if (image_is_streamed()) {
@@ -366,7 +369,8 @@ static bool is_compute_file(const struct restored_task *task, const CriuRenderNo
 
 		return !owner || !owner->computes_elsewhere;
 	}
-	return image_find_compute_render(task->own_pid, saved->drm_render_minor) == -ENOENT;
+	ret = image_find_compute_render(task->own_pid, saved->drm_render_minor);
+	return ret == -ENOENT ? 1 : ret;
 }
 
 /* CRIU opens a file that several processes have in the one with the lowest pid; RESTORE wants it in
@@ -384,7 +388,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 {
 	struct restored_task *task = &session->task;
 	const struct topology_node *saved;
-	int fd = -1, ret;
+	int fd = -1, computes, ret;
 
 	ret = verify_render(id, image);
 	if (!ret)
@@ -409,8 +413,11 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 				 " process",
 				 id, image->gpu_id);
 
-	ret = is_compute_file(task, image, saved) ? restore_share_render(session, saved, &fd)
-						  : restore_other_render(session, saved, &fd);
+	computes = is_compute_file(task, image, saved);
+	if (computes < 0)
+		return computes;
+	ret = computes ? restore_share_render(session, saved, &fd)
+		       : restore_other_render(session, saved, &fd);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
 				 saved->gpu_id);

@@ -84,6 +84,21 @@ static void another_open_of_the_render_node_is_another_file(void **state)
 	end_restore(0);
 }
 
+/* It may be the one that says which file is the compute VM's: another one could not map its BOs. */
+static void a_render_node_is_not_restored_beside_an_image_that_cannot_be_read(void **state)
+{
+	(void)state;
+	make_image();
+	write_image(5);
+	write_render(6, 0);
+	unit_print("amdgpu-renderD-7.img", "damaged");
+	start_restore();
+	assert_fails(restore_file(6));
+	assert_logged("Error: ", "amdgpu-renderD-7.img");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	end_restore(-1);
+}
+
 static void a_render_node_of_a_foreign_image_is_taken_for_the_compute_one(void **state)
 {
 	struct CriuRenderNode node = CRIU_RENDER_NODE__INIT;
@@ -188,6 +203,7 @@ int main(void)
 		TEST(the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order),
 		TEST(a_render_node_that_another_process_computes_through_is_refused),
 		TEST(another_open_of_the_render_node_is_another_file),
+		TEST(a_render_node_is_not_restored_beside_an_image_that_cannot_be_read),
 		TEST(a_render_node_of_a_foreign_image_is_taken_for_the_compute_one),
 		TEST(a_render_node_without_kfd_is_restored_on_the_gpu_that_fits),
 		TEST(render_images_that_cannot_be_restored_are_refused_in_words),
