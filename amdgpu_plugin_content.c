@@ -293,9 +293,14 @@ int content_finish(struct content_run *run)
 	return ret;
 }
 
-void content_cancel(struct content_run *run)
+void content_stop(struct content_run *run)
 {
 	transfer_fail(&run->error, NULL, -ECANCELED, "", 0);
+}
+
+void content_cancel(struct content_run *run)
+{
+	content_stop(run);
 	join_workers(run);
 	free_run(run);
 }

@@ -474,6 +474,10 @@ void parallel_free(struct parallel *parallel)
 	if (!parallel)
 		return;
 	parallel_end_listening(parallel);
+	for (struct handed *task = parallel->tasks; task; task = task->next) {
+		if (task->run)
+			content_stop(task->run);
+	}
 	while (parallel->tasks) {
 		struct handed *task = parallel->tasks;
 

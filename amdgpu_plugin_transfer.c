@@ -566,6 +566,9 @@ void transfer_free(struct transfer *transfer)
 
 void transfer_run(struct transfer *transfer)
 {
+	/* It may have waited until nobody wanted it any more. */
+	if (has_stopped(transfer))
+		return;
 	if (set_up(transfer) == 0) {
 		run_slots(transfer);
 		if (!has_stopped(transfer))

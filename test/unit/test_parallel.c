@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "amdgpu_plugin_message.h"
@@ -31,9 +32,34 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return real(thread, attributes, function, argument);
 }
 
+/* Reads of images wait until this thread waits for another. */
+static struct {
+	atomic_bool on;
+	atomic_uint reads;
+	pthread_t by;
+} hold;
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
+{
+	hold.reads++;
+	while (hold.on)
+		(void)usleep(1000);
+	return syscall(SYS_pread64, fd, bytes, size, offset);
+}
+
+int pthread_join(pthread_t thread, void **result)
+{
+	int (*real)(pthread_t, void **) = dlsym(RTLD_NEXT, "pthread_join");
+
+	if (hold.on && pthread_equal(pthread_self(), hold.by))
+		hold.on = false;
+	return real(thread, result);
+}
+
 static int begin(void **state)
 {
 	threads_left = -1;
+	memset(&hold, 0, sizeof(hold));
 	return fake_gpu_begin(state);
 }
 
@@ -493,6 +519,45 @@ static void what_nobody_asks_for_is_given_up(void **state)
 	parallel_free(NULL);
 }
 
+/* As many as are served at once, and one more. */
+#define GPUS 9
+
+/* Each reads its image page by page; the last one waits until there is room for it. */
+static void start_more_than_there_is_room_for(struct parallel *parallel, struct set *sets[GPUS])
+{
+	struct content_job jobs[GPUS];
+
+	for (uint32_t i = 0; i < GPUS; i++) {
+		sets[i] = make_task_set(i);
+		jobs[i] = sets[i]->job;
+	}
+	hold.on = true;
+	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(wait_for(fork_task(parallel, jobs, GPUS - 1)), 0);
+	while (hold.reads < GPUS - 1)
+		(void)usleep(1000);
+	assert_int_equal(wait_for(fork_task(parallel, &jobs[GPUS - 1], 1)), 0);
+	parallel_end_listening(parallel);
+	hold.by = pthread_self();
+}
+
+static void whoever_has_room_ends_as_early_as_who_waits_for_it(void **state)
+{
+	struct content_settings small = settings;
+	struct parallel *parallel;
+	struct set *sets[GPUS];
+
+	(void)state;
+	small.staging_bytes = PAGE;
+	assert_int_equal(parallel_new(&small, &parallel), 0);
+	start_more_than_there_is_room_for(parallel, sets);
+	parallel_free(parallel);
+	/* No more than what each was at. */
+	assert_int_equal(hold.reads, GPUS - 1);
+	for (unsigned int i = 0; i < GPUS; i++)
+		free_set(sets[i]);
+}
+
 static void signals_stay_as_they_were(void **state)
 {
 	struct parallel *parallel = new_parallel();
@@ -532,6 +597,7 @@ int main(void)
 		TEST(a_task_that_nobody_hears_is_told),
 		TEST(a_worker_that_cannot_start_fails_its_task),
 		TEST(what_nobody_asks_for_is_given_up),
+		TEST(whoever_has_room_ends_as_early_as_who_waits_for_it),
 		TEST(signals_stay_as_they_were),
 	};
 
