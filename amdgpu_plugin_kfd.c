@@ -23,15 +23,22 @@
 /* Descriptors that a process may have open beside those of BOs. */
 #define OTHER_DESCRIPTORS 4096
 
+/* In a task's mount namespace the name may be of anything: a pipe must not be waited for. */
 static int read_device(dev_t *ret_device)
 {
-	_cleanup_fclose_ FILE *file = fopen(KFD_SYSFS_DEV, "re");
+	_cleanup_close_ int fd = open(KFD_SYSFS_DEV, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	unsigned int device_major, device_minor;
+	size_t length;
+	char text[64];
+	int ret;
 
-	if (!file)
+	if (fd < 0)
 		return -errno;
+	ret = read_short(fd, text, sizeof(text), &length);
+	if (ret < 0)
+		return ret;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (fscanf(file, "%u:%u", &device_major, &device_minor) != 2)
+	if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
 		return -EINVAL;
 	*ret_device = makedev(device_major, device_minor);
 	return 0;

@@ -84,19 +84,15 @@ static int read_text(struct reader *reader, const char *path)
 	_cleanup_close_ int fd =
 		openat(reader->dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	size_t length = 0;
-	ssize_t got;
+	int ret;
 
 	if (fd < 0)
 		return fail(reader, -errno, path, strerror(errno));
-	do {
-		got = read(fd, reader->text + length, NODE_FILE_MAX - 1 - length);
-		if (got < 0)
-			return fail(reader, -errno, path, strerror(errno));
-		length += (size_t)got;
-	} while (got > 0 && length < NODE_FILE_MAX - 1);
-	reader->text[length] = '\0';
-	if (got > 0)
+	ret = read_short(fd, reader->text, NODE_FILE_MAX, &length);
+	if (ret == -E2BIG)
 		return fail(reader, -EINVAL, path, "is too long");
+	if (ret < 0)
+		return fail(reader, ret, path, strerror(-ret));
 	if (strlen(reader->text) != length)
 		return fail(reader, -EINVAL, path, "is not text");
 	return 0;

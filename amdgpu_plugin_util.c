@@ -136,6 +136,24 @@ int write_full(int fd, const void *buffer, size_t size)
 	return move(write_step, fd, (void *)buffer, size, size, 0);
 }
 
+int read_short(int fd, char *text, size_t room, size_t *ret_length)
+{
+	size_t length = 0;
+	ssize_t got;
+
+	do {
+		got = read(fd, text + length, room - 1 - length);
+		if (got < 0)
+			return -errno;
+		length += (size_t)got;
+	} while (got > 0 && length < room - 1);
+	if (got > 0)
+		return -E2BIG;
+	text[length] = '\0';
+	*ret_length = length;
+	return 0;
+}
+
 int fd_dup_above(int fd, int lowest)
 {
 	int new_fd = fcntl(fd, F_DUPFD_CLOEXEC, lowest);

@@ -42,6 +42,10 @@ int write_full(int fd, const void *buffer, size_t size);
 /* Reads at least @size bytes at @offset, and up to @room of them if the file has them. */
 int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset);
 
+/* All of a file that is short, terminated: *@ret_length bytes and one. -E2BIG: there is no room for
+ * it. */
+int read_short(int fd, char *text, size_t room, size_t *ret_length);
+
 /* Replaces *@fd by a close-on-exec duplicate whose number is at least @lowest. On failure *@fd is
  * left as it was. */
 int fd_move_up(int *fd, int lowest);

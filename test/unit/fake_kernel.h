@@ -34,6 +34,7 @@
 #define LIST_HANDLES 0x19
 /* Of the driver, as files named parameter-NAME in the test's directory. */
 #define PARAMETERS "/sys/module/amdgpu/parameters/"
+#define KFD_DEVICE "/sys/class/kfd/kfd/dev"
 /* Of private data in images that nobody looks into. */
 #define PRIVATE_SIZE 24
 #define QUEUE_RECORD 120
@@ -228,6 +229,8 @@ int open(const char *path, int flags, ...)
 			       kernel.machine);
 		return openat(AT_FDCWD, machine, flags);
 	}
+	if (!strcmp(path, KFD_DEVICE) && kernel.machine)
+		path = unit_path("sysfs-dev");
 	return openat(AT_FDCWD, path, flags, mode);
 }
 
@@ -236,8 +239,6 @@ FILE *fopen(const char *path, const char *mode)
 	int flags = mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
 	int fd;
 
-	if (!strcmp(path, "/sys/class/kfd/kfd/dev") && kernel.machine)
-		path = unit_path("sysfs-dev");
 	if (!strncmp(path, PARAMETERS, strlen(PARAMETERS)))
 		path = unit_path("parameter-%s", path + strlen(PARAMETERS));
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);

@@ -2,6 +2,9 @@
 /* Restores that fail: one line says why, and a task of which half is there never runs. */
 #include "restore_task.h"
 
+/* Seconds, for what could wait for ever. */
+#define TIME_LIMIT 20
+
 /* The restore must fail with one error line of @words, and the kernel not be asked to rebuild
  * anything. */
 static void assert_refused(const char *words)
@@ -85,6 +88,18 @@ static void names_that_are_of_other_devices_are_refused(void **state)
 	kernel.misnames_render_nodes = false;
 	kernel.misnames_kfd = true;
 	assert_refused("/dev/kfd: is not the device");
+}
+
+/* In a task's mount namespace it may be anything. */
+static void a_name_in_sysfs_that_is_of_a_pipe_is_not_waited_for(void **state)
+{
+	(void)state;
+	make_image();
+	assert_int_equal(unlink(unit_path("sysfs-dev")), 0);
+	assert_int_equal(mkfifo(unit_path("sysfs-dev"), 0600), 0);
+	(void)alarm(TIME_LIMIT);
+	assert_refused("to know files of KFD by");
+	(void)alarm(0);
 }
 
 static void an_old_driver_is_refused(void **state)
@@ -245,6 +260,7 @@ int main(void)
 		TEST(gpus_too_many_to_see_are_refused_in_words),
 		TEST(a_machine_without_driver_is_refused),
 		TEST(names_that_are_of_other_devices_are_refused),
+		TEST(a_name_in_sysfs_that_is_of_a_pipe_is_not_waited_for),
 		TEST(an_old_driver_is_refused),
 		TEST(a_second_try_after_a_refusal_is_refused_too),
 		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
