@@ -20,6 +20,9 @@
 
 #define GPU_PAGE 4096u
 
+/* libdrm's list of names has 16 KiB, and grows by a few lines a year. */
+#define NAMES_SIZE_MAX (1 << 20)
+
 /* What the kernel can map as one page, so that a slot costs the GPU few entries of its page
  * table. */
 #define HUGE_PAGE (2u << 20)
@@ -197,13 +200,42 @@ static void put_device(amdgpu_device_handle device)
 	(void)pthread_mutex_unlock(&libdrm_devices);
 }
 
+/* libdrm reads lines of its list of names until it ends, and takes memory for each. A task that
+ * fills its own GPUs sees the files of its container, where the name may be of a pipe, or of
+ * zeros. A file that cannot be had is none to libdrm, too. */
+static int check_names(const char *path)
+{
+	struct stat names;
+
+	if (stat(path, &names) < 0)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	return S_ISREG(names.st_mode) && names.st_size <= NAMES_SIZE_MAX ? 0 : -EMEDIUMTYPE;
+}
+
+/* Where libdrm's builds have it: distributions', AMD's, one's own. */
+static int check_all_names(void)
+{
+	static const char *const paths[] = {
+		"/usr/share/libdrm/amdgpu.ids",
+		"/opt/amdgpu/share/libdrm/amdgpu.ids",
+		"/usr/local/share/libdrm/amdgpu.ids",
+	};
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(paths); i++)
+		ret = check_names(paths[i]);
+	return ret;
+}
+
 static int open_device(struct gpu *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
 	struct amdgpu_gpu_info info;
 	struct stat ours, theirs;
-	int ret = render_node_open(render_minor, 0, &fd);
+	int ret = check_all_names();
 
+	if (!ret)
+		ret = render_node_open(render_minor, 0, &fd);
 	if (ret < 0)
 		return ret;
 	ret = get_device(fd, &gpu->device);

@@ -488,6 +488,10 @@ static int set_up(struct transfer *transfer)
 		return fail(transfer, ret, "allocate", 0);
 	ret = gpu_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
 		       &transfer->gpu);
+	if (ret == -EMEDIUMTYPE)
+		return fail(transfer, ret,
+			    "let libdrm read its list amdgpu.ids, which is no small regular file",
+			    0);
 	if (ret < 0)
 		return fail(transfer, ret, "open the copy engine", 0);
 	return transfer->steps->begin(transfer);

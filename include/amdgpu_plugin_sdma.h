@@ -17,7 +17,8 @@ struct gpu;
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
  * (whole pages), registered with the GPU once, in huge pages where the system has them. Slots take
  * turns on the rings that the GPU offers for copies. -ENODEV: libdrm gave another GPU's handle, or
- * there is no ring. */
+ * there is no ring. -EMEDIUMTYPE: libdrm would read its list of GPUs' names from something that is
+ * no file of such a size. */
 int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu);
 /* Gives up what was submitted and not waited for, so that BOs may be released. Nothing can be
  * submitted afterwards. */

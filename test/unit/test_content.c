@@ -323,6 +323,61 @@ static void the_handle_of_another_gpu_is_refused(void **state)
 	free_set(set);
 }
 
+/* libdrm's file is one of the test's directory. */
+int stat(const char *path, struct stat *stat)
+{
+	if (!strcmp(path, "/usr/share/libdrm/amdgpu.ids"))
+		path = unit_path("amdgpu.ids");
+	return fstatat(AT_FDCWD, path, stat, 0);
+}
+
+static void make_node(const char *path, mode_t mode, uint64_t size)
+{
+	assert_int_equal(mknod(path, mode | 0600, 0), 0);
+	if (size)
+		assert_int_equal(truncate(path, (off_t)size), 0);
+}
+
+/* Restored tasks see their container's files, and libdrm reads lines of whatever has the name. */
+static void libdrm_is_not_let_read_what_has_no_end(void **state)
+{
+	static const struct {
+		const char *name, *target;
+		mode_t mode;
+		uint64_t size;
+		int ret;
+	} cases[] = {
+		{ "nothing", NULL, 0, 0, 0 },
+		{ "a file", NULL, S_IFREG, 16 << 10, 0 },
+		{ "a link to a file", "target", S_IFREG, 16 << 10, 0 },
+		{ "a link to nothing", "nowhere", 0, 0, 0 },
+		{ "a link to zeros", "/dev/zero", 0, 0, -EMEDIUMTYPE },
+		{ "a pipe", NULL, S_IFIFO, 0, -EMEDIUMTYPE },
+		{ "a large file", NULL, S_IFREG, MIB + 1, -EMEDIUMTYPE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *path = unit_path("amdgpu.ids"), *target = cases[i].target;
+		struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
+
+		print_message("case %s\n", cases[i].name);
+		unit_forget_lines();
+		gpu.calls = 0;
+		if (target)
+			assert_int_equal(symlink(target, path), 0);
+		if (cases[i].mode)
+			make_node(target ? unit_path("%s", target) : path, cases[i].mode,
+				  cases[i].size);
+		assert_int_equal(content_save(&set->job, 1, &settings), cases[i].ret);
+		if (cases[i].ret)
+			assert_logged("Error: ", "GPU 0x0100", "amdgpu.ids");
+		assert_int_equal(gpu.calls > 0, !cases[i].ret);
+		(void)unlink(path);
+		free_set(set);
+	}
+}
+
 static void an_unknown_family_is_refused(void **state)
 {
 	struct set *set = make_set(size_cases[1]);
@@ -426,6 +481,7 @@ int main(void)
 		TEST(a_copy_may_be_looked_at_before_its_submitter_is_back),
 		TEST(a_gpu_that_was_reset_is_not_believed),
 		TEST(the_handle_of_another_gpu_is_refused),
+		TEST(libdrm_is_not_let_read_what_has_no_end),
 		TEST(an_unknown_family_is_refused),
 		TEST(a_thread_that_cannot_be_started_fails_the_copy),
 		TEST(a_thread_that_ends_at_once_is_heard),
