@@ -337,6 +337,47 @@ static void a_message_that_is_one_large_hole_is_not_read(void **state)
 	assert_logged("Error: ", "amdgpu-kfd-1.img", "more than any message");
 }
 
+/* Two bytes for a field that nobody knows take some ninety of memory. */
+static void a_message_that_takes_many_times_its_size_in_memory_is_refused(void **state)
+{
+	const struct wire kfd = foreign_kfd(103, VINTAGE_A);
+	size_t size = 4 << 20;
+	uint8_t *bytes = malloc(size);
+	CriuKfd *image;
+
+	(void)state;
+	assert_non_null(bytes);
+	memcpy(bytes, kfd.bytes, kfd.size);
+	for (size_t i = kfd.size; i < size; i++)
+		bytes[i] = (i - kfd.size) % 2 ? 0 : 11 << 3;
+	write_framed("amdgpu-kfd-1.img", bytes, size - (size - kfd.size) % 2);
+	free(bytes);
+	assert_int_equal(image_read_kfd(1, &image), -EINVAL);
+	assert_logged("Error: ", "amdgpu-kfd-1.img", "MiB of memory");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+}
+
+/* As short as their entries can be: real ones have more bytes, and private data. */
+static void a_message_of_many_bos_is_read(void **state)
+{
+	static const KfdBoEntry nothing = KFD_BO_ENTRY__INIT;
+	const size_t count = 100000;
+	KfdBoEntry **entries = calloc(count, sizeof(*entries)), entry = nothing;
+	CriuKfd kfd = CRIU_KFD__INIT, *read;
+
+	(void)state;
+	assert_non_null(entries);
+	for (size_t i = 0; i < count; i++)
+		entries[i] = &entry;
+	kfd.bo_entries = entries;
+	kfd.n_bo_entries = count;
+	assert_int_equal(image_write_kfd(1, &kfd), 0);
+	free(entries);
+	assert_int_equal(image_read_kfd(1, &read), 0);
+	assert_int_equal(read->n_bo_entries, count);
+	criu_kfd__free_unpacked(read, NULL);
+}
+
 static void a_directory_in_the_way_of_an_image_is_an_error(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
@@ -504,6 +545,8 @@ int main(void)
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
 		UNIT_TEST(what_is_in_the_way_of_an_image_gets_nothing_of_it),
 		UNIT_TEST(what_stays_in_the_way_of_an_image_is_an_error),
+		UNIT_TEST(a_message_that_takes_many_times_its_size_in_memory_is_refused),
+		UNIT_TEST(a_message_of_many_bos_is_read),
 		UNIT_TEST(a_directory_in_the_way_of_an_image_is_an_error),
 		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),
