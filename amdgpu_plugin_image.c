@@ -470,11 +470,13 @@ int image_remove_old(void)
 struct render_search {
 	pid_t pid;
 	uint32_t minor;
+	/* Some image of that minor says of no process that it computes there. */
+	bool unclaimed;
 };
 
 static int match_render(int id, void *argument)
 {
-	const struct render_search *search = argument;
+	struct render_search *search = argument;
 	CriuRenderNode *node;
 	bool found;
 	int ret;
@@ -482,6 +484,8 @@ static int match_render(int id, void *argument)
 	ret = image_read_render(id, &node);
 	if (ret < 0)
 		return ret;
+	search->unclaimed |= !node->has_compute_pid && (!node->has_drm_render_minor ||
+							node->drm_render_minor == search->minor);
 	found = node->has_compute_pid && (pid_t)node->compute_pid == search->pid &&
 		node->drm_render_minor == search->minor;
 	criu_render_node__free_unpacked(node, NULL);
@@ -493,6 +497,14 @@ int image_find_compute_render(pid_t pid, uint32_t minor)
 	struct render_search search = { .pid = pid, .minor = minor };
 
 	return scan(RENDER_NAME, match_render, &search);
+}
+
+int image_expect_render(pid_t pid, uint32_t minor)
+{
+	struct render_search search = { .pid = pid, .minor = minor };
+	int ret = scan(RENDER_NAME, match_render, &search);
+
+	return ret == -ENOENT && search.unclaimed ? 0 : ret;
 }
 
 int image_write_render(int id, const CriuRenderNode *node)

@@ -250,17 +250,59 @@ static int compute_file(struct restored_task *task, const struct topology_node *
 	return ret;
 }
 
+/* No mapping will be asked about, so no hook is certain to come after the task's files. */
+static bool has_no_mappings(const struct restored_task *task)
+{
+	return task->vmas.num_left == 0;
+}
+
 int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd)
 {
+	struct restored_task *task = &session->task;
 	int fd = -1;
-	int ret = compute_file(&session->task, saved, &fd);
+	int ret = compute_file(task, saved, &fd);
 
 	if (ret < 0)
 		return ret;
-	fd = fd_dup_above(fd, lowest_fd(&session->task));
+	if (has_no_mappings(task) && task->rebuilt) {
+		*ret_fd = vma_take_file(&task->vmas, saved->drm_render_minor);
+		return 0;
+	}
+	fd = fd_dup_above(fd, lowest_fd(task));
 	if (fd < 0)
 		return fd;
+	vma_note_shared(&task->vmas, saved->drm_render_minor);
 	*ret_fd = fd;
+	return 0;
+}
+
+/* Whether a render node of the task that is still to come may be the GPU's compute file. 1, 0, or
+ * -errno after a line. Streams cannot be looked through. */
+static int may_be_asked_for(const struct restored_task *task, const struct topology_node *saved)
+{
+	int ret;
+
+	if (vma_is_shared(&task->vmas, saved->drm_render_minor))
+		return 0;
+	if (image_is_streamed())
+		return 1;
+	ret = image_expect_render(task->own_pid, saved->drm_render_minor);
+	return ret < 0 && ret != -ENOENT ? ret : !ret;
+}
+
+/* What stays open would be the task's from now on, and saved as such by its next dump. */
+static int close_unneeded(struct restored_task *task)
+{
+	for (size_t i = 0; has_no_mappings(task) && i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+		int fd, ret;
+
+		ret = saved->gpu_id ? may_be_asked_for(task, saved) : 1;
+		if (ret < 0)
+			return ret;
+		fd = ret ? -1 : vma_take_file(&task->vmas, saved->drm_render_minor);
+		cleanup_close(&fd);
+	}
 	return 0;
 }
 
@@ -411,6 +453,17 @@ static int open_kfd(const struct restored_task *task, int *ret_fd)
 	return 0;
 }
 
+/* For mappings; before dma-bufs take the numbers up to the limit. */
+static int keep_kfd(struct restored_task *task, int fd)
+{
+	int kept;
+
+	if (has_no_mappings(task))
+		return 0;
+	kept = fd_dup_above(fd, lowest_fd(task));
+	return kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+}
+
 static int restore_state(struct session *session, int fd)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
@@ -421,16 +474,14 @@ static int restore_state(struct session *session, int fd)
 		.mode = task->kfd->shared_mem_mode,
 		.semaphore_mode = task->kfd->semaphore_mode,
 	};
-	int kept, ret;
+	int ret;
 
 	ret = refill_check(task);
 	if (!ret)
 		ret = shared_mem_restore(&shared);
 	if (ret < 0)
 		return ret;
-	/* Before dma-bufs take the numbers up to the limit. */
-	kept = fd_dup_above(fd, lowest_fd(task));
-	ret = kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+	ret = keep_kfd(task, fd);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	set_state(session, RESTORE_BEGUN);
@@ -438,8 +489,11 @@ static int restore_state(struct session *session, int fd)
 	if (ret < 0)
 		return ret;
 	ret = rebuild(task, fd, &state);
+	task->rebuilt = true;
 	if (!ret)
 		ret = note_mappings(task, &state);
+	if (!ret)
+		ret = close_unneeded(task);
 	if (!ret)
 		ret = refill_bos(session, &state);
 	if (ret < 0)

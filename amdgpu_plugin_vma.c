@@ -70,13 +70,45 @@ void vma_done(struct vma_table *table)
 	*table = (struct vma_table){ 0 };
 }
 
-int vma_find_file(const struct vma_table *table, uint32_t saved_minor)
+static struct vma_file *find_file(const struct vma_table *table, uint32_t saved_minor)
 {
 	for (size_t i = 0; i < table->num_files; i++) {
 		if (table->files[i].saved_minor == saved_minor)
-			return table->files[i].fd;
+			return &table->files[i];
 	}
-	return -1;
+	return NULL;
+}
+
+int vma_find_file(const struct vma_table *table, uint32_t saved_minor)
+{
+	const struct vma_file *file = find_file(table, saved_minor);
+
+	return file ? file->fd : -1;
+}
+
+int vma_take_file(struct vma_table *table, uint32_t saved_minor)
+{
+	struct vma_file *file = find_file(table, saved_minor);
+	int fd = file ? file->fd : -1;
+
+	if (file)
+		*file = table->files[--table->num_files];
+	return fd;
+}
+
+void vma_note_shared(struct vma_table *table, uint32_t saved_minor)
+{
+	struct vma_file *file = find_file(table, saved_minor);
+
+	if (file)
+		file->shared = true;
+}
+
+bool vma_is_shared(const struct vma_table *table, uint32_t saved_minor)
+{
+	const struct vma_file *file = find_file(table, saved_minor);
+
+	return file && file->shared;
 }
 
 static bool covers(const struct vma_bo *bo, uint64_t offset)
@@ -234,7 +266,8 @@ int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_
 	if (ret < 0)
 		return log_error(ret, "mapping 0x%" PRIx64 ": cannot give out %s", addr, path);
 
-	/* Nothing of ours may be left open when the task runs, and no hook comes after the last. */
+	/* Nothing of ours may be left open when the task runs, and no hook comes after the last.
+	 * Where there is none, the restore unit has seen to that. */
 	if (table->num_left > 0 && --table->num_left == 0)
 		close_files(table, fd);
 	*ret_new_offset = target.offset;

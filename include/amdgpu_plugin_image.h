@@ -46,6 +46,9 @@ int image_read_render(int id, CriuRenderNode **ret_node);
 /* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that
  * had render minor @minor; else -ENOENT. */
 int image_find_compute_render(pid_t pid, uint32_t minor);
+/* The same, and 0 too if no image says so and some image of that minor says it of no process: such
+ * a file is taken for it. */
+int image_expect_render(pid_t pid, uint32_t minor);
 
 /* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is
  * the caller's. New, it is empty, and length and contents are written by others; where @size is 0

@@ -77,6 +77,8 @@ struct restored_task {
 	struct topology local;
 	struct gpu_map map;
 	bool prepared;
+	/* RESTORE has been called. */
+	bool rebuilt;
 	struct vma_table vmas;
 };
 

@@ -3,7 +3,9 @@
  * may be mapped through are new after each restore.
  *
  * A BO can be mapped only through the very open file that it was restored through, so the table
- * keeps those files, numbered out of the task's way, until the last mapping has been asked for. */
+ * keeps those files, numbered out of the task's way, until the last mapping has been asked for.
+ * Where an image does not say how many mappings there are, as those of CRIU's own plugin, they stay
+ * open in the restored task. */
 #ifndef AMDGPU_PLUGIN_VMA_H
 #define AMDGPU_PLUGIN_VMA_H
 
@@ -23,6 +25,8 @@ struct vma_bo {
 struct vma_file {
 	uint32_t saved_minor;
 	int fd;
+	/* The task has a descriptor of the same file. */
+	bool shared;
 };
 
 /* actual gpu_ids, which offsets of /dev/kfd carry. */
@@ -56,6 +60,11 @@ void vma_done(struct vma_table *table);
 
 /* The kept file of a device, borrowed; -1: none. */
 int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
+/* The same, which is the caller's from now on. */
+int vma_take_file(struct vma_table *table, uint32_t saved_minor);
+/* Notes that the task has a descriptor of that file, and tells it. */
+void vma_note_shared(struct vma_table *table, uint32_t saved_minor);
+bool vma_is_shared(const struct vma_table *table, uint32_t saved_minor);
 
 /* Answers CRIU's question for one mapping, with the arguments of its hook: the new offset, and a
  * descriptor for CRIU. -ENOTSUP: not a device of ours; -EINVAL after a line: it cannot be mapped.

@@ -84,6 +84,81 @@ static void another_open_of_the_render_node_is_another_file(void **state)
 	end_restore(0);
 }
 
+/* Nothing tells when the task needs no file any more: so nothing of ours may be open when its own
+ * are back, in whatever order they come. */
+static void a_task_without_mappings_has_its_own_files_alone(void **state)
+{
+	/* Its render nodes, by whose compute VM they say they are, and how many of them come before
+	 * /dev/kfd; that of another process does not come. */
+	enum { NO_MORE, ITS_OWN, NOT_SAID, ANOTHER_S };
+	static const struct {
+		const char *name;
+		int renders[2];
+		int num_before;
+	} cases[] = {
+		{ "no render node", { NO_MORE }, 0 },
+		{ "its render node first", { ITS_OWN }, 1 },
+		{ "its render node last", { ITS_OWN }, 0 },
+		{ "a render node that does not say", { NOT_SAID }, 0 },
+		{ "two that do not say", { NOT_SAID, NOT_SAID }, 0 },
+		{ "two that do not say, apart", { NOT_SAID, NOT_SAID }, 1 },
+		{ "one and another open", { ITS_OWN, NOT_SAID }, 0 },
+		{ "one of another process", { ANOTHER_S }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t pids[] = { 0, (uint32_t)getpid(), 0, (uint32_t)getpid() + 1 };
+		size_t before = unit_count_fds();
+		int fds[3] = { -1, -1, -1 };
+
+		print_message("case %s\n", cases[i].name);
+		forget_image();
+		make_image();
+		image->num_of_mappings = 0;
+		assert_int_equal(image_remove_old(), 0);
+		write_image(5);
+		for (int j = 0; j < 2 && cases[i].renders[j] != NO_MORE; j++)
+			write_render(6 + j, pids[cases[i].renders[j]]);
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		start_restore();
+		for (int j = 0; j <= 2; j++) {
+			int render = j - (j > cases[i].num_before);
+			bool is_kfd = j == cases[i].num_before;
+
+			if (!is_kfd && (cases[i].renders[render] == NO_MORE ||
+					cases[i].renders[render] == ANOTHER_S))
+				continue;
+			fds[j] = restore_file(is_kfd ? 5 : 6 + render);
+			assert_true(fds[j] >= 0);
+			/* The first is the very file of the restore. */
+			if (j == 1 && cases[i].num_before == 0)
+				assert_int_equal(fds[j], kernel.restored_devices[0].drm_fd);
+		}
+		for (unsigned int j = 0; j < 3; j++)
+			cleanup_close(&fds[j]);
+		assert_int_equal(unit_count_fds(), before);
+		end_restore(0);
+	}
+}
+
+/* An image of CRIU's own plugin does not say how many will be asked about. */
+static void files_are_kept_for_mappings_that_may_come(void **state)
+{
+	size_t before = unit_count_fds();
+	int kfd;
+
+	(void)state;
+	make_image();
+	image->has_num_of_mappings = false;
+	write_image(5);
+	start_restore();
+	kfd = restore_file(5);
+	assert_int_equal(unit_count_fds(), before + 3);
+	(void)close(kfd);
+	end_restore(0);
+}
+
 /* It may be the one that says which file is the compute VM's: another one could not map its BOs. */
 static void a_render_node_is_not_restored_beside_an_image_that_cannot_be_read(void **state)
 {
@@ -203,6 +278,8 @@ int main(void)
 		TEST(the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order),
 		TEST(a_render_node_that_another_process_computes_through_is_refused),
 		TEST(another_open_of_the_render_node_is_another_file),
+		TEST(a_task_without_mappings_has_its_own_files_alone),
+		TEST(files_are_kept_for_mappings_that_may_come),
 		TEST(a_render_node_is_not_restored_beside_an_image_that_cannot_be_read),
 		TEST(a_render_node_of_a_foreign_image_is_taken_for_the_compute_one),
 		TEST(a_render_node_without_kfd_is_restored_on_the_gpu_that_fits),

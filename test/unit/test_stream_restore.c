@@ -77,6 +77,34 @@ static void render_nodes_and_kfd_come_in_any_order(void **state)
 	}
 }
 
+/* What else is to come cannot be looked up, so a file is kept for it. */
+static void a_task_without_mappings_has_its_own_files_alone(void **state)
+{
+	KfdOwner compute = owner_of(getpid(), 5, false);
+
+	(void)state;
+	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
+		int fds[2];
+
+		start_over();
+		image->num_of_mappings = 0;
+		write_image(5);
+		write_render(6, (uint32_t)getpid(), &compute);
+		turn_stream();
+		start_restore();
+		fds[0] = restore_file(kfd_first ? 5 : 6);
+		fds[1] = restore_file(kfd_first ? 6 : 5);
+		if (kfd_first)
+			assert_true(is_of_the_restore(fds[1]));
+		(void)close(fds[0]);
+		(void)close(fds[1]);
+		for (int fd = 0; fd < 1024; fd++)
+			assert_true(device_of(fd, "kfd-") < 0 && device_of(fd, "renderD-") < 0);
+		end_restore(0);
+		stop_streaming();
+	}
+}
+
 /* Whether it is the compute VM's was not known at the dump; programs have but one file a GPU. */
 static void a_render_node_of_unknown_vm_is_taken_for_the_compute_one(void **state)
 {
@@ -336,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(render_nodes_and_kfd_come_in_any_order),
+		TEST(a_task_without_mappings_has_its_own_files_alone),
 		TEST(a_render_node_of_unknown_vm_is_taken_for_the_compute_one),
 		TEST(a_foreign_image_is_restored_after_kfd),
 		TEST(a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd),
