@@ -25,22 +25,39 @@
 /* libhsakmt's is eight bytes; a size far from that is no such file. */
 #define SIZE_MAX_SANE (1u << 20)
 
-/* -ENOENT: there is no such file. */
+/* Everybody may make files there, so what has the name may be anything; O_NONBLOCK: a pipe must not
+ * be waited for. -ENOENT: there is no such file; -EINVAL: there is something else. */
 static int open_shared(const char *name, int *ret_fd, struct stat *ret_stat)
 {
-	_cleanup_close_ int fd = shm_open(name, O_RDONLY | O_CLOEXEC, 0);
+	_cleanup_close_ int fd = shm_open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
 
+	/* Links and sockets are not opened at all. */
+	if (fd < 0 && (errno == ELOOP || errno == ENXIO))
+		return -EINVAL;
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
+	if (!S_ISREG(ret_stat->st_mode) || ret_stat->st_size > SIZE_MAX_SANE)
+		return -EINVAL;
 	*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+/* For a dump: what is not libhsakmt's is none of the process's. */
+static int find_shared(const char *name, int *ret_fd, struct stat *ret_stat)
+{
+	int ret = open_shared(name, ret_fd, ret_stat);
+
+	if (ret != -EINVAL)
+		return ret;
+	log_warn("%s: is no file of libhsakmt's, and is not saved", name);
+	return -ENOENT;
 }
 
 static int read_mode(const char *name, mode_t *ret_mode)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat stat = { 0 };
-	int ret = open_shared(name, &fd, &stat);
+	int ret = find_shared(name, &fd, &stat);
 
 	if (!ret)
 		*ret_mode = stat.st_mode & MODE_MASK;
@@ -55,7 +72,7 @@ int shared_mem_read(struct shared_mem *ret_shared)
 	int ret;
 
 	*ret_shared = shared;
-	ret = open_shared(SHARED_MEM_NAME, &fd, &stat);
+	ret = find_shared(SHARED_MEM_NAME, &fd, &stat);
 	if (ret == -ENOENT)
 		return 0;
 	if (ret < 0)
@@ -87,7 +104,17 @@ static int make_file(const struct shared_mem *shared)
 	return pwrite_full(fd, &shared->magic, sizeof(shared->magic), 0);
 }
 
-static int make_semaphore(mode_t mode)
+/* sem_open() takes whatever is there. */
+static int check_semaphore(void)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat stat = { 0 };
+	int ret = open_shared(SEMAPHORE_FILE, &fd, &stat);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int open_semaphore(mode_t mode)
 {
 	mode_t old = umask(0);
 	sem_t *semaphore = sem_open(SEMAPHORE_NAME, O_CREAT, mode ? mode : MODE_DEFAULT, 1);
@@ -98,6 +125,16 @@ static int make_semaphore(mode_t mode)
 		return -error;
 	(void)sem_close(semaphore);
 	return 0;
+}
+
+static int make_semaphore(mode_t mode)
+{
+	int ret = check_semaphore();
+
+	if (ret < 0)
+		return log_error(ret, "%s: is no semaphore that can be used", SEMAPHORE_FILE);
+	ret = open_semaphore(mode);
+	return ret < 0 ? log_error(ret, "%s: cannot make it", SEMAPHORE_FILE) : 0;
 }
 
 int shared_mem_restore(const struct shared_mem *shared)
@@ -115,7 +152,7 @@ int shared_mem_restore(const struct shared_mem *shared)
 				 SHARED_MEM_NAME, (unsigned int)shared->mode,
 				 (unsigned int)shared->semaphore_mode);
 	ret = make_file(shared);
-	if (!ret)
-		ret = make_semaphore(shared->semaphore_mode);
-	return ret < 0 ? log_error(ret, "%s: cannot make it", SHARED_MEM_NAME) : 0;
+	if (ret < 0)
+		return log_error(ret, "%s: cannot make it", SHARED_MEM_NAME);
+	return make_semaphore(shared->semaphore_mode);
 }

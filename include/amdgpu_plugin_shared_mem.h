@@ -17,10 +17,12 @@ struct shared_mem {
 	mode_t semaphore_mode;
 };
 
-/* -errno: there is one, but it cannot be read. */
+/* Something else of that name counts as none, after a warning. -errno: there is one, but it cannot
+ * be read. */
 int shared_mem_read(struct shared_mem *ret_shared);
 
-/* Makes file and semaphore where they are missing. Nothing to do for a size of 0. */
+/* Makes file and semaphore where they are missing; a failure prints its line. Nothing to do for a
+ * size of 0. */
 int shared_mem_restore(const struct shared_mem *shared);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,7 +31,8 @@ int shm_open(const char *name, int flags, mode_t mode)
 {
 	if (strcmp(name, "/" FILE_NAME))
 		assert_string_equal(name, "/" SEMAPHORE_FILE);
-	return open(unit_path("%s", name + 1), flags, mode);
+	/* As the C library does it. */
+	return open(unit_path("%s", name + 1), flags | O_NOFOLLOW, mode);
 }
 
 sem_t *sem_open(const char *name, int flags, ...)
@@ -110,6 +112,104 @@ static void a_file_too_short_for_its_word_is_none(void **state)
 	assert_int_equal(shared_mem_read(&shared), 0);
 	assert_int_equal(shared.size, 0);
 	assert_int_equal(shared.magic, 0);
+}
+
+static void make_link(const char *path)
+{
+	assert_int_equal(symlink("/dev/zero", path), 0);
+}
+
+static void make_pipe(const char *path)
+{
+	assert_int_equal(mkfifo(path, 0666), 0);
+}
+
+static void make_directory(const char *path)
+{
+	assert_int_equal(mkdir(path, 0777), 0);
+}
+
+static void make_socket(const char *path)
+{
+	assert_int_equal(mknod(path, S_IFSOCK | 0666, 0), 0);
+}
+
+static void make_large_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
+	(void)close(fd);
+}
+
+/* What anybody may put there, as /dev/shm is everybody's. */
+static const struct {
+	const char *what;
+	void (*make)(const char *path);
+} others[] = {
+	{ "link", make_link },     { "pipe", make_pipe },        { "directory", make_directory },
+	{ "socket", make_socket }, { "large", make_large_file },
+};
+
+/* A pipe would be waited for with the job's queues stopped; the others would fail each dump, or
+ * each restore. */
+static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct shared_mem shared = { 42, 42, 42, 42 };
+
+		print_message("case %s\n", others[i].what);
+		unit_forget_lines();
+		others[i].make(unit_path(FILE_NAME));
+		(void)alarm(60);
+		assert_int_equal(shared_mem_read(&shared), 0);
+		(void)alarm(0);
+		assert_int_equal(shared.size, 0);
+		assert_logged("Warn: ", FILE_NAME);
+		assert_int_equal(remove(unit_path(FILE_NAME)), 0);
+	}
+}
+
+static void what_is_no_semaphore_has_no_permissions_to_save(void **state)
+{
+	(void)state;
+	unit_write(FILE_NAME, "8 bytes.", 8);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct shared_mem shared = { 0 };
+
+		print_message("case %s\n", others[i].what);
+		unit_forget_lines();
+		others[i].make(unit_path(SEMAPHORE_FILE));
+		(void)alarm(60);
+		assert_int_equal(shared_mem_read(&shared), 0);
+		(void)alarm(0);
+		assert_int_equal(shared.size, 8);
+		assert_int_equal(shared.semaphore_mode, 0);
+		assert_logged("Warn: ", SEMAPHORE_FILE);
+		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
+	}
+}
+
+static void what_is_no_semaphore_is_not_opened_as_one(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		print_message("case %s\n", others[i].what);
+		unit_forget_lines();
+		others[i].make(unit_path(SEMAPHORE_FILE));
+		(void)alarm(60);
+		assert_int_equal(restore(8, 1), -EINVAL);
+		(void)alarm(0);
+		assert_logged("Error: ", SEMAPHORE_FILE);
+		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_int_equal(fake.opens, 0);
+		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
+	}
+	unit_write(SEMAPHORE_FILE, "of 32 bytes, as the library's is", 32);
+	assert_int_equal(restore(8, 1), 0);
+	assert_int_equal(fake.opens, 1);
 }
 
 static mode_t mode_of_file(void)
@@ -197,7 +297,9 @@ static void what_cannot_be_made_is_an_error(void **state)
 	assert_logged("Error: ", FILE_NAME);
 	(void)unlink(unit_path(FILE_NAME));
 	fake.fails = true;
+	unit_forget_lines();
 	assert_int_equal(restore(8, 1), -ENOSPC);
+	assert_int_equal(unit_count_lines("Error: "), 1);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
@@ -226,9 +328,12 @@ int main(void)
 		TEST(a_machine_without_the_file_has_nothing_to_save),
 		TEST(size_first_word_and_permissions_are_saved),
 		TEST(a_file_too_short_for_its_word_is_none),
+		TEST(what_is_no_file_of_the_library_s_counts_as_none),
+		TEST(what_is_no_semaphore_has_no_permissions_to_save),
 		TEST(file_and_semaphore_are_made_as_they_were),
 		TEST(images_that_do_not_tell_permissions_get_the_usual_ones),
 		TEST(a_file_that_is_there_is_left_as_it_is),
+		TEST(what_is_no_semaphore_is_not_opened_as_one),
 		TEST(an_image_without_the_file_makes_nothing),
 		TEST(sizes_that_no_library_has_are_refused),
 		TEST(modes_that_are_more_than_permissions_are_refused),
