@@ -23,6 +23,27 @@
 
 static struct session session;
 
+/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it from the
+ * images of the dump before, as it was then. */
+static int check_parent(const struct session *s)
+{
+	static const char reason[] =
+		"dump: is an incremental one, which lacks what a GPU has written"
+		" to the process's memory since the one before";
+	int ret = image_find_parent();
+
+	if (ret < 0)
+		return ret == -ENOENT ? 0 : ret;
+	if (s->options.force) {
+		log_warn("%s; dumped all the same, as AMDGPU_FORCE says", reason);
+		return 0;
+	}
+	return log_error(-EOPNOTSUPP,
+			 "%s; leave out --prev-images-dir, and remove the link \"parent\" from the"
+			 " image directory; AMDGPU_FORCE=1 dumps it all the same",
+			 reason);
+}
+
 int session_note(struct session *s)
 {
 	int ret;
@@ -30,6 +51,9 @@ int session_note(struct session *s)
 	if (s->noted)
 		return 0;
 	s->involved = true;
+	ret = check_parent(s);
+	if (ret < 0)
+		return ret;
 	ret = host_note_plugin(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");

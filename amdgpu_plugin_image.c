@@ -21,6 +21,8 @@
 #define KFD_NAME    "amdgpu-kfd-%d.img"
 #define RENDER_NAME "amdgpu-renderD-%d.img"
 #define PAGES_NAME  "amdgpu-pages-%d-%04x.img"
+/* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */
+#define PARENT_NAME "parent"
 
 /* Memory that the first bytes of a message are read to; more is taken as more comes. */
 #define MESSAGE_ROOM (64u << 10)
@@ -443,6 +445,19 @@ void image_report_missing(int id, bool expected)
 	if (expected)
 		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id,
 			 id, id);
+}
+
+int image_find_parent(void)
+{
+	struct stat stat;
+
+	/* A stream has no parent, whatever lies in the directory. */
+	if (host_is_streaming())
+		return -ENOENT;
+	if (!fstatat(host_image_dir(), PARENT_NAME, &stat, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return errno == ENOENT ? -ENOENT
+			       : log_error(-errno, "images: cannot look for a link to older ones");
 }
 
 static int remove_old(int id, void *argument)

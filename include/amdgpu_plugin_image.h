@@ -35,6 +35,9 @@ bool image_any_is_there(void);
  * plugin's. */
 void image_report_missing(int id, bool expected);
 
+/* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
+ * the images of the dump before; -ENOENT: it is not. */
+int image_find_parent(void);
 /* Removes the images of an older dump to the same directory, which could be taken for this
  * one's. */
 int image_remove_old(void);

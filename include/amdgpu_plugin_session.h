@@ -122,7 +122,8 @@ struct session {
 };
 
 /* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure
- * that they will all be of this dump. Does nothing when called again. */
+ * that they will all be of this dump, also those of the process's memory. Does nothing when called
+ * again. */
 int session_note(struct session *session);
 /* The topology of this machine, read once a dump. */
 int session_topology(struct session *session, const struct topology **ret_topology);

@@ -33,6 +33,7 @@
 	X(fchmod, ERRNO, "EIO EPERM")                                      \
 	X(fstat, ERRNO, "ENOMEM EIO")                                      \
 	X(stat, ERRNO, "ENOMEM EACCES")                                    \
+	X(fstatat, ERRNO, "ENOMEM EACCES")                                 \
 	X(fstatfs, ERRNO, "EIO EINTR")                                     \
 	X(fstatvfs, ERRNO, "EIO EINTR")                                    \
 	X(posix_fadvise, POSITIVE, "EINVAL")                               \

@@ -140,6 +140,62 @@ static void mappings_of_our_devices_are_ours(void **state)
 	assert_int_equal(unit_criu()->notes, ARRAY_SIZE(files));
 }
 
+/* A file or mapping by which the plugin learns that a dump is its business. */
+static int show_kfd(int kfd, int render)
+{
+	(void)render;
+	return dump_file(kfd, 5);
+}
+
+static int show_render(int kfd, int render)
+{
+	(void)kfd;
+	return dump_file(render, 6);
+}
+
+static int show_mapping(int kfd, int render)
+{
+	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
+	struct stat stat;
+
+	(void)kfd;
+	assert_int_equal(fstat(render, &stat), 0);
+	return handle_vma(render, &stat);
+}
+
+static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show_mapping };
+
+/* CRIU makes the link before it loads the plugin. What a GPU writes to a process's memory makes no
+ * page dirty, so that CRIU would leave it to the images of the dump before. */
+static void an_incremental_dump_is_refused_before_anything_is_paused(void **state)
+{
+	struct fake_process *process = make_process();
+	int kfd = open_kfd_of(process), render = open_render(128, O_RDWR);
+
+	(void)state;
+	assert_int_equal(symlink("../1", unit_path("parent")), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(shows); i++) {
+		unit_forget_lines();
+		start_dump();
+		assert_fails(shows[i](kfd, render));
+		assert_logged("Error: ", "incremental", "--prev-images-dir", "AMDGPU_FORCE=1");
+		assert_int_equal(unit_count_lines("Error: "), 1);
+		end_dump(-1);
+	}
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	unit_forget_lines();
+	start_dump();
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(shows); i++)
+		assert_int_equal(shows[i](kfd, render), 0);
+	assert_logged("Warn: ", "incremental", "AMDGPU_FORCE");
+	assert_int_equal(unit_count_lines("incremental"), 1);
+	end_dump(0);
+	(void)close(kfd);
+	(void)close(render);
+}
+
 /* From here on the job is one that has mapped a page of a render node at @offset. */
 static struct fake_process *make_process_that_maps(unsigned int render_minor, off_t offset)
 {
@@ -279,6 +335,7 @@ int main(void)
 		TEST(render_nodes_of_other_drivers_are_left_to_others),
 		TEST(mappings_of_our_devices_are_ours),
 		TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump),
+		TEST(an_incremental_dump_is_refused_before_anything_is_paused),
 		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),

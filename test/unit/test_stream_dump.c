@@ -150,6 +150,21 @@ static void contents_are_streamed_gpu_by_gpu(void **state)
 	(void)close(kfd);
 }
 
+/* What lies in the directory is another dump's. */
+static void a_streamed_dump_is_no_incremental_one(void **state)
+{
+	int fd = open_kfd_of(make_process());
+
+	(void)state;
+	assert_int_equal(symlink("../1", unit_path("parent")), 0);
+	start_streaming(true);
+	start_dump();
+	assert_int_equal(dump_file(fd, 8), 0);
+	end_dump(0);
+	stop_streaming();
+	(void)close(fd);
+}
+
 /* The streamer dies under way; the process goes on. */
 static void a_streamer_that_is_gone_fails_the_dump(void **state)
 {
@@ -171,6 +186,7 @@ int main(void)
 		TEST(a_render_node_that_cannot_be_saved_fails_at_once),
 		TEST(an_image_that_has_waited_and_finds_no_streamer_fails_the_dump),
 		TEST(contents_are_streamed_gpu_by_gpu),
+		TEST(a_streamed_dump_is_no_incremental_one),
 		TEST(a_streamer_that_is_gone_fails_the_dump),
 	};
 
