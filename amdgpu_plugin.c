@@ -99,6 +99,16 @@ static int complete_dump(void)
 	return ret < 0 ? ret : pause_check_met(&session);
 }
 
+/* Images of a dump that failed go while the guard stands: if CRIU is killed on the way, they go all
+ * the same. The job's queues wait for that, but no longer than some files' names take. */
+static int release(int ret)
+{
+	if (ret)
+		dump_remove_images(&session);
+	session.released = true;
+	return pause_undo_all(&session);
+}
+
 /* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced,
  * and too late to fail: of an image that has waited so long and finds no streamer there is a line,
  * and the restore will lack it. On the other hosts there is nothing left to do. */
@@ -107,9 +117,7 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_DUMP) {
 		if (!ret)
 			ret = complete_dump();
-		(void)pause_undo_all(&session);
-		if (ret)
-			dump_remove_images(&session);
+		(void)release(ret);
 	}
 	/* Too late to fail as well, so nothing may be left that could be taken for a restored task.
 	 */
@@ -256,15 +264,19 @@ static int restore_init_hook(void)
 	return -ENOTSUP;
 }
 
-/* Everything else has been saved. May come again with an error, when nothing is paused any more. */
+/* Everything else has been saved. May come again with an error, when nothing is paused any more: of
+ * what becomes of the images then, exit() is told. */
 static int dump_finish(int result)
 {
-	int ret = result ? 0 : complete_dump();
-	int unpaused = pause_undo_all(&session);
+	int ret = 0, released = 0;
 
+	if (!session.released) {
+		ret = result ? 0 : complete_dump();
+		released = release(result ? result : ret);
+	}
 	if (!ret && !session.num_processes)
 		return -ENOTSUP;
-	return host_result(ret < 0 ? ret : unpaused);
+	return host_result(ret < 0 ? ret : released);
 }
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;

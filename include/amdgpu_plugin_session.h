@@ -106,6 +106,8 @@ struct session {
 	bool mappings_are_checked;
 	/* All of them have been looked for, and stopped. */
 	bool tree_is_paused;
+	/* They run again, as the dump is over. */
+	bool released;
 	/* A process that unpauses them if CRIU dies; 0: none. */
 	pid_t guard;
 	struct dumped_render *renders;

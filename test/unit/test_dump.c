@@ -52,6 +52,41 @@ static void without_dump_finish_the_process_is_unpaused_at_exit(void **state)
 	}
 }
 
+/* Whether the image was there when the process ran again. */
+static bool seen_unpaused, seen_with_image;
+
+static void look_at_image(const char *line)
+{
+	if (!strstr(line, ": unpaused process"))
+		return;
+	seen_unpaused = true;
+	seen_with_image = unit_exists("amdgpu-kfd-5.img");
+}
+
+/* With the last of them the guard goes, and nobody would remove the image of a CRIU that is killed
+ * then. */
+static void the_image_of_a_failed_dump_goes_before_its_process_runs(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	unit_criu()->printed = look_at_image;
+	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
+		seen_unpaused = false;
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		if (with_finish) {
+			assert_int_equal(finish_dump(-1), 0);
+			assert_false(unit_exists("amdgpu-kfd-5.img"));
+		}
+		end_dump(-1);
+		assert_true(seen_unpaused);
+		assert_false(seen_with_image);
+	}
+	(void)close(fd);
+}
+
 static void the_image_holds_what_the_kernel_said(void **state)
 {
 	struct fake_process *process = make_process();
@@ -387,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_is_paused_until_the_dump_is_finished),
 		TEST(without_dump_finish_the_process_is_unpaused_at_exit),
+		TEST(the_image_of_a_failed_dump_goes_before_its_process_runs),
 		TEST(the_image_holds_what_the_kernel_said),
 		TEST(other_programs_can_read_the_image),
 		TEST(every_gpu_has_a_pages_file_also_without_contents),
