@@ -82,8 +82,9 @@ static int undo_old_pause(const struct dumped_process *process)
 
 	if (!ret)
 		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
-	/* Not paused; not of this dump, which the pause is going to say. */
-	if (!ret || ret == -EINVAL || ret == -EBADF)
+	/* Not paused; or what the pause is going to say and explain: not of this dump, no right, no
+	 * such call. */
+	if (!ret || ret == -EINVAL || ret == -EBADF || ret == -EACCES || ret == -ENOTTY)
 		return 0;
 	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
 }

@@ -80,6 +80,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
 	int fail_errno;
+	/* What every operation gives, as none is looked at; 0: they are. */
+	int refusal;
 	/* What RESTORE was given, and who has been killed. */
 	struct kfd_criu_args restored;
 	struct kfd_device_bucket restored_devices[8];
@@ -405,6 +407,8 @@ static inline int criu_op(struct fake_process *process, struct kfd_criu_args *ar
 {
 	int error = 0;
 
+	if (kernel.refusal)
+		return kernel.refusal;
 	if (args->op == kernel.fail_op && kernel.fail_count) {
 		kernel.fail_count--;
 		return kernel.fail_errno;

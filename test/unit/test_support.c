@@ -378,6 +378,29 @@ static void what_the_driver_refuses_is_explained(void **state)
 	}
 }
 
+/* What the driver refuses without a look at the operation, it refuses of the first one. */
+static void what_the_driver_always_refuses_is_explained(void **state)
+{
+	static const struct {
+		int error;
+		const char *words;
+	} cases[] = {
+		{ ENOTTY, "Linux 5.18" },
+		{ EACCES, "CAP_CHECKPOINT_RESTORE" },
+		{ EBADF, "not part of this dump" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process = make_process();
+
+		print_message("case %zu\n", i);
+		kernel.refusal = cases[i].error;
+		assert_refused(process, cases[i].words, strerror(cases[i].error));
+		assert_final(process, cases[i].words);
+	}
+}
+
 static void an_old_driver_is_refused_with_force_too(void **state)
 {
 	struct fake_process *process = make_process();
@@ -403,6 +426,7 @@ int main(void)
 		TEST(a_buffer_of_two_processes_is_refused),
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
+		TEST(what_the_driver_always_refuses_is_explained),
 		TEST(an_old_driver_is_refused_with_force_too),
 	};
 
