@@ -493,7 +493,7 @@ void dump_remove_images(struct session *session)
 	}
 	/* Also those of files without state, and of an older dump. */
 	if (session->involved)
-		(void)image_remove_old();
+		(void)image_remove_main();
 }
 
 void dump_done(struct session *session)

@@ -344,9 +344,23 @@ void image_remove_kfd(int id)
 	remove_file(name);
 }
 
+/* Whether it is the name of an image of that kind. @ret_id: of which file. */
+static bool is_name(const char *pattern, const char *name, int *ret_id)
+{
+	unsigned int gpu_id = 0;
+	char again[NAME_SIZE];
+
+	/* Only the names of contents have a GPU. */
+	if (sscanf(name, pattern, ret_id, &gpu_id) < 1)
+		return false;
+	(void)snprintf(again, sizeof(again), pattern, *ret_id, gpu_id);
+	return !strcmp(again, name);
+}
+
 /* Asks @match about each file that is called @pattern with an id, until it answers something other
  * than -ENOENT. */
-static int scan(const char *pattern, int (*match)(int id, void *argument), void *argument)
+static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
+		void *argument)
 {
 	int fd, error = 0, ret = -ENOENT;
 	struct dirent *entry;
@@ -363,14 +377,10 @@ static int scan(const char *pattern, int (*match)(int id, void *argument), void 
 		return log_error(-ENOMEM, "images: cannot list the directory");
 	}
 	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
-		char again[NAME_SIZE];
 		int id;
 
-		if (sscanf(entry->d_name, pattern, &id) != 1)
-			continue;
-		(void)snprintf(again, sizeof(again), pattern, id);
-		if (!strcmp(again, entry->d_name))
-			ret = match(id, argument);
+		if (is_name(pattern, entry->d_name, &id))
+			ret = match(id, entry->d_name, argument);
 	}
 	(void)closedir(stream);
 	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
@@ -383,12 +393,13 @@ struct kfd_search {
 };
 
 /* Goes on after a match, since a second one would mean that the images are of two dumps. */
-static int match_kfd(int id, void *argument)
+static int match_kfd(int id, const char *name, void *argument)
 {
 	struct kfd_search *search = argument;
 	CriuKfd *kfd;
 	int ret;
 
+	(void)name;
 	ret = image_read_kfd(id, &kfd);
 	if (ret < 0)
 		return ret;
@@ -422,9 +433,10 @@ int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 	return ret;
 }
 
-static int match_any(int id, void *argument)
+static int match_any(int id, const char *name, void *argument)
 {
 	(void)id;
+	(void)name;
 	(void)argument;
 	return 0;
 }
@@ -460,26 +472,37 @@ int image_find_parent(void)
 			       : log_error(-errno, "images: cannot look for a link to older ones");
 }
 
-static int remove_old(int id, void *argument)
+static int match_removed(int id, const char *name, void *argument)
 {
-	char name[NAME_SIZE];
-
-	(void)snprintf(name, sizeof(name), argument, id);
+	(void)id;
+	(void)argument;
 	(void)unlinkat(host_image_dir(), name, 0);
 	return -ENOENT;
 }
 
-int image_remove_old(void)
+static int remove_all(const char *pattern)
 {
-	char *patterns[] = { KFD_NAME, RENDER_NAME };
-	int ret = -ENOENT;
+	int ret;
 
 	/* A stream has nothing old, and what lies in the directory is another dump's. */
 	if (host_is_streaming())
 		return 0;
-	for (size_t i = 0; ret == -ENOENT && i < ARRAY_SIZE(patterns); i++)
-		ret = scan(patterns[i], remove_old, patterns[i]);
+	ret = scan(pattern, match_removed, NULL);
 	return ret == -ENOENT ? 0 : ret;
+}
+
+int image_remove_main(void)
+{
+	int ret = remove_all(KFD_NAME);
+
+	return ret < 0 ? ret : remove_all(RENDER_NAME);
+}
+
+int image_remove_old(void)
+{
+	int ret = image_remove_main();
+
+	return ret < 0 ? ret : remove_all(PAGES_NAME);
 }
 
 struct render_search {
@@ -489,13 +512,14 @@ struct render_search {
 	bool unclaimed;
 };
 
-static int match_render(int id, void *argument)
+static int match_render(int id, const char *name, void *argument)
 {
 	struct render_search *search = argument;
 	CriuRenderNode *node;
 	bool found;
 	int ret;
 
+	(void)name;
 	ret = image_read_render(id, &node);
 	if (ret < 0)
 		return ret;

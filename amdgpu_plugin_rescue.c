@@ -85,7 +85,7 @@ static void watch_dump(void *argument, int criu)
 	guard_await_criu(criu);
 	left = unpause_orphans(rescue);
 	if (!rescue->streamed)
-		(void)image_remove_old();
+		(void)image_remove_main();
 	while (left) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 		left = unpause_orphans(rescue);

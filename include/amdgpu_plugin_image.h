@@ -38,8 +38,11 @@ void image_report_missing(int id, bool expected);
 /* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
  * the images of the dump before; -ENOENT: it is not. */
 int image_find_parent(void);
-/* Removes the images of an older dump to the same directory, which could be taken for this
- * one's. */
+/* Removes the main images, of this dump and of an older one to the same directory, so that what is
+ * left cannot be taken for a whole dump. Quick, as contents stay. */
+int image_remove_main(void);
+/* Removes all images of an older dump: its main images could be taken for this one's, and its
+ * contents take the room for them. Nothing may have been written yet. */
 int image_remove_old(void);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
 void image_remove_kfd(int id);

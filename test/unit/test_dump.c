@@ -400,6 +400,28 @@ static void images_of_an_older_dump_go_first(void **state)
 	(void)close(fd);
 }
 
+/* They take room, which the next dump needs. What this one has written for another process stays.
+ */
+static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
+{
+	struct fake_process *process = make_process(), *other = make_process();
+	int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
+
+	(void)state;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(-1);
+	start_dump();
+	assert_int_equal(dump_file(fd, 6), 0);
+	assert_false(unit_exists("amdgpu-pages-5-beef.img"));
+	assert_int_equal(dump_file(other_fd, 7), 0);
+	end_dump(0);
+	assert_true(unit_exists("amdgpu-pages-6-beef.img"));
+	assert_true(unit_exists("amdgpu-pages-7-beef.img"));
+	(void)close(fd);
+	(void)close(other_fd);
+}
+
 /* A second pause on top of it could not be undone. */
 static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(void **state)
 {
@@ -436,6 +458,7 @@ int main(void)
 		TEST(a_process_that_sees_no_gpu_is_saved_as_a_plain_open),
 		TEST(a_process_without_bos_can_be_dumped),
 		TEST(images_of_an_older_dump_go_first),
+		TEST(contents_of_a_failed_dump_go_at_the_next_one),
 		TEST(a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards),
 	};
 

@@ -131,9 +131,20 @@ static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **sta
 static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
 {
 	static const char *const ours[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
-					    "amdgpu-renderD-3.img" };
-	static const char *const others[] = { "pages-1.img", "amdgpu-kfd-1.img.bak", "core-1.img",
-					      "amdgpu-kfd-x.img", "my-amdgpu-kfd-1.img" };
+					    "amdgpu-renderD-3.img", "amdgpu-pages-1-beef.img",
+					    "amdgpu-pages-22-0a42.img" };
+	static const char *const others[] = { "pages-1.img",
+					      "amdgpu-kfd-1.img.bak",
+					      "core-1.img",
+					      "amdgpu-kfd-x.img",
+					      "my-amdgpu-kfd-1.img",
+					      "amdgpu-pages-1-beef.img.bak",
+					      "amdgpu-pages-1-a42.img",
+					      "amdgpu-pages-1-BEEF.img",
+					      "amdgpu-pages-1-x.img",
+					      "amdgpu-pages-1.img",
+					      "amdgpu-pages-1-.img",
+					      "amdgpu-pages-01-beef.img" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
@@ -145,6 +156,19 @@ static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
 		assert_false(unit_exists(ours[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_true(unit_exists(others[i]));
+}
+
+/* They may be large, and a job waits for it. */
+static void removing_main_images_leaves_contents(void **state)
+{
+	(void)state;
+	unit_print("amdgpu-kfd-1.img", "ours");
+	unit_print("amdgpu-renderD-3.img", "ours");
+	unit_print("amdgpu-pages-1-beef.img", "ours");
+	assert_int_equal(image_remove_main(), 0);
+	assert_false(unit_exists("amdgpu-kfd-1.img"));
+	assert_false(unit_exists("amdgpu-renderD-3.img"));
+	assert_true(unit_exists("amdgpu-pages-1-beef.img"));
 }
 
 static void removing_an_image_takes_that_one_alone(void **state)
@@ -188,6 +212,7 @@ int main(void)
 		UNIT_TEST(a_search_leaves_the_position_of_criu_s_directory),
 		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
 		UNIT_TEST(images_of_an_older_dump_are_removed_and_nothing_else),
+		UNIT_TEST(removing_main_images_leaves_contents),
 		UNIT_TEST(removing_an_image_takes_that_one_alone),
 	};
 

@@ -130,6 +130,7 @@ static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 	write_kfd(1, 1);
 	start_streaming(true);
 	assert_int_equal(image_remove_old(), 0);
+	assert_int_equal(image_remove_main(), 0);
 	image_remove_kfd(1);
 	assert_true(unit_exists("amdgpu-kfd-1.img"));
 	assert_int_equal(image_check_room(UINT64_MAX), 0);
