@@ -4,6 +4,8 @@
  * restore. */
 #include "dump_task.h"
 
+#include "amdgpu_plugin_verify.h"
+
 enum {
 	COMPUTE = 0,
 	SDMA = 1,
@@ -281,6 +283,7 @@ static void known_flags_are_dumped(void **state)
 static void a_buffer_that_is_there_twice_is_refused(void **state)
 {
 	struct fake_process *process = make_process();
+	CriuKfd *kfd;
 
 	(void)state;
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000);
@@ -293,6 +296,10 @@ static void a_buffer_that_is_there_twice_is_refused(void **state)
 	assert_refused(process, "shared", "NCCL_P2P_DISABLE");
 	assert_false(unit_logged("(like", NULL));
 	assert_force_dumps(process, "shared");
+	/* And a restore takes it. */
+	assert_int_equal(image_read_kfd(5, &kfd), 0);
+	assert_int_equal(verify_kfd(5, kfd), 0);
+	criu_kfd__free_unpacked(kfd, NULL);
 }
 
 /* A copy for each would part them. Both run on. */

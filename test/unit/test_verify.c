@@ -174,6 +174,20 @@ static void what_is_there_twice_is_refused(void **state)
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
+/* As AMDGPU_FORCE dumps it: an object that the process had at two addresses. */
+static void bos_that_were_one_object_are_let_through(void **state)
+{
+	(void)state;
+	make_image();
+	image.bos[1].offset = image.bos[0].offset;
+	image.bos[1].size = image.bos[0].size;
+	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	image.bos[1].addr = image.bos[0].addr;
+	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("Error: ", "same addresses");
+}
+
 static void bos_of_impossible_places_are_refused(void **state)
 {
 	const struct hostile cases[] = {
@@ -318,6 +332,7 @@ int main(void)
 		UNIT_TEST(counts_that_disagree_are_refused),
 		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
 		UNIT_TEST(what_is_there_twice_is_refused),
+		UNIT_TEST(bos_that_were_one_object_are_let_through),
 		UNIT_TEST(bos_of_impossible_places_are_refused),
 		UNIT_TEST(sizes_beyond_gpu_and_file_are_refused),
 		UNIT_TEST(sums_beyond_gpu_and_file_are_refused),
