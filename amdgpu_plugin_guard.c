@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+
+/* Descriptors whose numbers others choose are below it. */
+#define LOWEST_FD 512
 
 /* Between two questions that the kernel did not answer. */
 #define ASK_AGAIN_NS 10000000
@@ -73,11 +77,15 @@ static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty,
 
 /* As fork() does it, but for the signal at the child's end: CRIU waits for any child whose signal
  * it gets. */
-static pid_t fork_silently(void)
+static int fork_silently(struct guard *ret_guard)
 {
-	long pid = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+	int fd = -1;
+	long pid = syscall(SYS_clone, (unsigned long)CLONE_PIDFD, NULL, &fd, NULL, 0UL);
 
-	return pid < 0 ? -errno : (pid_t)pid;
+	if (pid < 0)
+		return -errno;
+	*ret_guard = (struct guard){ (pid_t)pid, fd };
+	return 0;
 }
 
 /* Until it stands by itself, and has closed whatever it does not need; false: it has ended
@@ -93,13 +101,13 @@ static bool becomes_ready(int line)
 	return got == 1;
 }
 
-int guard_start(const struct guard_duty *duty, pid_t *ret_guard)
+int guard_start(const struct guard_duty *duty, struct guard *ret_guard)
 {
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, (pid_t)syscall(SYS_getpid), 0);
 	_cleanup_close_ int line = -1, its_end = -1;
-	int ends[2];
+	struct guard guard = { 0 };
 	sigset_t all, old;
-	pid_t pid;
+	int ends[2], ret;
 
 	if (self < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
@@ -109,33 +117,39 @@ int guard_start(const struct guard_duty *duty, pid_t *ret_guard)
 	 * guard_end(). */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	pid = fork_silently();
-	if (pid == 0)
+	ret = fork_silently(&guard);
+	if (!ret && !guard.pid)
 		stand_guard(duty, self, its_end);
 	cleanup_close(&its_end);
 	its_end = -1;
-	if (pid > 0 && !becomes_ready(line)) {
-		guard_end(&pid);
-		pid = -ECHILD;
+	if (!ret && !becomes_ready(line)) {
+		guard_end(&guard);
+		ret = -ECHILD;
 	}
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
-	if (pid < 0)
-		return pid;
-	*ret_guard = pid;
+	if (ret < 0)
+		return ret;
+	/* Where that cannot be, no harm is done. */
+	(void)fd_move_up(&guard.fd, LOWEST_FD);
+	*ret_guard = guard;
 	return 0;
 }
 
-void guard_end(pid_t *guard)
+void guard_end(struct guard *guard)
 {
-	pid_t ended;
+	siginfo_t ended;
+	int ret;
 
-	if (*guard <= 0)
+	if (!guard->pid)
 		return;
-	(void)kill(*guard, SIGKILL);
+	/* Who is not ended would be waited for without end. */
+	if (syscall(SYS_pidfd_send_signal, guard->fd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+		(void)kill(guard->pid, SIGKILL);
 	do {
-		ended = waitpid(*guard, NULL, __WALL);
-	} while (ended < 0 && errno == EINTR);
-	*guard = 0;
+		ret = waitid(P_PIDFD, (id_t)guard->fd, &ended, WEXITED | __WALL);
+	} while (ret < 0 && errno == EINTR);
+	cleanup_close(&guard->fd);
+	*guard = (struct guard){ 0 };
 }
 
 bool guard_criu_has_ended(int pidfd, int timeout_ms)

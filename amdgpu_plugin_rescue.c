@@ -98,7 +98,7 @@ int rescue_renew(struct session *session)
 	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
 	_cleanup_free_ pid_t *pids = NULL;
 	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_processes + 1 };
-	pid_t old = session->guard;
+	struct guard old = session->guard;
 	int ret;
 
 	if (!fds)

@@ -37,7 +37,7 @@ struct wards {
 	uint32_t answer;
 	/* Of the main process. */
 	uint32_t completed;
-	pid_t guard;
+	struct guard guard;
 };
 
 /* What the guard knows. By number, a dead task could be taken for another. */

@@ -13,6 +13,14 @@
  * for. */
 #define GUARD_NAME "amdgpu_guard"
 
+/* For who has started one; { 0 }: none. */
+struct guard {
+	pid_t pid;
+	/* A pidfd: by its number, one that somebody else has waited for could be taken for
+	 * another. */
+	int fd;
+};
+
 /* What a guard does. It has a copy of this process's memory as it is at the start, and of its
  * descriptors those in @fds alone: a pipe that this process closes is closed. */
 struct guard_duty {
@@ -25,10 +33,12 @@ struct guard_duty {
 };
 
 /* To be called while this process has one thread. CRIU does not notice the guard: it is a child
- * without a signal for its end, and no wait() but one for it finds it. -ECHILD: it lacks memory. */
-int guard_start(const struct guard_duty *duty, pid_t *ret_guard);
-/* Ends it before it does anything, or after it has done all. *@guard is 0 afterwards; accepts 0. */
-void guard_end(pid_t *guard);
+ * without a signal for its end, and a wait() for any child does not find it. (One with __WALL does,
+ * when it has ended.) -ECHILD: it lacks memory. */
+int guard_start(const struct guard_duty *duty, struct guard *ret_guard);
+/* Ends it before it does anything, or after it has done all. *@guard is none afterwards; accepts
+ * none. */
+void guard_end(struct guard *guard);
 
 /* For the guard: whether the CRIU of that pidfd has ended, by then without any thread and without
  * tracees; waits at most @timeout_ms. Where the kernel does not say, it has not. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "amdgpu_plugin_guard.h"
 #include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_parallel.h"
@@ -108,8 +109,8 @@ struct session {
 	bool tree_is_paused;
 	/* They run again, as the dump is over. */
 	bool released;
-	/* A process that unpauses them if CRIU dies; 0: none. */
-	pid_t guard;
+	/* A process that unpauses them if CRIU dies. */
+	struct guard guard;
 	struct dumped_render *renders;
 	size_t num_renders;
 	struct restored_task task;

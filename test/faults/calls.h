@@ -55,7 +55,7 @@
 	X(syscall, ERRNO, "ENOSYS EPERM")                                  \
 	X(pipe2, ERRNO, "EMFILE ENFILE")                                   \
 	X(poll, ERRNO, "EINTR ENOMEM")                                     \
-	X(waitpid, ERRNO, "EINTR")                                         \
+	X(waitid, ERRNO, "EINTR")                                          \
 	X(access, ERRNO, "EACCES ENOMEM")                                  \
 	X(socketpair, ERRNO, "EMFILE ENOMEM")                              \
 	X(setsockopt, ERRNO, "ENOMEM")                                     \

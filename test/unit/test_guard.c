@@ -68,7 +68,7 @@ static char hear(int from)
 	return word;
 }
 
-static int start(void (*watch)(void *argument, int criu), int to, pid_t *ret_guard)
+static int start(void (*watch)(void *argument, int criu), int to, struct guard *ret_guard)
 {
 	struct words words = { .to = to };
 	const struct guard_duty duty = { watch, &words, &to, 1 };
@@ -85,7 +85,7 @@ static void a_guard_acts_when_its_whole_process_group_is_killed(void **state)
 	assert_int_equal(pipe(line), 0);
 	criu = fork();
 	if (!criu) {
-		pid_t guard;
+		struct guard guard;
 
 		(void)setpgid(0, 0);
 		if (start(say_when_ended, line[1], &guard))
@@ -101,15 +101,15 @@ static void a_guard_acts_when_its_whole_process_group_is_killed(void **state)
 
 static void a_guard_that_is_ended_does_nothing(void **state)
 {
-	pid_t guard = 0;
+	struct guard guard = { 0 };
 	int line[2];
 
 	(void)state;
 	assert_int_equal(pipe(line), 0);
 	assert_int_equal(start(say_when_ended, line[1], &guard), 0);
-	assert_true(guard > 0);
+	assert_true(guard.pid > 0);
 	guard_end(&guard);
-	assert_int_equal(guard, 0);
+	assert_int_equal(guard.pid, 0);
 	guard_end(&guard);
 	(void)close(line[1]);
 	assert_int_equal(hear(line[0]), 0);
@@ -120,7 +120,7 @@ static void a_guard_that_is_ended_does_nothing(void **state)
  * undone. */
 static void a_guard_asks_again_when_it_gets_no_answer(void **state)
 {
-	pid_t guard = 0;
+	struct guard guard = { 0 };
 	int line[2];
 
 	(void)state;
@@ -137,7 +137,7 @@ static void a_guard_asks_again_when_it_gets_no_answer(void **state)
 
 static void a_guard_keeps_no_descriptor_but_those_that_it_is_given(void **state)
 {
-	pid_t guard = 0;
+	struct guard guard = { 0 };
 	int line[2];
 
 	(void)state;
@@ -152,16 +152,46 @@ static void a_guard_keeps_no_descriptor_but_those_that_it_is_given(void **state)
 /* CRIU does that when it is told that some child has ended. */
 static void nobody_finds_a_guard_who_waits_for_any_child(void **state)
 {
-	pid_t guard = 0;
+	struct pollfd ended = { .events = POLLIN };
+	struct guard guard = { 0 };
 	int line[2];
 
 	(void)state;
 	assert_int_equal(pipe(line), 0);
 	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
 	assert_int_equal(hear(line[0]), 1);
+	/* Not even when it has ended. */
+	ended.fd = guard.fd;
+	assert_int_equal(poll(&ended, 1, LIMIT_MS), 1);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
 	guard_end(&guard);
+	(void)close(line[0]);
+	(void)close(line[1]);
+}
+
+/* CRIU waits for all of its children in that way when it stops tasks. By then the number of a guard
+ * that has ended may be another process's. */
+static void a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another(void **state)
+{
+	struct guard guard = { 0 };
+	int line[2], status;
+	pid_t other;
+
+	(void)state;
+	assert_int_equal(pipe(line), 0);
+	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
+	assert_int_equal(hear(line[0]), 1);
+	assert_int_equal(waitpid(-1, NULL, __WALL), guard.pid);
+	other = fork();
+	while (!other)
+		(void)pause();
+	guard.pid = other;
+	guard_end(&guard);
+	assert_int_equal(guard.pid, 0);
+	assert_int_equal(waitpid(other, &status, WNOHANG), 0);
+	(void)kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, &status, 0), other);
 	(void)close(line[0]);
 	(void)close(line[1]);
 }
@@ -174,6 +204,7 @@ int main(void)
 		UNIT_TEST(a_guard_asks_again_when_it_gets_no_answer),
 		UNIT_TEST(a_guard_keeps_no_descriptor_but_those_that_it_is_given),
 		UNIT_TEST(nobody_finds_a_guard_who_waits_for_any_child),
+		UNIT_TEST(a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
