@@ -188,10 +188,10 @@ static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
 	for (size_t i = 0; i < files->count; i++) {
 		int ret = tree_is_same_file(files->list[i].fd, shown);
 
-		if (ret)
+		if (ret) {
 			*ret_root = files->list[i].root;
-		if (ret)
 			return ret;
+		}
 	}
 	return 0;
 }
