@@ -108,7 +108,7 @@ static int add_processes(int (*is)(pid_t pid, const void *what), const void *wha
 			ret = 0;
 	}
 	(void)closedir(stream);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 static int list_processes(int (*is)(pid_t pid, const void *what), const void *what,
