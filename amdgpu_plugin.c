@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_dump.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_pause.h"

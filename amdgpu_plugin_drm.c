@@ -15,6 +15,7 @@
 #include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_util.h"

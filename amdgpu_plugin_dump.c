@@ -13,6 +13,7 @@
 #include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_pause.h"
 #include "amdgpu_plugin_places.h"

@@ -3,26 +3,18 @@
  * messages is the business of others. */
 #include "amdgpu_plugin_image.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
-
-#define NAME_SIZE   64
-#define KFD_NAME    "amdgpu-kfd-%d.img"
-#define RENDER_NAME "amdgpu-renderD-%d.img"
-#define PAGES_NAME  "amdgpu-pages-%d-%04x.img"
-/* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */
-#define PARENT_NAME "parent"
 
 /* Memory that the first bytes of a message are read to; more is taken as more comes. */
 #define MESSAGE_ROOM (64u << 10)
@@ -322,253 +314,51 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 
 int image_write_kfd(int id, const CriuKfd *kfd)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
 	return write_message(name, &kfd->base);
 }
 
 int image_read_kfd(int id, CriuKfd **ret_kfd)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
 	return read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)ret_kfd);
 }
 
 void image_remove_kfd(int id)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), KFD_NAME, id);
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
 	remove_file(name);
-}
-
-/* Whether it is the name of an image of that kind. @ret_id: of which file. */
-static bool is_name(const char *pattern, const char *name, int *ret_id)
-{
-	unsigned int gpu_id = 0;
-	char again[NAME_SIZE];
-
-	/* Only the names of contents have a GPU. */
-	if (sscanf(name, pattern, ret_id, &gpu_id) < 1)
-		return false;
-	(void)snprintf(again, sizeof(again), pattern, *ret_id, gpu_id);
-	return !strcmp(again, name);
-}
-
-/* Asks @match about each file that is called @pattern with an id, until it answers something other
- * than -ENOENT. */
-static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
-		void *argument)
-{
-	int fd, error = 0, ret = -ENOENT;
-	struct dirent *entry;
-	DIR *stream;
-
-	/* A descriptor of its own: reading a directory moves the position, and this one is
-	 * CRIU's. */
-	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return log_error(-errno, "images: cannot list the directory");
-	stream = fdopendir(fd);
-	if (!stream) {
-		(void)close(fd);
-		return log_error(-ENOMEM, "images: cannot list the directory");
-	}
-	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
-		int id;
-
-		if (is_name(pattern, entry->d_name, &id))
-			ret = match(id, entry->d_name, argument);
-	}
-	(void)closedir(stream);
-	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
-}
-
-struct kfd_search {
-	pid_t pid;
-	int id;
-	CriuKfd *kfd;
-};
-
-/* Goes on after a match, since a second one would mean that the images are of two dumps. */
-static int match_kfd(int id, const char *name, void *argument)
-{
-	struct kfd_search *search = argument;
-	CriuKfd *kfd;
-	int ret;
-
-	(void)name;
-	ret = image_read_kfd(id, &kfd);
-	if (ret < 0)
-		return ret;
-	if (!kfd->num_of_gpus || (pid_t)kfd->pid != search->pid) {
-		criu_kfd__free_unpacked(kfd, NULL);
-		return -ENOENT;
-	}
-	if (search->kfd) {
-		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL,
-				 "images: kfd %d and kfd %d both have the state of process %d",
-				 search->id, id, search->pid);
-	}
-	search->id = id;
-	search->kfd = kfd;
-	return -ENOENT;
-}
-
-int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
-{
-	struct kfd_search search = { .pid = pid };
-	int ret = scan(KFD_NAME, match_kfd, &search);
-
-	if (ret == -ENOENT && search.kfd) {
-		*ret_id = search.id;
-		*ret_kfd = search.kfd;
-		return 0;
-	}
-	if (search.kfd)
-		criu_kfd__free_unpacked(search.kfd, NULL);
-	return ret;
-}
-
-static int match_any(int id, const char *name, void *argument)
-{
-	(void)id;
-	(void)name;
-	(void)argument;
-	return 0;
-}
-
-bool image_any_is_there(void)
-{
-	return !host_is_streaming() &&
-	       (scan(KFD_NAME, match_any, NULL) == 0 || scan(RENDER_NAME, match_any, NULL) == 0);
-}
-
-void image_report_missing(int id, bool expected)
-{
-	/* Other images cannot be looked for in a stream. */
-	if (host_is_streaming())
-		expected |= !host_has_inventory();
-	else if (!expected)
-		expected = image_any_is_there();
-	if (expected)
-		log_warn("file %d: there is neither image " KFD_NAME " nor image " RENDER_NAME, id,
-			 id, id);
-}
-
-int image_find_parent(void)
-{
-	struct stat stat;
-
-	/* A stream has no parent, whatever lies in the directory. */
-	if (host_is_streaming())
-		return -ENOENT;
-	if (!fstatat(host_image_dir(), PARENT_NAME, &stat, AT_SYMLINK_NOFOLLOW))
-		return 0;
-	return errno == ENOENT ? -ENOENT
-			       : log_error(-errno, "images: cannot look for a link to older ones");
-}
-
-static int match_removed(int id, const char *name, void *argument)
-{
-	(void)id;
-	(void)argument;
-	(void)unlinkat(host_image_dir(), name, 0);
-	return -ENOENT;
-}
-
-static int remove_all(const char *pattern)
-{
-	int ret;
-
-	/* A stream has nothing old, and what lies in the directory is another dump's. */
-	if (host_is_streaming())
-		return 0;
-	ret = scan(pattern, match_removed, NULL);
-	return ret == -ENOENT ? 0 : ret;
-}
-
-int image_remove_main(void)
-{
-	int ret = remove_all(KFD_NAME);
-
-	return ret < 0 ? ret : remove_all(RENDER_NAME);
-}
-
-int image_remove_old(void)
-{
-	int ret = image_remove_main();
-
-	return ret < 0 ? ret : remove_all(PAGES_NAME);
-}
-
-struct render_search {
-	pid_t pid;
-	uint32_t minor;
-	/* Some image of that minor says of no process that it computes there. */
-	bool unclaimed;
-};
-
-static int match_render(int id, const char *name, void *argument)
-{
-	struct render_search *search = argument;
-	CriuRenderNode *node;
-	bool found;
-	int ret;
-
-	(void)name;
-	ret = image_read_render(id, &node);
-	if (ret < 0)
-		return ret;
-	search->unclaimed |= !node->has_compute_pid && (!node->has_drm_render_minor ||
-							node->drm_render_minor == search->minor);
-	found = node->has_compute_pid && (pid_t)node->compute_pid == search->pid &&
-		node->drm_render_minor == search->minor;
-	criu_render_node__free_unpacked(node, NULL);
-	return found ? 0 : -ENOENT;
-}
-
-int image_find_compute_render(pid_t pid, uint32_t minor)
-{
-	struct render_search search = { .pid = pid, .minor = minor };
-
-	return scan(RENDER_NAME, match_render, &search);
-}
-
-int image_expect_render(pid_t pid, uint32_t minor)
-{
-	struct render_search search = { .pid = pid, .minor = minor };
-	int ret = scan(RENDER_NAME, match_render, &search);
-
-	return ret == -ENOENT && search.unclaimed ? 0 : ret;
 }
 
 int image_write_render(int id, const CriuRenderNode *node)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), RENDER_NAME, id);
+	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
 	return write_message(name, &node->base);
 }
 
 int image_read_render(int id, CriuRenderNode **ret_node)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), RENDER_NAME, id);
+	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
 	return read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)ret_node);
 }
 
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 	int ret;
 
-	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
 	ret = create(name, &fd);
 	if (!ret && !size)
 		ret = write_header(name, fd, size);
@@ -598,7 +388,7 @@ int image_check_room(uint64_t size)
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 	uint64_t found;
 	int ret;
 
@@ -606,7 +396,7 @@ int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 		*ret_fd = -1;
 		return 0;
 	}
-	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
 	ret = open_framed(name, &fd, &found);
 	if (ret == -ENOENT)
 		return log_error(ret, "image %s: cannot open", name);
@@ -623,18 +413,18 @@ int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 
 int image_close_pages(int id, uint32_t gpu_id, int *fd)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
 	return close_written(name, fd);
 }
 
 int image_end_pages(int id, uint32_t gpu_id, int *fd)
 {
-	char name[NAME_SIZE];
+	char name[IMAGE_NAME_SIZE];
 	int ret = 0;
 
-	(void)snprintf(name, sizeof(name), PAGES_NAME, id, gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
 	if (*fd >= 0 && host_is_streaming())
 		ret = check_end(name, *fd);
 	cleanup_close(fd);

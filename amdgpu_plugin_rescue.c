@@ -11,6 +11,7 @@
 #include "amdgpu_plugin_guard.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_util.h"

@@ -11,6 +11,11 @@
 
 #include "criu-amdgpu.pb-c.h"
 
+#define IMAGE_NAME_SIZE   64
+#define IMAGE_KFD_NAME    "amdgpu-kfd-%d.img"
+#define IMAGE_RENDER_NAME "amdgpu-renderD-%d.img"
+#define IMAGE_PAGES_NAME  "amdgpu-pages-%d-%04x.img" /* of GPU 0x%04x */
+
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
 /* The most bytes of contents: file offsets are signed, and end with a header's and a block's
@@ -26,36 +31,11 @@ bool image_is_streamed(void);
  * criu_kfd__free_unpacked() and the like. A failed write leaves no file. */
 int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
-/* Of files: the image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
-int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
-/* Of files: whether there is a main image of anything of ours. */
-bool image_any_is_there(void);
-/* For an id that no image is of: a line with the names it could have had, if @expected or if there
- * are other images of ours, so that a file that got lost is told from one that is another
- * plugin's. */
-void image_report_missing(int id, bool expected);
-
-/* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
- * the images of the dump before; -ENOENT: it is not. */
-int image_find_parent(void);
-/* Removes the main images, of this dump and of an older one to the same directory, so that what is
- * left cannot be taken for a whole dump. Quick, as contents stay. */
-int image_remove_main(void);
-/* Removes all images of an older dump: its main images could be taken for this one's, and its
- * contents take the room for them. Nothing may have been written yet. */
-int image_remove_old(void);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
 void image_remove_kfd(int id);
 
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
-/* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that
- * had render minor @minor; else -ENOENT. */
-int image_find_compute_render(pid_t pid, uint32_t minor);
-/* The same, and 0 too if no image says so and some image of that minor says it of no process: such
- * a file is taken for it. */
-int image_expect_render(pid_t pid, uint32_t minor);
-
 /* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is
  * the caller's. New, it is empty, and length and contents are written by others; where @size is 0
  * it is whole. Opened, it has its length and that many bytes; where @size is 0 no file is looked

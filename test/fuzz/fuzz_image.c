@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 
 #define ID  5
 #define GPU 0x10

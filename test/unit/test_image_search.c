@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_util.h"
 
 static void a_process_finds_its_own_state_by_pid(void **state)

@@ -3,6 +3,8 @@
  * is another. */
 #include "restore_task.h"
 
+#include "amdgpu_plugin_image_dir.h"
+
 static void write_render(int id, uint32_t compute_pid)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;

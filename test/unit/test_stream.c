@@ -7,6 +7,7 @@
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_util.h"
 
 /* More than a pipe holds, and more than is read in one piece. */
