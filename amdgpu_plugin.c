@@ -120,8 +120,8 @@ static void finish(int stage, int ret)
 			ret = complete_dump();
 		(void)release(ret);
 	}
-	/* Too late to fail as well, so nothing may be left that could be taken for a restored task.
-	 */
+	/* Too late to fail as well, so nothing may be left that could be taken for a restored
+	 * task. */
 	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
 		wards_leave(&session.wards);
 	dump_done(&session);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_gpu_files.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_image_dir.h"
@@ -417,8 +418,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 	computes = is_compute_file(task, image, saved);
 	if (computes < 0)
 		return computes;
-	ret = computes ? restore_share_render(session, saved, &fd)
-		       : restore_other_render(session, saved, &fd);
+	ret = computes ? gpu_files_share(task, saved, &fd) : gpu_files_open_other(task, saved, &fd);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot open the node of GPU 0x%04x", id,
 				 saved->gpu_id);

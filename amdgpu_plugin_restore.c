@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_gpu_files.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_image_dir.h"
@@ -219,101 +220,6 @@ int restore_prepare(struct session *session, const CriuRenderNode *render)
 	return ret < 0 ? ret : prepare(session);
 }
 
-static const struct topology_node *local_of(const struct restored_task *task,
-					    const struct topology_node *saved)
-{
-	return task->map.local[saved - task->saved.nodes];
-}
-
-/* A number from which on no descriptor of the task is in the way. */
-static int lowest_fd(const struct restored_task *task)
-{
-	return host_unused_fd(task->own_pid);
-}
-
-/* The file through which the GPU's BOs will be restored and mapped, opened when first asked for. */
-static int compute_file(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
-{
-	int fd = vma_find_file(&task->vmas, saved->drm_render_minor);
-	int lowest, ret;
-
-	if (fd >= 0) {
-		*ret_fd = fd;
-		return 0;
-	}
-	lowest = lowest_fd(task);
-	ret = lowest < 0 ? lowest
-			 : render_node_open(local_of(task, saved)->drm_render_minor, lowest, &fd);
-	if (!ret)
-		ret = vma_add_file(&task->vmas, saved->drm_render_minor, fd);
-	if (!ret)
-		*ret_fd = fd;
-	return ret;
-}
-
-/* No mapping will be asked about, so no hook is certain to come after the task's files. */
-static bool has_no_mappings(const struct restored_task *task)
-{
-	return task->vmas.num_left == 0;
-}
-
-int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd)
-{
-	struct restored_task *task = &session->task;
-	int fd = -1;
-	int ret = compute_file(task, saved, &fd);
-
-	if (ret < 0)
-		return ret;
-	if (has_no_mappings(task) && task->rebuilt) {
-		*ret_fd = vma_take_file(&task->vmas, saved->drm_render_minor);
-		return 0;
-	}
-	fd = fd_dup_above(fd, lowest_fd(task));
-	if (fd < 0)
-		return fd;
-	vma_note_shared(&task->vmas, saved->drm_render_minor);
-	*ret_fd = fd;
-	return 0;
-}
-
-/* Whether a render node of the task that is still to come may be the GPU's compute file. 1, 0, or
- * -errno after a line. Streams cannot be looked through. */
-static int may_be_asked_for(const struct restored_task *task, const struct topology_node *saved)
-{
-	int ret;
-
-	if (vma_is_shared(&task->vmas, saved->drm_render_minor))
-		return 0;
-	if (image_is_streamed())
-		return 1;
-	ret = image_expect_render(task->own_pid, saved->drm_render_minor);
-	return ret < 0 && ret != -ENOENT ? ret : !ret;
-}
-
-/* What stays open would be the task's from now on, and saved as such by its next dump. */
-static int close_unneeded(struct restored_task *task)
-{
-	for (size_t i = 0; has_no_mappings(task) && i < task->saved.num_nodes; i++) {
-		const struct topology_node *saved = &task->saved.nodes[i];
-		int fd, ret;
-
-		ret = saved->gpu_id ? may_be_asked_for(task, saved) : 1;
-		if (ret < 0)
-			return ret;
-		fd = ret ? -1 : vma_take_file(&task->vmas, saved->drm_render_minor);
-		cleanup_close(&fd);
-	}
-	return 0;
-}
-
-int restore_other_render(struct session *session, const struct topology_node *saved, int *ret_fd)
-{
-	struct restored_task *task = &session->task;
-
-	return render_node_open(local_of(task, saved)->drm_render_minor, lowest_fd(task), ret_fd);
-}
-
 static int fill_devices(struct restored_task *task, struct kfd_state *state)
 {
 	uint32_t count = 0;
@@ -324,14 +230,14 @@ static int fill_devices(struct restored_task *task, struct kfd_state *state)
 
 		if (!saved->gpu_id)
 			continue;
-		ret = compute_file(task, saved, &fd);
+		ret = gpu_files_compute(task, saved, &fd);
 		if (ret < 0)
-			return log_error(ret, "kfd %d: cannot open renderD%u for GPU 0x%04x",
-					 task->kfd_id, local_of(task, saved)->drm_render_minor,
-					 saved->gpu_id);
+			return log_error(
+				ret, "kfd %d: cannot open renderD%u for GPU 0x%04x", task->kfd_id,
+				gpu_files_local(task, saved)->drm_render_minor, saved->gpu_id);
 		state->devices[count++] = (struct kfd_device_bucket){
 			.user_gpu_id = saved->gpu_id,
-			.actual_gpu_id = local_of(task, saved)->gpu_id,
+			.actual_gpu_id = gpu_files_local(task, saved)->gpu_id,
 			.drm_fd = (uint32_t)fd,
 		};
 	}
@@ -390,9 +296,9 @@ static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
 	if (ret < 0)
 		return ret;
 	fill_bos(task, state);
-	ret = surplus_add(&task->map, lowest_fd(task), state);
+	ret = surplus_add(&task->map, gpu_files_lowest_fd(task), state);
 	if (!ret) {
-		ret = kfd_restore(fd, state, lowest_fd(task));
+		ret = kfd_restore(fd, state, gpu_files_lowest_fd(task));
 		if (ret < 0)
 			(void)log_error(ret,
 					"kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
@@ -430,7 +336,7 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 
 		if (saved->gpu_id)
 			ret = vma_add_gpu(&task->vmas, saved->actual_gpu_id,
-					  local_of(task, saved)->gpu_id);
+					  gpu_files_local(task, saved)->gpu_id);
 	}
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
@@ -439,7 +345,7 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 static int open_kfd(const struct restored_task *task, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int lowest = lowest_fd(task);
+	int lowest = gpu_files_lowest_fd(task);
 	int ret;
 
 	if (lowest < 0)
@@ -459,9 +365,9 @@ static int keep_kfd(struct restored_task *task, int fd)
 {
 	int kept;
 
-	if (has_no_mappings(task))
+	if (gpu_files_are_unmapped(task))
 		return 0;
-	kept = fd_dup_above(fd, lowest_fd(task));
+	kept = fd_dup_above(fd, gpu_files_lowest_fd(task));
 	return kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
 }
 
@@ -494,7 +400,7 @@ static int restore_state(struct session *session, int fd)
 	if (!ret)
 		ret = note_mappings(task, &state);
 	if (!ret)
-		ret = close_unneeded(task);
+		ret = gpu_files_close_unneeded(task);
 	if (!ret)
 		ret = refill_bos(session, &state);
 	if (ret < 0)

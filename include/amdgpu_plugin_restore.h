@@ -26,11 +26,6 @@ int restore_kfd(struct session *session, int id, CriuKfd *image);
 /* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
 void restore_spoil(struct session *session);
 
-/* The render node of the GPU that stands for @saved: the very file that RESTORE is given, or
- * another open. The descriptor is the caller's. */
-int restore_share_render(struct session *session, const struct topology_node *saved, int *ret_fd);
-int restore_other_render(struct session *session, const struct topology_node *saved, int *ret_fd);
-
 /* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making.
  * After an error the task has been killed, since some hosts ignore what this hook returns. */
 int restore_resume(struct session *session, int pid);

@@ -400,8 +400,8 @@ static void images_of_an_older_dump_go_first(void **state)
 	(void)close(fd);
 }
 
-/* They take room, which the next dump needs. What this one has written for another process stays.
- */
+/* They take room, which the next dump needs. What this one has written for another process
+ * stays. */
 static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 {
 	struct fake_process *process = make_process(), *other = make_process();

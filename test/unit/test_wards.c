@@ -127,8 +127,8 @@ static void tasks_die_with_a_criu_that_is_killed(void **state)
 	}
 }
 
-/* Another plugin may answer for all tasks when queues are to run: CRIU believes that all is done.
- */
+/* Another plugin may answer for all tasks when queues are to run: CRIU believes that all is
+ * done. */
 static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
 {
 	pid_t criu = fork();
