@@ -67,6 +67,27 @@ beside_neighbour() {
 	finish
 }
 
+# Runtimes have CRIU freeze the cgroup of a container: so it stops whoever looks into it, too, and lets him go.
+scenario_frozen_beside() {
+	local group=/sys/fs/cgroup/job other
+
+	machine eight
+	mkdir "$group"
+	start_client --gpus 1
+	other=$pid
+	start_client --gpus 2
+	echo "$other" > "$group/cgroup.procs"
+	echo "$pid" > "$group/cgroup.procs"
+	dump img "$pid" --leave-running --freeze-cgroup "$group"
+	compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "the dump has no image"
+	! grep -q "process $other: its queues are stopped" img/dump.log || fail "who is not dumped was paused"
+	finish
+	pid=$other
+	client="client $pid:"
+	finish
+	rmdir "$group"
+}
+
 # The neighbour says of our tasks, too, that it has done all there is to do, and CRIU asks nobody else.
 scenario_neighbour_resumes() { # oldest and newest
 	machine one

@@ -186,6 +186,15 @@ scenario_counts_change() { # oldest and newest
 	finish
 }
 
+scenario_incremental() {
+	machine one
+	start_client
+	dump first "$pid" --leave-running --track-mem
+	dump_fails second "is an incremental one" --track-mem --prev-images-dir ../first
+	verify
+	finish
+}
+
 scenario_split_mapping() { # oldest and newest
 	machine one
 	start_client --split-mapping
