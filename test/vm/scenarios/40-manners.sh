@@ -68,7 +68,7 @@ beside_neighbour() {
 }
 
 # Runtimes have CRIU freeze the cgroup of a container: so it stops whoever looks into it, too, and lets him go.
-scenario_frozen_beside() {
+scenario_frozen_beside() { # oldest and newest
 	local group=/sys/fs/cgroup/job other
 
 	machine eight

@@ -186,7 +186,7 @@ scenario_counts_change() { # oldest and newest
 	finish
 }
 
-scenario_incremental() {
+scenario_incremental() { # oldest and newest
 	machine one
 	start_client
 	dump first "$pid" --leave-running --track-mem
