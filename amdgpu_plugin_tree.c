@@ -166,17 +166,25 @@ static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_
 	return ret;
 }
 
-/* A process that has ended has no descriptors any more. */
-static int find_of(struct tree_files *files, pid_t pid, int lowest_fd)
+/* The descriptors of a process. 1, 0 if it has ended and has none any more, or -errno. */
+static int open_descriptors(pid_t pid, DIR **ret_stream)
 {
 	char path[64];
-	DIR *stream;
-	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	stream = opendir(path);
-	if (!stream)
-		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+	*ret_stream = opendir(path);
+	if (*ret_stream)
+		return 1;
+	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+}
+
+static int find_of(struct tree_files *files, pid_t pid, int lowest_fd)
+{
+	DIR *stream;
+	int ret = open_descriptors(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
 	ret = find_in(files, pid, stream, lowest_fd);
 	(void)closedir(stream);
 	return ret;
@@ -271,14 +279,11 @@ static int maps_gpu(pid_t pid, const struct topology *topology)
 /* 0 also for a process that has ended. */
 static int check_mapper(pid_t pid, const struct topology *topology)
 {
-	char path[64];
 	DIR *stream;
-	int ret;
+	int ret = open_descriptors(pid, &stream);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	stream = opendir(path);
-	if (!stream)
-		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+	if (ret <= 0)
+		return ret;
 	ret = has_kfd(pid, stream);
 	(void)closedir(stream);
 	if (ret)
