@@ -21,7 +21,8 @@ $(NATIVE)/pidfd-helper: test/native/pidfd.c
 	$(CC) $(FLAGS) $(CFLAGS) -DHELPER -o $@ $<
 
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
-BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm; \
+KERNEL_DRM = $(patsubst -I%,%,$(lastword $(DRM_CFLAGS)))
+BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm; \
 	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
 	-o $@ $(NATIVE_PARTS)
 
@@ -32,11 +33,13 @@ $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h
 $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
-# The front end by itself, under libdrm.
-$(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native/amdgpu_sim.h $(SIM)/amdgpu_sim.a
-	@mkdir -p $(@D)
-	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
-		-o $@ $< -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldrm_amdgpu -ldrm -lcmocka -ldl
+# The front end by itself, under libdrm and under plain ioctls.
+$(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native/amdgpu_sim.h \
+		$(wildcard test/vm/client/accept_raw.*) $(SIM)/amdgpu_sim.a
+	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
+		-rdynamic -o $@ $< test/vm/client/accept_raw.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+		-ldrm_amdgpu -ldrm -lcmocka -ldl
 
 $(SIM)/amdgpu_sim.a: sim
 

@@ -4,17 +4,22 @@
  * virtual machine. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <xf86drm.h>
 
+#include "../vm/client/accept_raw.h"
 #include "sim_gpu.h"
 
-#define CHILD "--child"
+#define CHILD           "--child"
+#define RINGS           3000u
+#define ENGINE_SLEEP_NS 100000u
 
 static void both_rings_copy(void **state)
 {
@@ -481,6 +486,56 @@ static void a_forked_child_has_a_machine_of_its_own(void **state)
 }
 #endif
 
+#ifndef __SANITIZE_THREAD__ /* to which the engine's looks at the pointers are data races */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The engine looks soonest at those who do not sleep in between. */
+static int wait_awake(struct raw_queue *queue)
+{
+	for (int i = 0; i < 10000 && *queue->read != queue->written; i++)
+		(void)sched_yield();
+	return raw_queue_wait(queue);
+}
+
+/* Each packet is rung for at another moment after the queue has to be put on the hardware anew. */
+static void who_rings_is_heard_at_any_moment(void **state)
+{
+	struct kfd_ioctl_update_queue_args update = { .queue_percentage = 100,
+						      .queue_priority = 7 };
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo counter;
+
+	(void)state;
+	assert_int_equal(raw_open_acquired(&process), 0);
+	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
+	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_GTT, PAGE, &counter), 0);
+	update.ring_base_address = (uintptr_t)queue.ring.address;
+	update.ring_size = (uint32_t)queue.ring.size;
+	update.queue_id = queue.id;
+	for (uint64_t i = 0; i < RINGS; i++) {
+		uint64_t ring_ns;
+
+		raw_queue_add(&queue, (uint64_t *)counter.address, 1);
+		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_UPDATE_QUEUE, &update), 0);
+		ring_ns = now_ns() + i * 7919 % ENGINE_SLEEP_NS;
+		while (now_ns() < ring_ns)
+			;
+		raw_queue_ring(&queue);
+		assert_int_equal(wait_awake(&queue), 0);
+	}
+	assert_int_equal(*(uint64_t *)counter.address, RINGS);
+	(void)close(process.render[0]);
+	(void)close(process.kfd);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -502,6 +557,7 @@ int main(int argc, char **argv)
 		TEST(a_descriptor_sent_to_another_process_is_the_same_memory),
 #ifndef __SANITIZE_THREAD__
 		TEST(a_forked_child_has_a_machine_of_its_own),
+		TEST(who_rings_is_heard_at_any_moment),
 #endif
 	};
 

@@ -59,17 +59,21 @@ static int check_restored(struct sim_queue *queue, const struct sim_client *clie
 	return -EINVAL;
 }
 
+/* The doorbell is read first: programs write the pointer and then ring, so that the pointer which
+ * is read after it is at least as new. The other way round, who rings between the two is not heard.
+ */
 static int put_on_hardware(struct sim_queue *queue, const struct sim_client *client)
 {
 	int ret = 0;
 
 	if (queue->restored)
 		ret = check_restored(queue, client);
-	if (ret == 0)
-		ret = read_pointer(client, queue->wptr_addr, &queue->wptr);
 	if (ret < 0)
 		return ret;
 	queue->last_doorbell = read_doorbell(queue);
+	ret = read_pointer(client, queue->wptr_addr, &queue->wptr);
+	if (ret < 0)
+		return ret;
 	queue->reload = false;
 	return 0;
 }
