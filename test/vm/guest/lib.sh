@@ -10,7 +10,11 @@
 read -r criu_version < /opt/vm/criu
 limit=130 # seconds for one event: the client gives up after 120 and says what it lacks
 
-why() { echo "$*" > "$work/why.txt"; }
+# why REASON: for the report, with what the device knows just then; the logs keep both.
+why() {
+	echo "$*" > "$work/why.txt"
+	[ ! -d "$sim" ] || tail -n +1 "$sim"/{processes,objects,stats,violations} > "$work/device.txt" 2>&1 || true
+}
 fail() {
 	trap - ERR
 	why "$*"
@@ -99,7 +103,7 @@ wait_line() {
 	exec {reader}<&-
 	[ -z "$dies" ] || fail "process $pid died before \"$pattern\": $(tail -n 2 "$log" "$log.err" 2>&1)"
 	# What it is stuck in.
-	(cat "$sim"/{processes,objects,stats}; cd "/proc/$pid/task" && tail -n +1 */comm */syscall */stack) > stacks.txt 2>&1 || true
+	(cd "/proc/$pid/task" && tail -n +1 */comm */syscall */stack) > stacks.txt 2>&1 || true
 	fail "no \"$pattern\" from process $pid in $limit s"
 }
 
