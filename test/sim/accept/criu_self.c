@@ -2,8 +2,7 @@
 /*
  * The CRIU operations by hand: a process checkpoints itself, a forked child rebuilds the state
  * through RESTORE and goes on with the same queue. Also who may call what, pausing, and the errors
- * of each
- * operation. */
+ * of each operation. */
 #define _GNU_SOURCE
 #include <linux/kfd_ioctl.h>
 #include <pthread.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What becomes of command buffers whose file, context or buffers go away before they have run. Raw
- * ioctls, as libdrm shares one device between the files of a
- * process. */
+ * ioctls, as libdrm shares one device between the files of a process. */
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>

@@ -2,8 +2,7 @@
 /*
  * Stock libdrm_amdgpu on every simulated GPU: initialise, allocate, map, copy by command buffer,
  * import, user memory; and that what is malformed is refused and noticed. The KFD side has programs
- * of its
- * own. */
+ * of its own. */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>

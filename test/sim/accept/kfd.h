@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Helpers on stock libhsakmt: opening all GPUs, buffers with the flags that runtimes use, and an
- * SDMA queue that is fed by
- * hand. */
+ * SDMA queue that is fed by hand. */
 #ifndef ACCEPT_KFD_H
 #define ACCEPT_KFD_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Large buffers and untidy ends: sizes given in MiB on the command line, then a process that dies
- * with its queue running. Prints how fast things go, as emulation is
- * slow. */
+ * with its queue running. Prints how fast things go, as emulation is slow. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

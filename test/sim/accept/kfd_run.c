@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Stock libhsakmt on every simulated GPU: open, topology, VRAM, GTT and user memory through CPU and
- * queue, events. Checkpoints are
- * criu_self.c's. */
+ * queue, events. Checkpoints are criu_self.c's. */
 #include <time.h>
 
 #include "kfd.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The switches in debugfs: that each changes what a client sees, and that all is as before once it
- * is set back. The faults by ioctl are used by drm_copy.c and
- * criu_self.c. */
+ * is set back. The faults by ioctl are used by drm_copy.c and criu_self.c. */
 #include <dirent.h>
 #include <linux/kfd_ioctl.h>
 #include <sys/ioctl.h>

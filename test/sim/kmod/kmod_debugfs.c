@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The test's view of the simulator and its switches, under debugfs. The README beside the model
- * says what each file
- * means. */
+ * says what each file means. */
 #include <linux/debugfs.h>
 #include <linux/file.h>
 #include <linux/module.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers as GEM objects: reference counts, handles, CPU mappings and dma-bufs, all with the DRM
- * core's own code. What is in a buffer is the model's
- * business. */
+ * core's own code. What is in a buffer is the model's business. */
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 #include <drm/drm_vma_manager.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Loading and unloading of the simulated AMD GPUs: parameters, the machine's description, and the
- * order in which the parts come and
- * go. */
+ * order in which the parts come and go. */
 #include <linux/fs.h>
 #include <linux/kernel_read_file.h>
 #include <linux/module.h>

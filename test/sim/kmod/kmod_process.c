@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KFD processes as kernel objects: found by address space, kept by it and by open files, ended by
- * the mmu notifier and a work item. What they own is the
- * model's. */
+ * the mmu notifier and a work item. What they own is the model's. */
 #include <drm/drm_drv.h>
 #include <linux/capability.h>
 #include <linux/delay.h>

@@ -2,8 +2,7 @@
 /*
  * The DRM amdgpu interface 3.64 restated: the driver's ioctl numbers and argument structs as the
  * kernel contract prints them. The ioctls of the DRM core (handles, PRIME, versions) belong to the
- * front
- * end. */
+ * front end. */
 #ifndef SIM_ABI_DRM_H
 #define SIM_ABI_DRM_H
 

@@ -2,8 +2,7 @@
 /*
  * The KFD ioctl interface 1.18 restated: numbers, structs and flags with the sizes that the kernel
  * contract gives. Headers of distributions differ in version, so the model brings its own; it
- * leaves the DRM interface to
- * abi_drm.h. */
+ * leaves the DRM interface to abi_drm.h. */
 #ifndef SIM_ABI_KFD_H
 #define SIM_ABI_KFD_H
 

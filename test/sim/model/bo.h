@@ -2,8 +2,7 @@
 /*
  * A buffer object: sparse memory of its own, pages of a user's address space, or the memory of
  * another GPU's buffer. Handles, mmap and reference counts are the front end's; addresses are
- * vm.h's.
- */
+ * vm.h's. */
 #ifndef SIM_BO_H
 #define SIM_BO_H
 

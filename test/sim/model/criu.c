@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT, UNPAUSE and RESUME with its
- * worker. RESTORE, and the reading of priv_data, are in
- * criu_restore.c. */
+ * worker. RESTORE, and the reading of priv_data, are in criu_restore.c. */
 #include "process.h"
 
 /* What the caller's arrays must be sized for. */

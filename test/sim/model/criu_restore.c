@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CRIU_OP/RESTORE: rebuilds a process from buckets and private data, in the driver's order and,
- * like it, without undoing anything when it fails half
- * way. */
+ * like it, without undoing anything when it fails half way. */
 #include "process.h"
 
 #define MAX_PRIV (1ull << 30)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Submission of command buffers: reads what the client hands in, checks its form and queues a job.
- * Running jobs and waiting for them is
- * job.c's. */
+ * Running jobs and waiting for them is job.c's. */
 #include "cs.h"
 #include "sdma.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files about command submission share: references to contexts and buffer lists, and the
- * end of a job. The ioctls themselves are declared in
- * render.h. */
+ * end of a job. The ioctls themselves are declared in render.h. */
 #ifndef SIM_CS_H
 #define SIM_CS_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Contexts and buffer lists of a render file: numbers, references, and the ioctls that make and end
- * them. Submission is
- * cs.c's. */
+ * them. Submission is cs.c's. */
 #include "cs.h"
 
 #define MAX_LIST     131072u

@@ -2,8 +2,7 @@
 /*
  * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps
  * still what is evicted. One lock is held while a packet runs, so whoever evicts finds every queue
- * between two
- * packets. */
+ * between two packets. */
 #include "process.h"
 #include "sdma.h"
 
@@ -59,9 +58,8 @@ static int check_restored(struct sim_queue *queue, const struct sim_client *clie
 	return -EINVAL;
 }
 
-/* The doorbell is read first: programs write the pointer and then ring, so that the pointer which
- * is read after it is at least as new. The other way round, who rings between the two is not heard.
- */
+/* The doorbell first: programs write the pointer and then ring, so that a pointer which is read
+ * after it is as new, or newer. The other way round, who rings between the two is not heard. */
 static int put_on_hardware(struct sim_queue *queue, const struct sim_client *client)
 {
 	int ret = 0;

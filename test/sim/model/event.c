@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events: numbers, the page of signal slots, setting, waiting, and what a trap packet does. Which
- * memory the slots lie in is decided by the first event that is
- * made. */
+ * memory the slots lie in is decided by the first event that is made. */
 #include "process.h"
 
 #define UNSIGNALED      (~0ull)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps the armed faults and fires each once. Knows no
- * ioctl. */
+ * Keeps the armed faults and fires each once. Knows no ioctl. */
 #include "fault.h"
 
 void sim_faults_init(struct sim_faults *faults)

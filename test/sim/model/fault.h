@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Calls that are to fail: the test arms a name, a count and an errno, the model asks by name before
- * it does anything. Which names exist is decided where they are asked
- * for. */
+ * it does anything. Which names exist is decided where they are asked for. */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the
- * page tables. Submission is cs.c's, what the device is like is
- * info.c's. */
+ * page tables. Submission is cs.c's, what the device is like is info.c's. */
 #include "cs.h"
 
 #define VA_HOLE_START 0x0000800000000000ull

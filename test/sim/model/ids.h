@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Small numbers for objects, the lowest free one first, as the kernel's idr and bitmaps hand them
- * out. Locking is the
- * caller's. */
+ * out. Locking is the caller's. */
 #ifndef SIM_IDS_H
 #define SIM_IDS_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything
- * else is
- * -EINVAL. */
+ * else is -EINVAL. */
 #include "render.h"
 
 #define FAMILY_AI          141u

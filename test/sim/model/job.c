@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Running command buffers, on a thread of the front end, dropping those of files and contexts that
- * go away, and waiting for them. What the packets do is
- * sdma.c's. */
+ * go away, and waiting for them. What the packets do is sdma.c's. */
 #include "cs.h"
 #include "sdma.h"
 

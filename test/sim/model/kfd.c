@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The ioctl dispatcher of /dev/kfd with its order of checks, and mmap. What the ioctls do is in
- * kfd_*.c, event.c, svm.c and
- * criu.c. */
+ * kfd_*.c, event.c, svm.c and criu.c. */
 #include "process.h"
 
 #define DIR_READ     1u /* the argument is copied back */

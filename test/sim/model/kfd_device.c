@@ -2,8 +2,7 @@
 /*
  * The ioctls about a process and its GPUs as a whole: versions, apertures, acquiring page tables,
  * policies and clocks. Those that only set state keep it, as the real driver does, where CRIU_OP
- * does not
- * look. */
+ * does not look. */
 #include "process.h"
 
 #define LDS_BASE           (1ull << 48)

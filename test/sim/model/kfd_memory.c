@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers that KFD hands out, their mappings on GPUs and their dma-bufs. What RESTORE makes comes
- * through sim_mem_new() as well; contents are
- * bo.c's. */
+ * through sim_mem_new() as well; contents are bo.c's. */
 #include "process.h"
 
 #define TYPES    (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)

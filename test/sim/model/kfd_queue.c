@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running
- * them is
- * engine.c's. */
+ * them is engine.c's. */
 #include "process.h"
 
 #define QUEUES_PER_PDD     127u

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The knobs that are plain numbers, by name. What each one does is said in the README; where it is
- * looked at is everybody's own
- * business. */
+ * looked at is everybody's own business. */
 #include "sim.h"
 
 struct sim_knob {

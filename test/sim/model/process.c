@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Making and ending KFD processes. When that happens, and who counts references, is the front end's
- * business.
- */
+ * business. */
 #include "process.h"
 
 static void pdd_free(struct sim_pdd *pdd)

@@ -2,8 +2,7 @@
 /*
  * A KFD process: one per address space, with a part for each GPU that was visible when it was made.
  * Memory, queues, events, SVM ranges and the CRIU operations live in files of their own and share
- * these
- * structs. */
+ * these structs. */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 

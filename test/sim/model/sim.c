@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
- * described by
- * topology.c. */
+ * described by topology.c. */
 #include "sim.h"
 
 #define POISON_BYTE         0xd6

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The whole simulated machine: its GPUs, its settings and what it counts. The parts have headers of
- * their own; this one only says what they
- * share. */
+ * their own; this one only says what they share. */
 #ifndef SIM_H
 #define SIM_H
 

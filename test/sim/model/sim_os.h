@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Everything the model asks of its surroundings; each front end implements it. Nothing here knows
- * what the model does with it, and nothing in the model reaches around
- * it. */
+ * what the model does with it, and nothing in the model reaches around it. */
 #ifndef SIM_OS_H
 #define SIM_OS_H
 

@@ -2,8 +2,7 @@
 /*
  * Parses machine bundles ("machine NAME", then "file PATH SIZE" with that many bytes behind it,
  * repeated) and takes from the properties what the model needs to know of a GPU. The text itself is
- * shown as it was captured, save for the render
- * minor. */
+ * shown as it was captured, save for the render minor. */
 #include "topology.h"
 
 #define MINOR_NAME      "drm_render_minor "

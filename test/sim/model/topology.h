@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The machine as sysfs shows it: files with their verbatim contents, read from a bundle, and the
- * GPUs found in them. Making directories of it is the front end's
- * job. */
+ * GPUs found in them. Making directories of it is the front end's job. */
 #ifndef SIM_TOPOLOGY_H
 #define SIM_TOPOLOGY_H
 

@@ -2,8 +2,7 @@
 /*
  * What clients did that hardware would have answered with a hang, a page fault or silent
  * corruption. Counted and kept as text so that a test fails even if the client never looked at its
- * errors.
- */
+ * errors. */
 #ifndef SIM_VIOLATION_H
 #define SIM_VIOLATION_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A sorted array of mappings, and the translation of every access through it. Which flags and
- * ranges a client may ask for is checked by render.c and
- * kfd_memory.c. */
+ * ranges a client may ask for is checked by render.c and kfd_memory.c. */
 #include "vm.h"
 #include "abi_drm.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The GPU page tables of one render file: which buffer lies at which address. Both KFD and GEM_VA
- * enter mappings; the engines reach memory through them
- * alone. */
+ * enter mappings; the engines reach memory through them alone. */
 #ifndef SIM_VM_H
 #define SIM_VM_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a program may ask of the simulated GPUs that it runs on. Programs that are also to run
- * without them look these functions up with
- * dlsym(). */
+ * without them look these functions up with dlsym(). */
 #ifndef AMDGPU_SIM_H
 #define AMDGPU_SIM_H
 

@@ -2,8 +2,7 @@
 /*
  * What the files of the native front end share: the objects that embed the model's, and each file's
  * entry points. What the model wants of its surroundings is declared in sim_os.h; what programs see
- * of all this is in
- * amdgpu_sim.h. */
+ * of all this is in amdgpu_sim.h. */
 #ifndef NATIVE_H
 #define NATIVE_H
 

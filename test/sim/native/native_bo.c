@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffers as objects: references, places for mmap(), and handles of render files. Their bytes are
- * in native_data.c, descriptors of them in
- * native_dmabuf.c. */
+ * in native_data.c, descriptors of them in native_dmabuf.c. */
 
 #include "native.h"
 

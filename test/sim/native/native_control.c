@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The test's view of the simulator and its switches, as the kernel's front end has them in debugfs,
- * for the program itself and for its
- * environment. */
+ * for the program itself and for its environment. */
 #include <ctype.h>
 
 #include "amdgpu_sim.h"

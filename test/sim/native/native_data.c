@@ -2,8 +2,7 @@
 /*
  * The bytes of buffers, in files in memory: what bo_pages.c does for the kernel. The kernel copies
  * between file and program in one step and says EFAULT where there is nothing; what was never
- * written takes no
- * memory. */
+ * written takes no memory. */
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Dma-bufs: the files that hold the buffers' memory, as descriptors of the program's. So one that
- * comes from another process can be imported like one of our
- * own. */
+ * comes from another process can be imported like one of our own. */
 #include <dirent.h>
 #include <drm.h>
 #include <fcntl.h>

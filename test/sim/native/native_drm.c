@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The ioctls of render nodes: those of the DRM core that render nodes allow, and the way to the
- * model for the driver's. Also what mmap() of a render node
- * gives. */
+ * model for the driver's. Also what mmap() of a render node gives. */
 #include <drm.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KFD processes: this process, from its first open of /dev/kfd until it ends or says so, and those
- * that it plays, all with its memory. Also what mmap() of /dev/kfd
- * gives. */
+ * that it plays, all with its memory. Also what mmap() of /dev/kfd gives. */
 #include <sys/mman.h>
 #include <unistd.h>
 

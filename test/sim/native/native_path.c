@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Paths of the simulated devices lead into the machine's tree, and what is found there, or through
- * a descriptor, is shown as the device that it stands
- * for. */
+ * a descriptor, is shown as the device that it stands for. */
 #include <sys/sysmacros.h>
 
 #include "native.h"

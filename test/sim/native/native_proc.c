@@ -2,8 +2,7 @@
 /*
  * What /proc says of this process where the simulation shows: mappings of devices are mappings of
  * files in memory, and a process that plays both CRIU and its task is traced, or has a pid of its
- * own, only if that is made
- * believe. */
+ * own, only if that is made believe. */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

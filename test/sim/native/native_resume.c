@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * RESUME of another process, the one call of the driver that reaches into one: each KFD process can
- * be asked by a socket that has its pid for a
- * name. */
+ * be asked by a socket that has its pid for a name. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -2,8 +2,7 @@
 /*
  * What the model needs of its compiler environment, for user space: integer types, errno values,
  * string functions, locks and condition variables. Functions that do something are declared in
- * sim_os.h.
- */
+ * sim_os.h. */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
 
