@@ -172,6 +172,14 @@ static int is_paused(const struct session *session, int fd)
 	return unclear ? is_paused_but_changed(session, fd) : 0;
 }
 
+/* A kernel may be unable to checkpoint the process at all. */
+static int report_unclear(int ret, int id, pid_t pid)
+{
+	const struct dumped_process process = { .id = id, .pid = pid };
+
+	return pause_report_refusal(&process, KFD_CHECKPOINT, ret, "tell whether it is paused");
+}
+
 /* With a guard, who knows the process before it is paused. Nothing is said of a process that needs
  * no pause (-ENODEV), or is not part of the dump (-EBADF). */
 static int guard_and_pause(struct session *session, struct dumped_process *process)
@@ -274,8 +282,7 @@ int pause_tree(struct session *session, int shown)
 	for (size_t i = 0; !ret && i < files.count; i++) {
 		ret = is_paused(session, files.list[i].fd);
 		if (ret < 0)
-			return log_error(ret, "process %d: cannot tell whether it is paused",
-					 files.list[i].pid);
+			return report_unclear(ret, DUMP_NO_ID, files.list[i].pid);
 		ret = ret ? 0 : pause_file(session, &files.list[i]);
 	}
 	return ret;
@@ -307,7 +314,7 @@ int pause_meet(struct session *session, int fd, int id, struct dumped_process **
 	if (!ret && !process)
 		ret = is_paused(session, fd);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot tell whether its process is paused", id);
+		return report_unclear(ret, id, 0);
 	if (ret) {
 		*ret_process = NULL;
 		return 0;
