@@ -214,15 +214,15 @@ static int explain_count(const struct map_case *c)
 		say_table(c);
 	for (size_t i = 0; i < local->num_nodes; i++) {
 		if (local->nodes[i].gpu_id && local->nodes[i].unreachable)
-			add(&closed, "%s renderD%u", closed.length ? "" : "; not to be opened:",
+			add(&closed, "%s renderD%u", closed.length ? "" : " (cannot open:",
 			    local->nodes[i].drm_render_minor);
 	}
 	return log_error(
 		-ENODEV,
 		"map: the image has %zu GPUs and the task can use %zu here; needed: %zu more"
-		" that it may see and whose render node it can open%s",
+		" that it may see and whose render node it can open%s%s",
 		c->saved.num_gpus, c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus,
-		closed.bytes);
+		closed.bytes, closed.length ? ")" : "");
 }
 
 static int explain_device_map(const struct map_case *c, const struct gpu_map *map)
