@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_guard.h"
 #include "amdgpu_plugin_host.h"
@@ -23,9 +26,11 @@
 struct rescue {
 	struct session *session;
 	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver
-	 * knows. */
+	 * knows. In memory that rounds share. */
 	pid_t *pids;
 	size_t num_pids;
+	/* The same for the processes of the session, behind it. */
+	bool *unpaused;
 	bool streamed;
 };
 
@@ -66,16 +71,29 @@ static bool unpause_orphans(struct rescue *rescue)
 	for (size_t i = 0; i < rescue->session->num_processes; i++) {
 		struct dumped_process *process = &rescue->session->processes[i];
 
-		if (process->fd < 0)
+		if (process->fd < 0 || rescue->unpaused[i])
 			continue;
-		if (kfd_unpause(process->fd) == -EBADF) {
-			left = true;
-			continue;
-		}
-		cleanup_close(&process->fd);
-		process->fd = -1;
+		rescue->unpaused[i] = kfd_unpause(process->fd) != -EBADF;
+		left |= !rescue->unpaused[i];
 	}
 	return waiting && left;
+}
+
+/* By a process of its own, which lets go of all when it ends: they must not stay traced for as long
+ * as it takes until another tracer lets go of one, as nobody here lets them run on after a
+ * signal. */
+static bool run_round(struct rescue *rescue)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid < 0)
+		return true;
+	if (!pid)
+		_exit(unpause_orphans(rescue) ? 1 : 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status != 0;
 }
 
 static void watch_dump(void *argument, int criu)
@@ -84,13 +102,33 @@ static void watch_dump(void *argument, int criu)
 	bool left;
 
 	guard_await_criu(criu);
-	left = unpause_orphans(rescue);
+	left = run_round(rescue);
 	if (!rescue->streamed)
 		(void)image_remove_main();
 	while (left) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
-		left = unpause_orphans(rescue);
+		left = run_round(rescue);
 	}
+}
+
+static size_t shared_size(const struct rescue *rescue)
+{
+	return rescue->num_pids * sizeof(*rescue->pids) +
+	       rescue->session->num_processes * sizeof(*rescue->unpaused);
+}
+
+static int share(struct rescue *rescue, const pid_t *pids)
+{
+	void *memory = mmap(NULL, shared_size(rescue), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	rescue->pids = memory;
+	for (size_t i = 0; i < rescue->num_pids; i++)
+		rescue->pids[i] = pids[i];
+	rescue->unpaused = (bool *)(rescue->pids + rescue->num_pids);
+	return 0;
 }
 
 int rescue_renew(struct session *session)
@@ -108,10 +146,12 @@ int rescue_renew(struct session *session)
 		fds[i] = session->processes[i].fd;
 	fds[session->num_processes] = host_image_dir();
 	ret = proc_list_tracees(&pids, &rescue.num_pids);
+	if (!ret)
+		ret = share(&rescue, pids);
 	if (ret < 0)
 		return ret;
-	rescue.pids = pids;
 	ret = guard_start(&duty, &session->guard);
+	(void)munmap(rescue.pids, shared_size(&rescue));
 	if (!ret)
 		guard_end(&old);
 	return ret;
