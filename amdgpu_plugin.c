@@ -125,9 +125,18 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
 		wards_leave(&session.wards);
 	dump_done(&session);
+	tree_tasks_done(&session.tasks);
 	restore_done(&session);
 	topology_done(&session.topology);
 	options_done(&session.options);
+}
+
+/* Nothing is paused by pid; it is but told which processes the dump is of. */
+static int pause_devices(int pid)
+{
+	int ret = tree_add_task(&session.tasks, pid);
+
+	return ret < 0 ? log_error(ret, "process %d: cannot note it", pid) : -ENOTSUP;
 }
 
 /* CRIU asks about the first mapping when it has stopped all tasks. */
@@ -140,7 +149,7 @@ static int check_mappings(void)
 		return 0;
 	ret = session_topology(&session, &topology);
 	if (!ret)
-		ret = tree_check_mappings(topology);
+		ret = tree_check_mappings(&session.tasks, topology);
 	session.mappings_are_checked = !ret;
 	return ret;
 }
@@ -293,6 +302,7 @@ __attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = 
 		[HOOK_HANDLE_DEVICE_VMA] = (void *)handle_device_vma,
 		[HOOK_UPDATE_VMA_MAP] = (void *)update_vma_map,
 		[HOOK_RESUME_DEVICES_LATE] = (void *)resume_devices_late,
+		[HOOK_PAUSE_DEVICES] = (void *)pause_devices,
 		[HOOK_POST_FORKING] = (void *)post_forking,
 		[HOOK_RESTORE_INIT] = (void *)restore_init_hook,
 		[HOOK_DUMP_FINISH] = (void *)dump_finish,

@@ -16,6 +16,8 @@
 
 /* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */
 #define PARENT_NAME "parent"
+/* CRIU's image of a process, by the pid that it knows itself by. */
+#define CORE_NAME "core-%d.img"
 
 /* Whether it is the name of an image of that kind. @ret_id: of which file. */
 static bool is_name(const char *pattern, const char *name, int *ret_id)
@@ -144,6 +146,16 @@ int image_find_parent(void)
 		return 0;
 	return errno == ENOENT ? -ENOENT
 			       : log_error(-errno, "images: cannot look for a link to older ones");
+}
+
+bool image_has_task(pid_t own_pid)
+{
+	char name[IMAGE_NAME_SIZE];
+
+	if (host_is_streaming())
+		return true;
+	(void)snprintf(name, sizeof(name), CORE_NAME, own_pid);
+	return !faccessat(host_image_dir(), name, F_OK, 0) || errno != ENOENT;
 }
 
 static int match_removed(int id, const char *name, void *argument)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_host.h"
+#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_rescue.h"
 #include "amdgpu_plugin_support.h"
@@ -271,13 +272,15 @@ int pause_tree(struct session *session, int shown)
 	if (session->tree_is_paused)
 		return 0;
 	session->tree_is_paused = true;
-	ret = tree_find_kfd(shown, DUMP_LOWEST_FD, &files);
-	if (ret < 0) {
+	ret = tree_find_kfd(&session->tasks, shown, DUMP_LOWEST_FD, &files);
+	if (ret == -ENOSYS || ret == -EPERM) {
 		log_warn(
 			"processes are paused one after the other, as their files cannot be found: %s",
 			strerror(-ret));
 		return 0;
 	}
+	if (ret < 0)
+		return log_error(ret, "processes: cannot find their files of /dev/kfd");
 	ret = undo_old_pauses(&files);
 	for (size_t i = 0; !ret && i < files.count; i++) {
 		ret = is_paused(session, files.list[i].fd);
@@ -335,7 +338,13 @@ int pause_check_met(const struct session *session)
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
 
-		if (process->paused && process->id == DUMP_NO_ID)
+		if (!process->paused || process->id != DUMP_NO_ID)
+			continue;
+		/* Frozen with the tree, on a host that did not say what that is. */
+		if (!image_has_task(process->own_pid))
+			log_warn("process %d: its queues stood still, but it is not dumped",
+				 process->pid);
+		else
 			return log_error(-EIO,
 					 "process %d: the file that it was paused by was not saved",
 					 process->pid);

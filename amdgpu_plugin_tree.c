@@ -42,12 +42,51 @@ void tree_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
+int tree_add_task(struct tree_tasks *tasks, pid_t pid)
+{
+	pid_t *grown = realloc(tasks->pids, (tasks->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	tasks->pids = grown;
+	grown[tasks->count++] = pid;
+	return 0;
+}
+
+void tree_tasks_done(struct tree_tasks *tasks)
+{
+	free(tasks->pids);
+	*tasks = (struct tree_tasks){ 0 };
+}
+
+/* Those whose pids are told, or all that this thread traces. The array is the caller's. */
+static int list_tasks(const struct tree_tasks *tasks, struct tree_tasks *ret_tasks)
+{
+	if (!tasks->count)
+		return proc_list_tracees(&ret_tasks->pids, &ret_tasks->count);
+	for (size_t i = 0; i < tasks->count; i++) {
+		int ret = tree_add_task(ret_tasks, tasks->pids[i]);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
 /* Who has descriptors, while they are looked at. */
 struct holder {
 	pid_t pid;
 	pid_t own_pid;
+	/* 0: not asked for */
 	pid_t root;
 	int pidfd;
+};
+
+/* What has been found, and whether the holders may be of several trees. */
+struct search {
+	struct tree_files files;
+	int lowest_fd;
+	bool is_one_tree;
 };
 
 /* As @ret_file; NULL: not yet. */
@@ -102,8 +141,7 @@ static int is_kfd(pid_t pid, int number)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 }
 
-static int take_file(struct tree_files *files, const struct holder *holder, int number,
-		     int lowest_fd)
+static int take_file(struct search *search, const struct holder *holder, int number)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
 	struct tree_file *known;
@@ -113,7 +151,7 @@ static int take_file(struct tree_files *files, const struct holder *holder, int 
 		return -errno;
 	if (compare_files(fd, fd) < 0)
 		return -errno;
-	ret = find_file(files, fd, holder->root, &known);
+	ret = find_file(&search->files, fd, holder->root, &known);
 	if (ret < 0)
 		return ret;
 	if (known) {
@@ -121,19 +159,19 @@ static int take_file(struct tree_files *files, const struct holder *holder, int 
 			known->opener = holder->own_pid;
 		return 0;
 	}
-	ret = fd_move_up(&fd, lowest_fd);
+	ret = fd_move_up(&fd, search->lowest_fd);
 	if (!ret)
-		ret = add_file(files, fd, holder);
+		ret = add_file(&search->files, fd, holder);
 	if (!ret)
 		(void)take_fd(&fd);
 	return ret;
 }
 
-static int know_holder(struct holder *holder)
+static int know_holder(struct holder *holder, bool is_one_tree)
 {
 	int ret = proc_own_pid(holder->pid, &holder->own_pid);
 
-	if (!ret)
+	if (!ret && !is_one_tree)
 		ret = proc_find_root(holder->pid, &holder->root);
 	if (ret < 0)
 		return ret;
@@ -146,7 +184,7 @@ static void forget_holder(struct holder *holder)
 	cleanup_close(&holder->pidfd);
 }
 
-static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_fd)
+static int find_in(struct search *search, pid_t pid, DIR *stream)
 {
 	_cleanup_(forget_holder) struct holder holder = { .pid = pid, .pidfd = -1 };
 	struct dirent *entry;
@@ -159,9 +197,9 @@ static int find_in(struct tree_files *files, pid_t pid, DIR *stream, int lowest_
 		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
 		if (ret <= 0)
 			continue;
-		ret = holder.pidfd < 0 ? know_holder(&holder) : 0;
+		ret = holder.pidfd < 0 ? know_holder(&holder, search->is_one_tree) : 0;
 		if (!ret)
-			ret = take_file(files, &holder, number, lowest_fd);
+			ret = take_file(search, &holder, number);
 	}
 	return ret;
 }
@@ -178,14 +216,14 @@ static int open_descriptors(pid_t pid, DIR **ret_stream)
 	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 }
 
-static int find_of(struct tree_files *files, pid_t pid, int lowest_fd)
+static int find_of(struct search *search, pid_t pid)
 {
 	DIR *stream;
 	int ret = open_descriptors(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
-	ret = find_in(files, pid, stream, lowest_fd);
+	ret = find_in(search, pid, stream);
 	(void)closedir(stream);
 	return ret;
 }
@@ -218,25 +256,30 @@ static void keep_tree(struct tree_files *files, pid_t root)
 	files->count = kept;
 }
 
-int tree_find_kfd(int shown, int lowest_fd, struct tree_files *ret_files)
+static void search_done(struct search *search)
 {
-	_cleanup_(tree_files_done) struct tree_files files = { 0 };
-	_cleanup_free_ pid_t *pids = NULL;
-	pid_t root = 0;
-	size_t count;
-	int ret;
+	tree_files_done(&search->files);
+}
 
-	ret = proc_list_tracees(&pids, &count);
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = find_of(&files, pids[i], lowest_fd);
+int tree_find_kfd(const struct tree_tasks *tasks, int shown, int lowest_fd,
+		  struct tree_files *ret_files)
+{
+	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
+							.is_one_tree = tasks->count > 0 };
+	_cleanup_(tree_tasks_done) struct tree_tasks listed = { 0 };
+	pid_t root = 0;
+	int ret = list_tasks(tasks, &listed);
+
+	for (size_t i = 0; !ret && i < listed.count; i++)
+		ret = find_of(&search, listed.pids[i]);
 	if (!ret)
-		ret = find_root(&files, shown, &root);
+		ret = find_root(&search.files, shown, &root);
 	if (ret < 0)
 		return ret;
 	if (ret)
-		keep_tree(&files, root);
-	*ret_files = files;
-	files = (struct tree_files){ 0 };
+		keep_tree(&search.files, root);
+	*ret_files = search.files;
+	search.files = (struct tree_files){ 0 };
 	return 0;
 }
 
@@ -294,24 +337,23 @@ static int check_mapper(pid_t pid, const struct topology *topology)
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
-int tree_check_mappings(const struct topology *topology)
+int tree_check_mappings(const struct tree_tasks *tasks, const struct topology *topology)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t count;
-	int ret = proc_list_tracees(&pids, &count);
+	_cleanup_(tree_tasks_done) struct tree_tasks listed = { 0 };
+	int ret = list_tasks(tasks, &listed);
 
 	if (ret < 0)
 		return log_error(ret, "mappings: cannot tell whose processes these are");
-	for (size_t i = 0; i < count; i++) {
-		ret = check_mapper(pids[i], topology);
+	for (size_t i = 0; i < listed.count; i++) {
+		ret = check_mapper(listed.pids[i], topology);
 		if (ret == -EOPNOTSUPP)
 			return log_error(ret,
 					 "process %d: has a GPU's memory mapped, but not /dev/kfd"
 					 " open: what it has there could not be saved",
-					 pids[i]);
+					 listed.pids[i]);
 		if (ret < 0)
 			return log_error(ret, "process %d: cannot tell what it has mapped",
-					 pids[i]);
+					 listed.pids[i]);
 	}
 	return 0;
 }

@@ -28,6 +28,9 @@ int image_expect_render(pid_t pid, uint32_t minor);
 /* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
  * the images of the dump before; -ENOENT: it is not. */
 int image_find_parent(void);
+/* At the end of a dump: whether the process that knows itself as @own_pid is part of it, in which
+ * case CRIU has written its core image. A stream cannot be asked: true. */
+bool image_has_task(pid_t own_pid);
 /* Removes the main images, of this dump and of an older one to the same directory, so that what is
  * left cannot be taken for a whole dump. Quick, as contents stay. */
 int image_remove_main(void);

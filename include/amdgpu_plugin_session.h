@@ -15,6 +15,7 @@
 #include "amdgpu_plugin_parallel.h"
 #include "amdgpu_plugin_places.h"
 #include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_vma.h"
 #include "amdgpu_plugin_wards.h"
 #include "criu-amdgpu.pb-c.h"
@@ -101,6 +102,7 @@ struct session {
 	bool involved;
 	struct topology topology;
 	bool has_topology;
+	struct tree_tasks tasks;
 	struct dumped_process *processes;
 	size_t num_processes;
 	/* Those without a file of KFD have been looked for, too. */

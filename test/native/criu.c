@@ -248,6 +248,17 @@ static int dump_files(struct criu *criu, const struct task *task, int id)
 	return ret;
 }
 
+/* What CRIU writes of each task, when all its files are saved. */
+static int dump_core(const struct task *tasks, const struct task *task)
+{
+	char name[32];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "core-%d.img", CRIU_TASK_PID + (int)(task - tasks));
+	fd = openat(criu_state.image_dir, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : close(fd);
+}
+
 static int call_for_all(struct criu *criu, enum criu_plugin_hook number, const struct task *tasks,
 			size_t num_tasks)
 {
@@ -268,6 +279,8 @@ static int dump_all(struct criu *criu, const struct task *tasks, size_t num_task
 		ret = dump_vmas(criu, &tasks[i]);
 		if (!ret)
 			ret = dump_files(criu, &tasks[i], first_id(tasks, &tasks[i]));
+		if (!ret)
+			ret = dump_core(tasks, &tasks[i]);
 	}
 	return ret ? ret : call_for_all(criu, HOOK_DUMP_DEVICES_LATE, tasks, num_tasks);
 }

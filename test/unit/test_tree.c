@@ -253,6 +253,15 @@ static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 	leave_tree(&without);
 }
 
+/* As CRIU does when it has saved all of a process. */
+static void write_core(const struct fake_process *process)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "core-%d.img", process->pid);
+	unit_write(path, "", 0);
+}
+
 /* What it was paused by was another file, which CRIU has not asked for: its state would be in no
  * image. */
 static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
@@ -264,6 +273,7 @@ static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 	start_dump();
 	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	write_core(members[1].process);
 	assert_fails(finish_dump(0));
 	assert_logged("Error: ", "was not saved");
 	end_dump(-1);
@@ -339,6 +349,58 @@ static void who_is_frozen_but_not_dumped_is_let_alone(void **state)
 	(void)waitpid(foreigner, NULL, __WALL);
 	(void)close(fd);
 	leave_tree(&member);
+}
+
+static void name_task(pid_t pid)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_PAUSE_DEVICES];
+
+	assert_int_equal(hook(pid), -ENOTSUP);
+}
+
+/* Somebody who looks in and has memory of a GPU mapped, but not /dev/kfd open, would fail the dump
+ * if he were of it. */
+static void who_is_not_named_is_not_even_looked_at(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	gpu.wants_all_paused = false;
+	start_dump();
+	name_task(members[2].pid);
+	name_task(members[0].pid);
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_all_paused(&members[0], 1, 1);
+	assert_all_paused(&members[1], 1, 0);
+	assert_all_paused(&members[2], 1, 1);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(members[1].process->calls[KFD_PROCESS_INFO], 0);
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+/* Hosts that name nobody: they trace the whole cgroup, also who stands above the tree. */
+static void who_is_paused_but_not_dumped_spoils_no_dump(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	write_core(members[0].process);
+	write_core(members[2].process);
+	assert_int_equal(finish_dump(0), 0);
+	assert_logged("Warn: ", "is not dumped");
+	end_dump(0);
+	assert_all_paused(members, 3, 0);
+	assert_true(unit_exists("amdgpu-kfd-5.img"));
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
 }
 
 /* CRIU opens a file again in the process with the lowest pid of those that have it. */
@@ -421,7 +483,8 @@ static void files_of_tracees_are_found_once_each(void **state)
 	inherited[1] = dup(members[1].fds[0]);
 	child = (struct member){ .pid = start_task(inherited, 2) };
 	(void)close(inherited[1]);
-	assert_int_equal(tree_find_kfd(members[0].fds[0], 300, &files), 0);
+	assert_int_equal(tree_find_kfd(&(struct tree_tasks){ 0 }, members[0].fds[0], 300, &files),
+			 0);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
@@ -452,7 +515,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	few = old;
 	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = tree_find_kfd(members[0].fds[0], 0, &files);
+		ret = tree_find_kfd(&(struct tree_tasks){ 0 }, members[0].fds[0], 0, &files);
 		failed += ret == -EMFILE;
 		assert_true(!ret || ret == -EMFILE);
 	}
@@ -477,6 +540,8 @@ int main(void)
 		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
 		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
 		TEST(who_is_frozen_but_not_dumped_is_let_alone),
+		TEST(who_is_not_named_is_not_even_looked_at),
+		TEST(who_is_paused_but_not_dumped_spoils_no_dump),
 		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
 		TEST(a_driver_that_saves_no_waves_pauses_nobody),

@@ -88,6 +88,36 @@ scenario_frozen_beside() { # oldest and newest
 	rmdir "$group"
 }
 
+both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
+
+# A launcher and its two jobs are in one group; one of them is dumped.
+scenario_frozen_above() { # oldest and newest
+	local group=/sys/fs/cgroup/jobs launcher jobs
+
+	machine eight
+	rocm_before
+	mkdir "$group"
+	start client.log bash -c 'for gpu in 1 2; do
+		setsid /opt/vm/bin/gpu_client --log "$0" --gpus $gpu & done; wait' "$work/client.log"
+	launcher=$pid
+	until_true both_are_ready || fail "the jobs do not begin: $(tail -n 2 client.log client.log.err)"
+	jobs=($(pgrep -P "$launcher"))
+	for pid in "$launcher" "${jobs[@]}"; do
+		echo "$pid" > "$group/cgroup.procs"
+	done
+	pid=${jobs[1]}
+	client="client $pid:"
+	dump img "$pid" --leave-running --freeze-cgroup "$group"
+	compgen -G 'img/amdgpu-kfd-*.img' > /dev/null || fail "the dump has no image"
+	for pid in "${jobs[@]}"; do
+		client="client $pid:"
+		runs
+		finish
+	done
+	gone "$launcher"
+	rmdir "$group"
+}
+
 # The neighbour says of our tasks, too, that it has done all there is to do, and CRIU asks nobody else.
 scenario_neighbour_resumes() { # oldest and newest
 	machine one
