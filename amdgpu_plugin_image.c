@@ -65,6 +65,14 @@ static int create(const char *name, int *ret_fd)
 	return host_is_streaming() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
 }
 
+/* As contents are: what comes out on the device only comes out before the job may end. */
+static int sync_written(const char *name, int fd)
+{
+	int ret = host_is_streaming() ? 0 : fd_sync(fd);
+
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
 static int close_written(const char *name, int *fd)
 {
 	if (close(take_fd(fd)) < 0)
@@ -97,6 +105,8 @@ static int write_framed(const char *name, const void *bytes, size_t size)
 	ret = write_header(name, fd, size);
 	if (!ret)
 		ret = write_part(name, fd, bytes, size);
+	if (!ret)
+		ret = sync_written(name, fd);
 	return ret < 0 ? ret : close_written(name, &fd);
 }
 
@@ -320,12 +330,29 @@ int image_write_kfd(int id, const CriuKfd *kfd)
 	return write_message(name, &kfd->base);
 }
 
+/* Without a GPU an image is that of one more file of a process, which has nothing but that. */
+static bool has_state(const CriuKfd *kfd)
+{
+	return kfd->n_device_entries || kfd->n_bo_entries || kfd->num_of_bos ||
+	       kfd->num_of_objects || kfd->priv_data.len;
+}
+
 int image_read_kfd(int id, CriuKfd **ret_kfd)
 {
 	char name[IMAGE_NAME_SIZE];
+	CriuKfd *kfd;
+	int ret;
 
 	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
-	return read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)ret_kfd);
+	ret = read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)&kfd);
+	if (ret < 0)
+		return ret;
+	if (!kfd->num_of_gpus && has_state(kfd)) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return log_error(-EINVAL, "image %s: has state, but of no GPU", name);
+	}
+	*ret_kfd = kfd;
+	return 0;
 }
 
 void image_remove_kfd(int id)

@@ -149,8 +149,7 @@ int storage_end_save(struct storage *storage)
 		return 0;
 	if (ftruncate(storage->fd, (off_t)storage->size) < 0)
 		return -errno;
-	/* Not every file can be synced. */
-	return fdatasync(storage->fd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+	return fd_sync(storage->fd);
 }
 
 /* What is in the page cache already is read from there. */

@@ -161,6 +161,11 @@ int fd_dup_above(int fd, int lowest)
 	return new_fd < 0 ? -errno : new_fd;
 }
 
+int fd_sync(int fd)
+{
+	return fdatasync(fd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+}
+
 int fd_move_up(int *fd, int lowest)
 {
 	int new_fd = fd_dup_above(*fd, lowest);

@@ -42,6 +42,10 @@ int write_full(int fd, const void *buffer, size_t size);
 /* Reads at least @size bytes at @offset, and up to @room of them if the file has them. */
 int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset);
 
+/* Waits until what was written is on the device, and learns what only comes out there. 0 also for
+ * files that cannot be synced. */
+int fd_sync(int fd);
+
 /* All of a file that is short, terminated: *@ret_length bytes and one. -E2BIG: there is no room for
  * it. */
 int read_short(int fd, char *text, size_t room, size_t *ret_length);

@@ -73,6 +73,7 @@ static void what_is_written_is_read(void **state)
 
 	(void)state;
 	kfd.pid = 4711;
+	kfd.num_of_gpus = 1;
 	kfd.num_of_bos = kfd.n_bo_entries = 1;
 	kfd.bo_entries = bos;
 	bo.addr = UINT64_MAX;
@@ -369,6 +370,7 @@ static void a_message_of_many_bos_is_read(void **state)
 	assert_non_null(entries);
 	for (size_t i = 0; i < count; i++)
 		entries[i] = &entry;
+	kfd.num_of_gpus = 1;
 	kfd.bo_entries = entries;
 	kfd.n_bo_entries = count;
 	assert_int_equal(image_write_kfd(1, &kfd), 0);

@@ -18,6 +18,7 @@ static void write_kfd(int id, size_t private_size)
 	CriuKfd kfd = CRIU_KFD__INIT;
 
 	kfd.pid = 4711;
+	kfd.num_of_gpus = 1;
 	kfd.priv_data.data = malloc(private_size);
 	assert_non_null(kfd.priv_data.data);
 	for (size_t i = 0; i < private_size; i++)
