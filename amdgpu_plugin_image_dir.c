@@ -160,35 +160,38 @@ bool image_has_task(pid_t own_pid)
 
 static int match_removed(int id, const char *name, void *argument)
 {
+	int *ret = argument;
+
 	(void)id;
-	(void)argument;
-	(void)unlinkat(host_image_dir(), name, 0);
+	if (unlinkat(host_image_dir(), name, 0) < 0 && errno != ENOENT)
+		*ret = log_error(-errno, "image %s: cannot remove, and it must not stay", name);
 	return -ENOENT;
 }
 
+/* As many as can be. */
 static int remove_all(const char *pattern)
 {
-	int ret;
+	int stays = 0, ret;
 
 	/* A stream has nothing old, and what lies in the directory is another dump's. */
 	if (host_is_streaming())
 		return 0;
-	ret = scan(pattern, match_removed, NULL);
-	return ret == -ENOENT ? 0 : ret;
+	ret = scan(pattern, match_removed, &stays);
+	return ret == -ENOENT ? stays : ret;
 }
 
 int image_remove_main(void)
 {
-	int ret = remove_all(IMAGE_KFD_NAME);
+	int kfd = remove_all(IMAGE_KFD_NAME), render = remove_all(IMAGE_RENDER_NAME);
 
-	return ret < 0 ? ret : remove_all(IMAGE_RENDER_NAME);
+	return kfd < 0 ? kfd : render;
 }
 
 int image_remove_old(void)
 {
-	int ret = image_remove_main();
+	int main = image_remove_main(), pages = remove_all(IMAGE_PAGES_NAME);
 
-	return ret < 0 ? ret : remove_all(IMAGE_PAGES_NAME);
+	return main < 0 ? main : pages;
 }
 
 struct render_search {

@@ -46,11 +46,29 @@ static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
 	whole.num_of_gpus = 1;
 	assert_int_equal(image_write_kfd(1, &plain), 0);
 	assert_int_equal(image_find_kfd(50, &id, &kfd), -ENOENT);
+	assert_int_equal(unit_count_lines("Error: "), 0);
 	assert_int_equal(image_write_kfd(2, &whole), 0);
 	assert_int_equal(image_write_kfd(3, &plain), 0);
 	assert_int_equal(image_find_kfd(50, &id, &kfd), 0);
 	assert_int_equal(id, 2);
 	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+/* It would be opened without its state, and nobody would notice. */
+static void a_state_that_says_it_is_of_no_gpu_is_refused(void **state)
+{
+	uint8_t private_data[8] = { 0 };
+	CriuKfd damaged = CRIU_KFD__INIT, *kfd;
+	int id;
+
+	(void)state;
+	damaged.pid = 50;
+	damaged.priv_data.data = private_data;
+	damaged.priv_data.len = sizeof(private_data);
+	assert_int_equal(image_write_kfd(1, &damaged), 0);
+	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
+	assert_logged("Error: ", "amdgpu-kfd-1.img", "no GPU");
+	assert_int_equal(image_find_kfd(50, &id, &kfd), -EINVAL);
 }
 
 static void two_states_of_one_process_are_refused(void **state)
@@ -159,6 +177,23 @@ static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
 		assert_true(unit_exists(others[i]));
 }
 
+/* It would be taken for one of this dump's, or for a good one of a dump that failed. The others go
+ * all the same. */
+static void an_old_image_that_stays_is_an_error(void **state)
+{
+	(void)state;
+	unit_print("amdgpu-kfd-1.img", "old");
+	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
+	unit_print("amdgpu-kfd-3.img", "old");
+	unit_print("amdgpu-renderD-4.img", "old");
+	assert_true(image_remove_old() < 0);
+	assert_logged("Error: ", "amdgpu-kfd-2.img");
+	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_false(unit_exists("amdgpu-kfd-1.img"));
+	assert_false(unit_exists("amdgpu-kfd-3.img"));
+	assert_false(unit_exists("amdgpu-renderD-4.img"));
+}
+
 /* They may be large, and a job waits for it. */
 static void removing_main_images_leaves_contents(void **state)
 {
@@ -207,12 +242,14 @@ int main(void)
 		UNIT_TEST(whether_any_image_is_there_is_known),
 		UNIT_TEST(a_process_finds_its_own_state_by_pid),
 		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),
+		UNIT_TEST(a_state_that_says_it_is_of_no_gpu_is_refused),
 		UNIT_TEST(two_states_of_one_process_are_refused),
 		UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search),
 		UNIT_TEST(a_damaged_image_is_not_passed_over_in_a_search),
 		UNIT_TEST(a_search_leaves_the_position_of_criu_s_directory),
 		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
 		UNIT_TEST(images_of_an_older_dump_are_removed_and_nothing_else),
+		UNIT_TEST(an_old_image_that_stays_is_an_error),
 		UNIT_TEST(removing_main_images_leaves_contents),
 		UNIT_TEST(removing_an_image_takes_that_one_alone),
 	};
