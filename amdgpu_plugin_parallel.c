@@ -338,7 +338,7 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 
 	ret = message_receive(parallel->gate, message, fds, &pid);
 	if (ret < 0)
-		return ret == -EPROTO ? 0 : ret;
+		return ret == -EPROTO || ret == -EMFILE ? 0 : ret;
 	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
 		message_close_fds(fds, message->header.num_fds);
 		return 0;
@@ -349,9 +349,25 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 	return welcome(parallel, message, socket, pid);
 }
 
+/* Others may have a copy of the gate: CRIU's helpers are forked with all that it has open. */
+static void turn_away(const struct parallel *parallel)
+{
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	int fds[MESSAGE_FDS_MAX], ret = 0;
+	pid_t pid;
+
+	(void)shutdown(parallel->gate, SHUT_RDWR);
+	while (message && (!ret || ret == -EPROTO || ret == -EMFILE)) {
+		ret = message_receive(parallel->gate, message, fds, &pid);
+		if (!ret)
+			message_close_fds(fds, message->header.num_fds);
+	}
+}
+
 /* Who comes now, or has come and was not heard, fails instead of waiting. */
 static void close_gate(struct parallel *parallel)
 {
+	turn_away(parallel);
 	(void)pthread_mutex_lock(&parallel->lock);
 	cleanup_close(&parallel->gate);
 	parallel->gate = -1;

@@ -457,14 +457,22 @@ static void what_is_no_hello_ends_nothing(void **state)
 	parallel_free(parallel);
 }
 
-/* It fails, however much it has to say, and does not wait for ever. */
-static void a_task_that_nobody_hears_is_told(void **state)
+/* As CRIU's helpers do, which are forked with all that it has open. */
+static pid_t fork_idler(void)
 {
-	struct parallel *parallel = new_parallel();
+	pid_t pid = fork();
+
+	while (!pid)
+		(void)pause();
+	return pid;
+}
+
+/* It fails, however much it has to say, and does not wait for ever. */
+static void expect_nobody_hears(struct parallel *parallel)
+{
 	struct set *set = calloc(1, sizeof(*set));
 	pid_t early, late;
 
-	(void)state;
 	for (unsigned int i = 0; i < 500; i++)
 		add(set, PAGE);
 	make_image(set, 0);
@@ -480,6 +488,23 @@ static void a_task_that_nobody_hears_is_told(void **state)
 	assert_true(parallel_finish(parallel, early) < 0);
 	parallel_free(parallel);
 	free_set(set);
+}
+
+static void a_task_that_nobody_hears_is_told(void **state)
+{
+	(void)state;
+	expect_nobody_hears(new_parallel());
+}
+
+static void a_copy_of_the_gate_keeps_nobody_waiting(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	pid_t idler = fork_idler();
+
+	(void)state;
+	expect_nobody_hears(parallel);
+	(void)kill(idler, SIGKILL);
+	(void)waitpid(idler, NULL, 0);
 }
 
 static void a_worker_that_cannot_start_fails_its_task(void **state)
@@ -595,6 +620,7 @@ int main(void)
 		TEST(what_a_task_sends_beside_the_rules_fails_it_alone),
 		TEST(what_is_no_hello_ends_nothing),
 		TEST(a_task_that_nobody_hears_is_told),
+		TEST(a_copy_of_the_gate_keeps_nobody_waiting),
 		TEST(a_worker_that_cannot_start_fails_its_task),
 		TEST(what_nobody_asks_for_is_given_up),
 		TEST(whoever_has_room_ends_as_early_as_who_waits_for_it),
