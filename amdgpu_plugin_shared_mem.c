@@ -90,18 +90,29 @@ int shared_mem_read(struct shared_mem *ret_shared)
 	return 0;
 }
 
+static int fill_file(int fd, const struct shared_mem *shared)
+{
+	if (fchmod(fd, shared->mode ? shared->mode : MODE_DEFAULT) < 0 ||
+	    ftruncate(fd, (off_t)shared->size) < 0)
+		return -errno;
+	return pwrite_full(fd, &shared->magic, sizeof(shared->magic), 0);
+}
+
+/* One that is there is taken for whole, so half a one must not stay. */
 static int make_file(const struct shared_mem *shared)
 {
 	_cleanup_close_ int fd =
 		shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int ret;
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
-	if (fchmod(fd, shared->mode ? shared->mode : MODE_DEFAULT) < 0 ||
-	    ftruncate(fd, (off_t)shared->size) < 0)
-		return -errno;
-	log_info("%s: made again", SHARED_MEM_NAME);
-	return pwrite_full(fd, &shared->magic, sizeof(shared->magic), 0);
+	ret = fill_file(fd, shared);
+	if (ret < 0)
+		(void)shm_unlink(SHARED_MEM_NAME);
+	else
+		log_info("%s: made again", SHARED_MEM_NAME);
+	return ret;
 }
 
 /* sem_open() takes whatever is there. */
