@@ -120,7 +120,7 @@ static const struct bo_rule {
 	    "turn that off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)", true } },
 	{ would_be_halved,
 	  { "is memory of a queue on a GPU before gfx9, which kernels restore at half its size",
-	    "run it on a GPU of gfx9 or newer", false } },
+	    "run it on a GPU of gfx9 or newer", true } },
 };
 
 static const struct verdict unknown_layout = {

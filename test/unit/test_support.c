@@ -238,7 +238,7 @@ static const struct {
 	  "s/^gfx_target_version .*/gfx_target_version 80003/",
 	  "half",
 	  "gfx9",
-	  false },
+	  true },
 };
 
 static void bos_that_would_be_others_are_refused(void **state)
