@@ -100,6 +100,8 @@ static void set_state(struct session *session, enum restore_state state)
 
 void restore_spoil(struct session *session)
 {
+	/* It may not have come to a file of ours yet. */
+	session->task.own_pid = getpid();
 	set_state(session, RESTORE_BEGUN);
 }
 
