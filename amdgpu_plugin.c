@@ -18,31 +18,49 @@
 #include "amdgpu_plugin_restore.h"
 #include "amdgpu_plugin_session.h"
 #include "amdgpu_plugin_tree.h"
+#include "amdgpu_plugin_util.h"
 #include "amdgpu_plugin_vma.h"
 #include "amdgpu_plugin_wards.h"
 #include "criu_plugin_abi.h"
 
 static struct session session;
 
-/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it from the
- * images of the dump before, as it was then. */
-static int check_parent(const struct session *s)
-{
-	static const char reason[] =
-		"dump: is an incremental one, which lacks what a GPU has written"
-		" to the process's memory since the one before";
-	int ret = image_find_parent();
+/* Dumps in which a process's memory would be of another moment than its GPUs'. */
+static const struct {
+	/* 0: this dump is one; -ENOENT: it is not; other errors after a line. */
+	int (*find)(void);
+	const char *reason;
+	const char *remedy;
+} torn_dumps[] = {
+	/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it
+	 * from the images of the dump before, as it was then. */
+	{ image_find_parent,
+	  "is an incremental one, which lacks what a GPU has written to the process's memory since"
+	  " the one before",
+	  "leave out --prev-images-dir, and remove the link \"parent\" from the image directory" },
+	{ host_sends_memory_late,
+	  "is a lazy one, and this CRIU ends the plugin, so that the queues run again, before the"
+	  " process's memory has left",
+	  "leave out --lazy-pages, or take a newer CRIU" },
+};
 
-	if (ret < 0)
-		return ret == -ENOENT ? 0 : ret;
-	if (s->options.force) {
-		log_warn("%s; dumped all the same, as AMDGPU_FORCE says", reason);
-		return 0;
+static int check_moment(const struct session *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(torn_dumps); i++) {
+		int ret = torn_dumps[i].find();
+
+		if (ret == -ENOENT)
+			continue;
+		if (ret < 0)
+			return ret;
+		if (!s->options.force)
+			return log_error(-EOPNOTSUPP,
+					 "dump: %s; %s; AMDGPU_FORCE=1 dumps it all the same",
+					 torn_dumps[i].reason, torn_dumps[i].remedy);
+		log_warn("dump: %s; dumped all the same, as AMDGPU_FORCE says",
+			 torn_dumps[i].reason);
 	}
-	return log_error(-EOPNOTSUPP,
-			 "%s; leave out --prev-images-dir, and remove the link \"parent\" from the"
-			 " image directory; AMDGPU_FORCE=1 dumps it all the same",
-			 reason);
+	return 0;
 }
 
 int session_note(struct session *s)
@@ -52,7 +70,7 @@ int session_note(struct session *s)
 	if (s->noted)
 		return 0;
 	s->involved = true;
-	ret = check_parent(s);
+	ret = check_moment(s);
 	if (ret < 0)
 		return ret;
 	ret = host_note_plugin(PLUGIN_NAME);

@@ -70,6 +70,24 @@ bool host_copies_mapping_fd(void)
 	return host_count_hooks() <= HOOK_PAUSE_DEVICES;
 }
 
+int host_sends_memory_late(void)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *argument = NULL;
+	size_t room = 0;
+
+	if (host_count_hooks() > HOOK_PAUSE_DEVICES)
+		return -ENOENT;
+	file = fopen("/proc/self/cmdline", "re");
+	if (!file)
+		return log_error(-errno, "host: cannot read its own arguments");
+	while (getdelim(&argument, &room, '\0', file) >= 0) {
+		if (!strcmp(argument, "--lazy-pages"))
+			return 0;
+	}
+	return feof(file) ? -ENOENT : log_error(-EIO, "host: cannot read its own arguments");
+}
+
 int host_image_dir(void)
 {
 	return criu_get_image_dir();

@@ -44,6 +44,11 @@ int host_note_plugin(const char *name);
  * False on hosts without inventory. */
 bool host_claim_plugin(const char *name);
 
+/* 0: this dump leaves memory to be fetched when the plugin has been ended (--lazy-pages with hosts
+ * before PAUSE_DEVICES); -ENOENT: it does not, or was ordered by RPC, which cannot be seen; other
+ * errors after a line. */
+int host_sends_memory_late(void);
+
 /* A descriptor number from which on no descriptor of the restored task @pid (as it sees itself) is
  * in the way, or -errno. */
 int host_unused_fd(pid_t pid);

@@ -129,32 +129,31 @@ scenario_shared_buffer() {
 	finish
 }
 
-# Each call that a dump makes fails once. Whichever it is, the dump either says so, or gives an
-# image as good as ever.
+# A choice of calls, each of which fails once, with what the dump says then.
 scenario_dump_call_fails() { # oldest and newest
-	local fault n=0
+	local call nth error words n=0
 
 	machine one
 	start_client
-	while read -r fault; do
+	while read -r call nth error words; do
 		n=$((n + 1))
-		echo "$fault" > "$sim/faults"
-		dump_fails "img-$n" ""
-		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $fault"
+		fault "$call" "$nth" "$error"
+		dump_fails "img-$n" "$words"
+		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $call $nth"
 		rm -r "img-$n"
 	done <<-EOF
-		kfd:CRIU_PROCESS_INFO 1 -5
-		kfd:CRIU_PROCESS_INFO 1 -12
-		kfd:CRIU_CHECKPOINT 1 -5
-		kfd:CRIU_CHECKPOINT 1 -24
-		drm:CS 1 -12
-		drm:CS 2 -5
-		drm:GEM_USERPTR 1 -12
-		drm:PRIME_IMPORT 7 -12
-		drm:GEM_VA 9 -22
-		drm:WAIT_CS 1 -5
-		engine:IB 1 -125
-		engine:IB 2 -125
+		kfd:CRIU_PROCESS_INFO 1 5 cannot pause the process
+		kfd:CRIU_PROCESS_INFO 1 12 cannot pause the process
+		kfd:CRIU_CHECKPOINT 1 5 cannot checkpoint
+		kfd:CRIU_CHECKPOINT 1 24 cannot checkpoint
+		drm:CS 1 12 start a copy
+		drm:CS 2 5 start a copy
+		drm:GEM_USERPTR 1 12 open the copy engine
+		drm:PRIME_IMPORT 7 12 import the dma-buf
+		drm:GEM_VA 9 22 import the dma-buf
+		drm:WAIT_CS 1 5 wait for a copy
+		engine:IB 1 125 wait for a copy
+		engine:IB 2 125 wait for a copy
 	EOF
 	verify
 	come_back
@@ -191,6 +190,15 @@ scenario_incremental() { # oldest and newest
 	start_client
 	dump first "$pid" --leave-running --track-mem
 	dump_fails second "is an incremental one" --track-mem --prev-images-dir ../first
+	verify
+	finish
+}
+
+scenario_lazy_pages() { # oldest and newest
+	[ "$criu_version" = 3.17.1 ] || skip "this CRIU ends plugins when all memory has left"
+	machine one
+	start_client
+	dump_fails img "is a lazy one" --lazy-pages --port 9876
 	verify
 	finish
 }
