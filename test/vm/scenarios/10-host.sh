@@ -36,7 +36,8 @@ talk_dump_restore() {
 	has_line img/dump.log "amdgpu_plugin"
 	restore img
 	[ "$(fds "$pid")" = "$before" ] || fail "fds differ: $(fds "$pid")"
-	kill -USR1 "$pid"
+	kill -USR1 -- "-$pid"
 	wait_line talk.log "alive $pid"
+	wait_line talk.log "alive child"
 	! grep -q 'amdgpu_plugin: Error' img/*.log || fail "the plugin complains"
 }
