@@ -65,26 +65,27 @@ scenario_damaged_images() { # oldest and newest
 	finish
 }
 
+# As scenario_dump_call_fails has it for a dump.
 scenario_restore_call_fails() { # oldest and newest
-	local fault
+	local call nth error words
 
 	machine one
 	dumped_client
-	while read -r fault; do
-		echo "$fault" > "$sim/faults"
-		restore_fails ""
-		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $fault"
+	while read -r call nth error words; do
+		fault "$call" "$nth" "$error"
+		restore_fails "$words"
+		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $call $nth"
 	done <<-EOF
-		kfd:OPEN 1 -24
-		kfd:CRIU_RESTORE 1 -5
-		kfd:CRIU_RESTORE 1 -22
-		drm:OPEN 1 -24
-		drm:CS 1 -12
-		drm:GEM_USERPTR 1 -12
-		drm:PRIME_IMPORT 5 -12
-		engine:IB 1 -125
-		engine:IB 2 -125
-		kfd:CRIU_RESUME 1 -12
+		kfd:OPEN 1 24 /dev/kfd: cannot open
+		kfd:CRIU_RESTORE 1 5 cannot rebuild
+		kfd:CRIU_RESTORE 1 22 cannot rebuild
+		drm:OPEN 1 24 (cannot open: renderD
+		drm:CS 1 12 start a copy
+		drm:GEM_USERPTR 1 12 open the copy engine
+		drm:PRIME_IMPORT 5 12 import the dma-buf
+		engine:IB 1 125 wait for a copy
+		engine:IB 2 125 wait for a copy
+		kfd:CRIU_RESUME 1 12 cannot resume
 	EOF
 	restore img
 	runs
@@ -208,10 +209,10 @@ scenario_too_few_gpus() { # oldest and newest
 	machine eight
 	dumped_client
 	machine one
-	restore_fails ""
+	restore_fails "the image has 8 GPUs and the task can use 1 here"
 	no_machine
 	! try_restore img || fail "restored without any GPU"
-	plugin_error img/restore.log ""
+	plugin_error img/restore.log "/dev/kfd: cannot open"
 	gone "$pid" # CRIU kills it, but does not wait for its end
 	machine eight
 	restore img
