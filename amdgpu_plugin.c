@@ -138,8 +138,8 @@ static void finish(int stage, int ret)
 			ret = complete_dump();
 		(void)release(ret);
 	}
-	/* Too late to fail as well, so nothing may be left that could be taken for a restored
-	 * task. */
+	/* Too late to fail as well, so nothing may be left that could be taken
+	 * for a restored task. */
 	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
 		wards_leave(&session.wards);
 	dump_done(&session);
@@ -184,8 +184,8 @@ static int note_device_vma(void)
 	return ret < 0 ? ret : check_mappings();
 }
 
-/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know it, fails the
- * dump. */
+/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know
+ * it, fails the dump. */
 static bool is_ours(int answer)
 {
 	session.involved |= answer != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's compute VM is
- * the VM of one of them, and that one must come back as the very file that KFD's RESTORE is
- * given. */
+/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's
+ * compute VM is the VM of one of them, and that one must come back as the very file that
+ * KFD's RESTORE is given. */
 #include "amdgpu_plugin_drm.h"
 
 #include <amdgpu_drm.h>

@@ -229,8 +229,8 @@ static int check_mappings(struct dump *dump)
 	return ret;
 }
 
-/* How many mappings CRIU will ask about at restore. Those of other vendors' devices are none of
- * ours. */
+/* How many mappings CRIU will ask about at restore. Those of other vendors' devices
+ * are none of ours. */
 static int count_mappings(const struct dump *dump, CriuKfd *kfd)
 {
 	struct stat device;
@@ -244,8 +244,8 @@ static int count_mappings(const struct dump *dump, CriuKfd *kfd)
 	return 0;
 }
 
-/* Room is asked for last: making the files has removed those of an older dump, whose room
- * counts. */
+/* Room is asked for last: making the files has removed those of an older
+ * dump, whose room counts. */
 static int create_pages(struct dump *dump)
 {
 	uint64_t total = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Starts and ends processes that outlive CRIU. What they are for is the dump and restore units'
- * business. */
+/* Starts and ends processes that outlive CRIU. What they are for is the dump
+ * and restore units' business. */
 #include "amdgpu_plugin_guard.h"
 
 #include <errno.h>
@@ -75,8 +75,8 @@ static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty,
 	_exit(0);
 }
 
-/* As fork() does it, but for the signal at the child's end: CRIU waits for any child whose signal
- * it gets. */
+/* As fork() does it, but for the signal at the child's end: CRIU waits for any child
+ * whose signal it gets. */
 static int fork_silently(struct guard *ret_guard)
 {
 	int fd = -1;
@@ -88,8 +88,8 @@ static int fork_silently(struct guard *ret_guard)
 	return 0;
 }
 
-/* Until it stands by itself, and has closed whatever it does not need; false: it has ended
- * instead. */
+/* Until it stands by itself, and has closed whatever it does not need; false:
+ * it has ended instead. */
 static bool becomes_ready(int line)
 {
 	ssize_t got;
@@ -113,8 +113,8 @@ int guard_start(const struct guard_duty *duty, struct guard *ret_guard)
 		return -errno;
 	line = ends[0];
 	its_end = ends[1];
-	/* The guard must not run handlers that are not its own, and nobody asks it to end but
-	 * guard_end(). */
+	/* The guard must not run handlers that are not its own, and nobody asks it
+	 * to end but guard_end(). */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	ret = fork_silently(&guard);
@@ -161,8 +161,8 @@ bool guard_criu_has_ended(int pidfd, int timeout_ms)
 
 void guard_await_criu(int pidfd)
 {
-	/* An answer that does not come is none: what a guard does must not be done to a CRIU that
-	 * lives. */
+	/* An answer that does not come is none: what a guard does must not be done to
+	 * a CRIU that lives. */
 	while (!guard_criu_has_ended(pidfd, -1))
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 }

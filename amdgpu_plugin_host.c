@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and tested by
- * its address; variables of CRIU are never imported, since a missing one would make dlopen()
- * fail. */
+/* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and
+ * tested by its address; variables of CRIU are never imported, since a missing one
+ * would make dlopen() fail. */
 #include "amdgpu_plugin_host.h"
 
 #include <dlfcn.h>

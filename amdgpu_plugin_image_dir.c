@@ -32,8 +32,8 @@ static bool is_name(const char *pattern, const char *name, int *ret_id)
 	return !strcmp(again, name);
 }
 
-/* Asks @match about each file that is called @pattern with an id, until it answers something other
- * than -ENOENT. */
+/* Asks @match about each file that is called @pattern with an id, until it answers
+ * something other than -ENOENT. */
 static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
 		void *argument)
 {
@@ -41,8 +41,8 @@ static int scan(const char *pattern, int (*match)(int id, const char *name, void
 	struct dirent *entry;
 	DIR *stream;
 
-	/* A descriptor of its own: reading a directory moves the position, and this one is
-	 * CRIU's. */
+	/* A descriptor of its own: reading a directory moves the position, and
+	 * this one is CRIU's. */
 	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return log_error(-errno, "images: cannot list the directory");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Talks to the KFD driver. What is done with a process's state is decided by the dump and restore
- * units. */
+/* Talks to the KFD driver. What is done with a process's state is decided by the
+ * dump and restore units. */
 #include "amdgpu_plugin_kfd.h"
 
 #include <errno.h>

@@ -13,8 +13,8 @@ static int compare_nodes(const void *left, const void *right)
 
 	if (a->node_id != b->node_id)
 		return a->node_id < b->node_id ? -1 : 1;
-	/* Only an image that is damaged has a node twice: any order will do, but always the
-	 * same. */
+	/* Only an image that is damaged has a node twice: any order will do,
+	 * but always the same. */
 	return a < b ? -1 : a > b;
 }
 

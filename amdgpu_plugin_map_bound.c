@@ -3,8 +3,8 @@
  * search leaves alone what cannot be better than what it has. */
 #include "amdgpu_plugin_map_bound.h"
 
-/* How many GPUs of a saved block can stay the very same ones in each local block, and in the
- * best. */
+/* How many GPUs of a saved block can stay the very same ones in each local block,
+ * and in the best. */
 static int count_kept(const struct blocking *blocking, const struct gpu_set *kept_if, size_t block,
 		      uint16_t *kept)
 {

@@ -151,8 +151,8 @@ struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
 			       const struct machine *local)
 {
 	const struct topology_node *node = saved->gpus[saved_gpu];
-	/* Older kernels give all partitions of a card one unique_id: it names the card, not the
-	 * GPU. */
+	/* Older kernels give all partitions of a card one unique_id: it names the
+	 * card, not the GPU. */
 	bool unique = machine_is_unique(saved, saved_gpu);
 	struct gpu_set same = { 0 };
 

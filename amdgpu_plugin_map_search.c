@@ -365,8 +365,8 @@ static int search_init(const struct search_problem *p, struct search_result *res
 	return 0;
 }
 
-/* Whether an assignment as good as the best so far gives saved GPU @saved the lower local GPU
- * @local. */
+/* Whether an assignment as good as the best so far gives saved GPU @saved the
+ * lower local GPU @local. */
 static bool can_be_lower(struct search *search, size_t saved, size_t local)
 {
 	int best = search->best;

@@ -3,8 +3,8 @@
  * machines of hives that could. Trying one of them settles the others. */
 #include "amdgpu_plugin_map_twins.h"
 
-/* Whether GPUs of one region are of one region, when local GPUs have changed places as @image
- * says. */
+/* Whether GPUs of one region are of one region, when local GPUs have changed
+ * places as @image says. */
 static bool keeps_regions(const struct machine *local, const uint16_t *image)
 {
 	int16_t region_image[GPU_SET_MAX];

@@ -22,8 +22,8 @@
 /* Descriptors of ours are numbered from here, or from the limit where that can be raised. */
 #define LOWEST_FD 512
 
-/* Jobs and BOs beyond that come from no plugin: KFD has at most 64 GPUs (MAX_GPU_INSTANCE in
- * kfd_priv.h). */
+/* Jobs and BOs beyond that come from no plugin: KFD has at most 64
+ * GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
 
@@ -40,8 +40,8 @@ struct handed {
 struct parallel {
 	struct content_settings settings;
 	struct content_pool pool;
-	/* The main process's end of the gate, -1 when closed, and what the descriptor store calls
-	 * the other. */
+	/* The main process's end of the gate, -1 when closed, and what the descriptor
+	 * store calls the other. */
 	pthread_mutex_t lock;
 	int gate;
 	int store_id;
@@ -399,8 +399,8 @@ static int open_gate(struct parallel *parallel, int *ret_theirs)
 	*ret_theirs = pair[1];
 	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	/* Out of the way of descriptors whose numbers others choose; where that cannot be, no harm
-	 * is done. */
+	/* Out of the way of descriptors whose numbers others choose; where that cannot be,
+	 * no harm is done. */
 	(void)fd_move_up(&parallel->gate, LOWEST_FD);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses, each of which is undone exactly once; what a dump does meanwhile is the dump unit's
- * business. */
+/* Pauses, each of which is undone exactly once; what a dump does meanwhile is
+ * the dump unit's business. */
 #include "amdgpu_plugin_pause.h"
 
 #include <errno.h>
@@ -83,8 +83,8 @@ static int undo_old_pause(const struct dumped_process *process)
 
 	if (!ret)
 		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
-	/* Not paused; or what the pause is going to say and explain: not of this dump, no right, no
-	 * such call. */
+	/* Not paused; or what the pause is going to say and explain: not of this dump, no
+	 * right, no such call. */
 	if (!ret || ret == -EINVAL || ret == -EBADF || ret == -EACCES || ret == -ENOTTY)
 		return 0;
 	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
@@ -249,8 +249,8 @@ static int pause_file(struct session *session, const struct tree_file *file)
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
 
-/* Of all of them, before one is paused: from then on a paused process is taken for one of this
- * dump's. */
+/* Of all of them, before one is paused: from then on a paused process is taken for
+ * one of this dump's. */
 static int undo_old_pauses(const struct tree_files *files)
 {
 	int ret = 0;

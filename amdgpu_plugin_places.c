@@ -61,8 +61,8 @@ void places_done(struct bo_places *places)
 	*places = (struct bo_places){ 0 };
 }
 
-/* Places are apart but for those of one object, so it is the last that begins no later, or one like
- * it before. */
+/* Places are apart but for those of one object, so it is the last that begins no later, or
+ * one like it before. */
 const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
 				   uint64_t offset)
 {

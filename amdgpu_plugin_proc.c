@@ -244,9 +244,9 @@ int proc_device_of_path(const char *path)
 	return (int)strtol(number, NULL, 10);
 }
 
-/* One line of maps: "start-end perms offset dev inode path". The name says little, and the file may
- * be out of sight; the link in map_files leads to what is really mapped. -ENOENT: no character
- * device. */
+/* One line of maps: "start-end perms offset dev inode path". The name says little, and
+ * the file may be out of sight; the link in map_files leads to what is really mapped.
+ * -ENOENT: no character device. */
 static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };

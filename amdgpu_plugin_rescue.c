@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is the dump unit's
- * business. */
+/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is
+ * the dump unit's business. */
 #include "amdgpu_plugin_rescue.h"
 
 #include <errno.h>
@@ -79,9 +79,9 @@ static bool unpause_orphans(struct rescue *rescue)
 	return waiting && left;
 }
 
-/* By a process of its own, which lets go of all when it ends: they must not stay traced for as long
- * as it takes until another tracer lets go of one, as nobody here lets them run on after a
- * signal. */
+/* By a process of its own, which lets go of all when it ends: they must not stay traced
+ * for as long as it takes until another tracer lets go of one, as nobody here lets them
+ * run on after a signal. */
 static bool run_round(struct rescue *rescue)
 {
 	pid_t pid = fork();

@@ -280,8 +280,8 @@ static int alloc_state(const struct restored_task *task, struct kfd_state *state
 	return 0;
 }
 
-/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with them from here
- * on. */
+/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with
+ * them from here on. */
 static void forget_surplus(const struct restored_task *task, struct kfd_state *state)
 {
 	while (state->num_devices > task->kfd->num_of_gpus)

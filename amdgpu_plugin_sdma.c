@@ -23,8 +23,8 @@
 /* libdrm's list of names has 16 KiB, and grows by a few lines a year. */
 #define NAMES_SIZE_MAX (1 << 20)
 
-/* What the kernel can map as one page, so that a slot costs the GPU few entries of its page
- * table. */
+/* What the kernel can map as one page, so that a slot costs the GPU few entries
+ * of its page table. */
 #define HUGE_PAGE (2u << 20)
 
 /* Between two looks at a fence: a part of the time that it has taken so far, so that many short
@@ -33,8 +33,8 @@
 #define PAUSE_NS_MIN 20000
 #define PAUSE_NS_MAX 5000000
 
-/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which there are is
- * asked. */
+/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which
+ * there are is asked. */
 #define RINGS_MAX 32
 
 /* Copies of a ring end in the order in which they began, and have numbers from 1. */
@@ -295,8 +295,8 @@ static int make_staging(struct gpu *gpu)
 	return ret < 0 ? ret : adopt(gpu, handle, size, &gpu->staging_bo);
 }
 
-/* Room for as many pieces as a slot may have, for those split at the packet's maximum, and for
- * padding. */
+/* Room for as many pieces as a slot may have, for those split at the packet's
+ * maximum, and for padding. */
 static size_t ib_bytes(const struct gpu *gpu)
 {
 	size_t packets = GPU_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;

@@ -46,8 +46,8 @@ static bool set_direct(int fd, bool on)
 	return flags >= 0 && fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-/* For files that live in memory, to reserve room is to fill it with zeros, and there is nothing to
- * bypass. */
+/* For files that live in memory, to reserve room is to fill it with zeros, and there
+ * is nothing to bypass. */
 static bool is_in_memory(int fd)
 {
 	struct statfs stat;
@@ -73,8 +73,8 @@ int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip
 	return 0;
 }
 
-/* The file system has allowed direct access and then refused it: others see to it that nobody asks
- * again. */
+/* The file system has allowed direct access and then refused it: others see to it
+ * that nobody asks again. */
 static int go_on_buffered(struct storage *storage)
 {
 	__atomic_store_n(&storage->direct, false, __ATOMIC_RELAXED);
@@ -215,8 +215,8 @@ static struct extent find_extent(const struct storage *storage, uint64_t at)
 	return (struct extent){ at, to, is_hole };
 }
 
-/* Some file systems look at every page to answer, so they are not asked twice about the same
- * bytes. */
+/* Some file systems look at every page to answer, so they are not asked twice
+ * about the same bytes. */
 static struct extent extent_at(struct storage *storage, uint64_t at)
 {
 	struct extent extent;

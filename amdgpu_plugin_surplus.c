@@ -78,8 +78,8 @@ static bool is_taken(const struct gpu_map *map, const struct kfd_state *state, u
 	return false;
 }
 
-/* The process may know another GPU by the id of this one, and the driver would find only the first
- * of two. */
+/* The process may know another GPU by the id of this one, and the driver would find only
+ * the first of two. */
 static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 		       const struct topology_node *gpu)
 {

@@ -113,8 +113,8 @@ struct table {
 	size_t num_rows;
 };
 
-/* One line "name number"; what is wrong with it, or NULL. Names not in the table are other kernels'
- * and ignored. */
+/* One line "name number"; what is wrong with it, or NULL. Names not in the table are
+ * other kernels' and ignored. */
 static const char *parse_line(const char *line, const struct table *table, void *object)
 {
 	const char *number = strchr(line, ' ');
@@ -311,8 +311,8 @@ static int read_node(struct reader *reader, struct topology_node *node)
 	ret = node->gpu_id ? read_vram(reader, node) : 0;
 	if (!ret)
 		ret = read_links(reader, node);
-	/* What a CPU says of its links is never asked: a GPU's own links say where it is
-	 * attached. */
+	/* What a CPU says of its links is never asked: a GPU's own links say
+	 * where it is attached. */
 	if (ret < 0 && ret != -ENOMEM && !node->gpu_id) {
 		log_warn("topology: links of CPU node %u are left out: %s", node->node_id,
 			 reader->problem);

@@ -155,8 +155,8 @@ static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
 	return 0;
 }
 
-/* What a BO takes of an address space: that of its GPU, or that of mmap offsets of its render
- * node. */
+/* What a BO takes of an address space: that of its GPU, or that of mmap offsets
+ * of its render node. */
 struct span {
 	uint32_t gpu_id;
 	uint64_t from;
@@ -231,8 +231,8 @@ static int check_overlaps(const struct subject *of, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_spans(of, kfd, true, spans);
 }
 
-/* All BOs of a kind on one GPU; sums of sizes are made here only, and here they cannot overflow
- * unseen. */
+/* All BOs of a kind on one GPU; sums of sizes are made here only, and here
+ * they cannot overflow unseen. */
 static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	uint64_t contents = 0, vram = 0;

@@ -72,9 +72,9 @@ static void answer(struct wards *wards, enum answer what)
 	wake(&wards->answer);
 }
 
-/* All tasks of CRIU's: they have been forked before the first of them restores a file. They are not
- * all its descendants: the root of the tree is its sibling where a runtime wants to be the
- * parent. */
+/* All tasks of CRIU's: they have been forked before the first of them restores a file.
+ * They are not all its descendants: the root of the tree is its sibling where a runtime
+ * wants to be the parent. */
 static int note_tasks(struct watch *watch)
 {
 	_cleanup_free_ pid_t *pids = NULL;

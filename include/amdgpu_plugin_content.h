@@ -92,9 +92,9 @@ int content_start_load(struct content_job *jobs, size_t num_jobs,
 		       const struct content_settings *settings, struct content_pool *pool,
 		       struct content_run **ret_run);
 int content_finish(struct content_run *run);
-/* Where nobody wants the contents any more: tells the run to end early, and waits for nothing. Runs
- * that share a pool are all told before one is cancelled, which may wait for room there. Then
- * content_cancel() follows. */
+/* Where nobody wants the contents any more: tells the run to end early, and waits for
+ * nothing. Runs that share a pool are all told before one is cancelled, which may wait for
+ * room there. Then content_cancel() follows. */
 void content_stop(struct content_run *run);
 /* Instead of content_finish(): ends early, and in silence. */
 void content_cancel(struct content_run *run);

@@ -14,12 +14,12 @@ const struct topology_node *gpu_files_local(const struct restored_task *task,
 					    const struct topology_node *saved);
 /* A number from which on no descriptor of the task is in the way. */
 int gpu_files_lowest_fd(const struct restored_task *task);
-/* Whether no mapping will be asked about, so that no hook is certain to come after the task's
- * files. */
+/* Whether no mapping will be asked about, so that no hook is certain to come
+ * after the task's files. */
 bool gpu_files_are_unmapped(const struct restored_task *task);
 
-/* The file through which the GPU's BOs will be restored and mapped, opened when first asked for;
- * borrowed. */
+/* The file through which the GPU's BOs will be restored and mapped, opened when
+ * first asked for; borrowed. */
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
 /* A descriptor of that file, or of another open of the same node; the caller's. */
 int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that outlives CRIU. Whoever is killed undoes nothing himself, and the driver undoes
- * nothing for him: so another process waits for his end, and does then what may not be left
- * undone. */
+/* A process that outlives CRIU. Whoever is killed undoes nothing himself, and the driver
+ * undoes nothing for him: so another process waits for his end, and does then what may
+ * not be left undone. */
 #ifndef AMDGPU_PLUGIN_GUARD_H
 #define AMDGPU_PLUGIN_GUARD_H
 
@@ -9,23 +9,23 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What a guard is called, for ps and the like: it is not the CRIU that somebody may be waiting
- * for. */
+/* What a guard is called, for ps and the like: it is not the CRIU that somebody
+ * may be waiting for. */
 #define GUARD_NAME "amdgpu_guard"
 
 /* For who has started one; { 0 }: none. */
 struct guard {
 	pid_t pid;
-	/* A pidfd: by its number, one that somebody else has waited for could be taken for
-	 * another. */
+	/* A pidfd: by its number, one that somebody else has waited for could
+	 * be taken for another. */
 	int fd;
 };
 
 /* What a guard does. It has a copy of this process's memory as it is at the start, and of its
  * descriptors those in @fds alone: a pipe that this process closes is closed. */
 struct guard_duty {
-	/* @criu is a pidfd of the process that started the guard. When this returns, the guard
-	 * ends. */
+	/* @criu is a pidfd of the process that started the guard. When this
+	 * returns, the guard ends. */
 	void (*watch)(void *argument, int criu);
 	void *argument;
 	const int *fds;
@@ -36,8 +36,8 @@ struct guard_duty {
  * without a signal for its end, and a wait() for any child does not find it. (One with __WALL does,
  * when it has ended.) -ECHILD: it lacks memory. */
 int guard_start(const struct guard_duty *duty, struct guard *ret_guard);
-/* Ends it before it does anything, or after it has done all. *@guard is none afterwards; accepts
- * none. */
+/* Ends it before it does anything, or after it has done all. *@guard is
+ * none afterwards; accepts none. */
 void guard_end(struct guard *guard);
 
 /* For the guard: whether the CRIU of that pidfd has ended, by then without any thread and without

@@ -35,8 +35,8 @@ bool host_is_streaming(void);
 int host_create_streamed(const char *name);
 int host_open_streamed(const char *name);
 
-/* Whether CRIU notes which plugins the images need. Those that do not ask one plugin only about a
- * thing. */
+/* Whether CRIU notes which plugins the images need. Those that do not ask one plugin
+ * only about a thing. */
 bool host_has_inventory(void);
 /* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
 int host_note_plugin(const char *name);
@@ -66,9 +66,9 @@ int host_fetch_fd(int id);
  * -EINVAL after a line: the host will not tell. */
 int host_plugin_options(int *ret_argc, char ***ret_argv);
 
-/* CRIU's log. Each call is one line, with the plugin's prefix. log_error() adds the words for
- * -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log is not made
- * for them. */
+/* CRIU's log. Each call is one line, with the plugin's prefix. log_error() adds the words
+ * for -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log
+ * is not made for them. */
 int log_error(int ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

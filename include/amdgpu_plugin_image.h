@@ -18,8 +18,8 @@
 
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
-/* The most bytes of contents: file offsets are signed, and end with a header's and a block's
- * room. */
+/* The most bytes of contents: file offsets are signed, and end with a header's
+ * and a block's room. */
 #define IMAGE_CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * 4096)
 
 /* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor

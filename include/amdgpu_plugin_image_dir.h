@@ -14,9 +14,9 @@
 int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
 /* Of files: whether there is a main image of anything of ours. */
 bool image_any_is_there(void);
-/* For an id that no image is of: a line with the names it could have had, if @expected or if there
- * are other images of ours, so that a file that got lost is told from one that is another
- * plugin's. */
+/* For an id that no image is of: a line with the names it could have had, if @expected
+ * or if there are other images of ours, so that a file that got lost is told from one
+ * that is another plugin's. */
 void image_report_missing(int id, bool expected);
 /* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that
  * had render minor @minor; else -ENOENT. */

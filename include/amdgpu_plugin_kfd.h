@@ -20,8 +20,8 @@ int kfd_is_file(const struct stat *stat);
 /* Whether @fd is a dma-buf of an AMD GPU; false where there is no /dev/kfd to ask. */
 bool kfd_is_dmabuf(int fd);
 
-/* A descriptor of our own. -errno after a line; -EOPNOTSUPP: too old for checkpoints of GTT BOs
- * (1.8). */
+/* A descriptor of our own. -errno after a line; -EOPNOTSUPP: too old for checkpoints
+ * of GTT BOs (1.8). */
 int kfd_open(int *ret_fd);
 
 /* Everything that CHECKPOINT tells of a process, and RESTORE wants. Arrays are never NULL, as the

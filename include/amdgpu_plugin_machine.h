@@ -46,8 +46,8 @@ bool machine_is_unique(const struct machine *machine, size_t gpu);
 bool machine_cpu_link_serves(const struct machine *there, size_t saved, const struct machine *here,
 			     size_t local);
 
-/* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks of two and
- * more. */
+/* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks
+ * of two and more. */
 void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
 		   struct partition *ret_hives);
 /* Those of @gpus that have a CPU link, by where it leads. */

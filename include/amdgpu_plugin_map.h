@@ -47,8 +47,8 @@ struct gpu_map {
 	size_t num_surplus;
 	enum map_outcome outcome;
 	enum map_reason reason;
-	/* The reason in one word, a property or rule after ':', and the gpu_id where one is to
-	 * blame. */
+	/* The reason in one word, a property or rule after ':', and the gpu_id where
+	 * one is to blame. */
 	char words[64];
 	/* What is wrong with the device-map. */
 	char problem[256];
@@ -58,10 +58,10 @@ struct gpu_map {
 
 /* Finds the map, or why there is none. Silent. -ENOMEM.
  *
- * Each saved GPU gets a local one that has what it needs; pairs linked by XGMI stay linked; GPUs
- * that share a CPU node still share one, and others do not if that can be had (KFD_NUMA_CHECK). As
- * many GPUs as possible stay the very same ones; then the lowest nodes win, so that there is one
- * answer. */
+ * Each saved GPU gets a local one that has what it needs; pairs linked by XGMI stay linked;
+ * GPUs that share a CPU node still share one, and others do not if that can be had
+ * (KFD_NUMA_CHECK). As many GPUs as possible stay the very same ones; then the lowest nodes
+ * win, so that there is one answer. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);

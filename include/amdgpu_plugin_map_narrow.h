@@ -5,8 +5,8 @@
 
 #include "amdgpu_plugin_map_search.h"
 
-/* A rule that saved GPUs of one block stay in one local block: the hives that links make, and CPU
- * nodes. */
+/* A rule that saved GPUs of one block stay in one local block: the hives that links
+ * make, and CPU nodes. */
 struct blocking {
 	struct partition saved;
 	struct partition local;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One GPU against one GPU: what a GPU must have to stand for another. How GPUs go together is the
- * search's business. */
+/* One GPU against one GPU: what a GPU must have to stand for another. How GPUs go together
+ * is the search's business. */
 #ifndef AMDGPU_PLUGIN_MAP_RULES_H
 #define AMDGPU_PLUGIN_MAP_RULES_H
 

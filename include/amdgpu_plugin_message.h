@@ -50,8 +50,8 @@ struct message {
 	};
 };
 
-/* Sends the header and @length bytes after it, which the caller has set. Descriptors stay the
- * caller's. */
+/* Sends the header and @length bytes after it, which the caller has set.
+ * Descriptors stay the caller's. */
 int message_send(int socket, struct message *message, enum message_kind kind, size_t length,
 		 const int *fds, size_t num_fds);
 /* The next message; its descriptors, as many as its header says, are the caller's. *@ret_pid is set

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the user may choose, read once when CRIU loads the plugin: from a file, from the
- * environment, which goes before it, and from options of CRIU 4.3 and later, which go before
- * both. */
+/* What the user may choose, read once when CRIU loads the plugin: from a file, from
+ * the environment, which goes before it, and from options of CRIU 4.3 and later,
+ * which go before both. */
 #ifndef AMDGPU_PLUGIN_OPTIONS_H
 #define AMDGPU_PLUGIN_OPTIONS_H
 
@@ -27,8 +27,8 @@ struct options {
 #define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
-	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means the default), AMDGPU_SKIP_ZEROS,
-	 * AMDGPU_CHECKSUM. */
+	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means
+	 * the default), AMDGPU_SKIP_ZEROS, AMDGPU_CHECKSUM. */
 	struct content_settings content;
 	/* AMDGPU_PARALLEL_RESTORE: contents are filled in by CRIU's main process, where it can. */
 	bool parallel_restore;
@@ -41,8 +41,8 @@ struct options {
 	bool device_map_is_for_all;
 };
 
-/* What does not parse is -EINVAL, what is too large -ERANGE, after a line that names source and
- * value. */
+/* What does not parse is -EINVAL, what is too large -ERANGE, after a line that
+ * names source and value. */
 int options_read(struct options *ret_options);
 /* The same with another file. */
 int options_read_with_file(const char *path, struct options *ret_options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the copy engine (SDMA) is told: packets that copy bytes from one GPU address to another.
- * Pure. */
+/* What the copy engine (SDMA) is told: packets that copy bytes from one GPU
+ * address to another. Pure. */
 #ifndef AMDGPU_PLUGIN_PACKET_H
 #define AMDGPU_PLUGIN_PACKET_H
 

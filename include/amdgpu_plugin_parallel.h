@@ -34,8 +34,8 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 /* In the main process: ends what is still going on, in silence. Accepts NULL. */
 void parallel_free(struct parallel *parallel);
 
-/* In a task: sends its jobs. Descriptors stay the caller's, who may close them when this
- * returns. */
+/* In a task: sends its jobs. Descriptors stay the caller's, who may close
+ * them when this returns. */
 int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
 		       size_t num_jobs);
 

@@ -33,8 +33,8 @@ int pause_again(struct session *session, struct dumped_process *process);
 /* What the pause said, without arrays. */
 struct kfd_state pause_counts(const struct dumped_process *process);
 
-/* One line for an operation of the driver's that has failed; @doing is what it was to do. Returns
- * @ret. */
+/* One line for an operation of the driver's that has failed; @doing is what it was
+ * to do. Returns @ret. */
 int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 			 const char *doing);
 

@@ -18,8 +18,8 @@ struct priv_data {
 	uint32_t num_objects;
 };
 
-/* Whether SVM ranges are among the objects. -EINVAL: the bytes are not of a layout that is
- * known. */
+/* Whether SVM ranges are among the objects. -EINVAL: the bytes are not of a
+ * layout that is known. */
 int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm);
 
 /* As the driver numbers them (kfd_priv.h, enum kfd_queue_type). */
@@ -41,8 +41,8 @@ struct priv_queue {
 	uint32_t mqd_size;
 };
 
-/* The queues, in memory of the caller's. -EINVAL: the bytes are not of a version and layout that is
- * known. */
+/* The queues, in memory of the caller's. -EINVAL: the bytes are not of a version and
+ * layout that is known. */
 int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
 		     size_t *ret_num_queues);
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The pid, here, of the process that this thread traces and that knows itself as @own_pid.
- * -ESRCH. */
+/* The pid, here, of the process that this thread traces and that knows
+ * itself as @own_pid. -ESRCH. */
 int proc_find_tracee(pid_t own_pid, pid_t *ret_pid);
 /* The pid of process @pid as it sees itself. -ESRCH. */
 int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
@@ -35,8 +35,8 @@ struct proc_mapping {
 	dev_t device;
 };
 
-/* The mappings that process @pid has of character devices, by address. The array is the
- * caller's. */
+/* The mappings that process @pid has of character devices, by address. The
+ * array is the caller's. */
 int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
 
 /* Render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd, -ENOENT for others. */

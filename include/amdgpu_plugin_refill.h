@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents of the BOs that a restored task has been given, filled in by the task or by CRIU's main
- * process. */
+/* Contents of the BOs that a restored task has been given, filled in by the task or
+ * by CRIU's main process. */
 #ifndef AMDGPU_PLUGIN_REFILL_H
 #define AMDGPU_PLUGIN_REFILL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The restore of a process's KFD state, in the restored task, and its resumption by CRIU's main
- * process. */
+/* The restore of a process's KFD state, in the restored task, and its resumption
+ * by CRIU's main process. */
 #ifndef AMDGPU_PLUGIN_RESTORE_H
 #define AMDGPU_PLUGIN_RESTORE_H
 

@@ -20,11 +20,11 @@ struct gpu;
  * there is no ring. -EMEDIUMTYPE: libdrm would read its list of GPUs' names from something that is
  * no file of such a size. */
 int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu);
-/* Gives up what was submitted and not waited for, so that BOs may be released. Nothing can be
- * submitted afterwards. */
+/* Gives up what was submitted and not waited for, so that BOs may be released. Nothing
+ * can be submitted afterwards. */
 void gpu_stop(struct gpu *gpu);
-/* Waits for nothing: memory that the engine may still write to is left to the end of the
- * process. */
+/* Waits for nothing: memory that the engine may still write to is left to the
+ * end of the process. */
 void gpu_close(struct gpu *gpu);
 
 /* The staging memory of a slot. */

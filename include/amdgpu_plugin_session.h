@@ -52,8 +52,8 @@ struct dumped_process {
 		bool found;
 	} * probes;
 	size_t num_probes;
-	/* By these the BO of a mapping is found, and buffers of several processes are recognised as
-	 * one. */
+	/* By these the BO of a mapping is found, and buffers of several processes
+	 * are recognised as one. */
 	struct bo_places places;
 };
 
@@ -126,9 +126,9 @@ struct session {
 	struct wards *wards;
 };
 
-/* The first thing of ours in this dump: tells CRIU that the images need the plugin, and makes sure
- * that they will all be of this dump, also those of the process's memory. Does nothing when called
- * again. */
+/* The first thing of ours in this dump: tells CRIU that the images need the plugin, and
+ * makes sure that they will all be of this dump, also those of the process's memory. Does
+ * nothing when called again. */
 int session_note(struct session *session);
 /* The topology of this machine, read once a dump. */
 int session_topology(struct session *session, const struct topology **ret_topology);

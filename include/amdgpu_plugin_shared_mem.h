@@ -11,14 +11,14 @@ struct shared_mem {
 	/* Size and first word of the file; both 0 where there is none. */
 	uint64_t size;
 	uint32_t magic;
-	/* Permissions of file and semaphore, which CRIU finds wanting where they differ; 0: not
-	 * known. */
+	/* Permissions of file and semaphore, which CRIU finds wanting where they
+	 * differ; 0: not known. */
 	mode_t mode;
 	mode_t semaphore_mode;
 };
 
-/* Something else of that name counts as none, after a warning. -errno: there is one, but it cannot
- * be read. */
+/* Something else of that name counts as none, after a warning. -errno: there is one, but
+ * it cannot be read. */
 int shared_mem_read(struct shared_mem *ret_shared);
 
 /* Makes file and semaphore where they are missing; a failure prints its line. Nothing to do for a

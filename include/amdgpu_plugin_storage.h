@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The storage side of an image of contents: a file that is moved range by range, in any order and
- * by several threads at once, or a stream, which takes its bytes in their order only. Past the page
- * cache where the file system allows that; blocks of zeros become holes. Silent: callers print the
- * error. */
+/* The storage side of an image of contents: a file that is moved range by range, in any order
+ * and by several threads at once, or a stream, which takes its bytes in their order only. Past
+ * the page cache where the file system allows that; blocks of zeros become holes. Silent:
+ * callers print the error. */
 #ifndef AMDGPU_PLUGIN_STORAGE_H
 #define AMDGPU_PLUGIN_STORAGE_H
 
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ranges begin at multiples of this; so do they in memory, which has room up to the next
- * multiple. */
+/* Ranges begin at multiples of this; so do they in memory, which has room up
+ * to the next multiple. */
 #define STORAGE_ALIGNMENT 4096u
 
 struct extent {

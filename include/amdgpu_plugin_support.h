@@ -10,9 +10,9 @@
 
 struct kfd_state;
 
-/* Before a process is paused: whether the driver can take running waves off the GPU. Without that a
- * pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force 0, after a
- * warning. */
+/* Before a process is paused: whether the driver can take running waves off the GPU. Without
+ * that a pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force
+ * 0, after a warning. */
 int support_check_driver(int kfd_id, bool force);
 
 /* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */

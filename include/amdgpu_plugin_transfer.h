@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The contents of one GPU's BOs on their way to or from an image; the content unit's header has the
- * picture. */
+/* The contents of one GPU's BOs on their way to or from an image; the content unit's
+ * header has the picture. */
 #ifndef AMDGPU_PLUGIN_TRANSFER_H
 #define AMDGPU_PLUGIN_TRANSFER_H
 

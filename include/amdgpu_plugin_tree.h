@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show them one by
- * one. */
+/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show
+ * them one by one. */
 #ifndef AMDGPU_PLUGIN_TREE_H
 #define AMDGPU_PLUGIN_TREE_H
 
@@ -44,9 +44,9 @@ int tree_find_kfd(const struct tree_tasks *tasks, int shown, int lowest_fd,
 		  struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
 
-/* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or of an
- * AMD GPU mapped have /dev/kfd open: of others no file would ever be shown. -EOPNOTSUPP after a
- * line. */
+/* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or
+ * of an AMD GPU mapped have /dev/kfd open: of others no file would ever be shown.
+ * -EOPNOTSUPP after a line. */
 int tree_check_mappings(const struct tree_tasks *tasks, const struct topology *topology);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */

@@ -46,8 +46,8 @@ int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset)
  * files that cannot be synced. */
 int fd_sync(int fd);
 
-/* All of a file that is short, terminated: *@ret_length bytes and one. -E2BIG: there is no room for
- * it. */
+/* All of a file that is short, terminated: *@ret_length bytes and one. -E2BIG: there is
+ * no room for it. */
 int read_short(int fd, char *text, size_t room, size_t *ret_length);
 
 /* Replaces *@fd by a close-on-exec duplicate whose number is at least @lowest. On failure *@fd is

@@ -22,9 +22,9 @@ int wards_check_complete(const struct wards *wards);
 /* In a task, before it has GPU state: waits until the guard knows it. After an error, which prints
  * its line, the task must fail. Accepts NULL, with which nobody is guarded. */
 int wards_announce(struct wards *wards);
-/* In the main process, once for each task that has announced itself, when its queues run. With the
- * last one the guard ends: tasks are complete then, and may run for long before CRIU ends. Accepts
- * NULL. */
+/* In the main process, once for each task that has announced itself, when its queues run.
+ * With the last one the guard ends: tasks are complete then, and may run for long before
+ * CRIU ends. Accepts NULL. */
 void wards_complete(struct wards *wards);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two limits of the plugin: the copy engine without storage, and storage without the copy
- * engine. */
+/* The two limits of the plugin: the copy engine without storage, and storage
+ * without the copy engine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

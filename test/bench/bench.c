@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench: measures one case, the plugin and what it is compared with by turns, and prints one line
- * of values. The matrix of cases, the table and the plot are made by test/bench/run. Wants the
- * simulator preloaded. */
+/* bench: measures one case, the plugin and what it is compared with by turns, and prints one
+ * line of values. The matrix of cases, the table and the plot are made by test/bench/run.
+ * Wants the simulator preloaded. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -73,8 +73,8 @@ static double cpu_seconds(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Of all processors since they were started, but for idling and waiting. What a hypervisor takes
- * away counts. */
+/* Of all processors since they were started, but for idling and waiting. What a
+ * hypervisor takes away counts. */
 static double machine_seconds(void)
 {
 	unsigned long long user = 0, nice = 0, system = 0, irq = 0, softirq = 0, steal = 0;
@@ -261,8 +261,8 @@ static int set_engine(struct bench *bench, double storage_s)
 	return set_knob("engine_bytes_per_s", (uint64_t)(bench->gbps * 1e9));
 }
 
-/* One run of ours that is not measured: it tells the slots, and makes the image that is then
- * restored. */
+/* One run of ours that is not measured: it tells the slots, and makes the image
+ * that is then restored. */
 static int warm_up(struct bench *bench)
 {
 	double wall, cpu;

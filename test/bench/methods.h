@@ -13,8 +13,8 @@
  * the largest, waits, writes, and goes to the next; on restore it reads, copies, waits. */
 int reference_run(struct content_job *jobs, size_t num_jobs, bool save);
 
-/* Only the engine: the copies that the plugin submits, as many slots in flight, and nothing with
- * the slots. */
+/* Only the engine: the copies that the plugin submits, as many slots in flight, and
+ * nothing with the slots. */
 int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save);
 
 /* Only storage: as many bytes as the image has, in one of several ways to do it; @half_zero:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the BOs of a workload and gets at their dma-bufs; what is done with them is said
- * elsewhere. */
+/* Makes the BOs of a workload and gets at their dma-bufs; what is done with
+ * them is said elsewhere. */
 #include "subject.h"
 
 #include <errno.h>

@@ -33,8 +33,8 @@ struct subject {
 int subject_make(const char *words, uint64_t most_bytes, struct subject *ret_subject);
 void subject_done(struct subject *subject);
 
-/* Only of subjects that the workload has filled and that repeat nothing. verify: -EIO after a
- * line. */
+/* Only of subjects that the workload has filled and that repeat nothing. verify:
+ * -EIO after a line. */
 int subject_scribble(const struct subject *subject);
 int subject_verify(const struct subject *subject);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What has come of all injections: coverage.txt has a line for each, and what is wrong is said at
- * once. */
+/* What has come of all injections: coverage.txt has a line for each, and what is wrong
+ * is said at once. */
 #ifndef TEST_FAULTS_COVERAGE_H
 #define TEST_FAULTS_COVERAGE_H
 

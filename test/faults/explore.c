@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program behind test/faults/run, which says what it does: goes through the phases of
- * scenarios. Each is run with nothing injected, its injections are planned, tried side by side, and
- * judged. */
+/* The program behind test/faults/run, which says what it does: goes through the phases
+ * of scenarios. Each is run with nothing injected, its injections are planned, tried
+ * side by side, and judged. */
 #include <errno.h>
 #include <linux/close_range.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the command line of a dump or restore. The environment has been swept by
- * test/faults/run. */
+/* Makes the command line of a dump or restore. The environment has
+ * been swept by test/faults/run. */
 #include "host.h"
 
 #include <stdlib.h>

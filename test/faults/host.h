@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One dump or restore on the native simulator: calls test/native's host, with or without the
- * injector. */
+/* One dump or restore on the native simulator: calls test/native's host, with
+ * or without the injector. */
 #ifndef TEST_FAULTS_HOST_H
 #define TEST_FAULTS_HOST_H
 

@@ -17,14 +17,14 @@
  * have, and a DRM_IOCTL_VERSION of libdrm's that fails, which no kernel does for a file that it has
  * opened. That of protobuf-c and xxhash is in.
  *
- * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a child
- * that nobody has waited for, mutexes and conditions but for waits with a timeout, sigprocmask,
- * pthread_sigmask, setsid() of a process that leads no group, prctl() that gives a name,
- * close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpeername()
- * of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a CRIU that was
- * killed calls it, and what is refused is asked again (make check-kills). Not among the errnos:
- * ENOENT, ENXIO of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is none") and not
- * failures. */
+ * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a
+ * child that nobody has waited for, mutexes and conditions but for waits with a timeout,
+ * sigprocmask, pthread_sigmask, setsid() of a process that leads no group, prctl() that gives a
+ * name, close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD,
+ * getpeername() of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a
+ * CRIU that was killed calls it, and what is refused is asked again (make check-kills). Not among
+ * the errnos: ENOENT, ENXIO of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is
+ * none") and not failures. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -465,8 +465,8 @@ static long intercept(int number, const long *args)
 	return result;
 }
 
-/* All arguments are integers or pointers, and there are nine at most; of fewer, what lies behind is
- * passed on. */
+/* All arguments are integers or pointers, and there are nine at most; of fewer, what lies
+ * behind is passed on. */
 #define WRAPPER(name, answer, faults)                                                           \
 	static long wrap_##name(long a, long b, long c, long d, long e, long f, long g, long h, \
 				long i)                                                         \

@@ -22,8 +22,8 @@ void judge_add(struct text *wrong, const char *format, ...)
 	free(sentence);
 }
 
-/* What it has left behind, and what the simulator has against it. Whether there was a first dump,
- * which failed. */
+/* What it has left behind, and what the simulator has against it. Whether there was a
+ * first dump, which failed. */
 static bool judge_output(const char *out, const struct rules *rules, struct text *wrong)
 {
 	bool first = false;

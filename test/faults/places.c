@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the injector's table and says what is known of a place by itself; its lines are known to
- * symbols.c. */
+/* Reads the injector's table and says what is known of a place by itself; its lines
+ * are known to symbols.c. */
 #include "places.h"
 
 #include <errno.h>

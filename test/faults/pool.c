@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Threads that take the next job until there is none. What the jobs are is their caller's
- * business. */
+/* Threads that take the next job until there is none. What the jobs are
+ * is their caller's business. */
 #include "pool.h"
 
 #include <pthread.h>

@@ -22,14 +22,14 @@ struct outcome {
 	int status; /* its exit status, or minus the number of the signal that ended it */
 };
 
-/* Runs it to its end, and to the end of all that hold its output, in a session of its own. The
- * outcome is done with outcome_done(). The program (of the caller) ends with a line where none can
- * be started. */
+/* Runs it to its end, and to the end of all that hold its output, in a session of its own.
+ * The outcome is done with outcome_done(). The program (of the caller) ends with a line where
+ * none can be started. */
 void process_run(const struct command *command, struct outcome *ret_outcome);
 void outcome_done(struct outcome *outcome);
 
-/* For tools that must not fail: the program ends with a line if they do. The output is
- * text_done()'s. */
+/* For tools that must not fail: the program ends with a line if they do.
+ * The output is text_done()'s. */
 void process_must(const struct command *command, struct text *ret_out);
 
 #endif

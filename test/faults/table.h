@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The file in which the injector (inject.c) lists the places that were met, for the explorer
- * (explore.c). */
+/* The file in which the injector (inject.c) lists the places that were met,
+ * for the explorer (explore.c). */
 #ifndef TEST_FAULTS_TABLE_H
 #define TEST_FAULTS_TABLE_H
 

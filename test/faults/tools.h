@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text that grows, lines and words of it, sets of numbers. Where there is no memory, the program
- * ends. */
+/* Text that grows, lines and words of it, sets of numbers. Where there is no
+ * memory, the program ends. */
 #ifndef TEST_FAULTS_TOOLS_H
 #define TEST_FAULTS_TOOLS_H
 

@@ -16,8 +16,8 @@
 /* Staging memory stays where it is when nobody knows whether the engine still writes to it: to
  * unmap it could wait for ever for a GPU that hangs. */
 static const char may_leave_pages[] = "look";
-/* A plugin that cannot begin has let nobody write anything: what an older dump has left is
- * whole. */
+/* A plugin that cannot begin has let nobody write anything: what an older dump
+ * has left is whole. */
 static const char may_leave_images[] = "init";
 
 const char *const result_names[] = { "failed", "went on", "not met again" };

@@ -32,8 +32,8 @@ void trial_run(const struct trial_setup *setup, const struct injection *injectio
 	       const char *folder, struct trial *ret_trial);
 void trial_done(struct trial *trial);
 
-/* With nothing injected: the program ends with a line if anything is wrong. The places are
- * free()'s. */
+/* With nothing injected: the program ends with a line if anything is wrong.
+ * The places are free()'s. */
 struct table *trial_without(const struct build *build, const struct scenario *scenario,
 			    enum phase phase, const char *images);
 /* A dump that another scenario goes over. */

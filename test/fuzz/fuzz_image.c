@@ -64,8 +64,8 @@ static void write_file(const char *name, bool with_hole)
 	unit_write(name, text, text_size);
 	if (!with_hole || text_size < sizeof(length))
 		return;
-	/* As long as it says, if a file can be. What is long but may still be read would take its
-	 * time. */
+	/* As long as it says, if a file can be. What is long but may still be read
+	 * would take its time. */
 	memcpy(&length, text, sizeof(length));
 	if (length < 1u << 20 || length > 1u << 30)
 		(void)!truncate(unit_path("%s", name), (off_t)(8 + length));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libFuzzer's custom mutator for targets that read protobuf messages; of others it mutates
- * bytes. */
+/* libFuzzer's custom mutator for targets that read protobuf messages; of
+ * others it mutates bytes. */
 #include "mutate.h"
 
 #include <protobuf-c/protobuf-c.h>

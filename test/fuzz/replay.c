@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Gives each file named to the target, without a fuzzer. What is wrong with one ends the
- * program. */
+/* Gives each file named to the target, without a fuzzer. What is wrong with
+ * one ends the program. */
 #include "fuzz.h"
 
 static uint8_t *read_file(const char *path, size_t *ret_size)

@@ -136,8 +136,8 @@ static void make_event(struct dice *dice, size_t event, struct topology *from, s
 			machine_move_gpu(to, dice_roll(dice, gpus), dice_roll(dice, gpus));
 		break;
 	case 8:
-		/* Each GPU by itself fits, but the last hive's newer one only where its peers
-		 * cannot be. */
+		/* Each GPU by itself fits, but the last hive's newer one only where
+		 * its peers cannot be. */
 		machine_gpu(from, gpus - 1)->fw_version++;
 		machine_gpu(to, 0)->fw_version++;
 		for (uint32_t i = 1; i < gpus; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The functions of CRIU for programs that are no tests: the log goes to the terminal, or
- * nowhere. */
+/* The functions of CRIU for programs that are no tests: the log goes to
+ * the terminal, or nowhere. */
 #include "host.h"
 
 #include <stdarg.h>

@@ -23,8 +23,8 @@ void machine_random(struct dice *dice, size_t max_gpus, struct topology *ret_top
 void machine_of_hives(size_t num_hives, size_t size, size_t num_cpus, bool striped,
 		      struct topology *ret_topology);
 
-/* A copy with other node numbers, gpu_ids, minors, slots and unique_ids: another machine of the
- * same shape. */
+/* A copy with other node numbers, gpu_ids, minors, slots and unique_ids: another machine
+ * of the same shape. */
 void machine_renamed(struct dice *dice, const struct topology *topology,
 		     struct topology *ret_topology);
 

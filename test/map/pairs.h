@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pairs of machines and the map that the rules give them: a pairs.tsv beside directories laid out
- * like /sys/class/kfd/kfd/topology. */
+/* Pairs of machines and the map that the rules give them: a pairs.tsv beside directories
+ * laid out like /sys/class/kfd/kfd/topology. */
 #ifndef TEST_MAP_PAIRS_H
 #define TEST_MAP_PAIRS_H
 
@@ -40,8 +40,8 @@ struct answer {
 	bool agrees;
 };
 
-/* Calls @take with each pair of @directory. The number of pairs, or -errno after a line on
- * stderr. */
+/* Calls @take with each pair of @directory. The number of pairs, or -errno after
+ * a line on stderr. */
 int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
 		   void *argument);
 

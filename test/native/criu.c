@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plays CRIU to the plugin: which hook is called when, with which descriptors, and what is made of
- * the answers. */
+/* Plays CRIU to the plugin: which hook is called when, with which descriptors, and what is
+ * made of the answers. */
 #include "criu.h"
 
 #include <dlfcn.h>

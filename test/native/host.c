@@ -254,8 +254,8 @@ static int judge_processes(void)
 	return ret < 0 ? ret : 0;
 }
 
-/* Nothing may be left when the process's GPU state is gone, and nothing may have been done
- * wrong. */
+/* Nothing may be left when the process's GPU state is gone, and nothing may
+ * have been done wrong. */
 static int judge_simulator(const struct process_state *before)
 {
 	char violations[4096], objects[4096];

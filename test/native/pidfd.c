@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* pidfd_open() for programs under a valgrind that does not know it. As a library put in front of
- * the C library it asks a program, which does not run under valgrind; built with HELPER, it is that
- * program. */
+/* pidfd_open() for programs under a valgrind that does not know it. As a library put in front
+ * of the C library it asks a program, which does not run under valgrind; built with HELPER,
+ * it is that program. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -76,8 +76,8 @@ static int make_task(struct tasks *tasks, struct task *task)
 	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);
 }
 
-/* CRIU has KFD state, too, once the plugin has opened /dev/kfd: it is to be there before anybody
- * counts objects. */
+/* CRIU has KFD state, too, once the plugin has opened /dev/kfd: it is to be there
+ * before anybody counts objects. */
 static int make_criu(void)
 {
 	int ret = play(CRIU_PROCESS), fd;

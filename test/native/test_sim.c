@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The native front end by itself, through libdrm_amdgpu and raw ioctls: what the plugin may come to
- * use, and what a program may expect of descriptors and memory. The model's rules are tested in the
- * virtual machine. */
+/* The native front end by itself, through libdrm_amdgpu and raw ioctls: what the plugin may come
+ * to use, and what a program may expect of descriptors and memory. The model's rules are tested
+ * in the virtual machine. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -463,8 +463,8 @@ static void a_forked_child_has_a_machine_of_its_own(void **state)
 	memset(cpu(&vram), 7, PAGE);
 	(void)amdgpu_bo_cpu_unmap(vram.bo);
 	drop(&vram);
-	/* libdrm would take its device for the child's, too; the buffer lives on by its
-	 * descriptor */
+	/* libdrm would take its device for the child's, too; the buffer lives
+	 * on by its descriptor */
 	close_gpu(&gpu);
 	pid = fork();
 	if (pid == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process with GPUs, traced as in a dump, and the hooks that dump it. Included by a test program
- * once. */
+/* A process with GPUs, traced as in a dump, and the hooks that dump it. Included by
+ * a test program once. */
 #ifndef TEST_UNIT_DUMP_TASK_H
 #define TEST_UNIT_DUMP_TASK_H
 
@@ -67,8 +67,8 @@ static inline void end_dump(int result)
 	CR_PLUGIN_DESC.exit(STAGE_DUMP, result);
 }
 
-/* A process that computes on two GPUs, the first of which it knows by another id; no BO with
- * contents. */
+/* A process that computes on two GPUs, the first of which it knows by another id;
+ * no BO with contents. */
 static inline struct fake_process *make_process(void)
 {
 	struct fake_process *process = add_process(tracee);

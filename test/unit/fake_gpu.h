@@ -3,8 +3,8 @@
  * GPU, command buffers hold real packets, and bytes move when a fence is waited for, not before.
  * Strict: what an engine would fault on is counted as a violation. Each call can be made to fail.
  *
- * To be included by a test program once, after fake_kernel.h; it takes the place of the library's
- * functions. */
+ * To be included by a test program once, after fake_kernel.h; it takes the place
+ * of the library's functions. */
 #ifndef TEST_UNIT_FAKE_GPU_H
 #define TEST_UNIT_FAKE_GPU_H
 
@@ -77,12 +77,12 @@ static struct fake_gpu {
 	uint32_t family;
 	/* Which rings there are, a bit each. */
 	uint32_t rings;
-	/* The engine never ends; the GPU has been reset; the library gives the handle of another
-	 * GPU. */
+	/* The engine never ends; the GPU has been reset; the library gives the
+	 * handle of another GPU. */
 	atomic_bool hangs;
 	bool was_reset;
-	/* The first copy of a ring is looked at before its submitter is back, and ends only after
-	 * that. */
+	/* The first copy of a ring is looked at before its submitter is back, and
+	 * ends only after that. */
 	bool overtakes;
 	bool is_another;
 	/* It is wrong to copy anything while a process of the kernel's may run. */
@@ -100,8 +100,8 @@ static struct fake_gpu {
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
 	atomic_bool time_is_absolute;
-	/* The lowest descriptor of a dma-buf that was imported, and how many would survive an
-	 * exec(). */
+	/* The lowest descriptor of a dma-buf that was imported, and how many
+	 * would survive an exec(). */
 	atomic_int lowest_dmabuf;
 	atomic_uint inherited_dmabufs;
 } gpu;

@@ -4,8 +4,8 @@
  * fake_gpu.h copies contents, and queues and what runs in them are for the simulated device in the
  * virtual machine.
  *
- * To be included by a test program once: it takes the place of libc's open(), fopen(), fstat(),
- * ioctl(), kill(). */
+ * To be included by a test program once: it takes the place of libc's open(),
+ * fopen(), fstat(), ioctl(), kill(). */
 #ifndef TEST_UNIT_FAKE_KERNEL_H
 #define TEST_UNIT_FAKE_KERNEL_H
 
@@ -61,8 +61,8 @@ struct fake_process {
 };
 
 static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
-	/* A directory of test/data/machines, or the path of another; NULL: the driver is not
-	 * loaded. */
+	/* A directory of test/data/machines, or the path of another; NULL: the
+	 * driver is not loaded. */
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];
@@ -137,8 +137,8 @@ static inline int fake_kernel_begin(void **state)
 	return 0;
 }
 
-/* From here on this process and those that it forks have one kernel, and not each a copy of its
- * own. */
+/* From here on this process and those that it forks have one kernel, and not each a
+ * copy of its own. */
 static inline void fake_kernel_share(void)
 {
 	struct fake_kernel now = kernel;
@@ -160,9 +160,9 @@ static inline int fake_kernel_end(void **state)
 	return unit_end(state);
 }
 
-/* Devices are files of the test's directory, whose names tell what they stand for: kfd-INDEX of a
- * process, renderD-MINOR, dmabuf-NUMBER of an AMD GPU. They can be opened several times, like
- * devices. */
+/* Devices are files of the test's directory, whose names tell what they stand for:
+ * kfd-INDEX of a process, renderD-MINOR, dmabuf-NUMBER of an AMD GPU. They can be opened
+ * several times, like devices. */
 static inline int open_device(const char *name, int flags)
 {
 	return openat(AT_FDCWD, unit_path("%s", name), flags | O_CREAT | O_CLOEXEC, 0600);
@@ -306,8 +306,8 @@ static inline bool is_for(const struct fake_process *process)
 	return traced;
 }
 
-/* Process, devices, BOs, queues, events; what is of no interest to anybody but the driver is
- * 0x5a. */
+/* Process, devices, BOs, queues, events; what is of no interest to anybody but
+ * the driver is 0x5a. */
 static inline void fill_private(const struct fake_process *process, uint8_t *at)
 {
 	memset(at, 0x5a, private_size(process));

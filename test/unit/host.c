@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A CRIU of the tests' own: the functions that the plugin takes from its host, and a place for
- * files. */
+/* A CRIU of the tests' own: the functions that the plugin takes from its host, and
+ * a place for files. */
 #include "host.h"
 
 #include <dirent.h>

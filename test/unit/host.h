@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every unit test needs: a stand-in for the CRIU that loads the plugin, and a directory of its
- * own that is the image directory too. What is being tested is the business of the test
- * programs. */
+/* What every unit test needs: a stand-in for the CRIU that loads the plugin, and a
+ * directory of its own that is the image directory too. What is being tested is the
+ * business of the test programs. */
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
@@ -43,16 +43,16 @@ int unit_end(void **state);
 
 #define UNIT_TEST(function) cmocka_unit_test_setup_teardown(function, unit_begin, unit_end)
 
-/* Lines that the plugin has printed, and whether one of them holds all of the texts given (end with
- * NULL). */
+/* Lines that the plugin has printed, and whether one of them holds all of the texts
+ * given (end with NULL). */
 size_t unit_count_lines(const char *text);
 bool unit_logged(const char *text, ...) __attribute__((sentinel));
 void unit_forget_lines(void);
 #define assert_logged(...) assert_true(unit_logged(__VA_ARGS__, NULL))
 
-/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same number as
- * ENOTSUP, and to CRIU that is "not mine, ask others": whoever says so of his own files loses
- * them. */
+/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same
+ * number as ENOTSUP, and to CRIU that is "not mine, ask others": whoever says so of his
+ * own files loses them. */
 #define assert_fails(result)                             \
 	do {                                             \
 		int result_ = (result);                  \

@@ -13,8 +13,8 @@
 #include "amdgpu_plugin_util.h"
 #include "restore_hooks.h"
 
-/* The machine of the image, as the process knows its GPU; the machine of the restore is
- * "one-other". */
+/* The machine of the image, as the process knows its GPU; the machine of
+ * the restore is "one-other". */
 #define USER_ID      0xbeef
 #define OLD_ID       1997
 #define NEW_ID       44021
@@ -25,9 +25,9 @@
 
 #define LOWEST 300
 
-/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library, since a
- * program's own symbols are not to be seen. Once loaded it stays, so tests of an old host come
- * first. */
+/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library,
+ * since a program's own symbols are not to be seen. Once loaded it stays, so tests of an
+ * old host come first. */
 static struct {
 	char directory[64];
 	void *table;
@@ -97,8 +97,8 @@ static inline void add_image_bo(uint32_t flags, uint64_t addr, uint64_t size, ui
 	image->num_of_bos = image->n_bo_entries;
 }
 
-/* The image of this process: the CPU node and the GPU of machine "one", a doorbell and a
- * userptr. */
+/* The image of this process: the CPU node and the GPU of machine "one", a
+ * doorbell and a userptr. */
 static inline void make_image(void)
 {
 	struct topology topology;

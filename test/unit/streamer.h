@@ -48,8 +48,8 @@ static struct {
 	int connection[2];
 	struct stream streams[STREAMS_MAX];
 	size_t num_streams;
-	/* Of the streamer's making: no answer; and it is gone after that many bytes of each
-	 * image. */
+	/* Of the streamer's making: no answer; and it is gone after that many
+	 * bytes of each image. */
 	bool deaf;
 	size_t breaks_after;
 } streamer;

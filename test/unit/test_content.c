@@ -267,8 +267,8 @@ static void an_engine_that_hangs_is_given_up(void **state)
 	gpu.hangs = true;
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
 	assert_logged("Error: ", "GPU 0x0100", strerror(ETIME));
-	/* The kernel's clock may be another than the task's, so it is given no time to wait
-	 * until. */
+	/* The kernel's clock may be another than the task's, so it is given no
+	 * time to wait until. */
 	assert_true(gpu.time_is_absolute);
 	assert_int_equal(gpu.timeout_ns, 0);
 	free_set(set);

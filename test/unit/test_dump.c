@@ -63,8 +63,8 @@ static void look_at_image(const char *line)
 	seen_with_image = unit_exists("amdgpu-kfd-5.img");
 }
 
-/* With the last of them the guard goes, and nobody would remove the image of a CRIU that is killed
- * then. */
+/* With the last of them the guard goes, and nobody would remove the image of a CRIU
+ * that is killed then. */
 static void the_image_of_a_failed_dump_goes_before_its_process_runs(void **state)
 {
 	struct fake_process *process = make_process();
@@ -323,8 +323,8 @@ static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
 	free(bytes);
 }
 
-/* Thousands of BOs are above the limit of most; their descriptors are in nobody's way and go to no
- * child. */
+/* Thousands of BOs are above the limit of most; their descriptors are in nobody's way and
+ * go to no child. */
 static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 {
 	struct fake_process *process = make_process();
@@ -400,8 +400,8 @@ static void images_of_an_older_dump_go_first(void **state)
 	(void)close(fd);
 }
 
-/* They take room, which the next dump needs. What this one has written for another process
- * stays. */
+/* They take room, which the next dump needs. What this one has written
+ * for another process stays. */
 static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 {
 	struct fake_process *process = make_process(), *other = make_process();

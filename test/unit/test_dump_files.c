@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what belongs to other
- * drivers. */
+/* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what
+ * belongs to other drivers. */
 #include "dump_task.h"
 
 #include <sys/mman.h>
@@ -20,8 +20,8 @@ int stat(const char *path, struct stat *stat)
 	return ret;
 }
 
-/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a path cannot
- * be mapped. */
+/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a
+ * path cannot be mapped. */
 static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
 {
 	struct fake_process *process = make_process();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Guards: what they do when the process that started them dies, and that they do nothing when it
- * does not. */
+/* Guards: what they do when the process that started them dies, and that they do nothing
+ * when it does not. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -116,8 +116,8 @@ static void a_guard_that_is_ended_does_nothing(void **state)
 	(void)close(line[0]);
 }
 
-/* Who is not told that CRIU has ended must take it for alive: the dump of one that lives is not
- * undone. */
+/* Who is not told that CRIU has ended must take it for alive: the dump of one that
+ * lives is not undone. */
 static void a_guard_asks_again_when_it_gets_no_answer(void **state)
 {
 	struct guard guard = { 0 };

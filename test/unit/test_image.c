@@ -277,8 +277,8 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A link, another name of somebody's file, and a file that others may read: what is written is none
- * of them. */
+/* A link, another name of somebody's file, and a file that others may read: what is written
+ * is none of them. */
 static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Captured machines with broken files: reading them ends, and what can still be read is what was
- * there. */
+/* Captured machines with broken files: reading them ends, and what can still be read
+ * is what was there. */
 #include "host.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which GPUs together may stand for which: XGMI links, CPU nodes, and the choice among several that
- * fit. */
+/* Which GPUs together may stand for which: XGMI links, CPU nodes, and the choice
+ * among several that fit. */
 #include "machines.h"
 
 /* Four GPUs 0x11.. on CPU 0 and 1, two and two. */

@@ -171,8 +171,8 @@ static void same_answer_again(const struct topology *source, const struct topolo
 	map_done(&second);
 }
 
-/* Where two CPU links are equally near the lower node counts, so there names do matter: such are
- * told apart. */
+/* Where two CPU links are equally near the lower node counts, so there names do matter:
+ * such are told apart. */
 static void tell_cpu_links_apart(struct topology *topology)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {

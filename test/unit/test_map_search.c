@@ -67,8 +67,8 @@ static void assert_keeps_rules(const struct topology *saved, const struct topolo
 	}
 }
 
-/* Firmware so that a GPU with more lands on one with more: as hard as it gets while there is still
- * a map. */
+/* Firmware so that a GPU with more lands on one with more: as hard as it gets while there
+ * is still a map. */
 static void mark_gpus(struct dice *dice, struct topology *from, struct topology *to)
 {
 	for (size_t i = 0; i < topology_count_gpus(from); i++) {

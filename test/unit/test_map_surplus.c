@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A restore where more GPUs are visible than the image has: what the kernel is given, and what is
- * refused. The image has the GPU of machine "one", the restore runs on "eight"; the task is this
- * process. */
+/* A restore where more GPUs are visible than the image has: what the kernel is given, and
+ * what is refused. The image has the GPU of machine "one", the restore runs on "eight"; the
+ * task is this process. */
 #include "fake_kernel.h"
 
 #include "amdgpu_plugin_device.h"

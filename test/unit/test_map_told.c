@@ -11,8 +11,8 @@
 #include "made_up.h"
 #include "pairs.h"
 
-/* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133, slots 07:00.0 to
- * 0a:00.0. */
+/* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133,
+ * slots 07:00.0 to 0a:00.0. */
 static void make_machine(struct topology *topology)
 {
 	machine_of_hives(2, 2, 2, false, topology);

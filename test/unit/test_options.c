@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The environment variables: each one, what it means when absent, and what is said of a bad
- * value. */
+/* The environment variables: each one, what it means when absent, and what is said
+ * of a bad value. */
 #include "host.h"
 
 #include <errno.h>

@@ -413,8 +413,8 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 	}
 }
 
-/* What comes to the gate and is no hello, or a second one, which could be meant to be taken for the
- * first. */
+/* What comes to the gate and is no hello, or a second one, which could be meant to be
+ * taken for the first. */
 static pid_t fork_intruder(const struct parallel *parallel, const struct content_job *jobs)
 {
 	static struct message message;

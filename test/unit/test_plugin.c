@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners with
- * files that are not its own. Runs where there is no AMD GPU; what is done with one is tried in the
- * virtual machine. */
+/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners
+ * with files that are not its own. Runs where there is no AMD GPU; what is done with one is tried
+ * in the virtual machine. */
 #include "host.h"
 
 #include <dlfcn.h>
@@ -339,8 +339,8 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	assert_int_equal(num_wanted, ARRAY_SIZE(wanted));
 }
 
-/* What only some builds have: sanitizers bring libraries of their own and do without the C
- * library's checks. */
+/* What only some builds have: sanitizers bring libraries of their own and do without
+ * the C library's checks. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED true
 #else

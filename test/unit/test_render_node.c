@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which device numbers are render nodes'. What a name may lead to is tried where nodes are
- * opened. */
+/* Which device numbers are render nodes'. What a name may lead to is tried
+ * where nodes are opened. */
 #include "host.h"
 
 #include <sys/sysmacros.h>

@@ -5,8 +5,8 @@
 /* Seconds, for what could wait for ever. */
 #define TIME_LIMIT 20
 
-/* The restore must fail with one error line of @words, and the kernel not be asked to rebuild
- * anything. */
+/* The restore must fail with one error line of @words, and the kernel not be
+ * asked to rebuild anything. */
 static void assert_refused(const char *words)
 {
 	write_image(5);

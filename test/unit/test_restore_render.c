@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The restore of render nodes: which of them is the very file that KFD restores through, and which
- * is another. */
+/* The restore of render nodes: which of them is the very file that KFD restores through,
+ * and which is another. */
 #include "restore_task.h"
 
 #include "amdgpu_plugin_image_dir.h"

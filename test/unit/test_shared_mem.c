@@ -158,8 +158,8 @@ static const struct {
 	{ "socket", make_socket }, { "large", make_large_file },
 };
 
-/* A pipe would be waited for with the job's queues stopped; the others would fail each dump, or
- * each restore. */
+/* A pipe would be waited for with the job's queues stopped; the others would fail each
+ * dump, or each restore. */
 static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
 {
 	(void)state;

@@ -156,8 +156,8 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 	}
 }
 
-/* Of an older version. Taken for another file than that of the state, the process could not go
- * on. */
+/* Of an older version. Taken for another file than that of the state, the process
+ * could not go on. */
 static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd(void **state)
 {
 	int kfd, render;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What could not come back is refused at the dump with reason and remedy, before a byte is copied,
- * and the process runs on; AMDGPU_FORCE makes a warning of it, but for what nobody could
- * restore. */
+/* What could not come back is refused at the dump with reason and remedy, before a
+ * byte is copied, and the process runs on; AMDGPU_FORCE makes a warning of it, but for
+ * what nobody could restore. */
 #include "dump_task.h"
 
 #include "amdgpu_plugin_verify.h"
@@ -13,8 +13,8 @@ enum {
 	MQD = 2048,
 };
 
-/* From here on the machine is one whose GPUs have other properties: @edit is a command of sed's for
- * them. */
+/* From here on the machine is one whose GPUs have other properties: @edit is a command
+ * of sed's for them. */
 static void change_gpus(const char *edit)
 {
 	static char machine[200];

@@ -231,8 +231,8 @@ static void more_files_and_inherited_ones_pause_nobody_twice(void **state)
 	leave_tree(&parent);
 }
 
-/* One that sees no GPU, and one whose process is not part of the dump, are no hindrance until CRIU
- * shows them. */
+/* One that sees no GPU, and one whose process is not part of the dump, are no hindrance
+ * until CRIU shows them. */
 static void what_cannot_be_paused_early_waits_for_its_turn(void **state)
 {
 	struct member with, without;
@@ -262,8 +262,8 @@ static void write_core(const struct fake_process *process)
 	unit_write(path, "", 0);
 }
 
-/* What it was paused by was another file, which CRIU has not asked for: its state would be in no
- * image. */
+/* What it was paused by was another file, which CRIU has not asked for: its state would
+ * be in no image. */
 static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 {
 	struct member members[3];
@@ -325,8 +325,8 @@ static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state
 	leave_tree(&member);
 }
 
-/* As of somebody who looks into a container: CRIU freezes the whole cgroup, but dumps the tree
- * alone. */
+/* As of somebody who looks into a container: CRIU freezes the whole cgroup, but
+ * dumps the tree alone. */
 static void who_is_frozen_but_not_dumped_is_let_alone(void **state)
 {
 	struct member member;

@@ -206,9 +206,9 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 	vma_done(&table);
 }
 
-/* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the first of a
- * run of one file and forgets those given for the rest. When a run's descriptor is closed
- * differs. */
+/* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the
+ * first of a run of one file and forgets those given for the rest. When a run's
+ * descriptor is closed differs. */
 enum closing {
 	CLOSES_ALL_AT_THE_END,
 	CLOSES_AFTER_THE_NEXT_IS_HAD,

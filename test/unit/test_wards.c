@@ -45,9 +45,9 @@ static int end(void **state)
 	return unit_end(state);
 }
 
-/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before all
- * have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes want it of
- * the first. */
+/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before
+ * all have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes
+ * want it of the first. */
 static bool start_tasks_as(unsigned long flags, struct wards *wards)
 {
 	int line[2], gate[2];
@@ -127,8 +127,8 @@ static void tasks_die_with_a_criu_that_is_killed(void **state)
 	}
 }
 
-/* Another plugin may answer for all tasks when queues are to run: CRIU believes that all is
- * done. */
+/* Another plugin may answer for all tasks when queues are to run: CRIU believes
+ * that all is done. */
 static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
 {
 	pid_t criu = fork();

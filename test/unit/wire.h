@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Protobuf's wire format by hand, so that images of other programs can be made, and ours be looked
- * at, without the message definitions that are being tested. Only what images use: varints and
- * lengths. */
+/* Protobuf's wire format by hand, so that images of other programs can be made, and ours
+ * be looked at, without the message definitions that are being tested. Only what images
+ * use: varints and lengths. */
 #ifndef TEST_UNIT_WIRE_H
 #define TEST_UNIT_WIRE_H
 

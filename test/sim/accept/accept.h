@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the acceptance programs share: a check that ends the program with the place and the errno,
- * access to the simulator's debugfs files, and command buffers built by
- * hand. */
+ * access to the simulator's debugfs files, and command buffers built by hand. */
 #ifndef ACCEPT_H
 #define ACCEPT_H
 

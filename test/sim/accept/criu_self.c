@@ -181,8 +181,8 @@ static void test_pause(int fd)
 	wait_for_counter(before + 1);
 }
 
-/* Two pauses and one end: stopped for ever, and nothing says so. The last thing this process
- * does. */
+/* Two pauses and one end: stopped for ever, and nothing says so. The last
+ * thing this process does. */
 static void test_nesting(int fd)
 {
 	struct kfd_ioctl_criu_args args = { .op = 0 };
@@ -210,8 +210,8 @@ static void *call_from_thread(void *fd)
 	return (void *)(long)simple((int)(long)fd, KFD_CRIU_OP_UNPAUSE);
 }
 
-/* The parent owns the state; a child that traces it may use CRIU_OP alone, and from the tracing
- * thread alone. */
+/* The parent owns the state; a child that traces it may use CRIU_OP alone, and from
+ * the tracing thread alone. */
 static int trace_parent(int fd)
 {
 	pid_t parent = getppid();

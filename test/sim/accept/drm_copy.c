@@ -61,8 +61,8 @@ static void release(struct buffer *buffer)
 	CHECK_INT(amdgpu_bo_free(buffer->bo), 0);
 }
 
-/* Submits @dwords of gpu->ib with the given buffers listed; the result of submission, or of
- * waiting. */
+/* Submits @dwords of gpu->ib with the given buffers listed; the result of
+ * submission, or of waiting. */
 static int submit(struct gpu *gpu, unsigned dwords, struct buffer **buffers, unsigned count)
 {
 	amdgpu_bo_handle list[8];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files of the kernel front end share: the objects that embed the model's, and each file's
- * entry points. What the model wants of the kernel is declared in
- * sim_os.h. */
+ * entry points. What the model wants of the kernel is declared in sim_os.h. */
 #ifndef KMOD_H
 #define KMOD_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The render nodes: a DRM device called amdgpu for each GPU, its open files and its ioctls, and the
- * nodes of "another vendor" that keep minors occupied. Buffers are in
- * kmod_gem.c. */
+ * nodes of "another vendor" that keep minors occupied. Buffers are in kmod_gem.c. */
 #include <drm/drm_drv.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_prime.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The character device /dev/kfd with its class, and the kernel thread that drives the model's queue
- * engine. */
+ * The character device /dev/kfd with its class, and the kernel thread that drives
+ * the model's queue engine. */
 #include <linux/cdev.h>
 #include <linux/compat.h>
 #include <linux/delay.h>

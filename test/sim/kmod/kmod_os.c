@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The general half of sim_os.h with kernel calls: memory, time, waiting, the caller's memory and
- * address spaces. Buffers, files and processes are in kmod_gem.c, kmod_drm.c and
- * kmod_process.c. */
+ * address spaces. Buffers, files and processes are in kmod_gem.c, kmod_drm.c and kmod_process.c. */
 #include <linux/anon_inodes.h>
 #include <linux/delay.h>
 #include <linux/fs.h>

@@ -83,8 +83,8 @@ static void resume_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, resume_work);
 
-	/* one round a run: the file's last reference must not wait for a process that will never be
-	 * complete */
+	/* one round a run: the file's last reference must not wait for a process that
+	 * will never be complete */
 	if (!sim_criu_resume_work(&process->process) && !process->process.mm_gone &&
 	    kref_read(&process->refs) > 1) {
 		msleep(RETRY_MS);

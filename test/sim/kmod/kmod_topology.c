@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The topology below the kfd device in sysfs: a kobject for every directory, an attribute for every
- * file of the model's list. Whether a reader may see a file, and what is in it, the model
- * says. */
+ * file of the model's list. Whether a reader may see a file, and what is in it, the model says. */
 #include <linux/kobject.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>

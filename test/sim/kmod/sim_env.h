@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the model needs of its compiler environment, for the kernel: integer types, errno values,
- * string functions, locks and wait queues. Functions that do something are declared in
- * sim_os.h. */
+ * string functions, locks and wait queues. Functions that do something are declared in sim_os.h. */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The DRM amdgpu interface 3.64 restated: the driver's ioctl numbers and argument structs as the
- * kernel contract prints them. The ioctls of the DRM core (handles, PRIME, versions) belong to the
- * front end. */
+ * The DRM amdgpu interface 3.64 restated: the driver's ioctl numbers and argument structs as
+ * the kernel contract prints them. The ioctls of the DRM core (handles, PRIME, versions) belong
+ * to the front end. */
 #ifndef SIM_ABI_DRM_H
 #define SIM_ABI_DRM_H
 

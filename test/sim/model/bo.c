@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a buffer is made of: its kind, what it is charged to, whose memory it shows. The bytes
- * themselves are kept by bo_pages.c, or by what a front end has instead of
- * it. */
+ * themselves are kept by bo_pages.c, or by what a front end has instead of it. */
 #include "bo.h"
 #include "abi_drm.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A buffer object: sparse memory of its own, pages of a user's address space, or the memory of
- * another GPU's buffer. Handles, mmap and reference counts are the front end's; addresses are
- * vm.h's. */
+ * A buffer object: sparse memory of its own, pages of a user's address space, or the
+ * memory of another GPU's buffer. Handles, mmap and reference counts are the front
+ * end's; addresses are vm.h's. */
 #ifndef SIM_BO_H
 #define SIM_BO_H
 
@@ -67,8 +67,8 @@ bool sim_bo_is_invisible(const struct sim_bo *bo);
 /* From here on: the bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(); a front
  * end may do it in another way, and leave that file out. */
 
-/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there is nothing
- * to undo. */
+/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there
+ * is nothing to undo. */
 int sim_bo_data_init(struct sim_bo *bo);
 void sim_bo_data_done(struct sim_bo *bo);
 

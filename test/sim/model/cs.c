@@ -122,8 +122,8 @@ static int job_build(struct sim_job *job, const union sim_drm_cs *args)
 	return job->num_ibs ? check_user_pages(job->list) : -EINVAL;
 }
 
-/* Numbers the job and hands it on in one step, so that numbers and execution have the same
- * order. */
+/* Numbers the job and hands it on in one step, so that numbers and execution
+ * have the same order. */
 static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 {
 	struct sim_render *render = job->render;

@@ -38,8 +38,8 @@ static int read_pointer(const struct sim_client *client, u64 addr, u64 *ret_valu
 	return sim_client_read(client, addr, ret_value, sizeof(*ret_value));
 }
 
-/* A restored queue must find in memory what it left there: else it was let run before its buffers
- * were filled. */
+/* A restored queue must find in memory what it left there: else it was let run before
+ * its buffers were filled. */
 static int check_restored(struct sim_queue *queue, const struct sim_client *client)
 {
 	u64 rptr;
@@ -123,8 +123,8 @@ static void throttle(struct sim_queue *queue, u64 bytes)
 		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);
 }
 
-/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done, 0: has to
- * wait. */
+/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done,
+ * 0: has to wait. */
 static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
 {
 	struct sim_process *process = queue->pdd->process;

@@ -23,8 +23,8 @@ struct sim_faults {
 };
 
 void sim_faults_init(struct sim_faults *faults);
-/* 0, or the errno (negative) with which this call has to fail. @group and @name are joined by a
- * colon. */
+/* 0, or the errno (negative) with which this call has to fail. @group and @name are
+ * joined by a colon. */
 int sim_fault(struct sim_faults *faults, const char *group, const char *name);
 /* One line as the test writes it: "group:NAME n errno" or "clear". -EINVAL, -ENOSPC. */
 int sim_faults_command(struct sim_faults *faults, const char *line);

@@ -93,8 +93,8 @@ static u64 take_time(struct sim_job *job, u64 bytes)
 	return end;
 }
 
-/* A slow engine, as far as the test asked for one. What the copying itself took is part of its
- * time. */
+/* A slow engine, as far as the test asked for one. What the copying itself took is
+ * part of its time. */
 static void throttle(struct sim_job *job, u64 bytes)
 {
 	u64 end, now;

@@ -104,8 +104,8 @@ static int call(struct sim_process *process, const struct ioctl *ioctl, void *ar
 	return ret;
 }
 
-/* @user_size is what the caller's command says; it may be shorter or longer than the model's
- * struct. */
+/* @user_size is what the caller's command says; it may be shorter or longer
+ * than the model's struct. */
 static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl, u64 user,
 			  u32 user_size)
 {

@@ -169,8 +169,8 @@ static void give_engine(struct sim_queue *queue)
 			~(1ull << queue->sdma_id);
 }
 
-/* The doorbell of a copy engine's queue follows from its number; compute queues take the first free
- * one. */
+/* The doorbell of a copy engine's queue follows from its number; compute queues take
+ * the first free one. */
 static int take_doorbell(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_pdd *pdd = queue->pdd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Making and ending KFD processes. When that happens, and who counts references, is the front end's
- * business. */
+ * Making and ending KFD processes. When that happens, and who counts references, is
+ * the front end's business. */
 #include "process.h"
 
 static void pdd_free(struct sim_pdd *pdd)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A KFD process: one per address space, with a part for each GPU that was visible when it was made.
- * Memory, queues, events, SVM ranges and the CRIU operations live in files of their own and share
- * these structs. */
+ * A KFD process: one per address space, with a part for each GPU that was visible when it was
+ * made. Memory, queues, events, SVM ranges and the CRIU operations live in files of their own
+ * and share these structs. */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 
@@ -52,8 +52,8 @@ struct sim_event {
 	u8 exception[32];
 };
 
-/* Attributes of an SVM range; which GPU may access it is a value of enum kfd_svm attribute
- * types. */
+/* Attributes of an SVM range; which GPU may access it is a value of
+ * enum kfd_svm attribute types. */
 struct sim_svm_range {
 	struct sim_svm_range *next; /* ascending */
 	u64 first, pages;           /* page numbers */
@@ -114,8 +114,8 @@ struct sim_process {
 	bool runtime_enabled;
 };
 
-/* The caller gives zeroed memory. Creates the parts for all GPUs that the caller may see:
- * -ENOMEM. */
+/* The caller gives zeroed memory. Creates the parts for all GPUs that the
+ * caller may see: -ENOMEM. */
 int sim_process_init(struct sim_process *process, struct sim *sim);
 /* Gives everything up, queues first. */
 void sim_process_done(struct sim_process *process);
@@ -130,8 +130,8 @@ struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_
 /* The ioctl dispatcher: @user points to the argument in the caller's memory. */
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
 
-/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called for each page
- * number. */
+/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called
+ * for each page number. */
 struct sim_kfd_map {
 	void *page[SIM_EVENT_PAGES];
 	u32 count;
@@ -210,8 +210,8 @@ u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
 /* engine.c */
 /* Runs what can be run once; returns how many packets that were. */
 u32 sim_engine_pass(struct sim *sim);
-/* Is there a queue to look at? With no active queue the engine's thread may sleep until woken
- * through engine_wait. */
+/* Is there a queue to look at? With no active queue the engine's thread may sleep
+ * until woken through engine_wait. */
 bool sim_engine_has_work(void *sim);
 void sim_engine_kick(struct sim *sim);
 /* Counted eviction of all queues of a GPU's part: the packet under way is completed first. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One open file of a render node: its page tables, contexts and buffer lists, and the driver's
- * ioctls on them. GEM handles and PRIME are the front end's; KFD borrows the page
- * tables. */
+ * ioctls on them. GEM handles and PRIME are the front end's; KFD borrows the page tables. */
 #ifndef SIM_RENDER_H
 #define SIM_RENDER_H
 
@@ -72,8 +71,8 @@ struct sim_job {
 };
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);
-/* Before anything of the file goes away: drops the jobs that wait, and waits for those under
- * way. */
+/* Before anything of the file goes away: drops the jobs that wait, and waits
+ * for those under way. */
 void sim_render_closing(struct sim_render *render);
 void sim_render_done(struct sim_render *render);
 void sim_job_run(struct sim_job *job);

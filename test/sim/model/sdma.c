@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decodes and runs SDMA packets. Every bit that has no meaning here must be zero; where packets
- * come from and what follows an error is decided by render.c (command buffers) and queue.c
- * (rings). */
+ * Decodes and runs SDMA packets. Every bit that has no meaning here must be zero;
+ * where packets come from and what follows an error is decided by render.c (command
+ * buffers) and queue.c (rings). */
 #include "sdma.h"
 
 enum {

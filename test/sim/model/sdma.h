@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
- * hold copies and NOPs alone; a user's queue may hold all that sdma.c
- * knows. */
+ * hold copies and NOPs alone; a user's queue may hold all that sdma.c knows. */
 #ifndef SIM_SDMA_H
 #define SIM_SDMA_H
 
@@ -14,8 +13,8 @@
 #define SIM_SDMA_HEAD_DWORDS   8u /* the longest packet without payload */
 
 /* Checks a whole command buffer of @count dwords, then runs it; nothing is copied when it is
- * malformed (-EINVAL). -EFAULT: an address was wrong, what lay before it is done. Every failure is
- * a violation. */
+ * malformed (-EINVAL). -EFAULT: an address was wrong, what lay before it is done. Every
+ * failure is a violation. */
 int sim_sdma_run_ib(const struct sim_client *client, const u32 *dwords, u32 count, u64 *ret_bytes);
 
 /* A packet at the head of a user's queue. */

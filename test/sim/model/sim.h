@@ -102,8 +102,8 @@ struct sim {
 	struct sim_lock memory_lock;
 	u64 system_used;
 
-	/* Everything the queue engine looks at: list of queues, evictions. Held while one packet
-	 * runs. */
+	/* Everything the queue engine looks at: list of queues, evictions. Held
+	 * while one packet runs. */
 	struct sim_lock engine_lock;
 	struct sim_queue *queues;
 	struct sim_wait engine_wait; /* a queue became runnable */

@@ -39,8 +39,8 @@ int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 d
 		bool interruptible);
 void sim_os_wake(struct sim_wait *wait);
 
-/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or a VM's lock
- * held. */
+/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or
+ * a VM's lock held. */
 int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes);
 int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
 
@@ -62,8 +62,8 @@ struct sim_pin {
 	bool write;
 };
 
-/* Holds up to @count (<= SIM_PIN_PAGES) pages from the page aligned @addr; at least one, or
- * -EFAULT/-ESRCH. */
+/* Holds up to @count (<= SIM_PIN_PAGES) pages from the page aligned @addr; at
+ * least one, or -EFAULT/-ESRCH. */
 int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin);
 void sim_os_mm_unpin(struct sim_pin *pin);
 
@@ -84,8 +84,8 @@ struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle);
 int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle);
 u32 sim_os_handle_next(struct sim_render *render, u32 from);
 
-/* dma-bufs. export: one per buffer for its life; writable decides the mode of its file when it is
- * made. */
+/* dma-bufs. export: one per buffer for its life; writable decides the mode of its file
+ * when it is made. */
 int sim_os_dmabuf_export(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf);
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf);
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
@@ -95,8 +95,8 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
 int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo);
 /* The exporter's buffer, borrowed from the dma-buf, or NULL when it is foreign. */
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
-/* Descriptors of the caller: reserved first, then either installed (nothing can fail then) or given
- * up. */
+/* Descriptors of the caller: reserved first, then either installed (nothing can fail
+ * then) or given up. */
 int sim_os_fd_reserve(bool cloexec);
 void sim_os_fd_cancel(int fd);
 void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * SVM ranges: which address ranges have been given attributes, which, and the memory that queues
- * reach through them. Nothing is migrated; the pages are those of the
- * process. */
+ * reach through them. Nothing is migrated; the pages are those of the process. */
 #include "process.h"
 
 #define UNDEFINED           0xffffffffu

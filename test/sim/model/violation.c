@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts violations and remembers the newest. What is one is decided where it
- * happens. */
+ * Counts violations and remembers the newest. What is one is decided where it happens. */
 #include "violation.h"
 #include "sim.h"
 

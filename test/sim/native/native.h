@@ -174,8 +174,8 @@ void native_threads_start(void (*function)(void *arg), void *arg, const char *na
 int native_page_find(const void *page, u64 *ret_offset);
 bool native_page_is_file(const struct native_id *id);
 
-/* native_fd.c: descriptors of the library's own, out of the way of the program's and not under its
- * limit. */
+/* native_fd.c: descriptors of the library's own, out of the way of the program's and
+ * not under its limit. */
 int native_fd_memory(const char *name, u64 size);
 int native_fd_pair(bool cloexec, int *ret_peer);
 int native_fd_keep(int fd); /* a duplicate */
@@ -223,8 +223,8 @@ void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int pro
 		      u64 offset, int *ret_error);
 void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error);
-/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no such mapping is
- * known. */
+/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no
+ * such mapping is known. */
 bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);

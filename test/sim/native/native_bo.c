@@ -207,8 +207,8 @@ struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle)
 	return bo ? &bo->bo : NULL;
 }
 
-/* @seen: the buffer by whose dma-buf this one is found again, itself but for those of other GPUs.
- * Under native->lock. */
+/* @seen: the buffer by whose dma-buf this one is found again, itself but for those of
+ * other GPUs. Under native->lock. */
 static int enter_handle(struct native_render *render, struct native_bo *bo, struct native_bo *seen,
 			u32 *ret_handle)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The functions of the C library that programs reach devices with, put in front of the real ones.
- * Each finds out whether the thing is simulated, and passes on what is
- * not. */
+ * Each finds out whether the thing is simulated, and passes on what is not. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>

@@ -163,8 +163,8 @@ static int poison_ends(struct native_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
-/* While pages that nobody wrote get their poison nobody writes, in this process or in one that has
- * a descriptor. */
+/* While pages that nobody wrote get their poison nobody writes, in this process or in one
+ * that has a descriptor. */
 static void lock_gaps(struct native_bo *bo)
 {
 	sim_lock(&bo->bo.lock);
@@ -230,8 +230,8 @@ static bool is_mapped(const void *data, u64 size)
 	return msync((void *)first, (uintptr_t)data + size - first, MS_ASYNC) == 0;
 }
 
-/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has something in
- * each page. */
+/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has
+ * something in each page. */
 static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 {
 	u64 run = 0;

@@ -9,8 +9,8 @@
 
 #include "native.h"
 
-/* A dma-buf is the buffer itself: its memory is the file, and lives as long as a descriptor of
- * it. */
+/* A dma-buf is the buffer itself: its memory is the file, and lives as long as
+ * a descriptor of it. */
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 {
 	sim_os_bo_get((struct sim_bo *)dmabuf);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Descriptors that the library keeps for itself. The real driver keeps none in the program's table,
- * so these lie where the program's do not come, and the program's limit does not count for
- * them. */
+ * so these lie where the program's do not come, and the program's limit does not count for them. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

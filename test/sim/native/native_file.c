@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Open files of /dev/kfd and render nodes: made, recognised by whatever descriptor the program has,
- * and let go of when it has none. What calls on them do is in native_kfd.c and
- * native_drm.c. */
+ * and let go of when it has none. What calls on them do is in native_kfd.c and native_drm.c. */
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>

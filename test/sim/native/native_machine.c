@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The machine that this process sees: found by name, read from the tree that mkroot.sh has made of
- * it, and set up when the process first touches it. A forked child gets one of its
- * own. */
+ * it, and set up when the process first touches it. A forked child gets one of its own. */
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The general half of sim_os.h with the C library: memory, time, waiting, threads and the program's
- * memory, which is this process's own. Buffers, files and processes are in files of their
- * own. */
+ * memory, which is this process's own. Buffers, files and processes are in files of their own. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -256,9 +255,9 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Its signals are the program's. It runs when this returns: a program that forks while a thread
- * begins leaves its child with the locks that a sanitizer, which allocates then, held at that
- * moment. */
+/* Its signals are the program's. It runs when this returns: a program that forks while a
+ * thread begins leaves its child with the locks that a sanitizer, which allocates then,
+ * held at that moment. */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name)
 {
 	struct thread thread = { .function = function, .arg = arg };

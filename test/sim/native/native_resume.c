@@ -81,8 +81,8 @@ void native_resume_serve(struct native *native)
 		native_threads_start(serve, native, "amdgpu_sim rsm");
 }
 
-/* Nobody says of a datagram that it will never come: who dies before he answers is found out
- * otherwise. */
+/* Nobody says of a datagram that it will never come: who dies before he answers
+ * is found out otherwise. */
 static bool is_answered(int fd, int process)
 {
 	struct pollfd either[] = { { .fd = fd, .events = POLLIN },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the model needs of its compiler environment, for user space: integer types, errno values,
- * string functions, locks and condition variables. Functions that do something are declared in
- * sim_os.h. */
+ * What the model needs of its compiler environment, for user space: integer types, errno
+ * values, string functions, locks and condition variables. Functions that do something
+ * are declared in sim_os.h. */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
 

@@ -29,13 +29,13 @@ int criu_unpause(int kfd);
 /* Closes the dma-bufs that CHECKPOINT or RESTORE gave. */
 void criu_close_dmabufs(struct criu_image *image);
 
-/* With the render files of @process as drm_fd, by actual_gpu_id; it must have opened /dev/kfd
- * only. */
+/* With the render files of @process as drm_fd, by actual_gpu_id; it must
+ * have opened /dev/kfd only. */
 int criu_restore(struct raw_process *process, struct criu_image *image);
 int criu_resume(int kfd, uint32_t pid);
 
-/* Position of the bucket of that handle's kind: the first whose flags have all of these bits, or
- * -1. */
+/* Position of the bucket of that handle's kind: the first whose flags have all of
+ * these bits, or -1. */
 int criu_find_bo(const struct criu_image *image, uint32_t flags);
 
 #endif

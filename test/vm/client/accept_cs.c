@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The copy engine's strictness: a command buffer that is wrong is not carried out, and is
- * counted. */
+/* The copy engine's strictness: a command buffer that is wrong is not carried
+ * out, and is counted. */
 #include <errno.h>
 #include <string.h>
 

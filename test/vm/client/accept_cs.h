@@ -34,8 +34,8 @@ int cs_wrap_user(struct cs_gpu *gpu, void *memory, uint64_t size, struct cs_bo *
 /* Gives a buffer that was imported an address. */
 int cs_map(struct cs_gpu *gpu, struct cs_bo *bo);
 
-/* A command buffer with these words, sent as it is, to this ring, with these buffers in its
- * list. */
+/* A command buffer with these words, sent as it is, to this ring, with these
+ * buffers in its list. */
 struct cs_job {
 	const uint32_t *words;
 	unsigned int count;

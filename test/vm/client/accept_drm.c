@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Render nodes: identity, buffers, sharing, mapping. Stock libdrm_amdgpu does the talking where it
- * can. */
+/* Render nodes: identity, buffers, sharing, mapping. Stock libdrm_amdgpu does the
+ * talking where it can. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -43,8 +43,8 @@ struct events;
 int events_new(struct report *report, HSAuint32 node, struct events **ret_events);
 void events_free(struct events *events);
 
-/* Compares the state of every event with what it must be, and sees the thread pair make
- * progress. */
+/* Compares the state of every event with what it must be, and sees the
+ * thread pair make progress. */
 int events_verify(struct events *events);
 /* Gives the events other states. */
 int events_mutate(struct events *events);

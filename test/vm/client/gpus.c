@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the GPUs in libhsakmt's topology and picks those asked for. Memory and queues are made by
- * others. */
+/* Finds the GPUs in libhsakmt's topology and picks those asked for. Memory and queues
+ * are made by others. */
 #include "gpus.h"
 
 #include <errno.h>

@@ -16,8 +16,8 @@
 
 struct many;
 
-/* @kfd_fd is libhsakmt's and stays open; @queue belongs to @gpu; @instance tells processes of a
- * tree apart. */
+/* @kfd_fd is libhsakmt's and stays open; @queue belongs to @gpu; @instance tells processes
+ * of a tree apart. */
 int many_new(struct report *report, int kfd_fd, const struct gpu *gpu, struct sdma_queue *queue,
 	     unsigned int count, uint32_t instance, struct many **ret_many);
 /* Accepts NULL, as many_verify() does. */

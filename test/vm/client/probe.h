@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* New work for a process that may have been restored: things made now must work as those made
- * before. */
+/* New work for a process that may have been restored: things made now must work
+ * as those made before. */
 #ifndef CLIENT_PROBE_H
 #define CLIENT_PROBE_H
 

@@ -57,8 +57,8 @@ void sdma_signal(struct sdma_queue *queue, const HsaEvent *event);
 struct sdma_mark sdma_submit(struct sdma_queue *queue);
 /* Has the engine got there? */
 int sdma_reached(const struct sdma_queue *queue, const struct sdma_mark *mark);
-/* Waits for it, for 20 s of being awake (longer on an emulated machine); -ETIME, reported, when it
- * never does. */
+/* Waits for it, for 20 s of being awake (longer on an emulated machine); -ETIME, reported,
+ * when it never does. */
 int sdma_wait(struct sdma_queue *queue, const struct sdma_mark *mark);
 
 /* The read pointer that the engine reports, when it is idle, must be all that was written. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process that holds files that are not an AMD GPU's, so that a test sees who claims them.
- * It answers SIGUSR1 with a line in its log; what becomes of the files is the caller's to
- * judge. */
+ * A process that holds files that are not an AMD GPU's, so that a test sees who claims them. It
+ * answers SIGUSR1 with a line in its log; what becomes of the files is the caller's to judge. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -8,11 +8,11 @@
  * is served once, and the next request is looked at when the image before has left for its pipe. A
  * reader that leaves an image half read and asks for another one waits forever.
  *
- * The protocol, as CRIU 3.17.1 to 4.3 speak it: a request is four bytes of length (host order) and
- * a protobuf message whose field 1 is the name of the image; at restore the answer is framed
- * likewise, its field 1 says whether there is such an image. Then comes one byte with the pipe's
- * end (SCM_RIGHTS), at restore only if there is one. The connection ends when there will be no more
- * requests. */
+ * The protocol, as CRIU 3.17.1 to 4.3 speak it: a request is four bytes of length (host order)
+ * and a protobuf message whose field 1 is the name of the image; at restore the answer is
+ * framed likewise, its field 1 says whether there is such an image. Then comes one byte with
+ * the pipe's end (SCM_RIGHTS), at restore only if there is one. The connection ends when there
+ * will be no more requests. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
