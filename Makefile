@@ -50,7 +50,7 @@ include $(patsubst %,test/%/rules.mk,unit map native bench fuzz faults)
 analyse: $(MESSAGES).h
 	@BUILD=$(BUILD) test/analyse $(TOOLS)
 
-# Sets up the machine, then runs every test: units here, the rest in the virtual machine.
+# Sets up the machine, then runs every test but the long ones below.
 check:
 	@test/check
 
