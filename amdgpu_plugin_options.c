@@ -22,8 +22,6 @@
 #define COPY_TIMEOUT_MAX 86400
 #define LINE_MAX_LENGTH  8192
 #define KEY_MAX_LENGTH   40
-/* As the user names it to CRIU. */
-#define PLUGIN "amdgpu_plugin"
 
 enum kind {
 	SWITCH,
@@ -189,7 +187,7 @@ static int read_environment(struct options *options)
 /* One of "--PLUGIN.KEY=VALUE", as CRIU gives them: those of other plugins are among them. */
 static int read_argument(struct options *options, const char *argument)
 {
-	const char *prefix = "--" PLUGIN ".";
+	const char *prefix = "--" PLUGIN_NAME ".";
 	const char *value = strchr(argument, '=');
 	char key[KEY_MAX_LENGTH];
 

@@ -55,7 +55,7 @@ struct parallel {
 	int ret;
 };
 
-/* ---- a task's side ---- */
+/* A task's side. */
 
 static int send_bos(int socket, struct message *message, const struct content_job *job,
 		    size_t first)
@@ -124,7 +124,7 @@ int parallel_hand_over(const struct parallel *parallel, const struct content_job
 	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
 }
 
-/* ---- the main process's side ---- */
+/* The main process's side. */
 
 /* Descriptors stay out of the way of those whose numbers CRIU chooses. */
 static int move_up(int *fds, size_t num_fds, int lowest)

@@ -21,8 +21,8 @@ struct bo_place {
 	uint64_t size;
 };
 
-/* Of all BOs with contents whose GPU is in the topology; by minor and offset. Empty at
- * first: { 0 }. */
+/* Of all BOs with contents whose GPU is in the topology; by minor and offset. All zero
+ * at first. */
 struct bo_places {
 	struct bo_place *places;
 	size_t count;

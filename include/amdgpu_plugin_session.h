@@ -20,8 +20,6 @@
 #include "amdgpu_plugin_wards.h"
 #include "criu-amdgpu.pb-c.h"
 
-#define PLUGIN_NAME "amdgpu_plugin"
-
 /* In a dump, descriptors of the plugin in CRIU's process are numbered from here. */
 #define DUMP_LOWEST_FD 512
 
