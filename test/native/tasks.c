@@ -38,18 +38,21 @@ static bool has_descriptor(const struct task *task, int fd)
 	return false;
 }
 
-/* The child has what it inherited of its own, and nothing of those that were made before it. */
-static void __attribute__((noreturn)) be_task(const struct tasks *tasks, const struct task *own)
+/* The child has what it inherited of its own, and nothing of those that were made before it. It
+ * closes @line when that is so. */
+static void __attribute__((noreturn))
+be_task(const struct tasks *tasks, const struct task *own, int line)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int fd = STDERR_FILENO + 1; fd < CRIU_LOWEST_FD; fd++) {
-		if (!has_descriptor(own, fd))
+		if (!has_descriptor(own, fd) && fd != line)
 			(void)close(fd);
 	}
 	for (const struct task *other = tasks->tasks; other < own; other++) {
 		for (size_t i = 0; i < other->num_vmas; i++)
 			(void)munmap((void *)(uintptr_t)other->vmas[i].addr, other->vmas[i].size);
 	}
+	(void)close(line);
 	for (;;)
 		(void)pause();
 }
@@ -57,11 +60,22 @@ static void __attribute__((noreturn)) be_task(const struct tasks *tasks, const s
 /* Its descriptors stay open here, too: CRIU is going to show duplicates of them. */
 static int fork_task(struct tasks *tasks, struct task *task)
 {
+	int ends[2], ret = 0;
+	char byte;
+
 	(void)fflush(stdout);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
 	task->pid = fork();
 	if (task->pid == 0)
-		be_task(tasks, task);
-	return task->pid < 0 ? -errno : 0;
+		be_task(tasks, task, ends[1]);
+	if (task->pid < 0)
+		ret = -errno;
+	(void)close(ends[1]);
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	(void)close(ends[0]);
+	return ret;
 }
 
 static int make_task(struct tasks *tasks, struct task *task)
