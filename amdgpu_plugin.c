@@ -154,7 +154,10 @@ static int pause_devices(int pid)
 {
 	int ret = tree_add_task(&session.tasks, pid);
 
-	return ret < 0 ? log_error(ret, "process %d: cannot note it", pid) : -ENOTSUP;
+	if (!ret)
+		return -ENOTSUP;
+	session.involved = true;
+	return log_error(ret, "process %d: cannot note it", pid);
 }
 
 /* CRIU asks about the first mapping when it has stopped all tasks. */
