@@ -4,6 +4,7 @@
 #include "amdgpu_plugin_rescue.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -84,11 +85,14 @@ static bool unpause_orphans(struct rescue *rescue)
  * run on after a signal. */
 static bool run_round(struct rescue *rescue)
 {
-	pid_t pid = fork();
-	int status = 0;
+	int status = 1;
+	pid_t pid;
 
+	/* Whoever has started CRIU may have had it ignored, and then nobody could be waited for. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	pid = fork();
 	if (pid < 0)
-		return true;
+		return unpause_orphans(rescue);
 	if (!pid)
 		_exit(unpause_orphans(rescue) ? 1 : 0);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
