@@ -37,16 +37,20 @@ nothing_of_criu() {
 	done
 }
 
-# CRIU waits for a task that has died while it led it through its last calls: for ever, as it is CRIU that has the task's
-# other threads to reap. Then it is ended.
+# CRIU waits for a task that has died while it led it through its last steps: for ever, be it for the task's end, as it is
+# CRIU that has its other threads to reap, or for the step to be done, which CRIU does not hear of any more then. (A plain
+# FUTEX_WAIT is CRIU's own; the C library's, and so the plugin's, are others.) Then it is ended.
 end_criu() {
-	local process number awaited rest
+	local process number first second rest
 
 	for process in $(pgrep -x criu); do
-		read -r number awaited rest < "/proc/$process/syscall" || continue
-		[ "$number" = 61 ] && [ $((awaited)) -gt 1 ] || continue # wait4() of one process
-		! dead "$((awaited))" || kill -9 "$process"
-	done
+		read -r number first second rest < "/proc/$process/syscall" || continue
+		case $number in
+		61) [ $((first)) -gt 1 ] && dead "$((first))" ;; # wait4() of one process
+		202) [ $((second)) = 0 ] && dead "$pid" ;;       # futex()
+		*) false ;;
+		esac && kill -9 "$process"
+	done || true
 }
 
 # kill_at COUNT WORDS MS PID dump|restore DIR ARG...: CRIU runs until it, or process PID if that is not 0, is
@@ -60,6 +64,8 @@ kill_at() {
 		criu "$5" -D "$6" -o "$5.log" -v4 "${@:7}"
 	outer=$pid
 	pid=$job
+	# Whom it ends too early is one more that was killed.
+	limit=20 until_true dead "$outer" || end_criu
 	until_true dead "$outer" || end_criu
 	until_true dead "$outer" || { autopsy "CRIU does not end"; fail "CRIU does not end"; }
 	# Before it loads us, CRIU has children by which it finds out what the kernel can: they do not die with it.
