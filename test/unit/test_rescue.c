@@ -88,20 +88,19 @@ static void wait_until_removed(const char *name)
 	assert_false(unit_exists(name));
 }
 
-/* Images go at once, the queues start when somebody may start them. */
-static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
+/* A dump is killed when another, this process, has come to trace the job; CRIU traces also
+ * @other, unless that is 0. Images go at once. */
+static void kill_dump_of_a_job_that_another_traces(struct fake_process *process, pid_t other)
 {
-	struct fake_process *process = make_process();
 	int line[2];
 	pid_t criu;
 	char byte;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
 	criu = fork();
 	if (!criu) {
-		if (dump_all(process) && let_go() && write(line[1], "", 1) == 1 &&
-		    read(line[1], &byte, 1) == 1)
+		if ((!other || ptrace(PTRACE_SEIZE, other, 0, 0) == 0) && dump_all(process) &&
+		    let_go() && write(line[1], "", 1) == 1 && read(line[1], &byte, 1) == 1)
 			die();
 		_exit(1);
 	}
@@ -109,23 +108,29 @@ static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
 	assert_int_equal(read(line[0], &byte, 1), 1);
 	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, 0), 0);
 	assert_int_equal(write(line[0], "", 1), 1);
+	(void)close(line[0]);
 	unit_wait_for_killed(criu);
 	wait_until_removed(MAIN_IMAGE);
 	assert_int_equal(process->paused, 1);
+}
+
+static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kill_dump_of_a_job_that_another_traces(process, 0);
 	assert_true(let_go());
 	wait_for_guard();
 	assert_int_equal(process->paused, 0);
-	(void)close(line[0]);
 }
 
 static pid_t start_idler(void)
 {
 	pid_t pid = fork();
 
-	if (!pid) {
-		for (;;)
-			(void)pause();
-	}
+	while (!pid)
+		(void)pause();
 	return pid;
 }
 
@@ -133,38 +138,21 @@ static pid_t start_idler(void)
 static void others_are_let_go_while_one_is_waited_for(void **state)
 {
 	struct fake_process *process = make_process();
-	pid_t criu, other = start_idler();
+	pid_t other = start_idler();
 	bool is_traced = true;
-	int line[2];
-	char byte;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
-	criu = fork();
-	if (!criu) {
-		if (ptrace(PTRACE_SEIZE, other, 0, 0) == 0 && dump_all(process) && let_go() &&
-		    write(line[1], "", 1) == 1 && read(line[1], &byte, 1) == 1)
-			die();
-		_exit(1);
-	}
-	(void)close(line[1]);
-	assert_int_equal(read(line[0], &byte, 1), 1);
-	assert_int_equal(ptrace(PTRACE_SEIZE, tracee, 0, 0), 0);
-	assert_int_equal(write(line[0], "", 1), 1);
-	unit_wait_for_killed(criu);
-	wait_until_removed(MAIN_IMAGE);
+	kill_dump_of_a_job_that_another_traces(process, other);
 	for (unsigned int i = 0; i < LIMIT_MS && is_traced; i++) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = 1000000 }, NULL);
 		is_traced = proc_is_traced(other);
 	}
 	assert_false(is_traced);
-	assert_int_equal(process->paused, 1);
 	assert_true(let_go());
 	wait_for_guard();
 	assert_int_equal(process->paused, 0);
 	(void)kill(other, SIGKILL);
 	(void)waitpid(other, NULL, 0);
-	(void)close(line[0]);
 }
 
 static void a_dump_that_is_complete_needs_no_guard(void **state)
