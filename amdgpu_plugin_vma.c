@@ -30,6 +30,7 @@ static int append(void *array, size_t *count, size_t size, const void *element)
 
 int vma_add_bo(struct vma_table *table, const struct vma_bo *bo)
 {
+	table->sorted = false;
 	return append(&table->bos, &table->num_bos, sizeof(*bo), bo);
 }
 
@@ -116,23 +117,73 @@ static bool covers(const struct vma_bo *bo, uint64_t offset)
 	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;
 }
 
-/* The BO whose mapping it is. Fake offsets are unique in a device only, and those of doorbells not
- * even there, so the address helps: programs map BOs where the GPU has them. It has to do alone
- * where a container has given a render node another name than its number. */
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct vma_bo *one = a, *other = b;
+
+	if (one->addr != other->addr)
+		return one->addr < other->addr ? -1 : 1;
+	if (one->saved_minor != other->saved_minor)
+		return one->saved_minor < other->saved_minor ? -1 : 1;
+	return (one->old_offset > other->old_offset) - (one->old_offset < other->old_offset);
+}
+
+/* Some tasks have a hundred thousand BOs, and a mapping of each. */
+static void sort(struct vma_table *table)
+{
+	if (!table->sorted && table->num_bos)
+		qsort(table->bos, table->num_bos, sizeof(*table->bos), compare_addresses);
+	table->sorted = true;
+}
+
+static size_t first_at(const struct vma_table *table, uint64_t addr)
+{
+	size_t first = 0, end = table->num_bos;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (table->bos[middle].addr < addr)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/* The BO that has this address on its GPU; of several, that of the device. */
+static const struct vma_bo *find_at(const struct vma_table *table, uint32_t minor, uint64_t addr,
+				    uint64_t offset)
+{
+	const struct vma_bo *found = NULL;
+
+	for (size_t i = first_at(table, addr); i < table->num_bos; i++) {
+		const struct vma_bo *bo = &table->bos[i];
+
+		if (bo->addr != addr)
+			break;
+		if (!covers(bo, offset) || !bo->saved_minor != !minor)
+			continue;
+		if (bo->saved_minor == minor)
+			return bo;
+		if (!found)
+			found = bo;
+	}
+	return found;
+}
+
+/* The BO whose mapping it is. Programs map BOs where the GPU has them, so the address tells, also
+ * where a container has given a render node another name than its number, or another one's. Else
+ * the fake offset does, which is unique in a device only. */
 static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t minor, uint64_t addr,
 				    uint64_t offset)
 {
-	bool known = vma_find_file(table, minor) >= 0;
-	const struct vma_bo *found = NULL;
+	const struct vma_bo *found = find_at(table, minor, addr, offset);
 
-	for (size_t i = 0; i < table->num_bos; i++) {
+	for (size_t i = 0; !found && i < table->num_bos; i++) {
 		const struct vma_bo *bo = &table->bos[i];
 
-		if (!covers(bo, offset) || (known ? bo->saved_minor != minor : !bo->saved_minor))
-			continue;
-		if (bo->addr == addr)
-			return bo;
-		if (!found && known)
+		if (bo->saved_minor == minor && covers(bo, offset))
 			found = bo;
 	}
 	return found;
@@ -258,6 +309,7 @@ int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_
 
 	if (minor < 0)
 		return -ENOTSUP;
+	sort(table);
 	ret = find_target(table, (uint32_t)minor, addr, old_offset, &target);
 	if (ret < 0)
 		return ret;

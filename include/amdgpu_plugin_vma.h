@@ -38,6 +38,8 @@ struct vma_gpu {
 struct vma_table {
 	struct vma_bo *bos;
 	size_t num_bos;
+	/* They are in the order of their addresses. */
+	bool sorted;
 	struct vma_file *files;
 	size_t num_files;
 	struct vma_gpu *gpus;

@@ -132,6 +132,22 @@ static void a_doorbell_at_its_address_is_preferred(void **state)
 	vma_done(&table);
 }
 
+/* A container whose render nodes had each other's names: the one that CRIU names has another BO at
+ * this offset. */
+static void a_bo_at_its_address_is_found_whatever_its_node_was_called(void **state)
+{
+	struct vma_table table = make_table(-1);
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	assert_int_equal(vma_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd), 0);
+	assert_true(offset == 0x600000000);
+	assert_true(is_file(fd, "render1"));
+	(void)close(fd);
+	vma_done(&table);
+}
+
 static void what_is_no_device_of_ours_is_left_to_others(void **state)
 {
 	static const char *const paths[] = {
@@ -178,8 +194,8 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		/* Offsets of no BO. */
 		{ RENDER0, 0x10000000, 0x100201000, "no BO" },
 		{ RENDER0, 0x10000000, 0xfffff000, "no BO" },
-		/* The other GPU's. */
-		{ RENDER1, 0x30000000, 0x100200000, "no BO" },
+		/* The other GPU's, and not at its address. */
+		{ RENDER1, 0x31000000, 0x100200000, "no BO" },
 		/* A GPU that the image does not have. */
 		{ KFD, 0x61000000, DOORBELL(0x3333), "no BO" },
 		{ KFD, 0x61000000, MMIO(0x3333), "no BO" },
@@ -471,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(each_mapping_moves_to_its_offset_and_file),
 		UNIT_TEST(a_doorbell_at_its_address_is_preferred),
+		UNIT_TEST(a_bo_at_its_address_is_found_whatever_its_node_was_called),
 		UNIT_TEST(what_is_no_device_of_ours_is_left_to_others),
 		UNIT_TEST(what_cannot_be_mapped_is_refused_by_address),
 		UNIT_TEST(runs_of_any_order_leave_nothing_open),
