@@ -178,7 +178,8 @@ bool native_page_is_file(const struct native_id *id);
  * not under its limit. */
 int native_fd_memory(const char *name, u64 size);
 int native_fd_pair(bool cloexec, int *ret_peer);
-int native_fd_keep(int fd); /* a duplicate */
+int native_fd_keep(int fd);              /* a duplicate */
+int native_fd_reopen(int fd, int flags); /* an open file of its own, kept as well */
 int native_fd_lowest_kept(void);
 int native_fd_identify(int fd, struct native_id *ret_id);
 

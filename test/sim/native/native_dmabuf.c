@@ -91,7 +91,6 @@ static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 {
 	struct sim_bo *sim_bo = NULL;
 	struct label label;
-	char path[64];
 	off_t size;
 	int ret;
 	u32 i;
@@ -105,12 +104,8 @@ static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 			sim_bo = sim_os_bo_new(&native->sim.gpus[i], (u64)size);
 	if (!sim_bo)
 		return -EINVAL;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* the engine writes to it whatever the descriptor is good for */
-	fd = NATIVE_REAL(open)(path, O_RDWR | O_CLOEXEC);
-	ret = fd < 0 ? -errno : native_fd_keep(fd);
-	if (fd >= 0)
-		(void)NATIVE_REAL(close)(fd);
+	ret = native_fd_reopen(fd, O_RDWR);
 	if (ret < 0) {
 		sim_os_bo_put(sim_bo);
 		return ret;
@@ -177,17 +172,12 @@ void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
 {
 	struct native_bo *bo = native_bo_of((struct sim_bo *)dmabuf);
 	int flags = fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
-	int source = bo->fd;
-	char path[64];
+	/* not our own open file, whose lock would outlive us in whoever is given this one */
+	int source = native_fd_reopen(bo->fd, bo->writable ? O_RDWR : O_RDONLY);
 
-	if (!bo->writable) {
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", bo->fd);
-		source = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
-	}
-	if (NATIVE_REAL(dup3)(source, fd, flags) < 0)
+	if (source < 0 || NATIVE_REAL(dup3)(source, fd, flags) < 0)
 		abort(); /* a reserved number always takes a file */
-	if (source != bo->fd)
-		(void)NATIVE_REAL(close)(source);
+	(void)NATIVE_REAL(close)(source);
 }
 
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd)

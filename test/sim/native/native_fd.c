@@ -62,6 +62,22 @@ int native_fd_keep(int fd)
 	return high;
 }
 
+int native_fd_reopen(int fd, int flags)
+{
+	struct rlimit old;
+	char path[64];
+	int low, high;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	raise_limit(&old);
+	low = NATIVE_REAL(open)(path, flags | O_CLOEXEC);
+	high = low < 0 ? -errno : dup_high(low);
+	if (low >= 0)
+		(void)NATIVE_REAL(close)(low);
+	lower_limit(&old);
+	return high;
+}
+
 int native_fd_memory(const char *name, u64 size)
 {
 	struct rlimit old;
