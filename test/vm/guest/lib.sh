@@ -8,7 +8,7 @@
 # done often is done by the shell itself, and what looks again and again is not traced.
 
 read -r criu_version < /opt/vm/criu
-limit=130 # seconds for one event: the client gives up after 120 and says what it lacks
+limit=390 # seconds for one event, on a host that has no time for us: the client gives up after 120 and says what it lacks
 
 # why REASON: for the report, with what the device knows just then; the logs keep both.
 why() {
