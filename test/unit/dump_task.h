@@ -23,11 +23,7 @@ static pid_t tracee;
 /* The process that is dumped must be one that this thread traces. */
 static inline int start_tracee(void)
 {
-	tracee = fork();
-	if (!tracee) {
-		for (;;)
-			(void)pause();
-	}
+	tracee = unit_start_sleeper();
 	return (int)ptrace(PTRACE_SEIZE, tracee, 0, PTRACE_O_EXITKILL);
 }
 
@@ -38,8 +34,7 @@ static inline int begin(void **state)
 
 static inline int end(void **state)
 {
-	(void)kill(tracee, SIGKILL);
-	(void)waitpid(tracee, NULL, 0);
+	unit_end_sleeper(tracee);
 	return fake_gpu_end(state);
 }
 

@@ -155,6 +155,21 @@ void unit_wait_for_killed(pid_t pid)
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
+pid_t unit_start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	while (!pid)
+		(void)pause();
+	return pid;
+}
+
+void unit_end_sleeper(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
 int unit_begin(void **state)
 {
 	(void)state;

@@ -68,6 +68,9 @@ size_t unit_count_fds(void);
 size_t unit_count_children(void);
 /* Waits for a child that SIGKILL ends. */
 void unit_wait_for_killed(pid_t pid);
+/* A child that sleeps until it is ended. */
+pid_t unit_start_sleeper(void);
+void unit_end_sleeper(pid_t pid);
 
 /* A path below the test's directory; valid until the 8th next call. */
 const char *unit_path(const char *format, ...) __attribute__((format(printf, 1, 2)));

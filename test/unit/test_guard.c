@@ -183,9 +183,7 @@ static void a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another(v
 	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
 	assert_int_equal(hear(line[0]), 1);
 	assert_int_equal(waitpid(-1, NULL, __WALL), guard.pid);
-	other = fork();
-	while (!other)
-		(void)pause();
+	other = unit_start_sleeper();
 	guard.pid = other;
 	guard_end(&guard);
 	assert_int_equal(guard.pid, 0);

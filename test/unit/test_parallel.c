@@ -457,16 +457,6 @@ static void what_is_no_hello_ends_nothing(void **state)
 	parallel_free(parallel);
 }
 
-/* As CRIU's helpers do, which are forked with all that it has open. */
-static pid_t fork_idler(void)
-{
-	pid_t pid = fork();
-
-	while (!pid)
-		(void)pause();
-	return pid;
-}
-
 /* It fails, however much it has to say, and does not wait for ever. */
 static void expect_nobody_hears(struct parallel *parallel)
 {
@@ -496,15 +486,15 @@ static void a_task_that_nobody_hears_is_told(void **state)
 	expect_nobody_hears(new_parallel());
 }
 
+/* As CRIU's helpers have it, which are forked with all that it has open. */
 static void a_copy_of_the_gate_keeps_nobody_waiting(void **state)
 {
 	struct parallel *parallel = new_parallel();
-	pid_t idler = fork_idler();
+	pid_t helper = unit_start_sleeper();
 
 	(void)state;
 	expect_nobody_hears(parallel);
-	(void)kill(idler, SIGKILL);
-	(void)waitpid(idler, NULL, 0);
+	unit_end_sleeper(helper);
 }
 
 static void a_worker_that_cannot_start_fails_its_task(void **state)

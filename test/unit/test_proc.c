@@ -105,25 +105,9 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 	assert_int_equal(status, 0);
 }
 
-static pid_t start_sleeper(void)
-{
-	pid_t child = fork();
-
-	if (child)
-		return child;
-	for (;;)
-		(void)pause();
-}
-
-static void end(pid_t child)
-{
-	(void)kill(child, SIGKILL);
-	(void)waitpid(child, NULL, 0);
-}
-
 static void a_tracee_is_found_and_others_are_not(void **state)
 {
-	pid_t tracee = start_sleeper(), other = start_sleeper(), found = 42;
+	pid_t tracee = unit_start_sleeper(), other = unit_start_sleeper(), found = 42;
 
 	(void)state;
 	assert_int_equal(proc_find_tracee(tracee, &found), -ESRCH);
@@ -132,8 +116,8 @@ static void a_tracee_is_found_and_others_are_not(void **state)
 	assert_int_equal(proc_find_tracee(tracee, &found), 0);
 	assert_int_equal(found, tracee);
 	assert_int_equal(proc_find_tracee(other, &found), -ESRCH);
-	end(tracee);
-	end(other);
+	unit_end_sleeper(tracee);
+	unit_end_sleeper(other);
 }
 
 static void *map_part(const char *path, size_t pages, off_t offset)
@@ -186,7 +170,7 @@ static void who_shares_memory_is_found(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t shares = start_sleeper(), other, *pids;
+	pid_t shares = unit_start_sleeper(), other, *pids;
 	size_t count;
 
 	(void)state;
@@ -195,7 +179,7 @@ static void who_shares_memory_is_found(void **state)
 	assert_true(mmap(memory, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		    memory);
 	other = shares;
-	shares = start_sleeper();
+	shares = unit_start_sleeper();
 	assert_int_equal(proc_list_sharers(memory, size, &pids, &count), 0);
 	assert_int_equal(count, 2);
 	assert_true((pids[0] == shares && pids[1] == getpid()) ||
@@ -203,8 +187,8 @@ static void who_shares_memory_is_found(void **state)
 	free(pids);
 	assert_int_equal(proc_list_sharers((char *)memory + size, size, &pids, &count), -ENOENT);
 	(void)munmap(memory, size);
-	end(shares);
-	end(other);
+	unit_end_sleeper(shares);
+	unit_end_sleeper(other);
 }
 
 static void a_process_without_such_mappings_has_an_empty_list(void **state)

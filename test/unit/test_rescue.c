@@ -17,11 +17,7 @@ static int begin_with_job(void **state)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return -1;
-	tracee = fork();
-	if (!tracee) {
-		for (;;)
-			(void)pause();
-	}
+	tracee = unit_start_sleeper();
 	if (fake_gpu_begin(state) < 0)
 		return -1;
 	fake_kernel_share();
@@ -125,20 +121,11 @@ static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
 	assert_int_equal(process->paused, 0);
 }
 
-static pid_t start_idler(void)
-{
-	pid_t pid = fork();
-
-	while (!pid)
-		(void)pause();
-	return pid;
-}
-
 /* Who is held would stand still with his next signal. */
 static void others_are_let_go_while_one_is_waited_for(void **state)
 {
 	struct fake_process *process = make_process();
-	pid_t other = start_idler();
+	pid_t other = unit_start_sleeper();
 	bool is_traced = true;
 
 	(void)state;
@@ -151,8 +138,7 @@ static void others_are_let_go_while_one_is_waited_for(void **state)
 	assert_true(let_go());
 	wait_for_guard();
 	assert_int_equal(process->paused, 0);
-	(void)kill(other, SIGKILL);
-	(void)waitpid(other, NULL, 0);
+	unit_end_sleeper(other);
 }
 
 static void a_dump_that_is_complete_needs_no_guard(void **state)
