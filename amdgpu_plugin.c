@@ -143,7 +143,7 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
 		wards_leave(&session.wards);
 	dump_done(&session);
-	tree_tasks_done(&session.tasks);
+	pid_list_done(&session.tasks);
 	restore_done(&session);
 	topology_done(&session.topology);
 	options_done(&session.options);
@@ -152,7 +152,7 @@ static void finish(int stage, int ret)
 /* Nothing is paused by pid; it is but told which processes the dump is of. */
 static int pause_devices(int pid)
 {
-	int ret = tree_add_task(&session.tasks, pid);
+	int ret = pid_list_add(&session.tasks, pid);
 
 	if (!ret)
 		return -ENOTSUP;

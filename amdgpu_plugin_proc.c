@@ -64,12 +64,7 @@ int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
 	return ret;
 }
 
-struct pid_list {
-	pid_t *pids;
-	size_t count;
-};
-
-static int add_pid(struct pid_list *list, pid_t pid)
+int pid_list_add(struct pid_list *list, pid_t pid)
 {
 	pid_t *grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
 
@@ -78,6 +73,12 @@ static int add_pid(struct pid_list *list, pid_t pid)
 	list->pids = grown;
 	grown[list->count++] = pid;
 	return 0;
+}
+
+void pid_list_done(struct pid_list *list)
+{
+	free(list->pids);
+	*list = (struct pid_list){ 0 };
 }
 
 /* It has ended, or is somebody else's and hidden. */
@@ -103,7 +104,7 @@ static int add_processes(int (*is)(pid_t pid, const void *what), const void *wha
 			continue;
 		ret = is(pid, what);
 		if (ret > 0)
-			ret = add_pid(list, pid);
+			ret = pid_list_add(list, pid);
 		else if (is_out_of_sight(ret))
 			ret = 0;
 	}
@@ -112,17 +113,16 @@ static int add_processes(int (*is)(pid_t pid, const void *what), const void *wha
 }
 
 static int list_processes(int (*is)(pid_t pid, const void *what), const void *what,
-			  pid_t **ret_pids, size_t *ret_count)
+			  struct pid_list *ret_list)
 {
 	struct pid_list list = { 0 };
 	int ret = add_processes(is, what, &list);
 
 	if (ret < 0) {
-		free(list.pids);
+		pid_list_done(&list);
 		return ret;
 	}
-	*ret_pids = list.pids;
-	*ret_count = list.count;
+	*ret_list = list;
 	return 0;
 }
 
@@ -134,11 +134,11 @@ static int is_traced_by(pid_t pid, const void *tracer)
 	return ret < 0 ? ret : status.tracer == *(const pid_t *)tracer;
 }
 
-int proc_list_tracees(pid_t **ret_pids, size_t *ret_count)
+int proc_list_tracees(struct pid_list *ret_list)
 {
 	const pid_t tracer = (pid_t)gettid();
 
-	return list_processes(is_traced_by, &tracer, ret_pids, ret_count);
+	return list_processes(is_traced_by, &tracer, ret_list);
 }
 
 int proc_find_root(pid_t pid, pid_t *ret_root)
@@ -191,28 +191,27 @@ static int has_mapping(pid_t pid, const void *what)
 		       : file.st_dev == shared->file.st_dev && file.st_ino == shared->file.st_ino;
 }
 
-int proc_list_sharers(const void *memory, size_t size, pid_t **ret_pids, size_t *ret_count)
+int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list)
 {
 	struct shared shared = { .start = (uintptr_t)memory, .end = (uintptr_t)memory + size };
 	int ret = stat_mapping("self", &shared, &shared.file);
 
-	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_pids, ret_count);
+	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_list);
 }
 
 int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t count;
-	int ret = proc_list_tracees(&pids, &count);
+	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
+	int ret = proc_list_tracees(&tracees);
 
 	if (ret < 0)
 		return ret;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < tracees.count; i++) {
 		struct status status = { 0 };
 
-		if (read_status(pids[i], &status) || status.own_pid != own_pid)
+		if (read_status(tracees.pids[i], &status) || status.own_pid != own_pid)
 			continue;
-		*ret_pid = pids[i];
+		*ret_pid = tracees.pids[i];
 		return 0;
 	}
 	return -ESRCH;

@@ -121,16 +121,18 @@ static size_t shared_size(const struct rescue *rescue)
 	       rescue->session->num_processes * sizeof(*rescue->unpaused);
 }
 
-static int share(struct rescue *rescue, const pid_t *pids)
+static int share(struct rescue *rescue, const struct pid_list *tracees)
 {
-	void *memory = mmap(NULL, shared_size(rescue), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory;
 
+	rescue->num_pids = tracees->count;
+	memory = mmap(NULL, shared_size(rescue), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	rescue->pids = memory;
 	for (size_t i = 0; i < rescue->num_pids; i++)
-		rescue->pids[i] = pids[i];
+		rescue->pids[i] = tracees->pids[i];
 	rescue->unpaused = (bool *)(rescue->pids + rescue->num_pids);
 	return 0;
 }
@@ -139,7 +141,7 @@ int rescue_renew(struct session *session)
 {
 	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
 	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
-	_cleanup_free_ pid_t *pids = NULL;
+	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
 	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_processes + 1 };
 	struct guard old = session->guard;
 	int ret;
@@ -149,9 +151,9 @@ int rescue_renew(struct session *session)
 	for (size_t i = 0; i < session->num_processes; i++)
 		fds[i] = session->processes[i].fd;
 	fds[session->num_processes] = host_image_dir();
-	ret = proc_list_tracees(&pids, &rescue.num_pids);
+	ret = proc_list_tracees(&tracees);
 	if (!ret)
-		ret = share(&rescue, pids);
+		ret = share(&rescue, &tracees);
 	if (ret < 0)
 		return ret;
 	ret = guard_start(&duty, &session->guard);

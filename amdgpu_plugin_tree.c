@@ -42,35 +42,12 @@ void tree_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
-int tree_add_task(struct tree_tasks *tasks, pid_t pid)
+/* Those that are named, or all that this thread traces, in @room. */
+static int choose_tasks(const struct pid_list *named, struct pid_list *room,
+			const struct pid_list **ret_tasks)
 {
-	pid_t *grown = realloc(tasks->pids, (tasks->count + 1) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	tasks->pids = grown;
-	grown[tasks->count++] = pid;
-	return 0;
-}
-
-void tree_tasks_done(struct tree_tasks *tasks)
-{
-	free(tasks->pids);
-	*tasks = (struct tree_tasks){ 0 };
-}
-
-/* Those whose pids are told, or all that this thread traces. The array is the caller's. */
-static int list_tasks(const struct tree_tasks *tasks, struct tree_tasks *ret_tasks)
-{
-	if (!tasks->count)
-		return proc_list_tracees(&ret_tasks->pids, &ret_tasks->count);
-	for (size_t i = 0; i < tasks->count; i++) {
-		int ret = tree_add_task(ret_tasks, tasks->pids[i]);
-
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	*ret_tasks = named->count ? named : room;
+	return named->count ? 0 : proc_list_tracees(room);
 }
 
 /* Who has descriptors, while they are looked at. */
@@ -261,17 +238,17 @@ static void search_done(struct search *search)
 	tree_files_done(&search->files);
 }
 
-int tree_find_kfd(const struct tree_tasks *tasks, int shown, int lowest_fd,
+int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
 		  struct tree_files *ret_files)
 {
 	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
 							.is_one_tree = tasks->count > 0 };
-	_cleanup_(tree_tasks_done) struct tree_tasks listed = { 0 };
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
 	pid_t root = 0;
-	int ret = list_tasks(tasks, &listed);
+	int ret = choose_tasks(tasks, &traced, &tasks);
 
-	for (size_t i = 0; !ret && i < listed.count; i++)
-		ret = find_of(&search, listed.pids[i]);
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = find_of(&search, tasks->pids[i]);
 	if (!ret)
 		ret = find_root(&search.files, shown, &root);
 	if (ret < 0)
@@ -337,23 +314,23 @@ static int check_mapper(pid_t pid, const struct topology *topology)
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
-int tree_check_mappings(const struct tree_tasks *tasks, const struct topology *topology)
+int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology)
 {
-	_cleanup_(tree_tasks_done) struct tree_tasks listed = { 0 };
-	int ret = list_tasks(tasks, &listed);
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	int ret = choose_tasks(tasks, &traced, &tasks);
 
 	if (ret < 0)
 		return log_error(ret, "mappings: cannot tell whose processes these are");
-	for (size_t i = 0; i < listed.count; i++) {
-		ret = check_mapper(listed.pids[i], topology);
+	for (size_t i = 0; i < tasks->count; i++) {
+		ret = check_mapper(tasks->pids[i], topology);
 		if (ret == -EOPNOTSUPP)
 			return log_error(ret,
 					 "process %d: has a GPU's memory mapped, but not /dev/kfd"
 					 " open: what it has there could not be saved",
-					 listed.pids[i]);
+					 tasks->pids[i]);
 		if (ret < 0)
 			return log_error(ret, "process %d: cannot tell what it has mapped",
-					 listed.pids[i]);
+					 tasks->pids[i]);
 	}
 	return 0;
 }

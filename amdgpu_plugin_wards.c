@@ -77,22 +77,22 @@ static void answer(struct wards *wards, enum answer what)
  * wants to be the parent. */
 static int note_tasks(struct watch *watch)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t count;
+	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
 	int ret;
 
-	ret = proc_list_sharers(watch->wards, wards_size(), &pids, &count);
+	ret = proc_list_sharers(watch->wards, wards_size(), &sharers);
 	if (ret < 0)
 		return ret;
-	watch->pidfds = calloc(count + 1, sizeof(*watch->pidfds));
+	watch->pidfds = calloc(sharers.count + 1, sizeof(*watch->pidfds));
 	if (!watch->pidfds)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < sharers.count; i++) {
+		pid_t pid = sharers.pids[i];
 		int fd;
 
-		if (pids[i] == getpid() || pids[i] == watch->criu)
+		if (pid == getpid() || pid == watch->criu)
 			continue;
-		fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
+		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (fd >= 0)
 			watch->pidfds[watch->count++] = fd;
 		else if (errno != ESRCH)

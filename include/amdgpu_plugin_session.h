@@ -14,8 +14,8 @@
 #include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_parallel.h"
 #include "amdgpu_plugin_places.h"
+#include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_topology.h"
-#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_vma.h"
 #include "amdgpu_plugin_wards.h"
 #include "criu-amdgpu.pb-c.h"
@@ -100,7 +100,9 @@ struct session {
 	bool involved;
 	struct topology topology;
 	bool has_topology;
-	struct tree_tasks tasks;
+	/* Of a dump, as the host has named them before it shows anything; none: this host does
+	 * not. */
+	struct pid_list tasks;
 	struct dumped_process *processes;
 	size_t num_processes;
 	/* Those without a file of KFD have been looked for, too. */

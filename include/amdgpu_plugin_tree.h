@@ -7,18 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct pid_list;
 struct topology;
-
-/* The processes of a dump, by their pids here, as the host has named them before it shows anything.
- * None: this host does not. Begins all zero. */
-struct tree_tasks {
-	pid_t *pids;
-	size_t count;
-};
-
-/* -ENOMEM. */
-int tree_add_task(struct tree_tasks *tasks, pid_t pid);
-void tree_tasks_done(struct tree_tasks *tasks);
 
 /* One descriptor, of our own, for each open file; in the order of pids and of their descriptors. */
 struct tree_files {
@@ -40,14 +30,14 @@ struct tree_files {
  * thread traces: so also of who is frozen with the dumped tree and stands above it. Descriptors are
  * numbered from @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees,
  * or does not tell files apart. */
-int tree_find_kfd(const struct tree_tasks *tasks, int shown, int lowest_fd,
+int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
 		  struct tree_files *ret_files);
 void tree_files_done(struct tree_files *files);
 
 /* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or
  * of an AMD GPU mapped have /dev/kfd open: of others no file would ever be shown.
  * -EOPNOTSUPP after a line. */
-int tree_check_mappings(const struct tree_tasks *tasks, const struct topology *topology);
+int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int tree_is_same_file(int one, int other);

@@ -170,8 +170,8 @@ static void who_shares_memory_is_found(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t shares = unit_start_sleeper(), other, *pids;
-	size_t count;
+	pid_t shares = unit_start_sleeper(), other;
+	struct pid_list list;
 
 	(void)state;
 	assert_true(memory != MAP_FAILED);
@@ -180,12 +180,12 @@ static void who_shares_memory_is_found(void **state)
 		    memory);
 	other = shares;
 	shares = unit_start_sleeper();
-	assert_int_equal(proc_list_sharers(memory, size, &pids, &count), 0);
-	assert_int_equal(count, 2);
-	assert_true((pids[0] == shares && pids[1] == getpid()) ||
-		    (pids[0] == getpid() && pids[1] == shares));
-	free(pids);
-	assert_int_equal(proc_list_sharers((char *)memory + size, size, &pids, &count), -ENOENT);
+	assert_int_equal(proc_list_sharers(memory, size, &list), 0);
+	assert_int_equal(list.count, 2);
+	assert_true((list.pids[0] == shares && list.pids[1] == getpid()) ||
+		    (list.pids[0] == getpid() && list.pids[1] == shares));
+	pid_list_done(&list);
+	assert_int_equal(proc_list_sharers((char *)memory + size, size, &list), -ENOENT);
 	(void)munmap(memory, size);
 	unit_end_sleeper(shares);
 	unit_end_sleeper(other);

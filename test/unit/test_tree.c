@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
+#include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_tree.h"
 
 #define FILES     4
@@ -483,8 +484,7 @@ static void files_of_tracees_are_found_once_each(void **state)
 	inherited[1] = dup(members[1].fds[0]);
 	child = (struct member){ .pid = start_task(inherited, 2) };
 	(void)close(inherited[1]);
-	assert_int_equal(tree_find_kfd(&(struct tree_tasks){ 0 }, members[0].fds[0], 300, &files),
-			 0);
+	assert_int_equal(tree_find_kfd(&(struct pid_list){ 0 }, members[0].fds[0], 300, &files), 0);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
@@ -515,7 +515,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	few = old;
 	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = tree_find_kfd(&(struct tree_tasks){ 0 }, members[0].fds[0], 0, &files);
+		ret = tree_find_kfd(&(struct pid_list){ 0 }, members[0].fds[0], 0, &files);
 		failed += ret == -EMFILE;
 		assert_true(!ret || ret == -EMFILE);
 	}
