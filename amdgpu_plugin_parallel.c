@@ -327,6 +327,12 @@ static bool has_come(const struct parallel *parallel, pid_t pid)
 	return task != NULL;
 }
 
+/* It is of no use, but the next one may be. */
+static bool is_wrong_message(int error)
+{
+	return error == -EPROTO || error == -EMFILE;
+}
+
 /* What is no hello is not heard; a task whose hello it should have been will miss its contents. The
  * kernel says who comes, and each comes once. */
 static int receive_hello(struct parallel *parallel, struct message *message)
@@ -338,7 +344,7 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 
 	ret = message_receive(parallel->gate, message, fds, &pid);
 	if (ret < 0)
-		return ret == -EPROTO || ret == -EMFILE ? 0 : ret;
+		return is_wrong_message(ret) ? 0 : ret;
 	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
 		message_close_fds(fds, message->header.num_fds);
 		return 0;
@@ -357,7 +363,7 @@ static void turn_away(const struct parallel *parallel)
 	pid_t pid;
 
 	(void)shutdown(parallel->gate, SHUT_RDWR);
-	while (message && (!ret || ret == -EPROTO || ret == -EMFILE)) {
+	while (message && (!ret || is_wrong_message(ret))) {
 		ret = message_receive(parallel->gate, message, fds, &pid);
 		if (!ret)
 			message_close_fds(fds, message->header.num_fds);

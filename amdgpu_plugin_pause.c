@@ -340,14 +340,12 @@ int pause_check_met(const struct session *session)
 
 		if (!process->paused || process->id != DUMP_NO_ID)
 			continue;
-		/* Frozen with the tree, on a host that did not say what that is. */
-		if (!image_has_task(process->own_pid))
-			log_warn("process %d: its queues stood still, but it is not dumped",
-				 process->pid);
-		else
+		if (image_has_task(process->own_pid))
 			return log_error(-EIO,
 					 "process %d: the file that it was paused by was not saved",
 					 process->pid);
+		/* Frozen with the tree, on a host that did not say what that is. */
+		log_warn("process %d: its queues stood still, but it is not dumped", process->pid);
 	}
 	return 0;
 }

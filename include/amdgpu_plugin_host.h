@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "criu_plugin_abi.h"
+
 /* What CRIU, its inventory and its users call this plugin. */
 #define PLUGIN_NAME "amdgpu_plugin"
-
-#include "criu_plugin_abi.h"
 
 /* How many hooks this host knows. Read from the size of CRIU's table of hook lists (one list head a
  * hook and one more), because a descriptor with more hooks than the host has is refused, and with

@@ -46,6 +46,16 @@ static int dup_high(int fd)
 	return high < 0 ? -errno : high;
 }
 
+/* @fd may be a failure, which errno explains. */
+static int move_high(int fd)
+{
+	int high = fd < 0 ? -errno : dup_high(fd);
+
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	return high;
+}
+
 int native_fd_lowest_kept(void)
 {
 	return lowest_kept;
@@ -66,14 +76,11 @@ int native_fd_reopen(int fd, int flags)
 {
 	struct rlimit old;
 	char path[64];
-	int low, high;
+	int high;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	raise_limit(&old);
-	low = NATIVE_REAL(open)(path, flags | O_CLOEXEC);
-	high = low < 0 ? -errno : dup_high(low);
-	if (low >= 0)
-		(void)NATIVE_REAL(close)(low);
+	high = move_high(NATIVE_REAL(open)(path, flags | O_CLOEXEC));
 	lower_limit(&old);
 	return high;
 }
@@ -81,13 +88,10 @@ int native_fd_reopen(int fd, int flags)
 int native_fd_memory(const char *name, u64 size)
 {
 	struct rlimit old;
-	int fd, high;
+	int high;
 
 	raise_limit(&old);
-	fd = memfd_create(name, MFD_CLOEXEC);
-	high = fd < 0 ? -errno : dup_high(fd);
-	if (fd >= 0)
-		(void)NATIVE_REAL(close)(fd);
+	high = move_high(memfd_create(name, MFD_CLOEXEC));
 	lower_limit(&old);
 	if (high >= 0 && ftruncate(high, (off_t)size) < 0) {
 		(void)NATIVE_REAL(close)(high);
