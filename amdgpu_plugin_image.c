@@ -9,10 +9,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_checksum.h"
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
 
@@ -28,6 +30,10 @@
  * message takes 1.4 times its size; 100,000 BOs without private data fit in the something. */
 #define MEMORY_TIMES 4
 #define MEMORY_PLUS  (24ULL << 20)
+/* The last field of a message: two bytes that name it, and the checksum of all bytes before. */
+#define SUM_SIZE       8
+#define SUM_FIELD_SIZE (2 + SUM_SIZE)
+
 /* What malloc() adds to a piece of memory, at most, as long as it is no multiple of pages. */
 #define MALLOC_COST 32
 
@@ -116,15 +122,19 @@ static void remove_file(const char *name)
 		(void)unlinkat(host_image_dir(), name, 0);
 }
 
+/* The checksum at its end is put in here, over what the message has for it. */
 static int write_message(const char *name, const ProtobufCMessage *message)
 {
 	size_t size = protobuf_c_message_get_packed_size(message);
-	_cleanup_free_ uint8_t *bytes = malloc(size ? size : 1);
+	_cleanup_free_ uint8_t *bytes = malloc(size);
+	uint64_t sum;
 	int ret;
 
 	if (!bytes)
 		return log_error(-ENOMEM, "image %s: cannot pack", name);
 	(void)protobuf_c_message_pack(message, bytes);
+	sum = htole64(checksum_of(bytes, size - SUM_FIELD_SIZE));
+	memcpy(bytes + size - SUM_SIZE, &sum, sizeof(sum));
 	ret = write_framed(name, bytes, size);
 	if (ret < 0)
 		remove_file(name);
@@ -298,8 +308,9 @@ static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor
 			 descriptor->name);
 }
 
+/* Also the checksum that the message has if it has one. */
 static int read_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
-			ProtobufCMessage **ret_message)
+			ProtobufCMessage **ret_message, uint64_t *ret_sum)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	_cleanup_close_ int fd = -1;
@@ -319,15 +330,30 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 				 "image %s: cannot read the %" PRIu64 " bytes that its header says",
 				 name, size);
 	ret = check_end(name, fd);
-	return ret < 0 ? ret : unpack(name, descriptor, bytes, size, ret_message);
+	if (ret < 0)
+		return ret;
+	*ret_sum = checksum_of(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
+	return unpack(name, descriptor, bytes, size, ret_message);
+}
+
+static int check_sum(const char *name, bool has_sum, uint64_t sum, uint64_t found)
+{
+	if (!has_sum || sum == found)
+		return 0;
+	return log_error(-EIO,
+			 "image %s: damaged, its bytes have checksum %016" PRIx64
+			 " and had %016" PRIx64 " when they were saved",
+			 name, found, sum);
 }
 
 int image_write_kfd(int id, const CriuKfd *kfd)
 {
+	CriuKfd summed = *kfd;
 	char name[IMAGE_NAME_SIZE];
 
+	summed.has_xxh3 = true;
 	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
-	return write_message(name, &kfd->base);
+	return write_message(name, &summed.base);
 }
 
 /* Without a GPU an image is that of one more file of a process, which has nothing but that. */
@@ -337,22 +363,32 @@ static bool has_state(const CriuKfd *kfd)
 	       kfd->num_of_objects || kfd->priv_data.len;
 }
 
+static int check_kfd(const char *name, const CriuKfd *kfd, uint64_t sum)
+{
+	int ret = check_sum(name, kfd->has_xxh3, kfd->xxh3, sum);
+
+	if (!ret && !kfd->num_of_gpus && has_state(kfd))
+		return log_error(-EINVAL, "image %s: has state, but of no GPU", name);
+	return ret;
+}
+
 int image_read_kfd(int id, CriuKfd **ret_kfd)
 {
 	char name[IMAGE_NAME_SIZE];
 	CriuKfd *kfd;
+	uint64_t sum;
 	int ret;
 
 	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
-	ret = read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)&kfd);
+	ret = read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)&kfd, &sum);
 	if (ret < 0)
 		return ret;
-	if (!kfd->num_of_gpus && has_state(kfd)) {
+	ret = check_kfd(name, kfd, sum);
+	if (ret < 0)
 		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL, "image %s: has state, but of no GPU", name);
-	}
-	*ret_kfd = kfd;
-	return 0;
+	else
+		*ret_kfd = kfd;
+	return ret;
 }
 
 void image_remove_kfd(int id)
@@ -365,18 +401,31 @@ void image_remove_kfd(int id)
 
 int image_write_render(int id, const CriuRenderNode *node)
 {
+	CriuRenderNode summed = *node;
 	char name[IMAGE_NAME_SIZE];
 
+	summed.has_xxh3 = true;
 	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
-	return write_message(name, &node->base);
+	return write_message(name, &summed.base);
 }
 
 int image_read_render(int id, CriuRenderNode **ret_node)
 {
 	char name[IMAGE_NAME_SIZE];
+	CriuRenderNode *node;
+	uint64_t sum;
+	int ret;
 
 	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
-	return read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)ret_node);
+	ret = read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)&node, &sum);
+	if (ret < 0)
+		return ret;
+	ret = check_sum(name, node->has_xxh3, node->xxh3, sum);
+	if (ret < 0)
+		criu_render_node__free_unpacked(node, NULL);
+	else
+		*ret_node = node;
+	return ret;
 }
 
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)

@@ -28,7 +28,8 @@
 bool image_is_streamed(void);
 
 /* State of the /dev/kfd file @id. Messages read are the caller's; free them with
- * criu_kfd__free_unpacked() and the like. A failed write leaves no file. */
+ * criu_kfd__free_unpacked() and the like. A failed write leaves no file. With what is written goes
+ * a checksum, which is compared when it is read (-EIO); other programs write none. */
 int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* Removes the file, so that what is left of a dump cannot be taken for a whole one. */

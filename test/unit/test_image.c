@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
@@ -24,9 +25,11 @@ int unlinkat(int directory, const char *name, int flags)
 	return -1;
 }
 
+/* And the checksum is that of the bytes before its own field. */
 static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	uint64_t sum;
 	size_t size;
 	uint8_t *bytes;
 
@@ -34,8 +37,10 @@ static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 	node.gpu_id = 0x4321;
 	assert_int_equal(image_write_render(7, &node), 0);
 	bytes = unit_read("amdgpu-renderD-7.img", &size);
-	assert_int_equal(size, 12);
-	assert_memory_equal(bytes, "\4\0\0\0\0\0\0\0\x08\xa1\x86\x01", 12);
+	assert_int_equal(size, 22);
+	assert_memory_equal(bytes, "\x0e\0\0\0\0\0\0\0\x08\xa1\x86\x01\xf9\x7c", 14);
+	memcpy(&sum, bytes + 14, sizeof(sum));
+	assert_int_equal(sum, XXH3_64bits(bytes + 8, 4));
 	free(bytes);
 }
 
@@ -222,6 +227,61 @@ static void damaged_images_are_refused_by_name(void **state)
 		assert_logged("amdgpu_plugin: Error: ", "amdgpu-kfd-21.img");
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
+}
+
+/* Nothing else tells that a byte of private data is another, and the kernel would take it. Only the
+ * two bytes that name the checksum may be damaged, and the rest is whole then. */
+static void no_bit_of_an_image_turns_unseen(void **state)
+{
+	uint8_t private_data[64] = { 1, 2, 3 };
+	CriuKfd kfd = CRIU_KFD__INIT;
+	uint8_t *file;
+	size_t size;
+
+	(void)state;
+	kfd.num_of_gpus = 1;
+	kfd.priv_data = (ProtobufCBinaryData){ sizeof(private_data), private_data };
+	assert_int_equal(image_write_kfd(1, &kfd), 0);
+	file = unit_read("amdgpu-kfd-1.img", &size);
+	for (size_t bit = 0; bit < 8 * size; bit++) {
+		bool is_name = bit / 8 == size - 10 || bit / 8 == size - 9;
+		CriuKfd *read = NULL;
+		int ret;
+
+		file[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		unit_write("amdgpu-kfd-1.img", file, size);
+		file[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		unit_forget_lines();
+		ret = image_read_kfd(1, &read);
+		if (ret < 0) {
+			assert_logged("Error: ", "amdgpu-kfd-1.img", "damaged");
+			continue;
+		}
+		assert_true(is_name);
+		assert_int_equal(read->num_of_gpus, 1);
+		assert_int_equal(read->priv_data.len, sizeof(private_data));
+		assert_memory_equal(read->priv_data.data, private_data, sizeof(private_data));
+		criu_kfd__free_unpacked(read, NULL);
+	}
+	free(file);
+}
+
+static void a_damaged_render_node_is_refused(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
+	uint8_t *file;
+	size_t size;
+
+	(void)state;
+	node.gpu_id = 0x4321;
+	assert_int_equal(image_write_render(7, &node), 0);
+	file = unit_read("amdgpu-renderD-7.img", &size);
+	file[9] ^= 1;
+	unit_write("amdgpu-renderD-7.img", file, size);
+	free(file);
+	assert_int_equal(image_read_render(7, &read), -EIO);
+	assert_logged("Error: ", "amdgpu-renderD-7.img", "checksum");
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 }
 
 static void garbage_of_any_length_is_refused(void **state)
@@ -542,6 +602,8 @@ int main(void)
 		UNIT_TEST(unknown_fields_are_skipped),
 		UNIT_TEST(an_image_that_is_not_there_is_no_error_line),
 		UNIT_TEST(damaged_images_are_refused_by_name),
+		UNIT_TEST(no_bit_of_an_image_turns_unseen),
+		UNIT_TEST(a_damaged_render_node_is_refused),
 		UNIT_TEST(garbage_of_any_length_is_refused),
 		UNIT_TEST(what_is_no_regular_file_is_no_image),
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
