@@ -73,17 +73,20 @@ int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip
 	return 0;
 }
 
-/* The file system has allowed direct access and then refused it: others see to it
- * that nobody asks again. */
+/* The file system has allowed direct access and then refused it. Who does not know yet that it is
+ * off moves whole blocks once more, which is no error; who would take it for off before it is would
+ * be refused. */
 static int go_on_buffered(struct storage *storage)
 {
-	__atomic_store_n(&storage->direct, false, __ATOMIC_RELAXED);
-	return set_direct(storage->fd, false) ? 0 : -EINVAL;
+	if (!set_direct(storage->fd, false))
+		return -EINVAL;
+	__atomic_store_n(&storage->direct, false, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static int write_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
 {
-	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_RELAXED);
+	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_ACQUIRE);
 	uint64_t length = direct ? round_up(size) : size;
 	int ret;
 
@@ -187,7 +190,7 @@ int storage_begin_load(struct storage *storage, int fd, bool streamed, uint64_t 
 /* Bytes that are no hole. */
 static int read_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
 {
-	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_RELAXED);
+	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_ACQUIRE);
 	int ret;
 
 	/* Past the end there is nothing to be had, but lengths are whole blocks. */
