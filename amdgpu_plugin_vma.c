@@ -238,25 +238,39 @@ static int find_target(const struct vma_table *table, uint32_t minor, uint64_t a
 	return 0;
 }
 
-static int lowest_free_fd(int any_fd)
+/* Their numbers; -EMFILE and the like. */
+static int find_free_fds(int any_fd, int free_fds[static VMA_FREE_FDS])
 {
-	int fd = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
+	int from = 0, ret = 0;
 
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	/* cppcheck-suppress deallocret ; the number is wanted */
-	return fd;
+	for (size_t i = 0; !ret && i < VMA_FREE_FDS; i++) {
+		free_fds[i] = fcntl(any_fd, F_DUPFD_CLOEXEC, from);
+		if (free_fds[i] < 0)
+			ret = -errno;
+		else
+			(void)close(free_fds[i]);
+		from = free_fds[i] + 1;
+	}
+	return ret;
+}
+
+static bool are_free(const int free_fds[static VMA_FREE_FDS])
+{
+	for (size_t i = 0; i < VMA_FREE_FDS; i++) {
+		if (fcntl(free_fds[i], F_GETFD) >= 0)
+			return false;
+	}
+	return true;
 }
 
 /* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given,
  * and never closes those given for the rest. A run ends with another file: one of ours has another
- * path; one of CRIU's own was opened since, and took the lowest free number; or CRIU has closed
- * what it was given. */
+ * path; one of CRIU's own was opened since, and took the lowest free number, or the next one, as
+ * what is opened twice keeps the second; or CRIU has closed what it was given. */
 static bool run_goes_on(const struct vma_table *table, const char *path)
 {
-	return table->run_path == path && table->run_free_fd >= 0 &&
-	       fcntl(table->run_free_fd, F_GETFD) < 0 && fcntl(table->run_fd, F_GETFD) >= 0;
+	return table->run_path == path && are_free(table->run_free_fds) &&
+	       fcntl(table->run_fd, F_GETFD) >= 0;
 }
 
 /* The task's own descriptor of the open file @file, all of which have lower numbers. Where the task
@@ -275,7 +289,7 @@ static int own_descriptor(int file)
 
 static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
 {
-	int fd, free_fd;
+	int free_fds[VMA_FREE_FDS], fd, ret;
 
 	if (table->host_copies) {
 		*ret_fd = own_descriptor(file);
@@ -288,14 +302,14 @@ static int descriptor_for(struct vma_table *table, const char *path, int file, i
 	fd = fd_dup_above(file, file + 1);
 	if (fd < 0)
 		return fd;
-	free_fd = lowest_free_fd(file);
-	if (free_fd < 0) {
+	ret = find_free_fds(file, free_fds);
+	if (ret < 0) {
 		(void)close(fd);
-		return free_fd;
+		return ret;
 	}
 	table->run_path = path;
 	table->run_fd = fd;
-	table->run_free_fd = free_fd;
+	memcpy(table->run_free_fds, free_fds, sizeof(free_fds));
 	*ret_fd = fd;
 	return 0;
 }

@@ -35,6 +35,9 @@ struct vma_gpu {
 	uint32_t new_id;
 };
 
+/* How many of the lowest free descriptors a run looks at. */
+#define VMA_FREE_FDS 2
+
 struct vma_table {
 	struct vma_bo *bos;
 	size_t num_bos;
@@ -48,10 +51,10 @@ struct vma_table {
 	int64_t num_left;
 	/* See host_copies_mapping_fd(). */
 	bool host_copies;
-	/* The last descriptor given to CRIU, for which path, and the lowest number then free. */
+	/* The last descriptor given to CRIU, for which path, and the lowest numbers then free. */
 	const char *run_path;
 	int run_fd;
-	int run_free_fd;
+	int run_free_fds[VMA_FREE_FDS];
 };
 
 /* -ENOMEM. vma_add_file() takes the descriptor over, on failure too. */

@@ -289,11 +289,23 @@ static void map_file(struct loader *loader, const char *path)
 	begin_run(loader, path, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-/* One letter a mapping: 0 and 1 the GPUs, k /dev/kfd, f and g files of CRIU's own. */
+/* Of a memfd that was only read CRIU keeps the second descriptor, and closes the first. */
+static void map_memfd(struct loader *loader, const char *path)
+{
+	int first, second;
+
+	end_run(loader, path);
+	first = open("/dev/null", O_RDWR | O_CLOEXEC);
+	second = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	(void)close(first);
+	begin_run(loader, path, second);
+}
+
+/* One letter a mapping: 0 and 1 the GPUs, k /dev/kfd, f and g files of CRIU's own, m a memfd. */
 static void map_all(struct loader *loader, const char *sequence)
 {
 	static const char kfd[] = KFD, render0[] = RENDER0, render1[] = RENDER1;
-	static const char file[] = "/usr/lib/a", other[] = "/usr/lib/b";
+	static const char file[] = "/usr/lib/a", other[] = "/usr/lib/b", memfd[] = "/memfd:c";
 
 	for (const char *at = sequence; *at; at++) {
 		if (*at == '0')
@@ -302,6 +314,8 @@ static void map_all(struct loader *loader, const char *sequence)
 			map_device(loader, render1, 0x20000000, 0x100000000, "render1");
 		else if (*at == 'k')
 			map_device(loader, kfd, 0x40000000, DOORBELL(0x1111), "kfd");
+		else if (*at == 'm')
+			map_memfd(loader, memfd);
 		else
 			map_file(loader, *at == 'f' ? file : other);
 	}
@@ -322,6 +336,7 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 	static const char *const sequences[] = {
 		"0",   "00",       "0000k", "0101",        "k0k0",   "f0f",      "ff00ff00",
 		"0f0", "00f00g00", "0f1f0", "k00011kkff0", "fgf0gf", "0k1f0k1f", "000fg000",
+		"0m0", "00m00f0m1m1",
 	};
 
 	(void)state;
