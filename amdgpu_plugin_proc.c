@@ -160,6 +160,30 @@ int proc_find_root(pid_t pid, pid_t *ret_root)
 	return ret;
 }
 
+int proc_parent(pid_t pid, pid_t *ret_parent)
+{
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	if (!ret)
+		*ret_parent = status.parent;
+	return ret;
+}
+
+static int is_below(pid_t pid, const void *top)
+{
+	int ret = 0;
+
+	while (!ret && pid && pid != *(const pid_t *)top)
+		ret = proc_parent(pid, &pid);
+	return ret < 0 ? ret : pid != 0;
+}
+
+int proc_list_tree(pid_t top, struct pid_list *ret_list)
+{
+	return list_processes(is_below, &top, ret_list);
+}
+
 /* A mapping, and the file that is mapped: shared memory is one of its own, too. */
 struct shared {
 	uintptr_t start;

@@ -44,6 +44,7 @@ struct wards {
 struct watch {
 	struct wards *wards;
 	pid_t criu;
+	pid_t above_criu;
 	int *pidfds;
 	size_t count;
 };
@@ -72,27 +73,90 @@ static void answer(struct wards *wards, enum answer what)
 	wake(&wards->answer);
 }
 
-/* All tasks of CRIU's: they have been forked before the first of them restores a file.
- * They are not all its descendants: the root of the tree is its sibling where a runtime
- * wants to be the parent. */
-static int note_tasks(struct watch *watch)
+/* The root of the tree that task @pid is of. Its parent is CRIU or, where a runtime wants to be the
+ * parent, CRIU's. -ESRCH: it is of no such tree, as it has lost its parent. */
+static int find_root(const struct watch *watch, pid_t pid, pid_t *ret_root)
+{
+	pid_t parent = 0;
+	int ret = proc_parent(pid, &parent);
+
+	while (!ret && parent && parent != watch->criu && parent != watch->above_criu) {
+		pid = parent;
+		ret = proc_parent(pid, &parent);
+	}
+	if (!ret && !parent)
+		ret = -ESRCH;
+	*ret_root = pid;
+	return ret;
+}
+
+static bool has_pid(const struct pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static int add_all(struct pid_list *list, const struct pid_list *more)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < more->count; i++) {
+		if (!has_pid(list, more->pids[i]))
+			ret = pid_list_add(list, more->pids[i]);
+	}
+	return ret;
+}
+
+/* All of the tree that @pid is of. */
+static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks)
+{
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
+	pid_t root = 0;
+	int ret = find_root(watch, pid, &root);
+
+	if (ret == -ESRCH || (!ret && root != pid && has_pid(tasks, root)))
+		return 0;
+	if (!ret)
+		ret = proc_list_tree(root, &tree);
+	return ret < 0 ? ret : add_all(tasks, &tree);
+}
+
+/* All have been forked before the first of them restores a file. Those that have this memory are
+ * CRIU's; those that are far ahead, as they have no GPU, have it no more, but are of one tree with
+ * these. */
+static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
-	int ret;
+	int ret = proc_list_sharers(watch->wards, wards_size(), &sharers);
 
-	ret = proc_list_sharers(watch->wards, wards_size(), &sharers);
+	for (size_t i = 0; !ret && i < sharers.count; i++) {
+		pid_t pid = sharers.pids[i];
+
+		if (pid == getpid() || pid == watch->criu || has_pid(ret_tasks, pid))
+			continue;
+		ret = pid_list_add(ret_tasks, pid);
+		if (!ret)
+			ret = add_tree(watch, pid, ret_tasks);
+	}
+	return ret;
+}
+
+static int note_tasks(struct watch *watch)
+{
+	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
+	int ret = find_tasks(watch, &tasks);
+
 	if (ret < 0)
 		return ret;
-	watch->pidfds = calloc(sharers.count + 1, sizeof(*watch->pidfds));
+	watch->pidfds = calloc(tasks.count + 1, sizeof(*watch->pidfds));
 	if (!watch->pidfds)
 		return -ENOMEM;
-	for (size_t i = 0; i < sharers.count; i++) {
-		pid_t pid = sharers.pids[i];
-		int fd;
+	for (size_t i = 0; i < tasks.count; i++) {
+		int fd = (int)syscall(SYS_pidfd_open, tasks.pids[i], 0);
 
-		if (pid == getpid() || pid == watch->criu)
-			continue;
-		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 		if (fd >= 0)
 			watch->pidfds[watch->count++] = fd;
 		else if (errno != ESRCH)
@@ -127,7 +191,7 @@ int wards_new(struct wards **ret_wards)
 {
 	struct wards *wards =
 		mmap(NULL, wards_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct watch watch = { .wards = wards, .criu = getpid() };
+	struct watch watch = { .wards = wards, .criu = getpid(), .above_criu = getppid() };
 	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
 	int ret;
 

@@ -34,6 +34,10 @@ int proc_find_root(pid_t pid, pid_t *ret_root);
  * bytes, whole pages: those forked since it was made, whoever is their parent, and this one. The
  * list is the caller's. */
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list);
+/* The parent of process @pid; 0: it has none here. -ESRCH. */
+int proc_parent(pid_t pid, pid_t *ret_parent);
+/* Process @top, its children, theirs and so on. The list is the caller's. */
+int proc_list_tree(pid_t top, struct pid_list *ret_list);
 /* Whether anybody traces process @pid. */
 bool proc_is_traced(pid_t pid);
 

@@ -334,9 +334,9 @@ static unsigned int count_devices(const char *sequence)
 static void runs_of_any_order_leave_nothing_open(void **state)
 {
 	static const char *const sequences[] = {
-		"0",   "00",       "0000k", "0101",        "k0k0",   "f0f",      "ff00ff00",
-		"0f0", "00f00g00", "0f1f0", "k00011kkff0", "fgf0gf", "0k1f0k1f", "000fg000",
-		"0m0", "00m00f0m1m1",
+		"0",        "00",       "0000k",    "0101",        "k0k0",        "f0f",
+		"ff00ff00", "0f0",      "00f00g00", "0f1f0",       "k00011kkff0", "fgf0gf",
+		"0k1f0k1f", "000fg000", "0m0",      "00m00f0m1m1",
 	};
 
 	(void)state;

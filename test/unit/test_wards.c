@@ -127,6 +127,58 @@ static void tasks_die_with_a_criu_that_is_killed(void **state)
 	}
 }
 
+/* The root of a tree and its child, of which only the child has a GPU. It comes after the root has
+ * left CRIU's memory. */
+static bool start_tree(unsigned long flags, struct wards *wards)
+{
+	int line[2], gate[2];
+	pid_t root, child;
+	char byte;
+
+	if (pipe(line) < 0 || pipe(gate) < 0)
+		return false;
+	root = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
+	if (root) {
+		tasks[0] = root;
+		(void)close(gate[1]);
+		return read(line[0], &byte, 1) == 1;
+	}
+	child = fork();
+	if (child) {
+		tasks[1] = child;
+		wards_leave(&wards);
+		(void)close(gate[1]);
+	} else {
+		(void)close(gate[1]);
+		if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 ||
+		    write(line[1], "", 1) != 1)
+			_exit(1);
+	}
+	for (;;)
+		(void)pause();
+}
+
+static void tasks_without_a_gpu_die_with_them(void **state)
+{
+	static const unsigned long flags[] = { 0, CLONE_PARENT };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		pid_t criu = fork();
+
+		print_message("case %zu\n", i);
+		if (!criu) {
+			struct wards *wards;
+
+			if (wards_new(&wards) == 0 && start_tree(flags[i], wards))
+				(void)raise(SIGKILL);
+			_exit(1);
+		}
+		unit_wait_for_killed(criu);
+		assert_tasks_die();
+	}
+}
+
 /* Another plugin may answer for all tasks when queues are to run: CRIU believes
  * that all is done. */
 static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
@@ -211,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(tasks_die_with_a_criu_that_is_killed),
+		TEST(tasks_without_a_gpu_die_with_them),
 		TEST(tasks_that_nobody_completes_die_when_criu_ends),
 		TEST(tasks_that_are_complete_live_on),
 		TEST(a_task_that_comes_after_criu_s_end_fails),
