@@ -158,11 +158,11 @@ static int check_bos(struct dump *dump)
 static int note_places(struct dump *dump)
 {
 	struct dumped_process *process = dump->process;
+	int ret;
 
 	places_done(&process->places);
-	if (places_init(&dump->state, dump->topology, &process->places) < 0)
-		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", process->id);
-	return 0;
+	ret = places_init(&dump->state, dump->topology, &process->places);
+	return ret < 0 ? log_error(ret, "kfd %d: cannot list its BOs", process->id) : 0;
 }
 
 /* Refuses what would not come back as it is. */

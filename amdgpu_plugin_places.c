@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_topology.h"
@@ -30,27 +31,68 @@ static int compare(const void *a, const void *b)
 	return one->index < other->index ? -1 : one->index > other->index;
 }
 
-int places_init(const struct kfd_state *state, const struct topology *topology,
-		struct bo_places *ret_places)
+static int compare_inodes(const void *a, const void *b)
 {
-	struct bo_places places = { calloc((size_t)state->num_bos + 1, sizeof(*places.places)), 0 };
+	const struct bo_place *const *one = a, *const *other = b;
 
-	if (!places.places)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < state->num_bos; i++) {
+	if ((*one)->inode != (*other)->inode)
+		return (*one)->inode < (*other)->inode ? -1 : 1;
+	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
+}
+
+static int add_place(struct bo_places *places, const struct kfd_bo_bucket *bo, uint32_t index,
+		     uint32_t render_minor)
+{
+	struct stat file;
+
+	if (fstat((int)bo->dmabuf_fd, &file) < 0)
+		return -errno;
+	places->places[places->count++] = (struct bo_place){
+		.render_minor = render_minor,
+		.index = index,
+		.offset = bo->offset,
+		.size = bo->size,
+		.inode = file.st_ino,
+	};
+	return 0;
+}
+
+static int add_all(const struct kfd_state *state, const struct topology *topology,
+		   struct bo_places *places)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
 		const struct kfd_bo_bucket *bo = &state->bos[i];
 		const struct topology_node *gpu = places_find_gpu(state, topology, bo->gpu_id);
 
-		if (!gpu || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
-			continue;
-		places.places[places.count++] = (struct bo_place){
-			.render_minor = gpu->drm_render_minor,
-			.index = i,
-			.offset = bo->offset,
-			.size = bo->size,
-		};
+		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			ret = add_place(places, bo, i, gpu->drm_render_minor);
 	}
-	qsort(places.places, places.count, sizeof(*places.places), compare);
+	return ret;
+}
+
+static void sort_all(struct bo_places *places)
+{
+	qsort(places->places, places->count, sizeof(*places->places), compare);
+	for (size_t i = 0; i < places->count; i++)
+		places->by_inode[i] = &places->places[i];
+	qsort(places->by_inode, places->count, sizeof(*places->by_inode), compare_inodes);
+}
+
+int places_init(const struct kfd_state *state, const struct topology *topology,
+		struct bo_places *ret_places)
+{
+	const size_t room = (size_t)state->num_bos + 1;
+	struct bo_places places = { .places = calloc(room, sizeof(*places.places)),
+				    .by_inode = calloc(room, sizeof(*places.by_inode)) };
+	int ret = places.places && places.by_inode ? add_all(state, topology, &places) : -ENOMEM;
+
+	if (ret < 0) {
+		places_done(&places);
+		return ret;
+	}
+	sort_all(&places);
 	*ret_places = places;
 	return 0;
 }
@@ -58,6 +100,7 @@ int places_init(const struct kfd_state *state, const struct topology *topology,
 void places_done(struct bo_places *places)
 {
 	free(places->places);
+	free(places->by_inode);
 	*places = (struct bo_places){ 0 };
 }
 
@@ -88,4 +131,24 @@ const struct bo_place *places_find(const struct bo_places *places, uint32_t rend
 	       at[first - 1].offset == at[first].offset)
 		first--;
 	return &at[first];
+}
+
+const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode,
+					  const struct bo_place *but)
+{
+	size_t first = 0, end = places->count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (places->by_inode[middle]->inode < inode)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	for (; first < places->count && places->by_inode[first]->inode == inode; first++) {
+		if (places->by_inode[first] != but)
+			return places->by_inode[first];
+	}
+	return NULL;
 }

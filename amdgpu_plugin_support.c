@@ -286,10 +286,20 @@ static bool is_elsewhere(const struct support_subject *subject, const struct bo_
 		const struct dumped_process *other = &subject->session->processes[i];
 
 		if (other != subject->process &&
-		    places_find(&other->places, place->render_minor, place->offset))
+		    (places_find(&other->places, place->render_minor, place->offset) ||
+		     places_find_object(&other->places, place->inode, NULL)))
 			return true;
 	}
 	return false;
+}
+
+/* A place that another BO before it has, too, of its GPU or of another. */
+static bool is_again(const struct bo_places *places, const struct bo_place *place)
+{
+	const struct bo_place *object = places_find_object(places, place->inode, place);
+
+	return places_find(places, place->render_minor, place->offset) != place ||
+	       (object && object->index < place->index);
 }
 
 /* With a process dumped before, or twice in this one. */
@@ -302,8 +312,7 @@ static int check_sharing(const struct support_subject *subject)
 	for (size_t i = 0; i < places->count; i++) {
 		const struct bo_place *place = &places->places[i];
 
-		if (places_find(places, place->render_minor, place->offset) == place &&
-		    !is_elsewhere(subject, place))
+		if (!is_again(places, place) && !is_elsewhere(subject, place))
 			continue;
 		if (!shared++)
 			first = place;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The GPU of a process's BO, and where the BO is found by whoever maps it: in the address space of
- * that GPU's render node, at an offset that is the object's own. Whoever has imported it has the
- * same one there, on all kernels. */
+ * that GPU's render node, at an offset that is the object's own. Whoever has imported it for the
+ * same GPU has the same one there, on all kernels. Imported for another GPU it has a place of its
+ * own there, but its dma-buf is the same file, where kernels keep one for each object (6.18). */
 #ifndef AMDGPU_PLUGIN_PLACES_H
 #define AMDGPU_PLUGIN_PLACES_H
 
@@ -19,12 +20,16 @@ struct bo_place {
 	/* In bytes. */
 	uint64_t offset;
 	uint64_t size;
+	/* Of its dma-buf; those of one object are one file. */
+	uint64_t inode;
 };
 
 /* Of all BOs with contents whose GPU is in the topology; by minor and offset. All zero
  * at first. */
 struct bo_places {
 	struct bo_place *places;
+	/* The same, by inode. */
+	const struct bo_place **by_inode;
 	size_t count;
 };
 
@@ -32,7 +37,7 @@ struct bo_places {
 const struct topology_node *places_find_gpu(const struct kfd_state *state,
 					    const struct topology *topology, uint32_t user_gpu_id);
 
-/* -ENOMEM. */
+/* The BOs have their dma-bufs. -ENOMEM; what fstat() says of these. */
 int places_init(const struct kfd_state *state, const struct topology *topology,
 		struct bo_places *ret_places);
 void places_done(struct bo_places *places);
@@ -40,5 +45,8 @@ void places_done(struct bo_places *places);
 /* The BO that has the byte at @offset; the first of those that are one object. NULL: none. */
 const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
 				   uint64_t offset);
+/* The BO whose dma-buf is that file, but @but (NULL: any); NULL: none. */
+const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode,
+					  const struct bo_place *but);
 
 #endif

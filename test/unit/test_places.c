@@ -2,7 +2,10 @@
 /* Which BO has a byte of a render node's address space. */
 #include "host.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_places.h"
@@ -74,6 +77,37 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 	assert_null(places_find(&places, 128, 0x9000));
 }
 
+/* One on two GPUs, and another. */
+static void a_bo_with_the_same_dma_buf_is_found(void **state)
+{
+	const int object = memfd_create("object", MFD_CLOEXEC);
+	struct kfd_bo_bucket some[] = {
+		BO(10, KFD_BO_VRAM, 0x9000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x5000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
+	};
+	struct kfd_state sharer = job;
+	struct bo_places places;
+	const struct bo_place *place, *alone;
+
+	(void)state;
+	sharer.bos = some;
+	sharer.num_bos = ARRAY_SIZE(some);
+	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
+	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
+	assert_int_equal(places_init(&sharer, &machine, &places), 0);
+	place = places_find(&places, 128, 0x9000);
+	alone = places_find(&places, 129, 0x5000);
+	assert_int_equal(places_find_object(&places, place->inode, place)->index, 2);
+	assert_int_equal(places_find_object(&places, place->inode, NULL)->index, 0);
+	assert_ptr_equal(places_find_object(&places, alone->inode, NULL), alone);
+	assert_null(places_find_object(&places, alone->inode, alone));
+	places_done(&places);
+	(void)close((int)some[1].dmabuf_fd);
+	assert_int_equal(places_init(&sharer, &machine, &places), -EBADF);
+	(void)close(object);
+}
+
 static void a_process_without_bos_has_no_places(void **state)
 {
 	struct bo_places places;
@@ -89,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(gpus_are_found_by_the_processs_ids),
 		UNIT_TEST(the_bo_that_has_a_byte_is_found),
+		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),
 		UNIT_TEST(a_process_without_bos_has_no_places),
 	};
 

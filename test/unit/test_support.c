@@ -332,6 +332,25 @@ static void a_buffer_of_two_processes_is_refused(void **state)
 	(void)close(second);
 }
 
+/* Exported by one and imported for another GPU, where it has an offset of its own. The memory of
+ * BOs at one address is one file here. */
+static void a_buffer_of_two_gpus_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error: kfd 6: BO 2", "shared");
+	end_dump(-1);
+	(void)close(first);
+	(void)close(second);
+}
+
 /* A pause would wait for the waves, so it must not come to that. */
 static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
 {
@@ -431,6 +450,7 @@ int main(void)
 		TEST(known_flags_are_dumped),
 		TEST(a_buffer_that_is_there_twice_is_refused),
 		TEST(a_buffer_of_two_processes_is_refused),
+		TEST(a_buffer_of_two_gpus_is_refused),
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
