@@ -148,14 +148,16 @@ int image_find_parent(void)
 			       : log_error(-errno, "images: cannot look for a link to older ones");
 }
 
-bool image_has_task(pid_t own_pid)
+int image_task_time(pid_t own_pid, struct timespec *ret_time)
 {
 	char name[IMAGE_NAME_SIZE];
+	struct stat stat;
 
-	if (host_is_streaming())
-		return true;
 	(void)snprintf(name, sizeof(name), CORE_NAME, own_pid);
-	return !faccessat(host_image_dir(), name, F_OK, 0) || errno != ENOENT;
+	if (fstatat(host_image_dir(), name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*ret_time = stat.st_ctim;
+	return 0;
 }
 
 static int match_removed(int id, const char *name, void *argument)

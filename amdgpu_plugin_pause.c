@@ -109,6 +109,7 @@ static int stop_queues(struct dumped_process *process)
 		return ret;
 	process->paused = true;
 	note_counts(process, &counts);
+	(void)image_task_time(process->own_pid, &process->core_time);
 	return 0;
 }
 
@@ -333,6 +334,23 @@ int pause_meet(struct session *session, int fd, int id, struct dumped_process **
 	return 0;
 }
 
+/* Whether CRIU has saved the process, whose file it has not shown. What is frozen with the tree is
+ * not part of it, and some hosts do not say which it is; they have written a core image since the
+ * pause, then, and what was there before is an older dump's. */
+static bool is_dumped(const struct session *session, const struct dumped_process *process)
+{
+	const struct timespec *before = &process->core_time;
+	struct timespec now;
+	int ret;
+
+	if (session->tasks.count)
+		return true;
+	ret = image_task_time(process->own_pid, &now);
+	if (ret < 0)
+		return ret != -ENOENT;
+	return now.tv_sec != before->tv_sec || now.tv_nsec != before->tv_nsec;
+}
+
 int pause_check_met(const struct session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
@@ -340,11 +358,10 @@ int pause_check_met(const struct session *session)
 
 		if (!process->paused || process->id != DUMP_NO_ID)
 			continue;
-		if (image_has_task(process->own_pid))
+		if (is_dumped(session, process))
 			return log_error(-EIO,
 					 "process %d: the file that it was paused by was not saved",
 					 process->pid);
-		/* Frozen with the tree, on a host that did not say what that is. */
 		log_warn("process %d: its queues stood still, but it is not dumped", process->pid);
 	}
 	return 0;

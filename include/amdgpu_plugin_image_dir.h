@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "criu-amdgpu.pb-c.h"
 
@@ -28,9 +29,9 @@ int image_expect_render(pid_t pid, uint32_t minor);
 /* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
  * the images of the dump before; -ENOENT: it is not. */
 int image_find_parent(void);
-/* At the end of a dump: whether the process that knows itself as @own_pid is part of it, in which
- * case CRIU has written its core image. A stream cannot be asked: true. */
-bool image_has_task(pid_t own_pid);
+/* When CRIU's core image of the process that knows itself as @own_pid was last written, in this
+ * dump or in an older one. -ENOENT: there is none, or it is streamed. */
+int image_task_time(pid_t own_pid, struct timespec *ret_time);
 /* Removes the main images, of this dump and of an older one to the same directory, so that what is
  * left cannot be taken for a whole dump. Quick, as contents stay. */
 int image_remove_main(void);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "amdgpu_plugin_guard.h"
 #include "amdgpu_plugin_map.h"
@@ -36,6 +37,8 @@ struct dumped_process {
 	pid_t pid;
 	/* Pid as the process sees itself. */
 	pid_t own_pid;
+	/* Of its core image, when it was paused; all zero: there was none. */
+	struct timespec core_time;
 	/* The same of the process in which CRIU is going to open the file again; 0: not known. */
 	pid_t opener;
 	uint32_t num_devices;
