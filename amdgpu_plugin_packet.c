@@ -14,7 +14,8 @@ int packet_find_format(uint32_t family, struct packet_format *ret_format)
 		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
 	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
 		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
-	/* SDMA 7 (GFX12) has an eighth dword; its queues cannot be checkpointed anyway. */
+	/* SDMA 7 (GFX12) has an eighth dword and a bit that announces it; a dump refuses BOs of
+	 * such a GPU. */
 	else if (family >= AMDGPU_FAMILY_AI && family < 152)
 		*ret_format =
 			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };

@@ -22,6 +22,7 @@
 /* gfx_target_version is major * 10000 + minor * 100 + stepping. */
 #define GFX9  90000u
 #define GFX11 110000u
+#define GFX12 120000u
 
 #define FORCE_HINT "AMDGPU_FORCE=1 dumps it all the same"
 
@@ -108,6 +109,13 @@ static bool would_be_halved(const struct bo *bo)
 	       bo->gpu->gfx_target_version < GFX9;
 }
 
+/* SDMA 7 has another packet (see the packet unit). */
+static bool is_out_of_reach(const struct bo *bo)
+{
+	return bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
+	       bo->gpu->gfx_target_version >= GFX12;
+}
+
 static const struct bo_rule {
 	bool (*is_broken)(const struct bo *bo);
 	struct verdict verdict;
@@ -121,6 +129,9 @@ static const struct bo_rule {
 	{ would_be_halved,
 	  { "is memory of a queue on a GPU before gfx9, which kernels restore at half its size",
 	    "run it on a GPU of gfx9 or newer", true } },
+	{ is_out_of_reach,
+	  { "is on a GPU of gfx12 or newer, whose copy engine this plugin cannot use",
+	    "a newer plugin may", true } },
 };
 
 static const struct verdict unknown_layout = {
@@ -183,8 +194,8 @@ static const struct {
 	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
 	  "it has a queue that the kernel cannot save, as debuggers make them; detach them" },
 	{ KFD_CHECKPOINT, -EOPNOTSUPP,
-	  "this kernel cannot save queues of this kind of GPU; a newer one may, or the process "
-	  "destroys its queues before the dump" },
+	  "this kernel cannot save queues of this kind of GPU; a newer one may, or (before gfx12) "
+	  "the process destroys its queues before the dump" },
 	{ KFD_CHECKPOINT, -EINVAL,
 	  "its BOs or queues keep changing, or its GPU cannot save running waves (cwsr)" },
 };

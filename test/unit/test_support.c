@@ -104,8 +104,8 @@ static const struct {
 	  { GPU_B, SDMA, 0, 0, 512 },
 	  "gfx11",
 	  "destroy its queues" },
-	{ "gfx12",
-	  "s/^gfx_target_version .*/gfx_target_version 120001/",
+	{ "gfx11.5",
+	  "s/^gfx_target_version .*/gfx_target_version 110500/",
 	  { GPU_B, COMPUTE, 0, 4096, MQD },
 	  "gfx11 or newer",
 	  "destroy its queues" },
@@ -179,12 +179,24 @@ static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
 	int fd = open_kfd_of(process);
 
 	(void)state;
-	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/;s/^num_xcc .*/num_xcc 8/");
+	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
 	assert_int_equal(unit_count_lines("Warn: "), 0);
 	(void)close(fd);
+}
+
+/* Unless there is nothing to copy. */
+static void a_buffer_of_gfx12_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/");
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	assert_refused(process, "gfx12", "newer plugin");
+	assert_final(process, "gfx12");
 }
 
 static void many_bad_queues_are_one_line(void **state)
@@ -444,6 +456,7 @@ int main(void)
 		TEST(queues_that_would_not_run_again_are_refused),
 		TEST(queues_that_a_kernel_saves_whole_are_not),
 		TEST(a_process_without_queues_is_dumped_on_any_gpu),
+		TEST(a_buffer_of_gfx12_is_refused),
 		TEST(many_bad_queues_are_one_line),
 		TEST(private_data_of_an_unknown_layout_is_refused),
 		TEST(bos_that_would_be_others_are_refused),

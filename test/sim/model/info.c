@@ -2,9 +2,12 @@
 /*
  * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything
  * else is -EINVAL. */
-#include "render.h"
+#include "process.h"
 
 #define FAMILY_AI          141u
+#define FAMILY_NV          143u
+#define FAMILY_GC_11_0_0   145u
+#define FAMILY_GC_12_0_0   152u
 #define MMR_GB_ADDR_CONFIG 0x263eu
 #define MMR_MAX            128u
 #define VA_HIGH            0xffff800000000000ull
@@ -103,12 +106,23 @@ static int info_read_mmr_reg(struct sim_gpu *gpu, const struct sim_drm_info *arg
 	return answer(args, &value, sizeof(value));
 }
 
+/* Decides how clients talk to the copy engine. GPUs before gfx9 have libdrm read registers that are
+ * not simulated, so they are AI, too. */
+static u32 family_of(const struct sim_gpu *gpu)
+{
+	if (gpu->gfx_target_version >= SIM_GFX12)
+		return FAMILY_GC_12_0_0;
+	if (gpu->gfx_target_version >= SIM_GFX11)
+		return FAMILY_GC_11_0_0;
+	return gpu->gfx_target_version >= SIM_GFX10 ? FAMILY_NV : FAMILY_AI;
+}
+
 static void describe_device(const struct sim_gpu *gpu, struct sim_drm_info_device *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->device_id = gpu->device_id;
 	info->external_rev = 0x3c;
-	info->family = FAMILY_AI;
+	info->family = family_of(gpu);
 	info->num_shader_engines = gpu->array_count / max(gpu->arrays_per_engine, 1u);
 	info->num_shader_arrays_per_engine = gpu->arrays_per_engine;
 	info->gpu_counter_freq = 100000;

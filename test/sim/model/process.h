@@ -203,7 +203,9 @@ bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
 /* Of the hardware state that CHECKPOINT saves of a queue. */
 u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
-/* gfx_target_version from which on queues are rebuilt by no driver, and saved by none. */
+/* gfx_target_version; from gfx11 on queues are rebuilt by no driver, from gfx12 on saved by none.
+ */
+#define SIM_GFX10 100000u
 #define SIM_GFX11 110000u
 #define SIM_GFX12 120000u
 
