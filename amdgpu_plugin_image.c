@@ -24,12 +24,14 @@
  * would fill all memory. */
 #define MESSAGE_MAX (1ULL << 30)
 
-/* Memory that a message may take: so many times its size, and something. A BO of ours takes 49
- * bytes of a message and 184 of memory: 112 for its entry, 8 to point there, 64 while the message
- * is searched; and its private data 272 of both (struct kfd_criu_bo_priv_data in kfd_priv.h). So a
- * message takes 1.4 times its size; 100,000 BOs without private data fit in the something. */
+/* Memory that a message may take: so many times its size, once for its bytes and the rest for what
+ * they are unpacked to, and something. A BO of ours takes 49 bytes of a message and 184 of memory:
+ * 112 for its entry, 8 to point there, 64 while the message is searched; and its private data 272
+ * of both (struct kfd_criu_bo_priv_data in kfd_priv.h). So a message takes 1.4 times its size;
+ * 100,000 BOs without private data fit in the something. */
 #define MEMORY_TIMES 4
 #define MEMORY_PLUS  (24ULL << 20)
+
 /* The last field of a message: two bytes that name it, and the checksum of all bytes before. */
 #define SUM_SIZE       8
 #define SUM_FIELD_SIZE (2 + SUM_SIZE)
@@ -289,7 +291,7 @@ static void give_back(void *budget, void *memory)
 static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor,
 		  const uint8_t *bytes, uint64_t size, ProtobufCMessage **ret_message)
 {
-	const uint64_t room = MEMORY_TIMES * size + MEMORY_PLUS;
+	const uint64_t room = (MEMORY_TIMES - 1) * size + MEMORY_PLUS;
 	struct budget budget = { .left = room };
 	ProtobufCAllocator allocator = { take_from_budget, give_back, &budget };
 	ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
@@ -452,7 +454,8 @@ int image_check_room(uint64_t size)
 	/* Some file systems do not tell; where a stream ends nobody knows. */
 	if (host_is_streaming() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
 		return 0;
-	room = (uint64_t)stat.f_bavail * stat.f_frsize;
+	/* What is kept for root counts, as a dump is mostly root's. */
+	room = (uint64_t)stat.f_bfree * stat.f_frsize;
 	if (room >= size)
 		return 0;
 	return log_error(-ENOSPC,

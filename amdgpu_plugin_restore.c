@@ -219,7 +219,11 @@ int restore_prepare(struct session *session, const CriuRenderNode *render)
 
 	task->own_pid = getpid();
 	ret = find_state(task, render);
-	return ret < 0 ? ret : prepare(session);
+	if (ret < 0)
+		return ret;
+	ret = prepare(session);
+	/* It has a state, whatever is missing here. */
+	return ret == -ENOENT ? -ENODEV : ret;
 }
 
 static int fill_devices(struct restored_task *task, struct kfd_state *state)
