@@ -187,6 +187,21 @@ static const struct topology_node *mapped_gpu(const struct dump *dump,
 		       : NULL;
 }
 
+/* A restore tells the BO of a mapping by the address first, as programs map BOs where the GPU has
+ * them. So a mapping elsewhere must not be where another GPU has one that fits. */
+static bool is_mistakable(const struct dump *dump, const struct proc_mapping *mapping,
+			  const struct kfd_bo_bucket *mapped)
+{
+	for (uint32_t i = 0; mapped->addr != mapping->start && i < dump->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+
+		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    mapping->offset - bo->offset < bo->size)
+			return true;
+	}
+	return false;
+}
+
 /* The kernel maps a BO only from its very start, so what mprotect() or munmap() has cut off from a
  * mapping's head could not be mapped again. */
 static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
@@ -210,6 +225,13 @@ static int check_mapping(const struct dump *dump, const struct proc_mapping *map
 				 " BO 0x%" PRIx64 " and cannot be restored",
 				 dump->process->id, mapping->start, mapping->end,
 				 gpu->drm_render_minor, dump->state.bos[bo->index].addr);
+	if (is_mistakable(dump, mapping, &dump->state.bos[bo->index]))
+		return log_error(
+			-EOPNOTSUPP,
+			"kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
+			" of renderD%u is where another GPU has a BO, and would be restored"
+			" as one of that",
+			dump->process->id, mapping->start, mapping->end, gpu->drm_render_minor);
 	return 0;
 }
 

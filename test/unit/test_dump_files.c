@@ -196,6 +196,9 @@ static void an_incremental_dump_is_refused_before_anything_is_paused(void **stat
 	(void)close(render);
 }
 
+/* Where the job has it. */
+static uint64_t mapped_at;
+
 /* From here on the job is one that has mapped a page of a render node at @offset. */
 static struct fake_process *make_process_that_maps(unsigned int render_minor, off_t offset)
 {
@@ -204,6 +207,7 @@ static struct fake_process *make_process_that_maps(unsigned int render_minor, of
 	struct fake_process *process;
 
 	assert_true(page != MAP_FAILED);
+	mapped_at = (uintptr_t)page;
 	(void)close(zero);
 	mapped_minor = render_minor;
 	(void)kill(tracee, SIGKILL);
@@ -256,13 +260,11 @@ static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
 	}
 }
 
-static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
+static void assert_dumps(struct fake_process *process)
 {
-	struct fake_process *process = make_process_that_maps(129, 0x10000000);
 	int fd = open_kfd_of(process);
 	CriuKfd *kfd;
 
-	(void)state;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
@@ -270,6 +272,12 @@ static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
 	assert_int_equal(kfd->num_of_mappings, 1);
 	criu_kfd__free_unpacked(kfd, NULL);
 	(void)close(fd);
+}
+
+static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
+{
+	(void)state;
+	assert_dumps(make_process_that_maps(129, 0x10000000));
 }
 
 /* The kernel could not make these again. */
@@ -292,6 +300,24 @@ static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 		assert_dump_fails(make_process_that_maps(cases[i].render_minor, cases[i].offset),
 				  cases[i].words);
 	}
+}
+
+/* A restore would not know which of two is meant; the address decides there. */
+static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
+{
+	struct fake_process *process = make_process_that_maps(129, 0x10000000);
+
+	(void)state;
+	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at, 0x1000, 0x20000000);
+	assert_dumps(process);
+	process = make_process_that_maps(129, 0x10000000);
+	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at, 0x1000, 0x10000000);
+	assert_dump_fails(process, "another GPU");
+	/* Unless it is just where its own GPU has it. */
+	process = make_process_that_maps(129, 0x10000000);
+	process->bos[process->num_bos - 1].addr = mapped_at;
+	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at + 0x100000, 0x1000, 0x10000000);
+	assert_dumps(process);
 }
 
 static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
@@ -338,6 +364,7 @@ int main(void)
 		TEST(an_incremental_dump_is_refused_before_anything_is_paused),
 		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
+		TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump),
 		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
 		TEST(without_a_driver_nothing_is_ours),
 	};
