@@ -20,7 +20,7 @@
 #define IMAGE_HEADER_SIZE 8
 /* The most bytes of contents: file offsets are signed, and end with a header's
  * and a block's room. */
-#define IMAGE_CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * 4096)
+#define IMAGE_CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * 4096ULL)
 
 /* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor
  * removed, are written once and read once, from their begin to their end, and one must be read to

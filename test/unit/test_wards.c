@@ -106,27 +106,6 @@ static void assert_tasks_die(void)
 	}
 }
 
-static void tasks_die_with_a_criu_that_is_killed(void **state)
-{
-	static const unsigned long flags[] = { 0, CLONE_PARENT };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-		pid_t criu = fork();
-
-		print_message("case %zu\n", i);
-		if (!criu) {
-			struct wards *wards;
-
-			if (wards_new(&wards) == 0 && start_tasks_as(flags[i], wards))
-				(void)raise(SIGKILL);
-			_exit(1);
-		}
-		unit_wait_for_killed(criu);
-		assert_tasks_die();
-	}
-}
-
 /* The root of a tree and its child, of which only the child has a GPU. It comes after the root has
  * left CRIU's memory. */
 static bool start_tree(unsigned long flags, struct wards *wards)
@@ -158,11 +137,10 @@ static bool start_tree(unsigned long flags, struct wards *wards)
 		(void)pause();
 }
 
-static void tasks_without_a_gpu_die_with_them(void **state)
+static void assert_die_with_criu(bool (*start)(unsigned long flags, struct wards *wards))
 {
 	static const unsigned long flags[] = { 0, CLONE_PARENT };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		pid_t criu = fork();
 
@@ -170,13 +148,25 @@ static void tasks_without_a_gpu_die_with_them(void **state)
 		if (!criu) {
 			struct wards *wards;
 
-			if (wards_new(&wards) == 0 && start_tree(flags[i], wards))
+			if (wards_new(&wards) == 0 && start(flags[i], wards))
 				(void)raise(SIGKILL);
 			_exit(1);
 		}
 		unit_wait_for_killed(criu);
 		assert_tasks_die();
 	}
+}
+
+static void tasks_die_with_a_criu_that_is_killed(void **state)
+{
+	(void)state;
+	assert_die_with_criu(start_tasks_as);
+}
+
+static void tasks_without_a_gpu_die_with_them(void **state)
+{
+	(void)state;
+	assert_die_with_criu(start_tree);
 }
 
 /* Another plugin may answer for all tasks when queues are to run: CRIU believes
