@@ -99,29 +99,20 @@ static bool has_pid(const struct pid_list *list, pid_t pid)
 	return false;
 }
 
-static int add_all(struct pid_list *list, const struct pid_list *more)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < more->count; i++) {
-		if (!has_pid(list, more->pids[i]))
-			ret = pid_list_add(list, more->pids[i]);
-	}
-	return ret;
-}
-
-/* All of the tree that @pid is of. */
+/* All of the tree that @pid is of, if it is of one. */
 static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 	pid_t root = 0;
 	int ret = find_root(watch, pid, &root);
 
-	if (ret == -ESRCH || (!ret && root != pid && has_pid(tasks, root)))
+	if (ret == -ESRCH)
 		return 0;
 	if (!ret)
 		ret = proc_list_tree(root, &tree);
-	return ret < 0 ? ret : add_all(tasks, &tree);
+	for (size_t i = 0; !ret && i < tree.count; i++)
+		ret = pid_list_add(tasks, tree.pids[i]);
+	return ret;
 }
 
 /* All have been forked before the first of them restores a file. Those that have this memory are
@@ -137,9 +128,9 @@ static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 
 		if (pid == getpid() || pid == watch->criu || has_pid(ret_tasks, pid))
 			continue;
-		ret = pid_list_add(ret_tasks, pid);
-		if (!ret)
-			ret = add_tree(watch, pid, ret_tasks);
+		ret = add_tree(watch, pid, ret_tasks);
+		if (!ret && !has_pid(ret_tasks, pid))
+			ret = pid_list_add(ret_tasks, pid);
 	}
 	return ret;
 }

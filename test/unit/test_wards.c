@@ -45,6 +45,18 @@ static int end(void **state)
 	return unit_end(state);
 }
 
+/* A task that announces itself when all others have closed @gate, says so, and stays. */
+static void __attribute__((noreturn)) run_task(struct wards *wards, const int gate[2], int line)
+{
+	char byte;
+
+	(void)close(gate[1]);
+	if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 || write(line, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
 /* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before
  * all have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes
  * want it of the first. */
@@ -58,16 +70,9 @@ static bool start_tasks_as(unsigned long flags, struct wards *wards)
 	for (size_t i = 0; i < TASKS; i++) {
 		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
-		if (pid) {
-			tasks[i] = pid;
-			continue;
-		}
-		(void)close(gate[1]);
-		if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 ||
-		    write(line[1], "", 1) != 1)
-			_exit(1);
-		for (;;)
-			(void)pause();
+		if (!pid)
+			run_task(wards, gate, line[1]);
+		tasks[i] = pid;
 	}
 	(void)close(gate[1]);
 	for (size_t i = 0; i < TASKS; i++) {
@@ -123,16 +128,11 @@ static bool start_tree(unsigned long flags, struct wards *wards)
 		return read(line[0], &byte, 1) == 1;
 	}
 	child = fork();
-	if (child) {
-		tasks[1] = child;
-		wards_leave(&wards);
-		(void)close(gate[1]);
-	} else {
-		(void)close(gate[1]);
-		if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 ||
-		    write(line[1], "", 1) != 1)
-			_exit(1);
-	}
+	if (!child)
+		run_task(wards, gate, line[1]);
+	tasks[1] = child;
+	wards_leave(&wards);
+	(void)close(gate[1]);
 	for (;;)
 		(void)pause();
 }
