@@ -133,8 +133,7 @@ const struct bo_place *places_find(const struct bo_places *places, uint32_t rend
 	return &at[first];
 }
 
-const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode,
-					  const struct bo_place *but)
+const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode)
 {
 	size_t first = 0, end = places->count;
 
@@ -146,9 +145,7 @@ const struct bo_place *places_find_object(const struct bo_places *places, uint64
 		else
 			end = middle;
 	}
-	for (; first < places->count && places->by_inode[first]->inode == inode; first++) {
-		if (places->by_inode[first] != but)
-			return places->by_inode[first];
-	}
-	return NULL;
+	if (first == places->count || places->by_inode[first]->inode != inode)
+		return NULL;
+	return places->by_inode[first];
 }

@@ -298,7 +298,7 @@ static bool is_elsewhere(const struct support_subject *subject, const struct bo_
 
 		if (other != subject->process &&
 		    (places_find(&other->places, place->render_minor, place->offset) ||
-		     places_find_object(&other->places, place->inode, NULL)))
+		     places_find_object(&other->places, place->inode)))
 			return true;
 	}
 	return false;
@@ -307,10 +307,8 @@ static bool is_elsewhere(const struct support_subject *subject, const struct bo_
 /* A place that another BO before it has, too, of its GPU or of another. */
 static bool is_again(const struct bo_places *places, const struct bo_place *place)
 {
-	const struct bo_place *object = places_find_object(places, place->inode, place);
-
 	return places_find(places, place->render_minor, place->offset) != place ||
-	       (object && object->index < place->index);
+	       places_find_object(places, place->inode) != place;
 }
 
 /* With a process dumped before, or twice in this one. */

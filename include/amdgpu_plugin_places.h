@@ -45,8 +45,7 @@ void places_done(struct bo_places *places);
 /* The BO that has the byte at @offset; the first of those that are one object. NULL: none. */
 const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
 				   uint64_t offset);
-/* The BO whose dma-buf is that file, but @but (NULL: any); NULL: none. */
-const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode,
-					  const struct bo_place *but);
+/* The BO whose dma-buf is that file; the first of those that are one object. NULL: none. */
+const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode);
 
 #endif

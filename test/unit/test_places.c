@@ -88,7 +88,7 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 	};
 	struct kfd_state sharer = job;
 	struct bo_places places;
-	const struct bo_place *place, *alone;
+	const struct bo_place *place, *again, *alone;
 
 	(void)state;
 	sharer.bos = some;
@@ -97,11 +97,13 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
 	assert_int_equal(places_init(&sharer, &machine, &places), 0);
 	place = places_find(&places, 128, 0x9000);
+	again = places_find(&places, 129, 0x9000);
 	alone = places_find(&places, 129, 0x5000);
-	assert_int_equal(places_find_object(&places, place->inode, place)->index, 2);
-	assert_int_equal(places_find_object(&places, place->inode, NULL)->index, 0);
-	assert_ptr_equal(places_find_object(&places, alone->inode, NULL), alone);
-	assert_null(places_find_object(&places, alone->inode, alone));
+	assert_int_equal(again->index, 2);
+	assert_ptr_equal(places_find_object(&places, again->inode), place);
+	assert_int_equal(places_find_object(&places, place->inode)->index, 0);
+	assert_ptr_equal(places_find_object(&places, alone->inode), alone);
+	assert_null(places_find_object(&places, UINT64_MAX));
 	places_done(&places);
 	(void)close((int)some[1].dmabuf_fd);
 	assert_int_equal(places_init(&sharer, &machine, &places), -EBADF);
