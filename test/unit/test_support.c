@@ -363,6 +363,17 @@ static void a_buffer_of_two_gpus_is_refused(void **state)
 	(void)close(second);
 }
 
+static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(process, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
+	assert_refused(process, "BO 3", "NCCL_P2P_DISABLE");
+	assert_false(unit_logged("(like", NULL));
+}
+
 /* A pause would wait for the waves, so it must not come to that. */
 static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
 {
@@ -464,6 +475,7 @@ int main(void)
 		TEST(a_buffer_that_is_there_twice_is_refused),
 		TEST(a_buffer_of_two_processes_is_refused),
 		TEST(a_buffer_of_two_gpus_is_refused),
+		TEST(a_buffer_of_two_gpus_of_one_process_is_refused),
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
