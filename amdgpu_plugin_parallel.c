@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -50,6 +52,9 @@ struct parallel {
 	bool raised_limit;
 	pthread_t listener;
 	bool listening;
+	/* The listener posts @ready once and for all: it listens, or @ready_ret says why not. */
+	sem_t ready;
+	int ready_ret;
 	/* Of the listener while it runs, of the main thread afterwards. */
 	struct handed *tasks;
 	int ret;
@@ -380,13 +385,23 @@ static void close_gate(struct parallel *parallel)
 	(void)pthread_mutex_unlock(&parallel->lock);
 }
 
+/* Gives this thread, and the workers that it starts, a root and working directory of their own. A
+ * process whose threads share them cannot enter a mount namespace (mntns_install() in the kernel's
+ * fs/namespace.c: EINVAL), and CRIU's main thread does that while this one runs. */
+static int leave_shared_fs(void)
+{
+	return unshare(CLONE_FS) < 0 ? -errno : 0;
+}
+
 /* Until nothing more can come. */
 static void *listen_at_gate(void *argument)
 {
 	struct parallel *parallel = argument;
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	int ret = message ? 0 : -ENOMEM;
+	int ret = message ? leave_shared_fs() : -ENOMEM;
 
+	parallel->ready_ret = ret;
+	(void)sem_post(&parallel->ready);
 	while (!ret)
 		ret = receive_hello(parallel, message);
 	parallel->ret = ret == -ENODATA ? 0 : ret;
@@ -422,6 +437,7 @@ int parallel_new(const struct content_settings *settings, struct parallel **ret_
 	parallel->settings = *settings;
 	parallel->gate = -1;
 	(void)pthread_mutex_init(&parallel->lock, NULL);
+	(void)sem_init(&parallel->ready, 0, 0);
 	content_pool_init(&parallel->pool, GPUS_AT_ONCE);
 	ret = open_gate(parallel, &theirs);
 	if (!ret) {
@@ -440,11 +456,17 @@ int parallel_listen(struct parallel *parallel)
 {
 	int ret = transfer_start_thread(&parallel->listener, listen_at_gate, parallel);
 
-	parallel->listening = !ret;
-	if (!ret)
-		return 0;
-	close_gate(parallel);
-	return log_error(ret, "contents: cannot start a thread that takes them over");
+	if (ret < 0) {
+		close_gate(parallel);
+		return ret;
+	}
+	while (sem_wait(&parallel->ready) < 0)
+		; /* EINTR is the only error. */
+	parallel->listening = !parallel->ready_ret;
+	/* A listener that fails closes the gate itself. */
+	if (!parallel->listening)
+		(void)pthread_join(parallel->listener, NULL);
+	return parallel->ready_ret;
 }
 
 void parallel_end_listening(struct parallel *parallel)
@@ -512,6 +534,7 @@ void parallel_free(struct parallel *parallel)
 	if (parallel->raised_limit)
 		nofile_restore(&parallel->old_limit);
 	content_pool_done(&parallel->pool);
+	(void)sem_destroy(&parallel->ready);
 	(void)pthread_mutex_destroy(&parallel->lock);
 	free(parallel);
 }

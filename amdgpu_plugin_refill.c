@@ -4,6 +4,7 @@
 #include "amdgpu_plugin_refill.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "amdgpu_plugin_bos.h"
 #include "amdgpu_plugin_host.h"
@@ -104,13 +105,17 @@ static uint8_t *listening(const struct session *session)
 	return &session->restore_states[0];
 }
 
-int refill_listen(struct session *session)
+void refill_listen(struct session *session)
 {
 	int ret = parallel_listen(session->parallel);
 
-	if (!ret)
+	if (ret < 0)
+		log_warn(
+			"contents: each task loads its own, since CRIU's main process cannot start a"
+			" thread that does it: %s",
+			strerror(-ret));
+	else
 		__atomic_store_n(listening(session), true, __ATOMIC_RELEASE);
-	return ret;
 }
 
 /* A streamer may serve one image after the other, and would wait for the reader of one while we

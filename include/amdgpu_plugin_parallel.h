@@ -39,7 +39,9 @@ void parallel_free(struct parallel *parallel);
 int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
 		       size_t num_jobs);
 
-/* In the main process, when there are tasks: starts a thread. If that fails so do hand-overs. */
+/* In the main process, before any task hands over: starts a thread that listens. The thread shares
+ * neither root nor working directory with the caller, who may enter mount namespaces when this
+ * returns. -errno: there is no thread, and every hand-over fails. Silent. */
 int parallel_listen(struct parallel *parallel);
 /* In the main process, when all tasks have handed over what they have: the thread has ended when
  * this returns. Accepts NULL. */

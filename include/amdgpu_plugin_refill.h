@@ -7,9 +7,9 @@
 #include "amdgpu_plugin_kfd.h"
 #include "amdgpu_plugin_session.h"
 
-/* In CRIU's main process, when there are tasks: from here on it fills in their contents, as
- * session.parallel lets it. */
-int refill_listen(struct session *session);
+/* In CRIU's main process, when all tasks have been forked: from here on a thread of it fills in
+ * their contents. Where no thread can be started, each task loads its own, after a warning. */
+void refill_listen(struct session *session);
 
 /* In a task, before anything is rebuilt: whether the files of contents are there, and as long as
  * the BOs of its (verified) image. Of streams nobody can tell. -errno after a line. */

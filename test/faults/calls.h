@@ -49,6 +49,7 @@
 	X(strdup, NULL_ERRNO, "ENOMEM")                                    \
 	X(free, ERRNO, "")                                                 \
 	X(pthread_create, POSITIVE, "EAGAIN")                              \
+	X(unshare, ERRNO, "ENOMEM EPERM")                                  \
 	X(pthread_cond_timedwait, POSITIVE, "ETIMEDOUT")                   \
 	X(nanosleep, ERRNO, "EINTR")                                       \
 	X(setrlimit, ERRNO, "EPERM")                                       \

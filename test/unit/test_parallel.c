@@ -32,6 +32,17 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return real(thread, attributes, function, argument);
 }
 
+/* Each call fails as long as this says so. */
+static atomic_bool cannot_unshare;
+
+int unshare(int flags)
+{
+	if (!cannot_unshare)
+		return (int)syscall(SYS_unshare, flags);
+	errno = EPERM;
+	return -1;
+}
+
 /* Reads of images wait until this thread waits for another. */
 static struct {
 	atomic_bool on;
@@ -59,6 +70,7 @@ int pthread_join(pthread_t thread, void **result)
 static int begin(void **state)
 {
 	threads_left = -1;
+	cannot_unshare = false;
 	memset(&hold, 0, sizeof(hold));
 	return fake_gpu_begin(state);
 }
@@ -470,7 +482,6 @@ static void expect_nobody_hears(struct parallel *parallel)
 	early = fork_task(parallel, &set->job, 1);
 	threads_left = 0;
 	assert_int_equal(parallel_listen(parallel), -EAGAIN);
-	assert_logged("Error: ", "thread");
 	/* Who was quick enough to send all into nothing will miss its contents later. */
 	(void)wait_for(early);
 	late = fork_task(parallel, &set->job, 1);
@@ -484,6 +495,81 @@ static void a_task_that_nobody_hears_is_told(void **state)
 {
 	(void)state;
 	expect_nobody_hears(new_parallel());
+}
+
+/* 0: this process could enter its own mount namespace again, as CRIU enters that of a container.
+ * The kernel refuses if another thread shares the root and working directory. */
+static int enter_mount_namespace(void)
+{
+	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	return setns(fd, CLONE_NEWNS) < 0 ? errno : 0;
+}
+
+/* In a process of its own, which may lose its root that way: the result of entering. */
+static int enter_while_listening(bool loads)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t task;
+	int ret;
+
+	hold.on = loads;
+	if (parallel_listen(parallel) < 0)
+		return EAGAIN;
+	task = fork_task(parallel, &set->job, 1);
+	while (loads && !hold.reads)
+		(void)usleep(1000);
+	ret = enter_mount_namespace();
+	hold.on = false;
+	if (wait_for(task) < 0 || parallel_finish(parallel, task) < 0)
+		return EIO;
+	parallel_free(parallel);
+	free_set(set);
+	return ret;
+}
+
+static void expect_entered(bool loads)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(enter_while_listening(loads));
+	assert_int_equal(wait_for(pid), 0);
+}
+
+static void mount_namespaces_can_be_entered_while_contents_are_loaded(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(enter_mount_namespace());
+	/* Only root may enter any. */
+	if (wait_for(pid) < 0)
+		skip();
+	expect_entered(false);
+	expect_entered(true);
+}
+
+static void a_listener_that_would_share_the_root_does_not_listen(void **state)
+{
+	struct parallel *parallel = new_parallel();
+	struct set *set = make_task_set(0);
+	pid_t task;
+
+	(void)state;
+	cannot_unshare = true;
+	assert_int_equal(parallel_listen(parallel), -EPERM);
+	task = fork_task(parallel, &set->job, 1);
+	assert_true(wait_for(task) < 0);
+	assert_true(parallel_finish(parallel, task) < 0);
+	parallel_free(parallel);
+	free_set(set);
 }
 
 /* As CRIU's helpers have it, which are forked with all that it has open. */
@@ -610,6 +696,8 @@ int main(void)
 		TEST(what_a_task_sends_beside_the_rules_fails_it_alone),
 		TEST(what_is_no_hello_ends_nothing),
 		TEST(a_task_that_nobody_hears_is_told),
+		TEST(mount_namespaces_can_be_entered_while_contents_are_loaded),
+		TEST(a_listener_that_would_share_the_root_does_not_listen),
 		TEST(a_copy_of_the_gate_keeps_nobody_waiting),
 		TEST(a_worker_that_cannot_start_fails_its_task),
 		TEST(what_nobody_asks_for_is_given_up),

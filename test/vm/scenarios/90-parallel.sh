@@ -92,8 +92,8 @@ scenario_parallel_fails() {
 	finish
 }
 
-# In namespaces of its own a task has nothing in common with CRIU's main process but what it inherits. (A network of its
-# own, which this kernel has too little for to be saved by CRIU, is the unit tests' business.)
+# In namespaces of its own a task has nothing in common with CRIU's main process but what it inherits. The scenarios
+# own-mounts have mounts and a network of their own, too.
 scenario_parallel_namespaces() {
 	local outer
 
