@@ -33,6 +33,7 @@ extern int add_inventory_plugin(const char *name) __attribute__((weak));
 extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	__attribute__((weak));
 extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
+extern int cr_fchown(int fd, uid_t uid, gid_t gid) __attribute__((weak));
 extern int img_streamer_open(const char *name, int flags);
 
 /* What the sockets of an image streamer are called, in whatever directory. */
@@ -67,7 +68,9 @@ int host_result(int ret)
 
 bool host_copies_mapping_fd(void)
 {
-	return host_count_hooks() <= HOOK_PAUSE_DEVICES;
+	/* CRIU 3.19 began to take the descriptor over (commit a68975c06) and brought cr_fchown().
+	 * It has as many hooks as its predecessors, so their number does not tell. */
+	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
 }
 
 int host_sends_memory_late(void)

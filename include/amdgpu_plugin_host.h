@@ -21,8 +21,8 @@ unsigned int host_count_hooks(void);
  * that it is not ours, and is the same number as -EOPNOTSUPP. */
 int host_result(int ret);
 
-/* What the host does with the descriptor that UPDATE_VMA_MAP gives: hosts with the first hooks only
- * make a duplicate for themselves and leave ours to us; later ones take it over and close it. */
+/* Whether the host duplicates the descriptor that UPDATE_VMA_MAP returns, which then stays the
+ * plugin's (CRIU 3.17 and 3.18). Later hosts take the descriptor over and close it. */
 bool host_copies_mapping_fd(void);
 
 /* The directory of the image files: a descriptor that stays CRIU's. */

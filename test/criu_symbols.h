@@ -20,5 +20,6 @@ int img_streamer_open(const char *name, int flags);
 int add_inventory_plugin(const char *name);
 bool check_and_remove_inventory_plugin(const char *name, size_t length);
 int criu_plugin_get_options(int *argc, char ***argv);
+int cr_fchown(int fd, uid_t uid, gid_t gid);
 
 #endif

@@ -31,6 +31,7 @@ struct criu {
 	void *version, *plugin;
 	struct criu_plugin_desc *desc;
 	unsigned int hooks; /* of this version */
+	bool takes_mapping_fd;
 	unsigned int rest_ms;
 	double seconds[HOOK_MAX + 2];
 };
@@ -84,14 +85,17 @@ static int complain(const char *what)
 static int load(struct criu *criu, const struct criu_setup *setup)
 {
 	char path[4096];
-	size_t *hooks;
+	const bool *takes_mapping_fd;
+	const size_t *hooks;
 
 	(void)snprintf(path, sizeof(path), "%s/criu-%s.so", setup->hosts, setup->version);
 	criu->version = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	hooks = criu->version ? dlsym(criu->version, "criu_hooks") : NULL;
-	if (!hooks)
+	takes_mapping_fd = criu->version ? dlsym(criu->version, "criu_takes_mapping_fd") : NULL;
+	if (!hooks || !takes_mapping_fd)
 		return complain(dlerror());
 	criu->hooks = (unsigned int)*hooks;
+	criu->takes_mapping_fd = *takes_mapping_fd;
 	criu->plugin = dlopen(setup->plugin, RTLD_LAZY);
 	if (!criu->plugin)
 		return complain(dlerror());
@@ -380,10 +384,10 @@ static int begin_run(const struct criu *criu, const struct task *task, uint32_t 
 	run->file = file;
 	if (plugin_fd < 0)
 		run->fd = open(task->files[file].path, O_RDWR | O_CLOEXEC);
-	else if (criu->hooks <= HOOK_PAUSE_DEVICES)
-		run->fd = fcntl(plugin_fd, F_DUPFD_CLOEXEC, 0);
-	else
+	else if (criu->takes_mapping_fd)
 		run->fd = plugin_fd;
+	else
+		run->fd = fcntl(plugin_fd, F_DUPFD_CLOEXEC, 0);
 	return run->fd < 0 ? -errno : 0;
 }
 
@@ -455,12 +459,24 @@ struct child {
 	bool resumed;
 };
 
+/* A descriptor that the plugin gave CRIU for mappings must be none of the task's. */
+static int check_files(const struct task *task)
+{
+	for (size_t i = 0; i < task->num_files; i++) {
+		if (fcntl(task->files[i].fd, F_GETFD) < 0)
+			return complain("a file of the task was closed with its mappings");
+	}
+	return 0;
+}
+
 static int prepare_task(struct criu *criu, const struct child *child)
 {
 	int ret = restore_files(criu, child->task, child->first_id);
 
 	if (!ret)
 		ret = restore_vmas(criu, child->task);
+	if (!ret)
+		ret = check_files(child->task);
 	return ret ? ret : child->own->map_memory(child->own->argument);
 }
 

@@ -11,6 +11,9 @@
 
 /* Of the version: how many hooks it has, and the table by whose size the plugin tells them. */
 extern const size_t criu_hooks;
+/* What becomes of the descriptor that UPDATE_VMA_MAP returns: true: CRIU takes it over and closes
+ * it; false: CRIU duplicates it. */
+extern const bool criu_takes_mapping_fd;
 extern char cr_plugin_ctl[];
 
 /* What the functions of some versions do in all of them. */

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What one version of CRIU exports that others do not, or in another size. Compiled once for each
- * (HOOKS, and HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
+ * (HOOKS, and TAKES_MAPPING_FD, HAS_INVENTORY, HAS_OPTIONS), and loaded before the plugin. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "criu_exports.h"
 
 /* A list head a hook and one more. */
 const size_t criu_hooks = HOOKS;
 char cr_plugin_ctl[16 * (HOOKS + 1)];
+
+#ifdef TAKES_MAPPING_FD
+const bool criu_takes_mapping_fd = true;
+
+/* CRIU exports all its functions (-rdynamic); this one came with the change. */
+int cr_fchown(int fd, uid_t uid, gid_t gid)
+{
+	return fchown(fd, uid, gid);
+}
+#else
+const bool criu_takes_mapping_fd = false;
+#endif
 
 #ifdef HAS_INVENTORY
 int add_inventory_plugin(const char *name)

@@ -40,7 +40,7 @@ static int usage(void)
 		stderr,
 		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-s] "
 		"dump|restore DIR WORKLOAD\n"
-		"  -c  the CRIU to be: 3.17.1, 4.1.1, 4.2.1 or 4.3 (default)\n"
+		"  -c  the CRIU to be: 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
 		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images\n"
 		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"

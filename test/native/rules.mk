@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
-CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 4.1.1 4.2.1 4.3)
+CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
 NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c))
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
-$(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DHAS_INVENTORY
-$(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DHAS_INVENTORY
-$(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DHAS_INVENTORY -DHAS_OPTIONS
+$(NATIVE)/criu-3.18.so: VERSION_FLAGS := -DHOOKS=10
+$(NATIVE)/criu-3.19.so: VERSION_FLAGS := -DHOOKS=10 -DTAKES_MAPPING_FD
+$(NATIVE)/criu-4.0.so: VERSION_FLAGS := -DHOOKS=12 -DTAKES_MAPPING_FD
+$(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DTAKES_MAPPING_FD -DHAS_INVENTORY
+$(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DTAKES_MAPPING_FD -DHAS_INVENTORY
+$(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DTAKES_MAPPING_FD -DHAS_INVENTORY -DHAS_OPTIONS
 
 $(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/criu_symbols.h
 	@mkdir -p $(@D)
