@@ -203,16 +203,29 @@ int host_plugin_options(int *ret_argc, char ***ret_argv)
 	return 0;
 }
 
+/* How CRIU begins its own lines. crun quotes a line of CRIU's log only if it holds "Error ". */
+static const char *line_prefix(unsigned int level)
+{
+	switch (level) {
+	case CRIU_ERROR:
+		return "Error (" PLUGIN_NAME "): ";
+	case CRIU_WARN:
+		return "Warn  (" PLUGIN_NAME "): ";
+	default:
+		return PLUGIN_NAME ": ";
+	}
+}
+
 static void print_line(unsigned int level, const char *format, va_list arguments, int error)
 {
-	const char *label = level == CRIU_ERROR ? "Error: " : level == CRIU_WARN ? "Warn: " : "";
+	const char *prefix = line_prefix(level);
 	char line[1024];
 
 	(void)vsnprintf(line, sizeof(line), format, arguments);
 	if (error)
-		print_on_level(level, "amdgpu_plugin: %s%s: %s\n", label, line, strerror(error));
+		print_on_level(level, "%s%s: %s\n", prefix, line, strerror(error));
 	else
-		print_on_level(level, "amdgpu_plugin: %s%s\n", label, line);
+		print_on_level(level, "%s%s\n", prefix, line);
 }
 
 int log_error(int ret, const char *format, ...)

@@ -69,7 +69,8 @@ int host_fetch_fd(int id);
  * -EINVAL after a line: the host will not tell. */
 int host_plugin_options(int *ret_argc, char ***ret_argv);
 
-/* CRIU's log. Each call is one line, with the plugin's prefix. log_error() adds the words
+/* CRIU's log. Each call is one line, in CRIU's own form: "Error (amdgpu_plugin): ...",
+ * "Warn  (amdgpu_plugin): ...", else "amdgpu_plugin: ...". log_error() adds the words
  * for -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log
  * is not made for them. */
 int log_error(int ret, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -47,7 +47,7 @@ static bool judge_output(const char *out, const struct rules *rules, struct text
 /* The plugin must have said why, and that before the second dump. */
 static bool has_error_line(const char *err)
 {
-	const char *error = strstr(err, "amdgpu_plugin: Error:"),
+	const char *error = strstr(err, "Error (amdgpu_plugin):"),
 		   *second = strstr(err, SECOND_DUMP);
 
 	return error && (!second || error < second);

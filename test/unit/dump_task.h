@@ -86,8 +86,8 @@ static inline void assert_dump_fails(struct fake_process *process, const char *w
 	unit_forget_lines();
 	start_dump();
 	assert_fails(dump_file(fd, 5));
-	assert_logged("Error: ", words);
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", words);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
 	end_dump(-1);
 	assert_int_equal(process->paused, 0);

@@ -137,7 +137,7 @@ static inline void assert_refused(const struct topology *saved, const struct top
 
 	unit_forget_lines();
 	assert_int_equal(map_with(saved, local, &all_checks, ids), -ENODEV);
-	assert_int_equal(unit_count_lines("amdgpu_plugin: Error: "), 1);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
 /* Saved and local: a machine each of one CPU and one GPU. */

@@ -202,8 +202,8 @@ static void a_gpu_that_fails_is_named_among_others(void **state)
 	/* The second one's file is closed. */
 	jobs[1].image_fd = -1;
 	assert_int_equal(content_save(jobs, 3, &settings), -EBADF);
-	assert_logged("Error: ", "GPU 0x0101");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0101");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	for (unsigned int i = 0; i < 3; i++)
 		free_set(sets[i]);
 }
@@ -224,7 +224,7 @@ static void a_full_disk_fails_the_save(void **state)
 		ret = content_save(&set->job, 1, &settings);
 		unit_unlimit_files();
 		assert_int_equal(ret, -EFBIG);
-		assert_logged("Error: ", "GPU 0x0100", "image");
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free_set(set);
 	}
 }
@@ -242,7 +242,7 @@ static void a_short_image_fails_the_load(void **state)
 		assert_int_equal(ftruncate(set->job.image_fd, size), 0);
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EIO);
-		assert_logged("Error: ", "GPU 0x0100", "image");
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free_set(set);
 	}
 }
@@ -254,7 +254,7 @@ static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(set->bos[1].dmabuf_fd, PAGE), 0);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EINVAL);
-	assert_logged("Error: ", "GPU 0x0100", "BO 1 of 3");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 3");
 	free_set(set);
 }
 
@@ -266,7 +266,7 @@ static void an_engine_that_hangs_is_given_up(void **state)
 	(void)state;
 	gpu.hangs = true;
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
-	assert_logged("Error: ", "GPU 0x0100", strerror(ETIME));
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ETIME));
 	/* The kernel's clock may be another than the task's, so it is given no
 	 * time to wait until. */
 	assert_true(gpu.time_is_absolute);
@@ -309,7 +309,7 @@ static void a_gpu_that_was_reset_is_not_believed(void **state)
 	(void)state;
 	gpu.was_reset = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
-	assert_logged("Error: ", "GPU 0x0100");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100");
 	free_set(set);
 }
 
@@ -371,7 +371,7 @@ static void libdrm_is_not_let_read_what_has_no_end(void **state)
 				  cases[i].size);
 		assert_int_equal(content_save(&set->job, 1, &settings), cases[i].ret);
 		if (cases[i].ret)
-			assert_logged("Error: ", "GPU 0x0100", "amdgpu.ids");
+			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "amdgpu.ids");
 		assert_int_equal(gpu.calls > 0, !cases[i].ret);
 		(void)unlink(path);
 		free_set(set);
@@ -385,7 +385,7 @@ static void an_unknown_family_is_refused(void **state)
 	(void)state;
 	gpu.family = 160;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EOPNOTSUPP);
-	assert_logged("Error: ", "GPU 0x0100", "copy engine");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
 	free_set(set);
 }
 
@@ -396,7 +396,7 @@ static void a_thread_that_cannot_be_started_fails_the_copy(void **state)
 	(void)state;
 	threads.fails = true;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EAGAIN);
-	assert_logged("Error: ", "GPU 0x0100", "thread");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "thread");
 	free_set(set);
 }
 
@@ -410,7 +410,7 @@ static void a_thread_that_ends_at_once_is_heard(void **state)
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
-	assert_logged("Error: ", "GPU 0x0100", strerror(EACCES));
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(EACCES));
 	free_set(set);
 }
 
@@ -437,10 +437,10 @@ static void whichever_call_fails_is_an_error(int (*copy)(struct content_job *, s
 		assert_int_equal(unit_count_fds(), before);
 		assert_int_equal(gpu.objects, 0);
 		if (ret)
-			assert_logged("Error: ", "GPU 0x0100", strerror(ENOSPC));
+			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ENOSPC));
 		else
 			assert_true(is_done(set));
-		assert_int_equal(unit_count_lines("Error: "), ret != 0);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), ret != 0);
 		assert_true(ret == 0 || ret == -ENOSPC);
 		/* It succeeds only when there is no call of that number. */
 		assert_int_equal(ret == 0, gpu.calls < call);

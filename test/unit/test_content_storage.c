@@ -333,7 +333,7 @@ static void checksums_are_off_by_option(void **state)
 	/* Another's image is not refused for what it does not have. */
 	unit_forget_lines();
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	assert_logged("Warn: ", "GPU 0x0100", "not verified");
+	assert_logged("Warn  (amdgpu_plugin): ", "GPU 0x0100", "not verified");
 	free_set(set);
 }
 
@@ -365,7 +365,7 @@ static void a_byte_that_changed_is_found(void **state)
 		assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-		assert_logged("Error: ", "GPU 0x0100", cases[i].bo);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", cases[i].bo);
 		free_set(set);
 	}
 }
@@ -402,8 +402,9 @@ static void whatever_fails_wherever_the_save_says_so(void **state)
 			assert_true(image_is_filled(set));
 		} else {
 			assert_int_equal(content_save(&set->job, 1, &settings), -files.error);
-			assert_logged("Error: ", "GPU 0x0100", "image", strerror(files.error));
-			assert_int_equal(unit_count_lines("Error: "), 1);
+			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image",
+				      strerror(files.error));
+			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		}
 		assert_false(files.armed);
 		assert_int_equal(unit_count_fds(), fds);
@@ -429,7 +430,8 @@ static void whatever_fails_wherever_the_load_says_so(void **state)
 			assert_true(bos_are_filled(set));
 		} else {
 			assert_int_equal(content_load(&set->job, 1, &settings), -files.error);
-			assert_logged("Error: ", "GPU 0x0100", "image", strerror(files.error));
+			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image",
+				      strerror(files.error));
 		}
 		assert_false(files.armed);
 		free_set(set);
@@ -469,7 +471,7 @@ static void a_disk_without_room_is_found_out_at_once(void **state)
 	files.fallocate_error = ENOSPC;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENOSPC);
-	assert_logged("Error: ", "GPU 0x0100", "room", strerror(ENOSPC));
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "room", strerror(ENOSPC));
 	assert_int_equal(gpu.submissions, 0);
 	free_set(set);
 }
@@ -495,7 +497,7 @@ static void an_error_of_the_last_moment_is_one(void **state)
 	files.fdatasync_error = EIO;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EIO);
-	assert_logged("Error: ", "GPU 0x0100", "BO 5 of 6", "write to the image");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 5 of 6", "write to the image");
 	free_set(set);
 }
 
@@ -554,7 +556,7 @@ static void a_gpu_without_a_ring_is_an_error(void **state)
 	(void)state;
 	gpu.rings = 0;
 	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
-	assert_logged("Error: ", "GPU 0x0100", "copy engine");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
 	free_set(set);
 }
 
@@ -669,7 +671,7 @@ static void a_stream_that_nobody_reads_is_an_error(void **state)
 
 		fill(set);
 		assert_int_equal(save_to_stream(set, &peer, limits[i]), -EPIPE);
-		assert_logged("Error: ", "GPU 0x0100", "image");
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free(peer.bytes);
 		free_set(set);
 	}
@@ -718,7 +720,7 @@ static void a_stream_that_ends_early_fails_the_load(void **state)
 		unit_forget_lines();
 		assert_int_equal(load_from_stream(set, image_size(set) - HEADER - missing[i]),
 				 -EIO);
-		assert_logged("Error: ", "GPU 0x0100", "image");
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free_set(set);
 	}
 }

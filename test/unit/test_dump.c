@@ -230,7 +230,7 @@ static void a_process_that_cannot_be_unpaused_does_not_keep_others_paused(void *
 	kernel.fail_errno = ENOMEM;
 	kernel.fail_count = 2;
 	assert_int_equal(finish_dump(0), -ENOMEM);
-	assert_logged("Error: ", "kfd 5", "unpause");
+	assert_logged("Error (amdgpu_plugin): ", "kfd 5", "unpause");
 	assert_int_equal(two->paused, 0);
 	end_dump(-1);
 	(void)close(first);
@@ -432,7 +432,7 @@ static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(v
 	process->paused = 1;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
-	assert_logged("Warn: ", "kfd 5", "still paused");
+	assert_logged("Warn  (amdgpu_plugin): ", "kfd 5", "still paused");
 	assert_int_equal(process->paused, 1);
 	end_dump(0);
 	assert_int_equal(process->paused, 0);

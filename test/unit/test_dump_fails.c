@@ -39,7 +39,7 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 		kernel.fail_errno = cases[i].error;
 		kernel.fail_count = 1;
 		assert_dump_fails(process, "kfd 5");
-		assert_logged("Error: ", strerror(cases[i].error));
+		assert_logged("Error (amdgpu_plugin): ", strerror(cases[i].error));
 	}
 }
 
@@ -58,7 +58,7 @@ static void a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge(void **state)
 	kernel.fail_errno = EMFILE;
 	kernel.fail_count = 1;
 	assert_dump_fails(process, "kfd 5: cannot checkpoint");
-	assert_logged("Warn: ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
+	assert_logged("Warn  (amdgpu_plugin): ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
 	fd = open_kfd_of(process);
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
@@ -151,7 +151,7 @@ static void whichever_copy_call_fails_the_process_runs_on(void **state)
 		ret = dump_file(fd, 5);
 		end_dump(ret);
 		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), ret == 0);
-		assert_int_equal(unit_count_lines("Error: "), ret != 0);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), ret != 0);
 		assert_int_equal(process->paused, 0);
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		(void)close(fd);
@@ -178,7 +178,7 @@ static void a_full_disk_fails_the_dump(void **state)
 		ret = dump_file(fd, 5);
 		unit_unlimit_files();
 		assert_int_equal(ret, -EFBIG);
-		assert_logged("Error: ", "image amdgpu-");
+		assert_logged("Error (amdgpu_plugin): ", "image amdgpu-");
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
 		end_dump(-1);
 		assert_int_equal(process->paused, 0);
@@ -195,7 +195,7 @@ static void an_old_driver_is_refused_before_anything_is_paused(void **state)
 	kernel.kfd_minor = 7;
 	start_dump();
 	assert_fails(dump_file(fd, 5));
-	assert_logged("Error: ", "1.7", "1.8");
+	assert_logged("Error (amdgpu_plugin): ", "1.7", "1.8");
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	kernel.kfd_minor = 8;
@@ -214,7 +214,7 @@ static void an_inventory_that_fails_is_found_before_anything_is_paused(void **st
 	unit_criu()->note_result = -1;
 	start_dump();
 	assert_true(dump_file(fd, 5) < 0);
-	assert_logged("Error: ", "inventory");
+	assert_logged("Error (amdgpu_plugin): ", "inventory");
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	(void)close(fd);

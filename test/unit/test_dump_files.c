@@ -89,7 +89,7 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 	kernel.gem_objects = 1;
 	start_dump();
 	assert_fails(dump_file(fd, 7));
-	assert_logged("Error: ", "renderD128", "GEM objects");
+	assert_logged("Error (amdgpu_plugin): ", "renderD128", "GEM objects");
 	assert_false(unit_exists("amdgpu-renderD-7.img"));
 	end_dump(-1);
 	(void)close(fd);
@@ -178,8 +178,9 @@ static void an_incremental_dump_is_refused_before_anything_is_paused(void **stat
 		unit_forget_lines();
 		start_dump();
 		assert_fails(shows[i](kfd, render));
-		assert_logged("Error: ", "incremental", "--prev-images-dir", "AMDGPU_FORCE=1");
-		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_logged("Error (amdgpu_plugin): ", "incremental", "--prev-images-dir",
+			      "AMDGPU_FORCE=1");
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		end_dump(-1);
 	}
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
@@ -189,7 +190,7 @@ static void an_incremental_dump_is_refused_before_anything_is_paused(void **stat
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(shows); i++)
 		assert_int_equal(shows[i](kfd, render), 0);
-	assert_logged("Warn: ", "incremental", "AMDGPU_FORCE");
+	assert_logged("Warn  (amdgpu_plugin): ", "incremental", "AMDGPU_FORCE");
 	assert_int_equal(unit_count_lines("incremental"), 1);
 	end_dump(0);
 	(void)close(kfd);
@@ -249,7 +250,7 @@ static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
 		start_dump();
 		if (cases[i].fails) {
 			assert_fails(handle_vma(render, &file));
-			assert_logged("Error: ", "not /dev/kfd open");
+			assert_logged("Error (amdgpu_plugin): ", "not /dev/kfd open");
 		} else {
 			assert_int_equal(handle_vma(render, &file), 0);
 		}
@@ -327,7 +328,7 @@ static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 	(void)state;
 	start_dump();
 	assert_fails(dump_file(fd, 7));
-	assert_logged("Error: ", "file 7", "dma-buf");
+	assert_logged("Error (amdgpu_plugin): ", "file 7", "dma-buf");
 	end_dump(-1);
 	/* Of whoever it is where there is no AMD GPU: not ours. */
 	kernel.machine = NULL;

@@ -224,7 +224,7 @@ static void damaged_images_are_refused_by_name(void **state)
 		unit_forget_lines();
 		assert_in_range(-image_read_kfd(21, &kfd), 1, 4095);
 		assert_null(kfd);
-		assert_logged("amdgpu_plugin: Error: ", "amdgpu-kfd-21.img");
+		assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-21.img");
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
 }
@@ -254,7 +254,7 @@ static void no_bit_of_an_image_turns_unseen(void **state)
 		unit_forget_lines();
 		ret = image_read_kfd(1, &read);
 		if (ret < 0) {
-			assert_logged("Error: ", "amdgpu-kfd-1.img", "damaged");
+			assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "damaged");
 			continue;
 		}
 		assert_true(is_name);
@@ -280,7 +280,7 @@ static void a_damaged_render_node_is_refused(void **state)
 	unit_write("amdgpu-renderD-7.img", file, size);
 	free(file);
 	assert_int_equal(image_read_render(7, &read), -EIO);
-	assert_logged("Error: ", "amdgpu-renderD-7.img", "checksum");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img", "checksum");
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 }
 
@@ -298,7 +298,7 @@ static void garbage_of_any_length_is_refused(void **state)
 		write_framed("amdgpu-renderD-1.img", garbage, size);
 		assert_true(image_read_render(1, &node) < 0);
 	}
-	assert_logged("Error: ", "amdgpu-renderD-1.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img");
 }
 
 static void what_is_no_regular_file_is_no_image(void **state)
@@ -309,10 +309,10 @@ static void what_is_no_regular_file_is_no_image(void **state)
 	write_foreign_kfd("elsewhere", 99, VINTAGE_A);
 	assert_int_equal(symlink("elsewhere", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_true(image_read_kfd(1, &kfd) < 0);
-	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
 	assert_true(image_read_kfd(2, &kfd) < 0);
-	assert_logged("Error: ", "amdgpu-kfd-2.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-2.img");
 }
 
 /* Nobody writes to it: an open that waits for a writer would wait for ever, so a child does it. */
@@ -328,8 +328,8 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 		CriuKfd *kfd;
 
 		(void)alarm(120);
-		_exit(image_read_kfd(1, &kfd) < 0 &&
-				      unit_logged("Error: ", "amdgpu-kfd-1.img", NULL)
+		_exit(image_read_kfd(1, &kfd) < 0 && unit_logged("Error (amdgpu_plugin): ",
+								 "amdgpu-kfd-1.img", NULL)
 			      ? 0
 			      : 1);
 	}
@@ -377,7 +377,7 @@ static void what_stays_in_the_way_of_an_image_is_an_error(void **state)
 	unlink_fails = true;
 	for (int id = 1; id <= 2; id++) {
 		assert_true(image_write_kfd(id, &kfd) < 0);
-		assert_logged("Error: ", "cannot create");
+		assert_logged("Error (amdgpu_plugin): ", "cannot create");
 		unit_forget_lines();
 	}
 	unlink_fails = false;
@@ -395,7 +395,7 @@ static void a_message_that_is_one_large_hole_is_not_read(void **state)
 	unit_write("amdgpu-kfd-1.img", &size, sizeof(size));
 	assert_int_equal(truncate(unit_path("amdgpu-kfd-1.img"), (off_t)(8 + size)), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), -EIO);
-	assert_logged("Error: ", "amdgpu-kfd-1.img", "more than any message");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "more than any message");
 }
 
 /* Two bytes for a field that nobody knows take some ninety of memory. */
@@ -414,8 +414,8 @@ static void a_message_that_takes_many_times_its_size_in_memory_is_refused(void *
 	write_framed("amdgpu-kfd-1.img", bytes, size - (size - kfd.size) % 2);
 	free(bytes);
 	assert_int_equal(image_read_kfd(1, &image), -EINVAL);
-	assert_logged("Error: ", "amdgpu-kfd-1.img", "MiB of memory");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "MiB of memory");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
 /* As short as their entries can be: real ones have more bytes, and private data. */
@@ -447,7 +447,7 @@ static void a_directory_in_the_way_of_an_image_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-1.img"), 0700), 0);
 	assert_true(image_write_kfd(1, &kfd) < 0);
-	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
 /* The disk is full at the first byte, within the header, after it, within the message. */
@@ -469,7 +469,7 @@ static void a_write_that_fails_leaves_no_image(void **state)
 		unit_unlimit_files();
 		assert_int_equal(ret, -EFBIG);
 		assert_false(unit_exists("amdgpu-kfd-1.img"));
-		assert_logged("Error: ", "amdgpu-kfd-1.img", strerror(EFBIG));
+		assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", strerror(EFBIG));
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
 }
@@ -487,11 +487,11 @@ static void a_directory_that_takes_no_files_is_an_error_by_name(void **state)
 	(void)dup3(fd, unit_criu()->image_dir, O_CLOEXEC);
 	(void)close(fd);
 	assert_true(image_write_kfd(1, &kfd) < 0);
-	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 	assert_true(image_write_render(2, &node) < 0);
-	assert_logged("Error: ", "amdgpu-renderD-2.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-2.img");
 	assert_true(image_create_pages(3, 4, 5, &fd) < 0);
-	assert_logged("Error: ", "amdgpu-pages-3-0004.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-3-0004.img");
 }
 
 static void new_pages_are_for_others_to_fill(void **state)
@@ -519,7 +519,7 @@ static void room_for_the_contents_is_asked_for_first(void **state)
 	assert_int_equal(image_check_room(4096), 0);
 	unit_forget_lines();
 	assert_int_equal(image_check_room(UINT64_MAX / 2), -ENOSPC);
-	assert_logged("Error: ", "MiB are free", strerror(ENOSPC));
+	assert_logged("Error (amdgpu_plugin): ", "MiB are free", strerror(ENOSPC));
 }
 
 static void a_gpu_without_contents_has_a_file_that_says_so(void **state)
@@ -559,8 +559,9 @@ static void pages_must_be_as_many_as_the_bos_have(void **state)
 		unit_forget_lines();
 		write_framed("amdgpu-pages-5-beef.img", page, cases[i].in_file);
 		assert_int_equal(image_open_pages(5, 0xbeef, cases[i].wanted, &fd), cases[i].ret);
-		assert_int_equal(unit_logged("Error: ", "amdgpu-pages-5-beef.img", NULL),
-				 cases[i].ret != 0);
+		assert_int_equal(
+			unit_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img", NULL),
+			cases[i].ret != 0);
 		if (!cases[i].ret && cases[i].wanted)
 			assert_int_equal(close(fd), 0);
 		else
@@ -574,11 +575,11 @@ static void missing_or_damaged_pages_are_refused_by_name(void **state)
 
 	(void)state;
 	assert_int_equal(image_open_pages(5, 0xbeef, 4096, &fd), -ENOENT);
-	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
 	unit_forget_lines();
 	unit_write("amdgpu-pages-5-beef.img", "\0\x10\0\0\0\0\0\0short", 13);
 	assert_true(image_open_pages(5, 0xbeef, 4096, &fd) < 0);
-	assert_logged("Error: ", "amdgpu-pages-5-beef.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
 }
 
 static void a_vintage_a_process_without_contents_needs_no_pages_file(void **state)

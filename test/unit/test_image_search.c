@@ -46,7 +46,7 @@ static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
 	whole.num_of_gpus = 1;
 	assert_int_equal(image_write_kfd(1, &plain), 0);
 	assert_int_equal(image_find_kfd(50, &id, &kfd), -ENOENT);
-	assert_int_equal(unit_count_lines("Error: "), 0);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
 	assert_int_equal(image_write_kfd(2, &whole), 0);
 	assert_int_equal(image_write_kfd(3, &plain), 0);
 	assert_int_equal(image_find_kfd(50, &id, &kfd), 0);
@@ -67,7 +67,7 @@ static void a_state_that_says_it_is_of_no_gpu_is_refused(void **state)
 	damaged.priv_data.len = sizeof(private_data);
 	assert_int_equal(image_write_kfd(1, &damaged), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
-	assert_logged("Error: ", "amdgpu-kfd-1.img", "no GPU");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "no GPU");
 	assert_int_equal(image_find_kfd(50, &id, &kfd), -EINVAL);
 }
 
@@ -81,7 +81,7 @@ static void two_states_of_one_process_are_refused(void **state)
 	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
 	assert_int_equal(image_find_kfd(103, &id, &kfd), -EINVAL);
 	assert_null(kfd);
-	assert_logged("Error: ", "kfd 3", "kfd 4", "103");
+	assert_logged("Error (amdgpu_plugin): ", "kfd 3", "kfd 4", "103");
 }
 
 static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
@@ -97,7 +97,7 @@ static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
 		write_foreign_kfd("amdgpu-kfd-5.img", 103, VINTAGE_A);
 		unit_print(name, "damaged");
 		assert_in_range(-image_find_kfd(103, &id, &kfd), 1, 4095);
-		assert_logged("Error: ", name);
+		assert_logged("Error (amdgpu_plugin): ", name);
 		(void)unlink(unit_path("%s", name));
 	}
 }
@@ -111,7 +111,7 @@ static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
 	(void)state;
 	unit_print("amdgpu-kfd-1.img", "damaged");
 	assert_in_range(-image_find_kfd(50, &id, &kfd), 1, 4095);
-	assert_logged("Error: ", "amdgpu-kfd-1.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
 static void a_search_leaves_the_position_of_criu_s_directory(void **state)
@@ -187,8 +187,8 @@ static void an_old_image_that_stays_is_an_error(void **state)
 	unit_print("amdgpu-kfd-3.img", "old");
 	unit_print("amdgpu-renderD-4.img", "old");
 	assert_true(image_remove_old() < 0);
-	assert_logged("Error: ", "amdgpu-kfd-2.img");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-2.img");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	assert_false(unit_exists("amdgpu-kfd-1.img"));
 	assert_false(unit_exists("amdgpu-kfd-3.img"));
 	assert_false(unit_exists("amdgpu-renderD-4.img"));

@@ -331,7 +331,7 @@ static void more_gpus_than_are_here_are_refused_in_words(void **state)
 	read_machine("eight", &saved);
 	read_machine("one", &local);
 	assert_refused(&saved, &local);
-	assert_logged("Error: ", "8", "1", "GPUs");
+	assert_logged("Error (amdgpu_plugin): ", "8", "1", "GPUs");
 	topology_done(&saved);
 	topology_done(&local);
 }
@@ -344,7 +344,7 @@ static void a_gpu_without_match_is_named(void **state)
 	make_pair(&saved, &local);
 	local.nodes[1].device_id = 0x744c;
 	assert_refused(&saved, &local);
-	assert_logged("Error: ", "0x1111");
+	assert_logged("Error (amdgpu_plugin): ", "0x1111");
 	topology_done(&saved);
 	topology_done(&local);
 }

@@ -294,7 +294,7 @@ static void broken_links_of_a_cpu_node_do_not_cost_the_node(void **state)
 	assert_int_equal(topology_read(unit_path("%s", files.copy), &topology), 0);
 	assert_non_null(topology_find_node(&topology, 0));
 	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
-	assert_logged("Warn: ", "CPU node 0", "nodes/0/io_links/0/properties:1");
+	assert_logged("Warn  (amdgpu_plugin): ", "CPU node 0", "nodes/0/io_links/0/properties:1");
 	topology_done(&topology);
 	forget_files();
 }
@@ -311,7 +311,7 @@ static void more_nodes_than_any_machine_has_are_an_error(void **state)
 		unit_print(path, "0\n");
 	}
 	assert_int_equal(topology_read(unit_path("many"), &topology), -E2BIG);
-	assert_logged("Warn: ", "nodes", "too many");
+	assert_logged("Warn  (amdgpu_plugin): ", "nodes", "too many");
 }
 
 static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
@@ -321,8 +321,8 @@ static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
 	(void)state;
 	unit_print("broken/nodes", "no directory\n");
 	assert_int_equal(topology_read(unit_path("broken"), &topology), -ENOTDIR);
-	assert_logged("Warn: ", "topology: nodes: Not a directory\n");
-	assert_false(unit_logged("Error: ", NULL));
+	assert_logged("Warn  (amdgpu_plugin): ", "topology: nodes: Not a directory\n");
+	assert_false(unit_logged("Error (amdgpu_plugin): ", NULL));
 }
 
 static void more_gpus_than_can_be_counted_are_refused(void **state)

@@ -92,7 +92,7 @@ static void neighbours_are_not_separated_but_with_the_check_off(void **state)
 		add_gpu(&local, 2 + i, 0x20 + i, i);
 	}
 	assert_refused(&saved, &local);
-	assert_logged("Error: ", "KFD_NUMA_CHECK");
+	assert_logged("Error (amdgpu_plugin): ", "KFD_NUMA_CHECK");
 	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
 	topology_done(&saved);
 	topology_done(&local);
@@ -112,12 +112,12 @@ static void gpus_of_different_cpu_nodes_come_together_only_with_a_warning(void *
 	add_gpu(&local, 2, 0x20, 0);
 	add_gpu(&local, 3, 0x21, 0);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
-	assert_logged("Warn: ", "CPU node");
+	assert_logged("Warn  (amdgpu_plugin): ", "CPU node");
 	/* A third one on the other CPU node keeps them apart. */
 	add_gpu(&local, 4, 0x22, 1);
 	unit_forget_lines();
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x22 });
-	assert_int_equal(unit_count_lines("Warn: "), 0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	topology_done(&saved);
 	topology_done(&local);
 }

@@ -119,8 +119,8 @@ static void what_is_wrong_in_the_file_is_told_with_its_line(void **state)
 
 		print_message("case %s\n", cases[i].text);
 		assert_int_equal(read_file(cases[i].text, &options), -EINVAL);
-		assert_logged("Error: ", cases[i].place, cases[i].problem);
-		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_logged("Error (amdgpu_plugin): ", cases[i].place, cases[i].problem);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		assert_int_equal(options.content.staging_bytes, 42);
 	}
 }
@@ -132,12 +132,12 @@ static void a_file_that_is_none_is_an_error(void **state)
 
 	(void)state;
 	assert_true(options_read_with_file(unit_path("."), &options) < 0);
-	assert_logged("Error: ", "cannot read");
+	assert_logged("Error (amdgpu_plugin): ", "cannot read");
 	assert_non_null(line);
 	memset(line, 'x', 99999);
 	line[99999] = '\0';
 	assert_int_equal(read_file(line, &options), -EINVAL);
-	assert_logged("Error: ", "plugin.conf:1", "too long");
+	assert_logged("Error (amdgpu_plugin): ", "plugin.conf:1", "too long");
 	free(line);
 }
 
@@ -215,12 +215,12 @@ static void wrong_options_of_criu_are_refused_in_words(void **state)
 		print_message("case %s\n", cases[i].argument);
 		give(cases[i].argument, NULL);
 		assert_int_equal(read_file("", &options), -EINVAL);
-		assert_logged("Error: ", "--plugin-option", cases[i].problem);
+		assert_logged("Error (amdgpu_plugin): ", "--plugin-option", cases[i].problem);
 	}
 	give(NULL, NULL);
 	given.ret = -1;
 	assert_int_equal(read_file("", &(struct options){ 0 }), -EINVAL);
-	assert_logged("Error: ", "CRIU");
+	assert_logged("Error (amdgpu_plugin): ", "CRIU");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)

@@ -80,7 +80,7 @@ static void assert_refused(const char *why)
 {
 	assert_true(run_restore() < 0);
 	assert_int_equal(kernel.processes[0].calls[KFD_RESTORE], 0);
-	assert_logged("Error: ", why, "renderD");
+	assert_logged("Error (amdgpu_plugin): ", why, "renderD");
 }
 
 static void surplus_gpus_get_buckets_of_their_own(void **state)
@@ -143,7 +143,7 @@ static void svm_ranges_do_not_allow_for_surplus_gpus(void **state)
 	(void)state;
 	write_image(true, 0xbeef, 0);
 	assert_refused("device cgroup");
-	assert_logged("Error: ", "SVM");
+	assert_logged("Error (amdgpu_plugin): ", "SVM");
 }
 
 static void private_data_that_nobody_knows_does_not_either(void **state)
@@ -151,7 +151,7 @@ static void private_data_that_nobody_knows_does_not_either(void **state)
 	(void)state;
 	write_image(false, 0xbeef, 1);
 	assert_refused("device cgroup");
-	assert_logged("Error: ", "unknown layout");
+	assert_logged("Error (amdgpu_plugin): ", "unknown layout");
 }
 
 static void a_surplus_gpu_is_no_matter_where_it_is_not_visible(void **state)

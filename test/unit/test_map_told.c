@@ -130,7 +130,7 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
 	options.device_map = (char *)"0x100=renderD128";
 	assert_true(map_gpus(&machine, &machine, &options, &map) < 0);
 	assert_logged("here: ", "0x0103 (0000:0a:00.0, renderD133)");
-	assert_logged("Error: ", "no present GPU \"renderD128\"");
+	assert_logged("Error (amdgpu_plugin): ", "no present GPU \"renderD128\"");
 	topology_done(&machine);
 }
 
@@ -217,7 +217,7 @@ static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 	machine_gpu(&saved, 2)->fw_version--;
 	options.device_map = (char *)"0x100=0x102";
 	assert_true(map_gpus(&saved, &local, &options, &map) < 0);
-	assert_logged("Error: ", "the device-map leaves no other choice");
+	assert_logged("Error (amdgpu_plugin): ", "the device-map leaves no other choice");
 	topology_done(&saved);
 	topology_done(&local);
 }

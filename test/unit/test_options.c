@@ -124,8 +124,8 @@ static void a_bad_switch_is_refused_by_variable_and_value(void **state)
 			(void)snprintf(quoted, sizeof(quoted), "\"%s\"", bad[j]);
 			assert_int_equal(read_with(switches[i].variable, bad[j], &options),
 					 -EINVAL);
-			assert_logged("Error: ", switches[i].variable, quoted);
-			assert_int_equal(unit_count_lines("amdgpu_plugin: "), 1);
+			assert_logged("Error (amdgpu_plugin): ", switches[i].variable, quoted);
+			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		}
 	}
 }
@@ -184,7 +184,7 @@ static void a_bad_number_is_refused_by_variable_and_value(void **state)
 		print_message("case %s=%s\n", cases[i].variable, cases[i].value);
 		unit_forget_lines();
 		assert_true(read_with(cases[i].variable, cases[i].value, &options) < 0);
-		assert_logged("Error: ", cases[i].variable, cases[i].value);
+		assert_logged("Error (amdgpu_plugin): ", cases[i].variable, cases[i].value);
 		assert_int_equal(options.content.staging_bytes, 42);
 	}
 }

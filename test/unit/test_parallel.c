@@ -243,7 +243,7 @@ static void wrong_contents_are_found_before_the_task_runs(void **state)
 	assert_int_equal(parallel_listen(parallel), 0);
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(parallel_finish(parallel, pid), -EBADMSG);
-	assert_logged("Error: ", "GPU 0x0100", "BO 1 of 4");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 4");
 	parallel_free(parallel);
 	free_set(set);
 }
@@ -255,7 +255,7 @@ static void a_task_that_handed_over_nothing_is_an_error(void **state)
 	(void)state;
 	assert_int_equal(parallel_listen(parallel), 0);
 	assert_int_equal(parallel_finish(parallel, getpid()), -EPROTO);
-	assert_logged("Error: ", "did not arrive");
+	assert_logged("Error (amdgpu_plugin): ", "did not arrive");
 	parallel_free(parallel);
 }
 
@@ -417,7 +417,7 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 		assert_int_equal(wait_for(liar), 0);
 		assert_int_equal(wait_for(honest), 0);
 		assert_int_equal(parallel_finish(parallel, liar), lies[i].ret);
-		assert_logged("Error: ", "did not arrive");
+		assert_logged("Error (amdgpu_plugin): ", "did not arrive");
 		assert_int_equal(parallel_finish(parallel, honest), 0);
 		assert_true(bos_are_filled(set));
 		parallel_free(parallel);
@@ -595,7 +595,7 @@ static void a_worker_that_cannot_start_fails_its_task(void **state)
 	assert_int_equal(parallel_listen(parallel), 0);
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(parallel_finish(parallel, pid), -EAGAIN);
-	assert_logged("Error: ", "GPU 0x0100", "thread");
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "thread");
 	parallel_free(parallel);
 	free_set(set);
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
 #include "criu_plugin_abi.h"
 
@@ -152,7 +153,7 @@ static void foreign_things_are_left_to_others_at_restore(void **state)
 	assert_int_equal(HOOK(resume_devices_late, HOOK_RESUME_DEVICES_LATE)(getpid()), -ENOTSUP);
 	assert_int_equal(HOOK(resume_devices_late, HOOK_RESUME_DEVICES_LATE)(0x7fffffff), -ENOTSUP);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
-	assert_int_equal(unit_count_lines("Error: "), 0);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
 }
 
 static void a_dump_without_gpu_has_nothing_to_finish(void **state)
@@ -193,7 +194,7 @@ static void a_damaged_image_is_an_error_not_somebody_else_s(void **state)
 		CR_PLUGIN_DESC.exit(STAGE_RESTORE, -1);
 		assert_in_range(-ret, 1, 4095);
 		assert_int_not_equal(ret, -ENOTSUP);
-		assert_logged("Error: ", names[i]);
+		assert_logged("Error (amdgpu_plugin): ", names[i]);
 		(void)unlink(unit_path("%s", names[i]));
 	}
 }
@@ -217,7 +218,7 @@ static void a_bad_option_fails_the_load_of_the_plugin(void **state)
 		unit_forget_lines();
 		assert_int_equal(setenv("KFD_NUMA_CHECK", "perhaps", 1), 0);
 		assert_true(CR_PLUGIN_DESC.init(stage) < 0);
-		assert_logged("Error: ", "KFD_NUMA_CHECK", "\"perhaps\"");
+		assert_logged("Error (amdgpu_plugin): ", "KFD_NUMA_CHECK", "\"perhaps\"");
 		(void)unsetenv("KFD_NUMA_CHECK");
 		assert_int_equal(CR_PLUGIN_DESC.init(stage), 0);
 		CR_PLUGIN_DESC.exit(stage, 0);
@@ -405,6 +406,31 @@ static void the_plugin_needs_three_libraries_and_glibc_2_34(void **state)
 	assert_string_equal(text, "GLIBC_2.34\n");
 }
 
+static char last_line[128];
+
+static void keep_line(const char *line)
+{
+	(void)snprintf(last_line, sizeof(last_line), "%s", line);
+}
+
+/* crun and runc quote lines of CRIU's log by their beginning. */
+static void lines_begin_as_those_of_criu(void **state)
+{
+	(void)state;
+	unit_criu()->printed = keep_line;
+	assert_int_equal(log_error(-EIO, "kfd %d: cannot save", 7), -EIO);
+	assert_string_equal(last_line,
+			    "Error (amdgpu_plugin): kfd 7: cannot save: Input/output error\n");
+	(void)log_error(0, "kfd 7: cannot save");
+	assert_string_equal(last_line, "Error (amdgpu_plugin): kfd 7: cannot save\n");
+	log_warn("kfd 7: saved in part");
+	assert_string_equal(last_line, "Warn  (amdgpu_plugin): kfd 7: saved in part\n");
+	log_info("kfd 7: saved");
+	assert_string_equal(last_line, "amdgpu_plugin: kfd 7: saved\n");
+	log_debug("kfd 7: saves");
+	assert_string_equal(last_line, "amdgpu_plugin: kfd 7: saves\n");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
 
 int main(void)
@@ -419,6 +445,7 @@ int main(void)
 		TEST(a_damaged_image_is_an_error_not_somebody_else_s),
 		TEST(the_inventory_is_asked_at_restore_alone),
 		TEST(a_bad_option_fails_the_load_of_the_plugin),
+		TEST(lines_begin_as_those_of_criu),
 		TEST(the_plugin_fits_itself_to_each_host),
 		TEST(the_plugin_exports_its_descriptor_alone),
 		TEST(the_plugin_takes_functions_of_the_host_and_no_variables),

@@ -13,8 +13,8 @@ static void assert_refused(const char *words)
 	unit_forget_lines();
 	start_restore();
 	assert_fails(restore_file(5));
-	assert_logged("Error: ", words);
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", words);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	assert_int_equal(calls(KFD_RESTORE), 0);
 	assert_int_equal(resume(getpid()), -ENOTSUP);
 	end_restore(-1);
@@ -138,7 +138,7 @@ static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
 		unit_forget_lines();
 		start_restore();
 		assert_int_equal(restore_file(5), -errors[i]);
-		assert_logged("Error: ", "kfd 5");
+		assert_logged("Error (amdgpu_plugin): ", "kfd 5");
 		/* Whatever the host makes of the hooks' results. */
 		assert_true(resume(getpid()) < 0);
 		assert_int_equal(kernel.killed, getpid());
@@ -241,7 +241,7 @@ static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
 		kernel.fail_errno = errors[i];
 		kernel.fail_count = 1;
 		assert_int_equal(resume(getpid()), -errors[i]);
-		assert_logged("Error: ", "resume");
+		assert_logged("Error (amdgpu_plugin): ", "resume");
 		assert_int_equal(kernel.killed, getpid());
 		/* Never twice. */
 		assert_int_equal(resume(getpid()), -ENOTSUP);

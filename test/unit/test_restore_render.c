@@ -57,7 +57,7 @@ static void a_render_node_that_another_process_computes_through_is_refused(void 
 		if (has_state)
 			kfd = restore_file(5);
 		assert_fails(restore_file(6));
-		assert_logged("Error: ", "computes through it");
+		assert_logged("Error (amdgpu_plugin): ", "computes through it");
 		if (kfd >= 0)
 			(void)close(kfd);
 		end_restore(-1);
@@ -171,8 +171,8 @@ static void a_render_node_is_not_restored_beside_an_image_that_cannot_be_read(vo
 	unit_print("amdgpu-renderD-7.img", "damaged");
 	start_restore();
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "amdgpu-renderD-7.img");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_restore(-1);
 }
 
@@ -227,13 +227,13 @@ static void render_images_that_cannot_be_restored_are_refused_in_words(void **st
 	/* Of no process with KFD state, and nothing said of the GPU. */
 	assert_int_equal(image_write_render(6, &node), 0);
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "render node 6");
+	assert_logged("Error (amdgpu_plugin): ", "render node 6");
 	node.has_num_of_bos = true;
 	node.num_of_bos = 1;
 	unit_forget_lines();
 	assert_int_equal(image_write_render(6, &node), 0);
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "render node 6", "GEM");
+	assert_logged("Error (amdgpu_plugin): ", "render node 6", "GEM");
 	end_restore(-1);
 }
 
@@ -248,14 +248,14 @@ static void a_render_node_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(image_write_render(6, &node), 0);
 	start_restore();
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "renderD130");
+	assert_logged("Error (amdgpu_plugin): ", "renderD130");
 	end_restore(-1);
 
 	unit_forget_lines();
 	write_image(5);
 	start_restore();
 	assert_fails(restore_file(5));
-	assert_logged("Error: ", "renderD130");
+	assert_logged("Error (amdgpu_plugin): ", "renderD130");
 	end_restore(-1);
 }
 
@@ -270,7 +270,7 @@ static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
 	assert_int_equal(image_write_render(6, &node), 0);
 	start_restore();
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "render node 6");
+	assert_logged("Error (amdgpu_plugin): ", "render node 6");
 	end_restore(-1);
 }
 

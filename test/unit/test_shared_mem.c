@@ -173,7 +173,7 @@ static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
 		assert_int_equal(shared_mem_read(&shared), 0);
 		(void)alarm(0);
 		assert_int_equal(shared.size, 0);
-		assert_logged("Warn: ", FILE_NAME);
+		assert_logged("Warn  (amdgpu_plugin): ", FILE_NAME);
 		assert_int_equal(remove(unit_path(FILE_NAME)), 0);
 	}
 }
@@ -193,7 +193,7 @@ static void what_is_no_semaphore_has_no_permissions_to_save(void **state)
 		(void)alarm(0);
 		assert_int_equal(shared.size, 8);
 		assert_int_equal(shared.semaphore_mode, 0);
-		assert_logged("Warn: ", SEMAPHORE_FILE);
+		assert_logged("Warn  (amdgpu_plugin): ", SEMAPHORE_FILE);
 		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
 	}
 }
@@ -208,8 +208,8 @@ static void what_is_no_semaphore_is_not_opened_as_one(void **state)
 		(void)alarm(60);
 		assert_int_equal(restore(8, 1), -EINVAL);
 		(void)alarm(0);
-		assert_logged("Error: ", SEMAPHORE_FILE);
-		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_logged("Error (amdgpu_plugin): ", SEMAPHORE_FILE);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		assert_int_equal(fake.opens, 0);
 		assert_int_equal(remove(unit_path(SEMAPHORE_FILE)), 0);
 	}
@@ -286,7 +286,7 @@ static void sizes_that_no_library_has_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		unit_forget_lines();
 		assert_fails(restore(sizes[i], 1));
-		assert_logged("Error: ", FILE_NAME);
+		assert_logged("Error (amdgpu_plugin): ", FILE_NAME);
 		assert_false(unit_exists(FILE_NAME));
 	}
 }
@@ -300,13 +300,13 @@ static void what_cannot_be_made_is_an_error(void **state)
 	ret = restore(8, 1);
 	unit_unlimit_files();
 	assert_int_equal(ret, -EFBIG);
-	assert_logged("Error: ", FILE_NAME);
+	assert_logged("Error (amdgpu_plugin): ", FILE_NAME);
 	/* Else the next restore would take it for a whole one. */
 	assert_false(unit_exists(FILE_NAME));
 	fake.fails = true;
 	unit_forget_lines();
 	assert_int_equal(restore(8, 1), -ENOSPC);
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
@@ -323,7 +323,7 @@ static void modes_that_are_more_than_permissions_are_refused(void **state)
 		shared.mode = 0;
 		shared.semaphore_mode = modes[i];
 		assert_int_equal(shared_mem_restore(&shared), -EINVAL);
-		assert_logged("Error: ", "mode");
+		assert_logged("Error (amdgpu_plugin): ", "mode");
 	}
 	assert_false(unit_exists(FILE_NAME));
 	assert_int_equal(fake.opens, 0);

@@ -162,7 +162,7 @@ static void a_message_that_ends_anywhere_is_refused_by_name(void **state)
 		start_streaming(false);
 		unit_forget_lines();
 		assert_int_equal(image_read_kfd(1, &kfd), -EIO);
-		assert_logged("Error: ", "amdgpu-kfd-1.img");
+		assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 		stop_streaming();
 	}
@@ -181,7 +181,7 @@ static void a_message_that_goes_on_is_refused_by_name(void **state)
 	criu_render_node__free_unpacked(node, NULL);
 	write_streamed("amdgpu-renderD-1.img", longer, sizeof(longer));
 	assert_int_equal(image_read_render(1, &node), -EIO);
-	assert_logged("Error: ", "amdgpu-renderD-1.img", "more bytes");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img", "more bytes");
 	stop_streaming();
 }
 
@@ -205,7 +205,7 @@ static void a_length_beyond_all_memory_takes_none(void **state)
 	start_streaming(false);
 	write_streamed("amdgpu-kfd-3.img", possible, sizeof(possible));
 	assert_int_equal(image_read_kfd(3, &kfd), -EIO);
-	assert_int_equal(unit_count_lines("Error: "), 3);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 3);
 	stop_streaming();
 }
 
@@ -218,7 +218,7 @@ static void garbage_is_refused_by_name(void **state)
 	start_streaming(false);
 	write_streamed("amdgpu-kfd-1.img", garbage, sizeof(garbage));
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
-	assert_logged("Error: ", "amdgpu-kfd-1.img", "parse");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "parse");
 	stop_streaming();
 }
 
@@ -232,7 +232,7 @@ static void a_streamer_that_is_gone_fails_the_write_by_name(void **state)
 	kfd.priv_data.len = LARGE;
 	kfd.priv_data.data = calloc(1, LARGE);
 	assert_int_equal(image_write_kfd(1, &kfd), -EPIPE);
-	assert_logged("Error: ", "amdgpu-kfd-1.img", "Broken pipe");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "Broken pipe");
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	free(kfd.priv_data.data);
 	stop_streaming();
@@ -248,16 +248,16 @@ static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
 	start_streaming(true);
 	streamer.deaf = true;
 	assert_int_equal(image_write_render(1, &node), -EIO);
-	assert_logged("Error: ", "amdgpu-renderD-1.img", "streamer");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img", "streamer");
 	assert_int_equal(image_create_pages(1, 0xa42, 1, &fd), -EIO);
-	assert_logged("Error: ", "amdgpu-pages-1-0a42.img", "streamer");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-1-0a42.img", "streamer");
 	turn_stream();
 	streamer.deaf = true;
 	unit_forget_lines();
 	assert_int_equal(image_read_render(1, &read), -EIO);
-	assert_logged("Error: ", "amdgpu-renderD-1.img", "streamer");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img", "streamer");
 	assert_int_equal(image_open_pages(1, 0xa42, 1, &fd), -EIO);
-	assert_logged("Error: ", "amdgpu-pages-1-0a42.img", "streamer");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-1-0a42.img", "streamer");
 	assert_int_equal(fd, -1);
 	stop_streaming();
 }
@@ -301,7 +301,8 @@ static void pages_that_are_missing_or_too_few_are_refused_by_name(void **state)
 	write_streamed("amdgpu-pages-5-beef.img", pages, 7);
 	assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), -EIO);
 	assert_int_equal(fd, -1);
-	assert_int_equal(unit_count_lines("Error: image amdgpu-pages-5-beef.img"), 3);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): image amdgpu-pages-5-beef.img"),
+			 3);
 	stop_streaming();
 }
 

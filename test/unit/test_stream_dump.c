@@ -90,7 +90,7 @@ static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
 	start_streaming(true);
 	start_dump();
 	assert_fails(dump_file(fd, 7));
-	assert_logged("Error: ", "renderD200");
+	assert_logged("Error (amdgpu_plugin): ", "renderD200");
 	end_dump(-1);
 	stop_streaming();
 	(void)close(fd);
@@ -106,9 +106,9 @@ static void an_image_that_has_waited_and_finds_no_streamer_fails_the_dump(void *
 	assert_int_equal(dump_file(fd, 7), 0);
 	streamer.deaf = true;
 	assert_fails(finish_dump(0));
-	assert_logged("Error: ", "amdgpu-renderD-7.img");
+	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-7.img");
 	end_dump(-1);
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	stop_streaming();
 	(void)close(fd);
 }

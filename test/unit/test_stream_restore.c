@@ -145,7 +145,7 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 		if (kfd_first)
 			assert_true(is_of_the_restore(render));
 		else
-			assert_logged("Error: ", "render node 6", "stream");
+			assert_logged("Error (amdgpu_plugin): ", "render node 6", "stream");
 		assert_int_equal(render >= 0, kfd_first);
 		if (kfd_first)
 			(void)close(render);
@@ -172,7 +172,8 @@ static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_befor
 		kfd = kfd_first ? restore_file(5) : -1;
 		render = restore_file(6);
 		assert_int_equal(render >= 0, kfd_first);
-		assert_int_equal(unit_count_lines("Error: render node"), 1 - kfd_first);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): render node"),
+				 1 - kfd_first);
 		if (kfd_first) {
 			assert_true(is_of_the_restore(render));
 			(void)close(render);
@@ -216,8 +217,8 @@ static void a_state_that_the_stream_lacks_is_an_error(void **state)
 	turn_stream();
 	start_restore();
 	assert_fails(restore_file(6));
-	assert_logged("Error: ", "kfd 5");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): ", "kfd 5");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_restore(-1);
 	stop_streaming();
 }
@@ -256,7 +257,7 @@ static void two_states_of_one_process_are_refused(void **state)
 	kfd = restore_file(5);
 	assert_true(kfd >= 0);
 	assert_fails(restore_file(4));
-	assert_logged("Error: ", "kfd 4", "kfd 5");
+	assert_logged("Error (amdgpu_plugin): ", "kfd 4", "kfd 5");
 	(void)close(kfd);
 	end_restore(-1);
 	stop_streaming();
@@ -351,7 +352,7 @@ static void contents_that_end_early_or_go_on_fail_the_restore(void **state)
 		unit_forget_lines();
 		start_restore();
 		assert_fails(restore_file(5));
-		assert_int_equal(unit_count_lines("Error: "), 1);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		/* It must not run. */
 		assert_fails(resume(getpid()));
 		assert_int_equal(calls(KFD_RESUME), 0);

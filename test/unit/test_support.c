@@ -52,9 +52,9 @@ static void assert_force_dumps(struct fake_process *process, const char *words)
 	unit_forget_lines();
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
-	assert_logged("Warn: ", words, "AMDGPU_FORCE");
-	assert_int_equal(unit_count_lines("Warn: "), 1);
-	assert_int_equal(unit_count_lines("Error: "), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", words, "AMDGPU_FORCE");
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 1);
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
 	assert_int_equal(process->paused, 1);
 	end_dump(0);
 	assert_int_equal(process->paused, 0);
@@ -69,7 +69,7 @@ static void assert_refused(struct fake_process *process, const char *words, cons
 	gpu.calls = 0;
 	(void)unlink(unit_path("amdgpu-pages-5-beef.img"));
 	assert_dump_fails(process, words);
-	assert_logged("Error: ", words, remedy);
+	assert_logged("Error (amdgpu_plugin): ", words, remedy);
 	assert_int_equal(gpu.calls, 0);
 	assert_false(unit_exists("amdgpu-pages-5-beef.img"));
 }
@@ -166,7 +166,7 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 			start_dump();
 			assert_int_equal(dump_file(fd, 5), 0);
 			end_dump(0);
-			assert_int_equal(unit_count_lines("Warn: "), 0);
+			assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 			(void)close(fd);
 		}
 	}
@@ -183,7 +183,7 @@ static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
-	assert_int_equal(unit_count_lines("Warn: "), 0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	(void)close(fd);
 }
 
@@ -267,7 +267,7 @@ static void bos_that_would_be_others_are_refused(void **state)
 			    1 << 20);
 		assert_int_equal(bo - process->bos, 3);
 		assert_refused(process, "BO 3 of 4096 bytes", bad_bos[i].remedy);
-		assert_logged("Error: ", bad_bos[i].words);
+		assert_logged("Error (amdgpu_plugin): ", bad_bos[i].words);
 		if (bad_bos[i].final)
 			assert_final(process, bad_bos[i].words);
 		else
@@ -287,7 +287,7 @@ static void known_flags_are_dumped(void **state)
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
-	assert_int_equal(unit_count_lines("Warn: "), 0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
 	(void)close(fd);
 }
 
@@ -327,8 +327,8 @@ static void a_buffer_of_two_processes_is_refused(void **state)
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_fails(dump_file(second, 6));
-	assert_logged("Error: kfd 6: BO 3", "shared");
-	assert_int_equal(unit_count_lines("Error: "), 1);
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 3", "shared");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_dump(-1);
 	assert_int_equal(one->paused + two->paused, 0);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -336,7 +336,7 @@ static void a_buffer_of_two_processes_is_refused(void **state)
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_int_equal(dump_file(second, 6), 0);
-	assert_logged("Warn: ", "kfd 6: BO 3", "shared");
+	assert_logged("Warn  (amdgpu_plugin): ", "kfd 6: BO 3", "shared");
 	end_dump(0);
 	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 	assert_int_equal(one->paused + two->paused, 0);
@@ -357,7 +357,7 @@ static void a_buffer_of_two_gpus_is_refused(void **state)
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_fails(dump_file(second, 6));
-	assert_logged("Error: kfd 6: BO 2", "shared");
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 2", "shared");
 	end_dump(-1);
 	(void)close(first);
 	(void)close(second);
@@ -384,7 +384,7 @@ static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **stat
 	unit_print("parameter-cwsr_enable", "0\n");
 	start_dump();
 	assert_fails(dump_file(fd, 5));
-	assert_logged("Error: ", "cwsr_enable=1", "AMDGPU_FORCE=1");
+	assert_logged("Error (amdgpu_plugin): ", "cwsr_enable=1", "AMDGPU_FORCE=1");
 	end_dump(-1);
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 	assert_force_dumps(process, "waves");

@@ -71,7 +71,7 @@ static void assert_node_2_is_left_out(void)
 	assert_int_equal(topology.num_nodes, 2);
 	assert_non_null(topology_find_gpu(&topology, 0x11));
 	assert_null(topology_find_node(&topology, 2));
-	assert_logged("amdgpu_plugin: ", "node 2");
+	assert_logged("amdgpu_plugin", "node 2");
 	topology_done(&topology);
 }
 

@@ -201,7 +201,7 @@ static void a_dump_that_ends_early_leaves_all_running(void **state)
 		start_dump();
 		if (failing_pauses[i]) {
 			assert_fails(dump_file(members[0].fds[0], 5));
-			assert_int_equal(unit_count_lines("Error: "), 1);
+			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 		} else {
 			assert_int_equal(dump_file(members[0].fds[0], 5), 0);
 			assert_all_paused(members, 3, 1);
@@ -276,7 +276,7 @@ static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
 	write_core(members[1].process);
 	assert_fails(finish_dump(0));
-	assert_logged("Error: ", "was not saved");
+	assert_logged("Error (amdgpu_plugin): ", "was not saved");
 	end_dump(-1);
 	assert_all_paused(members, 3, 0);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -298,7 +298,7 @@ static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state
 	start_dump();
 	assert_int_equal(dump_file(member.fds[0], 5), 0);
 	assert_int_equal(member.process->paused, 1);
-	assert_logged("Warn: ", "changed");
+	assert_logged("Warn  (amdgpu_plugin): ", "changed");
 	assert_int_equal(dump_file(member.fds[1], 6), 0);
 	assert_int_equal(member.process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
@@ -319,7 +319,7 @@ static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state
 	kernel.fail_errno = EINVAL;
 	kernel.fail_count = 1;
 	assert_fails(dump_file(member.fds[1], 6));
-	assert_logged("Error: ", "kfd 6", strerror(EAGAIN));
+	assert_logged("Error (amdgpu_plugin): ", "kfd 6", strerror(EAGAIN));
 	end_dump(-1);
 	assert_int_equal(member.process->paused, 0);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -398,7 +398,7 @@ static void who_is_paused_but_not_dumped_spoils_no_dump(void **state)
 	write_core(members[0].process);
 	write_core(members[2].process);
 	assert_int_equal(finish_dump(0), 0);
-	assert_logged("Warn: ", "is not dumped");
+	assert_logged("Warn  (amdgpu_plugin): ", "is not dumped");
 	end_dump(0);
 	assert_all_paused(members, 3, 0);
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
@@ -428,7 +428,7 @@ static void a_file_that_another_process_would_open_again_fails_the_dump(void **s
 	assert_fails(dump_file(owner.fds[0], 5));
 	(void)snprintf(words, sizeof(words), "process %d has the file of process %d", other,
 		       owner.pid);
-	assert_logged("Error: ", words);
+	assert_logged("Error (amdgpu_plugin): ", words);
 	end_dump(-1);
 	assert_int_equal(owner.process->paused, 0);
 	assert_false(unit_exists("amdgpu-kfd-5.img"));
@@ -448,7 +448,7 @@ static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 	/* The first two find the tree's files. */
 	failing_comparison = 3;
 	assert_fails(dump_file(member.fds[0], 5));
-	assert_logged("Error: ", strerror(EPERM));
+	assert_logged("Error (amdgpu_plugin): ", strerror(EPERM));
 	end_dump(-1);
 	assert_int_equal(member.process->paused, 0);
 	leave_tree(&member);
@@ -464,7 +464,7 @@ static void a_driver_that_saves_no_waves_pauses_nobody(void **state)
 	unit_print("parameter-cwsr_enable", "0\n");
 	start_dump();
 	assert_fails(dump_file(members[0].fds[0], 5));
-	assert_logged("Error: ", "cwsr_enable=1");
+	assert_logged("Error (amdgpu_plugin): ", "cwsr_enable=1");
 	end_dump(-1);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);

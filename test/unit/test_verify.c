@@ -102,7 +102,7 @@ static void assert_refused(const struct hostile *cases, size_t count)
 		set(&cases[i]);
 		unit_forget_lines();
 		assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
-		assert_logged("Error: kfd 7: ", cases[i].words);
+		assert_logged("Error (amdgpu_plugin): kfd 7: ", cases[i].words);
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
 }
@@ -185,7 +185,7 @@ static void bos_that_were_one_object_are_let_through(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 	image.bos[1].addr = image.bos[0].addr;
 	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
-	assert_logged("Error: ", "same addresses");
+	assert_logged("Error (amdgpu_plugin): ", "same addresses");
 }
 
 static void bos_of_impossible_places_are_refused(void **state)
@@ -302,7 +302,7 @@ static void render_nodes_of_impossible_numbers_are_refused(void **state)
 		render.drm_render_minor = cases[i].minor;
 		owner.kfd_id = cases[i].kfd_id;
 		assert_int_equal(verify_render(3, &render), -EINVAL);
-		assert_logged("Error: render node 3: ", cases[i].words);
+		assert_logged("Error (amdgpu_plugin): render node 3: ", cases[i].words);
 	}
 	render.drm_render_minor = 128;
 	owner.kfd_id = INT32_MAX;
@@ -312,7 +312,7 @@ static void render_nodes_of_impossible_numbers_are_refused(void **state)
 	assert_int_equal(verify_render(3, &render), 0);
 	image.devices[1].n_iolinks = 1025;
 	assert_int_equal(verify_render(3, &render), -EINVAL);
-	assert_logged("Error: render node 3: ", "1025 links");
+	assert_logged("Error (amdgpu_plugin): render node 3: ", "1025 links");
 }
 
 /* As programs without our fields write it. */

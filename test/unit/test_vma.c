@@ -215,7 +215,7 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		assert_int_equal(vma_update(&table, cases[i].path, cases[i].addr, cases[i].offset,
 					    &offset, &fd),
 				 -EINVAL);
-		assert_logged("Error: ", address, cases[i].words);
+		assert_logged("Error (amdgpu_plugin): ", address, cases[i].words);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}

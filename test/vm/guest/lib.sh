@@ -276,9 +276,9 @@ has_line() { # FILE PATTERN
 # plugin_error FILE PATTERN [COUNT]: a line of the plugin says what went wrong, and only one does, or
 # as many as things went wrong.
 plugin_error() {
-	has_line "$1" "amdgpu_plugin: Error: .*$2"
-	[ "$(grep -c 'amdgpu_plugin: Error: ' "$1")" = "${3:-1}" ] ||
-		fail "not ${3:-1} error lines: $(grep 'amdgpu_plugin: Error: ' "$1" | tr '\n' ' ')"
+	has_line "$1" "Error (amdgpu_plugin): .*$2"
+	[ "$(grep -c 'Error (amdgpu_plugin): ' "$1")" = "${3:-1}" ] ||
+		fail "not ${3:-1} error lines: $(grep 'Error (amdgpu_plugin): ' "$1" | tr '\n' ' ')"
 }
 
 # --- the GPU client ---------------------------------------------------------------------------

@@ -39,5 +39,5 @@ talk_dump_restore() {
 	kill -USR1 -- "-$pid"
 	wait_line talk.log "alive $pid"
 	wait_line talk.log "alive child"
-	! grep -q 'amdgpu_plugin: Error' img/*.log || fail "the plugin complains"
+	! grep -q 'Error (amdgpu_plugin)' img/*.log || fail "the plugin complains"
 }

@@ -9,7 +9,7 @@ not_ours() {
 	start hold.log /opt/vm/bin/hold "$work/hold.log" "$@"
 	wait_line hold.log ready
 	! try_dump img "$pid" || fail "CRIU dumped what it cannot dump: $*"
-	! grep 'amdgpu_plugin: Error' img/dump.log || fail "the plugin objects"
+	! grep 'Error (amdgpu_plugin)' img/dump.log || fail "the plugin objects"
 	has_line img/dump.log "Error (criu/"
 	kill -USR1 "$pid"
 	wait_line hold.log alive

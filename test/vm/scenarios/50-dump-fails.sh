@@ -93,7 +93,7 @@ scenario_queues_of_gfx11() { # oldest and newest
 	dump_fails img "gfx11 or newer"
 	verify
 	AMDGPU_FORCE=1 dump img "$pid" --leave-running
-	has_line img/dump.log "amdgpu_plugin: Warn: .*gfx11 or newer"
+	has_line img/dump.log "Warn  (amdgpu_plugin): .*gfx11 or newer"
 	runs
 	verify
 	finish
@@ -110,7 +110,7 @@ scenario_shared_buffer() {
 	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0
 	dump_fails img "shared"
 	AMDGPU_FORCE=1 dump img "$pid"
-	has_line img/dump.log "amdgpu_plugin: Warn: .*shared"
+	has_line img/dump.log "Warn  (amdgpu_plugin): .*shared"
 	knob engine_bytes_per_s 0
 	gone "$pid"
 	restore img

@@ -149,11 +149,11 @@ refused_map() {
 	shift
 	restore_fails "map: .*$needed"
 	has_line img/restore.log \
-		"Warn: map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |$"
+		"Warn  (amdgpu_plugin): map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |$"
 	for row in "$@"; do
-		has_line img/restore.log "Warn: map: $row$"
+		has_line img/restore.log "Warn  (amdgpu_plugin): map: $row$"
 	done
-	[ "$(grep -c 'Warn: map: |' img/restore.log)" = $(($# + 1)) ] || fail "rows: $(grep 'Warn: map: |' img/restore.log)"
+	[ "$(grep -c 'Warn  (amdgpu_plugin): map: |' img/restore.log)" = $(($# + 1)) ] || fail "rows: $(grep 'Warn  (amdgpu_plugin): map: |' img/restore.log)"
 	! grep 'map: saved GPU 0x' img/restore.log || fail "mapped and refused"
 }
 
