@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_kfd.h"
@@ -135,7 +136,8 @@ static const struct bo_rule {
 };
 
 static const struct verdict unknown_layout = {
-	"has private data of an unknown layout, so that nobody knows what the kernel saved of its queues",
+	"has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved "
+	"the queues whole",
 	"a newer plugin may know it",
 	false,
 };
@@ -243,6 +245,20 @@ static int check_queue_rule(const struct support_subject *subject, const struct 
 		     &rule->verdict);
 }
 
+static int judge_layout(const struct support_subject *subject, const struct priv_data *priv)
+{
+	uint32_t version = 0;
+	char name[160];
+
+	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
+	(void)snprintf(name, sizeof(name),
+		       "the kernel's private data (version %u, %zu bytes for %u GPUs, %u BOs and %u"
+		       " objects)",
+		       version, priv->size, priv->num_devices, priv->num_bos, priv->num_objects);
+	return judge(subject->process->id, subject->session->options.force, name, 0,
+		     &unknown_layout);
+}
+
 static int check_queues(const struct support_subject *subject)
 {
 	const struct kfd_state *state = subject->state;
@@ -254,8 +270,7 @@ static int check_queues(const struct support_subject *subject)
 
 	ret = priv_list_queues(&priv, &queues, &num_queues);
 	if (ret == -EINVAL)
-		return judge(subject->process->id, subject->session->options.force, "the process",
-			     0, &unknown_layout);
+		return judge_layout(subject, &priv);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", subject->process->id);
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(queue_rules); i++)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The driver's private data of a checkpoint. It is opaque, but for two things that show in its
- * layout: for how many GPUs it was written, which a restore where more are visible needs, and how
- * much of each queue was saved (kfd_priv.h, kfd_criu_*_priv_data). */
+/* The driver's private data of a checkpoint: records of the process, its devices, its BOs and its
+ * objects, which are queues, events and SVM ranges (kfd_priv.h, kfd_criu_*_priv_data). The plugin
+ * reads of it how much of each queue the driver saved, and adds devices for a restore where more
+ * GPUs are visible. All else is opaque and stays as it is.
+ *
+ * Drivers differ in the size of a BO's record. This unit derives the size: objects must fill the
+ * data to the last byte. Bytes after the last object mean an unknown layout, and so does a rest
+ * that does not divide by the number of BOs: no driver writes either, and RESTORE refuses both. */
 #ifndef AMDGPU_PLUGIN_PRIV_H
 #define AMDGPU_PLUGIN_PRIV_H
 
@@ -18,8 +23,8 @@ struct priv_data {
 	uint32_t num_objects;
 };
 
-/* Whether SVM ranges are among the objects. -EINVAL: the bytes are not of a
- * layout that is known. */
+/* Whether SVM ranges are among the objects; true if they are with any size of BO records that fits.
+ * -EINVAL: no size fits. */
 int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm);
 
 /* As the driver numbers them (kfd_priv.h, enum kfd_queue_type). */
@@ -41,8 +46,9 @@ struct priv_queue {
 	uint32_t mqd_size;
 };
 
-/* The queues, in memory of the caller's. -EINVAL: the bytes are not of a version and
- * layout that is known. */
+/* The queues, in memory that the caller frees. Where several sizes of BO records fit, those of
+ * known drivers go first. -EINVAL: the version is unknown, no size fits, or the sizes that fit
+ * disagree about the queues. */
 int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
 		     size_t *ret_num_queues);
 

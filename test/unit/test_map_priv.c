@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Private data as the driver lays it out, and as damage or other drivers might: whether it has SVM
- * ranges, and what becomes of it when more GPUs are visible. */
+/* Private data as drivers lay it out, and as damage or unknown drivers might: its queues, whether
+ * it has SVM ranges, and what becomes of it when more GPUs are visible. */
 #include "host.h"
 
 #include <errno.h>
@@ -8,13 +8,18 @@
 #include <string.h>
 
 #include "amdgpu_plugin_priv.h"
+#include "amdgpu_plugin_util.h"
 #include "made_up.h"
 
 #define DEVICES 3
 #define BOS     4
 
+/* Sizes of a BO's record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, and drivers that do not
+ * exist, with the smallest and the largest size that is tried. */
+static const size_t bo_sizes[] = { 80, 272, 296, 312, 1016, 16, 4096 };
+
 struct builder {
-	uint8_t bytes[65536];
+	uint8_t bytes[1 << 17];
 	struct priv_data priv;
 };
 
@@ -46,6 +51,7 @@ static void add_queue(struct builder *b, uint32_t mqd_size, uint32_t ctl_stack_s
 {
 	uint8_t *record = add(b, 120 + mqd_size + ctl_stack_size);
 
+	set(record, 64, 0xdfd4);
 	set(record, 108, ctl_stack_size);
 	set(record, 112, mqd_size);
 	memset(record + 120, 0x77, mqd_size + ctl_stack_size);
@@ -72,12 +78,36 @@ static void assert_svm(const struct builder *b, bool expected)
 	assert_int_equal(has_svm, expected);
 }
 
-static void queues_are_listed_from_both_layouts(void **state)
+static void assert_num_queues(const struct builder *b, size_t expected)
 {
-	static const size_t bo_sizes[] = { 80, 272 };
+	struct priv_queue *queues;
+	size_t num_queues;
 
+	assert_int_equal(priv_list_queues(&b->priv, &queues, &num_queues), 0);
+	assert_int_equal(num_queues, expected);
+	free(queues);
+}
+
+static void assert_no_queue_list(const struct builder *b)
+{
+	struct priv_queue *queues;
+	size_t num_queues;
+
+	assert_int_equal(priv_list_queues(&b->priv, &queues, &num_queues), -EINVAL);
+}
+
+static void assert_unknown(const struct builder *b)
+{
+	bool has_svm;
+
+	assert_int_equal(priv_has_svm(&b->priv, &has_svm), -EINVAL);
+	assert_no_queue_list(b);
+}
+
+static void queues_are_listed_with_any_size_of_bo_records(void **state)
+{
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		struct priv_queue *queues;
 		size_t num_queues;
 		struct builder b;
@@ -102,7 +132,7 @@ static void queues_are_listed_from_both_layouts(void **state)
 		assert_int_equal(queues[1].cwsr_size, 0x123000);
 		assert_int_equal(queues[1].mqd_size, 512);
 		free(queues);
-		/* Whatever is cut off is missed, and nothing beyond the end is read. */
+		/* Cut data is refused, and nothing beyond its end is read. */
 		for (size_t size = 0; size < b.priv.size; size++) {
 			struct priv_data cut = b.priv;
 
@@ -116,12 +146,10 @@ static void queues_are_listed_from_both_layouts(void **state)
 	}
 }
 
-static void svm_ranges_are_found_among_objects_of_both_layouts(void **state)
+static void svm_ranges_are_found_with_any_size_of_bo_records(void **state)
 {
-	static const size_t bo_sizes[] = { 80, 272 };
-
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
 		struct builder b;
 
 		begin(&b, bo_sizes[i]);
@@ -135,6 +163,202 @@ static void svm_ranges_are_found_among_objects_of_both_layouts(void **state)
 		assert_svm(&b, true);
 		add_event(&b);
 		assert_svm(&b, true);
+	}
+}
+
+/* The counts, sizes and bytes of a dump under AMD's out-of-tree driver, as
+ * https://github.com/checkpoint-restore/criu/issues/2663 has them. */
+static void a_reported_dump_of_amds_own_driver_is_understood(void **state)
+{
+	struct builder b = { .priv = { .num_devices = 1, .num_bos = 159 } };
+
+	(void)state;
+	b.priv.bytes = b.bytes;
+	set(add(&b, 8), 0, 1);
+	(void)add(&b, 8);
+	for (uint32_t i = 0; i < b.priv.num_bos; i++)
+		set(add(&b, 296), 8, i + 1);
+	for (int i = 0; i < 2; i++) {
+		add_queue(&b, 2048, 12288);
+		add_queue(&b, 512, 0);
+	}
+	for (int i = 0; i < 82; i++)
+		add_event(&b);
+	assert_int_equal(b.priv.num_objects, 86);
+	assert_int_equal(b.priv.size, 82504);
+	assert_num_queues(&b, 4);
+	assert_svm(&b, false);
+}
+
+static void without_bos_the_size_of_their_records_does_not_matter(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin(&b, 0);
+	b.priv.num_bos = 0;
+	add_queue(&b, 512, 4096);
+	add_event(&b);
+	assert_num_queues(&b, 1);
+	assert_svm(&b, false);
+	add_svm(&b);
+	assert_num_queues(&b, 1);
+	assert_svm(&b, true);
+	b.priv.size += 8;
+	assert_unknown(&b);
+}
+
+/* A record has 64-bit fields and at least a BO's address, its handle and the id of one GPU. */
+static void bo_records_of_impossible_sizes_are_unknown(void **state)
+{
+	static const size_t sizes[] = { 0, 8, 12, 276, 292, 4100, 4104, 8192 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct builder b;
+
+		begin(&b, sizes[i]);
+		add_queue(&b, 512, 4096);
+		add_event(&b);
+		assert_unknown(&b);
+	}
+}
+
+static void a_rest_that_the_bos_do_not_divide_is_unknown(void **state)
+{
+	(void)state;
+	for (size_t more = 1; more < 8 * BOS; more++) {
+		struct builder b;
+
+		begin(&b, 296);
+		memset(add(&b, more), 0x5a, more);
+		add_queue(&b, 512, 4096);
+		add_event(&b);
+		assert_unknown(&b);
+	}
+}
+
+/* Bytes behind the last object are of no layout either: RESTORE refuses them. */
+static void bytes_behind_the_last_object_are_unknown(void **state)
+{
+	(void)state;
+	for (size_t more = 1; more < 300; more++) {
+		struct builder b;
+
+		begin(&b, 296);
+		add_queue(&b, 512, 4096);
+		add_event(&b);
+		(void)add(&b, more);
+		assert_unknown(&b);
+	}
+}
+
+/* What the hardware saved of a queue may be full of zeros, which as a record would be a queue
+ * without a GPU. With 4 BOs and records of 1848 bytes, the data ends with just such a record. */
+static void zeros_are_no_queue(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin(&b, 312);
+	add_queue(&b, 2048, 4096);
+	memset(b.bytes + b.priv.size - 2048 - 4096, 0, 2048 + 4096);
+	assert_num_queues(&b, 1);
+}
+
+/* The object of a layout with records of @bo_size is a queue, and in that an object of @type of
+ * the layout with records of @other_size. */
+static void begin_ambiguous(struct builder *b, size_t bo_size, size_t other_size, uint32_t type)
+{
+	size_t at = BOS * (other_size - bo_size),
+	       other_bytes = type == 2 ? 24 + 8 * (4 + DEVICES) : 64;
+	uint8_t *queue;
+
+	begin(b, bo_size);
+	queue = b->bytes + b->priv.size;
+	add_queue(b, (uint32_t)(at + other_bytes - 120), 0);
+	set(queue, at, type);
+}
+
+static void of_layouts_that_fit_a_known_one_lists_the_queues(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin_ambiguous(&b, 296, 344, 1);
+	assert_num_queues(&b, 1);
+	begin_ambiguous(&b, 240, 272, 1);
+	assert_num_queues(&b, 0);
+}
+
+static void layouts_that_fit_and_disagree_are_unknown(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin_ambiguous(&b, 312, 352, 1);
+	assert_no_queue_list(&b);
+	/* Two known ones, too. */
+	begin_ambiguous(&b, 272, 296, 1);
+	assert_no_queue_list(&b);
+}
+
+static void svm_ranges_of_any_layout_that_fits_count(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin_ambiguous(&b, 312, 352, 1);
+	assert_svm(&b, false);
+	begin_ambiguous(&b, 312, 352, 2);
+	assert_svm(&b, true);
+	begin_ambiguous(&b, 296, 344, 2);
+	assert_svm(&b, true);
+	begin_ambiguous(&b, 232, 272, 2);
+	assert_svm(&b, true);
+}
+
+/* Two BOs, and an object that is an SVM range with records of 312 and an event with records of 320.
+ */
+static void layouts_that_agree_about_the_queues_list_them(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	begin(&b, 312);
+	b.priv.num_bos = 2;
+	b.priv.size -= (size_t)312 * (BOS - 2);
+	add_svm(&b);
+	set(b.bytes + b.priv.size - 64, 0, 1);
+	assert_num_queues(&b, 0);
+	assert_svm(&b, true);
+}
+
+/* All data looks like events, but only records of 4096 bytes, the last size that is tried, leave
+ * just as many as there are objects. */
+static void a_search_gives_up_in_time(void **state)
+{
+	static const struct {
+		uint32_t objects;
+		int expected;
+	} cases[] = { { 400, 0 }, { 100000, -EINVAL } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		size_t size = 8 + 8 + 4096 + (size_t)64 * cases[i].objects;
+		struct priv_data priv = { malloc(size), size, 1, 1, cases[i].objects };
+		struct priv_queue *queues;
+		size_t num_queues;
+		bool has_svm;
+
+		assert_non_null(priv.bytes);
+		for (size_t at = 0; at < size; at += 8)
+			memcpy((uint8_t *)(uintptr_t)priv.bytes + at, (uint32_t[]){ 1, 0 }, 8);
+		assert_int_equal(priv_has_svm(&priv, &has_svm), cases[i].expected);
+		assert_int_equal(priv_list_queues(&priv, &queues, &num_queues), cases[i].expected);
+		if (!cases[i].expected)
+			free(queues);
+		free((void *)(uintptr_t)priv.bytes);
 	}
 }
 
@@ -199,6 +423,8 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 			.num_objects = dice_roll(&dice, 6),
 		};
 		uint8_t *bytes = malloc(priv.size + !priv.size);
+		struct priv_queue *queues;
+		size_t num_queues;
 		bool has_svm;
 
 		assert_non_null(bytes);
@@ -206,28 +432,33 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 			bytes[i] = i % 4 ? 0 : (uint8_t)dice_roll(&dice, 4);
 		priv.bytes = bytes;
 		(void)priv_has_svm(&priv, &has_svm);
+		if (!priv_list_queues(&priv, &queues, &num_queues))
+			free(queues);
 		free(bytes);
 	}
 }
 
 static void devices_are_added_behind_the_others(void **state)
 {
-	uint8_t to[65536];
+	static uint8_t to[sizeof(((struct builder *)NULL)->bytes)];
 	struct builder b;
 
 	(void)state;
-	begin(&b, 80);
-	memset(b.bytes + 8, 0x55, 8 * DEVICES);
-	add_event(&b);
-	memset(to, 0xee, sizeof(to));
-	assert_int_equal(priv_size_with(&b.priv, 2), b.priv.size + 16);
-	priv_copy_with(&b.priv, 2, to);
-	assert_memory_equal(to, b.bytes, 8 + 8 * DEVICES);
-	for (size_t i = 0; i < 16; i++)
-		assert_int_equal(to[8 + 8 * DEVICES + i], 0);
-	assert_memory_equal(to + 8 + 8 * (DEVICES + 2), b.bytes + 8 + 8 * DEVICES,
-			    b.priv.size - 8 - 8 * DEVICES);
-	assert_int_equal(to[b.priv.size + 16], 0xee);
+	for (size_t size = 0; size < ARRAY_SIZE(bo_sizes); size++) {
+		begin(&b, bo_sizes[size]);
+		memset(b.bytes + 8, 0x55, 8 * DEVICES);
+		add_event(&b);
+		memset(to, 0xee, sizeof(to));
+		assert_int_equal(priv_size_with(&b.priv, 2), b.priv.size + 16);
+		priv_copy_with(&b.priv, 2, to);
+		assert_memory_equal(to, b.bytes, 8 + 8 * DEVICES);
+		for (size_t i = 0; i < 16; i++)
+			assert_int_equal(to[8 + 8 * DEVICES + i], 0);
+		/* BOs, with what drivers append to their records, and objects. */
+		assert_memory_equal(to + 8 + 8 * (DEVICES + 2), b.bytes + 8 + 8 * DEVICES,
+				    b.priv.size - 8 - 8 * DEVICES);
+		assert_int_equal(to[b.priv.size + 16], 0xee);
+	}
 	/* None added: as it was, whatever it is. */
 	b.priv.size = 3;
 	assert_int_equal(priv_size_with(&b.priv, 0), 3);
@@ -238,8 +469,19 @@ static void devices_are_added_behind_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(queues_are_listed_from_both_layouts),
-		UNIT_TEST(svm_ranges_are_found_among_objects_of_both_layouts),
+		UNIT_TEST(queues_are_listed_with_any_size_of_bo_records),
+		UNIT_TEST(svm_ranges_are_found_with_any_size_of_bo_records),
+		UNIT_TEST(a_reported_dump_of_amds_own_driver_is_understood),
+		UNIT_TEST(without_bos_the_size_of_their_records_does_not_matter),
+		UNIT_TEST(bo_records_of_impossible_sizes_are_unknown),
+		UNIT_TEST(a_rest_that_the_bos_do_not_divide_is_unknown),
+		UNIT_TEST(bytes_behind_the_last_object_are_unknown),
+		UNIT_TEST(zeros_are_no_queue),
+		UNIT_TEST(of_layouts_that_fit_a_known_one_lists_the_queues),
+		UNIT_TEST(layouts_that_fit_and_disagree_are_unknown),
+		UNIT_TEST(svm_ranges_of_any_layout_that_fits_count),
+		UNIT_TEST(layouts_that_agree_about_the_queues_list_them),
+		UNIT_TEST(a_search_gives_up_in_time),
 		UNIT_TEST(data_of_another_length_is_of_no_known_layout),
 		UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused),
 		UNIT_TEST(random_bytes_are_never_read_beyond_their_end),

@@ -152,7 +152,7 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		static const uint32_t record_sizes[] = { 80, 272 };
+		static const uint32_t record_sizes[] = { 80, 272, 296, 312 };
 		struct fake_process *process;
 
 		print_message("case %zu\n", i);
@@ -218,8 +218,11 @@ static void private_data_of_an_unknown_layout_is_refused(void **state)
 		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
 
 	(void)state;
-	kernel.bo_record_size = 528;
-	assert_refused(process, "layout", "newer plugin");
+	kernel.bo_record_size = 276;
+	assert_refused(process,
+		       "private data (version 1, 1676 bytes for 2 GPUs, 3 BOs and 3 objects) has "
+		       "a layout that this plugin does not know",
+		       "newer plugin");
 	assert_force_dumps(process, "layout");
 }
 
