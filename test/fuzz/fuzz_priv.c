@@ -22,6 +22,21 @@ static void judge_copy(const struct priv_data *priv, uint32_t num_more)
 	free(copy);
 }
 
+static void check_queue_list(const struct priv_data *priv)
+{
+	struct priv_queue *queues;
+	size_t num_queues;
+	int ret = priv_list_queues(priv, &queues, &num_queues);
+
+	promise(!ret || ret == -EINVAL);
+	if (ret < 0)
+		return;
+	promise(num_queues <= priv->num_objects);
+	for (size_t i = 0; i < num_queues; i++)
+		promise(queues[i].gpu_id && queues[i].mqd_size <= priv->size);
+	free(queues);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = { bytes, size };
@@ -39,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	ret = priv_has_svm(&priv, &has_svm);
 	promise(!ret || ret == -EINVAL);
+	check_queue_list(&priv);
 	judge_copy(&priv, num_more);
 	return 0;
 }
