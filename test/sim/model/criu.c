@@ -119,6 +119,27 @@ static void *reserve(struct writer *writer, u64 bytes)
 	return at;
 }
 
+u32 sim_priv_bo_word(u64 va, u32 user_gpu_id, u32 id, u32 offset)
+{
+	u64 word = va ^ (u64)user_gpu_id << 48 ^ (u64)id << 16 ^ offset;
+
+	word *= 0x9e3779b97f4a7c15ull;
+	word ^= word >> 32;
+	word *= 0x9e3779b97f4a7c15ull;
+	return (u32)(word >> 32) | 1;
+}
+
+static void fill_opaque(const struct sim_mem *mem, u8 *record, u64 bytes)
+{
+	u32 offset;
+
+	for (offset = SIM_PRIV_BO_OPAQUE; offset < bytes; offset += sizeof(u32)) {
+		u32 word = sim_priv_bo_word(mem->va, mem->pdd->user_gpu_id, mem->id, offset);
+
+		memcpy(record + offset, &word, sizeof(word));
+	}
+}
+
 static int write_bo(struct writer *writer, struct sim_mem *mem)
 {
 	struct sim_process *process = mem->pdd->process;
@@ -136,6 +157,8 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 		if (mem->mapped & 1ull << i)
 			record.mapped_gpu_ids[used++] = process->pdds[i]->user_gpu_id;
 	memcpy(at, &record, min(bytes, (u64)sizeof(record)));
+	if (bytes > sizeof(record))
+		fill_opaque(mem, at, bytes);
 	return 0;
 }
 

@@ -148,8 +148,27 @@ static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket
 	return 0;
 }
 
-static int read_bo_record(struct sim_process *process, struct reader *reader,
-			  struct sim_priv_bo *ret_record)
+static int check_opaque(struct sim_process *process, const struct kfd_criu_bo_bucket *bucket,
+			u32 id, const u8 *record)
+{
+	u64 bytes = process->sim->knobs.bo_record_size;
+	u32 offset, word;
+
+	for (offset = SIM_PRIV_BO_OPAQUE; offset < bytes; offset += sizeof(word)) {
+		memcpy(&word, record + offset, sizeof(word));
+		if (word == sim_priv_bo_word(bucket->addr, bucket->gpu_id, id, offset))
+			continue;
+		sim_violation(process->sim,
+			      "RESTORE: byte %u of the private record of the BO at 0x%" SIM_PRIx64
+			      " is not what CHECKPOINT wrote",
+			      offset, bucket->addr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_bucket *bucket,
+			  struct reader *reader, struct sim_priv_bo *ret_record)
 {
 	u64 bytes = process->sim->knobs.bo_record_size;
 	const void *at = take(reader, bytes);
@@ -158,6 +177,8 @@ static int read_bo_record(struct sim_process *process, struct reader *reader,
 		return -EINVAL;
 	memset(ret_record, 0, sizeof(*ret_record));
 	memcpy(ret_record, at, min(bytes, (u64)sizeof(*ret_record)));
+	if (bytes > sizeof(*ret_record))
+		return check_opaque(process, bucket, ret_record->id, at);
 	return 0;
 }
 
@@ -171,7 +192,7 @@ static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucke
 	for (i = 0; ret == 0 && i < count; i++) {
 		ret = sim_fault(&process->sim->faults, "restore", "BO");
 		if (ret == 0)
-			ret = read_bo_record(process, reader, &record);
+			ret = read_bo_record(process, &buckets[i], reader, &record);
 		if (ret == 0)
 			ret = restore_bo(process, &buckets[i], &record);
 		if (ret == 0)

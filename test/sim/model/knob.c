@@ -2,7 +2,7 @@
 /*
  * The knobs that are plain numbers, by name. What each one does is said in the README; where it is
  * looked at is everybody's own business. */
-#include "sim.h"
+#include "process.h"
 
 struct sim_knob {
 	const char *name;
@@ -50,13 +50,18 @@ s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob)
 	return __atomic_load_n(value, __ATOMIC_RELAXED);
 }
 
+static bool is_record_size(s64 value)
+{
+	return value >= SIM_PRIV_BO_MIN && value <= SIM_PRIV_BO_MAX && value % 8 == 0;
+}
+
 int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value)
 {
 	s64 *at = (s64 *)((char *)&sim->knobs + knob->offset);
 	u32 i;
 
-	if (knob->offset == __builtin_offsetof(struct sim_knobs, bo_record_size) && value != 80 &&
-	    value != 272)
+	if (knob->offset == __builtin_offsetof(struct sim_knobs, bo_record_size) &&
+	    !is_record_size(value))
 		return -EINVAL;
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
 	/* whoever waits for an end of the hang looks again */

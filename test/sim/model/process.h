@@ -259,16 +259,25 @@ int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
 /* The worker that RESUME starts: true when the queues are back, false: call again in a moment. */
 bool sim_criu_resume_work(struct sim_process *process);
 
-/* Bytes of a BO's record in priv_data, of which it is the size that the knob says. */
 #define SIM_PRIV_VERSION 1u
 struct sim_priv_process {
 	u32 version, xnack_mode;
 };
+/* The knob bo_record_size says how many bytes of it a BO's record has. In a longer record, opaque
+ * words follow the fields. AMD's out-of-tree driver has 296 bytes: there IPC flags, whether the BO
+ * is imported and a share handle of four words follow (ROCm/amdgpu, kfd_chardev.c; known by reading
+ * and from logs, the order of these fields is not known). RESTORE acts on these words, so they must
+ * come back as CHECKPOINT wrote them. */
 struct sim_priv_bo {
 	u64 user_addr;
 	u32 id;
 	u32 mapped_gpu_ids[64];
 };
+#define SIM_PRIV_BO_MIN    80u /* room for 16 GPUs */
+#define SIM_PRIV_BO_MAX    4096u
+#define SIM_PRIV_BO_OPAQUE 268u /* where the opaque words of a longer record begin */
+/* The opaque word at @offset in the record of the BO with that address, GPU and id. Never 0. */
+u32 sim_priv_bo_word(u64 va, u32 user_gpu_id, u32 id, u32 offset);
 #define SIM_PRIV_QUEUE 0u
 #define SIM_PRIV_EVENT 1u
 #define SIM_PRIV_SVM   2u
