@@ -304,43 +304,62 @@ static int dump_contents(struct dump *dump)
 	return ret;
 }
 
-/* CPU nodes first, then GPUs in KFD's order. */
+/* The index of the GPU in KFD's list of devices, which is also that of its job. The number of
+ * devices if the process does not see the GPU. */
+static uint32_t find_device(const struct dump *dump, const struct topology_node *gpu)
+{
+	uint32_t i = 0;
+
+	while (i < dump->state.num_devices &&
+	       dump->state.devices[i].actual_gpu_id != gpu->actual_gpu_id)
+		i++;
+	return i;
+}
+
+static int save_gpu(const struct dump *dump, uint32_t device, KfdDeviceEntry *entry)
+{
+	entry->gpu_id = dump->state.devices[device].user_gpu_id;
+	entry->has_contents_xxh3 = dump->work.jobs[device].has_checksums;
+	return content_checksum(&dump->work.jobs[device], &entry->contents_xxh3);
+}
+
+static int save_node(const struct dump *dump, const struct topology_node *node, CriuKfd *kfd)
+{
+	uint32_t device = node->gpu_id ? find_device(dump, node) : 0;
+	KfdDeviceEntry *entry;
+
+	if (node->gpu_id && device == dump->state.num_devices)
+		return 0;
+	entry = device_entry_new(dump->topology, node);
+	if (!entry)
+		return -ENOMEM;
+	kfd->device_entries[kfd->n_device_entries++] = entry;
+	if (node->gpu_id) {
+		kfd->num_of_gpus++;
+		return save_gpu(dump, device, entry);
+	}
+	kfd->num_of_cpus++;
+	return 0;
+}
+
+/* In the order in which sysfs lists the nodes, as CRIU's own plugin writes them. For each GPU of an
+ * image in turn, that plugin takes the first GPU of sysfs that fits, and for each hive the first
+ * hive that is large enough. In another order GPUs move that could stay, and a hive of three GPUs
+ * takes the hive of four that the next hive of the image needs. */
 static int save_devices(const struct dump *dump, CriuKfd *kfd)
 {
-	size_t room = dump->topology->num_nodes + dump->state.num_devices;
+	const struct topology *topology = dump->topology;
+	int ret = 0;
 
-	kfd->device_entries = calloc(room + 1, sizeof(*kfd->device_entries));
+	kfd->device_entries = calloc(topology->num_nodes + 1, sizeof(*kfd->device_entries));
 	if (!kfd->device_entries)
 		return -ENOMEM;
-	for (size_t i = 0; i < dump->topology->num_nodes; i++) {
-		const struct topology_node *node = &dump->topology->nodes[i];
-		KfdDeviceEntry *entry;
+	for (uint32_t i = 0; !ret && i < TOPOLOGY_ENTRIES_MAX; i++) {
+		const struct topology_node *node = topology_find_listed(topology, i);
 
-		if (node->gpu_id)
-			continue;
-		entry = device_entry_new(dump->topology, node);
-		if (!entry)
-			return -ENOMEM;
-		kfd->device_entries[kfd->n_device_entries++] = entry;
-		kfd->num_of_cpus++;
+		ret = node ? save_node(dump, node, kfd) : 0;
 	}
-	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
-		uint32_t user_gpu_id = dump->state.devices[i].user_gpu_id;
-		KfdDeviceEntry *entry;
-		int ret;
-
-		entry = device_entry_new(dump->topology, find_gpu(dump, user_gpu_id));
-		if (!entry)
-			return -ENOMEM;
-		entry->gpu_id = user_gpu_id;
-		entry->has_contents_xxh3 = dump->work.jobs[i].has_checksums;
-		kfd->device_entries[kfd->n_device_entries++] = entry;
-		kfd->num_of_gpus++;
-		ret = content_checksum(&dump->work.jobs[i], &entry->contents_xxh3);
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	return ret;
 }
 
 static bool has_checksum(const struct dump *dump, uint32_t bo)

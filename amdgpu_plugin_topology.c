@@ -193,8 +193,8 @@ struct numbers {
 	size_t count;
 };
 
-/* The numeric names in directory @path, ascending. A missing directory is empty. */
-static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
+/* The numeric names in directory @path, as the kernel lists them. A missing directory is empty. */
+static int list_unsorted(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
 	struct dirent *entry;
 	int fd, error = 0;
@@ -218,9 +218,23 @@ static int list_numbers(struct reader *reader, const char *path, struct numbers 
 		return fail(reader, error, path, strerror(-error));
 	if (entry)
 		return fail(reader, -E2BIG, path, "has too many entries");
-	if (ret_numbers->count)
-		qsort(ret_numbers->values, ret_numbers->count, sizeof(uint32_t), compare_numbers);
 	return 0;
+}
+
+static void sort_numbers(struct numbers *numbers)
+{
+	if (numbers->count)
+		qsort(numbers->values, numbers->count, sizeof(uint32_t), compare_numbers);
+}
+
+/* The same, ascending. */
+static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
+{
+	int ret = list_unsorted(reader, path, ret_numbers);
+
+	if (!ret)
+		sort_numbers(ret_numbers);
+	return ret;
 }
 
 static int read_vram(struct reader *reader, struct topology_node *node)
@@ -357,18 +371,32 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 	return 0;
 }
 
+/* @number is one of @numbers. */
+static uint32_t position_of(const struct numbers *numbers, uint32_t number)
+{
+	uint32_t position = 0;
+
+	while (numbers->values[position] != number)
+		position++;
+	return position;
+}
+
 static int read_nodes(struct reader *reader, struct topology *topology)
 {
-	struct numbers numbers;
+	struct numbers listed, sorted;
 	int ret;
 
-	ret = list_numbers(reader, "nodes", &numbers);
+	ret = list_unsorted(reader, "nodes", &listed);
 	if (ret < 0) {
 		log_warn("topology: %s", reader->problem);
 		return ret;
 	}
-	for (size_t i = 0; !ret && i < numbers.count; i++)
-		ret = add_from_sysfs(reader, numbers.values[i], topology);
+	sorted = listed;
+	sort_numbers(&sorted);
+	for (size_t i = 0; !ret && i < sorted.count; i++)
+		ret = add_from_sysfs(reader, sorted.values[i], topology);
+	for (size_t i = 0; !ret && i < topology->num_nodes; i++)
+		topology->nodes[i].listed = position_of(&listed, topology->nodes[i].node_id);
 	return ret;
 }
 
@@ -432,6 +460,7 @@ DEFINE_FIND(topology_find_gpu, gpu_id, id != 0)
 DEFINE_FIND(topology_find_actual, actual_gpu_id, id != 0)
 DEFINE_FIND(topology_find_minor, drm_render_minor, node->gpu_id != 0)
 DEFINE_FIND(topology_find_node, node_id, true)
+DEFINE_FIND(topology_find_listed, listed, true)
 
 size_t topology_count_gpus(const struct topology *topology)
 {

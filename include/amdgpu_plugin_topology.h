@@ -75,6 +75,9 @@ struct topology_node {
 	bool location_unknown;
 	/* Nobody here can open its render node; set by whoever has tried. */
 	bool unreachable;
+	/* Position in the listing of the directory of nodes; sysfs lists by a hash of the name. 0
+	 * in a topology read from an image. */
+	uint32_t listed;
 #define TOPOLOGY_FIELD(name, type) type name;
 	TOPOLOGY_PROPERTIES(TOPOLOGY_FIELD, TOPOLOGY_FIELD)
 #undef TOPOLOGY_FIELD
@@ -82,7 +85,7 @@ struct topology_node {
 	size_t num_links;
 };
 
-/* Nodes in ascending order of node_id. */
+/* topology_read() sorts nodes by node_id. A topology read from an image has the image's order. */
 struct topology {
 	struct topology_node *nodes;
 	size_t num_nodes;
@@ -103,6 +106,9 @@ const struct topology_node *topology_find_gpu(const struct topology *topology, u
 const struct topology_node *topology_find_actual(const struct topology *topology, uint32_t id);
 const struct topology_node *topology_find_minor(const struct topology *topology, uint32_t minor);
 const struct topology_node *topology_find_node(const struct topology *topology, uint32_t node_id);
+/* @position: below TOPOLOGY_ENTRIES_MAX. Nodes that were left out leave gaps. */
+const struct topology_node *topology_find_listed(const struct topology *topology,
+						 uint32_t position);
 size_t topology_count_gpus(const struct topology *topology);
 
 #endif

@@ -5,10 +5,12 @@
  * virtual machine.
  *
  * To be included by a test program once: it takes the place of libc's open(),
- * fopen(), fstat(), ioctl(), kill(). */
+ * fopen(), fstat(), ioctl(), kill(), readdir(). */
 #ifndef TEST_UNIT_FAKE_KERNEL_H
 #define TEST_UNIT_FAKE_KERNEL_H
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -266,6 +268,60 @@ int fstat(int fd, struct stat *stat)
 		stat->st_rdev = makedev(226, (unsigned int)number);
 	}
 	return 0;
+}
+
+/* As kernfs_name_hash() does. */
+static inline uint32_t sysfs_hash(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = (hash + ((uint64_t)*name << 4) + ((uint64_t)*name >> 4)) * 11;
+	return (uint32_t)(hash * 0x61c8864680b583eb >> 32) & 0x7fffffff;
+}
+
+static inline int compare_in_sysfs(const void *a, const void *b)
+{
+	uint32_t one = sysfs_hash(((const struct dirent *)a)->d_name);
+	uint32_t other = sysfs_hash(((const struct dirent *)b)->d_name);
+
+	return one < other ? -1 : one > other;
+}
+
+static inline bool lists_nodes(DIR *stream)
+{
+	char link[64], path[512];
+	ssize_t length;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd(stream));
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	return strrchr(path, '/') && !strcmp(strrchr(path, '/'), "/nodes");
+}
+
+/* The nodes of a topology come in the order of sysfs, whatever file system the test's machine is
+ * on. The plugin reads that directory to its end. */
+struct dirent *readdir(DIR *stream)
+{
+	static struct dirent *(*next)(DIR *);
+	static struct dirent nodes[64];
+	static size_t num_nodes, at;
+	struct dirent *entry;
+
+	if (!next)
+		next = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+	if (!lists_nodes(stream))
+		return next(stream);
+	if (!num_nodes) {
+		while ((entry = next(stream)) && num_nodes < 64)
+			nodes[num_nodes++] = *entry;
+		qsort(nodes, num_nodes, sizeof(*nodes), compare_in_sysfs);
+		at = 0;
+	}
+	if (at < num_nodes)
+		return &nodes[at++];
+	num_nodes = 0;
+	return NULL;
 }
 
 int kill(pid_t pid, int signal)

@@ -103,14 +103,15 @@ static void the_image_holds_what_the_kernel_said(void **state)
 	assert_int_equal(kfd->num_of_gpus, 2);
 	assert_int_equal(kfd->num_of_cpus, 2);
 	assert_int_equal(kfd->n_device_entries, 4);
-	assert_int_equal(kfd->device_entries[0]->gpu_id, 0);
+	/* As sysfs lists the nodes. */
+	assert_int_equal(kfd->device_entries[0]->gpu_id, GPU_B);
+	assert_int_equal(kfd->device_entries[0]->drm_render_minor, 129);
 	assert_int_equal(kfd->device_entries[1]->gpu_id, 0);
 	/* The process's own name of the GPU, the machine's beside it. */
 	assert_int_equal(kfd->device_entries[2]->gpu_id, 0xbeef);
 	assert_int_equal(kfd->device_entries[2]->actual_gpu_id, GPU_A);
 	assert_int_equal(kfd->device_entries[2]->drm_render_minor, 128);
-	assert_int_equal(kfd->device_entries[3]->gpu_id, GPU_B);
-	assert_int_equal(kfd->device_entries[3]->drm_render_minor, 129);
+	assert_int_equal(kfd->device_entries[3]->gpu_id, 0);
 	assert_int_equal(kfd->num_of_bos, 2);
 	assert_int_equal(kfd->bo_entries[0]->addr, 0x1000);
 	assert_int_equal(kfd->bo_entries[0]->offset, 3ULL << 62 | (uint64_t)GPU_A << 46);

@@ -36,6 +36,31 @@ static void a_process_comes_back_on_another_machine(void **state)
 	(void)close(fd);
 }
 
+/* Images of older versions of this plugin have CPU nodes first. */
+static void nodes_of_an_image_may_be_in_any_order(void **state)
+{
+	(void)state;
+	make_image();
+	for (unsigned int i = 0; i < 2; i++) {
+		KfdDeviceEntry *first = image->device_entries[0];
+		int fd;
+
+		assert_int_equal(first->gpu_id, i ? USER_ID : 0);
+		write_image(5);
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		start_restore();
+		fd = restore_file(5);
+		assert_true(fd >= 0);
+		assert_int_equal(kernel.restored.num_devices, 1);
+		assert_int_equal(kernel.restored_devices[0].user_gpu_id, USER_ID);
+		assert_int_equal(kernel.restored_devices[0].actual_gpu_id, NEW_ID);
+		(void)close(fd);
+		end_restore(0);
+		image->device_entries[0] = image->device_entries[1];
+		image->device_entries[1] = first;
+	}
+}
+
 static void after_the_last_mapping_only_the_task_s_own_files_are_open(void **state)
 {
 	size_t before = unit_count_fds();
@@ -232,6 +257,7 @@ int main(void)
 		OLD_HOST_TEST(an_old_host_is_given_the_task_s_own_descriptor),
 		OLD_HOST_TEST(an_old_host_is_given_a_descriptor_also_if_the_task_has_none),
 		TEST(a_process_comes_back_on_another_machine),
+		TEST(nodes_of_an_image_may_be_in_any_order),
 		TEST(after_the_last_mapping_only_the_task_s_own_files_are_open),
 		TEST(descriptors_of_the_plugin_are_out_of_the_way_and_closed_on_exec),
 		TEST(a_second_file_of_the_process_is_a_plain_open),

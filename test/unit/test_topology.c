@@ -2,6 +2,7 @@
 /* Reading topology directories: whole ones, captures, and ones with everything wrong with them. */
 #include "host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,40 @@ static void a_topology_without_nodes_is_empty(void **state)
 	read_machine(&topology);
 	assert_int_equal(topology.num_nodes, 0);
 	assert_int_equal(topology_count_gpus(&topology), 0);
+	topology_done(&topology);
+}
+
+/* Also of nodes that were left out. */
+static void nodes_are_sorted_and_know_their_position_in_the_listing(void **state)
+{
+	struct topology topology;
+	struct dirent *entry;
+	uint32_t position = 0;
+	DIR *stream;
+
+	(void)state;
+	write_cpu(12);
+	write_gpu(3, 0x33);
+	write_cpu(0);
+	unit_print("nodes/7/gpu_id", "damaged");
+	write_gpu(10, 0x10);
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 4);
+	for (size_t i = 1; i < topology.num_nodes; i++)
+		assert_true(topology.nodes[i - 1].node_id < topology.nodes[i].node_id);
+	stream = opendir(unit_path("nodes"));
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		uint32_t node_id = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_ptr_equal(topology_find_listed(&topology, position),
+				 topology_find_node(&topology, node_id));
+		position++;
+	}
+	(void)closedir(stream);
+	assert_int_equal(position, 5);
 	topology_done(&topology);
 }
 
@@ -466,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_machine_without_kfd_has_no_topology),
 		UNIT_TEST(a_topology_without_nodes_is_empty),
+		UNIT_TEST(nodes_are_sorted_and_know_their_position_in_the_listing),
 		UNIT_TEST(each_property_is_read_by_its_name),
 		UNIT_TEST(large_values_are_read_whole),
 		UNIT_TEST(missing_and_unknown_properties_do_no_harm),

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The nodes of a KFD image: which there are, and in which order. */
+#include "dump_task.h"
+
+#include "amdgpu_plugin_content.h"
+
+/* A machine without caches and links: node 0 is a GPU, node 1 a CPU, node 2 another GPU. */
+static void make_mixed_machine(void)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		char path[128];
+
+		(void)snprintf(path, sizeof(path), "mixed/nodes/%u/gpu_id", i);
+		unit_print(path, "%u\n", i == 0 ? GPU_A : i == 1 ? 0 : GPU_B);
+		(void)snprintf(path, sizeof(path), "mixed/nodes/%u/properties", i);
+		unit_print(path, "cpu_cores_count %u\ndrm_render_minor %u\n", i == 1,
+			   i == 1 ? 0 : 128 + i / 2);
+		(void)snprintf(path, sizeof(path), "mixed/nodes/%u/mem_banks/0/properties", i);
+		unit_print(path, "heap_type 1\nsize_in_bytes 1073741824\n");
+	}
+}
+
+/* Each GPU has one BO. */
+static void assert_sum(const CriuKfd *image, const KfdDeviceEntry *entry)
+{
+	struct content_bo bo = { 0 };
+	struct content_job job = { .bos = &bo, .num_bos = 1 };
+	uint64_t sum;
+
+	assert_int_equal(entry->has_contents_xxh3, entry->gpu_id != 0);
+	if (!entry->gpu_id)
+		return;
+	for (size_t i = 0; i < image->n_bo_entries; i++) {
+		if (image->bo_entries[i]->gpu_id == entry->gpu_id)
+			bo.checksum = image->bo_entries[i]->xxh3;
+	}
+	assert_int_equal(content_checksum(&job, &sum), 0);
+	assert_true(entry->contents_xxh3 == sum);
+}
+
+/* CRIU's own plugin takes nodes as sysfs lists them, writes them so, and pairs the GPUs of an image
+ * with those of a machine in that order: in another it moves GPUs that could stay, and finds no map
+ * for some machines. */
+static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t count)
+{
+	struct fake_process *process = add_process(tracee);
+	int kfd = open_kfd_of(process);
+	CriuKfd *image;
+
+	kernel.machine = machine;
+	add_device(process, GPU_B, GPU_A);
+	add_device(process, GPU_A, GPU_B);
+	/* Sums of contents go with their GPU. */
+	add_bo(process, GPU_A, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x3000, 0x20000000);
+	start_dump();
+	assert_int_equal(dump_file(kfd, 8), 0);
+	end_dump(0);
+	assert_int_equal(image_read_kfd(8, &image), 0);
+	assert_int_equal(image->num_of_gpus, 2);
+	assert_int_equal(image->num_of_gpus + image->num_of_cpus, count);
+	assert_int_equal(image->n_device_entries, count);
+	for (size_t i = 0; i < count; i++) {
+		const KfdDeviceEntry *entry = image->device_entries[i];
+
+		assert_int_equal(entry->node_id, node_ids[i]);
+		assert_int_equal(entry->gpu_id, entry->actual_gpu_id == GPU_A   ? GPU_B
+						: entry->actual_gpu_id == GPU_B ? GPU_A
+										: 0);
+		assert_sum(image, entry);
+	}
+	criu_kfd__free_unpacked(image, NULL);
+	(void)close(kfd);
+}
+
+static void nodes_are_saved_as_sysfs_lists_them(void **state)
+{
+	(void)state;
+	/* Of eight GPUs, the process sees those of nodes 2 and 3. */
+	assert_nodes("eight", (const uint32_t[]){ 3, 1, 2, 0 }, 4);
+}
+
+static void cpu_nodes_are_saved_among_gpus(void **state)
+{
+	char machine[256];
+
+	(void)state;
+	make_mixed_machine();
+	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
+	assert_nodes(machine, (const uint32_t[]){ 1, 2, 0 }, 3);
+}
+
+/* Of the two GPUs of the machine, the process sees one. */
+static void gpus_that_the_process_does_not_see_are_not_saved(void **state)
+{
+	struct fake_process *process = add_process(tracee);
+	int kfd = open_kfd_of(process);
+	char machine[256];
+	CriuKfd *image;
+
+	(void)state;
+	make_mixed_machine();
+	(void)snprintf(machine, sizeof(machine), "%s", unit_path("mixed"));
+	kernel.machine = machine;
+	add_device(process, 0xbeef, GPU_B);
+	start_dump();
+	assert_int_equal(dump_file(kfd, 8), 0);
+	end_dump(0);
+	assert_int_equal(image_read_kfd(8, &image), 0);
+	assert_int_equal(image->num_of_gpus, 1);
+	assert_int_equal(image->num_of_cpus, 1);
+	assert_int_equal(image->n_device_entries, 2);
+	assert_int_equal(image->device_entries[0]->gpu_id, 0);
+	assert_int_equal(image->device_entries[1]->gpu_id, 0xbeef);
+	assert_int_equal(image->device_entries[1]->actual_gpu_id, GPU_B);
+	criu_kfd__free_unpacked(image, NULL);
+	(void)close(kfd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nodes_are_saved_as_sysfs_lists_them),
+		TEST(cpu_nodes_are_saved_among_gpus),
+		TEST(gpus_that_the_process_does_not_see_are_not_saved),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
