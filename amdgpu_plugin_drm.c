@@ -17,8 +17,10 @@
 #include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_image_dir.h"
+#include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_restore.h"
+#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_util.h"
 #include "amdgpu_plugin_verify.h"
 
@@ -119,17 +121,17 @@ static int check_handles(int fd, int id, uint32_t number)
  * it. Notes it, too. */
 static bool computes_in(struct dumped_process *process, int fd, uint32_t number)
 {
-	for (size_t i = 0; i < process->num_probes; i++) {
-		struct probe *probe = &process->probes[i];
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		struct dumped_gpu *gpu = &process->gpus[i];
 		void *mapping;
 
-		if (probe->render_minor != number)
+		if (gpu->render_minor != number || !gpu->has_bo)
 			continue;
-		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)probe->offset);
+		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)gpu->bo_offset);
 		if (mapping == MAP_FAILED)
 			continue;
 		(void)munmap(mapping, 1);
-		probe->found = true;
+		gpu->found = true;
 		return true;
 	}
 	return false;
@@ -137,20 +139,96 @@ static bool computes_in(struct dumped_process *process, int fd, uint32_t number)
 
 static bool computes_elsewhere(const struct dumped_process *process, uint32_t number)
 {
-	for (size_t i = 0; i < process->num_probes; i++) {
-		if (process->probes[i].render_minor == number && process->probes[i].found)
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		if (process->gpus[i].render_minor == number && process->gpus[i].found)
 			return true;
 	}
 	return false;
 }
 
-static pid_t find_compute_pid(struct session *session, int fd, uint32_t number)
+static const struct dumped_process *find_compute_process(struct session *session, int fd,
+							 uint32_t number)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (computes_in(&session->processes[i], fd, number))
-			return session->processes[i].own_pid;
+			return &session->processes[i];
+	}
+	return NULL;
+}
+
+/* The id by which @process knows the GPU; 0: it does not see the GPU, or CRIU has not shown its
+ * /dev/kfd. */
+static uint32_t user_gpu_id(const struct dumped_process *process, uint32_t number)
+{
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		if (process->gpus[i].render_minor == number)
+			return process->gpus[i].user_gpu_id;
 	}
 	return 0;
+}
+
+/* CRIU opens a file that several processes have in the process with the lowest pid. */
+static void prefer_lowest(const struct dumped_process *process,
+			  const struct dumped_process **preferred)
+{
+	if (!*preferred || process->own_pid < (*preferred)->own_pid)
+		*preferred = process;
+}
+
+static int has_file(const struct dumped_process *process, int fd)
+{
+	pid_t pid;
+	int ret = proc_find_tracee(process->own_pid, &pid);
+
+	return ret < 0 ? ret : tree_has_file(pid, fd);
+}
+
+/* For a GPU that processes know by different ids, as after a restored process has started another:
+ * the id of the process that has the file. If no KFD process has the file, this machine's id. If
+ * the kernel does not tell, the id of the process with the lowest pid. */
+static uint32_t gpu_id_of_holder(const struct session *session, const struct topology_node *node,
+				 int fd)
+{
+	const struct dumped_process *holder = NULL, *lowest = NULL;
+	bool unclear = false;
+
+	for (size_t i = 0; i < session->num_processes; i++) {
+		const struct dumped_process *process = &session->processes[i];
+		int ret;
+
+		if (!user_gpu_id(process, node->drm_render_minor))
+			continue;
+		prefer_lowest(process, &lowest);
+		ret = has_file(process, fd);
+		unclear |= ret < 0;
+		if (ret > 0)
+			prefer_lowest(process, &holder);
+	}
+	if (!holder && unclear)
+		holder = lowest;
+	return holder ? user_gpu_id(holder, node->drm_render_minor) : node->gpu_id;
+}
+
+/* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
+ * does not say which process has the file. Processes that were restored together know the GPU by
+ * one id, and only if ids differ does the plugin look for the process that has the file.
+ * @compute: the process whose compute VM is the VM of the file; NULL: not known. */
+static uint32_t choose_gpu_id(const struct session *session, const struct topology_node *node,
+			      int fd, const struct dumped_process *compute)
+{
+	uint32_t chosen = 0;
+
+	if (compute)
+		return user_gpu_id(compute, node->drm_render_minor);
+	for (size_t i = 0; i < session->num_processes; i++) {
+		uint32_t id = user_gpu_id(&session->processes[i], node->drm_render_minor);
+
+		if (id && chosen && id != chosen)
+			return gpu_id_of_holder(session, node, fd);
+		if (id)
+			chosen = id;
+	}
+	return chosen ? chosen : node->gpu_id;
 }
 
 static int add_owner(CriuRenderNode *image, const struct dumped_process *process)
@@ -184,19 +262,19 @@ static int add_owners(CriuRenderNode *image, const struct session *session)
 	return ret;
 }
 
-/* @compute_pid: the process whose compute VM is this file's, 0 for none known. */
-static int fill_image(const struct session *session, const struct topology_node *node, int id,
-		      pid_t compute_pid, CriuRenderNode *image)
+static int fill_image(const struct session *session, const struct topology_node *node,
+		      const struct dumped_render *render, const struct dumped_process *compute,
+		      CriuRenderNode *image)
 {
 	image->device = device_entry_new(&session->topology, node);
 	if (!image->device)
 		return -ENOMEM;
-	image->gpu_id = node->gpu_id;
+	image->gpu_id = image->device->gpu_id = render->gpu_id;
 	image->has_id = image->has_drm_render_minor = image->has_num_of_bos = true;
-	image->id = (uint32_t)id;
+	image->id = (uint32_t)render->id;
 	image->drm_render_minor = node->drm_render_minor;
-	image->has_compute_pid = compute_pid != 0;
-	image->compute_pid = (uint32_t)compute_pid;
+	image->has_compute_pid = compute != NULL;
+	image->compute_pid = compute ? (uint32_t)compute->own_pid : 0;
 	return add_owners(image, session);
 }
 
@@ -213,27 +291,31 @@ static int check_node(struct session *session, int id, uint32_t number)
 	return 0;
 }
 
-static int write_image(const struct session *session, int id, uint32_t number, pid_t compute_pid)
+/* @compute: the process whose compute VM is the VM of the file; NULL: none, or not known. */
+static int write_image(const struct session *session, struct dumped_render *render,
+		       const struct dumped_process *compute)
 {
-	CriuRenderNode *image;
+	const struct topology_node *node =
+		topology_find_minor(&session->topology, render->render_minor);
+	CriuRenderNode *image = malloc(sizeof(*image));
 	int ret;
 
-	image = malloc(sizeof(*image));
 	if (!image)
-		return log_error(-ENOMEM, "render node %d: cannot write the image", id);
+		return log_error(-ENOMEM, "render node %d: cannot write the image", render->id);
 	criu_render_node__init(image);
-	ret = fill_image(session, topology_find_minor(&session->topology, number), id, compute_pid,
-			 image);
-	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", id)
-		      : image_write_render(id, image);
+	render->gpu_id = choose_gpu_id(session, node, render->fd, compute);
+	ret = fill_image(session, node, render, compute, image);
+	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", render->id)
+		      : image_write_render(render->id, image);
 	criu_render_node__free_unpacked(image, NULL);
 	if (!ret)
-		log_info("render node %d: saved renderD%u", id, number);
+		log_info("render node %d: saved renderD%u of GPU 0x%04x", render->id,
+			 render->render_minor, render->gpu_id);
 	return ret;
 }
 
-/* Keeps the file until the KFD state of its process is met. */
-static int keep(struct session *session, int fd, int id, uint32_t number, bool unwritten)
+/* Keeps the file until the KFD state of its process is met. The caller keeps its descriptor. */
+static int keep(struct session *session, const struct dumped_render *render)
 {
 	struct dumped_render *grown;
 	int copy;
@@ -242,43 +324,60 @@ static int keep(struct session *session, int fd, int id, uint32_t number, bool u
 	if (!grown)
 		return -ENOMEM;
 	session->renders = grown;
-	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
+	copy = fd_dup_above(render->fd, DUMP_LOWEST_FD);
 	if (copy < 0)
 		return copy;
-	grown[session->num_renders++] = (struct dumped_render){
-		.id = id,
-		.fd = copy,
-		.render_minor = number,
-		.unwritten = unwritten,
-	};
+	grown[session->num_renders] = *render;
+	grown[session->num_renders++].fd = copy;
 	return 0;
 }
 
 int render_dump(struct session *session, int fd, int id)
 {
-	pid_t compute_pid;
+	struct dumped_render render = { .id = id, .fd = fd };
+	const struct dumped_process *compute;
 	struct stat stat;
-	uint32_t number;
-	bool waits;
 	int ret;
 
 	if (fstat(fd, &stat) < 0)
 		return log_error(-errno, "render node %d: cannot examine", id);
-	number = minor(stat.st_rdev);
+	render.render_minor = minor(stat.st_rdev);
 	ret = session_note(session);
 	if (!ret)
-		ret = check_handles(fd, id, number);
+		ret = check_handles(fd, id, render.render_minor);
 	if (!ret)
-		ret = check_node(session, id, number);
+		ret = check_node(session, id, render.render_minor);
 	if (ret < 0)
 		return ret;
-	compute_pid = find_compute_pid(session, fd, number);
-	waits = !compute_pid && image_is_streamed();
-	ret = waits ? 0 : write_image(session, id, number, compute_pid);
-	if (ret < 0 || compute_pid)
+	compute = find_compute_process(session, fd, render.render_minor);
+	render.unwritten = !compute && image_is_streamed();
+	ret = render.unwritten ? 0 : write_image(session, &render, compute);
+	if (ret < 0 || compute)
 		return ret;
-	ret = keep(session, fd, id, number, waits);
+	ret = keep(session, &render);
 	return ret < 0 ? log_error(ret, "render node %d: cannot keep its descriptor", id) : 0;
+}
+
+static int note_compute_file(struct session *session, struct dumped_render *render,
+			     const struct dumped_process *process)
+{
+	int ret = write_image(session, render, process);
+
+	render->unwritten = false;
+	cleanup_close(&render->fd);
+	render->fd = -1;
+	return ret;
+}
+
+/* Writes the image again if a process that CRIU has shown meanwhile knows the GPU by another id. */
+static int update_gpu_id(struct session *session, struct dumped_render *render)
+{
+	const struct topology_node *node =
+		topology_find_minor(&session->topology, render->render_minor);
+
+	if (choose_gpu_id(session, node, render->fd, NULL) == render->gpu_id)
+		return 0;
+	return write_image(session, render, NULL);
 }
 
 int render_note_process(struct session *session, struct dumped_process *process)
@@ -288,12 +387,12 @@ int render_note_process(struct session *session, struct dumped_process *process)
 	for (size_t i = 0; !ret && i < session->num_renders; i++) {
 		struct dumped_render *render = &session->renders[i];
 
-		if (render->fd < 0 || !computes_in(process, render->fd, render->render_minor))
+		if (render->fd < 0)
 			continue;
-		ret = write_image(session, render->id, render->render_minor, process->own_pid);
-		render->unwritten = false;
-		cleanup_close(&render->fd);
-		render->fd = -1;
+		if (computes_in(process, render->fd, render->render_minor))
+			ret = note_compute_file(session, render, process);
+		else if (!render->unwritten)
+			ret = update_gpu_id(session, render);
 	}
 	return ret;
 }
@@ -306,14 +405,15 @@ int render_finish(struct session *session)
 		struct dumped_render *render = &session->renders[i];
 
 		if (render->unwritten)
-			ret = write_image(session, render->id, render->render_minor, 0);
+			ret = write_image(session, render, NULL);
 		render->unwritten = false;
 	}
 	return ret;
 }
 
-/* The saved GPU of a render node: by its minor, which newer images have, as gpu_ids of a migrated
- * process may not have been known yet when the node was saved. */
+/* The saved GPU of a render node: by its minor, which newer images have. In images of older
+ * versions of this plugin gpu_id is the id that the machine gave, and not the id that the process
+ * knows. */
 static const struct topology_node *find_saved(const struct restored_task *task,
 					      const CriuRenderNode *image)
 {

@@ -449,34 +449,44 @@ static int write_image(struct dump *dump)
 	return ret;
 }
 
-/* One BO of each GPU, by which the process's render nodes are told apart. */
-static int note_probes(struct dump *dump)
+/* The first BO of the GPU that can be mapped; the number of BOs if there is none. */
+static uint32_t find_mappable_bo(const struct dump *dump, uint32_t gpu_id)
+{
+	uint32_t i = 0;
+
+	while (i < dump->state.num_bos &&
+	       (dump->state.bos[i].gpu_id != gpu_id ||
+		!(dump->state.bos[i].alloc_flags & KFD_BO_WITH_CONTENTS)))
+		i++;
+	return i;
+}
+
+static int note_gpu(struct dump *dump, uint32_t user_gpu_id)
 {
 	struct dumped_process *process = dump->process;
+	struct dumped_gpu gpu = { .user_gpu_id = user_gpu_id };
+	uint32_t bo = find_mappable_bo(dump, user_gpu_id);
+	int ret = find_render_minor(dump, user_gpu_id, &gpu.render_minor);
 
-	process->probes = calloc((size_t)dump->state.num_devices + 1, sizeof(*process->probes));
-	if (!process->probes)
-		return log_error(-ENOMEM, "kfd %d: cannot note its BOs", process->id);
-	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
-		uint32_t gpu_id = dump->state.devices[i].user_gpu_id;
-		uint32_t bo = 0, minor = 0;
-		int ret;
+	if (ret < 0)
+		return ret;
+	gpu.has_bo = bo < dump->state.num_bos;
+	gpu.bo_offset = gpu.has_bo ? dump->state.bos[bo].offset : 0;
+	process->gpus[process->num_gpus++] = gpu;
+	return 0;
+}
 
-		while (bo < dump->state.num_bos &&
-		       (dump->state.bos[bo].gpu_id != gpu_id ||
-			!(dump->state.bos[bo].alloc_flags & KFD_BO_WITH_CONTENTS)))
-			bo++;
-		if (bo == dump->state.num_bos)
-			continue;
-		ret = find_render_minor(dump, gpu_id, &minor);
-		if (ret < 0)
-			return ret;
-		process->probes[process->num_probes++] = (struct probe){
-			.render_minor = minor,
-			.offset = dump->state.bos[bo].offset,
-		};
-	}
-	return render_note_process(dump->session, process);
+static int note_gpus(struct dump *dump)
+{
+	struct dumped_process *process = dump->process;
+	int ret = 0;
+
+	process->gpus = calloc((size_t)dump->state.num_devices + 1, sizeof(*process->gpus));
+	if (!process->gpus)
+		return log_error(-ENOMEM, "kfd %d: cannot note its GPUs", process->id);
+	for (uint32_t i = 0; !ret && i < dump->state.num_devices; i++)
+		ret = note_gpu(dump, dump->state.devices[i].user_gpu_id);
+	return ret < 0 ? ret : render_note_process(dump->session, process);
 }
 
 static int dump_process(struct dump *dump)
@@ -485,7 +495,7 @@ static int dump_process(struct dump *dump)
 	static int (*const steps[])(struct dump * dump) = {
 		pause_it,      check_opener, checkpoint,    check_devices,
 		check_bos,     note_places,  check_support, check_mappings,
-		dump_contents, note_probes,  write_image,
+		dump_contents, note_gpus,    write_image,
 	};
 	int ret = 0;
 
@@ -542,7 +552,7 @@ void dump_done(struct session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		cleanup_close(&session->processes[i].fd);
-		free(session->processes[i].probes);
+		free(session->processes[i].gpus);
 		places_done(&session->processes[i].places);
 	}
 	free(session->processes);

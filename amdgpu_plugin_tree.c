@@ -260,6 +260,33 @@ int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
 	return 0;
 }
 
+/* A descriptor that the process has closed meanwhile is no match. 1, 0 or -errno. */
+static int compare_with(pid_t pid, int number, int fd)
+{
+	long order = syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, fd, number);
+
+	if (order < 0)
+		return errno == EBADF ? 0 : -errno;
+	return order == 0;
+}
+
+int tree_has_file(pid_t pid, int fd)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = open_descriptors(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : compare_with(pid, atoi(entry->d_name), fd);
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
 /* 1, 0 or -errno. */
 static int has_kfd(pid_t pid, DIR *stream)
 {

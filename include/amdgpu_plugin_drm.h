@@ -15,7 +15,8 @@ int render_is_file(int fd, const struct stat *stat);
  * of its own. */
 int render_dump(struct session *session, int fd, int id);
 
-/* Tells the render nodes already dumped which of them is the one whose VM @process computes in. */
+/* Completes the images of the render nodes already dumped: the compute files of @process, and the
+ * ids by which the process knows its GPUs. */
 int render_note_process(struct session *session, struct dumped_process *process);
 /* No more KFD processes will come: writes the images that have waited for them. */
 int render_finish(struct session *session);

@@ -45,14 +45,17 @@ struct dumped_process {
 	uint32_t num_bos;
 	uint32_t num_objects;
 	uint64_t priv_data_size;
-	/* A BO a GPU, by which the file is recognised through which the process maps its BOs. */
-	struct probe {
+	/* The GPUs that the process sees; none before CHECKPOINT. */
+	struct dumped_gpu {
 		uint32_t render_minor;
-		uint64_t offset;
-		/* That file has been met. */
+		uint32_t user_gpu_id;
+		/* A BO of the GPU has this mmap offset. Only the process's compute file maps it. */
+		bool has_bo;
+		uint64_t bo_offset;
+		/* CRIU has shown the compute file. */
 		bool found;
-	} * probes;
-	size_t num_probes;
+	} * gpus;
+	size_t num_gpus;
 	/* By these the BO of a mapping is found, and buffers of several processes
 	 * are recognised as one. */
 	struct bo_places places;
@@ -66,6 +69,8 @@ struct dumped_render {
 	uint32_t render_minor;
 	/* Its image waits for that too, as a stream cannot be written again. */
 	bool unwritten;
+	/* The GPU's id in the image. */
+	uint32_t gpu_id;
 };
 
 /* The task that runs the restore hooks; each task of a restored tree has its own copy. */

@@ -41,5 +41,7 @@ int tree_check_mappings(const struct pid_list *tasks, const struct topology *top
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int tree_is_same_file(int one, int other);
+/* Whether process @pid has the open file of descriptor @fd: 1, 0 or -errno. */
+int tree_has_file(pid_t pid, int fd);
 
 #endif
