@@ -10,7 +10,8 @@ include $(if $(SANITIZER),test/sanitizer.mk)
 NAME     := amdgpu_plugin
 PLUGIN   := $(BUILD)/$(NAME).so
 MESSAGES := $(BUILD)/criu-amdgpu.pb-c
-SOURCES  := $(wildcard $(NAME)*.c)
+SOURCES  := $(wildcard $(NAME)*.c src/*/*.c)
+HEADERS  := $(wildcard include/*.h include/*/*.h src/*.h src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o) $(MESSAGES).o
 SIM      := $(BUILD)/sim
 NATIVE   := $(BUILD)/native
@@ -22,7 +23,7 @@ FORTIFY  := $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),$(if $(findstring -fsanitiz
 	    _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 HARDENED := -fstack-protector-strong -fstack-clash-protection $(FORTIFY)
 FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(HARDENED) \
-	    -Iinclude -I$(BUILD) $(DRM_CFLAGS)
+	    -Iinclude -Isrc -I$(BUILD) $(DRM_CFLAGS)
 LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
 # Lazy, so neither -z now nor -z defs: a CRIU or libdrm that lacks a function is noticed by who calls it. Missed at
 # dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU.
@@ -34,6 +35,7 @@ $(PLUGIN): $(OBJECTS)
 	$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/%.o: %.c $(MESSAGES).h
+	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(MESSAGES).o: $(MESSAGES).c
@@ -75,7 +77,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) $(wildcard include/*.h test/*.h test/*/*.[ch] test/*/*/*.[ch])
+	clang-format -i $(SOURCES) $(HEADERS) $(wildcard test/*.h test/*/*.[ch] test/*/*/*.[ch])
 
 -include $(OBJECTS:.o=.d)
 

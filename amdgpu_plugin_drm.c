@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_device.h"
-#include "amdgpu_plugin_gpu_files.h"
-#include "amdgpu_plugin_host.h"
-#include "amdgpu_plugin_image.h"
-#include "amdgpu_plugin_image_dir.h"
-#include "amdgpu_plugin_proc.h"
-#include "amdgpu_plugin_render_node.h"
-#include "amdgpu_plugin_restore.h"
-#include "amdgpu_plugin_tree.h"
 #include "amdgpu_plugin_util.h"
-#include "amdgpu_plugin_verify.h"
+#include "criu/host.h"
+#include "dump/find_kfd_files.h"
+#include "image/image.h"
+#include "image/image_dir.h"
+#include "image/validate.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+#include "restore/gpu_files.h"
+#include "restore/restore.h"
 
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"

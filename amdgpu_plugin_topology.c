@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 
 /* Larger than any file of a node; what does not fit is no such file. */
 #define NODE_FILE_MAX 65536

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "amdgpu_plugin_session.h"
+#include "session.h"
 
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says
  * so, not the number. 1, 0, or -errno after a line. */

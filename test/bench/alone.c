@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_image.h"
-#include "amdgpu_plugin_sdma.h"
 #include "amdgpu_plugin_util.h"
+#include "content/sdma.h"
+#include "image/image.h"
 #include "methods.h"
 #include "staging.h"
 

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/options.h"
 #include "host.h"
 #include "methods.h"
 #include "places.h"

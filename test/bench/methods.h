@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "amdgpu_plugin_content.h"
+#include "content/content.h"
 
 /* The practice so far: a thread a GPU, which takes one BO at a time to or from a buffer as large as
  * the largest, waits, writes, and goes to the next; on restore it reads, copies, waits. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_image.h"
+#include "image/image.h"
 
 #define STREAM_BLOCK (1u << 20)
 

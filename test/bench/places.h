@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "amdgpu_plugin_content.h"
+#include "content/content.h"
 
 struct places {
 	/* NULL: pipes. */

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_packet.h"
+#include "content/sdma_packet.h"
 #include "methods.h"
 
 #define PAGE 4096u

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/options.h"
 #include "methods.h"
 #include "staging.h"
 #include "subject.h"

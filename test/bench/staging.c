@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "amdgpu_plugin_sdma.h"
+#include "content/sdma.h"
 
 #define PAGE 4096u
 #ifndef MADV_POPULATE_WRITE

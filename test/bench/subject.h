@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "amdgpu_plugin_bos.h"
 #include "client.h"
+#include "content/kfd_jobs.h"
 #include "workload.h"
 
 struct subject {

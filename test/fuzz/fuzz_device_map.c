@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
-#include "amdgpu_plugin_options.h"
+#include "criu/options.h"
+#include "map/map.h"
 
 static struct topology saved, local;
 

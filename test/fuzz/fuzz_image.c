@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_image.h"
-#include "amdgpu_plugin_image_dir.h"
+#include "image/image.h"
+#include "image/image_dir.h"
 
 #define ID  5
 #define GPU 0x10

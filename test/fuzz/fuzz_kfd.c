@@ -4,7 +4,7 @@
  * if that is not too much. */
 #include "restore.h"
 
-#include "amdgpu_plugin_image.h"
+#include "image/image.h"
 #include "mutate.h"
 
 #define ID           5

@@ -8,8 +8,8 @@
 
 #include <sys/socket.h>
 
-#include "amdgpu_plugin_message.h"
-#include "amdgpu_plugin_parallel.h"
+#include "restore/handoff.h"
+#include "restore/message.h"
 
 #define MAGIC     0x70614744
 #define FDS_MAX   253

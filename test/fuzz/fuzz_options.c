@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "amdgpu_plugin_options.h"
+#include "criu/options.h"
 
 int criu_plugin_get_options(int *argc, char ***argv);
 

@@ -6,7 +6,7 @@
 
 #include "fake_gpu.h"
 
-#include "amdgpu_plugin_content.h"
+#include "content/content.h"
 
 #define PAGE    4096
 #define BOS_MAX 8

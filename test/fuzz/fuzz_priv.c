@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "amdgpu_plugin_priv.h"
+#include "kernel/kfd_priv.h"
 
 /* Records go in between, and all bytes stay. */
 static void judge_copy(const struct priv_data *priv, uint32_t num_more)

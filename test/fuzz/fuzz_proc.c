@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_proc.h"
+#include "kernel/proc.h"
 
 static const uint8_t *text;
 static size_t text_size;

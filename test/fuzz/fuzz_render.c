@@ -4,7 +4,7 @@
 #include "restore.h"
 
 #include "amdgpu_plugin_device.h"
-#include "amdgpu_plugin_image.h"
+#include "image/image.h"
 #include "mutate.h"
 
 #define ID 5

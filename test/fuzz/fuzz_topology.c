@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_device.h"
-#include "amdgpu_plugin_map.h"
+#include "map/map.h"
 
 #define FILES_MAX 96
 

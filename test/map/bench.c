@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
 #include "made_up.h"
+#include "map/map.h"
 #include "pairs.h"
 
 struct worst {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
 #include "host.h"
+#include "map/map.h"
 #include "pairs.h"
 
 struct tally {

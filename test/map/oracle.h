@@ -4,8 +4,8 @@
 #ifndef TEST_MAP_ORACLE_H
 #define TEST_MAP_ORACLE_H
 
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_topology.h"
+#include "criu/options.h"
 
 #define ORACLE_GPUS_MAX 8
 

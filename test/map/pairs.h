@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "amdgpu_plugin_map.h"
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_topology.h"
+#include "criu/options.h"
+#include "map/map.h"
 
 enum column {
 	PAIR_ID,

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "criu_plugin_abi.h"
+#include "criu/plugin_abi.h"
 #include "criu_state.h"
 #include "streamer.h"
 

@@ -5,8 +5,8 @@
 
 #include "fake_gpu.h"
 
-#include "amdgpu_plugin_content.h"
 #include "amdgpu_plugin_util.h"
+#include "content/content.h"
 
 #define PAGE   4096ull
 #define MIB    (1ull << 20)

@@ -9,9 +9,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
-#include "criu_plugin_abi.h"
+#include "criu/plugin_abi.h"
+#include "image/image.h"
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 

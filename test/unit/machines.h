@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
 #include "host.h"
+#include "map/map.h"
 
 #define MACHINES "test/data/machines"
 

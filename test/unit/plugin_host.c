@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../criu_symbols.h"
-#include "criu_plugin_abi.h"
+#include "criu/plugin_abi.h"
 
 #ifdef TABLE_SIZE
 char cr_plugin_ctl[TABLE_SIZE];

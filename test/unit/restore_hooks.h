@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "criu_plugin_abi.h"
+#include "criu/plugin_abi.h"
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 

@@ -9,8 +9,8 @@
 #include <dlfcn.h>
 
 #include "amdgpu_plugin_device.h"
-#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
+#include "image/image.h"
 #include "restore_hooks.h"
 
 /* The machine of the image, as the process knows its GPU; the machine of

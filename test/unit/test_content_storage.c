@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <xxhash.h>
 
-#include "amdgpu_plugin_sdma.h"
-#include "amdgpu_plugin_transfer.h"
+#include "content/sdma.h"
+#include "content/transfer.h"
 
 /* Seconds, for what could be without an end. */
 #define TIME_LIMIT 60

@@ -2,7 +2,7 @@
 /* The nodes of a KFD image: which there are, and in which order. */
 #include "dump_task.h"
 
-#include "amdgpu_plugin_content.h"
+#include "content/content.h"
 
 /* A machine without caches and links: node 0 is a GPU, node 1 a CPU, node 2 another GPU. */
 static void make_mixed_machine(void)

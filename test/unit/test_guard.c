@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_guard.h"
+#include "criu/guard.h"
 #include "host.h"
 
 #define LIMIT_MS 120000

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "amdgpu_plugin_image.h"
 #include "amdgpu_plugin_util.h"
+#include "image/image.h"
 
 /* As for files of others in a directory like /tmp. */
 static bool unlink_fails;

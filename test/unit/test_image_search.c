@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_image.h"
-#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_util.h"
+#include "image/image.h"
+#include "image/image_dir.h"
 
 static void a_process_finds_its_own_state_by_pid(void **state)
 {

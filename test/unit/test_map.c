@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which GPU may stand for which: the comparisons one by one, and whole machines. How GPUs are
  * linked is the business of test_map_links.c. */
-#include "amdgpu_plugin_map_rules.h"
 #include "machines.h"
+#include "map/gpu_rules.h"
 
 static void a_gpu_lands_on_an_equal_one(void **state)
 {

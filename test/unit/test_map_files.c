@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
 #include "made_up.h"
+#include "map/map.h"
 #include "pairs.h"
 
 #define BREAKS     260

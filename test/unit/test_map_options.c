@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/options.h"
 
 /* As CRIU 4.3 exports it. */
 int criu_plugin_get_options(int *argc, char ***argv);

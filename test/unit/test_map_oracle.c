@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
 #include "made_up.h"
+#include "map/map.h"
 #include "oracle.h"
 #include "pairs.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
+#include "map/map.h"
 #include "pairs.h"
 
 /* Of the file as it is in the tree: a file cut short would agree too. */

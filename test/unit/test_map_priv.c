@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_priv.h"
 #include "amdgpu_plugin_util.h"
+#include "kernel/kfd_priv.h"
 #include "made_up.h"
 
 #define DEVICES 3

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
-#include "amdgpu_plugin_map_match.h"
-#include "amdgpu_plugin_map_narrow.h"
-#include "amdgpu_plugin_map_twins.h"
 #include "amdgpu_plugin_util.h"
 #include "made_up.h"
+#include "map/map.h"
+#include "map/matching.h"
+#include "map/prune.h"
+#include "map/twins.h"
 #include "pairs.h"
 
 /* Of any machine that was not made to be hard: far below the limit, and milliseconds. */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_map.h"
 #include "amdgpu_plugin_util.h"
 #include "made_up.h"
+#include "map/map.h"
 #include "pairs.h"
 
 /* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_options.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/options.h"
 
 static const struct {
 	const char *variable;

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "amdgpu_plugin_packet.h"
 #include "amdgpu_plugin_util.h"
+#include "content/sdma_packet.h"
 
 #define FROM 0x123456789000ULL
 #define TO   0xfedcba987000ULL

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "amdgpu_plugin_message.h"
-#include "amdgpu_plugin_parallel.h"
+#include "restore/handoff.h"
+#include "restore/message.h"
 
 #define TASKS_MAX 4
 

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_kfd.h"
-#include "amdgpu_plugin_places.h"
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "dump/bo_index.h"
+#include "kernel/kfd.h"
 
 #define BO(gpu, flags, at, bytes)                                                        \
 	{                                                                                \

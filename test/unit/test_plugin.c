@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_host.h"
 #include "amdgpu_plugin_util.h"
-#include "criu_plugin_abi.h"
+#include "criu/host.h"
+#include "criu/plugin_abi.h"
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 

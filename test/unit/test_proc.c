@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_proc.h"
 #include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
 
 static void paths_tell_the_device(void **state)
 {

@@ -5,8 +5,8 @@
 
 #include <sys/sysmacros.h>
 
-#include "amdgpu_plugin_render_node.h"
 #include "amdgpu_plugin_util.h"
+#include "kernel/render_node.h"
 
 static void numbers_tell_render_nodes(void **state)
 {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "amdgpu_plugin_proc.h"
+#include "kernel/proc.h"
 
 #define LIMIT_MS   120000
 #define MAIN_IMAGE "amdgpu-kfd-5.img"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_shared_mem.h"
+#include "kernel/hsakmt_shm.h"
 
 #define FILE_NAME      "hsakmt_shared_mem"
 #define SEMAPHORE_NAME "/hsakmt_semaphore"

@@ -5,10 +5,10 @@
 
 #include <sys/resource.h>
 
-#include "amdgpu_plugin_host.h"
-#include "amdgpu_plugin_image.h"
-#include "amdgpu_plugin_image_dir.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "image/image.h"
+#include "image/image_dir.h"
 
 /* More than a pipe holds, and more than is read in one piece. */
 #define LARGE (300u << 10)

@@ -4,7 +4,7 @@
  * what nobody could restore. */
 #include "dump_task.h"
 
-#include "amdgpu_plugin_verify.h"
+#include "image/validate.h"
 
 enum {
 	COMPUTE = 0,

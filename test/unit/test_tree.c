@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
-#include "amdgpu_plugin_proc.h"
-#include "amdgpu_plugin_tree.h"
+#include "dump/find_kfd_files.h"
+#include "kernel/proc.h"
 
 #define FILES     4
 #define ARGUMENTS 6

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "amdgpu_plugin_verify.h"
-#include "kfd_criu.h"
+#include "image/validate.h"
+#include "kernel/kfd_criu.h"
 
 #define ADDR 0x7f0000000000ULL
 #define MIB  (1ULL << 20)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "amdgpu_plugin_vma.h"
-#include "kfd_criu.h"
+#include "kernel/kfd_criu.h"
+#include "restore/mappings.h"
 
 #define KFD     "/dev/kfd"
 #define RENDER0 "/dev/dri/renderD128"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "amdgpu_plugin_wards.h"
 #include "host.h"
+#include "restore/restore_guard.h"
 
 #define LIMIT_MS 120000
 #define TASKS    2

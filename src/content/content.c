@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Moves the contents of BOs between GPUs and image files, all GPUs at once, and tells the user how
+ * far it is. Knows no KFD and no CRIU but its log; which BOs and which file is said by the caller,
+ * how one GPU does it by transfer. */
+#include "content/content.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
+#include "content/transfer.h"
+#include "criu/host.h"
+
+#define PROGRESS_S 2
+#define MIB        1048576.0
+
+struct content_run;
+
+struct worker {
+	struct content_run *run;
+	struct content_job *job;
+	struct transfer *transfer;
+	pthread_t thread;
+};
+
+struct content_run {
+	struct transfer_plan plan;
+	struct content_settings settings;
+	struct content_pool *pool;
+	struct transfer_error error;
+	struct worker *workers;
+	size_t num_workers;
+	/* Of them: the rest could not be. */
+	size_t num_started;
+	double begin;
+	pthread_mutex_t lock;
+	pthread_cond_t worker_ended;
+	/* How many run; under the lock. */
+	size_t active;
+};
+
+uint64_t content_size(const struct content_bo *bos, size_t num_bos)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < num_bos; i++)
+		size += bos[i].size;
+	return size;
+}
+
+int content_checksum(const struct content_job *job, uint64_t *ret_checksum)
+{
+	_cleanup_free_ uint64_t *sums = calloc(job->num_bos + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->num_bos; i++)
+		sums[i] = htole64(job->bos[i].checksum);
+	*ret_checksum = checksum_of(sums, job->num_bos * sizeof(*sums));
+	return 0;
+}
+
+static const char *slower_side(const struct transfer_progress *progress)
+{
+	return progress->copy_s > progress->storage_s ? "the copy engine" : "storage";
+}
+
+static void report_progress(const struct worker *worker, double seconds)
+{
+	struct transfer_progress now;
+
+	transfer_get_progress(worker->transfer, &now);
+	if (now.done_bytes == now.total_bytes)
+		return;
+	log_info("GPU 0x%04x: %s %" PRIu64 " of %" PRIu64 " MiB, %.1f MiB/s, limited by %s",
+		 worker->job->gpu_id, worker->run->plan.save ? "saved" : "loaded",
+		 now.done_bytes >> 20, now.total_bytes >> 20,
+		 (double)now.done_bytes / MIB / seconds, slower_side(&now));
+}
+
+static void report_done(const struct worker *worker, double seconds)
+{
+	const struct content_job *job = worker->job;
+	struct transfer_progress end;
+	uint64_t bytes = content_size(job->bos, job->num_bos);
+
+	transfer_get_progress(worker->transfer, &end);
+	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
+		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of"
+		 " %zu KiB",
+		 job->gpu_id, worker->run->plan.save ? "saved" : "loaded", job->num_bos, bytes,
+		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
+		 end.num_slots, end.slot_size >> 10);
+	if (!worker->run->plan.save && !job->has_checksums)
+		log_warn("GPU 0x%04x: the contents were not verified, the image has no checksums",
+			 job->gpu_id);
+}
+
+static int report(struct content_run *run)
+{
+	const struct transfer_error *error = &run->error;
+
+	if (error->ret < 0)
+		return log_error(error->ret, "GPU 0x%04x: cannot %s BO %zu of %zu: %s",
+				 error->job->gpu_id, run->plan.save ? "save" : "load", error->bo,
+				 error->job->num_bos, error->action);
+	for (size_t i = 0; i < run->num_workers; i++)
+		report_done(&run->workers[i], now_seconds() - run->begin);
+	return 0;
+}
+
+void content_pool_init(struct content_pool *pool, unsigned int num_gpus)
+{
+	(void)pthread_mutex_init(&pool->lock, NULL);
+	(void)pthread_cond_init(&pool->left, NULL);
+	pool->room = num_gpus;
+}
+
+void content_pool_done(struct content_pool *pool)
+{
+	(void)pthread_mutex_destroy(&pool->lock);
+	(void)pthread_cond_destroy(&pool->left);
+}
+
+static void enter_pool(struct content_pool *pool)
+{
+	if (!pool)
+		return;
+	(void)pthread_mutex_lock(&pool->lock);
+	while (!pool->room)
+		(void)pthread_cond_wait(&pool->left, &pool->lock);
+	pool->room--;
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+static void leave_pool(struct content_pool *pool)
+{
+	if (!pool)
+		return;
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->room++;
+	(void)pthread_cond_signal(&pool->left);
+	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+static void *run_worker(void *argument)
+{
+	struct worker *worker = argument;
+	struct content_run *run = worker->run;
+
+	enter_pool(run->pool);
+	transfer_run(worker->transfer);
+	leave_pool(run->pool);
+	(void)pthread_mutex_lock(&run->lock);
+	run->active--;
+	(void)pthread_cond_signal(&run->worker_ended);
+	(void)pthread_mutex_unlock(&run->lock);
+	return NULL;
+}
+
+/* Only this thread writes to CRIU's log, which is not made for several. */
+static void await_workers(struct content_run *run)
+{
+	struct timespec next;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &next);
+	next.tv_sec += PROGRESS_S;
+	(void)pthread_mutex_lock(&run->lock);
+	while (run->active) {
+		if (pthread_cond_timedwait(&run->worker_ended, &run->lock, &next) != ETIMEDOUT)
+			continue;
+		for (size_t i = 0; i < run->num_workers; i++)
+			report_progress(&run->workers[i], now_seconds() - run->begin);
+		next.tv_sec += PROGRESS_S;
+	}
+	(void)pthread_mutex_unlock(&run->lock);
+}
+
+static void start_workers(struct content_run *run)
+{
+	int ret = 0;
+
+	run->active = run->num_workers;
+	while (!ret && run->num_started < run->num_workers) {
+		struct worker *worker = &run->workers[run->num_started];
+
+		ret = transfer_start_thread(&worker->thread, run_worker, worker);
+		if (ret < 0)
+			transfer_fail(&run->error, worker->job, ret, "start a thread", 0);
+		else
+			run->num_started++;
+	}
+	(void)pthread_mutex_lock(&run->lock);
+	run->active -= run->num_workers - run->num_started;
+	(void)pthread_mutex_unlock(&run->lock);
+}
+
+static void init_locks(struct content_run *run)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&run->worker_ended, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	(void)pthread_mutex_init(&run->lock, NULL);
+	(void)pthread_mutex_init(&run->error.lock, NULL);
+}
+
+/* GPUs without BOs need no worker. */
+static int add_workers(struct content_run *run, struct content_job *jobs, size_t num_jobs)
+{
+	run->workers = calloc(num_jobs + 1, sizeof(*run->workers));
+	if (!run->workers)
+		return -ENOMEM;
+	for (size_t i = 0; i < num_jobs; i++) {
+		struct worker *worker = &run->workers[run->num_workers];
+		int ret;
+
+		if (!jobs[i].num_bos)
+			continue;
+		worker->run = run;
+		worker->job = &jobs[i];
+		ret = transfer_new(&run->plan, &jobs[i], &worker->transfer);
+		if (ret < 0)
+			return ret;
+		run->num_workers++;
+	}
+	return 0;
+}
+
+static void free_run(struct content_run *run)
+{
+	for (size_t i = 0; i < run->num_workers; i++)
+		transfer_free(run->workers[i].transfer);
+	free(run->workers);
+	(void)pthread_mutex_destroy(&run->lock);
+	(void)pthread_mutex_destroy(&run->error.lock);
+	(void)pthread_cond_destroy(&run->worker_ended);
+	free(run);
+}
+
+static int start(bool save, struct content_job *jobs, size_t num_jobs,
+		 const struct content_settings *settings, struct content_pool *pool,
+		 struct content_run **ret_run)
+{
+	struct content_run *run = calloc(1, sizeof(*run));
+	int ret;
+
+	if (!run)
+		return -ENOMEM;
+	run->settings = *settings;
+	run->pool = pool;
+	run->begin = now_seconds();
+	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
+	init_locks(run);
+	ret = add_workers(run, jobs, num_jobs);
+	if (ret < 0) {
+		free_run(run);
+		return ret;
+	}
+	start_workers(run);
+	*ret_run = run;
+	return 0;
+}
+
+int content_start_load(struct content_job *jobs, size_t num_jobs,
+		       const struct content_settings *settings, struct content_pool *pool,
+		       struct content_run **ret_run)
+{
+	return start(false, jobs, num_jobs, settings, pool, ret_run);
+}
+
+static void join_workers(struct content_run *run)
+{
+	for (size_t i = 0; i < run->num_started; i++)
+		(void)pthread_join(run->workers[i].thread, NULL);
+}
+
+int content_finish(struct content_run *run)
+{
+	int ret;
+
+	await_workers(run);
+	join_workers(run);
+	ret = report(run);
+	free_run(run);
+	return ret;
+}
+
+void content_stop(struct content_run *run)
+{
+	transfer_fail(&run->error, NULL, -ECANCELED, "", 0);
+}
+
+void content_cancel(struct content_run *run)
+{
+	content_stop(run);
+	join_workers(run);
+	free_run(run);
+}
+
+static int run_jobs(bool save, struct content_job *jobs, size_t num_jobs,
+		    const struct content_settings *settings)
+{
+	struct content_run *run;
+	int ret = start(save, jobs, num_jobs, settings, NULL, &run);
+
+	if (ret < 0)
+		return log_error(ret, "contents: cannot %s", save ? "save" : "load");
+	return content_finish(run);
+}
+
+int content_save(struct content_job *jobs, size_t num_jobs, const struct content_settings *settings)
+{
+	return run_jobs(true, jobs, num_jobs, settings);
+}
+
+int content_load(struct content_job *jobs, size_t num_jobs, const struct content_settings *settings)
+{
+	return run_jobs(false, jobs, num_jobs, settings);
+}

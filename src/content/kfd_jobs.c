@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sorts the BOs of a KFD process by GPU for the content unit, in the order of the image format. */
+#include "content/kfd_jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+
+static int collect(const struct kfd_state *state, struct bo_work *work, struct content_job *job)
+{
+	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
+
+	if (!bos)
+		return -ENOMEM;
+	job->bos = bos;
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+
+		if (bo->gpu_id != job->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+			continue;
+		work->by_index[i] = &bos[job->num_bos++];
+		*work->by_index[i] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size, 0 };
+	}
+	return 0;
+}
+
+int bo_work_init(const struct kfd_state *state, struct bo_work *ret_work)
+{
+	_cleanup_(bo_work_done) struct bo_work work = { 0 };
+
+	work.jobs = calloc((size_t)state->num_devices + 1, sizeof(*work.jobs));
+	work.by_index = calloc((size_t)state->num_bos + 1, sizeof(*work.by_index));
+	if (!work.jobs || !work.by_index)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		struct content_job *job = &work.jobs[work.num_jobs++];
+
+		job->gpu_id = state->devices[i].user_gpu_id;
+		job->image_fd = -1;
+		if (collect(state, &work, job) < 0)
+			return -ENOMEM;
+	}
+	*ret_work = work;
+	work = (struct bo_work){ 0 };
+	return 0;
+}
+
+void bo_work_done(struct bo_work *work)
+{
+	for (uint32_t i = 0; i < work->num_jobs; i++) {
+		cleanup_close(&work->jobs[i].image_fd);
+		free(work->jobs[i].bos);
+	}
+	free(work->by_index);
+	free(work->jobs);
+	*work = (struct bo_work){ 0 };
+}

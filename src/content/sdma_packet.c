@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Packets of the copy engine, as the generations of GPUs want them. */
+#include "content/sdma_packet.h"
+
+#include <amdgpu_drm.h>
+#include <errno.h>
+
+#define SDMA_OP_COPY_LINEAR 1u
+
+int packet_find_format(uint32_t family, struct packet_format *ret_format)
+{
+	/* Sea Islands and Volcanic Islands have 21 and 22 bits of bytes; SI has another packet. */
+	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
+		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
+	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
+		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
+	/* SDMA 7 (GFX12) has an eighth dword and a bit that announces it; a dump refuses BOs of
+	 * such a GPU. */
+	else if (family >= AMDGPU_FAMILY_AI && family < 152)
+		*ret_format =
+			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };
+	else
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+size_t packet_copy_dwords(const struct packet_format *format, uint64_t size)
+{
+	return (size + format->copy_max - 1) / format->copy_max * PACKET_COPY_DWORDS;
+}
+
+size_t packet_emit_copy(const struct packet_format *format, uint32_t *dwords, uint64_t from,
+			uint64_t to, uint64_t size)
+{
+	size_t used = 0;
+
+	while (size) {
+		uint32_t bytes = size < format->copy_max ? (uint32_t)size : format->copy_max;
+
+		dwords[used++] = SDMA_OP_COPY_LINEAR;
+		dwords[used++] = format->count_minus_one ? bytes - 1 : bytes;
+		dwords[used++] = 0;
+		dwords[used++] = (uint32_t)from;
+		dwords[used++] = (uint32_t)(from >> 32);
+		dwords[used++] = (uint32_t)to;
+		dwords[used++] = (uint32_t)(to >> 32);
+		from += bytes;
+		to += bytes;
+		size -= bytes;
+	}
+	return used;
+}

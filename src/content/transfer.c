@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The contents of one GPU's BOs on their way to or from an image: cut into ranges, each carried
+ * through its steps by the thread of a slot. Which GPUs there are, and what the user is told, is
+ * the content unit's business. */
+#include "content/transfer.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
+#include "content/image_io.h"
+#include "content/sdma.h"
+#include "image/image.h"
+
+#define PAGE STORAGE_ALIGNMENT
+/* Slots large enough that the cost of a command buffer and of a request to storage is small, and
+ * small enough that what is copied, summed and written is in a processor's cache all the while; and
+ * enough of them to keep several requests in flight. */
+#define SLOT_SIZE_MAX (1u << 20)
+#define SLOTS_WANTED  4u
+#define SLOTS_MAX     16u
+
+/* A BO that some range needs. */
+struct import {
+	struct gpu_bo bo;
+	/* Ranges under way. */
+	unsigned int users;
+};
+
+/* A part of the image, and the slot that it goes through. */
+struct range {
+	struct transfer *transfer;
+	unsigned int slot;
+	pthread_t thread;
+	/* It is this range's turn, or somebody has failed. */
+	pthread_cond_t turn;
+	uint64_t index;
+	uint64_t offset;
+	uint64_t size;
+	struct gpu_piece *pieces;
+	size_t num_pieces;
+	double copy_s;
+	double storage_s;
+};
+
+struct transfer {
+	const struct transfer_plan *plan;
+	struct content_job *job;
+	const struct steps *steps;
+	struct gpu *gpu;
+	struct storage storage;
+	struct checksum *checksum;
+	unsigned int num_slots;
+	size_t slot_size;
+	struct range *ranges;
+	uint64_t image_size;
+	/* Guards what follows. */
+	pthread_mutex_t lock;
+	/* One a BO. */
+	struct import *imports;
+	/* Where the next range begins. */
+	uint64_t next_index;
+	uint64_t next_offset;
+	size_t bo;
+	uint64_t bo_offset;
+	/* Ranges that have had their turn. */
+	uint64_t turns;
+	uint64_t done_bytes;
+	double copy_s;
+	double storage_s;
+};
+
+/* What the two directions do differently. */
+struct steps {
+	int (*begin)(struct transfer *transfer);
+	int (*carry)(struct range *range);
+	int (*end)(struct transfer *transfer);
+};
+
+void transfer_fail(struct transfer_error *error, const struct content_job *job, int ret,
+		   const char *action, size_t bo)
+{
+	(void)pthread_mutex_lock(&error->lock);
+	if (!error->ret) {
+		error->ret = ret;
+		error->job = job;
+		error->action = action;
+		error->bo = bo;
+	}
+	__atomic_store_n(&error->stop, true, __ATOMIC_RELAXED);
+	(void)pthread_mutex_unlock(&error->lock);
+}
+
+static int fail(const struct transfer *transfer, int ret, const char *action, size_t bo)
+{
+	transfer_fail(transfer->plan->error, transfer->job, ret, action, bo);
+	return ret;
+}
+
+static bool has_stopped(const struct transfer *transfer)
+{
+	return __atomic_load_n(&transfer->plan->error->stop, __ATOMIC_RELAXED);
+}
+
+static size_t bo_of(const struct transfer *transfer, const struct gpu_piece *piece)
+{
+	return (size_t)((const struct import *)piece->bo - transfer->imports);
+}
+
+/* For messages: where a range begins. */
+static size_t first_bo(const struct range *range)
+{
+	return range->num_pieces ? bo_of(range->transfer, &range->pieces[0]) : 0;
+}
+
+static char *memory_of(const struct range *range)
+{
+	return gpu_slot_memory(range->transfer->gpu, range->slot);
+}
+
+static int import_current(struct transfer *transfer, struct import **ret_import)
+{
+	const struct content_bo *bo = &transfer->job->bos[transfer->bo];
+	struct import *import = &transfer->imports[transfer->bo];
+
+	if (!import->bo.bo) {
+		int ret = gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+
+		if (ret < 0)
+			return fail(transfer, ret, "import the dma-buf", transfer->bo);
+	}
+	*ret_import = import;
+	return 0;
+}
+
+/* Adds the next BO, or as much of it as there is room for. */
+static int add_piece(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	uint64_t left = transfer->job->bos[transfer->bo].size - transfer->bo_offset;
+	uint64_t room = transfer->slot_size - range->size;
+	uint64_t size = left < room ? left : room;
+	struct import *import = NULL;
+	int ret;
+
+	ret = size ? import_current(transfer, &import) : 0;
+	if (ret < 0)
+		return ret;
+	if (range->num_pieces == GPU_SLOT_PIECES(transfer->slot_size))
+		return fail(transfer, -E2BIG, "cut its contents", transfer->bo);
+	if (import) {
+		import->users++;
+		range->pieces[range->num_pieces++] = (struct gpu_piece){
+			.bo = &import->bo,
+			.offset = transfer->bo_offset,
+			.slot_offset = range->size,
+			.size = size,
+		};
+	}
+	range->size += size;
+	transfer->bo_offset += size;
+	if (size == left) {
+		transfer->bo++;
+		transfer->bo_offset = 0;
+	}
+	return 0;
+}
+
+/* The next part of the image, a slot long but for the last. The first begins with the length. */
+static int cut(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	int ret = 0;
+
+	range->index = transfer->next_index++;
+	range->offset = transfer->next_offset;
+	range->size = range->offset ? 0 : IMAGE_HEADER_SIZE;
+	range->num_pieces = 0;
+	range->copy_s = range->storage_s = 0;
+	while (!ret && transfer->bo < transfer->job->num_bos && range->size < transfer->slot_size)
+		ret = add_piece(range);
+	transfer->next_offset += range->size;
+	return ret;
+}
+
+/* False: there is none, or somebody failed. */
+static bool take_range(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	bool taken = false;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	if (!has_stopped(transfer) && transfer->next_offset < transfer->image_size)
+		taken = cut(range) == 0;
+	(void)pthread_mutex_unlock(&transfer->lock);
+	return taken;
+}
+
+/* The lock is taken once, however many BOs there are: other threads wait for it to cut ranges. */
+static void count_range(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		size_t bo = bo_of(transfer, &range->pieces[i]);
+
+		if (--transfer->imports[bo].users || bo >= transfer->bo)
+			range->pieces[i].bo = NULL;
+	}
+	transfer->done_bytes += range->size;
+	transfer->copy_s += range->copy_s;
+	transfer->storage_s += range->storage_s;
+	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+/* BOs that no further range needs are let go. */
+static void finish_range(struct range *range)
+{
+	count_range(range);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		const struct gpu_piece *piece = &range->pieces[i];
+
+		if (piece->bo)
+			gpu_bo_release(&range->transfer->imports[bo_of(range->transfer, piece)].bo);
+	}
+}
+
+static int copy(struct range *range, enum gpu_direction direction)
+{
+	struct transfer *transfer = range->transfer;
+	double begin = now_seconds();
+	int ret;
+
+	if (!range->num_pieces)
+		return 0;
+	ret = gpu_submit(transfer->gpu, range->slot, direction, range->pieces, range->num_pieces);
+	if (ret < 0)
+		return fail(transfer, ret, "start a copy", first_bo(range));
+	ret = gpu_wait(transfer->gpu, range->slot, transfer->plan->settings->copy_timeout_s);
+	range->copy_s += now_seconds() - begin;
+	if (ret == -ETIME)
+		return fail(transfer, ret, "a copy does not finish", first_bo(range));
+	return ret < 0 ? fail(transfer, ret, "wait for a copy", first_bo(range)) : 0;
+}
+
+static int write_range(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	double begin = now_seconds();
+	int ret = storage_write(&transfer->storage, memory_of(range), range->offset, range->size);
+
+	range->storage_s += now_seconds() - begin;
+	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(range)) : 0;
+}
+
+static int read_range(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	/* Of a stream, the length has been read. */
+	uint64_t skip = transfer->job->streamed && !range->offset ? IMAGE_HEADER_SIZE : 0;
+	double begin = now_seconds();
+	int ret = storage_read(&transfer->storage, memory_of(range) + skip, range->offset + skip,
+			       range->size - skip);
+
+	range->storage_s += now_seconds() - begin;
+	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(range)) : 0;
+}
+
+static int take_checksum(struct transfer *transfer, size_t index)
+{
+	struct content_bo *bo = &transfer->job->bos[index];
+	uint64_t sum = checksum_take(transfer->checksum);
+
+	if (transfer->job->has_checksums && sum != bo->checksum)
+		return fail(transfer, -EBADMSG,
+			    "its contents in the image are not those that were saved", index);
+	bo->checksum = sum;
+	return 0;
+}
+
+static int add_checksums(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	int ret = 0;
+
+	for (size_t i = 0; transfer->checksum && !ret && i < range->num_pieces; i++) {
+		const struct gpu_piece *piece = &range->pieces[i];
+		size_t bo = bo_of(transfer, piece);
+
+		checksum_add(transfer->checksum, memory_of(range) + piece->slot_offset,
+			     piece->size);
+		if (piece->offset + piece->size == transfer->job->bos[bo].size)
+			ret = take_checksum(transfer, bo);
+	}
+	return ret;
+}
+
+/* Waits until all earlier ranges have had their turn. */
+static int await_turn(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	while (transfer->turns != range->index && !has_stopped(transfer))
+		(void)pthread_cond_wait(&range->turn, &transfer->lock);
+	(void)pthread_mutex_unlock(&transfer->lock);
+	return has_stopped(transfer) ? -ECANCELED : 0;
+}
+
+static void end_turn(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+
+	(void)pthread_mutex_lock(&transfer->lock);
+	transfer->turns++;
+	for (unsigned int i = 0; i < transfer->num_slots; i++) {
+		if (transfer->ranges[i].index == transfer->turns)
+			(void)pthread_cond_signal(&transfer->ranges[i].turn);
+	}
+	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+static int write_in_turn(struct range *range)
+{
+	int ret = await_turn(range);
+
+	if (!ret)
+		ret = add_checksums(range);
+	if (!ret && range->transfer->job->streamed)
+		ret = write_range(range);
+	if (!ret)
+		end_turn(range);
+	return ret;
+}
+
+static int read_in_turn(struct range *range)
+{
+	int ret = await_turn(range);
+
+	if (!ret && range->transfer->job->streamed)
+		ret = read_range(range);
+	if (!ret)
+		ret = add_checksums(range);
+	if (!ret)
+		end_turn(range);
+	return ret;
+}
+
+static int save_range(struct range *range)
+{
+	int ret;
+
+	if (!range->offset) {
+		uint64_t length = htole64(range->transfer->image_size - IMAGE_HEADER_SIZE);
+
+		memcpy(memory_of(range), &length, sizeof(length));
+	}
+	ret = copy(range, GPU_BO_TO_SLOT);
+	if (!ret)
+		ret = write_in_turn(range);
+	if (!ret && !range->transfer->job->streamed)
+		ret = write_range(range);
+	return ret;
+}
+
+static int load_range(struct range *range)
+{
+	int ret = range->transfer->job->streamed ? 0 : read_range(range);
+
+	if (!ret)
+		ret = read_in_turn(range);
+	if (!ret)
+		ret = copy(range, GPU_SLOT_TO_BO);
+	return ret;
+}
+
+/* The thread of a slot. */
+static void *run_slot(void *argument)
+{
+	struct range *range = argument;
+	struct transfer *transfer = range->transfer;
+
+	while (take_range(range) && !transfer->steps->carry(range))
+		finish_range(range);
+	/* Whoever waits for this range's turn must find out that it never comes. */
+	(void)pthread_mutex_lock(&transfer->lock);
+	for (unsigned int i = 0; i < transfer->num_slots; i++)
+		(void)pthread_cond_signal(&transfer->ranges[i].turn);
+	(void)pthread_mutex_unlock(&transfer->lock);
+	return NULL;
+}
+
+static uint64_t round_to_pages(uint64_t size)
+{
+	return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Divides the allowed memory into slots, no more of it than the image fills. */
+static void choose_slots(struct transfer *transfer)
+{
+	uint64_t budget = transfer->plan->settings->staging_bytes / PAGE * PAGE;
+	uint64_t size, count;
+
+	if (budget < PAGE)
+		budget = PAGE;
+	if (budget > transfer->image_size)
+		budget = round_to_pages(transfer->image_size);
+	size = budget / SLOTS_WANTED / PAGE * PAGE;
+	if (size < PAGE)
+		size = PAGE;
+	if (size > SLOT_SIZE_MAX)
+		size = SLOT_SIZE_MAX;
+	count = budget / size;
+	transfer->slot_size = size;
+	transfer->num_slots = count < SLOTS_MAX ? (unsigned int)count : SLOTS_MAX;
+}
+
+static int alloc_ranges(struct transfer *transfer)
+{
+	transfer->imports = calloc(transfer->job->num_bos, sizeof(*transfer->imports));
+	transfer->ranges = calloc(transfer->num_slots, sizeof(*transfer->ranges));
+	if (!transfer->imports || !transfer->ranges)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < transfer->num_slots; i++) {
+		struct range *range = &transfer->ranges[i];
+
+		range->transfer = transfer;
+		range->slot = i;
+		(void)pthread_cond_init(&range->turn, NULL);
+		range->pieces =
+			calloc(GPU_SLOT_PIECES(transfer->slot_size), sizeof(*range->pieces));
+		if (!range->pieces)
+			return -ENOMEM;
+	}
+	return transfer->plan->settings->checksum ? checksum_new(&transfer->checksum) : 0;
+}
+
+static int begin_save(struct transfer *transfer)
+{
+	struct content_job *job = transfer->job;
+	int ret = storage_begin_save(&transfer->storage, job->image_fd, job->streamed,
+				     transfer->plan->settings->skip_zeros, transfer->image_size);
+
+	job->has_checksums = false;
+	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
+}
+
+static int end_save(struct transfer *transfer)
+{
+	struct content_job *job = transfer->job;
+	int ret = storage_end_save(&transfer->storage);
+
+	job->has_checksums = transfer->checksum;
+	for (size_t i = 0; i < job->num_bos; i++) {
+		if (!job->bos[i].size)
+			job->bos[i].checksum = checksum_of("", 0);
+	}
+	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
+}
+
+static int begin_load(struct transfer *transfer)
+{
+	int ret = storage_begin_load(&transfer->storage, transfer->job->image_fd,
+				     transfer->job->streamed, transfer->image_size);
+
+	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
+}
+
+static int end_load(struct transfer *transfer)
+{
+	(void)transfer;
+	return 0;
+}
+
+static const struct steps saving = { begin_save, save_range, end_save };
+static const struct steps loading = { begin_load, load_range, end_load };
+
+static int set_up(struct transfer *transfer)
+{
+	int ret = alloc_ranges(transfer);
+
+	if (ret < 0)
+		return fail(transfer, ret, "allocate", 0);
+	ret = gpu_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
+		       &transfer->gpu);
+	if (ret == -EMEDIUMTYPE)
+		return fail(transfer, ret,
+			    "let libdrm read its list amdgpu.ids, which is no small regular file",
+			    0);
+	if (ret < 0)
+		return fail(transfer, ret, "open the copy engine", 0);
+	return transfer->steps->begin(transfer);
+}
+
+/* After a failure there may be copies that nobody waits for: those of an engine that hangs. */
+static void tear_down(struct transfer *transfer)
+{
+	if (transfer->gpu)
+		gpu_stop(transfer->gpu);
+	for (size_t i = 0; transfer->imports && i < transfer->job->num_bos; i++)
+		gpu_bo_release(&transfer->imports[i].bo);
+	gpu_close(transfer->gpu);
+	storage_done(&transfer->storage);
+	checksum_free(transfer->checksum);
+	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
+		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
+		free(transfer->ranges[i].pieces);
+	}
+	free(transfer->ranges);
+	free(transfer->imports);
+	transfer->ranges = NULL;
+	transfer->imports = NULL;
+}
+
+int transfer_start_thread(pthread_t *thread, void *(*function)(void *), void *argument)
+{
+	sigset_t all, old;
+	int ret;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(thread, NULL, function, argument);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+/* A slot without a thread is a slot less. */
+static void run_slots(struct transfer *transfer)
+{
+	unsigned int started = 1;
+
+	while (started < transfer->num_slots &&
+	       !transfer_start_thread(&transfer->ranges[started].thread, run_slot,
+				      &transfer->ranges[started]))
+		started++;
+	(void)run_slot(&transfer->ranges[0]);
+	for (unsigned int i = 1; i < started; i++)
+		(void)pthread_join(transfer->ranges[i].thread, NULL);
+}
+
+int transfer_new(const struct transfer_plan *plan, struct content_job *job,
+		 struct transfer **ret_transfer)
+{
+	struct transfer *transfer = calloc(1, sizeof(*transfer));
+
+	if (!transfer)
+		return -ENOMEM;
+	transfer->plan = plan;
+	transfer->job = job;
+	transfer->steps = plan->save ? &saving : &loading;
+	transfer->image_size = IMAGE_HEADER_SIZE + content_size(job->bos, job->num_bos);
+	choose_slots(transfer);
+	(void)pthread_mutex_init(&transfer->lock, NULL);
+	*ret_transfer = transfer;
+	return 0;
+}
+
+void transfer_free(struct transfer *transfer)
+{
+	if (!transfer)
+		return;
+	(void)pthread_mutex_destroy(&transfer->lock);
+	free(transfer);
+}
+
+void transfer_run(struct transfer *transfer)
+{
+	/* It may have waited until nobody wanted it any more. */
+	if (has_stopped(transfer))
+		return;
+	if (set_up(transfer) == 0) {
+		run_slots(transfer);
+		if (!has_stopped(transfer))
+			(void)transfer->steps->end(transfer);
+	}
+	tear_down(transfer);
+}
+
+void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress)
+{
+	(void)pthread_mutex_lock(&transfer->lock);
+	*ret_progress = (struct transfer_progress){
+		.done_bytes = transfer->done_bytes,
+		.total_bytes = transfer->image_size,
+		.copy_s = transfer->copy_s,
+		.storage_s = transfer->storage_s,
+		.num_slots = transfer->num_slots,
+		.slot_size = transfer->slot_size,
+	};
+	(void)pthread_mutex_unlock(&transfer->lock);
+}

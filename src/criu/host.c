@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and
+ * tested by its address; variables of CRIU are never imported, since a missing one
+ * would make dlopen() fail. */
+#include "criu/host.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "amdgpu_plugin_util.h"
+
+enum criu_log_level {
+	CRIU_ERROR = 1,
+	CRIU_WARN = 2,
+	CRIU_INFO = 3,
+	CRIU_DEBUG = 4,
+};
+
+extern void print_on_level(unsigned int level, const char *format, ...);
+extern int criu_get_image_dir(void);
+extern int find_unused_fd_pid(pid_t pid);
+extern int fdstore_add(int fd);
+extern int fdstore_get(int id);
+extern int add_inventory_plugin(const char *name) __attribute__((weak));
+extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
+	__attribute__((weak));
+extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
+extern int cr_fchown(int fd, uid_t uid, gid_t gid) __attribute__((weak));
+extern int img_streamer_open(const char *name, int flags);
+
+/* What the sockets of an image streamer are called, in whatever directory. */
+static const char *const streamer_sockets[] = { "streamer-capture.sock", "streamer-serve.sock" };
+
+/* CRIU keeps its own descriptors side by side; there are some 20 kinds of them. */
+#define OWN_FDS_APART 64
+
+unsigned int host_count_hooks(void)
+{
+	const size_t list_head_size = 2 * sizeof(void *);
+	const ElfW(Sym) *symbol = NULL;
+	unsigned int hooks;
+	Dl_info info;
+	void *table;
+
+	table = dlsym(RTLD_DEFAULT, "cr_plugin_ctl");
+	if (!table || !dladdr1(table, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return HOOKS_OF_OLDEST_HOST;
+
+	hooks = (unsigned int)(symbol->st_size / list_head_size);
+	if (hooks <= HOOKS_OF_OLDEST_HOST)
+		return HOOKS_OF_OLDEST_HOST;
+	hooks -= 1;
+	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
+}
+
+int host_result(int ret)
+{
+	return ret == -ENOTSUP ? -EIO : ret;
+}
+
+bool host_copies_mapping_fd(void)
+{
+	/* CRIU 3.19 began to take the descriptor over (commit a68975c06) and brought cr_fchown().
+	 * It has as many hooks as its predecessors, so their number does not tell. */
+	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
+}
+
+int host_sends_memory_late(void)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *argument = NULL;
+	size_t room = 0;
+
+	if (host_count_hooks() > HOOK_PAUSE_DEVICES)
+		return -ENOENT;
+	file = fopen("/proc/self/cmdline", "re");
+	if (!file)
+		return log_error(-errno, "host: cannot read its own arguments");
+	while (getdelim(&argument, &room, '\0', file) >= 0) {
+		if (!strcmp(argument, "--lazy-pages"))
+			return 0;
+	}
+	return feof(file) ? -ENOENT : log_error(-EIO, "host: cannot read its own arguments");
+}
+
+int host_image_dir(void)
+{
+	return criu_get_image_dir();
+}
+
+/* The name that the other side listens at; it stays when its file is removed. */
+static bool is_streamer(int fd)
+{
+	struct sockaddr_un peer = { 0 };
+	/* One byte less, so that the path always ends. */
+	socklen_t size = sizeof(peer) - 1;
+	const char *name;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0 || peer.sun_family != AF_UNIX)
+		return false;
+	name = strrchr(peer.sun_path, '/');
+	name = name ? name + 1 : peer.sun_path;
+	for (size_t i = 0; i < ARRAY_SIZE(streamer_sockets); i++) {
+		if (!strcmp(name, streamer_sockets[i]))
+			return true;
+	}
+	return false;
+}
+
+bool host_is_streaming(void)
+{
+	int middle = criu_get_image_dir();
+	int first = middle < OWN_FDS_APART ? 0 : middle - OWN_FDS_APART;
+
+	for (int fd = first; middle >= 0 && fd <= middle + OWN_FDS_APART; fd++) {
+		if (is_streamer(fd))
+			return true;
+	}
+	return false;
+}
+
+/* CRIU gives up at once when asked with other flags than its own. */
+static int open_streamed(const char *name, int flags)
+{
+	int fd = img_streamer_open(name, flags);
+
+	if (fd >= 0 || fd == -ENOENT)
+		return fd;
+	return -EIO;
+}
+
+int host_create_streamed(const char *name)
+{
+	int fd = open_streamed(name, O_WRONLY | O_CREAT | O_TRUNC);
+
+	return fd == -ENOENT ? -EIO : fd;
+}
+
+int host_open_streamed(const char *name)
+{
+	return open_streamed(name, O_RDONLY);
+}
+
+int host_note_plugin(const char *name)
+{
+	if (!add_inventory_plugin)
+		return 0;
+	return add_inventory_plugin(name) < 0 ? -EIO : 0;
+}
+
+bool host_has_inventory(void)
+{
+	return check_and_remove_inventory_plugin != NULL;
+}
+
+bool host_claim_plugin(const char *name)
+{
+	return check_and_remove_inventory_plugin &&
+	       check_and_remove_inventory_plugin(name, strlen(name));
+}
+
+bool host_calls_post_forking(void)
+{
+	return host_count_hooks() > HOOK_POST_FORKING;
+}
+
+int host_store_fd(int fd)
+{
+	int id = fdstore_add(fd);
+
+	return id < 0 ? -EIO : id;
+}
+
+int host_fetch_fd(int id)
+{
+	int fd = fdstore_get(id);
+
+	return fd < 0 ? -EIO : fd;
+}
+
+int host_unused_fd(pid_t pid)
+{
+	int fd = find_unused_fd_pid(pid);
+
+	return fd < 0 ? -ESRCH : fd;
+}
+
+int host_plugin_options(int *ret_argc, char ***ret_argv)
+{
+	*ret_argc = 0;
+	if (!criu_plugin_get_options)
+		return 0;
+	if (criu_plugin_get_options(ret_argc, ret_argv) < 0)
+		return log_error(-EINVAL, "options: CRIU cannot tell those given for this plugin");
+	return 0;
+}
+
+/* How CRIU begins its own lines. crun quotes a line of CRIU's log only if it holds "Error ". */
+static const char *line_prefix(unsigned int level)
+{
+	switch (level) {
+	case CRIU_ERROR:
+		return "Error (" PLUGIN_NAME "): ";
+	case CRIU_WARN:
+		return "Warn  (" PLUGIN_NAME "): ";
+	default:
+		return PLUGIN_NAME ": ";
+	}
+}
+
+static void print_line(unsigned int level, const char *format, va_list arguments, int error)
+{
+	const char *prefix = line_prefix(level);
+	char line[1024];
+
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	if (error)
+		print_on_level(level, "%s%s: %s\n", prefix, line, strerror(error));
+	else
+		print_on_level(level, "%s%s\n", prefix, line);
+}
+
+int log_error(int ret, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_line(CRIU_ERROR, format, arguments, -ret);
+	va_end(arguments);
+	return ret;
+}
+
+#define DEFINE_LOG(name, level)                          \
+	void name(const char *format, ...)               \
+	{                                                \
+		va_list arguments;                       \
+                                                         \
+		va_start(arguments, format);             \
+		print_line(level, format, arguments, 0); \
+		va_end(arguments);                       \
+	}
+
+DEFINE_LOG(log_warn, CRIU_WARN)
+DEFINE_LOG(log_info, CRIU_INFO)
+DEFINE_LOG(log_debug, CRIU_DEBUG)

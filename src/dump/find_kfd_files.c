@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Looks through the descriptors of tracees. What is done with the files is the dump's business. */
+#include "dump/find_kfd_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+/* 0: the same; 1, 2, 3: another, as the kernel orders them. */
+static long compare_files(int one, int other)
+{
+	pid_t self = getpid();
+
+	return syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
+}
+
+int tree_is_same_file(int one, int other)
+{
+	long order = compare_files(one, other);
+
+	return order < 0 ? -errno : order == 0;
+}
+
+void tree_files_done(struct tree_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		cleanup_close(&files->list[i].fd);
+	free(files->list);
+	*files = (struct tree_files){ 0 };
+}
+
+/* Those that are named, or all that this thread traces, in @room. */
+static int choose_tasks(const struct pid_list *named, struct pid_list *room,
+			const struct pid_list **ret_tasks)
+{
+	*ret_tasks = named->count ? named : room;
+	return named->count ? 0 : proc_list_tracees(room);
+}
+
+/* Who has descriptors, while they are looked at. */
+struct holder {
+	pid_t pid;
+	pid_t own_pid;
+	/* 0: not asked for */
+	pid_t root;
+	int pidfd;
+};
+
+/* What has been found, and whether the holders may be of several trees. */
+struct search {
+	struct tree_files files;
+	int lowest_fd;
+	bool is_one_tree;
+};
+
+/* As @ret_file; NULL: not yet. */
+static int find_file(const struct tree_files *files, int fd, pid_t root,
+		     struct tree_file **ret_file)
+{
+	*ret_file = NULL;
+	for (size_t i = 0; i < files->count; i++) {
+		int ret =
+			files->list[i].root == root ? tree_is_same_file(files->list[i].fd, fd) : 0;
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			*ret_file = &files->list[i];
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int add_file(struct tree_files *files, int fd, const struct holder *holder)
+{
+	struct tree_file *grown;
+
+	grown = realloc(files->list, (files->count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	files->list = grown;
+	grown[files->count++] = (struct tree_file){
+		.fd = fd,
+		.pid = holder->pid,
+		.opener = holder->own_pid,
+		.root = holder->root,
+	};
+	return 0;
+}
+
+/* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who
+ * lack something; what cannot be looked at, being closed by now or on a file system that does not
+ * let us, is no device of KFD's. */
+static int is_kfd(pid_t pid, int number)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat stat;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0)
+		return fstat(fd, &stat) < 0 ? 0 : kfd_is_file(&stat);
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+}
+
+static int take_file(struct search *search, const struct holder *holder, int number)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
+	struct tree_file *known;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	if (compare_files(fd, fd) < 0)
+		return -errno;
+	ret = find_file(&search->files, fd, holder->root, &known);
+	if (ret < 0)
+		return ret;
+	if (known) {
+		if (holder->own_pid < known->opener)
+			known->opener = holder->own_pid;
+		return 0;
+	}
+	ret = fd_move_up(&fd, search->lowest_fd);
+	if (!ret)
+		ret = add_file(&search->files, fd, holder);
+	if (!ret)
+		(void)take_fd(&fd);
+	return ret;
+}
+
+static int know_holder(struct holder *holder, bool is_one_tree)
+{
+	int ret = proc_own_pid(holder->pid, &holder->own_pid);
+
+	if (!ret && !is_one_tree)
+		ret = proc_find_root(holder->pid, &holder->root);
+	if (ret < 0)
+		return ret;
+	holder->pidfd = (int)syscall(SYS_pidfd_open, holder->pid, 0);
+	return holder->pidfd < 0 ? -errno : 0;
+}
+
+static void forget_holder(struct holder *holder)
+{
+	cleanup_close(&holder->pidfd);
+}
+
+static int find_in(struct search *search, pid_t pid, DIR *stream)
+{
+	_cleanup_(forget_holder) struct holder holder = { .pid = pid, .pidfd = -1 };
+	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		int number = atoi(entry->d_name);
+
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
+		if (ret <= 0)
+			continue;
+		ret = holder.pidfd < 0 ? know_holder(&holder, search->is_one_tree) : 0;
+		if (!ret)
+			ret = take_file(search, &holder, number);
+	}
+	return ret;
+}
+
+/* The descriptors of a process. 1, 0 if it has ended and has none any more, or -errno. */
+static int open_descriptors(pid_t pid, DIR **ret_stream)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	*ret_stream = opendir(path);
+	if (*ret_stream)
+		return 1;
+	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+}
+
+static int find_of(struct search *search, pid_t pid)
+{
+	DIR *stream;
+	int ret = open_descriptors(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = find_in(search, pid, stream);
+	(void)closedir(stream);
+	return ret;
+}
+
+/* A file that nobody has any more, when it is looked for, belongs to nobody's tree. */
+static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		int ret = tree_is_same_file(files->list[i].fd, shown);
+
+		if (ret) {
+			*ret_root = files->list[i].root;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* Others may be frozen with the tree, and are let go as they are. */
+static void keep_tree(struct tree_files *files, pid_t root)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->list[i].root == root)
+			files->list[kept++] = files->list[i];
+		else
+			cleanup_close(&files->list[i].fd);
+	}
+	files->count = kept;
+}
+
+static void search_done(struct search *search)
+{
+	tree_files_done(&search->files);
+}
+
+int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
+		  struct tree_files *ret_files)
+{
+	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
+							.is_one_tree = tasks->count > 0 };
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	pid_t root = 0;
+	int ret = choose_tasks(tasks, &traced, &tasks);
+
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = find_of(&search, tasks->pids[i]);
+	if (!ret)
+		ret = find_root(&search.files, shown, &root);
+	if (ret < 0)
+		return ret;
+	if (ret)
+		keep_tree(&search.files, root);
+	*ret_files = search.files;
+	search.files = (struct tree_files){ 0 };
+	return 0;
+}
+
+/* A descriptor that the process has closed meanwhile is no match. 1, 0 or -errno. */
+static int compare_with(pid_t pid, int number, int fd)
+{
+	long order = syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, fd, number);
+
+	if (order < 0)
+		return errno == EBADF ? 0 : -errno;
+	return order == 0;
+}
+
+int tree_has_file(pid_t pid, int fd)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = open_descriptors(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : compare_with(pid, atoi(entry->d_name), fd);
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+/* 1, 0 or -errno. */
+static int has_kfd(pid_t pid, DIR *stream)
+{
+	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, atoi(entry->d_name));
+	}
+	return ret;
+}
+
+static int is_gpu(const struct topology *topology, dev_t device)
+{
+	const struct stat stat = { .st_mode = S_IFCHR, .st_rdev = device };
+	uint32_t minor;
+
+	if (render_node_is_device(device, &minor) && topology_find_minor(topology, minor))
+		return 1;
+	return kfd_is_file(&stat);
+}
+
+static int maps_gpu(pid_t pid, const struct topology *topology)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	size_t count;
+	int ret = proc_list_mappings(pid, &mappings, &count);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = is_gpu(topology, mappings[i].device);
+	return ret;
+}
+
+/* 0 also for a process that has ended. */
+static int check_mapper(pid_t pid, const struct topology *topology)
+{
+	DIR *stream;
+	int ret = open_descriptors(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = has_kfd(pid, stream);
+	(void)closedir(stream);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = maps_gpu(pid, topology);
+	if (ret == -ENOENT || ret == -ESRCH)
+		return 0;
+	return ret > 0 ? -EOPNOTSUPP : ret;
+}
+
+int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	int ret = choose_tasks(tasks, &traced, &tasks);
+
+	if (ret < 0)
+		return log_error(ret, "mappings: cannot tell whose processes these are");
+	for (size_t i = 0; i < tasks->count; i++) {
+		ret = check_mapper(tasks->pids[i], topology);
+		if (ret == -EOPNOTSUPP)
+			return log_error(ret,
+					 "process %d: has a GPU's memory mapped, but not /dev/kfd"
+					 " open: what it has there could not be saved",
+					 tasks->pids[i]);
+		if (ret < 0)
+			return log_error(ret, "process %d: cannot tell what it has mapped",
+					 tasks->pids[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show
+ * them one by one. */
+#ifndef AMDGPU_PLUGIN_DUMP_FIND_KFD_FILES_H
+#define AMDGPU_PLUGIN_DUMP_FIND_KFD_FILES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct pid_list;
+struct topology;
+
+/* One descriptor, of our own, for each open file; in the order of pids and of their descriptors. */
+struct tree_files {
+	struct tree_file {
+		int fd;
+		/* A process that has it. */
+		pid_t pid;
+		/* The lowest pid, as they see themselves, of all in the tree that have it: there
+		 * CRIU is going to open it again. */
+		pid_t opener;
+		/* The topmost process of its tree; 0: there is but one tree. */
+		pid_t root;
+	} * list;
+	size_t count;
+};
+
+/* The files of /dev/kfd of all @tasks. If there are none, of those that this thread traces in the
+ * tree that has the file @shown, which is that of one of them; if none has it, of all that this
+ * thread traces: so also of who is frozen with the dumped tree and stands above it. Descriptors are
+ * numbered from @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees,
+ * or does not tell files apart. */
+int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
+		  struct tree_files *ret_files);
+void tree_files_done(struct tree_files *files);
+
+/* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or
+ * of an AMD GPU mapped have /dev/kfd open: of others no file would ever be shown.
+ * -EOPNOTSUPP after a line. */
+int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology);
+
+/* Whether two descriptors are of one open file: 1, 0 or -errno. */
+int tree_is_same_file(int one, int other);
+/* Whether process @pid has the open file of descriptor @fd: 1, 0 or -errno. */
+int tree_has_file(pid_t pid, int fd);
+
+#endif

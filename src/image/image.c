@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Images: files in CRIU's image directory, or streams where CRIU streams its own. What is in the
+ * messages is the business of others. */
+#include "image/image.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
+#include "criu/host.h"
+
+/* Memory that the first bytes of a message are read to; more is taken as more comes. */
+#define MESSAGE_ROOM (64u << 10)
+/* A million BOs and their private data have a third of it; without an end, a file that is one hole
+ * would fill all memory. */
+#define MESSAGE_MAX (1ULL << 30)
+
+/* Memory that a message may take: so many times its size, once for its bytes and the rest for what
+ * they are unpacked to, and something. A BO of ours takes 49 bytes of a message and 184 of memory:
+ * 112 for its entry, 8 to point there, 64 while the message is searched; and its private data 272
+ * of both (struct kfd_criu_bo_priv_data in kfd_priv.h). So a message takes 1.4 times its size;
+ * 100,000 BOs without private data fit in the something. */
+#define MEMORY_TIMES 4
+#define MEMORY_PLUS  (24ULL << 20)
+
+/* The last field of a message: two bytes that name it, and the checksum of all bytes before. */
+#define SUM_SIZE       8
+#define SUM_FIELD_SIZE (2 + SUM_SIZE)
+
+/* What malloc() adds to a piece of memory, at most, as long as it is no multiple of pages. */
+#define MALLOC_COST 32
+
+bool image_is_streamed(void)
+{
+	return host_is_streaming();
+}
+
+/* Always a new file: an old one may have another name, another owner, or more readers. */
+static int create_file(const char *name, int *ret_fd)
+{
+	int fd;
+
+	(void)unlinkat(host_image_dir(), name, 0);
+	fd = openat(host_image_dir(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return log_error(-errno, "image %s: cannot create", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int create_stream(const char *name, int *ret_fd)
+{
+	int fd = host_create_streamed(name);
+
+	if (fd < 0)
+		return log_error(fd, "image %s: the streamer does not take it", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int create(const char *name, int *ret_fd)
+{
+	return host_is_streaming() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
+}
+
+/* As contents are: what comes out on the device only comes out before the job may end. */
+static int sync_written(const char *name, int fd)
+{
+	int ret = host_is_streaming() ? 0 : fd_sync(fd);
+
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
+static int close_written(const char *name, int *fd)
+{
+	if (close(take_fd(fd)) < 0)
+		return log_error(-errno, "image %s: cannot write", name);
+	return 0;
+}
+
+static int write_part(const char *name, int fd, const void *bytes, size_t size)
+{
+	int ret = write_full(fd, bytes, size);
+
+	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
+}
+
+static int write_header(const char *name, int fd, uint64_t size)
+{
+	uint64_t header = htole64(size);
+
+	return write_part(name, fd, &header, sizeof(header));
+}
+
+static int write_framed(const char *name, const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	ret = create(name, &fd);
+	if (ret < 0)
+		return ret;
+	ret = write_header(name, fd, size);
+	if (!ret)
+		ret = write_part(name, fd, bytes, size);
+	if (!ret)
+		ret = sync_written(name, fd);
+	return ret < 0 ? ret : close_written(name, &fd);
+}
+
+static void remove_file(const char *name)
+{
+	if (!host_is_streaming())
+		(void)unlinkat(host_image_dir(), name, 0);
+}
+
+/* The checksum at its end is put in here, over what the message has for it. */
+static int write_message(const char *name, const ProtobufCMessage *message)
+{
+	size_t size = protobuf_c_message_get_packed_size(message);
+	_cleanup_free_ uint8_t *bytes = malloc(size);
+	uint64_t sum;
+	int ret;
+
+	if (!bytes)
+		return log_error(-ENOMEM, "image %s: cannot pack", name);
+	(void)protobuf_c_message_pack(message, bytes);
+	sum = htole64(checksum_of(bytes, size - SUM_FIELD_SIZE));
+	memcpy(bytes + size - SUM_SIZE, &sum, sizeof(sum));
+	ret = write_framed(name, bytes, size);
+	if (ret < 0)
+		remove_file(name);
+	return ret;
+}
+
+/* O_NONBLOCK: a pipe of that name must not be waited for. */
+static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = -1;
+
+	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
+		return log_error(-errno, "image %s: cannot open", name);
+	if (!S_ISREG(ret_stat->st_mode))
+		return log_error(-EINVAL, "image %s: is no regular file", name);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int read_header(const char *name, int fd, uint64_t *ret_size)
+{
+	uint64_t header;
+	int ret = read_full(fd, &header, sizeof(header));
+
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot read its header", name);
+	*ret_size = le64toh(header);
+	return 0;
+}
+
+/* Checks also that the real length is what the header says. */
+static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat stat = { 0 };
+	uint64_t size = 0;
+	int ret;
+
+	ret = open_file(name, &fd, &stat);
+	if (ret < 0)
+		return ret;
+	if (stat.st_size < IMAGE_HEADER_SIZE)
+		return log_error(-EIO,
+				 "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
+				 name, (uint64_t)stat.st_size);
+	ret = read_header(name, fd, &size);
+	if (ret < 0)
+		return ret;
+	if (size != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
+		return log_error(-EIO,
+				 "image %s: damaged, its header says %" PRIu64 " bytes and %" PRIu64
+				 " are there",
+				 name, size, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
+	*ret_fd = take_fd(&fd);
+	*ret_size = size;
+	return 0;
+}
+
+static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	fd = host_open_streamed(name);
+	if (fd == -ENOENT)
+		return fd;
+	if (fd < 0)
+		return log_error(fd, "image %s: the streamer does not give it", name);
+	ret = read_header(name, fd, ret_size);
+	if (ret < 0)
+		return ret;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Opens an image at its contents, of which there are *@ret_size bytes; of a stream only the end can
+ * tell whether that is true. */
+static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
+{
+	return host_is_streaming() ? open_framed_stream(name, ret_fd, ret_size)
+				   : open_framed_file(name, ret_fd, ret_size);
+}
+
+static int check_end(const char *name, int fd)
+{
+	char more;
+	int ret = read_full(fd, &more, sizeof(more));
+
+	if (ret == -EIO)
+		return 0;
+	return log_error(ret < 0 ? ret : -EIO,
+			 "image %s: damaged, it has more bytes than its header says", name);
+}
+
+/* The header of a stream may say anything, so memory grows with what is really there. */
+static int read_growing(int fd, uint64_t size, uint8_t **ret_bytes)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t room = 0, done = 0;
+
+	do {
+		uint8_t *grown;
+		int ret;
+
+		room = room ? 2 * room : MESSAGE_ROOM;
+		if (room > size)
+			room = size;
+		grown = realloc(bytes, room ? room : 1);
+		if (!grown)
+			return -ENOMEM;
+		bytes = grown;
+		ret = read_full(fd, bytes + done, room - done);
+		if (ret < 0)
+			return ret;
+		done = room;
+	} while (done < size);
+	*ret_bytes = take_ptr(&bytes);
+	return 0;
+}
+
+struct budget {
+	uint64_t left;
+	bool exceeded;
+	bool failed;
+};
+
+static void *take_from_budget(void *budget_, size_t size)
+{
+	struct budget *budget = budget_;
+	void *memory;
+
+	budget->exceeded |= size > budget->left || budget->left - size < MALLOC_COST;
+	if (budget->exceeded)
+		return NULL;
+	budget->left -= size + MALLOC_COST;
+	memory = malloc(size);
+	budget->failed |= !memory;
+	return memory;
+}
+
+/* What is given back does not count: in a message of use it is little. */
+static void give_back(void *budget, void *memory)
+{
+	(void)budget;
+	free(memory);
+}
+
+/* A field that nobody knows takes two bytes of a message, and many times as much of memory. */
+static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor,
+		  const uint8_t *bytes, uint64_t size, ProtobufCMessage **ret_message)
+{
+	const uint64_t room = (MEMORY_TIMES - 1) * size + MEMORY_PLUS;
+	struct budget budget = { .left = room };
+	ProtobufCAllocator allocator = { take_from_budget, give_back, &budget };
+	ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
+
+	if (message) {
+		*ret_message = message;
+		return 0;
+	}
+	if (budget.exceeded)
+		return log_error(-EINVAL,
+				 "image %s: damaged, it takes more than %" PRIu64 " MiB of memory",
+				 name, room >> 20);
+	if (budget.failed)
+		return log_error(-ENOMEM, "image %s: cannot unpack", name);
+	return log_error(-EINVAL, "image %s: damaged, it does not parse as %s", name,
+			 descriptor->name);
+}
+
+/* Also the checksum that the message has if it has one. */
+static int read_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
+			ProtobufCMessage **ret_message, uint64_t *ret_sum)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	_cleanup_close_ int fd = -1;
+	uint64_t size;
+	int ret;
+
+	ret = open_framed(name, &fd, &size);
+	if (ret < 0)
+		return ret;
+	if (size > MESSAGE_MAX)
+		return log_error(
+			-EIO, "image %s: damaged, it says %" PRIu64 " bytes, more than any message",
+			name, size);
+	ret = read_growing(fd, size, &bytes);
+	if (ret < 0)
+		return log_error(ret,
+				 "image %s: cannot read the %" PRIu64 " bytes that its header says",
+				 name, size);
+	ret = check_end(name, fd);
+	if (ret < 0)
+		return ret;
+	*ret_sum = checksum_of(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
+	return unpack(name, descriptor, bytes, size, ret_message);
+}
+
+static int check_sum(const char *name, bool has_sum, uint64_t sum, uint64_t found)
+{
+	if (!has_sum || sum == found)
+		return 0;
+	return log_error(-EIO,
+			 "image %s: damaged, its bytes have checksum %016" PRIx64
+			 " and had %016" PRIx64 " when they were saved",
+			 name, found, sum);
+}
+
+int image_write_kfd(int id, const CriuKfd *kfd)
+{
+	CriuKfd summed = *kfd;
+	char name[IMAGE_NAME_SIZE];
+
+	summed.has_xxh3 = true;
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
+	return write_message(name, &summed.base);
+}
+
+/* Without a GPU an image is that of one more file of a process, which has nothing but that. */
+static bool has_state(const CriuKfd *kfd)
+{
+	return kfd->n_device_entries || kfd->n_bo_entries || kfd->num_of_bos ||
+	       kfd->num_of_objects || kfd->priv_data.len;
+}
+
+static int check_kfd(const char *name, const CriuKfd *kfd, uint64_t sum)
+{
+	int ret = check_sum(name, kfd->has_xxh3, kfd->xxh3, sum);
+
+	if (!ret && !kfd->num_of_gpus && has_state(kfd))
+		return log_error(-EINVAL, "image %s: has state, but of no GPU", name);
+	return ret;
+}
+
+int image_read_kfd(int id, CriuKfd **ret_kfd)
+{
+	char name[IMAGE_NAME_SIZE];
+	CriuKfd *kfd;
+	uint64_t sum;
+	int ret;
+
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
+	ret = read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)&kfd, &sum);
+	if (ret < 0)
+		return ret;
+	ret = check_kfd(name, kfd, sum);
+	if (ret < 0)
+		criu_kfd__free_unpacked(kfd, NULL);
+	else
+		*ret_kfd = kfd;
+	return ret;
+}
+
+void image_remove_kfd(int id)
+{
+	char name[IMAGE_NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
+	remove_file(name);
+}
+
+int image_write_render(int id, const CriuRenderNode *node)
+{
+	CriuRenderNode summed = *node;
+	char name[IMAGE_NAME_SIZE];
+
+	summed.has_xxh3 = true;
+	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
+	return write_message(name, &summed.base);
+}
+
+int image_read_render(int id, CriuRenderNode **ret_node)
+{
+	char name[IMAGE_NAME_SIZE];
+	CriuRenderNode *node;
+	uint64_t sum;
+	int ret;
+
+	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
+	ret = read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)&node, &sum);
+	if (ret < 0)
+		return ret;
+	ret = check_sum(name, node->has_xxh3, node->xxh3, sum);
+	if (ret < 0)
+		criu_render_node__free_unpacked(node, NULL);
+	else
+		*ret_node = node;
+	return ret;
+}
+
+int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char name[IMAGE_NAME_SIZE];
+	int ret;
+
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
+	ret = create(name, &fd);
+	if (!ret && !size)
+		ret = write_header(name, fd, size);
+	if (ret < 0)
+		return ret;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int image_check_room(uint64_t size)
+{
+	struct statvfs stat;
+	uint64_t room;
+
+	/* Some file systems do not tell; where a stream ends nobody knows. */
+	if (host_is_streaming() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
+		return 0;
+	/* What is kept for root counts, as a dump is mostly root's. */
+	room = (uint64_t)stat.f_bfree * stat.f_frsize;
+	if (room >= size)
+		return 0;
+	return log_error(-ENOSPC,
+			 "images: the contents of the BOs take %" PRIu64 " MiB, and %" PRIu64
+			 " MiB are free",
+			 size >> 20, room >> 20);
+}
+
+int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char name[IMAGE_NAME_SIZE];
+	uint64_t found;
+	int ret;
+
+	if (!size) {
+		*ret_fd = -1;
+		return 0;
+	}
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
+	ret = open_framed(name, &fd, &found);
+	if (ret == -ENOENT)
+		return log_error(ret, "image %s: cannot open", name);
+	if (ret < 0)
+		return ret;
+	if (found != size)
+		return log_error(-EINVAL,
+				 "image %s: damaged, it has %" PRIu64
+				 " bytes of contents and the BOs have %" PRIu64,
+				 name, found, size);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int image_close_pages(int id, uint32_t gpu_id, int *fd)
+{
+	char name[IMAGE_NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
+	return close_written(name, fd);
+}
+
+int image_end_pages(int id, uint32_t gpu_id, int *fd)
+{
+	char name[IMAGE_NAME_SIZE];
+	int ret = 0;
+
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
+	if (*fd >= 0 && host_is_streaming())
+		ret = check_end(name, *fd);
+	cleanup_close(fd);
+	*fd = -1;
+	return ret;
+}

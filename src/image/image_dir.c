@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Lists the image directory, and reads or removes what has the names of our images. */
+#include "image/image_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "image/image.h"
+
+/* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */
+#define PARENT_NAME "parent"
+/* CRIU's image of a process, by the pid that it knows itself by. */
+#define CORE_NAME "core-%d.img"
+
+/* Whether it is the name of an image of that kind. @ret_id: of which file. */
+static bool is_name(const char *pattern, const char *name, int *ret_id)
+{
+	unsigned int gpu_id = 0;
+	char again[IMAGE_NAME_SIZE];
+
+	/* Only the names of contents have a GPU. */
+	if (sscanf(name, pattern, ret_id, &gpu_id) < 1)
+		return false;
+	(void)snprintf(again, sizeof(again), pattern, *ret_id, gpu_id);
+	return !strcmp(again, name);
+}
+
+/* Asks @match about each file that is called @pattern with an id, until it answers
+ * something other than -ENOENT. */
+static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
+		void *argument)
+{
+	int fd, error = 0, ret = -ENOENT;
+	struct dirent *entry;
+	DIR *stream;
+
+	/* A descriptor of its own: reading a directory moves the position, and
+	 * this one is CRIU's. */
+	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return log_error(-errno, "images: cannot list the directory");
+	stream = fdopendir(fd);
+	if (!stream) {
+		(void)close(fd);
+		return log_error(-ENOMEM, "images: cannot list the directory");
+	}
+	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
+		int id;
+
+		if (is_name(pattern, entry->d_name, &id))
+			ret = match(id, entry->d_name, argument);
+	}
+	(void)closedir(stream);
+	return error < 0 ? log_error(error, "images: cannot list the directory") : ret;
+}
+
+struct kfd_search {
+	pid_t pid;
+	int id;
+	CriuKfd *kfd;
+};
+
+/* Goes on after a match, since a second one would mean that the images are of two dumps. */
+static int match_kfd(int id, const char *name, void *argument)
+{
+	struct kfd_search *search = argument;
+	CriuKfd *kfd;
+	int ret;
+
+	(void)name;
+	ret = image_read_kfd(id, &kfd);
+	if (ret < 0)
+		return ret;
+	if (!kfd->num_of_gpus || (pid_t)kfd->pid != search->pid) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return -ENOENT;
+	}
+	if (search->kfd) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return log_error(-EINVAL,
+				 "images: kfd %d and kfd %d both have the state of process %d",
+				 search->id, id, search->pid);
+	}
+	search->id = id;
+	search->kfd = kfd;
+	return -ENOENT;
+}
+
+int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
+{
+	struct kfd_search search = { .pid = pid };
+	int ret = scan(IMAGE_KFD_NAME, match_kfd, &search);
+
+	if (ret == -ENOENT && search.kfd) {
+		*ret_id = search.id;
+		*ret_kfd = search.kfd;
+		return 0;
+	}
+	if (search.kfd)
+		criu_kfd__free_unpacked(search.kfd, NULL);
+	return ret;
+}
+
+static int match_any(int id, const char *name, void *argument)
+{
+	(void)id;
+	(void)name;
+	(void)argument;
+	return 0;
+}
+
+bool image_any_is_there(void)
+{
+	return !host_is_streaming() && (scan(IMAGE_KFD_NAME, match_any, NULL) == 0 ||
+					scan(IMAGE_RENDER_NAME, match_any, NULL) == 0);
+}
+
+void image_report_missing(int id, bool expected)
+{
+	/* Other images cannot be looked for in a stream. */
+	if (host_is_streaming())
+		expected |= !host_has_inventory();
+	else if (!expected)
+		expected = image_any_is_there();
+	if (expected)
+		log_warn("file %d: there is neither image " IMAGE_KFD_NAME
+			 " nor image " IMAGE_RENDER_NAME,
+			 id, id, id);
+}
+
+int image_find_parent(void)
+{
+	struct stat stat;
+
+	/* A stream has no parent, whatever lies in the directory. */
+	if (host_is_streaming())
+		return -ENOENT;
+	if (!fstatat(host_image_dir(), PARENT_NAME, &stat, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return errno == ENOENT ? -ENOENT
+			       : log_error(-errno, "images: cannot look for a link to older ones");
+}
+
+int image_task_time(pid_t own_pid, struct timespec *ret_time)
+{
+	char name[IMAGE_NAME_SIZE];
+	struct stat stat;
+
+	(void)snprintf(name, sizeof(name), CORE_NAME, own_pid);
+	if (fstatat(host_image_dir(), name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*ret_time = stat.st_ctim;
+	return 0;
+}
+
+static int match_removed(int id, const char *name, void *argument)
+{
+	int *ret = argument;
+
+	(void)id;
+	if (unlinkat(host_image_dir(), name, 0) < 0 && errno != ENOENT)
+		*ret = log_error(-errno, "image %s: cannot remove, and it must not stay", name);
+	return -ENOENT;
+}
+
+/* As many as can be. */
+static int remove_all(const char *pattern)
+{
+	int stays = 0, ret;
+
+	/* A stream has nothing old, and what lies in the directory is another dump's. */
+	if (host_is_streaming())
+		return 0;
+	ret = scan(pattern, match_removed, &stays);
+	return ret == -ENOENT ? stays : ret;
+}
+
+int image_remove_main(void)
+{
+	int kfd = remove_all(IMAGE_KFD_NAME), render = remove_all(IMAGE_RENDER_NAME);
+
+	return kfd < 0 ? kfd : render;
+}
+
+int image_remove_old(void)
+{
+	int main = image_remove_main(), pages = remove_all(IMAGE_PAGES_NAME);
+
+	return main < 0 ? main : pages;
+}
+
+struct render_search {
+	pid_t pid;
+	uint32_t minor;
+	/* Some image of that minor says of no process that it computes there. */
+	bool unclaimed;
+};
+
+static int match_render(int id, const char *name, void *argument)
+{
+	struct render_search *search = argument;
+	CriuRenderNode *node;
+	bool found;
+	int ret;
+
+	(void)name;
+	ret = image_read_render(id, &node);
+	if (ret < 0)
+		return ret;
+	search->unclaimed |= !node->has_compute_pid && (!node->has_drm_render_minor ||
+							node->drm_render_minor == search->minor);
+	found = node->has_compute_pid && (pid_t)node->compute_pid == search->pid &&
+		node->drm_render_minor == search->minor;
+	criu_render_node__free_unpacked(node, NULL);
+	return found ? 0 : -ENOENT;
+}
+
+int image_find_compute_render(pid_t pid, uint32_t minor)
+{
+	struct render_search search = { .pid = pid, .minor = minor };
+
+	return scan(IMAGE_RENDER_NAME, match_render, &search);
+}
+
+int image_expect_render(pid_t pid, uint32_t minor)
+{
+	struct render_search search = { .pid = pid, .minor = minor };
+	int ret = scan(IMAGE_RENDER_NAME, match_render, &search);
+
+	return ret == -ENOENT && search.unclaimed ? 0 : ret;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refuses images that no kernel can have led to. What is harmless is let through: other programs
+ * write images, too. */
+#include "image/validate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "image/image.h"
+#include "kernel/kfd_criu.h"
+#include "kernel/render_node.h"
+
+#define PAGE 4096
+/* What begins each object in the private data. */
+#define OBJECT_TYPE_SIZE 4
+
+/* What is being looked at, for messages: "kfd" or "render node", and its id. */
+struct subject {
+	const char *kind;
+	int id;
+};
+
+static int check_minor(const struct subject *of, uint32_t gpu_id, uint32_t number)
+{
+	if (!number)
+		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
+				 of->kind, of->id, gpu_id);
+	if (number < RENDER_NODE_MINOR_FIRST || number > RENDER_NODE_MINOR_LAST)
+		return log_error(-EINVAL,
+				 "%s %d: GPU 0x%04x has render minor %u, which no render"
+				 " node can have",
+				 of->kind, of->id, gpu_id, number);
+	return 0;
+}
+
+static int check_gpu_id(const struct subject *of, uint32_t gpu_id)
+{
+	if (gpu_id <= KFD_GPU_ID_MAX)
+		return 0;
+	return log_error(-EINVAL, "%s %d: 0x%x is no gpu_id, as it has more than 16 bits", of->kind,
+			 of->id, gpu_id);
+}
+
+static int check_device(const struct subject *of, const KfdDeviceEntry *device)
+{
+	int ret;
+
+	if (device->n_iolinks > TOPOLOGY_ENTRIES_MAX)
+		return log_error(-EINVAL, "%s %d: node %u has %zu links, more than %d", of->kind,
+				 of->id, device->node_id, device->n_iolinks, TOPOLOGY_ENTRIES_MAX);
+	if (!device->gpu_id)
+		return 0;
+	ret = check_gpu_id(of, device->gpu_id);
+	if (!ret)
+		ret = check_gpu_id(of, device->actual_gpu_id);
+	return ret < 0 ? ret : check_minor(of, device->gpu_id, device->drm_render_minor);
+}
+
+static int check_apart(const struct subject *of, const KfdDeviceEntry *a, const KfdDeviceEntry *b)
+{
+	if (a->node_id == b->node_id)
+		return log_error(-EINVAL, "%s %d: node %u is in the image twice", of->kind, of->id,
+				 a->node_id);
+	if (!a->gpu_id || !b->gpu_id)
+		return 0;
+	if (a->gpu_id == b->gpu_id)
+		return log_error(-EINVAL, "%s %d: GPU 0x%04x is in the image twice", of->kind,
+				 of->id, a->gpu_id);
+	if (a->drm_render_minor == b->drm_render_minor)
+		return log_error(-EINVAL, "%s %d: GPUs 0x%04x and 0x%04x both have renderD%u",
+				 of->kind, of->id, a->gpu_id, b->gpu_id, a->drm_render_minor);
+	return 0;
+}
+
+static int check_devices(const struct subject *of, const CriuKfd *kfd)
+{
+	size_t num_gpus = 0;
+	int ret = 0;
+
+	if (kfd->n_device_entries > TOPOLOGY_ENTRIES_MAX)
+		return log_error(-EINVAL, "%s %d: the image has %zu nodes, more than %d", of->kind,
+				 of->id, kfd->n_device_entries, TOPOLOGY_ENTRIES_MAX);
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		num_gpus += kfd->device_entries[i]->gpu_id != 0;
+		ret = check_device(of, kfd->device_entries[i]);
+		for (size_t j = 0; !ret && j < i; j++)
+			ret = check_apart(of, kfd->device_entries[j], kfd->device_entries[i]);
+	}
+	if (ret < 0)
+		return ret;
+	if (num_gpus != kfd->num_of_gpus)
+		return log_error(-EINVAL, "%s %d: the image says %u GPUs and has %zu", of->kind,
+				 of->id, kfd->num_of_gpus, num_gpus);
+	return 0;
+}
+
+static const KfdDeviceEntry *find_gpu(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	for (size_t i = 0; gpu_id && i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id == gpu_id)
+			return kfd->device_entries[i];
+	}
+	return NULL;
+}
+
+/* Those of BOs that have contents: others are wherever the program, or the driver, has them. */
+static const char *wrong_place(const KfdBoEntry *bo)
+{
+	if (bo->size % PAGE)
+		return "a size of no whole pages";
+	if (bo->addr % PAGE)
+		return "an address inside a page";
+	if (bo->offset % PAGE)
+		return "an mmap offset inside a page";
+	if (bo->offset > UINT64_MAX - bo->size)
+		return "an mmap offset too high for its size";
+	return NULL;
+}
+
+static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
+{
+	const KfdBoEntry *bo = kfd->bo_entries[index];
+	const KfdDeviceEntry *gpu = find_gpu(kfd, bo->gpu_id);
+	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
+	const char *wrong = NULL;
+
+	if (!gpu)
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
+				 of->kind, of->id, index, bo->gpu_id);
+	if (!kfd_bo_has_one_kind(bo->alloc_flags))
+		return log_error(-EINVAL, "%s %d: BO %zu is of an unknown kind, flags 0x%x",
+				 of->kind, of->id, index, bo->alloc_flags);
+	if (!bo->size)
+		wrong = "no size";
+	else if (bo->addr > UINT64_MAX - bo->size)
+		wrong = "an address too high for its size";
+	else if (kind & KFD_BO_WITH_CONTENTS)
+		wrong = wrong_place(bo);
+	if (wrong)
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
+				 " with offset 0x%" PRIx64 ", has %s",
+				 of->kind, of->id, index, bo->size, bo->addr, bo->offset, wrong);
+	if (kind == KFD_BO_VRAM && gpu->vram_size && bo->size > gpu->vram_size)
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x %" PRIu64
+				 " of VRAM",
+				 of->kind, of->id, index, bo->size, bo->gpu_id, gpu->vram_size);
+	return 0;
+}
+
+/* What a BO takes of an address space: that of its GPU, or that of mmap offsets
+ * of its render node. */
+struct span {
+	uint32_t gpu_id;
+	uint64_t from;
+	uint64_t to;
+	size_t bo;
+};
+
+static int compare_spans(const void *left, const void *right)
+{
+	const struct span *a = left, *b = right;
+
+	if (a->gpu_id != b->gpu_id)
+		return a->gpu_id < b->gpu_id ? -1 : 1;
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return a->bo < b->bo ? -1 : a->bo > b->bo;
+}
+
+/* Two BOs that were one object in the process have its mmap offset both: a dump is forced to save
+ * such, and each comes back as a copy. Nobody is misled, as their addresses differ. */
+static bool may_both_be(const struct span *a, const struct span *b, bool by_offset)
+{
+	if (a->gpu_id != b->gpu_id || b->from >= a->to)
+		return true;
+	return by_offset && a->from == b->from && a->to == b->to;
+}
+
+/* GPU addresses if not @by_offset. Of programs' own memory and of doorbells there may be several
+ * BOs at a place. */
+static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+		uint64_t from = by_offset ? bo->offset : bo->addr;
+
+		if (bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			spans[count++] = (struct span){ bo->gpu_id, from, from + bo->size, i };
+	}
+	return count;
+}
+
+static int check_spans(const struct subject *of, const CriuKfd *kfd, bool by_offset,
+		       struct span *spans)
+{
+	size_t count = list_spans(kfd, by_offset, spans);
+
+	if (count)
+		qsort(spans, count, sizeof(*spans), compare_spans);
+	for (size_t i = 1; i < count; i++) {
+		const struct span *a = &spans[i - 1], *b = &spans[i];
+
+		if (!may_both_be(a, b, by_offset))
+			return log_error(-EINVAL,
+					 "%s %d: BOs %zu and %zu of GPU 0x%04x have the"
+					 " same %s, 0x%" PRIx64,
+					 of->kind, of->id, a->bo, b->bo, a->gpu_id,
+					 by_offset ? "mmap offsets" : "addresses", b->from);
+	}
+	return 0;
+}
+
+static int check_overlaps(const struct subject *of, const CriuKfd *kfd)
+{
+	_cleanup_free_ struct span *spans = calloc(kfd->n_bo_entries + 1, sizeof(*spans));
+	int ret;
+
+	if (!spans)
+		return log_error(-ENOMEM, "%s %d: cannot verify", of->kind, of->id);
+	ret = check_spans(of, kfd, false, spans);
+	return ret < 0 ? ret : check_spans(of, kfd, true, spans);
+}
+
+/* All BOs of a kind on one GPU; sums of sizes are made here only, and here
+ * they cannot overflow unseen. */
+static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDeviceEntry *gpu)
+{
+	uint64_t contents = 0, vram = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->gpu_id != gpu->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+			continue;
+		if (bo->size > IMAGE_CONTENTS_MAX - contents)
+			return log_error(-EINVAL,
+					 "%s %d: the BOs of GPU 0x%04x are larger than any file",
+					 of->kind, of->id, gpu->gpu_id);
+		contents += bo->size;
+		vram += bo->alloc_flags & KFD_BO_VRAM ? bo->size : 0;
+	}
+	if (gpu->vram_size && vram > gpu->vram_size)
+		return log_error(-EINVAL,
+				 "%s %d: the BOs of GPU 0x%04x have %" PRIu64
+				 " bytes of VRAM, and it has %" PRIu64,
+				 of->kind, of->id, gpu->gpu_id, vram, gpu->vram_size);
+	return 0;
+}
+
+static int check_bos(const struct subject *of, const CriuKfd *kfd)
+{
+	int ret = 0;
+
+	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
+		return log_error(-EINVAL, "%s %d: the image says %" PRIu64 " BOs and has %zu",
+				 of->kind, of->id, kfd->num_of_bos, kfd->n_bo_entries);
+	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
+		ret = check_bo(of, kfd, i);
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id)
+			ret = check_sum(of, kfd, kfd->device_entries[i]);
+	}
+	return ret < 0 ? ret : check_overlaps(of, kfd);
+}
+
+int verify_kfd(int id, const CriuKfd *kfd)
+{
+	const struct subject of = { "kfd", id };
+	int ret = check_devices(&of, kfd);
+
+	if (!ret)
+		ret = check_bos(&of, kfd);
+	if (ret < 0)
+		return ret;
+	if (!kfd->num_of_gpus || !kfd->priv_data.len)
+		return log_error(-EINVAL, "kfd %d: the image has no GPU or no private data", id);
+	if (kfd->num_of_objects > kfd->priv_data.len / OBJECT_TYPE_SIZE)
+		return log_error(-EINVAL,
+				 "kfd %d: the image says %u objects, and its private data has"
+				 " %zu bytes",
+				 id, kfd->num_of_objects, kfd->priv_data.len);
+	return 0;
+}
+
+int verify_render(int id, const CriuRenderNode *render)
+{
+	const struct subject of = { "render node", id };
+	int ret;
+
+	for (size_t i = 0; i < render->n_owners; i++) {
+		if (render->owners[i]->kfd_id > INT32_MAX)
+			return log_error(-EINVAL, "render node %d: 0x%x is no id of an image", id,
+					 render->owners[i]->kfd_id);
+	}
+	ret = check_gpu_id(&of, render->gpu_id);
+	if (!ret && render->has_drm_render_minor)
+		ret = check_minor(&of, render->gpu_id, render->drm_render_minor);
+	return ret < 0 || !render->device ? ret : check_device(&of, render->device);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Talks to the KFD driver. What is done with a process's state is decided by the
+ * dump and restore units. */
+#include "kernel/kfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+
+#define KFD_SYSFS_DEV "/sys/class/kfd/kfd/dev"
+
+/* GTT BOs have a dma-buf since 1.8; before, their contents cannot be saved. */
+#define KFD_MINOR_NEEDED 8
+
+/* Descriptors that a process may have open beside those of BOs. */
+#define OTHER_DESCRIPTORS 4096
+
+/* In a task's mount namespace the name may be of anything: a pipe must not be waited for. */
+static int read_device(dev_t *ret_device)
+{
+	_cleanup_close_ int fd = open(KFD_SYSFS_DEV, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	unsigned int device_major, device_minor;
+	size_t length;
+	char text[64];
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = read_short(fd, text, sizeof(text), &length);
+	if (ret < 0)
+		return ret;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
+		return -EINVAL;
+	*ret_device = makedev(device_major, device_minor);
+	return 0;
+}
+
+int kfd_is_file(const struct stat *stat)
+{
+	dev_t device = 0;
+	int ret;
+
+	if (!S_ISCHR(stat->st_mode))
+		return 0;
+	ret = read_device(&device);
+	if (ret == -ENOENT)
+		return 0;
+	/* CRIU says only that it does not know the file. */
+	if (ret < 0)
+		return log_error(ret, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
+	return stat->st_rdev == device;
+}
+
+bool kfd_is_dmabuf(int fd)
+{
+	_cleanup_close_ int kfd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
+	/* Too little room for its metadata would be an error like that for a foreign dma-buf. */
+	char metadata[256];
+	struct kfd_dmabuf_info_args args = {
+		.metadata_ptr = (uintptr_t)metadata,
+		.metadata_size = sizeof(metadata),
+		.dmabuf_fd = (uint32_t)fd,
+	};
+
+	return kfd >= 0 && xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args) == 0;
+}
+
+int kfd_open(int *ret_fd)
+{
+	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	struct kfd_version_args version = { 0 };
+	struct stat stat;
+	int ret;
+
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return log_error(-errno, "%s: cannot open", KFD_PATH);
+	/* In a task's mount namespace the name may be of anything. */
+	ret = kfd_is_file(&stat);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return log_error(-ENXIO, "%s: is not the device of the driver", KFD_PATH);
+	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot ask for its version", KFD_PATH);
+	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
+		return log_error(
+			-EOPNOTSUPP,
+			"%s: is version %u.%u, checkpoints need 1.%d or newer, which Linux 5.18 has",
+			KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int kfd_state_alloc(struct kfd_state *state)
+{
+	size_t priv_data_size = state->priv_data_size;
+
+	state->devices = calloc((size_t)state->num_devices + 1, sizeof(*state->devices));
+	state->bos = calloc((size_t)state->num_bos + 1, sizeof(*state->bos));
+	/* What is freed half-built must not look as if it had descriptor 0. */
+	for (uint32_t i = 0; state->bos && i < state->num_bos; i++)
+		state->bos[i].dmabuf_fd = KFD_INVALID_FD;
+	state->priv_data = calloc(priv_data_size + 1, 1);
+	return state->devices && state->bos && state->priv_data ? 0 : -ENOMEM;
+}
+
+void kfd_state_done(struct kfd_state *state)
+{
+	for (uint32_t i = 0; state->bos && i < state->num_bos; i++) {
+		if (state->bos[i].dmabuf_fd != KFD_INVALID_FD)
+			(void)close((int)state->bos[i].dmabuf_fd);
+	}
+	free(state->devices);
+	free(state->bos);
+	free(state->priv_data);
+	if (state->limit_raised)
+		nofile_restore(&state->old_limit);
+	*state = (struct kfd_state){ 0 };
+}
+
+static struct kfd_criu_args args_of(const struct kfd_state *state, enum kfd_criu_op op)
+{
+	return (struct kfd_criu_args){
+		.devices = (uintptr_t)state->devices,
+		.bos = (uintptr_t)state->bos,
+		.priv_data = (uintptr_t)state->priv_data,
+		.priv_data_size = state->priv_data_size,
+		.num_devices = state->num_devices,
+		.num_bos = state->num_bos,
+		.num_objects = state->num_objects,
+		.op = op,
+	};
+}
+
+/* The kernel hands out low numbers without close-on-exec: they would reach CRIU's children, and
+ * stand where descriptors of the task are about to be restored. */
+static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
+{
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		int fd = (int)state->bos[i].dmabuf_fd;
+		int ret;
+
+		if (fd < 0)
+			continue;
+		ret = fd_move_up(&fd, lowest_fd);
+		state->bos[i].dmabuf_fd = (uint32_t)fd;
+		if (ret < 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Whatever the error is: it may be one of something that the driver did on the way and has half
+ * undone, and what it has freed it would meet again. */
+static int call_once(int fd, struct kfd_criu_args *args)
+{
+	return ioctl(fd, KFD_IOC_CRIU_OP, args) < 0 ? -errno : 0;
+}
+
+/* CHECKPOINT or RESTORE: both hand out a dma-buf for each BO with contents, all at once. */
+static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op, int lowest_fd)
+{
+	uint64_t highest = (uint64_t)lowest_fd + 2ULL * state->num_bos + OTHER_DESCRIPTORS;
+	struct kfd_criu_args args = args_of(state, op);
+	int ret;
+
+	/* There may be enough without: the driver is going to say. */
+	ret = nofile_raise(highest, &state->old_limit);
+	if (ret < 0)
+		log_warn("BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs: %s",
+			 (unsigned long long)highest, strerror(-ret));
+	state->limit_raised = !ret;
+	ret = op == KFD_RESTORE ? call_once(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	return ret < 0 ? ret : tame_dmabufs(state, lowest_fd);
+}
+
+int kfd_pause(int fd, struct kfd_state *ret_counts)
+{
+	struct kfd_criu_args args = { .op = KFD_PROCESS_INFO };
+	int ret;
+
+	ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	if (ret < 0)
+		return ret;
+	*ret_counts = (struct kfd_state){
+		.own_pid = (pid_t)args.pid,
+		.num_devices = args.num_devices,
+		.num_bos = args.num_bos,
+		.num_objects = args.num_objects,
+		.priv_data_size = args.priv_data_size,
+	};
+	return 0;
+}
+
+int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd)
+{
+	return call_for_dmabufs(fd, state, KFD_CHECKPOINT, lowest_fd);
+}
+
+int kfd_unpause(int fd)
+{
+	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
+	int ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+
+	/* The kernel counts a failed attempt as done where it worked, and may be asked again.
+	 * -EINVAL: there is nothing to be done any more; -EBADF: it is not ours to do. */
+	if (ret < 0 && ret != -EINVAL && ret != -EBADF)
+		ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	return ret;
+}
+
+int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)
+{
+	return call_for_dmabufs(fd, state, KFD_RESTORE, lowest_fd);
+}
+
+int kfd_resume(pid_t pid)
+{
+	struct kfd_criu_args args = { .op = KFD_RESUME, .pid = (uint32_t)pid };
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	ret = kfd_open(&fd);
+	if (ret < 0)
+		return ret;
+	ret = call_once(fd, &args);
+	return ret < 0 ? log_error(ret, "process %d: cannot resume its queues", pid) : 0;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads /proc of other tasks: who is traced by whom, and what is mapped. */
+#include "kernel/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+/* The kernel has 20 bits for them. */
+#define MINOR_DIGITS_MAX 7
+
+struct status {
+	pid_t tracer;
+	pid_t parent;
+	pid_t own_pid;
+};
+
+static int read_status(pid_t pid, struct status *ret_status)
+{
+	struct status status = { .tracer = -1, .own_pid = -1 };
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[256];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fgets(line, sizeof(line), file)) {
+		const char *innermost = strrchr(line, '\t');
+
+		if (!innermost)
+			continue;
+		/* NSpid has one number a pid namespace, the innermost last. */
+		if (!strncmp(line, "PPid:", 5))
+			status.parent = (pid_t)strtol(innermost, NULL, 10);
+		else if (!strncmp(line, "TracerPid:", 10))
+			status.tracer = (pid_t)strtol(innermost, NULL, 10);
+		else if (!strncmp(line, "NSpid:", 6))
+			status.own_pid = (pid_t)strtol(innermost, NULL, 10);
+	}
+	if (ferror(file))
+		return errno == ESRCH ? -ESRCH : -EIO;
+	if (status.tracer < 0 || status.own_pid < 0)
+		return -ESRCH;
+	*ret_status = status;
+	return 0;
+}
+
+int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
+{
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	if (!ret)
+		*ret_own_pid = status.own_pid;
+	return ret;
+}
+
+int pid_list_add(struct pid_list *list, pid_t pid)
+{
+	pid_t *grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	list->pids = grown;
+	grown[list->count++] = pid;
+	return 0;
+}
+
+void pid_list_done(struct pid_list *list)
+{
+	free(list->pids);
+	*list = (struct pid_list){ 0 };
+}
+
+/* It has ended, or is somebody else's and hidden. */
+static bool is_out_of_sight(int error)
+{
+	return error == -ESRCH || error == -EPERM || error == -EACCES;
+}
+
+/* Adds each process for which @is says 1, in the order in which /proc has them. */
+static int add_processes(int (*is)(pid_t pid, const void *what), const void *what,
+			 struct pid_list *list)
+{
+	DIR *stream = opendir("/proc");
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!stream)
+		return -errno;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0)
+			continue;
+		ret = is(pid, what);
+		if (ret > 0)
+			ret = pid_list_add(list, pid);
+		else if (is_out_of_sight(ret))
+			ret = 0;
+	}
+	(void)closedir(stream);
+	return ret < 0 ? ret : 0;
+}
+
+static int list_processes(int (*is)(pid_t pid, const void *what), const void *what,
+			  struct pid_list *ret_list)
+{
+	struct pid_list list = { 0 };
+	int ret = add_processes(is, what, &list);
+
+	if (ret < 0) {
+		pid_list_done(&list);
+		return ret;
+	}
+	*ret_list = list;
+	return 0;
+}
+
+static int is_traced_by(pid_t pid, const void *tracer)
+{
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	return ret < 0 ? ret : status.tracer == *(const pid_t *)tracer;
+}
+
+int proc_list_tracees(struct pid_list *ret_list)
+{
+	const pid_t tracer = (pid_t)gettid();
+
+	return list_processes(is_traced_by, &tracer, ret_list);
+}
+
+int proc_find_root(pid_t pid, pid_t *ret_root)
+{
+	struct status status = { 0 }, above = { 0 };
+	int ret = read_status(pid, &status);
+
+	while (!ret && status.parent != getpid()) {
+		ret = read_status(status.parent, &above);
+		if (ret == -ESRCH || (!ret && above.tracer != gettid())) {
+			*ret_root = pid;
+			return 0;
+		}
+		pid = status.parent;
+		status = above;
+	}
+	if (!ret)
+		*ret_root = status.parent;
+	return ret;
+}
+
+int proc_parent(pid_t pid, pid_t *ret_parent)
+{
+	struct status status = { 0 };
+	int ret = read_status(pid, &status);
+
+	if (!ret)
+		*ret_parent = status.parent;
+	return ret;
+}
+
+static int is_below(pid_t pid, const void *top)
+{
+	int ret = 0;
+
+	while (!ret && pid && pid != *(const pid_t *)top)
+		ret = proc_parent(pid, &pid);
+	return ret < 0 ? ret : pid != 0;
+}
+
+int proc_list_tree(pid_t top, struct pid_list *ret_list)
+{
+	return list_processes(is_below, &top, ret_list);
+}
+
+/* A mapping, and the file that is mapped: shared memory is one of its own, too. */
+struct shared {
+	uintptr_t start;
+	uintptr_t end;
+	struct stat file;
+};
+
+static int stat_mapping(const char *pid, const struct shared *shared, struct stat *ret_stat)
+{
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/map_files/%" PRIxPTR "-%" PRIxPTR, pid,
+		       shared->start, shared->end);
+	return stat(path, ret_stat) < 0 ? -errno : 0;
+}
+
+static int has_mapping(pid_t pid, const void *what)
+{
+	const struct shared *shared = what;
+	struct stat file;
+	char number[16];
+	int ret;
+
+	(void)snprintf(number, sizeof(number), "%d", pid);
+	ret = stat_mapping(number, shared, &file);
+	if (ret == -ENOENT)
+		return 0;
+	return ret < 0 ? ret
+		       : file.st_dev == shared->file.st_dev && file.st_ino == shared->file.st_ino;
+}
+
+int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list)
+{
+	struct shared shared = { .start = (uintptr_t)memory, .end = (uintptr_t)memory + size };
+	int ret = stat_mapping("self", &shared, &shared.file);
+
+	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_list);
+}
+
+int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
+{
+	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
+	int ret = proc_list_tracees(&tracees);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < tracees.count; i++) {
+		struct status status = { 0 };
+
+		if (read_status(tracees.pids[i], &status) || status.own_pid != own_pid)
+			continue;
+		*ret_pid = tracees.pids[i];
+		return 0;
+	}
+	return -ESRCH;
+}
+
+bool proc_is_traced(pid_t pid)
+{
+	struct status status = { 0 };
+
+	return !read_status(pid, &status) && status.tracer > 0;
+}
+
+int proc_device_of_path(const char *path)
+{
+	static const char prefix[] = "renderD";
+	const char *name = strrchr(path, '/');
+	const char *number;
+	size_t digits;
+
+	name = name ? name + 1 : path;
+	if (!strcmp(name, "kfd"))
+		return 0;
+	if (strncmp(name, prefix, strlen(prefix)))
+		return -ENOENT;
+	number = name + strlen(prefix);
+	digits = strspn(number, "0123456789");
+	if (!digits || digits > MINOR_DIGITS_MAX || number[digits] || !strtol(number, NULL, 10))
+		return -ENOENT;
+	return (int)strtol(number, NULL, 10);
+}
+
+/* One line of maps: "start-end perms offset dev inode path". The name says little, and
+ * the file may be out of sight; the link in map_files leads to what is really mapped.
+ * -ENOENT: no character device. */
+static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
+{
+	struct proc_mapping mapping = { 0 };
+	unsigned long long inode;
+	struct stat stat_of;
+	char path[96];
+
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
+		   &mapping.end, &mapping.offset, &inode) != 4 ||
+	    !inode)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		       mapping.start, mapping.end);
+	if (stat(path, &stat_of) < 0)
+		return -errno;
+	if (!S_ISCHR(stat_of.st_mode))
+		return -ENOENT;
+	mapping.device = stat_of.st_rdev;
+	*ret_mapping = mapping;
+	return 0;
+}
+
+int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *line = NULL;
+	size_t count = 0, room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (getline(&line, &room, file) >= 0) {
+		struct proc_mapping mapping, *grown;
+
+		int ret = parse_mapping(pid, line, &mapping);
+
+		if (ret == -ENOENT)
+			continue;
+		if (ret < 0)
+			return ret;
+		grown = realloc(mappings, (count + 1) * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		mappings = grown;
+		mappings[count++] = mapping;
+	}
+	/* A line that there is no memory for is no error of the stream's. */
+	if (!feof(file))
+		return ferror(file) ? -EIO : -ENOMEM;
+	*ret_mappings = take_ptr(&mappings);
+	*ret_count = count;
+	return 0;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The comparison of two GPUs, as one table. What a process needs of its GPU must be there again,
+ * what the board around it looks like need not. */
+#include "map/gpu_rules.h"
+
+#include "amdgpu_plugin_util.h"
+
+/* Features of the debugger and of queue reset in `capability` (kfd_sysfs.h): they change with the
+ * driver on one and the same card, and a restored process does not depend on them. */
+#define CAPABILITY_OF_DRIVER 0xe0078000u
+
+enum rule {
+	SAME,
+	/* Compared only where both sides state it: not all kernels print it. */
+	SAME_IF_STATED,
+	AT_LEAST,
+	SAME_HARDWARE_BITS,
+};
+
+struct comparison {
+	const char *name;
+	size_t offset;
+	size_t size;
+	enum rule rule;
+	const char *variable;
+	size_t switch_offset;
+};
+
+#define FIELD(f)                #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
+#define SWITCH(variable, field) #variable, offsetof(struct options, field)
+#define ALWAYS                  NULL, 0
+
+static const struct comparison comparisons[] = {
+	{ FIELD(vendor_id), SAME, ALWAYS },
+	{ FIELD(device_id), SAME, ALWAYS },
+	{ FIELD(simd_count), SAME, ALWAYS },
+	{ FIELD(max_waves_per_simd), SAME, ALWAYS },
+	{ FIELD(lds_size_in_kb), SAME, ALWAYS },
+	{ FIELD(wave_front_size), SAME, ALWAYS },
+	{ FIELD(array_count), SAME, ALWAYS },
+	{ FIELD(simd_arrays_per_engine), SAME, ALWAYS },
+	{ FIELD(cu_per_simd_array), SAME, ALWAYS },
+	{ FIELD(simd_per_cu), SAME, ALWAYS },
+	{ FIELD(max_slots_scratch_cu), SAME, ALWAYS },
+	{ FIELD(num_sdma_engines), SAME, ALWAYS },
+	{ FIELD(num_sdma_xgmi_engines), SAME, ALWAYS },
+	{ FIELD(num_sdma_queues_per_engine), SAME, ALWAYS },
+	{ FIELD(num_cp_queues), SAME, ALWAYS },
+	{ FIELD(gfx_target_version), SAME_IF_STATED, ALWAYS },
+	{ FIELD(num_xcc), SAME_IF_STATED, ALWAYS },
+	{ FIELD(cwsr_size), SAME_IF_STATED, ALWAYS },
+	{ FIELD(ctl_stack_size), SAME_IF_STATED, ALWAYS },
+	{ FIELD(capability), SAME_HARDWARE_BITS, SWITCH(KFD_CAPABILITY_CHECK, check_capability) },
+	{ FIELD(vram_size), AT_LEAST, SWITCH(KFD_VRAM_SIZE_CHECK, check_vram_size) },
+	{ FIELD(num_gws), AT_LEAST, SWITCH(KFD_NUM_GWS_CHECK, check_num_gws) },
+	{ FIELD(caches_count), AT_LEAST, SWITCH(KFD_CACHES_COUNT_CHECK, check_caches) },
+	{ FIELD(fw_version), AT_LEAST, SWITCH(KFD_FW_VER_CHECK, check_fw_version) },
+	{ FIELD(sdma_fw_version), AT_LEAST, SWITCH(KFD_SDMA_FW_VER_CHECK, check_sdma_fw) },
+	/* What the CPU had mapped must stay mappable; the other way round nothing is lost. */
+	{ FIELD(vram_public), AT_LEAST, ALWAYS },
+};
+
+static uint64_t value_of(const struct topology_node *node, const struct comparison *comparison)
+{
+	const char *field = (const char *)node + comparison->offset;
+
+	if (comparison->size == sizeof(uint64_t))
+		return *(const uint64_t *)(const void *)field;
+	return *(const uint32_t *)(const void *)field;
+}
+
+static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t local)
+{
+	switch (comparison->rule) {
+	case SAME:
+		return saved == local;
+	case SAME_IF_STATED:
+		return !saved || !local || saved == local;
+	case AT_LEAST:
+		return saved <= local;
+	case SAME_HARDWARE_BITS:
+		return !((saved ^ local) & ~(uint64_t)CAPABILITY_OF_DRIVER);
+	}
+	return false;
+}
+
+size_t rules_compare(const struct topology_node *saved, const struct topology_node *local,
+		     const struct options *options, struct difference *ret_first)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
+		const struct comparison *c = &comparisons[i];
+		const char *choices = (const char *)options;
+
+		if (c->variable && !*(const bool *)(choices + c->switch_offset))
+			continue;
+		if (fits(c, value_of(saved, c), value_of(local, c)))
+			continue;
+		if (!count++)
+			*ret_first = (struct difference){
+				.property = c->name,
+				.saved = value_of(saved, c),
+				.local = value_of(local, c),
+				.at_least = c->rule == AT_LEAST,
+				.variable = c->variable,
+			};
+	}
+	return count;
+}
+
+size_t rules_nearest(const struct topology_node *saved, const struct machine *local,
+		     const struct options *options, struct difference *ret_first)
+{
+	size_t fewest = SIZE_MAX, nearest = 0;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		struct difference first = { 0 };
+		size_t count = rules_compare(saved, local->gpus[i], options, &first);
+
+		if (count >= fewest)
+			continue;
+		fewest = count;
+		nearest = i;
+		*ret_first = first;
+	}
+	return nearest;
+}
+
+struct gpu_set rules_candidates(const struct machine *saved, size_t saved_gpu,
+				const struct machine *local, const struct options *options)
+{
+	struct gpu_set candidates = { 0 };
+	struct difference first;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		if (!rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first))
+			set_add(&candidates, i);
+	}
+	return candidates;
+}
+
+/* Images of other plugins do not tell the slot, only the id that was made from it. */
+static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
+{
+	return saved->domain == local->domain && saved->actual_gpu_id == local->actual_gpu_id &&
+	       (saved->location_unknown || saved->location_id == local->location_id);
+}
+
+struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
+			       const struct machine *local)
+{
+	const struct topology_node *node = saved->gpus[saved_gpu];
+	/* Older kernels give all partitions of a card one unique_id: it names the
+	 * card, not the GPU. */
+	bool unique = machine_is_unique(saved, saved_gpu);
+	struct gpu_set same = { 0 };
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		const struct topology_node *other = local->gpus[i];
+
+		if (same_slot(node, other) ||
+		    (unique && other->unique_id == node->unique_id && machine_is_unique(local, i)))
+			set_add(&same, i);
+	}
+	return same;
+}

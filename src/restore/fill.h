@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Contents of the BOs that a restored task has been given, filled in by the task or
+ * by CRIU's main process. */
+#ifndef AMDGPU_PLUGIN_RESTORE_FILL_H
+#define AMDGPU_PLUGIN_RESTORE_FILL_H
+
+#include "kernel/kfd.h"
+#include "session.h"
+
+/* In CRIU's main process, when all tasks have been forked: from here on a thread of it fills in
+ * their contents. Where no thread can be started, each task loads its own, after a warning. */
+void refill_listen(struct session *session);
+
+/* In a task, before anything is rebuilt: whether the files of contents are there, and as long as
+ * the BOs of its (verified) image. Of streams nobody can tell. -errno after a line. */
+int refill_check(const struct restored_task *task);
+
+/* In a task, whose BOs @state has: RESTORE_DONE when their contents are in place; RESTORE_HANDED
+ * when the main process has taken them over; or -errno after a line. */
+int refill_bos(const struct session *session, const struct kfd_state *state);
+
+#endif

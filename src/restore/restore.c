@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Restores KFD state in the task that owns it: map GPUs, RESTORE, contents, and the table of where
+ * mappings move to. CRIU's main process resumes it when all of the task's memory is in place. */
+#include "restore/restore.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "image/image.h"
+#include "image/image_dir.h"
+#include "image/validate.h"
+#include "kernel/hsakmt_shm.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+#include "restore/extra_gpus.h"
+#include "restore/fill.h"
+#include "restore/gpu_files.h"
+#include "restore/restore_guard.h"
+
+/* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages
+ * of it cost nothing. */
+#define PIDS_MAX 4194304
+
+static int start_guard(struct session *session)
+{
+	int ret;
+
+	/* CRIU's own plugin claims only what has device mappings. */
+	if (!session->needed && host_has_inventory() && !image_any_is_there())
+		return 0;
+	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	ret = wards_new(&session->wards);
+	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
+}
+
+int restore_init(struct session *session)
+{
+	void *states = mmap(NULL, PIDS_MAX, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int ret;
+
+	if (states == MAP_FAILED)
+		return log_error(-errno, "restore: cannot share memory with the tasks");
+	session->restore_states = states;
+	ret = start_guard(session);
+	if (ret < 0)
+		return ret;
+	if (!session->needed || !session->options.parallel_restore || !host_calls_post_forking())
+		return 0;
+	/* What comes in one piece after the other each task reads by itself. */
+	if (image_is_streamed())
+		return 0;
+	ret = parallel_new(&session->options.content, &session->parallel);
+	return ret < 0 ? log_error(ret, "restore: cannot be reached by the tasks") : 0;
+}
+
+static void forget_image(struct restored_task *task)
+{
+	map_done(&task->map);
+	topology_done(&task->saved);
+	topology_done(&task->local);
+	if (task->kfd)
+		criu_kfd__free_unpacked(task->kfd, NULL);
+	task->kfd = NULL;
+}
+
+void restore_done(struct session *session)
+{
+	struct restored_task *task = &session->task;
+
+	wards_free(session->wards);
+	session->wards = NULL;
+	if (session->restore_states)
+		(void)munmap(session->restore_states, PIDS_MAX);
+	session->restore_states = NULL;
+	parallel_free(session->parallel);
+	session->parallel = NULL;
+	vma_done(&task->vmas);
+	forget_image(task);
+	*task = (struct restored_task){ 0 };
+}
+
+static uint8_t *state_of(struct session *session, pid_t own_pid)
+{
+	return &session->restore_states[own_pid % PIDS_MAX];
+}
+
+static void set_state(struct session *session, enum restore_state state)
+{
+	__atomic_store_n(state_of(session, session->task.own_pid), state, __ATOMIC_RELEASE);
+}
+
+void restore_spoil(struct session *session)
+{
+	/* It may not have come to a file of ours yet. */
+	session->task.own_pid = getpid();
+	set_state(session, RESTORE_BEGUN);
+}
+
+static int read_topologies(struct restored_task *task)
+{
+	int ret = verify_kfd(task->kfd_id, task->kfd);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
+		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id);
+	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
+	render_node_note_unreachable(&task->local);
+	return 0;
+}
+
+static struct priv_data priv_of(const struct restored_task *task)
+{
+	return (struct priv_data){
+		.bytes = task->kfd->priv_data.data,
+		.size = task->kfd->priv_data.len,
+		.num_devices = task->kfd->num_of_gpus,
+		.num_bos = (uint32_t)task->kfd->n_bo_entries,
+		.num_objects = task->kfd->num_of_objects,
+	};
+}
+
+static int map_task(const struct session *session, struct restored_task *task)
+{
+	const struct priv_data priv = priv_of(task);
+	int ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
+
+	return ret < 0 ? ret : surplus_check(task->kfd_id, &task->map, &task->local, &priv);
+}
+
+/* With the image in hand. */
+static int prepare(struct session *session)
+{
+	struct restored_task *task = &session->task;
+	int ret;
+
+	if (task->prepared)
+		return 0;
+	task->vmas.num_left =
+		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
+	task->vmas.host_copies = host_copies_mapping_fd();
+	ret = read_topologies(task);
+	if (!ret)
+		ret = map_task(session, task);
+	task->prepared = !ret;
+	if (ret < 0)
+		forget_image(task);
+	return ret;
+}
+
+const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render)
+{
+	for (size_t i = 0; i < render->n_owners; i++) {
+		if ((pid_t)render->owners[i]->pid == task->own_pid)
+			return render->owners[i];
+	}
+	return NULL;
+}
+
+/* A stream gives an image once, so it is kept for its own turn. */
+static int find_in_stream(struct restored_task *task, const CriuRenderNode *render)
+{
+	const KfdOwner *owner = restore_find_owner(task, render);
+	int ret;
+
+	/* An image of an older version of ours: the file is this task's compute file, but it does
+	 * not say which image has the state. Restored alone it would be another open file than the
+	 * one that RESTORE is given. */
+	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->own_pid)
+		return log_error(-EINVAL,
+				 "render node %u: the image does not say which one has the state of"
+				 " process %d, and a stream cannot be searched for it",
+				 render->id, task->own_pid);
+	if (!owner)
+		return -ENOENT;
+	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);
+	if (ret == -ENOENT)
+		return log_error(-ENODATA,
+				 "kfd %u: the image of process %d is missing, or another process"
+				 " has read it",
+				 owner->kfd_id, task->own_pid);
+	task->kfd_id = (int)owner->kfd_id;
+	return ret;
+}
+
+static int find_in_files(struct restored_task *task)
+{
+	int ret =
+		task->has_none ? -ENOENT : image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
+
+	task->has_none = ret == -ENOENT;
+	return ret;
+}
+
+static int find_state(struct restored_task *task, const CriuRenderNode *render)
+{
+	if (task->kfd)
+		return 0;
+	return image_is_streamed() ? find_in_stream(task, render) : find_in_files(task);
+}
+
+int restore_prepare(struct session *session, const CriuRenderNode *render)
+{
+	struct restored_task *task = &session->task;
+	int ret;
+
+	task->own_pid = getpid();
+	ret = find_state(task, render);
+	if (ret < 0)
+		return ret;
+	ret = prepare(session);
+	/* It has a state, whatever is missing here. */
+	return ret == -ENOENT ? -ENODEV : ret;
+}
+
+static int fill_devices(struct restored_task *task, struct kfd_state *state)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+		int fd, ret;
+
+		if (!saved->gpu_id)
+			continue;
+		ret = gpu_files_compute(task, saved, &fd);
+		if (ret < 0)
+			return log_error(
+				ret, "kfd %d: cannot open renderD%u for GPU 0x%04x", task->kfd_id,
+				gpu_files_local(task, saved)->drm_render_minor, saved->gpu_id);
+		state->devices[count++] = (struct kfd_device_bucket){
+			.user_gpu_id = saved->gpu_id,
+			.actual_gpu_id = gpu_files_local(task, saved)->gpu_id,
+			.drm_fd = (uint32_t)fd,
+		};
+	}
+	return 0;
+}
+
+static void fill_bos(const struct restored_task *task, struct kfd_state *state)
+{
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const KfdBoEntry *entry = task->kfd->bo_entries[i];
+
+		state->bos[i] = (struct kfd_bo_bucket){
+			.addr = entry->addr,
+			.size = entry->size,
+			.offset = entry->offset,
+			.gpu_id = entry->gpu_id,
+			.alloc_flags = entry->alloc_flags,
+			.dmabuf_fd = KFD_INVALID_FD,
+		};
+	}
+}
+
+static int alloc_state(const struct restored_task *task, struct kfd_state *state)
+{
+	const struct priv_data priv = priv_of(task);
+	uint32_t num_surplus = (uint32_t)task->map.num_surplus;
+	int ret;
+
+	state->num_devices = task->kfd->num_of_gpus + num_surplus;
+	state->num_bos = (uint32_t)task->kfd->n_bo_entries;
+	state->num_objects = task->kfd->num_of_objects;
+	state->priv_data_size = priv_size_with(&priv, num_surplus);
+	ret = kfd_state_alloc(state);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot restore", task->kfd_id);
+	priv_copy_with(&priv, num_surplus, state->priv_data);
+	state->num_devices = task->kfd->num_of_gpus;
+	return 0;
+}
+
+/* The driver keeps the render nodes of surplus GPUs, and nobody else has to do with
+ * them from here on. */
+static void forget_surplus(const struct restored_task *task, struct kfd_state *state)
+{
+	while (state->num_devices > task->kfd->num_of_gpus)
+		(void)close((int)state->devices[--state->num_devices].drm_fd);
+}
+
+static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
+{
+	int ret;
+
+	ret = alloc_state(task, state);
+	if (!ret)
+		ret = fill_devices(task, state);
+	if (ret < 0)
+		return ret;
+	fill_bos(task, state);
+	ret = surplus_add(&task->map, gpu_files_lowest_fd(task), state);
+	if (!ret) {
+		ret = kfd_restore(fd, state, gpu_files_lowest_fd(task));
+		if (ret < 0)
+			(void)log_error(ret,
+					"kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
+					" %u GPUs",
+					task->kfd_id, state->num_bos, state->num_objects,
+					state->num_devices);
+	}
+	forget_surplus(task, state);
+	return ret;
+}
+
+/* Where each BO that a process may have mapped moves to. */
+static int note_mappings(struct restored_task *task, const struct kfd_state *state)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+		bool in_render = bo->alloc_flags & KFD_BO_WITH_CONTENTS;
+		struct vma_bo moved = {
+			.saved_minor = in_render ? topology_find_gpu(&task->saved, bo->gpu_id)
+							   ->drm_render_minor
+						 : 0,
+			.addr = bo->addr,
+			.size = bo->size,
+			.old_offset = bo->offset,
+			.new_offset = bo->restored_offset,
+		};
+
+		if (!(bo->alloc_flags & KFD_BO_USERPTR))
+			ret = vma_add_bo(&task->vmas, &moved);
+	}
+	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+
+		if (saved->gpu_id)
+			ret = vma_add_gpu(&task->vmas, saved->actual_gpu_id,
+					  gpu_files_local(task, saved)->gpu_id);
+	}
+	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
+}
+
+/* Opened before RESTORE or after it: a process has one KFD state, whatever it opens. */
+static int open_kfd(const struct restored_task *task, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int lowest = gpu_files_lowest_fd(task);
+	int ret;
+
+	if (lowest < 0)
+		return log_error(lowest, "%s: no descriptor is free", KFD_PATH);
+	ret = kfd_open(&fd);
+	if (ret < 0)
+		return ret;
+	ret = fd_move_up(&fd, lowest);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot move its descriptor", KFD_PATH);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* For mappings; before dma-bufs take the numbers up to the limit. */
+static int keep_kfd(struct restored_task *task, int fd)
+{
+	int kept;
+
+	if (gpu_files_are_unmapped(task))
+		return 0;
+	kept = fd_dup_above(fd, gpu_files_lowest_fd(task));
+	return kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+}
+
+static int restore_state(struct session *session, int fd)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
+	struct restored_task *task = &session->task;
+	const struct shared_mem shared = {
+		.size = task->kfd->shared_mem_size,
+		.magic = task->kfd->shared_mem_magic,
+		.mode = task->kfd->shared_mem_mode,
+		.semaphore_mode = task->kfd->semaphore_mode,
+	};
+	int ret;
+
+	ret = refill_check(task);
+	if (!ret)
+		ret = shared_mem_restore(&shared);
+	if (ret < 0)
+		return ret;
+	ret = keep_kfd(task, fd);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
+	set_state(session, RESTORE_BEGUN);
+	ret = wards_announce(session->wards);
+	if (ret < 0)
+		return ret;
+	ret = rebuild(task, fd, &state);
+	task->rebuilt = true;
+	if (!ret)
+		ret = note_mappings(task, &state);
+	if (!ret)
+		ret = gpu_files_close_unneeded(task);
+	if (!ret)
+		ret = refill_bos(session, &state);
+	if (ret < 0)
+		return ret;
+
+	set_state(session, (enum restore_state)ret);
+	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
+		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
+	return 0;
+}
+
+/* The state belongs to the task of the image; restored in another it would be lost to its own. A
+ * task has one. */
+static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
+{
+	if ((pid_t)image->pid != task->own_pid)
+		return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id,
+				 image->pid, task->own_pid);
+	if (task->kfd && task->kfd_id != id)
+		return log_error(-EINVAL, "kfd %d: is not the image of process %d, kfd %d is", id,
+				 task->own_pid, task->kfd_id);
+	return 0;
+}
+
+int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd)
+{
+	struct restored_task *task = &session->task;
+
+	if (!task->kfd || task->kfd_id != id)
+		return image_read_kfd(id, ret_kfd);
+	*ret_kfd = task->kfd;
+	return 0;
+}
+
+static int restore_whole(struct session *session, int id, CriuKfd **image)
+{
+	struct restored_task *task = &session->task;
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	task->own_pid = getpid();
+	ret = open_kfd(task, &fd);
+	if (ret < 0)
+		return ret;
+	if (!(*image)->num_of_gpus)
+		return take_fd(&fd);
+
+	ret = check_owner(task, id, *image);
+	if (ret < 0)
+		return ret;
+	task->kfd = take_ptr(image);
+	task->kfd_id = id;
+	ret = prepare(session);
+	if (!ret)
+		ret = restore_state(session, fd);
+	return ret < 0 ? ret : take_fd(&fd);
+}
+
+int restore_kfd(struct session *session, int id, CriuKfd *image)
+{
+	int fd = restore_whole(session, id, &image);
+
+	/* That of the task's state is kept as long as the task restores. */
+	if (image && image != session->task.kfd)
+		criu_kfd__free_unpacked(image, NULL);
+	return fd;
+}
+
+/* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the
+ * restore fails: no host takes half a process for a whole one. */
+static int give_up(int ret, int pid)
+{
+	(void)kill(pid, SIGKILL);
+	log_warn("process %d: is killed, since not all of its GPU state is back", pid);
+	return host_result(ret);
+}
+
+int restore_resume(struct session *session, int pid)
+{
+	uint8_t *state;
+	pid_t own_pid;
+	int ret;
+
+	parallel_end_listening(session->parallel);
+	if (!session->restore_states)
+		return -ENOTSUP;
+	ret = proc_own_pid(pid, &own_pid);
+	if (ret == -ESRCH)
+		return -ENOTSUP;
+	if (ret < 0)
+		return give_up(
+			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
+			pid);
+	state = state_of(session, own_pid);
+	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
+	case RESTORE_DONE:
+		break;
+	case RESTORE_HANDED:
+		ret = parallel_finish(session->parallel, pid);
+		if (ret < 0)
+			return give_up(ret, pid);
+		break;
+	case RESTORE_BEGUN:
+		return give_up(log_error(-EIO, "process %d: its GPU state is incomplete", pid),
+			       pid);
+	default:
+		return -ENOTSUP;
+	}
+	/* Noted before: RESUME must never be called twice. */
+	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
+	ret = kfd_resume(pid);
+	if (ret < 0)
+		return give_up(ret, pid);
+	log_info("process %d: resumed", pid);
+	wards_complete(session->wards);
+	return 0;
+}

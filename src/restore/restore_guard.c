@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes sure that tasks do not outlive CRIU half-restored. When they are complete is the restore
+ * unit's to know. */
+#include "restore/restore_guard.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/guard.h"
+#include "criu/host.h"
+#include "kernel/proc.h"
+
+/* How long a task waits for the guard, in seconds. */
+#define ANSWER_LIMIT_S 60
+
+enum answer {
+	ANSWER_NONE,
+	/* The guard knows all tasks, and will end them. */
+	ANSWER_KNOWN,
+	/* It cannot find them. */
+	ANSWER_UNKNOWN,
+	/* CRIU has died. */
+	ANSWER_DEAD,
+};
+
+/* In memory that main process, guard and tasks share. */
+struct wards {
+	uint32_t begun;
+	uint32_t answer;
+	/* Of the main process. */
+	uint32_t completed;
+	struct guard guard;
+};
+
+/* What the guard knows. By number, a dead task could be taken for another. */
+struct watch {
+	struct wards *wards;
+	pid_t criu;
+	pid_t above_criu;
+	int *pidfds;
+	size_t count;
+};
+
+/* Of the mapping, which only tasks of this CRIU's have. */
+static size_t wards_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void wait_while(uint32_t *word, uint32_t value, time_t seconds)
+{
+	const struct timespec limit = { .tv_sec = seconds };
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+static void wake(uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void answer(struct wards *wards, enum answer what)
+{
+	__atomic_store_n(&wards->answer, what, __ATOMIC_RELEASE);
+	wake(&wards->answer);
+}
+
+/* The root of the tree that task @pid is of. Its parent is CRIU or, where a runtime wants to be the
+ * parent, CRIU's. -ESRCH: it is of no such tree, as it has lost its parent. */
+static int find_root(const struct watch *watch, pid_t pid, pid_t *ret_root)
+{
+	pid_t parent = 0;
+	int ret = proc_parent(pid, &parent);
+
+	while (!ret && parent && parent != watch->criu && parent != watch->above_criu) {
+		pid = parent;
+		ret = proc_parent(pid, &parent);
+	}
+	if (!ret && !parent)
+		ret = -ESRCH;
+	*ret_root = pid;
+	return ret;
+}
+
+static bool has_pid(const struct pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* All of the tree that @pid is of, if it is of one. */
+static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks)
+{
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
+	pid_t root = 0;
+	int ret = find_root(watch, pid, &root);
+
+	if (ret == -ESRCH)
+		return 0;
+	if (!ret)
+		ret = proc_list_tree(root, &tree);
+	for (size_t i = 0; !ret && i < tree.count; i++)
+		ret = pid_list_add(tasks, tree.pids[i]);
+	return ret;
+}
+
+/* All have been forked before the first of them restores a file. Those that have this memory are
+ * CRIU's; those that are far ahead, as they have no GPU, have it no more, but are of one tree with
+ * these. */
+static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
+{
+	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
+	int ret = proc_list_sharers(watch->wards, wards_size(), &sharers);
+
+	for (size_t i = 0; !ret && i < sharers.count; i++) {
+		pid_t pid = sharers.pids[i];
+
+		if (pid == getpid() || pid == watch->criu || has_pid(ret_tasks, pid))
+			continue;
+		ret = add_tree(watch, pid, ret_tasks);
+		if (!ret && !has_pid(ret_tasks, pid))
+			ret = pid_list_add(ret_tasks, pid);
+	}
+	return ret;
+}
+
+static int note_tasks(struct watch *watch)
+{
+	_cleanup_(pid_list_done) struct pid_list tasks = { 0 };
+	int ret = find_tasks(watch, &tasks);
+
+	if (ret < 0)
+		return ret;
+	watch->pidfds = calloc(tasks.count + 1, sizeof(*watch->pidfds));
+	if (!watch->pidfds)
+		return -ENOMEM;
+	for (size_t i = 0; i < tasks.count; i++) {
+		int fd = (int)syscall(SYS_pidfd_open, tasks.pids[i], 0);
+
+		if (fd >= 0)
+			watch->pidfds[watch->count++] = fd;
+		else if (errno != ESRCH)
+			return -errno;
+	}
+	return 0;
+}
+
+static void watch_tasks(void *argument, int criu)
+{
+	struct watch *watch = argument;
+	struct wards *wards = watch->wards;
+
+	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_criu_has_ended(criu, 0))
+		wait_while(&wards->begun, 0, 1);
+	if (note_tasks(watch) < 0) {
+		answer(wards, ANSWER_UNKNOWN);
+		return;
+	}
+	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
+	if (guard_criu_has_ended(criu, 0)) {
+		answer(wards, ANSWER_DEAD);
+		return;
+	}
+	answer(wards, ANSWER_KNOWN);
+	guard_await_criu(criu);
+	for (size_t i = 0; i < watch->count; i++)
+		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
+}
+
+int wards_new(struct wards **ret_wards)
+{
+	struct wards *wards =
+		mmap(NULL, wards_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct watch watch = { .wards = wards, .criu = getpid(), .above_criu = getppid() };
+	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
+	int ret;
+
+	if (wards == MAP_FAILED)
+		return -errno;
+	ret = guard_start(&duty, &wards->guard);
+	if (ret < 0) {
+		(void)munmap(wards, wards_size());
+		return ret;
+	}
+	*ret_wards = wards;
+	return 0;
+}
+
+int wards_check_complete(const struct wards *wards)
+{
+	uint32_t begun = wards ? __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) : 0;
+
+	if (!wards || wards->completed == begun)
+		return 0;
+	return log_error(-EIO,
+			 "restore: CRIU has not asked for the queues of %u of %u processes to run;"
+			 " all are killed",
+			 begun - wards->completed, begun);
+}
+
+void wards_leave(struct wards **wards)
+{
+	if (*wards)
+		(void)munmap(*wards, wards_size());
+	*wards = NULL;
+}
+
+void wards_free(struct wards *wards)
+{
+	if (!wards)
+		return;
+	guard_end(&wards->guard);
+	(void)munmap(wards, wards_size());
+}
+
+int wards_announce(struct wards *wards)
+{
+	if (!wards)
+		return 0;
+	(void)__atomic_add_fetch(&wards->begun, 1, __ATOMIC_ACQ_REL);
+	wake(&wards->begun);
+	for (int i = 0; i < ANSWER_LIMIT_S && !__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE);
+	     i++)
+		wait_while(&wards->answer, ANSWER_NONE, 1);
+	switch (__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE)) {
+	case ANSWER_KNOWN:
+		return 0;
+	case ANSWER_NONE:
+		return log_error(-ETIMEDOUT, "restore: nobody would end this task if CRIU died");
+	case ANSWER_UNKNOWN:
+		return log_error(-ECHILD, "restore: nobody can end this task if CRIU dies");
+	default:
+		return log_error(-EPIPE, "restore: CRIU's main process is not there any more");
+	}
+}
+
+void wards_complete(struct wards *wards)
+{
+	if (wards && ++wards->completed == __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE))
+		guard_end(&wards->guard);
+}
