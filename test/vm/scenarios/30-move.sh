@@ -31,6 +31,17 @@ scenario_move_tree() {
 	finish
 }
 
+# render_ids DIR BYTES: every render node of the image has this gpu_id, tag and varint in hex. CRIU's own plugin finds
+# the GPU by it.
+render_ids() {
+	local image got
+
+	for image in "$1"/amdgpu-renderD-*.img; do
+		got=$(od -An -tx1 -j8 -N3 "$image")
+		[ "$got" = " $2" ] || fail "$image begins with$got, not $2"
+	done
+}
+
 # A restored process has GPUs whose ids are not the ones it knows them by: it can be dumped where
 # it is, and move on, and home.
 scenario_move_on() { # oldest and newest
@@ -39,6 +50,10 @@ scenario_move_on() { # oldest and newest
 	then_machine=one-other come_back
 	come_back
 	then_machine=one come_back
+	# 0x07cd, which is the id on the first machine and the last.
+	render_ids img1 "08 cd 0f"
+	render_ids img2 "08 cd 0f"
+	render_ids img3 "08 cd 0f"
 	finish
 }
 
