@@ -9,6 +9,7 @@
 #include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "criu/log.h"
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
 #include "dump/dump.h"

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "criu-amdgpu.pb-c.h"
+
 #define TOPOLOGY_SYSFS "/sys/class/kfd/kfd/topology"
 
 /* More nodes than any machine has, or links a node. */
@@ -110,5 +112,12 @@ const struct topology_node *topology_find_node(const struct topology *topology, 
 const struct topology_node *topology_find_listed(const struct topology *topology,
 						 uint32_t position);
 size_t topology_count_gpus(const struct topology *topology);
+
+/* A message made of malloc() alone; free with kfd_device_entry__free_unpacked(). Only those links
+ * are saved that lead to a node of @topology. NULL: no memory. */
+KfdDeviceEntry *device_entry_new(const struct topology *topology, const struct topology_node *node);
+
+/* Appends the node that @entry describes. -ENOMEM. */
+int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CRIU process that loaded us: all that it gives, lacks, or does differently between versions.
- * The only unit that names a symbol of CRIU. */
+/* The CRIU process that loaded the plugin: what it offers, lacks, or does differently between
+ * versions. src/criu/host.c and src/criu/log.c alone name symbols of CRIU. */
 #ifndef AMDGPU_PLUGIN_CRIU_HOST_H
 #define AMDGPU_PLUGIN_CRIU_HOST_H
 
@@ -8,9 +8,6 @@
 #include <sys/types.h>
 
 #include "criu/plugin_abi.h"
-
-/* What CRIU, its inventory and its users call this plugin. */
-#define PLUGIN_NAME "amdgpu_plugin"
 
 /* How many hooks this host knows. Read from the size of CRIU's table of hook lists (one list head a
  * hook and one more), because a descriptor with more hooks than the host has is refused, and with
@@ -68,14 +65,5 @@ int host_fetch_fd(int id);
  * "--PLUGIN.NAME=VALUE" (seen with 4.3). On hosts that have no such options *@ret_argc is 0.
  * -EINVAL after a line: the host will not tell. */
 int host_plugin_options(int *ret_argc, char ***ret_argv);
-
-/* CRIU's log. Each call is one line, in CRIU's own form: "Error (amdgpu_plugin): ...",
- * "Warn  (amdgpu_plugin): ...", else "amdgpu_plugin: ...". log_error() adds the words
- * for -@ret (nothing where @ret is 0) and returns @ret. Not for worker threads: CRIU's log
- * is not made for them. */
-int log_error(int ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

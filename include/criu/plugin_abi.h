@@ -41,4 +41,7 @@ struct criu_plugin_desc {
 	void *hooks[HOOK_MAX];
 };
 
+/* The plugin's name in CRIU's log, in its inventory and in its options. */
+#define PLUGIN_NAME "amdgpu_plugin"
+
 #endif

@@ -14,7 +14,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
 #include "content/transfer.h"
-#include "criu/host.h"
+#include "criu/log.h"
 
 #define PROGRESS_S 2
 #define MIB        1048576.0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The CRIU that loaded the plugin. A symbol that some supported host lacks is weak and
- * tested by its address; variables of CRIU are never imported, since a missing one
- * would make dlopen() fail. */
+/* Asks CRIU through the functions that it exports. A function that some supported version lacks is
+ * weak, and the plugin tests its address. The plugin imports no variable of CRIU: a missing
+ * variable would make dlopen() fail. */
 #include "criu/host.h"
 
 #include <dlfcn.h>
@@ -9,22 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/log.h"
 
-enum criu_log_level {
-	CRIU_ERROR = 1,
-	CRIU_WARN = 2,
-	CRIU_INFO = 3,
-	CRIU_DEBUG = 4,
-};
-
-extern void print_on_level(unsigned int level, const char *format, ...);
 extern int criu_get_image_dir(void);
 extern int find_unused_fd_pid(pid_t pid);
 extern int fdstore_add(int fd);
@@ -202,52 +194,3 @@ int host_plugin_options(int *ret_argc, char ***ret_argv)
 		return log_error(-EINVAL, "options: CRIU cannot tell those given for this plugin");
 	return 0;
 }
-
-/* How CRIU begins its own lines. crun quotes a line of CRIU's log only if it holds "Error ". */
-static const char *line_prefix(unsigned int level)
-{
-	switch (level) {
-	case CRIU_ERROR:
-		return "Error (" PLUGIN_NAME "): ";
-	case CRIU_WARN:
-		return "Warn  (" PLUGIN_NAME "): ";
-	default:
-		return PLUGIN_NAME ": ";
-	}
-}
-
-static void print_line(unsigned int level, const char *format, va_list arguments, int error)
-{
-	const char *prefix = line_prefix(level);
-	char line[1024];
-
-	(void)vsnprintf(line, sizeof(line), format, arguments);
-	if (error)
-		print_on_level(level, "%s%s: %s\n", prefix, line, strerror(error));
-	else
-		print_on_level(level, "%s%s\n", prefix, line);
-}
-
-int log_error(int ret, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	print_line(CRIU_ERROR, format, arguments, -ret);
-	va_end(arguments);
-	return ret;
-}
-
-#define DEFINE_LOG(name, level)                          \
-	void name(const char *format, ...)               \
-	{                                                \
-		va_list arguments;                       \
-                                                         \
-		va_start(arguments, format);             \
-		print_line(level, format, arguments, 0); \
-		va_end(arguments);                       \
-	}
-
-DEFINE_LOG(log_warn, CRIU_WARN)
-DEFINE_LOG(log_info, CRIU_INFO)
-DEFINE_LOG(log_debug, CRIU_DEBUG)

@@ -13,6 +13,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "criu/log.h"
 
 /* Enough to keep a copy engine and a disk busy at once, little enough for a small container. */
 #define STAGING_BYTES_DEFAULT (8ULL << 20)

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "amdgpu_plugin_device.h"
 #include "amdgpu_plugin_drm.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "content/kfd_jobs.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "dump/bo_index.h"
 #include "dump/pause.h"
 #include "dump/preflight.h"

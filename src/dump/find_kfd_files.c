@@ -14,7 +14,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"

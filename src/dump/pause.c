@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "dump/dump_guard.h"
 #include "dump/find_kfd_files.h"
 #include "dump/preflight.h"

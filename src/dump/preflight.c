@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "dump/bo_index.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"

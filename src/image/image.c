@@ -17,6 +17,7 @@
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
 #include "criu/host.h"
+#include "criu/log.h"
 
 /* Memory that the first bytes of a message are read to; more is taken as more comes. */
 #define MESSAGE_ROOM (64u << 10)

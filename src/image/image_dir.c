@@ -12,6 +12,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "criu/log.h"
 #include "image/image.h"
 
 /* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 
 #define SHARED_MEM_NAME "/hsakmt_shared_mem"
 #define SEMAPHORE_NAME  "/hsakmt_semaphore"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 
 #define KFD_SYSFS_DEV "/sys/class/kfd/kfd/dev"
 

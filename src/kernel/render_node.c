@@ -11,7 +11,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 
 #define DRM_MAJOR_NUMBER 226
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "criu/host.h"
+#include "criu/log.h"
 #include "map/device_map.h"
 
 #define DESCRIPTION_MAX 64

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "map/device_map.h"
 #include "map/explain.h"
 #include "map/map_case.h"

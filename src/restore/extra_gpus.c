@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "criu/host.h"
+#include "criu/log.h"
 #include "kernel/render_node.h"
 
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */

@@ -8,7 +8,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/kfd_jobs.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "image/image.h"
 #include "restore/handoff.h"
 

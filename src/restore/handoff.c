@@ -15,6 +15,7 @@
 #include "content/image_io.h"
 #include "content/transfer.h"
 #include "criu/host.h"
+#include "criu/log.h"
 #include "image/image.h"
 #include "restore/message.h"
 

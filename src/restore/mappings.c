@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "kernel/kfd_criu.h"
 #include "kernel/proc.h"
 

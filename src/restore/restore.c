@@ -9,9 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "criu/log.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/validate.h"

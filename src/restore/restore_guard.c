@@ -15,7 +15,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/guard.h"
-#include "criu/host.h"
+#include "criu/log.h"
 #include "kernel/proc.h"
 
 /* How long a task waits for the guard, in seconds. */

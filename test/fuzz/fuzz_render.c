@@ -3,7 +3,7 @@
  * image is there. The rest of the input is the message. */
 #include "restore.h"
 
-#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_topology.h"
 #include "image/image.h"
 #include "mutate.h"
 

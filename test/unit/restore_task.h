@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 #include "restore_hooks.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "wire.h"
 

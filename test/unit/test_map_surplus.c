@@ -4,7 +4,7 @@
  * task is this process. */
 #include "fake_kernel.h"
 
-#include "amdgpu_plugin_device.h"
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/plugin_abi.h"
 #include "image/image.h"

@@ -18,6 +18,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "criu/log.h"
 #include "criu/plugin_abi.h"
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "amdgpu_plugin_util.h"
-#include "criu/host.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 
