@@ -13,7 +13,7 @@
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
 #include "dump/dump.h"
-#include "dump/find_kfd_files.h"
+#include "dump/kfd_files.h"
 #include "dump/pause.h"
 #include "image/image.h"
 #include "image/image_dir.h"
@@ -35,11 +35,11 @@ static const struct {
 } torn_dumps[] = {
 	/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it
 	 * from the images of the dump before, as it was then. */
-	{ image_find_parent,
+	{ image_dir_find_parent,
 	  "is an incremental one, which lacks what a GPU has written to the process's memory since"
 	  " the one before",
 	  "leave out --prev-images-dir, and remove the link \"parent\" from the image directory" },
-	{ host_sends_memory_late,
+	{ host_is_lazy_dump,
 	  "is a lazy one, and this CRIU ends the plugin, so that the queues run again, before the"
 	  " process's memory has left",
 	  "leave out --lazy-pages, or take a newer CRIU" },
@@ -74,10 +74,10 @@ int session_note(struct session *s)
 	ret = check_moment(s);
 	if (ret < 0)
 		return ret;
-	ret = host_note_plugin(PLUGIN_NAME);
+	ret = host_inventory_add(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");
-	ret = image_remove_old();
+	ret = image_dir_remove_old();
 	s->noted = !ret;
 	return ret;
 }
@@ -101,7 +101,7 @@ static int init(int stage)
 	ret = options_read(&session.options);
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;
-	session.needed = host_claim_plugin(PLUGIN_NAME);
+	session.needed = host_inventory_take(PLUGIN_NAME);
 	ret = restore_init(&session);
 	/* After a failure here some hosts do not call exit(). */
 	if (ret < 0) {
@@ -116,7 +116,7 @@ static int complete_dump(void)
 {
 	int ret = render_finish(&session);
 
-	return ret < 0 ? ret : pause_check_met(&session);
+	return ret < 0 ? ret : pause_check_all_seen(&session);
 }
 
 /* Images of a dump that failed go while the guard stands: if CRIU is killed on the way, they go all
@@ -141,8 +141,8 @@ static void finish(int stage, int ret)
 	}
 	/* Too late to fail as well, so nothing may be left that could be taken
 	 * for a restored task. */
-	if (stage == STAGE_RESTORE && !ret && wards_check_complete(session.wards) < 0)
-		wards_leave(&session.wards);
+	if (stage == STAGE_RESTORE && !ret && restore_guard_check_done(session.restore_guard) < 0)
+		restore_guard_detach(&session.restore_guard);
 	dump_done(&session);
 	pid_list_done(&session.tasks);
 	restore_done(&session);
@@ -171,7 +171,7 @@ static int check_mappings(void)
 		return 0;
 	ret = session_topology(&session, &topology);
 	if (!ret)
-		ret = tree_check_mappings(&session.tasks, topology);
+		ret = kfd_files_check_mappings(&session.tasks, topology);
 	session.mappings_are_checked = !ret;
 	return ret;
 }
@@ -200,7 +200,7 @@ static int handle_device_vma(int fd, const struct stat *stat)
 {
 	if (!is_ours(kfd_is_file(stat)) && !is_ours(render_is_file(fd, stat)))
 		return -ENOTSUP;
-	return host_result(note_device_vma());
+	return host_errno(note_device_vma());
 }
 
 static int dump_ext_file(int fd, int id)
@@ -210,17 +210,17 @@ static int dump_ext_file(int fd, int id)
 	if (fstat(fd, &stat) < 0)
 		return errno == EBADF
 			       ? -ENOTSUP
-			       : host_result(log_error(-errno, "file %d: cannot examine", id));
+			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
 	if (is_ours(kfd_is_file(&stat)))
-		return host_result(dump_kfd(&session, fd, id));
+		return host_errno(dump_kfd(&session, fd, id));
 	if (is_ours(render_is_file(fd, &stat)))
-		return host_result(render_dump(&session, fd, id));
+		return host_errno(render_dump(&session, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return host_result(log_error(-EOPNOTSUPP,
-					     "file %d: is a dma-buf of an AMD GPU, which"
-					     " cannot be saved yet; have the process close it, or"
-					     " turn sharing off (NCCL_P2P_DISABLE=1 and the like)",
-					     id));
+		return host_errno(log_error(-EOPNOTSUPP,
+					    "file %d: is a dma-buf of an AMD GPU, which"
+					    " cannot be saved yet; have the process close it, or"
+					    " turn sharing off (NCCL_P2P_DISABLE=1 and the like)",
+					    id));
 	return -ENOTSUP;
 }
 
@@ -256,8 +256,8 @@ static int restore_ext_file(int id)
 	if (ret == -ENOENT)
 		ret = restore_render_file(id);
 	if (ret != -ENOENT)
-		return host_result(ret);
-	image_report_missing(id, session.needed);
+		return host_errno(ret);
+	image_dir_report_missing(id, session.needed);
 	return -ENOTSUP;
 }
 
@@ -274,10 +274,11 @@ static int restore_ext_file_retry(int id, bool *retry_needed)
 static int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
 			  uint64_t *new_offset, int *plugin_fd)
 {
-	int ret = vma_update(&session.task.vmas, path, addr, old_offset, new_offset, plugin_fd);
+	int ret =
+		mappings_update(&session.task.vmas, path, addr, old_offset, new_offset, plugin_fd);
 
 	if (ret < 0 && ret != -ENOTSUP)
-		restore_spoil(&session);
+		restore_mark_failed(&session);
 	return ret < 0 ? ret : 1;
 }
 
@@ -288,9 +289,9 @@ static int resume_devices_late(int pid)
 
 static int post_forking(void)
 {
-	if (!session.parallel)
+	if (!session.handoff)
 		return -ENOTSUP;
-	refill_listen(&session);
+	fill_listen(&session);
 	return 0;
 }
 
@@ -311,7 +312,7 @@ static int dump_finish(int result)
 	}
 	if (!ret && !session.num_processes)
 		return -ENOTSUP;
-	return host_result(ret < 0 ? ret : released);
+	return host_errno(ret < 0 ? ret : released);
 }
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;

@@ -15,7 +15,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/find_kfd_files.h"
+#include "dump/kfd_files.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/validate.h"
@@ -171,16 +171,16 @@ static uint32_t user_gpu_id(const struct dumped_process *process, uint32_t numbe
 static void prefer_lowest(const struct dumped_process *process,
 			  const struct dumped_process **preferred)
 {
-	if (!*preferred || process->own_pid < (*preferred)->own_pid)
+	if (!*preferred || process->vpid < (*preferred)->vpid)
 		*preferred = process;
 }
 
 static int has_file(const struct dumped_process *process, int fd)
 {
 	pid_t pid;
-	int ret = proc_find_tracee(process->own_pid, &pid);
+	int ret = proc_find_tracee(process->vpid, &pid);
 
-	return ret < 0 ? ret : tree_has_file(pid, fd);
+	return ret < 0 ? ret : kfd_files_has(pid, fd);
 }
 
 /* For a GPU that processes know by different ids, as after a restored process has started another:
@@ -238,10 +238,10 @@ static int add_owner(CriuRenderNode *image, const struct dumped_process *process
 	if (!owner)
 		return -ENOMEM;
 	kfd_owner__init(owner);
-	owner->pid = (uint32_t)process->own_pid;
+	owner->pid = (uint32_t)process->vpid;
 	owner->kfd_id = (uint32_t)process->id;
 	owner->has_computes_elsewhere = true;
-	owner->computes_elsewhere = (pid_t)image->compute_pid != process->own_pid &&
+	owner->computes_elsewhere = (pid_t)image->compute_pid != process->vpid &&
 				    computes_elsewhere(process, image->drm_render_minor);
 	image->owners[image->n_owners++] = owner;
 	return 0;
@@ -256,7 +256,7 @@ static int add_owners(CriuRenderNode *image, const struct session *session)
 	if (!image->owners)
 		return -ENOMEM;
 	for (size_t i = 0; !ret && i < session->num_processes; i++) {
-		if (session->processes[i].own_pid && session->processes[i].id != DUMP_NO_ID)
+		if (session->processes[i].vpid && session->processes[i].id != DUMP_NO_ID)
 			ret = add_owner(image, &session->processes[i]);
 	}
 	return ret;
@@ -274,7 +274,7 @@ static int fill_image(const struct session *session, const struct topology_node 
 	image->id = (uint32_t)render->id;
 	image->drm_render_minor = node->drm_render_minor;
 	image->has_compute_pid = compute != NULL;
-	image->compute_pid = compute ? (uint32_t)compute->own_pid : 0;
+	image->compute_pid = compute ? (uint32_t)compute->vpid : 0;
 	return add_owners(image, session);
 }
 
@@ -465,13 +465,13 @@ static int is_compute_file(const struct restored_task *task, const CriuRenderNod
 	int ret;
 
 	if (image->has_compute_pid)
-		return (pid_t)image->compute_pid == task->own_pid;
+		return (pid_t)image->compute_pid == task->vpid;
 	if (image_is_streamed()) {
 		const KfdOwner *owner = restore_find_owner(task, image);
 
 		return !owner || !owner->computes_elsewhere;
 	}
-	ret = image_find_compute_render(task->own_pid, saved->drm_render_minor);
+	ret = image_dir_find_compute_render(task->vpid, saved->drm_render_minor);
 	return ret == -ENOENT ? 1 : ret;
 }
 
@@ -492,7 +492,7 @@ int render_restore(struct session *session, int id, const CriuRenderNode *image)
 	const struct topology_node *saved;
 	int fd = -1, computes, ret;
 
-	ret = verify_render(id, image);
+	ret = image_validate_render(id, image);
 	if (!ret)
 		ret = check_computes(id, image);
 	if (ret < 0)

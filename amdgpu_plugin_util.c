@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -252,4 +253,16 @@ double now_seconds(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int thread_start(pthread_t *thread, void *(*function)(void *), void *argument)
+{
+	sigset_t all, old;
+	int ret;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = -pthread_create(thread, NULL, function, argument);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
 }

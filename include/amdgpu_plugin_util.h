@@ -5,6 +5,7 @@
 #define AMDGPU_PLUGIN_UTIL_H
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +70,8 @@ int parse_size(const char *text, uint64_t *ret_bytes);
 
 /* Seconds on the monotonic clock, for reporting rates. */
 double now_seconds(void);
+
+/* A thread that no signal of CRIU's goes to. 0 or -errno. */
+int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
 
 #endif

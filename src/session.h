@@ -36,11 +36,11 @@ struct dumped_process {
 	/* Pid as this process sees it; 0: not known. */
 	pid_t pid;
 	/* Pid as the process sees itself. */
-	pid_t own_pid;
+	pid_t vpid;
 	/* Of its core image, when it was paused; all zero: there was none. */
 	struct timespec core_time;
 	/* The same of the process in which CRIU is going to open the file again; 0: not known. */
-	pid_t opener;
+	pid_t reopen_vpid;
 	uint32_t num_devices;
 	uint32_t num_bos;
 	uint32_t num_objects;
@@ -58,7 +58,7 @@ struct dumped_process {
 	size_t num_gpus;
 	/* By these the BO of a mapping is found, and buffers of several processes
 	 * are recognised as one. */
-	struct bo_places places;
+	struct bo_index places;
 };
 
 /* A render node of the dump. */
@@ -75,7 +75,7 @@ struct dumped_render {
 
 /* The task that runs the restore hooks; each task of a restored tree has its own copy. */
 struct restored_task {
-	pid_t own_pid;
+	pid_t vpid;
 	/* The image of its KFD state; NULL: it has none. */
 	CriuKfd *kfd;
 	int kfd_id;
@@ -87,17 +87,17 @@ struct restored_task {
 	bool prepared;
 	/* RESTORE has been called. */
 	bool rebuilt;
-	struct vma_table vmas;
+	struct mappings vmas;
 };
 
 /* How far the KFD state of a task has come: one byte a pid, in memory that all tasks share. */
-enum restore_state {
-	RESTORE_NONE,
-	RESTORE_BEGUN,
+enum task_phase {
+	PHASE_NONE,
+	PHASE_IN_PROGRESS,
 	/* All but the contents, which the main process fills in. */
-	RESTORE_HANDED,
-	RESTORE_DONE,
-	RESTORE_RESUMED,
+	PHASE_HANDED_OFF,
+	PHASE_DONE,
+	PHASE_RESUMED,
 };
 
 struct session {
@@ -127,11 +127,11 @@ struct session {
 	/* The inventory says that the images hold something of ours. */
 	bool needed;
 	/* NULL: the tasks fill in their contents themselves. */
-	struct parallel *parallel;
+	struct handoff *handoff;
 	/* Indexed by pid as the task sees itself; see restore.c. */
-	uint8_t *restore_states;
+	uint8_t *task_phases;
 	/* NULL: there is nothing to restore. */
-	struct wards *wards;
+	struct restore_guard *restore_guard;
 };
 
 /* The first thing of ours in this dump: tells CRIU that the images need the plugin, and

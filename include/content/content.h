@@ -27,6 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Sizes of BOs are multiples of this. So are the offsets of ranges of an image, in the file and in
+ * memory, which has room up to the next multiple. */
+#define CONTENT_ALIGNMENT 4096u
+
 struct content_bo {
 	/* Borrowed. */
 	int dmabuf_fd;

@@ -7,7 +7,7 @@
 #include "content/content.h"
 #include "kernel/kfd.h"
 
-struct bo_work {
+struct kfd_jobs {
 	/* One a device of the state, in its order. The caller sets render_minor and image_fd, which
 	 * is -1 at first and closed with the rest. */
 	struct content_job *jobs;
@@ -17,7 +17,7 @@ struct bo_work {
 };
 
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. */
-int bo_work_init(const struct kfd_state *state, struct bo_work *ret_work);
-void bo_work_done(struct bo_work *work);
+int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work);
+void kfd_jobs_done(struct kfd_jobs *work);
 
 #endif

@@ -16,7 +16,7 @@ unsigned int host_count_hooks(void);
 
 /* What CRIU is told of the outcome @ret for a thing that is ours: never -ENOTSUP, which would mean
  * that it is not ours, and is the same number as -EOPNOTSUPP. */
-int host_result(int ret);
+int host_errno(int ret);
 
 /* Whether the host duplicates the descriptor that UPDATE_VMA_MAP returns, which then stays the
  * plugin's (CRIU 3.17 and 3.18). Later hosts take the descriptor over and close it. */
@@ -39,15 +39,15 @@ int host_open_streamed(const char *name);
  * only about a thing. */
 bool host_has_inventory(void);
 /* Tells CRIU's inventory that the images need this plugin. 0 also on hosts without inventory. */
-int host_note_plugin(const char *name);
+int host_inventory_add(const char *name);
 /* Whether CRIU's inventory says that the images need this plugin, and tells CRIU that it is there.
  * False on hosts without inventory. */
-bool host_claim_plugin(const char *name);
+bool host_inventory_take(const char *name);
 
 /* 0: this dump leaves memory to be fetched when the plugin has been ended (--lazy-pages with hosts
  * before PAUSE_DEVICES); -ENOENT: it does not, or was ordered by RPC, which cannot be seen; other
  * errors after a line. */
-int host_sends_memory_late(void);
+int host_is_lazy_dump(void);
 
 /* A descriptor number from which on no descriptor of the restored task @pid (as it sees itself) is
  * in the way, or -errno. */

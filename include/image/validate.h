@@ -11,7 +11,7 @@
 #include "criu-amdgpu.pb-c.h"
 
 /* The state of a process that has GPUs, as image @id has it. */
-int verify_kfd(int id, const CriuKfd *kfd);
-int verify_render(int id, const CriuRenderNode *render);
+int image_validate_kfd(int id, const CriuKfd *kfd);
+int image_validate_render(int id, const CriuRenderNode *render);
 
 #endif

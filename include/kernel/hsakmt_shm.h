@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct shared_mem {
+struct hsakmt_shm {
 	/* Size and first word of the file; both 0 where there is none. */
 	uint64_t size;
 	uint32_t magic;
@@ -19,10 +19,10 @@ struct shared_mem {
 
 /* Something else of that name counts as none, after a warning. -errno: there is one, but
  * it cannot be read. */
-int shared_mem_read(struct shared_mem *ret_shared);
+int hsakmt_shm_read(struct hsakmt_shm *ret_shared);
 
 /* Makes file and semaphore where they are missing; a failure prints its line. Nothing to do for a
  * size of 0. */
-int shared_mem_restore(const struct shared_mem *shared);
+int hsakmt_shm_restore(const struct hsakmt_shm *shared);
 
 #endif

@@ -27,7 +27,7 @@ int kfd_open(int *ret_fd);
 /* Everything that CHECKPOINT tells of a process, and RESTORE wants. Arrays are never NULL, as the
  * kernel demands even of empty ones. */
 struct kfd_state {
-	pid_t own_pid;
+	pid_t vpid;
 	struct kfd_device_bucket *devices;
 	uint32_t num_devices;
 	struct kfd_bo_bucket *bos;
@@ -45,7 +45,7 @@ int kfd_state_alloc(struct kfd_state *state);
 /* Frees all, closes the dma-buf descriptors and puts the limit of descriptors back. */
 void kfd_state_done(struct kfd_state *state);
 
-/* Stops the queues and fills the counts and own_pid. Counts up: one call a process. Must be called
+/* Stops the queues and fills the counts and vpid. Counts up: one call a process. Must be called
  * by the tracing thread, as must the next two. */
 int kfd_pause(int fd, struct kfd_state *ret_counts);
 /* Fills the arrays. The descriptors of dma-bufs are close-on-exec, and numbered from @lowest_fd

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* What CHECKPOINT has written, and for what. */
-struct priv_data {
+struct kfd_priv {
 	const uint8_t *bytes;
 	size_t size;
 	uint32_t num_devices;
@@ -25,17 +25,17 @@ struct priv_data {
 
 /* Whether SVM ranges are among the objects; true if they are with any size of BO records that fits.
  * -EINVAL: no size fits. */
-int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm);
+int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm);
 
 /* As the driver numbers them (kfd_priv.h, enum kfd_queue_type). */
-enum priv_queue_type {
-	PRIV_QUEUE_COMPUTE = 0,
-	PRIV_QUEUE_SDMA = 1,
-	PRIV_QUEUE_SDMA_XGMI = 4,
+enum kfd_priv_queue_type {
+	KFD_PRIV_QUEUE_COMPUTE = 0,
+	KFD_PRIV_QUEUE_SDMA = 1,
+	KFD_PRIV_QUEUE_SDMA_XGMI = 4,
 };
 
 /* What the record of a queue says. */
-struct priv_queue {
+struct kfd_priv_queue {
 	/* As the process knows it. */
 	uint32_t gpu_id;
 	uint32_t type;
@@ -49,12 +49,12 @@ struct priv_queue {
 /* The queues, in memory that the caller frees. Where several sizes of BO records fit, those of
  * known drivers go first. -EINVAL: the version is unknown, no size fits, or the sizes that fit
  * disagree about the queues. */
-int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
-		     size_t *ret_num_queues);
+int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
+			 size_t *ret_num_queues);
 
 /* Size with records of @num_more devices. */
-size_t priv_size_with(const struct priv_data *priv, uint32_t num_more);
+size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more);
 /* Copies the data to @to, which has room for that, with these records after those of the others. */
-void priv_copy_with(const struct priv_data *priv, uint32_t num_more, uint8_t *to);
+void kfd_priv_copy_with(const struct kfd_priv *priv, uint32_t num_more, uint8_t *to);
 
 #endif

@@ -19,10 +19,10 @@ int pid_list_add(struct pid_list *list, pid_t pid);
 void pid_list_done(struct pid_list *list);
 
 /* The pid, here, of the process that this thread traces and that knows
- * itself as @own_pid. -ESRCH. */
-int proc_find_tracee(pid_t own_pid, pid_t *ret_pid);
+ * itself as @vpid. -ESRCH. */
+int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid as it sees itself. -ESRCH. */
-int proc_own_pid(pid_t pid, pid_t *ret_own_pid);
+int proc_vpid(pid_t pid, pid_t *ret_own_pid);
 
 /* The processes that this thread traces. The list is the caller's. */
 int proc_list_tracees(struct pid_list *ret_list);

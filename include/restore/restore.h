@@ -24,7 +24,7 @@ int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd);
 int restore_kfd(struct session *session, int id, CriuKfd *image);
 
 /* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
-void restore_spoil(struct session *session);
+void restore_mark_failed(struct session *session);
 
 /* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making.
  * After an error the task has been killed, since some hosts ignore what this hook returns. */

@@ -189,7 +189,7 @@ static void start_workers(struct content_run *run)
 	while (!ret && run->num_started < run->num_workers) {
 		struct worker *worker = &run->workers[run->num_started];
 
-		ret = transfer_start_thread(&worker->thread, run_worker, worker);
+		ret = thread_start(&worker->thread, run_worker, worker);
 		if (ret < 0)
 			transfer_fail(&run->error, worker->job, ret, "start a thread", 0);
 		else

@@ -25,17 +25,17 @@
 
 static uint64_t round_up(uint64_t size)
 {
-	return (size + STORAGE_ALIGNMENT - 1) / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
+	return (size + CONTENT_ALIGNMENT - 1) / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 }
 
 static uint64_t round_down(uint64_t size)
 {
-	return size / STORAGE_ALIGNMENT * STORAGE_ALIGNMENT;
+	return size / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
 }
 
-static void init(struct storage *storage, int fd, bool streamed, uint64_t size)
+static void init(struct image_io *storage, int fd, bool streamed, uint64_t size)
 {
-	*storage = (struct storage){ .fd = fd, .streamed = streamed, .size = size };
+	*storage = (struct image_io){ .fd = fd, .streamed = streamed, .size = size };
 	(void)pthread_mutex_init(&storage->lock, NULL);
 }
 
@@ -55,8 +55,8 @@ static bool is_in_memory(int fd)
 	return fstatfs(fd, &stat) == 0 && stat.f_type == TMPFS_MAGIC;
 }
 
-int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip_zeros,
-		       uint64_t size)
+int image_io_begin_save(struct image_io *storage, int fd, bool streamed, bool skip_zeros,
+			uint64_t size)
 {
 	init(storage, fd, streamed, size);
 	storage->skip_zeros = skip_zeros;
@@ -76,7 +76,7 @@ int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip
 /* The file system has allowed direct access and then refused it. Who does not know yet that it is
  * off moves whole blocks once more, which is no error; who would take it for off before it is would
  * be refused. */
-static int go_on_buffered(struct storage *storage)
+static int go_on_buffered(struct image_io *storage)
 {
 	if (!set_direct(storage->fd, false))
 		return -EINVAL;
@@ -84,7 +84,7 @@ static int go_on_buffered(struct storage *storage)
 	return 0;
 }
 
-static int write_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+static int write_run(struct image_io *storage, char *memory, uint64_t offset, uint64_t size)
 {
 	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_ACQUIRE);
 	uint64_t length = direct ? round_up(size) : size;
@@ -109,7 +109,7 @@ static bool is_zero(const char *memory, uint64_t size)
 }
 
 /* The file is new, and nothing has been written there. */
-static int skip_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+static int skip_run(struct image_io *storage, char *memory, uint64_t offset, uint64_t size)
 {
 	if (storage->reserved && fallocate(storage->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					   (off_t)offset, (off_t)size) < 0)
@@ -117,7 +117,7 @@ static int skip_run(struct storage *storage, char *memory, uint64_t offset, uint
 	return 0;
 }
 
-int storage_write(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+int image_io_write(struct image_io *storage, char *memory, uint64_t offset, uint64_t size)
 {
 	uint64_t begin, end;
 	int ret = 0;
@@ -146,7 +146,7 @@ int storage_write(struct storage *storage, char *memory, uint64_t offset, uint64
 	return ret;
 }
 
-int storage_end_save(struct storage *storage)
+int image_io_end_save(struct image_io *storage)
 {
 	if (storage->streamed)
 		return 0;
@@ -169,7 +169,7 @@ static bool is_cached(int fd, uint64_t size)
 	return hits > CACHE_PROBES / 2;
 }
 
-int storage_begin_load(struct storage *storage, int fd, bool streamed, uint64_t size)
+int image_io_begin_load(struct image_io *storage, int fd, bool streamed, uint64_t size)
 {
 	struct stat stat;
 
@@ -188,7 +188,7 @@ int storage_begin_load(struct storage *storage, int fd, bool streamed, uint64_t 
 }
 
 /* Bytes that are no hole. */
-static int read_run(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+static int read_run(struct image_io *storage, char *memory, uint64_t offset, uint64_t size)
 {
 	bool direct = __atomic_load_n(&storage->direct, __ATOMIC_ACQUIRE);
 	int ret;
@@ -203,7 +203,7 @@ static int read_run(struct storage *storage, char *memory, uint64_t offset, uint
 
 /* All of the file from @at on that is data, or all that is none. Holes may begin and end within our
  * blocks: a block with any data is data. Where files cannot say, all is data. */
-static struct extent find_extent(const struct storage *storage, uint64_t at)
+static struct extent find_extent(const struct image_io *storage, uint64_t at)
 {
 	off_t data = lseek(storage->fd, (off_t)at, SEEK_DATA);
 	bool is_hole = data < 0 ? errno == ENXIO : round_down((uint64_t)data) > at;
@@ -220,7 +220,7 @@ static struct extent find_extent(const struct storage *storage, uint64_t at)
 
 /* Some file systems look at every page to answer, so they are not asked twice
  * about the same bytes. */
-static struct extent extent_at(struct storage *storage, uint64_t at)
+static struct extent extent_at(struct image_io *storage, uint64_t at)
 {
 	struct extent extent;
 
@@ -232,7 +232,7 @@ static struct extent extent_at(struct storage *storage, uint64_t at)
 	return extent;
 }
 
-int storage_read(struct storage *storage, char *memory, uint64_t offset, uint64_t size)
+int image_io_read(struct image_io *storage, char *memory, uint64_t offset, uint64_t size)
 {
 	uint64_t at = 0;
 	int ret = 0;
@@ -255,7 +255,7 @@ int storage_read(struct storage *storage, char *memory, uint64_t offset, uint64_
 	return ret;
 }
 
-void storage_done(struct storage *storage)
+void image_io_done(struct image_io *storage)
 {
 	(void)pthread_mutex_destroy(&storage->lock);
 }

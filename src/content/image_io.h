@@ -10,9 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ranges begin at multiples of this; so do they in memory, which has room up
- * to the next multiple. */
-#define STORAGE_ALIGNMENT 4096u
+#include "content/content.h"
 
 struct extent {
 	uint64_t from;
@@ -20,7 +18,7 @@ struct extent {
 	bool is_hole;
 };
 
-struct storage {
+struct image_io {
 	/* Borrowed. */
 	int fd;
 	bool streamed;
@@ -39,21 +37,21 @@ struct storage {
 };
 
 /* To write a new file of @size bytes at @fd, or that many bytes of a stream. Reserves the room, so
- * that none is missed later: -ENOSPC. Whatever comes of it, storage_done() follows. */
-int storage_begin_save(struct storage *storage, int fd, bool streamed, bool skip_zeros,
-		       uint64_t size);
+ * that none is missed later: -ENOSPC. Whatever comes of it, image_io_done() follows. */
+int image_io_begin_save(struct image_io *storage, int fd, bool streamed, bool skip_zeros,
+			uint64_t size);
 /* @memory is one range of the file, at @offset; only what makes its end a multiple of
- * STORAGE_ALIGNMENT is changed in it. */
-int storage_write(struct storage *storage, char *memory, uint64_t offset, uint64_t size);
+ * CONTENT_ALIGNMENT is changed in it. */
+int image_io_write(struct image_io *storage, char *memory, uint64_t offset, uint64_t size);
 /* Gives the file its size, and reports what is found out only when the bytes reach the device. */
-int storage_end_save(struct storage *storage);
+int image_io_end_save(struct image_io *storage);
 
 /* To read the file of @size bytes at @fd, or that many bytes of a stream. -EIO: the file is
- * shorter. Whatever comes of it, storage_done() follows. */
-int storage_begin_load(struct storage *storage, int fd, bool streamed, uint64_t size);
+ * shorter. Whatever comes of it, image_io_done() follows. */
+int image_io_begin_load(struct image_io *storage, int fd, bool streamed, uint64_t size);
 /* -EIO: the file or stream ends early. */
-int storage_read(struct storage *storage, char *memory, uint64_t offset, uint64_t size);
+int image_io_read(struct image_io *storage, char *memory, uint64_t offset, uint64_t size);
 
-void storage_done(struct storage *storage);
+void image_io_done(struct image_io *storage);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "amdgpu_plugin_util.h"
 
-static int collect(const struct kfd_state *state, struct bo_work *work, struct content_job *job)
+static int collect(const struct kfd_state *state, struct kfd_jobs *work, struct content_job *job)
 {
 	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
 
@@ -25,9 +25,9 @@ static int collect(const struct kfd_state *state, struct bo_work *work, struct c
 	return 0;
 }
 
-int bo_work_init(const struct kfd_state *state, struct bo_work *ret_work)
+int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work)
 {
-	_cleanup_(bo_work_done) struct bo_work work = { 0 };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs work = { 0 };
 
 	work.jobs = calloc((size_t)state->num_devices + 1, sizeof(*work.jobs));
 	work.by_index = calloc((size_t)state->num_bos + 1, sizeof(*work.by_index));
@@ -42,11 +42,11 @@ int bo_work_init(const struct kfd_state *state, struct bo_work *ret_work)
 			return -ENOMEM;
 	}
 	*ret_work = work;
-	work = (struct bo_work){ 0 };
+	work = (struct kfd_jobs){ 0 };
 	return 0;
 }
 
-void bo_work_done(struct bo_work *work)
+void kfd_jobs_done(struct kfd_jobs *work)
 {
 	for (uint32_t i = 0; i < work->num_jobs; i++) {
 		cleanup_close(&work->jobs[i].image_fd);
@@ -54,5 +54,5 @@ void bo_work_done(struct bo_work *work)
 	}
 	free(work->by_index);
 	free(work->jobs);
-	*work = (struct bo_work){ 0 };
+	*work = (struct kfd_jobs){ 0 };
 }

@@ -60,7 +60,7 @@ struct slot {
 	bool busy;
 };
 
-struct gpu {
+struct sdma {
 	amdgpu_device_handle device;
 	amdgpu_context_handle context;
 	struct packet_format format;
@@ -70,7 +70,7 @@ struct gpu {
 	uint32_t available_rings;
 	struct ring rings[RINGS_MAX];
 	char *staging;
-	struct gpu_bo staging_bo;
+	struct sdma_bo staging_bo;
 	/* The engine may still write to the staging memory. */
 	bool hung;
 	unsigned int num_slots;
@@ -78,7 +78,7 @@ struct gpu {
 };
 
 /* Maps @bo at an address of libdrm's choice. */
-static int map_bo(struct gpu *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
+static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
 		  uint64_t *ret_va)
 {
 	amdgpu_va_handle range;
@@ -111,9 +111,9 @@ static int from_libdrm(int ret)
 	return ret == -1 && errno ? -errno : ret;
 }
 
-static int adopt(struct gpu *gpu, amdgpu_bo_handle handle, uint64_t size, struct gpu_bo *ret_bo)
+static int adopt(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, struct sdma_bo *ret_bo)
 {
-	struct gpu_bo bo = { .bo = handle };
+	struct sdma_bo bo = { .bo = handle };
 	amdgpu_va_handle range;
 	int ret;
 
@@ -129,7 +129,7 @@ static int adopt(struct gpu *gpu, amdgpu_bo_handle handle, uint64_t size, struct
 	return 0;
 }
 
-int gpu_bo_import(struct gpu *gpu, int dmabuf_fd, uint64_t size, struct gpu_bo *ret_bo)
+int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_bo *ret_bo)
 {
 	struct amdgpu_bo_import_result import;
 	int ret;
@@ -145,17 +145,17 @@ int gpu_bo_import(struct gpu *gpu, int dmabuf_fd, uint64_t size, struct gpu_bo *
 	return adopt(gpu, import.buf_handle, size, ret_bo);
 }
 
-void gpu_bo_release(struct gpu_bo *bo)
+void sdma_bo_release(struct sdma_bo *bo)
 {
 	if (!bo->bo)
 		return;
 	unmap_bo(bo->bo, bo->size, bo->va_range, bo->va);
 	(void)amdgpu_bo_free(bo->bo);
-	*bo = (struct gpu_bo){ 0 };
+	*bo = (struct sdma_bo){ 0 };
 }
 
 /* Not the number of engines: of those, some belong to KFD and some to partitions. */
-static int find_rings(struct gpu *gpu)
+static int find_rings(struct sdma *gpu)
 {
 	struct drm_amdgpu_info_hw_ip info = { 0 };
 	int ret = amdgpu_query_hw_ip_info(gpu->device, AMDGPU_HW_IP_DMA, 0, &info);
@@ -227,7 +227,7 @@ static int check_all_names(void)
 	return ret;
 }
 
-static int open_device(struct gpu *gpu, uint32_t render_minor)
+static int open_device(struct sdma *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
 	struct amdgpu_gpu_info info;
@@ -252,7 +252,7 @@ static int open_device(struct gpu *gpu, uint32_t render_minor)
 	ret = amdgpu_query_gpu_info(gpu->device, &info);
 	if (ret < 0)
 		return ret;
-	ret = packet_find_format(info.family_id, &gpu->format);
+	ret = sdma_packet_find_format(info.family_id, &gpu->format);
 	if (!ret)
 		ret = find_rings(gpu);
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
@@ -279,7 +279,7 @@ static char *map_aligned(size_t size)
 	return memory + head;
 }
 
-static int make_staging(struct gpu *gpu)
+static int make_staging(struct sdma *gpu)
 {
 	size_t size = gpu->num_slots * gpu->slot_size;
 	amdgpu_bo_handle handle;
@@ -297,15 +297,15 @@ static int make_staging(struct gpu *gpu)
 
 /* Room for as many pieces as a slot may have, for those split at the packet's
  * maximum, and for padding. */
-static size_t ib_bytes(const struct gpu *gpu)
+static size_t ib_bytes(const struct sdma *gpu)
 {
-	size_t packets = GPU_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
+	size_t packets = SDMA_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
 	size_t bytes = (packets * PACKET_COPY_DWORDS + PACKET_PAD_DWORDS) * sizeof(uint32_t);
 
 	return (bytes + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
 }
 
-static int make_ib(struct gpu *gpu, struct slot *slot)
+static int make_ib(struct sdma *gpu, struct slot *slot)
 {
 	struct amdgpu_bo_alloc_request request = {
 		.alloc_size = gpu->ib_size,
@@ -328,7 +328,7 @@ static int make_ib(struct gpu *gpu, struct slot *slot)
 	return 0;
 }
 
-static int set_up(struct gpu *gpu, uint32_t render_minor)
+static int set_up(struct sdma *gpu, uint32_t render_minor)
 {
 	int ret;
 
@@ -348,9 +348,9 @@ static int set_up(struct gpu *gpu, uint32_t render_minor)
 	return 0;
 }
 
-int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu)
+int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu)
 {
-	struct gpu *gpu = calloc(1, sizeof(*gpu));
+	struct sdma *gpu = calloc(1, sizeof(*gpu));
 	int ret;
 
 	if (!gpu)
@@ -364,14 +364,14 @@ int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct
 	}
 	ret = gpu->slots ? set_up(gpu, render_minor) : -ENOMEM;
 	if (ret < 0) {
-		gpu_close(gpu);
+		sdma_close(gpu);
 		return ret;
 	}
 	*ret_gpu = gpu;
 	return 0;
 }
 
-static void free_ib(const struct gpu *gpu, struct slot *slot)
+static void free_ib(const struct sdma *gpu, struct slot *slot)
 {
 	if (slot->dwords)
 		(void)amdgpu_bo_cpu_unmap(slot->ib);
@@ -381,23 +381,23 @@ static void free_ib(const struct gpu *gpu, struct slot *slot)
 		(void)amdgpu_bo_free(slot->ib);
 }
 
-void gpu_stop(struct gpu *gpu)
+void sdma_stop(struct sdma *gpu)
 {
 	if (gpu->context)
 		(void)amdgpu_cs_ctx_free(gpu->context);
 	gpu->context = NULL;
 }
 
-void gpu_close(struct gpu *gpu)
+void sdma_close(struct sdma *gpu)
 {
 	if (!gpu)
 		return;
-	gpu_stop(gpu);
+	sdma_stop(gpu);
 	for (unsigned int i = 0; gpu->slots && i < gpu->num_slots; i++) {
 		gpu->hung |= gpu->slots[i].busy;
 		free_ib(gpu, &gpu->slots[i]);
 	}
-	gpu_bo_release(&gpu->staging_bo);
+	sdma_bo_release(&gpu->staging_bo);
 	if (gpu->device)
 		put_device(gpu->device);
 	if (gpu->staging && !gpu->hung)
@@ -410,27 +410,27 @@ void gpu_close(struct gpu *gpu)
 	free(gpu);
 }
 
-void *gpu_slot_memory(struct gpu *gpu, unsigned int slot)
+void *sdma_slot_memory(struct sdma *gpu, unsigned int slot)
 {
 	return gpu->staging + slot * gpu->slot_size;
 }
 
 /* Writes the slot's command buffer; returns its length in dwords. */
-static size_t fill_ib(struct gpu *gpu, unsigned int slot, enum gpu_direction direction,
-		      const struct gpu_piece *pieces, size_t num_pieces)
+static size_t fill_ib(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
+		      const struct sdma_piece *pieces, size_t num_pieces)
 {
 	uint64_t slot_va = gpu->staging_bo.va + slot * gpu->slot_size;
 	uint32_t *dwords = gpu->slots[slot].dwords;
 	size_t used = 0;
 
 	for (size_t i = 0; i < num_pieces; i++) {
-		const struct gpu_piece *piece = &pieces[i];
+		const struct sdma_piece *piece = &pieces[i];
 		uint64_t in_bo = piece->bo->va + piece->offset;
 		uint64_t in_slot = slot_va + piece->slot_offset;
-		bool save = direction == GPU_BO_TO_SLOT;
+		bool save = direction == SDMA_BO_TO_SLOT;
 
-		used += packet_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
-					 save ? in_slot : in_bo, piece->size);
+		used += sdma_packet_emit_copy(&gpu->format, dwords + used, save ? in_bo : in_slot,
+					      save ? in_slot : in_bo, piece->size);
 	}
 	while (used % PACKET_PAD_DWORDS)
 		dwords[used++] = PACKET_NOP;
@@ -438,7 +438,7 @@ static size_t fill_ib(struct gpu *gpu, unsigned int slot, enum gpu_direction dir
 }
 
 /* The engine may only touch BOs of the list that goes with the command buffer. */
-static int make_bo_list(struct gpu *gpu, unsigned int slot, const struct gpu_piece *pieces,
+static int make_bo_list(struct sdma *gpu, unsigned int slot, const struct sdma_piece *pieces,
 			size_t num_pieces, amdgpu_bo_list_handle *ret_list)
 {
 	_cleanup_free_ amdgpu_bo_handle *bos = calloc(num_pieces + 2, sizeof(*bos));
@@ -471,8 +471,8 @@ static void note_start(struct ring *ring, uint64_t fence)
 	(void)pthread_mutex_unlock(&ring->lock);
 }
 
-int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction direction,
-	       const struct gpu_piece *pieces, size_t num_pieces)
+int sdma_submit(struct sdma *gpu, unsigned int slot_index, enum sdma_direction direction,
+		const struct sdma_piece *pieces, size_t num_pieces)
 {
 	struct slot *slot = &gpu->slots[slot_index];
 	struct amdgpu_cs_ib_info ib = { .ib_mc_address = slot->ib_va };
@@ -484,7 +484,7 @@ int gpu_submit(struct gpu *gpu, unsigned int slot_index, enum gpu_direction dire
 	int ret;
 
 	for (size_t i = 0; i < num_pieces; i++)
-		needed += packet_copy_dwords(&gpu->format, pieces[i].size);
+		needed += sdma_packet_copy_dwords(&gpu->format, pieces[i].size);
 	if (needed > room)
 		return -E2BIG;
 
@@ -515,7 +515,7 @@ static void pause_after(double waited_s)
 /* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up
  * meanwhile. Only a look that began too late can tell that a copy takes too long: this process may
  * have stood still itself. */
-static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
+static int look(struct sdma *gpu, struct ring *ring, uint64_t timeout_s)
 {
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context,
@@ -547,7 +547,7 @@ static int look(struct gpu *gpu, struct ring *ring, uint64_t timeout_s)
 
 /* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is
  * being restored lives in a time namespace with another one. */
-static int wait_for_fence(struct gpu *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
+static int wait_for_fence(struct sdma *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
 {
 	int ret = 0;
 
@@ -562,7 +562,7 @@ static int wait_for_fence(struct gpu *gpu, struct ring *ring, uint64_t fence, ui
 	return ret;
 }
 
-int gpu_wait(struct gpu *gpu, unsigned int slot_index, uint64_t timeout_s)
+int sdma_wait(struct sdma *gpu, unsigned int slot_index, uint64_t timeout_s)
 {
 	struct slot *slot = &gpu->slots[slot_index];
 	uint64_t flags = 0;

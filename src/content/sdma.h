@@ -9,58 +9,58 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gpu;
+struct sdma;
 
 /* Most pieces that a slot of @size bytes may be given: one a page, and the ends of two more BOs. */
-#define GPU_SLOT_PIECES(size) ((size) / 4096 + 2)
+#define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
  * (whole pages), registered with the GPU once, in huge pages where the system has them. Slots take
  * turns on the rings that the GPU offers for copies. -ENODEV: libdrm gave another GPU's handle, or
  * there is no ring. -EMEDIUMTYPE: libdrm would read its list of GPUs' names from something that is
  * no file of such a size. */
-int gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct gpu **ret_gpu);
+int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
 /* Gives up what was submitted and not waited for, so that BOs may be released. Nothing
  * can be submitted afterwards. */
-void gpu_stop(struct gpu *gpu);
+void sdma_stop(struct sdma *gpu);
 /* Waits for nothing: memory that the engine may still write to is left to the
  * end of the process. */
-void gpu_close(struct gpu *gpu);
+void sdma_close(struct sdma *gpu);
 
 /* The staging memory of a slot. */
-void *gpu_slot_memory(struct gpu *gpu, unsigned int slot);
+void *sdma_slot_memory(struct sdma *gpu, unsigned int slot);
 
 /* A BO of another process or file, imported by dma-buf and mapped for the copy engine. */
-struct gpu_bo {
+struct sdma_bo {
 	void *bo;
 	void *va_range;
 	uint64_t va;
 	uint64_t size;
 };
 
-int gpu_bo_import(struct gpu *gpu, int dmabuf_fd, uint64_t size, struct gpu_bo *ret_bo);
+int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_bo *ret_bo);
 /* Accepts an empty object. */
-void gpu_bo_release(struct gpu_bo *bo);
+void sdma_bo_release(struct sdma_bo *bo);
 
 /* Bytes [offset, offset + size) of @bo and of the slot at @slot_offset. */
-struct gpu_piece {
-	const struct gpu_bo *bo;
+struct sdma_piece {
+	const struct sdma_bo *bo;
 	uint64_t offset;
 	uint64_t slot_offset;
 	uint64_t size;
 };
 
-enum gpu_direction {
-	GPU_BO_TO_SLOT,
-	GPU_SLOT_TO_BO,
+enum sdma_direction {
+	SDMA_BO_TO_SLOT,
+	SDMA_SLOT_TO_BO,
 };
 
 /* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle. */
-int gpu_submit(struct gpu *gpu, unsigned int slot, enum gpu_direction direction,
-	       const struct gpu_piece *pieces, size_t num_pieces);
+int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
+		const struct sdma_piece *pieces, size_t num_pieces);
 /* Waits for the slot's copies. -ETIME: they, or those before them on the ring, have not ended in
  * the @timeout_s seconds that were theirs; -EIO: the GPU reports that it was reset meanwhile, so
  * that the copy cannot be trusted. */
-int gpu_wait(struct gpu *gpu, unsigned int slot, uint64_t timeout_s);
+int sdma_wait(struct sdma *gpu, unsigned int slot, uint64_t timeout_s);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define SDMA_OP_COPY_LINEAR 1u
 
-int packet_find_format(uint32_t family, struct packet_format *ret_format)
+int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
 {
 	/* Sea Islands and Volcanic Islands have 21 and 22 bits of bytes; SI has another packet. */
 	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
@@ -24,13 +24,13 @@ int packet_find_format(uint32_t family, struct packet_format *ret_format)
 	return 0;
 }
 
-size_t packet_copy_dwords(const struct packet_format *format, uint64_t size)
+size_t sdma_packet_copy_dwords(const struct packet_format *format, uint64_t size)
 {
 	return (size + format->copy_max - 1) / format->copy_max * PACKET_COPY_DWORDS;
 }
 
-size_t packet_emit_copy(const struct packet_format *format, uint32_t *dwords, uint64_t from,
-			uint64_t to, uint64_t size)
+size_t sdma_packet_emit_copy(const struct packet_format *format, uint32_t *dwords, uint64_t from,
+			     uint64_t to, uint64_t size)
 {
 	size_t used = 0;
 

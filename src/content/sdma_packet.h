@@ -22,12 +22,12 @@ struct packet_format {
 };
 
 /* The packet format of a GPU family (AMDGPU_FAMILY_* in amdgpu_drm.h). -EOPNOTSUPP: not known. */
-int packet_find_format(uint32_t family, struct packet_format *ret_format);
+int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format);
 
 /* Writes the packets that copy @size bytes to @dwords, which has room for
- * packet_copy_dwords(format, size), and returns how many dwords it wrote. */
-size_t packet_emit_copy(const struct packet_format *format, uint32_t *dwords, uint64_t from,
-			uint64_t to, uint64_t size);
-size_t packet_copy_dwords(const struct packet_format *format, uint64_t size);
+ * sdma_packet_copy_dwords(format, size), and returns how many dwords it wrote. */
+size_t sdma_packet_emit_copy(const struct packet_format *format, uint32_t *dwords, uint64_t from,
+			     uint64_t to, uint64_t size);
+size_t sdma_packet_copy_dwords(const struct packet_format *format, uint64_t size);
 
 #endif

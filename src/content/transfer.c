@@ -16,7 +16,7 @@
 #include "content/sdma.h"
 #include "image/image.h"
 
-#define PAGE STORAGE_ALIGNMENT
+#define PAGE CONTENT_ALIGNMENT
 /* Slots large enough that the cost of a command buffer and of a request to storage is small, and
  * small enough that what is copied, summed and written is in a processor's cache all the while; and
  * enough of them to keep several requests in flight. */
@@ -26,7 +26,7 @@
 
 /* A BO that some range needs. */
 struct import {
-	struct gpu_bo bo;
+	struct sdma_bo bo;
 	/* Ranges under way. */
 	unsigned int users;
 };
@@ -41,7 +41,7 @@ struct range {
 	uint64_t index;
 	uint64_t offset;
 	uint64_t size;
-	struct gpu_piece *pieces;
+	struct sdma_piece *pieces;
 	size_t num_pieces;
 	double copy_s;
 	double storage_s;
@@ -51,8 +51,8 @@ struct transfer {
 	const struct transfer_plan *plan;
 	struct content_job *job;
 	const struct steps *steps;
-	struct gpu *gpu;
-	struct storage storage;
+	struct sdma *gpu;
+	struct image_io storage;
 	struct checksum *checksum;
 	unsigned int num_slots;
 	size_t slot_size;
@@ -106,7 +106,7 @@ static bool has_stopped(const struct transfer *transfer)
 	return __atomic_load_n(&transfer->plan->error->stop, __ATOMIC_RELAXED);
 }
 
-static size_t bo_of(const struct transfer *transfer, const struct gpu_piece *piece)
+static size_t bo_of(const struct transfer *transfer, const struct sdma_piece *piece)
 {
 	return (size_t)((const struct import *)piece->bo - transfer->imports);
 }
@@ -119,7 +119,7 @@ static size_t first_bo(const struct range *range)
 
 static char *memory_of(const struct range *range)
 {
-	return gpu_slot_memory(range->transfer->gpu, range->slot);
+	return sdma_slot_memory(range->transfer->gpu, range->slot);
 }
 
 static int import_current(struct transfer *transfer, struct import **ret_import)
@@ -128,7 +128,7 @@ static int import_current(struct transfer *transfer, struct import **ret_import)
 	struct import *import = &transfer->imports[transfer->bo];
 
 	if (!import->bo.bo) {
-		int ret = gpu_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+		int ret = sdma_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
 
 		if (ret < 0)
 			return fail(transfer, ret, "import the dma-buf", transfer->bo);
@@ -150,11 +150,11 @@ static int add_piece(struct range *range)
 	ret = size ? import_current(transfer, &import) : 0;
 	if (ret < 0)
 		return ret;
-	if (range->num_pieces == GPU_SLOT_PIECES(transfer->slot_size))
+	if (range->num_pieces == SDMA_SLOT_PIECES(transfer->slot_size))
 		return fail(transfer, -E2BIG, "cut its contents", transfer->bo);
 	if (import) {
 		import->users++;
-		range->pieces[range->num_pieces++] = (struct gpu_piece){
+		range->pieces[range->num_pieces++] = (struct sdma_piece){
 			.bo = &import->bo,
 			.offset = transfer->bo_offset,
 			.slot_offset = range->size,
@@ -223,14 +223,15 @@ static void finish_range(struct range *range)
 {
 	count_range(range);
 	for (size_t i = 0; i < range->num_pieces; i++) {
-		const struct gpu_piece *piece = &range->pieces[i];
+		const struct sdma_piece *piece = &range->pieces[i];
 
 		if (piece->bo)
-			gpu_bo_release(&range->transfer->imports[bo_of(range->transfer, piece)].bo);
+			sdma_bo_release(
+				&range->transfer->imports[bo_of(range->transfer, piece)].bo);
 	}
 }
 
-static int copy(struct range *range, enum gpu_direction direction)
+static int copy(struct range *range, enum sdma_direction direction)
 {
 	struct transfer *transfer = range->transfer;
 	double begin = now_seconds();
@@ -238,10 +239,10 @@ static int copy(struct range *range, enum gpu_direction direction)
 
 	if (!range->num_pieces)
 		return 0;
-	ret = gpu_submit(transfer->gpu, range->slot, direction, range->pieces, range->num_pieces);
+	ret = sdma_submit(transfer->gpu, range->slot, direction, range->pieces, range->num_pieces);
 	if (ret < 0)
 		return fail(transfer, ret, "start a copy", first_bo(range));
-	ret = gpu_wait(transfer->gpu, range->slot, transfer->plan->settings->copy_timeout_s);
+	ret = sdma_wait(transfer->gpu, range->slot, transfer->plan->settings->copy_timeout_s);
 	range->copy_s += now_seconds() - begin;
 	if (ret == -ETIME)
 		return fail(transfer, ret, "a copy does not finish", first_bo(range));
@@ -252,7 +253,7 @@ static int write_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 	double begin = now_seconds();
-	int ret = storage_write(&transfer->storage, memory_of(range), range->offset, range->size);
+	int ret = image_io_write(&transfer->storage, memory_of(range), range->offset, range->size);
 
 	range->storage_s += now_seconds() - begin;
 	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(range)) : 0;
@@ -264,8 +265,8 @@ static int read_range(struct range *range)
 	/* Of a stream, the length has been read. */
 	uint64_t skip = transfer->job->streamed && !range->offset ? IMAGE_HEADER_SIZE : 0;
 	double begin = now_seconds();
-	int ret = storage_read(&transfer->storage, memory_of(range) + skip, range->offset + skip,
-			       range->size - skip);
+	int ret = image_io_read(&transfer->storage, memory_of(range) + skip, range->offset + skip,
+				range->size - skip);
 
 	range->storage_s += now_seconds() - begin;
 	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(range)) : 0;
@@ -289,7 +290,7 @@ static int add_checksums(struct range *range)
 	int ret = 0;
 
 	for (size_t i = 0; transfer->checksum && !ret && i < range->num_pieces; i++) {
-		const struct gpu_piece *piece = &range->pieces[i];
+		const struct sdma_piece *piece = &range->pieces[i];
 		size_t bo = bo_of(transfer, piece);
 
 		checksum_add(transfer->checksum, memory_of(range) + piece->slot_offset,
@@ -360,7 +361,7 @@ static int save_range(struct range *range)
 
 		memcpy(memory_of(range), &length, sizeof(length));
 	}
-	ret = copy(range, GPU_BO_TO_SLOT);
+	ret = copy(range, SDMA_BO_TO_SLOT);
 	if (!ret)
 		ret = write_in_turn(range);
 	if (!ret && !range->transfer->job->streamed)
@@ -375,7 +376,7 @@ static int load_range(struct range *range)
 	if (!ret)
 		ret = read_in_turn(range);
 	if (!ret)
-		ret = copy(range, GPU_SLOT_TO_BO);
+		ret = copy(range, SDMA_SLOT_TO_BO);
 	return ret;
 }
 
@@ -433,7 +434,7 @@ static int alloc_ranges(struct transfer *transfer)
 		range->slot = i;
 		(void)pthread_cond_init(&range->turn, NULL);
 		range->pieces =
-			calloc(GPU_SLOT_PIECES(transfer->slot_size), sizeof(*range->pieces));
+			calloc(SDMA_SLOT_PIECES(transfer->slot_size), sizeof(*range->pieces));
 		if (!range->pieces)
 			return -ENOMEM;
 	}
@@ -443,8 +444,8 @@ static int alloc_ranges(struct transfer *transfer)
 static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret = storage_begin_save(&transfer->storage, job->image_fd, job->streamed,
-				     transfer->plan->settings->skip_zeros, transfer->image_size);
+	int ret = image_io_begin_save(&transfer->storage, job->image_fd, job->streamed,
+				      transfer->plan->settings->skip_zeros, transfer->image_size);
 
 	job->has_checksums = false;
 	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
@@ -453,7 +454,7 @@ static int begin_save(struct transfer *transfer)
 static int end_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret = storage_end_save(&transfer->storage);
+	int ret = image_io_end_save(&transfer->storage);
 
 	job->has_checksums = transfer->checksum;
 	for (size_t i = 0; i < job->num_bos; i++) {
@@ -465,8 +466,8 @@ static int end_save(struct transfer *transfer)
 
 static int begin_load(struct transfer *transfer)
 {
-	int ret = storage_begin_load(&transfer->storage, transfer->job->image_fd,
-				     transfer->job->streamed, transfer->image_size);
+	int ret = image_io_begin_load(&transfer->storage, transfer->job->image_fd,
+				      transfer->job->streamed, transfer->image_size);
 
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
 }
@@ -486,8 +487,8 @@ static int set_up(struct transfer *transfer)
 
 	if (ret < 0)
 		return fail(transfer, ret, "allocate", 0);
-	ret = gpu_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
-		       &transfer->gpu);
+	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
+			&transfer->gpu);
 	if (ret == -EMEDIUMTYPE)
 		return fail(transfer, ret,
 			    "let libdrm read its list amdgpu.ids, which is no small regular file",
@@ -501,11 +502,11 @@ static int set_up(struct transfer *transfer)
 static void tear_down(struct transfer *transfer)
 {
 	if (transfer->gpu)
-		gpu_stop(transfer->gpu);
+		sdma_stop(transfer->gpu);
 	for (size_t i = 0; transfer->imports && i < transfer->job->num_bos; i++)
-		gpu_bo_release(&transfer->imports[i].bo);
-	gpu_close(transfer->gpu);
-	storage_done(&transfer->storage);
+		sdma_bo_release(&transfer->imports[i].bo);
+	sdma_close(transfer->gpu);
+	image_io_done(&transfer->storage);
 	checksum_free(transfer->checksum);
 	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
 		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
@@ -517,26 +518,13 @@ static void tear_down(struct transfer *transfer)
 	transfer->imports = NULL;
 }
 
-int transfer_start_thread(pthread_t *thread, void *(*function)(void *), void *argument)
-{
-	sigset_t all, old;
-	int ret;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = -pthread_create(thread, NULL, function, argument);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ret;
-}
-
 /* A slot without a thread is a slot less. */
 static void run_slots(struct transfer *transfer)
 {
 	unsigned int started = 1;
 
-	while (started < transfer->num_slots &&
-	       !transfer_start_thread(&transfer->ranges[started].thread, run_slot,
-				      &transfer->ranges[started]))
+	while (started < transfer->num_slots && !thread_start(&transfer->ranges[started].thread,
+							      run_slot, &transfer->ranges[started]))
 		started++;
 	(void)run_slot(&transfer->ranges[0]);
 	for (unsigned int i = 1; i < started; i++)

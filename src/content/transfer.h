@@ -57,7 +57,4 @@ void transfer_run(struct transfer *transfer);
 /* May be called by another thread meanwhile. */
 void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress);
 
-/* A thread that no signal of CRIU's goes to. 0 or -errno. */
-int transfer_start_thread(pthread_t *thread, void *(*function)(void *), void *argument);
-
 #endif

@@ -53,7 +53,7 @@ unsigned int host_count_hooks(void)
 	return hooks < HOOK_MAX ? hooks : HOOK_MAX;
 }
 
-int host_result(int ret)
+int host_errno(int ret)
 {
 	return ret == -ENOTSUP ? -EIO : ret;
 }
@@ -65,7 +65,7 @@ bool host_copies_mapping_fd(void)
 	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
 }
 
-int host_sends_memory_late(void)
+int host_is_lazy_dump(void)
 {
 	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *argument = NULL;
@@ -141,7 +141,7 @@ int host_open_streamed(const char *name)
 	return open_streamed(name, O_RDONLY);
 }
 
-int host_note_plugin(const char *name)
+int host_inventory_add(const char *name)
 {
 	if (!add_inventory_plugin)
 		return 0;
@@ -153,7 +153,7 @@ bool host_has_inventory(void)
 	return check_and_remove_inventory_plugin != NULL;
 }
 
-bool host_claim_plugin(const char *name)
+bool host_inventory_take(const char *name)
 {
 	return check_and_remove_inventory_plugin &&
 	       check_and_remove_inventory_plugin(name, strlen(name));

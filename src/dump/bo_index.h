@@ -13,7 +13,7 @@ struct kfd_state;
 struct topology;
 struct topology_node;
 
-struct bo_place {
+struct bo_index_entry {
 	uint32_t render_minor;
 	/* In the state's list of BOs. */
 	uint32_t index;
@@ -26,26 +26,27 @@ struct bo_place {
 
 /* Of all BOs with contents whose GPU is in the topology; by minor and offset. All zero
  * at first. */
-struct bo_places {
-	struct bo_place *places;
+struct bo_index {
+	struct bo_index_entry *places;
 	/* The same, by inode. */
-	const struct bo_place **by_inode;
+	const struct bo_index_entry **by_inode;
 	size_t count;
 };
 
 /* The GPU, here, that the process knows as @user_gpu_id; NULL: none. */
-const struct topology_node *places_find_gpu(const struct kfd_state *state,
-					    const struct topology *topology, uint32_t user_gpu_id);
+const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
+					      const struct topology *topology,
+					      uint32_t user_gpu_id);
 
 /* The BOs have their dma-bufs. -ENOMEM; what fstat() says of these. */
-int places_init(const struct kfd_state *state, const struct topology *topology,
-		struct bo_places *ret_places);
-void places_done(struct bo_places *places);
+int bo_index_init(const struct kfd_state *state, const struct topology *topology,
+		  struct bo_index *ret_places);
+void bo_index_done(struct bo_index *places);
 
 /* The BO that has the byte at @offset; the first of those that are one object. NULL: none. */
-const struct bo_place *places_find(const struct bo_places *places, uint32_t render_minor,
-				   uint64_t offset);
+const struct bo_index_entry *bo_index_find_offset(const struct bo_index *places,
+						  uint32_t render_minor, uint64_t offset);
 /* The BO whose dma-buf is that file; the first of those that are one object. NULL: none. */
-const struct bo_place *places_find_object(const struct bo_places *places, uint64_t inode);
+const struct bo_index_entry *bo_index_find_inode(const struct bo_index *places, uint64_t inode);
 
 #endif

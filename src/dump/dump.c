@@ -31,12 +31,12 @@ struct dump {
 	const struct topology *topology;
 	struct proc_mapping *mappings;
 	size_t num_mappings;
-	struct bo_work work;
+	struct kfd_jobs work;
 };
 
 static void finish_dump(struct dump *dump)
 {
-	bo_work_done(&dump->work);
+	kfd_jobs_done(&dump->work);
 	kfd_state_done(&dump->state);
 	free(dump->mappings);
 }
@@ -60,7 +60,7 @@ static int pause_it(struct dump *dump)
 	dump->state = pause_counts(process);
 	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64
 		 " private bytes",
-		 process->id, process->own_pid, process->num_devices, process->num_bos,
+		 process->id, process->vpid, process->num_devices, process->num_bos,
 		 process->num_objects, process->priv_data_size);
 	return 0;
 }
@@ -71,13 +71,13 @@ static int check_opener(struct dump *dump)
 {
 	const struct dumped_process *process = dump->process;
 
-	if (!process->opener || process->opener == process->own_pid)
+	if (!process->reopen_vpid || process->reopen_vpid == process->vpid)
 		return 0;
 	return log_error(
 		-EOPNOTSUPP,
 		"kfd %d: process %d has the file of process %d too, and has the lower pid or"
 		" has it alone: CRIU would restore it there; let it close /dev/kfd",
-		process->id, process->opener, process->own_pid);
+		process->id, process->reopen_vpid, process->vpid);
 }
 
 static int read_state(struct dump *dump)
@@ -92,7 +92,7 @@ static int checkpoint(struct dump *dump)
 	int ret = read_state(dump);
 
 	if (ret == -EINVAL) {
-		ret = pause_again(dump->session, dump->process);
+		ret = pause_refresh(dump->session, dump->process);
 		if (ret < 0)
 			return ret;
 		kfd_state_done(&dump->state);
@@ -105,7 +105,7 @@ static int checkpoint(struct dump *dump)
 /* The GPU, here, that the process knows as @user_gpu_id. */
 static const struct topology_node *find_gpu(const struct dump *dump, uint32_t user_gpu_id)
 {
-	return places_find_gpu(&dump->state, dump->topology, user_gpu_id);
+	return bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
 }
 
 static int find_render_minor(const struct dump *dump, uint32_t user_gpu_id, uint32_t *ret_minor)
@@ -160,15 +160,15 @@ static int note_places(struct dump *dump)
 	struct dumped_process *process = dump->process;
 	int ret;
 
-	places_done(&process->places);
-	ret = places_init(&dump->state, dump->topology, &process->places);
+	bo_index_done(&process->places);
+	ret = bo_index_init(&dump->state, dump->topology, &process->places);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its BOs", process->id) : 0;
 }
 
 /* Refuses what would not come back as it is. */
 static int check_support(struct dump *dump)
 {
-	return support_check(&(struct support_subject){
+	return preflight_check(&(struct preflight_subject){
 		.session = dump->session,
 		.process = dump->process,
 		.state = &dump->state,
@@ -207,11 +207,11 @@ static bool is_mistakable(const struct dump *dump, const struct proc_mapping *ma
 static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
 {
 	const struct topology_node *gpu = mapped_gpu(dump, mapping);
-	const struct bo_place *bo;
+	const struct bo_index_entry *bo;
 
 	if (!gpu)
 		return 0;
-	bo = places_find(&dump->process->places, gpu->drm_render_minor, mapping->offset);
+	bo = bo_index_find_offset(&dump->process->places, gpu->drm_render_minor, mapping->offset);
 	if (!bo)
 		return log_error(-EOPNOTSUPP,
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
@@ -240,12 +240,12 @@ static int check_mappings(struct dump *dump)
 	pid_t pid;
 	int ret;
 
-	ret = proc_find_tracee(dump->process->own_pid, &pid);
+	ret = proc_find_tracee(dump->process->vpid, &pid);
 	if (!ret)
 		ret = proc_list_mappings(pid, &dump->mappings, &dump->num_mappings);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
-				 dump->process->id, dump->process->own_pid);
+				 dump->process->id, dump->process->vpid);
 	for (size_t i = 0; !ret && i < dump->num_mappings; i++)
 		ret = check_mapping(dump, &dump->mappings[i]);
 	return ret;
@@ -289,10 +289,10 @@ static int create_pages(struct dump *dump)
 
 static int dump_contents(struct dump *dump)
 {
-	struct bo_work *work = &dump->work;
+	struct kfd_jobs *work = &dump->work;
 	int ret;
 
-	ret = bo_work_init(&dump->state, work);
+	ret = kfd_jobs_init(&dump->state, work);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
 	ret = create_pages(dump);
@@ -411,8 +411,8 @@ static int save_private(const struct dump *dump, CriuKfd *kfd)
 
 static int save_shared_mem(CriuKfd *kfd)
 {
-	struct shared_mem shared;
-	int ret = shared_mem_read(&shared);
+	struct hsakmt_shm shared;
+	int ret = hsakmt_shm_read(&shared);
 
 	if (ret < 0)
 		return ret;
@@ -432,7 +432,7 @@ static int write_image(struct dump *dump)
 	if (!kfd)
 		return log_error(-ENOMEM, "kfd %d: cannot write the image", dump->process->id);
 	criu_kfd__init(kfd);
-	kfd->pid = (uint32_t)dump->process->own_pid;
+	kfd->pid = (uint32_t)dump->process->vpid;
 	kfd->num_of_objects = dump->state.num_objects;
 	ret = save_shared_mem(kfd);
 	if (!ret)
@@ -520,11 +520,11 @@ int dump_kfd(struct session *session, int fd, int id)
 	if (ret < 0)
 		return ret;
 	if (!session->tree_is_paused)
-		ret = support_check_driver(id, session->options.force);
+		ret = preflight_check_driver(id, session->options.force);
 	if (!ret)
 		ret = pause_tree(session, fd);
 	if (!ret)
-		ret = pause_meet(session, fd, id, &dump.process);
+		ret = pause_lookup(session, fd, id, &dump.process);
 	if (ret < 0)
 		return ret;
 	if (!dump.process)
@@ -545,7 +545,7 @@ void dump_remove_images(struct session *session)
 	}
 	/* Also those of files without state, and of an older dump. */
 	if (session->involved)
-		(void)image_remove_main();
+		(void)image_dir_remove_state();
 }
 
 void dump_done(struct session *session)
@@ -553,7 +553,7 @@ void dump_done(struct session *session)
 	for (size_t i = 0; i < session->num_processes; i++) {
 		cleanup_close(&session->processes[i].fd);
 		free(session->processes[i].gpus);
-		places_done(&session->processes[i].places);
+		bo_index_done(&session->processes[i].places);
 	}
 	free(session->processes);
 	session->processes = NULL;

@@ -108,7 +108,7 @@ static void watch_dump(void *argument, int criu)
 	guard_await_criu(criu);
 	left = run_round(rescue);
 	if (!rescue->streamed)
-		(void)image_remove_main();
+		(void)image_dir_remove_state();
 	while (left) {
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
 		left = run_round(rescue);
@@ -137,7 +137,7 @@ static int share(struct rescue *rescue, const struct pid_list *tracees)
 	return 0;
 }
 
-int rescue_renew(struct session *session)
+int dump_guard_start(struct session *session)
 {
 	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
 	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
@@ -163,7 +163,7 @@ int rescue_renew(struct session *session)
 	return ret;
 }
 
-void rescue_end(struct session *session)
+void dump_guard_end(struct session *session)
 {
 	guard_end(&session->guard);
 }

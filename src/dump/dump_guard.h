@@ -9,8 +9,8 @@
 /* Starts a guard for all processes of the session in place of the one that there is, if any. To be
  * called by the tracing thread before it pauses the last of them: there is no moment at which a
  * paused one has none. */
-int rescue_renew(struct session *session);
+int dump_guard_start(struct session *session);
 /* When none is paused any more. */
-void rescue_end(struct session *session);
+void dump_guard_end(struct session *session);
 
 #endif

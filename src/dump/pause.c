@@ -11,7 +11,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/dump_guard.h"
-#include "dump/find_kfd_files.h"
+#include "dump/kfd_files.h"
 #include "dump/preflight.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
@@ -21,7 +21,7 @@
 struct kfd_state pause_counts(const struct dumped_process *process)
 {
 	return (struct kfd_state){
-		.own_pid = process->own_pid,
+		.vpid = process->vpid,
 		.num_devices = process->num_devices,
 		.num_bos = process->num_bos,
 		.num_objects = process->num_objects,
@@ -66,7 +66,7 @@ static const char *name_of(const struct dumped_process *process, char name[stati
 int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 			 const char *doing)
 {
-	const char *meaning = support_explain(op, ret);
+	const char *meaning = preflight_explain(op, ret);
 	char name[NAME_SIZE];
 
 	if (meaning)
@@ -92,7 +92,7 @@ static int undo_old_pause(const struct dumped_process *process)
 
 static void note_counts(struct dumped_process *process, const struct kfd_state *counts)
 {
-	process->own_pid = counts->own_pid;
+	process->vpid = counts->vpid;
 	process->num_devices = counts->num_devices;
 	process->num_bos = counts->num_bos;
 	process->num_objects = counts->num_objects;
@@ -109,14 +109,14 @@ static int stop_queues(struct dumped_process *process)
 		return ret;
 	process->paused = true;
 	note_counts(process, &counts);
-	(void)image_task_time(process->own_pid, &process->core_time);
+	(void)image_dir_task_time(process->vpid, &process->core_time);
 	return 0;
 }
 
-static struct dumped_process *find_paused(const struct session *session, pid_t own_pid)
+static struct dumped_process *find_paused(const struct session *session, pid_t vpid)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
-		if (session->processes[i].paused && session->processes[i].own_pid == own_pid)
+		if (session->processes[i].paused && session->processes[i].vpid == vpid)
 			return &session->processes[i];
 	}
 	return NULL;
@@ -142,7 +142,7 @@ static int is_paused_but_changed(const struct session *session, int fd)
 	ret = kfd_pause(fd, &counts);
 	if (ret < 0)
 		return ret;
-	process = find_paused(session, counts.own_pid);
+	process = find_paused(session, counts.vpid);
 	if (!process)
 		return kfd_unpause(fd);
 	if (process->id != DUMP_NO_ID)
@@ -186,7 +186,7 @@ static int report_unclear(int ret, int id, pid_t pid)
  * no pause (-ENODEV), or is not part of the dump (-EBADF). */
 static int guard_and_pause(struct session *session, struct dumped_process *process)
 {
-	int ret = rescue_renew(session);
+	int ret = dump_guard_start(session);
 
 	if (ret < 0) {
 		char name[NAME_SIZE];
@@ -214,7 +214,7 @@ int pause_process(struct session *session, struct dumped_process *process)
 		       : ret;
 }
 
-int pause_again(struct session *session, struct dumped_process *process)
+int pause_refresh(struct session *session, struct dumped_process *process)
 {
 	int ret;
 
@@ -239,7 +239,7 @@ static int pause_file(struct session *session, const struct tree_file *file)
 		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
 	process = &session->processes[session->num_processes - 1];
 	process->pid = file->pid;
-	process->opener = file->opener;
+	process->reopen_vpid = file->reopen_vpid;
 	ret = guard_and_pause(session, process);
 	if (!ret) {
 		log_info("process %d: its queues are stopped", file->pid);
@@ -267,13 +267,13 @@ static int undo_old_pauses(const struct tree_files *files)
 
 int pause_tree(struct session *session, int shown)
 {
-	_cleanup_(tree_files_done) struct tree_files files = { 0 };
+	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
 	int ret;
 
 	if (session->tree_is_paused)
 		return 0;
 	session->tree_is_paused = true;
-	ret = tree_find_kfd(&session->tasks, shown, DUMP_LOWEST_FD, &files);
+	ret = kfd_files_find(&session->tasks, shown, DUMP_LOWEST_FD, &files);
 	if (ret == -ENOSYS || ret == -EPERM) {
 		log_warn(
 			"processes are paused one after the other, as their files cannot be found: %s",
@@ -298,7 +298,7 @@ static int find_process(const struct session *session, int fd, struct dumped_pro
 	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
-		int ret = process->id == DUMP_NO_ID ? tree_is_same_file(process->fd, fd) : 0;
+		int ret = process->id == DUMP_NO_ID ? kfd_files_same(process->fd, fd) : 0;
 
 		if (ret < 0)
 			return ret;
@@ -310,7 +310,7 @@ static int find_process(const struct session *session, int fd, struct dumped_pro
 	return 0;
 }
 
-int pause_meet(struct session *session, int fd, int id, struct dumped_process **ret_process)
+int pause_lookup(struct session *session, int fd, int id, struct dumped_process **ret_process)
 {
 	struct dumped_process *process;
 	int ret = find_process(session, fd, &process);
@@ -345,13 +345,13 @@ static bool is_dumped(const struct session *session, const struct dumped_process
 
 	if (session->tasks.count)
 		return true;
-	ret = image_task_time(process->own_pid, &now);
+	ret = image_dir_task_time(process->vpid, &now);
 	if (ret < 0)
 		return ret != -ENOENT;
 	return now.tv_sec != before->tv_sec || now.tv_nsec != before->tv_nsec;
 }
 
-int pause_check_met(const struct session *session)
+int pause_check_all_seen(const struct session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
@@ -384,11 +384,10 @@ int pause_undo_all(struct session *session)
 		process->fd = -1;
 		if (failed < 0)
 			ret = log_error(failed, "%s: cannot unpause process %d",
-					name_of(process, name), process->own_pid);
+					name_of(process, name), process->vpid);
 		else
-			log_info("%s: unpaused process %d", name_of(process, name),
-				 process->own_pid);
+			log_info("%s: unpaused process %d", name_of(process, name), process->vpid);
 	}
-	rescue_end(session);
+	dump_guard_end(session);
 	return ret;
 }

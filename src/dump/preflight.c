@@ -28,7 +28,7 @@
 #define FORCE_HINT "AMDGPU_FORCE=1 dumps it all the same"
 
 struct queue {
-	const struct priv_queue *saved;
+	const struct kfd_priv_queue *saved;
 	const struct topology_node *gpu;
 };
 
@@ -47,20 +47,21 @@ struct verdict {
 
 static bool is_of_unknown_type(const struct queue *queue)
 {
-	return queue->saved->type != PRIV_QUEUE_COMPUTE && queue->saved->type != PRIV_QUEUE_SDMA &&
-	       queue->saved->type != PRIV_QUEUE_SDMA_XGMI;
+	return queue->saved->type != KFD_PRIV_QUEUE_COMPUTE &&
+	       queue->saved->type != KFD_PRIV_QUEUE_SDMA &&
+	       queue->saved->type != KFD_PRIV_QUEUE_SDMA_XGMI;
 }
 
 /* The kernel has said how much it saved: kernels that know of one XCC only save the first one's. */
 static bool lacks_xccs(const struct queue *queue)
 {
-	return queue->saved->type == PRIV_QUEUE_COMPUTE && queue->gpu->num_xcc > 1 &&
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && queue->gpu->num_xcc > 1 &&
 	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
 }
 
 static bool lacks_save_area(const struct queue *queue)
 {
-	return queue->saved->type == PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
 }
 
 /* Their queues are the firmware's scheduler's (MES), for which no kernel can rebuild them: it
@@ -171,7 +172,7 @@ static int judge(int kfd_id, bool force, const char *thing, size_t more,
 			 verdict->reason, verdict->remedy, verdict->final ? "" : "; " FORCE_HINT);
 }
 
-int support_check_driver(int kfd_id, bool force)
+int preflight_check_driver(int kfd_id, bool force)
 {
 	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
 	int enabled;
@@ -202,7 +203,7 @@ static const struct {
 	  "its BOs or queues keep changing, or its GPU cannot save running waves (cwsr)" },
 };
 
-const char *support_explain(enum kfd_criu_op op, int error)
+const char *preflight_explain(enum kfd_criu_op op, int error)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
 		if (explanations[i].op == op && explanations[i].error == error)
@@ -211,16 +212,17 @@ const char *support_explain(enum kfd_criu_op op, int error)
 	return NULL;
 }
 
-static const struct topology_node *find_gpu(const struct support_subject *subject,
+static const struct topology_node *find_gpu(const struct preflight_subject *subject,
 					    uint32_t user_gpu_id)
 {
-	return places_find_gpu(subject->state, subject->topology, user_gpu_id);
+	return bo_index_find_gpu(subject->state, subject->topology, user_gpu_id);
 }
 
-static int check_queue_rule(const struct support_subject *subject, const struct priv_queue *queues,
-			    size_t num_queues, const struct queue_rule *rule)
+static int check_queue_rule(const struct preflight_subject *subject,
+			    const struct kfd_priv_queue *queues, size_t num_queues,
+			    const struct queue_rule *rule)
 {
-	const struct priv_queue *first = NULL;
+	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
 	char name[64];
 
@@ -245,7 +247,7 @@ static int check_queue_rule(const struct support_subject *subject, const struct 
 		     &rule->verdict);
 }
 
-static int judge_layout(const struct support_subject *subject, const struct priv_data *priv)
+static int judge_layout(const struct preflight_subject *subject, const struct kfd_priv *priv)
 {
 	uint32_t version = 0;
 	char name[160];
@@ -259,16 +261,16 @@ static int judge_layout(const struct support_subject *subject, const struct priv
 		     &unknown_layout);
 }
 
-static int check_queues(const struct support_subject *subject)
+static int check_queues(const struct preflight_subject *subject)
 {
 	const struct kfd_state *state = subject->state;
-	struct priv_data priv = { state->priv_data, state->priv_data_size, state->num_devices,
-				  state->num_bos, state->num_objects };
-	struct priv_queue *queues;
+	struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
+				 state->num_bos, state->num_objects };
+	struct kfd_priv_queue *queues;
 	size_t num_queues;
 	int ret;
 
-	ret = priv_list_queues(&priv, &queues, &num_queues);
+	ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
 	if (ret == -EINVAL)
 		return judge_layout(subject, &priv);
 	if (ret < 0)
@@ -279,7 +281,7 @@ static int check_queues(const struct support_subject *subject)
 	return ret;
 }
 
-static int judge_bo(const struct support_subject *subject, uint32_t index, size_t more,
+static int judge_bo(const struct preflight_subject *subject, uint32_t index, size_t more,
 		    const struct verdict *verdict)
 {
 	const struct kfd_bo_bucket *bo = &subject->state->bos[index];
@@ -291,7 +293,7 @@ static int judge_bo(const struct support_subject *subject, uint32_t index, size_
 	return judge(subject->process->id, subject->session->options.force, name, more, verdict);
 }
 
-static int check_bo_rule(const struct support_subject *subject, const struct bo_rule *rule)
+static int check_bo_rule(const struct preflight_subject *subject, const struct bo_rule *rule)
 {
 	uint32_t first = 0;
 	size_t broken = 0;
@@ -306,35 +308,36 @@ static int check_bo_rule(const struct support_subject *subject, const struct bo_
 	return broken ? judge_bo(subject, first, broken - 1, &rule->verdict) : 0;
 }
 
-static bool is_elsewhere(const struct support_subject *subject, const struct bo_place *place)
+static bool is_elsewhere(const struct preflight_subject *subject,
+			 const struct bo_index_entry *place)
 {
 	for (size_t i = 0; i < subject->session->num_processes; i++) {
 		const struct dumped_process *other = &subject->session->processes[i];
 
 		if (other != subject->process &&
-		    (places_find(&other->places, place->render_minor, place->offset) ||
-		     places_find_object(&other->places, place->inode)))
+		    (bo_index_find_offset(&other->places, place->render_minor, place->offset) ||
+		     bo_index_find_inode(&other->places, place->inode)))
 			return true;
 	}
 	return false;
 }
 
 /* A place that another BO before it has, too, of its GPU or of another. */
-static bool is_again(const struct bo_places *places, const struct bo_place *place)
+static bool is_again(const struct bo_index *places, const struct bo_index_entry *place)
 {
-	return places_find(places, place->render_minor, place->offset) != place ||
-	       places_find_object(places, place->inode) != place;
+	return bo_index_find_offset(places, place->render_minor, place->offset) != place ||
+	       bo_index_find_inode(places, place->inode) != place;
 }
 
 /* With a process dumped before, or twice in this one. */
-static int check_sharing(const struct support_subject *subject)
+static int check_sharing(const struct preflight_subject *subject)
 {
-	const struct bo_places *places = &subject->process->places;
-	const struct bo_place *first = NULL;
+	const struct bo_index *places = &subject->process->places;
+	const struct bo_index_entry *first = NULL;
 	size_t shared = 0;
 
 	for (size_t i = 0; i < places->count; i++) {
-		const struct bo_place *place = &places->places[i];
+		const struct bo_index_entry *place = &places->places[i];
 
 		if (!is_again(places, place) && !is_elsewhere(subject, place))
 			continue;
@@ -344,7 +347,7 @@ static int check_sharing(const struct support_subject *subject)
 	return shared ? judge_bo(subject, first->index, shared - 1, &is_shared) : 0;
 }
 
-int support_check(const struct support_subject *subject)
+int preflight_check(const struct preflight_subject *subject)
 {
 	int ret = 0;
 

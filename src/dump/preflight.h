@@ -13,13 +13,13 @@ struct kfd_state;
 /* Before a process is paused: whether the driver can take running waves off the GPU. Without
  * that a pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force
  * 0, after a warning. */
-int support_check_driver(int kfd_id, bool force);
+int preflight_check_driver(int kfd_id, bool force);
 
 /* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */
-const char *support_explain(enum kfd_criu_op op, int error);
+const char *preflight_explain(enum kfd_criu_op op, int error);
 
 /* A process that is paused, as CHECKPOINT has told it. */
-struct support_subject {
+struct preflight_subject {
 	const struct session *session;
 	/* In the session, with its places, as are those that were dumped before it. */
 	const struct dumped_process *process;
@@ -30,6 +30,6 @@ struct support_subject {
 /* Queues that would not run again or run wrongly, buffers that would come back as something else.
  * -EOPNOTSUPP after a line. AMDGPU_FORCE makes that a warning, but not where the result could not
  * be restored at all. The GPUs of all BOs must be in the topology. */
-int support_check(const struct support_subject *subject);
+int preflight_check(const struct preflight_subject *subject);
 
 #endif

@@ -94,7 +94,7 @@ static int match_kfd(int id, const char *name, void *argument)
 	return -ENOENT;
 }
 
-int image_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
+int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 {
 	struct kfd_search search = { .pid = pid };
 	int ret = scan(IMAGE_KFD_NAME, match_kfd, &search);
@@ -117,26 +117,26 @@ static int match_any(int id, const char *name, void *argument)
 	return 0;
 }
 
-bool image_any_is_there(void)
+bool image_dir_has_any(void)
 {
 	return !host_is_streaming() && (scan(IMAGE_KFD_NAME, match_any, NULL) == 0 ||
 					scan(IMAGE_RENDER_NAME, match_any, NULL) == 0);
 }
 
-void image_report_missing(int id, bool expected)
+void image_dir_report_missing(int id, bool expected)
 {
 	/* Other images cannot be looked for in a stream. */
 	if (host_is_streaming())
 		expected |= !host_has_inventory();
 	else if (!expected)
-		expected = image_any_is_there();
+		expected = image_dir_has_any();
 	if (expected)
 		log_warn("file %d: there is neither image " IMAGE_KFD_NAME
 			 " nor image " IMAGE_RENDER_NAME,
 			 id, id, id);
 }
 
-int image_find_parent(void)
+int image_dir_find_parent(void)
 {
 	struct stat stat;
 
@@ -149,12 +149,12 @@ int image_find_parent(void)
 			       : log_error(-errno, "images: cannot look for a link to older ones");
 }
 
-int image_task_time(pid_t own_pid, struct timespec *ret_time)
+int image_dir_task_time(pid_t vpid, struct timespec *ret_time)
 {
 	char name[IMAGE_NAME_SIZE];
 	struct stat stat;
 
-	(void)snprintf(name, sizeof(name), CORE_NAME, own_pid);
+	(void)snprintf(name, sizeof(name), CORE_NAME, vpid);
 	if (fstatat(host_image_dir(), name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	*ret_time = stat.st_ctim;
@@ -183,16 +183,16 @@ static int remove_all(const char *pattern)
 	return ret == -ENOENT ? stays : ret;
 }
 
-int image_remove_main(void)
+int image_dir_remove_state(void)
 {
 	int kfd = remove_all(IMAGE_KFD_NAME), render = remove_all(IMAGE_RENDER_NAME);
 
 	return kfd < 0 ? kfd : render;
 }
 
-int image_remove_old(void)
+int image_dir_remove_old(void)
 {
-	int main = image_remove_main(), pages = remove_all(IMAGE_PAGES_NAME);
+	int main = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES_NAME);
 
 	return main < 0 ? main : pages;
 }
@@ -223,14 +223,14 @@ static int match_render(int id, const char *name, void *argument)
 	return found ? 0 : -ENOENT;
 }
 
-int image_find_compute_render(pid_t pid, uint32_t minor)
+int image_dir_find_compute_render(pid_t pid, uint32_t minor)
 {
 	struct render_search search = { .pid = pid, .minor = minor };
 
 	return scan(IMAGE_RENDER_NAME, match_render, &search);
 }
 
-int image_expect_render(pid_t pid, uint32_t minor)
+int image_dir_expect_render(pid_t pid, uint32_t minor)
 {
 	struct render_search search = { .pid = pid, .minor = minor };
 	int ret = scan(IMAGE_RENDER_NAME, match_render, &search);

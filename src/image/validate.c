@@ -273,7 +273,7 @@ static int check_bos(const struct subject *of, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_overlaps(of, kfd);
 }
 
-int verify_kfd(int id, const CriuKfd *kfd)
+int image_validate_kfd(int id, const CriuKfd *kfd)
 {
 	const struct subject of = { "kfd", id };
 	int ret = check_devices(&of, kfd);
@@ -292,7 +292,7 @@ int verify_kfd(int id, const CriuKfd *kfd)
 	return 0;
 }
 
-int verify_render(int id, const CriuRenderNode *render)
+int image_validate_render(int id, const CriuRenderNode *render)
 {
 	const struct subject of = { "render node", id };
 	int ret;

@@ -64,9 +64,9 @@ static int read_mode(const char *name, mode_t *ret_mode)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-int shared_mem_read(struct shared_mem *ret_shared)
+int hsakmt_shm_read(struct hsakmt_shm *ret_shared)
 {
-	struct shared_mem shared = { 0 };
+	struct hsakmt_shm shared = { 0 };
 	_cleanup_close_ int fd = -1;
 	struct stat stat = { 0 };
 	int ret;
@@ -90,7 +90,7 @@ int shared_mem_read(struct shared_mem *ret_shared)
 	return 0;
 }
 
-static int fill_file(int fd, const struct shared_mem *shared)
+static int fill_file(int fd, const struct hsakmt_shm *shared)
 {
 	if (fchmod(fd, shared->mode ? shared->mode : MODE_DEFAULT) < 0 ||
 	    ftruncate(fd, (off_t)shared->size) < 0)
@@ -99,7 +99,7 @@ static int fill_file(int fd, const struct shared_mem *shared)
 }
 
 /* One that is there is taken for whole, so half a one must not stay. */
-static int make_file(const struct shared_mem *shared)
+static int make_file(const struct hsakmt_shm *shared)
 {
 	_cleanup_close_ int fd =
 		shm_open(SHARED_MEM_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -148,7 +148,7 @@ static int make_semaphore(mode_t mode)
 	return ret < 0 ? log_error(ret, "%s: cannot make it", SEMAPHORE_FILE) : 0;
 }
 
-int shared_mem_restore(const struct shared_mem *shared)
+int hsakmt_shm_restore(const struct hsakmt_shm *shared)
 {
 	int ret;
 

@@ -193,7 +193,7 @@ int kfd_pause(int fd, struct kfd_state *ret_counts)
 	if (ret < 0)
 		return ret;
 	*ret_counts = (struct kfd_state){
-		.own_pid = (pid_t)args.pid,
+		.vpid = (pid_t)args.pid,
 		.num_devices = args.num_devices,
 		.num_bos = args.num_bos,
 		.num_objects = args.num_objects,

@@ -51,17 +51,17 @@ enum object_type {
 };
 
 struct walk {
-	const struct priv_data *priv;
+	const struct kfd_priv *priv;
 	uint64_t at;
 	bool svm;
 	/* Room for the queues that the walk passes, or NULL. */
-	struct priv_queue *queues;
+	struct kfd_priv_queue *queues;
 	size_t num_queues;
 };
 
 /* A search for the sizes of BO records with which objects fill the data. */
 struct search {
-	const struct priv_data *priv;
+	const struct kfd_priv *priv;
 	/* The next size to try, by its number, and the first not to try any more. */
 	size_t next, end;
 	uint32_t objects_left;
@@ -100,7 +100,7 @@ static bool pass_queue(struct walk *walk)
 	if (!is_queue(walk))
 		return false;
 	if (walk->queues)
-		walk->queues[walk->num_queues++] = (struct priv_queue){
+		walk->queues[walk->num_queues++] = (struct kfd_priv_queue){
 			.gpu_id = number_at(walk, QUEUE_GPU_ID),
 			.type = number_at(walk, QUEUE_TYPE),
 			.id = number_at(walk, QUEUE_ID),
@@ -130,7 +130,7 @@ static bool pass_object(struct walk *walk)
 	}
 }
 
-static uint64_t devices_end(const struct priv_data *priv)
+static uint64_t devices_end(const struct kfd_priv *priv)
 {
 	return PROCESS_SIZE + (uint64_t)DEVICE_SIZE * priv->num_devices;
 }
@@ -138,7 +138,7 @@ static uint64_t devices_end(const struct priv_data *priv)
 /* Whether objects fill the data to the last byte if BOs have records of @bo_size. */
 static bool fits(struct search *search, uint64_t bo_size, struct walk *walk)
 {
-	const struct priv_data *priv = walk->priv;
+	const struct kfd_priv *priv = walk->priv;
 
 	if (!pass(walk, devices_end(priv)) || !pass(walk, bo_size * priv->num_bos))
 		return false;
@@ -157,7 +157,7 @@ static uint64_t bo_size_at(size_t number)
 }
 
 /* The next size that fits. Its queues go to @queues, unless that is NULL. */
-static bool find_next(struct search *search, struct priv_queue *queues, struct walk *ret_walk)
+static bool find_next(struct search *search, struct kfd_priv_queue *queues, struct walk *ret_walk)
 {
 	while (search->next < search->end) {
 		struct walk walk = { .priv = search->priv, .queues = queues };
@@ -170,7 +170,7 @@ static bool find_next(struct search *search, struct priv_queue *queues, struct w
 	return false;
 }
 
-static struct search search_sizes(const struct priv_data *priv, size_t first, size_t end)
+static struct search search_sizes(const struct kfd_priv *priv, size_t first, size_t end)
 {
 	return (struct search){
 		.priv = priv,
@@ -181,7 +181,7 @@ static struct search search_sizes(const struct priv_data *priv, size_t first, si
 	};
 }
 
-int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm)
+int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
 {
 	struct search search = search_sizes(priv, 0, NUM_SIZES);
 	bool known = false, has_svm = false;
@@ -200,7 +200,7 @@ int priv_has_svm(const struct priv_data *priv, bool *ret_has_svm)
 
 /* The queues that all fitting sizes agree on. @queues has room for two lists of @max.
  * -ENOENT: none fits. */
-static int agree_on_queues(struct search *search, struct priv_queue *queues, size_t max,
+static int agree_on_queues(struct search *search, struct kfd_priv_queue *queues, size_t max,
 			   size_t *ret_num_queues)
 {
 	struct walk first, other;
@@ -218,13 +218,13 @@ static int agree_on_queues(struct search *search, struct priv_queue *queues, siz
 	return 0;
 }
 
-int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queues,
-		     size_t *ret_num_queues)
+int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
+			 size_t *ret_num_queues)
 {
 	size_t max = priv->size / QUEUE_SIZE + 1;
 	struct search known = search_sizes(priv, 0, NUM_KNOWN);
 	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
-	struct priv_queue *queues;
+	struct kfd_priv_queue *queues;
 	uint32_t version;
 	int ret;
 
@@ -247,12 +247,12 @@ int priv_list_queues(const struct priv_data *priv, struct priv_queue **ret_queue
 	return 0;
 }
 
-size_t priv_size_with(const struct priv_data *priv, uint32_t num_more)
+size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more)
 {
 	return priv->size + (size_t)DEVICE_SIZE * num_more;
 }
 
-void priv_copy_with(const struct priv_data *priv, uint32_t num_more, uint8_t *to)
+void kfd_priv_copy_with(const struct kfd_priv *priv, uint32_t num_more, uint8_t *to)
 {
 	size_t before = (size_t)devices_end(priv), more = (size_t)DEVICE_SIZE * num_more;
 

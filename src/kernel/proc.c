@@ -20,12 +20,12 @@
 struct status {
 	pid_t tracer;
 	pid_t parent;
-	pid_t own_pid;
+	pid_t vpid;
 };
 
 static int read_status(pid_t pid, struct status *ret_status)
 {
-	struct status status = { .tracer = -1, .own_pid = -1 };
+	struct status status = { .tracer = -1, .vpid = -1 };
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[64], line[256];
 
@@ -44,23 +44,23 @@ static int read_status(pid_t pid, struct status *ret_status)
 		else if (!strncmp(line, "TracerPid:", 10))
 			status.tracer = (pid_t)strtol(innermost, NULL, 10);
 		else if (!strncmp(line, "NSpid:", 6))
-			status.own_pid = (pid_t)strtol(innermost, NULL, 10);
+			status.vpid = (pid_t)strtol(innermost, NULL, 10);
 	}
 	if (ferror(file))
 		return errno == ESRCH ? -ESRCH : -EIO;
-	if (status.tracer < 0 || status.own_pid < 0)
+	if (status.tracer < 0 || status.vpid < 0)
 		return -ESRCH;
 	*ret_status = status;
 	return 0;
 }
 
-int proc_own_pid(pid_t pid, pid_t *ret_own_pid)
+int proc_vpid(pid_t pid, pid_t *ret_own_pid)
 {
 	struct status status = { 0 };
 	int ret = read_status(pid, &status);
 
 	if (!ret)
-		*ret_own_pid = status.own_pid;
+		*ret_own_pid = status.vpid;
 	return ret;
 }
 
@@ -223,7 +223,7 @@ int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list
 	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_list);
 }
 
-int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
+int proc_find_tracee(pid_t vpid, pid_t *ret_pid)
 {
 	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
 	int ret = proc_list_tracees(&tracees);
@@ -233,7 +233,7 @@ int proc_find_tracee(pid_t own_pid, pid_t *ret_pid)
 	for (size_t i = 0; i < tracees.count; i++) {
 		struct status status = { 0 };
 
-		if (read_status(tracees.pids[i], &status) || status.own_pid != own_pid)
+		if (read_status(tracees.pids[i], &status) || status.vpid != vpid)
 			continue;
 		*ret_pid = tracees.pids[i];
 		return 0;

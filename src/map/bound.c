@@ -47,8 +47,8 @@ static int bound_apart(struct bound_room *room, const struct blocking *blocking)
 	return kept;
 }
 
-int bound_by_blocks(struct bound_room *room, const struct blocking *blocking,
-		    const struct gpu_set *wanted, const struct gpu_set *kept_if)
+int prune_bound(struct bound_room *room, const struct blocking *blocking,
+		const struct gpu_set *wanted, const struct gpu_set *kept_if)
 {
 	int free_gpus = 0, kept = 0;
 

@@ -15,7 +15,7 @@ struct bound_room {
 };
 
 /* @kept_if: by saved GPU, those of its candidates that are the very same GPU. */
-int bound_by_blocks(struct bound_room *room, const struct blocking *blocking,
-		    const struct gpu_set *wanted, const struct gpu_set *kept_if);
+int prune_bound(struct bound_room *room, const struct blocking *blocking,
+		const struct gpu_set *wanted, const struct gpu_set *kept_if);
 
 #endif

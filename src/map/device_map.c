@@ -101,7 +101,7 @@ static bool is_named(const struct topology_node *gpu, const struct name *name)
 		gpu->location_id == name->location);
 }
 
-static struct gpu_set find_named(const struct machine *machine, const struct name *name)
+static struct gpu_set find_named(const struct link_graph *machine, const struct name *name)
 {
 	struct gpu_set found = { 0 };
 
@@ -118,7 +118,7 @@ static struct gpu_set find_named(const struct machine *machine, const struct nam
 }
 
 /* The index of the one GPU that @text names. */
-static const char *find_gpu(const struct machine *machine, const char *text, const char *kind,
+static const char *find_gpu(const struct link_graph *machine, const char *text, const char *kind,
 			    struct gpu_map *map, size_t *ret_gpu)
 {
 	struct gpu_set found;
@@ -200,7 +200,7 @@ static const char *check_gpu(const struct map_case *c, size_t saved, struct gpu_
 	const struct topology_node *to = c->local.gpus[c->told[saved]];
 	struct difference d;
 
-	if (rules_compare(from, to, c->options, &d)) {
+	if (gpu_rules_compare(from, to, c->options, &d)) {
 		(void)snprintf(map->problem, sizeof(map->problem),
 			       "0x%04x=0x%04x: %s is %" PRIu64 " there, %" PRIu64 " here%s%s%s",
 			       from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
@@ -209,7 +209,7 @@ static const char *check_gpu(const struct map_case *c, size_t saved, struct gpu_
 		return d.property;
 	}
 	if (c->options->check_numa &&
-	    !machine_cpu_link_serves(&c->saved, saved, &c->local, (size_t)c->told[saved])) {
+	    !links_cpu_link_serves(&c->saved, saved, &c->local, (size_t)c->told[saved])) {
 		(void)snprintf(map->problem, sizeof(map->problem),
 			       "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
 			       "(KFD_NUMA_CHECK=0 relaxes)",

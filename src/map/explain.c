@@ -37,7 +37,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *text, const c
 }
 
 /* "0x70b3 0x59ea" */
-static struct text list_gpus(const struct machine *machine, const struct gpu_set *gpus)
+static struct text list_gpus(const struct link_graph *machine, const struct gpu_set *gpus)
 {
 	struct text text = { 0 };
 
@@ -77,10 +77,10 @@ static bool same_cell(const struct map_case *c, size_t saved_a, size_t local_a, 
 {
 	struct difference a = { 0 }, b = { 0 };
 
-	if (rules_compare(c->saved.gpus[saved_a], c->local.gpus[local_a], c->options, &a) == 0)
-		return rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options,
-				     &b) == 0;
-	if (rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options, &b) == 0)
+	if (gpu_rules_compare(c->saved.gpus[saved_a], c->local.gpus[local_a], c->options, &a) == 0)
+		return gpu_rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options,
+					 &b) == 0;
+	if (gpu_rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options, &b) == 0)
 		return false;
 	return a.property == b.property && a.saved == b.saved && a.local == b.local;
 }
@@ -112,7 +112,8 @@ static void say_rows(const struct map_case *c, size_t saved, const struct gpu_se
 		}
 		left = set_without(&left, &group);
 		here = list_gpus(&c->local, &group);
-		if (rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options, &difference))
+		if (gpu_rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options,
+				      &difference))
 			say_difference(&difference, &cell);
 		else
 			add(&cell, "fits |");
@@ -139,7 +140,7 @@ static void say_table(const struct map_case *c)
 }
 
 /* GPUs that are linked with the same others, and so with each other, share a line. */
-static void say_links(const char *where, const struct machine *machine)
+static void say_links(const char *where, const struct link_graph *machine)
 {
 	struct gpu_set left = set_of_first(machine->num_gpus);
 
@@ -169,7 +170,7 @@ static void say_links(const char *where, const struct machine *machine)
 	}
 }
 
-static void say_regions(const char *where, const struct machine *machine)
+static void say_regions(const char *where, const struct link_graph *machine)
 {
 	for (size_t i = 0; i < machine->regions.count; i++) {
 		struct gpu_set xgmi = { 0 };
@@ -189,7 +190,7 @@ static void say_regions(const char *where, const struct machine *machine)
 	}
 }
 
-static void say_gpus(const char *where, const struct machine *machine)
+static void say_gpus(const char *where, const struct link_graph *machine)
 {
 	for (size_t i = 0; i < machine->num_gpus; i++) {
 		char text[DESCRIPTION_MAX];
@@ -243,7 +244,7 @@ static int explain_no_candidate(const struct map_case *c)
 	say_table(c);
 	while (!set_is_empty(&c->candidates[saved]))
 		saved++;
-	local = rules_nearest(c->saved.gpus[saved], &c->local, c->options, &nearest);
+	local = gpu_rules_nearest(c->saved.gpus[saved], &c->local, c->options, &nearest);
 	return log_error(
 		-ENODEV,
 		"map: no GPU here can stand for saved GPU 0x%04x; needed: one with %s %s%" PRIu64
@@ -300,8 +301,8 @@ static int explain_numa(const struct map_case *c, const struct gpu_map *map)
 
 static int explain_malformed(const struct map_case *c)
 {
-	const struct topology_node *saved = machine_find_repeated(&c->saved);
-	const struct topology_node *local = machine_find_repeated(&c->local);
+	const struct topology_node *saved = links_find_repeated(&c->saved);
+	const struct topology_node *local = links_find_repeated(&c->local);
 
 	return log_error(
 		-EINVAL, "map: two GPUs %s have gpu_id 0x%04x: nothing can be mapped by it",

@@ -84,8 +84,8 @@ static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t l
 	return false;
 }
 
-size_t rules_compare(const struct topology_node *saved, const struct topology_node *local,
-		     const struct options *options, struct difference *ret_first)
+size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
+			 const struct options *options, struct difference *ret_first)
 {
 	size_t count = 0;
 
@@ -109,14 +109,14 @@ size_t rules_compare(const struct topology_node *saved, const struct topology_no
 	return count;
 }
 
-size_t rules_nearest(const struct topology_node *saved, const struct machine *local,
-		     const struct options *options, struct difference *ret_first)
+size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
+			 const struct options *options, struct difference *ret_first)
 {
 	size_t fewest = SIZE_MAX, nearest = 0;
 
 	for (size_t i = 0; i < local->num_gpus; i++) {
 		struct difference first = { 0 };
-		size_t count = rules_compare(saved, local->gpus[i], options, &first);
+		size_t count = gpu_rules_compare(saved, local->gpus[i], options, &first);
 
 		if (count >= fewest)
 			continue;
@@ -127,14 +127,14 @@ size_t rules_nearest(const struct topology_node *saved, const struct machine *lo
 	return nearest;
 }
 
-struct gpu_set rules_candidates(const struct machine *saved, size_t saved_gpu,
-				const struct machine *local, const struct options *options)
+struct gpu_set gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
+				    const struct link_graph *local, const struct options *options)
 {
 	struct gpu_set candidates = { 0 };
 	struct difference first;
 
 	for (size_t i = 0; i < local->num_gpus; i++) {
-		if (!rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first))
+		if (!gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first))
 			set_add(&candidates, i);
 	}
 	return candidates;
@@ -147,20 +147,20 @@ static bool same_slot(const struct topology_node *saved, const struct topology_n
 	       (saved->location_unknown || saved->location_id == local->location_id);
 }
 
-struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
-			       const struct machine *local)
+struct gpu_set gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
+				     const struct link_graph *local)
 {
 	const struct topology_node *node = saved->gpus[saved_gpu];
 	/* Older kernels give all partitions of a card one unique_id: it names the
 	 * card, not the GPU. */
-	bool unique = machine_is_unique(saved, saved_gpu);
+	bool unique = links_is_unique(saved, saved_gpu);
 	struct gpu_set same = { 0 };
 
 	for (size_t i = 0; i < local->num_gpus; i++) {
 		const struct topology_node *other = local->gpus[i];
 
 		if (same_slot(node, other) ||
-		    (unique && other->unique_id == node->unique_id && machine_is_unique(local, i)))
+		    (unique && other->unique_id == node->unique_id && links_is_unique(local, i)))
 			set_add(&same, i);
 	}
 	return same;

@@ -19,19 +19,19 @@ struct difference {
 
 /* How many properties keep @local from standing for @saved; where there are any, @ret_first gets
  * the first, in the order of the rules. */
-size_t rules_compare(const struct topology_node *saved, const struct topology_node *local,
-		     const struct options *options, struct difference *ret_first);
+size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
+			 const struct options *options, struct difference *ret_first);
 
 /* The local GPU that differs least from @saved, which none can stand for: the first with the fewest
  * differences, whose first one tells best what is missing. @local has a GPU. */
-size_t rules_nearest(const struct topology_node *saved, const struct machine *local,
-		     const struct options *options, struct difference *ret_first);
+size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
+			 const struct options *options, struct difference *ret_first);
 
 /* The local GPUs that may stand for saved GPU @saved_gpu, and those that are the very same GPU: the
  * same card by unique_id, or in the same slot by PCI address and gpu_id. */
-struct gpu_set rules_candidates(const struct machine *saved, size_t saved_gpu,
-				const struct machine *local, const struct options *options);
-struct gpu_set rules_very_same(const struct machine *saved, size_t saved_gpu,
-			       const struct machine *local);
+struct gpu_set gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
+				    const struct link_graph *local, const struct options *options);
+struct gpu_set gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
+				     const struct link_graph *local);
 
 #endif

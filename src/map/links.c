@@ -19,7 +19,7 @@ static int compare_nodes(const void *left, const void *right)
 }
 
 /* GPU_SET_MAX: no GPU that counts. */
-static size_t find_gpu(const struct machine *machine, uint32_t node_id)
+static size_t find_gpu(const struct link_graph *machine, uint32_t node_id)
 {
 	size_t low = 0, high = machine->num_gpus;
 
@@ -36,7 +36,7 @@ static size_t find_gpu(const struct machine *machine, uint32_t node_id)
 	return GPU_SET_MAX;
 }
 
-static void note_xgmi_links(struct machine *machine, size_t gpu)
+static void note_xgmi_links(struct link_graph *machine, size_t gpu)
 {
 	const struct topology_node *node = machine->gpus[gpu];
 
@@ -61,7 +61,7 @@ static const struct topology_node *cpu_at(const struct topology *topology,
 	return node && !node->gpu_id && node->cpu_cores_count ? node : NULL;
 }
 
-static int16_t region_index(struct machine *machine, const struct topology_node *cpu)
+static int16_t region_index(struct link_graph *machine, const struct topology_node *cpu)
 {
 	size_t i;
 
@@ -75,7 +75,7 @@ static int16_t region_index(struct machine *machine, const struct topology_node 
 }
 
 /* The CPU link is the one with the lowest weight, then to the lowest node. */
-static void note_cpu_link(struct machine *machine, size_t gpu)
+static void note_cpu_link(struct link_graph *machine, size_t gpu)
 {
 	const struct topology_node *node = machine->gpus[gpu];
 	const struct topology_node *nearest = NULL;
@@ -99,11 +99,11 @@ static void note_cpu_link(struct machine *machine, size_t gpu)
 		set_add(&machine->regions.members[machine->regions.of[gpu]], gpu);
 }
 
-int machine_init(const struct topology *topology, struct machine *ret_machine)
+int links_init(const struct topology *topology, struct link_graph *ret_machine)
 {
-	struct machine *machine = ret_machine;
+	struct link_graph *machine = ret_machine;
 
-	*machine = (struct machine){ .topology = topology };
+	*machine = (struct link_graph){ .topology = topology };
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 
@@ -122,7 +122,7 @@ int machine_init(const struct topology *topology, struct machine *ret_machine)
 	return 0;
 }
 
-const struct topology_node *machine_find_repeated(const struct machine *machine)
+const struct topology_node *links_find_repeated(const struct link_graph *machine)
 {
 	for (size_t i = 0; i < machine->num_gpus; i++) {
 		for (size_t j = 0; j < i; j++) {
@@ -133,7 +133,7 @@ const struct topology_node *machine_find_repeated(const struct machine *machine)
 	return NULL;
 }
 
-bool machine_is_unique(const struct machine *machine, size_t gpu)
+bool links_is_unique(const struct link_graph *machine, size_t gpu)
 {
 	uint64_t unique_id = machine->gpus[gpu]->unique_id;
 
@@ -144,8 +144,8 @@ bool machine_is_unique(const struct machine *machine, size_t gpu)
 	return unique_id != 0;
 }
 
-bool machine_cpu_link_serves(const struct machine *there, size_t saved, const struct machine *here,
-			     size_t local)
+bool links_cpu_link_serves(const struct link_graph *there, size_t saved,
+			   const struct link_graph *here, size_t local)
 {
 	if (there->regions.of[saved] == NO_BLOCK)
 		return true;
@@ -168,7 +168,7 @@ static void partition_init(struct partition *partition)
 }
 
 /* All of @gpus that links lead to from GPU @first. */
-static struct gpu_set linked_with(const struct machine *machine, const struct gpu_set *gpus,
+static struct gpu_set linked_with(const struct link_graph *machine, const struct gpu_set *gpus,
 				  size_t first)
 {
 	struct gpu_set found = set_of(first), fresh = found;
@@ -185,8 +185,8 @@ static struct gpu_set linked_with(const struct machine *machine, const struct gp
 	return found;
 }
 
-void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
-		   struct partition *ret_hives)
+void links_hives(const struct link_graph *machine, const struct gpu_set *gpus,
+		 struct partition *ret_hives)
 {
 	struct gpu_set left = *gpus;
 
@@ -200,8 +200,8 @@ void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
 	}
 }
 
-void machine_regions(const struct machine *machine, const struct gpu_set *gpus,
-		     struct partition *ret_regions)
+void links_numa_groups(const struct link_graph *machine, const struct gpu_set *gpus,
+		       struct partition *ret_regions)
 {
 	partition_init(ret_regions);
 	for (size_t i = 0; i < machine->regions.count; i++) {

@@ -18,7 +18,7 @@ struct partition {
 	size_t count;
 };
 
-struct machine {
+struct link_graph {
 	const struct topology *topology;
 	/* By GPU, in ascending order of node_id; borrowed from the topology. */
 	const struct topology_node *gpus[GPU_SET_MAX];
@@ -33,25 +33,25 @@ struct machine {
 };
 
 /* -E2BIG: more GPUs than GPU_SET_MAX. */
-int machine_init(const struct topology *topology, struct machine *ret_machine);
+int links_init(const struct topology *topology, struct link_graph *ret_machine);
 
 /* The first GPU, in node order, whose gpu_id an earlier one has too; NULL: none. */
-const struct topology_node *machine_find_repeated(const struct machine *machine);
+const struct topology_node *links_find_repeated(const struct link_graph *machine);
 
 /* The GPU has a unique_id that no other GPU of the machine has. */
-bool machine_is_unique(const struct machine *machine, size_t gpu);
+bool links_is_unique(const struct link_graph *machine, size_t gpu);
 
 /* Whether GPU @local here has the CPU link that GPU @saved of @there asks for: any where it has
  * none, an XGMI one where it has such. */
-bool machine_cpu_link_serves(const struct machine *there, size_t saved, const struct machine *here,
-			     size_t local);
+bool links_cpu_link_serves(const struct link_graph *there, size_t saved,
+			   const struct link_graph *here, size_t local);
 
 /* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks
  * of two and more. */
-void machine_hives(const struct machine *machine, const struct gpu_set *gpus,
-		   struct partition *ret_hives);
+void links_hives(const struct link_graph *machine, const struct gpu_set *gpus,
+		 struct partition *ret_hives);
 /* Those of @gpus that have a CPU link, by where it leads. */
-void machine_regions(const struct machine *machine, const struct gpu_set *gpus,
-		     struct partition *ret_regions);
+void links_numa_groups(const struct link_graph *machine, const struct gpu_set *gpus,
+		       struct partition *ret_regions);
 
 #endif

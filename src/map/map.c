@@ -42,10 +42,10 @@ refuse(struct gpu_map *map, enum map_reason reason, const char *words, ...)
 
 static int refuse_repeated(struct gpu_map *map, const struct map_case *c)
 {
-	const struct topology_node *repeated = machine_find_repeated(&c->saved);
+	const struct topology_node *repeated = links_find_repeated(&c->saved);
 
 	if (!repeated)
-		repeated = machine_find_repeated(&c->local);
+		repeated = links_find_repeated(&c->local);
 	return repeated ? refuse(map, REASON_MALFORMED, "malformed %x", repeated->gpu_id) : 0;
 }
 
@@ -54,7 +54,7 @@ static int refuse_gpu(struct gpu_map *map, const struct map_case *c, size_t save
 {
 	struct difference first = { 0 };
 
-	(void)rules_nearest(c->saved.gpus[saved], &c->local, c->options, &first);
+	(void)gpu_rules_nearest(c->saved.gpus[saved], &c->local, c->options, &first);
 	return refuse(map, REASON_NO_CANDIDATE, "no-candidate:%s %x", first.property,
 		      c->saved.gpus[saved]->gpu_id);
 }
@@ -86,8 +86,8 @@ static int compare_gpus(struct map_case *c, struct gpu_map *map)
 	if (c->saved.num_gpus > c->local.num_gpus)
 		return refuse(map, REASON_COUNT, "count");
 	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		c->candidates[i] = rules_candidates(&c->saved, i, &c->local, c->options);
-		c->same[i] = rules_very_same(&c->saved, i, &c->local);
+		c->candidates[i] = gpu_rules_candidates(&c->saved, i, &c->local, c->options);
+		c->same[i] = gpu_rules_same_device(&c->saved, i, &c->local);
 	}
 	(void)apply_device_map(c, map);
 	if (map->reason)
@@ -96,7 +96,7 @@ static int compare_gpus(struct map_case *c, struct gpu_map *map)
 		if (set_is_empty(&c->candidates[i]))
 			return refuse_gpu(map, c, i);
 	}
-	if (!sets_have_representatives(c->candidates, c->saved.num_gpus))
+	if (!matching_exists(c->candidates, c->saved.num_gpus))
 		return refuse(map, REASON_COUNT_FITTING, "count");
 	return 0;
 }
@@ -187,7 +187,7 @@ static int make_case(const struct topology *saved, const struct topology *local,
 	if (!c || !map->local || !map->surplus)
 		return -ENOMEM;
 	c->options = options;
-	if (machine_init(saved, &c->saved) < 0 || machine_init(local, &c->local) < 0)
+	if (links_init(saved, &c->saved) < 0 || links_init(local, &c->local) < 0)
 		(void)refuse(map, REASON_TOO_MANY, "too-many");
 	*ret_case = take_ptr(&c);
 	return 0;

@@ -11,8 +11,8 @@
 #define NOT_TOLD (-1)
 
 struct map_case {
-	struct machine saved;
-	struct machine local;
+	struct link_graph saved;
+	struct link_graph local;
 	const struct options *options;
 	/* By saved GPU, sets of local ones; where the user has told which, that one alone. */
 	struct gpu_set candidates[GPU_SET_MAX];

@@ -39,7 +39,7 @@ static bool choose(struct choice *choice, size_t index, struct gpu_set *visited)
 	return false;
 }
 
-bool sets_have_representatives(const struct gpu_set *sets, size_t count)
+bool matching_exists(const struct gpu_set *sets, size_t count)
 {
 	struct choice choice = { .sets = sets };
 

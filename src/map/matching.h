@@ -7,7 +7,7 @@
 #include "map/gpu_set.h"
 
 /* Whether each of @count sets can give one element so that all are different. */
-bool sets_have_representatives(const struct gpu_set *sets, size_t count);
+bool matching_exists(const struct gpu_set *sets, size_t count);
 
 struct costs {
 	uint16_t of[GPU_SET_MAX][GPU_SET_MAX];

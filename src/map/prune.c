@@ -5,12 +5,12 @@
 
 #include "map/matching.h"
 
-struct gpu_set narrow_by_cpu_link(const struct search_problem *p, size_t saved)
+struct gpu_set prune_by_cpu_link(const struct search_problem *p, size_t saved)
 {
 	struct gpu_set fit = { 0 };
 
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		if (machine_cpu_link_serves(p->saved, saved, p->local, i))
+		if (links_cpu_link_serves(p->saved, saved, p->local, i))
 			set_add(&fit, i);
 	}
 	return fit;
@@ -61,7 +61,7 @@ static bool peers_have_room(const struct search_problem *p, const struct gpu_set
 
 	set_for_each (i, peers)
 		sets[count++] = set_and(&left[i], &p->local->xgmi[to]);
-	return sets_have_representatives(sets, count);
+	return matching_exists(sets, count);
 }
 
 /* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a
@@ -105,11 +105,11 @@ static bool has_room(const struct blocking *blocking, const struct gpu_set *left
 		if (set_is_empty(&sets[count++]))
 			return false;
 	}
-	return sets_have_representatives(sets, count);
+	return matching_exists(sets, count);
 }
 
-struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left,
-				 size_t block)
+struct gpu_set prune_groups_for(const struct blocking *blocking, const struct gpu_set *left,
+				size_t block)
 {
 	struct gpu_set blocks = { 0 };
 
@@ -160,7 +160,7 @@ static bool narrow_by_blocks(const struct blocking *blocking, struct gpu_set *le
 	for (size_t i = 0; i < blocking->saved.count; i++) {
 		size_t first;
 
-		blocks[i] = narrow_blocks_for(blocking, left, i);
+		blocks[i] = prune_groups_for(blocking, left, i);
 		if (!narrow_block(blocking, left, i, &blocks[i], changed))
 			return false;
 		first = set_next(&blocks[i], 0);
@@ -168,10 +168,10 @@ static bool narrow_by_blocks(const struct blocking *blocking, struct gpu_set *le
 		    !narrow_others(blocking, left, i, first, changed))
 			return false;
 	}
-	return !blocking->apart || sets_have_representatives(blocks, blocking->saved.count);
+	return !blocking->apart || matching_exists(blocks, blocking->saved.count);
 }
 
-bool narrow_all(const struct narrowing *n, struct gpu_set *left)
+bool prune_all(const struct narrowing *n, struct gpu_set *left)
 {
 	bool changed;
 
@@ -211,7 +211,7 @@ static bool two_are_too_many(const struct blocking *blocking)
 	return blocking->saved.count > 1 && least + second > most;
 }
 
-void narrow_init(const struct search_problem *p, struct narrowing *n)
+void prune_init(const struct search_problem *p, struct narrowing *n)
 {
 	struct gpu_set all = set_of_first(p->local->num_gpus);
 
@@ -221,15 +221,15 @@ void narrow_init(const struct search_problem *p, struct narrowing *n)
 	if (p->rules >= SEARCH_LINKS) {
 		struct blocking *hives = &n->blockings[n->num_blockings++];
 
-		machine_hives(p->saved, &p->wanted, &hives->saved);
-		machine_hives(p->local, &all, &hives->local);
+		links_hives(p->saved, &p->wanted, &hives->saved);
+		links_hives(p->local, &all, &hives->local);
 		hives->apart = two_are_too_many(hives);
 	}
 	if (p->rules >= SEARCH_TOGETHER) {
 		struct blocking *regions = &n->blockings[n->num_blockings++];
 
-		machine_regions(p->saved, &p->wanted, &regions->saved);
-		machine_regions(p->local, &all, &regions->local);
+		links_numa_groups(p->saved, &p->wanted, &regions->saved);
+		links_numa_groups(p->local, &all, &regions->local);
 		regions->apart = p->rules == SEARCH_APART;
 	}
 }

@@ -22,17 +22,17 @@ struct narrowing {
 	bool thorough;
 };
 
-void narrow_init(const struct search_problem *problem, struct narrowing *ret_narrowing);
+void prune_init(const struct search_problem *problem, struct narrowing *ret_narrowing);
 
 /* The local GPUs that have the CPU link that saved GPU @saved asks for, whatever the others do. */
-struct gpu_set narrow_by_cpu_link(const struct search_problem *problem, size_t saved);
+struct gpu_set prune_by_cpu_link(const struct search_problem *problem, size_t saved);
 
 /* The local blocks that have room for all of saved block @block. */
-struct gpu_set narrow_blocks_for(const struct blocking *blocking, const struct gpu_set *left,
-				 size_t block);
+struct gpu_set prune_groups_for(const struct blocking *blocking, const struct gpu_set *left,
+				size_t block);
 
 /* Narrows @left, the candidates of each saved GPU, until the rules say nothing more. false: there
  * is no assignment. */
-bool narrow_all(const struct narrowing *narrowing, struct gpu_set *left);
+bool prune_all(const struct narrowing *narrowing, struct gpu_set *left);
 
 #endif

@@ -71,8 +71,8 @@ static int bound_of(struct search *search, const struct attempt *a)
 	set_for_each (i, wanted)
 		kept_if[i] = set_and(&search->same[i], &a->left[i]);
 	for (size_t i = 0; i < search->narrowing.num_blockings; i++) {
-		int other = bound_by_blocks(&search->bound_room, &search->narrowing.blockings[i],
-					    wanted, kept_if);
+		int other = prune_bound(&search->bound_room, &search->narrowing.blockings[i],
+					wanted, kept_if);
 
 		if (other < bound)
 			bound = other;
@@ -113,7 +113,7 @@ struct conflict {
 static void note_block_conflict(const struct blocking *blocking, const struct attempt *a,
 				size_t block, struct conflict *conflict)
 {
-	struct gpu_set blocks = narrow_blocks_for(blocking, a->left, block);
+	struct gpu_set blocks = prune_groups_for(blocking, a->left, block);
 	size_t count = set_count(&blocks);
 
 	if (count > 1 && (!conflict->blocking || count < conflict->ways))
@@ -240,7 +240,7 @@ static enum verdict split_by_block(struct search *search, size_t level,
 {
 	const struct attempt *attempt = &search->attempts[level];
 	const struct blocking *blocking = conflict->blocking;
-	struct gpu_set blocks = narrow_blocks_for(blocking, attempt->left, conflict->block);
+	struct gpu_set blocks = prune_groups_for(blocking, attempt->left, conflict->block);
 	struct tried *tried = &search->tried[level];
 	enum verdict verdict = IMPOSSIBLE;
 
@@ -305,7 +305,7 @@ static enum verdict descend(struct search *search, size_t level)
 		return NO_BETTER;
 	}
 	search->narrowing.thorough = search->result->attempts > SEARCH_LONG;
-	if (!narrow_all(&search->narrowing, attempt->left) ||
+	if (!prune_all(&search->narrowing, attempt->left) ||
 	    !matching_update(&attempt->matching, attempt->left, &search->costs))
 		return IMPOSSIBLE;
 	bound = bound_of(search, attempt);
@@ -347,7 +347,7 @@ static int search_init(const struct search_problem *p, struct search_result *res
 	search->tried = calloc(levels, sizeof(*search->tried));
 	if (!search->attempts || !search->tried)
 		return -ENOMEM;
-	narrow_init(p, &search->narrowing);
+	prune_init(p, &search->narrowing);
 	first = &search->attempts[0];
 	first->matching.size = p->local->num_gpus;
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
@@ -356,7 +356,7 @@ static int search_init(const struct search_problem *p, struct search_result *res
 		search->same[i] = first->left[i] = all;
 		if (!set_has(&p->wanted, i))
 			continue;
-		fit = p->rules >= SEARCH_TOGETHER ? narrow_by_cpu_link(p, i) : all;
+		fit = p->rules >= SEARCH_TOGETHER ? prune_by_cpu_link(p, i) : all;
 		first->left[i] = set_and(&p->candidates[i], &fit);
 		search->same[i] = p->same[i];
 		for (size_t j = 0; j < p->local->num_gpus; j++)
@@ -389,7 +389,7 @@ static void lower(struct search *search)
 		struct gpu_set choices = set_and(&first->left[i], &open);
 
 		if (set_next(&choices, 0) < search->result->local_of[i]) {
-			(void)narrow_all(&search->narrowing, first->left);
+			(void)prune_all(&search->narrowing, first->left);
 			choices = first->left[i];
 		}
 		failed->count = 0;

@@ -20,8 +20,8 @@ enum search_rules {
 
 struct search_problem {
 	/* With no more GPUs than the local machine. */
-	const struct machine *saved;
-	const struct machine *local;
+	const struct link_graph *saved;
+	const struct link_graph *local;
 	/* The saved GPUs to be placed. */
 	struct gpu_set wanted;
 	/* By saved GPU: the local ones that may stand for it, and those that are the very same. */

@@ -5,7 +5,7 @@
 
 /* Whether GPUs of one region are of one region, when local GPUs have changed
  * places as @image says. */
-static bool keeps_regions(const struct machine *local, const uint16_t *image)
+static bool keeps_regions(const struct link_graph *local, const uint16_t *image)
 {
 	int16_t region_image[GPU_SET_MAX];
 
@@ -25,7 +25,7 @@ static bool keeps_regions(const struct machine *local, const uint16_t *image)
 	return true;
 }
 
-static bool keeps_links(const struct machine *local, const uint16_t *image, size_t gpu)
+static bool keeps_links(const struct link_graph *local, const uint16_t *image, size_t gpu)
 {
 	struct gpu_set peers = { 0 };
 

@@ -36,8 +36,8 @@ static int check_reachable(int id, const struct topology *local)
 	return 0;
 }
 
-int surplus_check(int id, const struct gpu_map *map, const struct topology *local,
-		  const struct priv_data *priv)
+int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *local,
+		     const struct kfd_priv *priv)
 {
 	char names[512];
 	bool has_svm;
@@ -47,7 +47,7 @@ int surplus_check(int id, const struct gpu_map *map, const struct topology *loca
 	if (ret < 0 || !map->num_surplus)
 		return ret;
 	list_surplus(map, names, sizeof(names));
-	ret = priv_has_svm(priv, &has_svm);
+	ret = kfd_priv_has_svm(priv, &has_svm);
 	if (ret < 0)
 		return log_error(
 			ret,
@@ -95,7 +95,7 @@ static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 	return id;
 }
 
-int surplus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state)
+int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state)
 {
 	for (size_t i = 0; i < map->num_surplus; i++) {
 		const struct topology_node *gpu = map->surplus[i];

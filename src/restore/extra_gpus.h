@@ -11,13 +11,13 @@
 /* Whether the image @id can be restored beside them. -EINVAL after a line that names them and tells
  * what to do: SVM ranges are saved for as many GPUs as the process saw, and a GPU without render
  * node cannot be listed. */
-int surplus_check(int id, const struct gpu_map *map, const struct topology *local,
-		  const struct priv_data *priv);
+int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *local,
+		     const struct kfd_priv *priv);
 
 /* Adds them to @state, whose buckets and private data have room for them, behind the
  * @state->num_devices that are mapped: each under its own id, or another where the process knows a
  * GPU by that. Render nodes are opened from number @lowest_fd on, and are the caller's to close
  * from the buckets, on failure too. */
-int surplus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state);
+int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state);
 
 #endif

@@ -41,7 +41,7 @@ static uint64_t saved_size(const CriuKfd *kfd, uint32_t gpu_id)
 	return size;
 }
 
-int refill_check(const struct restored_task *task)
+int fill_check(const struct restored_task *task)
 {
 	const CriuKfd *kfd = task->kfd;
 	int ret = 0;
@@ -70,7 +70,7 @@ static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
 }
 
 /* What the contents must be, where the image says so. */
-static int expect_checksums(const struct restored_task *task, struct bo_work *work)
+static int expect_checksums(const struct restored_task *task, struct kfd_jobs *work)
 {
 	const CriuKfd *kfd = task->kfd;
 
@@ -102,12 +102,12 @@ static int expect_checksums(const struct restored_task *task, struct bo_work *wo
  * read it. No task has pid 0. */
 static uint8_t *listening(const struct session *session)
 {
-	return &session->restore_states[0];
+	return &session->task_phases[0];
 }
 
-void refill_listen(struct session *session)
+void fill_listen(struct session *session)
 {
-	int ret = parallel_listen(session->parallel);
+	int ret = handoff_listen(session->handoff);
 
 	if (ret < 0)
 		log_warn(
@@ -120,7 +120,7 @@ void refill_listen(struct session *session)
 
 /* A streamer may serve one image after the other, and would wait for the reader of one while we
  * wait for another. */
-static int load_streams(const struct session *session, struct bo_work *work)
+static int load_streams(const struct session *session, struct kfd_jobs *work)
 {
 	int id = session->task.kfd_id;
 	int ret = 0;
@@ -137,26 +137,26 @@ static int load_streams(const struct session *session, struct bo_work *work)
 	return ret;
 }
 
-static int load_files(const struct session *session, struct bo_work *work)
+static int load_files(const struct session *session, struct kfd_jobs *work)
 {
 	int ret = open_pages(&session->task, work->jobs, work->num_jobs);
 
 	if (ret < 0)
 		return ret;
-	if (session->parallel && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
-		ret = parallel_hand_over(session->parallel, work->jobs, work->num_jobs);
-		return ret < 0 ? ret : RESTORE_HANDED;
+	if (session->handoff && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
+		ret = handoff_send(session->handoff, work->jobs, work->num_jobs);
+		return ret < 0 ? ret : PHASE_HANDED_OFF;
 	}
 	ret = content_load(work->jobs, work->num_jobs, &session->options.content);
-	return ret < 0 ? ret : RESTORE_DONE;
+	return ret < 0 ? ret : PHASE_DONE;
 }
 
-int refill_bos(const struct session *session, const struct kfd_state *state)
+int fill_contents(const struct session *session, const struct kfd_state *state)
 {
-	_cleanup_(bo_work_done) struct bo_work work = { 0 };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs work = { 0 };
 	int ret;
 
-	ret = bo_work_init(state, &work);
+	ret = kfd_jobs_init(state, &work);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
 	ret = expect_checksums(&session->task, &work);
@@ -165,5 +165,5 @@ int refill_bos(const struct session *session, const struct kfd_state *state)
 	if (!image_is_streamed())
 		return load_files(session, &work);
 	ret = load_streams(session, &work);
-	return ret < 0 ? ret : RESTORE_DONE;
+	return ret < 0 ? ret : PHASE_DONE;
 }

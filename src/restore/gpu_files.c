@@ -19,12 +19,12 @@ const struct topology_node *gpu_files_local(const struct restored_task *task,
 
 int gpu_files_lowest_fd(const struct restored_task *task)
 {
-	return host_unused_fd(task->own_pid);
+	return host_unused_fd(task->vpid);
 }
 
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
 {
-	int fd = vma_find_file(&task->vmas, saved->drm_render_minor);
+	int fd = mappings_find_file(&task->vmas, saved->drm_render_minor);
 	int lowest, ret;
 
 	if (fd >= 0) {
@@ -36,7 +36,7 @@ int gpu_files_compute(struct restored_task *task, const struct topology_node *sa
 			 : render_node_open(gpu_files_local(task, saved)->drm_render_minor, lowest,
 					    &fd);
 	if (!ret)
-		ret = vma_add_file(&task->vmas, saved->drm_render_minor, fd);
+		ret = mappings_add_file(&task->vmas, saved->drm_render_minor, fd);
 	if (!ret)
 		*ret_fd = fd;
 	return ret;
@@ -55,13 +55,13 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 	if (ret < 0)
 		return ret;
 	if (gpu_files_are_unmapped(task) && task->rebuilt) {
-		*ret_fd = vma_take_file(&task->vmas, saved->drm_render_minor);
+		*ret_fd = mappings_take_file(&task->vmas, saved->drm_render_minor);
 		return 0;
 	}
 	fd = fd_dup_above(fd, gpu_files_lowest_fd(task));
 	if (fd < 0)
 		return fd;
-	vma_note_shared(&task->vmas, saved->drm_render_minor);
+	mappings_note_shared(&task->vmas, saved->drm_render_minor);
 	*ret_fd = fd;
 	return 0;
 }
@@ -72,11 +72,11 @@ static int may_be_asked_for(const struct restored_task *task, const struct topol
 {
 	int ret;
 
-	if (vma_is_shared(&task->vmas, saved->drm_render_minor))
+	if (mappings_is_shared(&task->vmas, saved->drm_render_minor))
 		return 0;
 	if (image_is_streamed())
 		return 1;
-	ret = image_expect_render(task->own_pid, saved->drm_render_minor);
+	ret = image_dir_expect_render(task->vpid, saved->drm_render_minor);
 	return ret < 0 && ret != -ENOENT ? ret : !ret;
 }
 
@@ -89,7 +89,7 @@ int gpu_files_close_unneeded(struct restored_task *task)
 		ret = saved->gpu_id ? may_be_asked_for(task, saved) : 1;
 		if (ret < 0)
 			return ret;
-		fd = ret ? -1 : vma_take_file(&task->vmas, saved->drm_render_minor);
+		fd = ret ? -1 : mappings_take_file(&task->vmas, saved->drm_render_minor);
 		cleanup_close(&fd);
 	}
 	return 0;

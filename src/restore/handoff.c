@@ -12,8 +12,6 @@
 #include <sys/socket.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/image_io.h"
-#include "content/transfer.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
@@ -30,9 +28,9 @@
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
 
-/* A task that has handed over, or tried to. */
-struct handed {
-	struct handed *next;
+/* A task that has handoff_task over, or tried to. */
+struct handoff_task {
+	struct handoff_task *next;
 	pid_t pid;
 	struct content_job *jobs;
 	size_t num_jobs;
@@ -40,13 +38,13 @@ struct handed {
 	int ret;
 };
 
-struct parallel {
+struct handoff {
 	struct content_settings settings;
 	struct content_pool pool;
 	/* The main process's end of the gate, -1 when closed, and what the descriptor
 	 * store calls the other. */
 	pthread_mutex_t lock;
-	int gate;
+	int listen_sock;
 	int store_id;
 	/* As it was before descriptors came. */
 	struct rlimit old_limit;
@@ -57,7 +55,7 @@ struct parallel {
 	sem_t ready;
 	int ready_ret;
 	/* Of the listener while it runs, of the main thread afterwards. */
-	struct handed *tasks;
+	struct handoff_task *tasks;
 	int ret;
 };
 
@@ -100,7 +98,7 @@ static int send_job(int socket, struct message *message, const struct content_jo
 	return ret;
 }
 
-static int send_jobs(int gate, const struct content_job *jobs, size_t num_jobs)
+static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num_jobs)
 {
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
 	_cleanup_close_ int own = -1, theirs = -1;
@@ -112,7 +110,7 @@ static int send_jobs(int gate, const struct content_job *jobs, size_t num_jobs)
 		return -errno;
 	own = pair[0];
 	theirs = pair[1];
-	ret = message_send(gate, message, MESSAGE_HELLO, 0, &theirs, 1);
+	ret = message_send(listen_sock, message, MESSAGE_HELLO, 0, &theirs, 1);
 	/* With this one closed, sends fail when the main process's is. */
 	cleanup_close(&theirs);
 	theirs = -1;
@@ -121,11 +119,10 @@ static int send_jobs(int gate, const struct content_job *jobs, size_t num_jobs)
 	return ret < 0 ? ret : message_send(own, message, MESSAGE_END, 0, NULL, 0);
 }
 
-int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
-		       size_t num_jobs)
+int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs)
 {
-	_cleanup_close_ int gate = host_fetch_fd(parallel->store_id);
-	int ret = gate < 0 ? gate : send_jobs(gate, jobs, num_jobs);
+	_cleanup_close_ int listen_sock = host_fetch_fd(handoff->store_id);
+	int ret = listen_sock < 0 ? listen_sock : send_jobs(listen_sock, jobs, num_jobs);
 
 	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
 }
@@ -142,7 +139,7 @@ static int move_up(int *fds, size_t num_fds, int lowest)
 	return ret;
 }
 
-static void free_task(struct handed *task)
+static void free_task(struct handoff_task *task)
 {
 	for (size_t i = 0; i < task->num_jobs; i++) {
 		struct content_job *job = &task->jobs[i];
@@ -158,7 +155,7 @@ static void free_task(struct handed *task)
 
 /* Room for the descriptors of a job: a number from which on CRIU chooses none for its own, or
  * -errno. CRIU's are small, or just below the limit that it started with. */
-static int make_room(struct parallel *parallel, size_t num_bos)
+static int make_room(struct handoff *handoff, size_t num_bos)
 {
 	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
 	struct rlimit old, raised;
@@ -169,9 +166,9 @@ static int make_room(struct parallel *parallel, size_t num_bos)
 	ret = nofile_raise(old.rlim_cur + needed, &old);
 	if (ret < 0)
 		return ret;
-	if (!parallel->raised_limit) {
-		parallel->old_limit = old;
-		parallel->raised_limit = true;
+	if (!handoff->raised_limit) {
+		handoff->old_limit = old;
+		handoff->raised_limit = true;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
 		return -errno;
@@ -181,7 +178,7 @@ static int make_room(struct parallel *parallel, size_t num_bos)
 /* What no task of ours sends: contents are whole pages, and fit in a file. */
 static bool is_possible(const struct message_bo *bo, uint64_t before)
 {
-	return bo->size % STORAGE_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
+	return bo->size % CONTENT_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
 	       bo->size <= IMAGE_CONTENTS_MAX - before;
 }
 
@@ -236,7 +233,7 @@ static int receive_bos(int socket, struct message *message, struct content_job *
 }
 
 /* Its BOs come later. */
-static int add_job(struct handed *task, const struct message_job *announced)
+static int add_job(struct handoff_task *task, const struct message_job *announced)
 {
 	struct content_job *jobs;
 
@@ -256,8 +253,8 @@ static int add_job(struct handed *task, const struct message_job *announced)
 	return 0;
 }
 
-static int receive_job(struct parallel *parallel, int socket, struct message *message,
-		       const int *fds, struct handed *task)
+static int receive_job(struct handoff *handoff, int socket, struct message *message, const int *fds,
+		       struct handoff_task *task)
 {
 	size_t num_fds = message->header.num_fds;
 	uint64_t num_bos = message->job.num_bos;
@@ -278,7 +275,7 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 	job = &task->jobs[task->num_jobs - 1];
 	if (num_fds)
 		job->image_fd = fds[0];
-	lowest = make_room(parallel, num_bos);
+	lowest = make_room(handoff, num_bos);
 	if (lowest < 0)
 		return lowest;
 	ret = num_fds ? fd_move_up(&job->image_fd, lowest) : 0;
@@ -286,8 +283,8 @@ static int receive_job(struct parallel *parallel, int socket, struct message *me
 }
 
 /* All that a task sends. -ENODATA: it has ended before. */
-static int receive_task(struct parallel *parallel, int socket, struct message *message,
-			struct handed *task)
+static int receive_task(struct handoff *handoff, int socket, struct message *message,
+			struct handoff_task *task)
 {
 	for (;;) {
 		int fds[MESSAGE_FDS_MAX];
@@ -297,7 +294,7 @@ static int receive_task(struct parallel *parallel, int socket, struct message *m
 		if (ret < 0)
 			return ret;
 		if (message->header.kind == MESSAGE_JOB) {
-			ret = receive_job(parallel, socket, message, fds, task);
+			ret = receive_job(handoff, socket, message, fds, task);
 			if (ret < 0)
 				return ret;
 			continue;
@@ -308,25 +305,25 @@ static int receive_task(struct parallel *parallel, int socket, struct message *m
 }
 
 /* A task at the gate: nothing that it does wrong is the end of the others. */
-static int welcome(struct parallel *parallel, struct message *message, int socket, pid_t pid)
+static int accept_task(struct handoff *handoff, struct message *message, int socket, pid_t pid)
 {
-	struct handed *task = calloc(1, sizeof(*task));
+	struct handoff_task *task = calloc(1, sizeof(*task));
 
 	if (!task)
 		return -ENOMEM;
 	task->pid = pid;
-	task->next = parallel->tasks;
-	parallel->tasks = task;
-	task->ret = receive_task(parallel, socket, message, task);
+	task->next = handoff->tasks;
+	handoff->tasks = task;
+	task->ret = receive_task(handoff, socket, message, task);
 	if (!task->ret)
-		task->ret = content_start_load(task->jobs, task->num_jobs, &parallel->settings,
-					       &parallel->pool, &task->run);
+		task->ret = content_start_load(task->jobs, task->num_jobs, &handoff->settings,
+					       &handoff->pool, &task->run);
 	return 0;
 }
 
-static bool has_come(const struct parallel *parallel, pid_t pid)
+static bool has_come(const struct handoff *handoff, pid_t pid)
 {
-	const struct handed *task = parallel->tasks;
+	const struct handoff_task *task = handoff->tasks;
 
 	while (task && task->pid != pid)
 		task = task->next;
@@ -341,14 +338,14 @@ static bool is_wrong_message(int error)
 
 /* What is no hello is not heard; a task whose hello it should have been will miss its contents. The
  * kernel says who comes, and each comes once. */
-static int receive_hello(struct parallel *parallel, struct message *message)
+static int receive_hello(struct handoff *handoff, struct message *message)
 {
 	_cleanup_close_ int socket = -1;
 	int fds[MESSAGE_FDS_MAX];
 	pid_t pid = 0;
 	int ret;
 
-	ret = message_receive(parallel->gate, message, fds, &pid);
+	ret = message_receive(handoff->listen_sock, message, fds, &pid);
 	if (ret < 0)
 		return is_wrong_message(ret) ? 0 : ret;
 	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
@@ -356,34 +353,34 @@ static int receive_hello(struct parallel *parallel, struct message *message)
 		return 0;
 	}
 	socket = fds[0];
-	if (pid <= 0 || has_come(parallel, pid))
+	if (pid <= 0 || has_come(handoff, pid))
 		return 0;
-	return welcome(parallel, message, socket, pid);
+	return accept_task(handoff, message, socket, pid);
 }
 
 /* Others may have a copy of the gate: CRIU's helpers are forked with all that it has open. */
-static void turn_away(const struct parallel *parallel)
+static void drain_listen_sock(const struct handoff *handoff)
 {
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
 	int fds[MESSAGE_FDS_MAX], ret = 0;
 	pid_t pid;
 
-	(void)shutdown(parallel->gate, SHUT_RDWR);
+	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
 	while (message && (!ret || is_wrong_message(ret))) {
-		ret = message_receive(parallel->gate, message, fds, &pid);
+		ret = message_receive(handoff->listen_sock, message, fds, &pid);
 		if (!ret)
 			message_close_fds(fds, message->header.num_fds);
 	}
 }
 
 /* Who comes now, or has come and was not heard, fails instead of waiting. */
-static void close_gate(struct parallel *parallel)
+static void close_listen_sock(struct handoff *handoff)
 {
-	turn_away(parallel);
-	(void)pthread_mutex_lock(&parallel->lock);
-	cleanup_close(&parallel->gate);
-	parallel->gate = -1;
-	(void)pthread_mutex_unlock(&parallel->lock);
+	drain_listen_sock(handoff);
+	(void)pthread_mutex_lock(&handoff->lock);
+	cleanup_close(&handoff->listen_sock);
+	handoff->listen_sock = -1;
+	(void)pthread_mutex_unlock(&handoff->lock);
 }
 
 /* Gives this thread, and the workers that it starts, a root and working directory of their own. A
@@ -395,98 +392,98 @@ static int leave_shared_fs(void)
 }
 
 /* Until nothing more can come. */
-static void *listen_at_gate(void *argument)
+static void *listen_for_tasks(void *argument)
 {
-	struct parallel *parallel = argument;
+	struct handoff *handoff = argument;
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
 	int ret = message ? leave_shared_fs() : -ENOMEM;
 
-	parallel->ready_ret = ret;
-	(void)sem_post(&parallel->ready);
+	handoff->ready_ret = ret;
+	(void)sem_post(&handoff->ready);
 	while (!ret)
-		ret = receive_hello(parallel, message);
-	parallel->ret = ret == -ENODATA ? 0 : ret;
-	close_gate(parallel);
+		ret = receive_hello(handoff, message);
+	handoff->ret = ret == -ENODATA ? 0 : ret;
+	close_listen_sock(handoff);
 	return NULL;
 }
 
 /* Both ends of the way to the main process; the tasks' own is for the store. */
-static int open_gate(struct parallel *parallel, int *ret_theirs)
+static int open_listen_sock(struct handoff *handoff, int *ret_theirs)
 {
 	int pair[2], on = 1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	parallel->gate = pair[0];
+	handoff->listen_sock = pair[0];
 	*ret_theirs = pair[1];
-	if (setsockopt(parallel->gate, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+	if (setsockopt(handoff->listen_sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
 	/* Out of the way of descriptors whose numbers others choose; where that cannot be,
 	 * no harm is done. */
-	(void)fd_move_up(&parallel->gate, LOWEST_FD);
+	(void)fd_move_up(&handoff->listen_sock, LOWEST_FD);
 	return 0;
 }
 
-int parallel_new(const struct content_settings *settings, struct parallel **ret_parallel)
+int handoff_new(const struct content_settings *settings, struct handoff **ret_parallel)
 {
-	struct parallel *parallel = calloc(1, sizeof(*parallel));
+	struct handoff *handoff = calloc(1, sizeof(*handoff));
 	_cleanup_close_ int theirs = -1;
 	int ret;
 
-	if (!parallel)
+	if (!handoff)
 		return -ENOMEM;
-	parallel->settings = *settings;
-	parallel->gate = -1;
-	(void)pthread_mutex_init(&parallel->lock, NULL);
-	(void)sem_init(&parallel->ready, 0, 0);
-	content_pool_init(&parallel->pool, GPUS_AT_ONCE);
-	ret = open_gate(parallel, &theirs);
+	handoff->settings = *settings;
+	handoff->listen_sock = -1;
+	(void)pthread_mutex_init(&handoff->lock, NULL);
+	(void)sem_init(&handoff->ready, 0, 0);
+	content_pool_init(&handoff->pool, GPUS_AT_ONCE);
+	ret = open_listen_sock(handoff, &theirs);
 	if (!ret) {
-		parallel->store_id = host_store_fd(theirs);
-		ret = parallel->store_id < 0 ? parallel->store_id : 0;
+		handoff->store_id = host_store_fd(theirs);
+		ret = handoff->store_id < 0 ? handoff->store_id : 0;
 	}
 	if (ret < 0) {
-		parallel_free(parallel);
+		handoff_free(handoff);
 		return ret;
 	}
-	*ret_parallel = parallel;
+	*ret_parallel = handoff;
 	return 0;
 }
 
-int parallel_listen(struct parallel *parallel)
+int handoff_listen(struct handoff *handoff)
 {
-	int ret = transfer_start_thread(&parallel->listener, listen_at_gate, parallel);
+	int ret = thread_start(&handoff->listener, listen_for_tasks, handoff);
 
 	if (ret < 0) {
-		close_gate(parallel);
+		close_listen_sock(handoff);
 		return ret;
 	}
-	while (sem_wait(&parallel->ready) < 0)
+	while (sem_wait(&handoff->ready) < 0)
 		; /* EINTR is the only error. */
-	parallel->listening = !parallel->ready_ret;
+	handoff->listening = !handoff->ready_ret;
 	/* A listener that fails closes the gate itself. */
-	if (!parallel->listening)
-		(void)pthread_join(parallel->listener, NULL);
-	return parallel->ready_ret;
+	if (!handoff->listening)
+		(void)pthread_join(handoff->listener, NULL);
+	return handoff->ready_ret;
 }
 
-void parallel_end_listening(struct parallel *parallel)
+void handoff_stop_listening(struct handoff *handoff)
 {
-	if (!parallel || !parallel->listening)
+	if (!handoff || !handoff->listening)
 		return;
 	/* What is at the gate already is still heard. */
-	(void)pthread_mutex_lock(&parallel->lock);
-	if (parallel->gate >= 0)
-		(void)shutdown(parallel->gate, SHUT_RD);
-	(void)pthread_mutex_unlock(&parallel->lock);
-	(void)pthread_join(parallel->listener, NULL);
-	parallel->listening = false;
+	(void)pthread_mutex_lock(&handoff->lock);
+	if (handoff->listen_sock >= 0)
+		(void)shutdown(handoff->listen_sock, SHUT_RD);
+	(void)pthread_mutex_unlock(&handoff->lock);
+	(void)pthread_join(handoff->listener, NULL);
+	handoff->listening = false;
 }
 
-static struct handed *take_task(struct parallel *parallel, pid_t pid)
+static struct handoff_task *take_task(struct handoff *handoff, pid_t pid)
 {
-	for (struct handed **at = &parallel->tasks; *at; at = &(*at)->next) {
-		struct handed *task = *at;
+	for (struct handoff_task **at = &handoff->tasks; *at; at = &(*at)->next) {
+		struct handoff_task *task = *at;
 
 		if (task->pid != pid)
 			continue;
@@ -496,15 +493,15 @@ static struct handed *take_task(struct parallel *parallel, pid_t pid)
 	return NULL;
 }
 
-int parallel_finish(struct parallel *parallel, pid_t pid)
+int handoff_finish(struct handoff *handoff, pid_t pid)
 {
-	struct handed *task;
+	struct handoff_task *task;
 	int ret;
 
-	parallel_end_listening(parallel);
-	task = take_task(parallel, pid);
+	handoff_stop_listening(handoff);
+	task = take_task(handoff, pid);
 	if (!task)
-		return log_error(parallel->ret ? parallel->ret : -EPROTO,
+		return log_error(handoff->ret ? handoff->ret : -EPROTO,
 				 "process %d: its contents did not arrive", pid);
 	if (task->run)
 		ret = content_finish(task->run);
@@ -514,28 +511,28 @@ int parallel_finish(struct parallel *parallel, pid_t pid)
 	return ret;
 }
 
-void parallel_free(struct parallel *parallel)
+void handoff_free(struct handoff *handoff)
 {
-	if (!parallel)
+	if (!handoff)
 		return;
-	parallel_end_listening(parallel);
-	for (struct handed *task = parallel->tasks; task; task = task->next) {
+	handoff_stop_listening(handoff);
+	for (struct handoff_task *task = handoff->tasks; task; task = task->next) {
 		if (task->run)
 			content_stop(task->run);
 	}
-	while (parallel->tasks) {
-		struct handed *task = parallel->tasks;
+	while (handoff->tasks) {
+		struct handoff_task *task = handoff->tasks;
 
-		parallel->tasks = task->next;
+		handoff->tasks = task->next;
 		if (task->run)
 			content_cancel(task->run);
 		free_task(task);
 	}
-	cleanup_close(&parallel->gate);
-	if (parallel->raised_limit)
-		nofile_restore(&parallel->old_limit);
-	content_pool_done(&parallel->pool);
-	(void)sem_destroy(&parallel->ready);
-	(void)pthread_mutex_destroy(&parallel->lock);
-	free(parallel);
+	cleanup_close(&handoff->listen_sock);
+	if (handoff->raised_limit)
+		nofile_restore(&handoff->old_limit);
+	content_pool_done(&handoff->pool);
+	(void)sem_destroy(&handoff->ready);
+	(void)pthread_mutex_destroy(&handoff->lock);
+	free(handoff);
 }

@@ -27,27 +27,26 @@
 
 #include "content/content.h"
 
-struct parallel;
+struct handoff;
 
 /* In the main process, before there are tasks. */
-int parallel_new(const struct content_settings *settings, struct parallel **ret_parallel);
+int handoff_new(const struct content_settings *settings, struct handoff **ret_parallel);
 /* In the main process: ends what is still going on, in silence. Accepts NULL. */
-void parallel_free(struct parallel *parallel);
+void handoff_free(struct handoff *handoff);
 
 /* In a task: sends its jobs. Descriptors stay the caller's, who may close
  * them when this returns. */
-int parallel_hand_over(const struct parallel *parallel, const struct content_job *jobs,
-		       size_t num_jobs);
+int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs);
 
 /* In the main process, before any task hands over: starts a thread that listens. The thread shares
  * neither root nor working directory with the caller, who may enter mount namespaces when this
  * returns. -errno: there is no thread, and every hand-over fails. Silent. */
-int parallel_listen(struct parallel *parallel);
-/* In the main process, when all tasks have handed over what they have: the thread has ended when
- * this returns. Accepts NULL. */
-void parallel_end_listening(struct parallel *parallel);
-/* In the main process, after that: waits until the contents of task @pid, which handed
+int handoff_listen(struct handoff *handoff);
+/* In the main process, when all tasks have handoff_task over what they have: the thread has ended
+ * when this returns. Accepts NULL. */
+void handoff_stop_listening(struct handoff *handoff);
+/* In the main process, after that: waits until the contents of task @pid, which handoff_task
  * some over, are in place. After an error, which prints its line, the task must not run. */
-int parallel_finish(struct parallel *parallel, pid_t pid);
+int handoff_finish(struct handoff *handoff, pid_t pid);
 
 #endif

@@ -28,13 +28,13 @@ static int append(void *array, size_t *count, size_t size, const void *element)
 	return 0;
 }
 
-int vma_add_bo(struct vma_table *table, const struct vma_bo *bo)
+int mappings_add_bo(struct mappings *table, const struct vma_bo *bo)
 {
 	table->sorted = false;
 	return append(&table->bos, &table->num_bos, sizeof(*bo), bo);
 }
 
-int vma_add_file(struct vma_table *table, uint32_t saved_minor, int fd)
+int mappings_add_file(struct mappings *table, uint32_t saved_minor, int fd)
 {
 	struct vma_file file = { .saved_minor = saved_minor, .fd = fd };
 	int ret = append(&table->files, &table->num_files, sizeof(file), &file);
@@ -44,7 +44,7 @@ int vma_add_file(struct vma_table *table, uint32_t saved_minor, int fd)
 	return ret;
 }
 
-int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id)
+int mappings_add_gpu(struct mappings *table, uint32_t old_id, uint32_t new_id)
 {
 	struct vma_gpu gpu = { .old_id = old_id, .new_id = new_id };
 
@@ -52,7 +52,7 @@ int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id)
 }
 
 /* Closes all but @spared; -1 for none. */
-static void close_files(struct vma_table *table, int spared)
+static void close_files(struct mappings *table, int spared)
 {
 	for (size_t i = 0; i < table->num_files; i++) {
 		if (table->files[i].fd != spared)
@@ -63,15 +63,15 @@ static void close_files(struct vma_table *table, int spared)
 	table->num_files = 0;
 }
 
-void vma_done(struct vma_table *table)
+void mappings_done(struct mappings *table)
 {
 	close_files(table, -1);
 	free(table->bos);
 	free(table->gpus);
-	*table = (struct vma_table){ 0 };
+	*table = (struct mappings){ 0 };
 }
 
-static struct vma_file *find_file(const struct vma_table *table, uint32_t saved_minor)
+static struct vma_file *find_file(const struct mappings *table, uint32_t saved_minor)
 {
 	for (size_t i = 0; i < table->num_files; i++) {
 		if (table->files[i].saved_minor == saved_minor)
@@ -80,14 +80,14 @@ static struct vma_file *find_file(const struct vma_table *table, uint32_t saved_
 	return NULL;
 }
 
-int vma_find_file(const struct vma_table *table, uint32_t saved_minor)
+int mappings_find_file(const struct mappings *table, uint32_t saved_minor)
 {
 	const struct vma_file *file = find_file(table, saved_minor);
 
 	return file ? file->fd : -1;
 }
 
-int vma_take_file(struct vma_table *table, uint32_t saved_minor)
+int mappings_take_file(struct mappings *table, uint32_t saved_minor)
 {
 	struct vma_file *file = find_file(table, saved_minor);
 	int fd = file ? file->fd : -1;
@@ -97,7 +97,7 @@ int vma_take_file(struct vma_table *table, uint32_t saved_minor)
 	return fd;
 }
 
-void vma_note_shared(struct vma_table *table, uint32_t saved_minor)
+void mappings_note_shared(struct mappings *table, uint32_t saved_minor)
 {
 	struct vma_file *file = find_file(table, saved_minor);
 
@@ -105,7 +105,7 @@ void vma_note_shared(struct vma_table *table, uint32_t saved_minor)
 		file->shared = true;
 }
 
-bool vma_is_shared(const struct vma_table *table, uint32_t saved_minor)
+bool mappings_is_shared(const struct mappings *table, uint32_t saved_minor)
 {
 	const struct vma_file *file = find_file(table, saved_minor);
 
@@ -129,14 +129,14 @@ static int compare_addresses(const void *a, const void *b)
 }
 
 /* Some tasks have a hundred thousand BOs, and a mapping of each. */
-static void sort(struct vma_table *table)
+static void sort(struct mappings *table)
 {
 	if (!table->sorted && table->num_bos)
 		qsort(table->bos, table->num_bos, sizeof(*table->bos), compare_addresses);
 	table->sorted = true;
 }
 
-static size_t first_at(const struct vma_table *table, uint64_t addr)
+static size_t first_at(const struct mappings *table, uint64_t addr)
 {
 	size_t first = 0, end = table->num_bos;
 
@@ -152,7 +152,7 @@ static size_t first_at(const struct vma_table *table, uint64_t addr)
 }
 
 /* The BO that has this address on its GPU; of several, that of the device. */
-static const struct vma_bo *find_at(const struct vma_table *table, uint32_t minor, uint64_t addr,
+static const struct vma_bo *find_at(const struct mappings *table, uint32_t minor, uint64_t addr,
 				    uint64_t offset)
 {
 	const struct vma_bo *found = NULL;
@@ -175,7 +175,7 @@ static const struct vma_bo *find_at(const struct vma_table *table, uint32_t mino
 /* The BO whose mapping it is. Programs map BOs where the GPU has them, so the address tells, also
  * where a container has given a render node another name than its number, or another one's. Else
  * the fake offset does, which is unique in a device only. */
-static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t minor, uint64_t addr,
+static const struct vma_bo *find_bo(const struct mappings *table, uint32_t minor, uint64_t addr,
 				    uint64_t offset)
 {
 	const struct vma_bo *found = find_at(table, minor, addr, offset);
@@ -190,7 +190,7 @@ static const struct vma_bo *find_bo(const struct vma_table *table, uint32_t mino
 }
 
 /* A mapping of /dev/kfd that has no BO: events of the process, or doorbells of an APU. */
-static int move_without_bo(const struct vma_table *table, uint64_t offset, uint64_t *ret_new_offset)
+static int move_without_bo(const struct mappings *table, uint64_t offset, uint64_t *ret_new_offset)
 {
 	uint32_t id = (uint32_t)((offset & KFD_MMAP_GPU_ID_MASK) >> KFD_MMAP_GPU_ID_SHIFT);
 
@@ -213,15 +213,15 @@ struct target {
 	uint64_t offset;
 };
 
-static int find_target(const struct vma_table *table, uint32_t minor, uint64_t addr,
-		       uint64_t offset, struct target *ret_target)
+static int find_target(const struct mappings *table, uint32_t minor, uint64_t addr, uint64_t offset,
+		       struct target *ret_target)
 {
 	const struct vma_bo *bo = find_bo(table, minor, addr, offset);
 
 	ret_target->saved_minor = minor;
 	if (!bo && minor == 0 && !move_without_bo(table, offset, &ret_target->offset))
 		return 0;
-	if (!bo && vma_find_file(table, minor) < 0)
+	if (!bo && mappings_find_file(table, minor) < 0)
 		return -ENOTSUP;
 	if (!bo)
 		return log_error(-EINVAL,
@@ -267,7 +267,7 @@ static bool are_free(const int free_fds[static VMA_FREE_FDS])
  * and never closes those given for the rest. A run ends with another file: one of ours has another
  * path; one of CRIU's own was opened since, and took the lowest free number, or the next one, as
  * what is opened twice keeps the second; or CRIU has closed what it was given. */
-static bool run_goes_on(const struct vma_table *table, const char *path)
+static bool run_goes_on(const struct mappings *table, const char *path)
 {
 	return table->run_path == path && are_free(table->run_free_fds) &&
 	       fcntl(table->run_fd, F_GETFD) >= 0;
@@ -287,7 +287,7 @@ static int own_descriptor(int file)
 	return file;
 }
 
-static int descriptor_for(struct vma_table *table, const char *path, int file, int *ret_fd)
+static int descriptor_for(struct mappings *table, const char *path, int file, int *ret_fd)
 {
 	int free_fds[VMA_FREE_FDS], fd, ret;
 
@@ -314,8 +314,8 @@ static int descriptor_for(struct vma_table *table, const char *path, int file, i
 	return 0;
 }
 
-int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
-	       uint64_t *ret_new_offset, int *ret_fd)
+int mappings_update(struct mappings *table, const char *path, uint64_t addr, uint64_t old_offset,
+		    uint64_t *ret_new_offset, int *ret_fd)
 {
 	int minor = proc_device_of_path(path);
 	struct target target = { 0 };
@@ -327,7 +327,7 @@ int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_
 	ret = find_target(table, (uint32_t)minor, addr, old_offset, &target);
 	if (ret < 0)
 		return ret;
-	file = vma_find_file(table, target.saved_minor);
+	file = mappings_find_file(table, target.saved_minor);
 	ret = file < 0 ? -EBADF : descriptor_for(table, path, file, &fd);
 	if (ret < 0)
 		return log_error(ret, "mapping 0x%" PRIx64 ": cannot give out %s", addr, path);

@@ -38,7 +38,7 @@ struct vma_gpu {
 /* How many of the lowest free descriptors a run looks at. */
 #define VMA_FREE_FDS 2
 
-struct vma_table {
+struct mappings {
 	struct vma_bo *bos;
 	size_t num_bos;
 	/* They are in the order of their addresses. */
@@ -57,24 +57,24 @@ struct vma_table {
 	int run_free_fds[VMA_FREE_FDS];
 };
 
-/* -ENOMEM. vma_add_file() takes the descriptor over, on failure too. */
-int vma_add_bo(struct vma_table *table, const struct vma_bo *bo);
-int vma_add_file(struct vma_table *table, uint32_t saved_minor, int fd);
-int vma_add_gpu(struct vma_table *table, uint32_t old_id, uint32_t new_id);
-void vma_done(struct vma_table *table);
+/* -ENOMEM. mappings_add_file() takes the descriptor over, on failure too. */
+int mappings_add_bo(struct mappings *table, const struct vma_bo *bo);
+int mappings_add_file(struct mappings *table, uint32_t saved_minor, int fd);
+int mappings_add_gpu(struct mappings *table, uint32_t old_id, uint32_t new_id);
+void mappings_done(struct mappings *table);
 
 /* The kept file of a device, borrowed; -1: none. */
-int vma_find_file(const struct vma_table *table, uint32_t saved_minor);
+int mappings_find_file(const struct mappings *table, uint32_t saved_minor);
 /* The same, which is the caller's from now on. */
-int vma_take_file(struct vma_table *table, uint32_t saved_minor);
+int mappings_take_file(struct mappings *table, uint32_t saved_minor);
 /* Notes that the task has a descriptor of that file, and tells it. */
-void vma_note_shared(struct vma_table *table, uint32_t saved_minor);
-bool vma_is_shared(const struct vma_table *table, uint32_t saved_minor);
+void mappings_note_shared(struct mappings *table, uint32_t saved_minor);
+bool mappings_is_shared(const struct mappings *table, uint32_t saved_minor);
 
 /* Answers CRIU's question for one mapping, with the arguments of its hook: the new offset, and a
  * descriptor for CRIU. -ENOTSUP: not a device of ours; -EINVAL after a line: it cannot be mapped.
  * @path must be CRIU's own string, as its address tells one file of CRIU's from another. */
-int vma_update(struct vma_table *table, const char *path, uint64_t addr, uint64_t old_offset,
-	       uint64_t *ret_new_offset, int *ret_fd);
+int mappings_update(struct mappings *table, const char *path, uint64_t addr, uint64_t old_offset,
+		    uint64_t *ret_new_offset, int *ret_fd);
 
 #endif

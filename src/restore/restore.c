@@ -34,11 +34,11 @@ static int start_guard(struct session *session)
 	int ret;
 
 	/* CRIU's own plugin claims only what has device mappings. */
-	if (!session->needed && host_has_inventory() && !image_any_is_there())
+	if (!session->needed && host_has_inventory() && !image_dir_has_any())
 		return 0;
 	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
 		return 0;
-	ret = wards_new(&session->wards);
+	ret = restore_guard_new(&session->restore_guard);
 	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
 }
 
@@ -50,7 +50,7 @@ int restore_init(struct session *session)
 
 	if (states == MAP_FAILED)
 		return log_error(-errno, "restore: cannot share memory with the tasks");
-	session->restore_states = states;
+	session->task_phases = states;
 	ret = start_guard(session);
 	if (ret < 0)
 		return ret;
@@ -59,7 +59,7 @@ int restore_init(struct session *session)
 	/* What comes in one piece after the other each task reads by itself. */
 	if (image_is_streamed())
 		return 0;
-	ret = parallel_new(&session->options.content, &session->parallel);
+	ret = handoff_new(&session->options.content, &session->handoff);
 	return ret < 0 ? log_error(ret, "restore: cannot be reached by the tasks") : 0;
 }
 
@@ -77,38 +77,38 @@ void restore_done(struct session *session)
 {
 	struct restored_task *task = &session->task;
 
-	wards_free(session->wards);
-	session->wards = NULL;
-	if (session->restore_states)
-		(void)munmap(session->restore_states, PIDS_MAX);
-	session->restore_states = NULL;
-	parallel_free(session->parallel);
-	session->parallel = NULL;
-	vma_done(&task->vmas);
+	restore_guard_free(session->restore_guard);
+	session->restore_guard = NULL;
+	if (session->task_phases)
+		(void)munmap(session->task_phases, PIDS_MAX);
+	session->task_phases = NULL;
+	handoff_free(session->handoff);
+	session->handoff = NULL;
+	mappings_done(&task->vmas);
 	forget_image(task);
 	*task = (struct restored_task){ 0 };
 }
 
-static uint8_t *state_of(struct session *session, pid_t own_pid)
+static uint8_t *phase_of(struct session *session, pid_t vpid)
 {
-	return &session->restore_states[own_pid % PIDS_MAX];
+	return &session->task_phases[vpid % PIDS_MAX];
 }
 
-static void set_state(struct session *session, enum restore_state state)
+static void set_phase(struct session *session, enum task_phase state)
 {
-	__atomic_store_n(state_of(session, session->task.own_pid), state, __ATOMIC_RELEASE);
+	__atomic_store_n(phase_of(session, session->task.vpid), state, __ATOMIC_RELEASE);
 }
 
-void restore_spoil(struct session *session)
+void restore_mark_failed(struct session *session)
 {
 	/* It may not have come to a file of ours yet. */
-	session->task.own_pid = getpid();
-	set_state(session, RESTORE_BEGUN);
+	session->task.vpid = getpid();
+	set_phase(session, PHASE_IN_PROGRESS);
 }
 
 static int read_topologies(struct restored_task *task)
 {
-	int ret = verify_kfd(task->kfd_id, task->kfd);
+	int ret = image_validate_kfd(task->kfd_id, task->kfd);
 
 	if (ret < 0)
 		return ret;
@@ -123,9 +123,9 @@ static int read_topologies(struct restored_task *task)
 	return 0;
 }
 
-static struct priv_data priv_of(const struct restored_task *task)
+static struct kfd_priv priv_of(const struct restored_task *task)
 {
-	return (struct priv_data){
+	return (struct kfd_priv){
 		.bytes = task->kfd->priv_data.data,
 		.size = task->kfd->priv_data.len,
 		.num_devices = task->kfd->num_of_gpus,
@@ -136,10 +136,10 @@ static struct priv_data priv_of(const struct restored_task *task)
 
 static int map_task(const struct session *session, struct restored_task *task)
 {
-	const struct priv_data priv = priv_of(task);
+	const struct kfd_priv priv = priv_of(task);
 	int ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
 
-	return ret < 0 ? ret : surplus_check(task->kfd_id, &task->map, &task->local, &priv);
+	return ret < 0 ? ret : extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
 }
 
 /* With the image in hand. */
@@ -165,7 +165,7 @@ static int prepare(struct session *session)
 const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render)
 {
 	for (size_t i = 0; i < render->n_owners; i++) {
-		if ((pid_t)render->owners[i]->pid == task->own_pid)
+		if ((pid_t)render->owners[i]->pid == task->vpid)
 			return render->owners[i];
 	}
 	return NULL;
@@ -180,11 +180,11 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 	/* An image of an older version of ours: the file is this task's compute file, but it does
 	 * not say which image has the state. Restored alone it would be another open file than the
 	 * one that RESTORE is given. */
-	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->own_pid)
+	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->vpid)
 		return log_error(-EINVAL,
 				 "render node %u: the image does not say which one has the state of"
 				 " process %d, and a stream cannot be searched for it",
-				 render->id, task->own_pid);
+				 render->id, task->vpid);
 	if (!owner)
 		return -ENOENT;
 	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);
@@ -192,15 +192,15 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 		return log_error(-ENODATA,
 				 "kfd %u: the image of process %d is missing, or another process"
 				 " has read it",
-				 owner->kfd_id, task->own_pid);
+				 owner->kfd_id, task->vpid);
 	task->kfd_id = (int)owner->kfd_id;
 	return ret;
 }
 
 static int find_in_files(struct restored_task *task)
 {
-	int ret =
-		task->has_none ? -ENOENT : image_find_kfd(task->own_pid, &task->kfd_id, &task->kfd);
+	int ret = task->has_none ? -ENOENT
+				 : image_dir_find_kfd(task->vpid, &task->kfd_id, &task->kfd);
 
 	task->has_none = ret == -ENOENT;
 	return ret;
@@ -218,7 +218,7 @@ int restore_prepare(struct session *session, const CriuRenderNode *render)
 	struct restored_task *task = &session->task;
 	int ret;
 
-	task->own_pid = getpid();
+	task->vpid = getpid();
 	ret = find_state(task, render);
 	if (ret < 0)
 		return ret;
@@ -269,18 +269,18 @@ static void fill_bos(const struct restored_task *task, struct kfd_state *state)
 
 static int alloc_state(const struct restored_task *task, struct kfd_state *state)
 {
-	const struct priv_data priv = priv_of(task);
+	const struct kfd_priv priv = priv_of(task);
 	uint32_t num_surplus = (uint32_t)task->map.num_surplus;
 	int ret;
 
 	state->num_devices = task->kfd->num_of_gpus + num_surplus;
 	state->num_bos = (uint32_t)task->kfd->n_bo_entries;
 	state->num_objects = task->kfd->num_of_objects;
-	state->priv_data_size = priv_size_with(&priv, num_surplus);
+	state->priv_data_size = kfd_priv_size_with(&priv, num_surplus);
 	ret = kfd_state_alloc(state);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot restore", task->kfd_id);
-	priv_copy_with(&priv, num_surplus, state->priv_data);
+	kfd_priv_copy_with(&priv, num_surplus, state->priv_data);
 	state->num_devices = task->kfd->num_of_gpus;
 	return 0;
 }
@@ -303,7 +303,7 @@ static int rebuild(struct restored_task *task, int fd, struct kfd_state *state)
 	if (ret < 0)
 		return ret;
 	fill_bos(task, state);
-	ret = surplus_add(&task->map, gpu_files_lowest_fd(task), state);
+	ret = extra_gpus_add(&task->map, gpu_files_lowest_fd(task), state);
 	if (!ret) {
 		ret = kfd_restore(fd, state, gpu_files_lowest_fd(task));
 		if (ret < 0)
@@ -336,14 +336,14 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 		};
 
 		if (!(bo->alloc_flags & KFD_BO_USERPTR))
-			ret = vma_add_bo(&task->vmas, &moved);
+			ret = mappings_add_bo(&task->vmas, &moved);
 	}
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		const struct topology_node *saved = &task->saved.nodes[i];
 
 		if (saved->gpu_id)
-			ret = vma_add_gpu(&task->vmas, saved->actual_gpu_id,
-					  gpu_files_local(task, saved)->gpu_id);
+			ret = mappings_add_gpu(&task->vmas, saved->actual_gpu_id,
+					       gpu_files_local(task, saved)->gpu_id);
 	}
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
@@ -375,14 +375,14 @@ static int keep_kfd(struct restored_task *task, int fd)
 	if (gpu_files_are_unmapped(task))
 		return 0;
 	kept = fd_dup_above(fd, gpu_files_lowest_fd(task));
-	return kept < 0 ? kept : vma_add_file(&task->vmas, 0, kept);
+	return kept < 0 ? kept : mappings_add_file(&task->vmas, 0, kept);
 }
 
-static int restore_state(struct session *session, int fd)
+static int restore_kfd_state(struct session *session, int fd)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 	struct restored_task *task = &session->task;
-	const struct shared_mem shared = {
+	const struct hsakmt_shm shared = {
 		.size = task->kfd->shared_mem_size,
 		.magic = task->kfd->shared_mem_magic,
 		.mode = task->kfd->shared_mem_mode,
@@ -390,16 +390,16 @@ static int restore_state(struct session *session, int fd)
 	};
 	int ret;
 
-	ret = refill_check(task);
+	ret = fill_check(task);
 	if (!ret)
-		ret = shared_mem_restore(&shared);
+		ret = hsakmt_shm_restore(&shared);
 	if (ret < 0)
 		return ret;
 	ret = keep_kfd(task, fd);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
-	set_state(session, RESTORE_BEGUN);
-	ret = wards_announce(session->wards);
+	set_phase(session, PHASE_IN_PROGRESS);
+	ret = restore_guard_register(session->restore_guard);
 	if (ret < 0)
 		return ret;
 	ret = rebuild(task, fd, &state);
@@ -409,13 +409,13 @@ static int restore_state(struct session *session, int fd)
 	if (!ret)
 		ret = gpu_files_close_unneeded(task);
 	if (!ret)
-		ret = refill_bos(session, &state);
+		ret = fill_contents(session, &state);
 	if (ret < 0)
 		return ret;
 
-	set_state(session, (enum restore_state)ret);
+	set_phase(session, (enum task_phase)ret);
 	log_info("kfd %d: restored process %d: %u GPUs, %u BOs, %u objects", task->kfd_id,
-		 task->own_pid, state.num_devices, state.num_bos, state.num_objects);
+		 task->vpid, state.num_devices, state.num_bos, state.num_objects);
 	return 0;
 }
 
@@ -423,12 +423,12 @@ static int restore_state(struct session *session, int fd)
  * task has one. */
 static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
 {
-	if ((pid_t)image->pid != task->own_pid)
+	if ((pid_t)image->pid != task->vpid)
 		return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id,
-				 image->pid, task->own_pid);
+				 image->pid, task->vpid);
 	if (task->kfd && task->kfd_id != id)
 		return log_error(-EINVAL, "kfd %d: is not the image of process %d, kfd %d is", id,
-				 task->own_pid, task->kfd_id);
+				 task->vpid, task->kfd_id);
 	return 0;
 }
 
@@ -448,7 +448,7 @@ static int restore_whole(struct session *session, int id, CriuKfd **image)
 	_cleanup_close_ int fd = -1;
 	int ret;
 
-	task->own_pid = getpid();
+	task->vpid = getpid();
 	ret = open_kfd(task, &fd);
 	if (ret < 0)
 		return ret;
@@ -462,7 +462,7 @@ static int restore_whole(struct session *session, int id, CriuKfd **image)
 	task->kfd_id = id;
 	ret = prepare(session);
 	if (!ret)
-		ret = restore_state(session, fd);
+		ret = restore_kfd_state(session, fd);
 	return ret < 0 ? ret : take_fd(&fd);
 }
 
@@ -478,50 +478,50 @@ int restore_kfd(struct session *session, int id, CriuKfd *image)
 
 /* Whatever CRIU makes of this hook's result, a task that is dead cannot be let go, and so the
  * restore fails: no host takes half a process for a whole one. */
-static int give_up(int ret, int pid)
+static int kill_task(int ret, int pid)
 {
 	(void)kill(pid, SIGKILL);
 	log_warn("process %d: is killed, since not all of its GPU state is back", pid);
-	return host_result(ret);
+	return host_errno(ret);
 }
 
 int restore_resume(struct session *session, int pid)
 {
 	uint8_t *state;
-	pid_t own_pid;
+	pid_t vpid;
 	int ret;
 
-	parallel_end_listening(session->parallel);
-	if (!session->restore_states)
+	handoff_stop_listening(session->handoff);
+	if (!session->task_phases)
 		return -ENOTSUP;
-	ret = proc_own_pid(pid, &own_pid);
+	ret = proc_vpid(pid, &vpid);
 	if (ret == -ESRCH)
 		return -ENOTSUP;
 	if (ret < 0)
-		return give_up(
+		return kill_task(
 			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
 			pid);
-	state = state_of(session, own_pid);
+	state = phase_of(session, vpid);
 	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
-	case RESTORE_DONE:
+	case PHASE_DONE:
 		break;
-	case RESTORE_HANDED:
-		ret = parallel_finish(session->parallel, pid);
+	case PHASE_HANDED_OFF:
+		ret = handoff_finish(session->handoff, pid);
 		if (ret < 0)
-			return give_up(ret, pid);
+			return kill_task(ret, pid);
 		break;
-	case RESTORE_BEGUN:
-		return give_up(log_error(-EIO, "process %d: its GPU state is incomplete", pid),
-			       pid);
+	case PHASE_IN_PROGRESS:
+		return kill_task(log_error(-EIO, "process %d: its GPU state is incomplete", pid),
+				 pid);
 	default:
 		return -ENOTSUP;
 	}
 	/* Noted before: RESUME must never be called twice. */
-	__atomic_store_n(state, RESTORE_RESUMED, __ATOMIC_RELEASE);
+	__atomic_store_n(state, PHASE_RESUMED, __ATOMIC_RELEASE);
 	ret = kfd_resume(pid);
 	if (ret < 0)
-		return give_up(ret, pid);
+		return kill_task(ret, pid);
 	log_info("process %d: resumed", pid);
-	wards_complete(session->wards);
+	restore_guard_task_done(session->restore_guard);
 	return 0;
 }

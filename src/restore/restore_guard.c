@@ -32,7 +32,7 @@ enum answer {
 };
 
 /* In memory that main process, guard and tasks share. */
-struct wards {
+struct restore_guard {
 	uint32_t begun;
 	uint32_t answer;
 	/* Of the main process. */
@@ -42,7 +42,7 @@ struct wards {
 
 /* What the guard knows. By number, a dead task could be taken for another. */
 struct watch {
-	struct wards *wards;
+	struct restore_guard *restore_guard;
 	pid_t criu;
 	pid_t above_criu;
 	int *pidfds;
@@ -67,10 +67,10 @@ static void wake(uint32_t *word)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void answer(struct wards *wards, enum answer what)
+static void answer(struct restore_guard *restore_guard, enum answer what)
 {
-	__atomic_store_n(&wards->answer, what, __ATOMIC_RELEASE);
-	wake(&wards->answer);
+	__atomic_store_n(&restore_guard->answer, what, __ATOMIC_RELEASE);
+	wake(&restore_guard->answer);
 }
 
 /* The root of the tree that task @pid is of. Its parent is CRIU or, where a runtime wants to be the
@@ -121,7 +121,7 @@ static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks
 static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
-	int ret = proc_list_sharers(watch->wards, wards_size(), &sharers);
+	int ret = proc_list_sharers(watch->restore_guard, wards_size(), &sharers);
 
 	for (size_t i = 0; !ret && i < sharers.count; i++) {
 		pid_t pid = sharers.pids[i];
@@ -159,81 +159,85 @@ static int note_tasks(struct watch *watch)
 static void watch_tasks(void *argument, int criu)
 {
 	struct watch *watch = argument;
-	struct wards *wards = watch->wards;
+	struct restore_guard *restore_guard = watch->restore_guard;
 
-	while (!__atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) && !guard_criu_has_ended(criu, 0))
-		wait_while(&wards->begun, 0, 1);
+	while (!__atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE) &&
+	       !guard_criu_has_ended(criu, 0))
+		wait_while(&restore_guard->begun, 0, 1);
 	if (note_tasks(watch) < 0) {
-		answer(wards, ANSWER_UNKNOWN);
+		answer(restore_guard, ANSWER_UNKNOWN);
 		return;
 	}
 	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
 	if (guard_criu_has_ended(criu, 0)) {
-		answer(wards, ANSWER_DEAD);
+		answer(restore_guard, ANSWER_DEAD);
 		return;
 	}
-	answer(wards, ANSWER_KNOWN);
+	answer(restore_guard, ANSWER_KNOWN);
 	guard_await_criu(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
 }
 
-int wards_new(struct wards **ret_wards)
+int restore_guard_new(struct restore_guard **ret_wards)
 {
-	struct wards *wards =
+	struct restore_guard *restore_guard =
 		mmap(NULL, wards_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct watch watch = { .wards = wards, .criu = getpid(), .above_criu = getppid() };
+	struct watch watch = { .restore_guard = restore_guard,
+			       .criu = getpid(),
+			       .above_criu = getppid() };
 	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
 	int ret;
 
-	if (wards == MAP_FAILED)
+	if (restore_guard == MAP_FAILED)
 		return -errno;
-	ret = guard_start(&duty, &wards->guard);
+	ret = guard_start(&duty, &restore_guard->guard);
 	if (ret < 0) {
-		(void)munmap(wards, wards_size());
+		(void)munmap(restore_guard, wards_size());
 		return ret;
 	}
-	*ret_wards = wards;
+	*ret_wards = restore_guard;
 	return 0;
 }
 
-int wards_check_complete(const struct wards *wards)
+int restore_guard_check_done(const struct restore_guard *restore_guard)
 {
-	uint32_t begun = wards ? __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE) : 0;
+	uint32_t begun =
+		restore_guard ? __atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE) : 0;
 
-	if (!wards || wards->completed == begun)
+	if (!restore_guard || restore_guard->completed == begun)
 		return 0;
 	return log_error(-EIO,
 			 "restore: CRIU has not asked for the queues of %u of %u processes to run;"
 			 " all are killed",
-			 begun - wards->completed, begun);
+			 begun - restore_guard->completed, begun);
 }
 
-void wards_leave(struct wards **wards)
+void restore_guard_detach(struct restore_guard **restore_guard)
 {
-	if (*wards)
-		(void)munmap(*wards, wards_size());
-	*wards = NULL;
+	if (*restore_guard)
+		(void)munmap(*restore_guard, wards_size());
+	*restore_guard = NULL;
 }
 
-void wards_free(struct wards *wards)
+void restore_guard_free(struct restore_guard *restore_guard)
 {
-	if (!wards)
+	if (!restore_guard)
 		return;
-	guard_end(&wards->guard);
-	(void)munmap(wards, wards_size());
+	guard_end(&restore_guard->guard);
+	(void)munmap(restore_guard, wards_size());
 }
 
-int wards_announce(struct wards *wards)
+int restore_guard_register(struct restore_guard *restore_guard)
 {
-	if (!wards)
+	if (!restore_guard)
 		return 0;
-	(void)__atomic_add_fetch(&wards->begun, 1, __ATOMIC_ACQ_REL);
-	wake(&wards->begun);
-	for (int i = 0; i < ANSWER_LIMIT_S && !__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE);
-	     i++)
-		wait_while(&wards->answer, ANSWER_NONE, 1);
-	switch (__atomic_load_n(&wards->answer, __ATOMIC_ACQUIRE)) {
+	(void)__atomic_add_fetch(&restore_guard->begun, 1, __ATOMIC_ACQ_REL);
+	wake(&restore_guard->begun);
+	for (int i = 0;
+	     i < ANSWER_LIMIT_S && !__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE); i++)
+		wait_while(&restore_guard->answer, ANSWER_NONE, 1);
+	switch (__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE)) {
 	case ANSWER_KNOWN:
 		return 0;
 	case ANSWER_NONE:
@@ -245,8 +249,9 @@ int wards_announce(struct wards *wards)
 	}
 }
 
-void wards_complete(struct wards *wards)
+void restore_guard_task_done(struct restore_guard *restore_guard)
 {
-	if (wards && ++wards->completed == __atomic_load_n(&wards->begun, __ATOMIC_ACQUIRE))
-		guard_end(&wards->guard);
+	if (restore_guard &&
+	    ++restore_guard->completed == __atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE))
+		guard_end(&restore_guard->guard);
 }

@@ -59,10 +59,10 @@ int for_all_jobs(struct content_job *jobs, size_t num_jobs,
  * range, as the plugin does. */
 struct copier {
 	struct content_job *job;
-	struct gpu *gpu;
-	enum gpu_direction direction;
+	struct sdma *gpu;
+	enum sdma_direction direction;
 	uint64_t slot_size;
-	struct gpu_bo *imports;
+	struct sdma_bo *imports;
 	/* Where the next range begins. */
 	size_t bo;
 	uint64_t offset;
@@ -70,7 +70,7 @@ struct copier {
 };
 
 struct range {
-	struct gpu_piece *pieces;
+	struct sdma_piece *pieces;
 	size_t num_pieces;
 	/* BOs [first, end) have their last piece here. */
 	size_t first, end;
@@ -79,15 +79,15 @@ struct range {
 static int add_piece(struct copier *copier, struct range *range, uint64_t *at)
 {
 	const struct content_bo *bo = &copier->job->bos[copier->bo];
-	struct gpu_bo *import = &copier->imports[copier->bo];
+	struct sdma_bo *import = &copier->imports[copier->bo];
 	uint64_t left = bo->size - copier->offset, room = copier->slot_size - *at;
 	uint64_t size = left < room ? left : room;
-	int ret = import->bo ? 0 : gpu_bo_import(copier->gpu, bo->dmabuf_fd, bo->size, import);
+	int ret = import->bo ? 0 : sdma_bo_import(copier->gpu, bo->dmabuf_fd, bo->size, import);
 
 	if (ret < 0)
 		return ret;
 	range->pieces[range->num_pieces++] =
-		(struct gpu_piece){ import, copier->offset, *at, size };
+		(struct sdma_piece){ import, copier->offset, *at, size };
 	*at += size;
 	copier->offset += size;
 	if (size < left)
@@ -110,15 +110,15 @@ static int submit_next(struct copier *copier, struct range *range, unsigned int 
 		ret = add_piece(copier, range, &at);
 	if (ret < 0 || !range->num_pieces)
 		return ret;
-	return gpu_submit(copier->gpu, slot, copier->direction, range->pieces, range->num_pieces);
+	return sdma_submit(copier->gpu, slot, copier->direction, range->pieces, range->num_pieces);
 }
 
 static int finish(struct copier *copier, struct range *range, unsigned int slot)
 {
-	int ret = gpu_wait(copier->gpu, slot, COPY_TIMEOUT_S);
+	int ret = sdma_wait(copier->gpu, slot, COPY_TIMEOUT_S);
 
 	for (; range->first < range->end; range->first++)
-		gpu_bo_release(&copier->imports[range->first]);
+		sdma_bo_release(&copier->imports[range->first]);
 	return ret;
 }
 
@@ -138,7 +138,7 @@ static int copy_all(struct copier *copier, struct range *ranges, unsigned int sl
 	return ret;
 }
 
-static int copy_job(struct content_job *job, enum gpu_direction direction)
+static int copy_job(struct content_job *job, enum sdma_direction direction)
 {
 	struct copier copier = { .job = job, .direction = direction, .begin = IMAGE_HEADER_SIZE };
 	struct range *ranges;
@@ -150,11 +150,11 @@ static int copy_job(struct content_job *job, enum gpu_direction direction)
 	ranges = calloc(slots, sizeof(*ranges));
 	for (unsigned int i = 0; i < slots; i++)
 		ranges[i].pieces =
-			calloc(GPU_SLOT_PIECES(copier.slot_size), sizeof(struct gpu_piece));
-	ret = gpu_open(job->render_minor, slots, copier.slot_size, &copier.gpu);
+			calloc(SDMA_SLOT_PIECES(copier.slot_size), sizeof(struct sdma_piece));
+	ret = sdma_open(job->render_minor, slots, copier.slot_size, &copier.gpu);
 	if (!ret)
 		ret = copy_all(&copier, ranges, slots);
-	gpu_close(copier.gpu);
+	sdma_close(copier.gpu);
 	for (unsigned int i = 0; i < slots; i++)
 		free(ranges[i].pieces);
 	free(ranges);
@@ -164,12 +164,12 @@ static int copy_job(struct content_job *job, enum gpu_direction direction)
 
 static int copy_from_bos(struct content_job *job)
 {
-	return copy_job(job, GPU_BO_TO_SLOT);
+	return copy_job(job, SDMA_BO_TO_SLOT);
 }
 
 static int copy_to_bos(struct content_job *job)
 {
-	return copy_job(job, GPU_SLOT_TO_BO);
+	return copy_job(job, SDMA_SLOT_TO_BO);
 }
 
 int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save)

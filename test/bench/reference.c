@@ -79,7 +79,7 @@ static int import(struct reference *reference, const struct content_bo *bo,
 static int make_ib(struct reference *reference, uint64_t from, uint64_t to, uint64_t size,
 		   struct mapped *ret_ib, size_t *ret_dwords)
 {
-	size_t room = packet_copy_dwords(&reference->format, size) + PACKET_PAD_DWORDS, used;
+	size_t room = sdma_packet_copy_dwords(&reference->format, size) + PACKET_PAD_DWORDS, used;
 	struct amdgpu_bo_alloc_request request = {
 		.alloc_size = whole_pages(room * sizeof(uint32_t)),
 		.phys_alignment = PAGE,
@@ -96,7 +96,7 @@ static int make_ib(struct reference *reference, uint64_t from, uint64_t to, uint
 	if (ret)
 		return ret;
 	memset(dwords, 0, request.alloc_size);
-	used = packet_emit_copy(&reference->format, dwords, from, to, size);
+	used = sdma_packet_emit_copy(&reference->format, dwords, from, to, size);
 	*ret_dwords = (used + PACKET_PAD_DWORDS - 1) / PACKET_PAD_DWORDS * PACKET_PAD_DWORDS;
 	return amdgpu_bo_cpu_unmap(bo);
 }
@@ -185,7 +185,7 @@ static int open_device(struct reference *reference, uint32_t render_minor)
 	if (!ret)
 		ret = amdgpu_query_gpu_info(reference->device, &info);
 	if (!ret)
-		ret = packet_find_format(info.family_id, &reference->format);
+		ret = sdma_packet_find_format(info.family_id, &reference->format);
 	return ret ? ret : amdgpu_cs_ctx_create(reference->device, &reference->context);
 }
 

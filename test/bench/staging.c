@@ -17,10 +17,10 @@ int __real_amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *mem
 					  amdgpu_bo_handle *ret_bo);
 int __wrap_amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
 					  amdgpu_bo_handle *ret_bo);
-int __real_gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
-		    struct gpu **ret_gpu);
-int __wrap_gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
-		    struct gpu **ret_gpu);
+int __real_sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
+		     struct sdma **ret_gpu);
+int __wrap_sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
+		     struct sdma **ret_gpu);
 
 static struct {
 	pthread_mutex_t lock;
@@ -68,12 +68,12 @@ int __wrap_amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *mem
 	return __real_amdgpu_create_bo_from_user_mem(device, memory, size, ret_bo);
 }
 
-int __wrap_gpu_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
-		    struct gpu **ret_gpu)
+int __wrap_sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size,
+		     struct sdma **ret_gpu)
 {
 	(void)pthread_mutex_lock(&staging.lock);
 	staging.slots = slots;
 	staging.slot_size = slot_size;
 	(void)pthread_mutex_unlock(&staging.lock);
-	return __real_gpu_open(render_minor, slots, slot_size, ret_gpu);
+	return __real_sdma_open(render_minor, slots, slot_size, ret_gpu);
 }

@@ -88,7 +88,7 @@ static int checkpoint(struct subject *subject)
 	if (!ret)
 		ret = kfd_unpause(kfd);
 	if (!ret)
-		ret = bo_work_init(&subject->state, &subject->work);
+		ret = kfd_jobs_init(&subject->state, &subject->work);
 	return ret < 0 ? complain(ret, "checkpoint") : 0;
 }
 
@@ -189,7 +189,7 @@ void subject_done(struct subject *subject)
 	}
 	free(subject->jobs);
 	free(subject->origins);
-	bo_work_done(&subject->work);
+	kfd_jobs_done(&subject->work);
 	kfd_state_done(&subject->state);
 	if (subject->client)
 		client_close(subject->client);

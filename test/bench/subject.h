@@ -16,7 +16,7 @@ struct subject {
 	struct client *client;
 	struct task task;
 	struct kfd_state state;
-	struct bo_work work;
+	struct kfd_jobs work;
 	/* One a GPU that has contents; image_fd is -1. */
 	struct content_job *jobs;
 	size_t num_jobs;

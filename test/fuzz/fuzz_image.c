@@ -106,7 +106,7 @@ static int read_image(unsigned int kind, uint64_t size)
 		return read_pages(size);
 	default:
 		/* Those of other processes are passed over. */
-		ret = image_find_kfd(4711, &id, &kfd);
+		ret = image_dir_find_kfd(4711, &id, &kfd);
 		if (!ret)
 			criu_kfd__free_unpacked(kfd, NULL);
 		return ret == -ENOENT ? 0 : ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a task may send to CRIU's main process. The input is messages, each with how many
- * descriptors come with it, a header that is right or none, and whether it goes to the gate or to
+ * descriptors come with it, a header that is right or none, and whether it goes to the listen_sock or to
  * the task's own socket. */
 #include "fuzz.h"
 
@@ -78,15 +78,15 @@ static int make_file(void)
 static void be_a_task(struct fuzz_input *input)
 {
 	struct message *hello = calloc(1, sizeof(*hello));
-	int gate = fdstore_get(unit_last_stored()), fd = make_file(), pair[2];
+	int listen_sock = fdstore_get(unit_last_stored()), fd = make_file(), pair[2];
 
 	promise(hello && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	(void)message_send(gate, hello, MESSAGE_HELLO, 0, &pair[1], 1);
+	(void)message_send(listen_sock, hello, MESSAGE_HELLO, 0, &pair[1], 1);
 	(void)close(pair[1]);
 	for (unsigned int i = 0; input->size && i < MESSAGES; i++)
-		send_one(input, (int[]){ pair[0], gate }, fd);
+		send_one(input, (int[]){ pair[0], listen_sock }, fd);
 	(void)close(pair[0]);
-	(void)close(gate);
+	(void)close(listen_sock);
 	(void)close(fd);
 	free(hello);
 }
@@ -97,16 +97,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 						   .copy_timeout_s = 5,
 						   .checksum = true };
 	struct fuzz_input input = { bytes, size };
-	struct parallel *parallel;
+	struct handoff *handoff;
 	int ret;
 
 	promise(fake_gpu_begin(NULL) == 0);
-	promise(parallel_new(&settings, &parallel) == 0);
-	promise(parallel_listen(parallel) == 0);
+	promise(handoff_new(&settings, &handoff) == 0);
+	promise(handoff_listen(handoff) == 0);
 	be_a_task(&input);
-	ret = parallel_finish(parallel, getpid());
+	ret = handoff_finish(handoff, getpid());
 	promise(fuzz_count_errors() == (ret < 0));
-	parallel_free(parallel);
+	handoff_free(handoff);
 	promise(fake_gpu_end(NULL) == 0);
 	return 0;
 }

@@ -7,14 +7,14 @@
 #include "kernel/kfd_priv.h"
 
 /* Records go in between, and all bytes stay. */
-static void judge_copy(const struct priv_data *priv, uint32_t num_more)
+static void judge_copy(const struct kfd_priv *priv, uint32_t num_more)
 {
-	size_t size = priv_size_with(priv, num_more);
+	size_t size = kfd_priv_size_with(priv, num_more);
 	uint8_t *copy = malloc(size ? size : 1);
 	size_t added = size - priv->size, at = 0;
 
 	promise(copy && added == (size_t)num_more * 8);
-	priv_copy_with(priv, num_more, copy);
+	kfd_priv_copy_with(priv, num_more, copy);
 	while (at < priv->size && copy[at] == priv->bytes[at])
 		at++;
 	promise(priv->size == 0 ||
@@ -22,11 +22,11 @@ static void judge_copy(const struct priv_data *priv, uint32_t num_more)
 	free(copy);
 }
 
-static void check_queue_list(const struct priv_data *priv)
+static void check_queue_list(const struct kfd_priv *priv)
 {
-	struct priv_queue *queues;
+	struct kfd_priv_queue *queues;
 	size_t num_queues;
-	int ret = priv_list_queues(priv, &queues, &num_queues);
+	int ret = kfd_priv_list_queues(priv, &queues, &num_queues);
 
 	promise(!ret || ret == -EINVAL);
 	if (ret < 0)
@@ -40,7 +40,7 @@ static void check_queue_list(const struct priv_data *priv)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = { bytes, size };
-	struct priv_data priv = {
+	struct kfd_priv priv = {
 		.num_devices = (uint32_t)fuzz_take_number(&input, 4),
 		.num_bos = (uint32_t)fuzz_take_number(&input, 4),
 		.num_objects = (uint32_t)fuzz_take_number(&input, 4),
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	priv.bytes = fuzz_take_bytes(&input, input.size, &priv.size);
 	if (!priv.size)
 		return 0;
-	ret = priv_has_svm(&priv, &has_svm);
+	ret = kfd_priv_has_svm(&priv, &has_svm);
 	promise(!ret || ret == -EINVAL);
 	check_queue_list(&priv);
 	judge_copy(&priv, num_more);

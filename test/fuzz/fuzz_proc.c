@@ -61,14 +61,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = { bytes, size };
 	uint64_t kind = fuzz_take_number(&input, 1) % 3;
-	pid_t own_pid = -1;
+	pid_t vpid = -1;
 
 	if (kind == 0)
 		read_path(&input);
 	text = input.bytes;
 	text_size = input.size;
 	if (kind == 1)
-		promise(proc_own_pid(1, &own_pid) < 0 || own_pid >= 0);
+		promise(proc_vpid(1, &vpid) < 0 || vpid >= 0);
 	if (kind == 2)
 		read_maps();
 	text = NULL;

@@ -145,7 +145,7 @@ static inline int end(void **state)
 
 static inline void start_restore(void)
 {
-	/* One process is CRIU's and the task's; test_parallel.c has two. */
+	/* One process is CRIU's and the task's; test_handoff.c has two. */
 	assert_int_equal(setenv("AMDGPU_PARALLEL_RESTORE", "0", 1), 0);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
 }

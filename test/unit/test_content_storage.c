@@ -529,23 +529,23 @@ static void bos_need_not_be_whole_pages(void **state)
 static void slots_take_turns_on_the_rings(void **state)
 {
 	struct set *set = make_set(mixed);
-	struct gpu_bo bo;
-	struct gpu *engine;
+	struct sdma_bo bo;
+	struct sdma *engine;
 
 	(void)state;
 	gpu.rings = 0xa;
-	assert_int_equal(gpu_open(128, 5, PAGE, &engine), 0);
-	assert_int_equal(gpu_bo_import(engine, set->bos[0].dmabuf_fd, PAGE, &bo), 0);
+	assert_int_equal(sdma_open(128, 5, PAGE, &engine), 0);
+	assert_int_equal(sdma_bo_import(engine, set->bos[0].dmabuf_fd, PAGE, &bo), 0);
 	for (unsigned int slot = 0; slot < 5; slot++) {
-		const struct gpu_piece piece = { &bo, 0, 0, PAGE };
+		const struct sdma_piece piece = { &bo, 0, 0, PAGE };
 
-		assert_int_equal(gpu_submit(engine, slot, GPU_BO_TO_SLOT, &piece, 1), 0);
-		assert_int_equal(gpu_wait(engine, slot, 1), 0);
+		assert_int_equal(sdma_submit(engine, slot, SDMA_BO_TO_SLOT, &piece, 1), 0);
+		assert_int_equal(sdma_wait(engine, slot, 1), 0);
 	}
 	assert_int_equal(gpu.ring_submissions[1], 3);
 	assert_int_equal(gpu.ring_submissions[3], 2);
-	gpu_bo_release(&bo);
-	gpu_close(engine);
+	sdma_bo_release(&bo);
+	sdma_close(engine);
 	free_set(set);
 }
 
@@ -628,7 +628,7 @@ static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
 
 	open_pipe(ends);
 	make_peer(peer, ends[0], limit);
-	assert_int_equal(transfer_start_thread(&peer->thread, drink, peer), 0);
+	assert_int_equal(thread_start(&peer->thread, drink, peer), 0);
 	(void)close(set->job.image_fd);
 	set->job.image_fd = ends[1];
 	set->job.streamed = true;
@@ -687,7 +687,7 @@ static int load_from_stream(struct set *set, size_t size)
 	open_pipe(ends);
 	make_peer(&peer, ends[1], size);
 	assert_int_equal(pread_full(set->job.image_fd, peer.bytes, size, HEADER), 0);
-	assert_int_equal(transfer_start_thread(&peer.thread, pour, &peer), 0);
+	assert_int_equal(thread_start(&peer.thread, pour, &peer), 0);
 	(void)close(set->job.image_fd);
 	set->job.image_fd = ends[0];
 	set->job.streamed = true;

@@ -24,15 +24,15 @@ static void a_process_finds_its_own_state_by_pid(void **state)
 	write_foreign_kfd("amdgpu-kfd-07.img", 107, VINTAGE_B);
 	write_foreign_kfd("amdgpu-kfd-8.img.bak", 108, VINTAGE_B);
 	write_foreign_kfd("amdgpu-kfd-x.img", 109, VINTAGE_B);
-	assert_int_equal(image_find_kfd(111, &id, &kfd), 0);
+	assert_int_equal(image_dir_find_kfd(111, &id, &kfd), 0);
 	assert_int_equal(id, 11);
 	assert_int_equal(kfd->pid, 111);
 	criu_kfd__free_unpacked(kfd, NULL);
-	assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
+	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
 	assert_int_equal(id, 3);
 	criu_kfd__free_unpacked(kfd, NULL);
 	for (pid_t stranger = 107; stranger <= 110; stranger++)
-		assert_int_equal(image_find_kfd(stranger, &id, &kfd), -ENOENT);
+		assert_int_equal(image_dir_find_kfd(stranger, &id, &kfd), -ENOENT);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
@@ -45,11 +45,11 @@ static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
 	plain.pid = whole.pid = 50;
 	whole.num_of_gpus = 1;
 	assert_int_equal(image_write_kfd(1, &plain), 0);
-	assert_int_equal(image_find_kfd(50, &id, &kfd), -ENOENT);
+	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), -ENOENT);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 0);
 	assert_int_equal(image_write_kfd(2, &whole), 0);
 	assert_int_equal(image_write_kfd(3, &plain), 0);
-	assert_int_equal(image_find_kfd(50, &id, &kfd), 0);
+	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), 0);
 	assert_int_equal(id, 2);
 	criu_kfd__free_unpacked(kfd, NULL);
 }
@@ -68,7 +68,7 @@ static void a_state_that_says_it_is_of_no_gpu_is_refused(void **state)
 	assert_int_equal(image_write_kfd(1, &damaged), 0);
 	assert_int_equal(image_read_kfd(1, &kfd), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "no GPU");
-	assert_int_equal(image_find_kfd(50, &id, &kfd), -EINVAL);
+	assert_int_equal(image_dir_find_kfd(50, &id, &kfd), -EINVAL);
 }
 
 static void two_states_of_one_process_are_refused(void **state)
@@ -79,7 +79,7 @@ static void two_states_of_one_process_are_refused(void **state)
 	(void)state;
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	write_foreign_kfd("amdgpu-kfd-4.img", 103, VINTAGE_A);
-	assert_int_equal(image_find_kfd(103, &id, &kfd), -EINVAL);
+	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), -EINVAL);
 	assert_null(kfd);
 	assert_logged("Error (amdgpu_plugin): ", "kfd 3", "kfd 4", "103");
 }
@@ -96,7 +96,7 @@ static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
 		(void)snprintf(name, sizeof(name), "amdgpu-kfd-%d.img", damaged);
 		write_foreign_kfd("amdgpu-kfd-5.img", 103, VINTAGE_A);
 		unit_print(name, "damaged");
-		assert_in_range(-image_find_kfd(103, &id, &kfd), 1, 4095);
+		assert_in_range(-image_dir_find_kfd(103, &id, &kfd), 1, 4095);
 		assert_logged("Error (amdgpu_plugin): ", name);
 		(void)unlink(unit_path("%s", name));
 	}
@@ -110,7 +110,7 @@ static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
 
 	(void)state;
 	unit_print("amdgpu-kfd-1.img", "damaged");
-	assert_in_range(-image_find_kfd(50, &id, &kfd), 1, 4095);
+	assert_in_range(-image_dir_find_kfd(50, &id, &kfd), 1, 4095);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
@@ -124,7 +124,7 @@ static void a_search_leaves_the_position_of_criu_s_directory(void **state)
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
 	before = lseek(unit_criu()->image_dir, 0, SEEK_CUR);
 	for (unsigned int i = 0; i < 3; i++) {
-		assert_int_equal(image_find_kfd(103, &id, &kfd), 0);
+		assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
 		criu_kfd__free_unpacked(kfd, NULL);
 	}
 	assert_int_equal(lseek(unit_criu()->image_dir, 0, SEEK_CUR), before);
@@ -138,13 +138,13 @@ static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **sta
 	node.has_drm_render_minor = true;
 	node.drm_render_minor = 130;
 	assert_int_equal(image_write_render(1, &node), 0);
-	assert_int_equal(image_find_compute_render(50, 130), -ENOENT);
+	assert_int_equal(image_dir_find_compute_render(50, 130), -ENOENT);
 	node.has_compute_pid = true;
 	node.compute_pid = 50;
 	assert_int_equal(image_write_render(2, &node), 0);
-	assert_int_equal(image_find_compute_render(50, 130), 0);
-	assert_int_equal(image_find_compute_render(50, 131), -ENOENT);
-	assert_int_equal(image_find_compute_render(51, 130), -ENOENT);
+	assert_int_equal(image_dir_find_compute_render(50, 130), 0);
+	assert_int_equal(image_dir_find_compute_render(50, 131), -ENOENT);
+	assert_int_equal(image_dir_find_compute_render(51, 130), -ENOENT);
 }
 
 static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
@@ -170,7 +170,7 @@ static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
 		unit_print(ours[i], "old");
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		unit_print(others[i], "theirs");
-	assert_int_equal(image_remove_old(), 0);
+	assert_int_equal(image_dir_remove_old(), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		assert_false(unit_exists(ours[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -186,7 +186,7 @@ static void an_old_image_that_stays_is_an_error(void **state)
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
 	unit_print("amdgpu-kfd-3.img", "old");
 	unit_print("amdgpu-renderD-4.img", "old");
-	assert_true(image_remove_old() < 0);
+	assert_true(image_dir_remove_old() < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-2.img");
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	assert_false(unit_exists("amdgpu-kfd-1.img"));
@@ -201,7 +201,7 @@ static void removing_main_images_leaves_contents(void **state)
 	unit_print("amdgpu-kfd-1.img", "ours");
 	unit_print("amdgpu-renderD-3.img", "ours");
 	unit_print("amdgpu-pages-1-beef.img", "ours");
-	assert_int_equal(image_remove_main(), 0);
+	assert_int_equal(image_dir_remove_state(), 0);
 	assert_false(unit_exists("amdgpu-kfd-1.img"));
 	assert_false(unit_exists("amdgpu-renderD-3.img"));
 	assert_true(unit_exists("amdgpu-pages-1-beef.img"));
@@ -224,16 +224,16 @@ static void whether_any_image_is_there_is_known(void **state)
 	CriuKfd kfd = CRIU_KFD__INIT;
 
 	(void)state;
-	assert_false(image_any_is_there());
+	assert_false(image_dir_has_any());
 	unit_write("amdgpu-pages-5-1234.img", "", 0);
 	unit_write("core-5.img", "", 0);
-	assert_false(image_any_is_there());
+	assert_false(image_dir_has_any());
 	assert_int_equal(image_write_render(6, &node), 0);
-	assert_true(image_any_is_there());
+	assert_true(image_dir_has_any());
 	assert_int_equal(unlinkat(unit_criu()->image_dir, "amdgpu-renderD-6.img", 0), 0);
-	assert_false(image_any_is_there());
+	assert_false(image_dir_has_any());
 	assert_int_equal(image_write_kfd(6, &kfd), 0);
-	assert_true(image_any_is_there());
+	assert_true(image_dir_has_any());
 }
 
 int main(void)

@@ -241,13 +241,16 @@ static void the_first_difference_names_its_switch(void **state)
 
 	(void)state;
 	make_pair(&saved, &local);
-	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 0);
+	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
+			 0);
 	local.nodes[1].fw_version--;
-	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 1);
+	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
+			 1);
 	assert_string_equal(first.property, "fw_version");
 	assert_string_equal(first.variable, "KFD_FW_VER_CHECK");
 	local.nodes[1].wave_front_size = 32;
-	assert_int_equal(rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first), 2);
+	assert_int_equal(gpu_rules_compare(&saved.nodes[1], &local.nodes[1], &all_checks, &first),
+			 2);
 	assert_string_equal(first.property, "wave_front_size");
 	assert_null(first.variable);
 	topology_done(&saved);

@@ -20,7 +20,7 @@ static const size_t bo_sizes[] = { 80, 272, 296, 312, 1016, 16, 4096 };
 
 struct builder {
 	uint8_t bytes[1 << 17];
-	struct priv_data priv;
+	struct kfd_priv priv;
 };
 
 static uint8_t *add(struct builder *b, size_t size)
@@ -74,33 +74,33 @@ static void assert_svm(const struct builder *b, bool expected)
 {
 	bool has_svm = !expected;
 
-	assert_int_equal(priv_has_svm(&b->priv, &has_svm), 0);
+	assert_int_equal(kfd_priv_has_svm(&b->priv, &has_svm), 0);
 	assert_int_equal(has_svm, expected);
 }
 
 static void assert_num_queues(const struct builder *b, size_t expected)
 {
-	struct priv_queue *queues;
+	struct kfd_priv_queue *queues;
 	size_t num_queues;
 
-	assert_int_equal(priv_list_queues(&b->priv, &queues, &num_queues), 0);
+	assert_int_equal(kfd_priv_list_queues(&b->priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, expected);
 	free(queues);
 }
 
 static void assert_no_queue_list(const struct builder *b)
 {
-	struct priv_queue *queues;
+	struct kfd_priv_queue *queues;
 	size_t num_queues;
 
-	assert_int_equal(priv_list_queues(&b->priv, &queues, &num_queues), -EINVAL);
+	assert_int_equal(kfd_priv_list_queues(&b->priv, &queues, &num_queues), -EINVAL);
 }
 
 static void assert_unknown(const struct builder *b)
 {
 	bool has_svm;
 
-	assert_int_equal(priv_has_svm(&b->priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b->priv, &has_svm), -EINVAL);
 	assert_no_queue_list(b);
 }
 
@@ -108,7 +108,7 @@ static void queues_are_listed_with_any_size_of_bo_records(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
-		struct priv_queue *queues;
+		struct kfd_priv_queue *queues;
 		size_t num_queues;
 		struct builder b;
 		uint8_t *second;
@@ -119,30 +119,30 @@ static void queues_are_listed_with_any_size_of_bo_records(void **state)
 		second = b.bytes + b.priv.size;
 		add_queue(&b, 512, 0);
 		set(second, 64, 0xbeef);
-		set(second, 68, PRIV_QUEUE_SDMA_XGMI);
+		set(second, 68, KFD_PRIV_QUEUE_SDMA_XGMI);
 		set(second, 76, 17);
 		set(second, 104, 0x123000);
 		add_svm(&b);
-		assert_int_equal(priv_list_queues(&b.priv, &queues, &num_queues), 0);
+		assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
 		assert_int_equal(num_queues, 2);
 		assert_int_equal(queues[0].mqd_size, 2048);
 		assert_int_equal(queues[1].gpu_id, 0xbeef);
-		assert_int_equal(queues[1].type, PRIV_QUEUE_SDMA_XGMI);
+		assert_int_equal(queues[1].type, KFD_PRIV_QUEUE_SDMA_XGMI);
 		assert_int_equal(queues[1].id, 17);
 		assert_int_equal(queues[1].cwsr_size, 0x123000);
 		assert_int_equal(queues[1].mqd_size, 512);
 		free(queues);
 		/* Cut data is refused, and nothing beyond its end is read. */
 		for (size_t size = 0; size < b.priv.size; size++) {
-			struct priv_data cut = b.priv;
+			struct kfd_priv cut = b.priv;
 
 			cut.bytes = memcpy(malloc(size + 1), b.bytes, size);
 			cut.size = size;
-			assert_int_equal(priv_list_queues(&cut, &queues, &num_queues), -EINVAL);
+			assert_int_equal(kfd_priv_list_queues(&cut, &queues, &num_queues), -EINVAL);
 			free((void *)(uintptr_t)cut.bytes);
 		}
 		set(b.bytes, 0, 2);
-		assert_int_equal(priv_list_queues(&b.priv, &queues, &num_queues), -EINVAL);
+		assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), -EINVAL);
 	}
 }
 
@@ -346,16 +346,17 @@ static void a_search_gives_up_in_time(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t size = 8 + 8 + 4096 + (size_t)64 * cases[i].objects;
-		struct priv_data priv = { malloc(size), size, 1, 1, cases[i].objects };
-		struct priv_queue *queues;
+		struct kfd_priv priv = { malloc(size), size, 1, 1, cases[i].objects };
+		struct kfd_priv_queue *queues;
 		size_t num_queues;
 		bool has_svm;
 
 		assert_non_null(priv.bytes);
 		for (size_t at = 0; at < size; at += 8)
 			memcpy((uint8_t *)(uintptr_t)priv.bytes + at, (uint32_t[]){ 1, 0 }, 8);
-		assert_int_equal(priv_has_svm(&priv, &has_svm), cases[i].expected);
-		assert_int_equal(priv_list_queues(&priv, &queues, &num_queues), cases[i].expected);
+		assert_int_equal(kfd_priv_has_svm(&priv, &has_svm), cases[i].expected);
+		assert_int_equal(kfd_priv_list_queues(&priv, &queues, &num_queues),
+				 cases[i].expected);
 		if (!cases[i].expected)
 			free(queues);
 		free((void *)(uintptr_t)priv.bytes);
@@ -375,12 +376,12 @@ static void data_of_another_length_is_of_no_known_layout(void **state)
 	size = b.priv.size;
 	for (size_t cut = 1; cut < size; cut += cut < 600 ? 1 : 97) {
 		b.priv.size = size - cut;
-		assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+		assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	}
 	b.priv.size = 0;
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	b.priv.size = size + 1;
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	b.priv.size = size;
 	assert_svm(&b, false);
 }
@@ -394,20 +395,20 @@ static void counts_and_sizes_beyond_the_data_are_refused(void **state)
 	begin(&b, 80);
 	add_queue(&b, 512, 0);
 	b.priv.num_objects = UINT32_MAX;
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	b.priv.num_objects = 1;
 	b.priv.num_bos = UINT32_MAX;
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	b.priv.num_bos = BOS;
 	b.priv.num_devices = UINT32_MAX;
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	b.priv.num_devices = DEVICES;
 	assert_svm(&b, false);
 	set(b.bytes + b.priv.size - 512 - 120, 112, UINT32_MAX);
 	set(b.bytes + b.priv.size - 512 - 120, 108, UINT32_MAX);
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 	set(b.bytes + b.priv.size - 512 - 120, 0, 3);
-	assert_int_equal(priv_has_svm(&b.priv, &has_svm), -EINVAL);
+	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 }
 
 /* In memory of just that size, so that a sanitizer sees a byte too far. */
@@ -416,14 +417,14 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 20000; seed++) {
 		struct dice dice = { seed };
-		struct priv_data priv = {
+		struct kfd_priv priv = {
 			.size = dice_roll(&dice, 700),
 			.num_devices = dice_roll(&dice, 4),
 			.num_bos = dice_roll(&dice, 3),
 			.num_objects = dice_roll(&dice, 6),
 		};
 		uint8_t *bytes = malloc(priv.size + !priv.size);
-		struct priv_queue *queues;
+		struct kfd_priv_queue *queues;
 		size_t num_queues;
 		bool has_svm;
 
@@ -431,8 +432,8 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 		for (size_t i = 0; i < priv.size; i++)
 			bytes[i] = i % 4 ? 0 : (uint8_t)dice_roll(&dice, 4);
 		priv.bytes = bytes;
-		(void)priv_has_svm(&priv, &has_svm);
-		if (!priv_list_queues(&priv, &queues, &num_queues))
+		(void)kfd_priv_has_svm(&priv, &has_svm);
+		if (!kfd_priv_list_queues(&priv, &queues, &num_queues))
 			free(queues);
 		free(bytes);
 	}
@@ -449,8 +450,8 @@ static void devices_are_added_behind_the_others(void **state)
 		memset(b.bytes + 8, 0x55, 8 * DEVICES);
 		add_event(&b);
 		memset(to, 0xee, sizeof(to));
-		assert_int_equal(priv_size_with(&b.priv, 2), b.priv.size + 16);
-		priv_copy_with(&b.priv, 2, to);
+		assert_int_equal(kfd_priv_size_with(&b.priv, 2), b.priv.size + 16);
+		kfd_priv_copy_with(&b.priv, 2, to);
 		assert_memory_equal(to, b.bytes, 8 + 8 * DEVICES);
 		for (size_t i = 0; i < 16; i++)
 			assert_int_equal(to[8 + 8 * DEVICES + i], 0);
@@ -461,8 +462,8 @@ static void devices_are_added_behind_the_others(void **state)
 	}
 	/* None added: as it was, whatever it is. */
 	b.priv.size = 3;
-	assert_int_equal(priv_size_with(&b.priv, 0), 3);
-	priv_copy_with(&b.priv, 0, to);
+	assert_int_equal(kfd_priv_size_with(&b.priv, 0), 3);
+	kfd_priv_copy_with(&b.priv, 0, to);
 	assert_memory_equal(to, b.bytes, 3);
 }
 

@@ -284,7 +284,7 @@ static void matching_finds_the_cheapest_also_after_choices_have_gone(void **stat
 
 			ended = !matching_update(&matching, allowed, &costs);
 			assert_int_equal(ended, expected < 0);
-			assert_int_equal(ended, !sets_have_representatives(allowed, matching.size));
+			assert_int_equal(ended, !matching_exists(allowed, matching.size));
 			if (!ended)
 				assert_int_equal(cost_of(&matching, allowed, &costs), expected);
 			for (int gone = 1 + (int)dice_roll(&dice, 3); gone; gone--)
@@ -300,12 +300,12 @@ static void twins_are_what_could_change_places(void **state)
 	struct gpu_set hive_a = set_of_first(4), all = set_of_first(8);
 	struct gpu_set hive_b = set_without(&all, &hive_a);
 	struct search_problem problem = { .wanted = all, .rules = SEARCH_APART };
-	static struct machine machine;
+	static struct link_graph machine;
 	struct topology topology;
 
 	(void)state;
 	machine_of_hives(2, 4, 2, false, &topology);
-	assert_int_equal(machine_init(&topology, &machine), 0);
+	assert_int_equal(links_init(&topology, &machine), 0);
 	problem.saved = problem.local = &machine;
 	for (size_t i = 0; i < 8; i++)
 		left[i] = all;
@@ -325,7 +325,7 @@ static void twins_are_what_could_change_places(void **state)
 	topology_done(&topology);
 	/* Alike by links, but of different CPU nodes that have others too. */
 	machine_of_hives(1, 8, 2, true, &topology);
-	assert_int_equal(machine_init(&topology, &machine), 0);
+	assert_int_equal(links_init(&topology, &machine), 0);
 	assert_false(are_twins(&problem, left, NULL, &a, &b));
 	problem.rules = SEARCH_LINKS;
 	assert_true(are_twins(&problem, left, NULL, &a, &b));

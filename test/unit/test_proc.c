@@ -59,7 +59,7 @@ static void a_process_sees_itself_by_its_own_pid(void **state)
 	pid_t pid = -1;
 
 	(void)state;
-	assert_int_equal(proc_own_pid(getpid(), &pid), 0);
+	assert_int_equal(proc_vpid(getpid(), &pid), 0);
 	assert_int_equal(pid, getpid());
 }
 
@@ -68,8 +68,8 @@ static void a_pid_that_nobody_has_is_no_process(void **state)
 	pid_t pid = 42;
 
 	(void)state;
-	assert_int_equal(proc_own_pid(0, &pid), -ESRCH);
-	assert_int_equal(proc_own_pid(0x7fffffff, &pid), -ESRCH);
+	assert_int_equal(proc_vpid(0, &pid), -ESRCH);
+	assert_int_equal(proc_vpid(0x7fffffff, &pid), -ESRCH);
 	assert_int_equal(pid, 42);
 }
 
@@ -91,7 +91,7 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 			_exit(read(wait_here[0], &byte, 1) < 0);
 		}
 		pid_t own = -1;
-		int ret = proc_own_pid(inner, &own);
+		int ret = proc_vpid(inner, &own);
 
 		(void)kill(inner, SIGKILL);
 		(void)waitpid(inner, &status, 0);

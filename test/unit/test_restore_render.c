@@ -118,7 +118,7 @@ static void a_task_without_mappings_has_its_own_files_alone(void **state)
 		forget_image();
 		make_image();
 		image->num_of_mappings = 0;
-		assert_int_equal(image_remove_old(), 0);
+		assert_int_equal(image_dir_remove_old(), 0);
 		write_image(5);
 		for (int j = 0; j < 2 && cases[i].renders[j] != NO_MORE; j++)
 			write_render(6 + j, pids[cases[i].renders[j]]);

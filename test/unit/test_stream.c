@@ -130,17 +130,17 @@ static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 	(void)state;
 	write_kfd(1, 1);
 	start_streaming(true);
-	assert_int_equal(image_remove_old(), 0);
-	assert_int_equal(image_remove_main(), 0);
+	assert_int_equal(image_dir_remove_old(), 0);
+	assert_int_equal(image_dir_remove_state(), 0);
 	image_remove_kfd(1);
 	assert_true(unit_exists("amdgpu-kfd-1.img"));
 	assert_int_equal(image_check_room(UINT64_MAX), 0);
 	turn_stream();
 	assert_int_equal(image_read_kfd(1, &kfd), -ENOENT);
 	assert_int_equal(image_read_render(1, &node), -ENOENT);
-	image_report_missing(1, false);
+	image_dir_report_missing(1, false);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	image_report_missing(1, true);
+	image_dir_report_missing(1, true);
 	assert_int_equal(unit_count_lines("amdgpu-kfd-1.img"), 1);
 	stop_streaming();
 }

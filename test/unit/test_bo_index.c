@@ -41,9 +41,9 @@ static const struct kfd_state job = {
 static void gpus_are_found_by_the_processs_ids(void **state)
 {
 	(void)state;
-	assert_ptr_equal(places_find_gpu(&job, &machine, 10), &nodes[1]);
-	assert_ptr_equal(places_find_gpu(&job, &machine, 20), &nodes[0]);
-	assert_null(places_find_gpu(&job, &machine, 30));
+	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 10), &nodes[1]);
+	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 20), &nodes[0]);
+	assert_null(bo_index_find_gpu(&job, &machine, 30));
 }
 
 static void the_bo_that_has_a_byte_is_found(void **state)
@@ -61,20 +61,20 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 		{ 129, 0xa000, -1 },     { 130, 0x9000, -1 }, { 127, 0x9000, -1 },
 		{ 128, UINT64_MAX, -1 },
 	};
-	struct bo_places places;
+	struct bo_index places;
 
 	(void)state;
-	assert_int_equal(places_init(&job, &machine, &places), 0);
+	assert_int_equal(bo_index_init(&job, &machine, &places), 0);
 	assert_int_equal(places.count, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct bo_place *place =
-			places_find(&places, cases[i].render_minor, cases[i].offset);
+		const struct bo_index_entry *place =
+			bo_index_find_offset(&places, cases[i].render_minor, cases[i].offset);
 
 		print_message("case %zu\n", i);
 		assert_int_equal(place ? (int)place->index : -1, cases[i].index);
 	}
-	places_done(&places);
-	assert_null(places_find(&places, 128, 0x9000));
+	bo_index_done(&places);
+	assert_null(bo_index_find_offset(&places, 128, 0x9000));
 }
 
 /* One on two GPUs, and another. */
@@ -87,37 +87,37 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
 	};
 	struct kfd_state sharer = job;
-	struct bo_places places;
-	const struct bo_place *place, *again, *alone;
+	struct bo_index places;
+	const struct bo_index_entry *place, *again, *alone;
 
 	(void)state;
 	sharer.bos = some;
 	sharer.num_bos = ARRAY_SIZE(some);
 	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
 	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
-	assert_int_equal(places_init(&sharer, &machine, &places), 0);
-	place = places_find(&places, 128, 0x9000);
-	again = places_find(&places, 129, 0x9000);
-	alone = places_find(&places, 129, 0x5000);
+	assert_int_equal(bo_index_init(&sharer, &machine, &places), 0);
+	place = bo_index_find_offset(&places, 128, 0x9000);
+	again = bo_index_find_offset(&places, 129, 0x9000);
+	alone = bo_index_find_offset(&places, 129, 0x5000);
 	assert_int_equal(again->index, 2);
-	assert_ptr_equal(places_find_object(&places, again->inode), place);
-	assert_int_equal(places_find_object(&places, place->inode)->index, 0);
-	assert_ptr_equal(places_find_object(&places, alone->inode), alone);
-	assert_null(places_find_object(&places, UINT64_MAX));
-	places_done(&places);
+	assert_ptr_equal(bo_index_find_inode(&places, again->inode), place);
+	assert_int_equal(bo_index_find_inode(&places, place->inode)->index, 0);
+	assert_ptr_equal(bo_index_find_inode(&places, alone->inode), alone);
+	assert_null(bo_index_find_inode(&places, UINT64_MAX));
+	bo_index_done(&places);
 	(void)close((int)some[1].dmabuf_fd);
-	assert_int_equal(places_init(&sharer, &machine, &places), -EBADF);
+	assert_int_equal(bo_index_init(&sharer, &machine, &places), -EBADF);
 	(void)close(object);
 }
 
 static void a_process_without_bos_has_no_places(void **state)
 {
-	struct bo_places places;
+	struct bo_index places;
 
 	(void)state;
-	assert_int_equal(places_init(&(const struct kfd_state){ 0 }, &machine, &places), 0);
-	assert_null(places_find(&places, 128, 0));
-	places_done(&places);
+	assert_int_equal(bo_index_init(&(const struct kfd_state){ 0 }, &machine, &places), 0);
+	assert_null(bo_index_find_offset(&places, 128, 0));
+	bo_index_done(&places);
 }
 
 int main(void)

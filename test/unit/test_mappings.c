@@ -26,26 +26,26 @@
 #define EVENTS       (2ULL << 62)
 #define MMIO(id)     ((uint64_t)(id) << 46)
 
-static void add_file(struct vma_table *table, const char *name, uint32_t minor)
+static void add_file(struct mappings *table, const char *name, uint32_t minor)
 {
 	int fd = open(unit_path("%s", name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(fd_move_up(&fd, LOWEST), 0);
-	assert_int_equal(vma_add_file(table, minor, fd), 0);
+	assert_int_equal(mappings_add_file(table, minor, fd), 0);
 }
 
-static void add_bo(struct vma_table *table, uint32_t minor, uint64_t addr, uint64_t size,
+static void add_bo(struct mappings *table, uint32_t minor, uint64_t addr, uint64_t size,
 		   uint64_t old_offset, uint64_t new_offset)
 {
 	const struct vma_bo bo = { minor, addr, size, old_offset, new_offset };
 
-	assert_int_equal(vma_add_bo(table, &bo), 0);
+	assert_int_equal(mappings_add_bo(table, &bo), 0);
 }
 
 /* Two GPUs with BOs at the same fake offset, which is each device's own, and /dev/kfd. */
-static struct vma_table make_table(int64_t num_mappings)
+static struct mappings make_table(int64_t num_mappings)
 {
-	struct vma_table table = { .num_left = num_mappings };
+	struct mappings table = { .num_left = num_mappings };
 
 	add_file(&table, "render0", 128);
 	add_file(&table, "render1", 129);
@@ -55,8 +55,8 @@ static struct vma_table make_table(int64_t num_mappings)
 	add_bo(&table, 128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
 	add_bo(&table, 0, 0x40000000, 0x2000, DOORBELL(0x1111), DOORBELL(0xaaaa));
 	add_bo(&table, 0, 0x50000000, 0x1000, MMIO(0x1111), MMIO(0xaaaa));
-	assert_int_equal(vma_add_gpu(&table, 0x1111, 0xaaaa), 0);
-	assert_int_equal(vma_add_gpu(&table, 0x2222, 0xbbbb), 0);
+	assert_int_equal(mappings_add_gpu(&table, 0x1111, 0xaaaa), 0);
+	assert_int_equal(mappings_add_gpu(&table, 0x2222, 0xbbbb), 0);
 	return table;
 }
 
@@ -90,7 +90,7 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		{ KFD, 0x61000000, DOORBELL(0x2222), DOORBELL(0xbbbb), "kfd" },
 		{ KFD, 0x62000000, MMIO(0x2222), MMIO(0xbbbb), "kfd" },
 	};
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -100,9 +100,9 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		int fd = -1;
 
 		print_message("case %zu\n", i);
-		assert_int_equal(
-			vma_update(&table, path, cases[i].addr, cases[i].old_offset, &offset, &fd),
-			0);
+		assert_int_equal(mappings_update(&table, path, cases[i].addr, cases[i].old_offset,
+						 &offset, &fd),
+				 0);
 		assert_true(offset == cases[i].new_offset);
 		assert_true(is_file(fd, cases[i].file));
 		assert_true(fd > LOWEST);
@@ -112,13 +112,13 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		table.run_path = NULL;
 		free(path);
 	}
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 /* A BO of each of two GPUs whose doorbells had the same number on two machines. */
 static void a_doorbell_at_its_address_is_preferred(void **state)
 {
-	struct vma_table table = { .num_left = -1 };
+	struct mappings table = { .num_left = -1 };
 	uint64_t offset;
 	int fd;
 
@@ -126,26 +126,27 @@ static void a_doorbell_at_its_address_is_preferred(void **state)
 	add_file(&table, "kfd", 0);
 	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
 	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
-	assert_int_equal(vma_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
+	assert_int_equal(mappings_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
 	assert_true(offset == DOORBELL(7));
 	(void)close(fd);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 /* A container whose render nodes had each other's names: the one that CRIU names has another BO at
  * this offset. */
 static void a_bo_at_its_address_is_found_whatever_its_node_was_called(void **state)
 {
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 	uint64_t offset;
 	int fd;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(mappings_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd),
+			 0);
 	assert_true(offset == 0x600000000);
 	assert_true(is_file(fd, "render1"));
 	(void)close(fd);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 static void what_is_no_device_of_ours_is_left_to_others(void **state)
@@ -161,7 +162,7 @@ static void what_is_no_device_of_ours_is_left_to_others(void **state)
 		"/dev/kfdx",
 		"/SYSV00000000",
 	};
-	struct vma_table table = make_table(-1), empty = { .num_left = -1 };
+	struct mappings table = make_table(-1), empty = { .num_left = -1 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -169,15 +170,15 @@ static void what_is_no_device_of_ours_is_left_to_others(void **state)
 		int fd = 43;
 
 		print_message("case \"%s\"\n", paths[i]);
-		assert_int_equal(vma_update(&table, paths[i], 0, 0, &offset, &fd), -ENOTSUP);
-		assert_int_equal(vma_update(&empty, RENDER0, 0, 0, &offset, &fd), -ENOTSUP);
-		assert_int_equal(vma_update(&empty, KFD, 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(mappings_update(&table, paths[i], 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(mappings_update(&empty, RENDER0, 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(mappings_update(&empty, KFD, 0, 0, &offset, &fd), -ENOTSUP);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	vma_done(&table);
-	vma_done(&empty);
+	mappings_done(&table);
+	mappings_done(&empty);
 }
 
 static void what_cannot_be_mapped_is_refused_by_address(void **state)
@@ -200,7 +201,7 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		{ KFD, 0x61000000, DOORBELL(0x3333), "no BO" },
 		{ KFD, 0x61000000, MMIO(0x3333), "no BO" },
 	};
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -212,14 +213,14 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		(void)snprintf(address, sizeof(address), "0x%llx",
 			       (unsigned long long)cases[i].addr);
 		unit_forget_lines();
-		assert_int_equal(vma_update(&table, cases[i].path, cases[i].addr, cases[i].offset,
-					    &offset, &fd),
+		assert_int_equal(mappings_update(&table, cases[i].path, cases[i].addr,
+						 cases[i].offset, &offset, &fd),
 				 -EINVAL);
 		assert_logged("Error (amdgpu_plugin): ", address, cases[i].words);
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 /* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the
@@ -233,7 +234,7 @@ enum closing {
 };
 
 struct loader {
-	struct vma_table *table;
+	struct mappings *table;
 	enum closing closing;
 	const char *path;
 	int fd;
@@ -272,7 +273,7 @@ static void map_device(struct loader *loader, const char *path, uint64_t addr, u
 	int fd = -1;
 
 	end_run(loader, path);
-	assert_int_equal(vma_update(loader->table, path, addr, offset, &new_offset, &fd), 0);
+	assert_int_equal(mappings_update(loader->table, path, addr, offset, &new_offset, &fd), 0);
 	if (loader->path != path)
 		begin_run(loader, path, fd);
 	if (!is_file(loader->fd, file))
@@ -342,7 +343,7 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 	(void)state;
 	for (size_t i = 0; i < CLOSINGS * ARRAY_SIZE(sequences); i++) {
 		const char *sequence = sequences[i / CLOSINGS];
-		struct vma_table table = make_table(count_devices(sequence));
+		struct mappings table = make_table(count_devices(sequence));
 		struct loader loader = { .table = &table, .fd = -1, .closing = i % CLOSINGS };
 
 		print_message("case %s, closing %zu\n", sequence, i % CLOSINGS);
@@ -352,149 +353,156 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 		assert_int_equal(table.num_files, 0);
 		for (int fd = LOWEST; fd < LOWEST + 50; fd++)
 			assert_int_equal(fcntl(fd, F_GETFD), -1);
-		vma_done(&table);
+		mappings_done(&table);
 	}
 }
 
 static void a_run_is_given_one_descriptor(void **state)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 	int first, again, third;
 	uint64_t offset;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &first), 0);
-	assert_int_equal(vma_update(&table, path, 0x30000000, 0x100200000, &offset, &again), 0);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
+			 0);
 	assert_int_equal(first, again);
 	assert_true(offset == 0x700000000);
-	assert_int_equal(vma_update(&table, other, 0x20000000, 0x100000000, &offset, &third), 0);
+	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &third),
+			 0);
 	assert_int_not_equal(third, first);
 	assert_true(is_file(third, "render1"));
 	(void)close(first);
 	(void)close(third);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 static void a_file_opened_in_between_ends_the_run(void **state)
 {
 	static const char path[] = RENDER0;
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 	int first, own, again;
 	uint64_t offset;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &first), 0);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
 	own = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	(void)close(first);
-	assert_int_equal(vma_update(&table, path, 0x30000000, 0x100200000, &offset, &again), 0);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
+			 0);
 	assert_true(is_file(again, "render0"));
 	(void)close(own);
 	(void)close(again);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 /* Two opens of one render node have the same name, but each its own string in CRIU. */
 static void another_string_with_the_same_name_ends_the_run(void **state)
 {
 	static const char path[] = RENDER0, twin[] = "" RENDER0 "\0twin";
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 	int first, again;
 	uint64_t offset;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &first), 0);
-	assert_int_equal(vma_update(&table, twin, 0x30000000, 0x100200000, &offset, &again), 0);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
+	assert_int_equal(mappings_update(&table, twin, 0x30000000, 0x100200000, &offset, &again),
+			 0);
 	assert_int_not_equal(first, again);
 	(void)close(first);
 	assert_true(is_file(again, "render0"));
 	(void)close(again);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 /* It copies what it is given and closes the copy alone. */
 static void a_host_that_copies_is_given_the_task_s_own_descriptor(void **state)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
-	struct vma_table table = make_table(3);
+	struct mappings table = make_table(3);
 	uint64_t offset;
 	int own, fd;
 
 	(void)state;
 	table.host_copies = true;
-	own = fcntl(vma_find_file(&table, 128), F_DUPFD_CLOEXEC, 0);
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	own = fcntl(mappings_find_file(&table, 128), F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
 	assert_int_equal(fd, own);
-	assert_int_equal(vma_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
 	assert_int_equal(fd, own);
 	/* The task has closed its descriptor of the other GPU. */
-	assert_int_equal(vma_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
 	assert_true(is_file(fd, "render1"));
 	assert_int_equal(table.num_files, 0);
 	(void)close(fd);
 	assert_true(is_file(own, "render0"));
 	(void)close(own);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 static void files_stay_while_mappings_are_to_come(void **state)
 {
 	static const char path[] = RENDER0;
-	struct vma_table table = make_table(2);
+	struct mappings table = make_table(2);
 	uint64_t offset;
 	int fd;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_true(vma_find_file(&table, 128) >= LOWEST);
-	assert_true(is_file(vma_find_file(&table, 129), "render1"));
-	assert_int_equal(vma_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_int_equal(vma_find_file(&table, 128), -1);
-	assert_int_equal(vma_find_file(&table, 129), -1);
-	assert_int_equal(vma_find_file(&table, 0), -1);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_true(mappings_find_file(&table, 128) >= LOWEST);
+	assert_true(is_file(mappings_find_file(&table, 129), "render1"));
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(mappings_find_file(&table, 128), -1);
+	assert_int_equal(mappings_find_file(&table, 129), -1);
+	assert_int_equal(mappings_find_file(&table, 0), -1);
 	/* CRIU's stays CRIU's. */
 	assert_true(is_file(fd, "render0"));
 	(void)close(fd);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 static void images_without_a_count_keep_the_files(void **state)
 {
-	struct vma_table table = make_table(-1);
+	struct mappings table = make_table(-1);
 	uint64_t offset;
 	int fd;
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++)
-		assert_int_equal(vma_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd),
-				 0);
-	assert_true(is_file(vma_find_file(&table, 128), "render0"));
+		assert_int_equal(
+			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_true(is_file(mappings_find_file(&table, 128), "render0"));
 	(void)close(fd);
-	vma_done(&table);
+	mappings_done(&table);
 }
 
 static void refused_mappings_are_not_counted(void **state)
 {
-	struct vma_table table = make_table(1);
+	struct mappings table = make_table(1);
 	uint64_t offset;
 	int fd;
 
 	(void)state;
-	assert_int_equal(vma_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
-	assert_int_equal(vma_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
-	assert_true(vma_find_file(&table, 128) >= 0);
-	vma_done(&table);
+	assert_int_equal(mappings_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
+	assert_int_equal(mappings_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
+	assert_true(mappings_find_file(&table, 128) >= 0);
+	mappings_done(&table);
 }
 
 static void a_table_can_be_done_with_twice_and_empty(void **state)
 {
-	struct vma_table table = make_table(3), empty = { 0 };
+	struct mappings table = make_table(3), empty = { 0 };
 
 	(void)state;
-	vma_done(&table);
-	vma_done(&table);
-	vma_done(&empty);
-	assert_int_equal(vma_find_file(&table, 128), -1);
+	mappings_done(&table);
+	mappings_done(&table);
+	mappings_done(&empty);
+	assert_int_equal(mappings_find_file(&table, 128), -1);
 }
 
 int main(void)

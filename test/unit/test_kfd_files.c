@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <sys/syscall.h>
 
-#include "dump/find_kfd_files.h"
+#include "dump/kfd_files.h"
 #include "kernel/proc.h"
 
 #define FILES     4
@@ -486,16 +486,17 @@ static void files_of_tracees_are_found_once_each(void **state)
 	inherited[1] = dup(members[1].fds[0]);
 	child = (struct member){ .pid = start_task(inherited, 2) };
 	(void)close(inherited[1]);
-	assert_int_equal(tree_find_kfd(&(struct pid_list){ 0 }, members[0].fds[0], 300, &files), 0);
+	assert_int_equal(kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 300, &files),
+			 0);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
 		assert_int_equal(fcntl(files.list[i].fd, F_GETFD), FD_CLOEXEC);
 		assert_int_equal(files.list[i].pid, members[i / 2].pid);
-		assert_int_equal(tree_is_same_file(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
-		assert_int_equal(tree_is_same_file(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
+		assert_int_equal(kfd_files_same(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
+		assert_int_equal(kfd_files_same(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
 	}
-	tree_files_done(&files);
+	kfd_files_done(&files);
 	leave_tree(&child);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
@@ -517,7 +518,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	few = old;
 	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = tree_find_kfd(&(struct pid_list){ 0 }, members[0].fds[0], 0, &files);
+		ret = kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 0, &files);
 		failed += ret == -EMFILE;
 		assert_true(!ret || ret == -EMFILE);
 	}
@@ -525,7 +526,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	assert_int_equal(ret, 0);
 	assert_true(failed > 0);
 	assert_int_equal(files.count, 2);
-	tree_files_done(&files);
+	kfd_files_done(&files);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
 }

@@ -101,7 +101,7 @@ static void assert_refused(const struct hostile *cases, size_t count)
 		make_image();
 		set(&cases[i]);
 		unit_forget_lines();
-		assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+		assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
 		assert_logged("Error (amdgpu_plugin): kfd 7: ", cases[i].words);
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
@@ -111,7 +111,7 @@ static void a_good_image_is_let_through(void **state)
 {
 	(void)state;
 	make_image();
-	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
@@ -181,10 +181,10 @@ static void bos_that_were_one_object_are_let_through(void **state)
 	make_image();
 	image.bos[1].offset = image.bos[0].offset;
 	image.bos[1].size = image.bos[0].size;
-	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 	image.bos[1].addr = image.bos[0].addr;
-	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "same addresses");
 }
 
@@ -235,15 +235,15 @@ static void sums_beyond_gpu_and_file_are_refused(void **state)
 	make_image();
 	image.bos[1].alloc_flags = KFD_BO_VRAM;
 	image.bos[1].size = MIB - 0x2000;
-	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
 	assert_logged("kfd 7", "bytes of VRAM");
 	image.bos[1].size = MIB - 0x3000;
-	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 
 	make_image();
 	image.bos[0] = bo_of(KFD_BO_GTT, 0, 1ULL << 62, 0);
 	image.bos[1] = bo_of(KFD_BO_GTT, 1ULL << 62, 1ULL << 62, 1ULL << 62);
-	assert_int_equal(verify_kfd(7, &image.kfd), -EINVAL);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
 	assert_logged("kfd 7", "larger than any file");
 }
 
@@ -268,13 +268,13 @@ static void what_is_only_strange_is_let_through(void **state)
 		make_image();
 		set(&cases[i]);
 		image.bos[0].handle = 1;
-		assert_int_equal(verify_kfd(7, &image.kfd), 0);
+		assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	}
 	make_image();
 	image.bos[0].gpu_id = 0x20;
 	image.bos[0].addr = image.bos[1].addr;
 	image.bos[0].offset = image.bos[1].offset;
-	assert_int_equal(verify_kfd(7, &image.kfd), 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
@@ -301,17 +301,17 @@ static void render_nodes_of_impossible_numbers_are_refused(void **state)
 		render.gpu_id = cases[i].gpu_id;
 		render.drm_render_minor = cases[i].minor;
 		owner.kfd_id = cases[i].kfd_id;
-		assert_int_equal(verify_render(3, &render), -EINVAL);
+		assert_int_equal(image_validate_render(3, &render), -EINVAL);
 		assert_logged("Error (amdgpu_plugin): render node 3: ", cases[i].words);
 	}
 	render.drm_render_minor = 128;
 	owner.kfd_id = INT32_MAX;
-	assert_int_equal(verify_render(3, &render), 0);
+	assert_int_equal(image_validate_render(3, &render), 0);
 	make_image();
 	render.device = &image.devices[1];
-	assert_int_equal(verify_render(3, &render), 0);
+	assert_int_equal(image_validate_render(3, &render), 0);
 	image.devices[1].n_iolinks = 1025;
-	assert_int_equal(verify_render(3, &render), -EINVAL);
+	assert_int_equal(image_validate_render(3, &render), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): render node 3: ", "1025 links");
 }
 
@@ -322,7 +322,7 @@ static void old_render_nodes_are_let_through(void **state)
 
 	(void)state;
 	render.gpu_id = 0x10;
-	assert_int_equal(verify_render(3, &render), 0);
+	assert_int_equal(image_validate_render(3, &render), 0);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static struct packet_format format_of(size_t row)
 	struct packet_format format;
 
 	print_message("case %s\n", families[row].name);
-	assert_int_equal(packet_find_format(families[row].family, &format), 0);
+	assert_int_equal(sdma_packet_find_format(families[row].family, &format), 0);
 	return format;
 }
 
@@ -52,8 +52,8 @@ static void a_copy_is_seven_dwords(void **state)
 		uint32_t dwords[8] = { 0 };
 
 		dwords[7] = 0xdeadbeef;
-		assert_int_equal(packet_copy_dwords(&format, 4096), 7);
-		assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, 4096), 7);
+		assert_int_equal(sdma_packet_copy_dwords(&format, 4096), 7);
+		assert_int_equal(sdma_packet_emit_copy(&format, dwords, FROM, TO, 4096), 7);
 		/* COPY, linear. */
 		assert_int_equal(dwords[0], 1);
 		assert_int_equal(dwords[1], families[i].minus_one ? 4095 : 4096);
@@ -116,13 +116,14 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 		};
 
 		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {
-			size_t room = packet_copy_dwords(&format, cases[j].size);
+			size_t room = sdma_packet_copy_dwords(&format, cases[j].size);
 			/* The exact size, so that the sanitizer sees a dword too many. */
 			uint32_t *dwords = malloc(room * sizeof(*dwords) + 1);
 
 			assert_int_equal(room, cases[j].packets * 7);
-			assert_int_equal(packet_emit_copy(&format, dwords, FROM, TO, cases[j].size),
-					 room);
+			assert_int_equal(
+				sdma_packet_emit_copy(&format, dwords, FROM, TO, cases[j].size),
+				room);
 			check_packets(&format, dwords, room, cases[j].size);
 			free(dwords);
 		}
@@ -135,7 +136,8 @@ static void addresses_carry_into_the_high_dword(void **state)
 	uint32_t dwords[14];
 
 	(void)state;
-	assert_int_equal(packet_emit_copy(&format, dwords, 0xffc00000, 0x1ffffff000, 0x401000), 14);
+	assert_int_equal(sdma_packet_emit_copy(&format, dwords, 0xffc00000, 0x1ffffff000, 0x401000),
+			 14);
 	assert_int_equal(dwords[7 + 1], 0xfff);
 	assert_int_equal(dwords[7 + 3], 0);
 	assert_int_equal(dwords[7 + 4], 1);
@@ -152,7 +154,7 @@ static void unknown_families_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		struct packet_format format = { .copy_max = 42 };
 
-		assert_int_equal(packet_find_format(unknown[i], &format), -EOPNOTSUPP);
+		assert_int_equal(sdma_packet_find_format(unknown[i], &format), -EOPNOTSUPP);
 		assert_int_equal(format.copy_max, 42);
 	}
 }

@@ -313,7 +313,7 @@ static void a_buffer_that_is_there_twice_is_refused(void **state)
 	assert_force_dumps(process, "shared");
 	/* And a restore takes it. */
 	assert_int_equal(image_read_kfd(5, &kfd), 0);
-	assert_int_equal(verify_kfd(5, kfd), 0);
+	assert_int_equal(image_validate_kfd(5, kfd), 0);
 	criu_kfd__free_unpacked(kfd, NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show
  * them one by one. */
-#ifndef AMDGPU_PLUGIN_DUMP_FIND_KFD_FILES_H
-#define AMDGPU_PLUGIN_DUMP_FIND_KFD_FILES_H
+#ifndef AMDGPU_PLUGIN_DUMP_KFD_FILES_H
+#define AMDGPU_PLUGIN_DUMP_KFD_FILES_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct tree_files {
 		pid_t pid;
 		/* The lowest pid, as they see themselves, of all in the tree that have it: there
 		 * CRIU is going to open it again. */
-		pid_t opener;
+		pid_t reopen_vpid;
 		/* The topmost process of its tree; 0: there is but one tree. */
 		pid_t root;
 	} * list;
@@ -30,18 +30,18 @@ struct tree_files {
  * thread traces: so also of who is frozen with the dumped tree and stands above it. Descriptors are
  * numbered from @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees,
  * or does not tell files apart. */
-int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
-		  struct tree_files *ret_files);
-void tree_files_done(struct tree_files *files);
+int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
+		   struct tree_files *ret_files);
+void kfd_files_done(struct tree_files *files);
 
 /* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or
  * of an AMD GPU mapped have /dev/kfd open: of others no file would ever be shown.
  * -EOPNOTSUPP after a line. */
-int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology);
+int kfd_files_check_mappings(const struct pid_list *tasks, const struct topology *topology);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
-int tree_is_same_file(int one, int other);
+int kfd_files_same(int one, int other);
 /* Whether process @pid has the open file of descriptor @fd: 1, 0 or -errno. */
-int tree_has_file(pid_t pid, int fd);
+int kfd_files_has(pid_t pid, int fd);
 
 #endif

@@ -46,12 +46,14 @@ static int end(void **state)
 }
 
 /* A task that announces itself when all others have closed @gate, says so, and stays. */
-static void __attribute__((noreturn)) run_task(struct wards *wards, const int gate[2], int line)
+static void __attribute__((noreturn))
+run_task(struct restore_guard *restore_guard, const int gate[2], int line)
 {
 	char byte;
 
 	(void)close(gate[1]);
-	if (read(gate[0], &byte, 1) != 0 || wards_announce(wards) < 0 || write(line, "", 1) != 1)
+	if (read(gate[0], &byte, 1) != 0 || restore_guard_register(restore_guard) < 0 ||
+	    write(line, "", 1) != 1)
 		_exit(1);
 	for (;;)
 		(void)pause();
@@ -60,7 +62,7 @@ static void __attribute__((noreturn)) run_task(struct wards *wards, const int ga
 /* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before
  * all have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes
  * want it of the first. */
-static bool start_tasks_as(unsigned long flags, struct wards *wards)
+static bool start_tasks_as(unsigned long flags, struct restore_guard *restore_guard)
 {
 	int line[2], gate[2];
 	char byte;
@@ -71,7 +73,7 @@ static bool start_tasks_as(unsigned long flags, struct wards *wards)
 		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
 		if (!pid)
-			run_task(wards, gate, line[1]);
+			run_task(restore_guard, gate, line[1]);
 		tasks[i] = pid;
 	}
 	(void)close(gate[1]);
@@ -82,9 +84,9 @@ static bool start_tasks_as(unsigned long flags, struct wards *wards)
 	return true;
 }
 
-static bool start_tasks(struct wards *wards)
+static bool start_tasks(struct restore_guard *restore_guard)
 {
-	return start_tasks_as(0, wards);
+	return start_tasks_as(0, restore_guard);
 }
 
 /* How a process ends that should do so by now. */
@@ -113,7 +115,7 @@ static void assert_tasks_die(void)
 
 /* The root of a tree and its child, of which only the child has a GPU. It comes after the root has
  * left CRIU's memory. */
-static bool start_tree(unsigned long flags, struct wards *wards)
+static bool start_tree(unsigned long flags, struct restore_guard *restore_guard)
 {
 	int line[2], gate[2];
 	pid_t root, child;
@@ -129,15 +131,16 @@ static bool start_tree(unsigned long flags, struct wards *wards)
 	}
 	child = fork();
 	if (!child)
-		run_task(wards, gate, line[1]);
+		run_task(restore_guard, gate, line[1]);
 	tasks[1] = child;
-	wards_leave(&wards);
+	restore_guard_detach(&restore_guard);
 	(void)close(gate[1]);
 	for (;;)
 		(void)pause();
 }
 
-static void assert_die_with_criu(bool (*start)(unsigned long flags, struct wards *wards))
+static void assert_die_with_criu(bool (*start)(unsigned long flags,
+					       struct restore_guard *restore_guard))
 {
 	static const unsigned long flags[] = { 0, CLONE_PARENT };
 
@@ -146,9 +149,10 @@ static void assert_die_with_criu(bool (*start)(unsigned long flags, struct wards
 
 		print_message("case %zu\n", i);
 		if (!criu) {
-			struct wards *wards;
+			struct restore_guard *restore_guard;
 
-			if (wards_new(&wards) == 0 && start(flags[i], wards))
+			if (restore_guard_new(&restore_guard) == 0 &&
+			    start(flags[i], restore_guard))
 				(void)raise(SIGKILL);
 			_exit(1);
 		}
@@ -178,15 +182,16 @@ static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
 
 	(void)state;
 	if (!criu) {
-		struct wards *wards;
+		struct restore_guard *restore_guard;
 
-		if (wards_new(&wards) < 0 || !start_tasks(wards))
+		if (restore_guard_new(&restore_guard) < 0 || !start_tasks(restore_guard))
 			_exit(1);
-		wards_complete(wards);
-		if (wards_check_complete(wards) != -EIO || !unit_logged("1 of 2 processes", NULL))
+		restore_guard_task_done(restore_guard);
+		if (restore_guard_check_done(restore_guard) != -EIO ||
+		    !unit_logged("1 of 2 processes", NULL))
 			_exit(1);
-		wards_leave(&wards);
-		_exit(wards || unit_count_children() != TASKS + 1);
+		restore_guard_detach(&restore_guard);
+		_exit(restore_guard || unit_count_children() != TASKS + 1);
 	}
 	assert_int_equal(waitpid(criu, &status, 0), criu);
 	assert_int_equal(status, 0);
@@ -200,15 +205,15 @@ static void tasks_that_are_complete_live_on(void **state)
 
 	(void)state;
 	if (!criu) {
-		struct wards *wards;
+		struct restore_guard *restore_guard;
 
-		if (wards_new(&wards) < 0 || !start_tasks(wards))
+		if (restore_guard_new(&restore_guard) < 0 || !start_tasks(restore_guard))
 			_exit(1);
-		wards_complete(wards);
+		restore_guard_task_done(restore_guard);
 		if (unit_count_children() != TASKS + 1)
 			_exit(1);
-		wards_complete(wards);
-		if (wards_check_complete(wards) == 0 && unit_count_children() == TASKS)
+		restore_guard_task_done(restore_guard);
+		if (restore_guard_check_done(restore_guard) == 0 && unit_count_children() == TASKS)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
@@ -228,17 +233,17 @@ static void a_task_that_comes_after_criu_s_end_fails(void **state)
 		 * still be let come, to be killed a moment later. */
 		struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 					.events = POLLIN };
-		struct wards *wards;
+		struct restore_guard *restore_guard;
 		pid_t pid;
 
-		if (wards_new(&wards) < 0)
+		if (restore_guard_new(&restore_guard) < 0)
 			_exit(1);
 		pid = fork();
 		if (pid) {
 			tasks[0] = pid;
 			(void)raise(SIGKILL);
 		}
-		_exit(poll(&ended, 1, LIMIT_MS) == 1 ? -wards_announce(wards) : 1);
+		_exit(poll(&ended, 1, LIMIT_MS) == 1 ? -restore_guard_register(restore_guard) : 1);
 	}
 	unit_wait_for_killed(criu);
 	status = await_end(tasks[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Looks through the descriptors of tracees. What is done with the files is the dump's business. */
-#include "dump/find_kfd_files.h"
+#include "dump/kfd_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,14 +27,14 @@ static long compare_files(int one, int other)
 	return syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
 }
 
-int tree_is_same_file(int one, int other)
+int kfd_files_same(int one, int other)
 {
 	long order = compare_files(one, other);
 
 	return order < 0 ? -errno : order == 0;
 }
 
-void tree_files_done(struct tree_files *files)
+void kfd_files_done(struct tree_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
 		cleanup_close(&files->list[i].fd);
@@ -53,7 +53,7 @@ static int choose_tasks(const struct pid_list *named, struct pid_list *room,
 /* Who has descriptors, while they are looked at. */
 struct holder {
 	pid_t pid;
-	pid_t own_pid;
+	pid_t vpid;
 	/* 0: not asked for */
 	pid_t root;
 	int pidfd;
@@ -72,8 +72,7 @@ static int find_file(const struct tree_files *files, int fd, pid_t root,
 {
 	*ret_file = NULL;
 	for (size_t i = 0; i < files->count; i++) {
-		int ret =
-			files->list[i].root == root ? tree_is_same_file(files->list[i].fd, fd) : 0;
+		int ret = files->list[i].root == root ? kfd_files_same(files->list[i].fd, fd) : 0;
 
 		if (ret < 0)
 			return ret;
@@ -96,7 +95,7 @@ static int add_file(struct tree_files *files, int fd, const struct holder *holde
 	grown[files->count++] = (struct tree_file){
 		.fd = fd,
 		.pid = holder->pid,
-		.opener = holder->own_pid,
+		.reopen_vpid = holder->vpid,
 		.root = holder->root,
 	};
 	return 0;
@@ -132,8 +131,8 @@ static int take_file(struct search *search, const struct holder *holder, int num
 	if (ret < 0)
 		return ret;
 	if (known) {
-		if (holder->own_pid < known->opener)
-			known->opener = holder->own_pid;
+		if (holder->vpid < known->reopen_vpid)
+			known->reopen_vpid = holder->vpid;
 		return 0;
 	}
 	ret = fd_move_up(&fd, search->lowest_fd);
@@ -146,7 +145,7 @@ static int take_file(struct search *search, const struct holder *holder, int num
 
 static int know_holder(struct holder *holder, bool is_one_tree)
 {
-	int ret = proc_own_pid(holder->pid, &holder->own_pid);
+	int ret = proc_vpid(holder->pid, &holder->vpid);
 
 	if (!ret && !is_one_tree)
 		ret = proc_find_root(holder->pid, &holder->root);
@@ -209,7 +208,7 @@ static int find_of(struct search *search, pid_t pid)
 static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
 {
 	for (size_t i = 0; i < files->count; i++) {
-		int ret = tree_is_same_file(files->list[i].fd, shown);
+		int ret = kfd_files_same(files->list[i].fd, shown);
 
 		if (ret) {
 			*ret_root = files->list[i].root;
@@ -235,11 +234,11 @@ static void keep_tree(struct tree_files *files, pid_t root)
 
 static void search_done(struct search *search)
 {
-	tree_files_done(&search->files);
+	kfd_files_done(&search->files);
 }
 
-int tree_find_kfd(const struct pid_list *tasks, int shown, int lowest_fd,
-		  struct tree_files *ret_files)
+int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
+		   struct tree_files *ret_files)
 {
 	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
 							.is_one_tree = tasks->count > 0 };
@@ -270,7 +269,7 @@ static int compare_with(pid_t pid, int number, int fd)
 	return order == 0;
 }
 
-int tree_has_file(pid_t pid, int fd)
+int kfd_files_has(pid_t pid, int fd)
 {
 	struct dirent *entry;
 	DIR *stream;
@@ -341,7 +340,7 @@ static int check_mapper(pid_t pid, const struct topology *topology)
 	return ret > 0 ? -EOPNOTSUPP : ret;
 }
 
-int tree_check_mappings(const struct pid_list *tasks, const struct topology *topology)
+int kfd_files_check_mappings(const struct pid_list *tasks, const struct topology *topology)
 {
 	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
 	int ret = choose_tasks(tasks, &traced, &tasks);

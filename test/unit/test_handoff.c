@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents handed from tasks, which are processes of their own here too, to the main process, which
- * is this one: every byte, and what comes of either end that does not do its part. */
+/* Contents handoff_task from tasks, which are processes of their own here too, to the main process,
+ * which is this one: every byte, and what comes of either end that does not do its part. */
 #include "content_set.h"
 
 #include <dlfcn.h>
@@ -101,14 +101,14 @@ static void add_checksums(struct set *set)
 }
 
 /* In a process of its own, as a task does: the status is what the hand-over returned. */
-static pid_t fork_task(const struct parallel *parallel, const struct content_job *jobs,
+static pid_t fork_task(const struct handoff *handoff, const struct content_job *jobs,
 		       size_t num_jobs)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(-parallel_hand_over(parallel, jobs, num_jobs));
+		_exit(-handoff_send(handoff, jobs, num_jobs));
 	return pid;
 }
 
@@ -121,40 +121,40 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-static struct parallel *new_parallel(void)
+static struct handoff *new_parallel(void)
 {
-	struct parallel *parallel;
+	struct handoff *handoff;
 
-	assert_int_equal(parallel_new(&settings, &parallel), 0);
-	return parallel;
+	assert_int_equal(handoff_new(&settings, &handoff), 0);
+	return handoff;
 }
 
 static void a_task_s_contents_are_filled_in(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
 	(void)state;
 	add_checksums(set);
-	pid = fork_task(parallel, &set->job, 1);
-	assert_int_equal(parallel_listen(parallel), 0);
+	pid = fork_task(handoff, &set->job, 1);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
 	assert_logged("GPU 0x0100: loaded 4 BOs");
-	parallel_free(parallel);
+	handoff_free(handoff);
 	free_set(set);
 }
 
 static void a_tree_of_tasks_is_served_at_once(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *sets[TASKS_MAX][2];
 	pid_t pids[TASKS_MAX];
 
 	(void)state;
-	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(handoff_listen(handoff), 0);
 	for (uint32_t i = 0; i < TASKS_MAX; i++) {
 		struct content_job jobs[2];
 
@@ -162,24 +162,24 @@ static void a_tree_of_tasks_is_served_at_once(void **state)
 			sets[i][gpu_index] = make_task_set(2 * i + gpu_index);
 			jobs[gpu_index] = sets[i][gpu_index]->job;
 		}
-		pids[i] = fork_task(parallel, jobs, 2);
+		pids[i] = fork_task(handoff, jobs, 2);
 	}
 	for (unsigned int i = 0; i < TASKS_MAX; i++)
 		assert_int_equal(wait_for(pids[i]), 0);
 	/* In whatever order they are asked for. */
 	for (unsigned int i = TASKS_MAX; i-- > 0;)
-		assert_int_equal(parallel_finish(parallel, pids[i]), 0);
+		assert_int_equal(handoff_finish(handoff, pids[i]), 0);
 	for (unsigned int i = 0; i < 2 * TASKS_MAX; i++) {
 		assert_true(bos_are_filled(sets[i / 2][i % 2]));
 		free_set(sets[i / 2][i % 2]);
 	}
-	parallel_free(parallel);
+	handoff_free(handoff);
 }
 
 /* More than fit in a message, or in the limit of descriptors that this process has. */
 static void many_bos_are_handed_over(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = calloc(1, sizeof(*set));
 	struct rlimit limit, after;
 	pid_t pid;
@@ -193,12 +193,12 @@ static void many_bos_are_handed_over(void **state)
 	after = limit;
 	after.rlim_cur = 700;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &after), 0);
-	pid = fork_task(parallel, &set->job, 1);
-	assert_int_equal(parallel_listen(parallel), 0);
+	pid = fork_task(handoff, &set->job, 1);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
-	parallel_free(parallel);
+	handoff_free(handoff);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	assert_int_equal(after.rlim_cur, 700);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -207,7 +207,7 @@ static void many_bos_are_handed_over(void **state)
 
 static void namespaces_are_not_in_the_way(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
@@ -216,47 +216,47 @@ static void namespaces_are_not_in_the_way(void **state)
 	if (!pid) {
 		if (unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 			_exit(errno == EPERM ? 0xff : errno);
-		_exit(-parallel_hand_over(parallel, &set->job, 1));
+		_exit(-handoff_send(handoff, &set->job, 1));
 	}
-	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(handoff_listen(handoff), 0);
 	if (wait_for(pid) == -0xff) {
-		parallel_free(parallel);
+		handoff_free(handoff);
 		free_set(set);
 		skip();
 	}
-	assert_int_equal(parallel_finish(parallel, pid), 0);
+	assert_int_equal(handoff_finish(handoff, pid), 0);
 	assert_true(bos_are_filled(set));
-	parallel_free(parallel);
+	handoff_free(handoff);
 	free_set(set);
 }
 
 static void wrong_contents_are_found_before_the_task_runs(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
 	(void)state;
 	add_checksums(set);
 	set->bos[1].checksum++;
-	pid = fork_task(parallel, &set->job, 1);
-	assert_int_equal(parallel_listen(parallel), 0);
+	pid = fork_task(handoff, &set->job, 1);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(parallel_finish(parallel, pid), -EBADMSG);
+	assert_int_equal(handoff_finish(handoff, pid), -EBADMSG);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 4");
-	parallel_free(parallel);
+	handoff_free(handoff);
 	free_set(set);
 }
 
 static void a_task_that_handed_over_nothing_is_an_error(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 
 	(void)state;
-	assert_int_equal(parallel_listen(parallel), 0);
-	assert_int_equal(parallel_finish(parallel, getpid()), -EPROTO);
+	assert_int_equal(handoff_listen(handoff), 0);
+	assert_int_equal(handoff_finish(handoff, getpid()), -EPROTO);
 	assert_logged("Error (amdgpu_plugin): ", "did not arrive");
-	parallel_free(parallel);
+	handoff_free(handoff);
 }
 
 /* What a task sends beside the rules; it ends where the list does. */
@@ -306,16 +306,16 @@ static pid_t fork_liar(const struct sent *list)
 {
 	pid_t pid = fork();
 	static struct message message;
-	int pair[2], fd, gate;
+	int pair[2], fd, listen_sock;
 
 	assert_true(pid >= 0);
 	if (pid)
 		return pid;
-	/* The store's ids are the numbers of its copies; the gate was put there last. */
-	gate = fdstore_get(unit_last_stored());
+	/* The store's ids are the numbers of its copies; the listen_sock was put there last. */
+	listen_sock = fdstore_get(unit_last_stored());
 	fd = memfd_create("any", MFD_CLOEXEC);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-	    message_send(gate, &message, MESSAGE_HELLO, 0, &pair[1], 1) < 0)
+	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, &pair[1], 1) < 0)
 		_exit(1);
 	(void)close(pair[1]);
 	for (; list->kind; list++) {
@@ -405,72 +405,72 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
-		struct parallel *parallel = new_parallel();
+		struct handoff *handoff = new_parallel();
 		struct set *set = make_task_set(0);
 		pid_t liar, honest;
 
 		print_message("case %s\n", lies[i].name);
 		unit_forget_lines();
 		liar = fork_liar(lies[i].list);
-		honest = fork_task(parallel, &set->job, 1);
-		assert_int_equal(parallel_listen(parallel), 0);
+		honest = fork_task(handoff, &set->job, 1);
+		assert_int_equal(handoff_listen(handoff), 0);
 		assert_int_equal(wait_for(liar), 0);
 		assert_int_equal(wait_for(honest), 0);
-		assert_int_equal(parallel_finish(parallel, liar), lies[i].ret);
+		assert_int_equal(handoff_finish(handoff, liar), lies[i].ret);
 		assert_logged("Error (amdgpu_plugin): ", "did not arrive");
-		assert_int_equal(parallel_finish(parallel, honest), 0);
+		assert_int_equal(handoff_finish(handoff, honest), 0);
 		assert_true(bos_are_filled(set));
-		parallel_free(parallel);
+		handoff_free(handoff);
 		free_set(set);
 	}
 }
 
 /* What comes to the gate and is no hello, or a second one, which could be meant to be
  * taken for the first. */
-static pid_t fork_intruder(const struct parallel *parallel, const struct content_job *jobs)
+static pid_t fork_intruder(const struct handoff *handoff, const struct content_job *jobs)
 {
 	static struct message message;
 	pid_t pid = fork();
-	int gate, fds[2];
+	int listen_sock, fds[2];
 
 	assert_true(pid >= 0);
 	if (pid)
 		return pid;
-	gate = fdstore_get(unit_last_stored());
+	listen_sock = fdstore_get(unit_last_stored());
 	fds[0] = fds[1] = memfd_create("any", MFD_CLOEXEC);
-	if (send(gate, "garbage", 7, 0) != 7 || send(gate, "", 0, 0) != 0 ||
-	    message_send(gate, &message, MESSAGE_END, 0, NULL, 0) ||
-	    message_send(gate, &message, MESSAGE_HELLO, 0, NULL, 0) ||
-	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 2) ||
-	    parallel_hand_over(parallel, jobs, 1) ||
-	    message_send(gate, &message, MESSAGE_HELLO, 0, fds, 1))
+	if (send(listen_sock, "garbage", 7, 0) != 7 || send(listen_sock, "", 0, 0) != 0 ||
+	    message_send(listen_sock, &message, MESSAGE_END, 0, NULL, 0) ||
+	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, NULL, 0) ||
+	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 2) ||
+	    handoff_send(handoff, jobs, 1) ||
+	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 1))
 		_exit(1);
 	_exit(0);
 }
 
 static void what_is_no_hello_ends_nothing(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
-	pid_t intruder = fork_intruder(parallel, &sets[0]->job), honest;
+	pid_t intruder = fork_intruder(handoff, &sets[0]->job), honest;
 
 	(void)state;
 	assert_int_equal(wait_for(intruder), 0);
-	honest = fork_task(parallel, &sets[1]->job, 1);
-	assert_int_equal(parallel_listen(parallel), 0);
+	honest = fork_task(handoff, &sets[1]->job, 1);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(honest), 0);
-	assert_int_equal(parallel_finish(parallel, honest), 0);
+	assert_int_equal(handoff_finish(handoff, honest), 0);
 	/* Its first hello is the one that counts. */
-	assert_int_equal(parallel_finish(parallel, intruder), 0);
+	assert_int_equal(handoff_finish(handoff, intruder), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_true(bos_are_filled(sets[i]));
 		free_set(sets[i]);
 	}
-	parallel_free(parallel);
+	handoff_free(handoff);
 }
 
 /* It fails, however much it has to say, and does not wait for ever. */
-static void expect_nobody_hears(struct parallel *parallel)
+static void expect_nobody_hears(struct handoff *handoff)
 {
 	struct set *set = calloc(1, sizeof(*set));
 	pid_t early, late;
@@ -479,15 +479,15 @@ static void expect_nobody_hears(struct parallel *parallel)
 		add(set, PAGE);
 	make_image(set, 0);
 	write_image(set);
-	early = fork_task(parallel, &set->job, 1);
+	early = fork_task(handoff, &set->job, 1);
 	threads_left = 0;
-	assert_int_equal(parallel_listen(parallel), -EAGAIN);
+	assert_int_equal(handoff_listen(handoff), -EAGAIN);
 	/* Who was quick enough to send all into nothing will miss its contents later. */
 	(void)wait_for(early);
-	late = fork_task(parallel, &set->job, 1);
+	late = fork_task(handoff, &set->job, 1);
 	assert_true(wait_for(late) < 0);
-	assert_true(parallel_finish(parallel, early) < 0);
-	parallel_free(parallel);
+	assert_true(handoff_finish(handoff, early) < 0);
+	handoff_free(handoff);
 	free_set(set);
 }
 
@@ -511,22 +511,22 @@ static int enter_mount_namespace(void)
 /* In a process of its own, which may lose its root that way: the result of entering. */
 static int enter_while_listening(bool loads)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t task;
 	int ret;
 
 	hold.on = loads;
-	if (parallel_listen(parallel) < 0)
+	if (handoff_listen(handoff) < 0)
 		return EAGAIN;
-	task = fork_task(parallel, &set->job, 1);
+	task = fork_task(handoff, &set->job, 1);
 	while (loads && !hold.reads)
 		(void)usleep(1000);
 	ret = enter_mount_namespace();
 	hold.on = false;
-	if (wait_for(task) < 0 || parallel_finish(parallel, task) < 0)
+	if (wait_for(task) < 0 || handoff_finish(handoff, task) < 0)
 		return EIO;
-	parallel_free(parallel);
+	handoff_free(handoff);
 	free_set(set);
 	return ret;
 }
@@ -558,73 +558,73 @@ static void mount_namespaces_can_be_entered_while_contents_are_loaded(void **sta
 
 static void a_listener_that_would_share_the_root_does_not_listen(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t task;
 
 	(void)state;
 	cannot_unshare = true;
-	assert_int_equal(parallel_listen(parallel), -EPERM);
-	task = fork_task(parallel, &set->job, 1);
+	assert_int_equal(handoff_listen(handoff), -EPERM);
+	task = fork_task(handoff, &set->job, 1);
 	assert_true(wait_for(task) < 0);
-	assert_true(parallel_finish(parallel, task) < 0);
-	parallel_free(parallel);
+	assert_true(handoff_finish(handoff, task) < 0);
+	handoff_free(handoff);
 	free_set(set);
 }
 
 /* As CRIU's helpers have it, which are forked with all that it has open. */
 static void a_copy_of_the_gate_keeps_nobody_waiting(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	pid_t helper = unit_start_sleeper();
 
 	(void)state;
-	expect_nobody_hears(parallel);
+	expect_nobody_hears(handoff);
 	unit_end_sleeper(helper);
 }
 
 static void a_worker_that_cannot_start_fails_its_task(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
 	(void)state;
-	pid = fork_task(parallel, &set->job, 1);
+	pid = fork_task(handoff, &set->job, 1);
 	threads_left = 1;
-	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(parallel_finish(parallel, pid), -EAGAIN);
+	assert_int_equal(handoff_finish(handoff, pid), -EAGAIN);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "thread");
-	parallel_free(parallel);
+	handoff_free(handoff);
 	free_set(set);
 }
 
 /* A restore that fails for another reason: nobody asks for the contents. */
 static void what_nobody_asks_for_is_given_up(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
 
 	(void)state;
-	assert_int_equal(parallel_listen(parallel), 0);
+	assert_int_equal(handoff_listen(handoff), 0);
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(wait_for(fork_task(parallel, &sets[i]->job, 1)), 0);
+		assert_int_equal(wait_for(fork_task(handoff, &sets[i]->job, 1)), 0);
 	unit_forget_lines();
-	parallel_free(parallel);
+	handoff_free(handoff);
 	assert_int_equal(unit_count_lines(""), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		free_set(sets[i]);
-	parallel = new_parallel();
-	parallel_free(parallel);
-	parallel_free(NULL);
+	handoff = new_parallel();
+	handoff_free(handoff);
+	handoff_free(NULL);
 }
 
 /* As many as are served at once, and one more. */
 #define GPUS 9
 
 /* Each reads its image page by page; the last one waits until there is room for it. */
-static void start_more_than_there_is_room_for(struct parallel *parallel, struct set *sets[GPUS])
+static void start_more_than_there_is_room_for(struct handoff *handoff, struct set *sets[GPUS])
 {
 	struct content_job jobs[GPUS];
 
@@ -633,26 +633,26 @@ static void start_more_than_there_is_room_for(struct parallel *parallel, struct 
 		jobs[i] = sets[i]->job;
 	}
 	hold.on = true;
-	assert_int_equal(parallel_listen(parallel), 0);
-	assert_int_equal(wait_for(fork_task(parallel, jobs, GPUS - 1)), 0);
+	assert_int_equal(handoff_listen(handoff), 0);
+	assert_int_equal(wait_for(fork_task(handoff, jobs, GPUS - 1)), 0);
 	while (hold.reads < GPUS - 1)
 		(void)usleep(1000);
-	assert_int_equal(wait_for(fork_task(parallel, &jobs[GPUS - 1], 1)), 0);
-	parallel_end_listening(parallel);
+	assert_int_equal(wait_for(fork_task(handoff, &jobs[GPUS - 1], 1)), 0);
+	handoff_stop_listening(handoff);
 	hold.by = pthread_self();
 }
 
 static void whoever_has_room_ends_as_early_as_who_waits_for_it(void **state)
 {
 	struct content_settings small = settings;
-	struct parallel *parallel;
+	struct handoff *handoff;
 	struct set *sets[GPUS];
 
 	(void)state;
 	small.staging_bytes = PAGE;
-	assert_int_equal(parallel_new(&small, &parallel), 0);
-	start_more_than_there_is_room_for(parallel, sets);
-	parallel_free(parallel);
+	assert_int_equal(handoff_new(&small, &handoff), 0);
+	start_more_than_there_is_room_for(handoff, sets);
+	handoff_free(handoff);
 	/* No more than what each was at. */
 	assert_int_equal(hold.reads, GPUS - 1);
 	for (unsigned int i = 0; i < GPUS; i++)
@@ -661,7 +661,7 @@ static void whoever_has_room_ends_as_early_as_who_waits_for_it(void **state)
 
 static void signals_stay_as_they_were(void **state)
 {
-	struct parallel *parallel = new_parallel();
+	struct handoff *handoff = new_parallel();
 	struct set *set = make_task_set(0);
 	struct sigaction child_before, child_after;
 	sigset_t before = { 0 }, after = { 0 };
@@ -670,11 +670,11 @@ static void signals_stay_as_they_were(void **state)
 	(void)state;
 	assert_int_equal(sigaction(SIGCHLD, NULL, &child_before), 0);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
-	pid = fork_task(parallel, &set->job, 1);
-	assert_int_equal(parallel_listen(parallel), 0);
+	pid = fork_task(handoff, &set->job, 1);
+	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
-	assert_int_equal(parallel_finish(parallel, pid), 0);
-	parallel_free(parallel);
+	assert_int_equal(handoff_finish(handoff, pid), 0);
+	handoff_free(handoff);
 	assert_int_equal(sigaction(SIGCHLD, NULL, &child_after), 0);
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));

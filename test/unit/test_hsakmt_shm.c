@@ -77,17 +77,17 @@ static int begin(void **state)
 
 static int restore(uint64_t size, uint32_t magic)
 {
-	const struct shared_mem shared = { .size = size, .magic = magic };
+	const struct hsakmt_shm shared = { .size = size, .magic = magic };
 
-	return shared_mem_restore(&shared);
+	return hsakmt_shm_restore(&shared);
 }
 
 static void a_machine_without_the_file_has_nothing_to_save(void **state)
 {
-	struct shared_mem shared = { 42, 42, 42, 42 };
+	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
 	(void)state;
-	assert_int_equal(shared_mem_read(&shared), 0);
+	assert_int_equal(hsakmt_shm_read(&shared), 0);
 	assert_int_equal(shared.size, 0);
 	assert_int_equal(shared.magic, 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
@@ -95,14 +95,14 @@ static void a_machine_without_the_file_has_nothing_to_save(void **state)
 
 static void size_first_word_and_permissions_are_saved(void **state)
 {
-	struct shared_mem shared;
+	struct hsakmt_shm shared;
 
 	(void)state;
 	unit_write(FILE_NAME, "\x78\x56\x34\x12rest", 8);
 	unit_write(SEMAPHORE_FILE, "semaphore", 9);
 	assert_int_equal(chmod(unit_path(FILE_NAME), 0640), 0);
 	assert_int_equal(chmod(unit_path(SEMAPHORE_FILE), 0664), 0);
-	assert_int_equal(shared_mem_read(&shared), 0);
+	assert_int_equal(hsakmt_shm_read(&shared), 0);
 	assert_int_equal(shared.size, 8);
 	assert_int_equal(shared.magic, 0x12345678);
 	assert_int_equal(shared.mode, 0640);
@@ -111,11 +111,11 @@ static void size_first_word_and_permissions_are_saved(void **state)
 
 static void a_file_too_short_for_its_word_is_none(void **state)
 {
-	struct shared_mem shared = { 42, 42, 42, 42 };
+	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
 	(void)state;
 	unit_write(FILE_NAME, "abc", 3);
-	assert_int_equal(shared_mem_read(&shared), 0);
+	assert_int_equal(hsakmt_shm_read(&shared), 0);
 	assert_int_equal(shared.size, 0);
 	assert_int_equal(shared.magic, 0);
 }
@@ -164,13 +164,13 @@ static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct shared_mem shared = { 42, 42, 42, 42 };
+		struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
 		print_message("case %s\n", others[i].what);
 		unit_forget_lines();
 		others[i].make(unit_path(FILE_NAME));
 		(void)alarm(60);
-		assert_int_equal(shared_mem_read(&shared), 0);
+		assert_int_equal(hsakmt_shm_read(&shared), 0);
 		(void)alarm(0);
 		assert_int_equal(shared.size, 0);
 		assert_logged("Warn  (amdgpu_plugin): ", FILE_NAME);
@@ -183,13 +183,13 @@ static void what_is_no_semaphore_has_no_permissions_to_save(void **state)
 	(void)state;
 	unit_write(FILE_NAME, "8 bytes.", 8);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct shared_mem shared = { 0 };
+		struct hsakmt_shm shared = { 0 };
 
 		print_message("case %s\n", others[i].what);
 		unit_forget_lines();
 		others[i].make(unit_path(SEMAPHORE_FILE));
 		(void)alarm(60);
-		assert_int_equal(shared_mem_read(&shared), 0);
+		assert_int_equal(hsakmt_shm_read(&shared), 0);
 		(void)alarm(0);
 		assert_int_equal(shared.size, 8);
 		assert_int_equal(shared.semaphore_mode, 0);
@@ -229,13 +229,13 @@ static mode_t mode_of_file(void)
 /* CRIU refuses a mapped file that has other permissions than it had. */
 static void file_and_semaphore_are_made_as_they_were(void **state)
 {
-	const struct shared_mem shared = { 8, 0x12345678, 0666, 0664 };
+	const struct hsakmt_shm shared = { 8, 0x12345678, 0666, 0664 };
 	mode_t old = umask(077);
 	uint8_t *bytes;
 	size_t size;
 
 	(void)state;
-	assert_int_equal(shared_mem_restore(&shared), 0);
+	assert_int_equal(hsakmt_shm_restore(&shared), 0);
 	(void)umask(old);
 	bytes = unit_read(FILE_NAME, &size);
 	assert_int_equal(size, 8);
@@ -317,12 +317,12 @@ static void modes_that_are_more_than_permissions_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		struct shared_mem shared = { .size = 8, .magic = 1, .mode = modes[i] };
+		struct hsakmt_shm shared = { .size = 8, .magic = 1, .mode = modes[i] };
 
-		assert_int_equal(shared_mem_restore(&shared), -EINVAL);
+		assert_int_equal(hsakmt_shm_restore(&shared), -EINVAL);
 		shared.mode = 0;
 		shared.semaphore_mode = modes[i];
-		assert_int_equal(shared_mem_restore(&shared), -EINVAL);
+		assert_int_equal(hsakmt_shm_restore(&shared), -EINVAL);
 		assert_logged("Error (amdgpu_plugin): ", "mode");
 	}
 	assert_false(unit_exists(FILE_NAME));
