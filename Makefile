@@ -3,6 +3,7 @@
 
 PREFIX    ?= /usr
 PLUGINDIR ?= $(PREFIX)/lib/criu
+MANDIR    ?= $(PREFIX)/share/man
 BUILD     ?= build
 CFLAGS    ?= -O2 -g
 include $(if $(SANITIZER),test/sanitizer.mk)
@@ -48,7 +49,7 @@ $(MESSAGES).c $(MESSAGES).h &: criu-amdgpu.proto
 # Each kind of test has its rules beside it.
 include $(patsubst %,test/%/rules.mk,unit map native bench fuzz faults)
 
-# Looks through the sources. TOOLS: some of cppcheck, gcc, clang-tidy.
+# Looks through the sources and the manual pages. TOOLS: some of cppcheck, gcc, clang-tidy, mandoc.
 analyse: $(MESSAGES).h
 	@BUILD=$(BUILD) test/analyse $(TOOLS)
 
@@ -69,9 +70,12 @@ demo:
 
 install: $(PLUGIN)
 	install -D -m 0755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
+	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 
 uninstall:
 	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 
 clean:
 	rm -rf $(BUILD)
