@@ -42,7 +42,7 @@ scenario_damaged_images() { # oldest and newest
 		rm "$file"
 		# A file without an image might be another plugin's: no error of ours, but a line.
 		restore_stops
-		has_line img/restore.log "amdgpu_plugin: .*$name"
+		has_line img/restore.log "(amdgpu_plugin): .*$name"
 		for size in 0 5 8 $(($(stat -c %s good) / 2)) $(($(stat -c %s good) - 1)); do
 			[ "$size" -lt "$(stat -c %s good)" ] || continue
 			head -c "$size" good > "$file"

@@ -125,7 +125,7 @@ scenario_stream_cut_off() { # oldest and newest
 		copied restore_fails "$name.*more bytes"
 		rm "$file"
 		copied restore_stops
-		has_line img/restore.log "amdgpu_plugin: .*$name"
+		has_line img/restore.log "(amdgpu_plugin): .*$name"
 		cp good "$file"
 	done
 	copied restore img
