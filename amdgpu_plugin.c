@@ -1,206 +1,117 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The entry: what CRIU sees of the plugin. A hook finds out whether the thing is ours, calls one
- * function, and answers as CRIU expects: -ENOTSUP for everything that is not. */
+/* The entry: CRIU's hooks. Each hook finds out whether the file or task concerns an AMD GPU, calls
+ * one function, and answers as CRIU expects: -ENOTSUP for everything else. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_drm.h"
-#include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "criu/options.h"
 #include "criu/plugin_abi.h"
 #include "dump/dump.h"
-#include "dump/kfd_files.h"
-#include "dump/pause.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
-#include "restore/fill.h"
-#include "restore/mappings.h"
 #include "restore/restore.h"
-#include "restore/restore_guard.h"
-#include "session.h"
 
-static struct session session;
-
-/* Dumps in which a process's memory would be of another moment than its GPUs'. */
-static const struct {
-	/* 0: this dump is one; -ENOENT: it is not; other errors after a line. */
-	int (*find)(void);
-	const char *reason;
-	const char *remedy;
-} torn_dumps[] = {
-	/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it
-	 * from the images of the dump before, as it was then. */
-	{ image_dir_find_parent,
-	  "is an incremental one, which lacks what a GPU has written to the process's memory since"
-	  " the one before",
-	  "leave out --prev-images-dir, and remove the link \"parent\" from the image directory" },
-	{ host_is_lazy_dump,
-	  "is a lazy one, and this CRIU ends the plugin, so that the queues run again, before the"
-	  " process's memory has left",
-	  "leave out --lazy-pages, or take a newer CRIU" },
+static struct session {
+	int stage;
+	struct options options;
+	struct dump_session dump;
+	struct render_list renders;
+	struct restore_session restore;
+} session = {
+	.dump.options = &session.options,
+	.restore.options = &session.options,
 };
-
-static int check_moment(const struct session *s)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(torn_dumps); i++) {
-		int ret = torn_dumps[i].find();
-
-		if (ret == -ENOENT)
-			continue;
-		if (ret < 0)
-			return ret;
-		if (!s->options.force)
-			return log_error(-EOPNOTSUPP,
-					 "dump: %s; %s; AMDGPU_FORCE=1 dumps it all the same",
-					 torn_dumps[i].reason, torn_dumps[i].remedy);
-		log_warn("dump: %s; dumped all the same, as AMDGPU_FORCE says",
-			 torn_dumps[i].reason);
-	}
-	return 0;
-}
-
-int session_note(struct session *s)
-{
-	int ret;
-
-	if (s->noted)
-		return 0;
-	s->involved = true;
-	ret = check_moment(s);
-	if (ret < 0)
-		return ret;
-	ret = host_inventory_add(PLUGIN_NAME);
-	if (ret < 0)
-		return log_error(ret, "inventory: cannot note the plugin");
-	ret = image_dir_remove_old();
-	s->noted = !ret;
-	return ret;
-}
-
-int session_topology(struct session *s, const struct topology **ret_topology)
-{
-	int ret = s->has_topology ? 0 : topology_read(TOPOLOGY_SYSFS, &s->topology);
-
-	if (ret < 0)
-		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
-	s->has_topology = true;
-	*ret_topology = &s->topology;
-	return 0;
-}
 
 static int init(int stage)
 {
 	int ret;
 
-	session = (struct session){ .stage = stage };
+	session.stage = stage;
 	ret = options_read(&session.options);
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;
-	session.needed = host_inventory_take(PLUGIN_NAME);
-	ret = restore_init(&session);
+	session.restore.needed = host_inventory_take(PLUGIN_NAME);
+	ret = restore_init(&session.restore);
 	/* After a failure here some hosts do not call exit(). */
 	if (ret < 0) {
-		restore_done(&session);
+		restore_done(&session.restore);
 		options_done(&session.options);
 	}
 	return ret;
 }
 
-/* What can only be known or done when all files have been shown. */
+/* All files have been shown. */
 static int complete_dump(void)
 {
-	int ret = render_finish(&session);
+	int ret = render_finish(&session.renders, &session.dump);
 
-	return ret < 0 ? ret : pause_check_all_seen(&session);
+	return ret < 0 ? ret : dump_check_complete(&session.dump);
 }
 
-/* Images of a dump that failed go while the guard stands: if CRIU is killed on the way, they go all
- * the same. The job's queues wait for that, but no longer than some files' names take. */
-static int release(int ret)
-{
-	if (ret)
-		dump_remove_images(&session);
-	session.released = true;
-	return pause_undo_all(&session);
-}
-
-/* On hosts without DUMP_FINISH this is the last moment at which the tasks are stopped and traced,
- * and too late to fail: of an image that has waited so long and finds no streamer there is a line,
- * and the restore will lack it. On the other hosts there is nothing left to do. */
+/* With CRIU before 4.3, which has no DUMP_FINISH, this is the last moment at which the tasks are
+ * stopped and traced, and too late to fail the dump. If an image of a stream is still to be written
+ * and its streamer has gone, the plugin logs an error, and the restore will lack the image. With
+ * CRIU 4.3 nothing is left to do. */
 static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP) {
 		if (!ret)
 			ret = complete_dump();
-		(void)release(ret);
+		(void)dump_release(&session.dump, ret);
 	}
-	/* Too late to fail as well, so nothing may be left that could be taken
-	 * for a restored task. */
-	if (stage == STAGE_RESTORE && !ret && restore_guard_check_done(session.restore_guard) < 0)
-		restore_guard_detach(&session.restore_guard);
-	dump_done(&session);
-	pid_list_done(&session.tasks);
-	restore_done(&session);
-	topology_done(&session.topology);
+	if (stage == STAGE_RESTORE && !ret)
+		restore_finish(&session.restore);
+	render_list_done(&session.renders);
+	dump_done(&session.dump);
+	restore_done(&session.restore);
 	options_done(&session.options);
 }
 
-/* Nothing is paused by pid; it is but told which processes the dump is of. */
 static int pause_devices(int pid)
 {
-	int ret = pid_list_add(&session.tasks, pid);
+	int ret = dump_add_task(&session.dump, pid);
 
-	if (!ret)
-		return -ENOTSUP;
-	session.involved = true;
-	return log_error(ret, "process %d: cannot note it", pid);
+	/* The plugin does not pause by pid, so CRIU asks the next plugin, too. */
+	return ret < 0 ? ret : -ENOTSUP;
 }
 
-/* CRIU asks about the first mapping when it has stopped all tasks. */
-static int check_mappings(void)
+static int refuse_pre_dump(void)
 {
-	const struct topology *topology;
-	int ret;
-
-	if (session.mappings_are_checked)
-		return 0;
-	ret = session_topology(&session, &topology);
-	if (!ret)
-		ret = kfd_files_check_mappings(&session.tasks, topology);
-	session.mappings_are_checked = !ret;
-	return ret;
+	return log_error(-EOPNOTSUPP,
+			 "pre-dump: what a GPU writes is not tracked, so memory cannot be saved in"
+			 " advance");
 }
 
-static int note_device_vma(void)
+/* @answer: 1, 0, or -errno. After -errno the file may be one of an AMD GPU; CRIU does not know the
+ * file and fails the dump. */
+static bool is_gpu_file(int answer)
 {
-	int ret;
-
-	if (session.stage == STAGE_PRE_DUMP)
-		return log_error(-EOPNOTSUPP,
-				 "pre-dump: what a GPU writes is not tracked, so memory"
-				 " cannot be saved in advance");
-	ret = session_note(&session);
-	return ret < 0 ? ret : check_mappings();
-}
-
-/* @answer: 1, 0, or -errno, with which it may be ours: then CRIU, which does not know
- * it, fails the dump. */
-static bool is_ours(int answer)
-{
-	session.involved |= answer != 0;
+	session.dump.has_gpu_files |= answer != 0;
 	return answer > 0;
 }
 
 static int handle_device_vma(int fd, const struct stat *stat)
 {
-	if (!is_ours(kfd_is_file(stat)) && !is_ours(render_is_file(fd, stat)))
+	if (!is_gpu_file(kfd_is_file(stat)) && !is_gpu_file(render_is_file(fd, stat)))
 		return -ENOTSUP;
-	return host_errno(note_device_vma());
+	return host_errno(session.stage == STAGE_PRE_DUMP ? refuse_pre_dump()
+							  : dump_check_mappings(&session.dump));
+}
+
+static int dump_kfd_file(int fd, int id)
+{
+	struct dumped_process *process;
+	int ret = dump_kfd(&session.dump, fd, id, &process);
+
+	if (ret < 0 || !process)
+		return ret;
+	return render_note_process(&session.renders, &session.dump, process);
 }
 
 static int dump_ext_file(int fd, int id)
@@ -211,10 +122,10 @@ static int dump_ext_file(int fd, int id)
 		return errno == EBADF
 			       ? -ENOTSUP
 			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
-	if (is_ours(kfd_is_file(&stat)))
-		return host_errno(dump_kfd(&session, fd, id));
-	if (is_ours(render_is_file(fd, &stat)))
-		return host_errno(render_dump(&session, fd, id));
+	if (is_gpu_file(kfd_is_file(&stat)))
+		return host_errno(dump_kfd_file(fd, id));
+	if (is_gpu_file(render_is_file(fd, &stat)))
+		return host_errno(render_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
 		return host_errno(log_error(-EOPNOTSUPP,
 					    "file %d: is a dma-buf of an AMD GPU, which"
@@ -227,11 +138,11 @@ static int dump_ext_file(int fd, int id)
 static int restore_kfd_file(int id)
 {
 	CriuKfd *image;
-	int ret = restore_read_kfd(&session, id, &image);
+	int ret = restore_read_kfd(&session.restore, id, &image);
 
 	if (ret < 0)
 		return ret;
-	ret = restore_kfd(&session, id, image);
+	ret = restore_kfd(&session.restore, id, image);
 	/* -ENOENT would mean that there is no such image. */
 	return ret == -ENOENT ? -ENODEV : ret;
 }
@@ -243,7 +154,7 @@ static int restore_render_file(int id)
 
 	if (ret < 0)
 		return ret;
-	ret = render_restore(&session, id, image);
+	ret = render_restore(&session.restore, id, image);
 	criu_render_node__free_unpacked(image, NULL);
 	/* As above. */
 	return ret == -ENOENT ? -ENODEV : ret;
@@ -257,7 +168,7 @@ static int restore_ext_file(int id)
 		ret = restore_render_file(id);
 	if (ret != -ENOENT)
 		return host_errno(ret);
-	image_dir_report_missing(id, session.needed);
+	image_dir_report_missing(id, session.restore.needed);
 	return -ENOTSUP;
 }
 
@@ -269,29 +180,26 @@ static int restore_ext_file_retry(int id, bool *retry_needed)
 	return restore_ext_file(id);
 }
 
-/* 1: the offset has changed. After an error CRIU may go on with the old offset, which could be
- * another GPU's here: so the task must not be resumed. */
+/* 1: the offset has changed. */
 static int update_vma_map(const char *path, const uint64_t addr, const uint64_t old_offset,
 			  uint64_t *new_offset, int *plugin_fd)
 {
-	int ret =
-		mappings_update(&session.task.vmas, path, addr, old_offset, new_offset, plugin_fd);
+	int ret = restore_update_mapping(&session.restore, path, addr, old_offset, new_offset,
+					 plugin_fd);
 
-	if (ret < 0 && ret != -ENOTSUP)
-		restore_mark_failed(&session);
 	return ret < 0 ? ret : 1;
 }
 
 static int resume_devices_late(int pid)
 {
-	return restore_resume(&session, pid);
+	return restore_resume(&session.restore, pid);
 }
 
 static int post_forking(void)
 {
-	if (!session.handoff)
+	if (!session.restore.handoff)
 		return -ENOTSUP;
-	fill_listen(&session);
+	restore_listen(&session.restore);
 	return 0;
 }
 
@@ -300,17 +208,17 @@ static int restore_init_hook(void)
 	return -ENOTSUP;
 }
 
-/* Everything else has been saved. May come again with an error, when nothing is paused any more: of
- * what becomes of the images then, exit() is told. */
+/* CRIU has saved everything else. CRIU may call this again with an error, when nothing is paused
+ * any more; exit() then learns the final result and removes the images. */
 static int dump_finish(int result)
 {
 	int ret = 0, released = 0;
 
-	if (!session.released) {
+	if (!session.dump.released) {
 		ret = result ? 0 : complete_dump();
-		released = release(result ? result : ret);
+		released = dump_release(&session.dump, result ? result : ret);
 	}
-	if (!ret && !session.num_processes)
+	if (!ret && !session.dump.num_processes)
 		return -ENOTSUP;
 	return host_errno(ret < 0 ? ret : released);
 }

@@ -15,13 +15,11 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/kfd_files.h"
+#include "dump/dump.h"
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "image/validate.h"
-#include "kernel/proc.h"
 #include "kernel/render_node.h"
-#include "restore/gpu_files.h"
 #include "restore/restore.h"
 
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
@@ -146,7 +144,7 @@ static bool computes_elsewhere(const struct dumped_process *process, uint32_t nu
 	return false;
 }
 
-static const struct dumped_process *find_compute_process(struct session *session, int fd,
+static const struct dumped_process *find_compute_process(struct dump_session *session, int fd,
 							 uint32_t number)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
@@ -175,19 +173,11 @@ static void prefer_lowest(const struct dumped_process *process,
 		*preferred = process;
 }
 
-static int has_file(const struct dumped_process *process, int fd)
-{
-	pid_t pid;
-	int ret = proc_find_tracee(process->vpid, &pid);
-
-	return ret < 0 ? ret : kfd_files_has(pid, fd);
-}
-
 /* For a GPU that processes know by different ids, as after a restored process has started another:
  * the id of the process that has the file. If no KFD process has the file, this machine's id. If
  * the kernel does not tell, the id of the process with the lowest pid. */
-static uint32_t gpu_id_of_holder(const struct session *session, const struct topology_node *node,
-				 int fd)
+static uint32_t gpu_id_of_holder(const struct dump_session *session,
+				 const struct topology_node *node, int fd)
 {
 	const struct dumped_process *holder = NULL, *lowest = NULL;
 	bool unclear = false;
@@ -199,7 +189,7 @@ static uint32_t gpu_id_of_holder(const struct session *session, const struct top
 		if (!user_gpu_id(process, node->drm_render_minor))
 			continue;
 		prefer_lowest(process, &lowest);
-		ret = has_file(process, fd);
+		ret = dump_process_has_file(process, fd);
 		unclear |= ret < 0;
 		if (ret > 0)
 			prefer_lowest(process, &holder);
@@ -213,7 +203,7 @@ static uint32_t gpu_id_of_holder(const struct session *session, const struct top
  * does not say which process has the file. Processes that were restored together know the GPU by
  * one id, and only if ids differ does the plugin look for the process that has the file.
  * @compute: the process whose compute VM is the VM of the file; NULL: not known. */
-static uint32_t choose_gpu_id(const struct session *session, const struct topology_node *node,
+static uint32_t choose_gpu_id(const struct dump_session *session, const struct topology_node *node,
 			      int fd, const struct dumped_process *compute)
 {
 	uint32_t chosen = 0;
@@ -248,7 +238,7 @@ static int add_owner(CriuRenderNode *image, const struct dumped_process *process
 }
 
 /* Those without state have not been paused. */
-static int add_owners(CriuRenderNode *image, const struct session *session)
+static int add_owners(CriuRenderNode *image, const struct dump_session *session)
 {
 	int ret = 0;
 
@@ -262,7 +252,7 @@ static int add_owners(CriuRenderNode *image, const struct session *session)
 	return ret;
 }
 
-static int fill_image(const struct session *session, const struct topology_node *node,
+static int fill_image(const struct dump_session *session, const struct topology_node *node,
 		      const struct dumped_render *render, const struct dumped_process *compute,
 		      CriuRenderNode *image)
 {
@@ -278,10 +268,10 @@ static int fill_image(const struct session *session, const struct topology_node 
 	return add_owners(image, session);
 }
 
-static int check_node(struct session *session, int id, uint32_t number)
+static int check_node(struct dump_session *session, int id, uint32_t number)
 {
 	const struct topology *topology;
-	int ret = session_topology(session, &topology);
+	int ret = dump_topology(session, &topology);
 
 	if (ret < 0)
 		return ret;
@@ -292,7 +282,7 @@ static int check_node(struct session *session, int id, uint32_t number)
 }
 
 /* @compute: the process whose compute VM is the VM of the file; NULL: none, or not known. */
-static int write_image(const struct session *session, struct dumped_render *render,
+static int write_image(const struct dump_session *session, struct dumped_render *render,
 		       const struct dumped_process *compute)
 {
 	const struct topology_node *node =
@@ -315,24 +305,24 @@ static int write_image(const struct session *session, struct dumped_render *rend
 }
 
 /* Keeps the file until the KFD state of its process is met. The caller keeps its descriptor. */
-static int keep(struct session *session, const struct dumped_render *render)
+static int keep(struct render_list *list, const struct dumped_render *render)
 {
 	struct dumped_render *grown;
 	int copy;
 
-	grown = realloc(session->renders, (session->num_renders + 1) * sizeof(*grown));
+	grown = realloc(list->renders, (list->count + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	session->renders = grown;
+	list->renders = grown;
 	copy = fd_dup_above(render->fd, DUMP_LOWEST_FD);
 	if (copy < 0)
 		return copy;
-	grown[session->num_renders] = *render;
-	grown[session->num_renders++].fd = copy;
+	grown[list->count] = *render;
+	grown[list->count++].fd = copy;
 	return 0;
 }
 
-int render_dump(struct session *session, int fd, int id)
+int render_dump(struct render_list *list, struct dump_session *session, int fd, int id)
 {
 	struct dumped_render render = { .id = id, .fd = fd };
 	const struct dumped_process *compute;
@@ -342,7 +332,7 @@ int render_dump(struct session *session, int fd, int id)
 	if (fstat(fd, &stat) < 0)
 		return log_error(-errno, "render node %d: cannot examine", id);
 	render.render_minor = minor(stat.st_rdev);
-	ret = session_note(session);
+	ret = dump_begin(session);
 	if (!ret)
 		ret = check_handles(fd, id, render.render_minor);
 	if (!ret)
@@ -354,11 +344,11 @@ int render_dump(struct session *session, int fd, int id)
 	ret = render.unwritten ? 0 : write_image(session, &render, compute);
 	if (ret < 0 || compute)
 		return ret;
-	ret = keep(session, &render);
+	ret = keep(list, &render);
 	return ret < 0 ? log_error(ret, "render node %d: cannot keep its descriptor", id) : 0;
 }
 
-static int note_compute_file(struct session *session, struct dumped_render *render,
+static int note_compute_file(struct dump_session *session, struct dumped_render *render,
 			     const struct dumped_process *process)
 {
 	int ret = write_image(session, render, process);
@@ -370,7 +360,7 @@ static int note_compute_file(struct session *session, struct dumped_render *rend
 }
 
 /* Writes the image again if a process that CRIU has shown meanwhile knows the GPU by another id. */
-static int update_gpu_id(struct session *session, struct dumped_render *render)
+static int update_gpu_id(struct dump_session *session, struct dumped_render *render)
 {
 	const struct topology_node *node =
 		topology_find_minor(&session->topology, render->render_minor);
@@ -380,12 +370,13 @@ static int update_gpu_id(struct session *session, struct dumped_render *render)
 	return write_image(session, render, NULL);
 }
 
-int render_note_process(struct session *session, struct dumped_process *process)
+int render_note_process(struct render_list *list, struct dump_session *session,
+			struct dumped_process *process)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_renders; i++) {
-		struct dumped_render *render = &session->renders[i];
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		struct dumped_render *render = &list->renders[i];
 
 		if (render->fd < 0)
 			continue;
@@ -397,18 +388,26 @@ int render_note_process(struct session *session, struct dumped_process *process)
 	return ret;
 }
 
-int render_finish(struct session *session)
+int render_finish(struct render_list *list, struct dump_session *session)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_renders; i++) {
-		struct dumped_render *render = &session->renders[i];
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		struct dumped_render *render = &list->renders[i];
 
 		if (render->unwritten)
 			ret = write_image(session, render, NULL);
 		render->unwritten = false;
 	}
 	return ret;
+}
+
+void render_list_done(struct render_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		cleanup_close(&list->renders[i].fd);
+	free(list->renders);
+	*list = (struct render_list){ 0 };
 }
 
 /* The saved GPU of a render node: by its minor, which newer images have. In images of older
@@ -423,12 +422,12 @@ static const struct topology_node *find_saved(const struct restored_task *task,
 }
 
 /* A render node of a process that has no KFD state: its GPU is mapped by itself. */
-static int restore_alone(struct session *session, int id, const CriuRenderNode *image)
+static int restore_alone(struct restore_session *session, int id, const CriuRenderNode *image)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(topology_done) struct topology local = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
-	struct options options = session->options;
+	struct options options = *session->options;
 	int fd = -1, ret;
 
 	if (!image->device)
@@ -486,7 +485,7 @@ static int check_computes(int id, const CriuRenderNode *image)
 			 id, image->compute_pid, getpid());
 }
 
-int render_restore(struct session *session, int id, const CriuRenderNode *image)
+int render_restore(struct restore_session *session, int id, const CriuRenderNode *image)
 {
 	struct restored_task *task = &session->task;
 	const struct topology_node *saved;

@@ -3,9 +3,36 @@
 #ifndef AMDGPU_PLUGIN_DRM_H
 #define AMDGPU_PLUGIN_DRM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
-#include "session.h"
+#include "criu-amdgpu.pb-c.h"
+
+struct dump_session;
+struct dumped_process;
+struct restore_session;
+
+/* A render node of the dump. */
+struct dumped_render {
+	int id;
+	/* Kept while it is unknown whether this is the file of some process's compute VM. */
+	int fd;
+	uint32_t render_minor;
+	/* Its image waits for that too, as a stream cannot be written again. */
+	bool unwritten;
+	/* The GPU's id in the image. */
+	uint32_t gpu_id;
+};
+
+/* The render nodes of a dump that may have to be written again. Begins all zero. */
+struct render_list {
+	struct dumped_render *renders;
+	size_t count;
+};
+
+void render_list_done(struct render_list *list);
 
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says
  * so, not the number. 1, 0, or -errno after a line. */
@@ -13,15 +40,16 @@ int render_is_file(int fd, const struct stat *stat);
 
 /* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects
  * of its own. */
-int render_dump(struct session *session, int fd, int id);
+int render_dump(struct render_list *list, struct dump_session *session, int fd, int id);
 
 /* Completes the images of the render nodes already dumped: the compute files of @process, and the
  * ids by which the process knows its GPUs. */
-int render_note_process(struct session *session, struct dumped_process *process);
+int render_note_process(struct render_list *list, struct dump_session *session,
+			struct dumped_process *process);
 /* No more KFD processes will come: writes the images that have waited for them. */
-int render_finish(struct session *session);
+int render_finish(struct render_list *list, struct dump_session *session);
 
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
-int render_restore(struct session *session, int id, const CriuRenderNode *image);
+int render_restore(struct restore_session *session, int id, const CriuRenderNode *image);
 
 #endif

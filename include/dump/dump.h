@@ -1,16 +1,109 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The dump of a process's KFD state. */
+/* The dump of KFD state: what outlives a hook, and one function a step. */
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_H
 
-#include "session.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
-/* Saves the /dev/kfd file @fd (borrowed) as image @id. The process stays paused. */
-int dump_kfd(struct session *session, int fd, int id);
+#include "amdgpu_plugin_topology.h"
+#include "criu/guard.h"
+#include "criu/options.h"
+#include "kernel/proc.h"
 
-/* Removes the main images of a dump that failed. */
-void dump_remove_images(struct session *session);
+/* Descriptors of the plugin in CRIU's process are numbered from here. */
+#define DUMP_LOWEST_FD 512
 
-void dump_done(struct session *session);
+#define DUMP_NO_ID (-1)
+
+struct bo_index;
+
+/* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
+struct dumped_process {
+	/* Of the file whose image holds the state; DUMP_NO_ID: CRIU has not come to it yet. */
+	int id;
+	/* A descriptor of that file, kept until the process is unpaused. */
+	int fd;
+	bool paused;
+	/* Pid as this process sees it; 0: not known. */
+	pid_t pid;
+	/* Pid as the process sees itself. */
+	pid_t vpid;
+	/* Of its core image, when it was paused; all zero: there was none. */
+	struct timespec core_time;
+	/* The same of the process in which CRIU is going to open the file again; 0: not known. */
+	pid_t reopen_vpid;
+	uint32_t num_devices;
+	uint32_t num_bos;
+	uint32_t num_objects;
+	uint64_t priv_data_size;
+	/* The GPUs that the process sees; none before CHECKPOINT. */
+	struct dumped_gpu {
+		uint32_t render_minor;
+		uint32_t user_gpu_id;
+		/* A BO of the GPU has this mmap offset. Only the process's compute file maps it. */
+		bool has_bo;
+		uint64_t bo_offset;
+		/* CRIU has shown the compute file. */
+		bool found;
+	} * gpus;
+	size_t num_gpus;
+	/* By these the BO of a mapping is found, and buffers of several processes
+	 * are recognised as one. */
+	struct bo_index *bo_index;
+};
+
+/* All zero but for the options: nothing has been dumped. */
+struct dump_session {
+	const struct options *options;
+	/* CRIU knows that the images need the plugin, and those of older dumps are gone. */
+	bool registered;
+	/* CRIU has shown something of an AMD GPU, so a dump that fails removes its images. */
+	bool has_gpu_files;
+	struct topology topology;
+	bool has_topology;
+	/* The tasks of the dump, as CRIU names them before it shows their files; none: this CRIU
+	 * does not name them. */
+	struct pid_list tasks;
+	struct dumped_process *processes;
+	size_t num_processes;
+	/* Processes that map a GPU without /dev/kfd have been looked for. */
+	bool mappings_are_checked;
+	/* The KFD processes of all tasks have been looked for and paused. */
+	bool tree_is_paused;
+	/* The dump is over: the processes run again. */
+	bool released;
+	/* Unpauses the processes if CRIU dies. */
+	struct guard guard;
+};
+
+/* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
+int dump_add_task(struct dump_session *session, pid_t pid);
+/* Prepares the image directory when CRIU shows the first thing of an AMD GPU: the inventory names
+ * the plugin, and images of older dumps go. Later calls do nothing. Logs on error. */
+int dump_begin(struct dump_session *session);
+/* The topology of this machine, read once a dump. Logs on error. */
+int dump_topology(struct dump_session *session, const struct topology **ret_topology);
+
+/* CRIU has met a device mapping, so all tasks are stopped: refuses tasks that map a GPU without an
+ * open /dev/kfd, which CRIU would never show. Logs on error. */
+int dump_check_mappings(struct dump_session *session);
+/* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. *@ret_process:
+ * the process whose state the image holds; NULL: the image is that of a plain open file. Logs on
+ * error. */
+int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
+
+/* Whether @process has the open file @fd: 1, 0 or -errno. */
+int dump_process_has_file(const struct dumped_process *process, int fd);
+
+/* All files have been shown: whether each paused process has an image. Logs on error. */
+int dump_check_complete(const struct dump_session *session);
+/* Ends the dump with @result: unpauses every process, and removes the images if @result is an
+ * error. Logs on error. */
+int dump_release(struct dump_session *session, int result);
+void dump_done(struct dump_session *session);
 
 #endif

@@ -23,6 +23,8 @@ bool kfd_is_dmabuf(int fd);
 /* A descriptor of our own. -errno after a line; -EOPNOTSUPP: too old for checkpoints
  * of GTT BOs (1.8). */
 int kfd_open(int *ret_fd);
+/* Whether checkpoints are possible at all: the errors of kfd_open(). */
+int kfd_check_version(void);
 
 /* Everything that CHECKPOINT tells of a process, and RESTORE wants. Arrays are never NULL, as the
  * kernel demands even of empty ones. */

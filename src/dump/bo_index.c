@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BOs in the order in which render nodes have them, since some processes have a hundred thousand,
- * and as many mappings. */
+/* Sorts BOs by mmap offset and by inode, since a process may have a hundred thousand BOs and as
+ * many mappings. */
 #include "dump/bo_index.h"
 
 #include <errno.h>
@@ -40,16 +40,16 @@ static int compare_inodes(const void *a, const void *b)
 	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
 }
 
-static int add_place(struct bo_index *places, const struct kfd_bo_bucket *bo, uint32_t index,
+static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uint32_t bo_number,
 		     uint32_t render_minor)
 {
 	struct stat file;
 
 	if (fstat((int)bo->dmabuf_fd, &file) < 0)
 		return -errno;
-	places->places[places->count++] = (struct bo_index_entry){
+	index->entries[index->count++] = (struct bo_index_entry){
 		.render_minor = render_minor,
-		.index = index,
+		.index = bo_number,
 		.offset = bo->offset,
 		.size = bo->size,
 		.inode = file.st_ino,
@@ -58,7 +58,7 @@ static int add_place(struct bo_index *places, const struct kfd_bo_bucket *bo, ui
 }
 
 static int add_all(const struct kfd_state *state, const struct topology *topology,
-		   struct bo_index *places)
+		   struct bo_index *index)
 {
 	int ret = 0;
 
@@ -67,53 +67,59 @@ static int add_all(const struct kfd_state *state, const struct topology *topolog
 		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
 
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_place(places, bo, i, gpu->drm_render_minor);
+			ret = add_entry(index, bo, i, gpu->drm_render_minor);
 	}
 	return ret;
 }
 
-static void sort_all(struct bo_index *places)
+static void sort_all(struct bo_index *index)
 {
-	qsort(places->places, places->count, sizeof(*places->places), compare);
-	for (size_t i = 0; i < places->count; i++)
-		places->by_inode[i] = &places->places[i];
-	qsort(places->by_inode, places->count, sizeof(*places->by_inode), compare_inodes);
+	qsort(index->entries, index->count, sizeof(*index->entries), compare);
+	for (size_t i = 0; i < index->count; i++)
+		index->by_inode[i] = &index->entries[i];
+	qsort(index->by_inode, index->count, sizeof(*index->by_inode), compare_inodes);
 }
 
-int bo_index_init(const struct kfd_state *state, const struct topology *topology,
-		  struct bo_index *ret_places)
+int bo_index_new(const struct kfd_state *state, const struct topology *topology,
+		 struct bo_index **ret_index)
 {
 	const size_t room = (size_t)state->num_bos + 1;
-	struct bo_index places = { .places = calloc(room, sizeof(*places.places)),
-				   .by_inode = calloc(room, sizeof(*places.by_inode)) };
-	int ret = places.places && places.by_inode ? add_all(state, topology, &places) : -ENOMEM;
+	struct bo_index *index = calloc(1, sizeof(*index));
+	int ret;
 
+	if (!index)
+		return -ENOMEM;
+	index->entries = calloc(room, sizeof(*index->entries));
+	index->by_inode = calloc(room, sizeof(*index->by_inode));
+	ret = index->entries && index->by_inode ? add_all(state, topology, index) : -ENOMEM;
 	if (ret < 0) {
-		bo_index_done(&places);
+		bo_index_free(index);
 		return ret;
 	}
-	sort_all(&places);
-	*ret_places = places;
+	sort_all(index);
+	*ret_index = index;
 	return 0;
 }
 
-void bo_index_done(struct bo_index *places)
+void bo_index_free(struct bo_index *index)
 {
-	free(places->places);
-	free(places->by_inode);
-	*places = (struct bo_index){ 0 };
+	if (!index)
+		return;
+	free(index->entries);
+	free(index->by_inode);
+	free(index);
 }
 
-/* Places are apart but for those of one object, so it is the last that begins no later, or
- * one like it before. */
-const struct bo_index_entry *bo_index_find_offset(const struct bo_index *places,
+/* Entries overlap only if they are one object. So the entry is the last that begins no later than
+ * @offset, or an equal entry before that. */
+const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index,
 						  uint32_t render_minor, uint64_t offset)
 {
 	const struct bo_index_entry wanted = { .render_minor = render_minor,
 					       .index = UINT32_MAX,
 					       .offset = offset };
-	const struct bo_index_entry *at = places->places;
-	size_t first = 0, end = places->count;
+	const struct bo_index_entry *at = index ? index->entries : NULL;
+	size_t first = 0, end = index ? index->count : 0;
 
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
@@ -133,19 +139,19 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *places,
 	return &at[first];
 }
 
-const struct bo_index_entry *bo_index_find_inode(const struct bo_index *places, uint64_t inode)
+const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode)
 {
-	size_t first = 0, end = places->count;
+	size_t first = 0, end = index ? index->count : 0;
 
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (places->by_inode[middle]->inode < inode)
+		if (index->by_inode[middle]->inode < inode)
 			first = middle + 1;
 		else
 			end = middle;
 	}
-	if (first == places->count || places->by_inode[first]->inode != inode)
+	if (!index || first == index->count || index->by_inode[first]->inode != inode)
 		return NULL;
-	return places->by_inode[first];
+	return index->by_inode[first];
 }

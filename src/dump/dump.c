@@ -8,12 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "amdgpu_plugin_drm.h"
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "content/kfd_jobs.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
+#include "dump/kfd_files.h"
 #include "dump/pause.h"
 #include "dump/preflight.h"
 #include "image/image.h"
@@ -25,7 +26,7 @@
 
 /* What is known while one KFD process is being dumped. */
 struct dump {
-	struct session *session;
+	struct dump_session *session;
 	struct dumped_process *process;
 	struct kfd_state state;
 	const struct topology *topology;
@@ -155,13 +156,12 @@ static int check_bos(struct dump *dump)
 	return ret;
 }
 
-static int note_places(struct dump *dump)
+static int index_bos(struct dump *dump)
 {
 	struct dumped_process *process = dump->process;
 	int ret;
 
-	bo_index_done(&process->places);
-	ret = bo_index_init(&dump->state, dump->topology, &process->places);
+	ret = bo_index_new(&dump->state, dump->topology, &process->bo_index);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its BOs", process->id) : 0;
 }
 
@@ -211,7 +211,7 @@ static int check_mapping(const struct dump *dump, const struct proc_mapping *map
 
 	if (!gpu)
 		return 0;
-	bo = bo_index_find_offset(&dump->process->places, gpu->drm_render_minor, mapping->offset);
+	bo = bo_index_find_offset(dump->process->bo_index, gpu->drm_render_minor, mapping->offset);
 	if (!bo)
 		return log_error(-EOPNOTSUPP,
 				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
@@ -297,7 +297,7 @@ static int dump_contents(struct dump *dump)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
 	ret = create_pages(dump);
 	if (!ret)
-		ret = content_save(work->jobs, work->num_jobs, &dump->session->options.content);
+		ret = content_save(work->jobs, work->num_jobs, &dump->session->options->content);
 	for (uint32_t i = 0; !ret && i < work->num_jobs; i++)
 		ret = image_close_pages(dump->process->id, work->jobs[i].gpu_id,
 					&work->jobs[i].image_fd);
@@ -486,16 +486,15 @@ static int note_gpus(struct dump *dump)
 		return log_error(-ENOMEM, "kfd %d: cannot note its GPUs", process->id);
 	for (uint32_t i = 0; !ret && i < dump->state.num_devices; i++)
 		ret = note_gpu(dump, dump->state.devices[i].user_gpu_id);
-	return ret < 0 ? ret : render_note_process(dump->session, process);
+	return ret;
 }
 
 static int dump_process(struct dump *dump)
 {
 	/* The image comes last: it is what makes the rest count. */
 	static int (*const steps[])(struct dump * dump) = {
-		pause_it,      check_opener, checkpoint,    check_devices,
-		check_bos,     note_places,  check_support, check_mappings,
-		dump_contents, note_gpus,    write_image,
+		pause_it,      check_opener,   checkpoint,    check_devices, check_bos,   index_bos,
+		check_support, check_mappings, dump_contents, note_gpus,     write_image,
 	};
 	int ret = 0;
 
@@ -504,23 +503,80 @@ static int dump_process(struct dump *dump)
 	return ret;
 }
 
-int dump_kfd(struct session *session, int fd, int id)
+int dump_add_task(struct dump_session *session, pid_t pid)
 {
-	_cleanup_(finish_dump) struct dump dump = { .session = session };
-	_cleanup_close_ int own = -1;
+	int ret = pid_list_add(&session->tasks, pid);
+
+	if (!ret)
+		return 0;
+	session->has_gpu_files = true;
+	return log_error(ret, "process %d: cannot note it", pid);
+}
+
+int dump_begin(struct dump_session *session)
+{
 	int ret;
 
-	ret = session_note(session);
+	if (session->registered)
+		return 0;
+	session->has_gpu_files = true;
+	ret = preflight_check_dump(session->options->force);
 	if (ret < 0)
 		return ret;
-	ret = kfd_open(&own);
+	ret = host_inventory_add(PLUGIN_NAME);
 	if (ret < 0)
-		return ret;
-	ret = session_topology(session, &dump.topology);
+		return log_error(ret, "inventory: cannot note the plugin");
+	ret = image_dir_remove_old();
+	session->registered = !ret;
+	return ret;
+}
+
+int dump_topology(struct dump_session *session, const struct topology **ret_topology)
+{
+	int ret = session->has_topology ? 0 : topology_read(TOPOLOGY_SYSFS, &session->topology);
+
 	if (ret < 0)
+		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
+	session->has_topology = true;
+	*ret_topology = &session->topology;
+	return 0;
+}
+
+int dump_check_mappings(struct dump_session *session)
+{
+	const struct topology *topology = NULL;
+	int ret = dump_begin(session);
+
+	if (ret < 0 || session->mappings_are_checked)
 		return ret;
-	if (!session->tree_is_paused)
-		ret = preflight_check_driver(id, session->options.force);
+	ret = dump_topology(session, &topology);
+	if (!ret)
+		ret = kfd_files_check_mappings(&session->tasks, topology);
+	session->mappings_are_checked = !ret;
+	return ret;
+}
+
+int dump_process_has_file(const struct dumped_process *process, int fd)
+{
+	pid_t pid;
+	int ret = proc_find_tracee(process->vpid, &pid);
+
+	return ret < 0 ? ret : kfd_files_has(pid, fd);
+}
+
+int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
+{
+	_cleanup_(finish_dump) struct dump dump = { .session = session };
+	int ret;
+
+	*ret_process = NULL;
+	ret = dump_begin(session);
+	if (!ret)
+		ret = kfd_check_version();
+	if (!ret)
+		ret = dump_topology(session, &dump.topology);
+	if (!ret && !session->tree_is_paused)
+		ret = preflight_check_driver(id, session->options->force);
 	if (!ret)
 		ret = pause_tree(session, fd);
 	if (!ret)
@@ -533,34 +589,47 @@ int dump_kfd(struct session *session, int fd, int id)
 	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
 		return dump_plain(id, "its process sees no GPU");
+	if (!ret)
+		*ret_process = dump.process;
 	return ret;
 }
 
-void dump_remove_images(struct session *session)
+int dump_check_complete(const struct dump_session *session)
+{
+	return pause_check_all_seen(session);
+}
+
+static void remove_images(const struct dump_session *session)
 {
 	/* By name first: the directory may fail to be listed. */
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id != DUMP_NO_ID)
 			image_remove_kfd(session->processes[i].id);
 	}
-	/* Also those of files without state, and of an older dump. */
-	if (session->involved)
+	/* Also the images of files without state, and of an older dump. */
+	if (session->has_gpu_files)
 		(void)image_dir_remove_state();
 }
 
-void dump_done(struct session *session)
+int dump_release(struct dump_session *session, int result)
+{
+	/* The guard still stands: if CRIU is killed here, the guard removes the images. The queues
+	 * wait no longer than the removal of some names takes. */
+	if (result)
+		remove_images(session);
+	session->released = true;
+	return pause_undo_all(session);
+}
+
+void dump_done(struct dump_session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		cleanup_close(&session->processes[i].fd);
 		free(session->processes[i].gpus);
-		bo_index_done(&session->processes[i].places);
+		bo_index_free(session->processes[i].bo_index);
 	}
 	free(session->processes);
-	session->processes = NULL;
-	session->num_processes = 0;
-	for (size_t i = 0; i < session->num_renders; i++)
-		cleanup_close(&session->renders[i].fd);
-	free(session->renders);
-	session->renders = NULL;
-	session->num_renders = 0;
+	pid_list_done(&session->tasks);
+	topology_done(&session->topology);
+	*session = (struct dump_session){ .options = session->options };
 }

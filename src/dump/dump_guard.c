@@ -25,7 +25,7 @@
 
 /* What is left to be done for a job whose CRIU has died. */
 struct rescue {
-	struct session *session;
+	struct dump_session *session;
 	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver
 	 * knows. In memory that rounds share. */
 	pid_t *pids;
@@ -137,7 +137,7 @@ static int share(struct rescue *rescue, const struct pid_list *tracees)
 	return 0;
 }
 
-int dump_guard_start(struct session *session)
+int dump_guard_start(struct dump_session *session)
 {
 	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
 	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
@@ -163,7 +163,7 @@ int dump_guard_start(struct session *session)
 	return ret;
 }
 
-void dump_guard_end(struct session *session)
+void dump_guard_end(struct dump_session *session)
 {
 	guard_end(&session->guard);
 }

@@ -4,13 +4,13 @@
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_GUARD_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_GUARD_H
 
-#include "session.h"
+#include "dump/dump.h"
 
 /* Starts a guard for all processes of the session in place of the one that there is, if any. To be
  * called by the tracing thread before it pauses the last of them: there is no moment at which a
  * paused one has none. */
-int dump_guard_start(struct session *session);
+int dump_guard_start(struct dump_session *session);
 /* When none is paused any more. */
-void dump_guard_end(struct session *session);
+void dump_guard_end(struct dump_session *session);
 
 #endif

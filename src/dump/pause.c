@@ -37,7 +37,7 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
 }
 
-static int add_process(struct session *session, int fd, int id)
+static int add_process(struct dump_session *session, int fd, int id)
 {
 	struct dumped_process *grown;
 	int copy;
@@ -113,7 +113,7 @@ static int stop_queues(struct dumped_process *process)
 	return 0;
 }
 
-static struct dumped_process *find_paused(const struct session *session, pid_t vpid)
+static struct dumped_process *find_paused(const struct dump_session *session, pid_t vpid)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].paused && session->processes[i].vpid == vpid)
@@ -131,7 +131,7 @@ static bool is_none(int error)
 /* What CHECKPOINT says of a process that is not paused it says, too, of one whose counts have
  * changed since: a range was split or merged. UNPAUSE tells them apart; then it is paused again.
  * One that has an image would have run since that was made. 1, 0 or -errno. */
-static int is_paused_but_changed(const struct session *session, int fd)
+static int is_paused_but_changed(const struct dump_session *session, int fd)
 {
 	struct dumped_process *process;
 	struct kfd_state counts;
@@ -155,7 +155,7 @@ static int is_paused_but_changed(const struct session *session, int fd)
 /* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
  * process only, and changes nothing; a second pause could not be undone. So what is no clear answer
  * is an error: 1, 0 or -errno. */
-static int is_paused(const struct session *session, int fd)
+static int is_paused(const struct dump_session *session, int fd)
 {
 	bool unclear = false;
 
@@ -184,7 +184,7 @@ static int report_unclear(int ret, int id, pid_t pid)
 
 /* With a guard, who knows the process before it is paused. Nothing is said of a process that needs
  * no pause (-ENODEV), or is not part of the dump (-EBADF). */
-static int guard_and_pause(struct session *session, struct dumped_process *process)
+static int guard_and_pause(struct dump_session *session, struct dumped_process *process)
 {
 	int ret = dump_guard_start(session);
 
@@ -200,7 +200,7 @@ static int guard_and_pause(struct session *session, struct dumped_process *proce
 	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
 }
 
-int pause_process(struct session *session, struct dumped_process *process)
+int pause_process(struct dump_session *session, struct dumped_process *process)
 {
 	int ret;
 
@@ -214,7 +214,7 @@ int pause_process(struct session *session, struct dumped_process *process)
 		       : ret;
 }
 
-int pause_refresh(struct session *session, struct dumped_process *process)
+int pause_refresh(struct dump_session *session, struct dumped_process *process)
 {
 	int ret;
 
@@ -230,7 +230,7 @@ int pause_refresh(struct session *session, struct dumped_process *process)
 }
 
 /* CRIU may never show the file of a process that needs no pause, or is not part of the dump. */
-static int pause_file(struct session *session, const struct tree_file *file)
+static int pause_file(struct dump_session *session, const struct tree_file *file)
 {
 	struct dumped_process *process;
 	int ret = add_process(session, file->fd, DUMP_NO_ID);
@@ -265,7 +265,7 @@ static int undo_old_pauses(const struct tree_files *files)
 	return ret;
 }
 
-int pause_tree(struct session *session, int shown)
+int pause_tree(struct dump_session *session, int shown)
 {
 	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
 	int ret;
@@ -293,7 +293,8 @@ int pause_tree(struct session *session, int shown)
 }
 
 /* The process that was paused through this very file; NULL: none. */
-static int find_process(const struct session *session, int fd, struct dumped_process **ret_process)
+static int find_process(const struct dump_session *session, int fd,
+			struct dumped_process **ret_process)
 {
 	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
@@ -310,7 +311,7 @@ static int find_process(const struct session *session, int fd, struct dumped_pro
 	return 0;
 }
 
-int pause_lookup(struct session *session, int fd, int id, struct dumped_process **ret_process)
+int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
 	struct dumped_process *process;
 	int ret = find_process(session, fd, &process);
@@ -337,7 +338,7 @@ int pause_lookup(struct session *session, int fd, int id, struct dumped_process 
 /* Whether CRIU has saved the process, whose file it has not shown. What is frozen with the tree is
  * not part of it, and some hosts do not say which it is; they have written a core image since the
  * pause, then, and what was there before is an older dump's. */
-static bool is_dumped(const struct session *session, const struct dumped_process *process)
+static bool is_dumped(const struct dump_session *session, const struct dumped_process *process)
 {
 	const struct timespec *before = &process->core_time;
 	struct timespec now;
@@ -351,7 +352,7 @@ static bool is_dumped(const struct session *session, const struct dumped_process
 	return now.tv_sec != before->tv_sec || now.tv_nsec != before->tv_nsec;
 }
 
-int pause_check_all_seen(const struct session *session)
+int pause_check_all_seen(const struct dump_session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
@@ -367,7 +368,7 @@ int pause_check_all_seen(const struct session *session)
 	return 0;
 }
 
-int pause_undo_all(struct session *session)
+int pause_undo_all(struct dump_session *session)
 {
 	int ret = 0;
 

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
+#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 
@@ -212,6 +214,44 @@ const char *preflight_explain(enum kfd_criu_op op, int error)
 	return NULL;
 }
 
+/* Dumps in which a process's memory would be of another moment than its GPUs'. */
+static const struct {
+	/* 0: this dump is one; -ENOENT: it is not; other errors after a line. */
+	int (*find)(void);
+	const char *reason;
+	const char *remedy;
+} torn_dumps[] = {
+	/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it
+	 * from the images of the dump before, as it was then. */
+	{ image_dir_find_parent,
+	  "is an incremental one, which lacks what a GPU has written to the process's memory since"
+	  " the one before",
+	  "leave out --prev-images-dir, and remove the link \"parent\" from the image directory" },
+	{ host_is_lazy_dump,
+	  "is a lazy one, and this CRIU ends the plugin, so that the queues run again, before the"
+	  " process's memory has left",
+	  "leave out --lazy-pages, or take a newer CRIU" },
+};
+
+int preflight_check_dump(bool force)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(torn_dumps); i++) {
+		int ret = torn_dumps[i].find();
+
+		if (ret == -ENOENT)
+			continue;
+		if (ret < 0)
+			return ret;
+		if (!force)
+			return log_error(-EOPNOTSUPP,
+					 "dump: %s; %s; AMDGPU_FORCE=1 dumps it all the same",
+					 torn_dumps[i].reason, torn_dumps[i].remedy);
+		log_warn("dump: %s; dumped all the same, as AMDGPU_FORCE says",
+			 torn_dumps[i].reason);
+	}
+	return 0;
+}
+
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,
 					    uint32_t user_gpu_id)
 {
@@ -243,7 +283,7 @@ static int check_queue_rule(const struct preflight_subject *subject,
 		return 0;
 	(void)snprintf(name, sizeof(name), "queue %u of type %u on GPU 0x%04x", first->id,
 		       first->type, first->gpu_id);
-	return judge(subject->process->id, subject->session->options.force, name, broken - 1,
+	return judge(subject->process->id, subject->session->options->force, name, broken - 1,
 		     &rule->verdict);
 }
 
@@ -257,7 +297,7 @@ static int judge_layout(const struct preflight_subject *subject, const struct kf
 		       "the kernel's private data (version %u, %zu bytes for %u GPUs, %u BOs and %u"
 		       " objects)",
 		       version, priv->size, priv->num_devices, priv->num_bos, priv->num_objects);
-	return judge(subject->process->id, subject->session->options.force, name, 0,
+	return judge(subject->process->id, subject->session->options->force, name, 0,
 		     &unknown_layout);
 }
 
@@ -290,7 +330,7 @@ static int judge_bo(const struct preflight_subject *subject, uint32_t index, siz
 	(void)snprintf(name, sizeof(name),
 		       "BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,", index, bo->size,
 		       bo->addr, bo->alloc_flags);
-	return judge(subject->process->id, subject->session->options.force, name, more, verdict);
+	return judge(subject->process->id, subject->session->options->force, name, more, verdict);
 }
 
 static int check_bo_rule(const struct preflight_subject *subject, const struct bo_rule *rule)
@@ -309,40 +349,40 @@ static int check_bo_rule(const struct preflight_subject *subject, const struct b
 }
 
 static bool is_elsewhere(const struct preflight_subject *subject,
-			 const struct bo_index_entry *place)
+			 const struct bo_index_entry *entry)
 {
 	for (size_t i = 0; i < subject->session->num_processes; i++) {
 		const struct dumped_process *other = &subject->session->processes[i];
 
 		if (other != subject->process &&
-		    (bo_index_find_offset(&other->places, place->render_minor, place->offset) ||
-		     bo_index_find_inode(&other->places, place->inode)))
+		    (bo_index_find_offset(other->bo_index, entry->render_minor, entry->offset) ||
+		     bo_index_find_inode(other->bo_index, entry->inode)))
 			return true;
 	}
 	return false;
 }
 
 /* A place that another BO before it has, too, of its GPU or of another. */
-static bool is_again(const struct bo_index *places, const struct bo_index_entry *place)
+static bool is_again(const struct bo_index *index, const struct bo_index_entry *entry)
 {
-	return bo_index_find_offset(places, place->render_minor, place->offset) != place ||
-	       bo_index_find_inode(places, place->inode) != place;
+	return bo_index_find_offset(index, entry->render_minor, entry->offset) != entry ||
+	       bo_index_find_inode(index, entry->inode) != entry;
 }
 
 /* With a process dumped before, or twice in this one. */
 static int check_sharing(const struct preflight_subject *subject)
 {
-	const struct bo_index *places = &subject->process->places;
+	const struct bo_index *index = subject->process->bo_index;
 	const struct bo_index_entry *first = NULL;
 	size_t shared = 0;
 
-	for (size_t i = 0; i < places->count; i++) {
-		const struct bo_index_entry *place = &places->places[i];
+	for (size_t i = 0; i < index->count; i++) {
+		const struct bo_index_entry *entry = &index->entries[i];
 
-		if (!is_again(places, place) && !is_elsewhere(subject, place))
+		if (!is_again(index, entry) && !is_elsewhere(subject, entry))
 			continue;
 		if (!shared++)
-			first = place;
+			first = entry;
 	}
 	return shared ? judge_bo(subject, first->index, shared - 1, &is_shared) : 0;
 }

@@ -5,10 +5,14 @@
 #ifndef AMDGPU_PLUGIN_DUMP_PREFLIGHT_H
 #define AMDGPU_PLUGIN_DUMP_PREFLIGHT_H
 
+#include "dump/dump.h"
 #include "kernel/kfd_criu.h"
-#include "session.h"
 
 struct kfd_state;
+
+/* When CRIU shows the first thing of an AMD GPU: refuses dumps in which a process's memory would be
+ * of another moment than its GPUs'. -EOPNOTSUPP after a line; with @force 0, after a warning. */
+int preflight_check_dump(bool force);
 
 /* Before a process is paused: whether the driver can take running waves off the GPU. Without
  * that a pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force
@@ -20,7 +24,7 @@ const char *preflight_explain(enum kfd_criu_op op, int error);
 
 /* A process that is paused, as CHECKPOINT has told it. */
 struct preflight_subject {
-	const struct session *session;
+	const struct dump_session *session;
 	/* In the session, with its places, as are those that were dumped before it. */
 	const struct dumped_process *process;
 	const struct kfd_state *state;

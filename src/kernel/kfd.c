@@ -101,6 +101,13 @@ int kfd_open(int *ret_fd)
 	return 0;
 }
 
+int kfd_check_version(void)
+{
+	_cleanup_close_ int fd = -1;
+
+	return kfd_open(&fd);
+}
+
 int kfd_state_alloc(struct kfd_state *state)
 {
 	size_t priv_data_size = state->priv_data_size;

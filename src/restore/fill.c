@@ -11,6 +11,7 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "restore/handoff.h"
+#include "restore/phase.h"
 
 static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
 {
@@ -100,12 +101,12 @@ static int expect_checksums(const struct restored_task *task, struct kfd_jobs *w
 
 /* Whether the main process takes contents over: known by a byte that it sets where all tasks can
  * read it. No task has pid 0. */
-static uint8_t *listening(const struct session *session)
+static uint8_t *listening(const struct restore_session *session)
 {
 	return &session->task_phases[0];
 }
 
-void fill_listen(struct session *session)
+void restore_listen(struct restore_session *session)
 {
 	int ret = handoff_listen(session->handoff);
 
@@ -120,7 +121,7 @@ void fill_listen(struct session *session)
 
 /* A streamer may serve one image after the other, and would wait for the reader of one while we
  * wait for another. */
-static int load_streams(const struct session *session, struct kfd_jobs *work)
+static int load_streams(const struct restore_session *session, struct kfd_jobs *work)
 {
 	int id = session->task.kfd_id;
 	int ret = 0;
@@ -130,14 +131,14 @@ static int load_streams(const struct session *session, struct kfd_jobs *work)
 
 		ret = open_pages(&session->task, job, 1);
 		if (!ret)
-			ret = content_load(job, 1, &session->options.content);
+			ret = content_load(job, 1, &session->options->content);
 		if (!ret)
 			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
 	}
 	return ret;
 }
 
-static int load_files(const struct session *session, struct kfd_jobs *work)
+static int load_files(const struct restore_session *session, struct kfd_jobs *work)
 {
 	int ret = open_pages(&session->task, work->jobs, work->num_jobs);
 
@@ -147,11 +148,11 @@ static int load_files(const struct session *session, struct kfd_jobs *work)
 		ret = handoff_send(session->handoff, work->jobs, work->num_jobs);
 		return ret < 0 ? ret : PHASE_HANDED_OFF;
 	}
-	ret = content_load(work->jobs, work->num_jobs, &session->options.content);
+	ret = content_load(work->jobs, work->num_jobs, &session->options->content);
 	return ret < 0 ? ret : PHASE_DONE;
 }
 
-int fill_contents(const struct session *session, const struct kfd_state *state)
+int fill_contents(const struct restore_session *session, const struct kfd_state *state)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs work = { 0 };
 	int ret;

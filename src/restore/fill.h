@@ -5,11 +5,7 @@
 #define AMDGPU_PLUGIN_RESTORE_FILL_H
 
 #include "kernel/kfd.h"
-#include "session.h"
-
-/* In CRIU's main process, when all tasks have been forked: from here on a thread of it fills in
- * their contents. Where no thread can be started, each task loads its own, after a warning. */
-void fill_listen(struct session *session);
+#include "restore/restore.h"
 
 /* In a task, before anything is rebuilt: whether the files of contents are there, and as long as
  * the BOs of its (verified) image. Of streams nobody can tell. -errno after a line. */
@@ -17,6 +13,6 @@ int fill_check(const struct restored_task *task);
 
 /* In a task, whose BOs @state has: PHASE_DONE when their contents are in place; PHASE_HANDED_OFF
  * when the main process has taken them over; or -errno after a line. */
-int fill_contents(const struct session *session, const struct kfd_state *state);
+int fill_contents(const struct restore_session *session, const struct kfd_state *state);
 
 #endif

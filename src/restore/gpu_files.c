@@ -10,6 +10,7 @@
 #include "image/image.h"
 #include "image/image_dir.h"
 #include "kernel/render_node.h"
+#include "restore/mappings.h"
 
 const struct topology_node *gpu_files_local(const struct restored_task *task,
 					    const struct topology_node *saved)
@@ -24,7 +25,7 @@ int gpu_files_lowest_fd(const struct restored_task *task)
 
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
 {
-	int fd = mappings_find_file(&task->vmas, saved->drm_render_minor);
+	int fd = mappings_find_file(task->mappings, saved->drm_render_minor);
 	int lowest, ret;
 
 	if (fd >= 0) {
@@ -36,7 +37,7 @@ int gpu_files_compute(struct restored_task *task, const struct topology_node *sa
 			 : render_node_open(gpu_files_local(task, saved)->drm_render_minor, lowest,
 					    &fd);
 	if (!ret)
-		ret = mappings_add_file(&task->vmas, saved->drm_render_minor, fd);
+		ret = mappings_add_file(task->mappings, saved->drm_render_minor, fd);
 	if (!ret)
 		*ret_fd = fd;
 	return ret;
@@ -44,7 +45,7 @@ int gpu_files_compute(struct restored_task *task, const struct topology_node *sa
 
 bool gpu_files_are_unmapped(const struct restored_task *task)
 {
-	return task->vmas.num_left == 0;
+	return task->mappings->num_left == 0;
 }
 
 int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd)
@@ -55,13 +56,13 @@ int gpu_files_share(struct restored_task *task, const struct topology_node *save
 	if (ret < 0)
 		return ret;
 	if (gpu_files_are_unmapped(task) && task->rebuilt) {
-		*ret_fd = mappings_take_file(&task->vmas, saved->drm_render_minor);
+		*ret_fd = mappings_take_file(task->mappings, saved->drm_render_minor);
 		return 0;
 	}
 	fd = fd_dup_above(fd, gpu_files_lowest_fd(task));
 	if (fd < 0)
 		return fd;
-	mappings_note_shared(&task->vmas, saved->drm_render_minor);
+	mappings_note_shared(task->mappings, saved->drm_render_minor);
 	*ret_fd = fd;
 	return 0;
 }
@@ -72,7 +73,7 @@ static int may_be_asked_for(const struct restored_task *task, const struct topol
 {
 	int ret;
 
-	if (mappings_is_shared(&task->vmas, saved->drm_render_minor))
+	if (mappings_is_shared(task->mappings, saved->drm_render_minor))
 		return 0;
 	if (image_is_streamed())
 		return 1;
@@ -89,7 +90,7 @@ int gpu_files_close_unneeded(struct restored_task *task)
 		ret = saved->gpu_id ? may_be_asked_for(task, saved) : 1;
 		if (ret < 0)
 			return ret;
-		fd = ret ? -1 : mappings_take_file(&task->vmas, saved->drm_render_minor);
+		fd = ret ? -1 : mappings_take_file(task->mappings, saved->drm_render_minor);
 		cleanup_close(&fd);
 	}
 	return 0;

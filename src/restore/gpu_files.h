@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "session.h"
+#include "restore/restore.h"
 
 /* The GPU that stands for @saved. */
 const struct topology_node *gpu_files_local(const struct restored_task *task,
@@ -21,10 +21,6 @@ bool gpu_files_are_unmapped(const struct restored_task *task);
 /* The file through which the GPU's BOs will be restored and mapped, opened when
  * first asked for; borrowed. */
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
-/* A descriptor of that file, or of another open of the same node; the caller's. */
-int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
-int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
-			 int *ret_fd);
 /* After RESTORE, where nothing is mapped: what stays open would be the task's from now on, and
  * saved as such by its next dump. -errno after a line. */
 int gpu_files_close_unneeded(struct restored_task *task);

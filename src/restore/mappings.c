@@ -65,6 +65,8 @@ static void close_files(struct mappings *table, int spared)
 
 void mappings_done(struct mappings *table)
 {
+	if (!table)
+		return;
 	close_files(table, -1);
 	free(table->bos);
 	free(table->gpus);

@@ -23,13 +23,16 @@
 #include "restore/extra_gpus.h"
 #include "restore/fill.h"
 #include "restore/gpu_files.h"
+#include "restore/handoff.h"
+#include "restore/mappings.h"
+#include "restore/phase.h"
 #include "restore/restore_guard.h"
 
 /* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages
  * of it cost nothing. */
 #define PIDS_MAX 4194304
 
-static int start_guard(struct session *session)
+static int start_guard(struct restore_session *session)
 {
 	int ret;
 
@@ -38,11 +41,11 @@ static int start_guard(struct session *session)
 		return 0;
 	if (access(KFD_PATH, F_OK) < 0 && errno == ENOENT)
 		return 0;
-	ret = restore_guard_new(&session->restore_guard);
+	ret = restore_guard_new(&session->guard);
 	return ret < 0 ? log_error(ret, "restore: cannot start a guard for the tasks") : 0;
 }
 
-int restore_init(struct session *session)
+int restore_init(struct restore_session *session)
 {
 	void *states = mmap(NULL, PIDS_MAX, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -51,15 +54,18 @@ int restore_init(struct session *session)
 	if (states == MAP_FAILED)
 		return log_error(-errno, "restore: cannot share memory with the tasks");
 	session->task_phases = states;
+	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
+	if (!session->task.mappings)
+		return log_error(-ENOMEM, "restore: cannot keep a table of mappings");
 	ret = start_guard(session);
 	if (ret < 0)
 		return ret;
-	if (!session->needed || !session->options.parallel_restore || !host_calls_post_forking())
+	if (!session->needed || !session->options->parallel_restore || !host_calls_post_forking())
 		return 0;
 	/* What comes in one piece after the other each task reads by itself. */
 	if (image_is_streamed())
 		return 0;
-	ret = handoff_new(&session->options.content, &session->handoff);
+	ret = handoff_new(&session->options->content, &session->handoff);
 	return ret < 0 ? log_error(ret, "restore: cannot be reached by the tasks") : 0;
 }
 
@@ -73,33 +79,34 @@ static void forget_image(struct restored_task *task)
 	task->kfd = NULL;
 }
 
-void restore_done(struct session *session)
+void restore_done(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
 
-	restore_guard_free(session->restore_guard);
-	session->restore_guard = NULL;
+	restore_guard_free(session->guard);
+	session->guard = NULL;
 	if (session->task_phases)
 		(void)munmap(session->task_phases, PIDS_MAX);
 	session->task_phases = NULL;
 	handoff_free(session->handoff);
 	session->handoff = NULL;
-	mappings_done(&task->vmas);
+	mappings_done(task->mappings);
+	free(task->mappings);
 	forget_image(task);
 	*task = (struct restored_task){ 0 };
 }
 
-static uint8_t *phase_of(struct session *session, pid_t vpid)
+static uint8_t *phase_of(struct restore_session *session, pid_t vpid)
 {
 	return &session->task_phases[vpid % PIDS_MAX];
 }
 
-static void set_phase(struct session *session, enum task_phase state)
+static void set_phase(struct restore_session *session, enum task_phase state)
 {
 	__atomic_store_n(phase_of(session, session->task.vpid), state, __ATOMIC_RELEASE);
 }
 
-void restore_mark_failed(struct session *session)
+void restore_mark_failed(struct restore_session *session)
 {
 	/* It may not have come to a file of ours yet. */
 	session->task.vpid = getpid();
@@ -134,25 +141,25 @@ static struct kfd_priv priv_of(const struct restored_task *task)
 	};
 }
 
-static int map_task(const struct session *session, struct restored_task *task)
+static int map_task(const struct restore_session *session, struct restored_task *task)
 {
 	const struct kfd_priv priv = priv_of(task);
-	int ret = map_gpus(&task->saved, &task->local, &session->options, &task->map);
+	int ret = map_gpus(&task->saved, &task->local, session->options, &task->map);
 
 	return ret < 0 ? ret : extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
 }
 
 /* With the image in hand. */
-static int prepare(struct session *session)
+static int prepare(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
 	int ret;
 
 	if (task->prepared)
 		return 0;
-	task->vmas.num_left =
+	task->mappings->num_left =
 		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
-	task->vmas.host_copies = host_copies_mapping_fd();
+	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
 	if (!ret)
 		ret = map_task(session, task);
@@ -213,7 +220,7 @@ static int find_state(struct restored_task *task, const CriuRenderNode *render)
 	return image_is_streamed() ? find_in_stream(task, render) : find_in_files(task);
 }
 
-int restore_prepare(struct session *session, const CriuRenderNode *render)
+int restore_prepare(struct restore_session *session, const CriuRenderNode *render)
 {
 	struct restored_task *task = &session->task;
 	int ret;
@@ -336,13 +343,13 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 		};
 
 		if (!(bo->alloc_flags & KFD_BO_USERPTR))
-			ret = mappings_add_bo(&task->vmas, &moved);
+			ret = mappings_add_bo(task->mappings, &moved);
 	}
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		const struct topology_node *saved = &task->saved.nodes[i];
 
 		if (saved->gpu_id)
-			ret = mappings_add_gpu(&task->vmas, saved->actual_gpu_id,
+			ret = mappings_add_gpu(task->mappings, saved->actual_gpu_id,
 					       gpu_files_local(task, saved)->gpu_id);
 	}
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
@@ -375,10 +382,10 @@ static int keep_kfd(struct restored_task *task, int fd)
 	if (gpu_files_are_unmapped(task))
 		return 0;
 	kept = fd_dup_above(fd, gpu_files_lowest_fd(task));
-	return kept < 0 ? kept : mappings_add_file(&task->vmas, 0, kept);
+	return kept < 0 ? kept : mappings_add_file(task->mappings, 0, kept);
 }
 
-static int restore_kfd_state(struct session *session, int fd)
+static int restore_kfd_state(struct restore_session *session, int fd)
 {
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 	struct restored_task *task = &session->task;
@@ -399,7 +406,7 @@ static int restore_kfd_state(struct session *session, int fd)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id);
 	set_phase(session, PHASE_IN_PROGRESS);
-	ret = restore_guard_register(session->restore_guard);
+	ret = restore_guard_register(session->guard);
 	if (ret < 0)
 		return ret;
 	ret = rebuild(task, fd, &state);
@@ -432,7 +439,7 @@ static int check_owner(const struct restored_task *task, int id, const CriuKfd *
 	return 0;
 }
 
-int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd)
+int restore_read_kfd(struct restore_session *session, int id, CriuKfd **ret_kfd)
 {
 	struct restored_task *task = &session->task;
 
@@ -442,7 +449,7 @@ int restore_read_kfd(struct session *session, int id, CriuKfd **ret_kfd)
 	return 0;
 }
 
-static int restore_whole(struct session *session, int id, CriuKfd **image)
+static int restore_whole(struct restore_session *session, int id, CriuKfd **image)
 {
 	struct restored_task *task = &session->task;
 	_cleanup_close_ int fd = -1;
@@ -466,7 +473,7 @@ static int restore_whole(struct session *session, int id, CriuKfd **image)
 	return ret < 0 ? ret : take_fd(&fd);
 }
 
-int restore_kfd(struct session *session, int id, CriuKfd *image)
+int restore_kfd(struct restore_session *session, int id, CriuKfd *image)
 {
 	int fd = restore_whole(session, id, &image);
 
@@ -485,7 +492,7 @@ static int kill_task(int ret, int pid)
 	return host_errno(ret);
 }
 
-int restore_resume(struct session *session, int pid)
+int restore_resume(struct restore_session *session, int pid)
 {
 	uint8_t *state;
 	pid_t vpid;
@@ -522,6 +529,28 @@ int restore_resume(struct session *session, int pid)
 	if (ret < 0)
 		return kill_task(ret, pid);
 	log_info("process %d: resumed", pid);
-	restore_guard_task_done(session->restore_guard);
+	restore_guard_task_done(session->guard);
 	return 0;
+}
+
+int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
+			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd)
+{
+	int ret;
+
+	if (!session->task.mappings)
+		return -ENOTSUP;
+	ret = mappings_update(session->task.mappings, path, addr, old_offset, ret_new_offset,
+			      ret_fd);
+	/* CRIU may go on with the old offset, which could be another GPU's here. */
+	if (ret < 0 && ret != -ENOTSUP)
+		restore_mark_failed(session);
+	return ret;
+}
+
+void restore_finish(struct restore_session *session)
+{
+	/* Too late to fail the restore, so nothing may be left that looks like a restored task. */
+	if (restore_guard_check_done(session->guard) < 0)
+		restore_guard_detach(&session->guard);
 }

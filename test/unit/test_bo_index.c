@@ -61,20 +61,20 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 		{ 129, 0xa000, -1 },     { 130, 0x9000, -1 }, { 127, 0x9000, -1 },
 		{ 128, UINT64_MAX, -1 },
 	};
-	struct bo_index places;
+	struct bo_index *index;
 
 	(void)state;
-	assert_int_equal(bo_index_init(&job, &machine, &places), 0);
-	assert_int_equal(places.count, 5);
+	assert_int_equal(bo_index_new(&job, &machine, &index), 0);
+	assert_int_equal(index->count, 5);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct bo_index_entry *place =
-			bo_index_find_offset(&places, cases[i].render_minor, cases[i].offset);
+			bo_index_find_offset(index, cases[i].render_minor, cases[i].offset);
 
 		print_message("case %zu\n", i);
 		assert_int_equal(place ? (int)place->index : -1, cases[i].index);
 	}
-	bo_index_done(&places);
-	assert_null(bo_index_find_offset(&places, 128, 0x9000));
+	bo_index_free(index);
+	assert_null(bo_index_find_offset(NULL, 128, 0x9000));
 }
 
 /* One on two GPUs, and another. */
@@ -87,7 +87,7 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
 	};
 	struct kfd_state sharer = job;
-	struct bo_index places;
+	struct bo_index *index;
 	const struct bo_index_entry *place, *again, *alone;
 
 	(void)state;
@@ -95,29 +95,29 @@ static void a_bo_with_the_same_dma_buf_is_found(void **state)
 	sharer.num_bos = ARRAY_SIZE(some);
 	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
 	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
-	assert_int_equal(bo_index_init(&sharer, &machine, &places), 0);
-	place = bo_index_find_offset(&places, 128, 0x9000);
-	again = bo_index_find_offset(&places, 129, 0x9000);
-	alone = bo_index_find_offset(&places, 129, 0x5000);
+	assert_int_equal(bo_index_new(&sharer, &machine, &index), 0);
+	place = bo_index_find_offset(index, 128, 0x9000);
+	again = bo_index_find_offset(index, 129, 0x9000);
+	alone = bo_index_find_offset(index, 129, 0x5000);
 	assert_int_equal(again->index, 2);
-	assert_ptr_equal(bo_index_find_inode(&places, again->inode), place);
-	assert_int_equal(bo_index_find_inode(&places, place->inode)->index, 0);
-	assert_ptr_equal(bo_index_find_inode(&places, alone->inode), alone);
-	assert_null(bo_index_find_inode(&places, UINT64_MAX));
-	bo_index_done(&places);
+	assert_ptr_equal(bo_index_find_inode(index, again->inode), place);
+	assert_int_equal(bo_index_find_inode(index, place->inode)->index, 0);
+	assert_ptr_equal(bo_index_find_inode(index, alone->inode), alone);
+	assert_null(bo_index_find_inode(index, UINT64_MAX));
+	bo_index_free(index);
 	(void)close((int)some[1].dmabuf_fd);
-	assert_int_equal(bo_index_init(&sharer, &machine, &places), -EBADF);
+	assert_int_equal(bo_index_new(&sharer, &machine, &index), -EBADF);
 	(void)close(object);
 }
 
-static void a_process_without_bos_has_no_places(void **state)
+static void a_process_without_bos_has_no_entries(void **state)
 {
-	struct bo_index places;
+	struct bo_index *index;
 
 	(void)state;
-	assert_int_equal(bo_index_init(&(const struct kfd_state){ 0 }, &machine, &places), 0);
-	assert_null(bo_index_find_offset(&places, 128, 0));
-	bo_index_done(&places);
+	assert_int_equal(bo_index_new(&(const struct kfd_state){ 0 }, &machine, &index), 0);
+	assert_null(bo_index_find_offset(index, 128, 0));
+	bo_index_free(index);
 }
 
 int main(void)
@@ -126,7 +126,7 @@ int main(void)
 		UNIT_TEST(gpus_are_found_by_the_processs_ids),
 		UNIT_TEST(the_bo_that_has_a_byte_is_found),
 		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),
-		UNIT_TEST(a_process_without_bos_has_no_places),
+		UNIT_TEST(a_process_without_bos_has_no_entries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
