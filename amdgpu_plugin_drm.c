@@ -307,19 +307,16 @@ static int write_image(const struct dump_session *session, struct dumped_render 
 /* Keeps the file until the KFD state of its process is met. The caller keeps its descriptor. */
 static int keep(struct render_list *list, const struct dumped_render *render)
 {
-	struct dumped_render *grown;
-	int copy;
+	struct dumped_render kept = *render;
+	int ret;
 
-	grown = realloc(list->renders, (list->count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	list->renders = grown;
-	copy = fd_dup_above(render->fd, DUMP_LOWEST_FD);
-	if (copy < 0)
-		return copy;
-	grown[list->count] = *render;
-	grown[list->count++].fd = copy;
-	return 0;
+	kept.fd = fd_dup_above(render->fd, DUMP_LOWEST_FD);
+	if (kept.fd < 0)
+		return kept.fd;
+	ret = array_append(&list->renders, &list->count, sizeof(kept), &kept);
+	if (ret < 0)
+		fd_close(&kept.fd);
+	return ret;
 }
 
 int render_dump(struct render_list *list, struct dump_session *session, int fd, int id)
@@ -354,8 +351,7 @@ static int note_compute_file(struct dump_session *session, struct dumped_render 
 	int ret = write_image(session, render, process);
 
 	render->unwritten = false;
-	cleanup_close(&render->fd);
-	render->fd = -1;
+	fd_close(&render->fd);
 	return ret;
 }
 
@@ -405,7 +401,7 @@ int render_finish(struct render_list *list, struct dump_session *session)
 void render_list_done(struct render_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		cleanup_close(&list->renders[i].fd);
+		fd_close(&list->renders[i].fd);
 	free(list->renders);
 	*list = (struct render_list){ 0 };
 }

@@ -433,15 +433,11 @@ void topology_done(struct topology *topology)
 
 struct topology_node *topology_add(struct topology *topology)
 {
-	struct topology_node *grown;
+	static const struct topology_node empty;
 
-	grown = realloc(topology->nodes, (topology->num_nodes + 1) * sizeof(*grown));
-	if (!grown)
+	if (array_append(&topology->nodes, &topology->num_nodes, sizeof(empty), &empty) < 0)
 		return NULL;
-	topology->nodes = grown;
-	grown += topology->num_nodes++;
-	memset(grown, 0, sizeof(*grown));
-	return grown;
+	return &topology->nodes[topology->num_nodes - 1];
 }
 
 #define DEFINE_FIND(name, field, valid)                                                \

@@ -12,12 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-void cleanup_close(const int *fd)
+void fd_close(int *fd)
 {
 	int saved = errno;
 
 	if (*fd >= 0)
 		(void)close(*fd);
+	*fd = -1;
 	errno = saved;
 }
 
@@ -56,6 +57,31 @@ void *take_ptr(void *memory)
 
 	*(void **)memory = NULL;
 	return taken;
+}
+
+int array_grow(void *array, size_t count, size_t size)
+{
+	size_t bytes;
+	void *grown;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return -ENOMEM;
+	grown = realloc(*(void **)array, bytes);
+	if (!grown)
+		return -ENOMEM;
+	*(void **)array = grown;
+	return 0;
+}
+
+int array_append(void *array, size_t *count, size_t size, const void *element)
+{
+	int ret = array_grow(array, *count + 1, size);
+
+	if (ret < 0)
+		return ret;
+	memcpy(*(char **)array + *count * size, element, size);
+	(*count)++;
+	return 0;
 }
 
 int xioctl(int fd, unsigned long request, void *argument)

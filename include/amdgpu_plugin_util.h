@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-void cleanup_close(const int *fd);
+/* Closes *@fd, if it is not negative, and sets it to -1. Keeps errno. */
+void fd_close(int *fd);
 void cleanup_free(void *memory);
 void cleanup_fclose(FILE **file);
 
 #define _cleanup_(f)     __attribute__((cleanup(f)))
-#define _cleanup_close_  _cleanup_(cleanup_close)
+#define _cleanup_close_  _cleanup_(fd_close)
 #define _cleanup_free_   _cleanup_(cleanup_free)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 
@@ -30,6 +31,13 @@ struct dirent *next_entry(DIR *stream, int *ret_error);
 int take_fd(int *fd);
 /* Hands a pointer over: *@memory (the address of a pointer) is NULL afterwards. */
 void *take_ptr(void *memory);
+
+/* Reallocates *@array (the address of a pointer) to @count elements of @size bytes, at least one.
+ * New elements are not initialised. On -ENOMEM the array stays as it was. */
+int array_grow(void *array, size_t count, size_t size);
+/* Appends a copy of *@element of @size bytes to *@array (the address of a pointer), which has
+ * *@count elements, and counts it. On -ENOMEM the array stays as it was. */
+int array_append(void *array, size_t *count, size_t size, const void *element);
 
 /* An ioctl that is repeated after EINTR and EAGAIN; 0 or -errno. */
 int xioctl(int fd, unsigned long request, void *argument);

@@ -49,7 +49,7 @@ int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work)
 void kfd_jobs_done(struct kfd_jobs *work)
 {
 	for (uint32_t i = 0; i < work->num_jobs; i++) {
-		cleanup_close(&work->jobs[i].image_fd);
+		fd_close(&work->jobs[i].image_fd);
 		free(work->jobs[i].bos);
 	}
 	free(work->by_index);

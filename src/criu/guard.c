@@ -70,7 +70,7 @@ static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty,
 	refuse_to_be_killed();
 	if (close_others(duty, criu, line) || write(line, "", 1) != 1)
 		_exit(1);
-	cleanup_close(&line);
+	fd_close(&line);
 	duty->watch(duty->argument, criu);
 	_exit(0);
 }
@@ -120,8 +120,7 @@ int guard_start(const struct guard_duty *duty, struct guard *ret_guard)
 	ret = fork_silently(&guard);
 	if (!ret && !guard.pid)
 		stand_guard(duty, self, its_end);
-	cleanup_close(&its_end);
-	its_end = -1;
+	fd_close(&its_end);
 	if (!ret && !becomes_ready(line)) {
 		guard_end(&guard);
 		ret = -ECHILD;
@@ -148,7 +147,7 @@ void guard_end(struct guard *guard)
 	do {
 		ret = waitid(P_PIDFD, (id_t)guard->fd, &ended, WEXITED | __WALL);
 	} while (ret < 0 && errno == EINTR);
-	cleanup_close(&guard->fd);
+	fd_close(&guard->fd);
 	*guard = (struct guard){ 0 };
 }
 

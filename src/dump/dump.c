@@ -624,7 +624,7 @@ int dump_release(struct dump_session *session, int result)
 void dump_done(struct dump_session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
-		cleanup_close(&session->processes[i].fd);
+		fd_close(&session->processes[i].fd);
 		free(session->processes[i].gpus);
 		bo_index_free(session->processes[i].bo_index);
 	}

@@ -37,7 +37,7 @@ int kfd_files_same(int one, int other)
 void kfd_files_done(struct tree_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
-		cleanup_close(&files->list[i].fd);
+		fd_close(&files->list[i].fd);
 	free(files->list);
 	*files = (struct tree_files){ 0 };
 }
@@ -86,19 +86,14 @@ static int find_file(const struct tree_files *files, int fd, pid_t root,
 
 static int add_file(struct tree_files *files, int fd, const struct holder *holder)
 {
-	struct tree_file *grown;
-
-	grown = realloc(files->list, (files->count + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	files->list = grown;
-	grown[files->count++] = (struct tree_file){
+	struct tree_file file = {
 		.fd = fd,
 		.pid = holder->pid,
 		.reopen_vpid = holder->vpid,
 		.root = holder->root,
 	};
-	return 0;
+
+	return array_append(&files->list, &files->count, sizeof(file), &file);
 }
 
 /* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who
@@ -157,7 +152,7 @@ static int know_holder(struct holder *holder, bool is_one_tree)
 
 static void forget_holder(struct holder *holder)
 {
-	cleanup_close(&holder->pidfd);
+	fd_close(&holder->pidfd);
 }
 
 static int find_in(struct search *search, pid_t pid, DIR *stream)
@@ -227,7 +222,7 @@ static void keep_tree(struct tree_files *files, pid_t root)
 		if (files->list[i].root == root)
 			files->list[kept++] = files->list[i];
 		else
-			cleanup_close(&files->list[i].fd);
+			fd_close(&files->list[i].fd);
 	}
 	files->count = kept;
 }

@@ -39,18 +39,15 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 
 static int add_process(struct dump_session *session, int fd, int id)
 {
-	struct dumped_process *grown;
-	int copy;
+	struct dumped_process process = { .id = id, .fd = fd_dup_above(fd, DUMP_LOWEST_FD) };
+	int ret;
 
-	grown = realloc(session->processes, (session->num_processes + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	session->processes = grown;
-	copy = fd_dup_above(fd, DUMP_LOWEST_FD);
-	if (copy < 0)
-		return copy;
-	grown[session->num_processes++] = (struct dumped_process){ .id = id, .fd = copy };
-	return 0;
+	if (process.fd < 0)
+		return process.fd;
+	ret = array_append(&session->processes, &session->num_processes, sizeof(process), &process);
+	if (ret < 0)
+		fd_close(&process.fd);
+	return ret;
 }
 
 /* What a process goes by in the log. */
@@ -245,7 +242,7 @@ static int pause_file(struct dump_session *session, const struct tree_file *file
 		log_info("process %d: its queues are stopped", file->pid);
 		return 0;
 	}
-	cleanup_close(&process->fd);
+	fd_close(&process->fd);
 	session->num_processes--;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
@@ -381,8 +378,7 @@ int pause_undo_all(struct dump_session *session)
 			continue;
 		failed = kfd_unpause(process->fd);
 		process->paused = false;
-		cleanup_close(&process->fd);
-		process->fd = -1;
+		fd_close(&process->fd);
 		if (failed < 0)
 			ret = log_error(failed, "%s: cannot unpause process %d",
 					name_of(process, name), process->vpid);

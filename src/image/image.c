@@ -507,7 +507,6 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd)
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
 	if (*fd >= 0 && host_is_streaming())
 		ret = check_end(name, *fd);
-	cleanup_close(fd);
-	*fd = -1;
+	fd_close(fd);
 	return ret;
 }

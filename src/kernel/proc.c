@@ -66,13 +66,7 @@ int proc_vpid(pid_t pid, pid_t *ret_own_pid)
 
 int pid_list_add(struct pid_list *list, pid_t pid)
 {
-	pid_t *grown = realloc(list->pids, (list->count + 1) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	list->pids = grown;
-	grown[list->count++] = pid;
-	return 0;
+	return array_append(&list->pids, &list->count, sizeof(pid), &pid);
 }
 
 void pid_list_done(struct pid_list *list)
@@ -306,19 +300,15 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	if (!file)
 		return -errno;
 	while (getline(&line, &room, file) >= 0) {
-		struct proc_mapping mapping, *grown;
-
+		struct proc_mapping mapping;
 		int ret = parse_mapping(pid, line, &mapping);
 
 		if (ret == -ENOENT)
 			continue;
+		if (!ret)
+			ret = array_append(&mappings, &count, sizeof(mapping), &mapping);
 		if (ret < 0)
 			return ret;
-		grown = realloc(mappings, (count + 1) * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		mappings = grown;
-		mappings[count++] = mapping;
 	}
 	/* A line that there is no memory for is no error of the stream's. */
 	if (!feof(file))

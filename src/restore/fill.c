@@ -56,7 +56,7 @@ int fill_check(const struct restored_task *task)
 
 		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id, saved_size(kfd, gpu_id), &fd)
 			     : 0;
-		cleanup_close(&fd);
+		fd_close(&fd);
 	}
 	return ret;
 }

@@ -91,7 +91,7 @@ int gpu_files_close_unneeded(struct restored_task *task)
 		if (ret < 0)
 			return ret;
 		fd = ret ? -1 : mappings_take_file(task->mappings, saved->drm_render_minor);
-		cleanup_close(&fd);
+		fd_close(&fd);
 	}
 	return 0;
 }

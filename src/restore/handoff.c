@@ -112,8 +112,7 @@ static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num
 	theirs = pair[1];
 	ret = message_send(listen_sock, message, MESSAGE_HELLO, 0, &theirs, 1);
 	/* With this one closed, sends fail when the main process's is. */
-	cleanup_close(&theirs);
-	theirs = -1;
+	fd_close(&theirs);
 	for (size_t i = 0; !ret && i < num_jobs; i++)
 		ret = send_job(own, message, &jobs[i]);
 	return ret < 0 ? ret : message_send(own, message, MESSAGE_END, 0, NULL, 0);
@@ -145,8 +144,8 @@ static void free_task(struct handoff_task *task)
 		struct content_job *job = &task->jobs[i];
 
 		for (size_t bo = 0; bo < job->num_bos; bo++)
-			cleanup_close(&job->bos[bo].dmabuf_fd);
-		cleanup_close(&job->image_fd);
+			fd_close(&job->bos[bo].dmabuf_fd);
+		fd_close(&job->image_fd);
 		free(job->bos);
 	}
 	free(task->jobs);
@@ -186,19 +185,19 @@ static bool is_possible(const struct message_bo *bo, uint64_t before)
 static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
 		   size_t count, uint64_t *size)
 {
-	struct content_bo *grown;
+	int ret;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!is_possible(&bos[i], *size))
 			return -EPROTO;
 		*size += bos[i].size;
 	}
-	grown = realloc(job->bos, (job->num_bos + count) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	job->bos = grown;
+	ret = array_grow(&job->bos, job->num_bos + count, sizeof(*job->bos));
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; i < count; i++)
-		grown[job->num_bos++] = (struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
+		job->bos[job->num_bos++] =
+			(struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
 	return 0;
 }
 
@@ -235,22 +234,17 @@ static int receive_bos(int socket, struct message *message, struct content_job *
 /* Its BOs come later. */
 static int add_job(struct handoff_task *task, const struct message_job *announced)
 {
-	struct content_job *jobs;
-
-	/* Streams are read by the tasks themselves. */
-	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
-		return -EPROTO;
-	jobs = realloc(task->jobs, (task->num_jobs + 1) * sizeof(*jobs));
-	if (!jobs)
-		return -ENOMEM;
-	task->jobs = jobs;
-	jobs[task->num_jobs++] = (struct content_job){
+	struct content_job job = {
 		.gpu_id = announced->gpu_id,
 		.render_minor = announced->render_minor,
 		.image_fd = -1,
 		.has_checksums = announced->has_checksums,
 	};
-	return 0;
+
+	/* Streams are read by the tasks themselves. */
+	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
+		return -EPROTO;
+	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 }
 
 static int receive_job(struct handoff *handoff, int socket, struct message *message, const int *fds,
@@ -378,8 +372,7 @@ static void close_listen_sock(struct handoff *handoff)
 {
 	drain_listen_sock(handoff);
 	(void)pthread_mutex_lock(&handoff->lock);
-	cleanup_close(&handoff->listen_sock);
-	handoff->listen_sock = -1;
+	fd_close(&handoff->listen_sock);
 	(void)pthread_mutex_unlock(&handoff->lock);
 }
 
@@ -528,7 +521,7 @@ void handoff_free(struct handoff *handoff)
 			content_cancel(task->run);
 		free_task(task);
 	}
-	cleanup_close(&handoff->listen_sock);
+	fd_close(&handoff->listen_sock);
 	if (handoff->raised_limit)
 		nofile_restore(&handoff->old_limit);
 	content_pool_done(&handoff->pool);

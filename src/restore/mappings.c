@@ -16,28 +16,16 @@
 #include "kernel/kfd_criu.h"
 #include "kernel/proc.h"
 
-static int append(void *array, size_t *count, size_t size, const void *element)
-{
-	char *grown = realloc(*(void **)array, (*count + 1) * size);
-
-	if (!grown)
-		return -ENOMEM;
-	*(void **)array = grown;
-	memcpy(grown + *count * size, element, size);
-	(*count)++;
-	return 0;
-}
-
 int mappings_add_bo(struct mappings *table, const struct vma_bo *bo)
 {
 	table->sorted = false;
-	return append(&table->bos, &table->num_bos, sizeof(*bo), bo);
+	return array_append(&table->bos, &table->num_bos, sizeof(*bo), bo);
 }
 
 int mappings_add_file(struct mappings *table, uint32_t saved_minor, int fd)
 {
 	struct vma_file file = { .saved_minor = saved_minor, .fd = fd };
-	int ret = append(&table->files, &table->num_files, sizeof(file), &file);
+	int ret = array_append(&table->files, &table->num_files, sizeof(file), &file);
 
 	if (ret < 0)
 		(void)close(fd);
@@ -48,7 +36,7 @@ int mappings_add_gpu(struct mappings *table, uint32_t old_id, uint32_t new_id)
 {
 	struct vma_gpu gpu = { .old_id = old_id, .new_id = new_id };
 
-	return append(&table->gpus, &table->num_gpus, sizeof(gpu), &gpu);
+	return array_append(&table->gpus, &table->num_gpus, sizeof(gpu), &gpu);
 }
 
 /* Closes all but @spared; -1 for none. */

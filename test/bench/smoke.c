@@ -79,7 +79,7 @@ static int open_images(struct smoke *smoke, const char *whose, int flags)
 static void close_images(struct smoke *smoke)
 {
 	for (size_t i = 0; i < smoke->subject.num_jobs; i++)
-		cleanup_close(&smoke->subject.jobs[i].image_fd);
+		fd_close(&smoke->subject.jobs[i].image_fd);
 }
 
 /* Into images that are called after @whose they are. */

@@ -85,7 +85,7 @@ static void process_start(const struct command *command, struct process *ret_pro
 static void process_close(struct process *process)
 {
 	for (int i = 0; i < SOURCES; i++)
-		cleanup_close(&process->sources[i].fd);
+		fd_close(&process->sources[i].fd);
 }
 
 static void take_output(struct pollfd *source, struct text *text)

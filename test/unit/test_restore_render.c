@@ -138,7 +138,7 @@ static void a_task_without_mappings_has_its_own_files_alone(void **state)
 				assert_int_equal(fds[j], kernel.restored_devices[0].drm_fd);
 		}
 		for (unsigned int j = 0; j < 3; j++)
-			cleanup_close(&fds[j]);
+			fd_close(&fds[j]);
 		assert_int_equal(unit_count_fds(), before);
 		end_restore(0);
 	}

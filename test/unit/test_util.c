@@ -299,23 +299,50 @@ static void what_is_taken_is_not_cleaned_up(void **state)
 	(void)state;
 	assert_int_equal(fd, -1);
 	assert_null(memory);
-	cleanup_close(&fd);
+	fd_close(&fd);
 	cleanup_free(&memory);
 	assert_true(fcntl(taken_fd, F_GETFD) >= 0);
-	cleanup_close(&taken_fd);
+	fd_close(&taken_fd);
 	assert_int_equal(fcntl(taken_fd, F_GETFD), -1);
 	cleanup_free(&taken);
 }
 
-static void closing_on_the_way_out_keeps_errno(void **state)
+static void closing_keeps_errno_and_leaves_no_descriptor(void **state)
 {
 	int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
 	(void)close(closed);
 	errno = ENOSPC;
-	cleanup_close(&closed);
+	fd_close(&closed);
 	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(closed, -1);
+	fd_close(&closed);
+	assert_int_equal(errno, ENOSPC);
+}
+
+static void arrays_grow_by_what_is_appended(void **state)
+{
+	_cleanup_free_ uint32_t *numbers = NULL;
+	size_t count = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(array_append(&numbers, &count, sizeof(i), &i), 0);
+	assert_int_equal(count, 100);
+	assert_int_equal(array_grow(&numbers, 1000, sizeof(*numbers)), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(numbers[i], i);
+}
+
+static void an_array_too_large_for_memory_stays_as_it_was(void **state)
+{
+	static uint32_t number;
+	uint32_t *numbers = &number;
+
+	(void)state;
+	assert_int_equal(array_grow(&numbers, SIZE_MAX / 2, sizeof(number)), -ENOMEM);
+	assert_ptr_equal(numbers, &number);
 }
 
 int main(void)
@@ -334,7 +361,9 @@ int main(void)
 		UNIT_TEST(the_limit_goes_as_high_as_it_may),
 		UNIT_TEST(an_ioctl_that_fails_gives_its_errno),
 		UNIT_TEST(what_is_taken_is_not_cleaned_up),
-		UNIT_TEST(closing_on_the_way_out_keeps_errno),
+		UNIT_TEST(closing_keeps_errno_and_leaves_no_descriptor),
+		UNIT_TEST(arrays_grow_by_what_is_appended),
+		UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
