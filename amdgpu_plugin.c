@@ -81,13 +81,6 @@ static int pause_devices(int pid)
 	return ret < 0 ? ret : -ENOTSUP;
 }
 
-static int refuse_pre_dump(void)
-{
-	return log_error(-EOPNOTSUPP,
-			 "pre-dump: what a GPU writes is not tracked, so memory cannot be saved in"
-			 " advance");
-}
-
 /* @answer: 1, 0, or -errno. After -errno the file may be one of an AMD GPU; CRIU does not know the
  * file and fails the dump. */
 static bool is_gpu_file(int answer)
@@ -100,8 +93,9 @@ static int handle_device_vma(int fd, const struct stat *stat)
 {
 	if (!is_gpu_file(kfd_is_file(stat)) && !is_gpu_file(render_is_file(fd, stat)))
 		return -ENOTSUP;
-	return host_errno(session.stage == STAGE_PRE_DUMP ? refuse_pre_dump()
-							  : dump_check_mappings(&session.dump));
+	return host_errno(session.stage == STAGE_PRE_DUMP
+				  ? dump_refuse(&session.dump, DUMP_IS_PRE_DUMP, "pre-dump:")
+				  : dump_check_mappings(&session.dump));
 }
 
 static int dump_kfd_file(int fd, int id)
@@ -127,11 +121,7 @@ static int dump_ext_file(int fd, int id)
 	if (is_gpu_file(render_is_file(fd, &stat)))
 		return host_errno(render_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return host_errno(log_error(-EOPNOTSUPP,
-					    "file %d: is a dma-buf of an AMD GPU, which"
-					    " cannot be saved yet; have the process close it, or"
-					    " turn sharing off (NCCL_P2P_DISABLE=1 and the like)",
-					    id));
+		return host_errno(dump_refuse(&session.dump, DUMP_HAS_DMABUF, "file %d", id));
 	return -ENOTSUP;
 }
 

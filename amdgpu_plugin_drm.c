@@ -99,7 +99,7 @@ static int count_handles(int fd, uint32_t *ret_count)
 	return 0;
 }
 
-static int check_handles(int fd, int id, uint32_t number)
+static int check_handles(const struct dump_session *session, int fd, int id, uint32_t number)
 {
 	uint32_t count;
 	int ret = count_handles(fd, &count);
@@ -107,12 +107,9 @@ static int check_handles(int fd, int id, uint32_t number)
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
 				 id, number);
-	if (count)
-		return log_error(-EOPNOTSUPP,
-				 "render node %d: renderD%u has GEM objects of its own,"
-				 " which cannot be saved yet; have the process free them",
-				 id, number);
-	return 0;
+	return count ? dump_refuse(session, DUMP_HAS_GEM_OBJECTS, "render node %d: renderD%u", id,
+				   number)
+		     : 0;
 }
 
 /* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through
@@ -331,7 +328,7 @@ int render_dump(struct render_list *list, struct dump_session *session, int fd, 
 	render.render_minor = minor(stat.st_rdev);
 	ret = dump_begin(session);
 	if (!ret)
-		ret = check_handles(fd, id, render.render_minor);
+		ret = check_handles(session, fd, id, render.render_minor);
 	if (!ret)
 		ret = check_node(session, id, render.render_minor);
 	if (ret < 0)

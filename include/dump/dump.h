@@ -80,6 +80,38 @@ struct dump_session {
 	struct guard guard;
 };
 
+/* Rules of the dump that other units find broken. See src/dump/preflight.c for their texts. */
+enum dump_rule {
+	DUMP_IS_PRE_DUMP,
+	DUMP_IS_INCREMENTAL,
+	DUMP_IS_LAZY,
+	DUMP_CWSR_IS_OFF,
+	DUMP_HAS_NO_KFD_FILE,
+	DUMP_FILE_OF_OTHER_PROCESS,
+	DUMP_UNKNOWN_LAYOUT,
+	DUMP_QUEUE_TYPE,
+	DUMP_QUEUE_XCCS,
+	DUMP_QUEUE_SAVE_AREA,
+	DUMP_QUEUE_GENERATION,
+	DUMP_BO_KIND,
+	DUMP_BO_FLAGS,
+	DUMP_BO_ADDRESS,
+	DUMP_BO_HALVED,
+	DUMP_BO_GENERATION,
+	DUMP_BO_SHARED,
+	DUMP_HAS_DMABUF,
+	DUMP_HAS_GEM_OBJECTS,
+	DUMP_MAPPING_WITHOUT_BO,
+	DUMP_MAPPING_INSIDE_BO,
+	DUMP_MAPPING_AMBIGUOUS,
+};
+
+/* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns
+ * -EOPNOTSUPP. With AMDGPU_FORCE=1 and a rule that can be forced, it logs a warning and returns 0.
+ */
+int dump_refuse(const struct dump_session *session, enum dump_rule rule, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
 /* Prepares the image directory when CRIU shows the first thing of an AMD GPU: the inventory names

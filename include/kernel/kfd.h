@@ -64,4 +64,7 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
  * -errno after a line; -ESRCH: no KFD process. */
 int kfd_resume(pid_t pid);
 
+/* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */
+const char *kfd_explain(enum kfd_criu_op op, int error);
+
 #endif

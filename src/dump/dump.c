@@ -5,53 +5,29 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "content/kfd_jobs.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
+#include "dump/dump_image.h"
 #include "dump/kfd_files.h"
 #include "dump/pause.h"
 #include "dump/preflight.h"
 #include "image/image.h"
 #include "image/image_dir.h"
-#include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
-#include "kernel/render_node.h"
 
-/* What is known while one KFD process is being dumped. */
-struct dump {
-	struct dump_session *session;
-	struct dumped_process *process;
-	struct kfd_state state;
-	const struct topology *topology;
-	struct proc_mapping *mappings;
-	size_t num_mappings;
-	struct kfd_jobs work;
-};
-
-static void finish_dump(struct dump *dump)
+static void finish_dump(struct process_dump *dump)
 {
-	kfd_jobs_done(&dump->work);
+	kfd_jobs_done(&dump->jobs);
 	kfd_state_done(&dump->state);
 	free(dump->mappings);
 }
 
-/* The image of a file that has no state to save: it comes back as an open of /dev/kfd. */
-static int dump_plain(int id, const char *reason)
-{
-	CriuKfd kfd = CRIU_KFD__INIT;
-
-	log_info("kfd %d: %s", id, reason);
-	return image_write_kfd(id, &kfd);
-}
-
-static int pause_it(struct dump *dump)
+static int pause_and_count(struct process_dump *dump)
 {
 	const struct dumped_process *process = dump->process;
 	int ret = pause_process(dump->session, dump->process);
@@ -66,29 +42,27 @@ static int pause_it(struct dump *dump)
 	return 0;
 }
 
-/* An open file that several have comes back in the one with the lowest pid, but GPU state only in
- * the process that it is of. */
-static int check_opener(struct dump *dump)
+/* CRIU opens a file that several tasks have in the task with the lowest vpid, but the kernel
+ * rebuilds GPU state only in the process that owns it. */
+static int check_reopen(struct process_dump *dump)
 {
 	const struct dumped_process *process = dump->process;
 
 	if (!process->reopen_vpid || process->reopen_vpid == process->vpid)
 		return 0;
-	return log_error(
-		-EOPNOTSUPP,
-		"kfd %d: process %d has the file of process %d too, and has the lower pid or"
-		" has it alone: CRIU would restore it there; let it close /dev/kfd",
-		process->id, process->reopen_vpid, process->vpid);
+	return dump_refuse(dump->session, DUMP_FILE_OF_OTHER_PROCESS,
+			   "kfd %d of process %d: process %d", process->id, process->vpid,
+			   process->reopen_vpid);
 }
 
-static int read_state(struct dump *dump)
+static int read_state(struct process_dump *dump)
 {
 	int ret = kfd_state_alloc(&dump->state);
 
 	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
 }
 
-static int checkpoint(struct dump *dump)
+static int checkpoint(struct process_dump *dump)
 {
 	int ret = read_state(dump);
 
@@ -104,23 +78,12 @@ static int checkpoint(struct dump *dump)
 }
 
 /* The GPU, here, that the process knows as @user_gpu_id. */
-static const struct topology_node *find_gpu(const struct dump *dump, uint32_t user_gpu_id)
+static const struct topology_node *find_gpu(const struct process_dump *dump, uint32_t user_gpu_id)
 {
 	return bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
 }
 
-static int find_render_minor(const struct dump *dump, uint32_t user_gpu_id, uint32_t *ret_minor)
-{
-	const struct topology_node *gpu = find_gpu(dump, user_gpu_id);
-
-	if (!gpu)
-		return log_error(-ENODEV, "kfd %d: GPU 0x%04x has no render node here",
-				 dump->process->id, user_gpu_id);
-	*ret_minor = gpu->drm_render_minor;
-	return 0;
-}
-
-static int check_devices(struct dump *dump)
+static int check_devices(struct process_dump *dump)
 {
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
 		const struct kfd_device_bucket *device = &dump->state.devices[i];
@@ -133,7 +96,7 @@ static int check_devices(struct dump *dump)
 }
 
 /* What the kernel says of a BO must fit together. */
-static int check_bo(const struct dump *dump, uint32_t index)
+static int check_bo(const struct process_dump *dump, uint32_t index)
 {
 	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
 	int id = dump->process->id;
@@ -147,7 +110,7 @@ static int check_bo(const struct dump *dump, uint32_t index)
 	return 0;
 }
 
-static int check_bos(struct dump *dump)
+static int check_bos(struct process_dump *dump)
 {
 	int ret = 0;
 
@@ -156,87 +119,37 @@ static int check_bos(struct dump *dump)
 	return ret;
 }
 
-static int index_bos(struct dump *dump)
+static int index_bos(struct process_dump *dump)
 {
 	struct dumped_process *process = dump->process;
 	int ret;
 
+	bo_index_free(process->bo_index);
+	process->bo_index = NULL;
 	ret = bo_index_new(&dump->state, dump->topology, &process->bo_index);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its BOs", process->id) : 0;
 }
 
-/* Refuses what would not come back as it is. */
-static int check_support(struct dump *dump)
+static struct preflight_subject subject_of(const struct process_dump *dump)
 {
-	return preflight_check(&(struct preflight_subject){
+	return (struct preflight_subject){
 		.session = dump->session,
 		.process = dump->process,
 		.state = &dump->state,
 		.topology = dump->topology,
-	});
+	};
 }
 
-/* The GPU whose render node is mapped; NULL: another kind of device. */
-static const struct topology_node *mapped_gpu(const struct dump *dump,
-					      const struct proc_mapping *mapping)
+static int check_state(struct process_dump *dump)
 {
-	uint32_t number;
+	const struct preflight_subject subject = subject_of(dump);
 
-	return render_node_is_device(mapping->device, &number)
-		       ? topology_find_minor(dump->topology, number)
-		       : NULL;
+	return preflight_check_state(&subject);
 }
 
-/* A restore tells the BO of a mapping by the address first, as programs map BOs where the GPU has
- * them. So a mapping elsewhere must not be where another GPU has one that fits. */
-static bool is_mistakable(const struct dump *dump, const struct proc_mapping *mapping,
-			  const struct kfd_bo_bucket *mapped)
+static int check_mappings(struct process_dump *dump)
 {
-	for (uint32_t i = 0; mapped->addr != mapping->start && i < dump->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
-
-		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    mapping->offset - bo->offset < bo->size)
-			return true;
-	}
-	return false;
-}
-
-/* The kernel maps a BO only from its very start, so what mprotect() or munmap() has cut off from a
- * mapping's head could not be mapped again. */
-static int check_mapping(const struct dump *dump, const struct proc_mapping *mapping)
-{
-	const struct topology_node *gpu = mapped_gpu(dump, mapping);
-	const struct bo_index_entry *bo;
-
-	if (!gpu)
-		return 0;
-	bo = bo_index_find_offset(dump->process->bo_index, gpu->drm_render_minor, mapping->offset);
-	if (!bo)
-		return log_error(-EOPNOTSUPP,
-				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
-				 " of renderD%u is of no BO of KFD",
-				 dump->process->id, mapping->start, mapping->end,
-				 gpu->drm_render_minor);
-	if (mapping->offset != bo->offset)
-		return log_error(-EOPNOTSUPP,
-				 "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
-				 " of renderD%u begins inside"
-				 " BO 0x%" PRIx64 " and cannot be restored",
-				 dump->process->id, mapping->start, mapping->end,
-				 gpu->drm_render_minor, dump->state.bos[bo->index].addr);
-	if (is_mistakable(dump, mapping, &dump->state.bos[bo->index]))
-		return log_error(
-			-EOPNOTSUPP,
-			"kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
-			" of renderD%u is where another GPU has a BO, and would be restored"
-			" as one of that",
-			dump->process->id, mapping->start, mapping->end, gpu->drm_render_minor);
-	return 0;
-}
-
-static int check_mappings(struct dump *dump)
-{
+	const struct preflight_subject subject = subject_of(dump);
 	pid_t pid;
 	int ret;
 
@@ -247,210 +160,12 @@ static int check_mappings(struct dump *dump)
 		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
 				 dump->process->id, dump->process->vpid);
 	for (size_t i = 0; !ret && i < dump->num_mappings; i++)
-		ret = check_mapping(dump, &dump->mappings[i]);
-	return ret;
-}
-
-/* How many mappings CRIU will ask about at restore. Those of other vendors' devices
- * are none of ours. */
-static int count_mappings(const struct dump *dump, CriuKfd *kfd)
-{
-	struct stat device;
-
-	if (fstat(dump->process->fd, &device) < 0)
-		return -errno;
-	kfd->has_num_of_mappings = true;
-	for (size_t i = 0; i < dump->num_mappings; i++)
-		kfd->num_of_mappings += dump->mappings[i].device == device.st_rdev ||
-					mapped_gpu(dump, &dump->mappings[i]);
-	return 0;
-}
-
-/* Room is asked for last: making the files has removed those of an older
- * dump, whose room counts. */
-static int create_pages(struct dump *dump)
-{
-	uint64_t total = 0;
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < dump->work.num_jobs; i++) {
-		struct content_job *job = &dump->work.jobs[i];
-		uint64_t size = content_size(job->bos, job->num_bos);
-
-		total += size;
-		job->streamed = image_is_streamed();
-		ret = find_render_minor(dump, job->gpu_id, &job->render_minor);
-		if (!ret)
-			ret = image_create_pages(dump->process->id, job->gpu_id, size,
-						 &job->image_fd);
-	}
-	return ret < 0 ? ret : image_check_room(total);
-}
-
-static int dump_contents(struct dump *dump)
-{
-	struct kfd_jobs *work = &dump->work;
-	int ret;
-
-	ret = kfd_jobs_init(&dump->state, work);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
-	ret = create_pages(dump);
-	if (!ret)
-		ret = content_save(work->jobs, work->num_jobs, &dump->session->options->content);
-	for (uint32_t i = 0; !ret && i < work->num_jobs; i++)
-		ret = image_close_pages(dump->process->id, work->jobs[i].gpu_id,
-					&work->jobs[i].image_fd);
-	return ret;
-}
-
-/* The index of the GPU in KFD's list of devices, which is also that of its job. The number of
- * devices if the process does not see the GPU. */
-static uint32_t find_device(const struct dump *dump, const struct topology_node *gpu)
-{
-	uint32_t i = 0;
-
-	while (i < dump->state.num_devices &&
-	       dump->state.devices[i].actual_gpu_id != gpu->actual_gpu_id)
-		i++;
-	return i;
-}
-
-static int save_gpu(const struct dump *dump, uint32_t device, KfdDeviceEntry *entry)
-{
-	entry->gpu_id = dump->state.devices[device].user_gpu_id;
-	entry->has_contents_xxh3 = dump->work.jobs[device].has_checksums;
-	return content_checksum(&dump->work.jobs[device], &entry->contents_xxh3);
-}
-
-static int save_node(const struct dump *dump, const struct topology_node *node, CriuKfd *kfd)
-{
-	uint32_t device = node->gpu_id ? find_device(dump, node) : 0;
-	KfdDeviceEntry *entry;
-
-	if (node->gpu_id && device == dump->state.num_devices)
-		return 0;
-	entry = device_entry_new(dump->topology, node);
-	if (!entry)
-		return -ENOMEM;
-	kfd->device_entries[kfd->n_device_entries++] = entry;
-	if (node->gpu_id) {
-		kfd->num_of_gpus++;
-		return save_gpu(dump, device, entry);
-	}
-	kfd->num_of_cpus++;
-	return 0;
-}
-
-/* In the order in which sysfs lists the nodes, as CRIU's own plugin writes them. For each GPU of an
- * image in turn, that plugin takes the first GPU of sysfs that fits, and for each hive the first
- * hive that is large enough. In another order GPUs move that could stay, and a hive of three GPUs
- * takes the hive of four that the next hive of the image needs. */
-static int save_devices(const struct dump *dump, CriuKfd *kfd)
-{
-	const struct topology *topology = dump->topology;
-	int ret = 0;
-
-	kfd->device_entries = calloc(topology->num_nodes + 1, sizeof(*kfd->device_entries));
-	if (!kfd->device_entries)
-		return -ENOMEM;
-	for (uint32_t i = 0; !ret && i < TOPOLOGY_ENTRIES_MAX; i++) {
-		const struct topology_node *node = topology_find_listed(topology, i);
-
-		ret = node ? save_node(dump, node, kfd) : 0;
-	}
-	return ret;
-}
-
-static bool has_checksum(const struct dump *dump, uint32_t bo)
-{
-	for (uint32_t i = 0; dump->work.by_index[bo] && i < dump->work.num_jobs; i++) {
-		if (dump->work.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
-			return dump->work.jobs[i].has_checksums;
-	}
-	return false;
-}
-
-static int save_bos(const struct dump *dump, CriuKfd *kfd)
-{
-	kfd->num_of_bos = dump->state.num_bos;
-	kfd->bo_entries = calloc((size_t)dump->state.num_bos + 1, sizeof(*kfd->bo_entries));
-	if (!kfd->bo_entries)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
-		KfdBoEntry *entry = malloc(sizeof(*entry));
-
-		if (!entry)
-			return -ENOMEM;
-		kfd_bo_entry__init(entry);
-		entry->addr = bo->addr;
-		entry->size = bo->size;
-		entry->offset = bo->offset;
-		entry->alloc_flags = bo->alloc_flags;
-		entry->gpu_id = bo->gpu_id;
-		/* Insisted on by newer readers; none of these BOs has a handle in a render node. */
-		entry->has_handle = true;
-		entry->handle = 0xffffffff;
-		entry->has_xxh3 = has_checksum(dump, i);
-		entry->xxh3 = entry->has_xxh3 ? dump->work.by_index[i]->checksum : 0;
-		kfd->bo_entries[kfd->n_bo_entries++] = entry;
-	}
-	return 0;
-}
-
-static int save_private(const struct dump *dump, CriuKfd *kfd)
-{
-	kfd->priv_data.data = malloc(dump->state.priv_data_size + 1);
-	if (!kfd->priv_data.data)
-		return -ENOMEM;
-	kfd->priv_data.len = dump->state.priv_data_size;
-	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
-	return 0;
-}
-
-static int save_shared_mem(CriuKfd *kfd)
-{
-	struct hsakmt_shm shared;
-	int ret = hsakmt_shm_read(&shared);
-
-	if (ret < 0)
-		return ret;
-	kfd->shared_mem_size = shared.size;
-	kfd->shared_mem_magic = shared.magic;
-	kfd->has_shared_mem_mode = kfd->has_semaphore_mode = true;
-	kfd->shared_mem_mode = shared.mode;
-	kfd->semaphore_mode = shared.semaphore_mode;
-	return 0;
-}
-
-static int write_image(struct dump *dump)
-{
-	CriuKfd *kfd = malloc(sizeof(*kfd));
-	int ret;
-
-	if (!kfd)
-		return log_error(-ENOMEM, "kfd %d: cannot write the image", dump->process->id);
-	criu_kfd__init(kfd);
-	kfd->pid = (uint32_t)dump->process->vpid;
-	kfd->num_of_objects = dump->state.num_objects;
-	ret = save_shared_mem(kfd);
-	if (!ret)
-		ret = count_mappings(dump, kfd);
-	if (!ret)
-		ret = save_devices(dump, kfd);
-	if (!ret)
-		ret = save_bos(dump, kfd);
-	if (!ret)
-		ret = save_private(dump, kfd);
-	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)
-		      : image_write_kfd(dump->process->id, kfd);
-	criu_kfd__free_unpacked(kfd, NULL);
+		ret = preflight_check_mapping(&subject, &dump->mappings[i]);
 	return ret;
 }
 
 /* The first BO of the GPU that can be mapped; the number of BOs if there is none. */
-static uint32_t find_mappable_bo(const struct dump *dump, uint32_t gpu_id)
+static uint32_t find_mappable_bo(const struct process_dump *dump, uint32_t gpu_id)
 {
 	uint32_t i = 0;
 
@@ -461,12 +176,12 @@ static uint32_t find_mappable_bo(const struct dump *dump, uint32_t gpu_id)
 	return i;
 }
 
-static int note_gpu(struct dump *dump, uint32_t user_gpu_id)
+static int note_gpu(struct process_dump *dump, uint32_t user_gpu_id)
 {
 	struct dumped_process *process = dump->process;
 	struct dumped_gpu gpu = { .user_gpu_id = user_gpu_id };
 	uint32_t bo = find_mappable_bo(dump, user_gpu_id);
-	int ret = find_render_minor(dump, user_gpu_id, &gpu.render_minor);
+	int ret = dump_image_find_minor(dump, user_gpu_id, &gpu.render_minor);
 
 	if (ret < 0)
 		return ret;
@@ -476,7 +191,7 @@ static int note_gpu(struct dump *dump, uint32_t user_gpu_id)
 	return 0;
 }
 
-static int note_gpus(struct dump *dump)
+static int note_gpus(struct process_dump *dump)
 {
 	struct dumped_process *process = dump->process;
 	int ret = 0;
@@ -489,12 +204,21 @@ static int note_gpus(struct dump *dump)
 	return ret;
 }
 
-static int dump_process(struct dump *dump)
+static int dump_process(struct process_dump *dump)
 {
-	/* The image comes last: it is what makes the rest count. */
-	static int (*const steps[])(struct dump * dump) = {
-		pause_it,      check_opener,   checkpoint,    check_devices, check_bos,   index_bos,
-		check_support, check_mappings, dump_contents, note_gpus,     write_image,
+	/* The state image comes last: without it a restore ignores the other images. */
+	static int (*const steps[])(struct process_dump * dump) = {
+		pause_and_count,
+		check_reopen,
+		checkpoint,
+		check_devices,
+		check_bos,
+		index_bos,
+		check_state,
+		check_mappings,
+		note_gpus,
+		dump_image_save_contents,
+		dump_image_write_state,
 	};
 	int ret = 0;
 
@@ -520,7 +244,7 @@ int dump_begin(struct dump_session *session)
 	if (session->registered)
 		return 0;
 	session->has_gpu_files = true;
-	ret = preflight_check_dump(session->options->force);
+	ret = preflight_check_dump(session);
 	if (ret < 0)
 		return ret;
 	ret = host_inventory_add(PLUGIN_NAME);
@@ -542,6 +266,16 @@ int dump_topology(struct dump_session *session, const struct topology **ret_topo
 	return 0;
 }
 
+static int check_mappers(const struct dump_session *session, const struct topology *topology)
+{
+	pid_t pid = 0;
+	int ret = kfd_files_find_mapper(&session->tasks, topology, &pid);
+
+	if (ret < 0)
+		return log_error(ret, "mappings: cannot list those of all processes");
+	return pid ? dump_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
+}
+
 int dump_check_mappings(struct dump_session *session)
 {
 	const struct topology *topology = NULL;
@@ -551,7 +285,7 @@ int dump_check_mappings(struct dump_session *session)
 		return ret;
 	ret = dump_topology(session, &topology);
 	if (!ret)
-		ret = kfd_files_check_mappings(&session->tasks, topology);
+		ret = check_mappers(session, topology);
 	session->mappings_are_checked = !ret;
 	return ret;
 }
@@ -566,7 +300,7 @@ int dump_process_has_file(const struct dumped_process *process, int fd)
 
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	_cleanup_(finish_dump) struct dump dump = { .session = session };
+	_cleanup_(finish_dump) struct process_dump dump = { .session = session };
 	int ret;
 
 	*ret_process = NULL;
@@ -576,7 +310,7 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (!ret)
 		ret = dump_topology(session, &dump.topology);
 	if (!ret && !session->tree_is_paused)
-		ret = preflight_check_driver(id, session->options->force);
+		ret = preflight_check_driver(session, id);
 	if (!ret)
 		ret = pause_tree(session, fd);
 	if (!ret)
@@ -584,11 +318,12 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (ret < 0)
 		return ret;
 	if (!dump.process)
-		return dump_plain(id, "is one more file of a process that has an image");
+		return dump_image_write_plain(id,
+					      "is one more file of a process that has an image");
 	ret = dump_process(&dump);
 	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
-		return dump_plain(id, "its process sees no GPU");
+		return dump_image_write_plain(id, "its process sees no GPU");
 	if (!ret)
 		*ret_process = dump.process;
 	return ret;

@@ -317,12 +317,14 @@ static int maps_gpu(pid_t pid, const struct topology *topology)
 	return ret;
 }
 
-/* 0 also for a process that has ended. */
-static int check_mapper(pid_t pid, const struct topology *topology)
+/* *@ret_maps: the process maps a GPU and does not have /dev/kfd open. A process that has ended does
+ * not. */
+static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_maps)
 {
 	DIR *stream;
 	int ret = open_descriptors(pid, &stream);
 
+	*ret_maps = false;
 	if (ret <= 0)
 		return ret;
 	ret = has_kfd(pid, stream);
@@ -330,28 +332,22 @@ static int check_mapper(pid_t pid, const struct topology *topology)
 	if (ret)
 		return ret < 0 ? ret : 0;
 	ret = maps_gpu(pid, topology);
-	if (ret == -ENOENT || ret == -ESRCH)
-		return 0;
-	return ret > 0 ? -EOPNOTSUPP : ret;
+	*ret_maps = ret > 0;
+	return ret >= 0 || ret == -ENOENT || ret == -ESRCH ? 0 : ret;
 }
 
-int kfd_files_check_mappings(const struct pid_list *tasks, const struct topology *topology)
+int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
+			  pid_t *ret_pid)
 {
 	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	bool maps = false;
 	int ret = choose_tasks(tasks, &traced, &tasks);
 
-	if (ret < 0)
-		return log_error(ret, "mappings: cannot tell whose processes these are");
-	for (size_t i = 0; i < tasks->count; i++) {
-		ret = check_mapper(tasks->pids[i], topology);
-		if (ret == -EOPNOTSUPP)
-			return log_error(ret,
-					 "process %d: has a GPU's memory mapped, but not /dev/kfd"
-					 " open: what it has there could not be saved",
-					 tasks->pids[i]);
-		if (ret < 0)
-			return log_error(ret, "process %d: cannot tell what it has mapped",
-					 tasks->pids[i]);
+	*ret_pid = 0;
+	for (size_t i = 0; !ret && !maps && i < tasks->count; i++) {
+		ret = check_mapper(tasks->pids[i], topology, &maps);
+		if (maps)
+			*ret_pid = tasks->pids[i];
 	}
-	return 0;
+	return ret;
 }

@@ -34,10 +34,11 @@ int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
 		   struct tree_files *ret_files);
 void kfd_files_done(struct tree_files *files);
 
-/* Whether all of @tasks (none: of those that this thread traces) that have memory of KFD or
- * of an AMD GPU mapped have /dev/kfd open: of others no file would ever be shown.
- * -EOPNOTSUPP after a line. */
-int kfd_files_check_mappings(const struct pid_list *tasks, const struct topology *topology);
+/* The first of @tasks (none: of the processes that this thread traces) that maps memory of KFD or
+ * of an AMD GPU without an open /dev/kfd, so that CRIU never shows a file of it. *@ret_pid is 0 if
+ * there is none. */
+int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
+			  pid_t *ret_pid);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int kfd_files_same(int one, int other);

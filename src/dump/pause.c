@@ -12,7 +12,6 @@
 #include "criu/log.h"
 #include "dump/dump_guard.h"
 #include "dump/kfd_files.h"
-#include "dump/preflight.h"
 #include "image/image_dir.h"
 #include "kernel/kfd.h"
 
@@ -63,7 +62,7 @@ static const char *name_of(const struct dumped_process *process, char name[stati
 int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 			 const char *doing)
 {
-	const char *meaning = preflight_explain(op, ret);
+	const char *meaning = kfd_explain(op, ret);
 	char name[NAME_SIZE];
 
 	if (meaning)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules in tables, one for queues and one for buffers, and a line for each one that is broken. What
- * is wrong with a process's files and mappings is found where these are looked at. */
+/* Refuses dumps that would not come back right, before the plugin copies anything. The plugin asks
+ * the kernel what it can do and what it has saved, not which version it is. */
 #include "dump/preflight.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +15,19 @@
 #include "criu/log.h"
 #include "dump/bo_index.h"
 #include "image/image_dir.h"
-#include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
 
 #define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
-/* sizeof(struct v9_mqd), amdgpu's v9_structs.h: all GPUs of several XCCs are of that family. */
+/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
 #define MQD_OF_ONE_XCC 2048u
 
 /* gfx_target_version is major * 10000 + minor * 100 + stepping. */
 #define GFX9  90000u
 #define GFX11 110000u
 #define GFX12 120000u
-
-#define FORCE_HINT "AMDGPU_FORCE=1 dumps it all the same"
 
 struct queue {
 	const struct kfd_priv_queue *saved;
@@ -39,22 +39,14 @@ struct bo {
 	const struct topology_node *gpu;
 };
 
-/* What is wrong, after the name of the thing, and what helps. */
-struct verdict {
-	const char *reason;
-	const char *remedy;
-	/* No force makes an image of it that could be restored. */
-	bool final;
-};
-
-static bool is_of_unknown_type(const struct queue *queue)
+static bool has_unknown_type(const struct queue *queue)
 {
 	return queue->saved->type != KFD_PRIV_QUEUE_COMPUTE &&
 	       queue->saved->type != KFD_PRIV_QUEUE_SDMA &&
 	       queue->saved->type != KFD_PRIV_QUEUE_SDMA_XGMI;
 }
 
-/* The kernel has said how much it saved: kernels that know of one XCC only save the first one's. */
+/* A kernel that knows only GPUs with one XCC saves the MQD of the first XCC. */
 static bool lacks_xccs(const struct queue *queue)
 {
 	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && queue->gpu->num_xcc > 1 &&
@@ -66,32 +58,14 @@ static bool lacks_save_area(const struct queue *queue)
 	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
 }
 
-/* Their queues are the firmware's scheduler's (MES), for which no kernel can rebuild them: it
- * refuses, or crashes. There is nothing to ask. */
+/* The firmware's scheduler (MES) runs these queues. Kernels refuse to rebuild them, or crash, so
+ * the plugin cannot ask by trying. */
 static bool cannot_be_rebuilt(const struct queue *queue)
 {
 	return queue->gpu->gfx_target_version >= GFX11;
 }
 
-static const struct queue_rule {
-	bool (*is_broken)(const struct queue *queue);
-	struct verdict verdict;
-} queue_rules[] = {
-	{ is_of_unknown_type,
-	  { "is of a type that this plugin does not know", "a newer plugin may", false } },
-	{ lacks_xccs,
-	  { "runs on several XCCs, not all of which this kernel has saved: it would hang after a restore",
-	    "use a kernel that saves all (6.18), or a partition mode with one XCC a GPU (CPX)",
-	    false } },
-	{ lacks_save_area,
-	  { "has no area to save its waves in, so that what runs would be lost",
-	    "load amdgpu with cwsr_enable=1", false } },
-	{ cannot_be_rebuilt,
-	  { "is of gfx11 or newer, whose queues kernels cannot rebuild",
-	    "have the process destroy its queues before the dump", false } },
-};
-
-static bool is_of_unknown_kind(const struct bo *bo)
+static bool has_unknown_kind(const struct bo *bo)
 {
 	return !kfd_bo_has_one_kind(bo->saved->alloc_flags);
 }
@@ -106,150 +80,194 @@ static bool has_no_address(const struct bo *bo)
 	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS;
 }
 
-/* The kernel says half of what was asked for, and takes half of that when it restores it. */
+/* CHECKPOINT reports half the size that the process asked for, and RESTORE takes half of that. */
 static bool would_be_halved(const struct bo *bo)
 {
 	return bo->saved->alloc_flags & KFD_BO_AQL_QUEUE_MEM && bo->gpu->gfx_target_version &&
 	       bo->gpu->gfx_target_version < GFX9;
 }
 
-/* SDMA 7 has another packet (see the packet unit). */
+/* SDMA 7 has another copy packet; src/content/sdma_packet.c lists the known ones. */
 static bool is_out_of_reach(const struct bo *bo)
 {
 	return bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
 	       bo->gpu->gfx_target_version >= GFX12;
 }
 
-static const struct bo_rule {
-	bool (*is_broken)(const struct bo *bo);
-	struct verdict verdict;
-} bo_rules[] = {
-	{ is_of_unknown_kind, { "is of an unknown kind", "a newer plugin may know it", true } },
-	{ has_unknown_flags,
-	  { "has flags that this plugin does not know", "a newer plugin may", false } },
-	{ has_no_address,
-	  { "is mapped by its render node (virtual memory API), which cannot be restored",
-	    "turn that off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)", true } },
-	{ would_be_halved,
-	  { "is memory of a queue on a GPU before gfx9, which kernels restore at half its size",
-	    "run it on a GPU of gfx9 or newer", true } },
-	{ is_out_of_reach,
-	  { "is on a GPU of gfx12 or newer, whose copy engine this plugin cannot use",
-	    "a newer plugin may", true } },
+/* A rule with a predicate is checked here, the others where their objects are found, by
+ * dump_refuse(). */
+static const struct rule {
+	struct preflight_text text;
+	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
+	int (*is_such_dump)(void);
+	bool (*queue_breaks)(const struct queue *queue);
+	bool (*bo_breaks)(const struct bo *bo);
+} rules[] = {
+	[DUMP_IS_PRE_DUMP] = { .text = { PREFLIGHT_DUMP,
+					 "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
+					 "CRIU's stage, at the first mapping of a GPU",
+					 "leave out the pre-dump and make a full dump", false } },
+	/* A GPU's writes to memory of the process make no page dirty. CRIU would take such a page
+	 * from the images of the dump before. */
+	[DUMP_IS_INCREMENTAL] = { .text = { PREFLIGHT_DUMP,
+					    "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
+					    "CRIU's link `parent` in the image directory",
+					    "leave out --prev-images-dir, and remove the link `parent` from the image directory",
+					    true },
+				  .is_such_dump = image_dir_find_parent },
+	[DUMP_IS_LAZY] = { .text = { PREFLIGHT_DUMP,
+				     "it is lazy, and this CRIU starts the queues before the process's memory has left",
+				     "CRIU's command line has --lazy-pages, and CRIU has no hook PAUSE_DEVICES",
+				     "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
+			   .is_such_dump = host_is_lazy_dump },
+
+	[DUMP_CWSR_IS_OFF] = { .text = { PREFLIGHT_PROCESS,
+					 "cannot be paused, because the driver does not save running waves",
+					 "amdgpu's parameter `cwsr_enable` is 0",
+					 "load amdgpu with cwsr_enable=1", true } },
+	[DUMP_HAS_NO_KFD_FILE] = { .text = { PREFLIGHT_PROCESS,
+					     "maps memory of a GPU, but does not have /dev/kfd open, so CRIU would not save that memory",
+					     "`/proc/PID/maps` and `/proc/PID/fd`",
+					     "have the process keep /dev/kfd open, or unmap the memory",
+					     false } },
+	[DUMP_FILE_OF_OTHER_PROCESS] = { .text = { PREFLIGHT_PROCESS,
+						   "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
+						   "the open files of all tasks, compared by kcmp()",
+						   "have the process close the inherited descriptor, or call exec()",
+						   false } },
+	[DUMP_UNKNOWN_LAYOUT] = { .text = { PREFLIGHT_PROCESS,
+					    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
+					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
+					    "a newer plugin may know it", true } },
+
+	[DUMP_QUEUE_TYPE] = { .text = { PREFLIGHT_QUEUE,
+					"has a type that this plugin does not know",
+					"the type in the queue's record",
+					"a newer plugin may know it", true },
+			      .queue_breaks = has_unknown_type },
+	[DUMP_QUEUE_XCCS] = { .text = { PREFLIGHT_QUEUE,
+					"runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
+					"`num_xcc` of the GPU and the size of the saved MQD",
+					"use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
+					true },
+			      .queue_breaks = lacks_xccs },
+	[DUMP_QUEUE_SAVE_AREA] = { .text = { PREFLIGHT_QUEUE,
+					     "has no area for its waves, so running waves would be lost",
+					     "the size of the area in the queue's record",
+					     "load amdgpu with cwsr_enable=1", true },
+				   .queue_breaks = lacks_save_area },
+	[DUMP_QUEUE_GENERATION] = { .text = { PREFLIGHT_QUEUE,
+					      "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
+					      "`gfx_target_version` of the GPU",
+					      "have the process destroy its queues before the dump",
+					      true },
+				    .queue_breaks = cannot_be_rebuilt },
+
+	[DUMP_BO_KIND] = { .text = { PREFLIGHT_BO, "has an unknown kind",
+				     "no kind bit in its flags, or several",
+				     "a newer plugin may know it", false },
+			   .bo_breaks = has_unknown_kind },
+	[DUMP_BO_FLAGS] = { .text = { PREFLIGHT_BO, "has flags that this plugin does not know",
+				      "its flags", "a newer plugin may know them", true },
+			    .bo_breaks = has_unknown_flags },
+	[DUMP_BO_ADDRESS] = { .text = { PREFLIGHT_BO,
+					"is mapped by its render node (virtual memory API), which the kernel cannot restore",
+					"it has contents and no address",
+					"turn the API off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
+					false },
+			      .bo_breaks = has_no_address },
+	[DUMP_BO_HALVED] = { .text = { PREFLIGHT_BO,
+				       "is queue memory on a GPU before gfx9, and the kernel would restore half of it",
+				       "its AQL flag and `gfx_target_version` of the GPU",
+				       "run the job on a GPU of gfx9 or newer", false },
+			     .bo_breaks = would_be_halved },
+	[DUMP_BO_GENERATION] = { .text = { PREFLIGHT_BO,
+					   "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
+					   "`gfx_target_version` of the GPU",
+					   "a newer plugin may know them", false },
+				 .bo_breaks = is_out_of_reach },
+	[DUMP_BO_SHARED] = { .text = { PREFLIGHT_BO,
+				       "is shared, and each process would get a copy of its own",
+				       "another BO has the same mmap offset in that GPU's render node, or its dma-buf has the same inode",
+				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+				       true } },
+
+	[DUMP_HAS_DMABUF] = { .text = { PREFLIGHT_FILE,
+					"is a dma-buf of an AMD GPU, which cannot be saved yet",
+					"the driver knows the dma-buf (GET_DMABUF_INFO)",
+					"have the process close it, or turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+					false } },
+	[DUMP_HAS_GEM_OBJECTS] = { .text = { PREFLIGHT_FILE,
+					     "has GEM objects of its own (graphics, video), which cannot be saved yet",
+					     "the driver lists them; before Linux 6.18 the plugin tries the first 4096 handles",
+					     "have the process free them", false } },
+	[DUMP_MAPPING_WITHOUT_BO] = { .text = { PREFLIGHT_FILE, "maps no BO of KFD",
+						"`/proc/PID/maps` and the BOs of CHECKPOINT",
+						"have the process unmap it", false } },
+	[DUMP_MAPPING_INSIDE_BO] = { .text = { PREFLIGHT_FILE,
+					       "begins inside the BO, and the kernel maps a BO from its start only",
+					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
+					       "have the process map BOs from their start",
+					       false } },
+	[DUMP_MAPPING_AMBIGUOUS] = { .text = { PREFLIGHT_FILE,
+					       "is at an address where another GPU has a BO with such an offset, and a restore would take that BO",
+					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
+					       "have the process map BOs at their GPU address, as libhsakmt does",
+					       false } },
 };
 
-static const struct verdict unknown_layout = {
-	"has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved "
-	"the queues whole",
-	"a newer plugin may know it",
-	false,
-};
-
-static const struct verdict is_shared = {
-	"is shared, and each process would get a copy of its own",
-	"turn sharing off (NCCL_P2P_DISABLE=1 and the like)",
-	false,
-};
-
-static const struct verdict no_cwsr = {
-	"cannot be paused, as the driver was told not to save running waves",
-	"load amdgpu with cwsr_enable=1",
-	false,
-};
-
-/* @thing with @more others like it broke the rule. */
-static int judge(int kfd_id, bool force, const char *thing, size_t more,
-		 const struct verdict *verdict)
+const struct preflight_text *preflight_get_text(size_t index)
 {
-	char others[40] = "";
-
-	if (more)
-		(void)snprintf(others, sizeof(others), " (like %zu more)", more);
-	if (force && !verdict->final) {
-		log_warn("kfd %d: %s%s %s; dumped all the same, as AMDGPU_FORCE says", kfd_id,
-			 thing, others, verdict->reason);
-		return 0;
-	}
-	return log_error(-EOPNOTSUPP, "kfd %d: %s%s %s; %s%s", kfd_id, thing, others,
-			 verdict->reason, verdict->remedy, verdict->final ? "" : "; " FORCE_HINT);
+	return index < ARRAY_SIZE(rules) ? &rules[index].text : NULL;
 }
 
-int preflight_check_driver(int kfd_id, bool force)
+static int refuse(const struct dump_session *session, const struct preflight_text *text,
+		  const char *object)
+{
+	if (!text->can_be_forced)
+		return log_error(-EOPNOTSUPP, "%s %s; %s", object, text->what, text->remedy);
+	if (!session->options->force)
+		return log_error(-EOPNOTSUPP, "%s %s; %s; AMDGPU_FORCE=1 dumps it anyway", object,
+				 text->what, text->remedy);
+	log_warn("%s %s; dumped anyway, because AMDGPU_FORCE is set", object, text->what);
+	return 0;
+}
+
+int dump_refuse(const struct dump_session *session, enum dump_rule rule, const char *format, ...)
+{
+	char object[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	return refuse(session, &rules[rule].text, object);
+}
+
+int preflight_check_dump(const struct dump_session *session)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		int ret = rules[i].is_such_dump ? rules[i].is_such_dump() : -ENOENT;
+
+		if (!ret)
+			ret = refuse(session, &rules[i].text, "dump:");
+		if (ret < 0 && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
+/* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
+int preflight_check_driver(const struct dump_session *session, int kfd_id)
 {
 	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
 	int enabled;
 
-	/* A kernel that does not say has it on.
+	/* A kernel without the parameter saves waves.
 	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
 		return 0;
-	return judge(kfd_id, force, "the process", 0, &no_cwsr);
-}
-
-static const struct {
-	enum kfd_criu_op op;
-	int error;
-	const char *meaning;
-} explanations[] = {
-	{ KFD_PROCESS_INFO, -ENOTTY,
-	  "this kernel cannot checkpoint GPU processes; Linux 5.18 and newer can" },
-	{ KFD_PROCESS_INFO, -EBADF, "its process is not part of this dump" },
-	{ KFD_PROCESS_INFO, -EACCES,
-	  "the kernel wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
-	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
-	  "it has a queue that the kernel cannot save, as debuggers make them; detach them" },
-	{ KFD_CHECKPOINT, -EOPNOTSUPP,
-	  "this kernel cannot save queues of this kind of GPU; a newer one may, or (before gfx12) "
-	  "the process destroys its queues before the dump" },
-	{ KFD_CHECKPOINT, -EINVAL,
-	  "its BOs or queues keep changing, or its GPU cannot save running waves (cwsr)" },
-};
-
-const char *preflight_explain(enum kfd_criu_op op, int error)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
-		if (explanations[i].op == op && explanations[i].error == error)
-			return explanations[i].meaning;
-	}
-	return NULL;
-}
-
-/* Dumps in which a process's memory would be of another moment than its GPUs'. */
-static const struct {
-	/* 0: this dump is one; -ENOENT: it is not; other errors after a line. */
-	int (*find)(void);
-	const char *reason;
-	const char *remedy;
-} torn_dumps[] = {
-	/* What a GPU writes to a process's memory makes no page dirty, so that CRIU would take it
-	 * from the images of the dump before, as it was then. */
-	{ image_dir_find_parent,
-	  "is an incremental one, which lacks what a GPU has written to the process's memory since"
-	  " the one before",
-	  "leave out --prev-images-dir, and remove the link \"parent\" from the image directory" },
-	{ host_is_lazy_dump,
-	  "is a lazy one, and this CRIU ends the plugin, so that the queues run again, before the"
-	  " process's memory has left",
-	  "leave out --lazy-pages, or take a newer CRIU" },
-};
-
-int preflight_check_dump(bool force)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(torn_dumps); i++) {
-		int ret = torn_dumps[i].find();
-
-		if (ret == -ENOENT)
-			continue;
-		if (ret < 0)
-			return ret;
-		if (!force)
-			return log_error(-EOPNOTSUPP,
-					 "dump: %s; %s; AMDGPU_FORCE=1 dumps it all the same",
-					 torn_dumps[i].reason, torn_dumps[i].remedy);
-		log_warn("dump: %s; dumped all the same, as AMDGPU_FORCE says",
-			 torn_dumps[i].reason);
-	}
-	return 0;
+	return dump_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,
@@ -258,82 +276,99 @@ static const struct topology_node *find_gpu(const struct preflight_subject *subj
 	return bo_index_find_gpu(subject->state, subject->topology, user_gpu_id);
 }
 
+/* "(like 2 more)" behind the name of the first of @count objects that break a rule. */
+static const char *count_more(size_t count, char text[static 40])
+{
+	text[0] = '\0';
+	if (count > 1)
+		(void)snprintf(text, 40, " (like %zu more)", count - 1);
+	return text;
+}
+
+static int check_queue_gpus(const struct preflight_subject *subject,
+			    const struct kfd_priv_queue *queues, size_t num_queues)
+{
+	for (size_t i = 0; i < num_queues; i++) {
+		if (!find_gpu(subject, queues[i].gpu_id))
+			return log_error(-EINVAL,
+					 "kfd %d: queue %u is on GPU 0x%04x, which the process does"
+					 " not see",
+					 subject->process->id, queues[i].id, queues[i].gpu_id);
+	}
+	return 0;
+}
+
 static int check_queue_rule(const struct preflight_subject *subject,
 			    const struct kfd_priv_queue *queues, size_t num_queues,
-			    const struct queue_rule *rule)
+			    const struct rule *rule)
 {
 	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
-	char name[64];
+	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
 		struct queue queue = { &queues[i], find_gpu(subject, queues[i].gpu_id) };
 
-		if (!queue.gpu)
-			return log_error(
-				-EINVAL,
-				"kfd %d: queue %u is of GPU 0x%04x, which is not the process's",
-				subject->process->id, queues[i].id, queues[i].gpu_id);
-		if (!rule->is_broken(&queue))
-			continue;
-		if (!broken++)
+		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
 	}
 	if (!broken)
 		return 0;
-	(void)snprintf(name, sizeof(name), "queue %u of type %u on GPU 0x%04x", first->id,
-		       first->type, first->gpu_id);
-	return judge(subject->process->id, subject->session->options->force, name, broken - 1,
-		     &rule->verdict);
+	(void)snprintf(name, sizeof(name), "kfd %d: queue %u of type %u on GPU 0x%04x%s",
+		       subject->process->id, first->id, first->type, first->gpu_id,
+		       count_more(broken, more));
+	return refuse(subject->session, &rule->text, name);
 }
 
-static int judge_layout(const struct preflight_subject *subject, const struct kfd_priv *priv)
+static int refuse_layout(const struct preflight_subject *subject, const struct kfd_priv *priv)
 {
 	uint32_t version = 0;
-	char name[160];
 
 	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
-	(void)snprintf(name, sizeof(name),
-		       "the kernel's private data (version %u, %zu bytes for %u GPUs, %u BOs and %u"
-		       " objects)",
-		       version, priv->size, priv->num_devices, priv->num_bos, priv->num_objects);
-	return judge(subject->process->id, subject->session->options->force, name, 0,
-		     &unknown_layout);
+	return dump_refuse(
+		subject->session, DUMP_UNKNOWN_LAYOUT,
+		"kfd %d: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
+		" BOs and %u objects)",
+		subject->process->id, version, priv->size, priv->num_devices, priv->num_bos,
+		priv->num_objects);
 }
 
 static int check_queues(const struct preflight_subject *subject)
 {
 	const struct kfd_state *state = subject->state;
-	struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
-				 state->num_bos, state->num_objects };
-	struct kfd_priv_queue *queues;
+	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
+				       state->num_bos, state->num_objects };
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
-	int ret;
+	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
 
-	ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
 	if (ret == -EINVAL)
-		return judge_layout(subject, &priv);
+		return refuse_layout(subject, &priv);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", subject->process->id);
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(queue_rules); i++)
-		ret = check_queue_rule(subject, queues, num_queues, &queue_rules[i]);
-	free(queues);
+	ret = check_queue_gpus(subject, queues, num_queues);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].queue_breaks)
+			ret = check_queue_rule(subject, queues, num_queues, &rules[i]);
+	}
 	return ret;
 }
 
-static int judge_bo(const struct preflight_subject *subject, uint32_t index, size_t more,
-		    const struct verdict *verdict)
+/* BO @index is the first of @count BOs that break the rule. */
+static int refuse_bo(const struct preflight_subject *subject, uint32_t index, size_t count,
+		     const struct rule *rule)
 {
 	const struct kfd_bo_bucket *bo = &subject->state->bos[index];
-	char name[96];
+	char more[40], name[160];
 
 	(void)snprintf(name, sizeof(name),
-		       "BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,", index, bo->size,
-		       bo->addr, bo->alloc_flags);
-	return judge(subject->process->id, subject->session->options->force, name, more, verdict);
+		       "kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,%s",
+		       subject->process->id, index, bo->size, bo->addr, bo->alloc_flags,
+		       count_more(count, more));
+	return refuse(subject->session, &rule->text, name);
 }
 
-static int check_bo_rule(const struct preflight_subject *subject, const struct bo_rule *rule)
+static int check_bo_rule(const struct preflight_subject *subject, const struct rule *rule)
 {
 	uint32_t first = 0;
 	size_t broken = 0;
@@ -342,14 +377,26 @@ static int check_bo_rule(const struct preflight_subject *subject, const struct b
 		const struct kfd_bo_bucket *saved = &subject->state->bos[i];
 		struct bo bo = { saved, find_gpu(subject, saved->gpu_id) };
 
-		if (rule->is_broken(&bo) && !broken++)
+		if (rule->bo_breaks(&bo) && !broken++)
 			first = i;
 	}
-	return broken ? judge_bo(subject, first, broken - 1, &rule->verdict) : 0;
+	return broken ? refuse_bo(subject, first, broken, rule) : 0;
 }
 
-static bool is_elsewhere(const struct preflight_subject *subject,
-			 const struct bo_index_entry *entry)
+static int check_bos(const struct preflight_subject *subject)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].bo_breaks)
+			ret = check_bo_rule(subject, &rules[i]);
+	}
+	return ret;
+}
+
+/* Whether a process that was dumped before has the object, too. */
+static bool is_in_other_process(const struct preflight_subject *subject,
+				const struct bo_index_entry *entry)
 {
 	for (size_t i = 0; i < subject->session->num_processes; i++) {
 		const struct dumped_process *other = &subject->session->processes[i];
@@ -362,14 +409,13 @@ static bool is_elsewhere(const struct preflight_subject *subject,
 	return false;
 }
 
-/* A place that another BO before it has, too, of its GPU or of another. */
-static bool is_again(const struct bo_index *index, const struct bo_index_entry *entry)
+/* Whether another BO of the process before it is the same object, on the same GPU or another. */
+static bool is_repeated(const struct bo_index *index, const struct bo_index_entry *entry)
 {
 	return bo_index_find_offset(index, entry->render_minor, entry->offset) != entry ||
 	       bo_index_find_inode(index, entry->inode) != entry;
 }
 
-/* With a process dumped before, or twice in this one. */
 static int check_sharing(const struct preflight_subject *subject)
 {
 	const struct bo_index *index = subject->process->bo_index;
@@ -379,21 +425,62 @@ static int check_sharing(const struct preflight_subject *subject)
 	for (size_t i = 0; i < index->count; i++) {
 		const struct bo_index_entry *entry = &index->entries[i];
 
-		if (!is_again(index, entry) && !is_elsewhere(subject, entry))
+		if (!is_repeated(index, entry) && !is_in_other_process(subject, entry))
 			continue;
 		if (!shared++)
 			first = entry;
 	}
-	return shared ? judge_bo(subject, first->index, shared - 1, &is_shared) : 0;
+	return shared ? refuse_bo(subject, first->index, shared, &rules[DUMP_BO_SHARED]) : 0;
 }
 
-int preflight_check(const struct preflight_subject *subject)
+int preflight_check_state(const struct preflight_subject *subject)
 {
-	int ret = 0;
+	int ret = check_bos(subject);
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(bo_rules); i++)
-		ret = check_bo_rule(subject, &bo_rules[i]);
 	if (!ret)
 		ret = check_queues(subject);
 	return ret < 0 ? ret : check_sharing(subject);
+}
+
+/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
+ * has them. So a mapping at another address must not be where another GPU has a BO that fits. */
+static bool is_ambiguous(const struct kfd_state *state, const struct proc_mapping *mapping,
+			 const struct kfd_bo_bucket *mapped)
+{
+	for (uint32_t i = 0; mapped->addr != mapping->start && i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+
+		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    mapping->offset - bo->offset < bo->size)
+			return true;
+	}
+	return false;
+}
+
+int preflight_check_mapping(const struct preflight_subject *subject,
+			    const struct proc_mapping *mapping)
+{
+	const struct bo_index_entry *bo;
+	enum dump_rule broken;
+	char name[32] = "";
+	uint32_t number;
+
+	if (!render_node_is_device(mapping->device, &number) ||
+	    !topology_find_minor(subject->topology, number))
+		return 0;
+	bo = bo_index_find_offset(subject->process->bo_index, number, mapping->offset);
+	if (!bo)
+		broken = DUMP_MAPPING_WITHOUT_BO;
+	else if (mapping->offset != bo->offset)
+		broken = DUMP_MAPPING_INSIDE_BO;
+	else if (is_ambiguous(subject->state, mapping, &subject->state->bos[bo->index]))
+		broken = DUMP_MAPPING_AMBIGUOUS;
+	else
+		return 0;
+	if (bo)
+		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
+			       subject->state->bos[bo->index].addr);
+	return dump_refuse(subject->session, broken,
+			   "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+			   subject->process->id, mapping->start, mapping->end, number, name);
 }

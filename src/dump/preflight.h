@@ -1,39 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a kernel, a GPU or this plugin would save or restore wrongly, found out at the dump, before
- * anything is copied: each with its reason and its remedy in one line. The kernel is asked what it
- * can do or has done, not for its version. The README lists what is refused. */
+/* All rules by which a dump is refused. A rule is one row of the table in preflight.c, and one row
+ * of docs/refusals.md; a unit test compares the two. To add a rule, add both rows. */
 #ifndef AMDGPU_PLUGIN_DUMP_PREFLIGHT_H
 #define AMDGPU_PLUGIN_DUMP_PREFLIGHT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "dump/dump.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 
-struct kfd_state;
+struct proc_mapping;
 
-/* When CRIU shows the first thing of an AMD GPU: refuses dumps in which a process's memory would be
- * of another moment than its GPUs'. -EOPNOTSUPP after a line; with @force 0, after a warning. */
-int preflight_check_dump(bool force);
+enum preflight_group {
+	PREFLIGHT_DUMP,
+	PREFLIGHT_PROCESS,
+	PREFLIGHT_QUEUE,
+	PREFLIGHT_BO,
+	PREFLIGHT_FILE,
+};
 
-/* Before a process is paused: whether the driver can take running waves off the GPU. Without
- * that a pause waits for them to end, or resets the GPU. -EOPNOTSUPP after a line; with @force
- * 0, after a warning. */
-int preflight_check_driver(int kfd_id, bool force);
+/* What a rule says. @what completes a sentence that begins with the object's name. */
+struct preflight_text {
+	enum preflight_group group;
+	const char *what;
+	/* How the plugin finds out; for docs/refusals.md. */
+	const char *how;
+	const char *remedy;
+	/* AMDGPU_FORCE=1 turns the refusal into a warning. Otherwise no restore could use the
+	 * image. */
+	bool can_be_forced;
+};
 
-/* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */
-const char *preflight_explain(enum kfd_criu_op op, int error);
+/* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
+const struct preflight_text *preflight_get_text(size_t index);
 
-/* A process that is paused, as CHECKPOINT has told it. */
+/* A paused process, as CHECKPOINT has reported it. */
 struct preflight_subject {
 	const struct dump_session *session;
-	/* In the session, with its places, as are those that were dumped before it. */
+	/* Its BO index is there, as are those of the processes dumped before it. */
 	const struct dumped_process *process;
 	const struct kfd_state *state;
 	const struct topology *topology;
 };
 
-/* Queues that would not run again or run wrongly, buffers that would come back as something else.
- * -EOPNOTSUPP after a line. AMDGPU_FORCE makes that a warning, but not where the result could not
- * be restored at all. The GPUs of all BOs must be in the topology. */
-int preflight_check(const struct preflight_subject *subject);
+/* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With
+ * AMDGPU_FORCE=1 and a rule that can be forced, they log a warning and go on. */
+
+/* Before the plugin pauses the first process: rules of the dump as a whole, and of the driver. */
+int preflight_check_dump(const struct dump_session *session);
+int preflight_check_driver(const struct dump_session *session, int kfd_id);
+/* Rules of BOs and queues, and of BOs that several processes share. All BOs have their GPUs in the
+ * topology. */
+int preflight_check_state(const struct preflight_subject *subject);
+/* Rules of one mapping of the process. */
+int preflight_check_mapping(const struct preflight_subject *subject,
+			    const struct proc_mapping *mapping);
 
 #endif

@@ -243,3 +243,31 @@ int kfd_resume(pid_t pid)
 	ret = call_once(fd, &args);
 	return ret < 0 ? log_error(ret, "process %d: cannot resume its queues", pid) : 0;
 }
+
+static const struct {
+	enum kfd_criu_op op;
+	int error;
+	const char *meaning;
+} explanations[] = {
+	{ KFD_PROCESS_INFO, -ENOTTY,
+	  "this kernel cannot checkpoint GPU processes; Linux 5.18 and newer can" },
+	{ KFD_PROCESS_INFO, -EBADF, "its process is not part of this dump" },
+	{ KFD_PROCESS_INFO, -EACCES,
+	  "the kernel wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
+	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
+	  "it has a queue that the kernel cannot save, as debuggers make them; detach them" },
+	{ KFD_CHECKPOINT, -EOPNOTSUPP,
+	  "this kernel cannot save queues of this kind of GPU; a newer one may, or (before gfx12) "
+	  "the process destroys its queues before the dump" },
+	{ KFD_CHECKPOINT, -EINVAL,
+	  "its BOs or queues keep changing, or its GPU cannot save running waves (cwsr)" },
+};
+
+const char *kfd_explain(enum kfd_criu_op op, int error)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
+		if (explanations[i].op == op && explanations[i].error == error)
+			return explanations[i].meaning;
+	}
+	return NULL;
+}

@@ -426,8 +426,8 @@ static void a_file_that_another_process_would_open_again_fails_the_dump(void **s
 	owner.process->pid = owner.pid;
 	start_dump();
 	assert_fails(dump_file(owner.fds[0], 5));
-	(void)snprintf(words, sizeof(words), "process %d has the file of process %d", other,
-		       owner.pid);
+	(void)snprintf(words, sizeof(words), "kfd 5 of process %d: process %d has", owner.pid,
+		       other);
 	assert_logged("Error (amdgpu_plugin): ", words);
 	end_dump(-1);
 	assert_int_equal(owner.process->paused, 0);

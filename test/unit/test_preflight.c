@@ -4,6 +4,7 @@
  * what nobody could restore. */
 #include "dump_task.h"
 
+#include "dump/preflight.h"
 #include "image/validate.h"
 
 enum {
@@ -464,6 +465,71 @@ static void an_old_driver_is_refused_with_force_too(void **state)
 	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
 }
 
+#define REFUSALS "docs/refusals.md"
+
+static const char *const headings[] = {
+	[PREFLIGHT_DUMP] = "## The dump",
+	[PREFLIGHT_PROCESS] = "## Processes",
+	[PREFLIGHT_QUEUE] = "## Queues",
+	[PREFLIGHT_BO] = "## BOs",
+	[PREFLIGHT_FILE] = "## Files and mappings",
+};
+
+/* The next line of the document, without its end; NULL: there is none. */
+static char *next_line(FILE *file, char line[static 1024])
+{
+	if (!fgets(line, 1024, file))
+		return NULL;
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* Skips to the first row of the table below @heading. */
+static void find_table(FILE *file, const char *heading)
+{
+	char line[1024];
+
+	do {
+		assert_non_null(next_line(file, line));
+	} while (strcmp(line, heading) != 0);
+	do {
+		assert_non_null(next_line(file, line));
+	} while (strncmp(line, "| ---", 5) != 0);
+}
+
+static void assert_row(FILE *file, const struct preflight_text *text)
+{
+	char line[1024], expected[1024];
+
+	(void)snprintf(expected, sizeof(expected), "| %s | %s | %s | %s |", text->what, text->how,
+		       text->remedy, text->can_be_forced ? "yes" : "no");
+	assert_non_null(next_line(file, line));
+	assert_string_equal(line, expected);
+}
+
+/* Each rule is one row, in the same order, and no table has a row more. */
+static void the_document_has_each_rule(void **state)
+{
+	FILE *file = fopen(REFUSALS, "re");
+	enum preflight_group group = PREFLIGHT_FILE + 1;
+	const struct preflight_text *text;
+	char line[1024];
+
+	(void)state;
+	assert_non_null(file);
+	for (size_t i = 0; (text = preflight_get_text(i)); i++) {
+		if (text->group != group) {
+			assert_true(!i || !*next_line(file, line));
+			find_table(file, headings[text->group]);
+		}
+		group = text->group;
+		assert_row(file, text);
+	}
+	assert_int_equal(group, PREFLIGHT_FILE);
+	assert_true(!*next_line(file, line));
+	(void)fclose(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +549,7 @@ int main(void)
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
 		TEST(an_old_driver_is_refused_with_force_too),
+		TEST(the_document_has_each_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,7 +189,7 @@ scenario_incremental() { # oldest and newest
 	machine one
 	start_client
 	dump first "$pid" --leave-running --track-mem
-	dump_fails second "is an incremental one" --track-mem --prev-images-dir ../first
+	dump_fails second "it is incremental" --track-mem --prev-images-dir ../first
 	verify
 	finish
 }
@@ -198,7 +198,7 @@ scenario_lazy_pages() { # oldest and newest
 	[ "$criu_version" = 3.17.1 ] || skip "this CRIU ends plugins when all memory has left"
 	machine one
 	start_client
-	dump_fails img "is a lazy one" --lazy-pages --port 9876
+	dump_fails img "it is lazy" --lazy-pages --port 9876
 	verify
 	finish
 }
@@ -206,7 +206,7 @@ scenario_lazy_pages() { # oldest and newest
 scenario_split_mapping() { # oldest and newest
 	machine one
 	start_client --split-mapping
-	dump_fails img "begins inside BO"
+	dump_fails img "begins inside the BO"
 	verify
 	finish
 }

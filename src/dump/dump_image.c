@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Writes the images of a KFD process: the contents of its BOs, then its state. dump.c decides when.
+ */
+#include "dump/dump_image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "dump/bo_index.h"
+#include "image/image.h"
+#include "kernel/hsakmt_shm.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+int dump_image_find_minor(const struct process_dump *dump, uint32_t user_gpu_id,
+			  uint32_t *ret_minor)
+{
+	const struct topology_node *gpu =
+		bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
+
+	if (!gpu)
+		return log_error(-ENODEV, "kfd %d: GPU 0x%04x has no render node here",
+				 dump->process->id, user_gpu_id);
+	*ret_minor = gpu->drm_render_minor;
+	return 0;
+}
+
+static bool maps_amd_gpu(const struct process_dump *dump, dev_t device)
+{
+	uint32_t minor;
+
+	return render_node_is_device(device, &minor) && topology_find_minor(dump->topology, minor);
+}
+
+/* The number of mappings for which CRIU will call UPDATE_VMA_MAP: those of KFD and of AMD GPUs. */
+static int count_mappings(const struct process_dump *dump, CriuKfd *kfd)
+{
+	struct stat device;
+
+	if (fstat(dump->process->fd, &device) < 0)
+		return -errno;
+	kfd->has_num_of_mappings = true;
+	for (size_t i = 0; i < dump->num_mappings; i++)
+		kfd->num_of_mappings += dump->mappings[i].device == device.st_rdev ||
+					maps_amd_gpu(dump, dump->mappings[i].device);
+	return 0;
+}
+
+/* Asks for room last: creating the files has removed those of an older dump and freed their
+ * blocks. */
+static int create_pages(struct process_dump *dump)
+{
+	uint64_t total = 0;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < dump->jobs.num_jobs; i++) {
+		struct content_job *job = &dump->jobs.jobs[i];
+		uint64_t size = content_size(job->bos, job->num_bos);
+
+		total += size;
+		job->streamed = image_is_streamed();
+		ret = dump_image_find_minor(dump, job->gpu_id, &job->render_minor);
+		if (!ret)
+			ret = image_create_pages(dump->process->id, job->gpu_id, size,
+						 &job->image_fd);
+	}
+	return ret < 0 ? ret : image_check_room(total);
+}
+
+int dump_image_save_contents(struct process_dump *dump)
+{
+	struct kfd_jobs *jobs = &dump->jobs;
+	int ret;
+
+	ret = kfd_jobs_init(&dump->state, jobs);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
+	ret = create_pages(dump);
+	if (!ret)
+		ret = content_save(jobs->jobs, jobs->num_jobs, &dump->session->options->content);
+	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++)
+		ret = image_close_pages(dump->process->id, jobs->jobs[i].gpu_id,
+					&jobs->jobs[i].image_fd);
+	return ret;
+}
+
+/* The index of @gpu in KFD's list of devices, and of its job. The number of devices if the process
+ * does not see the GPU. */
+static uint32_t find_device(const struct process_dump *dump, const struct topology_node *gpu)
+{
+	uint32_t i = 0;
+
+	while (i < dump->state.num_devices &&
+	       dump->state.devices[i].actual_gpu_id != gpu->actual_gpu_id)
+		i++;
+	return i;
+}
+
+static int save_gpu(const struct process_dump *dump, uint32_t device, KfdDeviceEntry *entry)
+{
+	entry->gpu_id = dump->state.devices[device].user_gpu_id;
+	entry->has_contents_xxh3 = dump->jobs.jobs[device].has_checksums;
+	return content_checksum(&dump->jobs.jobs[device], &entry->contents_xxh3);
+}
+
+static int save_node(const struct process_dump *dump, const struct topology_node *node,
+		     CriuKfd *kfd)
+{
+	uint32_t device = node->gpu_id ? find_device(dump, node) : 0;
+	KfdDeviceEntry *entry;
+
+	if (node->gpu_id && device == dump->state.num_devices)
+		return 0;
+	entry = device_entry_new(dump->topology, node);
+	if (!entry)
+		return -ENOMEM;
+	kfd->device_entries[kfd->n_device_entries++] = entry;
+	if (node->gpu_id) {
+		kfd->num_of_gpus++;
+		return save_gpu(dump, device, entry);
+	}
+	kfd->num_of_cpus++;
+	return 0;
+}
+
+/* In the order in which sysfs lists the nodes, as CRIU's own plugin writes them. For each GPU of an
+ * image in turn, that plugin takes the first GPU of sysfs that fits, and for each hive the first
+ * hive that is large enough. In another order GPUs move that could stay, and a hive of three GPUs
+ * takes the hive of four that the next hive of the image needs. */
+static int save_devices(const struct process_dump *dump, CriuKfd *kfd)
+{
+	const struct topology *topology = dump->topology;
+	int ret = 0;
+
+	kfd->device_entries = calloc(topology->num_nodes + 1, sizeof(*kfd->device_entries));
+	if (!kfd->device_entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; !ret && i < TOPOLOGY_ENTRIES_MAX; i++) {
+		const struct topology_node *node = topology_find_listed(topology, i);
+
+		ret = node ? save_node(dump, node, kfd) : 0;
+	}
+	return ret;
+}
+
+static bool has_checksum(const struct process_dump *dump, uint32_t bo)
+{
+	for (uint32_t i = 0; dump->jobs.by_index[bo] && i < dump->jobs.num_jobs; i++) {
+		if (dump->jobs.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
+			return dump->jobs.jobs[i].has_checksums;
+	}
+	return false;
+}
+
+static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
+{
+	kfd->num_of_bos = dump->state.num_bos;
+	kfd->bo_entries = calloc((size_t)dump->state.num_bos + 1, sizeof(*kfd->bo_entries));
+	if (!kfd->bo_entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+		KfdBoEntry *entry = malloc(sizeof(*entry));
+
+		if (!entry)
+			return -ENOMEM;
+		kfd_bo_entry__init(entry);
+		entry->addr = bo->addr;
+		entry->size = bo->size;
+		entry->offset = bo->offset;
+		entry->alloc_flags = bo->alloc_flags;
+		entry->gpu_id = bo->gpu_id;
+		/* CRIU's plugin requires the field. KFD's BOs have no handle in a render node. */
+		entry->has_handle = true;
+		entry->handle = 0xffffffff;
+		entry->has_xxh3 = has_checksum(dump, i);
+		entry->xxh3 = entry->has_xxh3 ? dump->jobs.by_index[i]->checksum : 0;
+		kfd->bo_entries[kfd->n_bo_entries++] = entry;
+	}
+	return 0;
+}
+
+static int save_priv_data(const struct process_dump *dump, CriuKfd *kfd)
+{
+	kfd->priv_data.data = malloc(dump->state.priv_data_size + 1);
+	if (!kfd->priv_data.data)
+		return -ENOMEM;
+	kfd->priv_data.len = dump->state.priv_data_size;
+	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
+	return 0;
+}
+
+static int save_shared_mem(CriuKfd *kfd)
+{
+	struct hsakmt_shm shared;
+	int ret = hsakmt_shm_read(&shared);
+
+	if (ret < 0)
+		return ret;
+	kfd->shared_mem_size = shared.size;
+	kfd->shared_mem_magic = shared.magic;
+	kfd->has_shared_mem_mode = kfd->has_semaphore_mode = true;
+	kfd->shared_mem_mode = shared.mode;
+	kfd->semaphore_mode = shared.semaphore_mode;
+	return 0;
+}
+
+int dump_image_write_state(struct process_dump *dump)
+{
+	CriuKfd *kfd = malloc(sizeof(*kfd));
+	int ret;
+
+	if (!kfd)
+		return log_error(-ENOMEM, "kfd %d: cannot write the image", dump->process->id);
+	criu_kfd__init(kfd);
+	kfd->pid = (uint32_t)dump->process->vpid;
+	kfd->num_of_objects = dump->state.num_objects;
+	ret = save_shared_mem(kfd);
+	if (!ret)
+		ret = count_mappings(dump, kfd);
+	if (!ret)
+		ret = save_devices(dump, kfd);
+	if (!ret)
+		ret = save_bos(dump, kfd);
+	if (!ret)
+		ret = save_priv_data(dump, kfd);
+	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)
+		      : image_write_kfd(dump->process->id, kfd);
+	criu_kfd__free_unpacked(kfd, NULL);
+	return ret;
+}
+
+int dump_image_write_plain(int id, const char *reason)
+{
+	CriuKfd kfd = CRIU_KFD__INIT;
+
+	log_info("kfd %d: %s", id, reason);
+	return image_write_kfd(id, &kfd);
+}
