@@ -21,11 +21,27 @@
 
 struct bo_index;
 
+/* An open /dev/kfd of the dump. */
+struct dumped_file {
+	/* The plugin's descriptor of it. */
+	int fd;
+	/* A task that has it, by its pid here; 0: not known. */
+	pid_t pid;
+	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. 0: not
+	 * known. */
+	pid_t reopen_vpid;
+	/* Index of the process that owns the file; DUMP_NO_PROCESS: it has no GPU state, or is not
+	 * part of the dump. */
+	size_t process;
+};
+
+#define DUMP_NO_PROCESS SIZE_MAX
+
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
 	/* Of the file whose image holds the state; DUMP_NO_ID: CRIU has not come to it yet. */
 	int id;
-	/* A descriptor of that file, kept until the process is unpaused. */
+	/* The descriptor of one of its files in dump_session.files, borrowed. */
 	int fd;
 	bool paused;
 	/* Pid as this process sees it; 0: not known. */
@@ -68,6 +84,11 @@ struct dump_session {
 	/* The tasks of the dump, as CRIU names them before it shows their files; none: this CRIU
 	 * does not name them. */
 	struct pid_list tasks;
+	/* All files of /dev/kfd that the tasks have, listed and grouped by process before the first
+	 * one is saved. Where the kernel does not hand out descriptors of tasks, a file joins the
+	 * list when CRIU shows it. */
+	struct dumped_file *files;
+	size_t num_files;
 	struct dumped_process *processes;
 	size_t num_processes;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */

@@ -359,11 +359,11 @@ int dump_release(struct dump_session *session, int result)
 void dump_done(struct dump_session *session)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
-		fd_close(&session->processes[i].fd);
 		free(session->processes[i].gpus);
 		bo_index_free(session->processes[i].bo_index);
 	}
 	free(session->processes);
+	pause_close_files(session);
 	pid_list_done(&session->tasks);
 	topology_done(&session->topology);
 	*session = (struct dump_session){ .options = session->options };

@@ -30,7 +30,7 @@ struct rescue {
 	 * knows. In memory that rounds share. */
 	pid_t *pids;
 	size_t num_pids;
-	/* The same for the processes of the session, behind it. */
+	/* The same for the files of the session, behind it. */
 	bool *unpaused;
 	bool streamed;
 };
@@ -69,12 +69,10 @@ static bool unpause_orphans(struct rescue *rescue)
 {
 	bool waiting = seize(rescue), left = false;
 
-	for (size_t i = 0; i < rescue->session->num_processes; i++) {
-		struct dumped_process *process = &rescue->session->processes[i];
-
-		if (process->fd < 0 || rescue->unpaused[i])
+	for (size_t i = 0; i < rescue->session->num_files; i++) {
+		if (rescue->unpaused[i])
 			continue;
-		rescue->unpaused[i] = kfd_unpause(process->fd) != -EBADF;
+		rescue->unpaused[i] = kfd_unpause(rescue->session->files[i].fd) != -EBADF;
 		left |= !rescue->unpaused[i];
 	}
 	return waiting && left;
@@ -118,7 +116,7 @@ static void watch_dump(void *argument, int criu)
 static size_t shared_size(const struct rescue *rescue)
 {
 	return rescue->num_pids * sizeof(*rescue->pids) +
-	       rescue->session->num_processes * sizeof(*rescue->unpaused);
+	       rescue->session->num_files * sizeof(*rescue->unpaused);
 }
 
 static int share(struct rescue *rescue, const struct pid_list *tracees)
@@ -140,17 +138,17 @@ static int share(struct rescue *rescue, const struct pid_list *tracees)
 int dump_guard_start(struct dump_session *session)
 {
 	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
-	_cleanup_free_ int *fds = calloc(session->num_processes + 1, sizeof(*fds));
+	_cleanup_free_ int *fds = calloc(session->num_files + 1, sizeof(*fds));
 	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
-	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_processes + 1 };
+	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_files + 1 };
 	struct guard old = session->guard;
 	int ret;
 
 	if (!fds)
 		return -ENOMEM;
-	for (size_t i = 0; i < session->num_processes; i++)
-		fds[i] = session->processes[i].fd;
-	fds[session->num_processes] = host_image_dir();
+	for (size_t i = 0; i < session->num_files; i++)
+		fds[i] = session->files[i].fd;
+	fds[session->num_files] = host_image_dir();
 	ret = proc_list_tracees(&tracees);
 	if (!ret)
 		ret = share(&rescue, &tracees);

@@ -36,20 +36,39 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
 }
 
-static int add_process(struct dump_session *session, int fd, int id)
+static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reopen_vpid)
 {
-	struct dumped_process process = { .id = id, .fd = fd_dup_above(fd, DUMP_LOWEST_FD) };
+	struct dumped_file file = { .pid = pid,
+				    .reopen_vpid = reopen_vpid,
+				    .process = DUMP_NO_PROCESS };
 	int ret;
 
-	if (process.fd < 0)
-		return process.fd;
-	ret = array_append(&session->processes, &session->num_processes, sizeof(process), &process);
+	file.fd = fd_dup_above(fd, DUMP_LOWEST_FD);
+	if (file.fd < 0)
+		return file.fd;
+	ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
 	if (ret < 0)
-		fd_close(&process.fd);
+		fd_close(&file.fd);
 	return ret;
 }
 
-/* What a process goes by in the log. */
+/* A process that has not been paused yet, and is known by @file, which lends its descriptor. */
+static int add_process(struct dump_session *session, const struct dumped_file *file)
+{
+	const struct dumped_process process = {
+		.id = DUMP_NO_ID, .fd = file->fd, .pid = file->pid, .reopen_vpid = file->reopen_vpid
+	};
+
+	return array_append(&session->processes, &session->num_processes, sizeof(process),
+			    &process);
+}
+
+static struct dumped_process *last_process(const struct dump_session *session)
+{
+	return &session->processes[session->num_processes - 1];
+}
+
+/* The name of the process in the log. */
 static const char *name_of(const struct dumped_process *process, char name[static NAME_SIZE])
 {
 	if (process->id != DUMP_NO_ID)
@@ -118,23 +137,25 @@ static struct dumped_process *find_paused(const struct dump_session *session, pi
 	return NULL;
 }
 
-/* Not paused, or not part of this dump. */
-static bool is_none(int error)
+/* The errors for a process that is not paused, or is not part of this dump. */
+static bool is_not_paused(int error)
 {
 	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
 }
 
-/* What CHECKPOINT says of a process that is not paused it says, too, of one whose counts have
- * changed since: a range was split or merged. UNPAUSE tells them apart; then it is paused again.
- * One that has an image would have run since that was made. 1, 0 or -errno. */
-static int is_paused_but_changed(const struct dump_session *session, int fd)
+/* UNPAUSE tells whether the process of @fd is paused, but also starts its queues, so the plugin
+ * pauses it again. That is possible only before the process has an image. *@ret_process: the paused
+ * process; NULL: the process of @fd is not paused. */
+static int find_by_unpause(struct dump_session *session, int fd,
+			   struct dumped_process **ret_process)
 {
 	struct dumped_process *process;
 	struct kfd_state counts;
 	int ret = kfd_unpause(fd);
 
+	*ret_process = NULL;
 	if (ret < 0)
-		return is_none(ret) ? 0 : ret;
+		return is_not_paused(ret) ? 0 : ret;
 	ret = kfd_pause(fd, &counts);
 	if (ret < 0)
 		return ret;
@@ -145,29 +166,63 @@ static int is_paused_but_changed(const struct dump_session *session, int fd)
 		return -EAGAIN;
 	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
 	note_counts(process, &counts);
-	return 1;
+	*ret_process = process;
+	return 0;
 }
 
-/* Whether @fd is one more file of a process that is paused already. CHECKPOINT works on a paused
- * process only, and changes nothing; a second pause could not be undone. So what is no clear answer
- * is an error: 1, 0 or -errno. */
-static int is_paused(const struct dump_session *session, int fd)
+/* CHECKPOINT with the counts of a paused process tells whether @fd is a file of that process: it
+ * succeeds for no other. It changes nothing. *@ret_process is @process or NULL. -EINVAL: the
+ * process of
+ * @fd is not paused, or is another one, or its counts have changed since the pause. */
+static int compare_by_checkpoint(struct dumped_process *process, int fd,
+				 struct dumped_process **ret_process)
 {
-	bool unclear = false;
+	int ret = process->paused ? try_checkpoint(process, fd) : -ESRCH;
 
+	*ret_process = ret ? NULL : process;
+	return ret;
+}
+
+/* Finds the paused process that owns @file, so that no process is paused twice: the driver undoes
+ * only one pause. Asks at most two questions for a file, whatever the number of processes.
+ *
+ *   1. Most often a second file of a process is in the same task. CHECKPOINT answers for that one.
+ *   2. UNPAUSE answers -EINVAL if the process is not paused. That is the usual answer, and it costs
+ *      nothing and leaves no line in the kernel's log.
+ *
+ * *@ret_process is NULL if the process is not paused. */
+static int find_owner(struct dump_session *session, const struct dumped_file *file,
+		      struct dumped_process **ret_process)
+{
+	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		int ret;
 
-		if (!session->processes[i].paused)
+		if (session->processes[i].pid != file->pid)
 			continue;
-		ret = try_checkpoint(&session->processes[i], fd);
-		if (!ret)
-			return 1;
-		if (!is_none(ret))
+		ret = compare_by_checkpoint(&session->processes[i], file->fd, ret_process);
+		if (!ret || !is_not_paused(ret))
+			return ret;
+	}
+	return session->num_processes ? find_by_unpause(session, file->fd, ret_process) : 0;
+}
+
+/* The same for a file that was not listed before the first dump: processes may have images by now,
+ * so UNPAUSE comes last, and only if CHECKPOINT leaves a doubt. */
+static int find_owner_late(struct dump_session *session, int fd,
+			   struct dumped_process **ret_process)
+{
+	bool unclear = false;
+
+	*ret_process = NULL;
+	for (size_t i = 0; i < session->num_processes; i++) {
+		int ret = compare_by_checkpoint(&session->processes[i], fd, ret_process);
+
+		if (!ret || !is_not_paused(ret))
 			return ret;
 		unclear |= ret == -EINVAL;
 	}
-	return unclear ? is_paused_but_changed(session, fd) : 0;
+	return unclear ? find_by_unpause(session, fd, ret_process) : 0;
 }
 
 /* A kernel may be unable to checkpoint the process at all. */
@@ -178,19 +233,19 @@ static int report_unclear(int ret, int id, pid_t pid)
 	return pause_report_refusal(&process, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
-/* With a guard, who knows the process before it is paused. Nothing is said of a process that needs
- * no pause (-ENODEV), or is not part of the dump (-EBADF). */
-static int guard_and_pause(struct dump_session *session, struct dumped_process *process)
+static int start_guard(struct dump_session *session)
 {
 	int ret = dump_guard_start(session);
 
-	if (ret < 0) {
-		char name[NAME_SIZE];
+	return ret < 0 ? log_error(ret, "dump: cannot start a guard for its processes") : 0;
+}
 
-		return log_error(ret, "%s: cannot start a guard for the process",
-				 name_of(process, name));
-	}
-	ret = stop_queues(process);
+/* Stops the queues of @process, which a guard knows. Without a line: -ENODEV: the process sees no
+ * GPU; -EBADF: it is not part of the dump. */
+static int pause_guarded(struct dumped_process *process)
+{
+	int ret = stop_queues(process);
+
 	if (!ret || ret == -ENODEV || ret == -EBADF)
 		return ret;
 	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
@@ -204,7 +259,9 @@ int pause_process(struct dump_session *session, struct dumped_process *process)
 		return 0;
 	ret = undo_old_pause(process);
 	if (!ret)
-		ret = guard_and_pause(session, process);
+		ret = start_guard(session);
+	if (!ret)
+		ret = pause_guarded(process);
 	return ret == -EBADF
 		       ? pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process")
 		       : ret;
@@ -225,35 +282,44 @@ int pause_refresh(struct dump_session *session, struct dumped_process *process)
 	return pause_process(session, process);
 }
 
-/* CRIU may never show the file of a process that needs no pause, or is not part of the dump. */
-static int pause_file(struct dump_session *session, const struct tree_file *file)
+/* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a
+ * file stays without a process, and waits until CRIU shows it. */
+static int pause_owner(struct dump_session *session, struct dumped_file *file)
 {
-	struct dumped_process *process;
-	int ret = add_process(session, file->fd, DUMP_NO_ID);
+	int ret = add_process(session, file);
 
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
-	process = &session->processes[session->num_processes - 1];
-	process->pid = file->pid;
-	process->reopen_vpid = file->reopen_vpid;
-	ret = guard_and_pause(session, process);
+	ret = pause_guarded(last_process(session));
 	if (!ret) {
+		file->process = session->num_processes - 1;
 		log_info("process %d: its queues are stopped", file->pid);
 		return 0;
 	}
-	fd_close(&process->fd);
 	session->num_processes--;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
 
-/* Of all of them, before one is paused: from then on a paused process is taken for
- * one of this dump's. */
-static int undo_old_pauses(const struct tree_files *files)
+static int pause_file(struct dump_session *session, struct dumped_file *file)
+{
+	struct dumped_process *owner;
+	int ret = find_owner(session, file, &owner);
+
+	if (ret < 0)
+		return report_unclear(ret, DUMP_NO_ID, file->pid);
+	if (!owner)
+		return pause_owner(session, file);
+	file->process = (size_t)(owner - session->processes);
+	return 0;
+}
+
+/* Of all files before the first pause: from then on a paused process is one of this dump. */
+static int undo_old_pauses(const struct dump_session *session)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < files->count; i++) {
-		const struct tree_file *file = &files->list[i];
+	for (size_t i = 0; !ret && i < session->num_files; i++) {
+		const struct dumped_file *file = &session->files[i];
 
 		ret = undo_old_pause(&(const struct dumped_process){
 			.id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd });
@@ -261,71 +327,92 @@ static int undo_old_pauses(const struct tree_files *files)
 	return ret;
 }
 
-int pause_tree(struct dump_session *session, int shown)
+static int list_files(struct dump_session *session, int shown)
 {
 	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
+	int ret = kfd_files_find(&session->tasks, shown, DUMP_LOWEST_FD, &files);
+
+	if (ret == -ENOSYS || ret == -EPERM) {
+		log_warn("processes: are paused one after the other, because the kernel does not"
+			 " hand out their files of /dev/kfd: %s",
+			 strerror(-ret));
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < files.count; i++)
+		ret = add_file(session, files.list[i].fd, files.list[i].pid,
+			       files.list[i].reopen_vpid);
+	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
+}
+
+int pause_tree(struct dump_session *session, int shown)
+{
 	int ret;
 
 	if (session->tree_is_paused)
 		return 0;
 	session->tree_is_paused = true;
-	ret = kfd_files_find(&session->tasks, shown, DUMP_LOWEST_FD, &files);
-	if (ret == -ENOSYS || ret == -EPERM) {
-		log_warn(
-			"processes are paused one after the other, as their files cannot be found: %s",
-			strerror(-ret));
-		return 0;
-	}
-	if (ret < 0)
-		return log_error(ret, "processes: cannot find their files of /dev/kfd");
-	ret = undo_old_pauses(&files);
-	for (size_t i = 0; !ret && i < files.count; i++) {
-		ret = is_paused(session, files.list[i].fd);
-		if (ret < 0)
-			return report_unclear(ret, DUMP_NO_ID, files.list[i].pid);
-		ret = ret ? 0 : pause_file(session, &files.list[i]);
-	}
+	ret = list_files(session, shown);
+	if (!ret)
+		ret = undo_old_pauses(session);
+	if (!ret && session->num_files)
+		ret = start_guard(session);
+	for (size_t i = 0; !ret && i < session->num_files; i++)
+		ret = pause_file(session, &session->files[i]);
 	return ret;
 }
 
-/* The process that was paused through this very file; NULL: none. */
-static int find_process(const struct dump_session *session, int fd,
-			struct dumped_process **ret_process)
+/* *@ret_file: the listed file that @fd is a descriptor of; NULL: none. Files that joined the list
+ * when CRIU showed them belong to no known task, and CRIU shows each file once. */
+static int find_file(const struct dump_session *session, int fd, struct dumped_file **ret_file)
 {
-	*ret_process = NULL;
-	for (size_t i = 0; i < session->num_processes; i++) {
-		struct dumped_process *process = &session->processes[i];
-		int ret = process->id == DUMP_NO_ID ? kfd_files_same(process->fd, fd) : 0;
+	*ret_file = NULL;
+	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
+		int ret = session->files[i].pid ? kfd_files_same(session->files[i].fd, fd) : 0;
 
 		if (ret < 0)
 			return ret;
-		if (ret) {
-			*ret_process = process;
-			return 0;
-		}
+		if (ret)
+			*ret_file = &session->files[i];
 	}
+	return 0;
+}
+
+/* A file that was not listed, or was listed without a process: its process has not been paused, or
+ * it is one more file of a paused process. */
+static int lookup_late(struct dump_session *session, int fd, int id,
+		       struct dumped_process **ret_process)
+{
+	int ret = find_owner_late(session, fd, ret_process);
+
+	if (ret < 0)
+		return report_unclear(ret, id, 0);
+	if (*ret_process)
+		return 0;
+	ret = add_file(session, fd, 0, 0);
+	if (!ret)
+		ret = add_process(session, &session->files[session->num_files - 1]);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
+	*ret_process = last_process(session);
 	return 0;
 }
 
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	struct dumped_process *process;
-	int ret = find_process(session, fd, &process);
+	struct dumped_process *process = NULL;
+	struct dumped_file *file = NULL;
+	int ret;
 
-	if (!ret && !process)
-		ret = is_paused(session, fd);
+	*ret_process = NULL;
+	ret = session->num_files ? find_file(session, fd, &file) : 0;
 	if (ret < 0)
 		return report_unclear(ret, id, 0);
-	if (ret) {
-		*ret_process = NULL;
-		return 0;
-	}
-	if (!process) {
-		ret = add_process(session, fd, id);
-		if (ret < 0)
-			return log_error(ret, "kfd %d: cannot keep its descriptor", id);
-		process = &session->processes[session->num_processes - 1];
-	}
+	if (file && file->process != DUMP_NO_PROCESS)
+		process = &session->processes[file->process];
+	else
+		ret = lookup_late(session, fd, id, &process);
+	if (ret < 0 || process->id != DUMP_NO_ID)
+		return ret;
 	process->id = id;
 	*ret_process = process;
 	return 0;
@@ -377,7 +464,6 @@ int pause_undo_all(struct dump_session *session)
 			continue;
 		failed = kfd_unpause(process->fd);
 		process->paused = false;
-		fd_close(&process->fd);
 		if (failed < 0)
 			ret = log_error(failed, "%s: cannot unpause process %d",
 					name_of(process, name), process->vpid);
@@ -385,5 +471,15 @@ int pause_undo_all(struct dump_session *session)
 			log_info("%s: unpaused process %d", name_of(process, name), process->vpid);
 	}
 	dump_guard_end(session);
+	pause_close_files(session);
 	return ret;
+}
+
+void pause_close_files(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_files; i++)
+		fd_close(&session->files[i].fd);
+	free(session->files);
+	session->files = NULL;
+	session->num_files = 0;
 }

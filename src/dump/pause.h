@@ -46,4 +46,7 @@ int pause_check_all_seen(const struct dump_session *session);
  * tracing thread when all else of the tasks is saved, or when the dump has failed. */
 int pause_undo_all(struct dump_session *session);
 
+/* Closes the plugin's descriptors of /dev/kfd. Nothing may be paused any more. */
+void pause_close_files(struct dump_session *session);
+
 #endif

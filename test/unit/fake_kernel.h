@@ -90,6 +90,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	pid_t killed;
 	/* Calls that a kernel would not have expected. */
 	unsigned int wrong_calls;
+	/* CHECKPOINTs that failed: each is a line in a real kernel's log. */
+	unsigned int failed_checkpoints;
 } kernel;
 
 static inline struct fake_process *add_process(pid_t pid)
@@ -477,6 +479,7 @@ static inline int criu_op(struct fake_process *process, struct kfd_criu_args *ar
 		break;
 	case KFD_CHECKPOINT:
 		error = checkpoint(process, args);
+		kernel.failed_checkpoints += error != 0;
 		break;
 	case KFD_UNPAUSE:
 		if (!process->paused)
