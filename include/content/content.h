@@ -22,7 +22,7 @@
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
 #define AMDGPU_PLUGIN_CONTENT_CONTENT_H
 
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,27 +78,18 @@ int content_save(struct content_job *jobs, size_t num_jobs,
 int content_load(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
 
-/* How many GPUs, of all loads that share it, are worked for at once; the others wait. */
-struct content_pool {
-	pthread_mutex_t lock;
-	pthread_cond_t left;
-	unsigned int room;
-};
-
-void content_pool_init(struct content_pool *pool, unsigned int num_gpus);
-void content_pool_done(struct content_pool *pool);
-
 struct content_run;
 
 /* content_load() in two parts, of which only the second prints and waits: they may be called by
- * different threads. The jobs are borrowed until the end. -ENOMEM. */
+ * different threads. The jobs are borrowed until the end. @room counts the GPUs that all loads
+ * which share it may still work for at once; the other GPUs wait. -ENOMEM. */
 int content_start_load(struct content_job *jobs, size_t num_jobs,
-		       const struct content_settings *settings, struct content_pool *pool,
+		       const struct content_settings *settings, sem_t *room,
 		       struct content_run **ret_run);
 int content_finish(struct content_run *run);
 /* Where nobody wants the contents any more: tells the run to end early, and waits for
- * nothing. Runs that share a pool are all told before one is cancelled, which may wait for
- * room there. Then content_cancel() follows. */
+ * nothing. A GPU that waits for @room goes on waiting, so the caller stops all runs that share
+ * it before it cancels the first. Then content_cancel() follows. */
 void content_stop(struct content_run *run);
 /* Instead of content_finish(): ends early, and in silence. */
 void content_cancel(struct content_run *run);

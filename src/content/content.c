@@ -10,16 +10,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/checksum.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 
 #define PROGRESS_S 2
 #define MIB        1048576.0
-
-struct content_run;
 
 struct worker {
 	struct content_run *run;
@@ -31,7 +29,7 @@ struct worker {
 struct content_run {
 	struct transfer_plan plan;
 	struct content_settings settings;
-	struct content_pool *pool;
+	sem_t *room;
 	struct transfer_error error;
 	struct worker *workers;
 	size_t num_workers;
@@ -61,7 +59,7 @@ int content_checksum(const struct content_job *job, uint64_t *ret_checksum)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->num_bos; i++)
 		sums[i] = htole64(job->bos[i].checksum);
-	*ret_checksum = checksum_of(sums, job->num_bos * sizeof(*sums));
+	*ret_checksum = XXH3_64bits(sums, job->num_bos * sizeof(*sums));
 	return 0;
 }
 
@@ -114,48 +112,16 @@ static int report(struct content_run *run)
 	return 0;
 }
 
-void content_pool_init(struct content_pool *pool, unsigned int num_gpus)
-{
-	(void)pthread_mutex_init(&pool->lock, NULL);
-	(void)pthread_cond_init(&pool->left, NULL);
-	pool->room = num_gpus;
-}
-
-void content_pool_done(struct content_pool *pool)
-{
-	(void)pthread_mutex_destroy(&pool->lock);
-	(void)pthread_cond_destroy(&pool->left);
-}
-
-static void enter_pool(struct content_pool *pool)
-{
-	if (!pool)
-		return;
-	(void)pthread_mutex_lock(&pool->lock);
-	while (!pool->room)
-		(void)pthread_cond_wait(&pool->left, &pool->lock);
-	pool->room--;
-	(void)pthread_mutex_unlock(&pool->lock);
-}
-
-static void leave_pool(struct content_pool *pool)
-{
-	if (!pool)
-		return;
-	(void)pthread_mutex_lock(&pool->lock);
-	pool->room++;
-	(void)pthread_cond_signal(&pool->left);
-	(void)pthread_mutex_unlock(&pool->lock);
-}
-
 static void *run_worker(void *argument)
 {
 	struct worker *worker = argument;
 	struct content_run *run = worker->run;
 
-	enter_pool(run->pool);
+	while (run->room && sem_wait(run->room) < 0)
+		; /* EINTR is the only error. */
 	transfer_run(worker->transfer);
-	leave_pool(run->pool);
+	if (run->room)
+		(void)sem_post(run->room);
 	(void)pthread_mutex_lock(&run->lock);
 	run->active--;
 	(void)pthread_cond_signal(&run->worker_ended);
@@ -226,7 +192,8 @@ static int add_workers(struct content_run *run, struct content_job *jobs, size_t
 			continue;
 		worker->run = run;
 		worker->job = &jobs[i];
-		ret = transfer_new(&run->plan, &jobs[i], &worker->transfer);
+		ret = transfer_new(&run->plan, &jobs[i], content_size(jobs[i].bos, jobs[i].num_bos),
+				   &worker->transfer);
 		if (ret < 0)
 			return ret;
 		run->num_workers++;
@@ -246,8 +213,7 @@ static void free_run(struct content_run *run)
 }
 
 static int start(bool save, struct content_job *jobs, size_t num_jobs,
-		 const struct content_settings *settings, struct content_pool *pool,
-		 struct content_run **ret_run)
+		 const struct content_settings *settings, sem_t *room, struct content_run **ret_run)
 {
 	struct content_run *run = calloc(1, sizeof(*run));
 	int ret;
@@ -255,7 +221,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	if (!run)
 		return -ENOMEM;
 	run->settings = *settings;
-	run->pool = pool;
+	run->room = room;
 	run->begin = now_seconds();
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
 	init_locks(run);
@@ -270,10 +236,10 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 }
 
 int content_start_load(struct content_job *jobs, size_t num_jobs,
-		       const struct content_settings *settings, struct content_pool *pool,
+		       const struct content_settings *settings, sem_t *room,
 		       struct content_run **ret_run)
 {
-	return start(false, jobs, num_jobs, settings, pool, ret_run);
+	return start(false, jobs, num_jobs, settings, room, ret_run);
 }
 
 static void join_workers(struct content_run *run)

@@ -213,7 +213,7 @@ static int check_names(const char *path)
 }
 
 /* Where libdrm's builds have it: distributions', AMD's, one's own. */
-static int check_all_names(void)
+int sdma_check_names(void)
 {
 	static const char *const paths[] = {
 		"/usr/share/libdrm/amdgpu.ids",
@@ -232,10 +232,8 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 	_cleanup_close_ int fd = -1;
 	struct amdgpu_gpu_info info;
 	struct stat ours, theirs;
-	int ret = check_all_names();
+	int ret = render_node_open(render_minor, 0, &fd);
 
-	if (!ret)
-		ret = render_node_open(render_minor, 0, &fd);
 	if (ret < 0)
 		return ret;
 	ret = get_device(fd, &gpu->device);

@@ -14,11 +14,14 @@ struct sdma;
 /* Most pieces that a slot of @size bytes may be given: one a page, and the ends of two more BOs. */
 #define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
+/* Whether libdrm can read its list of GPU names (amdgpu.ids): 0, also if there is no list, or
+ * -EMEDIUMTYPE if the list is no regular file of at most 1 MiB. libdrm reads the list in
+ * sdma_open(), to the end of the file. */
+int sdma_check_names(void);
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
  * (whole pages), registered with the GPU once, in huge pages where the system has them. Slots take
  * turns on the rings that the GPU offers for copies. -ENODEV: libdrm gave another GPU's handle, or
- * there is no ring. -EMEDIUMTYPE: libdrm would read its list of GPUs' names from something that is
- * no file of such a size. */
+ * there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
 /* Gives up what was submitted and not waited for, so that BOs may be released. Nothing
  * can be submitted afterwards. */

@@ -10,8 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* XXH3 with the widest vectors that the processor has. */
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#else
+#include <xxhash.h>
+#endif
+
 #include "amdgpu_plugin_util.h"
-#include "content/checksum.h"
 #include "content/image_io.h"
 #include "content/sdma.h"
 #include "image/image.h"
@@ -53,7 +59,8 @@ struct transfer {
 	const struct steps *steps;
 	struct sdma *gpu;
 	struct image_io storage;
-	struct checksum *checksum;
+	/* Of the BO that is under way; NULL: checksums are off. */
+	XXH3_state_t *checksum;
 	unsigned int num_slots;
 	size_t slot_size;
 	struct range *ranges;
@@ -275,8 +282,9 @@ static int read_range(struct range *range)
 static int take_checksum(struct transfer *transfer, size_t index)
 {
 	struct content_bo *bo = &transfer->job->bos[index];
-	uint64_t sum = checksum_take(transfer->checksum);
+	uint64_t sum = XXH3_64bits_digest(transfer->checksum);
 
+	(void)XXH3_64bits_reset(transfer->checksum);
 	if (transfer->job->has_checksums && sum != bo->checksum)
 		return fail(transfer, -EBADMSG,
 			    "its contents in the image are not those that were saved", index);
@@ -293,8 +301,8 @@ static int add_checksums(struct range *range)
 		const struct sdma_piece *piece = &range->pieces[i];
 		size_t bo = bo_of(transfer, piece);
 
-		checksum_add(transfer->checksum, memory_of(range) + piece->slot_offset,
-			     piece->size);
+		(void)XXH3_64bits_update(transfer->checksum, memory_of(range) + piece->slot_offset,
+					 piece->size);
 		if (piece->offset + piece->size == transfer->job->bos[bo].size)
 			ret = take_checksum(transfer, bo);
 	}
@@ -438,7 +446,13 @@ static int alloc_ranges(struct transfer *transfer)
 		if (!range->pieces)
 			return -ENOMEM;
 	}
-	return transfer->plan->settings->checksum ? checksum_new(&transfer->checksum) : 0;
+	if (!transfer->plan->settings->checksum)
+		return 0;
+	transfer->checksum = XXH3_createState();
+	if (!transfer->checksum)
+		return -ENOMEM;
+	(void)XXH3_64bits_reset(transfer->checksum);
+	return 0;
 }
 
 static int begin_save(struct transfer *transfer)
@@ -459,7 +473,7 @@ static int end_save(struct transfer *transfer)
 	job->has_checksums = transfer->checksum;
 	for (size_t i = 0; i < job->num_bos; i++) {
 		if (!job->bos[i].size)
-			job->bos[i].checksum = checksum_of("", 0);
+			job->bos[i].checksum = XXH3_64bits("", 0);
 	}
 	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
@@ -487,12 +501,13 @@ static int set_up(struct transfer *transfer)
 
 	if (ret < 0)
 		return fail(transfer, ret, "allocate", 0);
-	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
-			&transfer->gpu);
-	if (ret == -EMEDIUMTYPE)
+	ret = sdma_check_names();
+	if (ret < 0)
 		return fail(transfer, ret,
 			    "let libdrm read its list amdgpu.ids, which is no small regular file",
 			    0);
+	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
+			&transfer->gpu);
 	if (ret < 0)
 		return fail(transfer, ret, "open the copy engine", 0);
 	return transfer->steps->begin(transfer);
@@ -507,7 +522,7 @@ static void tear_down(struct transfer *transfer)
 		sdma_bo_release(&transfer->imports[i].bo);
 	sdma_close(transfer->gpu);
 	image_io_done(&transfer->storage);
-	checksum_free(transfer->checksum);
+	(void)XXH3_freeState(transfer->checksum);
 	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
 		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
 		free(transfer->ranges[i].pieces);
@@ -531,7 +546,7 @@ static void run_slots(struct transfer *transfer)
 		(void)pthread_join(transfer->ranges[i].thread, NULL);
 }
 
-int transfer_new(const struct transfer_plan *plan, struct content_job *job,
+int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer)
 {
 	struct transfer *transfer = calloc(1, sizeof(*transfer));
@@ -541,7 +556,7 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job,
 	transfer->plan = plan;
 	transfer->job = job;
 	transfer->steps = plan->save ? &saving : &loading;
-	transfer->image_size = IMAGE_HEADER_SIZE + content_size(job->bos, job->num_bos);
+	transfer->image_size = IMAGE_HEADER_SIZE + size;
 	choose_slots(transfer);
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	*ret_transfer = transfer;

@@ -47,8 +47,8 @@ struct transfer_progress {
 
 struct transfer;
 
-/* Borrows @plan and @job, and starts nothing. -ENOMEM. */
-int transfer_new(const struct transfer_plan *plan, struct content_job *job,
+/* Borrows @plan and @job, whose BOs have @size bytes together, and starts nothing. -ENOMEM. */
+int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer);
 void transfer_free(struct transfer *transfer);
 /* Does all of it, in this thread and in those it starts, which have ended when it returns. The

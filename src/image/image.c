@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/checksum.h"
 #include "criu/host.h"
 #include "criu/log.h"
 
@@ -136,7 +136,7 @@ static int write_message(const char *name, const ProtobufCMessage *message)
 	if (!bytes)
 		return log_error(-ENOMEM, "image %s: cannot pack", name);
 	(void)protobuf_c_message_pack(message, bytes);
-	sum = htole64(checksum_of(bytes, size - SUM_FIELD_SIZE));
+	sum = htole64(XXH3_64bits(bytes, size - SUM_FIELD_SIZE));
 	memcpy(bytes + size - SUM_SIZE, &sum, sizeof(sum));
 	ret = write_framed(name, bytes, size);
 	if (ret < 0)
@@ -335,7 +335,7 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 	ret = check_end(name, fd);
 	if (ret < 0)
 		return ret;
-	*ret_sum = checksum_of(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
+	*ret_sum = XXH3_64bits(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
 	return unpack(name, descriptor, bytes, size, ret_message);
 }
 

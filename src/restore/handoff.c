@@ -40,7 +40,8 @@ struct handoff_task {
 
 struct handoff {
 	struct content_settings settings;
-	struct content_pool pool;
+	/* GPUs that the loads may still work for at once. */
+	sem_t room;
 	/* The main process's end of the gate, -1 when closed, and what the descriptor
 	 * store calls the other. */
 	pthread_mutex_t lock;
@@ -311,7 +312,7 @@ static int accept_task(struct handoff *handoff, struct message *message, int soc
 	task->ret = receive_task(handoff, socket, message, task);
 	if (!task->ret)
 		task->ret = content_start_load(task->jobs, task->num_jobs, &handoff->settings,
-					       &handoff->pool, &task->run);
+					       &handoff->room, &task->run);
 	return 0;
 }
 
@@ -429,7 +430,7 @@ int handoff_new(const struct content_settings *settings, struct handoff **ret_pa
 	handoff->listen_sock = -1;
 	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
-	content_pool_init(&handoff->pool, GPUS_AT_ONCE);
+	(void)sem_init(&handoff->room, 0, GPUS_AT_ONCE);
 	ret = open_listen_sock(handoff, &theirs);
 	if (!ret) {
 		handoff->store_id = host_store_fd(theirs);
@@ -524,7 +525,7 @@ void handoff_free(struct handoff *handoff)
 	fd_close(&handoff->listen_sock);
 	if (handoff->raised_limit)
 		nofile_restore(&handoff->old_limit);
-	content_pool_done(&handoff->pool);
+	(void)sem_destroy(&handoff->room);
 	(void)sem_destroy(&handoff->ready);
 	(void)pthread_mutex_destroy(&handoff->lock);
 	free(handoff);
