@@ -13,7 +13,6 @@
 #include "criu/plugin_abi.h"
 #include "dump/dump.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "restore/restore.h"
 

@@ -17,8 +17,6 @@
 #include "criu/log.h"
 #include "dump/dump.h"
 #include "image/image.h"
-#include "image/image_dir.h"
-#include "image/validate.h"
 #include "kernel/render_node.h"
 #include "restore/restore.h"
 

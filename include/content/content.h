@@ -27,6 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "criu/options.h"
+
 /* Sizes of BOs are multiples of this. So are the offsets of ranges of an image, in the file and in
  * memory, which has room up to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
@@ -52,17 +54,6 @@ struct content_job {
 	bool streamed;
 	/* The BOs' checksums are known. */
 	bool has_checksums;
-};
-
-struct content_settings {
-	/* Most staging memory of a GPU; at least one page is used. */
-	uint64_t staging_bytes;
-	/* How long one step of the copy engine may take. */
-	uint64_t copy_timeout_s;
-	/* Leave holes in files where contents are zero. */
-	bool skip_zeros;
-	/* Make checksums on saving, check them on loading. */
-	bool checksum;
 };
 
 /* Bytes of the contents of @num_bos BOs. */
@@ -93,5 +84,22 @@ int content_finish(struct content_run *run);
 void content_stop(struct content_run *run);
 /* Instead of content_finish(): ends early, and in silence. */
 void content_cancel(struct content_run *run);
+
+struct kfd_state;
+
+/* The BOs of a KFD process as jobs: which BOs have contents, and in which order the contents lie in
+ * the image of their GPU. The order is the same for dump and restore. */
+struct kfd_jobs {
+	/* One a device of the state, in its order. The caller sets render_minor and image_fd, which
+	 * is -1 at first and closed with the rest. */
+	struct content_job *jobs;
+	uint32_t num_jobs;
+	/* One a BO of the state, in its order: where its contents are work; NULL: it has none. */
+	struct content_bo **by_index;
+};
+
+/* -ENOMEM. Borrows the dma-buf descriptors of @state. */
+int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work);
+void kfd_jobs_done(struct kfd_jobs *work);
 
 #endif

@@ -6,8 +6,7 @@
 #define AMDGPU_PLUGIN_CRIU_OPTIONS_H
 
 #include <stdbool.h>
-
-#include "content/content.h"
+#include <stdint.h>
 
 /* Lines "key = value", empty ones, and ones that begin with '#'. */
 #define OPTIONS_FILE "/etc/criu/amdgpu_plugin.conf"
@@ -22,6 +21,18 @@
 	X(check_vram_size, KFD_VRAM_SIZE_CHECK) \
 	X(check_numa, KFD_NUMA_CHECK)           \
 	X(check_capability, KFD_CAPABILITY_CHECK)
+
+/* How contents are copied, see content/content.h. */
+struct content_settings {
+	/* The most staging memory of one GPU; at least one page is used. */
+	uint64_t staging_bytes;
+	/* How long one step of the copy engine may take. */
+	uint64_t copy_timeout_s;
+	/* Leave holes in files where contents are zero. */
+	bool skip_zeros;
+	/* Compute checksums at a dump, compare them at a restore. */
+	bool checksum;
+};
 
 struct options {
 #define OPTION_FIELD(field, variable) bool field;

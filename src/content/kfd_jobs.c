@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sorts the BOs of a KFD process by GPU for the content unit, in the order of the image format. */
-#include "content/kfd_jobs.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/content.h"
+#include "kernel/kfd.h"
 
 static int collect(const struct kfd_state *state, struct kfd_jobs *work, struct content_job *job)
 {

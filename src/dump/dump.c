@@ -16,7 +16,6 @@
 #include "dump/pause.h"
 #include "dump/preflight.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 

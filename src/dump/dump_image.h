@@ -3,7 +3,7 @@
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_IMAGE_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_IMAGE_H
 
-#include "content/kfd_jobs.h"
+#include "content/content.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 

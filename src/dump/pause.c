@@ -12,7 +12,7 @@
 #include "criu/log.h"
 #include "dump/dump_guard.h"
 #include "dump/kfd_files.h"
-#include "image/image_dir.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
 
 #define NAME_SIZE 32

@@ -14,7 +14,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
-#include "image/image_dir.h"
+#include "image/image.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Lists the image directory, and reads or removes what has the names of our images. */
-#include "image/image_dir.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

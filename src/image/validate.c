@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Refuses images that no kernel can have led to. What is harmless is let through: other programs
  * write images, too. */
-#include "image/validate.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/kfd_jobs.h"
+#include "content/content.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "restore/handoff.h"

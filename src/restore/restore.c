@@ -14,8 +14,6 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "image/image_dir.h"
-#include "image/validate.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"

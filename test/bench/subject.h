@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #include "client.h"
-#include "content/kfd_jobs.h"
+#include "content/content.h"
+#include "kernel/kfd.h"
 #include "workload.h"
 
 struct subject {

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "image/image.h"
-#include "image/image_dir.h"
 
 #define ID  5
 #define GPU 0x10

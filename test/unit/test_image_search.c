@@ -11,7 +11,6 @@
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 
 static void a_process_finds_its_own_state_by_pid(void **state)
 {

@@ -5,7 +5,7 @@
 #include "dump_task.h"
 
 #include "dump/preflight.h"
-#include "image/validate.h"
+#include "image/image.h"
 
 enum {
 	COMPUTE = 0,

@@ -3,7 +3,7 @@
  * and which is another. */
 #include "restore_task.h"
 
-#include "image/image_dir.h"
+#include "image/image.h"
 
 static void write_render(int id, uint32_t compute_pid)
 {

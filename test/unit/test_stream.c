@@ -7,7 +7,6 @@
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
-#include "image/image_dir.h"
 
 /* More than a pipe holds, and more than is read in one piece. */
 #define LARGE (300u << 10)

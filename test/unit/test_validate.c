@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "image/validate.h"
+#include "image/image.h"
 #include "kernel/kfd_criu.h"
 
 #define ADDR 0x7f0000000000ULL
