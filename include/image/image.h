@@ -40,6 +40,29 @@ void image_remove_kfd(int id);
 
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
+
+enum image_kind {
+	IMAGE_NONE,
+	IMAGE_KFD,
+	IMAGE_RENDER,
+};
+
+/* The state image of a file. */
+struct state_image {
+	enum image_kind kind;
+	/* Valid for the kind. */
+	union {
+		CriuKfd *kfd;
+		CriuRenderNode *render;
+	};
+};
+
+/* Reads the state image of file @id, whichever there is. IMAGE_NONE: there is none, and no line.
+ * A stream serves an image once, so image_read() finds IMAGE_NONE for an image that was read
+ * before. */
+int image_read(int id, struct state_image *ret_image);
+/* Accepts an empty image; the caller may take kfd or render out and set kind to IMAGE_NONE. */
+void image_done(struct state_image *image);
 /* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is
  * the caller's. New, it is empty, and length and contents are written by others; where @size is 0
  * it is whole. Opened, it has its length and that many bytes; where @size is 0 no file is looked

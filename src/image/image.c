@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,20 @@
 
 /* What malloc() adds to a piece of memory, at most, as long as it is no multiple of pages. */
 #define MALLOC_COST 32
+
+/* The images that hold a message. */
+static const struct message_type {
+	const char *name;
+	const ProtobufCMessageDescriptor *descriptor;
+	/* Offsets of the checksum field and of its presence flag in the unpacked message. */
+	size_t has_sum;
+	size_t sum;
+} message_types[] = {
+	[IMAGE_KFD] = { IMAGE_KFD_NAME, &criu_kfd__descriptor, offsetof(CriuKfd, has_xxh3),
+			offsetof(CriuKfd, xxh3) },
+	[IMAGE_RENDER] = { IMAGE_RENDER_NAME, &criu_render_node__descriptor,
+			   offsetof(CriuRenderNode, has_xxh3), offsetof(CriuRenderNode, xxh3) },
+};
 
 bool image_is_streamed(void)
 {
@@ -125,19 +140,43 @@ static void remove_file(const char *name)
 		(void)unlinkat(host_image_dir(), name, 0);
 }
 
-/* The checksum at its end is put in here, over what the message has for it. */
-static int write_message(const char *name, const ProtobufCMessage *message)
+/* A packed copy of @message with its checksum, which is the last field. */
+static int pack(const struct message_type *type, const ProtobufCMessage *message,
+		uint8_t **ret_bytes, size_t *ret_size)
 {
-	size_t size = protobuf_c_message_get_packed_size(message);
-	_cleanup_free_ uint8_t *bytes = malloc(size);
+	_cleanup_free_ ProtobufCMessage *copy = malloc(type->descriptor->sizeof_message);
+	_cleanup_free_ uint8_t *bytes = NULL;
 	uint64_t sum;
-	int ret;
+	size_t size;
 
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, message, type->descriptor->sizeof_message);
+	*(protobuf_c_boolean *)((char *)copy + type->has_sum) = true;
+	size = protobuf_c_message_get_packed_size(copy);
+	bytes = malloc(size);
 	if (!bytes)
-		return log_error(-ENOMEM, "image %s: cannot pack", name);
-	(void)protobuf_c_message_pack(message, bytes);
+		return -ENOMEM;
+	(void)protobuf_c_message_pack(copy, bytes);
 	sum = htole64(XXH3_64bits(bytes, size - SUM_FIELD_SIZE));
 	memcpy(bytes + size - SUM_SIZE, &sum, sizeof(sum));
+	*ret_bytes = take_ptr(&bytes);
+	*ret_size = size;
+	return 0;
+}
+
+static int write_message(enum image_kind kind, int id, const ProtobufCMessage *message)
+{
+	const struct message_type *type = &message_types[kind];
+	_cleanup_free_ uint8_t *bytes = NULL;
+	char name[IMAGE_NAME_SIZE];
+	size_t size;
+	int ret;
+
+	(void)snprintf(name, sizeof(name), type->name, id);
+	ret = pack(type, message, &bytes, &size);
+	if (ret < 0)
+		return log_error(ret, "image %s: cannot pack", name);
 	ret = write_framed(name, bytes, size);
 	if (ret < 0)
 		remove_file(name);
@@ -311,9 +350,8 @@ static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor
 			 descriptor->name);
 }
 
-/* Also the checksum that the message has if it has one. */
-static int read_message(const char *name, const ProtobufCMessageDescriptor *descriptor,
-			ProtobufCMessage **ret_message, uint64_t *ret_sum)
+/* All bytes of the image after its length. */
+static int read_framed(const char *name, uint8_t **ret_bytes, uint64_t *ret_size)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	_cleanup_close_ int fd = -1;
@@ -335,28 +373,59 @@ static int read_message(const char *name, const ProtobufCMessageDescriptor *desc
 	ret = check_end(name, fd);
 	if (ret < 0)
 		return ret;
-	*ret_sum = XXH3_64bits(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
-	return unpack(name, descriptor, bytes, size, ret_message);
+	*ret_bytes = take_ptr(&bytes);
+	*ret_size = size;
+	return 0;
 }
 
-static int check_sum(const char *name, bool has_sum, uint64_t sum, uint64_t found)
+/* Images of other programs have no checksum. */
+static int check_sum(const char *name, const struct message_type *type,
+		     const ProtobufCMessage *message, const uint8_t *bytes, uint64_t size)
 {
-	if (!has_sum || sum == found)
+	const char *fields = (const char *)message;
+	uint64_t saved = *(const uint64_t *)(fields + type->sum);
+	uint64_t found = XXH3_64bits(bytes, size < SUM_FIELD_SIZE ? 0 : size - SUM_FIELD_SIZE);
+
+	if (!*(const protobuf_c_boolean *)(fields + type->has_sum) || saved == found)
 		return 0;
 	return log_error(-EIO,
 			 "image %s: damaged, its bytes have checksum %016" PRIx64
 			 " and had %016" PRIx64 " when they were saved",
-			 name, found, sum);
+			 name, found, saved);
+}
+
+static int read_message(enum image_kind kind, int id, ProtobufCMessage **ret_message)
+{
+	const struct message_type *type = &message_types[kind];
+	_cleanup_free_ uint8_t *bytes = NULL;
+	char name[IMAGE_NAME_SIZE];
+	ProtobufCMessage *message = NULL;
+	uint64_t size = 0;
+	int ret;
+
+	(void)snprintf(name, sizeof(name), type->name, id);
+	ret = read_framed(name, &bytes, &size);
+	if (ret < 0)
+		return ret;
+	ret = unpack(name, type->descriptor, bytes, size, &message);
+	if (ret < 0)
+		return ret;
+	ret = check_sum(name, type, message, bytes, size);
+	if (ret < 0)
+		protobuf_c_message_free_unpacked(message, NULL);
+	else
+		*ret_message = message;
+	return ret;
 }
 
 int image_write_kfd(int id, const CriuKfd *kfd)
 {
-	CriuKfd summed = *kfd;
-	char name[IMAGE_NAME_SIZE];
+	return write_message(IMAGE_KFD, id, &kfd->base);
+}
 
-	summed.has_xxh3 = true;
-	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
-	return write_message(name, &summed.base);
+int image_write_render(int id, const CriuRenderNode *node)
+{
+	return write_message(IMAGE_RENDER, id, &node->base);
 }
 
 /* Without a GPU an image is that of one more file of a process, which has nothing but that. */
@@ -366,32 +435,86 @@ static bool has_state(const CriuKfd *kfd)
 	       kfd->num_of_objects || kfd->priv_data.len;
 }
 
-static int check_kfd(const char *name, const CriuKfd *kfd, uint64_t sum)
+int image_read_kfd(int id, CriuKfd **ret_kfd)
 {
-	int ret = check_sum(name, kfd->has_xxh3, kfd->xxh3, sum);
+	CriuKfd *kfd;
+	int ret = read_message(IMAGE_KFD, id, (ProtobufCMessage **)&kfd);
 
-	if (!ret && !kfd->num_of_gpus && has_state(kfd))
-		return log_error(-EINVAL, "image %s: has state, but of no GPU", name);
+	if (ret < 0)
+		return ret;
+	if (!kfd->num_of_gpus && has_state(kfd)) {
+		criu_kfd__free_unpacked(kfd, NULL);
+		return log_error(-EINVAL, "image " IMAGE_KFD_NAME ": has state, but of no GPU", id);
+	}
+	*ret_kfd = kfd;
+	return 0;
+}
+
+int image_read_render(int id, CriuRenderNode **ret_node)
+{
+	return read_message(IMAGE_RENDER, id, (ProtobufCMessage **)ret_node);
+}
+
+/* Which of the two files is in the directory. */
+static int find_kind(int id, enum image_kind *ret_kind)
+{
+	for (enum image_kind kind = IMAGE_KFD; kind <= IMAGE_RENDER; kind++) {
+		char name[IMAGE_NAME_SIZE];
+		struct stat stat;
+
+		(void)snprintf(name, sizeof(name), message_types[kind].name, id);
+		if (!fstatat(host_image_dir(), name, &stat, AT_SYMLINK_NOFOLLOW)) {
+			*ret_kind = kind;
+			return 0;
+		}
+		if (errno != ENOENT)
+			return log_error(-errno, "image %s: cannot open", name);
+	}
+	*ret_kind = IMAGE_NONE;
+	return 0;
+}
+
+static int read_file(int id, struct state_image *image)
+{
+	int ret = find_kind(id, &image->kind);
+
+	if (!ret && image->kind == IMAGE_KFD)
+		ret = image_read_kfd(id, &image->kfd);
+	if (!ret && image->kind == IMAGE_RENDER)
+		ret = image_read_render(id, &image->render);
 	return ret;
 }
 
-int image_read_kfd(int id, CriuKfd **ret_kfd)
+/* Only reading tells which image a stream has, and it has each image once. */
+static int read_stream(int id, struct state_image *image)
 {
-	char name[IMAGE_NAME_SIZE];
-	CriuKfd *kfd;
-	uint64_t sum;
-	int ret;
+	int ret = image_read_kfd(id, &image->kfd);
 
-	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
-	ret = read_message(name, &criu_kfd__descriptor, (ProtobufCMessage **)&kfd, &sum);
-	if (ret < 0)
+	image->kind = IMAGE_KFD;
+	if (ret != -ENOENT)
 		return ret;
-	ret = check_kfd(name, kfd, sum);
-	if (ret < 0)
-		criu_kfd__free_unpacked(kfd, NULL);
-	else
-		*ret_kfd = kfd;
+	ret = image_read_render(id, &image->render);
+	image->kind = ret == -ENOENT ? IMAGE_NONE : IMAGE_RENDER;
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int image_read(int id, struct state_image *ret_image)
+{
+	struct state_image image = { 0 };
+	int ret = host_is_streaming() ? read_stream(id, &image) : read_file(id, &image);
+
+	if (!ret)
+		*ret_image = image;
 	return ret;
+}
+
+void image_done(struct state_image *image)
+{
+	if (image->kind == IMAGE_KFD)
+		criu_kfd__free_unpacked(image->kfd, NULL);
+	if (image->kind == IMAGE_RENDER)
+		criu_render_node__free_unpacked(image->render, NULL);
+	*image = (struct state_image){ 0 };
 }
 
 void image_remove_kfd(int id)
@@ -400,35 +523,6 @@ void image_remove_kfd(int id)
 
 	(void)snprintf(name, sizeof(name), IMAGE_KFD_NAME, id);
 	remove_file(name);
-}
-
-int image_write_render(int id, const CriuRenderNode *node)
-{
-	CriuRenderNode summed = *node;
-	char name[IMAGE_NAME_SIZE];
-
-	summed.has_xxh3 = true;
-	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
-	return write_message(name, &summed.base);
-}
-
-int image_read_render(int id, CriuRenderNode **ret_node)
-{
-	char name[IMAGE_NAME_SIZE];
-	CriuRenderNode *node;
-	uint64_t sum;
-	int ret;
-
-	(void)snprintf(name, sizeof(name), IMAGE_RENDER_NAME, id);
-	ret = read_message(name, &criu_render_node__descriptor, (ProtobufCMessage **)&node, &sum);
-	if (ret < 0)
-		return ret;
-	ret = check_sum(name, node->has_xxh3, node->xxh3, sum);
-	if (ret < 0)
-		criu_render_node__free_unpacked(node, NULL);
-	else
-		*ret_node = node;
-	return ret;
 }
 
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)

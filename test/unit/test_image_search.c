@@ -235,9 +235,52 @@ static void whether_any_image_is_there_is_known(void **state)
 	assert_true(image_dir_has_any());
 }
 
+static void the_kind_of_an_image_is_found_by_its_id(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	CriuKfd kfd = CRIU_KFD__INIT;
+	struct state_image image;
+
+	(void)state;
+	kfd.pid = 50;
+	node.gpu_id = 0x4321;
+	assert_int_equal(image_write_kfd(5, &kfd), 0);
+	assert_int_equal(image_write_render(6, &node), 0);
+	assert_int_equal(image_read(5, &image), 0);
+	assert_int_equal(image.kind, IMAGE_KFD);
+	assert_int_equal(image.kfd->pid, 50);
+	image_done(&image);
+	assert_int_equal(image_read(6, &image), 0);
+	assert_int_equal(image.kind, IMAGE_RENDER);
+	assert_int_equal(image.render->gpu_id, 0x4321);
+	image_done(&image);
+	assert_int_equal(image_read(7, &image), 0);
+	assert_int_equal(image.kind, IMAGE_NONE);
+	image_done(&image);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+}
+
+static void a_damaged_image_has_a_kind_and_fails_the_read(void **state)
+{
+	struct state_image image = { 0 };
+
+	(void)state;
+	unit_print("amdgpu-kfd-1.img", "damaged");
+	unit_print("amdgpu-renderD-2.img", "damaged");
+	assert_int_equal(symlink("nowhere", unit_path("amdgpu-kfd-3.img")), 0);
+	for (int id = 1; id <= 3; id++) {
+		unit_forget_lines();
+		assert_in_range(-image_read(id, &image), 1, 4095);
+		assert_int_equal(image.kind, IMAGE_NONE);
+		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): image"), 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		UNIT_TEST(the_kind_of_an_image_is_found_by_its_id),
+		UNIT_TEST(a_damaged_image_has_a_kind_and_fails_the_read),
 		UNIT_TEST(whether_any_image_is_there_is_known),
 		UNIT_TEST(a_process_finds_its_own_state_by_pid),
 		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),

@@ -120,6 +120,28 @@ static void what_is_streamed_is_read_and_is_there_once(void **state)
 	stop_streaming();
 }
 
+/* Only a read tells the kind, and leaves the image to no second read. */
+static void the_kind_of_a_streamed_image_is_found_once(void **state)
+{
+	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
+	struct state_image image;
+
+	(void)state;
+	start_streaming(true);
+	write_kfd(1, LARGE);
+	assert_int_equal(image_write_render(2, &node), 0);
+	turn_stream();
+	for (int id = 1; id <= 2; id++) {
+		assert_int_equal(image_read(id, &image), 0);
+		assert_int_equal(image.kind, id == 1 ? IMAGE_KFD : IMAGE_RENDER);
+		image_done(&image);
+		assert_int_equal(image_read(id, &image), 0);
+		assert_int_equal(image.kind, IMAGE_NONE);
+	}
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	stop_streaming();
+}
+
 /* What lies in the directory is another dump's. */
 static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 {
@@ -312,6 +334,7 @@ int main(void)
 		UNIT_TEST(a_connection_to_somebody_else_is_no_streamer),
 		UNIT_TEST(streamed_images_are_those_of_files),
 		UNIT_TEST(what_is_streamed_is_read_and_is_there_once),
+		UNIT_TEST(the_kind_of_a_streamed_image_is_found_once),
 		UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed),
 		UNIT_TEST(a_message_that_ends_anywhere_is_refused_by_name),
 		UNIT_TEST(a_message_that_goes_on_is_refused_by_name),
