@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents of many BOs to and from image files: bounded memory, copy engine and storage at once.
- * All contents, of KFD and of DRM buffers, on dump and on restore, go through here.
+/* Copies the contents of BOs to and from image files, in bounded memory, with copy engine and
+ * storage at work at the same time. Dump and restore copy all contents through these functions.
  *
- * The image of a GPU is one stream of bytes: eight of length, then the contents of its BOs, in the
- * order of the list. It is cut into ranges of one staging slot each, so that a slot may hold many
- * small BOs or a part of a large one. Each slot has a thread, which takes the next range, carries
- * it through all steps, and takes another:
+ * The image of a GPU is one stream of bytes: eight bytes of length, then the contents of its BOs in
+ * the order of the list. The stream is divided into ranges. A range is as large as one staging slot
+ * and holds many small BOs or a part of a large one. Each slot has a thread, which takes the next
+ * range, processes all its steps, and takes another:
  *
- *            +--------------------- next range ----------------------+
- *            v                                                       |
- *    save:  cut ---> copy to slot ---> checksum* ---> write ---------+
- *    load:  cut ---> read -----------> checksum* ---> copy to BOs ---+
+ *            +------------------------ next range -------------------------+
+ *            v                                                             |
+ *    save:  next range --> copy to slot --> checksum* --> write -----------+
+ *    load:  next range --> read ----------> checksum* --> copy to BOs -----+
  *
- * So while the copy engine works for some slots, storage works for others, and the slower of the
- * two is never idle. Steps with a star are taken in the order of the ranges, each waiting for its
- * turn, since a checksum needs the bytes of a BO in order; where images are streamed, reading and
- * writing are part of that step. After an error, whatever the GPU, each thread ends with the step
- * that it is in.
+ * While the copy engine works for some slots, storage works for others, so the slower of the two is
+ * never idle. A checksum needs the bytes of a BO in order, so the ranges take the steps with a star
+ * in order, and each range waits for its turn. In a stream, reading and writing belong to this step
+ * too. After an error on any GPU, each thread ends with its current step.
  *
- *    threads:   caller ---> a worker a GPU: opens it, is the thread of its first slot ---> threads of the others */
+ *    threads:   caller ---> a worker per GPU: opens it, is the thread of its first slot ---> threads of the others */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
 #define AMDGPU_PLUGIN_CONTENT_CONTENT_H
 
@@ -29,41 +28,43 @@
 
 #include "criu/options.h"
 
-/* Sizes of BOs are multiples of this. So are the offsets of ranges of an image, in the file and in
- * memory, which has room up to the next multiple. */
+/* Sizes of BOs are multiples of this. So are the offsets of ranges in the file and in memory. The
+ * memory of a range extends to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
 
 struct content_bo {
 	/* Borrowed. */
 	int dmabuf_fd;
 	uint64_t size;
-	/* XXH3, 64 bits, of the contents: the result of saving, and what loading expects. */
+	/* 64-bit XXH3 of the contents: content_save() sets it, content_load() compares it. */
 	uint64_t checksum;
 };
 
 /* The BOs of one GPU. */
 struct content_job {
-	/* For messages: the id the process knows. */
+	/* For messages: the gpu_id that the process knows. */
 	uint32_t gpu_id;
 	uint32_t render_minor;
 	struct content_bo *bos;
 	size_t num_bos;
-	/* The image, borrowed: an empty file to save to, or a whole one. */
+	/* The image, borrowed: an empty file to save to, or a complete one to load from. */
 	int image_fd;
-	/* It is a pipe; to load from it begins after the eight bytes of length. */
+	/* The image is a pipe. A pipe to load from starts after the eight bytes of length. */
 	bool streamed;
-	/* The BOs' checksums are known. */
+	/* The checksums of the BOs are known. */
 	bool has_checksums;
 };
 
-/* Bytes of the contents of @num_bos BOs. */
+/* content.c */
+
+/* The bytes that the contents of @num_bos BOs have together. */
 uint64_t content_size(const struct content_bo *bos, size_t num_bos);
 /* XXH3 of the BOs' checksums, one after the other as little-endian words. -ENOMEM. */
 int content_checksum(const struct content_job *job, uint64_t *ret_checksum);
 
-/* Moves the contents of all jobs at once and returns when all have ended. The first error, in time,
- * ends them all and is returned, after a line that says GPU, BO and what was being done. -EBADMSG:
- * a checksum differs. About every two seconds a line tells how far each GPU is. */
+/* Copies the contents of all jobs at the same time and returns when all jobs have ended. The first
+ * error ends all jobs and is returned, after a line with GPU, BO and action. -EBADMSG: a checksum
+ * differs. About every two seconds a line shows the progress of each GPU. */
 int content_save(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
 int content_load(struct content_job *jobs, size_t num_jobs,
@@ -71,35 +72,34 @@ int content_load(struct content_job *jobs, size_t num_jobs,
 
 struct content_run;
 
-/* content_load() in two parts, of which only the second prints and waits: they may be called by
- * different threads. The jobs are borrowed until the end. @room counts the GPUs that all loads
- * which share it may still work for at once; the other GPUs wait. -ENOMEM. */
+/* content_load() in two parts. Only the second prints and waits, and another thread may call it.
+ * The jobs are borrowed until the end. Several loads may share @gpu_limit: each GPU takes one from
+ * it while it loads, and waits if there is none. -ENOMEM. */
 int content_start_load(struct content_job *jobs, size_t num_jobs,
-		       const struct content_settings *settings, sem_t *room,
+		       const struct content_settings *settings, sem_t *gpu_limit,
 		       struct content_run **ret_run);
 int content_finish(struct content_run *run);
-/* Where nobody wants the contents any more: tells the run to end early, and waits for
- * nothing. A GPU that waits for @room goes on waiting, so the caller stops all runs that share
- * it before it cancels the first. Then content_cancel() follows. */
+/* Makes the run end early, and does not wait; content_cancel() must follow. A GPU that waits for
+ * @gpu_limit keeps waiting. Stop all runs that share a limit before you cancel the first. */
 void content_stop(struct content_run *run);
-/* Instead of content_finish(): ends early, and in silence. */
+/* Ends the run early without a line, and frees it. Call this or content_finish(). */
 void content_cancel(struct content_run *run);
+
+/* kfd_jobs.c: the BOs of a KFD process as jobs, in the order of the image format. */
 
 struct kfd_state;
 
-/* The BOs of a KFD process as jobs: which BOs have contents, and in which order the contents lie in
- * the image of their GPU. The order is the same for dump and restore. */
 struct kfd_jobs {
-	/* One a device of the state, in its order. The caller sets render_minor and image_fd, which
-	 * is -1 at first and closed with the rest. */
+	/* One per device of the state, in its order. The caller sets render_minor, streamed and
+	 * image_fd. image_fd is -1 at first, and kfd_jobs_done() closes it. */
 	struct content_job *jobs;
 	uint32_t num_jobs;
-	/* One a BO of the state, in its order: where its contents are work; NULL: it has none. */
+	/* One per BO of the state, in its order; NULL: the BO has no contents. */
 	struct content_bo **by_index;
 };
 
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. */
-int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work);
-void kfd_jobs_done(struct kfd_jobs *work);
+int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs);
+void kfd_jobs_done(struct kfd_jobs *jobs);
 
 #endif

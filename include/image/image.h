@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The image files: names, framing, protobuf in and out. Every file is eight bytes, little-endian,
- * of length and then that many bytes. A failure prints its line here, where file and cause are
- * known; only -ENOENT from a read is silent, since callers ask to find out what an id is. */
+/* The image files: names, framing, messages, the image directory, and checks of what an image
+ * says. docs/image-format.md describes the format.
+ *
+ * These functions log their errors, because they know file and cause. The exception is -ENOENT of a
+ * read function, which logs nothing. */
 #ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_H
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_H
 
@@ -19,23 +21,24 @@
 
 /* Offset of the contents in every image file. */
 #define IMAGE_HEADER_SIZE 8
-/* The most bytes of contents: file offsets are signed, and end with a header's
- * and a block's room. */
+/* The most bytes of contents: file offsets are signed, and the header and one block
+ * must fit too. */
 #define IMAGE_CONTENTS_MAX ((uint64_t)INT64_MAX - 2 * 4096ULL)
 
-/* image.c */
+/* image.c: image files and streams.
+ *
+ * Streams come from CRIU's image streamer. A stream cannot be listed or removed, is written once
+ * and read once, and in order. Read one stream to its end before you open the next: the streamer
+ * may serve one image at a time. */
 
-/* Whether images are streams of CRIU's image streamer and not files. Streams cannot be listed nor
- * removed, are written once and read once, from their begin to their end, and one must be read to
- * its end before the next is opened: so does the streamer serve them. */
 bool image_is_streamed(void);
 
-/* State of the /dev/kfd file @id. Messages read are the caller's; free them with
- * criu_kfd__free_unpacked() and the like. A failed write leaves no file. With what is written goes
- * a checksum, which is compared when it is read (-EIO); other programs write none. */
+/* The state of the /dev/kfd file @id. Free a message that was read with criu_kfd__free_unpacked()
+ * or criu_render_node__free_unpacked(). A failed write leaves no file. A write adds a checksum, and
+ * a read compares it (-EIO); images of other programs have none. */
 int image_write_kfd(int id, const CriuKfd *kfd);
 int image_read_kfd(int id, CriuKfd **ret_kfd);
-/* Removes the file, so that what is left of a dump cannot be taken for a whole one. */
+/* Removes the file, so that a failed dump does not look complete. */
 void image_remove_kfd(int id);
 
 int image_write_render(int id, const CriuRenderNode *node);
@@ -57,69 +60,64 @@ struct state_image {
 	};
 };
 
-/* Reads the state image of file @id, whichever there is. IMAGE_NONE: there is none, and no line.
- * A stream serves an image once, so image_read() finds IMAGE_NONE for an image that was read
- * before. */
+/* Reads the state image of file @id, whichever exists. 0 with IMAGE_NONE: there is none. A second
+ * read of a stream returns IMAGE_NONE. */
 int image_read(int id, struct state_image *ret_image);
-/* Accepts an empty image; the caller may take kfd or render out and set kind to IMAGE_NONE. */
+/* Accepts an empty image. A caller that keeps the message sets @image->kind to IMAGE_NONE. */
 void image_done(struct state_image *image);
-/* The file for the @size bytes of contents of GPU @gpu_id's BOs (as the process knows it), which is
- * the caller's. New, it is empty, and length and contents are written by others; where @size is 0
- * it is whole. Opened, it has its length and that many bytes; where @size is 0 no file is looked
- * for, and the descriptor is -1. */
+
+/* The pages file for the @size bytes of contents of GPU @gpu_id (as the process knows it). The
+ * descriptor is the caller's. A new file is empty, and content_save() writes length and contents; a
+ * new file for 0 bytes is complete. An opened file has its length and @size bytes after it. To open
+ * a file for 0 bytes sets the descriptor to -1 and looks for no file. */
 int image_create_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
 int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd);
-/* -ENOSPC, with a line: the image directory has no room for @size bytes of contents. */
+/* -ENOSPC: the image directory lacks space for @size bytes of contents. */
 int image_check_room(uint64_t size);
-/* Closes what image_create_pages() gave: for a file that was written, part of the write. */
+/* Closes the descriptor of image_create_pages(). An error means that the write failed. */
 int image_close_pages(int id, uint32_t gpu_id, int *fd);
-/* Closes what image_open_pages() gave, when all contents have been read: -EIO, with a line, if a
- * stream has more. */
+/* Closes the descriptor of image_open_pages() after all contents were read. -EIO: the stream has
+ * more bytes. */
 int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
-/* image_dir.c */
+/* image_dir.c: the image directory, with the images of this dump and of older ones. If images are
+ * streamed, the functions below do not change the directory. */
 
-/* The image directory: which images are there, of this dump and of older ones. Where images are
- * streamed it says nothing of them, and nothing in it is touched. */
-
-/* Of files: the image of process @pid (as it sees itself) that holds its state. -ENOENT: none. */
+/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: none. */
 int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
-/* Of files: whether there is a main image of anything of ours. */
+/* Not for streams: whether the directory has a state image of the plugin. */
 bool image_dir_has_any(void);
-/* For an id that no image is of: a line with the names it could have had, if @expected
- * or if there are other images of ours, so that a file that got lost is told from one
- * that is another plugin's. */
+/* For an id without an image: logs the possible file names if @expected, or if the directory has
+ * other state images. This distinguishes a lost image from a file of another plugin. */
 void image_dir_report_missing(int id, bool expected);
-/* Of files: 0 if some image is that of the file whose VM process @pid computes in on the GPU that
+/* Not for streams: 0 if some render node image is the compute file of process @pid on the GPU that
  * had render minor @minor; else -ENOENT. */
 int image_dir_find_compute_render(pid_t pid, uint32_t minor);
-/* The same, and 0 too if no image says so and some image of that minor says it of no process: such
- * a file is taken for it. */
+/* The same, but also 0 if no image names @pid, and an image of that minor names no process. The
+ * restore uses such a file as the compute file. */
 int image_dir_expect_render(pid_t pid, uint32_t minor);
 
-/* 0: this dump is an incremental one, in which CRIU leaves pages that no CPU has written since to
- * the images of the dump before; -ENOENT: it is not. */
+/* 0: this dump is incremental, so CRIU takes pages that no CPU has written since from the images of
+ * the previous dump. -ENOENT: it is not. */
 int image_dir_find_parent(void);
-/* When CRIU's core image of the process that knows itself as @vpid was last written, in this
- * dump or in an older one. -ENOENT: there is none, or it is streamed. */
+/* The time when CRIU's core image of process @vpid was last written, in this dump or in an older
+ * one. -ENOENT: there is none, or images are streamed. */
 int image_dir_task_time(pid_t vpid, struct timespec *ret_time);
-/* Removes the main images, of this dump and of an older one to the same directory, so that what is
- * left cannot be taken for a whole dump. Quick, as contents stay. */
+/* Removes the state images of this dump and of older ones, so that a failed dump does not look
+ * complete. Quick, because the pages files stay. */
 int image_dir_remove_state(void);
-/* Removes all images of an older dump: its main images could be taken for this one's, and its
- * contents take the room for them. Nothing may have been written yet. */
+/* Removes all images of an older dump: a restore could take its state images for images of this
+ * dump, and its pages files use disk space. Call this before this dump writes an image. */
 int image_dir_remove_old(void);
 
-/* validate.c */
-
-/* What an image says, held against itself before anything is allocated, opened or asked of the
- * kernel for it: counts, sizes, ranges, and what may not be there twice. Anybody may have written
- * the file. Fields that only we write may be missing. Whether GPUs here will do is the mapper's
- * business, and whether contents are there the image unit's.
+/* validate.c: checks what an image says before the plugin allocates, opens or asks the kernel for
+ * anything: counts, sizes, ranges, and duplicates. An image may come from any program. Fields that
+ * only this plugin writes may be missing. map_gpus() decides whether the GPUs here can replace
+ * those of the image, and image_open_pages() checks that the contents exist.
  *
- * 0, or -EINVAL with a line that says what of which image is wrong; -ENOMEM. */
+ * 0, or -EINVAL after a line with image and value, or -ENOMEM. */
 
-/* The state of a process that has GPUs, as image @id has it. */
+/* The state of a process that has GPUs, in image @id. */
 int image_validate_kfd(int id, const CriuKfd *kfd);
 int image_validate_render(int id, const CriuRenderNode *render);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Moves the contents of BOs between GPUs and image files, all GPUs at once, and tells the user how
- * far it is. Knows no KFD and no CRIU but its log; which BOs and which file is said by the caller,
- * how one GPU does it by transfer. */
+/* Copies the contents of BOs between GPUs and image files, all GPUs at the same time, and logs the
+ * progress. The caller chooses BOs and files, see kfd_jobs_init(); transfer_run() copies one GPU.
+ */
 #include "content/content.h"
 
 #include <endian.h>
@@ -29,16 +29,16 @@ struct worker {
 struct content_run {
 	struct transfer_plan plan;
 	struct content_settings settings;
-	sem_t *room;
+	sem_t *gpu_limit;
 	struct transfer_error error;
 	struct worker *workers;
 	size_t num_workers;
-	/* Of them: the rest could not be. */
+	/* Workers whose thread could be started. */
 	size_t num_started;
 	double begin;
 	pthread_mutex_t lock;
 	pthread_cond_t worker_ended;
-	/* How many run; under the lock. */
+	/* Workers that have not ended; under the lock. */
 	size_t active;
 };
 
@@ -95,7 +95,7 @@ static void report_done(const struct worker *worker, double seconds)
 		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
 		 end.num_slots, end.slot_size >> 10);
 	if (!worker->run->plan.save && !job->has_checksums)
-		log_warn("GPU 0x%04x: the contents were not verified, the image has no checksums",
+		log_warn("GPU 0x%04x: the contents were not verified: the image has no checksums",
 			 job->gpu_id);
 }
 
@@ -117,11 +117,11 @@ static void *run_worker(void *argument)
 	struct worker *worker = argument;
 	struct content_run *run = worker->run;
 
-	while (run->room && sem_wait(run->room) < 0)
+	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
 	transfer_run(worker->transfer);
-	if (run->room)
-		(void)sem_post(run->room);
+	if (run->gpu_limit)
+		(void)sem_post(run->gpu_limit);
 	(void)pthread_mutex_lock(&run->lock);
 	run->active--;
 	(void)pthread_cond_signal(&run->worker_ended);
@@ -129,7 +129,7 @@ static void *run_worker(void *argument)
 	return NULL;
 }
 
-/* Only this thread writes to CRIU's log, which is not made for several. */
+/* Only this thread writes to CRIU's log, which is not thread-safe. */
 static void await_workers(struct content_run *run)
 {
 	struct timespec next;
@@ -213,7 +213,8 @@ static void free_run(struct content_run *run)
 }
 
 static int start(bool save, struct content_job *jobs, size_t num_jobs,
-		 const struct content_settings *settings, sem_t *room, struct content_run **ret_run)
+		 const struct content_settings *settings, sem_t *gpu_limit,
+		 struct content_run **ret_run)
 {
 	struct content_run *run = calloc(1, sizeof(*run));
 	int ret;
@@ -221,7 +222,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	if (!run)
 		return -ENOMEM;
 	run->settings = *settings;
-	run->room = room;
+	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
 	init_locks(run);
@@ -236,10 +237,10 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 }
 
 int content_start_load(struct content_job *jobs, size_t num_jobs,
-		       const struct content_settings *settings, sem_t *room,
+		       const struct content_settings *settings, sem_t *gpu_limit,
 		       struct content_run **ret_run)
 {
-	return start(false, jobs, num_jobs, settings, room, ret_run);
+	return start(false, jobs, num_jobs, settings, gpu_limit, ret_run);
 }
 
 static void join_workers(struct content_run *run)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sorts the BOs of a KFD process by GPU for the content unit, in the order of the image format. */
+/* Groups the BOs of a KFD process by GPU, in the order of the image format. content_save() and
+ * content_load() then copy the contents. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +8,7 @@
 #include "content/content.h"
 #include "kernel/kfd.h"
 
-static int collect(const struct kfd_state *state, struct kfd_jobs *work, struct content_job *job)
+static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct content_job *job)
 {
 	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
 
@@ -19,40 +20,40 @@ static int collect(const struct kfd_state *state, struct kfd_jobs *work, struct 
 
 		if (bo->gpu_id != job->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
 			continue;
-		work->by_index[i] = &bos[job->num_bos++];
-		*work->by_index[i] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size, 0 };
+		jobs->by_index[i] = &bos[job->num_bos++];
+		*jobs->by_index[i] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size, 0 };
 	}
 	return 0;
 }
 
-int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_work)
+int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs)
 {
-	_cleanup_(kfd_jobs_done) struct kfd_jobs work = { 0 };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 
-	work.jobs = calloc((size_t)state->num_devices + 1, sizeof(*work.jobs));
-	work.by_index = calloc((size_t)state->num_bos + 1, sizeof(*work.by_index));
-	if (!work.jobs || !work.by_index)
+	jobs.jobs = calloc((size_t)state->num_devices + 1, sizeof(*jobs.jobs));
+	jobs.by_index = calloc((size_t)state->num_bos + 1, sizeof(*jobs.by_index));
+	if (!jobs.jobs || !jobs.by_index)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < state->num_devices; i++) {
-		struct content_job *job = &work.jobs[work.num_jobs++];
+		struct content_job *job = &jobs.jobs[jobs.num_jobs++];
 
 		job->gpu_id = state->devices[i].user_gpu_id;
 		job->image_fd = -1;
-		if (collect(state, &work, job) < 0)
+		if (add_bos(state, &jobs, job) < 0)
 			return -ENOMEM;
 	}
-	*ret_work = work;
-	work = (struct kfd_jobs){ 0 };
+	*ret_jobs = jobs;
+	jobs = (struct kfd_jobs){ 0 };
 	return 0;
 }
 
-void kfd_jobs_done(struct kfd_jobs *work)
+void kfd_jobs_done(struct kfd_jobs *jobs)
 {
-	for (uint32_t i = 0; i < work->num_jobs; i++) {
-		fd_close(&work->jobs[i].image_fd);
-		free(work->jobs[i].bos);
+	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
+		fd_close(&jobs->jobs[i].image_fd);
+		free(jobs->jobs[i].bos);
 	}
-	free(work->by_index);
-	free(work->jobs);
-	*work = (struct kfd_jobs){ 0 };
+	free(jobs->by_index);
+	free(jobs->jobs);
+	*jobs = (struct kfd_jobs){ 0 };
 }

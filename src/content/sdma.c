@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The copy engine of one GPU, by way of libdrm_amdgpu: staging memory registered once, one context,
- * one command buffer a slot. What is copied and where it goes is the content unit's business. */
+/* Drives the copy engine of one GPU through libdrm_amdgpu: staging memory that is registered once,
+ * one context, and one command buffer per slot. transfer.c chooses the bytes to copy. */
 #include "content/sdma.h"
 
 #include <amdgpu.h>
@@ -20,34 +20,33 @@
 
 #define GPU_PAGE 4096u
 
-/* libdrm's list of names has 16 KiB, and grows by a few lines a year. */
+/* libdrm's list of GPU names has 16 KiB and grows by a few lines a year. */
 #define NAMES_SIZE_MAX (1 << 20)
 
-/* What the kernel can map as one page, so that a slot costs the GPU few entries
- * of its page table. */
+/* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. */
 #define HUGE_PAGE (2u << 20)
 
-/* Between two looks at a fence: a part of the time that it has taken so far, so that many short
- * copies are not held up, nor many looks taken at a long one. */
-#define PAUSE_PART   8
-#define PAUSE_NS_MIN 20000
-#define PAUSE_NS_MAX 5000000
+/* The time between two polls of a fence, as a fraction of the time waited so far: a short copy
+ * waits little, and a long copy needs few polls. */
+#define POLL_FRACTION 8
+#define POLL_NS_MIN   20000
+#define POLL_NS_MAX   5000000
 
-/* The kernel has a few more for some engines (AMDGPU_HW_IP_INSTANCE_MAX_COUNT); which
- * there are is asked. */
+/* available_rings has one bit per ring. */
 #define RINGS_MAX 32
 
-/* Copies of a ring end in the order in which they began, and have numbers from 1. */
+/* Copies of a ring end in the order of their submission. Their fences are numbered from 1. */
 struct ring {
-	/* Guards what follows. */
+	/* Guards the fields below. */
 	pthread_mutex_t lock;
-	pthread_cond_t looked;
-	/* The last copy known to have ended; one after it, and since when it is waited for. */
+	pthread_cond_t polled;
+	/* The last fence known to have signaled. */
 	uint64_t ended;
-	uint64_t awaited;
-	double since;
-	/* Somebody is looking, for all who wait. */
-	bool looking;
+	/* The fence whose time is measured, and the start of its time. */
+	uint64_t timed;
+	double timed_since;
+	/* One thread polls for all threads that wait. */
+	bool polling;
 };
 
 struct slot {
@@ -66,7 +65,7 @@ struct sdma {
 	struct packet_format format;
 	size_t slot_size;
 	size_t ib_size;
-	/* The rings of the copy engine that may be used, a bit each. */
+	/* The rings that the driver offers for copies, one bit each. */
 	uint32_t available_rings;
 	struct ring rings[RINGS_MAX];
 	char *staging;
@@ -77,7 +76,7 @@ struct sdma {
 	struct slot *slots;
 };
 
-/* Maps @bo at an address of libdrm's choice. */
+/* Maps @bo at a GPU address that libdrm chooses. */
 static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
 		  uint64_t *ret_va)
 {
@@ -105,13 +104,13 @@ static void unmap_bo(amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle range,
 	(void)amdgpu_va_range_free(range);
 }
 
-/* libdrm turns most failures into -errno, but lets a -1 of PRIME calls through. */
-static int from_libdrm(int ret)
+/* libdrm turns most failures into -errno, but passes on the -1 of PRIME calls. */
+static int libdrm_errno(int ret)
 {
 	return ret == -1 && errno ? -errno : ret;
 }
 
-static int adopt(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, struct sdma_bo *ret_bo)
+static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, struct sdma_bo *ret_bo)
 {
 	struct sdma_bo bo = { .bo = handle };
 	amdgpu_va_handle range;
@@ -134,15 +133,15 @@ int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_b
 	struct amdgpu_bo_import_result import;
 	int ret;
 
-	ret = from_libdrm(amdgpu_bo_import(gpu->device, amdgpu_bo_handle_type_dma_buf_fd,
-					   (uint32_t)dmabuf_fd, &import));
+	ret = libdrm_errno(amdgpu_bo_import(gpu->device, amdgpu_bo_handle_type_dma_buf_fd,
+					    (uint32_t)dmabuf_fd, &import));
 	if (ret < 0)
 		return ret;
 	if (import.alloc_size < size) {
 		(void)amdgpu_bo_free(import.buf_handle);
 		return -EINVAL;
 	}
-	return adopt(gpu, import.buf_handle, size, ret_bo);
+	return wrap_bo(gpu, import.buf_handle, size, ret_bo);
 }
 
 void sdma_bo_release(struct sdma_bo *bo)
@@ -154,7 +153,7 @@ void sdma_bo_release(struct sdma_bo *bo)
 	*bo = (struct sdma_bo){ 0 };
 }
 
-/* Not the number of engines: of those, some belong to KFD and some to partitions. */
+/* The number of engines is no substitute: some engines belong to KFD, others to partitions. */
 static int find_rings(struct sdma *gpu)
 {
 	struct drm_amdgpu_info_hw_ip info = { 0 };
@@ -166,7 +165,7 @@ static int find_rings(struct sdma *gpu)
 	return gpu->available_rings ? 0 : -ENODEV;
 }
 
-/* The ring of a slot: they take turns. */
+/* Distributes the slots over the rings in turn. */
 static unsigned int choose_ring(uint32_t rings, unsigned int slot)
 {
 	unsigned int ring = 0;
@@ -177,9 +176,9 @@ static unsigned int choose_ring(uint32_t rings, unsigned int slot)
 	}
 }
 
-/* libdrm shares one handle among all who open a device, and aborts the process if one of them finds
- * it while the last other is giving it up. Tasks of a restore have their contents filled in side by
- * side, also on one GPU. */
+/* libdrm shares one handle among all users of a device. It aborts the process if one user looks the
+ * handle up while the last other user releases it. Transfers of several tasks run at the same time,
+ * also on one GPU, so this lock orders both calls. */
 static pthread_mutex_t libdrm_devices = PTHREAD_MUTEX_INITIALIZER;
 
 static int get_device(int fd, amdgpu_device_handle *ret_device)
@@ -188,7 +187,7 @@ static int get_device(int fd, amdgpu_device_handle *ret_device)
 	int ret;
 
 	(void)pthread_mutex_lock(&libdrm_devices);
-	ret = from_libdrm(amdgpu_device_initialize(fd, &major, &minor, ret_device));
+	ret = libdrm_errno(amdgpu_device_initialize(fd, &major, &minor, ret_device));
 	(void)pthread_mutex_unlock(&libdrm_devices);
 	return ret;
 }
@@ -200,9 +199,9 @@ static void put_device(amdgpu_device_handle device)
 	(void)pthread_mutex_unlock(&libdrm_devices);
 }
 
-/* libdrm reads lines of its list of names until it ends, and takes memory for each. A task that
- * fills its own GPUs sees the files of its container, where the name may be of a pipe, or of
- * zeros. A file that cannot be had is none to libdrm, too. */
+/* libdrm reads its list of names to the end and allocates memory for each line. A task that loads
+ * its own contents sees the files of its container, where the name may lead to a pipe or to
+ * /dev/zero. libdrm ignores a list that it cannot open. */
 static int check_names(const char *path)
 {
 	struct stat names;
@@ -212,7 +211,7 @@ static int check_names(const char *path)
 	return S_ISREG(names.st_mode) && names.st_size <= NAMES_SIZE_MAX ? 0 : -EMEDIUMTYPE;
 }
 
-/* Where libdrm's builds have it: distributions', AMD's, one's own. */
+/* The paths in the builds of distributions, of AMD, and in local builds. */
 int sdma_check_names(void)
 {
 	static const char *const paths[] = {
@@ -231,7 +230,7 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 {
 	_cleanup_close_ int fd = -1;
 	struct amdgpu_gpu_info info;
-	struct stat ours, theirs;
+	struct stat own, shared;
 	int ret = render_node_open(render_minor, 0, &fd);
 
 	if (ret < 0)
@@ -240,11 +239,11 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 	if (ret < 0)
 		return ret;
 
-	/* libdrm takes two GPUs whose primary node it cannot find for one, and then every call goes
-	 * to the other GPU. */
-	if (fstat(fd, &ours) < 0 || fstat(amdgpu_device_get_fd(gpu->device), &theirs) < 0)
+	/* libdrm treats two GPUs whose primary nodes it cannot find as one, and then every call
+	 * reaches the other GPU. */
+	if (fstat(fd, &own) < 0 || fstat(amdgpu_device_get_fd(gpu->device), &shared) < 0)
 		return -errno;
-	if (theirs.st_rdev != ours.st_rdev)
+	if (shared.st_rdev != own.st_rdev)
 		return -ENODEV;
 
 	ret = amdgpu_query_gpu_info(gpu->device, &info);
@@ -256,8 +255,8 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
 	return ret < 0 ? ret : amdgpu_cs_ctx_create(gpu->device, &gpu->context);
 }
 
-/* Memory that begins where a huge page can. Private and anonymous: the kernel refuses other memory
- * as a user pointer made by libdrm. */
+/* Memory at the alignment of a huge page. It is private and anonymous, because the kernel refuses
+ * other memory for amdgpu_create_bo_from_user_mem(). */
 static char *map_aligned(size_t size)
 {
 	size_t room = size < HUGE_PAGE ? size : size + HUGE_PAGE - GPU_PAGE;
@@ -273,7 +272,7 @@ static char *map_aligned(size_t size)
 		(void)munmap(memory, head);
 	if (room - head - size)
 		(void)munmap(memory + head + size, room - head - size);
-	/* cppcheck-suppress deallocret ; what goes back is what is around it */
+	/* cppcheck-suppress deallocret ; only the memory around it is unmapped */
 	return memory + head;
 }
 
@@ -286,15 +285,15 @@ static int make_staging(struct sdma *gpu)
 	gpu->staging = map_aligned(size);
 	if (!gpu->staging)
 		return -ENOMEM;
-	/* A child of CRIU's that copied the page would leave the GPU with the other copy. */
+	/* After a fork() that copies a page, the GPU would write to the copy of the child. */
 	(void)madvise(gpu->staging, size, MADV_DONTFORK);
 	(void)madvise(gpu->staging, size, MADV_HUGEPAGE);
 	ret = amdgpu_create_bo_from_user_mem(gpu->device, gpu->staging, size, &handle);
-	return ret < 0 ? ret : adopt(gpu, handle, size, &gpu->staging_bo);
+	return ret < 0 ? ret : wrap_bo(gpu, handle, size, &gpu->staging_bo);
 }
 
-/* Room for as many pieces as a slot may have, for those split at the packet's
- * maximum, and for padding. */
+/* Space for all pieces of a slot, for the pieces that the packet's maximum splits, and for padding.
+ */
 static size_t ib_bytes(const struct sdma *gpu)
 {
 	size_t packets = SDMA_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
@@ -358,7 +357,7 @@ int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struc
 	gpu->slots = calloc(slots, sizeof(*gpu->slots));
 	for (unsigned int i = 0; i < RINGS_MAX; i++) {
 		(void)pthread_mutex_init(&gpu->rings[i].lock, NULL);
-		(void)pthread_cond_init(&gpu->rings[i].looked, NULL);
+		(void)pthread_cond_init(&gpu->rings[i].polled, NULL);
 	}
 	ret = gpu->slots ? set_up(gpu, render_minor) : -ENOMEM;
 	if (ret < 0) {
@@ -402,7 +401,7 @@ void sdma_close(struct sdma *gpu)
 		(void)munmap(gpu->staging, gpu->num_slots * gpu->slot_size);
 	for (unsigned int i = 0; i < RINGS_MAX; i++) {
 		(void)pthread_mutex_destroy(&gpu->rings[i].lock);
-		(void)pthread_cond_destroy(&gpu->rings[i].looked);
+		(void)pthread_cond_destroy(&gpu->rings[i].polled);
 	}
 	free(gpu->slots);
 	free(gpu);
@@ -435,7 +434,7 @@ static size_t fill_ib(struct sdma *gpu, unsigned int slot, enum sdma_direction d
 	return used;
 }
 
-/* The engine may only touch BOs of the list that goes with the command buffer. */
+/* The engine may only access BOs that the submission lists. */
 static int make_bo_list(struct sdma *gpu, unsigned int slot, const struct sdma_piece *pieces,
 			size_t num_pieces, amdgpu_bo_list_handle *ret_list)
 {
@@ -451,21 +450,21 @@ static int make_bo_list(struct sdma *gpu, unsigned int slot, const struct sdma_p
 	return amdgpu_bo_list_create(gpu->device, count, bos, NULL, ret_list);
 }
 
-/* Called with the lock. A copy has its time from when it is first in its ring: known by whoever
- * notes it first, the thread that has submitted it or one that looks. */
-static void await_first(struct ring *ring)
+/* Called with the lock. The time of a copy starts when it is the oldest one in its ring. The thread
+ * that submitted the copy may record that, or the thread that polls. */
+static void start_timer(struct ring *ring)
 {
-	if (ring->awaited == ring->ended + 1)
+	if (ring->timed == ring->ended + 1)
 		return;
-	ring->awaited = ring->ended + 1;
-	ring->since = now_seconds();
+	ring->timed = ring->ended + 1;
+	ring->timed_since = now_seconds();
 }
 
-static void note_start(struct ring *ring, uint64_t fence)
+static void start_timer_if_first(struct ring *ring, uint64_t fence)
 {
 	(void)pthread_mutex_lock(&ring->lock);
 	if (ring->ended + 1 == fence)
-		await_first(ring);
+		start_timer(ring);
 	(void)pthread_mutex_unlock(&ring->lock);
 }
 
@@ -496,24 +495,24 @@ int sdma_submit(struct sdma *gpu, unsigned int slot_index, enum sdma_direction d
 		return ret;
 	slot->fence = request.seq_no;
 	slot->busy = true;
-	note_start(&gpu->rings[slot->ring], slot->fence);
+	start_timer_if_first(&gpu->rings[slot->ring], slot->fence);
 	return 0;
 }
 
-static void pause_after(double waited_s)
+static void sleep_before_poll(double waited_s)
 {
-	double nanoseconds = waited_s * 1e9 / PAUSE_PART;
-	struct timespec pause = { .tv_nsec = nanoseconds < PAUSE_NS_MIN   ? PAUSE_NS_MIN
-					     : nanoseconds > PAUSE_NS_MAX ? PAUSE_NS_MAX
-									  : (long)nanoseconds };
+	double nanoseconds = waited_s * 1e9 / POLL_FRACTION;
+	struct timespec pause = { .tv_nsec = nanoseconds < POLL_NS_MIN   ? POLL_NS_MIN
+					     : nanoseconds > POLL_NS_MAX ? POLL_NS_MAX
+									 : (long)nanoseconds };
 
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Looks at the next copy of the ring to end, or pauses; called with the lock, which it gives up
- * meanwhile. Only a look that began too late can tell that a copy takes too long: this process may
- * have stood still itself. */
-static int look(struct sdma *gpu, struct ring *ring, uint64_t timeout_s)
+/* Polls the oldest fence of the ring, and sleeps if it has not signaled. Called with the lock,
+ * which this function releases meanwhile. This process may have been stopped itself, so only a poll
+ * that starts after the timeout can report -ETIME. */
+static int poll_fence(struct sdma *gpu, struct ring *ring, uint64_t timeout_s)
 {
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context,
@@ -525,36 +524,36 @@ static int look(struct sdma *gpu, struct ring *ring, uint64_t timeout_s)
 	double waited;
 	int ret;
 
-	await_first(ring);
-	waited = now_seconds() - ring->since;
-	ring->looking = true;
+	start_timer(ring);
+	waited = now_seconds() - ring->timed_since;
+	ring->polling = true;
 	(void)pthread_mutex_unlock(&ring->lock);
 	ret = amdgpu_cs_query_fence_status(&fence, 0, AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE,
 					   &expired);
 	if (!ret && !expired && waited > (double)timeout_s)
 		ret = -ETIME;
 	else if (!ret && !expired)
-		pause_after(waited);
+		sleep_before_poll(waited);
 	(void)pthread_mutex_lock(&ring->lock);
-	ring->looking = false;
+	ring->polling = false;
 	if (!ret && expired)
 		ring->ended = fence.fence;
-	(void)pthread_cond_broadcast(&ring->looked);
+	(void)pthread_cond_broadcast(&ring->polled);
 	return ret;
 }
 
-/* Waiting is done here and not by the kernel: it takes times of its own clock, and a task that is
- * being restored lives in a time namespace with another one. */
+/* Polls instead of waiting in the kernel: the kernel would compare the timeout with its own clock,
+ * and a restored task may live in a time namespace with another clock. */
 static int wait_for_fence(struct sdma *gpu, struct ring *ring, uint64_t fence, uint64_t timeout_s)
 {
 	int ret = 0;
 
 	(void)pthread_mutex_lock(&ring->lock);
 	while (!ret && ring->ended < fence) {
-		if (ring->looking)
-			(void)pthread_cond_wait(&ring->looked, &ring->lock);
+		if (ring->polling)
+			(void)pthread_cond_wait(&ring->polled, &ring->lock);
 		else
-			ret = look(gpu, ring, timeout_s);
+			ret = poll_fence(gpu, ring, timeout_s);
 	}
 	(void)pthread_mutex_unlock(&ring->lock);
 	return ret;
@@ -573,7 +572,7 @@ int sdma_wait(struct sdma *gpu, unsigned int slot_index, uint64_t timeout_s)
 		return ret;
 	slot->busy = false;
 
-	/* After a fault the fence signals all the same, with nothing or half of it copied. */
+	/* After a fault the fence signals too, but the copy may be incomplete. */
 	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
 	if (ret < 0)
 		return ret;

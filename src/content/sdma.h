@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One open GPU and its copy engine: moves bytes between BOs and memory of this process. Always
- * opens a render node of its own, so that nothing of the dumped process's is touched. Silent:
- * callers know what was being copied and print the error. Slots may be used at once, each by one
- * thread, and so may BOs; opening and closing is for one thread alone. */
+/* One open GPU and its copy engine: copies bytes between BOs and memory of this process. The
+ * functions open a render node of their own, so they change nothing in the files of the dumped
+ * process. They print nothing: callers know the BO and print the error. Several threads may use
+ * slots and BOs at the same time, one thread per slot. Only one thread may open or close. */
 #ifndef AMDGPU_PLUGIN_CONTENT_SDMA_H
 #define AMDGPU_PLUGIN_CONTENT_SDMA_H
 
@@ -11,29 +11,28 @@
 
 struct sdma;
 
-/* Most pieces that a slot of @size bytes may be given: one a page, and the ends of two more BOs. */
+/* The most pieces of a slot of @size bytes: one per page, and the ends of two more BOs. */
 #define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
-/* Whether libdrm can read its list of GPU names (amdgpu.ids): 0, also if there is no list, or
- * -EMEDIUMTYPE if the list is no regular file of at most 1 MiB. libdrm reads the list in
- * sdma_open(), to the end of the file. */
+/* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it in sdma_open(), to
+ * the end of the file. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most
+ * 1 MiB. */
 int sdma_check_names(void);
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
- * (whole pages), registered with the GPU once, in huge pages where the system has them. Slots take
- * turns on the rings that the GPU offers for copies. -ENODEV: libdrm gave another GPU's handle, or
- * there is no ring. */
+ * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them.
+ * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
+ * the handle of another GPU, or there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
-/* Gives up what was submitted and not waited for, so that BOs may be released. Nothing
- * can be submitted afterwards. */
+/* Abandons copies that no thread has waited for, so that BOs may be released. No copy can be
+ * submitted afterwards. */
 void sdma_stop(struct sdma *gpu);
-/* Waits for nothing: memory that the engine may still write to is left to the
- * end of the process. */
+/* Does not wait: memory that the engine may still write to stays mapped until the process ends. */
 void sdma_close(struct sdma *gpu);
 
 /* The staging memory of a slot. */
 void *sdma_slot_memory(struct sdma *gpu, unsigned int slot);
 
-/* A BO of another process or file, imported by dma-buf and mapped for the copy engine. */
+/* A BO of another process or file, imported as dma-buf and mapped for the copy engine. */
 struct sdma_bo {
 	void *bo;
 	void *va_range;
@@ -45,7 +44,8 @@ int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_b
 /* Accepts an empty object. */
 void sdma_bo_release(struct sdma_bo *bo);
 
-/* Bytes [offset, offset + size) of @bo and of the slot at @slot_offset. */
+/* Bytes [offset, offset + size) of @bo, and the same number of bytes of the slot at @slot_offset.
+ */
 struct sdma_piece {
 	const struct sdma_bo *bo;
 	uint64_t offset;
@@ -61,9 +61,8 @@ enum sdma_direction {
 /* Starts the copies of one slot as one command buffer and does not wait. The slot must be idle. */
 int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
 		const struct sdma_piece *pieces, size_t num_pieces);
-/* Waits for the slot's copies. -ETIME: they, or those before them on the ring, have not ended in
- * the @timeout_s seconds that were theirs; -EIO: the GPU reports that it was reset meanwhile, so
- * that the copy cannot be trusted. */
+/* Waits for the copies of the slot. -ETIME: the copies, or earlier ones on the ring, took more than
+ * @timeout_s seconds. -EIO: the GPU was reset meanwhile, so the copied bytes may be wrong. */
 int sdma_wait(struct sdma *gpu, unsigned int slot, uint64_t timeout_s);
 
 #endif

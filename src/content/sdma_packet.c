@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Packets of the copy engine, as the generations of GPUs want them. */
+/* Builds the copy packets of each GPU generation. */
 #include "content/sdma_packet.h"
 
 #include <amdgpu_drm.h>
@@ -9,13 +9,14 @@
 
 int sdma_packet_find_format(uint32_t family, struct packet_format *ret_format)
 {
-	/* Sea Islands and Volcanic Islands have 21 and 22 bits of bytes; SI has another packet. */
+	/* The count has 21 bits on Sea Islands and 22 bits on Volcanic Islands. Southern Islands
+	 * have another packet. */
 	if (family >= AMDGPU_FAMILY_CI && family < AMDGPU_FAMILY_VI)
 		*ret_format = (struct packet_format){ .copy_max = 0x1ff000 };
 	else if (family >= AMDGPU_FAMILY_VI && family < AMDGPU_FAMILY_AI)
 		*ret_format = (struct packet_format){ .copy_max = 0x3fe000 };
-	/* SDMA 7 (GFX12) has an eighth dword and a bit that announces it; a dump refuses BOs of
-	 * such a GPU. */
+	/* SDMA 7 (gfx12, family 152) has an eighth dword and a bit that announces it. The dump
+	 * refuses BOs on such a GPU. */
 	else if (family >= AMDGPU_FAMILY_AI && family < 152)
 		*ret_format =
 			(struct packet_format){ .copy_max = 0x400000, .count_minus_one = true };

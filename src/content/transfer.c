@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The contents of one GPU's BOs on their way to or from an image: cut into ranges, each carried
- * through its steps by the thread of a slot. Which GPUs there are, and what the user is told, is
- * the content unit's business. */
+/* Copies the contents of one GPU's BOs to or from an image: divides the image into ranges, and the
+ * thread of a slot processes the steps of a range. content_save() and content_load() handle all
+ * GPUs and the log. */
 #include "content/transfer.h"
 
 #include <endian.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,26 +22,26 @@
 #include "image/image.h"
 
 #define PAGE CONTENT_ALIGNMENT
-/* Slots large enough that the cost of a command buffer and of a request to storage is small, and
- * small enough that what is copied, summed and written is in a processor's cache all the while; and
- * enough of them to keep several requests in flight. */
+/* A large slot makes the fixed cost of a command buffer and of a storage request small. A small
+ * slot stays in the processor's cache from the copy to the write. Several slots keep several
+ * requests in flight. */
 #define SLOT_SIZE_MAX (1u << 20)
 #define SLOTS_WANTED  4u
 #define SLOTS_MAX     16u
 
-/* A BO that some range needs. */
+/* A BO that the copy engine has imported. */
 struct import {
 	struct sdma_bo bo;
-	/* Ranges under way. */
+	/* Ranges that use the BO now. */
 	unsigned int users;
 };
 
-/* A part of the image, and the slot that it goes through. */
+/* A part of the image, and the slot that holds it. */
 struct range {
 	struct transfer *transfer;
 	unsigned int slot;
 	pthread_t thread;
-	/* It is this range's turn, or somebody has failed. */
+	/* Signals the range's turn, or the error of another thread. */
 	pthread_cond_t turn;
 	uint64_t index;
 	uint64_t offset;
@@ -58,33 +57,33 @@ struct transfer {
 	struct content_job *job;
 	const struct steps *steps;
 	struct sdma *gpu;
-	struct image_io storage;
-	/* Of the BO that is under way; NULL: checksums are off. */
+	struct image_io io;
+	/* State of the current BO; NULL: checksums are off. */
 	XXH3_state_t *checksum;
 	unsigned int num_slots;
 	size_t slot_size;
 	struct range *ranges;
 	uint64_t image_size;
-	/* Guards what follows. */
+	/* Guards the fields below. */
 	pthread_mutex_t lock;
-	/* One a BO. */
+	/* One per BO. */
 	struct import *imports;
-	/* Where the next range begins. */
+	/* The start of the next range, in the image and in the BOs. */
 	uint64_t next_index;
 	uint64_t next_offset;
 	size_t bo;
 	uint64_t bo_offset;
-	/* Ranges that have had their turn. */
+	/* The number of ranges whose turn has ended. */
 	uint64_t turns;
 	uint64_t done_bytes;
 	double copy_s;
 	double storage_s;
 };
 
-/* What the two directions do differently. */
+/* The steps that differ between the two directions. */
 struct steps {
 	int (*begin)(struct transfer *transfer);
-	int (*carry)(struct range *range);
+	int (*process_range)(struct range *range);
 	int (*end)(struct transfer *transfer);
 };
 
@@ -113,18 +112,18 @@ static bool has_stopped(const struct transfer *transfer)
 	return __atomic_load_n(&transfer->plan->error->stop, __ATOMIC_RELAXED);
 }
 
-static size_t bo_of(const struct transfer *transfer, const struct sdma_piece *piece)
+static size_t piece_bo_index(const struct transfer *transfer, const struct sdma_piece *piece)
 {
 	return (size_t)((const struct import *)piece->bo - transfer->imports);
 }
 
-/* For messages: where a range begins. */
+/* The first BO of a range, for messages. */
 static size_t first_bo(const struct range *range)
 {
-	return range->num_pieces ? bo_of(range->transfer, &range->pieces[0]) : 0;
+	return range->num_pieces ? piece_bo_index(range->transfer, &range->pieces[0]) : 0;
 }
 
-static char *memory_of(const struct range *range)
+static char *range_memory(const struct range *range)
 {
 	return sdma_slot_memory(range->transfer->gpu, range->slot);
 }
@@ -144,7 +143,7 @@ static int import_current(struct transfer *transfer, struct import **ret_import)
 	return 0;
 }
 
-/* Adds the next BO, or as much of it as there is room for. */
+/* Adds the next BO, or as much of it as fits. */
 static int add_piece(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
@@ -158,7 +157,7 @@ static int add_piece(struct range *range)
 	if (ret < 0)
 		return ret;
 	if (range->num_pieces == SDMA_SLOT_PIECES(transfer->slot_size))
-		return fail(transfer, -E2BIG, "cut its contents", transfer->bo);
+		return fail(transfer, -E2BIG, "divide its contents", transfer->bo);
 	if (import) {
 		import->users++;
 		range->pieces[range->num_pieces++] = (struct sdma_piece){
@@ -177,8 +176,9 @@ static int add_piece(struct range *range)
 	return 0;
 }
 
-/* The next part of the image, a slot long but for the last. The first begins with the length. */
-static int cut(struct range *range)
+/* Sets @range to the next part of the image. Each range fills its slot except the last. The first
+ * range starts with the length. */
+static int next_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 	int ret = 0;
@@ -194,7 +194,7 @@ static int cut(struct range *range)
 	return ret;
 }
 
-/* False: there is none, or somebody failed. */
+/* False: no range is left, or a thread has failed. */
 static bool take_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
@@ -202,19 +202,20 @@ static bool take_range(struct range *range)
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	if (!has_stopped(transfer) && transfer->next_offset < transfer->image_size)
-		taken = cut(range) == 0;
+		taken = next_range(range) == 0;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return taken;
 }
 
-/* The lock is taken once, however many BOs there are: other threads wait for it to cut ranges. */
+/* Adds the range to the progress. Afterwards a piece has its BO only if no further range needs the
+ * BO. Takes the lock once for all BOs, because other threads need it for their next range. */
 static void count_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	for (size_t i = 0; i < range->num_pieces; i++) {
-		size_t bo = bo_of(transfer, &range->pieces[i]);
+		size_t bo = piece_bo_index(transfer, &range->pieces[i]);
 
 		if (--transfer->imports[bo].users || bo >= transfer->bo)
 			range->pieces[i].bo = NULL;
@@ -225,7 +226,7 @@ static void count_range(struct range *range)
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
-/* BOs that no further range needs are let go. */
+/* Releases the BOs that no further range needs. */
 static void finish_range(struct range *range)
 {
 	count_range(range);
@@ -234,7 +235,8 @@ static void finish_range(struct range *range)
 
 		if (piece->bo)
 			sdma_bo_release(
-				&range->transfer->imports[bo_of(range->transfer, piece)].bo);
+				&range->transfer->imports[piece_bo_index(range->transfer, piece)]
+					 .bo);
 	}
 }
 
@@ -260,7 +262,7 @@ static int write_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 	double begin = now_seconds();
-	int ret = image_io_write(&transfer->storage, memory_of(range), range->offset, range->size);
+	int ret = image_io_write(&transfer->io, range_memory(range), range->offset, range->size);
 
 	range->storage_s += now_seconds() - begin;
 	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(range)) : 0;
@@ -269,10 +271,10 @@ static int write_range(struct range *range)
 static int read_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
-	/* Of a stream, the length has been read. */
+	/* image_open_pages() has read the length of a stream. */
 	uint64_t skip = transfer->job->streamed && !range->offset ? IMAGE_HEADER_SIZE : 0;
 	double begin = now_seconds();
-	int ret = image_io_read(&transfer->storage, memory_of(range) + skip, range->offset + skip,
+	int ret = image_io_read(&transfer->io, range_memory(range) + skip, range->offset + skip,
 				range->size - skip);
 
 	range->storage_s += now_seconds() - begin;
@@ -286,8 +288,10 @@ static int take_checksum(struct transfer *transfer, size_t index)
 
 	(void)XXH3_64bits_reset(transfer->checksum);
 	if (transfer->job->has_checksums && sum != bo->checksum)
-		return fail(transfer, -EBADMSG,
-			    "its contents in the image are not those that were saved", index);
+		return fail(
+			transfer, -EBADMSG,
+			"checksum mismatch, its contents in the image differ from those at the dump",
+			index);
 	bo->checksum = sum;
 	return 0;
 }
@@ -299,17 +303,17 @@ static int add_checksums(struct range *range)
 
 	for (size_t i = 0; transfer->checksum && !ret && i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
-		size_t bo = bo_of(transfer, piece);
+		size_t bo = piece_bo_index(transfer, piece);
 
-		(void)XXH3_64bits_update(transfer->checksum, memory_of(range) + piece->slot_offset,
-					 piece->size);
+		(void)XXH3_64bits_update(transfer->checksum,
+					 range_memory(range) + piece->slot_offset, piece->size);
 		if (piece->offset + piece->size == transfer->job->bos[bo].size)
 			ret = take_checksum(transfer, bo);
 	}
 	return ret;
 }
 
-/* Waits until all earlier ranges have had their turn. */
+/* Waits until the turns of all earlier ranges have ended. */
 static int await_turn(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
@@ -367,7 +371,7 @@ static int save_range(struct range *range)
 	if (!range->offset) {
 		uint64_t length = htole64(range->transfer->image_size - IMAGE_HEADER_SIZE);
 
-		memcpy(memory_of(range), &length, sizeof(length));
+		memcpy(range_memory(range), &length, sizeof(length));
 	}
 	ret = copy(range, SDMA_BO_TO_SLOT);
 	if (!ret)
@@ -394,9 +398,9 @@ static void *run_slot(void *argument)
 	struct range *range = argument;
 	struct transfer *transfer = range->transfer;
 
-	while (take_range(range) && !transfer->steps->carry(range))
+	while (take_range(range) && !transfer->steps->process_range(range))
 		finish_range(range);
-	/* Whoever waits for this range's turn must find out that it never comes. */
+	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
 	for (unsigned int i = 0; i < transfer->num_slots; i++)
 		(void)pthread_cond_signal(&transfer->ranges[i].turn);
@@ -409,7 +413,7 @@ static uint64_t round_to_pages(uint64_t size)
 	return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Divides the allowed memory into slots, no more of it than the image fills. */
+/* Divides the allowed memory into slots, and uses no more memory than the image fills. */
 static void choose_slots(struct transfer *transfer)
 {
 	uint64_t budget = transfer->plan->settings->staging_bytes / PAGE * PAGE;
@@ -458,7 +462,7 @@ static int alloc_ranges(struct transfer *transfer)
 static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret = image_io_begin_save(&transfer->storage, job->image_fd, job->streamed,
+	int ret = image_io_begin_save(&transfer->io, job->image_fd, job->streamed,
 				      transfer->plan->settings->skip_zeros, transfer->image_size);
 
 	job->has_checksums = false;
@@ -468,7 +472,7 @@ static int begin_save(struct transfer *transfer)
 static int end_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
-	int ret = image_io_end_save(&transfer->storage);
+	int ret = image_io_end_save(&transfer->io);
 
 	job->has_checksums = transfer->checksum;
 	for (size_t i = 0; i < job->num_bos; i++) {
@@ -480,7 +484,7 @@ static int end_save(struct transfer *transfer)
 
 static int begin_load(struct transfer *transfer)
 {
-	int ret = image_io_begin_load(&transfer->storage, transfer->job->image_fd,
+	int ret = image_io_begin_load(&transfer->io, transfer->job->image_fd,
 				      transfer->job->streamed, transfer->image_size);
 
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
@@ -504,8 +508,7 @@ static int set_up(struct transfer *transfer)
 	ret = sdma_check_names();
 	if (ret < 0)
 		return fail(transfer, ret,
-			    "let libdrm read its list amdgpu.ids, which is no small regular file",
-			    0);
+			    "libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
 	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
 			&transfer->gpu);
 	if (ret < 0)
@@ -513,7 +516,8 @@ static int set_up(struct transfer *transfer)
 	return transfer->steps->begin(transfer);
 }
 
-/* After a failure there may be copies that nobody waits for: those of an engine that hangs. */
+/* After a failure the engine may hang with copies that no thread waits for, so sdma_stop() comes
+ * first. */
 static void tear_down(struct transfer *transfer)
 {
 	if (transfer->gpu)
@@ -521,7 +525,7 @@ static void tear_down(struct transfer *transfer)
 	for (size_t i = 0; transfer->imports && i < transfer->job->num_bos; i++)
 		sdma_bo_release(&transfer->imports[i].bo);
 	sdma_close(transfer->gpu);
-	image_io_done(&transfer->storage);
+	image_io_done(&transfer->io);
 	(void)XXH3_freeState(transfer->checksum);
 	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
 		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
@@ -533,7 +537,7 @@ static void tear_down(struct transfer *transfer)
 	transfer->imports = NULL;
 }
 
-/* A slot without a thread is a slot less. */
+/* A slot whose thread cannot be started stays unused. */
 static void run_slots(struct transfer *transfer)
 {
 	unsigned int started = 1;
@@ -573,7 +577,7 @@ void transfer_free(struct transfer *transfer)
 
 void transfer_run(struct transfer *transfer)
 {
-	/* It may have waited until nobody wanted it any more. */
+	/* content_stop() may have come while this GPU waited for the limit. */
 	if (has_stopped(transfer))
 		return;
 	if (set_up(transfer) == 0) {

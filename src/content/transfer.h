@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The contents of one GPU's BOs on their way to or from an image; the content unit's
- * header has the picture. */
+/* Copies the contents of one GPU's BOs to or from an image. content/content.h describes the
+ * steps; content_save() and content_load() run one transfer per GPU. */
 #ifndef AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 #define AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 
@@ -11,7 +11,7 @@
 
 #include "content/content.h"
 
-/* The first thing that failed in any of the transfers that go on at once; ends them all. */
+/* The first error of all transfers of a run; it ends them all. */
 struct transfer_error {
 	pthread_mutex_t lock;
 	int ret;
@@ -22,23 +22,23 @@ struct transfer_error {
 	bool stop;
 };
 
-/* Notes an error, if it is the first. May be called by any thread. */
+/* Records the error if it is the first, and stops all transfers. Any thread may call this. */
 void transfer_fail(struct transfer_error *error, const struct content_job *job, int ret,
 		   const char *action, size_t bo);
 
-/* What transfers that go on at once have in common. */
+/* What the transfers of a run share. */
 struct transfer_plan {
-	/* Else they load. */
+	/* False: load. */
 	bool save;
 	const struct content_settings *settings;
 	struct transfer_error *error;
 };
 
 struct transfer_progress {
-	/* Of the image. */
+	/* Bytes of the image. */
 	uint64_t done_bytes;
 	uint64_t total_bytes;
-	/* Time that its threads spent on copies, and on storage, all together. */
+	/* Seconds that all threads together spent on copies, and on storage. */
 	double copy_s;
 	double storage_s;
 	unsigned int num_slots;
@@ -47,14 +47,14 @@ struct transfer_progress {
 
 struct transfer;
 
-/* Borrows @plan and @job, whose BOs have @size bytes together, and starts nothing. -ENOMEM. */
+/* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer);
 void transfer_free(struct transfer *transfer);
-/* Does all of it, in this thread and in those it starts, which have ended when it returns. The
- * result is in the plan's error. */
+/* Runs the transfer in this thread and in threads that it starts and joins. An error is in
+ * the error of the plan. */
 void transfer_run(struct transfer *transfer);
-/* May be called by another thread meanwhile. */
+/* Another thread may call this during transfer_run(). */
 void transfer_get_progress(struct transfer *transfer, struct transfer_progress *ret_progress);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images: files in CRIU's image directory, or streams where CRIU streams its own. What is in the
- * messages is the business of others. */
+/* Reads and writes images: files in CRIU's image directory, or streams if CRIU streams its own
+ * images. image_validate_kfd() and image_validate_render() check what the messages say. */
 #include "image/image.h"
 
 #include <endian.h>
@@ -20,25 +20,25 @@
 #include "criu/host.h"
 #include "criu/log.h"
 
-/* Memory that the first bytes of a message are read to; more is taken as more comes. */
-#define MESSAGE_ROOM (64u << 10)
-/* A million BOs and their private data have a third of it; without an end, a file that is one hole
- * would fill all memory. */
+/* The first buffer for a message. The buffer doubles while more bytes arrive. */
+#define MESSAGE_STEP (64u << 10)
+/* A million BOs and their private data need a third of it. Without a limit, a sparse file could
+ * fill all memory. */
 #define MESSAGE_MAX (1ULL << 30)
 
-/* Memory that a message may take: so many times its size, once for its bytes and the rest for what
- * they are unpacked to, and something. A BO of ours takes 49 bytes of a message and 184 of memory:
- * 112 for its entry, 8 to point there, 64 while the message is searched; and its private data 272
- * of both (struct kfd_criu_bo_priv_data in kfd_priv.h). So a message takes 1.4 times its size;
- * 100,000 BOs without private data fit in the something. */
+/* The memory for a message: its packed size, its unpacked size, and a fixed allowance. One BO takes
+ * 49 bytes in the message and 184 in memory: 112 for its entry, 8 for the pointer to it, and 64
+ * while protobuf-c scans the message. Its private data takes 272 bytes in both (kfd_priv.h). A real
+ * message therefore takes 1.4 times its size. 100,000 BOs without private data fit in the
+ * allowance. */
 #define MEMORY_TIMES 4
 #define MEMORY_PLUS  (24ULL << 20)
 
-/* The last field of a message: two bytes that name it, and the checksum of all bytes before. */
+/* The last field of a message: two bytes of tag, and the checksum of all bytes before the field. */
 #define SUM_SIZE       8
 #define SUM_FIELD_SIZE (2 + SUM_SIZE)
 
-/* What malloc() adds to a piece of memory, at most, as long as it is no multiple of pages. */
+/* The most bytes that malloc() adds to an allocation below the size of its own mappings. */
 #define MALLOC_COST 32
 
 /* The images that hold a message. */
@@ -60,7 +60,7 @@ bool image_is_streamed(void)
 	return host_is_streaming();
 }
 
-/* Always a new file: an old one may have another name, another owner, or more readers. */
+/* Always creates a new file: an old one may have another link, another owner, or more readers. */
 static int create_file(const char *name, int *ret_fd)
 {
 	int fd;
@@ -79,20 +79,20 @@ static int create_stream(const char *name, int *ret_fd)
 	int fd = host_create_streamed(name);
 
 	if (fd < 0)
-		return log_error(fd, "image %s: the streamer does not take it", name);
+		return log_error(fd, "image %s: the image streamer does not accept it", name);
 	*ret_fd = fd;
 	return 0;
 }
 
 static int create(const char *name, int *ret_fd)
 {
-	return host_is_streaming() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
+	return image_is_streamed() ? create_stream(name, ret_fd) : create_file(name, ret_fd);
 }
 
-/* As contents are: what comes out on the device only comes out before the job may end. */
+/* The job may end after the dump, so errors that only the device reports must show before. */
 static int sync_written(const char *name, int fd)
 {
-	int ret = host_is_streaming() ? 0 : fd_sync(fd);
+	int ret = image_is_streamed() ? 0 : fd_sync(fd);
 
 	return ret < 0 ? log_error(ret, "image %s: cannot write", name) : 0;
 }
@@ -136,7 +136,7 @@ static int write_framed(const char *name, const void *bytes, size_t size)
 
 static void remove_file(const char *name)
 {
-	if (!host_is_streaming())
+	if (!image_is_streamed())
 		(void)unlinkat(host_image_dir(), name, 0);
 }
 
@@ -183,7 +183,7 @@ static int write_message(enum image_kind kind, int id, const ProtobufCMessage *m
 	return ret;
 }
 
-/* O_NONBLOCK: a pipe of that name must not be waited for. */
+/* O_NONBLOCK: an open() of a pipe with that name must not block. */
 static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;
@@ -194,7 +194,7 @@ static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return log_error(-errno, "image %s: cannot open", name);
 	if (!S_ISREG(ret_stat->st_mode))
-		return log_error(-EINVAL, "image %s: is no regular file", name);
+		return log_error(-EINVAL, "image %s: not a regular file", name);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -210,7 +210,7 @@ static int read_header(const char *name, int fd, uint64_t *ret_size)
 	return 0;
 }
 
-/* Checks also that the real length is what the header says. */
+/* Also checks the real length against the header. */
 static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
@@ -223,15 +223,15 @@ static int open_framed_file(const char *name, int *ret_fd, uint64_t *ret_size)
 		return ret;
 	if (stat.st_size < IMAGE_HEADER_SIZE)
 		return log_error(-EIO,
-				 "image %s: damaged, it has %" PRIu64 " bytes, less than a header",
+				 "image %s: damaged: %" PRIu64 " bytes are less than a header",
 				 name, (uint64_t)stat.st_size);
 	ret = read_header(name, fd, &size);
 	if (ret < 0)
 		return ret;
 	if (size != (uint64_t)stat.st_size - IMAGE_HEADER_SIZE)
 		return log_error(-EIO,
-				 "image %s: damaged, its header says %" PRIu64 " bytes and %" PRIu64
-				 " are there",
+				 "image %s: damaged: the header says %" PRIu64
+				 " bytes, but the file has %" PRIu64,
 				 name, size, (uint64_t)stat.st_size - IMAGE_HEADER_SIZE);
 	*ret_fd = take_fd(&fd);
 	*ret_size = size;
@@ -247,7 +247,7 @@ static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
 	if (fd == -ENOENT)
 		return fd;
 	if (fd < 0)
-		return log_error(fd, "image %s: the streamer does not give it", name);
+		return log_error(fd, "image %s: the image streamer does not serve it", name);
 	ret = read_header(name, fd, ret_size);
 	if (ret < 0)
 		return ret;
@@ -255,11 +255,11 @@ static int open_framed_stream(const char *name, int *ret_fd, uint64_t *ret_size)
 	return 0;
 }
 
-/* Opens an image at its contents, of which there are *@ret_size bytes; of a stream only the end can
- * tell whether that is true. */
+/* Opens an image after its header, which says *@ret_size bytes. check_end() must confirm the length
+ * of a stream. */
 static int open_framed(const char *name, int *ret_fd, uint64_t *ret_size)
 {
-	return host_is_streaming() ? open_framed_stream(name, ret_fd, ret_size)
+	return image_is_streamed() ? open_framed_stream(name, ret_fd, ret_size)
 				   : open_framed_file(name, ret_fd, ret_size);
 }
 
@@ -271,10 +271,10 @@ static int check_end(const char *name, int fd)
 	if (ret == -EIO)
 		return 0;
 	return log_error(ret < 0 ? ret : -EIO,
-			 "image %s: damaged, it has more bytes than its header says", name);
+			 "image %s: damaged: it has more bytes than its header says", name);
 }
 
-/* The header of a stream may say anything, so memory grows with what is really there. */
+/* The header of a stream may be wrong, so the buffer grows with the bytes that arrive. */
 static int read_growing(int fd, uint64_t size, uint8_t **ret_bytes)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
@@ -284,7 +284,7 @@ static int read_growing(int fd, uint64_t size, uint8_t **ret_bytes)
 		uint8_t *grown;
 		int ret;
 
-		room = room ? 2 * room : MESSAGE_ROOM;
+		room = room ? 2 * room : MESSAGE_STEP;
 		if (room > size)
 			room = size;
 		grown = realloc(bytes, room ? room : 1);
@@ -306,9 +306,9 @@ struct budget {
 	bool failed;
 };
 
-static void *take_from_budget(void *budget_, size_t size)
+static void *budget_alloc(void *argument, size_t size)
 {
-	struct budget *budget = budget_;
+	struct budget *budget = argument;
 	void *memory;
 
 	budget->exceeded |= size > budget->left || budget->left - size < MALLOC_COST;
@@ -320,20 +320,21 @@ static void *take_from_budget(void *budget_, size_t size)
 	return memory;
 }
 
-/* What is given back does not count: in a message of use it is little. */
-static void give_back(void *budget, void *memory)
+/* Freed memory does not return to the budget: protobuf-c frees little while it unpacks. */
+static void budget_free(void *budget, void *memory)
 {
 	(void)budget;
 	free(memory);
 }
 
-/* A field that nobody knows takes two bytes of a message, and many times as much of memory. */
+/* An unknown field takes two bytes in a message and some ninety in memory, so the budget limits
+ * it. */
 static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor,
 		  const uint8_t *bytes, uint64_t size, ProtobufCMessage **ret_message)
 {
 	const uint64_t room = (MEMORY_TIMES - 1) * size + MEMORY_PLUS;
 	struct budget budget = { .left = room };
-	ProtobufCAllocator allocator = { take_from_budget, give_back, &budget };
+	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
 	ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
 
 	if (message) {
@@ -342,11 +343,11 @@ static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor
 	}
 	if (budget.exceeded)
 		return log_error(-EINVAL,
-				 "image %s: damaged, it takes more than %" PRIu64 " MiB of memory",
+				 "image %s: damaged: it takes more than %" PRIu64 " MiB of memory",
 				 name, room >> 20);
 	if (budget.failed)
 		return log_error(-ENOMEM, "image %s: cannot unpack", name);
-	return log_error(-EINVAL, "image %s: damaged, it does not parse as %s", name,
+	return log_error(-EINVAL, "image %s: damaged: it does not parse as %s", name,
 			 descriptor->name);
 }
 
@@ -362,9 +363,10 @@ static int read_framed(const char *name, uint8_t **ret_bytes, uint64_t *ret_size
 	if (ret < 0)
 		return ret;
 	if (size > MESSAGE_MAX)
-		return log_error(
-			-EIO, "image %s: damaged, it says %" PRIu64 " bytes, more than any message",
-			name, size);
+		return log_error(-EIO,
+				 "image %s: damaged: its header says %" PRIu64
+				 " bytes, more than any message",
+				 name, size);
 	ret = read_growing(fd, size, &bytes);
 	if (ret < 0)
 		return log_error(ret,
@@ -389,8 +391,8 @@ static int check_sum(const char *name, const struct message_type *type,
 	if (!*(const protobuf_c_boolean *)(fields + type->has_sum) || saved == found)
 		return 0;
 	return log_error(-EIO,
-			 "image %s: damaged, its bytes have checksum %016" PRIx64
-			 " and had %016" PRIx64 " when they were saved",
+			 "image %s: damaged: its checksum is %016" PRIx64
+			 ", and at the dump it was %016" PRIx64,
 			 name, found, saved);
 }
 
@@ -428,7 +430,7 @@ int image_write_render(int id, const CriuRenderNode *node)
 	return write_message(IMAGE_RENDER, id, &node->base);
 }
 
-/* Without a GPU an image is that of one more file of a process, which has nothing but that. */
+/* An image without a GPU is for a plain open of /dev/kfd, and must have no state. */
 static bool has_state(const CriuKfd *kfd)
 {
 	return kfd->n_device_entries || kfd->n_bo_entries || kfd->num_of_bos ||
@@ -444,7 +446,8 @@ int image_read_kfd(int id, CriuKfd **ret_kfd)
 		return ret;
 	if (!kfd->num_of_gpus && has_state(kfd)) {
 		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL, "image " IMAGE_KFD_NAME ": has state, but of no GPU", id);
+		return log_error(-EINVAL,
+				 "image " IMAGE_KFD_NAME ": damaged: it has state, but no GPU", id);
 	}
 	*ret_kfd = kfd;
 	return 0;
@@ -455,7 +458,7 @@ int image_read_render(int id, CriuRenderNode **ret_node)
 	return read_message(IMAGE_RENDER, id, (ProtobufCMessage **)ret_node);
 }
 
-/* Which of the two files is in the directory. */
+/* Looks for the two possible files in the directory. */
 static int find_kind(int id, enum image_kind *ret_kind)
 {
 	for (enum image_kind kind = IMAGE_KFD; kind <= IMAGE_RENDER; kind++) {
@@ -485,7 +488,7 @@ static int read_file(int id, struct state_image *image)
 	return ret;
 }
 
-/* Only reading tells which image a stream has, and it has each image once. */
+/* A streamer cannot be asked for its images and serves each once, so try one after the other. */
 static int read_stream(int id, struct state_image *image)
 {
 	int ret = image_read_kfd(id, &image->kfd);
@@ -501,7 +504,7 @@ static int read_stream(int id, struct state_image *image)
 int image_read(int id, struct state_image *ret_image)
 {
 	struct state_image image = { 0 };
-	int ret = host_is_streaming() ? read_stream(id, &image) : read_file(id, &image);
+	int ret = image_is_streamed() ? read_stream(id, &image) : read_file(id, &image);
 
 	if (!ret)
 		*ret_image = image;
@@ -546,15 +549,15 @@ int image_check_room(uint64_t size)
 	struct statvfs stat;
 	uint64_t room;
 
-	/* Some file systems do not tell; where a stream ends nobody knows. */
-	if (host_is_streaming() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
+	/* Some file systems report 0 blocks. The plugin does not know where a stream goes. */
+	if (image_is_streamed() || fstatvfs(host_image_dir(), &stat) < 0 || !stat.f_blocks)
 		return 0;
-	/* What is kept for root counts, as a dump is mostly root's. */
+	/* A dump usually runs as root, so count the blocks that are reserved for root. */
 	room = (uint64_t)stat.f_bfree * stat.f_frsize;
 	if (room >= size)
 		return 0;
 	return log_error(-ENOSPC,
-			 "images: the contents of the BOs take %" PRIu64 " MiB, and %" PRIu64
+			 "images: the contents of the BOs need %" PRIu64 " MiB, but only %" PRIu64
 			 " MiB are free",
 			 size >> 20, room >> 20);
 }
@@ -578,8 +581,8 @@ int image_open_pages(int id, uint32_t gpu_id, uint64_t size, int *ret_fd)
 		return ret;
 	if (found != size)
 		return log_error(-EINVAL,
-				 "image %s: damaged, it has %" PRIu64
-				 " bytes of contents and the BOs have %" PRIu64,
+				 "image %s: damaged: it has %" PRIu64
+				 " bytes of contents, but the BOs have %" PRIu64,
 				 name, found, size);
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -599,7 +602,7 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd)
 	int ret = 0;
 
 	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, gpu_id);
-	if (*fd >= 0 && host_is_streaming())
+	if (*fd >= 0 && image_is_streamed())
 		ret = check_end(name, *fd);
 	fd_close(fd);
 	return ret;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists the image directory, and reads or removes what has the names of our images. */
+/* Lists the image directory, and reads or removes images of the plugin by name. image_read_kfd()
+ * and image_read_render() read a single image. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,26 +14,26 @@
 #include "criu/log.h"
 #include "image/image.h"
 
-/* CRIU's link to the images of the dump before (--prev-images-dir), made before it loads us. */
+/* CRIU's link to the previous images (--prev-images-dir). CRIU makes it before it loads plugins. */
 #define PARENT_NAME "parent"
-/* CRIU's image of a process, by the pid that it knows itself by. */
+/* CRIU's image of a process, by its vpid. */
 #define CORE_NAME "core-%d.img"
 
-/* Whether it is the name of an image of that kind. @ret_id: of which file. */
-static bool is_name(const char *pattern, const char *name, int *ret_id)
+/* Whether @name has the form of @pattern. @ret_id: the id in the name. */
+static bool parse_name(const char *pattern, const char *name, int *ret_id)
 {
 	unsigned int gpu_id = 0;
 	char again[IMAGE_NAME_SIZE];
 
-	/* Only the names of contents have a GPU. */
+	/* Only names of pages files have a GPU. */
 	if (sscanf(name, pattern, ret_id, &gpu_id) < 1)
 		return false;
 	(void)snprintf(again, sizeof(again), pattern, *ret_id, gpu_id);
 	return !strcmp(again, name);
 }
 
-/* Asks @match about each file that is called @pattern with an id, until it answers
- * something other than -ENOENT. */
+/* Calls @match for each file whose name has the form of @pattern, until @match returns something
+ * other than -ENOENT. Returns that, or -ENOENT. */
 static int scan(const char *pattern, int (*match)(int id, const char *name, void *argument),
 		void *argument)
 {
@@ -40,8 +41,8 @@ static int scan(const char *pattern, int (*match)(int id, const char *name, void
 	struct dirent *entry;
 	DIR *stream;
 
-	/* A descriptor of its own: reading a directory moves the position, and
-	 * this one is CRIU's. */
+	/* Reading a directory moves its position, and CRIU needs the position of its own
+	 * descriptor. */
 	fd = openat(host_image_dir(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return log_error(-errno, "images: cannot list the directory");
@@ -53,7 +54,7 @@ static int scan(const char *pattern, int (*match)(int id, const char *name, void
 	while (ret == -ENOENT && (entry = next_entry(stream, &error))) {
 		int id;
 
-		if (is_name(pattern, entry->d_name, &id))
+		if (parse_name(pattern, entry->d_name, &id))
 			ret = match(id, entry->d_name, argument);
 	}
 	(void)closedir(stream);
@@ -66,7 +67,7 @@ struct kfd_search {
 	CriuKfd *kfd;
 };
 
-/* Goes on after a match, since a second one would mean that the images are of two dumps. */
+/* Continues after a match: a second match means that the images are from two dumps. */
 static int match_kfd(int id, const char *name, void *argument)
 {
 	struct kfd_search *search = argument;
@@ -83,9 +84,11 @@ static int match_kfd(int id, const char *name, void *argument)
 	}
 	if (search->kfd) {
 		criu_kfd__free_unpacked(kfd, NULL);
-		return log_error(-EINVAL,
-				 "images: kfd %d and kfd %d both have the state of process %d",
-				 search->id, id, search->pid);
+		return log_error(
+			-EINVAL,
+			"images: kfd %d and kfd %d both have the state of process %d; use the"
+			" images of one dump",
+			search->id, id, search->pid);
 	}
 	search->id = id;
 	search->kfd = kfd;
@@ -117,20 +120,20 @@ static int match_any(int id, const char *name, void *argument)
 
 bool image_dir_has_any(void)
 {
-	return !host_is_streaming() && (scan(IMAGE_KFD_NAME, match_any, NULL) == 0 ||
+	return !image_is_streamed() && (scan(IMAGE_KFD_NAME, match_any, NULL) == 0 ||
 					scan(IMAGE_RENDER_NAME, match_any, NULL) == 0);
 }
 
 void image_dir_report_missing(int id, bool expected)
 {
-	/* Other images cannot be looked for in a stream. */
-	if (host_is_streaming())
+	/* A stream cannot be searched for other images. */
+	if (image_is_streamed())
 		expected |= !host_has_inventory();
 	else if (!expected)
 		expected = image_dir_has_any();
 	if (expected)
-		log_warn("file %d: there is neither image " IMAGE_KFD_NAME
-			 " nor image " IMAGE_RENDER_NAME,
+		log_warn("file %d: neither image " IMAGE_KFD_NAME " nor image " IMAGE_RENDER_NAME
+			 " exists",
 			 id, id, id);
 }
 
@@ -138,13 +141,14 @@ int image_dir_find_parent(void)
 {
 	struct stat stat;
 
-	/* A stream has no parent, whatever lies in the directory. */
-	if (host_is_streaming())
+	/* A stream has no previous images; a link in the directory belongs to another dump. */
+	if (image_is_streamed())
 		return -ENOENT;
 	if (!fstatat(host_image_dir(), PARENT_NAME, &stat, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	return errno == ENOENT ? -ENOENT
-			       : log_error(-errno, "images: cannot look for a link to older ones");
+	return errno == ENOENT
+		       ? -ENOENT
+		       : log_error(-errno, "images: cannot look for the link \"" PARENT_NAME "\"");
 }
 
 int image_dir_task_time(pid_t vpid, struct timespec *ret_time)
@@ -159,25 +163,27 @@ int image_dir_task_time(pid_t vpid, struct timespec *ret_time)
 	return 0;
 }
 
-static int match_removed(int id, const char *name, void *argument)
+static int remove_match(int id, const char *name, void *argument)
 {
 	int *ret = argument;
 
 	(void)id;
 	if (unlinkat(host_image_dir(), name, 0) < 0 && errno != ENOENT)
-		*ret = log_error(-errno, "image %s: cannot remove, and it must not stay", name);
+		*ret = log_error(-errno,
+				 "image %s: cannot remove the image of an older dump; remove it",
+				 name);
 	return -ENOENT;
 }
 
-/* As many as can be. */
+/* Removes as many as possible. */
 static int remove_all(const char *pattern)
 {
 	int stays = 0, ret;
 
-	/* A stream has nothing old, and what lies in the directory is another dump's. */
-	if (host_is_streaming())
+	/* A stream has no older images, and files in the directory belong to another dump. */
+	if (image_is_streamed())
 		return 0;
-	ret = scan(pattern, match_removed, &stays);
+	ret = scan(pattern, remove_match, &stays);
 	return ret == -ENOENT ? stays : ret;
 }
 
@@ -190,15 +196,15 @@ int image_dir_remove_state(void)
 
 int image_dir_remove_old(void)
 {
-	int main = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES_NAME);
+	int state = image_dir_remove_state(), pages = remove_all(IMAGE_PAGES_NAME);
 
-	return main < 0 ? main : pages;
+	return state < 0 ? state : pages;
 }
 
 struct render_search {
 	pid_t pid;
 	uint32_t minor;
-	/* Some image of that minor says of no process that it computes there. */
+	/* Some image of that minor names no process. */
 	bool unclaimed;
 };
 

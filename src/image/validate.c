@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Refuses images that no kernel can have led to. What is harmless is let through: other programs
- * write images, too. */
+/* Refuses images with values that no kernel can have reported. Harmless values pass, because other
+ * programs write images too. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,90 +14,95 @@
 #include "kernel/render_node.h"
 
 #define PAGE 4096
-/* What begins each object in the private data. */
+/* The type that starts each object in the private data. */
 #define OBJECT_TYPE_SIZE 4
 
-/* What is being looked at, for messages: "kfd" or "render node", and its id. */
+/* The image, for messages: "kfd" or "render node", and its id. */
 struct subject {
 	const char *kind;
 	int id;
 };
 
-static int check_minor(const struct subject *of, uint32_t gpu_id, uint32_t number)
+static int check_minor(const struct subject *subject, uint32_t gpu_id, uint32_t number)
 {
 	if (!number)
 		return log_error(-EINVAL, "%s %d: GPU 0x%04x of the image has no render node",
-				 of->kind, of->id, gpu_id);
+				 subject->kind, subject->id, gpu_id);
 	if (number < RENDER_NODE_MINOR_FIRST || number > RENDER_NODE_MINOR_LAST)
 		return log_error(-EINVAL,
 				 "%s %d: GPU 0x%04x has render minor %u, which no render"
 				 " node can have",
-				 of->kind, of->id, gpu_id, number);
+				 subject->kind, subject->id, gpu_id, number);
 	return 0;
 }
 
-static int check_gpu_id(const struct subject *of, uint32_t gpu_id)
+static int check_gpu_id(const struct subject *subject, uint32_t gpu_id)
 {
 	if (gpu_id <= KFD_GPU_ID_MAX)
 		return 0;
-	return log_error(-EINVAL, "%s %d: 0x%x is no gpu_id, as it has more than 16 bits", of->kind,
-			 of->id, gpu_id);
+	return log_error(-EINVAL, "%s %d: 0x%x is no gpu_id: it has more than 16 bits",
+			 subject->kind, subject->id, gpu_id);
 }
 
-static int check_device(const struct subject *of, const KfdDeviceEntry *device)
+static int check_device(const struct subject *subject, const KfdDeviceEntry *device)
 {
 	int ret;
 
 	if (device->n_iolinks > TOPOLOGY_ENTRIES_MAX)
-		return log_error(-EINVAL, "%s %d: node %u has %zu links, more than %d", of->kind,
-				 of->id, device->node_id, device->n_iolinks, TOPOLOGY_ENTRIES_MAX);
+		return log_error(-EINVAL, "%s %d: node %u has %zu links, more than %d",
+				 subject->kind, subject->id, device->node_id, device->n_iolinks,
+				 TOPOLOGY_ENTRIES_MAX);
 	if (!device->gpu_id)
 		return 0;
-	ret = check_gpu_id(of, device->gpu_id);
+	ret = check_gpu_id(subject, device->gpu_id);
 	if (!ret)
-		ret = check_gpu_id(of, device->actual_gpu_id);
-	return ret < 0 ? ret : check_minor(of, device->gpu_id, device->drm_render_minor);
+		ret = check_gpu_id(subject, device->actual_gpu_id);
+	return ret < 0 ? ret : check_minor(subject, device->gpu_id, device->drm_render_minor);
 }
 
-static int check_apart(const struct subject *of, const KfdDeviceEntry *a, const KfdDeviceEntry *b)
+static int check_distinct(const struct subject *subject, const KfdDeviceEntry *a,
+			  const KfdDeviceEntry *b)
 {
 	if (a->node_id == b->node_id)
-		return log_error(-EINVAL, "%s %d: node %u is in the image twice", of->kind, of->id,
-				 a->node_id);
+		return log_error(-EINVAL, "%s %d: node %u is in the image twice", subject->kind,
+				 subject->id, a->node_id);
 	if (!a->gpu_id || !b->gpu_id)
 		return 0;
 	if (a->gpu_id == b->gpu_id)
-		return log_error(-EINVAL, "%s %d: GPU 0x%04x is in the image twice", of->kind,
-				 of->id, a->gpu_id);
+		return log_error(-EINVAL, "%s %d: GPU 0x%04x is in the image twice", subject->kind,
+				 subject->id, a->gpu_id);
 	if (a->drm_render_minor == b->drm_render_minor)
 		return log_error(-EINVAL, "%s %d: GPUs 0x%04x and 0x%04x both have renderD%u",
-				 of->kind, of->id, a->gpu_id, b->gpu_id, a->drm_render_minor);
+				 subject->kind, subject->id, a->gpu_id, b->gpu_id,
+				 a->drm_render_minor);
 	return 0;
 }
 
-static int check_devices(const struct subject *of, const CriuKfd *kfd)
+static int check_devices(const struct subject *subject, const CriuKfd *kfd)
 {
 	size_t num_gpus = 0;
 	int ret = 0;
 
 	if (kfd->n_device_entries > TOPOLOGY_ENTRIES_MAX)
-		return log_error(-EINVAL, "%s %d: the image has %zu nodes, more than %d", of->kind,
-				 of->id, kfd->n_device_entries, TOPOLOGY_ENTRIES_MAX);
+		return log_error(-EINVAL, "%s %d: the image has %zu nodes, more than %d",
+				 subject->kind, subject->id, kfd->n_device_entries,
+				 TOPOLOGY_ENTRIES_MAX);
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
 		num_gpus += kfd->device_entries[i]->gpu_id != 0;
-		ret = check_device(of, kfd->device_entries[i]);
+		ret = check_device(subject, kfd->device_entries[i]);
 		for (size_t j = 0; !ret && j < i; j++)
-			ret = check_apart(of, kfd->device_entries[j], kfd->device_entries[i]);
+			ret = check_distinct(subject, kfd->device_entries[j],
+					     kfd->device_entries[i]);
 	}
 	if (ret < 0)
 		return ret;
 	if (num_gpus != kfd->num_of_gpus)
-		return log_error(-EINVAL, "%s %d: the image says %u GPUs and has %zu", of->kind,
-				 of->id, kfd->num_of_gpus, num_gpus);
+		return log_error(-EINVAL, "%s %d: the image says %u GPUs and has %zu",
+				 subject->kind, subject->id, kfd->num_of_gpus, num_gpus);
 	return 0;
 }
 
-static const KfdDeviceEntry *find_gpu(const CriuKfd *kfd, uint32_t gpu_id)
+static const KfdDeviceEntry *device_by_gpu_id(const CriuKfd *kfd, uint32_t gpu_id)
 {
 	for (size_t i = 0; gpu_id && i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id == gpu_id)
@@ -106,8 +111,8 @@ static const KfdDeviceEntry *find_gpu(const CriuKfd *kfd, uint32_t gpu_id)
 	return NULL;
 }
 
-/* Those of BOs that have contents: others are wherever the program, or the driver, has them. */
-static const char *wrong_place(const KfdBoEntry *bo)
+/* For BOs with contents. The program or the driver chooses the ranges of other BOs. */
+static const char *find_wrong_range(const KfdBoEntry *bo)
 {
 	if (bo->size % PAGE)
 		return "a size of no whole pages";
@@ -120,41 +125,43 @@ static const char *wrong_place(const KfdBoEntry *bo)
 	return NULL;
 }
 
-static int check_bo(const struct subject *of, const CriuKfd *kfd, size_t index)
+static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t index)
 {
 	const KfdBoEntry *bo = kfd->bo_entries[index];
-	const KfdDeviceEntry *gpu = find_gpu(kfd, bo->gpu_id);
+	const KfdDeviceEntry *gpu = device_by_gpu_id(kfd, bo->gpu_id);
 	uint32_t kind = bo->alloc_flags & KFD_BO_KINDS;
 	const char *wrong = NULL;
 
 	if (!gpu)
 		return log_error(-EINVAL,
 				 "%s %d: BO %zu is of GPU 0x%04x, which the image does not have",
-				 of->kind, of->id, index, bo->gpu_id);
+				 subject->kind, subject->id, index, bo->gpu_id);
 	if (!kfd_bo_has_one_kind(bo->alloc_flags))
 		return log_error(-EINVAL, "%s %d: BO %zu is of an unknown kind, flags 0x%x",
-				 of->kind, of->id, index, bo->alloc_flags);
+				 subject->kind, subject->id, index, bo->alloc_flags);
 	if (!bo->size)
 		wrong = "no size";
 	else if (bo->addr > UINT64_MAX - bo->size)
 		wrong = "an address too high for its size";
 	else if (kind & KFD_BO_WITH_CONTENTS)
-		wrong = wrong_place(bo);
+		wrong = find_wrong_range(bo);
 	if (wrong)
 		return log_error(-EINVAL,
 				 "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
 				 " with offset 0x%" PRIx64 ", has %s",
-				 of->kind, of->id, index, bo->size, bo->addr, bo->offset, wrong);
+				 subject->kind, subject->id, index, bo->size, bo->addr, bo->offset,
+				 wrong);
 	if (kind == KFD_BO_VRAM && gpu->vram_size && bo->size > gpu->vram_size)
 		return log_error(-EINVAL,
-				 "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x %" PRIu64
+				 "%s %d: BO %zu has %" PRIu64 " bytes, and GPU 0x%04x has %" PRIu64
 				 " of VRAM",
-				 of->kind, of->id, index, bo->size, bo->gpu_id, gpu->vram_size);
+				 subject->kind, subject->id, index, bo->size, bo->gpu_id,
+				 gpu->vram_size);
 	return 0;
 }
 
-/* What a BO takes of an address space: that of its GPU, or that of mmap offsets
- * of its render node. */
+/* The part of an address space that a BO uses: GPU addresses, or the mmap offsets of its render
+ * node. */
 struct span {
 	uint32_t gpu_id;
 	uint64_t from;
@@ -173,17 +180,17 @@ static int compare_spans(const void *left, const void *right)
 	return a->bo < b->bo ? -1 : a->bo > b->bo;
 }
 
-/* Two BOs that were one object in the process have its mmap offset both: a dump is forced to save
- * such, and each comes back as a copy. Nobody is misled, as their addresses differ. */
-static bool may_both_be(const struct span *a, const struct span *b, bool by_offset)
+/* Two BOs that were one object in the process both have its mmap offset. A forced dump saves such
+ * BOs, and each returns as a copy. Their addresses differ, so both are distinct. */
+static bool may_coexist(const struct span *a, const struct span *b, bool by_offset)
 {
 	if (a->gpu_id != b->gpu_id || b->from >= a->to)
 		return true;
 	return by_offset && a->from == b->from && a->to == b->to;
 }
 
-/* GPU addresses if not @by_offset. Of programs' own memory and of doorbells there may be several
- * BOs at a place. */
+/* Lists mmap offsets, or GPU addresses if not @by_offset. Leaves out user memory and doorbells, of
+ * which several BOs may have the same range. */
 static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 {
 	size_t count = 0;
@@ -198,7 +205,7 @@ static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 	return count;
 }
 
-static int check_spans(const struct subject *of, const CriuKfd *kfd, bool by_offset,
+static int check_spans(const struct subject *subject, const CriuKfd *kfd, bool by_offset,
 		       struct span *spans)
 {
 	size_t count = list_spans(kfd, by_offset, spans);
@@ -208,30 +215,30 @@ static int check_spans(const struct subject *of, const CriuKfd *kfd, bool by_off
 	for (size_t i = 1; i < count; i++) {
 		const struct span *a = &spans[i - 1], *b = &spans[i];
 
-		if (!may_both_be(a, b, by_offset))
+		if (!may_coexist(a, b, by_offset))
 			return log_error(-EINVAL,
 					 "%s %d: BOs %zu and %zu of GPU 0x%04x have the"
 					 " same %s, 0x%" PRIx64,
-					 of->kind, of->id, a->bo, b->bo, a->gpu_id,
+					 subject->kind, subject->id, a->bo, b->bo, a->gpu_id,
 					 by_offset ? "mmap offsets" : "addresses", b->from);
 	}
 	return 0;
 }
 
-static int check_overlaps(const struct subject *of, const CriuKfd *kfd)
+static int check_overlaps(const struct subject *subject, const CriuKfd *kfd)
 {
 	_cleanup_free_ struct span *spans = calloc(kfd->n_bo_entries + 1, sizeof(*spans));
 	int ret;
 
 	if (!spans)
-		return log_error(-ENOMEM, "%s %d: cannot verify", of->kind, of->id);
-	ret = check_spans(of, kfd, false, spans);
-	return ret < 0 ? ret : check_spans(of, kfd, true, spans);
+		return log_error(-ENOMEM, "%s %d: cannot verify", subject->kind, subject->id);
+	ret = check_spans(subject, kfd, false, spans);
+	return ret < 0 ? ret : check_spans(subject, kfd, true, spans);
 }
 
-/* All BOs of a kind on one GPU; sums of sizes are made here only, and here
- * they cannot overflow unseen. */
-static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDeviceEntry *gpu)
+/* Checks the sums for one GPU, without overflow. Later code can add sizes without a check. */
+static int check_total_size(const struct subject *subject, const CriuKfd *kfd,
+			    const KfdDeviceEntry *gpu)
 {
 	uint64_t contents = 0, vram = 0;
 
@@ -243,41 +250,41 @@ static int check_sum(const struct subject *of, const CriuKfd *kfd, const KfdDevi
 		if (bo->size > IMAGE_CONTENTS_MAX - contents)
 			return log_error(-EINVAL,
 					 "%s %d: the BOs of GPU 0x%04x are larger than any file",
-					 of->kind, of->id, gpu->gpu_id);
+					 subject->kind, subject->id, gpu->gpu_id);
 		contents += bo->size;
 		vram += bo->alloc_flags & KFD_BO_VRAM ? bo->size : 0;
 	}
 	if (gpu->vram_size && vram > gpu->vram_size)
 		return log_error(-EINVAL,
 				 "%s %d: the BOs of GPU 0x%04x have %" PRIu64
-				 " bytes of VRAM, and it has %" PRIu64,
-				 of->kind, of->id, gpu->gpu_id, vram, gpu->vram_size);
+				 " bytes of VRAM, but the GPU has %" PRIu64,
+				 subject->kind, subject->id, gpu->gpu_id, vram, gpu->vram_size);
 	return 0;
 }
 
-static int check_bos(const struct subject *of, const CriuKfd *kfd)
+static int check_bos(const struct subject *subject, const CriuKfd *kfd)
 {
 	int ret = 0;
 
 	if (kfd->n_bo_entries != kfd->num_of_bos || kfd->n_bo_entries > UINT32_MAX)
 		return log_error(-EINVAL, "%s %d: the image says %" PRIu64 " BOs and has %zu",
-				 of->kind, of->id, kfd->num_of_bos, kfd->n_bo_entries);
+				 subject->kind, subject->id, kfd->num_of_bos, kfd->n_bo_entries);
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
-		ret = check_bo(of, kfd, i);
+		ret = check_bo(subject, kfd, i);
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
 		if (kfd->device_entries[i]->gpu_id)
-			ret = check_sum(of, kfd, kfd->device_entries[i]);
+			ret = check_total_size(subject, kfd, kfd->device_entries[i]);
 	}
-	return ret < 0 ? ret : check_overlaps(of, kfd);
+	return ret < 0 ? ret : check_overlaps(subject, kfd);
 }
 
 int image_validate_kfd(int id, const CriuKfd *kfd)
 {
-	const struct subject of = { "kfd", id };
-	int ret = check_devices(&of, kfd);
+	const struct subject subject = { "kfd", id };
+	int ret = check_devices(&subject, kfd);
 
 	if (!ret)
-		ret = check_bos(&of, kfd);
+		ret = check_bos(&subject, kfd);
 	if (ret < 0)
 		return ret;
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)
@@ -292,7 +299,7 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 
 int image_validate_render(int id, const CriuRenderNode *render)
 {
-	const struct subject of = { "render node", id };
+	const struct subject subject = { "render node", id };
 	int ret;
 
 	for (size_t i = 0; i < render->n_owners; i++) {
@@ -300,8 +307,8 @@ int image_validate_render(int id, const CriuRenderNode *render)
 			return log_error(-EINVAL, "render node %d: 0x%x is no id of an image", id,
 					 render->owners[i]->kfd_id);
 	}
-	ret = check_gpu_id(&of, render->gpu_id);
+	ret = check_gpu_id(&subject, render->gpu_id);
 	if (!ret && render->has_drm_render_minor)
-		ret = check_minor(&of, render->gpu_id, render->drm_render_minor);
-	return ret < 0 || !render->device ? ret : check_device(&of, render->device);
+		ret = check_minor(&subject, render->gpu_id, render->drm_render_minor);
+	return ret < 0 || !render->device ? ret : check_device(&subject, render->device);
 }

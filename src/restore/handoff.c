@@ -40,8 +40,8 @@ struct handoff_task {
 
 struct handoff {
 	struct content_settings settings;
-	/* GPUs that the loads may still work for at once. */
-	sem_t room;
+	/* How many more GPUs may load at the same time. */
+	sem_t gpu_limit;
 	/* The main process's end of the gate, -1 when closed, and what the descriptor
 	 * store calls the other. */
 	pthread_mutex_t lock;
@@ -312,7 +312,7 @@ static int accept_task(struct handoff *handoff, struct message *message, int soc
 	task->ret = receive_task(handoff, socket, message, task);
 	if (!task->ret)
 		task->ret = content_start_load(task->jobs, task->num_jobs, &handoff->settings,
-					       &handoff->room, &task->run);
+					       &handoff->gpu_limit, &task->run);
 	return 0;
 }
 
@@ -430,7 +430,7 @@ int handoff_new(const struct content_settings *settings, struct handoff **ret_pa
 	handoff->listen_sock = -1;
 	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
-	(void)sem_init(&handoff->room, 0, GPUS_AT_ONCE);
+	(void)sem_init(&handoff->gpu_limit, 0, GPUS_AT_ONCE);
 	ret = open_listen_sock(handoff, &theirs);
 	if (!ret) {
 		handoff->store_id = host_store_fd(theirs);
@@ -525,7 +525,7 @@ void handoff_free(struct handoff *handoff)
 	fd_close(&handoff->listen_sock);
 	if (handoff->raised_limit)
 		nofile_restore(&handoff->old_limit);
-	(void)sem_destroy(&handoff->room);
+	(void)sem_destroy(&handoff->gpu_limit);
 	(void)sem_destroy(&handoff->ready);
 	(void)pthread_mutex_destroy(&handoff->lock);
 	free(handoff);

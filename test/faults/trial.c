@@ -15,7 +15,7 @@
 
 /* Staging memory stays where it is when nobody knows whether the engine still writes to it: to
  * unmap it could wait for ever for a GPU that hangs. */
-static const char may_leave_pages[] = "look";
+static const char may_leave_pages[] = "poll_fence";
 /* A plugin that cannot begin has let nobody write anything: what an older dump
  * has left is whole. */
 static const char may_leave_images[] = "init";

@@ -54,7 +54,7 @@ scenario_damaged_images() { # oldest and newest
 		restore_fails "$name"
 		(head -c 8 good; tail -c +9 good | tr '\000-\377' '\377') > "$file"
 		case $name in
-		amdgpu-pages-*) restore_fails "cannot load BO .*not those that were saved" ;;
+		amdgpu-pages-*) restore_fails "cannot load BO .*checksum mismatch" ;;
 		*) restore_fails "$name" ;;
 		esac
 		cp good "$file"

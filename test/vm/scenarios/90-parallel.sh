@@ -80,7 +80,7 @@ scenario_parallel_fails() {
 	cp "$image" good
 	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
 	! try_restore img || fail "this restore cannot have succeeded"
-	plugin_error img/restore.log "cannot load BO .*not those that were saved"
+	plugin_error img/restore.log "cannot load BO .*checksum mismatch"
 	filled_by main img/restore.log
 	gone "$pid"
 	nothing_left
