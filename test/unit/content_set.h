@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A GPU's BOs filled with words of which none is like another, and their image. */
+/* A GPU's BOs, filled with words that all differ, and their image. */
 #ifndef TEST_UNIT_CONTENT_SET_H
 #define TEST_UNIT_CONTENT_SET_H
 
@@ -23,7 +23,7 @@ struct set {
 	size_t num_bos;
 };
 
-/* The words of a BO: none like another. */
+/* A word of a BO; all words differ. */
 static inline uint64_t pattern(size_t bo, uint64_t word)
 {
 	return (bo + 1) * 0x9e3779b97f4a7c15 ^ word * 0xff51afd7ed558ccd;
@@ -58,7 +58,7 @@ static inline void add(struct set *set, uint64_t size)
 
 	bo->dmabuf_fd = memfd_create("bo", MFD_CLOEXEC);
 	bo->size = size;
-	/* As the driver does. */
+	/* The driver rounds up to pages too. */
 	assert_int_equal(ftruncate(bo->dmabuf_fd, (off_t)((size + PAGE - 1) / PAGE * PAGE)), 0);
 }
 
@@ -96,7 +96,7 @@ static inline void make_image(struct set *set, uint32_t number)
 	};
 }
 
-/* One GPU with BOs of these sizes, ended by 0. */
+/* One GPU with BOs of these sizes; a 0 ends the list. */
 static inline struct set *make_set(const uint64_t *sizes)
 {
 	struct set *set = calloc(1, sizeof(*set));
@@ -116,7 +116,7 @@ static inline void free_set(struct set *set)
 	free(set);
 }
 
-/* The image must be the length, then the BOs back to back, and not a byte more. */
+/* Whether the image is exactly the length and the BOs one after the other. */
 static inline bool image_is_filled(const struct set *set)
 {
 	uint64_t size = content_size(set->bos, set->num_bos), at = HEADER;

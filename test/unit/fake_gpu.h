@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of libdrm_amdgpu that the plugin uses, on memory: buffers are mapped at addresses of a
- * GPU, command buffers hold real packets, and bytes move when a fence is waited for, not before.
- * Strict: what an engine would fault on is counted as a violation. Each call can be made to fail.
+/* A libdrm_amdgpu on plain memory, with the functions that the plugin calls. Buffers have GPU
+ * addresses, command buffers hold real packets, and bytes move only when a fence is polled. Each
+ * access that would make an engine fault counts as a violation. A test can make each call fail.
  *
- * To be included by a test program once, after fake_kernel.h; it takes the place
- * of the library's functions. */
+ * A test program includes this header once. Its functions replace those of the library. */
 #ifndef TEST_UNIT_FAKE_GPU_H
 #define TEST_UNIT_FAKE_GPU_H
 
@@ -43,7 +42,7 @@ struct amdgpu_va {
 	struct amdgpu_device *device;
 	uint64_t va;
 	uint64_t size;
-	/* What is mapped there. */
+	/* The BO that is mapped there. */
 	struct amdgpu_bo *bo;
 };
 
@@ -75,33 +74,33 @@ struct amdgpu_device {
 
 static struct fake_gpu {
 	uint32_t family;
-	/* Which rings there are, a bit each. */
+	/* The available rings, one bit each. */
 	uint32_t rings;
-	/* The engine never ends; the GPU has been reset; the library gives the
-	 * handle of another GPU. */
+	/* The engine hangs; the GPU was reset. */
 	atomic_bool hangs;
 	bool was_reset;
-	/* The first copy of a ring is looked at before its submitter is back, and
-	 * ends only after that. */
-	bool overtakes;
+	/* Another thread polls the first copy of a ring before the submitting call returns, and the
+	 * copy ends only after that. */
+	bool polls_before_return;
+	/* The library returns the handle of another GPU. */
 	bool is_another;
-	/* It is wrong to copy anything while a process of the kernel's may run. */
+	/* A copy while a process of the fake kernel runs is a violation. */
 	bool wants_all_paused;
-	/* The call of this number (from 1) fails; 0: none. */
+	/* The number of the call that fails, from 1; 0: none. */
 	unsigned int fail_at;
 	int fail_errno;
 	atomic_uint calls;
 	atomic_int objects;
 	atomic_uint submissions;
-	atomic_uint looks;
+	atomic_uint polls;
 	atomic_int in_list;
 	atomic_uint ring_submissions[RINGS];
 	atomic_uint violations;
 	atomic_ullong user_memory;
 	atomic_ullong timeout_ns;
 	atomic_bool time_is_absolute;
-	/* The lowest descriptor of a dma-buf that was imported, and how many
-	 * would survive an exec(). */
+	/* The lowest descriptor of an imported dma-buf, and the number of descriptors that an
+	 * exec() would keep. */
 	atomic_int lowest_dmabuf;
 	atomic_uint inherited_dmabufs;
 } gpu;
@@ -117,13 +116,13 @@ static inline int fake_gpu_end(void **state)
 	int ret = fake_kernel_end(state);
 
 	if (gpu.objects)
-		printf("%d objects of libdrm are left\n", gpu.objects);
+		printf("%d objects of libdrm are not freed\n", gpu.objects);
 	if (gpu.violations)
 		printf("%u violations of the GPU's rules\n", gpu.violations);
 	return gpu.objects || gpu.violations ? -1 : ret;
 }
 
-/* The library's functions may be called by several threads at once. */
+/* Several threads may call the library at the same time. */
 static pthread_mutex_t gpu_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static inline pthread_mutex_t *lock_gpu(void)
@@ -139,7 +138,7 @@ static inline void unlock_gpu(pthread_mutex_t **lock)
 
 #define LOCK_GPU __attribute__((cleanup(unlock_gpu), unused)) pthread_mutex_t *lock = lock_gpu()
 
-static inline bool fails(void)
+static inline bool next_call_fails(void)
 {
 	return ++gpu.calls == gpu.fail_at;
 }
@@ -161,7 +160,7 @@ static inline int free_object(void *object)
 	return 0;
 }
 
-/* The library's list of devices is for one thread at a time. */
+/* Only one thread at a time may use the library's list of devices. */
 static inline bool enter_list(void)
 {
 	gpu.violations += atomic_fetch_add(&gpu.in_list, 1) != 0;
@@ -183,7 +182,7 @@ int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_ve
 	LOCK_GPU;
 	struct amdgpu_device *device;
 
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	device = new_object(sizeof(*device));
 	device->fd = gpu.is_another ? open_render(199, O_RDWR) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -212,7 +211,7 @@ int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *i
 {
 	LOCK_GPU;
 	(void)device;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	*info = (struct amdgpu_gpu_info){ .family_id = gpu.family };
 	return 0;
@@ -224,7 +223,7 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 	LOCK_GPU;
 	(void)device;
 	gpu.violations += type != AMDGPU_HW_IP_DMA || ip_instance;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings = gpu.rings };
 	return 0;
@@ -250,8 +249,8 @@ int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type typ
 	gpu.inherited_dmabufs += !(fcntl((int)handle, F_GETFD) & FD_CLOEXEC);
 	if ((int)handle < gpu.lowest_dmabuf)
 		gpu.lowest_dmabuf = (int)handle;
-	if (fails()) {
-		/* As the library does where a PRIME call fails. */
+	if (next_call_fails()) {
+		/* The library returns -1 if a PRIME call fails. */
 		errno = gpu.fail_errno;
 		return -1;
 	}
@@ -268,7 +267,7 @@ int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, ui
 {
 	LOCK_GPU;
 	gpu.violations += (uintptr_t)memory % PAGE_SIZE_GPU || size % PAGE_SIZE_GPU;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	gpu.user_memory += size;
 	*buf_handle = new_bo(device, OF_USER, memory, size);
@@ -279,11 +278,11 @@ int amdgpu_bo_alloc(amdgpu_device_handle device, struct amdgpu_bo_alloc_request 
 		    amdgpu_bo_handle *buf_handle)
 {
 	LOCK_GPU;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	*buf_handle = new_bo(device, OF_DRIVER, aligned_alloc(PAGE_SIZE_GPU, request->alloc_size),
 			     request->alloc_size);
-	/* Never what one hopes for. */
+	/* New memory of the driver is not zero. */
 	memset((*buf_handle)->memory, 0xa5, request->alloc_size);
 	return 0;
 }
@@ -311,7 +310,7 @@ int amdgpu_bo_free(amdgpu_bo_handle bo)
 int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 {
 	LOCK_GPU;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	gpu.objects++;
 	*cpu = bo->memory;
@@ -337,13 +336,13 @@ int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range 
 	(void)type;
 	(void)flags;
 	gpu.violations += alignment % PAGE_SIZE_GPU || required;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	while (device->ranges[slot])
 		slot++;
 	range = new_object(sizeof(*range));
 	*range = (struct amdgpu_va){ .device = device, .va = device->next_va, .size = size };
-	/* With a page between, which nothing is mapped to. */
+	/* An unmapped page separates ranges. */
 	device->next_va += size + PAGE_SIZE_GPU;
 	device->ranges[slot] = range;
 	*va = range->va;
@@ -389,7 +388,7 @@ int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_
 		range->bo = NULL;
 		return 0;
 	}
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	range->bo = bo;
 	return 0;
@@ -403,7 +402,7 @@ int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo
 
 	(void)device;
 	(void)priorities;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	list = new_object(sizeof(*list) + count * sizeof(*bos));
 	list->count = count;
@@ -412,7 +411,7 @@ int amdgpu_bo_list_create(amdgpu_device_handle device, uint32_t count, amdgpu_bo
 	return 0;
 }
 
-/* The kernel has made a list of its own of what a submission named. */
+/* A submission keeps its list, as the kernel does, so the list is freed with the submission. */
 int amdgpu_bo_list_destroy(amdgpu_bo_list_handle list)
 {
 	LOCK_GPU;
@@ -425,7 +424,7 @@ int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *res
 	LOCK_GPU;
 	struct amdgpu_context *context;
 
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	context = new_object(sizeof(*context));
 	context->device = device;
@@ -436,7 +435,7 @@ int amdgpu_cs_ctx_create(amdgpu_device_handle device, amdgpu_context_handle *res
 int amdgpu_cs_ctx_free(amdgpu_context_handle context)
 {
 	LOCK_GPU;
-	/* Of jobs that nobody has waited for. */
+	/* Free the lists of submissions that no thread waited for. */
 	for (size_t i = 0; i < RINGS * SUBMISSIONS; i++) {
 		struct submission *left = &context->rings[i / SUBMISSIONS].queue[i % SUBMISSIONS];
 
@@ -446,7 +445,7 @@ int amdgpu_cs_ctx_free(amdgpu_context_handle context)
 	return free_object(context);
 }
 
-static inline bool somebody_runs(void)
+static inline bool any_process_runs(void)
 {
 	for (size_t i = 0; i < PROCESSES; i++) {
 		if (kernel.processes[i].num_devices && !kernel.processes[i].paused)
@@ -465,16 +464,16 @@ static inline int submit(amdgpu_context_handle context, uint64_t flags,
 	gpu.violations += !(gpu.rings & 1u << requests->ring);
 	gpu.violations += flags || number_of_requests != 1 || requests->number_of_ibs != 1 ||
 			  requests->ip_type != AMDGPU_HW_IP_DMA || !requests->resources;
-	/* Aligned, not empty, padded. */
+	/* A command buffer must be aligned, not empty, and padded. */
 	gpu.violations += requests->ibs->ib_mc_address % 256 || !requests->ibs->size ||
 			  requests->ibs->size % 8;
-	if (fails()) {
+	if (next_call_fails()) {
 		(void)free_object(requests->resources);
 		return -gpu.fail_errno;
 	}
 	if (submission->list)
 		(void)free_object(submission->list);
-	gpu.violations += gpu.wants_all_paused && somebody_runs();
+	gpu.violations += gpu.wants_all_paused && any_process_runs();
 	gpu.submissions++;
 	gpu.ring_submissions[requests->ring % RINGS]++;
 	*submission = (struct submission){ requests->ibs->ib_mc_address, requests->ibs->size,
@@ -488,12 +487,12 @@ int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
 {
 	int ret = submit(context, flags, requests, number_of_requests);
 
-	while (!ret && gpu.overtakes && requests->seq_no == 1 && !gpu.looks)
+	while (!ret && gpu.polls_before_return && requests->seq_no == 1 && !gpu.polls)
 		(void)sched_yield();
 	return ret;
 }
 
-/* What the engine finds at an address; only BOs of the submission's list may be touched. */
+/* The memory at a GPU address. The engine may only access BOs in the submission's list. */
 static inline uint8_t *resolve(struct amdgpu_device *device, const struct amdgpu_bo_list *list,
 			       uint64_t va, uint64_t size)
 {
@@ -548,10 +547,10 @@ int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout
 
 	gpu.time_is_absolute = flags & AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE;
 	gpu.timeout_ns = timeout_ns;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
-	*expired = !gpu.hangs && !(gpu.overtakes && !gpu.looks);
-	gpu.looks++;
+	*expired = !gpu.hangs && !(gpu.polls_before_return && !gpu.polls);
+	gpu.polls++;
 	while (*expired && ring->done < fence->fence)
 		execute(context->device, &ring->queue[ring->done++ % SUBMISSIONS]);
 	return 0;
@@ -561,7 +560,7 @@ int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
 {
 	LOCK_GPU;
 	(void)context;
-	if (fails())
+	if (next_call_fails())
 		return -gpu.fail_errno;
 	*flags = gpu.was_reset ? AMDGPU_CTX_QUERY2_FLAGS_RESET : 0;
 	return 0;

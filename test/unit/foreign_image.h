@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Images as other programs have written them, byte by byte. Included by a test program once. */
+/* Writes images of other programs byte by byte. */
 #ifndef TEST_UNIT_FOREIGN_IMAGE_H
 #define TEST_UNIT_FOREIGN_IMAGE_H
 
@@ -27,7 +27,7 @@ static inline void put_bo(struct wire *kfd, enum vintage vintage)
 	wire_bytes(kfd, 6, bo.bytes, bo.size);
 }
 
-/* A process of one CPU node, one GPU and one BO, as another program writes it. */
+/* A KFD image of another program: a process with one CPU node, one GPU and one BO. */
 static inline struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
 {
 	struct wire kfd = { 0 };

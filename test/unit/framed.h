@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Image files as the plugin frames them: the length, then as many bytes. */
+/* Writes image files with the framing of the plugin: the length, then that many bytes. */
 #ifndef TEST_UNIT_FRAMED_H
 #define TEST_UNIT_FRAMED_H
 

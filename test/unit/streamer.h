@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An image streamer for tests that stream: pipes from and to files in a folder of the test's
- * directory, and the connection by which a CRIU that streams is known. Strict: an image is captured
- * once and served once, and whoever asks for one before he has read another to its end fails the
- * test, since a streamer may serve one after the other.
+/* An image streamer for tests: pipes from and to files in a folder of the test's directory, and the
+ * socket connection that shows the plugin that CRIU streams. Each image is captured once and served
+ * once. A real streamer may serve images one by one, so the test fails if the plugin opens an image
+ * before it has read the previous one to its end.
  *
- * To be included by a test program once, before anything that has threads of its own. */
+ * A test program includes this header once. */
 #ifndef TEST_UNIT_STREAMER_H
 #define TEST_UNIT_STREAMER_H
 
@@ -24,20 +24,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of its own in the test's directory. */
+/* The folder of the streamer in the test's directory. */
 #define STREAMED "streamed/"
 
 #define STREAMS_MAX 64
-/* The least that a pipe holds, so that little is out of the streamer's hands before it is read. */
-#define STREAM_ROOM       4096
-#define STREAM_PATIENCE_S 120
+/* The smallest pipe, so that few bytes are on the way between streamer and reader. */
+#define STREAM_ROOM      4096
+#define STREAM_TIMEOUT_S 120
 
 struct stream {
 	char name[64];
 	int file;
-	/* The streamer's end. */
+	/* The streamer's end of the pipe. */
 	int pipe;
-	/* Served: a copy of the reader's end. */
+	/* While images are served: a copy of the reader's end. */
 	int watched;
 	pthread_t thread;
 };
@@ -48,8 +48,7 @@ static struct {
 	int connection[2];
 	struct stream streams[STREAMS_MAX];
 	size_t num_streams;
-	/* Of the streamer's making: no answer; and it is gone after that many
-	 * bytes of each image. */
+	/* The streamer refuses each image; it ends after that many bytes of each image. */
 	bool deaf;
 	size_t breaks_after;
 } streamer;
@@ -106,23 +105,23 @@ static inline void join_stream(struct stream *stream)
 	struct timespec end;
 
 	(void)clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += STREAM_PATIENCE_S;
+	end.tv_sec += STREAM_TIMEOUT_S;
 	if (stream->watched >= 0)
 		(void)close(stream->watched);
 	stream->watched = -1;
-	/* Whoever writes must have closed it. */
+	/* The writer must have closed its end. */
 	assert_int_equal(pthread_timedjoin_np(stream->thread, NULL, &end), 0);
 }
 
-/* All of it has been given, and taken: the streamer may need a while for its end, but what is in
- * the pipe by now nobody is going to read before the next. */
+/* Whether the reader has read all bytes. The streamer may need time to close its end. Bytes that
+ * are in the pipe now stay unread, because the reader opens the next image. */
 static inline bool is_drained(const struct stream *stream)
 {
 	struct pollfd end = { stream->watched, POLLIN, 0 };
 
 	if (stream->watched < 0)
 		return true;
-	(void)poll(&end, 1, STREAM_PATIENCE_S * 1000);
+	(void)poll(&end, 1, STREAM_TIMEOUT_S * 1000);
 	return end.revents == POLLHUP;
 }
 
@@ -131,7 +130,7 @@ static inline int open_stream(const char *name, int flags)
 	struct stream *stream = &streamer.streams[streamer.num_streams];
 	int ends[2], mine = streamer.captures ? 0 : 1;
 
-	/* CRIU dies of others. */
+	/* CRIU aborts on other flags. */
 	assert_int_equal(flags, streamer.captures ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
 	assert_true(streamer.num_streams < STREAMS_MAX);
 	assert_null(strchr(name, '/'));
@@ -176,7 +175,7 @@ static inline void connect_streamer(const char *socket_name)
 		connect(streamer.connection[0], (struct sockaddr *)&address, sizeof(address)), 0);
 	streamer.connection[1] = accept(listener, NULL, NULL);
 	(void)close(listener);
-	/* Streamers do so, too. */
+	/* Real streamers remove their socket file too. */
 	(void)unlink(address.sun_path);
 }
 
@@ -191,7 +190,7 @@ static inline void forget_streamed(void)
 		(void)closedir(folder);
 }
 
-/* From here on CRIU streams: to the streamer, which has nothing yet, or from it what lies there. */
+/* Makes CRIU stream: to an empty streamer if @captures, else from the captured files. */
 static inline void start_streaming(bool captures)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -216,7 +215,7 @@ static inline void stop_streaming(void)
 	unit_criu()->open_streamed = NULL;
 }
 
-/* What was captured is served. */
+/* Serves the captured images. */
 static inline void turn_stream(void)
 {
 	stop_streaming();

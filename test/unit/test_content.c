@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents of BOs to and from image files, by real copy packets on a GPU made of memory: every
- * byte, bounded memory, and what comes of each call that fails. */
+/* Tests content_save() and content_load() with real copy packets on a fake GPU: every byte, bounded
+ * memory, and each call that fails. test_content_io.c tests files, streams and checksums. */
 #include "content_set.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 
-/* What pthread_create() does beside its job: fail, or return only once the new thread has ended. */
+/* How pthread_create() differs from the real one: it fails, or returns after the thread has ended.
+ */
 static struct {
 	bool fails;
-	bool waits_for_the_end;
+	bool returns_after_the_end;
 } threads;
 
 struct start {
@@ -19,7 +20,7 @@ struct start {
 	sem_t ended;
 };
 
-static void *run_and_tell(void *argument)
+static void *run_and_post(void *argument)
 {
 	struct start *start = argument;
 	void *result = start->function(start->argument);
@@ -38,10 +39,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 
 	if (threads.fails)
 		return EAGAIN;
-	if (!threads.waits_for_the_end)
+	if (!threads.returns_after_the_end)
 		return real(thread, attributes, function, argument);
 	(void)sem_init(&start.ended, 0, 0);
-	ret = real(thread, attributes, run_and_tell, &start);
+	ret = real(thread, attributes, run_and_post, &start);
 	while (!ret && sem_wait(&start.ended) < 0)
 		continue;
 	return ret;
@@ -49,19 +50,19 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 
 static int begin(void **state)
 {
-	threads.fails = threads.waits_for_the_end = false;
+	threads.fails = threads.returns_after_the_end = false;
 	return fake_gpu_begin(state);
 }
 
 static const uint64_t size_cases[][12] = {
 	{ PAGE },
 	{ 3 * PAGE, PAGE, 7 * PAGE },
-	/* As large as the memory, a page less, a page more; as a slot. */
+	/* As large as the staging memory, a page less, a page more; as large as slots. */
 	{ MIB },
 	{ MIB - PAGE },
 	{ MIB + PAGE },
 	{ MIB / 4, MIB / 4, MIB / 4 },
-	/* Larger than the memory. */
+	/* Larger than the staging memory. */
 	{ 2 * MIB + PAGE },
 	{ PAGE, 2 * MIB, PAGE, MIB, 3 * PAGE, MIB / 4 + PAGE },
 };
@@ -70,7 +71,7 @@ static const uint64_t staging_cases[] = {
 	0, 1, PAGE, 3 * PAGE, 64 << 10, MIB, 32 * MIB, UINT64_MAX
 };
 
-static void every_byte_is_saved_and_loaded_whatever_the_sizes(void **state)
+static void every_byte_is_saved_and_loaded_for_all_sizes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(size_cases) * ARRAY_SIZE(staging_cases); i++) {
@@ -98,13 +99,13 @@ static void every_byte_is_saved_and_loaded_whatever_the_sizes(void **state)
 	}
 }
 
-static void older_families_count_bytes_another_way(void **state)
+static void older_families_have_another_byte_count(void **state)
 {
 	static const uint32_t families[] = { 120, 135, 141, 143, 145, 151 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		/* Beyond what a packet of the oldest moves. */
+		/* More bytes than a packet of the oldest family copies. */
 		struct set *set = make_set((const uint64_t[]){ 9 * MIB + PAGE, 0 });
 
 		print_message("case family %u\n", families[i]);
@@ -119,7 +120,7 @@ static void older_families_count_bytes_another_way(void **state)
 	}
 }
 
-static void staging_memory_is_bounded_whatever_the_bos(void **state)
+static void staging_memory_is_bounded_for_all_bos(void **state)
 {
 	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
 
@@ -127,7 +128,7 @@ static void staging_memory_is_bounded_whatever_the_bos(void **state)
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_in_range(gpu.user_memory, PAGE, settings.staging_bytes);
 	free_set(set);
-	/* And no more than there is to copy. */
+	/* A small image takes less staging memory. */
 	gpu.user_memory = 0;
 	set = make_set((const uint64_t[]){ PAGE, PAGE, 0 });
 	assert_int_equal(
@@ -150,12 +151,12 @@ static void many_small_bos_take_few_submissions(void **state)
 		content_save(&set->job, 1, &(struct content_settings){ 4 * MIB, 1, true, true }),
 		0);
 	assert_true(image_is_filled(set));
-	/* Eight MiB by slots of one. */
+	/* Eight MiB in slots of one MiB. */
 	assert_in_range(gpu.submissions, 1, 16);
 	free_set(set);
 }
 
-static void eight_gpus_are_copied_at_once(void **state)
+static void eight_gpus_are_copied_at_the_same_time(void **state)
 {
 	struct content_job jobs[8];
 	struct set *sets[8];
@@ -186,8 +187,8 @@ static void gpus_without_contents_need_no_engine(void **state)
 	assert_int_equal(gpu.calls, 0);
 }
 
-/* Nothing of the others will be of use, so they may end early. */
-static void a_gpu_that_fails_is_named_among_others(void **state)
+/* The copies of the other GPUs may end early. */
+static void the_error_names_the_gpu_that_failed(void **state)
 {
 	struct content_job jobs[3];
 	struct set *sets[3];
@@ -258,7 +259,7 @@ static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
 	free_set(set);
 }
 
-static void an_engine_that_hangs_is_given_up(void **state)
+static void an_engine_that_hangs_times_out(void **state)
 {
 	const struct content_settings impatient = { .staging_bytes = 1 << 20, .copy_timeout_s = 1 };
 	struct set *set = make_set(size_cases[7]);
@@ -267,15 +268,14 @@ static void an_engine_that_hangs_is_given_up(void **state)
 	gpu.hangs = true;
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ETIME));
-	/* The kernel's clock may be another than the task's, so it is given no
-	 * time to wait until. */
+	/* The kernel's clock may differ from the clock of the task, so the kernel gets no time. */
 	assert_true(gpu.time_is_absolute);
 	assert_int_equal(gpu.timeout_ns, 0);
 	free_set(set);
 }
 
-/* However late it is looked at: the process may have stood still. */
-static void a_copy_that_has_ended_is_not_given_up(void **state)
+/* The process may have been stopped before it polls. */
+static void a_copy_that_has_ended_does_not_time_out(void **state)
 {
 	const struct content_settings hurried = { .staging_bytes = 1 << 20, .copy_timeout_s = 0 };
 	struct set *set = make_set(size_cases[7]);
@@ -287,22 +287,22 @@ static void a_copy_that_has_ended_is_not_given_up(void **state)
 	free_set(set);
 }
 
-/* By the thread of the next copy, which does not know since when. */
-static void a_copy_may_be_looked_at_before_its_submitter_is_back(void **state)
+/* The thread of the next copy polls first, and starts the timer. */
+static void a_copy_may_be_polled_before_its_submission_returns(void **state)
 {
 	struct set *set = make_set(size_cases[7]);
 
 	(void)state;
 	gpu.rings = 0x1;
-	gpu.overtakes = true;
+	gpu.polls_before_return = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(image_is_filled(set));
 	free_set(set);
 }
 
-/* The fence of a job that faulted signals like any other. */
-static void a_gpu_that_was_reset_is_not_believed(void **state)
+/* The fence of a job that faulted signals too. */
+static void a_reset_of_the_gpu_fails_the_copy(void **state)
 {
 	struct set *set = make_set(size_cases[1]);
 
@@ -323,7 +323,7 @@ static void the_handle_of_another_gpu_is_refused(void **state)
 	free_set(set);
 }
 
-/* libdrm's file is one of the test's directory. */
+/* Redirects libdrm's list of names to the test's directory. */
 int stat(const char *path, struct stat *stat)
 {
 	if (!strcmp(path, "/usr/share/libdrm/amdgpu.ids"))
@@ -338,8 +338,8 @@ static void make_node(const char *path, mode_t mode, uint64_t size)
 		assert_int_equal(truncate(path, (off_t)size), 0);
 }
 
-/* Restored tasks see their container's files, and libdrm reads lines of whatever has the name. */
-static void libdrm_is_not_let_read_what_has_no_end(void **state)
+/* A restored task sees the files of its container, and libdrm reads its list to the end. */
+static void libdrm_reads_no_endless_list_of_names(void **state)
 {
 	static const struct {
 		const char *name, *target;
@@ -400,13 +400,13 @@ static void a_thread_that_cannot_be_started_fails_the_copy(void **state)
 	free_set(set);
 }
 
-/* Its error must not be lost to whoever started it. */
-static void a_thread_that_ends_at_once_is_heard(void **state)
+/* The thread ends before pthread_create() returns. */
+static void the_error_of_a_short_thread_is_reported(void **state)
 {
 	struct set *set = make_set(size_cases[1]);
 
 	(void)state;
-	threads.waits_for_the_end = true;
+	threads.returns_after_the_end = true;
 	gpu.fail_at = 1;
 	gpu.fail_errno = EACCES;
 	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
@@ -414,9 +414,9 @@ static void a_thread_that_ends_at_once_is_heard(void **state)
 	free_set(set);
 }
 
-/* One call after another fails: an error each time, one line, and nothing is left; what is left is
- * counted at the end of the test. */
-static void whichever_call_fails_is_an_error(int (*copy)(struct content_job *, size_t,
+/* Makes one call after the other fail. Each time there is an error and one line, and no descriptor
+ * or object remains. */
+static void each_call_that_fails_is_an_error(int (*copy)(struct content_job *, size_t,
 							 const struct content_settings *),
 					     bool (*is_done)(const struct set *),
 					     void (*prepare)(const struct set *))
@@ -442,23 +442,23 @@ static void whichever_call_fails_is_an_error(int (*copy)(struct content_job *, s
 			assert_true(is_done(set));
 		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), ret != 0);
 		assert_true(ret == 0 || ret == -ENOSPC);
-		/* It succeeds only when there is no call of that number. */
+		/* The copy succeeds only if there is no call of that number. */
 		assert_int_equal(ret == 0, gpu.calls < call);
 		free_set(set);
 	} while (ret);
 	assert_true(call > 50);
 }
 
-static void whichever_call_fails_the_save_fails(void **state)
+static void each_call_that_fails_fails_the_save(void **state)
 {
 	(void)state;
-	whichever_call_fails_is_an_error(content_save, image_is_filled, fill);
+	each_call_that_fails_is_an_error(content_save, image_is_filled, fill);
 }
 
-static void whichever_call_fails_the_load_fails(void **state)
+static void each_call_that_fails_fails_the_load(void **state)
 {
 	(void)state;
-	whichever_call_fails_is_an_error(content_load, bos_are_filled, write_image);
+	each_call_that_fails_is_an_error(content_load, bos_are_filled, write_image);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
@@ -466,27 +466,27 @@ static void whichever_call_fails_the_load_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_byte_is_saved_and_loaded_whatever_the_sizes),
-		TEST(older_families_count_bytes_another_way),
-		TEST(staging_memory_is_bounded_whatever_the_bos),
+		TEST(every_byte_is_saved_and_loaded_for_all_sizes),
+		TEST(older_families_have_another_byte_count),
+		TEST(staging_memory_is_bounded_for_all_bos),
 		TEST(many_small_bos_take_few_submissions),
-		TEST(eight_gpus_are_copied_at_once),
+		TEST(eight_gpus_are_copied_at_the_same_time),
 		TEST(gpus_without_contents_need_no_engine),
-		TEST(a_gpu_that_fails_is_named_among_others),
+		TEST(the_error_names_the_gpu_that_failed),
 		TEST(a_full_disk_fails_the_save),
 		TEST(a_short_image_fails_the_load),
 		TEST(a_dmabuf_smaller_than_its_bo_is_refused_by_index),
-		TEST(an_engine_that_hangs_is_given_up),
-		TEST(a_copy_that_has_ended_is_not_given_up),
-		TEST(a_copy_may_be_looked_at_before_its_submitter_is_back),
-		TEST(a_gpu_that_was_reset_is_not_believed),
+		TEST(an_engine_that_hangs_times_out),
+		TEST(a_copy_that_has_ended_does_not_time_out),
+		TEST(a_copy_may_be_polled_before_its_submission_returns),
+		TEST(a_reset_of_the_gpu_fails_the_copy),
 		TEST(the_handle_of_another_gpu_is_refused),
-		TEST(libdrm_is_not_let_read_what_has_no_end),
+		TEST(libdrm_reads_no_endless_list_of_names),
 		TEST(an_unknown_family_is_refused),
 		TEST(a_thread_that_cannot_be_started_fails_the_copy),
-		TEST(a_thread_that_ends_at_once_is_heard),
-		TEST(whichever_call_fails_the_save_fails),
-		TEST(whichever_call_fails_the_load_fails),
+		TEST(the_error_of_a_short_thread_is_reported),
+		TEST(each_call_that_fails_fails_the_save),
+		TEST(each_call_that_fails_fails_the_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

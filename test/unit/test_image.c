@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Image files: bytes on disk, both vintages of other programs, damage, and disks that are full. */
+/* Tests image files: bytes on disk, images of other programs, damage, and full disks. */
 #include "foreign_image.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
-/* As for files of others in a directory like /tmp. */
+/* unlinkat() fails, as for files of another user in a sticky directory. */
 static bool unlink_fails;
 
 int unlinkat(int directory, const char *name, int flags)
@@ -25,7 +25,7 @@ int unlinkat(int directory, const char *name, int flags)
 	return -1;
 }
 
-/* And the checksum is that of the bytes before its own field. */
+/* The checksum covers the bytes before its field. */
 static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
@@ -44,7 +44,7 @@ static void a_file_is_its_length_in_eight_bytes_and_the_message(void **state)
 	free(bytes);
 }
 
-static void all_files_have_their_names_and_are_for_the_owner_alone(void **state)
+static void all_files_have_their_names_and_mode_0600(void **state)
 {
 	static const char *const names[] = {
 		"amdgpu-kfd-12.img",
@@ -69,7 +69,7 @@ static void all_files_have_their_names_and_are_for_the_owner_alone(void **state)
 	}
 }
 
-static void what_is_written_is_read(void **state)
+static void a_written_image_reads_back(void **state)
 {
 	KfdBoEntry bo = KFD_BO_ENTRY__INIT;
 	KfdBoEntry *bos[] = { &bo };
@@ -94,7 +94,7 @@ static void what_is_written_is_read(void **state)
 	criu_kfd__free_unpacked(read, NULL);
 }
 
-static void a_shorter_image_replaces_a_longer_one_whole(void **state)
+static void a_shorter_image_replaces_a_longer_one(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuRenderNode *read;
@@ -159,7 +159,7 @@ static void render_images_of_both_vintages_are_read(void **state)
 	}
 }
 
-/* What a newer program than this one adds is skipped. */
+/* Newer programs may add fields. */
 static void unknown_fields_are_skipped(void **state)
 {
 	struct wire wire = { 0 };
@@ -175,7 +175,7 @@ static void unknown_fields_are_skipped(void **state)
 	criu_render_node__free_unpacked(node, NULL);
 }
 
-static void an_image_that_is_not_there_is_no_error_line(void **state)
+static void a_missing_image_logs_nothing(void **state)
 {
 	CriuRenderNode *node;
 	CriuKfd *kfd;
@@ -186,7 +186,7 @@ static void an_image_that_is_not_there_is_no_error_line(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-/* Bytes of image files that no program has written. */
+/* Files that no program writes. */
 static void damaged_images_are_refused_by_name(void **state)
 {
 	const struct wire good = foreign_kfd(99, VINTAGE_A);
@@ -229,9 +229,9 @@ static void damaged_images_are_refused_by_name(void **state)
 	}
 }
 
-/* Nothing else tells that a byte of private data is another, and the kernel would take it. Only the
- * two bytes that name the checksum may be damaged, and the rest is whole then. */
-static void no_bit_of_an_image_turns_unseen(void **state)
+/* The kernel accepts changed private data, so the checksum must detect the change. Only the two
+ * bytes of the checksum's tag may change; then the checksum is missing and the rest is intact. */
+static void checksums_detect_each_flipped_bit(void **state)
 {
 	uint8_t private_data[64] = { 1, 2, 3 };
 	CriuKfd kfd = CRIU_KFD__INIT;
@@ -244,7 +244,7 @@ static void no_bit_of_an_image_turns_unseen(void **state)
 	assert_int_equal(image_write_kfd(1, &kfd), 0);
 	file = unit_read("amdgpu-kfd-1.img", &size);
 	for (size_t bit = 0; bit < 8 * size; bit++) {
-		bool is_name = bit / 8 == size - 10 || bit / 8 == size - 9;
+		bool is_tag = bit / 8 == size - 10 || bit / 8 == size - 9;
 		CriuKfd *read = NULL;
 		int ret;
 
@@ -257,7 +257,7 @@ static void no_bit_of_an_image_turns_unseen(void **state)
 			assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "damaged");
 			continue;
 		}
-		assert_true(is_name);
+		assert_true(is_tag);
 		assert_int_equal(read->num_of_gpus, 1);
 		assert_int_equal(read->priv_data.len, sizeof(private_data));
 		assert_memory_equal(read->priv_data.data, private_data, sizeof(private_data));
@@ -293,7 +293,7 @@ static void garbage_of_any_length_is_refused(void **state)
 
 		for (size_t i = 0; i < size; i++)
 			garbage[i] = (uint8_t)(0xff - i * 31 - size * 7);
-		/* Field 1 as bytes: no render node has that. */
+		/* Field 1 as a byte string, which no render node has. */
 		garbage[0] = 0x0a;
 		write_framed("amdgpu-renderD-1.img", garbage, size);
 		assert_true(image_read_render(1, &node) < 0);
@@ -301,7 +301,7 @@ static void garbage_of_any_length_is_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img");
 }
 
-static void what_is_no_regular_file_is_no_image(void **state)
+static void only_a_regular_file_is_an_image(void **state)
 {
 	CriuKfd *kfd;
 
@@ -315,7 +315,7 @@ static void what_is_no_regular_file_is_no_image(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-2.img");
 }
 
-/* Nobody writes to it: an open that waits for a writer would wait for ever, so a child does it. */
+/* No process writes to the pipe. A child opens it, because a blocking open() would never return. */
 static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 {
 	int status;
@@ -337,9 +337,8 @@ static void a_pipe_instead_of_an_image_is_refused_at_once(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A link, another name of somebody's file, and a file that others may read: what is written
- * is none of them. */
-static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
+/* A symbolic link, a hard link, and a pipe that all users may read. */
+static void a_file_with_the_name_of_an_image_is_replaced_not_written(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 	struct stat stat;
@@ -365,7 +364,7 @@ static void what_is_in_the_way_of_an_image_gets_nothing_of_it(void **state)
 	assert_int_equal(size, 4);
 }
 
-static void what_stays_in_the_way_of_an_image_is_an_error(void **state)
+static void a_file_that_cannot_be_replaced_is_an_error(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 	size_t size;
@@ -385,7 +384,7 @@ static void what_stays_in_the_way_of_an_image_is_an_error(void **state)
 	assert_int_equal(size, 4);
 }
 
-/* It costs nobody anything to make one. */
+/* A sparse file takes no disk space, so its size may be huge. */
 static void a_message_that_is_one_large_hole_is_not_read(void **state)
 {
 	uint64_t size = 1ULL << 40;
@@ -398,8 +397,8 @@ static void a_message_that_is_one_large_hole_is_not_read(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img", "more than any message");
 }
 
-/* Two bytes for a field that nobody knows take some ninety of memory. */
-static void a_message_that_takes_many_times_its_size_in_memory_is_refused(void **state)
+/* An unknown field takes two bytes in the message and some ninety in memory. */
+static void a_message_that_needs_too_much_memory_is_refused(void **state)
 {
 	const struct wire kfd = foreign_kfd(103, VINTAGE_A);
 	size_t size = 4 << 20;
@@ -418,7 +417,7 @@ static void a_message_that_takes_many_times_its_size_in_memory_is_refused(void *
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
-/* As short as their entries can be: real ones have more bytes, and private data. */
+/* The shortest possible entries: real ones have more bytes, and private data. */
 static void a_message_of_many_bos_is_read(void **state)
 {
 	static const KfdBoEntry nothing = KFD_BO_ENTRY__INIT;
@@ -440,7 +439,7 @@ static void a_message_of_many_bos_is_read(void **state)
 	criu_kfd__free_unpacked(read, NULL);
 }
 
-static void a_directory_in_the_way_of_an_image_is_an_error(void **state)
+static void a_directory_with_the_name_of_an_image_is_an_error(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 
@@ -450,7 +449,7 @@ static void a_directory_in_the_way_of_an_image_is_an_error(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
-/* The disk is full at the first byte, within the header, after it, within the message. */
+/* The disk is full at the first byte, in the header, after it, and in the message. */
 static void a_write_that_fails_leaves_no_image(void **state)
 {
 	static const uint64_t room[] = { 0, 1, 7, 8, 9, 100 };
@@ -474,7 +473,7 @@ static void a_write_that_fails_leaves_no_image(void **state)
 	}
 }
 
-static void a_directory_that_takes_no_files_is_an_error_by_name(void **state)
+static void a_removed_image_directory_is_an_error_by_name(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuKfd kfd = CRIU_KFD__INIT;
@@ -494,7 +493,7 @@ static void a_directory_that_takes_no_files_is_an_error_by_name(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-3-0004.img");
 }
 
-static void new_pages_are_for_others_to_fill(void **state)
+static void a_new_pages_file_is_empty_and_closed_on_exec(void **state)
 {
 	size_t size;
 	uint8_t *bytes;
@@ -513,7 +512,7 @@ static void new_pages_are_for_others_to_fill(void **state)
 	free(bytes);
 }
 
-static void room_for_the_contents_is_asked_for_first(void **state)
+static void a_full_disk_is_an_error_before_the_dump(void **state)
 {
 	(void)state;
 	assert_int_equal(image_check_room(4096), 0);
@@ -522,7 +521,7 @@ static void room_for_the_contents_is_asked_for_first(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "MiB are free", strerror(ENOSPC));
 }
 
-static void a_gpu_without_contents_has_a_file_that_says_so(void **state)
+static void a_gpu_without_contents_has_a_file_of_length_0(void **state)
 {
 	size_t size;
 	uint8_t *bytes;
@@ -536,7 +535,7 @@ static void a_gpu_without_contents_has_a_file_that_says_so(void **state)
 	free(bytes);
 }
 
-static void pages_must_be_as_many_as_the_bos_have(void **state)
+static void the_length_of_a_pages_file_must_be_that_of_the_bos(void **state)
 {
 	static const struct {
 		size_t in_file;
@@ -547,7 +546,7 @@ static void pages_must_be_as_many_as_the_bos_have(void **state)
 		{ 4096, 8192, -EINVAL },
 		{ 8192, 4096, -EINVAL },
 		{ 0, 4096, -EINVAL },
-		/* Nothing to read, whatever is there. */
+		/* No contents: the file is not opened. */
 		{ 4096, 0, 0 },
 	};
 	static const char page[8192];
@@ -595,31 +594,31 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_file_is_its_length_in_eight_bytes_and_the_message),
-		UNIT_TEST(all_files_have_their_names_and_are_for_the_owner_alone),
-		UNIT_TEST(what_is_written_is_read),
-		UNIT_TEST(a_shorter_image_replaces_a_longer_one_whole),
+		UNIT_TEST(all_files_have_their_names_and_mode_0600),
+		UNIT_TEST(a_written_image_reads_back),
+		UNIT_TEST(a_shorter_image_replaces_a_longer_one),
 		UNIT_TEST(kfd_images_of_both_vintages_are_read),
 		UNIT_TEST(render_images_of_both_vintages_are_read),
 		UNIT_TEST(unknown_fields_are_skipped),
-		UNIT_TEST(an_image_that_is_not_there_is_no_error_line),
+		UNIT_TEST(a_missing_image_logs_nothing),
 		UNIT_TEST(damaged_images_are_refused_by_name),
-		UNIT_TEST(no_bit_of_an_image_turns_unseen),
+		UNIT_TEST(checksums_detect_each_flipped_bit),
 		UNIT_TEST(a_damaged_render_node_is_refused),
 		UNIT_TEST(garbage_of_any_length_is_refused),
-		UNIT_TEST(what_is_no_regular_file_is_no_image),
+		UNIT_TEST(only_a_regular_file_is_an_image),
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
-		UNIT_TEST(what_is_in_the_way_of_an_image_gets_nothing_of_it),
-		UNIT_TEST(what_stays_in_the_way_of_an_image_is_an_error),
-		UNIT_TEST(a_message_that_takes_many_times_its_size_in_memory_is_refused),
+		UNIT_TEST(a_file_with_the_name_of_an_image_is_replaced_not_written),
+		UNIT_TEST(a_file_that_cannot_be_replaced_is_an_error),
+		UNIT_TEST(a_message_that_needs_too_much_memory_is_refused),
 		UNIT_TEST(a_message_of_many_bos_is_read),
-		UNIT_TEST(a_directory_in_the_way_of_an_image_is_an_error),
+		UNIT_TEST(a_directory_with_the_name_of_an_image_is_an_error),
 		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),
-		UNIT_TEST(a_directory_that_takes_no_files_is_an_error_by_name),
-		UNIT_TEST(room_for_the_contents_is_asked_for_first),
-		UNIT_TEST(new_pages_are_for_others_to_fill),
-		UNIT_TEST(a_gpu_without_contents_has_a_file_that_says_so),
-		UNIT_TEST(pages_must_be_as_many_as_the_bos_have),
+		UNIT_TEST(a_removed_image_directory_is_an_error_by_name),
+		UNIT_TEST(a_full_disk_is_an_error_before_the_dump),
+		UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec),
+		UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0),
+		UNIT_TEST(the_length_of_a_pages_file_must_be_that_of_the_bos),
 		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
 		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finding and removing images among others in CRIU's directory. */
+/* Tests the functions that find, read and remove images in CRIU's directory. */
 #include "foreign_image.h"
 
 #include <errno.h>
@@ -30,12 +30,12 @@ static void a_process_finds_its_own_state_by_pid(void **state)
 	assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
 	assert_int_equal(id, 3);
 	criu_kfd__free_unpacked(kfd, NULL);
-	for (pid_t stranger = 107; stranger <= 110; stranger++)
-		assert_int_equal(image_dir_find_kfd(stranger, &id, &kfd), -ENOENT);
+	for (pid_t other = 107; other <= 110; other++)
+		assert_int_equal(image_dir_find_kfd(other, &id, &kfd), -ENOENT);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
+static void the_image_of_a_second_open_is_not_the_state(void **state)
 {
 	CriuKfd plain = CRIU_KFD__INIT, whole = CRIU_KFD__INIT, *kfd;
 	int id;
@@ -53,8 +53,8 @@ static void an_image_of_one_more_open_is_not_taken_for_the_state(void **state)
 	criu_kfd__free_unpacked(kfd, NULL);
 }
 
-/* It would be opened without its state, and nobody would notice. */
-static void a_state_that_says_it_is_of_no_gpu_is_refused(void **state)
+/* The restore would open /dev/kfd without the state, and without an error. */
+static void a_state_without_a_gpu_is_refused(void **state)
 {
 	uint8_t private_data[8] = { 0 };
 	CriuKfd damaged = CRIU_KFD__INIT, *kfd;
@@ -101,8 +101,8 @@ static void a_damaged_image_beside_the_right_one_fails_the_search(void **state)
 	}
 }
 
-/* It may be the one that is looked for. */
-static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
+/* The damaged image may hold the state of the process. */
+static void a_damaged_image_alone_fails_the_search(void **state)
 {
 	CriuKfd *kfd;
 	int id;
@@ -113,7 +113,7 @@ static void a_damaged_image_is_not_passed_over_in_a_search(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 }
 
-static void a_search_leaves_the_position_of_criu_s_directory(void **state)
+static void a_search_keeps_the_position_of_criu_s_directory(void **state)
 {
 	CriuKfd *kfd;
 	off_t before;
@@ -146,39 +146,38 @@ static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **sta
 	assert_int_equal(image_dir_find_compute_render(51, 130), -ENOENT);
 }
 
-static void images_of_an_older_dump_are_removed_and_nothing_else(void **state)
+static void only_images_of_an_older_dump_are_removed(void **state)
 {
-	static const char *const ours[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
-					    "amdgpu-renderD-3.img", "amdgpu-pages-1-beef.img",
-					    "amdgpu-pages-22-0a42.img" };
-	static const char *const others[] = { "pages-1.img",
-					      "amdgpu-kfd-1.img.bak",
-					      "core-1.img",
-					      "amdgpu-kfd-x.img",
-					      "my-amdgpu-kfd-1.img",
-					      "amdgpu-pages-1-beef.img.bak",
-					      "amdgpu-pages-1-a42.img",
-					      "amdgpu-pages-1-BEEF.img",
-					      "amdgpu-pages-1-x.img",
-					      "amdgpu-pages-1.img",
-					      "amdgpu-pages-1-.img",
-					      "amdgpu-pages-01-beef.img" };
+	static const char *const removed[] = { "amdgpu-kfd-1.img", "amdgpu-kfd-22.img",
+					       "amdgpu-renderD-3.img", "amdgpu-pages-1-beef.img",
+					       "amdgpu-pages-22-0a42.img" };
+	static const char *const kept[] = { "pages-1.img",
+					    "amdgpu-kfd-1.img.bak",
+					    "core-1.img",
+					    "amdgpu-kfd-x.img",
+					    "my-amdgpu-kfd-1.img",
+					    "amdgpu-pages-1-beef.img.bak",
+					    "amdgpu-pages-1-a42.img",
+					    "amdgpu-pages-1-BEEF.img",
+					    "amdgpu-pages-1-x.img",
+					    "amdgpu-pages-1.img",
+					    "amdgpu-pages-1-.img",
+					    "amdgpu-pages-01-beef.img" };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		unit_print(ours[i], "old");
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		unit_print(others[i], "theirs");
+	for (size_t i = 0; i < ARRAY_SIZE(removed); i++)
+		unit_print(removed[i], "old");
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		unit_print(kept[i], "other");
 	assert_int_equal(image_dir_remove_old(), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		assert_false(unit_exists(ours[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_true(unit_exists(others[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(removed); i++)
+		assert_false(unit_exists(removed[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		assert_true(unit_exists(kept[i]));
 }
 
-/* It would be taken for one of this dump's, or for a good one of a dump that failed. The others go
- * all the same. */
-static void an_old_image_that_stays_is_an_error(void **state)
+/* A restore could take it for an image of this dump. The other old images are removed. */
+static void an_old_image_that_cannot_be_removed_is_an_error(void **state)
 {
 	(void)state;
 	unit_print("amdgpu-kfd-1.img", "old");
@@ -193,8 +192,8 @@ static void an_old_image_that_stays_is_an_error(void **state)
 	assert_false(unit_exists("amdgpu-renderD-4.img"));
 }
 
-/* They may be large, and a job waits for it. */
-static void removing_main_images_leaves_contents(void **state)
+/* Pages files may be large, and the job waits for the removal. */
+static void removing_state_images_keeps_pages_files(void **state)
 {
 	(void)state;
 	unit_print("amdgpu-kfd-1.img", "ours");
@@ -206,7 +205,7 @@ static void removing_main_images_leaves_contents(void **state)
 	assert_true(unit_exists("amdgpu-pages-1-beef.img"));
 }
 
-static void removing_an_image_takes_that_one_alone(void **state)
+static void removing_an_image_keeps_the_others(void **state)
 {
 	(void)state;
 	write_foreign_kfd("amdgpu-kfd-1.img", 1, VINTAGE_A);
@@ -217,7 +216,7 @@ static void removing_an_image_takes_that_one_alone(void **state)
 	assert_true(unit_exists("amdgpu-kfd-2.img"));
 }
 
-static void whether_any_image_is_there_is_known(void **state)
+static void a_state_image_in_the_directory_is_found(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	CriuKfd kfd = CRIU_KFD__INIT;
@@ -281,19 +280,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(the_kind_of_an_image_is_found_by_its_id),
 		UNIT_TEST(a_damaged_image_has_a_kind_and_fails_the_read),
-		UNIT_TEST(whether_any_image_is_there_is_known),
+		UNIT_TEST(a_state_image_in_the_directory_is_found),
 		UNIT_TEST(a_process_finds_its_own_state_by_pid),
-		UNIT_TEST(an_image_of_one_more_open_is_not_taken_for_the_state),
-		UNIT_TEST(a_state_that_says_it_is_of_no_gpu_is_refused),
+		UNIT_TEST(the_image_of_a_second_open_is_not_the_state),
+		UNIT_TEST(a_state_without_a_gpu_is_refused),
 		UNIT_TEST(two_states_of_one_process_are_refused),
 		UNIT_TEST(a_damaged_image_beside_the_right_one_fails_the_search),
-		UNIT_TEST(a_damaged_image_is_not_passed_over_in_a_search),
-		UNIT_TEST(a_search_leaves_the_position_of_criu_s_directory),
+		UNIT_TEST(a_damaged_image_alone_fails_the_search),
+		UNIT_TEST(a_search_keeps_the_position_of_criu_s_directory),
 		UNIT_TEST(the_render_node_of_a_compute_vm_is_found_by_pid_and_minor),
-		UNIT_TEST(images_of_an_older_dump_are_removed_and_nothing_else),
-		UNIT_TEST(an_old_image_that_stays_is_an_error),
-		UNIT_TEST(removing_main_images_leaves_contents),
-		UNIT_TEST(removing_an_image_takes_that_one_alone),
+		UNIT_TEST(only_images_of_an_older_dump_are_removed),
+		UNIT_TEST(an_old_image_that_cannot_be_removed_is_an_error),
+		UNIT_TEST(removing_state_images_keeps_pages_files),
+		UNIT_TEST(removing_an_image_keeps_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copy packets, dword by dword, as the kernel's sdma_v*.c emits them. The engine itself is tried in
- * the virtual machine. */
+/* Compares copy packets, dword by dword, with those of the kernel's sdma_v*.c. The tests in the
+ * virtual machine run the engine itself. */
 #include "host.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static const struct {
 	const char *name;
 	uint32_t family;
 	bool minus_one;
-	/* copy_max_bytes of the kernel. */
+	/* The kernel's copy_max_bytes. */
 	uint32_t most;
 } families[] = {
 	{ "Sea Islands", 120, false, 0x1fffff },
@@ -79,7 +79,7 @@ static void no_packet_is_larger_than_the_engine_takes(void **state)
 	}
 }
 
-/* Adds up what the packets say and checks that they follow each other without gap. */
+/* Adds up the bytes of the packets and checks that there is no gap. */
 static void check_packets(const struct packet_format *format, const uint32_t *dwords, size_t count,
 			  uint64_t size)
 {
@@ -117,7 +117,7 @@ static void large_copies_are_split_and_cover_every_byte(void **state)
 
 		for (size_t j = 0; j < ARRAY_SIZE(cases); j++) {
 			size_t room = sdma_packet_copy_dwords(&format, cases[j].size);
-			/* The exact size, so that the sanitizer sees a dword too many. */
+			/* The exact size, so that the sanitizer detects one dword too many. */
 			uint32_t *dwords = malloc(room * sizeof(*dwords) + 1);
 
 			assert_int_equal(room, cases[j].packets * 7);
@@ -145,7 +145,7 @@ static void addresses_carry_into_the_high_dword(void **state)
 	assert_int_equal(dwords[7 + 6], 0x20);
 }
 
-/* SI and GFX12 have packets of another length; what is not known cannot be guessed. */
+/* Southern Islands and gfx12 have packets of another length. */
 static void unknown_families_are_refused(void **state)
 {
 	static const uint32_t unknown[] = { 0, 1, 110, 119, 152, 153, 200, UINT32_MAX };

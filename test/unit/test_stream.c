@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images that are streamed: how they get to a streamer and from it, and what is made of streams
- * that end too early, or do not end. */
+/* Tests streamed images: writing to a streamer, reading from it, and streams that end too early or
+ * too late. */
 #include "streamer.h"
 
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
 
-/* More than a pipe holds, and more than is read in one piece. */
+/* More than a pipe holds, and more than the first buffer of a read. */
 #define LARGE (300u << 10)
 
 static void write_kfd(int id, size_t private_size)
@@ -26,7 +26,7 @@ static void write_kfd(int id, size_t private_size)
 	free(kfd.priv_data.data);
 }
 
-static void a_streamer_is_known_by_the_connection_to_it(void **state)
+static void a_connection_to_a_streamer_means_streaming(void **state)
 {
 	(void)state;
 	assert_false(image_is_streamed());
@@ -38,8 +38,8 @@ static void a_streamer_is_known_by_the_connection_to_it(void **state)
 	assert_false(image_is_streamed());
 }
 
-/* Of a streamer that has died, or of one that nobody streams to. */
-static void the_file_of_a_socket_is_no_streamer(void **state)
+/* The file may belong to a streamer that has ended, or that CRIU does not use. */
+static void the_file_of_a_socket_does_not_mean_streaming(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -56,7 +56,7 @@ static void the_file_of_a_socket_is_no_streamer(void **state)
 	assert_true(unit_exists("amdgpu-kfd-1.img"));
 }
 
-static void a_connection_to_somebody_else_is_no_streamer(void **state)
+static void a_connection_to_another_socket_does_not_mean_streaming(void **state)
 {
 	(void)state;
 	connect_streamer("streamer-capture.socket");
@@ -64,7 +64,7 @@ static void a_connection_to_somebody_else_is_no_streamer(void **state)
 	stop_streaming();
 }
 
-static void streamed_images_are_those_of_files(void **state)
+static void streamed_images_have_the_bytes_of_files(void **state)
 {
 	static const char *const names[] = { "amdgpu-kfd-12.img", "amdgpu-renderD-12.img",
 					     "amdgpu-pages-12-0a42.img" };
@@ -97,7 +97,7 @@ static void streamed_images_are_those_of_files(void **state)
 	}
 }
 
-static void what_is_streamed_is_read_and_is_there_once(void **state)
+static void a_streamed_image_can_be_read_once(void **state)
 {
 	CriuKfd *kfd;
 
@@ -120,8 +120,8 @@ static void what_is_streamed_is_read_and_is_there_once(void **state)
 	stop_streaming();
 }
 
-/* Only a read tells the kind, and leaves the image to no second read. */
-static void the_kind_of_a_streamed_image_is_found_once(void **state)
+/* Reading is the only way to learn the kind, and a stream has each image once. */
+static void image_read_finds_a_streamed_image_once(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	struct state_image image;
@@ -142,7 +142,7 @@ static void the_kind_of_a_streamed_image_is_found_once(void **state)
 	stop_streaming();
 }
 
-/* What lies in the directory is another dump's. */
+/* The files in the directory belong to another dump. */
 static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 {
 	CriuRenderNode *node;
@@ -166,7 +166,7 @@ static void files_beside_a_stream_are_neither_read_nor_removed(void **state)
 	stop_streaming();
 }
 
-static void a_message_that_ends_anywhere_is_refused_by_name(void **state)
+static void a_message_that_ends_early_is_refused_by_name(void **state)
 {
 	CriuKfd *kfd;
 	uint8_t *whole;
@@ -205,7 +205,7 @@ static void a_message_that_goes_on_is_refused_by_name(void **state)
 	stop_streaming();
 }
 
-/* Nobody can tell before the end that it is a lie, so nobody may believe it. */
+/* Only the end of a stream shows that its length is wrong, so the plugin must not allocate it. */
 static void a_length_beyond_all_memory_takes_none(void **state)
 {
 	static const uint8_t huge[] = { 0, 0, 0, 0, 0, 0, 0, 0x40, 8, 1 };
@@ -242,7 +242,7 @@ static void garbage_is_refused_by_name(void **state)
 	stop_streaming();
 }
 
-static void a_streamer_that_is_gone_fails_the_write_by_name(void **state)
+static void a_streamer_that_ends_fails_the_write_by_name(void **state)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;
 
@@ -258,7 +258,7 @@ static void a_streamer_that_is_gone_fails_the_write_by_name(void **state)
 	stop_streaming();
 }
 
-/* CRIU says -1, which is no error code, and least of all -EPERM. */
+/* CRIU returns -1, which is no errno value; as -errno it would be -EPERM. */
 static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT, *read;
@@ -282,7 +282,7 @@ static void a_streamer_that_does_not_answer_is_an_error_by_name(void **state)
 	stop_streaming();
 }
 
-static void pages_are_a_pipe_that_begins_after_their_length(void **state)
+static void pages_are_a_pipe_that_starts_after_the_length(void **state)
 {
 	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd' };
 	char contents[4] = "";
@@ -290,23 +290,23 @@ static void pages_are_a_pipe_that_begins_after_their_length(void **state)
 
 	(void)state;
 	start_streaming(false);
-	for (unsigned int surplus = 0; surplus < 2; surplus++) {
-		write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages) - 1 + surplus);
+	for (unsigned int extra = 0; extra < 2; extra++) {
+		write_streamed("amdgpu-pages-5-beef.img", pages, sizeof(pages) - 1 + extra);
 		assert_int_equal(image_open_pages(5, 0xbeef, 3, &fd), 0);
 		assert_int_equal(read_full(fd, contents, 3), 0);
 		assert_string_equal(contents, "abc");
-		assert_int_equal(image_end_pages(5, 0xbeef, &fd), surplus ? -EIO : 0);
+		assert_int_equal(image_end_pages(5, 0xbeef, &fd), extra ? -EIO : 0);
 		assert_int_equal(fd, -1);
-		assert_int_equal(unit_count_lines("amdgpu-pages-5-beef.img"), surplus);
+		assert_int_equal(unit_count_lines("amdgpu-pages-5-beef.img"), extra);
 	}
-	/* Nothing to read: not even asked for. */
+	/* No contents: the stream is not opened. */
 	assert_int_equal(image_open_pages(6, 0xbeef, 0, &fd), 0);
 	assert_int_equal(fd, -1);
 	assert_int_equal(image_end_pages(6, 0xbeef, &fd), 0);
 	stop_streaming();
 }
 
-static void pages_that_are_missing_or_too_few_are_refused_by_name(void **state)
+static void missing_or_short_pages_are_refused_by_name(void **state)
 {
 	static const uint8_t pages[] = { 3, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c' };
 	int fd = -1;
@@ -329,21 +329,21 @@ static void pages_that_are_missing_or_too_few_are_refused_by_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_streamer_is_known_by_the_connection_to_it),
-		UNIT_TEST(the_file_of_a_socket_is_no_streamer),
-		UNIT_TEST(a_connection_to_somebody_else_is_no_streamer),
-		UNIT_TEST(streamed_images_are_those_of_files),
-		UNIT_TEST(what_is_streamed_is_read_and_is_there_once),
-		UNIT_TEST(the_kind_of_a_streamed_image_is_found_once),
+		UNIT_TEST(a_connection_to_a_streamer_means_streaming),
+		UNIT_TEST(the_file_of_a_socket_does_not_mean_streaming),
+		UNIT_TEST(a_connection_to_another_socket_does_not_mean_streaming),
+		UNIT_TEST(streamed_images_have_the_bytes_of_files),
+		UNIT_TEST(a_streamed_image_can_be_read_once),
+		UNIT_TEST(image_read_finds_a_streamed_image_once),
 		UNIT_TEST(files_beside_a_stream_are_neither_read_nor_removed),
-		UNIT_TEST(a_message_that_ends_anywhere_is_refused_by_name),
+		UNIT_TEST(a_message_that_ends_early_is_refused_by_name),
 		UNIT_TEST(a_message_that_goes_on_is_refused_by_name),
 		UNIT_TEST(a_length_beyond_all_memory_takes_none),
 		UNIT_TEST(garbage_is_refused_by_name),
-		UNIT_TEST(a_streamer_that_is_gone_fails_the_write_by_name),
+		UNIT_TEST(a_streamer_that_ends_fails_the_write_by_name),
 		UNIT_TEST(a_streamer_that_does_not_answer_is_an_error_by_name),
-		UNIT_TEST(pages_are_a_pipe_that_begins_after_their_length),
-		UNIT_TEST(pages_that_are_missing_or_too_few_are_refused_by_name),
+		UNIT_TEST(pages_are_a_pipe_that_starts_after_the_length),
+		UNIT_TEST(missing_or_short_pages_are_refused_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps that are streamed: each image is written once, complete, whatever the order of files. */
+/* Tests streamed dumps: each image is written once, and complete, in any order of files. */
 #include "dump_task.h"
 #include "streamer.h"
 
-/* Shows what the image says of the process; takes it out of the stream. */
+/* Checks what the image says of the process. The read takes the image out of the stream. */
 static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
 {
 	CriuRenderNode *node;
@@ -17,9 +17,9 @@ static void assert_render(int id, uint32_t compute_pid, bool elsewhere)
 	criu_render_node__free_unpacked(node, NULL);
 }
 
-/* A stream cannot be written again, and a restore cannot look for what it needs: so an image waits
- * until all that it has to say is known. The streamer takes each name once. */
-static void render_nodes_say_whose_they_are_in_any_order(void **state)
+/* The plugin cannot write a stream again, and a restore cannot search it. So the image waits until
+ * the plugin knows all its fields. The streamer accepts each name once. */
+static void render_nodes_name_their_process_in_any_order(void **state)
 {
 	struct fake_process *process = make_process();
 	int kfd = open_kfd_of(process);
@@ -45,7 +45,7 @@ static void render_nodes_say_whose_they_are_in_any_order(void **state)
 		turn_stream();
 		assert_render(7, (uint32_t)tracee, false);
 		assert_render(6, 0, true);
-		/* Whether it computes there is unknown. */
+		/* The dump cannot tell whether the process computes through this file. */
 		assert_render(9, 0, false);
 		stop_streaming();
 	}
@@ -55,8 +55,8 @@ static void render_nodes_say_whose_they_are_in_any_order(void **state)
 	(void)close(of_no_bo);
 }
 
-/* On hosts without DUMP_FINISH. */
-static void images_that_have_waited_are_written_at_the_end_of_a_dump_that_worked(void **state)
+/* Hosts without DUMP_FINISH. */
+static void delayed_images_are_written_at_the_end_of_a_successful_dump(void **state)
 {
 	int fd = open_render(133, O_RDWR);
 	CriuRenderNode *node;
@@ -81,7 +81,7 @@ static void images_that_have_waited_are_written_at_the_end_of_a_dump_that_worked
 	(void)close(fd);
 }
 
-/* What can be found out is not put off until a dump cannot fail any more. */
+/* The plugin reports such an error while the dump can still fail. */
 static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
 {
 	int fd = open_render(200, O_RDWR);
@@ -96,7 +96,7 @@ static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
 	(void)close(fd);
 }
 
-static void an_image_that_has_waited_and_finds_no_streamer_fails_the_dump(void **state)
+static void a_delayed_image_without_a_streamer_fails_the_dump(void **state)
 {
 	int fd = open_render(133, O_RDWR);
 
@@ -121,7 +121,7 @@ static void contents_are_streamed_gpu_by_gpu(void **state)
 	size_t size, bo_size;
 
 	(void)state;
-	/* As a buffer of the process, larger than a pipe. */
+	/* BOs that are larger than a pipe. */
 	bo = malloc(0x40000);
 	assert_non_null(bo);
 	for (size_t i = 0; i < 0x40000; i++)
@@ -150,8 +150,8 @@ static void contents_are_streamed_gpu_by_gpu(void **state)
 	(void)close(kfd);
 }
 
-/* What lies in the directory is another dump's. */
-static void a_streamed_dump_is_no_incremental_one(void **state)
+/* The link in the directory belongs to another dump. */
+static void a_streamed_dump_is_not_incremental(void **state)
 {
 	int fd = open_kfd_of(make_process());
 
@@ -165,8 +165,8 @@ static void a_streamed_dump_is_no_incremental_one(void **state)
 	(void)close(fd);
 }
 
-/* The streamer dies under way; the process goes on. */
-static void a_streamer_that_is_gone_fails_the_dump(void **state)
+/* The streamer ends during the dump, and the process continues. */
+static void a_streamer_that_ends_fails_the_dump(void **state)
 {
 	struct fake_process *process = make_process();
 
@@ -181,13 +181,13 @@ static void a_streamer_that_is_gone_fails_the_dump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(render_nodes_say_whose_they_are_in_any_order),
-		TEST(images_that_have_waited_are_written_at_the_end_of_a_dump_that_worked),
+		TEST(render_nodes_name_their_process_in_any_order),
+		TEST(delayed_images_are_written_at_the_end_of_a_successful_dump),
 		TEST(a_render_node_that_cannot_be_saved_fails_at_once),
-		TEST(an_image_that_has_waited_and_finds_no_streamer_fails_the_dump),
+		TEST(a_delayed_image_without_a_streamer_fails_the_dump),
 		TEST(contents_are_streamed_gpu_by_gpu),
-		TEST(a_streamed_dump_is_no_incremental_one),
-		TEST(a_streamer_that_is_gone_fails_the_dump),
+		TEST(a_streamed_dump_is_not_incremental),
+		TEST(a_streamer_that_ends_fails_the_dump),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

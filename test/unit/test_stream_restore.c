@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Restores from a stream, which gives each image once and cannot be searched: render nodes and
- * /dev/kfd in any order, contents, and streams that end too early. */
+/* Tests restores from a stream, which serves each image once and cannot be searched: render nodes
+ * and /dev/kfd in any order, contents, and streams that end too early. */
 #include "restore_task.h"
 #include "streamer.h"
 
-/* As a dump writes it: @compute_pid 0 for none, and who has which KFD image. */
+/* Writes the image as a dump does. @compute_pid 0: none. @owner: the process and its KFD image. */
 static void write_render(int id, uint32_t compute_pid, const KfdOwner *owner)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
@@ -77,8 +77,8 @@ static void render_nodes_and_kfd_come_in_any_order(void **state)
 	}
 }
 
-/* What else is to come cannot be looked up, so a file is kept for it. */
-static void a_task_without_mappings_has_its_own_files_alone(void **state)
+/* The restore cannot look up later images, so it keeps the compute file for them. */
+static void a_task_without_mappings_has_only_its_own_files(void **state)
 {
 	KfdOwner compute = owner_of(getpid(), 5, false);
 
@@ -105,8 +105,8 @@ static void a_task_without_mappings_has_its_own_files_alone(void **state)
 	}
 }
 
-/* Whether it is the compute VM's was not known at the dump; programs have but one file a GPU. */
-static void a_render_node_of_unknown_vm_is_taken_for_the_compute_one(void **state)
+/* The dump could not tell whether it is the compute file. Programs have one file per GPU. */
+static void a_render_node_of_unknown_vm_is_the_compute_file(void **state)
 {
 	KfdOwner unknown = owner_of(getpid(), 5, false);
 	int render, kfd;
@@ -126,7 +126,7 @@ static void a_render_node_of_unknown_vm_is_taken_for_the_compute_one(void **stat
 	stop_streaming();
 }
 
-/* It may be streamed, too, and has /dev/kfd first. */
+/* An image of another program may be streamed too, with /dev/kfd first. */
 static void a_foreign_image_is_restored_after_kfd(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
@@ -156,9 +156,9 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 	}
 }
 
-/* Of an older version. Taken for another file than that of the state, the process
- * could not go on. */
-static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd(void **state)
+/* Older versions of the plugin write such images. With another file than its compute file the
+ * process could not continue. */
+static void a_compute_file_without_the_id_of_the_state_is_refused_before_kfd(void **state)
 {
 	int kfd, render;
 
@@ -185,11 +185,11 @@ static void a_compute_file_that_does_not_say_where_the_state_is_is_refused_befor
 	}
 }
 
-/* The state of another process must stay in the stream for its own task. */
-static void a_render_node_of_others_reads_nobody_s_state(void **state)
+/* The state of another process must stay in the stream for the task of that process. */
+static void a_render_node_of_another_process_reads_no_state(void **state)
 {
 	KfdOwner others = owner_of(getpid() + 1, 5, false);
-	CriuKfd *left;
+	CriuKfd *state_image;
 	int fd;
 
 	(void)state;
@@ -201,13 +201,13 @@ static void a_render_node_of_others_reads_nobody_s_state(void **state)
 	fd = restore_file(6);
 	assert_int_equal(device_of(fd, "renderD-"), 130);
 	(void)close(fd);
-	assert_int_equal(image_read_kfd(5, &left), 0);
-	criu_kfd__free_unpacked(left, NULL);
+	assert_int_equal(image_read_kfd(5, &state_image), 0);
+	criu_kfd__free_unpacked(state_image, NULL);
 	end_restore(0);
 	stop_streaming();
 }
 
-static void a_state_that_the_stream_lacks_is_an_error(void **state)
+static void a_state_that_is_missing_in_the_stream_is_an_error(void **state)
 {
 	KfdOwner owner = owner_of(getpid(), 5, false);
 
@@ -263,7 +263,7 @@ static void two_states_of_one_process_are_refused(void **state)
 	stop_streaming();
 }
 
-/* Words that count up, as many as @bytes has, and what the file says of its length. */
+/* Writes a pages file: the length @bytes, then @there bytes of words that count up. */
 static void stream_pages(const char *name, uint64_t bytes, uint64_t there)
 {
 	uint64_t *words = malloc(8 + there + 8);
@@ -276,7 +276,7 @@ static void stream_pages(const char *name, uint64_t bytes, uint64_t there)
 	free(words);
 }
 
-/* Takes the place of the image's only GPU. */
+/* Replaces the only GPU of the image. */
 static void make_image_of_eight_gpus(void)
 {
 	struct topology topology;
@@ -298,8 +298,9 @@ static void make_image_of_eight_gpus(void)
 	kernel.machine = "eight";
 }
 
-/* GPUs with more contents than a pipe holds; the streamer fails who reads them side by side. */
-static void contents_of_gpus_are_read_one_after_the_other(void **state)
+/* Each GPU has more contents than a pipe holds. The streamer fails a reader of several images at
+ * once. */
+static void contents_of_gpus_are_read_one_by_one(void **state)
 {
 	uint8_t *bytes;
 	size_t size;
@@ -338,7 +339,7 @@ static void contents_of_gpus_are_read_one_after_the_other(void **state)
 	stop_streaming();
 }
 
-static void contents_that_end_early_or_go_on_fail_the_restore(void **state)
+static void contents_that_are_too_short_or_too_long_fail_the_restore(void **state)
 {
 	static const uint64_t lengths[] = { 0, 8, 0x3ff8, 0x3fff, 0x4001 };
 
@@ -353,7 +354,7 @@ static void contents_that_end_early_or_go_on_fail_the_restore(void **state)
 		start_restore();
 		assert_fails(restore_file(5));
 		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
-		/* It must not run. */
+		/* The task must not run. */
 		assert_fails(resume(getpid()));
 		assert_int_equal(calls(KFD_RESUME), 0);
 		end_restore(-1);
@@ -365,16 +366,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(render_nodes_and_kfd_come_in_any_order),
-		TEST(a_task_without_mappings_has_its_own_files_alone),
-		TEST(a_render_node_of_unknown_vm_is_taken_for_the_compute_one),
+		TEST(a_task_without_mappings_has_only_its_own_files),
+		TEST(a_render_node_of_unknown_vm_is_the_compute_file),
 		TEST(a_foreign_image_is_restored_after_kfd),
-		TEST(a_compute_file_that_does_not_say_where_the_state_is_is_refused_before_kfd),
-		TEST(a_render_node_of_others_reads_nobody_s_state),
-		TEST(a_state_that_the_stream_lacks_is_an_error),
+		TEST(a_compute_file_without_the_id_of_the_state_is_refused_before_kfd),
+		TEST(a_render_node_of_another_process_reads_no_state),
+		TEST(a_state_that_is_missing_in_the_stream_is_an_error),
 		TEST(a_second_open_of_kfd_is_a_plain_one),
 		TEST(two_states_of_one_process_are_refused),
-		TEST(contents_of_gpus_are_read_one_after_the_other),
-		TEST(contents_that_end_early_or_go_on_fail_the_restore),
+		TEST(contents_of_gpus_are_read_one_by_one),
+		TEST(contents_that_are_too_short_or_too_long_fail_the_restore),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Images that somebody has changed: each value that nothing good can come of is refused, before it
- * is used, in one line; and what is only strange is not. */
+/* Tests the checks of images: each harmful value is refused with one line, and unusual but harmless
+ * values pass. */
 #include "host.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #define ADDR 0x7f0000000000ULL
 #define MIB  (1ULL << 20)
 
-/* A CPU node and two GPUs with 1 MiB of VRAM each; a VRAM, a GTT and a user's BO on the first, a
- * doorbell on the second. */
+/* A CPU node and two GPUs with 1 MiB of VRAM each. The first GPU has a VRAM, a GTT and a user
+ * memory BO, the second has a doorbell. */
 static struct image {
 	KfdDeviceEntry devices[3];
 	KfdDeviceEntry *device_list[3];
@@ -75,7 +75,7 @@ enum width {
 	W64,
 };
 
-/* One field of the image, what it is set to, and what the line must say. */
+/* A field of the image, its value, and words of the expected line. */
 struct hostile {
 	const char *what;
 	void *field;
@@ -107,7 +107,7 @@ static void assert_refused(const struct hostile *cases, size_t count)
 	}
 }
 
-static void a_good_image_is_let_through(void **state)
+static void a_good_image_passes(void **state)
 {
 	(void)state;
 	make_image();
@@ -155,7 +155,7 @@ static void ids_and_minors_out_of_range_are_refused(void **state)
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-static void what_is_there_twice_is_refused(void **state)
+static void duplicates_are_refused(void **state)
 {
 	const struct hostile cases[] = {
 		{ "a node", &image.devices[2].node_id, W32, 1, "node 1 is in the image twice" },
@@ -174,8 +174,8 @@ static void what_is_there_twice_is_refused(void **state)
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-/* As AMDGPU_FORCE dumps it: an object that the process had at two addresses. */
-static void bos_that_were_one_object_are_let_through(void **state)
+/* With AMDGPU_FORCE, a dump saves an object that the process has at two addresses. */
+static void bos_that_were_one_object_pass(void **state)
 {
 	(void)state;
 	make_image();
@@ -188,7 +188,7 @@ static void bos_that_were_one_object_are_let_through(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "same addresses");
 }
 
-static void bos_of_impossible_places_are_refused(void **state)
+static void bos_with_impossible_ranges_are_refused(void **state)
 {
 	const struct hostile cases[] = {
 		{ "no GPU's", &image.bos[3].gpu_id, W32, 0x30,
@@ -228,7 +228,7 @@ static void sizes_beyond_gpu_and_file_are_refused(void **state)
 	assert_refused(cases, ARRAY_SIZE(cases));
 }
 
-/* Each of which would do by itself. */
+/* Each BO alone would pass. */
 static void sums_beyond_gpu_and_file_are_refused(void **state)
 {
 	(void)state;
@@ -247,8 +247,8 @@ static void sums_beyond_gpu_and_file_are_refused(void **state)
 	assert_logged("kfd 7", "larger than any file");
 }
 
-/* What other programs, other kernels and other GPUs make of it. */
-static void what_is_only_strange_is_let_through(void **state)
+/* Other programs, kernels and GPUs lead to such values. */
+static void unusual_but_harmless_values_pass(void **state)
 {
 	const struct hostile cases[] = {
 		{ "VRAM unknown", &image.devices[1].vram_size, W64, 0, "" },
@@ -278,7 +278,7 @@ static void what_is_only_strange_is_let_through(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void render_nodes_of_impossible_numbers_are_refused(void **state)
+static void render_nodes_with_impossible_numbers_are_refused(void **state)
 {
 	static const struct {
 		uint32_t gpu_id, minor, kfd_id;
@@ -315,8 +315,8 @@ static void render_nodes_of_impossible_numbers_are_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): render node 3: ", "1025 links");
 }
 
-/* As programs without our fields write it. */
-static void old_render_nodes_are_let_through(void **state)
+/* An image without the fields that only this plugin writes. */
+static void render_nodes_of_other_programs_pass(void **state)
 {
 	CriuRenderNode render = CRIU_RENDER_NODE__INIT;
 
@@ -328,17 +328,17 @@ static void old_render_nodes_are_let_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_good_image_is_let_through),
+		UNIT_TEST(a_good_image_passes),
 		UNIT_TEST(counts_that_disagree_are_refused),
 		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
-		UNIT_TEST(what_is_there_twice_is_refused),
-		UNIT_TEST(bos_that_were_one_object_are_let_through),
-		UNIT_TEST(bos_of_impossible_places_are_refused),
+		UNIT_TEST(duplicates_are_refused),
+		UNIT_TEST(bos_that_were_one_object_pass),
+		UNIT_TEST(bos_with_impossible_ranges_are_refused),
 		UNIT_TEST(sizes_beyond_gpu_and_file_are_refused),
 		UNIT_TEST(sums_beyond_gpu_and_file_are_refused),
-		UNIT_TEST(what_is_only_strange_is_let_through),
-		UNIT_TEST(render_nodes_of_impossible_numbers_are_refused),
-		UNIT_TEST(old_render_nodes_are_let_through),
+		UNIT_TEST(unusual_but_harmless_values_pass),
+		UNIT_TEST(render_nodes_with_impossible_numbers_are_refused),
+		UNIT_TEST(render_nodes_of_other_programs_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Protobuf's wire format by hand, so that images of other programs can be made, and ours
- * be looked at, without the message definitions that are being tested. Only what images
- * use: varints and lengths. */
+/* Protobuf's wire format by hand: tests make images of other programs, and read images of the
+ * plugin, without the message definitions under test. Supports varints and byte strings only. */
 #ifndef TEST_UNIT_WIRE_H
 #define TEST_UNIT_WIRE_H
 
@@ -53,7 +52,7 @@ static inline uint64_t wire_take_varint(const uint8_t **at)
 	return value;
 }
 
-/* The @nth field @number of a message: its value, or (in @ret_bytes) where its bytes are. */
+/* Finds the @nth field @number of a message: its value, or in @ret_bytes the start of its bytes. */
 static inline bool wire_find(const uint8_t *bytes, size_t size, unsigned int number, size_t nth,
 			     uint64_t *ret_value, const uint8_t **ret_bytes)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The storage side of contents: files on a disk and streams, holes, checksums, and what comes of
- * calls that fail or do less than they were asked for, wherever in the file. */
+/* Tests the storage side of contents: files on a disk and streams, holes, checksums, and system
+ * calls that fail or move fewer bytes, at several offsets. */
 #include "content_set.h"
 
 #include <pthread.h>
@@ -11,26 +11,27 @@
 #include "content/sdma.h"
 #include "content/transfer.h"
 
-/* Seconds, for what could be without an end. */
+/* Seconds, for loads that could hang. */
 #define TIME_LIMIT 60
 
-/* What the system's calls do instead of their job, once: when they reach a byte of the file. */
+/* How the system calls below differ from the real ones. @error and @part affect the first call that
+ * reaches the byte @at. */
 static struct {
 	uint64_t at;
-	/* 0: do only @part bytes of what is asked. */
+	/* 0: move only @part bytes. */
 	int error;
 	size_t part;
 	atomic_bool armed;
-	/* Every call past the page cache is refused. */
+	/* Each call with O_DIRECT fails. */
 	bool no_direct;
 	atomic_uint direct_calls;
 	int fallocate_error;
 	int fdatasync_error;
-	/* Blocks of zeros are holes, however small a block is on this file system; 0: as it is. */
+	/* The block size of holes; 0: the size of this file system. */
 	off_t hole_block;
 } files;
 
-static bool strikes(uint64_t offset, size_t size)
+static bool is_affected(uint64_t offset, size_t size)
 {
 	bool armed = true;
 
@@ -51,7 +52,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
 	if (refuses_direct(fd))
 		return -1;
-	if (strikes((uint64_t)offset, size)) {
+	if (is_affected((uint64_t)offset, size)) {
 		errno = files.error;
 		if (files.error)
 			return -1;
@@ -64,7 +65,7 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
 	if (refuses_direct(fd))
 		return -1;
-	if (strikes((uint64_t)offset, size)) {
+	if (is_affected((uint64_t)offset, size)) {
 		errno = files.error;
 		if (files.error)
 			return -1;
@@ -85,7 +86,7 @@ int fdatasync(int fd)
 	return files.fdatasync_error ? -1 : (int)syscall(SYS_fdatasync, fd);
 }
 
-/* Whole pages are what may be read past the cache, too. */
+/* Reads whole pages, because the file may have O_DIRECT. */
 static bool is_hole_at(int fd, off_t block)
 {
 	static const char zeros[4096];
@@ -117,7 +118,7 @@ static int begin(void **state)
 	return fake_gpu_begin(state);
 }
 
-/* Its image is a new file on whatever the tests' directory is on. */
+/* A set whose image is a new file in the directory of the tests. */
 static struct set *make_disk_set(const uint64_t *sizes)
 {
 	struct set *set = make_set(sizes);
@@ -129,7 +130,7 @@ static struct set *make_disk_set(const uint64_t *sizes)
 	return set;
 }
 
-static void write_past_the_cache(struct set *set)
+static void write_uncached(struct set *set)
 {
 	write_image(set);
 	assert_int_equal(fsync(set->job.image_fd), 0);
@@ -151,7 +152,7 @@ static uint64_t disk_bytes(const struct set *set)
 	return (uint64_t)stat.st_blocks * 512;
 }
 
-static void files_on_a_disk_are_those_of_memory(void **state)
+static void files_on_a_disk_hold_the_same_bytes(void **state)
 {
 	struct set *set = make_disk_set(mixed);
 
@@ -162,14 +163,14 @@ static void files_on_a_disk_are_those_of_memory(void **state)
 	free_set(set);
 
 	set = make_disk_set(mixed);
-	write_past_the_cache(set);
+	write_uncached(set);
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
 	free_set(set);
 }
 
-/* As files do on some file systems that let themselves be opened that way. */
-static void a_file_system_that_wants_its_cache_gets_it(void **state)
+/* Some file systems accept O_DIRECT at open() and refuse the access. */
+static void a_file_system_without_direct_access_gets_buffered_access(void **state)
 {
 	struct set *set = make_disk_set(mixed);
 
@@ -181,13 +182,13 @@ static void a_file_system_that_wants_its_cache_gets_it(void **state)
 	free_set(set);
 
 	set = make_disk_set(mixed);
-	write_past_the_cache(set);
+	write_uncached(set);
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_true(bos_are_filled(set));
 	free_set(set);
 }
 
-/* The bytes of @size from BO @bo's @offset on become zero. */
+/* Sets @size bytes of BO @bo at @offset to zero. */
 static void clear(const struct set *set, size_t bo, uint64_t offset, uint64_t size)
 {
 	char *memory = map_bo(&set->bos[bo]);
@@ -246,7 +247,7 @@ static void holes_are_off_by_option(void **state)
 	free_set(set);
 }
 
-/* Restored BOs hold anything. */
+/* New BOs of a restore may hold any bytes. */
 static void holes_are_loaded_as_zeros(void **state)
 {
 	struct set *set = make_half_zero_set();
@@ -267,7 +268,7 @@ static void holes_are_loaded_as_zeros(void **state)
 	free_set(set);
 }
 
-/* As in copies by "cp --sparse=always" on file systems of 1 KiB blocks. */
+/* "cp --sparse=always" makes such holes on file systems with blocks of 1 KiB. */
 static void holes_that_end_within_a_page_are_loaded(void **state)
 {
 	static const off_t blocks[] = { 512, 1024, 2048, 4096 };
@@ -277,14 +278,14 @@ static void holes_that_end_within_a_page_are_loaded(void **state)
 		struct set *set = make_half_zero_set();
 
 		print_message("case %lld\n", (long long)blocks[i]);
-		/* Where a hole of whole pages ends, and among data. */
+		/* At the end of a hole of whole pages, and between data. */
 		clear(set, 2, 0, 3 * 1024);
 		clear(set, 2, 5 * PAGE, 7 * 1024);
 		assert_int_equal(content_save(&set->job, 1, &settings), 0);
 		fill(set);
 		files.hole_block = blocks[i];
 		(void)alarm(TIME_LIMIT);
-		/* The checksums are those of the zeros, too. */
+		/* The checksums cover the zeros too. */
 		assert_int_equal(content_load(&set->job, 1, &settings), 0);
 		(void)alarm(0);
 		files.hole_block = 0;
@@ -292,7 +293,7 @@ static void holes_that_end_within_a_page_are_loaded(void **state)
 	}
 }
 
-static void checksums_are_those_of_the_contents(void **state)
+static void checksums_cover_the_contents(void **state)
 {
 	static const uint64_t staging[] = { PAGE, 1 << 20, 1ull << 40 };
 
@@ -330,14 +331,14 @@ static void checksums_are_off_by_option(void **state)
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
 	assert_true(image_is_filled(set));
 	assert_false(set->job.has_checksums);
-	/* Another's image is not refused for what it does not have. */
+	/* An image without checksums loads. */
 	unit_forget_lines();
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "GPU 0x0100", "not verified");
 	free_set(set);
 }
 
-static void a_byte_that_changed_is_found(void **state)
+static void a_changed_byte_is_detected(void **state)
 {
 	static const struct {
 		uint64_t offset;
@@ -370,20 +371,20 @@ static void a_byte_that_changed_is_found(void **state)
 	}
 }
 
-/* Where in the file: the length, the first range, the border of two, one in the middle, the last
- * one, the end. */
-static uint64_t place(const struct set *set, unsigned int which)
+/* Offsets in the length, the first range, at the border of two ranges, in the middle, in the last
+ * range, and at the end. */
+static uint64_t offset_case(const struct set *set, unsigned int which)
 {
 	const uint64_t slot = settings.staging_bytes / 4, end = image_size(set);
-	const uint64_t places[] = { 0,      PAGE, slot, slot - 1, 5 * slot + 7, end / slot * slot,
-				    end - 1 };
+	const uint64_t offsets[] = { 0,      PAGE, slot, slot - 1, 5 * slot + 7, end / slot * slot,
+				     end - 1 };
 
-	return which < ARRAY_SIZE(places) ? places[which] : UINT64_MAX;
+	return which < ARRAY_SIZE(offsets) ? offsets[which] : UINT64_MAX;
 }
 
 static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT };
 
-static void whatever_fails_wherever_the_save_says_so(void **state)
+static void each_error_at_each_offset_fails_the_save(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
@@ -391,7 +392,7 @@ static void whatever_fails_wherever_the_save_says_so(void **state)
 		size_t fds = unit_count_fds();
 
 		fill(set);
-		files.at = place(set, i / ARRAY_SIZE(errors));
+		files.at = offset_case(set, i / ARRAY_SIZE(errors));
 		files.error = errors[i % ARRAY_SIZE(errors)];
 		files.armed = true;
 		unit_forget_lines();
@@ -412,14 +413,14 @@ static void whatever_fails_wherever_the_save_says_so(void **state)
 	}
 }
 
-static void whatever_fails_wherever_the_load_says_so(void **state)
+static void each_error_at_each_offset_fails_the_load(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 7 * ARRAY_SIZE(errors); i++) {
 		struct set *set = make_disk_set(mixed);
 
-		write_past_the_cache(set);
-		files.at = place(set, i / ARRAY_SIZE(errors));
+		write_uncached(set);
+		files.at = offset_case(set, i / ARRAY_SIZE(errors));
 		files.error = errors[i % ARRAY_SIZE(errors)];
 		files.armed = true;
 		unit_forget_lines();
@@ -438,8 +439,8 @@ static void whatever_fails_wherever_the_load_says_so(void **state)
 	}
 }
 
-/* Odd lengths too, after which nothing is aligned any more. */
-static void calls_that_do_less_are_continued(void **state)
+/* After an odd length, the rest is not aligned. */
+static void short_reads_and_writes_are_continued(void **state)
 {
 	static const size_t parts[] = { 1, 100, 512, PAGE };
 
@@ -448,7 +449,7 @@ static void calls_that_do_less_are_continued(void **state)
 		struct set *set = make_disk_set(mixed);
 
 		fill(set);
-		files.at = place(set, i / ARRAY_SIZE(parts));
+		files.at = offset_case(set, i / ARRAY_SIZE(parts));
 		files.part = parts[i % ARRAY_SIZE(parts)];
 		files.armed = true;
 		print_message("case %zu bytes at %llu\n", files.part, (unsigned long long)files.at);
@@ -463,7 +464,7 @@ static void calls_that_do_less_are_continued(void **state)
 	}
 }
 
-static void a_disk_without_room_is_found_out_at_once(void **state)
+static void a_full_disk_is_an_error_before_the_first_copy(void **state)
 {
 	struct set *set = make_disk_set(mixed);
 
@@ -476,7 +477,7 @@ static void a_disk_without_room_is_found_out_at_once(void **state)
 	free_set(set);
 }
 
-static void a_file_system_that_cannot_reserve_room_is_used_without(void **state)
+static void a_file_system_that_cannot_reserve_space_works(void **state)
 {
 	struct set *set = make_disk_set(mixed);
 
@@ -488,8 +489,8 @@ static void a_file_system_that_cannot_reserve_room_is_used_without(void **state)
 	free_set(set);
 }
 
-/* What the device reports when all has been written. */
-static void an_error_of_the_last_moment_is_one(void **state)
+/* The device may report an error after the last write. */
+static void an_error_of_fdatasync_fails_the_save(void **state)
 {
 	struct set *set = make_disk_set(mixed);
 
@@ -526,7 +527,7 @@ static void bos_need_not_be_whole_pages(void **state)
 	}
 }
 
-static void slots_take_turns_on_the_rings(void **state)
+static void slots_are_distributed_over_the_rings(void **state)
 {
 	struct set *set = make_set(mixed);
 	struct sdma_bo bo;
@@ -560,14 +561,14 @@ static void a_gpu_without_a_ring_is_an_error(void **state)
 	free_set(set);
 }
 
-static void go_on(const char *line)
+static void end_hang(const char *line)
 {
 	(void)line;
 	gpu.hangs = false;
 }
 
-/* It takes as long as it does not. */
-static void long_work_shows(void **state)
+/* The copy hangs until the line of progress. */
+static void a_long_copy_logs_its_progress(void **state)
 {
 	struct content_settings patient = settings;
 	struct set *set = make_set(mixed);
@@ -575,13 +576,13 @@ static void long_work_shows(void **state)
 	(void)state;
 	gpu.hangs = true;
 	patient.copy_timeout_s = 120;
-	unit_criu()->printed = go_on;
+	unit_criu()->printed = end_hang;
 	assert_int_equal(content_save(&set->job, 1, &patient), 0);
 	assert_logged("GPU 0x0100: saved 0 of 3 MiB", "limited by");
 	free_set(set);
 }
 
-/* The other end of a pipe: takes all there is, or @limit bytes, or gives what it has. */
+/* The other end of a pipe: drain() reads at most @size bytes, and feed() writes @size bytes. */
 struct peer {
 	pthread_t thread;
 	int fd;
@@ -589,7 +590,7 @@ struct peer {
 	size_t size;
 };
 
-static void *drink(void *argument)
+static void *drain(void *argument)
 {
 	struct peer *peer = argument;
 	size_t limit = peer->size;
@@ -601,7 +602,7 @@ static void *drink(void *argument)
 	return NULL;
 }
 
-static void *pour(void *argument)
+static void *feed(void *argument)
 {
 	struct peer *peer = argument;
 
@@ -628,7 +629,7 @@ static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
 
 	open_pipe(ends);
 	make_peer(peer, ends[0], limit);
-	assert_int_equal(thread_start(&peer->thread, drink, peer), 0);
+	assert_int_equal(thread_start(&peer->thread, drain, peer), 0);
 	(void)close(set->job.image_fd);
 	set->job.image_fd = ends[1];
 	set->job.streamed = true;
@@ -659,8 +660,8 @@ static void streams_are_written_in_order(void **state)
 	free_set(set);
 }
 
-/* And does not kill who writes. */
-static void a_stream_that_nobody_reads_is_an_error(void **state)
+/* No SIGPIPE ends the writer. */
+static void a_stream_without_a_reader_is_an_error(void **state)
 {
 	static const size_t limits[] = { 0, 1, 4 * PAGE, MIB };
 
@@ -687,7 +688,7 @@ static int load_from_stream(struct set *set, size_t size)
 	open_pipe(ends);
 	make_peer(&peer, ends[1], size);
 	assert_int_equal(pread_full(set->job.image_fd, peer.bytes, size, HEADER), 0);
-	assert_int_equal(thread_start(&peer.thread, pour, &peer), 0);
+	assert_int_equal(thread_start(&peer.thread, feed, &peer), 0);
 	(void)close(set->job.image_fd);
 	set->job.image_fd = ends[0];
 	set->job.streamed = true;
@@ -730,27 +731,27 @@ static void a_stream_that_ends_early_fails_the_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(files_on_a_disk_are_those_of_memory),
-		TEST(a_file_system_that_wants_its_cache_gets_it),
+		TEST(files_on_a_disk_hold_the_same_bytes),
+		TEST(a_file_system_without_direct_access_gets_buffered_access),
 		TEST(zeros_become_holes),
 		TEST(holes_are_off_by_option),
 		TEST(holes_are_loaded_as_zeros),
 		TEST(holes_that_end_within_a_page_are_loaded),
-		TEST(checksums_are_those_of_the_contents),
+		TEST(checksums_cover_the_contents),
 		TEST(checksums_are_off_by_option),
-		TEST(a_byte_that_changed_is_found),
-		TEST(whatever_fails_wherever_the_save_says_so),
-		TEST(whatever_fails_wherever_the_load_says_so),
-		TEST(calls_that_do_less_are_continued),
-		TEST(a_disk_without_room_is_found_out_at_once),
-		TEST(a_file_system_that_cannot_reserve_room_is_used_without),
-		TEST(an_error_of_the_last_moment_is_one),
+		TEST(a_changed_byte_is_detected),
+		TEST(each_error_at_each_offset_fails_the_save),
+		TEST(each_error_at_each_offset_fails_the_load),
+		TEST(short_reads_and_writes_are_continued),
+		TEST(a_full_disk_is_an_error_before_the_first_copy),
+		TEST(a_file_system_that_cannot_reserve_space_works),
+		TEST(an_error_of_fdatasync_fails_the_save),
 		TEST(bos_need_not_be_whole_pages),
-		TEST(slots_take_turns_on_the_rings),
+		TEST(slots_are_distributed_over_the_rings),
 		TEST(a_gpu_without_a_ring_is_an_error),
-		TEST(long_work_shows),
+		TEST(a_long_copy_logs_its_progress),
 		TEST(streams_are_written_in_order),
-		TEST(a_stream_that_nobody_reads_is_an_error),
+		TEST(a_stream_without_a_reader_is_an_error),
 		TEST(streams_are_read_in_order),
 		TEST(a_stream_that_ends_early_fails_the_load),
 	};
