@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Render nodes: dumped as "an open file of that GPU", restored as one. The process's
- * compute VM is the VM of one of them, and that one must come back as the very file that
- * KFD's RESTORE is given. */
+/* Render nodes: dumped and restored as an open file of their GPU. The compute VM of a process is
+ * the VM of one of its render files, the compute file. KFD's RESTORE must get that very file again.
+ */
 #include "amdgpu_plugin_drm.h"
 
 #include <amdgpu_drm.h>
@@ -23,8 +23,9 @@
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"
 
-/* GEM handles are numbered from 1, the lowest free one first: a file that has none of the first
- * ones has, for all practical purposes, none at all. Only kernels before 6.18 are searched so. */
+/* The kernel gives out the lowest free GEM handle, from 1 on. So a file without one of the first
+ * handles has, for all practical purposes, no GEM object. Only for kernels before 6.18, which list
+ * no handles. */
 #define HANDLES_PROBED 4096
 
 /* Since 6.18; not in the headers of older systems. */
@@ -37,7 +38,7 @@ struct gem_list_handles {
 };
 #define IOCTL_GEM_LIST_HANDLES DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct gem_list_handles)
 
-/* 1, 0, or -errno: it cannot be asked. */
+/* 1, 0, or -errno: the driver does not answer. */
 static int driver_is_amdgpu(int fd)
 {
 	char name[sizeof(DRIVER_NAME)] = "";
@@ -60,7 +61,7 @@ int render_is_file(int fd, const struct stat *stat)
 		return 0;
 	if (driver_is_amdgpu(fd) > 0)
 		return 1;
-	/* CRIU gives descriptors of mappings that may not be used for ioctls. */
+	/* CRIU shows mappings by O_PATH descriptors, which take no ioctl. */
 	ret = render_node_open(number, 0, &own);
 	if (!ret)
 		ret = driver_is_amdgpu(own);
@@ -69,7 +70,8 @@ int render_is_file(int fd, const struct stat *stat)
 	return ret;
 }
 
-/* How many GEM objects the file has, KFD's BOs not counted. On older kernels 0 or 1 for "some". */
+/* The number of GEM objects of the file, without KFD's BOs. On older kernels 1 stands for any
+ * number. */
 static int count_handles(int fd, uint32_t *ret_count)
 {
 	struct gem_list_handles list = { 0 };
@@ -110,9 +112,9 @@ static int check_handles(const struct dump_session *session, int fd, int id, uin
 		     : 0;
 }
 
-/* Whether the compute VM of @process is the VM of file @fd: only then may its BOs be mapped through
- * it. Notes it, too. */
-static bool computes_in(struct dumped_process *process, int fd, uint32_t number)
+/* Whether @fd is the compute file of @process: only that file can map the BOs of the process. Notes
+ * the answer in the process. */
+static bool is_compute_file_of(struct dumped_process *process, int fd, uint32_t number)
 {
 	for (size_t i = 0; i < process->num_gpus; i++) {
 		struct dumped_gpu *gpu = &process->gpus[i];
@@ -143,7 +145,7 @@ static const struct dumped_process *find_compute_process(struct dump_session *se
 							 uint32_t number)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
-		if (computes_in(&session->processes[i], fd, number))
+		if (is_compute_file_of(&session->processes[i], fd, number))
 			return &session->processes[i];
 	}
 	return NULL;
@@ -232,7 +234,7 @@ static int add_owner(CriuRenderNode *image, const struct dumped_process *process
 	return 0;
 }
 
-/* Those without state have not been paused. */
+/* Processes without state were not paused and have no vpid. */
 static int add_owners(CriuRenderNode *image, const struct dump_session *session)
 {
 	int ret = 0;
@@ -371,7 +373,7 @@ int render_note_process(struct render_list *list, struct dump_session *session,
 
 		if (render->fd < 0)
 			continue;
-		if (computes_in(process, render->fd, render->render_minor))
+		if (is_compute_file_of(process, render->fd, render->render_minor))
 			ret = note_compute_file(session, render, process);
 		else if (!render->unwritten)
 			ret = update_gpu_id(session, render);
@@ -412,7 +414,7 @@ static const struct topology_node *find_saved(const struct restored_task *task,
 	return topology_find_gpu(&task->saved, image->gpu_id);
 }
 
-/* A render node of a process that has no KFD state: its GPU is mapped by itself. */
+/* Restores a render node of a process without KFD state: maps its GPU alone. */
 static int restore_alone(struct restore_session *session, int id, const CriuRenderNode *image)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
@@ -435,7 +437,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	if (!topology_count_gpus(&saved))
 		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
 	render_node_note_unreachable(&local);
-	/* A device-map is for the GPUs of all processes, and this is but one. */
+	/* The device-map may name GPUs of other processes. */
 	options.device_map_is_for_all = true;
 	ret = map_gpus(&saved, &local, &options, &map);
 	if (ret < 0)
@@ -465,8 +467,8 @@ static int is_compute_file(const struct restored_task *task, const CriuRenderNod
 	return ret == -ENOENT ? 1 : ret;
 }
 
-/* CRIU opens a file that several processes have in the one with the lowest pid; RESTORE wants it in
- * the one that computes through it. */
+/* CRIU opens a file that several processes have in the process with the lowest vpid. RESTORE needs
+ * it in the process whose compute file it is. */
 static int check_computes(int id, const CriuRenderNode *image)
 {
 	if (!image->has_compute_pid || (pid_t)image->compute_pid == getpid())
@@ -487,7 +489,7 @@ int render_restore(struct restore_session *session, int id, const CriuRenderNode
 		ret = check_computes(id, image);
 	if (ret < 0)
 		return ret;
-	/* Count and list are from outside and may disagree: either is enough. */
+	/* The image may be wrong, so count and list may disagree. */
 	if (image->num_of_bos || image->n_bo_entries)
 		return log_error(-EOPNOTSUPP,
 				 "render node %d: the image has GEM objects, which cannot be"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Undoes a dump whose CRIU has died. What a dump is, and when it is over, is
- * the dump unit's business. */
+/* Undoes a dump whose CRIU has died: starts the queues of all paused processes and removes the
+ * state images. */
 #include "dump/dump_guard.h"
 
 #include <errno.h>
@@ -19,17 +19,17 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 
-/* Between two questions whether another tracer has let go. */
-#define ASK_AGAIN_NS 100000000
+/* How long the guard waits before it tries a process again that another tracer holds. */
+#define RETRY_NS 100000000
 
-/* What is left to be done for a job whose CRIU has died. */
-struct rescue {
-	struct dump_session *session;
-	/* All that CRIU traced, 0: done with. Which of them are processes of KFD only the driver
-	 * knows. In memory that rounds share. */
+/* The job of a dead CRIU. */
+struct orphans {
+	const struct dump_session *session;
+	/* All processes that CRIU traced; 0: seized, or ended. Only the driver knows which of them
+	 * are KFD processes. The arrays are in memory that all tries share. */
 	pid_t *pids;
 	size_t num_pids;
-	/* The same for the files of the session, behind it. */
+	/* By index of the session's files. */
 	bool *unpaused;
 	bool streamed;
 };
@@ -39,23 +39,25 @@ static bool is_refused(pid_t pid)
 	return ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 && errno == EPERM;
 }
 
-/* A debugger has it, or the next dump. Asked again, since it may have been let go of meanwhile;
- * what nobody traces and is refused all the same has ended. */
-static bool is_of_another(pid_t pid)
+/* Whether another tracer has the process: a debugger, or the next dump. That tracer may let go
+ * between the two calls, so the second try decides. An untraced process that cannot be seized has
+ * ended. */
+static bool has_other_tracer(pid_t pid)
 {
 	return is_refused(pid) && (proc_is_traced(pid) || (is_refused(pid) && proc_is_traced(pid)));
 }
 
-/* Only a tracer may unpause; it need not stop its tracee, and lets it go by ending. Whether some
- * are left that have to be asked again. */
-static bool seize(struct rescue *rescue)
+/* Becomes the tracer of all orphans, because the driver lets only a tracer unpause. A seized
+ * process does not stop, and is free again when this process ends. True: some have another tracer,
+ * so another try is needed. */
+static bool seize_orphans(struct orphans *orphans)
 {
 	bool waiting = false;
 
-	for (size_t i = 0; i < rescue->num_pids; i++) {
-		pid_t *pid = &rescue->pids[i];
+	for (size_t i = 0; i < orphans->num_pids; i++) {
+		pid_t *pid = &orphans->pids[i];
 
-		if (*pid && is_of_another(*pid))
+		if (*pid && has_other_tracer(*pid))
 			waiting = true;
 		else
 			*pid = 0;
@@ -63,35 +65,35 @@ static bool seize(struct rescue *rescue)
 	return waiting;
 }
 
-/* Whether anything is left to do. */
-static bool unpause_orphans(struct rescue *rescue)
+/* True: another try is needed. */
+static bool unpause_orphans(struct orphans *orphans)
 {
-	bool waiting = seize(rescue), left = false;
+	bool waiting = seize_orphans(orphans), pending = false;
 
-	for (size_t i = 0; i < rescue->session->num_files; i++) {
-		if (rescue->unpaused[i])
+	for (size_t i = 0; i < orphans->session->num_files; i++) {
+		if (orphans->unpaused[i])
 			continue;
-		rescue->unpaused[i] = kfd_unpause(rescue->session->files[i].fd) != -EBADF;
-		left |= !rescue->unpaused[i];
+		orphans->unpaused[i] = kfd_unpause(orphans->session->files[i].fd) != -EBADF;
+		pending |= !orphans->unpaused[i];
 	}
-	return waiting && left;
+	return waiting && pending;
 }
 
-/* By a process of its own, which lets go of all when it ends: they must not stay traced
- * for as long as it takes until another tracer lets go of one, as nobody here lets them
- * run on after a signal. */
-static bool run_round(struct rescue *rescue)
+/* Tries in a child process. The end of the child frees all tracees. They must not stay traced until
+ * another tracer lets go of the last one: the guard does not restart a tracee that stops for a
+ * signal. */
+static bool try_unpause_orphans(struct orphans *orphans)
 {
 	int status = 1;
 	pid_t pid;
 
-	/* Whoever has started CRIU may have had it ignored, and then nobody could be waited for. */
+	/* If CRIU was started with SIGCHLD ignored, waitpid() could not wait. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	pid = fork();
 	if (pid < 0)
-		return unpause_orphans(rescue);
+		return unpause_orphans(orphans);
 	if (!pid)
-		_exit(unpause_orphans(rescue) ? 1 : 0);
+		_exit(unpause_orphans(orphans) ? 1 : 0);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return status != 0;
@@ -99,47 +101,47 @@ static bool run_round(struct rescue *rescue)
 
 static void watch_dump(void *argument, int criu)
 {
-	struct rescue *rescue = argument;
-	bool left;
+	struct orphans *orphans = argument;
+	bool pending;
 
 	guard_await_criu(criu);
-	left = run_round(rescue);
-	if (!rescue->streamed)
+	pending = try_unpause_orphans(orphans);
+	if (!orphans->streamed)
 		(void)image_dir_remove_state();
-	while (left) {
-		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
-		left = run_round(rescue);
+	while (pending) {
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+		pending = try_unpause_orphans(orphans);
 	}
 }
 
-static size_t shared_size(const struct rescue *rescue)
+static size_t shared_size(const struct orphans *orphans)
 {
-	return rescue->num_pids * sizeof(*rescue->pids) +
-	       rescue->session->num_files * sizeof(*rescue->unpaused);
+	return orphans->num_pids * sizeof(*orphans->pids) +
+	       orphans->session->num_files * sizeof(*orphans->unpaused);
 }
 
-static int share(struct rescue *rescue, const struct pid_list *tracees)
+static int share(struct orphans *orphans, const struct pid_list *tracees)
 {
 	void *memory;
 
-	rescue->num_pids = tracees->count;
-	memory = mmap(NULL, shared_size(rescue), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
+	orphans->num_pids = tracees->count;
+	memory = mmap(NULL, shared_size(orphans), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	rescue->pids = memory;
-	for (size_t i = 0; i < rescue->num_pids; i++)
-		rescue->pids[i] = tracees->pids[i];
-	rescue->unpaused = (bool *)(rescue->pids + rescue->num_pids);
+	orphans->pids = memory;
+	for (size_t i = 0; i < orphans->num_pids; i++)
+		orphans->pids[i] = tracees->pids[i];
+	orphans->unpaused = (bool *)(orphans->pids + orphans->num_pids);
 	return 0;
 }
 
 int dump_guard_start(struct dump_session *session)
 {
-	struct rescue rescue = { .session = session, .streamed = image_is_streamed() };
+	struct orphans orphans = { .session = session, .streamed = image_is_streamed() };
 	_cleanup_free_ int *fds = calloc(session->num_files + 1, sizeof(*fds));
 	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
-	const struct guard_duty duty = { watch_dump, &rescue, fds, session->num_files + 1 };
+	const struct guard_duty duty = { watch_dump, &orphans, fds, session->num_files + 1 };
 	struct guard old = session->guard;
 	int ret;
 
@@ -150,11 +152,11 @@ int dump_guard_start(struct dump_session *session)
 	fds[session->num_files] = host_image_dir();
 	ret = proc_list_tracees(&tracees);
 	if (!ret)
-		ret = share(&rescue, &tracees);
+		ret = share(&orphans, &tracees);
 	if (ret < 0)
 		return ret;
 	ret = guard_start(&duty, &session->guard);
-	(void)munmap(rescue.pids, shared_size(&rescue));
+	(void)munmap(orphans.pids, shared_size(&orphans));
 	if (!ret)
 		guard_end(&old);
 	return ret;

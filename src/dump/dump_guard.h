@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What becomes of a job whose CRIU is killed while it is being dumped: a guard
- * (amdgpu_plugin_guard.h) starts its queues and removes the images, which are incomplete. */
+/* The guard of a dump. If CRIU is killed, a guard process (criu/guard.h) starts the queues of the
+ * job and removes the state images, which are incomplete. */
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_GUARD_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_GUARD_H
 
 #include "dump/dump.h"
 
-/* Starts a guard for all processes of the session in place of the one that there is, if any. To be
- * called by the tracing thread before it pauses the last of them: there is no moment at which a
- * paused one has none. */
+/* Starts a guard for all files of the session, and ends the guard before it. Call this before the
+ * owners of new files are paused, in the thread that traces the tasks. */
 int dump_guard_start(struct dump_session *session);
-/* When none is paused any more. */
+/* Ends the guard when no process is paused any more. Accepts a session without guard. */
 void dump_guard_end(struct dump_session *session);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Looks through the descriptors of tracees. What is done with the files is the dump's business. */
+/* Finds the /dev/kfd files of tracees through /proc and pidfd_getfd(). pause.c pauses their owners.
+ */
 #include "dump/kfd_files.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* 0: the same; 1, 2, 3: another, as the kernel orders them. */
+/* The result of kcmp(): 0: the same file. */
 static long compare_files(int one, int other)
 {
 	pid_t self = getpid();
@@ -42,7 +43,7 @@ void kfd_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
-/* Those that are named, or all that this thread traces, in @room. */
+/* *@ret_tasks: @named, or all tasks that this thread traces, stored in @room. */
 static int choose_tasks(const struct pid_list *named, struct pid_list *room,
 			const struct pid_list **ret_tasks)
 {
@@ -50,23 +51,23 @@ static int choose_tasks(const struct pid_list *named, struct pid_list *room,
 	return named->count ? 0 : proc_list_tracees(room);
 }
 
-/* Who has descriptors, while they are looked at. */
+/* The task whose descriptors are being searched. */
 struct holder {
 	pid_t pid;
 	pid_t vpid;
-	/* 0: not asked for */
+	/* See struct tree_file; 0: not asked for. */
 	pid_t root;
 	int pidfd;
 };
 
-/* What has been found, and whether the holders may be of several trees. */
+/* The files found so far, and whether all tasks are of one tree. */
 struct search {
 	struct tree_files files;
 	int lowest_fd;
 	bool is_one_tree;
 };
 
-/* As @ret_file; NULL: not yet. */
+/* *@ret_file: the listed file of @fd in that tree; NULL: none. */
 static int find_file(const struct tree_files *files, int fd, pid_t root,
 		     struct tree_file **ret_file)
 {
@@ -96,9 +97,10 @@ static int add_file(struct tree_files *files, int fd, const struct holder *holde
 	return array_append(&files->list, &files->count, sizeof(file), &file);
 }
 
-/* Looked at without being opened: an open of a device is an act. 1, 0, or -errno where it is we who
- * lack something; what cannot be looked at, being closed by now or on a file system that does not
- * let us, is no device of KFD's. */
+/* Whether descriptor @number of the task is /dev/kfd: 1, 0, or -errno if the plugin lacks
+ * descriptors or memory. O_PATH does not open the device, which could have effects. A descriptor
+ * that cannot be examined was closed meanwhile, or is on a file system that forbids it: it is not
+ * /dev/kfd. */
 static int is_kfd(pid_t pid, int number)
 {
 	_cleanup_close_ int fd = -1;
@@ -112,7 +114,7 @@ static int is_kfd(pid_t pid, int number)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 }
 
-static int take_file(struct search *search, const struct holder *holder, int number)
+static int get_file(struct search *search, const struct holder *holder, int number)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
 	struct tree_file *known;
@@ -138,7 +140,7 @@ static int take_file(struct search *search, const struct holder *holder, int num
 	return ret;
 }
 
-static int know_holder(struct holder *holder, bool is_one_tree)
+static int identify_holder(struct holder *holder, bool is_one_tree)
 {
 	int ret = proc_vpid(holder->pid, &holder->vpid);
 
@@ -150,14 +152,14 @@ static int know_holder(struct holder *holder, bool is_one_tree)
 	return holder->pidfd < 0 ? -errno : 0;
 }
 
-static void forget_holder(struct holder *holder)
+static void holder_done(struct holder *holder)
 {
 	fd_close(&holder->pidfd);
 }
 
 static int find_in(struct search *search, pid_t pid, DIR *stream)
 {
-	_cleanup_(forget_holder) struct holder holder = { .pid = pid, .pidfd = -1 };
+	_cleanup_(holder_done) struct holder holder = { .pid = pid, .pidfd = -1 };
 	struct dirent *entry;
 	int ret = 0;
 
@@ -168,14 +170,14 @@ static int find_in(struct search *search, pid_t pid, DIR *stream)
 		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
 		if (ret <= 0)
 			continue;
-		ret = holder.pidfd < 0 ? know_holder(&holder, search->is_one_tree) : 0;
+		ret = holder.pidfd < 0 ? identify_holder(&holder, search->is_one_tree) : 0;
 		if (!ret)
-			ret = take_file(search, &holder, number);
+			ret = get_file(search, &holder, number);
 	}
 	return ret;
 }
 
-/* The descriptors of a process. 1, 0 if it has ended and has none any more, or -errno. */
+/* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
 static int open_descriptors(pid_t pid, DIR **ret_stream)
 {
 	char path[64];
@@ -199,7 +201,7 @@ static int find_of(struct search *search, pid_t pid)
 	return ret;
 }
 
-/* A file that nobody has any more, when it is looked for, belongs to nobody's tree. */
+/* The tree of the file @shown: 1; 0: no task has the file any more; or -errno. */
 static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -213,7 +215,7 @@ static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
 	return 0;
 }
 
-/* Others may be frozen with the tree, and are let go as they are. */
+/* Drops the files of other trees, which CRIU froze with the dumped tree but does not dump. */
 static void keep_tree(struct tree_files *files, pid_t root)
 {
 	size_t kept = 0;
@@ -254,7 +256,8 @@ int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
 	return 0;
 }
 
-/* A descriptor that the process has closed meanwhile is no match. 1, 0 or -errno. */
+/* Whether descriptor @number of process @pid is the file @fd: 1, 0 or -errno. A descriptor that the
+ * process has closed meanwhile is not. */
 static int compare_with(pid_t pid, int number, int fd)
 {
 	long order = syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, fd, number);

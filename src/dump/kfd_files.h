@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The files of /dev/kfd that tasks of a dump have open, before CRIU comes to show
- * them one by one. */
+/* Finds the /dev/kfd files of all tasks of a dump, before CRIU shows them one by one. */
 #ifndef AMDGPU_PLUGIN_DUMP_KFD_FILES_H
 #define AMDGPU_PLUGIN_DUMP_KFD_FILES_H
 
@@ -10,14 +9,15 @@
 struct pid_list;
 struct topology;
 
-/* One descriptor, of our own, for each open file; in the order of pids and of their descriptors. */
+/* The open files, in the order of pids and of their descriptors. */
 struct tree_files {
 	struct tree_file {
+		/* A descriptor in this process. */
 		int fd;
-		/* A process that has it. */
+		/* A process that has the file. */
 		pid_t pid;
-		/* The lowest pid, as they see themselves, of all in the tree that have it: there
-		 * CRIU is going to open it again. */
+		/* The lowest vpid of the processes of the tree that have the file: CRIU opens it
+		 * again in that process. */
 		pid_t reopen_vpid;
 		/* The topmost process of its tree; 0: there is but one tree. */
 		pid_t root;
@@ -25,11 +25,12 @@ struct tree_files {
 	size_t count;
 };
 
-/* The files of /dev/kfd of all @tasks. If there are none, of those that this thread traces in the
- * tree that has the file @shown, which is that of one of them; if none has it, of all that this
- * thread traces: so also of who is frozen with the dumped tree and stands above it. Descriptors are
- * numbered from @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees,
- * or does not tell files apart. */
+/* Lists the /dev/kfd files of all @tasks. Without @tasks: of the tasks that this thread traces in
+ * the tree that has the file @shown. If no task has it: of all tasks that this thread traces, so
+ * also of processes above the dumped tree that CRIU has frozen with it. Descriptors are numbered
+ * from
+ * @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees (pidfd_getfd),
+ * or does not compare files (kcmp). */
 int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
 		   struct tree_files *ret_files);
 void kfd_files_done(struct tree_files *files);

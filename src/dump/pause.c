@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pauses, each of which is undone exactly once; what a dump does meanwhile is
- * the dump unit's business. */
+/* Pauses processes through their /dev/kfd files, and knows which file belongs to which process. */
 #include "dump/pause.h"
 
 #include <errno.h>
@@ -89,8 +88,8 @@ int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op 
 	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
 }
 
-/* A process may still be paused by a dump that was killed together with its guard. Another pause on
- * top could not be undone. */
+/* A dump that was killed together with its guard leaves the process paused. A second pause could
+ * not be undone, so the first one is undone here. */
 static int undo_old_pause(const struct dumped_process *process)
 {
 	int ret = kfd_unpause(process->fd);
@@ -98,8 +97,7 @@ static int undo_old_pause(const struct dumped_process *process)
 
 	if (!ret)
 		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
-	/* Not paused; or what the pause is going to say and explain: not of this dump, no
-	 * right, no such call. */
+	/* -EINVAL: not paused. The pause that follows reports and explains the other errors. */
 	if (!ret || ret == -EINVAL || ret == -EBADF || ret == -EACCES || ret == -ENOTTY)
 		return 0;
 	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
@@ -114,7 +112,7 @@ static void note_counts(struct dumped_process *process, const struct kfd_state *
 	process->priv_data_size = counts->priv_data_size;
 }
 
-/* Stops the queues. From here on every way out goes by pause_undo_all(). */
+/* Stops the queues. pause_undo_all() must follow. */
 static int stop_queues(struct dumped_process *process)
 {
 	struct kfd_state counts;
@@ -418,9 +416,9 @@ int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_pro
 	return 0;
 }
 
-/* Whether CRIU has saved the process, whose file it has not shown. What is frozen with the tree is
- * not part of it, and some hosts do not say which it is; they have written a core image since the
- * pause, then, and what was there before is an older dump's. */
+/* Whether the process, whose file CRIU has not shown, is part of the dump. CRIU may freeze
+ * processes that it does not dump, and CRIU before 4.0 does not name the tasks of a dump. There a
+ * core image tells, if it is newer than the pause: an older one is of an older dump. */
 static bool is_dumped(const struct dump_session *session, const struct dumped_process *process)
 {
 	const struct timespec *before = &process->core_time;

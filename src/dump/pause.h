@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The promise that every process paused for a dump runs on. Each KFD process is paused once,
- * however many files of /dev/kfd it has, all of them before anything of one is copied, and stays
- * paused until CRIU has saved everything else. Beside CRIU waits a guard that undoes the pauses
- * should it die (the rescue unit). */
+/* Pauses the KFD processes of a dump and starts each of them again. The driver undoes only one
+ * pause, so each process is paused once, however many files of /dev/kfd it has. All are paused
+ * before the first byte is copied, and stay paused until CRIU has saved everything else.
+ * dump_guard.h undoes the pauses if CRIU dies. */
 #ifndef AMDGPU_PLUGIN_DUMP_PAUSE_H
 #define AMDGPU_PLUGIN_DUMP_PAUSE_H
 
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
-/* Stops all KFD processes of the tree that has the file @shown (borrowed) at the first call; later
- * calls do nothing. When CRIU shows the first file, it has stopped all tasks, and their shared
- * memory is saved after them: so this is early enough, with every CRIU. Pauses that a killed dump
- * has left are undone before. Where files of other processes cannot be had, there is a warning, and
- * each process is paused when CRIU comes to it. */
+/* Lists the files of the tree that has @shown (borrowed) and pauses their owners, at the first
+ * call; later calls do nothing. With every CRIU this is early enough: when CRIU shows the first
+ * file, it has stopped all tasks, and it saves their shared memory after them. Before that, the
+ * plugin undoes pauses that a killed dump has left. If the kernel does not hand out files of other
+ * processes, the plugin warns, and pauses each process when CRIU shows its file. */
 int pause_tree(struct dump_session *session, int shown);
 
-/* The process of the file @fd (borrowed), whose image is @id, as @ret_process; NULL: this is one
- * more file of a process that has an image. */
+/* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
+ * the state is in the image of another file of the process. */
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
-/* Pauses @process, unless it is paused already. From here on every way out goes by
- * pause_undo_all(). -errno after a line; -ENODEV, without one: no GPU is visible to it. */
+/* Pauses @process, unless it is paused already. pause_undo_all() must follow, also after errors.
+ * -errno after a line; -ENODEV without one: the process sees no GPU. */
 int pause_process(struct dump_session *session, struct dumped_process *process);
 
-/* Unpauses @process and pauses it again, for when CHECKPOINT says that the counts of the pause are
- * no longer the current ones (a range was split or merged); one pause on top of another could not
- * be undone. Nothing of it has been saved yet, so its queues may run for a moment. -errno after a
- * line; -ENODEV as above, without. */
+/* Unpauses @process and pauses it again, for new counts: CHECKPOINT refuses the old ones if an SVM
+ * range was split or merged. The queues run for a moment, so nothing of the process may have been
+ * saved yet. Errors as above. */
 int pause_refresh(struct dump_session *session, struct dumped_process *process);
 
-/* What the pause said, without arrays. */
+/* The counts that PROCESS_INFO returned for @process, without arrays. */
 struct kfd_state pause_counts(const struct dumped_process *process);
 
-/* One line for an operation of the driver's that has failed; @doing is what it was
- * to do. Returns @ret. */
+/* Logs that the driver's operation @op failed with @ret, and why; @doing completes "cannot ...".
+ * Returns
+ * @ret. */
 int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 			 const char *doing);
 
-/* That each process which was paused with the tree has been met: else its state is in no image.
- * -EIO after a line. */
+/* Whether CRIU has shown a file of each paused process. If not, the state of that process is in no
+ * image: -EIO after a line. */
 int pause_check_all_seen(const struct dump_session *session);
 
-/* Unpauses every process that is paused: exactly once each, also after errors. To be called by the
- * tracing thread when all else of the tasks is saved, or when the dump has failed. */
+/* Unpauses every paused process, each exactly once, also after errors. Call this in the thread that
+ * traces the tasks, when CRIU has saved everything else or the dump has failed. */
 int pause_undo_all(struct dump_session *session);
 
 /* Closes the plugin's descriptors of /dev/kfd. Nothing may be paused any more. */
