@@ -439,7 +439,9 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	render_node_note_unreachable(&local);
 	/* The device-map may name GPUs of other processes. */
 	options.device_map_is_for_all = true;
-	ret = map_gpus(&saved, &local, &options, &map);
+	ret = map_decide(&saved, &local, &options, &map);
+	if (!ret)
+		ret = map_explain(&map);
 	if (ret < 0)
 		return ret;
 	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);

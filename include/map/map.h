@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which GPU of this machine stands for which GPU of the image. Works on data alone. */
+/* Maps each saved GPU (a GPU of the image) to a present GPU (a GPU of this machine). Works on
+ * topologies in memory and opens no file. */
 #ifndef AMDGPU_PLUGIN_MAP_MAP_H
 #define AMDGPU_PLUGIN_MAP_MAP_H
 
@@ -8,67 +9,94 @@
 
 enum map_outcome {
 	MAP_MAPPED,
-	/* GPUs of different CPU nodes have come together. */
+	/* GPUs of different CPU nodes now share a CPU node. */
 	MAP_MAPPED_WARNING,
 	MAP_REFUSED,
-	/* A gpu_id twice: such a topology is not to be trusted. */
+	/* Two GPUs of one side have the same gpu_id. */
 	MAP_MALFORMED,
 };
 
-/* Why there is no map, in the order in which it is asked. */
+/* Why no mapping exists, in the order of the checks. */
 enum map_reason {
 	REASON_NONE,
 	REASON_MALFORMED,
-	/* More GPUs than the mapper can count. */
+	/* One side has more GPUs than a process can have (GPU_SET_MAX). */
 	REASON_TOO_MANY,
-	/* More GPUs in the image than here. */
+	/* The image has more GPUs than this machine. */
 	REASON_COUNT,
-	/* The user's device-map names what is not there, or breaks a rule. */
+	/* The option device-map is wrong: see enum device_map_error. */
 	REASON_DEVICE_MAP,
-	/* Some GPU fits nowhere. */
+	/* No present GPU fits some saved GPU. */
 	REASON_NO_CANDIDATE,
-	/* Each fits somewhere, but not all at once. */
+	/* Each saved GPU has a fitting GPU, but not each its own. */
 	REASON_COUNT_FITTING,
-	/* XGMI pairs would be torn apart. */
+	/* Each mapping breaks an XGMI pair. */
 	REASON_LINKS,
-	/* GPUs of one CPU node would be torn apart, or their link to it. */
+	/* Each mapping separates GPUs of one CPU node, or loses the link of a GPU to its CPU. */
 	REASON_NUMA,
-	/* The search has been given up: never seen with links that were not made up. */
+	/* The search reached its limit of attempts. */
 	REASON_UNDECIDED,
 };
 
+/* What is wrong with the option device-map. */
+enum device_map_error {
+	DEVICE_MAP_OK,
+	/* The text is not a list of SAVED=PRESENT. */
+	DEVICE_MAP_SYNTAX,
+	/* A name matches no GPU. */
+	DEVICE_MAP_UNKNOWN,
+	/* A name matches several GPUs. */
+	DEVICE_MAP_AMBIGUOUS,
+	/* Two pairs contradict each other. */
+	DEVICE_MAP_TWICE,
+	/* The GPUs of a pair differ in a property. */
+	DEVICE_MAP_PROPERTY,
+	/* Pairs break an XGMI pair. */
+	DEVICE_MAP_LINKS,
+	/* Pairs break the rule about CPU nodes. */
+	DEVICE_MAP_NUMA,
+};
+
+struct map_input;
+
 struct gpu_map {
-	/* Indexed like saved->nodes: the node of the local topology; NULL for CPU nodes, and for
-	 * all where there is no map. */
+	/* Indexed like saved->nodes: the node of the local topology. NULL for CPU nodes, and for
+	 * all nodes if no mapping exists. */
 	const struct topology_node **local;
 	size_t num_nodes;
-	/* Local GPUs that stand for none, in node order; the array has room for all. */
+	/* Local GPUs to which no saved GPU is mapped, in node order. */
 	const struct topology_node **surplus;
 	size_t num_surplus;
 	enum map_outcome outcome;
 	enum map_reason reason;
-	/* The reason in one word, a property or rule after ':', and the gpu_id where
-	 * one is to blame. */
-	char words[64];
-	/* What is wrong with the device-map. */
+	/* The property in which the GPUs differ, for REASON_NO_CANDIDATE and DEVICE_MAP_PROPERTY.
+	 */
+	const char *property;
+	/* The saved GPU without candidate, or the repeated gpu_id. */
+	uint32_t gpu_id;
+	enum device_map_error device_map_error;
+	/* The error of the device-map as a sentence. */
 	char problem[256];
-	/* What the search has cost. */
+	/* The cost of the search. */
 	uint64_t attempts;
+	/* For map_explain(). */
+	struct map_input *input;
 };
 
-/* Finds the map, or why there is none. Silent. -ENOMEM.
+/* Finds the mapping, or the reason why none exists: a refusal is an answer, and returns 0, too.
+ * Logs nothing but an error: -ENOMEM. The map borrows the topologies and the options; free it with
+ * map_done().
  *
- * Each saved GPU gets a local one that has what it needs; pairs linked by XGMI stay linked;
- * GPUs that share a CPU node still share one, and others do not if that can be had
- * (KFD_NUMA_CHECK). As many GPUs as possible stay the very same ones; then the lowest nodes
- * win, so that there is one answer. */
+ * Each saved GPU gets a local GPU of its own that fits. GPUs linked by XGMI stay linked. GPUs of
+ * one CPU node stay on one CPU node, and GPUs of different CPU nodes stay apart if possible
+ * (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers the one that keeps most GPUs on the
+ * same device, then the one with the lowest nodes. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);
 
-/* map_decide(), and lines in the log that say what stands for what, or why nothing does and what is
- * needed. -ENODEV: refused; -EINVAL: malformed. */
-int map_gpus(const struct topology *saved, const struct topology *local,
-	     const struct options *options, struct gpu_map *ret_map);
+/* Logs the mapping, one line per GPU, or why no mapping exists and what the restore needs. 0 if a
+ * mapping exists, -ENODEV: refused; -EINVAL: malformed. */
+int map_explain(const struct gpu_map *map);
 
 #endif

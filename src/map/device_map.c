@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the option device-map and holds it against the rules, so far as its pairs alone can break
- * them. What else follows from it is for the search to find out. */
+/* Reads the option device-map and checks its pairs against the rules. Whether the other GPUs find a
+ * mapping beside them is for search_best() to find out. */
 #include "map/device_map.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "amdgpu_plugin_util.h"
 
 #define SEPARATORS      ", \t\n;"
 #define NAME_MAX_LENGTH 63
@@ -22,18 +26,6 @@ struct name {
 	uint32_t location;
 };
 
-void device_map_describe(const struct topology_node *gpu, char *text, size_t size)
-{
-	char slot[32] = "";
-
-	if (!gpu->location_unknown)
-		(void)snprintf(slot, sizeof(slot), "%04x:%02x:%02x.%x, ", gpu->domain,
-			       gpu->location_id >> 8, gpu->location_id >> 3 & 0x1f,
-			       gpu->location_id & 7);
-	(void)snprintf(text, size, "0x%04x (%srenderD%u)", gpu->gpu_id, slot,
-		       gpu->drm_render_minor);
-}
-
 static bool parse_number(const char *text, int base, uint64_t *ret_number)
 {
 	const char *digits = base == 10 ? "0123456789" : "0123456789abcdefABCDEF";
@@ -45,16 +37,16 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
 	return true;
 }
 
-/* [domain:]bus:device.function, as lspci prints it. */
+/* Parses [domain:]bus:device.function, the format of lspci. */
 static bool parse_slot(const char *text, struct name *name)
 {
 	unsigned int domain = 0, bus, device, function;
 	int end = -1;
 
-	/* NOLINTNEXTLINE(cert-err34-c): numbers of four digits at most */
+	/* NOLINTNEXTLINE(cert-err34-c): each number has at most four digits */
 	if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {
 		domain = 0;
-		/* NOLINTNEXTLINE(cert-err34-c): the same */
+		/* NOLINTNEXTLINE(cert-err34-c): as above */
 		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) != 3)
 			return false;
 	}
@@ -65,7 +57,7 @@ static bool parse_slot(const char *text, struct name *name)
 	return true;
 }
 
-/* A bare number may be a gpu_id in hex as well as a render minor: both are looked for. */
+/* A bare number can be a hexadecimal gpu_id or a render minor: find_named() tries both. */
 static bool parse_name(const char *text, struct name *ret_name)
 {
 	struct name name = { 0 };
@@ -101,161 +93,178 @@ static bool is_named(const struct topology_node *gpu, const struct name *name)
 		gpu->location_id == name->location);
 }
 
-static struct gpu_set find_named(const struct link_graph *machine, const struct name *name)
+static uint64_t find_named(const struct link_graph *graph, const struct name *name)
 {
-	struct gpu_set found = { 0 };
+	uint64_t found = 0;
 
-	for (size_t i = 0; i < machine->num_gpus; i++) {
-		if (is_named(machine->gpus[i], name))
-			set_add(&found, i);
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		if (is_named(graph->gpus[i], name))
+			found |= set_of(i);
 	}
-	/* Of a process that has moved before, the id that its last machine gave is as good. */
-	for (size_t i = 0; i < machine->num_gpus && set_is_empty(&found); i++) {
-		if (name->is_id && machine->gpus[i]->actual_gpu_id == name->id)
-			set_add(&found, i);
+	/* The user may know a process that has moved before by the gpu_id of its last machine. */
+	for (size_t i = 0; i < graph->num_gpus && !found; i++) {
+		if (name->is_id && graph->gpus[i]->actual_gpu_id == name->id)
+			found |= set_of(i);
 	}
 	return found;
 }
 
-/* The index of the one GPU that @text names. */
-static const char *find_gpu(const struct link_graph *machine, const char *text, const char *kind,
-			    struct gpu_map *map, size_t *ret_gpu)
+static enum device_map_error __attribute__((format(printf, 3, 4)))
+fail(struct gpu_map *map, enum device_map_error error, const char *format, ...)
 {
-	struct gpu_set found;
-	struct name name;
-	size_t count;
+	va_list arguments;
 
-	if (!parse_name(text, &name)) {
-		(void)snprintf(map->problem, sizeof(map->problem),
-			       "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
-			       "render node (renderD128) or unique_id (GPU-8a1c...)",
-			       text);
-		return "syntax";
-	}
-	found = find_named(machine, &name);
-	count = set_count(&found);
-	*ret_gpu = set_next(&found, 0);
-	if (count == 1)
-		return NULL;
-	(void)snprintf(map->problem, sizeof(map->problem),
-		       count ? "\"%s\" names several %s GPUs; name one by 0x and its gpu_id"
-			     : "there is no %2$s GPU \"%1$s\"",
-		       text, kind);
-	return count ? "ambiguous" : "unknown";
+	va_start(arguments, format);
+	(void)vsnprintf(map->problem, sizeof(map->problem), format, arguments);
+	va_end(arguments);
+	map->device_map_error = error;
+	return error;
 }
 
-static const char *note_pair(struct map_case *c, char *pair, struct gpu_map *map)
+/* Finds the one GPU that @text names. @kind: "saved" or "present", for the error. */
+static enum device_map_error find_gpu(const struct link_graph *graph, const char *text,
+				      const char *kind, struct gpu_map *map, size_t *ret_gpu)
+{
+	struct name name;
+	uint64_t found;
+
+	if (!parse_name(text, &name))
+		return fail(map, DEVICE_MAP_SYNTAX,
+			    "\"%s\" is no gpu_id (0x70b3), PCI address (0000:05:00.0), "
+			    "render node (renderD128) or unique_id (GPU-8a1c...)",
+			    text);
+	found = find_named(graph, &name);
+	if (!found)
+		return fail(map, DEVICE_MAP_UNKNOWN, "there is no %s GPU \"%s\"", kind, text);
+	if (set_count(found) > 1)
+		return fail(map, DEVICE_MAP_AMBIGUOUS,
+			    "\"%s\" names several %s GPUs; name one by 0x and its gpu_id", text,
+			    kind);
+	*ret_gpu = set_next(found, 0);
+	return DEVICE_MAP_OK;
+}
+
+/* Finds a saved GPU whose pair contradicts the pair of @saved and @local, or num_gpus. A repeated
+ * pair is no contradiction. */
+static size_t find_contradiction(const struct map_input *in, size_t saved, size_t local)
+{
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		bool same_local = in->pinned[i] == (int16_t)local;
+
+		if (in->pinned[i] != NOT_PINNED && (i == saved) != same_local)
+			return i;
+	}
+	return in->saved.num_gpus;
+}
+
+static enum device_map_error read_pair(struct map_input *in, char *pair, struct gpu_map *map)
 {
 	char *present = strchr(pair, '=');
-	const char *wrong;
-	size_t saved, local;
+	enum device_map_error error;
+	size_t saved, local, other;
 
-	if (!present || present == pair || !present[1] || strlen(pair) > 2UL * NAME_MAX_LENGTH) {
-		(void)snprintf(map->problem, sizeof(map->problem), "\"%.*s\" is not SAVED=PRESENT",
-			       NAME_MAX_LENGTH, pair);
-		return "syntax";
-	}
+	if (!present || present == pair || !present[1] || strlen(pair) > 2UL * NAME_MAX_LENGTH)
+		return fail(map, DEVICE_MAP_SYNTAX, "\"%.*s\" is not SAVED=PRESENT",
+			    NAME_MAX_LENGTH, pair);
 	*present++ = '\0';
-	wrong = find_gpu(&c->local, present, "present", map, &local);
-	if (wrong)
-		return wrong;
-	wrong = find_gpu(&c->saved, pair, "saved", map, &saved);
-	if (wrong && c->options->device_map_is_for_all && !strcmp(wrong, "unknown"))
-		return NULL;
-	if (wrong)
-		return wrong;
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		if (c->told[i] == NOT_TOLD || (i != saved && c->told[i] != (int16_t)local) ||
-		    (i == saved && c->told[i] == (int16_t)local))
-			continue;
-		(void)snprintf(map->problem, sizeof(map->problem),
-			       "\"%s=%s\": %s is in another pair already", pair, present,
-			       i == saved ? pair : present);
-		return "twice";
+	error = find_gpu(&in->local, present, "present", map, &local);
+	if (error)
+		return error;
+	error = find_gpu(&in->saved, pair, "saved", map, &saved);
+	if (error == DEVICE_MAP_UNKNOWN && in->options->device_map_is_for_all) {
+		map->device_map_error = DEVICE_MAP_OK;
+		return DEVICE_MAP_OK;
 	}
-	c->told[saved] = (int16_t)local;
-	return NULL;
+	if (error)
+		return error;
+	other = find_contradiction(in, saved, local);
+	if (other < in->saved.num_gpus)
+		return fail(map, DEVICE_MAP_TWICE, "\"%s=%s\": %s is in another pair already", pair,
+			    present, other == saved ? pair : present);
+	in->pinned[saved] = (int16_t)local;
+	return DEVICE_MAP_OK;
 }
 
-const char *device_map_read(struct map_case *c, struct gpu_map *map)
+int device_map_read(struct map_input *in, struct gpu_map *map)
 {
-	char *text = strdup(c->options->device_map), *rest = text, *pair;
-	const char *wrong = NULL;
+	_cleanup_free_ char *text = strdup(in->options->device_map);
+	char *rest = text, *pair;
 
-	if (!text) {
-		(void)snprintf(map->problem, sizeof(map->problem), "no memory");
-		return "memory";
+	if (!text)
+		return -ENOMEM;
+	while ((pair = strsep(&rest, SEPARATORS))) {
+		if (*pair && read_pair(in, pair, map))
+			break;
 	}
-	while (!wrong && (pair = strsep(&rest, SEPARATORS))) {
-		if (*pair)
-			wrong = note_pair(c, pair, map);
-	}
-	free(text);
-	return wrong;
+	return 0;
 }
 
-static const char *check_gpu(const struct map_case *c, size_t saved, struct gpu_map *map)
+static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
+				       struct gpu_map *map)
 {
-	const struct topology_node *from = c->saved.gpus[saved];
-	const struct topology_node *to = c->local.gpus[c->told[saved]];
+	const struct topology_node *from = in->saved.gpus[saved];
+	const struct topology_node *to = in->local.gpus[in->pinned[saved]];
 	struct difference d;
 
-	if (gpu_rules_compare(from, to, c->options, &d)) {
-		(void)snprintf(map->problem, sizeof(map->problem),
-			       "0x%04x=0x%04x: %s is %" PRIu64 " there, %" PRIu64 " here%s%s%s",
-			       from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
-			       d.variable ? " (" : "", d.variable ? d.variable : "",
-			       d.variable ? "=0 relaxes)" : "");
-		return d.property;
+	if (gpu_rules_compare(from, to, in->options, &d)) {
+		map->property = d.property;
+		return fail(map, DEVICE_MAP_PROPERTY,
+			    "0x%04x=0x%04x: %s: %" PRIu64 " saved, %" PRIu64 " present%s%s%s",
+			    from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
+			    d.variable ? " (" : "", d.variable ? d.variable : "",
+			    d.variable ? "=0 relaxes this)" : "");
 	}
-	if (c->options->check_numa &&
-	    !links_cpu_link_serves(&c->saved, saved, &c->local, (size_t)c->told[saved])) {
-		(void)snprintf(map->problem, sizeof(map->problem),
-			       "0x%04x=0x%04x: the link to the CPU is not of the kind that it was "
-			       "(KFD_NUMA_CHECK=0 relaxes)",
-			       from->gpu_id, to->gpu_id);
-		return "numa";
-	}
-	return NULL;
+	if (in->options->check_numa &&
+	    !links_cpu_link_serves(&in->saved, saved, &in->local, (size_t)in->pinned[saved]))
+		return fail(map, DEVICE_MAP_NUMA,
+			    "0x%04x=0x%04x: the present GPU lacks the type of CPU link of the "
+			    "saved GPU (KFD_NUMA_CHECK=0 relaxes this)",
+			    from->gpu_id, to->gpu_id);
+	return DEVICE_MAP_OK;
 }
 
-static const char *check_pair(const struct map_case *c, size_t a, size_t b, struct gpu_map *map)
+static bool share_group(const struct gpu_groups *groups, size_t a, size_t b)
 {
-	size_t to_a = (size_t)c->told[a], to_b = (size_t)c->told[b];
-
-	if (set_has(&c->saved.xgmi[a], b) && !set_has(&c->local.xgmi[to_a], to_b)) {
-		(void)snprintf(map->problem, sizeof(map->problem),
-			       "saved GPUs 0x%04x and 0x%04x are linked by XGMI, 0x%04x and 0x%04x "
-			       "here are not",
-			       c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
-			       c->local.gpus[to_a]->gpu_id, c->local.gpus[to_b]->gpu_id);
-		return "links";
-	}
-	if (c->options->check_numa && c->saved.regions.of[a] != NO_BLOCK &&
-	    c->saved.regions.of[a] == c->saved.regions.of[b] &&
-	    c->local.regions.of[to_a] != c->local.regions.of[to_b]) {
-		(void)snprintf(
-			map->problem, sizeof(map->problem),
-			"saved GPUs 0x%04x and 0x%04x share a CPU node, 0x%04x and 0x%04x here "
-			"do not (KFD_NUMA_CHECK=0 relaxes)",
-			c->saved.gpus[a]->gpu_id, c->saved.gpus[b]->gpu_id,
-			c->local.gpus[to_a]->gpu_id, c->local.gpus[to_b]->gpu_id);
-		return "numa";
-	}
-	return NULL;
+	return groups->of[a] != NO_GROUP && groups->of[a] == groups->of[b];
 }
 
-const char *device_map_check(const struct map_case *c, struct gpu_map *map)
+static enum device_map_error check_two(const struct map_input *in, size_t a, size_t b,
+				       struct gpu_map *map)
 {
-	const char *rule = NULL;
+	size_t to_a = (size_t)in->pinned[a], to_b = (size_t)in->pinned[b];
+	uint32_t saved_a = in->saved.gpus[a]->gpu_id, saved_b = in->saved.gpus[b]->gpu_id;
+	uint32_t local_a = in->local.gpus[to_a]->gpu_id, local_b = in->local.gpus[to_b]->gpu_id;
 
-	for (size_t i = 0; !rule && i < c->saved.num_gpus; i++) {
-		if (c->told[i] != NOT_TOLD)
-			rule = check_gpu(c, i, map);
-		for (size_t j = 0; !rule && c->told[i] != NOT_TOLD && j < i; j++) {
-			if (c->told[j] != NOT_TOLD)
-				rule = check_pair(c, j, i, map);
-		}
+	if (set_has(in->saved.xgmi[a], b) && !set_has(in->local.xgmi[to_a], to_b))
+		return fail(map, DEVICE_MAP_LINKS,
+			    "saved GPUs 0x%04x and 0x%04x are linked by XGMI, but present GPUs "
+			    "0x%04x and 0x%04x are not",
+			    saved_a, saved_b, local_a, local_b);
+	if (in->options->check_numa && share_group(&in->saved.numa_groups, a, b) &&
+	    in->local.numa_groups.of[to_a] != in->local.numa_groups.of[to_b])
+		return fail(map, DEVICE_MAP_NUMA,
+			    "saved GPUs 0x%04x and 0x%04x share a CPU node, but present GPUs "
+			    "0x%04x and 0x%04x do not (KFD_NUMA_CHECK=0 relaxes this)",
+			    saved_a, saved_b, local_a, local_b);
+	return DEVICE_MAP_OK;
+}
+
+static enum device_map_error check_pinned(const struct map_input *in, size_t saved,
+					  struct gpu_map *map)
+{
+	enum device_map_error error = check_gpu(in, saved, map);
+
+	for (size_t i = 0; !error && i < saved; i++) {
+		if (in->pinned[i] != NOT_PINNED)
+			error = check_two(in, i, saved, map);
 	}
-	return rule;
+	return error;
+}
+
+void device_map_check(const struct map_input *in, struct gpu_map *map)
+{
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		if (in->pinned[i] != NOT_PINNED && check_pinned(in, i, map))
+			return;
+	}
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The option device-map: SAVED=PRESENT pairs, by which the user tells what the mapper must do. */
+/* The option device-map: SAVED=PRESENT pairs with which the user pins saved GPUs to local GPUs. */
 #ifndef AMDGPU_PLUGIN_MAP_DEVICE_MAP_H
 #define AMDGPU_PLUGIN_MAP_DEVICE_MAP_H
 
-#include "map/map_case.h"
+#include "map/map.h"
+#include "map/map_input.h"
 
-/* Fills c->told from the option. NULL, or the word for what is wrong: "syntax", "unknown",
- * "ambiguous", "twice"; with a sentence in @map->problem. */
-const char *device_map_read(struct map_case *c, struct gpu_map *map);
+/* Fills in->pinned from the option, or map->device_map_error and map->problem. -ENOMEM. */
+int device_map_read(struct map_input *in, struct gpu_map *map);
 
-/* Whether what was told keeps the rules. NULL, or the rule that it breaks: a property, "links" or
- * "numa"; with a sentence in @map->problem. Wants the candidates. */
-const char *device_map_check(const struct map_case *c, struct gpu_map *map);
-
-/* "0x70b3 (0000:05:00.0, renderD128)": the names that this option takes. */
-void device_map_describe(const struct topology_node *gpu, char *text, size_t size);
+/* Checks the pinned GPUs against the rules for one GPU and for two. Sets map->device_map_error and
+ * map->problem if a pair breaks a rule. */
+void device_map_check(const struct map_input *in, struct gpu_map *map);
 
 #endif

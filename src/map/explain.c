@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Says in CRIU's log what the mapper has decided and why. Decides nothing, but asks the search
- * which GPUs are too many to be placed together. */
-#include "map/explain.h"
-
+/* Logs the answer of map_decide(). Searches again only to find which saved GPUs are in conflict. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "criu/log.h"
-#include "map/device_map.h"
+#include "map/map.h"
+#include "map/map_input.h"
 
 #define DESCRIPTION_MAX 64
-/* A search that took longer is not repeated for the sake of a better explanation. */
+/* A longer search is not repeated for a better explanation. */
 #define CHEAP_SEARCH 1000
 
-/* Text of a bounded length: what does not fit is left out. */
+/* Cut off if it is too long. */
 struct text {
 	char bytes[800];
 	size_t length;
@@ -37,182 +33,200 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *text, const c
 }
 
 /* "0x70b3 0x59ea" */
-static struct text list_gpus(const struct link_graph *machine, const struct gpu_set *gpus)
+static struct text list_gpus(const struct link_graph *graph, uint64_t gpus)
 {
 	struct text text = { 0 };
 
 	set_for_each (i, gpus)
-		add(&text, "%s0x%04x", text.length ? " " : "", machine->gpus[i]->gpu_id);
+		add(&text, "%s0x%04x", text.length ? " " : "", graph->gpus[i]->gpu_id);
 	return text;
 }
 
-/* The smallest number of wanted GPUs that cannot be placed even without the others: with them gone
- * from view the rest is easy to see. Not the smallest of all, but none of it can be spared. */
-static struct gpu_set too_many(const struct map_case *c, enum search_rules rules, uint64_t attempts)
+/* "0x70b3 (0000:05:00.0, renderD128)": names that the option device-map takes. */
+static void describe(const struct topology_node *gpu, char *text, size_t size)
 {
-	struct search_problem problem = map_case_problem(c, rules);
-	struct gpu_set all = problem.wanted;
+	char slot[32] = "";
+
+	if (!gpu->location_unknown)
+		(void)snprintf(slot, sizeof(slot), "%04x:%02x:%02x.%x, ", gpu->domain,
+			       gpu->location_id >> 8, gpu->location_id >> 3 & 0x1f,
+			       gpu->location_id & 7);
+	(void)snprintf(text, size, "0x%04x (%srenderD%u)", gpu->gpu_id, slot,
+		       gpu->drm_render_minor);
+}
+
+/* A set of saved GPUs that has no assignment, but has one without any of its members. It shows the
+ * user the few GPUs that matter. */
+static uint64_t conflict_set(const struct map_input *in, enum search_rules rules, uint64_t attempts)
+{
+	struct search_problem problem = map_input_problem(in, rules);
+	uint64_t all = problem.wanted;
 
 	if (attempts > CHEAP_SEARCH)
 		return all;
-	set_for_each (i, &all) {
+	set_for_each (i, all) {
 		struct search_result result = { 0 };
 
-		set_remove(&problem.wanted, i);
+		problem.wanted &= ~set_of(i);
 		if (search_any(&problem, &result) != -ESRCH)
-			set_add(&problem.wanted, i);
+			problem.wanted |= set_of(i);
 	}
 	return problem.wanted;
 }
 
-/* One cell of the table: why a saved GPU and a local one do not go together. */
-static void say_difference(const struct difference *d, struct text *text)
+static size_t compare(const struct map_input *in, size_t saved, size_t local, struct difference *d)
 {
-	add(text, "%s is %" PRIu64 " there, %" PRIu64 " here", d->property, d->saved, d->local);
-	add(text, " | %s%s", d->variable ? d->variable : "nothing", d->variable ? "=0" : "");
+	*d = (struct difference){ 0 };
+	return gpu_rules_compare(in->saved.gpus[saved], in->local.gpus[local], in->options, d);
 }
 
-static bool same_cell(const struct map_case *c, size_t saved_a, size_t local_a, size_t saved_b,
+/* Whether two pairs of GPUs have the same first mismatch, or both none. */
+static bool same_cell(const struct map_input *in, size_t saved_a, size_t local_a, size_t saved_b,
 		      size_t local_b)
 {
-	struct difference a = { 0 }, b = { 0 };
+	struct difference a, b;
+	bool differ_a = compare(in, saved_a, local_a, &a);
+	bool differ_b = compare(in, saved_b, local_b, &b);
 
-	if (gpu_rules_compare(c->saved.gpus[saved_a], c->local.gpus[local_a], c->options, &a) == 0)
-		return gpu_rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options,
-					 &b) == 0;
-	if (gpu_rules_compare(c->saved.gpus[saved_b], c->local.gpus[local_b], c->options, &b) == 0)
-		return false;
-	return a.property == b.property && a.saved == b.saved && a.local == b.local;
+	return differ_a == differ_b && a.property == b.property && a.saved == b.saved &&
+	       a.local == b.local;
 }
 
-static bool same_row(const struct map_case *c, size_t saved_a, size_t saved_b)
+static bool same_row(const struct map_input *in, size_t saved_a, size_t saved_b)
 {
-	for (size_t i = 0; i < c->local.num_gpus; i++) {
-		if (!same_cell(c, saved_a, i, saved_b, i))
+	for (size_t i = 0; i < in->local.num_gpus; i++) {
+		if (!same_cell(in, saved_a, i, saved_b, i))
 			return false;
 	}
 	return true;
 }
 
-/* The lines of saved GPUs @alike, which all fare as @saved does: local GPUs that are refused for
- * one reason share a line. */
-static void say_rows(const struct map_case *c, size_t saved, const struct gpu_set *alike)
+static struct text describe_cell(const struct map_input *in, size_t saved, size_t local)
 {
-	struct gpu_set left = set_of_first(c->local.num_gpus);
-	struct text names = list_gpus(&c->saved, alike);
+	struct text text = { 0 };
+	struct difference d;
 
-	set_for_each (i, &left) {
-		struct gpu_set group = { 0 };
-		struct difference difference;
-		struct text here, cell = { 0 };
+	if (!compare(in, saved, local, &d)) {
+		add(&text, "fits |");
+		return text;
+	}
+	add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present", d.property, d.saved, d.local);
+	add(&text, " | %s%s", d.variable ? d.variable : "nothing", d.variable ? "=0" : "");
+	return text;
+}
 
-		set_for_each (j, &left) {
-			if (same_cell(c, saved, i, saved, j))
-				set_add(&group, j);
+/* Logs the rows of saved GPUs @alike, which all compare like @saved. Local GPUs with the same
+ * mismatch share a row. */
+static void log_rows(const struct map_input *in, size_t saved, uint64_t alike)
+{
+	struct text names = list_gpus(&in->saved, alike);
+	uint64_t rest = set_of_first(in->local.num_gpus);
+
+	set_for_each (i, rest) {
+		struct text cell = describe_cell(in, saved, i), present;
+		uint64_t group = 0;
+
+		set_for_each (j, rest) {
+			if (same_cell(in, saved, i, saved, j))
+				group |= set_of(j);
 		}
-		left = set_without(&left, &group);
-		here = list_gpus(&c->local, &group);
-		if (gpu_rules_compare(c->saved.gpus[saved], c->local.gpus[i], c->options,
-				      &difference))
-			say_difference(&difference, &cell);
-		else
-			add(&cell, "fits |");
-		log_warn("map: | %s | %s | %s |", names.bytes, here.bytes, cell.bytes);
+		rest &= ~group;
+		present = list_gpus(&in->local, group);
+		log_warn("map: | %s | %s | %s |", names.bytes, present.bytes, cell.bytes);
 	}
 }
 
-static void say_table(const struct map_case *c)
+static void log_table(const struct map_input *in)
 {
-	struct gpu_set left = set_of_first(c->saved.num_gpus);
+	uint64_t rest = set_of_first(in->saved.num_gpus);
 
-	log_warn(
-		"map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |");
-	set_for_each (i, &left) {
-		struct gpu_set alike = { 0 };
+	log_warn("map: | saved GPU | present GPU | mismatch | relaxed by |");
+	set_for_each (i, rest) {
+		uint64_t alike = 0;
 
-		set_for_each (j, &left) {
-			if (same_row(c, i, j))
-				set_add(&alike, j);
+		set_for_each (j, rest) {
+			if (same_row(in, i, j))
+				alike |= set_of(j);
 		}
-		left = set_without(&left, &alike);
-		say_rows(c, i, &alike);
+		rest &= ~alike;
+		log_rows(in, i, alike);
 	}
 }
 
-/* GPUs that are linked with the same others, and so with each other, share a line. */
-static void say_links(const char *where, const struct link_graph *machine)
+/* Whether the GPU and its XGMI peers are all linked with each other, and with no other GPU. */
+static bool is_fully_linked(const struct link_graph *graph, size_t gpu)
 {
-	struct gpu_set left = set_of_first(machine->num_gpus);
+	uint64_t hive = graph->xgmi[gpu] | set_of(gpu);
 
-	set_for_each (i, &left) {
-		struct gpu_set hive = set_of(i);
-		struct text names, peers;
+	set_for_each (i, graph->xgmi[gpu]) {
+		if ((graph->xgmi[i] | set_of(i)) != hive)
+			return false;
+	}
+	return true;
+}
 
-		set_add_all(&hive, &machine->xgmi[i]);
-		peers = list_gpus(machine, &machine->xgmi[i]);
-		set_for_each (j, &machine->xgmi[i]) {
-			struct gpu_set others = set_of(j);
+static void log_links(const char *side, const struct link_graph *graph)
+{
+	uint64_t rest = set_of_first(graph->num_gpus);
 
-			set_add_all(&others, &machine->xgmi[j]);
-			if (!set_equal(&others, &hive)) {
-				log_warn("map: %s: 0x%04x is linked by XGMI to %s", where,
-					 machine->gpus[i]->gpu_id, peers.bytes);
-				set_remove(&left, i);
-				break;
-			}
+	set_for_each (i, rest) {
+		uint64_t hive = graph->xgmi[i] | set_of(i);
+		struct text names = list_gpus(graph, hive),
+			    peers = list_gpus(graph, graph->xgmi[i]);
+
+		if (is_fully_linked(graph, i)) {
+			rest &= ~hive;
+			log_warn("map: %s: %s %s", side, names.bytes,
+				 graph->xgmi[i] ? "are all linked by XGMI" : "has no XGMI link");
+		} else {
+			log_warn("map: %s: 0x%04x is linked by XGMI to %s", side,
+				 graph->gpus[i]->gpu_id, peers.bytes);
 		}
-		if (!set_has(&left, i))
-			continue;
-		names = list_gpus(machine, &hive);
-		left = set_without(&left, &hive);
-		log_warn("map: %s: %s %s", where, names.bytes,
-			 set_count(&hive) > 1 ? "are all linked by XGMI" : "has no XGMI link");
 	}
 }
 
-static void say_regions(const char *where, const struct link_graph *machine)
+static void log_numa_groups(const char *side, const struct link_graph *graph)
 {
-	for (size_t i = 0; i < machine->regions.count; i++) {
-		struct gpu_set xgmi = { 0 };
-		struct text names = list_gpus(machine, &machine->regions.members[i]);
+	for (size_t i = 0; i < graph->numa_groups.count; i++) {
+		struct text names = list_gpus(graph, graph->numa_groups.members[i]);
+		bool xgmi = false;
 
-		set_for_each (j, &machine->regions.members[i]) {
-			if (machine->xgmi_to_cpu[j])
-				set_add(&xgmi, j);
-		}
-		log_warn("map: %s: at CPU node %u: %s%s", where, machine->region_cpu[i]->node_id,
-			 names.bytes, set_is_empty(&xgmi) ? "" : ", by XGMI");
+		set_for_each (j, graph->numa_groups.members[i])
+			xgmi |= graph->xgmi_to_cpu[j];
+		log_warn("map: %s: at CPU node %u: %s%s", side, graph->numa_cpu[i]->node_id,
+			 names.bytes, xgmi ? ", by XGMI" : "");
 	}
-	for (size_t i = 0; i < machine->num_gpus; i++) {
-		if (machine->regions.of[i] == NO_BLOCK)
-			log_warn("map: %s: 0x%04x has no link to a CPU node", where,
-				 machine->gpus[i]->gpu_id);
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		if (graph->numa_groups.of[i] == NO_GROUP)
+			log_warn("map: %s: 0x%04x has no link to a CPU node", side,
+				 graph->gpus[i]->gpu_id);
 	}
 }
 
-static void say_gpus(const char *where, const struct link_graph *machine)
+static void log_gpus(const char *side, const struct link_graph *graph)
 {
-	for (size_t i = 0; i < machine->num_gpus; i++) {
+	for (size_t i = 0; i < graph->num_gpus; i++) {
 		char text[DESCRIPTION_MAX];
 
-		device_map_describe(machine->gpus[i], text, sizeof(text));
-		log_warn("map: %s: %s", where, text);
+		describe(graph->gpus[i], text, sizeof(text));
+		log_warn("map: %s: %s", side, text);
 	}
 }
 
-static const char *told_too(const struct map_case *c)
+static const char *device_map_hint(const struct map_input *in)
 {
-	return c->options->device_map ? "; the device-map leaves no other choice" : "";
+	return in->options->device_map ? "; the device-map allows no other mapping" : "";
 }
 
-static int explain_count(const struct map_case *c)
+static int explain_count(const struct map_input *in)
 {
-	const struct topology *local = c->local.topology;
+	const struct topology *local = in->local.topology;
+	size_t missing = in->saved.num_gpus - in->local.num_gpus;
 	struct text closed = { 0 };
 
-	/* More GPUs help only if they are like those that fit. */
-	if (c->local.num_gpus)
-		say_table(c);
+	/* The table shows which GPUs would fit. */
+	if (in->local.num_gpus)
+		log_table(in);
 	for (size_t i = 0; i < local->num_nodes; i++) {
 		if (local->nodes[i].gpu_id && local->nodes[i].unreachable)
 			add(&closed, "%s renderD%u", closed.length ? "" : " (cannot open:",
@@ -220,173 +234,183 @@ static int explain_count(const struct map_case *c)
 	}
 	return log_error(
 		-ENODEV,
-		"map: the image has %zu GPUs and the task can use %zu here; needed: %zu more"
-		" that it may see and whose render node it can open%s%s",
-		c->saved.num_gpus, c->local.num_gpus, c->saved.num_gpus - c->local.num_gpus,
-		closed.bytes, closed.length ? ")" : "");
+		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more "
+		"that the device cgroup shows and whose render nodes the task can open%s%s",
+		in->saved.num_gpus, in->local.num_gpus, missing, closed.bytes,
+		closed.length ? ")" : "");
 }
 
-static int explain_device_map(const struct map_case *c, const struct gpu_map *map)
+static int explain_device_map(const struct map_input *in, const struct gpu_map *map)
 {
-	if (strcmp(map->words, "device-map:unknown") == 0 ||
-	    strcmp(map->words, "device-map:ambiguous") == 0) {
-		say_gpus("saved", &c->saved);
-		say_gpus("here", &c->local);
+	if (map->device_map_error == DEVICE_MAP_UNKNOWN ||
+	    map->device_map_error == DEVICE_MAP_AMBIGUOUS) {
+		log_gpus("saved GPUs", &in->saved);
+		log_gpus("present GPUs", &in->local);
 	}
 	return log_error(-ENODEV, "map: device-map: %s", map->problem);
 }
 
-static int explain_no_candidate(const struct map_case *c)
+static int explain_no_candidate(const struct map_input *in)
 {
-	struct difference nearest = { 0 };
+	struct difference d = { 0 };
 	size_t saved = 0, local;
 
-	say_table(c);
-	while (!set_is_empty(&c->candidates[saved]))
+	log_table(in);
+	while (in->candidates[saved])
 		saved++;
-	local = gpu_rules_nearest(c->saved.gpus[saved], &c->local, c->options, &nearest);
-	return log_error(
-		-ENODEV,
-		"map: no GPU here can stand for saved GPU 0x%04x; needed: one with %s %s%" PRIu64
-		", the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
-		c->saved.gpus[saved]->gpu_id, nearest.property,
-		nearest.at_least ? "of at least " : "", nearest.saved, c->local.gpus[local]->gpu_id,
-		nearest.local, nearest.variable ? " (" : "",
-		nearest.variable ? nearest.variable : "", nearest.variable ? "=0 relaxes)" : "");
-}
-
-static int explain_fitting(const struct map_case *c)
-{
-	struct gpu_set crowd = too_many(c, SEARCH_ONE_TO_ONE, 0), fitting = { 0 };
-	struct text names = list_gpus(&c->saved, &crowd), here;
-
-	say_table(c);
-	set_for_each (i, &crowd)
-		set_add_all(&fitting, &c->candidates[i]);
-	here = list_gpus(&c->local, &fitting);
+	local = gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &d);
 	return log_error(-ENODEV,
-			 "map: saved GPUs %s can only be %s; needed: one more GPU like these%s",
-			 names.bytes, here.bytes, told_too(c));
+			 "map: no present GPU fits saved GPU 0x%04x; needed: one with %s %s%" PRIu64
+			 "; the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
+			 in->saved.gpus[saved]->gpu_id, d.property,
+			 d.at_least ? "of at least " : "", d.saved, in->local.gpus[local]->gpu_id,
+			 d.local, d.variable ? " (" : "", d.variable ? d.variable : "",
+			 d.variable ? "=0 relaxes this)" : "");
 }
 
-static int explain_links(const struct map_case *c, const struct gpu_map *map)
+static int explain_fitting(const struct map_input *in)
 {
-	struct gpu_set crowd = too_many(c, SEARCH_LINKS, map->attempts);
-	struct text names = list_gpus(&c->saved, &crowd);
+	uint64_t conflict = conflict_set(in, SEARCH_ONE_TO_ONE, 0), fitting = 0;
+	struct text names = list_gpus(&in->saved, conflict), present;
 
-	say_table(c);
-	say_links("saved", &c->saved);
-	say_links("here", &c->local);
+	log_table(in);
+	set_for_each (i, conflict)
+		fitting |= in->candidates[i];
+	present = list_gpus(&in->local, fitting);
+	return log_error(-ENODEV,
+			 "map: saved GPUs %s only fit present GPUs %s; needed: one more GPU like "
+			 "these%s",
+			 names.bytes, present.bytes, device_map_hint(in));
+}
+
+static int explain_links(const struct map_input *in, const struct gpu_map *map)
+{
+	uint64_t conflict = conflict_set(in, SEARCH_LINKS, map->attempts);
+	struct text names = list_gpus(&in->saved, conflict);
+
+	log_table(in);
+	log_links("saved GPUs", &in->saved);
+	log_links("present GPUs", &in->local);
+	return log_error(-ENODEV,
+			 "map: no mapping keeps the XGMI links; needed: %zu GPUs that fit and have "
+			 "the XGMI links of saved GPUs %s (no option relaxes this)%s",
+			 set_count(conflict), names.bytes, device_map_hint(in));
+}
+
+static int explain_numa(const struct map_input *in, const struct gpu_map *map)
+{
+	uint64_t conflict = conflict_set(in, SEARCH_TOGETHER, map->attempts);
+	struct text names = list_gpus(&in->saved, conflict);
+
+	log_table(in);
+	log_numa_groups("saved GPUs", &in->saved);
+	log_numa_groups("present GPUs", &in->local);
+	return log_error(-ENODEV,
+			 "map: no mapping keeps the CPU nodes; needed: %zu GPUs that fit and share "
+			 "CPU nodes as saved GPUs %s do (KFD_NUMA_CHECK=0 relaxes this)%s",
+			 set_count(conflict), names.bytes, device_map_hint(in));
+}
+
+static int explain_malformed(const struct map_input *in, const struct gpu_map *map)
+{
+	const char *side = links_find_repeated(&in->saved) ? "of the image" : "of this machine";
+
 	return log_error(
-		-ENODEV,
-		"map: needed: %zu GPUs that fit and are linked by XGMI as saved GPUs %s are; "
-		"nothing relaxes this%s",
-		set_count(&crowd), names.bytes, told_too(c));
+		-EINVAL,
+		"map: two GPUs %s have gpu_id 0x%04x, so the plugin cannot tell them apart", side,
+		map->gpu_id);
 }
 
-static int explain_numa(const struct map_case *c, const struct gpu_map *map)
+/* The local NUMA group to which saved GPU @saved is mapped. */
+static int new_numa_group(const struct map_input *in, const struct gpu_map *map, size_t saved)
 {
-	struct gpu_set crowd = too_many(c, SEARCH_TOGETHER, map->attempts);
-	struct text names = list_gpus(&c->saved, &crowd);
+	size_t index = (size_t)(in->saved.gpus[saved] - in->saved.topology->nodes), local = 0;
 
-	say_table(c);
-	say_regions("saved", &c->saved);
-	say_regions("here", &c->local);
-	return log_error(
-		-ENODEV,
-		"map: needed: %zu GPUs that fit and are attached to CPU nodes as saved GPUs %s "
-		"are (KFD_NUMA_CHECK=0 relaxes)%s",
-		set_count(&crowd), names.bytes, told_too(c));
+	while (in->local.gpus[local] != map->local[index])
+		local++;
+	return in->local.numa_groups.of[local];
 }
 
-static int explain_malformed(const struct map_case *c)
+/* Logs the first two GPUs of different CPU nodes that now share a CPU node. */
+static void log_shared_cpu_node(const struct map_input *in, const struct gpu_map *map)
 {
-	const struct topology_node *saved = links_find_repeated(&c->saved);
-	const struct topology_node *local = links_find_repeated(&c->local);
+	const struct gpu_groups *old = &in->saved.numa_groups;
 
-	return log_error(
-		-EINVAL, "map: two GPUs %s have gpu_id 0x%04x: nothing can be mapped by it",
-		saved ? "of the image" : "of this machine", saved ? saved->gpu_id : local->gpu_id);
-}
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		int new_group = new_numa_group(in, map, i);
 
-static void say_crowding(const struct map_case *c, const struct gpu_map *map)
-{
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		for (size_t j = 0; j < i; j++) {
-			const struct topology_node *a = c->saved.gpus[j], *b = c->saved.gpus[i];
-			size_t at_a = (size_t)(a - c->saved.topology->nodes);
-			size_t at_b = (size_t)(b - c->saved.topology->nodes);
-			int from_a = c->saved.regions.of[j], from_b = c->saved.regions.of[i];
-			size_t to_a = 0, to_b = 0;
-
-			if (from_a == NO_BLOCK || from_b == NO_BLOCK || from_a == from_b)
-				continue;
-			while (c->local.gpus[to_a] != map->local[at_a])
-				to_a++;
-			while (c->local.gpus[to_b] != map->local[at_b])
-				to_b++;
-			if (c->local.regions.of[to_a] != c->local.regions.of[to_b])
+		for (size_t j = 0; old->of[i] != NO_GROUP && j < i; j++) {
+			if (old->of[j] == NO_GROUP || old->of[j] == old->of[i] ||
+			    new_numa_group(in, map, j) != new_group)
 				continue;
 			log_warn(
-				"map: GPUs of different CPU nodes come together, first 0x%04x and 0x%04x on CPU "
-				"node %u: copies may take longer",
-				a->gpu_id, b->gpu_id,
-				c->local.region_cpu[c->local.regions.of[to_a]]->node_id);
+				"map: saved GPUs 0x%04x and 0x%04x had different CPU nodes and now "
+				"share CPU node %u: copies may take longer",
+				in->saved.gpus[j]->gpu_id, in->saved.gpus[i]->gpu_id,
+				in->local.numa_cpu[new_group]->node_id);
 			return;
 		}
 	}
 }
 
-static void say_mapped(const struct map_case *c, const struct gpu_map *map)
+static const char *describe_choice(const struct map_input *in, size_t saved,
+				   const struct topology_node *local)
 {
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		const struct topology_node *saved = c->saved.gpus[i];
-		const struct topology_node *local = map->local[saved - c->saved.topology->nodes];
-		char from[DESCRIPTION_MAX], to[DESCRIPTION_MAX];
-		const char *why = "another";
-
-		set_for_each (j, &c->same[i]) {
-			if (c->local.gpus[j] == local)
-				why = "the very same";
-		}
-		if (c->told[i] != NOT_TOLD)
-			why = "as told";
-		device_map_describe(saved, from, sizeof(from));
-		device_map_describe(local, to, sizeof(to));
-		log_info("map: saved GPU %s -> %s, %s", from, to, why);
+	if (in->pinned[saved] != NOT_PINNED)
+		return "by device-map";
+	set_for_each (i, in->same_device[saved]) {
+		if (in->local.gpus[i] == local)
+			return "the same device";
 	}
-	if (map->outcome == MAP_MAPPED_WARNING)
-		say_crowding(c, map);
+	return "another";
 }
 
-int map_explain(const struct map_case *c, const struct gpu_map *map)
+static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 {
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		const struct topology_node *saved = in->saved.gpus[i];
+		const struct topology_node *local = map->local[saved - in->saved.topology->nodes];
+		char from[DESCRIPTION_MAX], to[DESCRIPTION_MAX];
+
+		describe(saved, from, sizeof(from));
+		describe(local, to, sizeof(to));
+		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
+	}
+	if (map->outcome == MAP_MAPPED_WARNING)
+		log_shared_cpu_node(in, map);
+	return 0;
+}
+
+int map_explain(const struct gpu_map *map)
+{
+	const struct map_input *in = map->input;
+
 	switch (map->reason) {
 	case REASON_NONE:
-		say_mapped(c, map);
-		return 0;
+		return log_mapping(in, map);
 	case REASON_MALFORMED:
-		return explain_malformed(c);
+		return explain_malformed(in, map);
 	case REASON_TOO_MANY:
-		return log_error(-ENODEV, "map: more than %d GPUs on one side", GPU_SET_MAX);
+		return log_error(-ENODEV, "map: the image or this machine has more than %d GPUs",
+				 GPU_SET_MAX);
 	case REASON_COUNT:
-		return explain_count(c);
+		return explain_count(in);
 	case REASON_DEVICE_MAP:
-		return explain_device_map(c, map);
+		return explain_device_map(in, map);
 	case REASON_NO_CANDIDATE:
-		return explain_no_candidate(c);
+		return explain_no_candidate(in);
 	case REASON_COUNT_FITTING:
-		return explain_fitting(c);
+		return explain_fitting(in);
 	case REASON_LINKS:
-		return explain_links(c, map);
+		return explain_links(in, map);
 	case REASON_NUMA:
-		return explain_numa(c, map);
+		return explain_numa(in, map);
 	case REASON_UNDECIDED:
 		break;
 	}
 	return log_error(
 		-ENODEV,
-		"map: undecided after %d attempts; needed: a device-map that says which GPU "
-		"stands for which",
+		"map: the search found no mapping in %d attempts; needed: a device-map that "
+		"pairs saved GPUs with present GPUs",
 		SEARCH_ATTEMPTS_MAX);
 }

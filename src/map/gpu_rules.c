@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The comparison of two GPUs, as one table. What a process needs of its GPU must be there again,
- * what the board around it looks like need not. */
+/* Compares two GPUs by one table: the properties on which a process or its queues depend. To add a
+ * rule add a row. */
 #include "map/gpu_rules.h"
 
 #include "amdgpu_plugin_util.h"
 
-/* Features of the debugger and of queue reset in `capability` (kfd_sysfs.h): they change with the
- * driver on one and the same card, and a restored process does not depend on them. */
+/* The bits of `capability` (kfd_sysfs.h) for the debugger and for queue reset. They change with the
+ * driver on the same card, and a restored process does not depend on them. */
 #define CAPABILITY_OF_DRIVER 0xe0078000u
 
 enum rule {
 	SAME,
-	/* Compared only where both sides state it: not all kernels print it. */
+	/* For properties that some kernels do not print: compared only if both sides state it. */
 	SAME_IF_STATED,
 	AT_LEAST,
 	SAME_HARDWARE_BITS,
@@ -56,7 +56,7 @@ static const struct comparison comparisons[] = {
 	{ FIELD(caches_count), AT_LEAST, SWITCH(KFD_CACHES_COUNT_CHECK, check_caches) },
 	{ FIELD(fw_version), AT_LEAST, SWITCH(KFD_FW_VER_CHECK, check_fw_version) },
 	{ FIELD(sdma_fw_version), AT_LEAST, SWITCH(KFD_SDMA_FW_VER_CHECK, check_sdma_fw) },
-	/* What the CPU had mapped must stay mappable; the other way round nothing is lost. */
+	/* The process may have mapped VRAM that only a large BAR makes visible. */
 	{ FIELD(vram_public), AT_LEAST, ALWAYS },
 };
 
@@ -91,9 +91,9 @@ size_t gpu_rules_compare(const struct topology_node *saved, const struct topolog
 
 	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
 		const struct comparison *c = &comparisons[i];
-		const char *choices = (const char *)options;
+		const char *switches = (const char *)options;
 
-		if (c->variable && !*(const bool *)(choices + c->switch_offset))
+		if (c->variable && !*(const bool *)(switches + c->switch_offset))
 			continue;
 		if (fits(c, value_of(saved, c), value_of(local, c)))
 			continue;
@@ -127,41 +127,40 @@ size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_gr
 	return nearest;
 }
 
-struct gpu_set gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-				    const struct link_graph *local, const struct options *options)
+uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
+			      const struct link_graph *local, const struct options *options)
 {
-	struct gpu_set candidates = { 0 };
+	uint64_t candidates = 0;
 	struct difference first;
 
 	for (size_t i = 0; i < local->num_gpus; i++) {
 		if (!gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first))
-			set_add(&candidates, i);
+			candidates |= set_of(i);
 	}
 	return candidates;
 }
 
-/* Images of other plugins do not tell the slot, only the id that was made from it. */
+/* Images of other plugins lack location_id; the driver derives actual_gpu_id from it. */
 static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
 {
 	return saved->domain == local->domain && saved->actual_gpu_id == local->actual_gpu_id &&
 	       (saved->location_unknown || saved->location_id == local->location_id);
 }
 
-struct gpu_set gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
-				     const struct link_graph *local)
+uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
+			       const struct link_graph *local)
 {
 	const struct topology_node *node = saved->gpus[saved_gpu];
-	/* Older kernels give all partitions of a card one unique_id: it names the
-	 * card, not the GPU. */
+	/* Older kernels give all partitions of a card the unique_id of the card. */
 	bool unique = links_is_unique(saved, saved_gpu);
-	struct gpu_set same = { 0 };
+	uint64_t same = 0;
 
 	for (size_t i = 0; i < local->num_gpus; i++) {
 		const struct topology_node *other = local->gpus[i];
 
 		if (same_slot(node, other) ||
 		    (unique && other->unique_id == node->unique_id && links_is_unique(local, i)))
-			set_add(&same, i);
+			same |= set_of(i);
 	}
 	return same;
 }

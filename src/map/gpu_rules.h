@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One GPU against one GPU: what a GPU must have to stand for another. How GPUs go together
- * is the search's business. */
+/* The rules for one saved GPU and one local GPU. For the rules between GPUs call search_best(). */
 #ifndef AMDGPU_PLUGIN_MAP_GPU_RULES_H
 #define AMDGPU_PLUGIN_MAP_GPU_RULES_H
 
@@ -11,27 +10,27 @@ struct difference {
 	const char *property;
 	uint64_t saved;
 	uint64_t local;
-	/* The local value need only be as large. */
+	/* The local value must be at least as large, not equal. */
 	bool at_least;
-	/* The environment variable that switches the check off; NULL: nothing does. */
+	/* The option that turns the check off, as environment variable; NULL: none. */
 	const char *variable;
 };
 
-/* How many properties keep @local from standing for @saved; where there are any, @ret_first gets
- * the first, in the order of the rules. */
+/* Returns the number of mismatches: 0 if @local fits. Writes the first mismatch, in the order of
+ * the table, to @ret_first. */
 size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
 			 const struct options *options, struct difference *ret_first);
 
-/* The local GPU that differs least from @saved, which none can stand for: the first with the fewest
- * differences, whose first one tells best what is missing. @local has a GPU. */
+/* For a saved GPU that no local GPU fits: the local GPU with the fewest mismatches, and the first
+ * of these. @local must have a GPU. */
 size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
 			 const struct options *options, struct difference *ret_first);
 
-/* The local GPUs that may stand for saved GPU @saved_gpu, and those that are the very same GPU: the
- * same card by unique_id, or in the same slot by PCI address and gpu_id. */
-struct gpu_set gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-				    const struct link_graph *local, const struct options *options);
-struct gpu_set gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
-				     const struct link_graph *local);
+/* The set of local GPUs that fit saved GPU @saved_gpu; and of those that are the same device: the
+ * same card by unique_id, or the same slot by PCI address and gpu_id. */
+uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
+			      const struct link_graph *local, const struct options *options);
+uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
+			       const struct link_graph *local);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Turns a topology into what the mapper asks for. Tells PCIe, XGMI and CPU links apart; compares
- * nothing and decides nothing. */
+/* Builds the graph of links from a topology. To compare the GPUs themselves call
+ * gpu_rules_compare(). */
 #include "map/links.h"
 
 #include <errno.h>
@@ -13,45 +13,45 @@ static int compare_nodes(const void *left, const void *right)
 
 	if (a->node_id != b->node_id)
 		return a->node_id < b->node_id ? -1 : 1;
-	/* Only an image that is damaged has a node twice: any order will do,
-	 * but always the same. */
+	/* Only a damaged image repeats a node: any order is right if it is always the same. */
 	return a < b ? -1 : a > b;
 }
 
-/* GPU_SET_MAX: no GPU that counts. */
-static size_t find_gpu(const struct link_graph *machine, uint32_t node_id)
+/* The index of the GPU with @node_id, or GPU_SET_MAX. */
+static size_t gpu_by_node_id(const struct link_graph *graph, uint32_t node_id)
 {
-	size_t low = 0, high = machine->num_gpus;
+	size_t low = 0, high = graph->num_gpus;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (machine->gpus[middle]->node_id < node_id)
+		if (graph->gpus[middle]->node_id < node_id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < machine->num_gpus && machine->gpus[low]->node_id == node_id)
+	if (low < graph->num_gpus && graph->gpus[low]->node_id == node_id)
 		return low;
 	return GPU_SET_MAX;
 }
 
-static void note_xgmi_links(struct link_graph *machine, size_t gpu)
+static void add_xgmi_links(struct link_graph *graph, size_t gpu)
 {
-	const struct topology_node *node = machine->gpus[gpu];
+	const struct topology_node *node = graph->gpus[gpu];
 
 	for (size_t i = 0; i < node->num_links; i++) {
-		size_t peer = find_gpu(machine, node->links[i].node_to);
+		size_t peer = gpu_by_node_id(graph, node->links[i].node_to);
 
 		if (node->links[i].type != LINK_XGMI || peer == GPU_SET_MAX || peer == gpu)
 			continue;
-		set_add(&machine->xgmi[gpu], peer);
-		set_add(&machine->xgmi[peer], gpu);
+		graph->xgmi[gpu] |= set_of(peer);
+		graph->xgmi[peer] |= set_of(gpu);
 	}
 }
 
-static const struct topology_node *cpu_at(const struct topology *topology,
-					  const struct topology_link *link)
+/* The CPU node at the other end of @link, or NULL. */
+static const struct topology_node *cpu_of_link(const struct topology *topology,
+					       const struct topology_link *link)
 {
 	const struct topology_node *node;
 
@@ -61,29 +61,30 @@ static const struct topology_node *cpu_at(const struct topology *topology,
 	return node && !node->gpu_id && node->cpu_cores_count ? node : NULL;
 }
 
-static int16_t region_index(struct link_graph *machine, const struct topology_node *cpu)
+static int16_t numa_group_of(struct link_graph *graph, const struct topology_node *cpu)
 {
 	size_t i;
 
-	for (i = 0; i < machine->regions.count; i++) {
-		if (machine->region_cpu[i] == cpu)
+	for (i = 0; i < graph->numa_groups.count; i++) {
+		if (graph->numa_cpu[i] == cpu)
 			return (int16_t)i;
 	}
-	/* At most one a GPU, so there is room. */
-	machine->region_cpu[machine->regions.count++] = cpu;
+	/* Each GPU adds one group at most, so the array is long enough. */
+	graph->numa_cpu[graph->numa_groups.count++] = cpu;
 	return (int16_t)i;
 }
 
-/* The CPU link is the one with the lowest weight, then to the lowest node. */
-static void note_cpu_link(struct link_graph *machine, size_t gpu)
+/* Of several links to CPU nodes, the one with the lowest weight counts, then the one to the lowest
+ * node. */
+static void add_cpu_link(struct link_graph *graph, size_t gpu)
 {
-	const struct topology_node *node = machine->gpus[gpu];
+	const struct topology_node *node = graph->gpus[gpu];
 	const struct topology_node *nearest = NULL;
 	const struct topology_link *best = NULL;
 
 	for (size_t i = 0; i < node->num_links; i++) {
 		const struct topology_link *link = &node->links[i];
-		const struct topology_node *cpu = cpu_at(machine->topology, link);
+		const struct topology_node *cpu = cpu_of_link(graph->topology, link);
 
 		if (!cpu)
 			continue;
@@ -93,121 +94,117 @@ static void note_cpu_link(struct link_graph *machine, size_t gpu)
 			nearest = cpu;
 		}
 	}
-	machine->regions.of[gpu] = (int16_t)(best ? region_index(machine, nearest) : NO_BLOCK);
-	machine->xgmi_to_cpu[gpu] = best && best->type == LINK_XGMI;
+	graph->numa_groups.of[gpu] = (int16_t)(best ? numa_group_of(graph, nearest) : NO_GROUP);
+	graph->xgmi_to_cpu[gpu] = best && best->type == LINK_XGMI;
 	if (best)
-		set_add(&machine->regions.members[machine->regions.of[gpu]], gpu);
+		graph->numa_groups.members[graph->numa_groups.of[gpu]] |= set_of(gpu);
 }
 
-int links_init(const struct topology *topology, struct link_graph *ret_machine)
+int links_init(const struct topology *topology, struct link_graph *ret_graph)
 {
-	struct link_graph *machine = ret_machine;
+	struct link_graph *graph = ret_graph;
 
-	*machine = (struct link_graph){ .topology = topology };
+	*graph = (struct link_graph){ .topology = topology };
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 
 		if (!node->gpu_id || node->unreachable)
 			continue;
-		if (machine->num_gpus == GPU_SET_MAX)
+		if (graph->num_gpus == GPU_SET_MAX)
 			return -E2BIG;
-		machine->gpus[machine->num_gpus++] = node;
+		graph->gpus[graph->num_gpus++] = node;
 	}
-	if (machine->num_gpus)
-		qsort(machine->gpus, machine->num_gpus, sizeof(machine->gpus[0]), compare_nodes);
-	for (size_t i = 0; i < machine->num_gpus; i++) {
-		note_xgmi_links(machine, i);
-		note_cpu_link(machine, i);
+	if (graph->num_gpus)
+		qsort(graph->gpus, graph->num_gpus, sizeof(graph->gpus[0]), compare_nodes);
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		add_xgmi_links(graph, i);
+		add_cpu_link(graph, i);
 	}
 	return 0;
 }
 
-const struct topology_node *links_find_repeated(const struct link_graph *machine)
+const struct topology_node *links_find_repeated(const struct link_graph *graph)
 {
-	for (size_t i = 0; i < machine->num_gpus; i++) {
+	for (size_t i = 0; i < graph->num_gpus; i++) {
 		for (size_t j = 0; j < i; j++) {
-			if (machine->gpus[i]->gpu_id == machine->gpus[j]->gpu_id)
-				return machine->gpus[i];
+			if (graph->gpus[i]->gpu_id == graph->gpus[j]->gpu_id)
+				return graph->gpus[i];
 		}
 	}
 	return NULL;
 }
 
-bool links_is_unique(const struct link_graph *machine, size_t gpu)
+bool links_is_unique(const struct link_graph *graph, size_t gpu)
 {
-	uint64_t unique_id = machine->gpus[gpu]->unique_id;
+	uint64_t unique_id = graph->gpus[gpu]->unique_id;
 
-	for (size_t i = 0; i < machine->num_gpus; i++) {
-		if (i != gpu && machine->gpus[i]->unique_id == unique_id)
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		if (i != gpu && graph->gpus[i]->unique_id == unique_id)
 			return false;
 	}
 	return unique_id != 0;
 }
 
-bool links_cpu_link_serves(const struct link_graph *there, size_t saved,
-			   const struct link_graph *here, size_t local)
+bool links_cpu_link_serves(const struct link_graph *saved_graph, size_t saved,
+			   const struct link_graph *local_graph, size_t local)
 {
-	if (there->regions.of[saved] == NO_BLOCK)
+	if (saved_graph->numa_groups.of[saved] == NO_GROUP)
 		return true;
-	return here->regions.of[local] != NO_BLOCK &&
-	       (!there->xgmi_to_cpu[saved] || here->xgmi_to_cpu[local]);
+	return local_graph->numa_groups.of[local] != NO_GROUP &&
+	       (!saved_graph->xgmi_to_cpu[saved] || local_graph->xgmi_to_cpu[local]);
 }
 
-static void add_block(struct partition *partition, const struct gpu_set *members)
+static void add_group(struct gpu_groups *groups, uint64_t members)
 {
 	set_for_each (i, members)
-		partition->of[i] = (int16_t)partition->count;
-	partition->members[partition->count++] = *members;
+		groups->of[i] = (int16_t)groups->count;
+	groups->members[groups->count++] = members;
 }
 
-static void partition_init(struct partition *partition)
+static void groups_init(struct gpu_groups *groups)
 {
-	*partition = (struct partition){ 0 };
+	*groups = (struct gpu_groups){ 0 };
 	for (size_t i = 0; i < GPU_SET_MAX; i++)
-		partition->of[i] = NO_BLOCK;
+		groups->of[i] = NO_GROUP;
 }
 
-/* All of @gpus that links lead to from GPU @first. */
-static struct gpu_set linked_with(const struct link_graph *machine, const struct gpu_set *gpus,
-				  size_t first)
+/* All of @gpus that XGMI links connect with GPU @first. */
+static uint64_t find_connected(const struct link_graph *graph, uint64_t gpus, size_t first)
 {
-	struct gpu_set found = set_of(first), fresh = found;
+	uint64_t found = set_of(first), fresh = found;
 
-	while (!set_is_empty(&fresh)) {
-		struct gpu_set next = { 0 };
+	while (fresh) {
+		uint64_t peers = 0;
 
-		set_for_each (i, &fresh)
-			set_add_all(&next, &machine->xgmi[i]);
-		next = set_and(&next, gpus);
-		fresh = set_without(&next, &found);
-		set_add_all(&found, &fresh);
+		set_for_each (i, fresh)
+			peers |= graph->xgmi[i];
+		fresh = peers & gpus & ~found;
+		found |= fresh;
 	}
 	return found;
 }
 
-void links_hives(const struct link_graph *machine, const struct gpu_set *gpus,
-		 struct partition *ret_hives)
+void links_hives(const struct link_graph *graph, uint64_t gpus, struct gpu_groups *ret_hives)
 {
-	struct gpu_set left = *gpus;
+	uint64_t rest = gpus;
 
-	partition_init(ret_hives);
-	set_for_each (i, &left) {
-		struct gpu_set hive = linked_with(machine, gpus, i);
+	groups_init(ret_hives);
+	set_for_each (i, rest) {
+		uint64_t hive = find_connected(graph, gpus, i);
 
-		left = set_without(&left, &hive);
-		if (set_count(&hive) > 1)
-			add_block(ret_hives, &hive);
+		rest &= ~hive;
+		if (set_count(hive) > 1)
+			add_group(ret_hives, hive);
 	}
 }
 
-void links_numa_groups(const struct link_graph *machine, const struct gpu_set *gpus,
-		       struct partition *ret_regions)
+void links_numa_groups(const struct link_graph *graph, uint64_t gpus, struct gpu_groups *ret_groups)
 {
-	partition_init(ret_regions);
-	for (size_t i = 0; i < machine->regions.count; i++) {
-		struct gpu_set region = set_and(&machine->regions.members[i], gpus);
+	groups_init(ret_groups);
+	for (size_t i = 0; i < graph->numa_groups.count; i++) {
+		uint64_t group = graph->numa_groups.members[i] & gpus;
 
-		if (!set_is_empty(&region))
-			add_block(ret_regions, &region);
+		if (group)
+			add_group(ret_groups, group);
 	}
 }

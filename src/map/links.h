@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A topology as the mapper sees it: the GPUs that count, numbered in node order, which of them are
- * linked by XGMI, and at which CPU node each is attached. */
+/* The GPUs of a topology as a graph: numbered in node order, with their XGMI links and CPU links.
+ * For comparing properties of GPUs call gpu_rules_compare(). */
 #ifndef AMDGPU_PLUGIN_MAP_LINKS_H
 #define AMDGPU_PLUGIN_MAP_LINKS_H
 
 #include "amdgpu_plugin_topology.h"
 #include "map/gpu_set.h"
 
-#define NO_BLOCK (-1)
+#define NO_GROUP (-1)
 
-/* Some GPUs of a machine in disjoint blocks. */
-struct partition {
-	/* By GPU: its block, or NO_BLOCK. */
+/* Disjoint groups of GPUs of one machine. */
+struct gpu_groups {
+	/* By GPU: its group, or NO_GROUP. */
 	int16_t of[GPU_SET_MAX];
-	/* By block. */
-	struct gpu_set members[GPU_SET_MAX];
+	/* By group. */
+	uint64_t members[GPU_SET_MAX];
 	size_t count;
 };
 
@@ -23,35 +23,35 @@ struct link_graph {
 	/* By GPU, in ascending order of node_id; borrowed from the topology. */
 	const struct topology_node *gpus[GPU_SET_MAX];
 	size_t num_gpus;
-	/* One direction is enough for a pair: the other end may be hidden from the reader. */
-	struct gpu_set xgmi[GPU_SET_MAX];
-	/* By the CPU node that a GPU's CPU link leads to. */
-	struct partition regions;
-	const struct topology_node *region_cpu[GPU_SET_MAX];
-	/* By GPU: its CPU link is XGMI. */
+	/* By GPU: its XGMI peers. A link in one direction counts for both: the device cgroup may
+	 * hide the other. */
+	uint64_t xgmi[GPU_SET_MAX];
+	/* GPUs by the CPU node of their CPU link, and that node by group. */
+	struct gpu_groups numa_groups;
+	const struct topology_node *numa_cpu[GPU_SET_MAX];
+	/* By GPU: its CPU link is an XGMI link. */
 	bool xgmi_to_cpu[GPU_SET_MAX];
 };
 
-/* -E2BIG: more GPUs than GPU_SET_MAX. */
-int links_init(const struct topology *topology, struct link_graph *ret_machine);
+/* Leaves out GPUs that are marked unreachable. -E2BIG: more GPUs than GPU_SET_MAX. */
+int links_init(const struct topology *topology, struct link_graph *ret_graph);
 
-/* The first GPU, in node order, whose gpu_id an earlier one has too; NULL: none. */
-const struct topology_node *links_find_repeated(const struct link_graph *machine);
+/* The first GPU, in node order, with the gpu_id of an earlier GPU. NULL: none. */
+const struct topology_node *links_find_repeated(const struct link_graph *graph);
 
-/* The GPU has a unique_id that no other GPU of the machine has. */
-bool links_is_unique(const struct link_graph *machine, size_t gpu);
+/* Whether the GPU has a unique_id that no other GPU of the machine has. */
+bool links_is_unique(const struct link_graph *graph, size_t gpu);
 
-/* Whether GPU @local here has the CPU link that GPU @saved of @there asks for: any where it has
- * none, an XGMI one where it has such. */
-bool links_cpu_link_serves(const struct link_graph *there, size_t saved,
-			   const struct link_graph *here, size_t local);
+/* Whether GPU @local has the CPU link that GPU @saved needs: none if @saved has none, an XGMI link
+ * if @saved has one, else any. */
+bool links_cpu_link_serves(const struct link_graph *saved_graph, size_t saved,
+			   const struct link_graph *local_graph, size_t local);
 
-/* Those of @gpus that are linked by XGMI, directly or by others of @gpus, in blocks
- * of two and more. */
-void links_hives(const struct link_graph *machine, const struct gpu_set *gpus,
-		 struct partition *ret_hives);
-/* Those of @gpus that have a CPU link, by where it leads. */
-void links_numa_groups(const struct link_graph *machine, const struct gpu_set *gpus,
-		       struct partition *ret_regions);
+/* Groups those of @gpus that XGMI links connect, directly or through others of @gpus. A GPU without
+ * XGMI link is in no group. */
+void links_hives(const struct link_graph *graph, uint64_t gpus, struct gpu_groups *ret_hives);
+/* Groups those of @gpus that have a CPU link, by its CPU node. */
+void links_numa_groups(const struct link_graph *graph, uint64_t gpus,
+		       struct gpu_groups *ret_groups);
 
 #endif

@@ -1,234 +1,202 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Decides which GPU here stands for which GPU there, or why none does: the order of the questions.
- * Each question is answered by a unit of its own, and the answer is put into words by another. */
+/* Asks the questions of the mapper in order and keeps the first answer. For the answer in words
+ * call map_explain(). */
 #include "map/map.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "map/device_map.h"
-#include "map/explain.h"
-#include "map/map_case.h"
+#include "map/map_input.h"
 #include "map/matching.h"
 
-struct search_problem map_case_problem(const struct map_case *c, enum search_rules rules)
+/* map_decide() takes -ENODEV with a reason for an answer. */
+static int refuse(struct gpu_map *map, enum map_reason reason)
 {
-	return (struct search_problem){
-		.saved = &c->saved,
-		.local = &c->local,
-		.wanted = set_of_first(c->saved.num_gpus),
-		.candidates = c->candidates,
-		.same = c->same,
-		.rules = rules,
-	};
-}
-
-static int __attribute__((format(printf, 3, 4)))
-refuse(struct gpu_map *map, enum map_reason reason, const char *words, ...)
-{
-	va_list arguments;
-
 	map->outcome = reason == REASON_MALFORMED ? MAP_MALFORMED : MAP_REFUSED;
 	map->reason = reason;
-	va_start(arguments, words);
-	(void)vsnprintf(map->words, sizeof(map->words), words, arguments);
-	va_end(arguments);
-	return 0;
+	return -ENODEV;
 }
 
-static int refuse_repeated(struct gpu_map *map, const struct map_case *c)
+static int refuse_repeated(struct gpu_map *map, const struct map_input *in)
 {
-	const struct topology_node *repeated = links_find_repeated(&c->saved);
+	const struct topology_node *repeated = links_find_repeated(&in->saved);
 
 	if (!repeated)
-		repeated = links_find_repeated(&c->local);
-	return repeated ? refuse(map, REASON_MALFORMED, "malformed %x", repeated->gpu_id) : 0;
+		repeated = links_find_repeated(&in->local);
+	if (!repeated)
+		return 0;
+	map->gpu_id = repeated->gpu_id;
+	return refuse(map, REASON_MALFORMED);
 }
 
-/* The property is what the nearest GPU lacks. */
-static int refuse_gpu(struct gpu_map *map, const struct map_case *c, size_t saved)
+static int refuse_gpu(struct gpu_map *map, const struct map_input *in, size_t saved)
 {
 	struct difference first = { 0 };
 
-	(void)gpu_rules_nearest(c->saved.gpus[saved], &c->local, c->options, &first);
-	return refuse(map, REASON_NO_CANDIDATE, "no-candidate:%s %x", first.property,
-		      c->saved.gpus[saved]->gpu_id);
+	(void)gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &first);
+	map->property = first.property;
+	map->gpu_id = in->saved.gpus[saved]->gpu_id;
+	return refuse(map, REASON_NO_CANDIDATE);
 }
 
-/* What the user has told is checked as far as it goes by itself, so that the rule can be named. */
-static int apply_device_map(struct map_case *c, struct gpu_map *map)
+/* Checks the pairs before the search, so that the log can name the pair and the rule. */
+static int apply_device_map(struct map_input *in, struct gpu_map *map)
 {
-	const char *rule;
+	int ret;
 
-	for (size_t i = 0; i < c->saved.num_gpus; i++)
-		c->told[i] = NOT_TOLD;
-	if (!c->options->device_map)
+	for (size_t i = 0; i < in->saved.num_gpus; i++)
+		in->pinned[i] = NOT_PINNED;
+	if (!in->options->device_map)
 		return 0;
-	rule = device_map_read(c, map);
-	if (!rule)
-		rule = device_map_check(c, map);
-	if (rule)
-		return refuse(map, REASON_DEVICE_MAP, "device-map:%s", rule);
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		if (c->told[i] != NOT_TOLD)
-			c->candidates[i] = set_of((size_t)c->told[i]);
+	ret = device_map_read(in, map);
+	if (ret < 0)
+		return ret;
+	if (!map->device_map_error)
+		device_map_check(in, map);
+	if (map->device_map_error)
+		return refuse(map, REASON_DEVICE_MAP);
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		if (in->pinned[i] != NOT_PINNED)
+			in->candidates[i] = set_of((size_t)in->pinned[i]);
 	}
 	return 0;
 }
 
-/* All that one GPU against one GPU can tell. */
-static int compare_gpus(struct map_case *c, struct gpu_map *map)
+/* Everything that comparing single GPUs can answer. */
+static int compare_gpus(struct map_input *in, struct gpu_map *map)
 {
-	if (c->saved.num_gpus > c->local.num_gpus)
-		return refuse(map, REASON_COUNT, "count");
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		c->candidates[i] = gpu_rules_candidates(&c->saved, i, &c->local, c->options);
-		c->same[i] = gpu_rules_same_device(&c->saved, i, &c->local);
+	int ret;
+
+	if (in->saved.num_gpus > in->local.num_gpus)
+		return refuse(map, REASON_COUNT);
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		in->candidates[i] = gpu_rules_candidates(&in->saved, i, &in->local, in->options);
+		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
 	}
-	(void)apply_device_map(c, map);
-	if (map->reason)
-		return 0;
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		if (set_is_empty(&c->candidates[i]))
-			return refuse_gpu(map, c, i);
+	ret = apply_device_map(in, map);
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		if (!in->candidates[i])
+			return refuse_gpu(map, in, i);
 	}
-	if (!matching_exists(c->candidates, c->saved.num_gpus))
-		return refuse(map, REASON_COUNT_FITTING, "count");
+	if (!matching_exists(in->candidates, in->saved.num_gpus))
+		return refuse(map, REASON_COUNT_FITTING);
 	return 0;
 }
 
-static int find(const struct map_case *c, enum search_rules rules, struct search_result *result)
+static int find(const struct map_input *in, enum search_rules rules, struct search_result *result)
 {
-	struct search_problem problem = map_case_problem(c, rules);
+	struct search_problem problem = map_input_problem(in, rules);
 
 	return search_best(&problem, result);
 }
 
-/* Without a map only the links are asked, to tell what the reason is. */
-static int refuse_together(const struct map_case *c, struct search_result *result,
+/* Searches again without CPU nodes, to learn which of the two rules has no solution. */
+static int refuse_together(const struct map_input *in, struct search_result *result,
 			   struct gpu_map *map)
 {
-	struct search_problem problem = map_case_problem(c, SEARCH_LINKS);
+	struct search_problem problem = map_input_problem(in, SEARCH_LINKS);
 	int ret = search_any(&problem, result);
 
 	if (ret == -ESRCH)
-		return refuse(map, REASON_LINKS, "links");
-	return ret < 0 ? ret : refuse(map, REASON_NUMA, "numa");
+		return refuse(map, REASON_LINKS);
+	return ret < 0 ? ret : refuse(map, REASON_NUMA);
 }
 
-/* All GPUs together: the better tier first. */
-static int find_together(const struct map_case *c, struct search_result *result,
+static int find_together(const struct map_input *in, struct search_result *result,
 			 struct gpu_map *map)
 {
 	int ret;
 
-	if (!c->options->check_numa) {
-		ret = find(c, SEARCH_LINKS, result);
-		return ret == -ESRCH ? refuse(map, REASON_LINKS, "links") : ret;
+	if (!in->options->check_numa) {
+		ret = find(in, SEARCH_LINKS, result);
+		return ret == -ESRCH ? refuse(map, REASON_LINKS) : ret;
 	}
-	ret = find(c, SEARCH_APART, result);
+	ret = find(in, SEARCH_APART, result);
 	if (ret != -ESRCH)
 		return ret;
-	ret = find(c, SEARCH_TOGETHER, result);
+	ret = find(in, SEARCH_TOGETHER, result);
 	if (ret == -ESRCH)
-		return refuse_together(c, result, map);
+		return refuse_together(in, result, map);
 	map->outcome = MAP_MAPPED_WARNING;
 	return ret;
 }
 
-static void note_result(const struct map_case *c, const struct search_result *result,
+static void note_result(const struct map_input *in, const struct search_result *result,
 			struct gpu_map *map)
 {
-	struct gpu_set used = { 0 };
+	uint64_t used = 0;
 
-	for (size_t i = 0; i < c->saved.num_gpus; i++) {
-		size_t index = (size_t)(c->saved.gpus[i] - c->saved.topology->nodes);
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		size_t index = (size_t)(in->saved.gpus[i] - in->saved.topology->nodes);
 
-		map->local[index] = c->local.gpus[result->local_of[i]];
-		set_add(&used, result->local_of[i]);
+		map->local[index] = in->local.gpus[result->local_of[i]];
+		used |= set_of(result->local_of[i]);
 	}
-	for (size_t i = 0; i < c->local.num_gpus; i++) {
-		if (!set_has(&used, i))
-			map->surplus[map->num_surplus++] = c->local.gpus[i];
+	for (size_t i = 0; i < in->local.num_gpus; i++) {
+		if (!set_has(used, i))
+			map->surplus[map->num_surplus++] = in->local.gpus[i];
 	}
 }
 
-static int decide(struct map_case *c, struct gpu_map *map)
+static int decide(struct map_input *in, struct gpu_map *map)
 {
 	struct search_result result = { 0 };
 	int ret;
 
-	(void)refuse_repeated(map, c);
-	if (!map->reason)
-		(void)compare_gpus(c, map);
-	if (map->reason)
-		return 0;
-	ret = find_together(c, &result, map);
+	ret = refuse_repeated(map, in);
+	if (!ret)
+		ret = compare_gpus(in, map);
+	if (ret < 0)
+		return ret;
+	ret = find_together(in, &result, map);
 	map->attempts = result.attempts;
 	if (ret == -E2BIG)
-		return refuse(map, REASON_UNDECIDED, "undecided");
-	if (!ret && !map->reason)
-		note_result(c, &result, map);
+		return refuse(map, REASON_UNDECIDED);
+	if (!ret)
+		note_result(in, &result, map);
 	return ret;
 }
 
-static int make_case(const struct topology *saved, const struct topology *local,
-		     const struct options *options, struct gpu_map *map, struct map_case **ret_case)
+static int map_init(const struct topology *saved, const struct topology *local,
+		    const struct options *options, struct gpu_map *map)
 {
-	_cleanup_free_ struct map_case *c = calloc(1, sizeof(*c));
-
 	map->num_nodes = saved->num_nodes;
+	map->input = calloc(1, sizeof(*map->input));
 	map->local = calloc(saved->num_nodes + 1, sizeof(const void *));
 	map->surplus = calloc(local->num_nodes + 1, sizeof(const void *));
-	if (!c || !map->local || !map->surplus)
+	if (!map->input || !map->local || !map->surplus)
 		return -ENOMEM;
-	c->options = options;
-	if (links_init(saved, &c->saved) < 0 || links_init(local, &c->local) < 0)
-		(void)refuse(map, REASON_TOO_MANY, "too-many");
-	*ret_case = take_ptr(&c);
-	return 0;
-}
-
-static int run(const struct topology *saved, const struct topology *local,
-	       const struct options *options, bool aloud, struct gpu_map *ret_map)
-{
-	_cleanup_(map_done) struct gpu_map map = { 0 };
-	_cleanup_free_ struct map_case *c = NULL;
-	int ret;
-
-	ret = make_case(saved, local, options, &map, &c);
-	if (!ret && !map.reason)
-		ret = decide(c, &map);
-	if (!ret && aloud)
-		ret = map_explain(c, &map);
-	if (ret < 0)
-		return ret;
-	*ret_map = map;
-	map = (struct gpu_map){ 0 };
+	map->input->options = options;
+	if (links_init(saved, &map->input->saved) < 0 || links_init(local, &map->input->local) < 0)
+		return refuse(map, REASON_TOO_MANY);
 	return 0;
 }
 
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct options *options, struct gpu_map *ret_map)
 {
-	return run(saved, local, options, false, ret_map);
-}
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	int ret;
 
-int map_gpus(const struct topology *saved, const struct topology *local,
-	     const struct options *options, struct gpu_map *ret_map)
-{
-	int ret = run(saved, local, options, true, ret_map);
-
-	return ret == -ENOMEM ? log_error(ret, "map: no memory") : ret;
+	ret = map_init(saved, local, options, &map);
+	if (!ret)
+		ret = decide(map.input, &map);
+	if (ret < 0 && !map.reason)
+		return log_error(ret, "map: cannot compare the GPUs");
+	*ret_map = map;
+	map = (struct gpu_map){ 0 };
+	return 0;
 }
 
 void map_done(struct gpu_map *map)
 {
 	free(map->local);
 	free(map->surplus);
+	free(map->input);
 	*map = (struct gpu_map){ 0 };
 }

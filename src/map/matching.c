@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bipartite matching: by augmenting paths where any assignment will do, by the Hungarian method
- * where the cheapest is wanted. Knows sets, not GPUs. */
+/* Bipartite matching: by augmenting paths for any assignment, by the Hungarian method for the
+ * cheapest. */
 #include "map/matching.h"
 
 #include <string.h>
@@ -8,64 +8,68 @@
 #define NOT_REACHED INT32_MAX
 #define NO_COLUMN   UINT16_MAX
 
-struct choice {
-	const struct gpu_set *sets;
-	/* 1 + the set that an element represents; 0: none. */
+struct assignment {
+	const uint64_t *sets;
+	/* By element: 1 + the set to which it is assigned; 0: none. */
 	uint16_t owner[GPU_SET_MAX];
-	struct gpu_set taken;
+	uint64_t taken;
 };
 
-/* Finds an element for set @index, moving others to other elements where that makes room. */
-static bool choose(struct choice *choice, size_t index, struct gpu_set *visited)
+/* Finds an element for set @index. If all its elements are taken, moves another set to another
+ * element. */
+static bool assign(struct assignment *assignment, size_t index, uint64_t *visited)
 {
-	struct gpu_set left = set_without(&choice->sets[index], visited);
-	struct gpu_set vacant = set_without(&left, &choice->taken);
-	size_t element = set_next(&vacant, 0);
+	uint64_t elements = assignment->sets[index] & ~*visited;
+	uint64_t vacant = elements & ~assignment->taken;
+	size_t element = set_next(vacant, 0);
 
 	if (element < GPU_SET_MAX) {
-		choice->owner[element] = (uint16_t)(index + 1);
-		set_add(&choice->taken, element);
+		assignment->owner[element] = (uint16_t)(index + 1);
+		assignment->taken |= set_of(element);
 		return true;
 	}
-	set_for_each (i, &left) {
-		if (set_has(visited, i))
+	set_for_each (i, elements) {
+		if (set_has(*visited, i))
 			continue;
-		set_add(visited, i);
-		if (choose(choice, choice->owner[i] - 1u, visited)) {
-			choice->owner[i] = (uint16_t)(index + 1);
+		*visited |= set_of(i);
+		if (assign(assignment, assignment->owner[i] - 1u, visited)) {
+			assignment->owner[i] = (uint16_t)(index + 1);
 			return true;
 		}
 	}
 	return false;
 }
 
-bool matching_exists(const struct gpu_set *sets, size_t count)
+bool matching_exists(const uint64_t *sets, size_t count)
 {
-	struct choice choice = { .sets = sets };
+	struct assignment assignment = { .sets = sets };
 
 	for (size_t i = 0; i < count; i++) {
-		struct gpu_set visited = { 0 };
+		uint64_t visited = 0;
 
-		if (!choose(&choice, i, &visited))
+		if (!assign(&assignment, i, &visited))
 			return false;
 	}
 	return true;
 }
 
-/* A path from a row without column over columns that others would have to give up. */
+/* The search for a path from a row without column to a free column, over columns that other rows
+ * would give up. */
 struct path {
-	/* By column: what it would cost more to get there, and the column before it. */
+	/* By column: the extra cost of reaching it, and the column before it. */
 	int32_t slack[GPU_SET_MAX];
 	uint16_t before[GPU_SET_MAX];
-	struct gpu_set reached;
+	uint64_t reached;
+	/* The free column. */
+	uint16_t end;
 };
 
-static void look_from(const struct matching *matching, struct path *path, size_t row,
-		      uint16_t column, const struct gpu_set *allowed, const struct costs *costs)
+static void relax_columns(const struct matching *matching, struct path *path, size_t row,
+			  uint16_t column, const uint64_t *allowed, const struct costs *costs)
 {
-	struct gpu_set ahead = set_without(&allowed[row], &path->reached);
+	uint64_t unreached = allowed[row] & ~path->reached;
 
-	set_for_each (i, &ahead) {
+	set_for_each (i, unreached) {
 		int32_t slack =
 			costs->of[row][i] - matching->row_price[row] - matching->column_price[i];
 
@@ -76,13 +80,13 @@ static void look_from(const struct matching *matching, struct path *path, size_t
 	}
 }
 
-/* The nearest column not reached yet; where there is a choice one that nobody has. */
+/* The nearest column that the path has not reached, or GPU_SET_MAX; of equals, a free one. */
 static size_t nearest_column(const struct matching *matching, const struct path *path)
 {
 	size_t nearest = GPU_SET_MAX;
 
 	for (size_t i = 0; i < matching->size; i++) {
-		if (set_has(&path->reached, i) || path->slack[i] == NOT_REACHED)
+		if (set_has(path->reached, i) || path->slack[i] == NOT_REACHED)
 			continue;
 		if (nearest == GPU_SET_MAX || path->slack[i] < path->slack[nearest] ||
 		    (path->slack[i] == path->slack[nearest] && matching->row_of[nearest] &&
@@ -92,13 +96,13 @@ static size_t nearest_column(const struct matching *matching, const struct path 
 	return nearest;
 }
 
-/* Moves prices so that the column at distance @delta is reached at no extra cost. */
-static void move_prices(struct matching *matching, struct path *path, size_t first_row,
-			int32_t delta)
+/* Adjusts prices so that the column at distance @delta costs nothing extra. */
+static void adjust_prices(struct matching *matching, struct path *path, size_t first_row,
+			  int32_t delta)
 {
 	matching->row_price[first_row] += delta;
 	for (size_t i = 0; i < matching->size; i++) {
-		if (set_has(&path->reached, i)) {
+		if (set_has(path->reached, i)) {
 			matching->row_price[matching->row_of[i] - 1u] += delta;
 			matching->column_price[i] -= delta;
 		} else if (path->slack[i] != NOT_REACHED) {
@@ -107,30 +111,43 @@ static void move_prices(struct matching *matching, struct path *path, size_t fir
 	}
 }
 
-static bool add_row(struct matching *matching, size_t first_row, const struct gpu_set *allowed,
-		    const struct costs *costs)
+/* Finds the cheapest path from @first_row to a free column. */
+static bool find_path(struct matching *matching, size_t first_row, const uint64_t *allowed,
+		      const struct costs *costs, struct path *path)
 {
 	uint16_t column = NO_COLUMN;
 	size_t row = first_row;
-	struct path path;
 
-	path.reached = (struct gpu_set){ 0 };
+	path->reached = 0;
 	for (size_t i = 0; i < matching->size; i++)
-		path.slack[i] = NOT_REACHED;
+		path->slack[i] = NOT_REACHED;
 	for (;;) {
 		size_t next;
 
-		look_from(matching, &path, row, column, allowed, costs);
-		next = nearest_column(matching, &path);
+		relax_columns(matching, path, row, column, allowed, costs);
+		next = nearest_column(matching, path);
 		if (next == GPU_SET_MAX)
 			return false;
-		move_prices(matching, &path, first_row, path.slack[next]);
-		set_add(&path.reached, next);
+		adjust_prices(matching, path, first_row, path->slack[next]);
+		path->reached |= set_of(next);
 		column = (uint16_t)next;
 		if (!matching->row_of[column])
 			break;
 		row = matching->row_of[column] - 1u;
 	}
+	path->end = column;
+	return true;
+}
+
+static bool add_row(struct matching *matching, size_t first_row, const uint64_t *allowed,
+		    const struct costs *costs)
+{
+	struct path path;
+	uint16_t column;
+
+	if (!find_path(matching, first_row, allowed, costs, &path))
+		return false;
+	column = path.end;
 	while (path.before[column] != NO_COLUMN) {
 		matching->row_of[column] = matching->row_of[path.before[column]];
 		matching->column_of[matching->row_of[column] - 1u] = (uint16_t)(column + 1);
@@ -141,13 +158,12 @@ static bool add_row(struct matching *matching, size_t first_row, const struct gp
 	return true;
 }
 
-bool matching_update(struct matching *matching, const struct gpu_set *allowed,
-		     const struct costs *costs)
+bool matching_update(struct matching *matching, const uint64_t *allowed, const struct costs *costs)
 {
 	for (size_t row = 0; row < matching->size; row++) {
 		uint16_t column = matching->column_of[row];
 
-		if (!column || set_has(&allowed[row], column - 1u))
+		if (!column || set_has(allowed[row], column - 1u))
 			continue;
 		matching->row_of[column - 1u] = 0;
 		matching->column_of[row] = 0;

@@ -1,235 +1,287 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Leaves candidates out that the rules between GPUs rule out, without trying anything. What remains
- * may still be impossible together: that is the search's business. */
+/* Prunes domains by the rules between GPUs, without trying an assignment. For an assignment that
+ * keeps all rules call search_best(). */
 #include "map/prune.h"
 
-#include "map/matching.h"
-
-struct gpu_set prune_by_cpu_link(const struct search_problem *p, size_t saved)
+uint64_t prune_by_cpu_link(const struct search_problem *p, size_t saved)
 {
-	struct gpu_set fit = { 0 };
+	uint64_t fit = 0;
 
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
 		if (links_cpu_link_serves(p->saved, saved, p->local, i))
-			set_add(&fit, i);
+			fit |= set_of(i);
 	}
 	return fit;
 }
 
-/* false: nothing is left. */
-static bool keep_only(struct gpu_set *set, const struct gpu_set *allowed, bool *changed)
+/* false: the domain is empty now. */
+static bool keep_only(uint64_t *domain, uint64_t allowed, bool *changed)
 {
-	struct gpu_set both = set_and(set, allowed);
-
-	if (!set_equal(set, &both)) {
-		*set = both;
+	if (*domain & ~allowed) {
+		*domain &= allowed;
 		*changed = true;
 	}
-	return !set_is_empty(set);
+	return *domain != 0;
 }
 
-/* A local GPU that must be some saved one's is no other's. */
-static bool narrow_by_taken(const struct search_problem *p, struct gpu_set *left, bool *changed)
+/* A local GPU that is the whole domain of a saved GPU leaves the other domains. */
+static bool prune_taken(const struct search_problem *p, uint64_t *domains, bool *changed)
 {
-	struct gpu_set taken = { 0 }, all = set_of_first(p->local->num_gpus), open;
+	uint64_t taken = 0;
 
-	set_for_each (i, &p->wanted) {
-		size_t only = set_next(&left[i], 0);
-
-		if (only == GPU_SET_MAX)
+	set_for_each (i, p->wanted) {
+		if (!domains[i])
 			return false;
-		if (set_next(&left[i], only + 1) < GPU_SET_MAX)
+		if (set_count(domains[i]) > 1)
 			continue;
-		if (set_has(&taken, only))
+		if (taken & domains[i])
 			return false;
-		set_add(&taken, only);
+		taken |= domains[i];
 	}
-	open = set_without(&all, &taken);
-	set_for_each (i, &p->wanted) {
-		if (set_count(&left[i]) > 1 && !keep_only(&left[i], &open, changed))
+	set_for_each (i, p->wanted) {
+		if (set_count(domains[i]) > 1 && !keep_only(&domains[i], ~taken, changed))
 			return false;
 	}
 	return true;
 }
 
-/* Whether all @peers find room among the GPUs linked to local GPU @to. */
-static bool peers_have_room(const struct search_problem *p, const struct gpu_set *left,
-			    const struct gpu_set *peers, size_t to)
+/* Whether all @peers find a GPU of their own among those linked to local GPU @to. */
+static bool peers_have_room(const struct search_problem *p, const uint64_t *domains, uint64_t peers,
+			    size_t to)
 {
-	struct gpu_set sets[GPU_SET_MAX];
+	uint64_t sets[GPU_SET_MAX];
 	size_t count = 0;
 
 	set_for_each (i, peers)
-		sets[count++] = set_and(&left[i], &p->local->xgmi[to]);
+		sets[count++] = domains[i] & p->local->xgmi[to];
 	return matching_exists(sets, count);
 }
 
-/* Peers of saved GPU @i can only be where a link from one of its candidates leads to; and a
- * candidate must have as many links into where the peers can be as there are peers. */
-static bool narrow_by_links(const struct narrowing *n, struct gpu_set *left, size_t i,
-			    bool *changed)
+/* Local GPUs in the domain of saved GPU @i with a link for each of its @peers. @pool: the union of
+ * the domains of the peers. */
+static uint64_t linked_candidates(const struct pruning *pruning, const uint64_t *domains, size_t i,
+				  uint64_t peers, uint64_t pool)
 {
-	const struct search_problem *p = n->problem;
-	struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
-	struct gpu_set reach = { 0 }, pool = { 0 }, fit = { 0 };
-	size_t num_peers = set_count(&peers);
+	const struct search_problem *p = pruning->problem;
+	uint64_t fit = 0;
 
-	if (!num_peers)
-		return true;
-	set_for_each (j, &left[i])
-		set_add_all(&reach, &p->local->xgmi[j]);
-	set_for_each (peer, &peers) {
-		if (!keep_only(&left[peer], &reach, changed))
-			return false;
-		set_add_all(&pool, &left[peer]);
+	set_for_each (j, domains[i]) {
+		if (set_count(p->local->xgmi[j] & pool) < set_count(peers))
+			continue;
+		if (!pruning->thorough || peers_have_room(p, domains, peers, j))
+			fit |= set_of(j);
 	}
-	set_for_each (j, &left[i]) {
-		struct gpu_set linked = set_and(&p->local->xgmi[j], &pool);
-
-		if (set_count(&linked) >= num_peers &&
-		    (!n->thorough || peers_have_room(p, left, &peers, j)))
-			set_add(&fit, j);
-	}
-	return keep_only(&left[i], &fit, changed);
+	return fit;
 }
 
-/* Whether all of a saved block find room among the GPUs of local block @to. */
-static bool has_room(const struct blocking *blocking, const struct gpu_set *left, size_t block,
-		     size_t to)
+/* A peer of saved GPU @i can only move to a GPU that is linked to a GPU of the domain of @i. */
+static bool prune_by_links(const struct pruning *pruning, uint64_t *domains, size_t i,
+			   bool *changed)
 {
-	struct gpu_set sets[GPU_SET_MAX];
+	const struct search_problem *p = pruning->problem;
+	uint64_t peers = p->saved->xgmi[i] & p->wanted, reach = 0, pool = 0;
+
+	if (!peers)
+		return true;
+	set_for_each (j, domains[i])
+		reach |= p->local->xgmi[j];
+	set_for_each (peer, peers) {
+		if (!keep_only(&domains[peer], reach, changed))
+			return false;
+		pool |= domains[peer];
+	}
+	return keep_only(&domains[i], linked_candidates(pruning, domains, i, peers, pool), changed);
+}
+
+static bool group_has_room(const struct group_rule *rule, const uint64_t *domains, size_t group,
+			   size_t to)
+{
+	uint64_t sets[GPU_SET_MAX];
 	size_t count = 0;
 
-	set_for_each (i, &blocking->saved.members[block]) {
-		sets[count] = set_and(&left[i], &blocking->local.members[to]);
-		if (set_is_empty(&sets[count++]))
+	set_for_each (i, rule->saved.members[group]) {
+		sets[count] = domains[i] & rule->local.members[to];
+		if (!sets[count++])
 			return false;
 	}
 	return matching_exists(sets, count);
 }
 
-struct gpu_set prune_groups_for(const struct blocking *blocking, const struct gpu_set *left,
-				size_t block)
+uint64_t prune_groups_for(const struct group_rule *rule, const uint64_t *domains, size_t group)
 {
-	struct gpu_set blocks = { 0 };
+	uint64_t groups = 0;
 
-	for (size_t i = 0; i < blocking->local.count; i++) {
-		if (has_room(blocking, left, block, i))
-			set_add(&blocks, i);
+	for (size_t i = 0; i < rule->local.count; i++) {
+		if (group_has_room(rule, domains, group, i))
+			groups |= set_of(i);
 	}
-	return blocks;
+	return groups;
 }
 
-/* A block can only be in blocks that have room for it. */
-static bool narrow_block(const struct blocking *blocking, struct gpu_set *left, size_t block,
-			 const struct gpu_set *blocks, bool *changed)
+/* Prunes the domains of @group to the GPUs of @local_groups. */
+static bool prune_group(const struct group_rule *rule, uint64_t *domains, size_t group,
+			uint64_t local_groups, bool *changed)
 {
-	struct gpu_set room = { 0 };
+	uint64_t allowed = 0;
 
-	set_for_each (i, blocks)
-		set_add_all(&room, &blocking->local.members[i]);
-	set_for_each (i, &blocking->saved.members[block]) {
-		if (!keep_only(&left[i], &room, changed))
+	set_for_each (i, local_groups)
+		allowed |= rule->local.members[i];
+	set_for_each (i, rule->saved.members[group]) {
+		if (!keep_only(&domains[i], allowed, changed))
 			return false;
 	}
 	return true;
 }
 
-/* What must be one block's is no other's. */
-static bool narrow_others(const struct blocking *blocking, struct gpu_set *left, size_t block,
-			  size_t taken, bool *changed)
+/* Prunes local group @taken from the domains of all groups but @group. */
+static bool prune_other_groups(const struct group_rule *rule, uint64_t *domains, size_t group,
+			       size_t taken, bool *changed)
 {
-	for (size_t other = 0; other < blocking->saved.count; other++) {
-		if (other == block)
+	for (size_t other = 0; other < rule->saved.count; other++) {
+		if (other == group)
 			continue;
-		set_for_each (i, &blocking->saved.members[other]) {
-			struct gpu_set rest =
-				set_without(&left[i], &blocking->local.members[taken]);
-
-			if (!keep_only(&left[i], &rest, changed))
+		set_for_each (i, rule->saved.members[other]) {
+			if (!keep_only(&domains[i], ~rule->local.members[taken], changed))
 				return false;
 		}
 	}
 	return true;
 }
 
-static bool narrow_by_blocks(const struct blocking *blocking, struct gpu_set *left, bool *changed)
+static bool prune_by_groups(const struct group_rule *rule, uint64_t *domains, bool *changed)
 {
-	struct gpu_set blocks[GPU_SET_MAX];
+	uint64_t groups[GPU_SET_MAX];
 
-	for (size_t i = 0; i < blocking->saved.count; i++) {
-		size_t first;
-
-		blocks[i] = prune_groups_for(blocking, left, i);
-		if (!narrow_block(blocking, left, i, &blocks[i], changed))
+	for (size_t i = 0; i < rule->saved.count; i++) {
+		groups[i] = prune_groups_for(rule, domains, i);
+		if (!prune_group(rule, domains, i, groups[i], changed))
 			return false;
-		first = set_next(&blocks[i], 0);
-		if (blocking->apart && set_next(&blocks[i], first + 1) == GPU_SET_MAX &&
-		    !narrow_others(blocking, left, i, first, changed))
+		if (rule->apart && set_count(groups[i]) == 1 &&
+		    !prune_other_groups(rule, domains, i, set_next(groups[i], 0), changed))
 			return false;
 	}
-	return !blocking->apart || matching_exists(blocks, blocking->saved.count);
+	return !rule->apart || matching_exists(groups, rule->saved.count);
 }
 
-bool prune_all(const struct narrowing *n, struct gpu_set *left)
+static bool prune_once(const struct pruning *pruning, uint64_t *domains, bool *changed)
+{
+	const struct search_problem *p = pruning->problem;
+
+	if (!prune_taken(p, domains, changed))
+		return false;
+	set_for_each (i, p->rules >= SEARCH_LINKS ? p->wanted : 0) {
+		if (!prune_by_links(pruning, domains, i, changed))
+			return false;
+	}
+	for (size_t i = 0; i < pruning->num_rules; i++) {
+		if (!prune_by_groups(&pruning->rules[i], domains, changed))
+			return false;
+	}
+	return true;
+}
+
+bool prune_all(const struct pruning *pruning, uint64_t *domains)
 {
 	bool changed;
 
 	do {
 		changed = false;
-		if (!narrow_by_taken(n->problem, left, &changed))
+		if (!prune_once(pruning, domains, &changed))
 			return false;
-		set_for_each (i, &n->problem->wanted) {
-			if (n->problem->rules >= SEARCH_LINKS &&
-			    !narrow_by_links(n, left, i, &changed))
-				return false;
-		}
-		for (size_t i = 0; i < n->num_blockings; i++) {
-			if (!narrow_by_blocks(&n->blockings[i], left, &changed))
-				return false;
-		}
 	} while (changed);
 	return true;
 }
 
-/* Whether any two saved blocks have more GPUs than any local block. */
-static bool two_are_too_many(const struct blocking *blocking)
+/* Whether any two saved groups have more GPUs than the largest local group. */
+static bool no_two_fit(const struct group_rule *rule)
 {
 	size_t least = GPU_SET_MAX, second = GPU_SET_MAX, most = 0;
 
-	for (size_t i = 0; i < blocking->saved.count; i++) {
-		size_t size = set_count(&blocking->saved.members[i]);
+	for (size_t i = 0; i < rule->saved.count; i++) {
+		size_t size = set_count(rule->saved.members[i]);
 
 		second = size < least ? least : size < second ? size : second;
 		least = size < least ? size : least;
 	}
-	for (size_t i = 0; i < blocking->local.count; i++) {
-		size_t size = set_count(&blocking->local.members[i]);
+	for (size_t i = 0; i < rule->local.count; i++) {
+		size_t size = set_count(rule->local.members[i]);
 
 		most = size > most ? size : most;
 	}
-	return blocking->saved.count > 1 && least + second > most;
+	return rule->saved.count > 1 && least + second > most;
 }
 
-void prune_init(const struct search_problem *p, struct narrowing *n)
+void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 {
-	struct gpu_set all = set_of_first(p->local->num_gpus);
+	uint64_t all = set_of_first(p->local->num_gpus);
 
-	n->problem = p;
-	n->num_blockings = 0;
-	n->thorough = false;
+	ret_pruning->problem = p;
+	ret_pruning->num_rules = 0;
+	ret_pruning->thorough = false;
 	if (p->rules >= SEARCH_LINKS) {
-		struct blocking *hives = &n->blockings[n->num_blockings++];
+		struct group_rule *hives = &ret_pruning->rules[ret_pruning->num_rules++];
 
-		links_hives(p->saved, &p->wanted, &hives->saved);
-		links_hives(p->local, &all, &hives->local);
-		hives->apart = two_are_too_many(hives);
+		links_hives(p->saved, p->wanted, &hives->saved);
+		links_hives(p->local, all, &hives->local);
+		hives->apart = no_two_fit(hives);
 	}
 	if (p->rules >= SEARCH_TOGETHER) {
-		struct blocking *regions = &n->blockings[n->num_blockings++];
+		struct group_rule *numa = &ret_pruning->rules[ret_pruning->num_rules++];
 
-		links_numa_groups(p->saved, &p->wanted, &regions->saved);
-		links_numa_groups(p->local, &all, &regions->local);
-		regions->apart = p->rules == SEARCH_APART;
+		links_numa_groups(p->saved, p->wanted, &numa->saved);
+		links_numa_groups(p->local, all, &numa->local);
+		numa->apart = p->rules == SEARCH_APART;
 	}
+}
+
+/* Counts for each local group how many GPUs of saved group @group can stay on the same device
+ * there. Returns the largest count. */
+static int count_kept(const struct group_rule *rule, const uint64_t *same, size_t group,
+		      uint16_t *kept)
+{
+	int most = 0;
+
+	for (size_t to = 0; to < rule->local.count; to++) {
+		kept[to] = 0;
+		set_for_each (i, rule->saved.members[group])
+			kept[to] += (same[i] & rule->local.members[to]) != 0;
+		most = kept[to] > most ? kept[to] : most;
+	}
+	return most;
+}
+
+/* The largest sum if each saved group moves to a local group of its own. */
+static int bound_apart(struct bound_buffer *buffer, const struct group_rule *rule)
+{
+	uint64_t allowed[GPU_SET_MAX];
+	struct matching matching = { .size = rule->local.count };
+	int kept = 0;
+
+	for (size_t i = 0; i < rule->local.count; i++) {
+		allowed[i] = set_of_first(rule->local.count);
+		for (size_t j = 0; j < rule->local.count; j++)
+			buffer->costs.of[i][j] =
+				i < rule->saved.count ? GPU_SET_MAX - buffer->kept[i][j] : 0;
+	}
+	(void)matching_update(&matching, allowed, &buffer->costs);
+	for (size_t i = 0; i < rule->saved.count; i++)
+		kept += buffer->kept[i][matching.column_of[i] - 1u];
+	return kept;
+}
+
+int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule, uint64_t wanted,
+		const uint64_t *same)
+{
+	int ungrouped = 0, kept = 0;
+
+	set_for_each (i, wanted)
+		ungrouped += rule->saved.of[i] == NO_GROUP && same[i];
+	for (size_t i = 0; i < rule->saved.count; i++)
+		kept += count_kept(rule, same, i, buffer->kept[i]);
+	if (kept && rule->apart && rule->saved.count <= rule->local.count) {
+		int apart = bound_apart(buffer, rule);
+
+		kept = apart < kept ? apart : kept;
+	}
+	return ungrouped + kept;
 }

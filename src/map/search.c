@@ -1,78 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The search for an assignment. An attempt narrows down what each saved GPU may become by the
- * rules, and matches what is left one to one; if that match happens to keep all rules, it is the
- * best that the attempt can give, and else the attempt is split at a rule that the match breaks. */
+/* Branch and bound. A search node prunes the domains of the saved GPUs and matches them one to one
+ * at the least cost. If the matching keeps all rules, it is the best assignment of this node;
+ * otherwise the search branches at a rule that the matching breaks. */
 #include "map/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
-#include "map/bound.h"
 #include "map/matching.h"
 #include "map/prune.h"
-#include "map/twins.h"
 
-/* Attempts from which on a search is long. */
+/* After this number of attempts each node prunes more thoroughly. */
 #define SEARCH_LONG 500
 
-/* An attempt. Rows beyond the wanted GPUs are fillers for the local GPUs that stay free. */
-struct attempt {
-	struct gpu_set left[GPU_SET_MAX];
+/* Rows of the matching beyond the wanted GPUs stand for no GPU and take the unused local GPUs. */
+struct search_node {
+	uint64_t domains[GPU_SET_MAX];
 	struct matching matching;
 };
 
 struct search {
 	const struct search_problem *problem;
-	struct narrowing narrowing;
-	struct gpu_set same[GPU_SET_MAX];
-	/* One a level: going back is going up, nothing is to be undone. */
-	struct attempt *attempts;
-	struct tried *tried;
+	struct pruning pruning;
+	uint64_t same_device[GPU_SET_MAX];
+	/* By level of the tree: to backtrack the search returns to the level above. */
+	struct search_node *nodes;
 	struct search_result *result;
-	/* 0 for the very same GPU, and for fillers; else 1. */
+	/* 0 for the same device and for rows without GPU, else 1. */
 	struct costs costs;
-	struct bound_room bound_room;
-	/* How many GPUs the best assignment so far keeps on the very same; what does not better it
-	 * is of no interest. -1: none so far. */
+	struct bound_buffer bound_buffer;
+	/* The number of GPUs on the same device in the best assignment so far; -1: none yet. The
+	 * search ignores nodes that cannot exceed it. */
 	int best;
 	bool any_will_do;
 	bool given_up;
 };
 
-enum verdict {
-	IMPOSSIBLE,
-	/* There may be assignments, but none that betters the best. */
-	NO_BETTER,
-	FOUND,
-};
-
-static size_t match_of(const struct attempt *a, size_t saved)
+static size_t match_of(const struct search_node *node, size_t saved)
 {
-	return a->matching.column_of[saved] - 1u;
+	return node->matching.column_of[saved] - 1u;
 }
 
-static int count_same(const struct search *search, const struct attempt *a)
+static int count_same_device(const struct search *search, const struct search_node *node)
 {
 	int count = 0;
 
-	set_for_each (i, &search->problem->wanted)
-		count += set_has(&search->same[i], match_of(a, i));
+	set_for_each (i, search->problem->wanted)
+		count += set_has(search->same_device[i], match_of(node, i));
 	return count;
 }
 
-/* At least as many GPUs as any assignment of this attempt can keep on the very same ones. */
-static int bound_of(struct search *search, const struct attempt *a)
+/* No assignment of this node has more GPUs on the same device. */
+static int upper_bound(struct search *search, const struct search_node *node)
 {
-	const struct gpu_set *wanted = &search->problem->wanted;
-	int bound = count_same(search, a);
-	struct gpu_set kept_if[GPU_SET_MAX];
+	uint64_t wanted = search->problem->wanted, same[GPU_SET_MAX];
+	int bound = count_same_device(search, node);
 
 	set_for_each (i, wanted)
-		kept_if[i] = set_and(&search->same[i], &a->left[i]);
-	for (size_t i = 0; i < search->narrowing.num_blockings; i++) {
-		int other = prune_bound(&search->bound_room, &search->narrowing.blockings[i],
-					wanted, kept_if);
+		same[i] = search->same_device[i] & node->domains[i];
+	for (size_t i = 0; i < search->pruning.num_rules; i++) {
+		int other =
+			prune_bound(&search->bound_buffer, &search->pruning.rules[i], wanted, same);
 
 		if (other < bound)
 			bound = other;
@@ -80,333 +69,268 @@ static int bound_of(struct search *search, const struct attempt *a)
 	return bound;
 }
 
-/* Whether the match has GPUs @i and @j together or apart as @blocking wants. */
-static bool blocks_agree(const struct blocking *blocking, const struct attempt *a, size_t i,
-			 size_t j)
+/* Whether the matching keeps @rule for saved GPUs @i and @j. */
+static bool keeps_rule(const struct group_rule *rule, const struct search_node *node, size_t i,
+		       size_t j)
 {
-	int saved_i = blocking->saved.of[i], saved_j = blocking->saved.of[j];
+	int saved_i = rule->saved.of[i], saved_j = rule->saved.of[j];
 	bool together;
 
-	if (saved_i == NO_BLOCK || saved_j == NO_BLOCK)
+	if (saved_i == NO_GROUP || saved_j == NO_GROUP)
 		return true;
-	together = blocking->local.of[match_of(a, i)] == blocking->local.of[match_of(a, j)];
+	together = rule->local.of[match_of(node, i)] == rule->local.of[match_of(node, j)];
 	if (saved_i == saved_j)
 		return together;
-	return !blocking->apart || !together;
+	return !rule->apart || !together;
 }
 
-static bool links_agree(const struct search_problem *p, const struct attempt *a, size_t i, size_t j)
+static bool keeps_links(const struct search_problem *p, const struct search_node *node, size_t i)
 {
-	return p->rules < SEARCH_LINKS || !set_has(&p->saved->xgmi[i], j) ||
-	       set_has(&p->local->xgmi[match_of(a, i)], match_of(a, j));
+	uint64_t peers = p->rules >= SEARCH_LINKS ? p->saved->xgmi[i] & p->wanted : 0;
+
+	set_for_each (j, peers) {
+		if (!set_has(p->local->xgmi[match_of(node, i)], match_of(node, j)))
+			return false;
+	}
+	return true;
 }
 
-/* What the match breaks a rule with, and how many ways out there are: a block with several local
- * blocks to choose from, or a GPU with several candidates. */
+static bool group_keeps_rule(const struct search_problem *p, const struct group_rule *rule,
+			     const struct search_node *node, size_t group)
+{
+	set_for_each (i, rule->saved.members[group]) {
+		set_for_each (j, p->wanted) {
+			if (i != j && !keeps_rule(rule, node, i, j))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* A rule that the matching breaks, and the number of branches there: the local groups for a saved
+ * group, or the local GPUs for a saved GPU. */
 struct conflict {
-	const struct blocking *blocking;
-	size_t block;
+	/* NULL: the conflict is about @gpu. */
+	const struct group_rule *rule;
+	size_t group;
 	size_t gpu;
-	size_t ways;
+	/* 0: all conflicts so far leave no choice. */
+	size_t branches;
 };
 
-static void note_block_conflict(const struct blocking *blocking, const struct attempt *a,
-				size_t block, struct conflict *conflict)
+static void note_group_conflict(const struct group_rule *rule, const struct search_node *node,
+				size_t group, struct conflict *conflict)
 {
-	struct gpu_set blocks = prune_groups_for(blocking, a->left, block);
-	size_t count = set_count(&blocks);
+	size_t count = set_count(prune_groups_for(rule, node->domains, group));
 
-	if (count > 1 && (!conflict->blocking || count < conflict->ways))
-		*conflict =
-			(struct conflict){ .blocking = blocking, .block = block, .ways = count };
+	if (count > 1 && (!conflict->rule || count < conflict->branches))
+		*conflict = (struct conflict){ .rule = rule, .group = group, .branches = count };
 }
 
-static void note_gpu_conflict(const struct attempt *a, size_t gpu, struct conflict *conflict)
+static void note_gpu_conflict(const struct search_node *node, size_t gpu, struct conflict *conflict)
 {
-	size_t count = set_count(&a->left[gpu]);
+	size_t count = set_count(node->domains[gpu]);
 
-	if (count > 1 && !conflict->blocking && (!conflict->ways || count < conflict->ways))
-		*conflict = (struct conflict){ .gpu = gpu, .ways = count };
+	if (count > 1 && !conflict->rule && (!conflict->branches || count < conflict->branches))
+		*conflict = (struct conflict){ .gpu = gpu, .branches = count };
 }
 
-static bool find_block_conflict(const struct search *search, const struct attempt *a,
-				const struct blocking *blocking, struct conflict *conflict)
+static bool find_group_conflict(const struct search_problem *p, const struct search_node *node,
+				const struct group_rule *rule, struct conflict *conflict)
 {
 	bool found = false;
 
-	for (size_t block = 0; block < blocking->saved.count; block++) {
-		bool agree = true;
-
-		set_for_each (i, &blocking->saved.members[block]) {
-			set_for_each (j, &search->problem->wanted)
-				agree &= i == j || blocks_agree(blocking, a, i, j);
-		}
-		if (!agree)
-			note_block_conflict(blocking, a, block, conflict);
-		found |= !agree;
+	for (size_t group = 0; group < rule->saved.count; group++) {
+		if (group_keeps_rule(p, rule, node, group))
+			continue;
+		found = true;
+		note_group_conflict(rule, node, group, conflict);
 	}
 	return found;
 }
 
-/* Where to split the attempt: blocks first, as they decide for many GPUs, and at the conflict with
- * the fewest ways out. false: there is no conflict. */
-static bool find_conflict(const struct search *search, const struct attempt *a,
+/* Finds the conflict with the fewest branches. Groups go before GPUs, as a group decides for many
+ * GPUs. false: the matching keeps all rules. */
+static bool find_conflict(const struct search *search, const struct search_node *node,
 			  struct conflict *ret_conflict)
 {
 	const struct search_problem *p = search->problem;
 	bool found = false;
 
 	*ret_conflict = (struct conflict){ 0 };
-	for (size_t i = 0; i < search->narrowing.num_blockings; i++)
-		found |= find_block_conflict(search, a, &search->narrowing.blockings[i],
-					     ret_conflict);
-	set_for_each (i, &p->wanted) {
-		struct gpu_set peers = set_and(&p->saved->xgmi[i], &p->wanted);
-		bool agree = true;
-
-		set_for_each (j, &peers)
-			agree &= links_agree(p, a, i, j);
-		if (!agree)
-			note_gpu_conflict(a, i, ret_conflict);
-		found |= !agree;
+	for (size_t i = 0; i < search->pruning.num_rules; i++)
+		found |= find_group_conflict(p, node, &search->pruning.rules[i], ret_conflict);
+	set_for_each (i, p->wanted) {
+		if (keeps_links(p, node, i))
+			continue;
+		found = true;
+		note_gpu_conflict(node, i, ret_conflict);
 	}
 	return found;
 }
 
-static void note_best(struct search *search, const struct attempt *a, int same)
+static void note_best(struct search *search, const struct search_node *node)
 {
-	search->best = same;
-	set_for_each (i, &search->problem->wanted)
-		search->result->local_of[i] = (uint16_t)match_of(a, i);
+	search->best = count_same_device(search, node);
+	set_for_each (i, search->problem->wanted)
+		search->result->local_of[i] = (uint16_t)match_of(node, i);
 }
 
-static bool satisfied(const struct search *search, int bound)
+/* Whether the other branches of a node with @bound are of no use. */
+static bool is_settled(const struct search *search, int bound)
 {
 	return search->given_up || search->best >= (search->any_will_do ? 0 : bound);
 }
 
-static enum verdict descend(struct search *search, size_t level);
+static void visit(struct search *search, size_t level);
 
-static enum verdict worse(enum verdict a, enum verdict b)
+static void branch_by_group(struct search *search, size_t level, const struct conflict *conflict,
+			    int bound)
 {
-	return a > b ? a : b;
-}
+	const struct search_node *node = &search->nodes[level];
+	struct search_node *next = &search->nodes[level + 1];
+	const struct group_rule *rule = conflict->rule;
+	uint64_t groups = prune_groups_for(rule, node->domains, conflict->group);
 
-/* The choices of a split that have been tried: sets of local GPUs, one of which each. */
-struct tried {
-	struct gpu_set sets[GPU_SET_MAX];
-	enum verdict verdicts[GPU_SET_MAX];
-	size_t count;
-};
-
-/* The verdict on a twin of @choice that has been tried, if that settles @choice too. */
-static bool settled_by_twin(const struct search *search, const struct attempt *attempt,
-			    const struct gpu_set *choice, const struct tried *tried,
-			    enum verdict *verdict)
-{
-	for (size_t i = 0; i < tried->count; i++) {
-		/* What bettered nothing may only be the like of what stays as much the same. */
-		const struct gpu_set *same = tried->verdicts[i] == IMPOSSIBLE ? NULL : search->same;
-
-		if (!are_twins(search->problem, attempt->left, same, choice, &tried->sets[i]))
-			continue;
-		*verdict = worse(*verdict,
-				 tried->verdicts[i] == FOUND ? NO_BETTER : tried->verdicts[i]);
-		return true;
+	set_for_each (group, groups) {
+		*next = *node;
+		set_for_each (i, rule->saved.members[conflict->group])
+			next->domains[i] &= rule->local.members[group];
+		visit(search, level + 1);
+		if (is_settled(search, bound))
+			return;
 	}
-	return false;
 }
 
-static void note_tried(struct tried *tried, const struct gpu_set *choice, enum verdict verdict)
+static void try_gpu(struct search *search, size_t level, size_t saved, size_t local)
 {
-	tried->sets[tried->count] = *choice;
-	tried->verdicts[tried->count++] = verdict;
+	struct search_node *next = &search->nodes[level + 1];
+
+	*next = search->nodes[level];
+	next->domains[saved] = set_of(local);
+	visit(search, level + 1);
 }
 
-static enum verdict try_block(struct search *search, size_t level, const struct conflict *conflict,
-			      size_t block)
+/* Starts with the local GPU of the matching. */
+static void branch_by_gpu(struct search *search, size_t level, size_t saved, int bound)
 {
-	struct attempt *next = &search->attempts[level + 1];
-	const struct blocking *blocking = conflict->blocking;
+	const struct search_node *node = &search->nodes[level];
+	uint64_t untried = node->domains[saved];
 
-	*next = search->attempts[level];
-	set_for_each (i, &blocking->saved.members[conflict->block])
-		next->left[i] = set_and(&next->left[i], &blocking->local.members[block]);
-	return descend(search, level + 1);
-}
-
-static enum verdict split_by_block(struct search *search, size_t level,
-				   const struct conflict *conflict, int bound)
-{
-	const struct attempt *attempt = &search->attempts[level];
-	const struct blocking *blocking = conflict->blocking;
-	struct gpu_set blocks = prune_groups_for(blocking, attempt->left, conflict->block);
-	struct tried *tried = &search->tried[level];
-	enum verdict verdict = IMPOSSIBLE;
-
-	tried->count = 0;
-	set_for_each (block, &blocks) {
-		const struct gpu_set *choice = &blocking->local.members[block];
-		enum verdict found;
-
-		if (settled_by_twin(search, attempt, choice, tried, &verdict))
-			continue;
-		found = try_block(search, level, conflict, block);
-		verdict = worse(verdict, found);
-		note_tried(tried, choice, found);
-		if (satisfied(search, bound))
-			break;
+	for (size_t i = match_of(node, saved); i < GPU_SET_MAX; i = set_next(untried, 0)) {
+		untried &= ~set_of(i);
+		try_gpu(search, level, saved, i);
+		if (is_settled(search, bound))
+			return;
 	}
-	return verdict;
 }
 
-static enum verdict try_gpu(struct search *search, size_t level, size_t saved, size_t local)
+static void visit(struct search *search, size_t level)
 {
-	struct attempt *next = &search->attempts[level + 1];
-
-	*next = search->attempts[level];
-	next->left[saved] = set_of(local);
-	return descend(search, level + 1);
-}
-
-/* The local GPU of the match is tried first. */
-static enum verdict split_by_gpu(struct search *search, size_t level, size_t saved, int bound)
-{
-	const struct attempt *attempt = &search->attempts[level];
-	struct tried *tried = &search->tried[level];
-	struct gpu_set untried = attempt->left[saved];
-	enum verdict verdict = IMPOSSIBLE;
-
-	tried->count = 0;
-	for (size_t i = match_of(attempt, saved); i < GPU_SET_MAX; i = set_next(&untried, 0)) {
-		struct gpu_set choice = set_of(i);
-		enum verdict found;
-
-		set_remove(&untried, i);
-		if (settled_by_twin(search, attempt, &choice, tried, &verdict))
-			continue;
-		found = try_gpu(search, level, saved, i);
-		verdict = worse(verdict, found);
-		note_tried(tried, &choice, found);
-		if (satisfied(search, bound))
-			break;
-	}
-	return verdict;
-}
-
-static enum verdict descend(struct search *search, size_t level)
-{
-	struct attempt *attempt = &search->attempts[level];
+	struct search_node *node = &search->nodes[level];
 	struct conflict conflict;
 	int bound;
 
 	if (++search->result->attempts > SEARCH_ATTEMPTS_MAX) {
 		search->given_up = true;
-		return NO_BETTER;
+		return;
 	}
-	search->narrowing.thorough = search->result->attempts > SEARCH_LONG;
-	if (!prune_all(&search->narrowing, attempt->left) ||
-	    !matching_update(&attempt->matching, attempt->left, &search->costs))
-		return IMPOSSIBLE;
-	bound = bound_of(search, attempt);
+	search->pruning.thorough = search->result->attempts > SEARCH_LONG;
+	if (!prune_all(&search->pruning, node->domains) ||
+	    !matching_update(&node->matching, node->domains, &search->costs))
+		return;
+	bound = upper_bound(search, node);
 	if (bound <= search->best)
-		return NO_BETTER;
-	if (!find_conflict(search, attempt, &conflict)) {
-		note_best(search, attempt, count_same(search, attempt));
-		return FOUND;
-	}
-	if (conflict.blocking)
-		return split_by_block(search, level, &conflict, bound);
-	if (conflict.ways)
-		return split_by_gpu(search, level, conflict.gpu, bound);
-	return IMPOSSIBLE;
+		return;
+	if (!find_conflict(search, node, &conflict))
+		note_best(search, node);
+	else if (conflict.rule)
+		branch_by_group(search, level, &conflict, bound);
+	else if (conflict.branches)
+		branch_by_gpu(search, level, conflict.gpu, bound);
 }
 
 static void search_free(struct search **search)
 {
 	if (!*search)
 		return;
-	free((*search)->attempts);
-	free((*search)->tried);
+	free((*search)->nodes);
 	free(*search);
 }
 
 static int search_init(const struct search_problem *p, struct search_result *result,
 		       struct search *search)
 {
-	/* Each level settles a GPU, or a block of one kind or the other. The kernel gives memory
-	 * only to levels that are used. */
-	size_t levels = 3 * set_count(&p->wanted) + 2;
-	struct gpu_set all = set_of_first(p->local->num_gpus);
-	struct attempt *first;
+	/* Each level assigns a GPU, or a group of one of the two rules. The kernel provides memory
+	 * only for levels that the search reaches. */
+	size_t levels = 3 * set_count(p->wanted) + 2;
+	uint64_t all = set_of_first(p->local->num_gpus);
+	struct search_node *first;
 
 	search->problem = p;
 	search->result = result;
 	search->best = -1;
-	search->attempts = calloc(levels, sizeof(*search->attempts));
-	search->tried = calloc(levels, sizeof(*search->tried));
-	if (!search->attempts || !search->tried)
+	search->nodes = calloc(levels, sizeof(*search->nodes));
+	if (!search->nodes)
 		return -ENOMEM;
-	prune_init(p, &search->narrowing);
-	first = &search->attempts[0];
+	prune_init(p, &search->pruning);
+	first = &search->nodes[0];
 	first->matching.size = p->local->num_gpus;
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		struct gpu_set fit;
-
-		search->same[i] = first->left[i] = all;
-		if (!set_has(&p->wanted, i))
+		search->same_device[i] = first->domains[i] = all;
+		if (!set_has(p->wanted, i))
 			continue;
-		fit = p->rules >= SEARCH_TOGETHER ? prune_by_cpu_link(p, i) : all;
-		first->left[i] = set_and(&p->candidates[i], &fit);
-		search->same[i] = p->same[i];
+		first->domains[i] = p->candidates[i];
+		if (p->rules >= SEARCH_TOGETHER)
+			first->domains[i] &= prune_by_cpu_link(p, i);
+		search->same_device[i] = p->same_device[i];
 		for (size_t j = 0; j < p->local->num_gpus; j++)
-			search->costs.of[i][j] = !set_has(&p->same[i], j);
+			search->costs.of[i][j] = !set_has(p->same_device[i], j);
 	}
 	return 0;
 }
 
-/* Whether an assignment as good as the best so far gives saved GPU @saved the
- * lower local GPU @local. */
+/* Whether an assignment as good as the best gives saved GPU @saved the lower local GPU @local. If
+ * so, it becomes the best. */
 static bool can_be_lower(struct search *search, size_t saved, size_t local)
 {
 	int best = search->best;
-	bool found;
 
 	search->best = best - 1;
-	found = try_gpu(search, 0, saved, local) == FOUND && search->best == best;
+	try_gpu(search, 0, saved, local);
+	if (search->best == best)
+		return true;
 	search->best = best;
-	return found;
+	return false;
 }
 
-/* Gives each saved GPU in turn the lowest local one that a best assignment can give it. */
-static void lower(struct search *search)
+/* Gives @saved the lowest of local GPUs @choices that a best assignment allows. */
+static void lower_gpu(struct search *search, size_t saved, uint64_t choices)
 {
-	struct attempt *first = &search->attempts[0];
-	struct tried *failed = &search->tried[0];
-	struct gpu_set open = set_of_first(search->problem->local->num_gpus);
+	set_for_each (i, choices) {
+		if (i >= search->result->local_of[saved] || search->given_up)
+			return;
+		if (can_be_lower(search, saved, i))
+			return;
+	}
+}
 
-	set_for_each (i, &search->problem->wanted) {
-		struct gpu_set choices = set_and(&first->left[i], &open);
+/* Gives each saved GPU in turn the lowest local GPU that a best assignment allows. */
+static void lower_all(struct search *search)
+{
+	struct search_node *first = &search->nodes[0];
+	uint64_t unused = set_of_first(search->problem->local->num_gpus);
 
-		if (set_next(&choices, 0) < search->result->local_of[i]) {
-			(void)prune_all(&search->narrowing, first->left);
-			choices = first->left[i];
+	set_for_each (i, search->problem->wanted) {
+		uint64_t choices = first->domains[i] & unused;
+
+		if (set_next(choices, 0) < search->result->local_of[i]) {
+			(void)prune_all(&search->pruning, first->domains);
+			choices = first->domains[i];
 		}
-		failed->count = 0;
-		set_for_each (j, &choices) {
-			struct gpu_set choice = set_of(j);
-			enum verdict verdict;
-
-			if (j >= search->result->local_of[i] || search->given_up)
-				break;
-			if (settled_by_twin(search, first, &choice, failed, &verdict))
-				continue;
-			if (can_be_lower(search, i, j))
-				break;
-			note_tried(failed, &choice, NO_BETTER);
-		}
-		first->left[i] = set_of(search->result->local_of[i]);
-		set_remove(&open, search->result->local_of[i]);
+		lower_gpu(search, i, choices);
+		first->domains[i] = set_of(search->result->local_of[i]);
+		unused &= ~first->domains[i];
 	}
 }
 
@@ -419,9 +343,9 @@ static int run(const struct search_problem *problem, struct search_result *resul
 	if (ret < 0)
 		return ret;
 	search->any_will_do = any_will_do;
-	(void)descend(search, 0);
+	visit(search, 0);
 	if (!search->given_up && search->best >= 0 && !any_will_do)
-		lower(search);
+		lower_all(search);
 	if (search->best >= 0)
 		return 0;
 	return search->given_up ? -E2BIG : -ESRCH;

@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All saved GPUs against all local ones: finds the best assignment that keeps the rules, or proves
- * that there is none. Always ends, in bounded memory, and gives the same answer each time. */
+/* Finds the best assignment of local GPUs to saved GPUs that keeps the rules, or proves that none
+ * exists. Always ends, uses bounded memory, and gives the same answer each time. */
 #ifndef AMDGPU_PLUGIN_MAP_SEARCH_H
 #define AMDGPU_PLUGIN_MAP_SEARCH_H
 
 #include "map/links.h"
 
-/* What is asked of GPUs together: each row all that those above it ask. */
+/* The rules between GPUs: each value includes the rules of the values before it. */
 enum search_rules {
-	/* No two on one. */
+	/* Each saved GPU gets a local GPU of its own. */
 	SEARCH_ONE_TO_ONE,
-	/* Pairs linked by XGMI stay linked. */
+	/* GPUs linked by XGMI stay linked. */
 	SEARCH_LINKS,
-	/* GPUs of one CPU node stay on one. */
+	/* GPUs of one CPU node stay on one CPU node. */
 	SEARCH_TOGETHER,
-	/* GPUs of different CPU nodes stay on different ones. */
+	/* GPUs of different CPU nodes stay on different CPU nodes. */
 	SEARCH_APART,
 };
 
 struct search_problem {
-	/* With no more GPUs than the local machine. */
+	/* Has at most as many GPUs as @local. */
 	const struct link_graph *saved;
 	const struct link_graph *local;
-	/* The saved GPUs to be placed. */
-	struct gpu_set wanted;
-	/* By saved GPU: the local ones that may stand for it, and those that are the very same. */
-	const struct gpu_set *candidates;
-	const struct gpu_set *same;
+	/* The saved GPUs to assign. */
+	uint64_t wanted;
+	/* By saved GPU: the local GPUs that fit, and those that are the same device. */
+	const uint64_t *candidates;
+	const uint64_t *same_device;
 	enum search_rules rules;
 };
 
 struct search_result {
-	/* By saved GPU that was wanted: the local one. */
+	/* By wanted saved GPU: the local GPU. */
 	uint16_t local_of[GPU_SET_MAX];
-	/* Attempts made, which is what a search costs. */
+	/* The number of search nodes that were visited. */
 	uint64_t attempts;
 };
 
-/* The assignment with the most GPUs on the very same ones, and among those the one that gives each
- * saved GPU in turn the lowest local one. 0; -ESRCH: there is none; -ENOMEM; -E2BIG: none has been
- * found in SEARCH_ATTEMPTS_MAX attempts. One found in as many is taken, best or not.
- * result->attempts is added to. */
+/* Finds the assignment with most GPUs on the same device, and of several the one that gives each
+ * saved GPU in turn the lowest local GPU. -ESRCH: no assignment exists; -ENOMEM; -E2BIG: none found
+ * in SEARCH_ATTEMPTS_MAX attempts. An assignment found by then is returned even if it may not be
+ * the best. Adds to result->attempts. */
 int search_best(const struct search_problem *problem, struct search_result *result);
 
-/* Whether there is any: 0, or as above. */
+/* Finds any assignment. Returns the same errors. */
 int search_any(const struct search_problem *problem, struct search_result *result);
 
-/* Machines take a few, most of them one. Not so many that a restore seems to hang: the problem is
- * hard in theory, and links could be made up that nobody can untangle. */
+/* Real machines need a few attempts, most need one. The limit keeps a restore from hanging: the
+ * problem is NP-hard, and an attacker can make up links without a quick answer. */
 #define SEARCH_ATTEMPTS_MAX 20000
 
 #endif

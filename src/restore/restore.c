@@ -142,9 +142,16 @@ static struct kfd_priv priv_of(const struct restored_task *task)
 static int map_task(const struct restore_session *session, struct restored_task *task)
 {
 	const struct kfd_priv priv = priv_of(task);
-	int ret = map_gpus(&task->saved, &task->local, session->options, &task->map);
+	int ret;
 
-	return ret < 0 ? ret : extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
+	ret = map_decide(&task->saved, &task->local, session->options, &task->map);
+	if (!ret)
+		ret = map_explain(&task->map);
+	if (!ret)
+		ret = extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
+	if (ret < 0)
+		map_done(&task->map);
+	return ret;
 }
 
 /* With the image in hand. */

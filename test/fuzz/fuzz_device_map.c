@@ -38,7 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fuzz_begin();
 	options.device_map_is_for_all = fuzz_take_number(&input, 1) & 1;
 	options.device_map = fuzz_take_text(&input);
-	ret = map_gpus(&saved, &local, &options, &map);
+	ret = map_decide(&saved, &local, &options, &map);
+	if (!ret)
+		ret = map_explain(&map);
 	promise(fuzz_count_errors() == (ret < 0));
 	if (!ret)
 		judge(&map);

@@ -84,8 +84,11 @@ static void map_to_itself(const struct topology *topology)
 {
 	struct options options = { .check_numa = true };
 	struct gpu_map map = { 0 };
-	int ret = map_gpus(topology, topology, &options, &map);
+	int ret;
 
+	ret = map_decide(topology, topology, &options, &map);
+	if (!ret)
+		ret = map_explain(&map);
 	for (size_t i = 0; !ret && i < topology->num_nodes; i++)
 		promise(map.local[i] == (topology->nodes[i].gpu_id ? &topology->nodes[i] : NULL) ||
 			map.local[i]);

@@ -170,8 +170,11 @@ static void run_shape(const struct shape *shape, unsigned int rounds)
 			make_event(&dice, event, &from, &to);
 			start = pair_seconds();
 			if (map_decide(&from, &to, &options, &map) == 0) {
-				note(&worst, *map.words ? map.words : "mapped",
-				     pair_seconds() - start, map.attempts);
+				double seconds = pair_seconds() - start;
+				char reason[PAIR_REASON_MAX];
+
+				pair_reason(&map, reason, sizeof(reason));
+				note(&worst, *reason ? reason : "mapped", seconds, map.attempts);
 				map_done(&map);
 			}
 			topology_done(&from);

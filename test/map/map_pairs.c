@@ -15,11 +15,8 @@ struct tally {
 
 static void say(const struct pair *pair)
 {
-	struct gpu_map map;
-
 	host_log_up_to(3);
-	if (map_gpus(&pair->source, &pair->destination, &pair->options, &map) == 0)
-		map_done(&map);
+	(void)pair_explain(&pair->source, &pair->destination, &pair->options);
 	host_log_up_to(0);
 }
 

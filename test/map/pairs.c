@@ -140,6 +140,69 @@ const char *pair_outcome(enum map_outcome outcome)
 	return outcomes[outcome];
 }
 
+static const char *device_map_reason(const struct gpu_map *map)
+{
+	switch (map->device_map_error) {
+	case DEVICE_MAP_OK:
+		break;
+	case DEVICE_MAP_SYNTAX:
+		return "syntax";
+	case DEVICE_MAP_UNKNOWN:
+		return "unknown";
+	case DEVICE_MAP_AMBIGUOUS:
+		return "ambiguous";
+	case DEVICE_MAP_TWICE:
+		return "twice";
+	case DEVICE_MAP_PROPERTY:
+		return map->property;
+	case DEVICE_MAP_LINKS:
+		return "links";
+	case DEVICE_MAP_NUMA:
+		return "numa";
+	}
+	return "ok";
+}
+
+void pair_reason(const struct gpu_map *map, char *text, size_t size)
+{
+	static const char *const reasons[] = {
+		[REASON_NONE] = "",
+		[REASON_TOO_MANY] = "too-many",
+		[REASON_COUNT] = "count",
+		[REASON_COUNT_FITTING] = "count",
+		[REASON_LINKS] = "links",
+		[REASON_NUMA] = "numa",
+		[REASON_UNDECIDED] = "undecided",
+	};
+
+	switch (map->reason) {
+	case REASON_MALFORMED:
+		(void)snprintf(text, size, "malformed %x", map->gpu_id);
+		break;
+	case REASON_DEVICE_MAP:
+		(void)snprintf(text, size, "device-map:%s", device_map_reason(map));
+		break;
+	case REASON_NO_CANDIDATE:
+		(void)snprintf(text, size, "no-candidate:%s %x", map->property, map->gpu_id);
+		break;
+	default:
+		(void)snprintf(text, size, "%s", reasons[map->reason]);
+	}
+}
+
+int pair_explain(const struct topology *source, const struct topology *destination,
+		 const struct options *options)
+{
+	struct gpu_map map;
+	int ret = map_decide(source, destination, options, &map);
+
+	if (ret < 0)
+		return ret;
+	ret = map_explain(&map);
+	map_done(&map);
+	return ret;
+}
+
 void pair_answer(const struct pair *pair, struct answer *ret_answer)
 {
 	struct answer answer = { .outcome = "error" };
@@ -151,7 +214,7 @@ void pair_answer(const struct pair *pair, struct answer *ret_answer)
 		answer.outcome = pair_outcome(map.outcome);
 		answer.attempts = map.attempts;
 		list_map(pair, &map, &answer);
-		(void)snprintf(answer.reason, sizeof(answer.reason), "%s", map.words);
+		pair_reason(&map, answer.reason, sizeof(answer.reason));
 		map_done(&map);
 	}
 	answer.agrees = !strcmp(answer.outcome, pair->columns[PAIR_OUTCOME]) &&

@@ -11,6 +11,8 @@
 #include "criu/options.h"
 #include "map/map.h"
 
+#define PAIR_REASON_MAX 64
+
 enum column {
 	PAIR_ID,
 	PAIR_SOURCE,
@@ -34,7 +36,7 @@ struct pair {
 struct answer {
 	const char *outcome;
 	char mapping[4096];
-	char reason[64];
+	char reason[PAIR_REASON_MAX];
 	uint64_t attempts;
 	double seconds;
 	bool agrees;
@@ -47,6 +49,13 @@ int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *
 
 /* What an outcome is called in the file. */
 const char *pair_outcome(enum map_outcome outcome);
+
+/* The reason of a map as pairs.tsv writes it, for example "no-candidate:fw_version 7cd". */
+void pair_reason(const struct gpu_map *map, char *text, size_t size);
+
+/* Maps, logs the answer and frees the map. Returns what map_explain() returns. */
+int pair_explain(const struct topology *source, const struct topology *destination,
+		 const struct options *options);
 
 /* What the mapper says. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);

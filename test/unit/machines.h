@@ -105,11 +105,15 @@ static inline int map_with(const struct topology *saved, const struct topology *
 			   const struct options *options, uint32_t *ids)
 {
 	struct gpu_map map;
-	int ret = map_gpus(saved, local, options, &map);
+	int ret;
 
-	if (ret < 0)
-		return ret;
+	assert_int_equal(map_decide(saved, local, options, &map), 0);
 	assert_int_equal(map.num_nodes, saved->num_nodes);
+	ret = map_explain(&map);
+	if (ret < 0) {
+		map_done(&map);
+		return ret;
+	}
 	for (size_t i = 0; i < saved->num_nodes; i++) {
 		assert_int_equal(map.local[i] != NULL, saved->nodes[i].gpu_id != 0);
 		if (map.local[i])

@@ -94,10 +94,12 @@ static void disturb(struct dice *dice, struct topology *topology)
 static void assert_same_answer(const struct topology *source, const struct topology *destination,
 			       const struct gpu_map *map, const struct oracle_answer *expected)
 {
+	char reason[PAIR_REASON_MAX];
 	size_t mapped = 0;
 
+	pair_reason(map, reason, sizeof(reason));
 	assert_string_equal(pair_outcome(map->outcome), expected->outcome);
-	assert_string_equal(map->words, expected->words);
+	assert_string_equal(reason, expected->words);
 	assert_int_equal(map->num_nodes, source->num_nodes);
 	for (size_t i = 0; i < map->num_nodes; i++)
 		mapped += map->local[i] != NULL;

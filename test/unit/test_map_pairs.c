@@ -47,30 +47,27 @@ static void explain(struct pair *pair, void *argument)
 	struct tally *tally = argument;
 	size_t gpus = topology_count_gpus(&pair->source);
 	const char *outcome = pair->columns[PAIR_OUTCOME];
-	struct gpu_map map;
 	bool refused;
 
 	print_message("case %s\n", pair->columns[PAIR_ID]);
 	unit_forget_lines();
-	refused = map_gpus(&pair->source, &pair->destination, &pair->options, &map) < 0;
+	refused = pair_explain(&pair->source, &pair->destination, &pair->options) < 0;
 	assert_int_equal(refused, !strcmp(outcome, "refused") || !strcmp(outcome, "malformed"));
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), refused);
 	assert_int_equal(unit_count_lines("map: saved GPU 0x"), refused ? 0 : gpus);
-	assert_int_equal(unit_logged("Warn  (amdgpu_plugin): ", "come together", NULL),
+	assert_int_equal(unit_logged("Warn  (amdgpu_plugin): ", "now share CPU node", NULL),
 			 !strcmp(outcome, "mapped-warning"));
-	if (!refused)
-		map_done(&map);
 	if (!strcmp(outcome, "refused"))
 		assert_logged("Error (amdgpu_plugin): ", "needed: ");
 	if (!strcmp(outcome, "refused") && topology_count_gpus(&pair->destination))
-		assert_logged("Warn  (amdgpu_plugin): ", "| saved GPU | GPU here |");
+		assert_logged("Warn  (amdgpu_plugin): ", "| saved GPU | present GPU |");
 	/* The property and its switch, in the table and in the closing line. */
 	if (!strncmp(pair->columns[PAIR_REASON], "no-candidate:", 13)) {
 		char property[64];
 
 		(void)sscanf(pair->columns[PAIR_REASON] + 13, "%63s", property);
 		assert_logged("Error (amdgpu_plugin): ", property);
-		assert_logged("Warn  (amdgpu_plugin): ", property, " there, ", " here");
+		assert_logged("Warn  (amdgpu_plugin): ", property, " saved, ", " present");
 		assert_int_equal(
 			unit_logged("Error (amdgpu_plugin): ", "_CHECK=0 relaxes", NULL),
 			unit_logged("Warn  (amdgpu_plugin): ", property, "_CHECK=0 |", NULL));

@@ -40,6 +40,14 @@ static const char *decide(const char *map_text, struct gpu_map *map)
 	return mapping;
 }
 
+static void assert_reason(const struct gpu_map *map, const char *expected)
+{
+	char reason[PAIR_REASON_MAX];
+
+	pair_reason(map, reason, sizeof(reason));
+	assert_string_equal(reason, expected);
+}
+
 static void assert_told(const char *text, const char *expected)
 {
 	struct gpu_map map;
@@ -56,7 +64,7 @@ static void assert_wrong(const char *text, const char *words, const char *proble
 	print_message("case %s\n", text);
 	assert_string_equal(decide(text, &map), "");
 	assert_int_equal(map.outcome, MAP_REFUSED);
-	assert_string_equal(map.words, words);
+	assert_reason(&map, words);
 	assert_non_null(strstr(map.problem, problem));
 	map_done(&map);
 }
@@ -119,7 +127,6 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
 {
 	struct options options = pair_options();
 	struct topology machine;
-	struct gpu_map map;
 
 	(void)state;
 	assert_wrong("0x100=0x1234", "device-map:unknown", "no present GPU \"0x1234\"");
@@ -128,8 +135,8 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
 	assert_wrong("0x100=0001:07:00.0", "device-map:unknown", "0001:07:00.0");
 	make_machine(&machine);
 	options.device_map = (char *)"0x100=renderD128";
-	assert_true(map_gpus(&machine, &machine, &options, &map) < 0);
-	assert_logged("here: ", "0x0103 (0000:0a:00.0, renderD133)");
+	assert_true(pair_explain(&machine, &machine, &options) < 0);
+	assert_logged("present GPUs: ", "0x0103 (0000:0a:00.0, renderD133)");
 	assert_logged("Error (amdgpu_plugin): ", "no present GPU \"renderD128\"");
 	topology_done(&machine);
 }
@@ -145,13 +152,13 @@ static void a_name_of_several_is_refused(void **state)
 	machine_gpu(&machine, 0)->gpu_id = 0x133;
 	options.device_map = (char *)"133=0x101";
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:ambiguous");
+	assert_reason(&map, "device-map:ambiguous");
 	map_done(&map);
 	/* As partitions of one card on older kernels. */
 	machine_gpu(&machine, 1)->unique_id = machine_gpu(&machine, 0)->unique_id;
 	options.device_map = (char *)"GPU-70000000=0x101";
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:ambiguous");
+	assert_reason(&map, "device-map:ambiguous");
 	map_done(&map);
 	topology_done(&machine);
 }
@@ -177,14 +184,14 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 	machine_gpu(&local, 3)->fw_version++;
 	options.device_map = (char *)"0x102=0x102";
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:fw_version");
-	assert_non_null(strstr(map.problem, "93 there, 92 here (KFD_FW_VER_CHECK=0 relaxes)"));
+	assert_reason(&map, "device-map:fw_version");
+	assert_non_null(strstr(map.problem, "93 saved, 92 present (KFD_FW_VER_CHECK=0 relaxes"));
 	map_done(&map);
 	/* Without links, but of one CPU node. */
 	machine_lose_link(&saved, 0, 1);
 	options.device_map = (char *)"0x100=0x100,0x101=0x102";
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:numa");
+	assert_reason(&map, "device-map:numa");
 	map_done(&map);
 	options.check_numa = false;
 	machine_lose_link(&saved, 2, 3);
@@ -196,7 +203,7 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 	options.device_map = (char *)"0x100=0x100";
 	machine_gpu(&local, 0)->num_links = 0;
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:numa");
+	assert_reason(&map, "device-map:numa");
 	map_done(&map);
 	topology_done(&saved);
 	topology_done(&local);
@@ -207,7 +214,6 @@ static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 {
 	struct options options = pair_options();
 	struct topology saved, local;
-	struct gpu_map map;
 
 	(void)state;
 	make_machine(&saved);
@@ -216,8 +222,8 @@ static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 	machine_gpu(&saved, 3)->fw_version--;
 	machine_gpu(&saved, 2)->fw_version--;
 	options.device_map = (char *)"0x100=0x102";
-	assert_true(map_gpus(&saved, &local, &options, &map) < 0);
-	assert_logged("Error (amdgpu_plugin): ", "the device-map leaves no other choice");
+	assert_true(pair_explain(&saved, &local, &options) < 0);
+	assert_logged("Error (amdgpu_plugin): ", "the device-map allows no other mapping");
 	topology_done(&saved);
 	topology_done(&local);
 }
@@ -234,7 +240,7 @@ static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
 	machine_some(&dice, &local, 1, &saved);
 	options.device_map = (char *)"0x100=0x101,0x101=0x100,0x102=0x103,0x103=0x102";
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_string_equal(map.words, "device-map:unknown");
+	assert_reason(&map, "device-map:unknown");
 	map_done(&map);
 	options.device_map_is_for_all = true;
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);

@@ -119,7 +119,7 @@ static void a_second_try_after_a_refusal_is_refused_too(void **state)
 	start_restore();
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(restore_file(5), -ENODEV);
-	assert_int_equal(unit_count_lines("no GPU here can stand"), 3);
+	assert_int_equal(unit_count_lines("no present GPU fits"), 3);
 	end_restore(-1);
 }
 

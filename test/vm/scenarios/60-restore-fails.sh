@@ -149,7 +149,7 @@ refused_map() {
 	shift
 	restore_fails "map: .*$needed"
 	has_line img/restore.log \
-		"Warn  (amdgpu_plugin): map: | saved GPU | GPU here | what keeps one from standing for the other | relaxed by |$"
+		"Warn  (amdgpu_plugin): map: | saved GPU | present GPU | mismatch | relaxed by |$"
 	for row in "$@"; do
 		has_line img/restore.log "Warn  (amdgpu_plugin): map: $row$"
 	done
@@ -162,7 +162,7 @@ scenario_gpu_hidden() { # oldest and newest
 	machine eight
 	dumped_client --gpus 0,5
 	machine eight-other 5
-	refused_map "the image has 8 GPUs and the task can use 7 here; needed: 1 more that it may see" \
+	refused_map "the image has 8 GPUs, but the task can use 7; needed: 1 more that the device cgroup shows" \
 		"| 0x07cd 0xdfd4 0x2fe5 0xa43f 0xa7ac 0x7fb5 0x8f84 0x579d | 0x9d13 0x23d5 0xcd08 0x07cd 0xee6a 0x78b6 0x15b9 | fits | |"
 	! grep 0x43c1 img/restore.log || fail "names a GPU that nobody may see"
 	machine eight-other
@@ -180,9 +180,9 @@ scenario_weaker_gpus() { # oldest and newest
 	machine eight 2,3,4,5,6,7
 	dumped_client
 	machine "$work/weaker" 0,1,2,3,6,7
-	refused_map "no GPU here can stand for saved GPU 0x07cd; needed: one with fw_version of at least 92, the nearest, 0xee6a, has 91 (KFD_FW_VER_CHECK=0 relaxes)" \
-		"| 0x07cd 0xdfd4 | 0xee6a | fw_version is 92 there, 91 here | KFD_FW_VER_CHECK=0 |" \
-		"| 0x07cd 0xdfd4 | 0x43c1 | vram_size is 68702699520 there, 34342961152 here | KFD_VRAM_SIZE_CHECK=0 |"
+	refused_map "no present GPU fits saved GPU 0x07cd; needed: one with fw_version of at least 92; the nearest, 0xee6a, has 91 (KFD_FW_VER_CHECK=0 relaxes this)" \
+		"| 0x07cd 0xdfd4 | 0xee6a | fw_version: 92 saved, 91 present | KFD_FW_VER_CHECK=0 |" \
+		"| 0x07cd 0xdfd4 | 0x43c1 | vram_size: 68702699520 saved, 34342961152 present | KFD_VRAM_SIZE_CHECK=0 |"
 	KFD_FW_VER_CHECK=0 KFD_VRAM_SIZE_CHECK=0 restore img
 	runs
 	verify
@@ -209,7 +209,7 @@ scenario_too_few_gpus() { # oldest and newest
 	machine eight
 	dumped_client
 	machine one
-	restore_fails "the image has 8 GPUs and the task can use 1 here"
+	restore_fails "the image has 8 GPUs, but the task can use 1;"
 	no_machine
 	! try_restore img || fail "restored without any GPU"
 	plugin_error img/restore.log "/dev/kfd: cannot open"

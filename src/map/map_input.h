@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The question that the mapper answers: both machines, the options, and what comparing GPUs one by
+ * one has shown. map.c fills it, device_map.c and explain.c read it. */
+#ifndef AMDGPU_PLUGIN_MAP_MAP_INPUT_H
+#define AMDGPU_PLUGIN_MAP_MAP_INPUT_H
+
+#include "map/gpu_rules.h"
+#include "map/search.h"
+
+#define NOT_PINNED (-1)
+
+struct map_input {
+	struct link_graph saved;
+	struct link_graph local;
+	const struct options *options;
+	/* By saved GPU, sets of local GPUs. The candidates of a pinned GPU are that one GPU. */
+	uint64_t candidates[GPU_SET_MAX];
+	uint64_t same_device[GPU_SET_MAX];
+	/* By saved GPU: the local GPU that the device-map demands, or NOT_PINNED. */
+	int16_t pinned[GPU_SET_MAX];
+};
+
+/* The search problem for all saved GPUs. */
+static inline struct search_problem map_input_problem(const struct map_input *in,
+						      enum search_rules rules)
+{
+	return (struct search_problem){
+		.saved = &in->saved,
+		.local = &in->local,
+		.wanted = set_of_first(in->saved.num_gpus),
+		.candidates = in->candidates,
+		.same_device = in->same_device,
+		.rules = rules,
+	};
+}
+
+#endif
