@@ -420,7 +420,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(topology_done) struct topology local = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
-	struct options options = *session->options;
+	struct map_options options = session->options->map;
 	int fd = -1, ret;
 
 	if (!image->device)
@@ -436,8 +436,8 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 		return log_error(ret, "render node %d: cannot read the topology", id);
 	if (!topology_count_gpus(&saved))
 		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
-	render_node_note_unreachable(&local);
-	/* The device-map may name GPUs of other processes. */
+	map_note_unreachable(&local, render_node_open);
+	/* The device-map may name the GPUs of all processes. */
 	options.device_map_is_for_all = true;
 	ret = map_decide(&saved, &local, &options, &map);
 	if (!ret)

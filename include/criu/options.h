@@ -34,10 +34,20 @@ struct content_settings {
 	bool checksum;
 };
 
-struct options {
+/* The options of the mapper. */
+struct map_options {
 #define OPTION_FIELD(field, variable) bool field;
 	OPTION_SWITCHES(OPTION_FIELD)
 #undef OPTION_FIELD
+	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
+	char *device_map;
+	/* Pairs may name saved GPUs of other processes. No option: the caller of map_decide() sets
+	 * it. */
+	bool device_map_is_for_all;
+};
+
+struct options {
+	struct map_options map;
 	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means
 	 * the default), AMDGPU_SKIP_ZEROS, AMDGPU_CHECKSUM. */
 	struct content_settings content;
@@ -46,10 +56,6 @@ struct options {
 	/* AMDGPU_FORCE: what is refused because it would not come back right is dumped all the
 	 * same, with a warning. */
 	bool force;
-	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
-	char *device_map;
-	/* The pairs may be of GPUs that other processes than this one have. Not for users. */
-	bool device_map_is_for_all;
 };
 
 /* What does not parse is -EINVAL, what is too large -ERANGE, after a line that

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct topology;
-
 /* Below are primary and control nodes; the kernel has 20 bits for minors (drm_drv.c). */
 #define RENDER_NODE_MINOR_FIRST 128
 #define RENDER_NODE_MINOR_LAST  0xfffff
@@ -19,9 +17,5 @@ bool render_node_is_device(dev_t device, uint32_t *ret_minor);
 /* Opens the render node with @minor, with a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * name is of something else, as may be in a task's mount namespace. Prints nothing. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
-
-/* Tries to open the render node of each GPU, and notes in @local which cannot be, with a warning:
- * such a GPU stands for none. */
-void render_node_note_unreachable(struct topology *local);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Maps each saved GPU (a GPU of the image) to a present GPU (a GPU of this machine). Works on
- * topologies in memory and opens no file. */
+ * topologies in memory. */
 #ifndef AMDGPU_PLUGIN_MAP_MAP_H
 #define AMDGPU_PLUGIN_MAP_MAP_H
 
@@ -83,6 +83,11 @@ struct gpu_map {
 	struct map_input *input;
 };
 
+/* Marks each GPU of @local whose render node the task cannot open, with a warning: map_decide()
+ * then skips it. @open_node is render_node_open(), as the mapper opens no files itself. */
+void map_note_unreachable(struct topology *local,
+			  int (*open_node)(uint32_t minor, int lowest_fd, int *ret_fd));
+
 /* Finds the mapping, or the reason why none exists: a refusal is an answer, and returns 0, too.
  * Logs nothing but an error: -ENOMEM. The map borrows the topologies and the options; free it with
  * map_done().
@@ -92,7 +97,7 @@ struct gpu_map {
  * (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers the one that keeps most GPUs on the
  * same device, then the one with the lowest nodes. */
 int map_decide(const struct topology *saved, const struct topology *local,
-	       const struct options *options, struct gpu_map *ret_map);
+	       const struct map_options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);
 
 /* Logs the mapping, one line per GPU, or why no mapping exists and what the restore needs. 0 if a

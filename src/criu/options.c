@@ -37,7 +37,7 @@ struct row {
 	size_t offset;
 };
 
-#define SWITCH_ROW(field, variable) { #variable, SWITCH, offsetof(struct options, field) },
+#define SWITCH_ROW(field, variable) { #variable, SWITCH, offsetof(struct options, map.field) },
 static const struct row rows[] = {
 	{ "KFD_MAX_BUFFER_SIZE", BYTES, offsetof(struct options, content.staging_bytes) },
 	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
@@ -45,7 +45,7 @@ static const struct row rows[] = {
 	{ "AMDGPU_CHECKSUM", SWITCH, offsetof(struct options, content.checksum) },
 	{ "AMDGPU_PARALLEL_RESTORE", SWITCH, offsetof(struct options, parallel_restore) },
 	{ "AMDGPU_FORCE", SWITCH, offsetof(struct options, force) },
-	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, device_map) },
+	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, map.device_map) },
 	OPTION_SWITCHES(SWITCH_ROW)
 };
 
@@ -226,7 +226,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 	};
 	int ret;
 
-#define SWITCH_ON(field, variable) options.field = true;
+#define SWITCH_ON(field, variable) options.map.field = true;
 	OPTION_SWITCHES(SWITCH_ON)
 #undef SWITCH_ON
 	ret = read_all(path, &options);
@@ -237,7 +237,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 	if (!options.content.copy_timeout_s)
 		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
 	*ret_options = options;
-	options.device_map = NULL;
+	options.map.device_map = NULL;
 	return 0;
 }
 
@@ -248,6 +248,6 @@ int options_read(struct options *ret_options)
 
 void options_done(struct options *options)
 {
-	free(options->device_map);
+	free(options->map.device_map);
 	*options = (struct options){ 0 };
 }

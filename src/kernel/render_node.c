@@ -5,13 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
-#include "criu/log.h"
 
 #define DRM_MAJOR_NUMBER 226
 
@@ -44,21 +41,4 @@ int render_node_open(uint32_t number, int lowest_fd, int *ret_fd)
 		return ret;
 	*ret_fd = take_fd(&fd);
 	return 0;
-}
-
-void render_node_note_unreachable(struct topology *local)
-{
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		struct topology_node *node = &local->nodes[i];
-		_cleanup_close_ int fd = -1;
-		int ret;
-
-		if (!node->gpu_id)
-			continue;
-		ret = render_node_open(node->drm_render_minor, 0, &fd);
-		node->unreachable = ret < 0;
-		if (ret < 0)
-			log_warn("map: GPU 0x%04x stands for none: renderD%u cannot be opened: %s",
-				 node->gpu_id, node->drm_render_minor, strerror(-ret));
-	}
 }

@@ -27,7 +27,7 @@ struct comparison {
 };
 
 #define FIELD(f)                #f, offsetof(struct topology_node, f), sizeof(((struct topology_node *)0)->f)
-#define SWITCH(variable, field) #variable, offsetof(struct options, field)
+#define SWITCH(variable, field) #variable, offsetof(struct map_options, field)
 #define ALWAYS                  NULL, 0
 
 static const struct comparison comparisons[] = {
@@ -85,7 +85,7 @@ static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t l
 }
 
 size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
-			 const struct options *options, struct difference *ret_first)
+			 const struct map_options *options, struct difference *ret_first)
 {
 	size_t count = 0;
 
@@ -110,7 +110,7 @@ size_t gpu_rules_compare(const struct topology_node *saved, const struct topolog
 }
 
 size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
-			 const struct options *options, struct difference *ret_first)
+			 const struct map_options *options, struct difference *ret_first)
 {
 	size_t fewest = SIZE_MAX, nearest = 0;
 
@@ -128,7 +128,7 @@ size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_gr
 }
 
 uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, const struct options *options)
+			      const struct link_graph *local, const struct map_options *options)
 {
 	uint64_t candidates = 0;
 	struct difference first;

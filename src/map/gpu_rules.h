@@ -19,17 +19,17 @@ struct difference {
 /* Returns the number of mismatches: 0 if @local fits. Writes the first mismatch, in the order of
  * the table, to @ret_first. */
 size_t gpu_rules_compare(const struct topology_node *saved, const struct topology_node *local,
-			 const struct options *options, struct difference *ret_first);
+			 const struct map_options *options, struct difference *ret_first);
 
 /* For a saved GPU that no local GPU fits: the local GPU with the fewest mismatches, and the first
  * of these. @local must have a GPU. */
 size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
-			 const struct options *options, struct difference *ret_first);
+			 const struct map_options *options, struct difference *ret_first);
 
 /* The set of local GPUs that fit saved GPU @saved_gpu; and of those that are the same device: the
  * same card by unique_id, or the same slot by PCI address and gpu_id. */
 uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, const struct options *options);
+			      const struct link_graph *local, const struct map_options *options);
 uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
 			       const struct link_graph *local);
 

@@ -5,12 +5,31 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "map/device_map.h"
 #include "map/map_input.h"
 #include "map/matching.h"
+
+void map_note_unreachable(struct topology *local,
+			  int (*open_node)(uint32_t minor, int lowest_fd, int *ret_fd))
+{
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		struct topology_node *node = &local->nodes[i];
+		_cleanup_close_ int fd = -1;
+		int ret;
+
+		if (!node->gpu_id)
+			continue;
+		ret = open_node(node->drm_render_minor, 0, &fd);
+		node->unreachable = ret < 0;
+		if (ret < 0)
+			log_warn("map: GPU 0x%04x is not used: cannot open renderD%u: %s",
+				 node->gpu_id, node->drm_render_minor, strerror(-ret));
+	}
+}
 
 /* map_decide() takes -ENODEV with a reason for an answer. */
 static int refuse(struct gpu_map *map, enum map_reason reason)
@@ -163,7 +182,7 @@ static int decide(struct map_input *in, struct gpu_map *map)
 }
 
 static int map_init(const struct topology *saved, const struct topology *local,
-		    const struct options *options, struct gpu_map *map)
+		    const struct map_options *options, struct gpu_map *map)
 {
 	map->num_nodes = saved->num_nodes;
 	map->input = calloc(1, sizeof(*map->input));
@@ -178,7 +197,7 @@ static int map_init(const struct topology *saved, const struct topology *local,
 }
 
 int map_decide(const struct topology *saved, const struct topology *local,
-	       const struct options *options, struct gpu_map *ret_map)
+	       const struct map_options *options, struct gpu_map *ret_map)
 {
 	_cleanup_(map_done) struct gpu_map map = { 0 };
 	int ret;

@@ -12,7 +12,7 @@
 struct map_input {
 	struct link_graph saved;
 	struct link_graph local;
-	const struct options *options;
+	const struct map_options *options;
 	/* By saved GPU, sets of local GPUs. The candidates of a pinned GPU are that one GPU. */
 	uint64_t candidates[GPU_SET_MAX];
 	uint64_t same_device[GPU_SET_MAX];

@@ -124,7 +124,7 @@ static int read_topologies(struct restored_task *task)
 	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
-	render_node_note_unreachable(&task->local);
+	map_note_unreachable(&task->local, render_node_open);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	const struct kfd_priv priv = priv_of(task);
 	int ret;
 
-	ret = map_decide(&task->saved, &task->local, session->options, &task->map);
+	ret = map_decide(&task->saved, &task->local, &session->options->map, &task->map);
 	if (!ret)
 		ret = map_explain(&task->map);
 	if (!ret)

@@ -30,7 +30,7 @@ static void judge(const struct gpu_map *map)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = { bytes, size };
-	struct options options = { .check_numa = true };
+	struct map_options options = { .check_numa = true };
 	struct gpu_map map = { 0 };
 	int ret;
 

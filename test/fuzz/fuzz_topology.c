@@ -82,7 +82,7 @@ static void judge(const struct topology *topology)
 
 static void map_to_itself(const struct topology *topology)
 {
-	struct options options = { .check_numa = true };
+	struct map_options options = { .check_numa = true };
 	struct gpu_map map = { 0 };
 	int ret;
 

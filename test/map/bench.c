@@ -159,7 +159,7 @@ static void run_shape(const struct shape *shape, unsigned int rounds)
 		char name[128];
 
 		for (unsigned int i = 0; i < rounds; i++) {
-			struct options options = pair_options();
+			struct map_options options = pair_options();
 			struct dice dice = { event * 1000 + i };
 			struct topology from, to;
 			struct gpu_map map;

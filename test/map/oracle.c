@@ -15,7 +15,7 @@ struct side {
 struct oracle {
 	struct side source;
 	struct side destination;
-	const struct options *options;
+	const struct map_options *options;
 	size_t chosen[64];
 	/* What some assignment keeps. */
 	bool fits;
@@ -39,7 +39,7 @@ static struct side side_of(const struct topology *topology)
 
 /* The name of the first property that differs, and how many do. */
 static const char *compare(const struct topology_node *s, const struct topology_node *d,
-			   const struct options *o, size_t *ret_count)
+			   const struct map_options *o, size_t *ret_count)
 {
 	const char *first = NULL;
 
@@ -270,7 +270,7 @@ static void answer_tier(const struct oracle *o, int number, struct oracle_answer
 }
 
 void oracle_ask(const struct topology *source, const struct topology *destination,
-		const struct options *options, struct oracle_answer *ret_answer)
+		const struct map_options *options, struct oracle_answer *ret_answer)
 {
 	struct oracle o = { .options = options, .same = { -1, -1 } };
 	const struct topology_node *twice;

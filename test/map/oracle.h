@@ -19,6 +19,6 @@ struct oracle_answer {
 };
 
 void oracle_ask(const struct topology *source, const struct topology *destination,
-		const struct options *options, struct oracle_answer *ret_answer);
+		const struct map_options *options, struct oracle_answer *ret_answer);
 
 #endif

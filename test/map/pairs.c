@@ -16,9 +16,9 @@ double pair_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-struct options pair_options(void)
+struct map_options pair_options(void)
 {
-	struct options options = { 0 };
+	struct map_options options = { 0 };
 
 #define SWITCH_ON(field, variable) options.field = true;
 	OPTION_SWITCHES(SWITCH_ON)
@@ -26,7 +26,7 @@ struct options pair_options(void)
 	return options;
 }
 
-bool pair_switch_off(struct options *options, const char *environment)
+bool pair_switch_off(struct map_options *options, const char *environment)
 {
 	while (*environment) {
 		size_t length = strcspn(environment, " ");
@@ -191,7 +191,7 @@ void pair_reason(const struct gpu_map *map, char *text, size_t size)
 }
 
 int pair_explain(const struct topology *source, const struct topology *destination,
-		 const struct options *options)
+		 const struct map_options *options)
 {
 	struct gpu_map map;
 	int ret = map_decide(source, destination, options, &map);

@@ -30,7 +30,7 @@ struct pair {
 	const char *columns[PAIR_COLUMNS];
 	struct topology source;
 	struct topology destination;
-	struct options options;
+	struct map_options options;
 };
 
 struct answer {
@@ -55,7 +55,7 @@ void pair_reason(const struct gpu_map *map, char *text, size_t size);
 
 /* Maps, logs the answer and frees the map. Returns what map_explain() returns. */
 int pair_explain(const struct topology *source, const struct topology *destination,
-		 const struct options *options);
+		 const struct map_options *options);
 
 /* What the mapper says. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);
@@ -64,8 +64,8 @@ void pair_answer(const struct pair *pair, struct answer *ret_answer);
 double pair_seconds(void);
 
 /* All checks on. */
-struct options pair_options(void);
+struct map_options pair_options(void);
 /* Switches off what @environment ("NAME=0 NAME=0") says; false: a name is unknown. */
-bool pair_switch_off(struct options *options, const char *environment);
+bool pair_switch_off(struct map_options *options, const char *environment);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define MACHINES "test/data/machines"
 
-static const struct options all_checks = {
+static const struct map_options all_checks = {
 #define ON(field, variable) .field = true,
 	OPTION_SWITCHES(ON)
 #undef ON
@@ -102,7 +102,7 @@ static inline void read_machine(const char *name, struct topology *topology)
 }
 
 static inline int map_with(const struct topology *saved, const struct topology *local,
-			   const struct options *options, uint32_t *ids)
+			   const struct map_options *options, uint32_t *ids)
 {
 	struct gpu_map map;
 	int ret;

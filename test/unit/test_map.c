@@ -89,7 +89,7 @@ static const struct property same_if_stated[] = {
 	{ FIELD(ctl_stack_size), NULL, 0 },
 };
 
-#define SWITCH(variable, field) #variable, offsetof(struct options, field)
+#define SWITCH(variable, field) #variable, offsetof(struct map_options, field)
 
 static const struct property at_least[] = {
 	{ FIELD(vram_size), SWITCH(KFD_VRAM_SIZE_CHECK, check_vram_size) },
@@ -103,7 +103,7 @@ static const struct property at_least[] = {
 static void assert_differs(const struct topology *saved, const struct topology *local,
 			   const char *property)
 {
-	const struct options no_checks = { 0 };
+	const struct map_options no_checks = { 0 };
 	uint32_t ids[1];
 
 	print_message("case %s\n", property);
@@ -155,9 +155,9 @@ static void what_not_all_kernels_print_is_compared_where_both_do(void **state)
 }
 
 /* All checks but the row's. */
-static struct options without(const struct property *row)
+static struct map_options without(const struct property *row)
 {
-	struct options options = all_checks;
+	struct map_options options = all_checks;
 
 	*(bool *)((char *)&options + row->option) = false;
 	return options;
@@ -181,7 +181,7 @@ static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
 		assert_refused(&saved, &local);
 		assert_logged("0x1111", "0x2222", row->name, row->variable);
 		for (size_t j = 0; j < ARRAY_SIZE(at_least); j++) {
-			struct options options = without(&at_least[j]);
+			struct map_options options = without(&at_least[j]);
 
 			assert_int_equal(map_with(&saved, &local, &options, ids),
 					 j == i ? 0 : -ENODEV);
@@ -196,7 +196,7 @@ static void capability_is_compared_but_for_the_bits_of_the_driver(void **state)
 {
 	static const struct property row = { FIELD(capability),
 					     SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
-	const struct options relaxed = without(&row);
+	const struct map_options relaxed = without(&row);
 	struct topology saved, local;
 	uint32_t ids[1];
 

@@ -193,7 +193,7 @@ static void assert_no_gpu_from_nowhere(const struct topology *whole, const struc
 
 static void map_both_ways(const struct topology *whole, const struct topology *broken)
 {
-	const struct options options = pair_options();
+	const struct map_options options = pair_options();
 	struct gpu_map map;
 
 	(void)pair_explain(whole, broken, &options);
@@ -326,7 +326,7 @@ static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
 
 static void more_gpus_than_can_be_counted_are_refused(void **state)
 {
-	const struct options options = pair_options();
+	const struct map_options options = pair_options();
 	struct topology many, few;
 	struct gpu_map map;
 

@@ -77,7 +77,7 @@ static void neighbours_on_a_cpu_node_stay_neighbours(void **state)
 
 static void neighbours_are_not_separated_but_with_the_check_off(void **state)
 {
-	struct options relaxed = all_checks;
+	struct map_options relaxed = all_checks;
 	struct topology saved = { 0 }, local = { 0 };
 	uint32_t ids[2];
 

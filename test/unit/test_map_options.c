@@ -63,8 +63,8 @@ static void a_missing_file_is_no_error(void **state)
 
 	(void)state;
 	assert_int_equal(options_read_with_file(unit_path("none/plugin.conf"), &options), 0);
-	assert_true(options.check_numa);
-	assert_null(options.device_map);
+	assert_true(options.map.check_numa);
+	assert_null(options.map.device_map);
 	options_done(&options);
 }
 
@@ -88,12 +88,13 @@ static void every_option_can_stand_in_the_file(void **state)
 				   "fw-ver-check = 1",
 				   &options),
 			 0);
-	assert_false(options.check_sdma_fw || options.check_caches || options.check_num_gws ||
-		     options.check_vram_size || options.check_numa || options.check_capability);
-	assert_true(options.check_fw_version);
+	assert_false(options.map.check_sdma_fw || options.map.check_caches ||
+		     options.map.check_num_gws || options.map.check_vram_size ||
+		     options.map.check_numa || options.map.check_capability);
+	assert_true(options.map.check_fw_version);
 	assert_int_equal(options.content.staging_bytes, 2 << 20);
 	assert_int_equal(options.content.copy_timeout_s, 7);
-	assert_string_equal(options.device_map, "0x1=0x2, 0x3=0x4");
+	assert_string_equal(options.map.device_map, "0x1=0x2, 0x3=0x4");
 	options_done(&options);
 }
 
@@ -153,10 +154,10 @@ static void the_environment_goes_before_the_file(void **state)
 		read_file("numa-check = 0\ncopy-timeout = 7\nfw-ver-check = 0\ndevice-map = 1=2\n",
 			  &options),
 		0);
-	assert_true(options.check_numa);
-	assert_false(options.check_fw_version);
+	assert_true(options.map.check_numa);
+	assert_false(options.map.check_fw_version);
 	assert_int_equal(options.content.copy_timeout_s, 9);
-	assert_string_equal(options.device_map, "0x5=0x6");
+	assert_string_equal(options.map.device_map, "0x5=0x6");
 	options_done(&options);
 }
 
@@ -169,9 +170,9 @@ static void options_of_criu_go_before_both(void **state)
 	give("--amdgpu_plugin.numa-check=0", "--amdgpu_plugin.device-map=0x7=0x8,0x9=0xa");
 	assert_int_equal(
 		read_file("numa-check = 1\ndevice-map = 1=2\ncopy-timeout = 7\n", &options), 0);
-	assert_false(options.check_numa);
+	assert_false(options.map.check_numa);
 	assert_int_equal(options.content.copy_timeout_s, 7);
-	assert_string_equal(options.device_map, "0x7=0x8,0x9=0xa");
+	assert_string_equal(options.map.device_map, "0x7=0x8,0x9=0xa");
 	options_done(&options);
 }
 
@@ -182,11 +183,11 @@ static void options_of_other_plugins_are_left_to_them(void **state)
 	(void)state;
 	give("--cuda_plugin.numa-check=maybe", "--amdgpu_plugin2.numa-check");
 	assert_int_equal(read_file("", &options), 0);
-	assert_true(options.check_numa);
+	assert_true(options.map.check_numa);
 	options_done(&options);
 	give("--other.x=amdgpu_plugin.numa-check=0", "--amdgpu_plugin.copy-timeout=11");
 	assert_int_equal(read_file("", &options), 0);
-	assert_true(options.check_numa);
+	assert_true(options.map.check_numa);
 	assert_int_equal(options.content.copy_timeout_s, 11);
 	options_done(&options);
 	give(NULL, NULL);

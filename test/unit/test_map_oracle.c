@@ -18,9 +18,9 @@
 /* Two that are a map, and five reasons why there is none. */
 #define NUM_ANSWERS 7
 
-static struct options random_options(struct dice *dice)
+static struct map_options random_options(struct dice *dice)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 
 	options.check_numa = !dice_percent(dice, 20);
 	options.check_fw_version = !dice_percent(dice, 10);
@@ -133,7 +133,7 @@ static void every_answer_is_the_oracle_s(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= PAIRS; seed++) {
 		struct dice dice = { seed * 1000003 };
-		struct options options = random_options(&dice);
+		struct map_options options = random_options(&dice);
 		struct topology source, destination;
 		struct oracle_answer expected;
 		struct gpu_map map;
@@ -161,7 +161,7 @@ static void every_answer_is_the_oracle_s(void **state)
 }
 
 static void same_answer_again(const struct topology *source, const struct topology *destination,
-			      const struct options *options)
+			      const struct map_options *options)
 {
 	struct gpu_map first, second;
 
@@ -188,7 +188,7 @@ static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= RENAMED; seed++) {
 		struct dice dice = { seed * 7777777 };
-		struct options options = random_options(&dice);
+		struct map_options options = random_options(&dice);
 		struct topology source, destination, source_renamed, destination_renamed;
 		struct gpu_map map, renamed;
 

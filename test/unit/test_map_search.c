@@ -93,7 +93,7 @@ static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 5 * ARRAY_SIZE(shapes); seed++) {
 		size_t shape = seed % ARRAY_SIZE(shapes);
-		struct options options = pair_options();
+		struct map_options options = pair_options();
 		struct topology saved, copy, local;
 		struct dice dice = { seed };
 		struct gpu_map map;
@@ -120,7 +120,7 @@ static void some_gpus_find_room_on_another_machine(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 60; seed++) {
-		struct options options = pair_options();
+		struct map_options options = pair_options();
 		struct topology whole, saved, local;
 		struct dice dice = { seed };
 		struct gpu_map map;
@@ -143,7 +143,7 @@ static void some_gpus_find_room_on_another_machine(void **state)
 static void assert_refused_fast(const struct topology *saved, const struct topology *local,
 				const char *words)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	char reason[PAIR_REASON_MAX];
 	struct gpu_map map;
 
@@ -199,7 +199,7 @@ static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
 /* Links that nobody can untangle: the search gives up after as many attempts as it may make. */
 static void tangled_links_end_too(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct dice dice = { 0 };
 	struct gpu_map map;

@@ -22,7 +22,7 @@ static const char *decide(const char *map_text, struct gpu_map *map)
 {
 	static char mapping[128];
 	struct topology saved, local;
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	size_t used = 0;
 
 	make_machine(&saved);
@@ -125,7 +125,7 @@ static void what_does_not_parse_is_refused_with_what_is_wrong(void **state)
 
 static void what_is_not_there_is_refused_with_what_is(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology machine;
 
 	(void)state;
@@ -143,7 +143,7 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
 
 static void a_name_of_several_is_refused(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology machine;
 	struct gpu_map map;
 
@@ -172,7 +172,7 @@ static void a_gpu_cannot_be_told_twice(void **state)
 
 static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct gpu_map map;
 
@@ -212,7 +212,7 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 /* 0x100 on 0x102 leaves 0x101 but 0x103, whose firmware is too old. */
 static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology saved, local;
 
 	(void)state;
@@ -230,7 +230,7 @@ static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 
 static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct dice dice = { 1 };
 	struct topology saved, local;
 	struct gpu_map map;
@@ -256,7 +256,7 @@ static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
 
 static void a_migrated_process_goes_by_either_id(void **state)
 {
-	struct options options = pair_options();
+	struct map_options options = pair_options();
 	struct topology saved, local;
 	struct gpu_map map;
 

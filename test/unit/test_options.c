@@ -14,13 +14,13 @@ static const struct {
 	const char *variable;
 	size_t offset;
 } switches[] = {
-	{ "KFD_FW_VER_CHECK", offsetof(struct options, check_fw_version) },
-	{ "KFD_SDMA_FW_VER_CHECK", offsetof(struct options, check_sdma_fw) },
-	{ "KFD_CACHES_COUNT_CHECK", offsetof(struct options, check_caches) },
-	{ "KFD_NUM_GWS_CHECK", offsetof(struct options, check_num_gws) },
-	{ "KFD_VRAM_SIZE_CHECK", offsetof(struct options, check_vram_size) },
-	{ "KFD_NUMA_CHECK", offsetof(struct options, check_numa) },
-	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, check_capability) },
+	{ "KFD_FW_VER_CHECK", offsetof(struct options, map.check_fw_version) },
+	{ "KFD_SDMA_FW_VER_CHECK", offsetof(struct options, map.check_sdma_fw) },
+	{ "KFD_CACHES_COUNT_CHECK", offsetof(struct options, map.check_caches) },
+	{ "KFD_NUM_GWS_CHECK", offsetof(struct options, map.check_num_gws) },
+	{ "KFD_VRAM_SIZE_CHECK", offsetof(struct options, map.check_vram_size) },
+	{ "KFD_NUMA_CHECK", offsetof(struct options, map.check_numa) },
+	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, map.check_capability) },
 	{ "AMDGPU_SKIP_ZEROS", offsetof(struct options, content.skip_zeros) },
 	{ "AMDGPU_PARALLEL_RESTORE", offsetof(struct options, parallel_restore) },
 	{ "AMDGPU_CHECKSUM", offsetof(struct options, content.checksum) },
