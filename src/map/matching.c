@@ -60,12 +60,12 @@ struct path {
 	int32_t slack[GPU_SET_MAX];
 	uint16_t before[GPU_SET_MAX];
 	uint64_t reached;
-	/* The free column. */
+	/* The column that the path has reached last; NO_COLUMN: none yet. */
 	uint16_t end;
 };
 
 static void relax_columns(const struct matching *matching, struct path *path, size_t row,
-			  uint16_t column, const uint64_t *allowed, const struct costs *costs)
+			  const uint64_t *allowed, const struct costs *costs)
 {
 	uint64_t unreached = allowed[row] & ~path->reached;
 
@@ -75,7 +75,7 @@ static void relax_columns(const struct matching *matching, struct path *path, si
 
 		if (slack < path->slack[i]) {
 			path->slack[i] = slack;
-			path->before[i] = column;
+			path->before[i] = path->end;
 		}
 	}
 }
@@ -115,28 +115,26 @@ static void adjust_prices(struct matching *matching, struct path *path, size_t f
 static bool find_path(struct matching *matching, size_t first_row, const uint64_t *allowed,
 		      const struct costs *costs, struct path *path)
 {
-	uint16_t column = NO_COLUMN;
 	size_t row = first_row;
 
 	path->reached = 0;
+	path->end = NO_COLUMN;
 	for (size_t i = 0; i < matching->size; i++)
 		path->slack[i] = NOT_REACHED;
 	for (;;) {
 		size_t next;
 
-		relax_columns(matching, path, row, column, allowed, costs);
+		relax_columns(matching, path, row, allowed, costs);
 		next = nearest_column(matching, path);
 		if (next == GPU_SET_MAX)
 			return false;
 		adjust_prices(matching, path, first_row, path->slack[next]);
 		path->reached |= set_of(next);
-		column = (uint16_t)next;
-		if (!matching->row_of[column])
-			break;
-		row = matching->row_of[column] - 1u;
+		path->end = (uint16_t)next;
+		if (!matching->row_of[next])
+			return true;
+		row = matching->row_of[next] - 1u;
 	}
-	path->end = column;
-	return true;
 }
 
 static bool add_row(struct matching *matching, size_t first_row, const uint64_t *allowed,

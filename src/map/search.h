@@ -37,10 +37,10 @@ struct search_result {
 	uint64_t attempts;
 };
 
-/* Finds the assignment with most GPUs on the same device, and of several the one that gives each
- * saved GPU in turn the lowest local GPU. -ESRCH: no assignment exists; -ENOMEM; -E2BIG: none found
- * in SEARCH_ATTEMPTS_MAX attempts. An assignment found by then is returned even if it may not be
- * the best. Adds to result->attempts. */
+/* Finds the assignment with most GPUs on the same device, and of equal ones the lexicographically
+ * lowest: each saved GPU in turn gets the lowest local GPU. -ESRCH: no assignment exists; -ENOMEM;
+ * -E2BIG: none found in SEARCH_ATTEMPTS_MAX attempts. An assignment found by then is returned even
+ * if it may not be the best. Adds to result->attempts. */
 int search_best(const struct search_problem *problem, struct search_result *result);
 
 /* Finds any assignment. Returns the same errors. */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* bench-map DIR [ROUNDS]: processor time and attempts of the mapper for every pair of
- * DIR/pairs.tsv, and for machines of up to 64 GPUs made to be hard. */
+ * DIR/pairs.tsv, and for synthetic machines of up to 64 GPUs that are hard to map. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "made_up.h"
 #include "map/map.h"
 #include "pairs.h"
+#include "synthetic.h"
 
 struct worst {
 	double seconds;
@@ -30,14 +30,14 @@ static void note(struct worst *worst, const char *name, double seconds, uint64_t
 	(void)snprintf(worst->name, sizeof(worst->name), "%s", name);
 }
 
-static void say(const char *what, const struct worst *worst)
+static void print_worst(const char *title, const struct worst *worst)
 {
-	printf("%-44s %5u runs, mean %8.3f ms, worst %8.3f ms (%s), most attempts %llu\n", what,
+	printf("%-44s %5u runs, mean %8.3f ms, worst %8.3f ms (%s), most attempts %llu\n", title,
 	       worst->count, worst->sum * 1e3 / worst->count, worst->seconds * 1e3, worst->name,
 	       (unsigned long long)worst->attempts);
 }
 
-static void take(struct pair *pair, void *argument)
+static void measure_pair(struct pair *pair, void *argument)
 {
 	struct answer answer;
 
@@ -68,7 +68,7 @@ static const struct shape shapes[] = {
 	{ "16 GPUs in 4 hives of 4, 1 CPU node", 4, 4, 1, false },
 };
 
-/* What may have happened to the second machine. */
+/* How the second machine differs from the first. */
 static const char *const events[] = {
 	"the same machine",
 	"renamed",
@@ -82,7 +82,7 @@ static const char *const events[] = {
 	"firmware on both sides",
 };
 
-static void newer(struct dice *dice, struct topology *topology, uint32_t percent)
+static void update_firmware(struct dice *dice, struct topology *topology, uint32_t percent)
 {
 	for (size_t i = 0; i < topology_count_gpus(topology); i++)
 		machine_gpu(topology, i)->fw_version += dice_percent(dice, percent);
@@ -112,7 +112,7 @@ static void make_event(struct dice *dice, size_t event, struct topology *from, s
 		machine_copy(from, to);
 		break;
 	case 2:
-		newer(dice, to, 50);
+		update_firmware(dice, to, 50);
 		break;
 	case 3:
 		lose_links(dice, to, 1);
@@ -136,16 +136,16 @@ static void make_event(struct dice *dice, size_t event, struct topology *from, s
 			machine_move_gpu(to, dice_roll(dice, gpus), dice_roll(dice, gpus));
 		break;
 	case 8:
-		/* Each GPU by itself fits, but the last hive's newer one only where
-		 * its peers cannot be. */
+		/* Each GPU has a candidate. The GPU with the new firmware has only one, which
+		 * has no XGMI links. */
 		machine_gpu(from, gpus - 1)->fw_version++;
 		machine_gpu(to, 0)->fw_version++;
 		for (uint32_t i = 1; i < gpus; i++)
 			machine_lose_link(to, 0, i);
 		break;
 	case 9:
-		newer(dice, from, 30);
-		newer(dice, to, 35);
+		update_firmware(dice, from, 30);
+		update_firmware(dice, to, 35);
 		break;
 	default:
 		break;
@@ -181,7 +181,7 @@ static void run_shape(const struct shape *shape, unsigned int rounds)
 			topology_done(&to);
 		}
 		(void)snprintf(name, sizeof(name), "  %s", events[event]);
-		say(name, &worst);
+		print_worst(name, &worst);
 	}
 }
 
@@ -189,11 +189,11 @@ int main(int argc, char **argv)
 {
 	struct worst worst = { 0 };
 
-	if (argc < 2 || pairs_for_each(argv[1], take, &worst) <= 0) {
+	if (argc < 2 || pairs_for_each(argv[1], measure_pair, &worst) <= 0) {
 		fprintf(stderr, "usage: bench-map DIR [ROUNDS]\n");
 		return 2;
 	}
-	say("all pairs", &worst);
+	print_worst("all pairs", &worst);
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		printf("%s\n", shapes[i].name);
 		run_shape(&shapes[i], argc > 2 ? (unsigned int)atoi(argv[2]) : 20);

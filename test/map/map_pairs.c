@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* map-pairs [-v] DIR: asks the mapper about each pair of DIR/pairs.tsv and prints whether it agrees
- * with the file. -v adds what the plugin would say in CRIU's log. */
+/* map-pairs [-v] DIR: maps each pair of DIR/pairs.tsv and prints whether the result agrees with the
+ * file. -v adds the lines that the plugin writes to CRIU's log. */
 #include <stdio.h>
 #include <string.h>
 
-#include "host.h"
+#include "criu_stub.h"
 #include "map/map.h"
 #include "pairs.h"
 
 struct tally {
-	bool aloud;
+	bool verbose;
 	unsigned int differing;
 };
 
-static void say(const struct pair *pair)
+static void print_log(const struct pair *pair)
 {
-	host_log_up_to(3);
+	criu_stub_set_log_level(3);
 	(void)pair_explain(&pair->source, &pair->destination, &pair->options);
-	host_log_up_to(0);
+	criu_stub_set_log_level(0);
 }
 
-static void take(struct pair *pair, void *argument)
+static void map_pair(struct pair *pair, void *argument)
 {
 	struct tally *tally = argument;
 	struct answer answer;
@@ -28,8 +28,8 @@ static void take(struct pair *pair, void *argument)
 	pair_answer(pair, &answer);
 	printf("%s %s %s %s%s\n", pair->columns[PAIR_ID], answer.agrees ? "agree" : "differ",
 	       answer.outcome, answer.mapping, answer.reason);
-	if (tally->aloud)
-		say(pair);
+	if (tally->verbose)
+		print_log(pair);
 	if (answer.agrees)
 		return;
 	tally->differing++;
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	int count;
 
 	if (argc > 2 && !strcmp(argv[1], "-v")) {
-		tally.aloud = true;
+		tally.verbose = true;
 		argc--;
 		argv++;
 	}
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: map-pairs [-v] DIR\n");
 		return 2;
 	}
-	count = pairs_for_each(argv[1], take, &tally);
+	count = pairs_for_each(argv[1], map_pair, &tally);
 	if (count < 0)
 		return 2;
 	printf("%d pairs, %u differ\n", count, tally.differing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tries all assignments and keeps the one that the rules prefer. Slow and plain, so that it can be
- * compared with the rules by reading. */
+/* Tries all assignments and keeps the one that the rules prefer. The code follows docs/mapping.md
+ * rule by rule and does without optimisation. */
 #include "oracle.h"
 
 #include <stdio.h>
@@ -17,10 +17,11 @@ struct oracle {
 	struct side destination;
 	const struct map_options *options;
 	size_t chosen[64];
-	/* What some assignment keeps. */
+	/* Whether some assignment keeps the rules for one GPU, and those for links. */
 	bool fits;
 	bool links;
-	/* The best of each tier: 0 apart, 1 together; -1 none yet. */
+	/* By tier, 0 apart, 1 together: the number of GPUs on the same device; -1: no assignment.
+	 */
 	int same[2];
 	size_t best[2][64];
 };
@@ -29,7 +30,7 @@ static struct side side_of(const struct topology *topology)
 {
 	struct side side = { .topology = topology };
 
-	/* The nodes lie in node order. */
+	/* The topology is sorted by node_id. */
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		if (topology->nodes[i].gpu_id)
 			side.gpus[side.count++] = &topology->nodes[i];
@@ -37,7 +38,7 @@ static struct side side_of(const struct topology *topology)
 	return side;
 }
 
-/* The name of the first property that differs, and how many do. */
+/* Returns the name of the first property that differs, and the number of such properties. */
 static const char *compare(const struct topology_node *s, const struct topology_node *d,
 			   const struct map_options *o, size_t *ret_count)
 {
@@ -129,7 +130,7 @@ static const struct topology_link *cpu_link(const struct side *side, size_t gpu)
 	return best;
 }
 
-static size_t times(const struct side *side, uint64_t unique_id)
+static size_t count_unique_id(const struct side *side, uint64_t unique_id)
 {
 	size_t count = 0;
 
@@ -138,14 +139,15 @@ static size_t times(const struct side *side, uint64_t unique_id)
 	return count;
 }
 
-static bool very_same(const struct oracle *o, size_t s, size_t d)
+static bool same_device(const struct oracle *o, size_t s, size_t d)
 {
 	const struct topology_node *a = o->source.gpus[s], *b = o->destination.gpus[d];
 
 	if (a->domain == b->domain && a->location_id == b->location_id && a->gpu_id == b->gpu_id)
 		return true;
 	return a->unique_id && a->unique_id == b->unique_id &&
-	       times(&o->source, a->unique_id) == 1 && times(&o->destination, a->unique_id) == 1;
+	       count_unique_id(&o->source, a->unique_id) == 1 &&
+	       count_unique_id(&o->destination, a->unique_id) == 1;
 }
 
 static bool keeps_links(const struct oracle *o)
@@ -160,7 +162,7 @@ static bool keeps_links(const struct oracle *o)
 	return true;
 }
 
-/* 0: all apart; 1: some together; 2: not allowed. */
+/* 0: all apart; 1: some together; 2: the rule for CPU nodes is broken. */
 static int tier(const struct oracle *o)
 {
 	int worst = 0;
@@ -191,8 +193,8 @@ static int tier(const struct oracle *o)
 	return worst;
 }
 
-/* Assignments come in ascending order, so the first of several equal ones is the one to keep. */
-static void weigh(struct oracle *o)
+/* Assignments come in ascending order: of several equal ones the first is the best. */
+static void rate_assignment(struct oracle *o)
 {
 	int same = 0, found;
 
@@ -202,7 +204,7 @@ static void weigh(struct oracle *o)
 	o->links = true;
 	found = tier(o);
 	for (size_t i = 0; i < o->source.count; i++)
-		same += very_same(o, i, o->chosen[i]);
+		same += same_device(o, i, o->chosen[i]);
 	if (found > 1 || same <= o->same[found])
 		return;
 	o->same[found] = same;
@@ -212,7 +214,7 @@ static void weigh(struct oracle *o)
 static void try_all(struct oracle *o, size_t s, uint64_t taken)
 {
 	if (s == o->source.count) {
-		weigh(o);
+		rate_assignment(o);
 		return;
 	}
 	for (size_t d = 0; d < o->destination.count; d++) {

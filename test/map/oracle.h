@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The mapper's answer found another way: by trying every assignment there is. Written from the
- * rules, shares nothing with the plugin but its data, and is good for some eight GPUs. */
+/* Maps by trying each assignment. Shares only data types with the plugin, and is fast enough for
+ * eight GPUs. */
 #ifndef TEST_MAP_ORACLE_H
 #define TEST_MAP_ORACLE_H
 

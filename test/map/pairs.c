@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads pairs.tsv and asks the mapper. What is expected of the answers is in that file alone. */
+/* Reads pairs.tsv and maps its pairs. */
 #include "pairs.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct map_options pair_options(void)
 	return options;
 }
 
-bool pair_switch_off(struct map_options *options, const char *environment)
+bool pair_parse_switches(struct map_options *options, const char *environment)
 {
 	while (*environment) {
 		size_t length = strcspn(environment, " ");
@@ -81,8 +81,8 @@ static int take_line(const char *directory, char *line, void (*take)(struct pair
 	struct pair pair = { .options = pair_options() };
 	int ret = split(line, &pair);
 
-	if (ret < 0 || !pair_switch_off(&pair.options, pair.columns[PAIR_ENVIRONMENT])) {
-		fprintf(stderr, "pairs.tsv: cannot make sense of \"%s\"\n", line);
+	if (ret < 0 || !pair_parse_switches(&pair.options, pair.columns[PAIR_ENVIRONMENT])) {
+		fprintf(stderr, "pairs.tsv: cannot parse \"%s\"\n", line);
 		return -EINVAL;
 	}
 	ret = read_machine(directory, pair.columns[PAIR_SOURCE], &pair.source);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pairs of machines and the map that the rules give them: a pairs.tsv beside directories
- * laid out like /sys/class/kfd/kfd/topology. */
+/* Reads pairs of machines with the expected mapping: a file pairs.tsv beside directories like
+ * /sys/class/kfd/kfd/topology. */
 #ifndef TEST_MAP_PAIRS_H
 #define TEST_MAP_PAIRS_H
 
@@ -42,12 +42,12 @@ struct answer {
 	bool agrees;
 };
 
-/* Calls @take with each pair of @directory. The number of pairs, or -errno after
- * a line on stderr. */
+/* Calls @take with each pair of @directory. Returns the number of pairs, or -errno with a line on
+ * stderr. */
 int pairs_for_each(const char *directory, void (*take)(struct pair *pair, void *argument),
 		   void *argument);
 
-/* What an outcome is called in the file. */
+/* The name of an outcome in pairs.tsv. */
 const char *pair_outcome(enum map_outcome outcome);
 
 /* The reason of a map as pairs.tsv writes it, for example "no-candidate:fw_version 7cd". */
@@ -57,15 +57,15 @@ void pair_reason(const struct gpu_map *map, char *text, size_t size);
 int pair_explain(const struct topology *source, const struct topology *destination,
 		 const struct map_options *options);
 
-/* What the mapper says. */
+/* Maps the pair, and compares the answer with the file. */
 void pair_answer(const struct pair *pair, struct answer *ret_answer);
 
-/* Processor time of this process: on a machine that others use too, what a search costs. */
+/* Processor time of this process. Wall time would measure other processes, too. */
 double pair_seconds(void);
 
 /* All checks on. */
 struct map_options pair_options(void);
-/* Switches off what @environment ("NAME=0 NAME=0") says; false: a name is unknown. */
-bool pair_switch_off(struct map_options *options, const char *environment);
+/* Turns off the checks in @environment ("NAME=0 NAME=0"). false: a name is unknown. */
+bool pair_parse_switches(struct map_options *options, const char *environment);
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What the tests of the mapper share: machines, pairs of them, and another way to find the answer.
-MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/host.c,$(wildcard test/map/*.c))
+# Parts of the mapper tests: synthetic machines, pairs of captured machines, and an oracle.
+MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/criu_stub.c,$(wildcard test/map/*.c))
 TREES	  := $(BUILD)/topologies/pairs.tsv
 
 $(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h test/criu_symbols.h $(MAP_PARTS) \
@@ -10,7 +10,7 @@ $(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host
 
 $(BUILD)/map-pairs: test/map/map_pairs.c
 $(BUILD)/bench-map: test/map/bench.c
-$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/host.c $(MAP_PARTS) $(wildcard test/criu_symbols.h test/map/*.h) $(BUILD)/objects.a
+$(BUILD)/map-pairs $(BUILD)/bench-map: test/map/criu_stub.c $(MAP_PARTS) $(wildcard test/criu_symbols.h test/map/*.h) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/map -o $@ $(filter %.c %.a,$^) $(LIBS)
 
 $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv
@@ -18,7 +18,7 @@ $(TREES): test/data/topologies/trees.tar.zst test/data/topologies/pairs.tsv
 	tar --zstd -xf $< -C $(@D)
 	cp test/data/topologies/pairs.tsv $@
 
-# Time and attempts of every pair of machines, and of random machines.
+# Prints time and attempts of each pair of machines, and of synthetic machines.
 bench-map: $(BUILD)/bench-map $(TREES)
 	$(BUILD)/bench-map $(BUILD)/topologies
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Machines for the tests of the mapper, made by hand or read from test/data/machines, and what is
- * asked of each map. Included by a test program once. */
+/* Small machines for the tests of the mapper: built node by node, or read from test/data/machines.
+ * For regular machines of any size see test/map/synthetic.h. */
 #ifndef TEST_UNIT_MACHINES_H
 #define TEST_UNIT_MACHINES_H
 
@@ -45,7 +45,7 @@ static inline void add_link(struct topology *topology, uint32_t from, uint32_t t
 	fail();
 }
 
-/* One of many equal GPUs, next to CPU node @cpu. */
+/* Adds a GPU at CPU node @cpu. All GPUs are equal. */
 static inline void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id,
 			   uint32_t cpu)
 {
@@ -123,7 +123,7 @@ static inline int map_with(const struct topology *saved, const struct topology *
 	return 0;
 }
 
-/* The gpu_ids that the saved GPUs land on must be these, in order. */
+/* @expected: the gpu_ids of the present GPUs, in the order of the saved GPUs. */
 static inline void assert_map(const struct topology *saved, const struct topology *local,
 			      const uint32_t *expected)
 {
@@ -144,7 +144,7 @@ static inline void assert_refused(const struct topology *saved, const struct top
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 }
 
-/* Saved and local: a machine each of one CPU and one GPU. */
+/* Two machines of one CPU and one GPU each. */
 static inline void make_pair(struct topology *saved, struct topology *local)
 {
 	*saved = *local = (struct topology){ 0 };

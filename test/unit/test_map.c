@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which GPU may stand for which: the comparisons one by one, and whole machines. How GPUs are
- * linked is the business of test_map_links.c. */
+/* The rules for one GPU, and captured machines. The rules for links are in test_map_links.c. */
 #include "machines.h"
 #include "map/gpu_rules.h"
 
-static void a_gpu_lands_on_an_equal_one(void **state)
+static void a_gpu_maps_to_an_equal_gpu(void **state)
 {
 	struct topology saved, local;
 
 	(void)state;
 	make_pair(&saved, &local);
-	/* None of these matters. */
+	/* No rule reads these. */
 	local.nodes[1].node_id = 5;
 	local.nodes[1].drm_render_minor = 140;
 	local.nodes[1].location_id = 77;
@@ -25,7 +24,7 @@ static void a_gpu_lands_on_an_equal_one(void **state)
 	topology_done(&local);
 }
 
-static void a_source_without_gpus_is_mapped_to_nothing(void **state)
+static void an_image_without_gpus_needs_no_gpu(void **state)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
@@ -99,7 +98,7 @@ static const struct property at_least[] = {
 	{ FIELD(sdma_fw_version), SWITCH(KFD_SDMA_FW_VER_CHECK, check_sdma_fw) },
 };
 
-/* Refused with a line that names the GPUs and the property, whatever checks are off. */
+/* The mapper refuses even with all checks off, and names the GPUs and the property. */
 static void assert_differs(const struct topology *saved, const struct topology *local,
 			   const char *property)
 {
@@ -112,7 +111,7 @@ static void assert_differs(const struct topology *saved, const struct topology *
 	assert_int_equal(map_with(saved, local, &no_checks, ids), -ENODEV);
 }
 
-static void every_property_of_the_hardware_must_be_the_same(void **state)
+static void each_hardware_property_must_be_equal(void **state)
 {
 	struct topology saved, local;
 
@@ -131,7 +130,7 @@ static void every_property_of_the_hardware_must_be_the_same(void **state)
 	topology_done(&local);
 }
 
-static void what_not_all_kernels_print_is_compared_where_both_do(void **state)
+static void a_property_of_newer_kernels_is_compared_if_both_sides_state_it(void **state)
 {
 	struct topology saved, local;
 
@@ -154,7 +153,7 @@ static void what_not_all_kernels_print_is_compared_where_both_do(void **state)
 	topology_done(&local);
 }
 
-/* All checks but the row's. */
+/* All checks but the check of @row. */
 static struct map_options without(const struct property *row)
 {
 	struct map_options options = all_checks;
@@ -163,7 +162,7 @@ static struct map_options without(const struct property *row)
 	return options;
 }
 
-static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
+static void a_gpu_with_less_is_refused_unless_the_check_is_off(void **state)
 {
 	struct topology saved, local;
 
@@ -192,7 +191,7 @@ static void a_gpu_with_less_is_refused_unless_its_switch_is_off(void **state)
 	topology_done(&local);
 }
 
-static void capability_is_compared_but_for_the_bits_of_the_driver(void **state)
+static void capability_is_compared_without_the_bits_of_the_driver(void **state)
 {
 	static const struct property row = { FIELD(capability),
 					     SWITCH(KFD_CAPABILITY_CHECK, check_capability) };
@@ -203,15 +202,15 @@ static void capability_is_compared_but_for_the_bits_of_the_driver(void **state)
 	(void)state;
 	make_pair(&saved, &local);
 	for (unsigned int bit = 0; bit < 32; bit++) {
-		bool of_driver = (bit >= 15 && bit <= 18) || bit >= 29;
+		bool is_driver_bit = (bit >= 15 && bit <= 18) || bit >= 29;
 
 		print_message("case bit %u\n", bit);
 		local.nodes[1].capability = saved.nodes[1].capability ^ 1u << bit;
 		unit_forget_lines();
 		assert_int_equal(map_with(&saved, &local, &all_checks, ids),
-				 of_driver ? 0 : -ENODEV);
+				 is_driver_bit ? 0 : -ENODEV);
 		assert_int_equal(unit_logged("capability", "KFD_CAPABILITY_CHECK", NULL),
-				 !of_driver);
+				 !is_driver_bit);
 		assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
 	}
 	topology_done(&saved);
@@ -234,7 +233,7 @@ static void cpu_visible_vram_needs_cpu_visible_vram(void **state)
 	topology_done(&local);
 }
 
-static void the_first_difference_names_its_switch(void **state)
+static void the_first_mismatch_names_its_option(void **state)
 {
 	struct topology saved, local;
 	struct difference first;
@@ -257,7 +256,7 @@ static void the_first_difference_names_its_switch(void **state)
 	topology_done(&local);
 }
 
-static void a_machine_maps_onto_itself(void **state)
+static void a_machine_maps_to_itself(void **state)
 {
 	static const char *const names[] = { "one", "one-other", "eight", "eight-other" };
 
@@ -279,7 +278,7 @@ static void a_machine_maps_onto_itself(void **state)
 	}
 }
 
-/* No GPU twice, all pairs linked by XGMI still linked, CPU neighbours still neighbours. */
+/* Each GPU is used once, and GPUs linked by XGMI stay linked. */
 static void assert_map_keeps_links(const struct topology *saved, const struct topology *local)
 {
 	struct gpu_map map;
@@ -307,7 +306,7 @@ static void assert_map_keeps_links(const struct topology *saved, const struct to
 	map_done(&map);
 }
 
-static void a_machine_maps_onto_one_with_other_ids_minors_and_order(void **state)
+static void a_machine_maps_to_one_with_other_ids_minors_and_order(void **state)
 {
 	static const char *const pairs[][2] = {
 		{ "one", "one-other" },     { "one-other", "one" }, { "eight", "eight-other" },
@@ -327,7 +326,7 @@ static void a_machine_maps_onto_one_with_other_ids_minors_and_order(void **state
 	}
 }
 
-static void more_gpus_than_are_here_are_refused_in_words(void **state)
+static void an_image_with_more_gpus_is_refused_with_both_numbers(void **state)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
@@ -340,7 +339,7 @@ static void more_gpus_than_are_here_are_refused_in_words(void **state)
 	topology_done(&local);
 }
 
-static void a_gpu_without_match_is_named(void **state)
+static void the_log_names_a_gpu_without_candidate(void **state)
 {
 	struct topology saved, local;
 
@@ -356,18 +355,18 @@ static void a_gpu_without_match_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_gpu_lands_on_an_equal_one),
-		UNIT_TEST(a_source_without_gpus_is_mapped_to_nothing),
-		UNIT_TEST(every_property_of_the_hardware_must_be_the_same),
-		UNIT_TEST(what_not_all_kernels_print_is_compared_where_both_do),
-		UNIT_TEST(a_gpu_with_less_is_refused_unless_its_switch_is_off),
-		UNIT_TEST(capability_is_compared_but_for_the_bits_of_the_driver),
+		UNIT_TEST(a_gpu_maps_to_an_equal_gpu),
+		UNIT_TEST(an_image_without_gpus_needs_no_gpu),
+		UNIT_TEST(each_hardware_property_must_be_equal),
+		UNIT_TEST(a_property_of_newer_kernels_is_compared_if_both_sides_state_it),
+		UNIT_TEST(a_gpu_with_less_is_refused_unless_the_check_is_off),
+		UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver),
 		UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram),
-		UNIT_TEST(the_first_difference_names_its_switch),
-		UNIT_TEST(a_machine_maps_onto_itself),
-		UNIT_TEST(a_machine_maps_onto_one_with_other_ids_minors_and_order),
-		UNIT_TEST(more_gpus_than_are_here_are_refused_in_words),
-		UNIT_TEST(a_gpu_without_match_is_named),
+		UNIT_TEST(the_first_mismatch_names_its_option),
+		UNIT_TEST(a_machine_maps_to_itself),
+		UNIT_TEST(a_machine_maps_to_one_with_other_ids_minors_and_order),
+		UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers),
+		UNIT_TEST(the_log_names_a_gpu_without_candidate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

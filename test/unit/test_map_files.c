@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Captured machines with broken files: reading them ends, and what can still be read
- * is what was there. */
+/* Captured machines with broken files: reading ends, and invents no GPU. */
 #include "host.h"
 
 #include <errno.h>
@@ -13,9 +12,9 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "made_up.h"
 #include "map/map.h"
 #include "pairs.h"
+#include "synthetic.h"
 
 #define BREAKS     260
 #define FILES_MAX  2000
@@ -28,7 +27,7 @@ static struct {
 	char *paths[FILES_MAX];
 	size_t count;
 	size_t root_length;
-	/* The copy's directory below the test's; a new one each time. */
+	/* The directory of the copy, below that of the test. Each copy has a new one. */
 	char copy[16];
 	unsigned int copies;
 } files;
@@ -60,7 +59,7 @@ static size_t read_whole(const char *path, char **ret_text)
 	return size;
 }
 
-/* A copy of the machine below the test's directory. */
+/* Copies the machine to a directory below that of the test. */
 static void copy_machine(const char *name)
 {
 	char root[256];
@@ -71,7 +70,7 @@ static void copy_machine(const char *name)
 	files.root_length = strlen(root);
 	assert_int_equal(nftw(root, note_file, 16, FTW_PHYS), 0);
 	assert_true(files.count > 20);
-	/* Directories list in no order, but the same seed must break the same file. */
+	/* Sorted, so that a seed always breaks the same file. */
 	qsort(files.paths, files.count, sizeof(files.paths[0]), compare_paths);
 	for (size_t i = 0; i < files.count; i++) {
 		char from[512], to[512], *text;
@@ -85,7 +84,7 @@ static void copy_machine(const char *name)
 	}
 }
 
-static void forget_files(void)
+static void free_paths(void)
 {
 	while (files.count)
 		free(files.paths[--files.count]);
@@ -170,24 +169,25 @@ static void break_file(struct dice *dice, size_t how, const char *path, const ch
 	}
 }
 
-static void mend_file(const char *path, const char *text, size_t size)
+static void restore_file(const char *path, const char *text, size_t size)
 {
 	(void)remove(unit_path("%s", path));
 	unit_write(path, text, size);
 }
 
-/* A GPU is as it was, or its file said otherwise: no other GPU may have become one. */
-static void assert_no_gpu_from_nowhere(const struct topology *whole, const struct topology *broken)
+/* Only the broken node may change: at most one gpu_id is new, and at most one GPU is missing. */
+static void assert_at_most_one_gpu_changed(const struct topology *whole,
+					   const struct topology *broken)
 {
-	size_t strangers = 0;
+	size_t new_ids = 0;
 
 	assert_true(broken->num_nodes <= whole->num_nodes);
 	for (size_t i = 0; i < broken->num_nodes; i++) {
 		assert_true(!i || broken->nodes[i - 1].node_id < broken->nodes[i].node_id);
-		strangers += broken->nodes[i].gpu_id &&
-			     !topology_find_gpu(whole, broken->nodes[i].gpu_id);
+		new_ids += broken->nodes[i].gpu_id &&
+			   !topology_find_gpu(whole, broken->nodes[i].gpu_id);
 	}
-	assert_true(strangers <= 1);
+	assert_true(new_ids <= 1);
 	assert_true(topology_count_gpus(broken) + 1 >= topology_count_gpus(whole));
 }
 
@@ -202,7 +202,7 @@ static void map_both_ways(const struct topology *whole, const struct topology *b
 	unit_forget_lines();
 }
 
-static void whatever_is_in_a_file_reading_ends_and_invents_nothing(void **state)
+static void reading_a_broken_file_ends_and_invents_no_gpu(void **state)
 {
 	(void)state;
 	(void)alarm(TIME_LIMIT);
@@ -223,19 +223,19 @@ static void whatever_is_in_a_file_reading_ends_and_invents_nothing(void **state)
 			size = read_whole(unit_path("%s", path), &text);
 			break_file(&dice, seed % ARRAY_SIZE(breakages), path, text, size);
 			assert_int_equal(topology_read(unit_path("%s", files.copy), &broken), 0);
-			assert_no_gpu_from_nowhere(&whole, &broken);
+			assert_at_most_one_gpu_changed(&whole, &broken);
 			map_both_ways(&whole, &broken);
 			topology_done(&broken);
-			mend_file(path, text, size);
+			restore_file(path, text, size);
 			free(text);
 		}
 		topology_done(&whole);
-		forget_files();
+		free_paths();
 	}
 	(void)alarm(0);
 }
 
-static void a_broken_file_is_named_with_its_line(void **state)
+static void the_log_names_the_broken_file_and_line(void **state)
 {
 	static const struct {
 		const char *file;
@@ -274,14 +274,14 @@ static void a_broken_file_is_named_with_its_line(void **state)
 		assert_int_equal(topology_count_gpus(&topology), 7);
 		topology_done(&topology);
 		unit_forget_lines();
-		mend_file(path, text, size);
+		restore_file(path, text, size);
 		free(text);
 	}
-	forget_files();
+	free_paths();
 }
 
-/* Its GPUs say where they are attached. */
-static void broken_links_of_a_cpu_node_do_not_cost_the_node(void **state)
+/* The links of the GPUs are enough. */
+static void a_cpu_node_with_broken_links_is_kept(void **state)
 {
 	struct topology topology;
 	char path[64];
@@ -295,10 +295,10 @@ static void broken_links_of_a_cpu_node_do_not_cost_the_node(void **state)
 	assert_int_equal(topology_find_node(&topology, 0)->num_links, 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "CPU node 0", "nodes/0/io_links/0/properties:1");
 	topology_done(&topology);
-	forget_files();
+	free_paths();
 }
 
-static void more_nodes_than_any_machine_has_are_an_error(void **state)
+static void too_many_nodes_are_an_error(void **state)
 {
 	struct topology topology;
 
@@ -313,7 +313,7 @@ static void more_nodes_than_any_machine_has_are_an_error(void **state)
 	assert_logged("Warn  (amdgpu_plugin): ", "nodes", "too many");
 }
 
-static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
+static void a_failure_to_list_the_nodes_is_returned(void **state)
 {
 	struct topology topology;
 
@@ -324,7 +324,7 @@ static void nodes_that_cannot_be_listed_are_told_to_the_caller(void **state)
 	assert_false(unit_logged("Error (amdgpu_plugin): ", NULL));
 }
 
-static void more_gpus_than_can_be_counted_are_refused(void **state)
+static void more_than_64_gpus_are_refused(void **state)
 {
 	const struct map_options options = pair_options();
 	struct topology many, few;
@@ -348,12 +348,12 @@ static void more_gpus_than_can_be_counted_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(whatever_is_in_a_file_reading_ends_and_invents_nothing),
-		UNIT_TEST(a_broken_file_is_named_with_its_line),
-		UNIT_TEST(broken_links_of_a_cpu_node_do_not_cost_the_node),
-		UNIT_TEST(more_nodes_than_any_machine_has_are_an_error),
-		UNIT_TEST(nodes_that_cannot_be_listed_are_told_to_the_caller),
-		UNIT_TEST(more_gpus_than_can_be_counted_are_refused),
+		UNIT_TEST(reading_a_broken_file_ends_and_invents_no_gpu),
+		UNIT_TEST(the_log_names_the_broken_file_and_line),
+		UNIT_TEST(a_cpu_node_with_broken_links_is_kept),
+		UNIT_TEST(too_many_nodes_are_an_error),
+		UNIT_TEST(a_failure_to_list_the_nodes_is_returned),
+		UNIT_TEST(more_than_64_gpus_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which GPUs together may stand for which: XGMI links, CPU nodes, and the choice
- * among several that fit. */
+/* The rules between GPUs: XGMI links, CPU nodes, and the choice among several mappings. */
 #include "machines.h"
 
-/* Four GPUs 0x11.. on CPU 0 and 1, two and two. */
+/* Four GPUs with gpu_ids from @first_id: two at CPU node 0, two at CPU node 1. */
 static void make_four(struct topology *topology, uint32_t first_id)
 {
 	*topology = (struct topology){ 0 };
@@ -13,7 +12,7 @@ static void make_four(struct topology *topology, uint32_t first_id)
 		add_gpu(topology, 2 + i, first_id + i, i / 2);
 }
 
-static void xgmi_pairs_stay_xgmi_pairs(void **state)
+static void linked_gpus_stay_linked(void **state)
 {
 	struct topology saved, local;
 
@@ -22,14 +21,14 @@ static void xgmi_pairs_stay_xgmi_pairs(void **state)
 	make_four(&local, 0x20);
 	join(&saved, 2, 3);
 	assert_refused(&saved, &local);
-	/* The local pair is on the other CPU node. */
+	/* The local pair is at the other CPU node. */
 	join(&local, 4, 5);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x22, 0x23, 0x20, 0x21 });
 	topology_done(&saved);
 	topology_done(&local);
 }
 
-static void one_direction_makes_an_xgmi_pair(void **state)
+static void a_link_in_one_direction_counts(void **state)
 {
 	for (unsigned int which = 0; which < 2; which++) {
 		struct topology saved, local;
@@ -46,7 +45,7 @@ static void one_direction_makes_an_xgmi_pair(void **state)
 	(void)state;
 }
 
-static void gpus_not_linked_may_land_on_linked_ones(void **state)
+static void unlinked_gpus_may_map_to_linked_gpus(void **state)
 {
 	struct topology saved, local;
 
@@ -59,7 +58,7 @@ static void gpus_not_linked_may_land_on_linked_ones(void **state)
 	topology_done(&local);
 }
 
-static void neighbours_on_a_cpu_node_stay_neighbours(void **state)
+static void gpus_of_one_cpu_node_stay_on_one(void **state)
 {
 	struct topology saved, local = { 0 };
 
@@ -67,7 +66,7 @@ static void neighbours_on_a_cpu_node_stay_neighbours(void **state)
 	make_four(&saved, 0x10);
 	add_cpu(&local, 0);
 	add_cpu(&local, 1);
-	/* In turns, so that the first two are not neighbours. */
+	/* Alternating, so that the first two GPUs have different CPU nodes. */
 	for (uint32_t i = 0; i < 4; i++)
 		add_gpu(&local, 2 + i, 0x20 + i, i % 2);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x22, 0x21, 0x23 });
@@ -75,7 +74,7 @@ static void neighbours_on_a_cpu_node_stay_neighbours(void **state)
 	topology_done(&local);
 }
 
-static void neighbours_are_not_separated_but_with_the_check_off(void **state)
+static void gpus_of_one_cpu_node_separate_only_with_the_check_off(void **state)
 {
 	struct map_options relaxed = all_checks;
 	struct topology saved = { 0 }, local = { 0 };
@@ -98,7 +97,7 @@ static void neighbours_are_not_separated_but_with_the_check_off(void **state)
 	topology_done(&local);
 }
 
-static void gpus_of_different_cpu_nodes_come_together_only_with_a_warning(void **state)
+static void gpus_of_different_cpu_nodes_share_one_only_with_a_warning(void **state)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
@@ -113,7 +112,7 @@ static void gpus_of_different_cpu_nodes_come_together_only_with_a_warning(void *
 	add_gpu(&local, 3, 0x21, 0);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
 	assert_logged("Warn  (amdgpu_plugin): ", "CPU node");
-	/* A third one on the other CPU node keeps them apart. */
+	/* With a third GPU at the other CPU node they can stay apart. */
 	add_gpu(&local, 4, 0x22, 1);
 	unit_forget_lines();
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x22 });
@@ -136,14 +135,14 @@ static void the_nearest_cpu_node_counts(void **state)
 		add_gpu(&local, 2 + i, 0x20 + i, i);
 	}
 	assert_refused(&saved, &local);
-	/* The second local GPU is nearer to CPU node 0 after all. */
+	/* This link makes CPU node 0 the nearest of the second local GPU. */
 	add_link(&local, 3, 0, LINK_PCIE, 13);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21 });
 	topology_done(&saved);
 	topology_done(&local);
 }
 
-static void a_gpu_on_xgmi_to_its_cpu_needs_the_same(void **state)
+static void an_xgmi_link_to_the_cpu_needs_an_xgmi_link(void **state)
 {
 	struct topology saved, local;
 
@@ -153,14 +152,14 @@ static void a_gpu_on_xgmi_to_its_cpu_needs_the_same(void **state)
 	assert_refused(&saved, &local);
 	local.nodes[1].links[0].type = LINK_XGMI;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
-	/* PCIe is content with either. */
+	/* A PCIe link accepts either type. */
 	saved.nodes[1].links[0].type = LINK_PCIE;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
 	topology_done(&saved);
 	topology_done(&local);
 }
 
-static void a_gpu_with_a_cpu_link_needs_one(void **state)
+static void a_gpu_with_a_cpu_link_needs_a_cpu_link(void **state)
 {
 	struct topology saved, local;
 
@@ -174,7 +173,7 @@ static void a_gpu_with_a_cpu_link_needs_one(void **state)
 	topology_done(&local);
 }
 
-/* Two equal GPUs here, of which the higher node is the one that was saved. */
+/* One saved GPU, and two equal local GPUs. Tests make the higher one the same device. */
 static void make_choice(struct topology *saved, struct topology *local)
 {
 	*saved = *local = (struct topology){ 0 };
@@ -186,7 +185,7 @@ static void make_choice(struct topology *saved, struct topology *local)
 	local->nodes[2].location_id = 0x9900;
 }
 
-static void the_lowest_node_is_taken_where_there_is_a_choice(void **state)
+static void of_equal_gpus_the_lowest_node_is_chosen(void **state)
 {
 	struct topology saved, local;
 
@@ -197,7 +196,7 @@ static void the_lowest_node_is_taken_where_there_is_a_choice(void **state)
 	topology_done(&local);
 }
 
-static void the_very_same_gpu_is_preferred_by_unique_id(void **state)
+static void the_same_card_is_preferred_by_unique_id(void **state)
 {
 	struct topology saved, local;
 
@@ -209,7 +208,7 @@ static void the_very_same_gpu_is_preferred_by_unique_id(void **state)
 	topology_done(&local);
 }
 
-static void the_very_same_gpu_is_preferred_by_slot_and_id(void **state)
+static void the_same_slot_is_preferred_by_address_and_gpu_id(void **state)
 {
 	struct topology saved, local;
 
@@ -218,20 +217,20 @@ static void the_very_same_gpu_is_preferred_by_slot_and_id(void **state)
 	saved.nodes[1].location_id = local.nodes[2].location_id;
 	saved.nodes[1].actual_gpu_id = local.nodes[2].actual_gpu_id;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x3333 });
-	/* The slot alone does not tell. */
+	/* The address must match, including the domain. */
 	saved.nodes[1].domain = 1;
 	assert_map(&saved, &local, (const uint32_t[]){ 0x2222 });
 	topology_done(&saved);
 	topology_done(&local);
 }
 
-static void a_migrated_process_is_known_by_the_machine_s_id_not_its_own(void **state)
+static void a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine(void **state)
 {
 	struct topology saved, local;
 
 	(void)state;
 	make_choice(&saved, &local);
-	/* It knows the GPU by an id that happens to be another one's here. */
+	/* The process knows the GPU by an id that another GPU has on this machine. */
 	saved.nodes[1].gpu_id = 0x2222;
 	saved.nodes[1].actual_gpu_id = 0x3333;
 	saved.nodes[1].location_id = local.nodes[2].location_id;
@@ -240,7 +239,7 @@ static void a_migrated_process_is_known_by_the_machine_s_id_not_its_own(void **s
 	topology_done(&local);
 }
 
-static void staying_the_same_gives_way_where_links_demand_it(void **state)
+static void links_go_before_staying_on_the_same_device(void **state)
 {
 	struct topology saved, local;
 
@@ -248,14 +247,14 @@ static void staying_the_same_gives_way_where_links_demand_it(void **state)
 	make_four(&saved, 0x10);
 	make_four(&local, 0x10);
 	join(&saved, 2, 3);
-	/* The pair is elsewhere now. */
+	/* The linked pair has other slots now. */
 	join(&local, 4, 5);
 	assert_map(&saved, &local, (const uint32_t[]){ 0x12, 0x13, 0x10, 0x11 });
 	topology_done(&saved);
 	topology_done(&local);
 }
 
-/* The same nodes in another order of the array, as another order of links would be. */
+/* Reverses the links of each node, as another listing of the directory would. */
 static void reverse_links(struct topology *topology)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {
@@ -270,7 +269,7 @@ static void reverse_links(struct topology *topology)
 	}
 }
 
-static void the_answer_does_not_depend_on_the_order_of_links(void **state)
+static void the_mapping_does_not_depend_on_the_order_of_links(void **state)
 {
 	static const char *const pairs[][2] = { { "eight", "eight-other" },
 						{ "eight-other", "eight" } };
@@ -292,7 +291,7 @@ static void the_answer_does_not_depend_on_the_order_of_links(void **state)
 	}
 }
 
-static void surplus_gpus_are_no_obstacle(void **state)
+static void extra_gpus_do_not_prevent_a_mapping(void **state)
 {
 	struct topology saved, local;
 
@@ -306,8 +305,8 @@ static void surplus_gpus_are_no_obstacle(void **state)
 	topology_done(&local);
 }
 
-/* Each saved GPU has a match, but two need the same one. */
-static void two_gpus_never_share_one(void **state)
+/* Each saved GPU has a candidate, but both have the same one. */
+static void two_saved_gpus_never_share_a_gpu(void **state)
 {
 	struct topology saved = { 0 }, local = { 0 };
 
@@ -330,23 +329,23 @@ static void two_gpus_never_share_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(xgmi_pairs_stay_xgmi_pairs),
-		UNIT_TEST(one_direction_makes_an_xgmi_pair),
-		UNIT_TEST(gpus_not_linked_may_land_on_linked_ones),
-		UNIT_TEST(neighbours_on_a_cpu_node_stay_neighbours),
-		UNIT_TEST(neighbours_are_not_separated_but_with_the_check_off),
-		UNIT_TEST(gpus_of_different_cpu_nodes_come_together_only_with_a_warning),
+		UNIT_TEST(linked_gpus_stay_linked),
+		UNIT_TEST(a_link_in_one_direction_counts),
+		UNIT_TEST(unlinked_gpus_may_map_to_linked_gpus),
+		UNIT_TEST(gpus_of_one_cpu_node_stay_on_one),
+		UNIT_TEST(gpus_of_one_cpu_node_separate_only_with_the_check_off),
+		UNIT_TEST(gpus_of_different_cpu_nodes_share_one_only_with_a_warning),
 		UNIT_TEST(the_nearest_cpu_node_counts),
-		UNIT_TEST(a_gpu_on_xgmi_to_its_cpu_needs_the_same),
-		UNIT_TEST(a_gpu_with_a_cpu_link_needs_one),
-		UNIT_TEST(the_lowest_node_is_taken_where_there_is_a_choice),
-		UNIT_TEST(the_very_same_gpu_is_preferred_by_unique_id),
-		UNIT_TEST(the_very_same_gpu_is_preferred_by_slot_and_id),
-		UNIT_TEST(a_migrated_process_is_known_by_the_machine_s_id_not_its_own),
-		UNIT_TEST(staying_the_same_gives_way_where_links_demand_it),
-		UNIT_TEST(the_answer_does_not_depend_on_the_order_of_links),
-		UNIT_TEST(surplus_gpus_are_no_obstacle),
-		UNIT_TEST(two_gpus_never_share_one),
+		UNIT_TEST(an_xgmi_link_to_the_cpu_needs_an_xgmi_link),
+		UNIT_TEST(a_gpu_with_a_cpu_link_needs_a_cpu_link),
+		UNIT_TEST(of_equal_gpus_the_lowest_node_is_chosen),
+		UNIT_TEST(the_same_card_is_preferred_by_unique_id),
+		UNIT_TEST(the_same_slot_is_preferred_by_address_and_gpu_id),
+		UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine),
+		UNIT_TEST(links_go_before_staying_on_the_same_device),
+		UNIT_TEST(the_mapping_does_not_depend_on_the_order_of_links),
+		UNIT_TEST(extra_gpus_do_not_prevent_a_mapping),
+		UNIT_TEST(two_saved_gpus_never_share_a_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Options from the file and from CRIU, and which source goes before which. Environment variables by
- * themselves are test_options.c's. */
+/* Options from the file and from CRIU, and the precedence of the sources. test_options.c tests
+ * environment variables alone. */
 #include "host.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/options.h"
 
-/* As CRIU 4.3 exports it. */
+/* The function that CRIU 4.3 exports. */
 int criu_plugin_get_options(int *argc, char ***argv);
 
 static struct {
@@ -68,7 +68,7 @@ static void a_missing_file_is_no_error(void **state)
 	options_done(&options);
 }
 
-static void every_option_can_stand_in_the_file(void **state)
+static void the_file_may_have_each_option(void **state)
 {
 	struct options options;
 
@@ -98,7 +98,7 @@ static void every_option_can_stand_in_the_file(void **state)
 	options_done(&options);
 }
 
-static void what_is_wrong_in_the_file_is_told_with_its_line(void **state)
+static void an_error_in_the_file_is_logged_with_its_line(void **state)
 {
 	static const struct {
 		const char *text;
@@ -126,7 +126,7 @@ static void what_is_wrong_in_the_file_is_told_with_its_line(void **state)
 	}
 }
 
-static void a_file_that_is_none_is_an_error(void **state)
+static void an_unreadable_file_is_an_error(void **state)
 {
 	struct options options;
 	char *line = malloc(100000);
@@ -142,7 +142,7 @@ static void a_file_that_is_none_is_an_error(void **state)
 	free(line);
 }
 
-static void the_environment_goes_before_the_file(void **state)
+static void the_environment_overrides_the_file(void **state)
 {
 	struct options options;
 
@@ -161,7 +161,7 @@ static void the_environment_goes_before_the_file(void **state)
 	options_done(&options);
 }
 
-static void options_of_criu_go_before_both(void **state)
+static void options_of_criu_override_both(void **state)
 {
 	struct options options;
 
@@ -176,7 +176,7 @@ static void options_of_criu_go_before_both(void **state)
 	options_done(&options);
 }
 
-static void options_of_other_plugins_are_left_to_them(void **state)
+static void options_of_other_plugins_are_ignored(void **state)
 {
 	struct options options;
 
@@ -195,7 +195,7 @@ static void options_of_other_plugins_are_left_to_them(void **state)
 	options_done(&options);
 }
 
-static void wrong_options_of_criu_are_refused_in_words(void **state)
+static void wrong_options_of_criu_are_refused_and_quoted(void **state)
 {
 	static const struct {
 		const char *argument;
@@ -230,13 +230,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_missing_file_is_no_error),
-		TEST(every_option_can_stand_in_the_file),
-		TEST(what_is_wrong_in_the_file_is_told_with_its_line),
-		TEST(a_file_that_is_none_is_an_error),
-		TEST(the_environment_goes_before_the_file),
-		TEST(options_of_criu_go_before_both),
-		TEST(options_of_other_plugins_are_left_to_them),
-		TEST(wrong_options_of_criu_are_refused_in_words),
+		TEST(the_file_may_have_each_option),
+		TEST(an_error_in_the_file_is_logged_with_its_line),
+		TEST(an_unreadable_file_is_an_error),
+		TEST(the_environment_overrides_the_file),
+		TEST(options_of_criu_override_both),
+		TEST(options_of_other_plugins_are_ignored),
+		TEST(wrong_options_of_criu_are_refused_and_quoted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

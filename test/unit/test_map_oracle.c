@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The mapper against an oracle that tries every assignment, on thousands of random machines; and
- * answers that must not depend on names. */
+/* Compares the mapper with the oracle on thousands of random machines, and checks that names do not
+ * change the answer. */
 #include "host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "made_up.h"
 #include "map/map.h"
 #include "oracle.h"
 #include "pairs.h"
+#include "synthetic.h"
 
 #define PAIRS    20000
 #define RENAMED  600
 #define MAX_GPUS 7
-/* Two that are a map, and five reasons why there is none. */
+/* Two outcomes with a mapping, and five reasons without one. */
 #define NUM_ANSWERS 7
 
 static struct map_options random_options(struct dice *dice)
@@ -32,7 +32,7 @@ static struct map_options random_options(struct dice *dice)
 	return options;
 }
 
-/* Another random machine seldom has a map: most are made from the source. */
+/* Two random machines seldom have a mapping, so most destinations derive from the source. */
 static void random_destination(struct dice *dice, const struct topology *source,
 			       struct topology *destination)
 {
@@ -69,7 +69,7 @@ static void random_source(struct dice *dice, struct topology *ret_source)
 	topology_done(&whole);
 }
 
-/* A machine that differs from @topology in a GPU or two, for those few that fit by a hair. */
+/* Changes a few GPUs, so that some pairs just fit and others just do not. */
 static void disturb(struct dice *dice, struct topology *topology)
 {
 	size_t gpus = topology_count_gpus(topology);
@@ -125,7 +125,7 @@ static void note(const char *answer, const char **seen, size_t *counts)
 	counts[i]++;
 }
 
-static void every_answer_is_the_oracle_s(void **state)
+static void the_mapper_agrees_with_the_oracle(void **state)
 {
 	const char *seen[NUM_ANSWERS + 1] = { 0 };
 	size_t counts[NUM_ANSWERS] = { 0 };
@@ -138,7 +138,7 @@ static void every_answer_is_the_oracle_s(void **state)
 		struct oracle_answer expected;
 		struct gpu_map map;
 
-		/* The runner shows the last line of a test that fails. */
+		/* The runner shows the last line of a failed test. */
 		print_message("case %llu\n", (unsigned long long)seed);
 		random_source(&dice, &source);
 		random_destination(&dice, &source, &destination);
@@ -151,7 +151,7 @@ static void every_answer_is_the_oracle_s(void **state)
 		topology_done(&source);
 		topology_done(&destination);
 	}
-	/* Random machines that never come to a rule would prove nothing about it. */
+	/* Each answer must occur, or the test proves nothing about it. */
 	for (size_t i = 0; i < NUM_ANSWERS; i++) {
 		assert_non_null(seen[i]);
 		print_message("%zu of %d: %s\n", counts[i], PAIRS, seen[i]);
@@ -173,9 +173,9 @@ static void same_answer_again(const struct topology *source, const struct topolo
 	map_done(&second);
 }
 
-/* Where two CPU links are equally near the lower node counts, so there names do matter:
- * such are told apart. */
-static void tell_cpu_links_apart(struct topology *topology)
+/* Of two CPU links with equal weight the lower node number counts. Different weights remove this
+ * dependence on numbers. */
+static void make_link_weights_unique(struct topology *topology)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		for (size_t j = 0; j < topology->nodes[i].num_links; j++)
@@ -183,7 +183,7 @@ static void tell_cpu_links_apart(struct topology *topology)
 	}
 }
 
-static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
+static void names_and_numbers_do_not_change_the_outcome(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= RENAMED; seed++) {
@@ -196,8 +196,8 @@ static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
 		random_source(&dice, &source);
 		random_destination(&dice, &source, &destination);
 		disturb(&dice, &destination);
-		tell_cpu_links_apart(&source);
-		tell_cpu_links_apart(&destination);
+		make_link_weights_unique(&source);
+		make_link_weights_unique(&destination);
 		machine_renamed(&dice, &source, &source_renamed);
 		machine_renamed(&dice, &destination, &destination_renamed);
 		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
@@ -218,8 +218,8 @@ static void names_and_numbers_do_not_decide_whether_there_is_a_map(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(every_answer_is_the_oracle_s),
-		UNIT_TEST(names_and_numbers_do_not_decide_whether_there_is_a_map),
+		UNIT_TEST(the_mapper_agrees_with_the_oracle),
+		UNIT_TEST(names_and_numbers_do_not_change_the_outcome),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The mapper on pairs of captured machines: outcome, map and reason of each are given in a file. */
+/* Maps pairs of captured machines. A file has the expected outcome, mapping and reason of each. */
 #include "host.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "map/map.h"
 #include "pairs.h"
 
-/* Of the file as it is in the tree: a file cut short would agree too. */
+/* The number of pairs in the file: without it a truncated file would pass. */
 #define PAIRS 215
 
 struct tally {
@@ -31,7 +31,7 @@ static void compare(struct pair *pair, void *argument)
 		      pair->columns[PAIR_MAPPING], pair->columns[PAIR_REASON]);
 }
 
-static void every_pair_agrees(void **state)
+static void each_pair_agrees_with_the_file(void **state)
 {
 	struct tally tally = { 0 };
 
@@ -40,8 +40,8 @@ static void every_pair_agrees(void **state)
 	assert_int_equal(tally.differing, 0);
 }
 
-/* In words: a line for each GPU that is mapped; for others a table, if there is anything to put
- * into it, and one closing line that says what is needed. */
+/* With a mapping the log has one line per GPU. Otherwise it has a table, if the machine has GPUs,
+ * and one error line with the remedy. */
 static void explain(struct pair *pair, void *argument)
 {
 	struct tally *tally = argument;
@@ -61,7 +61,7 @@ static void explain(struct pair *pair, void *argument)
 		assert_logged("Error (amdgpu_plugin): ", "needed: ");
 	if (!strcmp(outcome, "refused") && topology_count_gpus(&pair->destination))
 		assert_logged("Warn  (amdgpu_plugin): ", "| saved GPU | present GPU |");
-	/* The property and its switch, in the table and in the closing line. */
+	/* The table and the error line name the property and its option. */
 	if (!strncmp(pair->columns[PAIR_REASON], "no-candidate:", 13)) {
 		char property[64];
 
@@ -75,7 +75,7 @@ static void explain(struct pair *pair, void *argument)
 	tally->explained++;
 }
 
-static void every_answer_is_explained(void **state)
+static void the_log_explains_each_answer(void **state)
 {
 	struct tally tally = { 0 };
 
@@ -87,8 +87,8 @@ static void every_answer_is_explained(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(every_pair_agrees),
-		UNIT_TEST(every_answer_is_explained),
+		UNIT_TEST(each_pair_agrees_with_the_file),
+		UNIT_TEST(the_log_explains_each_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
-#include "made_up.h"
+#include "synthetic.h"
 
 #define DEVICES 3
 #define BOS     4

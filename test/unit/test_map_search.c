@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The search on machines too large for the oracle: what it finds keeps the rules, what is hidden in
- * them is found, and it takes few attempts. And its parts: matching. */
+/* The search on machines too large for the oracle: it finds a mapping that exists, the mapping
+ * keeps the rules, and the search needs few attempts. Also the matching. */
 #include "host.h"
 
 #include <stdio.h>
@@ -8,16 +8,16 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "made_up.h"
 #include "map/map.h"
 #include "map/matching.h"
 #include "map/search.h"
 #include "pairs.h"
+#include "synthetic.h"
 
-/* Of any machine that was not made to be hard: far below the limit, and milliseconds. */
+/* Enough for machines that are not made to be hard, and far below the limit. */
 #define FEW_ATTEMPTS 1000
 
-static bool lists(const struct topology_node *from, const struct topology_node *to)
+static bool lists_xgmi(const struct topology_node *from, const struct topology_node *to)
 {
 	for (size_t i = 0; i < from->num_links; i++) {
 		if (from->links[i].type == LINK_XGMI && from->links[i].node_to == to->node_id)
@@ -26,7 +26,7 @@ static bool lists(const struct topology_node *from, const struct topology_node *
 	return false;
 }
 
-/* These machines have one CPU link a GPU. */
+/* Each GPU of these machines has one CPU link. */
 static const struct topology_node *cpu_of(const struct topology *topology,
 					  const struct topology_node *gpu)
 {
@@ -56,8 +56,8 @@ static void assert_keeps_rules(const struct topology *saved, const struct topolo
 			if (!to_b)
 				continue;
 			assert_ptr_not_equal(to_a, to_b);
-			if (lists(a, b) || lists(b, a))
-				assert_true(lists(to_a, to_b) || lists(to_b, to_a));
+			if (lists_xgmi(a, b) || lists_xgmi(b, a))
+				assert_true(lists_xgmi(to_a, to_b) || lists_xgmi(to_b, to_a));
 			if (cpu_of(saved, a) == cpu_of(saved, b))
 				assert_ptr_equal(cpu_of(local, to_a), cpu_of(local, to_b));
 			else if (map->outcome == MAP_MAPPED)
@@ -66,20 +66,20 @@ static void assert_keeps_rules(const struct topology *saved, const struct topolo
 	}
 }
 
-/* Firmware so that a GPU with more lands on one with more: as hard as it gets while there
- * is still a map. */
+/* Gives each GPU and its copy the same random firmware version: few mappings remain, but at least
+ * one. */
 static void mark_gpus(struct dice *dice, struct topology *from, struct topology *to)
 {
 	for (size_t i = 0; i < topology_count_gpus(from); i++) {
 		struct topology_node *node = machine_gpu(from, i);
 
 		node->fw_version += dice_roll(dice, 3);
-		/* The same place in the copy: nodes lie as they did. */
+		/* The copy has the same order of nodes. */
 		to->nodes[node - from->nodes].fw_version = node->fw_version;
 	}
 }
 
-static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
+static void a_mapping_is_found_on_machines_of_any_shape(void **state)
 {
 	static const struct {
 		size_t num_hives, size, num_cpus;
@@ -115,8 +115,8 @@ static void a_hidden_map_is_found_on_machines_of_any_shape(void **state)
 	}
 }
 
-/* A process in a container with some GPUs, on any other machine of the model. */
-static void some_gpus_find_room_on_another_machine(void **state)
+/* A process with some GPUs of a machine moves to a machine of the same model. */
+static void some_gpus_map_to_another_machine(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 60; seed++) {
@@ -154,21 +154,21 @@ static void assert_refused_fast(const struct topology *saved, const struct topol
 	map_done(&map);
 }
 
-static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
+static void a_machine_without_mapping_is_refused_fast(void **state)
 {
 	struct topology saved, local, other;
 	struct dice dice = { 5 };
 
 	(void)state;
 	for (size_t hives = 4; hives <= 16; hives *= 4) {
-		/* By itself. */
+		/* No GPU fits the last one. */
 		machine_of_hives(hives, 4, 1, false, &saved);
 		machine_renamed(&dice, &saved, &local);
 		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 32;
 		assert_refused_fast(&saved, &local,
 				    hives == 4 ? "no-candidate:wave_front_size 10f"
 					       : "no-candidate:wave_front_size 13f");
-		/* By its firmware, which here only a GPU without links has. */
+		/* Only a GPU without links fits the last one. */
 		machine_gpu(&saved, hives * 4 - 1)->wave_front_size = 0;
 		machine_gpu(&saved, hives * 4 - 1)->fw_version++;
 		machine_gpu(&local, 0)->fw_version++;
@@ -178,7 +178,7 @@ static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
 		topology_done(&saved);
 		topology_done(&local);
 	}
-	/* Hives that find room by number but not whole: five of three in two of eight. */
+	/* Five hives of three GPUs do not fit two hives of eight without a split. */
 	machine_of_hives(5, 3, 1, false, &saved);
 	machine_of_hives(2, 8, 1, false, &other);
 	machine_renamed(&dice, &other, &local);
@@ -186,7 +186,7 @@ static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
 	topology_done(&saved);
 	topology_done(&other);
 	topology_done(&local);
-	/* CPU nodes likewise. */
+	/* The same with CPU nodes. */
 	machine_of_hives(15, 1, 5, true, &saved);
 	machine_of_hives(16, 1, 2, true, &other);
 	machine_renamed(&dice, &other, &local);
@@ -196,8 +196,8 @@ static void one_gpu_that_fits_nowhere_is_found_out_fast(void **state)
 	topology_done(&local);
 }
 
-/* Links that nobody can untangle: the search gives up after as many attempts as it may make. */
-static void tangled_links_end_too(void **state)
+/* Random links without a quick answer: the search stops at its limit. */
+static void the_search_stops_at_its_limit(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
@@ -223,7 +223,7 @@ static void tangled_links_end_too(void **state)
 	topology_done(&local);
 }
 
-/* The cheapest of all assignments of up to seven rows, by trying each. */
+/* The cost of the cheapest assignment of up to seven rows, by trying each. -1: none exists. */
 static int cheapest(size_t size, size_t row, const uint64_t *allowed, const struct costs *costs,
 		    unsigned int taken)
 {
@@ -261,7 +261,7 @@ static int cost_of(const struct matching *matching, const uint64_t *allowed,
 	return cost;
 }
 
-static void matching_finds_the_cheapest_also_after_choices_have_gone(void **state)
+static void the_matching_stays_the_cheapest_as_choices_disappear(void **state)
 {
 	static struct costs costs;
 
@@ -295,11 +295,11 @@ static void matching_finds_the_cheapest_also_after_choices_have_gone(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_hidden_map_is_found_on_machines_of_any_shape),
-		UNIT_TEST(some_gpus_find_room_on_another_machine),
-		UNIT_TEST(one_gpu_that_fits_nowhere_is_found_out_fast),
-		UNIT_TEST(tangled_links_end_too),
-		UNIT_TEST(matching_finds_the_cheapest_also_after_choices_have_gone),
+		UNIT_TEST(a_mapping_is_found_on_machines_of_any_shape),
+		UNIT_TEST(some_gpus_map_to_another_machine),
+		UNIT_TEST(a_machine_without_mapping_is_refused_fast),
+		UNIT_TEST(the_search_stops_at_its_limit),
+		UNIT_TEST(the_matching_stays_the_cheapest_as_choices_disappear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ static void assert_refused(const char *why)
 	assert_logged("Error (amdgpu_plugin): ", why, "renderD");
 }
 
-static void surplus_gpus_get_buckets_of_their_own(void **state)
+static void extra_gpus_get_buckets_of_their_own(void **state)
 {
 	uint32_t mapped;
 	int fd;
@@ -138,7 +138,7 @@ static void an_id_that_the_process_knows_is_not_given_again(void **state)
 	topology_done(&topology);
 }
 
-static void svm_ranges_do_not_allow_for_surplus_gpus(void **state)
+static void svm_ranges_do_not_allow_extra_gpus(void **state)
 {
 	(void)state;
 	write_image(true, 0xbeef, 0);
@@ -154,7 +154,7 @@ static void private_data_that_nobody_knows_does_not_either(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "unknown layout");
 }
 
-static void a_surplus_gpu_is_no_matter_where_it_is_not_visible(void **state)
+static void a_hidden_extra_gpu_is_ignored(void **state)
 {
 	int fd;
 
@@ -168,7 +168,7 @@ static void a_surplus_gpu_is_no_matter_where_it_is_not_visible(void **state)
 	(void)close(fd);
 }
 
-static void gpus_whose_render_node_cannot_be_opened_stand_for_none(void **state)
+static void a_gpu_whose_render_node_does_not_open_is_not_used(void **state)
 {
 	(void)state;
 	kernel.hides_render_nodes = true;
@@ -182,12 +182,12 @@ static void gpus_whose_render_node_cannot_be_opened_stand_for_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(surplus_gpus_get_buckets_of_their_own),
+		TEST(extra_gpus_get_buckets_of_their_own),
 		TEST(an_id_that_the_process_knows_is_not_given_again),
-		TEST(svm_ranges_do_not_allow_for_surplus_gpus),
+		TEST(svm_ranges_do_not_allow_extra_gpus),
 		TEST(private_data_that_nobody_knows_does_not_either),
-		TEST(a_surplus_gpu_is_no_matter_where_it_is_not_visible),
-		TEST(gpus_whose_render_node_cannot_be_opened_stand_for_none),
+		TEST(a_hidden_extra_gpu_is_ignored),
+		TEST(a_gpu_whose_render_node_does_not_open_is_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes machines as data. What is to be thought of them is the tests' business. */
-#include "made_up.h"
+/* Makes topologies of synthetic machines. */
+#include "synthetic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id
 	};
 }
 
-/* Few values each, so that some GPUs fit and some do not. */
+/* Each property has few values, so that some GPUs fit and some do not. */
 static void vary(struct dice *dice, struct topology_node *node)
 {
 	node->simd_count -= dice_percent(dice, 8);
@@ -95,7 +95,7 @@ static void vary(struct dice *dice, struct topology_node *node)
 
 static void add_random_links(struct dice *dice, struct topology *topology, size_t num_cpus)
 {
-	/* From no links at all to a link for every two, in hives or at random. */
+	/* The number of links varies from none to one for each pair, in hives or at random. */
 	uint32_t density = dice_roll(dice, 5) * 25, num_hives = 1 + dice_roll(dice, 3);
 	uint32_t no_cpu = dice_percent(dice, 20) ? 30 : 0,
 		 xgmi_cpu = dice_percent(dice, 20) ? 50 : 0;
@@ -152,7 +152,7 @@ void machine_random(struct dice *dice, size_t max_gpus, struct topology *ret_top
 {
 	size_t num_cpus = dice_roll(dice, 4), num_gpus = dice_roll(dice, (uint32_t)max_gpus + 1);
 	struct topology topology = { 0 };
-	/* Where GPUs are all alike, links decide. */
+	/* If all GPUs are equal, the links decide. */
 	bool alike = dice_percent(dice, 40);
 	uint32_t ids[64];
 
@@ -160,7 +160,7 @@ void machine_random(struct dice *dice, size_t max_gpus, struct topology *ret_top
 	for (size_t i = 0; i < num_cpus; i++)
 		add_cpu(&topology, ids[i]);
 	for (size_t i = 0; i < num_gpus; i++) {
-		/* One in some hundred machines has an id twice. */
+		/* A few machines repeat a gpu_id. */
 		uint32_t gpu_id = dice_percent(dice, 1) ? 0x10 : 0x10 + (uint32_t)i;
 
 		add_gpu(&topology, ids[num_cpus + i], gpu_id);
@@ -215,7 +215,7 @@ void machine_copy(const struct topology *topology, struct topology *ret_topology
 	*ret_topology = copy;
 }
 
-static uint32_t renamed(const struct topology *topology, const uint32_t *ids, uint32_t node_id)
+static uint32_t new_node_id(const struct topology *topology, const uint32_t *ids, uint32_t node_id)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		if (topology->nodes[i].node_id == node_id)
@@ -239,10 +239,10 @@ void machine_renamed(struct dice *dice, const struct topology *topology,
 		node->node_id = ids[i];
 		for (size_t j = 0; j < node->num_links; j++)
 			node->links[j].node_to =
-				renamed(topology, ids, topology->nodes[i].links[j].node_to);
+				new_node_id(topology, ids, topology->nodes[i].links[j].node_to);
 		if (!node->gpu_id)
 			continue;
-		/* An id that is there twice stays so. */
+		/* A repeated gpu_id stays repeated. */
 		for (size_t j = 0; j <= i; j++) {
 			if (topology->nodes[j].gpu_id == topology->nodes[i].gpu_id) {
 				node->gpu_id = node->actual_gpu_id = 0x8000 + others[j];
@@ -307,7 +307,7 @@ void machine_move_gpu(struct topology *topology, size_t gpu, size_t other_gpu)
 	}
 }
 
-static void lose_one_way(struct topology_node *from, uint32_t to)
+static void lose_direction(struct topology_node *from, uint32_t to)
 {
 	for (size_t i = 0; i < from->num_links; i++) {
 		if (from->links[i].node_to == to)
@@ -319,6 +319,6 @@ void machine_lose_link(struct topology *topology, size_t gpu_a, size_t gpu_b)
 {
 	struct topology_node *a = machine_gpu(topology, gpu_a), *b = machine_gpu(topology, gpu_b);
 
-	lose_one_way(a, b->node_id);
-	lose_one_way(b, a->node_id);
+	lose_direction(a, b->node_id);
+	lose_direction(b, a->node_id);
 }

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The functions of CRIU for programs that are no tests: the log goes to
- * the terminal, or nowhere. */
-#include "host.h"
+/* CRIU's functions for map-pairs and bench-map. The log goes to standard output, or nowhere. */
+#include "criu_stub.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "../criu_symbols.h"
 
-static unsigned int highest_level;
+static unsigned int log_level;
 
-void host_log_up_to(unsigned int level)
+void criu_stub_set_log_level(unsigned int level)
 {
-	highest_level = level;
+	log_level = level;
 }
 
 void print_on_level(unsigned int level, const char *format, ...)
 {
 	va_list arguments;
 
-	if (level > highest_level)
+	if (level > log_level)
 		return;
 	va_start(arguments, format);
 	(void)vprintf(format, arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The mapper told what to do: names of GPUs, maps that keep the rules and maps that do not. */
+/* The option device-map: names of GPUs, pairs that keep the rules, and pairs that break them. */
 #include "host.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
-#include "made_up.h"
 #include "map/map.h"
 #include "pairs.h"
+#include "synthetic.h"
 
-/* Two hives of two on two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133,
- * slots 07:00.0 to 0a:00.0. */
+/* Two hives of two GPUs at two CPU nodes: GPUs 0x100 to 0x103, minors 130 to 133, slots 07:00.0 to
+ * 0a:00.0. */
 static void make_machine(struct topology *topology)
 {
 	machine_of_hives(2, 2, 2, false, topology);
@@ -48,7 +48,7 @@ static void assert_reason(const struct gpu_map *map, const char *expected)
 	assert_string_equal(reason, expected);
 }
 
-static void assert_told(const char *text, const char *expected)
+static void assert_mapped(const char *text, const char *expected)
 {
 	struct gpu_map map;
 
@@ -69,15 +69,15 @@ static void assert_wrong(const char *text, const char *words, const char *proble
 	map_done(&map);
 }
 
-static void without_a_map_gpus_stay_where_they_are(void **state)
+static void without_a_device_map_gpus_stay_on_the_same_device(void **state)
 {
 	(void)state;
-	assert_told(NULL, "100 101 102 103");
-	assert_told("", "100 101 102 103");
-	assert_told(" , ", "100 101 102 103");
+	assert_mapped(NULL, "100 101 102 103");
+	assert_mapped("", "100 101 102 103");
+	assert_mapped(" , ", "100 101 102 103");
 }
 
-static void gpus_have_four_kinds_of_names(void **state)
+static void a_gpu_has_four_kinds_of_names(void **state)
 {
 	static const char *const names[] = {
 		"0x100=0x101",
@@ -93,21 +93,21 @@ static void gpus_have_four_kinds_of_names(void **state)
 	};
 
 	(void)state;
-	/* The rest follows from the links; the last one says it itself. */
+	/* The links determine the other GPUs. The last row repeats a present GPU. */
 	for (size_t i = 0; i < ARRAY_SIZE(names) - 1; i++)
-		assert_told(names[i], "101 100 102 103");
+		assert_mapped(names[i], "101 100 102 103");
 	assert_wrong(names[ARRAY_SIZE(names) - 1], "device-map:twice", "130");
 }
 
-static void a_map_may_move_whole_hives(void **state)
+static void a_pair_may_move_a_whole_hive(void **state)
 {
 	(void)state;
-	assert_told("0x100=0x103", "103 102 100 101");
-	assert_told("0x100=0x103,0x101=0x102,0x102=0x101,0x103=0x100", "103 102 101 100");
-	assert_told("0x100=0x103;0x103=0x100\n0x100=0x103", "103 102 101 100");
+	assert_mapped("0x100=0x103", "103 102 100 101");
+	assert_mapped("0x100=0x103,0x101=0x102,0x102=0x101,0x103=0x100", "103 102 101 100");
+	assert_mapped("0x100=0x103;0x103=0x100\n0x100=0x103", "103 102 101 100");
 }
 
-static void what_does_not_parse_is_refused_with_what_is_wrong(void **state)
+static void a_syntax_error_is_refused_and_quoted(void **state)
 {
 	(void)state;
 	assert_wrong("0x100", "device-map:syntax", "\"0x100\" is not SAVED=PRESENT");
@@ -123,7 +123,7 @@ static void what_does_not_parse_is_refused_with_what_is_wrong(void **state)
 	assert_wrong("0x100=12345678901234567", "device-map:syntax", "\"12345678901234567\"");
 }
 
-static void what_is_not_there_is_refused_with_what_is(void **state)
+static void an_unknown_gpu_is_refused_with_a_list_of_gpus(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology machine;
@@ -141,7 +141,7 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
 	topology_done(&machine);
 }
 
-static void a_name_of_several_is_refused(void **state)
+static void an_ambiguous_name_is_refused(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology machine;
@@ -154,7 +154,7 @@ static void a_name_of_several_is_refused(void **state)
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
 	assert_reason(&map, "device-map:ambiguous");
 	map_done(&map);
-	/* As partitions of one card on older kernels. */
+	/* Partitions of one card share a unique_id on older kernels. */
 	machine_gpu(&machine, 1)->unique_id = machine_gpu(&machine, 0)->unique_id;
 	options.device_map = (char *)"GPU-70000000=0x101";
 	assert_int_equal(map_decide(&machine, &machine, &options, &map), 0);
@@ -163,14 +163,14 @@ static void a_name_of_several_is_refused(void **state)
 	topology_done(&machine);
 }
 
-static void a_gpu_cannot_be_told_twice(void **state)
+static void a_gpu_cannot_be_in_two_pairs(void **state)
 {
 	(void)state;
 	assert_wrong("0x100=0x100,0x100=0x101", "device-map:twice", "0x100");
 	assert_wrong("0x100=0x100,0x101=0x100", "device-map:twice", "0x100");
 }
 
-static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
+static void a_pair_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
@@ -187,7 +187,7 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 	assert_reason(&map, "device-map:fw_version");
 	assert_non_null(strstr(map.problem, "93 saved, 92 present (KFD_FW_VER_CHECK=0 relaxes"));
 	map_done(&map);
-	/* Without links, but of one CPU node. */
+	/* Without an XGMI link the rule for CPU nodes remains. */
 	machine_lose_link(&saved, 0, 1);
 	options.device_map = (char *)"0x100=0x100,0x101=0x102";
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
@@ -198,7 +198,7 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
 	assert_int_equal(map.outcome, MAP_MAPPED);
 	map_done(&map);
-	/* The link to the CPU is part of the rule. */
+	/* The rule for CPU nodes includes the CPU link. */
 	options.check_numa = true;
 	options.device_map = (char *)"0x100=0x100";
 	machine_gpu(&local, 0)->num_links = 0;
@@ -209,8 +209,8 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 	topology_done(&local);
 }
 
-/* 0x100 on 0x102 leaves 0x101 but 0x103, whose firmware is too old. */
-static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
+/* If 0x100 maps to 0x102, only 0x103 remains for 0x101, and its firmware is too old. */
+static void pairs_that_prevent_a_mapping_are_named_as_the_cause(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
@@ -228,7 +228,7 @@ static void a_map_that_leaves_no_way_is_refused_and_said_to_be_why(void **state)
 	topology_done(&local);
 }
 
-static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
+static void a_device_map_for_all_may_name_gpus_of_other_processes(void **state)
 {
 	struct map_options options = pair_options();
 	struct dice dice = { 1 };
@@ -254,7 +254,7 @@ static void a_map_for_all_processes_may_name_gpus_of_others(void **state)
 	topology_done(&local);
 }
 
-static void a_migrated_process_goes_by_either_id(void **state)
+static void a_moved_gpu_has_two_gpu_ids(void **state)
 {
 	struct map_options options = pair_options();
 	struct topology saved, local;
@@ -274,7 +274,7 @@ static void a_migrated_process_goes_by_either_id(void **state)
 	topology_done(&local);
 }
 
-static void any_text_is_refused_or_obeyed(void **state)
+static void random_text_is_refused_or_applied(void **state)
 {
 	static const char letters[] = "0123456789abcdefxGPU-:.=,; renderD/";
 
@@ -296,18 +296,18 @@ static void any_text_is_refused_or_obeyed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(without_a_map_gpus_stay_where_they_are),
-		UNIT_TEST(gpus_have_four_kinds_of_names),
-		UNIT_TEST(a_map_may_move_whole_hives),
-		UNIT_TEST(what_does_not_parse_is_refused_with_what_is_wrong),
-		UNIT_TEST(what_is_not_there_is_refused_with_what_is),
-		UNIT_TEST(a_name_of_several_is_refused),
-		UNIT_TEST(a_gpu_cannot_be_told_twice),
-		UNIT_TEST(a_map_that_breaks_a_rule_is_refused_with_the_rule),
-		UNIT_TEST(a_map_that_leaves_no_way_is_refused_and_said_to_be_why),
-		UNIT_TEST(a_map_for_all_processes_may_name_gpus_of_others),
-		UNIT_TEST(a_migrated_process_goes_by_either_id),
-		UNIT_TEST(any_text_is_refused_or_obeyed),
+		UNIT_TEST(without_a_device_map_gpus_stay_on_the_same_device),
+		UNIT_TEST(a_gpu_has_four_kinds_of_names),
+		UNIT_TEST(a_pair_may_move_a_whole_hive),
+		UNIT_TEST(a_syntax_error_is_refused_and_quoted),
+		UNIT_TEST(an_unknown_gpu_is_refused_with_a_list_of_gpus),
+		UNIT_TEST(an_ambiguous_name_is_refused),
+		UNIT_TEST(a_gpu_cannot_be_in_two_pairs),
+		UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule),
+		UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause),
+		UNIT_TEST(a_device_map_for_all_may_name_gpus_of_other_processes),
+		UNIT_TEST(a_moved_gpu_has_two_gpu_ids),
+		UNIT_TEST(random_text_is_refused_or_applied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
