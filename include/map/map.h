@@ -65,8 +65,8 @@ struct gpu_map {
 	const struct topology_node **local;
 	size_t num_nodes;
 	/* Local GPUs to which no saved GPU is mapped, in node order. */
-	const struct topology_node **surplus;
-	size_t num_surplus;
+	const struct topology_node **extra;
+	size_t num_extra;
 	enum map_outcome outcome;
 	enum map_reason reason;
 	/* The property in which the GPUs differ, for REASON_NO_CANDIDATE and DEVICE_MAP_PROPERTY.

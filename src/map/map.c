@@ -158,7 +158,7 @@ static void note_result(const struct map_input *in, const struct search_result *
 	}
 	for (size_t i = 0; i < in->local.num_gpus; i++) {
 		if (!set_has(used, i))
-			map->surplus[map->num_surplus++] = in->local.gpus[i];
+			map->extra[map->num_extra++] = in->local.gpus[i];
 	}
 }
 
@@ -187,8 +187,8 @@ static int map_init(const struct topology *saved, const struct topology *local,
 	map->num_nodes = saved->num_nodes;
 	map->input = calloc(1, sizeof(*map->input));
 	map->local = calloc(saved->num_nodes + 1, sizeof(const void *));
-	map->surplus = calloc(local->num_nodes + 1, sizeof(const void *));
-	if (!map->input || !map->local || !map->surplus)
+	map->extra = calloc(local->num_nodes + 1, sizeof(const void *));
+	if (!map->input || !map->local || !map->extra)
 		return -ENOMEM;
 	map->input->options = options;
 	if (links_init(saved, &map->input->saved) < 0 || links_init(local, &map->input->local) < 0)
@@ -215,7 +215,7 @@ int map_decide(const struct topology *saved, const struct topology *local,
 void map_done(struct gpu_map *map)
 {
 	free(map->local);
-	free(map->surplus);
+	free(map->extra);
 	free(map->input);
 	*map = (struct gpu_map){ 0 };
 }

@@ -15,10 +15,10 @@ static void list_surplus(const struct gpu_map *map, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < map->num_surplus && used < size; i++)
+	for (size_t i = 0; i < map->num_extra && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
-					 i ? " " : "", map->surplus[i]->gpu_id,
-					 map->surplus[i]->drm_render_minor);
+					 i ? " " : "", map->extra[i]->gpu_id,
+					 map->extra[i]->drm_render_minor);
 }
 
 static int check_reachable(int id, const struct topology *local)
@@ -44,7 +44,7 @@ int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *l
 	int ret;
 
 	ret = check_reachable(id, local);
-	if (ret < 0 || !map->num_surplus)
+	if (ret < 0 || !map->num_extra)
 		return ret;
 	list_surplus(map, names, sizeof(names));
 	ret = kfd_priv_has_svm(priv, &has_svm);
@@ -71,8 +71,8 @@ static bool is_taken(const struct gpu_map *map, const struct kfd_state *state, u
 			return true;
 	}
 	/* An id of another surplus GPU is left to that. */
-	for (size_t i = 0; i < map->num_surplus; i++) {
-		if (map->surplus[i]->gpu_id == id)
+	for (size_t i = 0; i < map->num_extra; i++) {
+		if (map->extra[i]->gpu_id == id)
 			return true;
 	}
 	return false;
@@ -97,8 +97,8 @@ static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 
 int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state)
 {
-	for (size_t i = 0; i < map->num_surplus; i++) {
-		const struct topology_node *gpu = map->surplus[i];
+	for (size_t i = 0; i < map->num_extra; i++) {
+		const struct topology_node *gpu = map->extra[i];
 		int fd, ret;
 
 		ret = render_node_open(gpu->drm_render_minor, lowest_fd, &fd);

@@ -282,7 +282,7 @@ static void fill_bos(const struct restored_task *task, struct kfd_state *state)
 static int alloc_state(const struct restored_task *task, struct kfd_state *state)
 {
 	const struct kfd_priv priv = priv_of(task);
-	uint32_t num_surplus = (uint32_t)task->map.num_surplus;
+	uint32_t num_surplus = (uint32_t)task->map.num_extra;
 	int ret;
 
 	state->num_devices = task->kfd->num_of_gpus + num_surplus;

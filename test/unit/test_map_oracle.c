@@ -108,7 +108,7 @@ static void assert_same_answer(const struct topology *source, const struct topol
 		assert_ptr_equal(map->local[expected->source[i] - source->nodes],
 				 expected->destination[i]);
 	if (map->outcome <= MAP_MAPPED_WARNING)
-		assert_int_equal(map->num_surplus + mapped, topology_count_gpus(destination));
+		assert_int_equal(map->num_extra + mapped, topology_count_gpus(destination));
 }
 
 static void note(const char *answer, const char **seen, size_t *counts)

@@ -131,7 +131,7 @@ static void some_gpus_map_to_another_machine(void **state)
 		assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
 		assert_int_equal(map.outcome, MAP_MAPPED);
 		assert_keeps_rules(&saved, &local, &map);
-		assert_int_equal(map.num_surplus + topology_count_gpus(&saved), 64);
+		assert_int_equal(map.num_extra + topology_count_gpus(&saved), 64);
 		assert_true(map.attempts <= FEW_ATTEMPTS);
 		map_done(&map);
 		topology_done(&whole);
