@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hands the contents of a restored task's BOs to CRIU's main process: both ends of the protocol of
- * the header. What is loaded is the content unit's business, and what comes of a task that fails
- * the restore unit's. */
+/* Hands the contents of a task's BOs to CRIU's main process, which loads them while the task goes
+ * on. This file has both ends; handoff_message.c has the messages. */
 #include "restore/handoff.h"
 
 #include <errno.h>
@@ -15,25 +14,27 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "restore/message.h"
+#include "restore/handoff_message.h"
 
-/* GPUs, of all tasks together, that are worked for at once. */
+/* The main process loads the contents of so many GPUs at once, over all tasks. */
 #define GPUS_AT_ONCE 8
 
-/* Descriptors of ours are numbered from here, or from the limit where that can be raised. */
+/* The main process keeps the plugin's descriptors at or above the old RLIMIT_NOFILE. If it cannot
+ * raise the limit, it keeps them at or above this number. */
 #define LOWEST_FD 512
 
-/* Jobs and BOs beyond that come from no plugin: KFD has at most 64
- * GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
+/* A faulty task must not keep the main process busy or use up its memory. KFD has at most 64 GPUs
+ * (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define JOBS_MAX 64
 #define BOS_MAX  (1u << 26)
 
-/* A task that has handoff_task over, or tried to. */
+/* A task that has sent HELLO. */
 struct handoff_task {
 	struct handoff_task *next;
 	pid_t pid;
 	struct content_job *jobs;
 	size_t num_jobs;
+	/* NULL: the main process does not load the contents, and @ret says why. */
 	struct content_run *run;
 	int ret;
 };
@@ -42,42 +43,43 @@ struct handoff {
 	struct content_settings settings;
 	/* How many more GPUs may load at the same time. */
 	sem_t gpu_limit;
-	/* The main process's end of the gate, -1 when closed, and what the descriptor
-	 * store calls the other. */
+	/* Guards @listen_sock. */
 	pthread_mutex_t lock;
+	/* The main process's end of the common pair; -1: closed. */
 	int listen_sock;
+	/* The tasks' end, in CRIU's descriptor store. */
 	int store_id;
-	/* As it was before descriptors came. */
+	/* RLIMIT_NOFILE before the first descriptors came. */
 	struct rlimit old_limit;
 	bool raised_limit;
 	pthread_t listener;
 	bool listening;
-	/* The listener posts @ready once and for all: it listens, or @ready_ret says why not. */
+	/* The listener posts @ready once. @ready_ret other than 0: it does not listen. */
 	sem_t ready;
 	int ready_ret;
-	/* Of the listener while it runs, of the main thread afterwards. */
+	/* The listener uses these while it runs, the main thread uses them afterwards. */
 	struct handoff_task *tasks;
 	int ret;
 };
 
-/* A task's side. */
+/* In a task. */
 
 static int send_bos(int socket, struct message *message, const struct content_job *job,
 		    size_t first)
 {
-	size_t left = job->num_bos - first;
-	size_t count = left < MESSAGE_FDS_MAX ? left : MESSAGE_FDS_MAX;
+	size_t remaining = job->num_bos - first;
+	size_t count = remaining < MESSAGE_FDS_MAX ? remaining : MESSAGE_FDS_MAX;
 	int fds[MESSAGE_FDS_MAX];
 
-	/* cppcheck-suppress knownConditionTrueFalse ; there is one left, or this is not called */
+	/* cppcheck-suppress knownConditionTrueFalse ; send_job() has at least one more BO */
 	for (size_t i = 0; i < count; i++) {
 		const struct content_bo *bo = &job->bos[first + i];
 
 		message->bos[i] = (struct message_bo){ bo->size, bo->checksum };
 		fds[i] = bo->dmabuf_fd;
 	}
-	return message_send(socket, message, MESSAGE_BOS, count * sizeof(*message->bos), fds,
-			    count);
+	return handoff_message_send(socket, message, MESSAGE_BOS, count * sizeof(*message->bos),
+				    fds, count);
 }
 
 static int send_job(int socket, struct message *message, const struct content_job *job)
@@ -90,10 +92,9 @@ static int send_job(int socket, struct message *message, const struct content_jo
 		.num_bos = job->num_bos,
 		.streamed = job->streamed,
 		.has_checksums = job->has_checksums,
-		.has_image = job->image_fd >= 0,
 	};
-	ret = message_send(socket, message, MESSAGE_JOB, sizeof(message->job), &job->image_fd,
-			   job->image_fd >= 0);
+	ret = handoff_message_send(socket, message, MESSAGE_JOB, sizeof(message->job),
+				   &job->image_fd, job->image_fd >= 0);
 	for (size_t i = 0; !ret && i < job->num_bos; i += MESSAGE_FDS_MAX)
 		ret = send_bos(socket, message, job, i);
 	return ret;
@@ -102,21 +103,22 @@ static int send_job(int socket, struct message *message, const struct content_jo
 static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num_jobs)
 {
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	_cleanup_close_ int own = -1, theirs = -1;
+	_cleanup_close_ int task_end = -1, main_end = -1;
 	int pair[2], ret;
 
 	if (!message)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	own = pair[0];
-	theirs = pair[1];
-	ret = message_send(listen_sock, message, MESSAGE_HELLO, 0, &theirs, 1);
-	/* With this one closed, sends fail when the main process's is. */
-	fd_close(&theirs);
+	task_end = pair[0];
+	main_end = pair[1];
+	ret = handoff_message_send(listen_sock, message, MESSAGE_HELLO, 0, &main_end, 1);
+	/* The main process now has the only descriptor of this end. If it closes that, sends fail.
+	 */
+	fd_close(&main_end);
 	for (size_t i = 0; !ret && i < num_jobs; i++)
-		ret = send_job(own, message, &jobs[i]);
-	return ret < 0 ? ret : message_send(own, message, MESSAGE_END, 0, NULL, 0);
+		ret = send_job(task_end, message, &jobs[i]);
+	return ret < 0 ? ret : handoff_message_send(task_end, message, MESSAGE_END, 0, NULL, 0);
 }
 
 int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs)
@@ -127,17 +129,7 @@ int handoff_send(const struct handoff *handoff, const struct content_job *jobs, 
 	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
 }
 
-/* The main process's side. */
-
-/* Descriptors stay out of the way of those whose numbers CRIU chooses. */
-static int move_up(int *fds, size_t num_fds, int lowest)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < num_fds; i++)
-		ret = fd_move_up(&fds[i], lowest);
-	return ret;
-}
+/* In CRIU's main process. */
 
 static void free_task(struct handoff_task *task)
 {
@@ -153,9 +145,10 @@ static void free_task(struct handoff_task *task)
 	free(task);
 }
 
-/* Room for the descriptors of a job: a number from which on CRIU chooses none for its own, or
- * -errno. CRIU's are small, or just below the limit that it started with. */
-static int make_room(struct handoff *handoff, size_t num_bos)
+/* Raises RLIMIT_NOFILE by the number of descriptors of a job. *@ret_lowest is the number from which
+ * on CRIU chooses no descriptor. CRIU's own have small numbers, or numbers just below the limit
+ * that CRIU started with. */
+static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
 {
 	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
 	struct rlimit old, raised;
@@ -172,17 +165,18 @@ static int make_room(struct handoff *handoff, size_t num_bos)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
 		return -errno;
-	return raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : LOWEST_FD;
+	*ret_lowest = raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : LOWEST_FD;
+	return 0;
 }
 
-/* What no task of ours sends: contents are whole pages, and fit in a file. */
+/* BOs are whole pages, and the contents of a job fit in a file. */
 static bool is_possible(const struct message_bo *bo, uint64_t before)
 {
 	return bo->size % CONTENT_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
 	       bo->size <= IMAGE_CONTENTS_MAX - before;
 }
 
-/* Memory grows with what has come, whatever was announced. */
+/* The array grows with the BOs that came, not to the number that the task announced. */
 static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
 		   size_t count, uint64_t *size)
 {
@@ -202,104 +196,96 @@ static int add_bos(struct content_job *job, const struct message_bo *bos, const 
 	return 0;
 }
 
-/* Fills in the job that was announced with @num_bos BOs. */
+static bool is_bos_message(const struct message *message, size_t num_fds, uint64_t missing)
+{
+	return message->header.kind == MESSAGE_BOS && num_fds && num_fds <= missing &&
+	       message->header.length == num_fds * sizeof(*message->bos);
+}
+
+/* Receives the BOs of a job that the task announced with @num_bos BOs. */
 static int receive_bos(int socket, struct message *message, struct content_job *job,
 		       uint64_t num_bos, int lowest)
 {
-	int fds[MESSAGE_FDS_MAX];
+	struct message_extra extra;
 	uint64_t size = 0;
-	pid_t pid;
 	int ret = 0;
 
 	while (!ret && job->num_bos < num_bos) {
-		size_t count;
-
-		ret = message_receive(socket, message, fds, &pid);
+		ret = handoff_message_receive(socket, message, &extra);
 		if (ret < 0)
 			return ret;
-		count = message->header.num_fds;
-		if (message->header.kind != MESSAGE_BOS || !count ||
-		    count > num_bos - job->num_bos ||
-		    message->header.length != count * sizeof(*message->bos))
+		if (!is_bos_message(message, extra.num_fds, num_bos - job->num_bos))
 			ret = -EPROTO;
+		for (size_t i = 0; !ret && i < extra.num_fds; i++)
+			ret = fd_move_up(&extra.fds[i], lowest);
 		if (!ret)
-			ret = move_up(fds, count, lowest);
-		if (!ret)
-			ret = add_bos(job, message->bos, fds, count, &size);
+			ret = add_bos(job, message->bos, extra.fds, extra.num_fds, &size);
 		if (ret < 0)
-			message_close_fds(fds, count);
+			handoff_message_close_fds(&extra);
 	}
 	return ret;
 }
 
-/* Its BOs come later. */
-static int add_job(struct handoff_task *task, const struct message_job *announced)
+static int add_job(struct handoff_task *task, const struct message *message,
+		   const struct message_extra *extra)
 {
+	const struct message_job *announced = &message->job;
 	struct content_job job = {
 		.gpu_id = announced->gpu_id,
 		.render_minor = announced->render_minor,
-		.image_fd = -1,
+		.image_fd = extra->num_fds ? extra->fds[0] : -1,
 		.has_checksums = announced->has_checksums,
 	};
 
-	/* Streams are read by the tasks themselves. */
+	if (message->header.length != sizeof(*announced) || extra->num_fds > 1)
+		return -EPROTO;
+	/* A task reads a stream itself. */
 	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
 		return -EPROTO;
 	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 }
 
-static int receive_job(struct handoff *handoff, int socket, struct message *message, const int *fds,
-		       struct handoff_task *task)
+/* Takes over the descriptors of the JOB message. */
+static int receive_job(struct handoff *handoff, int socket, struct message *message,
+		       const struct message_extra *extra, struct handoff_task *task)
 {
-	size_t num_fds = message->header.num_fds;
 	uint64_t num_bos = message->job.num_bos;
 	struct content_job *job;
-	int lowest, ret;
+	int lowest = LOWEST_FD, ret;
 
-	/* The byte that says whether there is one may say anything. */
-	if (message->header.length != sizeof(message->job) || num_fds > 1 ||
-	    num_fds != message->job.has_image) {
-		message_close_fds(fds, num_fds);
-		return -EPROTO;
-	}
-	ret = add_job(task, &message->job);
+	ret = add_job(task, message, extra);
 	if (ret < 0) {
-		message_close_fds(fds, num_fds);
+		handoff_message_close_fds(extra);
 		return ret;
 	}
 	job = &task->jobs[task->num_jobs - 1];
-	if (num_fds)
-		job->image_fd = fds[0];
-	lowest = make_room(handoff, num_bos);
-	if (lowest < 0)
-		return lowest;
-	ret = num_fds ? fd_move_up(&job->image_fd, lowest) : 0;
+	ret = make_room(handoff, num_bos, &lowest);
+	if (!ret && job->image_fd >= 0)
+		ret = fd_move_up(&job->image_fd, lowest);
 	return ret < 0 ? ret : receive_bos(socket, message, job, num_bos, lowest);
 }
 
-/* All that a task sends. -ENODATA: it has ended before. */
+/* Receives all messages of a task. -ENODATA: the task has closed its socket before END. */
 static int receive_task(struct handoff *handoff, int socket, struct message *message,
 			struct handoff_task *task)
 {
-	for (;;) {
-		int fds[MESSAGE_FDS_MAX];
-		pid_t pid;
-		int ret = message_receive(socket, message, fds, &pid);
+	struct message_extra extra;
 
+	for (;;) {
+		int ret = handoff_message_receive(socket, message, &extra);
 		if (ret < 0)
 			return ret;
-		if (message->header.kind == MESSAGE_JOB) {
-			ret = receive_job(handoff, socket, message, fds, task);
-			if (ret < 0)
-				return ret;
-			continue;
-		}
-		message_close_fds(fds, message->header.num_fds);
-		return message->header.kind == MESSAGE_END ? 0 : -EPROTO;
+		if (message->header.kind != MESSAGE_JOB)
+			break;
+		ret = receive_job(handoff, socket, message, &extra, task);
+		if (ret < 0)
+			return ret;
 	}
+	handoff_message_close_fds(&extra);
+	return message->header.kind == MESSAGE_END ? 0 : -EPROTO;
 }
 
-/* A task at the gate: nothing that it does wrong is the end of the others. */
+/* The error of a faulty task stays in its struct handoff_task, so that other tasks go on. */
 static int accept_task(struct handoff *handoff, struct message *message, int socket, pid_t pid)
 {
 	struct handoff_task *task = calloc(1, sizeof(*task));
@@ -316,7 +302,7 @@ static int accept_task(struct handoff *handoff, struct message *message, int soc
 	return 0;
 }
 
-static bool has_come(const struct handoff *handoff, pid_t pid)
+static bool was_accepted(const struct handoff *handoff, pid_t pid)
 {
 	const struct handoff_task *task = handoff->tasks;
 
@@ -325,50 +311,50 @@ static bool has_come(const struct handoff *handoff, pid_t pid)
 	return task != NULL;
 }
 
-/* It is of no use, but the next one may be. */
-static bool is_wrong_message(int error)
+/* This message is lost, but the next one may be a good one. */
+static bool is_message_error(int error)
 {
 	return error == -EPROTO || error == -EMFILE;
 }
 
-/* What is no hello is not heard; a task whose hello it should have been will miss its contents. The
- * kernel says who comes, and each comes once. */
+/* Ignores each message other than HELLO, and a second HELLO of a task. If a HELLO is lost that way,
+ * handoff_finish() fails for that task. */
 static int receive_hello(struct handoff *handoff, struct message *message)
 {
 	_cleanup_close_ int socket = -1;
-	int fds[MESSAGE_FDS_MAX];
-	pid_t pid = 0;
+	struct message_extra extra;
 	int ret;
 
-	ret = message_receive(handoff->listen_sock, message, fds, &pid);
+	ret = handoff_message_receive(handoff->listen_sock, message, &extra);
 	if (ret < 0)
-		return is_wrong_message(ret) ? 0 : ret;
-	if (message->header.kind != MESSAGE_HELLO || message->header.num_fds != 1) {
-		message_close_fds(fds, message->header.num_fds);
+		return is_message_error(ret) ? 0 : ret;
+	if (message->header.kind != MESSAGE_HELLO || extra.num_fds != 1) {
+		handoff_message_close_fds(&extra);
 		return 0;
 	}
-	socket = fds[0];
-	if (pid <= 0 || has_come(handoff, pid))
+	socket = extra.fds[0];
+	if (extra.sender <= 0 || was_accepted(handoff, extra.sender))
 		return 0;
-	return accept_task(handoff, message, socket, pid);
+	return accept_task(handoff, message, socket, extra.sender);
 }
 
-/* Others may have a copy of the gate: CRIU's helpers are forked with all that it has open. */
+/* Closes the sockets in pending HELLO messages. Closing @listen_sock is not enough: CRIU's helper
+ * processes inherit a copy of it. */
 static void drain_listen_sock(const struct handoff *handoff)
 {
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	int fds[MESSAGE_FDS_MAX], ret = 0;
-	pid_t pid;
+	struct message_extra extra;
+	int ret = 0;
 
 	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
-	while (message && (!ret || is_wrong_message(ret))) {
-		ret = message_receive(handoff->listen_sock, message, fds, &pid);
+	while (message && (!ret || is_message_error(ret))) {
+		ret = handoff_message_receive(handoff->listen_sock, message, &extra);
 		if (!ret)
-			message_close_fds(fds, message->header.num_fds);
+			handoff_message_close_fds(&extra);
 	}
 }
 
-/* Who comes now, or has come and was not heard, fails instead of waiting. */
+/* Pending and later tasks get an error instead of blocking. */
 static void close_listen_sock(struct handoff *handoff)
 {
 	drain_listen_sock(handoff);
@@ -377,20 +363,20 @@ static void close_listen_sock(struct handoff *handoff)
 	(void)pthread_mutex_unlock(&handoff->lock);
 }
 
-/* Gives this thread, and the workers that it starts, a root and working directory of their own. A
- * process whose threads share them cannot enter a mount namespace (mntns_install() in the kernel's
- * fs/namespace.c: EINVAL), and CRIU's main thread does that while this one runs. */
-static int leave_shared_fs(void)
+/* Gives this thread and its workers their own root and working directory. CRIU's main thread enters
+ * mount namespaces meanwhile. The kernel refuses that to a process whose threads share a root
+ * (mntns_install() in fs/namespace.c: EINVAL). */
+static int unshare_fs(void)
 {
 	return unshare(CLONE_FS) < 0 ? -errno : 0;
 }
 
-/* Until nothing more can come. */
+/* Returns when the main process shuts the socket down, or on an error. */
 static void *listen_for_tasks(void *argument)
 {
 	struct handoff *handoff = argument;
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	int ret = message ? leave_shared_fs() : -ENOMEM;
+	int ret = message ? unshare_fs() : -ENOMEM;
 
 	handoff->ready_ret = ret;
 	(void)sem_post(&handoff->ready);
@@ -401,27 +387,26 @@ static void *listen_for_tasks(void *argument)
 	return NULL;
 }
 
-/* Both ends of the way to the main process; the tasks' own is for the store. */
-static int open_listen_sock(struct handoff *handoff, int *ret_theirs)
+/* *@ret_task_end is for CRIU's descriptor store. */
+static int open_listen_sock(struct handoff *handoff, int *ret_task_end)
 {
 	int pair[2], on = 1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	handoff->listen_sock = pair[0];
-	*ret_theirs = pair[1];
+	*ret_task_end = pair[1];
 	if (setsockopt(handoff->listen_sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	/* Out of the way of descriptors whose numbers others choose; where that cannot be,
-	 * no harm is done. */
+	/* CRIU may choose low numbers for its own descriptors. A failure here does no harm. */
 	(void)fd_move_up(&handoff->listen_sock, LOWEST_FD);
 	return 0;
 }
 
-int handoff_new(const struct content_settings *settings, struct handoff **ret_parallel)
+int handoff_new(const struct content_settings *settings, struct handoff **ret_handoff)
 {
 	struct handoff *handoff = calloc(1, sizeof(*handoff));
-	_cleanup_close_ int theirs = -1;
+	_cleanup_close_ int task_end = -1;
 	int ret;
 
 	if (!handoff)
@@ -431,16 +416,16 @@ int handoff_new(const struct content_settings *settings, struct handoff **ret_pa
 	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
 	(void)sem_init(&handoff->gpu_limit, 0, GPUS_AT_ONCE);
-	ret = open_listen_sock(handoff, &theirs);
+	ret = open_listen_sock(handoff, &task_end);
 	if (!ret) {
-		handoff->store_id = host_store_fd(theirs);
+		handoff->store_id = host_store_fd(task_end);
 		ret = handoff->store_id < 0 ? handoff->store_id : 0;
 	}
 	if (ret < 0) {
 		handoff_free(handoff);
 		return ret;
 	}
-	*ret_parallel = handoff;
+	*ret_handoff = handoff;
 	return 0;
 }
 
@@ -455,7 +440,7 @@ int handoff_listen(struct handoff *handoff)
 	while (sem_wait(&handoff->ready) < 0)
 		; /* EINTR is the only error. */
 	handoff->listening = !handoff->ready_ret;
-	/* A listener that fails closes the gate itself. */
+	/* A listener that fails closes the socket itself. */
 	if (!handoff->listening)
 		(void)pthread_join(handoff->listener, NULL);
 	return handoff->ready_ret;
@@ -465,7 +450,7 @@ void handoff_stop_listening(struct handoff *handoff)
 {
 	if (!handoff || !handoff->listening)
 		return;
-	/* What is at the gate already is still heard. */
+	/* The listener still receives the messages that are pending. */
 	(void)pthread_mutex_lock(&handoff->lock);
 	if (handoff->listen_sock >= 0)
 		(void)shutdown(handoff->listen_sock, SHUT_RD);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contents filled in by CRIU's main process while the restored tasks rebuild the rest of
+/* CRIU's main process loads the contents of BOs while the restored tasks rebuild the rest of
  * themselves.
  *
  *      task (RESTORE_EXT_FILE)                      main process
- *                                                   init: makes the gate, a pair of sockets; one end goes to CRIU's
+ *                                                   init: makes the common pair of sockets; one end goes to CRIU's
  *                                                         descriptor store, which all tasks can reach
- *                                                   POST_FORKING: a thread listens at the gate
+ *                                                   POST_FORKING: starts a thread that listens on the other end
  *      makes a pair of sockets of its own,
- *      HELLO + one end  ------- the gate ------->   knows by the kernel's credentials who it is
+ *      HELLO + one end  ---- common pair ------->   identifies the task by the kernel's credentials
  *      per GPU: JOB + the image -- own pair ---->
  *               BOS + their dma-bufs (250 each) ->
- *      END  ------------------- own pair ------->   starts to load at once, as many GPUs at a time as the pool has room for
+ *      END  ------------------- own pair ------->   starts to load at once, as many GPUs at a time as the pool allows
  *      goes on with its restore
- *                                                   RESUME_DEVICES_LATE(pid): waits for that task's contents
+ *                                                   RESUME_DEVICES_LATE(pid): waits for the contents of that task
  *
- * Sockets are of type SOCK_SEQPACKET, so a message comes whole. Each begins with struct
- * message_header, whose length must be that of the message, and all numbers are those of the
- * machine, since both ends are the same program. Nothing has a name, so no namespace is in the way.
- * A task that dies closes its pair, which ends its hand-over; a main process that ends closes the
- * gate, and the tasks' sends fail. */
+ * The sockets are of type SOCK_SEQPACKET, so a message arrives whole. Both ends are the same
+ * program on the same machine, so messages are C structs (handoff_message.h). The sockets have no
+ * names, so namespaces do not matter. If a task dies, its pair closes, and the main process stops
+ * waiting for it. If the main process ends, the common pair closes, and the sends of the tasks
+ * fail. A task that sends wrong messages fails alone. */
 #ifndef AMDGPU_PLUGIN_RESTORE_HANDOFF_H
 #define AMDGPU_PLUGIN_RESTORE_HANDOFF_H
 
@@ -29,24 +29,24 @@
 
 struct handoff;
 
-/* In the main process, before there are tasks. */
-int handoff_new(const struct content_settings *settings, struct handoff **ret_parallel);
-/* In the main process: ends what is still going on, in silence. Accepts NULL. */
+/* In the main process, before CRIU forks the tasks. */
+int handoff_new(const struct content_settings *settings, struct handoff **ret_handoff);
+/* In the main process: cancels the loads in progress and logs nothing. Accepts NULL. */
 void handoff_free(struct handoff *handoff);
 
-/* In a task: sends its jobs. Descriptors stay the caller's, who may close
- * them when this returns. */
+/* In a task: sends its jobs. The descriptors stay the caller's, which may close them at once. Logs
+ * on error. */
 int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs);
 
-/* In the main process, before any task hands over: starts a thread that listens. The thread shares
- * neither root nor working directory with the caller, who may enter mount namespaces when this
- * returns. -errno: there is no thread, and every hand-over fails. Silent. */
+/* In the main process, before a task calls handoff_send(): starts the thread that listens. The
+ * thread does not share its root and working directory with the caller, which may therefore enter
+ * mount namespaces. After an error, each handoff_send() fails. Logs nothing. */
 int handoff_listen(struct handoff *handoff);
-/* In the main process, when all tasks have handoff_task over what they have: the thread has ended
- * when this returns. Accepts NULL. */
+/* In the main process, when all tasks have returned from handoff_send(): ends the thread. Accepts
+ * NULL. */
 void handoff_stop_listening(struct handoff *handoff);
-/* In the main process, after that: waits until the contents of task @pid, which handoff_task
- * some over, are in place. After an error, which prints its line, the task must not run. */
+/* In the main process: waits until the contents of task @pid are in place. Calls
+ * handoff_stop_listening(). After an error, which it logs, the task must not run. */
 int handoff_finish(struct handoff *handoff, pid_t pid);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a task may send to CRIU's main process. The input is messages, each with how many
- * descriptors come with it, a header that is right or none, and whether it goes to the listen_sock or to
- * the task's own socket. */
+/* A faulty task sends messages to CRIU's main process. For each message the input has the kind, the
+ * number of descriptors, flags (enum how), and the bytes after the header. */
 #include "fuzz.h"
 
 #include "fake_gpu.h"
@@ -9,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "restore/handoff.h"
-#include "restore/message.h"
+#include "restore/handoff_message.h"
 
 #define MAGIC     0x70614744
 #define FDS_MAX   253
@@ -18,7 +17,7 @@
 
 enum how {
 	WITHOUT_HEADER = 1,
-	TO_GATE = 2,
+	TO_LISTEN_SOCK = 2,
 };
 
 union control {
@@ -41,7 +40,7 @@ static void send_bytes(int socket, const void *bytes, size_t size, int fd, size_
 		control.align =
 			(struct cmsghdr){ CMSG_LEN(num_fds * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
 	}
-	/* What the other end will not have it will not have. */
+	/* The main process may have closed its end. */
 	(void)!sendmsg(socket, &header, MSG_NOSIGNAL);
 }
 
@@ -51,7 +50,7 @@ static void send_one(struct fuzz_input *input, const int sockets[2], int fd)
 	size_t num_fds = fuzz_take_number(input, 1) % (FDS_MAX + 1), size;
 	uint64_t how = fuzz_take_number(input, 1);
 	const uint8_t *bytes = fuzz_take_bytes(input, fuzz_take_number(input, 2), &size);
-	struct message_header header = { MAGIC, 1, kind, (uint32_t)size, (uint32_t)num_fds };
+	struct message_header header = { MAGIC, 1, kind, size };
 	uint8_t *whole = malloc(sizeof(header) + size);
 	size_t at = how & WITHOUT_HEADER ? 0 : sizeof(header);
 
@@ -59,11 +58,11 @@ static void send_one(struct fuzz_input *input, const int sockets[2], int fd)
 	memcpy(whole, &header, at);
 	if (size)
 		memcpy(whole + at, bytes, size);
-	send_bytes(sockets[how & TO_GATE ? 1 : 0], whole, at + size, fd, num_fds);
+	send_bytes(sockets[how & TO_LISTEN_SOCK ? 1 : 0], whole, at + size, fd, num_fds);
 	free(whole);
 }
 
-/* A file that may be a BO as well as an image. */
+/* A file that serves both as a BO and as an image. */
 static int make_file(void)
 {
 	uint64_t length = 4096;
@@ -75,13 +74,13 @@ static int make_file(void)
 	return fd;
 }
 
-static void be_a_task(struct fuzz_input *input)
+static void act_as_task(struct fuzz_input *input)
 {
 	struct message *hello = calloc(1, sizeof(*hello));
 	int listen_sock = fdstore_get(unit_last_stored()), fd = make_file(), pair[2];
 
 	promise(hello && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
-	(void)message_send(listen_sock, hello, MESSAGE_HELLO, 0, &pair[1], 1);
+	(void)handoff_message_send(listen_sock, hello, MESSAGE_HELLO, 0, &pair[1], 1);
 	(void)close(pair[1]);
 	for (unsigned int i = 0; input->size && i < MESSAGES; i++)
 		send_one(input, (int[]){ pair[0], listen_sock }, fd);
@@ -103,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	promise(fake_gpu_begin(NULL) == 0);
 	promise(handoff_new(&settings, &handoff) == 0);
 	promise(handoff_listen(handoff) == 0);
-	be_a_task(&input);
+	act_as_task(&input);
 	ret = handoff_finish(handoff, getpid());
 	promise(fuzz_count_errors() == (ret < 0));
 	handoff_free(handoff);

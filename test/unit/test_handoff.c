@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents handoff_task from tasks, which are processes of their own here too, to the main process,
- * which is this one: every byte, and what comes of either end that does not do its part. */
+/* Tasks hand contents to the main process. This program is the main process, and forks the tasks.
+ * Tests check the loaded bytes, and that a faulty end fails alone. */
 #include "content_set.h"
 
 #include <dlfcn.h>
@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 
 #include "restore/handoff.h"
-#include "restore/message.h"
+#include "restore/handoff_message.h"
 
 #define TASKS_MAX 4
 
-/* As many threads may start as this says; negative: any number. */
-static atomic_int threads_left;
+/* pthread_create() fails after so many threads. Negative: it never fails. */
+static atomic_int threads_allowed;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
 		   void *argument)
@@ -26,24 +26,23 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
 		dlsym(RTLD_NEXT, "pthread_create");
 
-	if (!threads_left)
+	if (!threads_allowed)
 		return EAGAIN;
-	threads_left -= threads_left > 0;
+	threads_allowed -= threads_allowed > 0;
 	return real(thread, attributes, function, argument);
 }
 
-/* Each call fails as long as this says so. */
-static atomic_bool cannot_unshare;
+static atomic_bool unshare_fails;
 
 int unshare(int flags)
 {
-	if (!cannot_unshare)
+	if (!unshare_fails)
 		return (int)syscall(SYS_unshare, flags);
 	errno = EPERM;
 	return -1;
 }
 
-/* Reads of images wait until this thread waits for another. */
+/* While @on, reads of images wait. pthread_join() by thread @by ends that. */
 static struct {
 	atomic_bool on;
 	atomic_uint reads;
@@ -69,15 +68,15 @@ int pthread_join(pthread_t thread, void **result)
 
 static int begin(void **state)
 {
-	threads_left = -1;
-	cannot_unshare = false;
+	threads_allowed = -1;
+	unshare_fails = false;
 	memset(&hold, 0, sizeof(hold));
 	return fake_gpu_begin(state);
 }
 
 static const uint64_t sizes[] = { 3 * PAGE, MIB, PAGE, MIB / 4 + PAGE, 0 };
 
-/* A task with one GPU, whose image is whole. */
+/* A task with one GPU and a complete image. */
 static struct set *make_task_set(uint32_t number)
 {
 	struct set *set = make_set(sizes);
@@ -100,7 +99,7 @@ static void add_checksums(struct set *set)
 	free_set(filled);
 }
 
-/* In a process of its own, as a task does: the status is what the hand-over returned. */
+/* The exit status is the negated result of handoff_send(). */
 static pid_t fork_task(const struct handoff *handoff, const struct content_job *jobs,
 		       size_t num_jobs)
 {
@@ -121,7 +120,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-static struct handoff *new_parallel(void)
+static struct handoff *new_handoff(void)
 {
 	struct handoff *handoff;
 
@@ -129,9 +128,9 @@ static struct handoff *new_parallel(void)
 	return handoff;
 }
 
-static void a_task_s_contents_are_filled_in(void **state)
+static void contents_of_a_task_are_loaded(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
@@ -147,9 +146,9 @@ static void a_task_s_contents_are_filled_in(void **state)
 	free_set(set);
 }
 
-static void a_tree_of_tasks_is_served_at_once(void **state)
+static void contents_of_several_tasks_are_loaded_at_once(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *sets[TASKS_MAX][2];
 	pid_t pids[TASKS_MAX];
 
@@ -166,7 +165,7 @@ static void a_tree_of_tasks_is_served_at_once(void **state)
 	}
 	for (unsigned int i = 0; i < TASKS_MAX; i++)
 		assert_int_equal(wait_for(pids[i]), 0);
-	/* In whatever order they are asked for. */
+	/* CRIU may resume the tasks in any order. */
 	for (unsigned int i = TASKS_MAX; i-- > 0;)
 		assert_int_equal(handoff_finish(handoff, pids[i]), 0);
 	for (unsigned int i = 0; i < 2 * TASKS_MAX; i++) {
@@ -176,10 +175,10 @@ static void a_tree_of_tasks_is_served_at_once(void **state)
 	handoff_free(handoff);
 }
 
-/* More than fit in a message, or in the limit of descriptors that this process has. */
+/* More BOs than a message has room for, and more than RLIMIT_NOFILE of this process allows. */
 static void many_bos_are_handed_over(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = calloc(1, sizeof(*set));
 	struct rlimit limit, after;
 	pid_t pid;
@@ -205,9 +204,9 @@ static void many_bos_are_handed_over(void **state)
 	free_set(set);
 }
 
-static void namespaces_are_not_in_the_way(void **state)
+static void a_task_in_other_namespaces_is_served(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
@@ -230,9 +229,9 @@ static void namespaces_are_not_in_the_way(void **state)
 	free_set(set);
 }
 
-static void wrong_contents_are_found_before_the_task_runs(void **state)
+static void wrong_contents_fail_the_task(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
@@ -248,9 +247,9 @@ static void wrong_contents_are_found_before_the_task_runs(void **state)
 	free_set(set);
 }
 
-static void a_task_that_handed_over_nothing_is_an_error(void **state)
+static void a_task_that_sends_nothing_fails(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 
 	(void)state;
 	assert_int_equal(handoff_listen(handoff), 0);
@@ -259,7 +258,7 @@ static void a_task_that_handed_over_nothing_is_an_error(void **state)
 	handoff_free(handoff);
 }
 
-/* What a task sends beside the rules; it ends where the list does. */
+/* A wrong message. A list of messages ends with kind 0, where the task exits. */
 struct sent {
 	enum message_kind kind;
 	size_t length;
@@ -269,15 +268,14 @@ struct sent {
 	uint32_t spoil_length;
 	uint64_t num_bos;
 	uint8_t streamed;
-	uint8_t has_images;
-	/* Of the first BO. */
+	/* The size of the first BO. */
 	uint64_t size;
 };
 
-/* As many as the kernel passes at once. */
+/* The kernel passes so many descriptors with a message. */
 #define FDS_MAX 253
 
-/* message_send() makes good headers: this one is spoilt afterwards. */
+/* handoff_message_send() makes a valid header, so a detour over another pair spoils it. */
 static int send_spoilt(int to, struct message *message, const struct sent *sent, int fd)
 {
 	int pair[2], fds[FDS_MAX], ret;
@@ -286,15 +284,15 @@ static int send_spoilt(int to, struct message *message, const struct sent *sent,
 	for (size_t i = 0; i < sent->num_fds; i++)
 		fds[i] = fd;
 	message->job.num_bos = sent->num_bos;
-	message->job.has_image = sent->has_images ? sent->has_images : 1;
 	message->job.streamed = sent->streamed;
 	if (sent->kind == MESSAGE_BOS)
 		message->bos[0].size = sent->size;
 	if (!sent->spoil_magic && !sent->spoil_version && !sent->spoil_length)
-		return message_send(to, message, sent->kind, sent->length, fds, sent->num_fds);
+		return handoff_message_send(to, message, sent->kind, sent->length, fds,
+					    sent->num_fds);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
 		return -errno;
-	ret = message_send(pair[0], message, sent->kind, sent->length, NULL, 0);
+	ret = handoff_message_send(pair[0], message, sent->kind, sent->length, NULL, 0);
 	size = ret < 0 ? ret : recv(pair[1], message, sizeof(*message), 0);
 	message->header.magic ^= sent->spoil_magic;
 	message->header.version ^= sent->spoil_version;
@@ -302,7 +300,7 @@ static int send_spoilt(int to, struct message *message, const struct sent *sent,
 	return size < 0 || send(to, message, (size_t)size, MSG_NOSIGNAL) < 0 ? -EIO : 0;
 }
 
-static pid_t fork_liar(const struct sent *list)
+static pid_t fork_faulty_task(const struct sent *list)
 {
 	pid_t pid = fork();
 	static struct message message;
@@ -311,11 +309,11 @@ static pid_t fork_liar(const struct sent *list)
 	assert_true(pid >= 0);
 	if (pid)
 		return pid;
-	/* The store's ids are the numbers of its copies; the listen_sock was put there last. */
+	/* handoff_new() has stored the tasks' end of the common pair last. */
 	listen_sock = fdstore_get(unit_last_stored());
 	fd = memfd_create("any", MFD_CLOEXEC);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, &pair[1], 1) < 0)
+	    handoff_message_send(listen_sock, &message, MESSAGE_HELLO, 0, &pair[1], 1) < 0)
 		_exit(1);
 	(void)close(pair[1]);
 	for (; list->kind; list++) {
@@ -349,11 +347,11 @@ static const struct {
 	const char *name;
 	int ret;
 	struct sent list[5];
-} lies[] = {
+} wrong_lists[] = {
 	{ "ends after hello", -ENODATA, { { 0 } } },
 	{ "ends after a job", -ENODATA, { JOB(3) } },
 	{ "ends among its BOs", -ENODATA, { JOB(300), BOS(250) } },
-	{ "ends without saying so", -ENODATA, { JOB(2), BOS(2) } },
+	{ "ends without END", -ENODATA, { JOB(2), BOS(2) } },
 	{ "more BOs than announced", -EPROTO, { JOB(2), BOS(3), END } },
 	{ "BOs without descriptors",
 	  -EPROTO,
@@ -361,11 +359,11 @@ static const struct {
 	{ "no BOs", -EPROTO, { JOB(2), BOS(0), END } },
 	{ "an end among BOs", -EPROTO, { JOB(2), BOS(1), END } },
 	{ "BOs without a job", -EPROTO, { BOS(2), END } },
-	{ "BOs beyond measure", -EPROTO, { JOB(1ull << 60), END } },
-	{ "BOs that never come", -ENODATA, { JOB(1 << 26) } },
-	{ "no whole page", -EPROTO, { JOB(1), BOS_OF(1, PAGE + 1), END } },
-	{ "more than a file", -EPROTO, { JOB(1), BOS_OF(1, 1ull << 63), END } },
-	{ "more than a file together",
+	{ "too many BOs", -EPROTO, { JOB(1ull << 60), END } },
+	{ "BOs that never arrive", -ENODATA, { JOB(1 << 26) } },
+	{ "a size that is no multiple of a page", -EPROTO, { JOB(1), BOS_OF(1, PAGE + 1), END } },
+	{ "a BO larger than a file", -EPROTO, { JOB(1), BOS_OF(1, 1ull << 63), END } },
+	{ "BOs that together are larger than a file",
 	  -EPROTO,
 	  { JOB(2), BOS_OF(1, 1ull << 62), BOS_OF(1, 1ull << 62), END } },
 	{ "a stream",
@@ -377,7 +375,7 @@ static const struct {
 	      .streamed = 1 },
 	    BOS_OF(1, PAGE),
 	    END } },
-	{ "more descriptors than there is room for",
+	{ "more descriptors than a message may have",
 	  -EPROTO,
 	  { { .kind = MESSAGE_END, .num_fds = FDS_MAX } } },
 	{ "a job that is too short",
@@ -386,13 +384,12 @@ static const struct {
 	{ "a job with two images",
 	  -EPROTO,
 	  { { .kind = MESSAGE_JOB, .length = sizeof(struct message_job), .num_fds = 2 }, END } },
-	{ "a job with two images that says so",
+	{ "a job with two images and a BO",
 	  -EPROTO,
 	  { { .kind = MESSAGE_JOB,
 	      .length = sizeof(struct message_job),
 	      .num_fds = 2,
-	      .num_bos = 1,
-	      .has_images = 2 },
+	      .num_bos = 1 },
 	    BOS_OF(1, PAGE),
 	    END } },
 	{ "another kind", -EPROTO, { { .kind = 77 }, END } },
@@ -401,22 +398,22 @@ static const struct {
 	{ "another length", -EPROTO, { { .kind = MESSAGE_END, .spoil_length = 1 } } },
 };
 
-static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
+static void a_task_that_sends_wrong_messages_fails_alone(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
-		struct handoff *handoff = new_parallel();
+	for (size_t i = 0; i < ARRAY_SIZE(wrong_lists); i++) {
+		struct handoff *handoff = new_handoff();
 		struct set *set = make_task_set(0);
-		pid_t liar, honest;
+		pid_t faulty, honest;
 
-		print_message("case %s\n", lies[i].name);
+		print_message("case %s\n", wrong_lists[i].name);
 		unit_forget_lines();
-		liar = fork_liar(lies[i].list);
+		faulty = fork_faulty_task(wrong_lists[i].list);
 		honest = fork_task(handoff, &set->job, 1);
 		assert_int_equal(handoff_listen(handoff), 0);
-		assert_int_equal(wait_for(liar), 0);
+		assert_int_equal(wait_for(faulty), 0);
 		assert_int_equal(wait_for(honest), 0);
-		assert_int_equal(handoff_finish(handoff, liar), lies[i].ret);
+		assert_int_equal(handoff_finish(handoff, faulty), wrong_lists[i].ret);
 		assert_logged("Error (amdgpu_plugin): ", "did not arrive");
 		assert_int_equal(handoff_finish(handoff, honest), 0);
 		assert_true(bos_are_filled(set));
@@ -425,9 +422,8 @@ static void what_a_task_sends_beside_the_rules_fails_it_alone(void **state)
 	}
 }
 
-/* What comes to the gate and is no hello, or a second one, which could be meant to be
- * taken for the first. */
-static pid_t fork_intruder(const struct handoff *handoff, const struct content_job *jobs)
+/* Sends wrong messages over the common pair, hands its contents over, and sends a second HELLO. */
+static pid_t fork_wrong_sender(const struct handoff *handoff, const struct content_job *jobs)
 {
 	static struct message message;
 	pid_t pid = fork();
@@ -439,29 +435,29 @@ static pid_t fork_intruder(const struct handoff *handoff, const struct content_j
 	listen_sock = fdstore_get(unit_last_stored());
 	fds[0] = fds[1] = memfd_create("any", MFD_CLOEXEC);
 	if (send(listen_sock, "garbage", 7, 0) != 7 || send(listen_sock, "", 0, 0) != 0 ||
-	    message_send(listen_sock, &message, MESSAGE_END, 0, NULL, 0) ||
-	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, NULL, 0) ||
-	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 2) ||
+	    handoff_message_send(listen_sock, &message, MESSAGE_END, 0, NULL, 0) ||
+	    handoff_message_send(listen_sock, &message, MESSAGE_HELLO, 0, NULL, 0) ||
+	    handoff_message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 2) ||
 	    handoff_send(handoff, jobs, 1) ||
-	    message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 1))
+	    handoff_message_send(listen_sock, &message, MESSAGE_HELLO, 0, fds, 1))
 		_exit(1);
 	_exit(0);
 }
 
-static void what_is_no_hello_ends_nothing(void **state)
+static void wrong_messages_over_the_common_pair_are_ignored(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
-	pid_t intruder = fork_intruder(handoff, &sets[0]->job), honest;
+	pid_t wrong_sender = fork_wrong_sender(handoff, &sets[0]->job), honest;
 
 	(void)state;
-	assert_int_equal(wait_for(intruder), 0);
+	assert_int_equal(wait_for(wrong_sender), 0);
 	honest = fork_task(handoff, &sets[1]->job, 1);
 	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(honest), 0);
 	assert_int_equal(handoff_finish(handoff, honest), 0);
-	/* Its first hello is the one that counts. */
-	assert_int_equal(handoff_finish(handoff, intruder), 0);
+	/* The first HELLO of a task counts. */
+	assert_int_equal(handoff_finish(handoff, wrong_sender), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_true(bos_are_filled(sets[i]));
 		free_set(sets[i]);
@@ -469,8 +465,8 @@ static void what_is_no_hello_ends_nothing(void **state)
 	handoff_free(handoff);
 }
 
-/* It fails, however much it has to say, and does not wait for ever. */
-static void expect_nobody_hears(struct handoff *handoff)
+/* Tasks with more messages than a socket holds fail and do not block. */
+static void expect_sends_fail(struct handoff *handoff)
 {
 	struct set *set = calloc(1, sizeof(*set));
 	pid_t early, late;
@@ -480,9 +476,10 @@ static void expect_nobody_hears(struct handoff *handoff)
 	make_image(set, 0);
 	write_image(set);
 	early = fork_task(handoff, &set->job, 1);
-	threads_left = 0;
+	threads_allowed = 0;
 	assert_int_equal(handoff_listen(handoff), -EAGAIN);
-	/* Who was quick enough to send all into nothing will miss its contents later. */
+	/* If the early task sent everything before the socket closed, only handoff_finish() fails.
+	 */
 	(void)wait_for(early);
 	late = fork_task(handoff, &set->job, 1);
 	assert_true(wait_for(late) < 0);
@@ -491,10 +488,10 @@ static void expect_nobody_hears(struct handoff *handoff)
 	free_set(set);
 }
 
-static void a_task_that_nobody_hears_is_told(void **state)
+static void tasks_fail_if_the_listener_cannot_start(void **state)
 {
 	(void)state;
-	expect_nobody_hears(new_parallel());
+	expect_sends_fail(new_handoff());
 }
 
 /* 0: this process could enter its own mount namespace again, as CRIU enters that of a container.
@@ -508,10 +505,10 @@ static int enter_mount_namespace(void)
 	return setns(fd, CLONE_NEWNS) < 0 ? errno : 0;
 }
 
-/* In a process of its own, which may lose its root that way: the result of entering. */
+/* The result of entering. Runs in a child, as the process may lose its root that way. */
 static int enter_while_listening(bool loads)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t task;
 	int ret;
@@ -549,21 +546,21 @@ static void mount_namespaces_can_be_entered_while_contents_are_loaded(void **sta
 	assert_true(pid >= 0);
 	if (!pid)
 		_exit(enter_mount_namespace());
-	/* Only root may enter any. */
+	/* Only root may enter a mount namespace. */
 	if (wait_for(pid) < 0)
 		skip();
 	expect_entered(false);
 	expect_entered(true);
 }
 
-static void a_listener_that_would_share_the_root_does_not_listen(void **state)
+static void a_listener_that_cannot_unshare_its_root_fails(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t task;
 
 	(void)state;
-	cannot_unshare = true;
+	unshare_fails = true;
 	assert_int_equal(handoff_listen(handoff), -EPERM);
 	task = fork_task(handoff, &set->job, 1);
 	assert_true(wait_for(task) < 0);
@@ -572,26 +569,26 @@ static void a_listener_that_would_share_the_root_does_not_listen(void **state)
 	free_set(set);
 }
 
-/* As CRIU's helpers have it, which are forked with all that it has open. */
-static void a_copy_of_the_gate_keeps_nobody_waiting(void **state)
+/* CRIU's helper processes inherit all of its descriptors. */
+static void an_inherited_listen_sock_blocks_no_task(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	pid_t helper = unit_start_sleeper();
 
 	(void)state;
-	expect_nobody_hears(handoff);
+	expect_sends_fail(handoff);
 	unit_end_sleeper(helper);
 }
 
 static void a_worker_that_cannot_start_fails_its_task(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	pid_t pid;
 
 	(void)state;
 	pid = fork_task(handoff, &set->job, 1);
-	threads_left = 1;
+	threads_allowed = 1;
 	assert_int_equal(handoff_listen(handoff), 0);
 	assert_int_equal(wait_for(pid), 0);
 	assert_int_equal(handoff_finish(handoff, pid), -EAGAIN);
@@ -600,10 +597,10 @@ static void a_worker_that_cannot_start_fails_its_task(void **state)
 	free_set(set);
 }
 
-/* A restore that fails for another reason: nobody asks for the contents. */
-static void what_nobody_asks_for_is_given_up(void **state)
+/* If the restore fails for another reason, CRIU does not resume the tasks. */
+static void loads_are_cancelled_without_a_line(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *sets[2] = { make_task_set(0), make_task_set(1) };
 
 	(void)state;
@@ -615,16 +612,16 @@ static void what_nobody_asks_for_is_given_up(void **state)
 	assert_int_equal(unit_count_lines(""), 0);
 	for (unsigned int i = 0; i < 2; i++)
 		free_set(sets[i]);
-	handoff = new_parallel();
+	handoff = new_handoff();
 	handoff_free(handoff);
 	handoff_free(NULL);
 }
 
-/* As many as are served at once, and one more. */
+/* The main process loads eight GPUs at once; this is one more. */
 #define GPUS 9
 
-/* Each reads its image page by page; the last one waits until there is room for it. */
-static void start_more_than_there_is_room_for(struct handoff *handoff, struct set *sets[GPUS])
+/* Each worker reads its image page by page. The last worker waits for the pool. */
+static void start_more_gpus_than_the_pool_allows(struct handoff *handoff, struct set *sets[GPUS])
 {
 	struct content_job jobs[GPUS];
 
@@ -642,7 +639,7 @@ static void start_more_than_there_is_room_for(struct handoff *handoff, struct se
 	hold.by = pthread_self();
 }
 
-static void whoever_has_room_ends_as_early_as_who_waits_for_it(void **state)
+static void cancelled_workers_end_after_their_current_step(void **state)
 {
 	struct content_settings small = settings;
 	struct handoff *handoff;
@@ -651,17 +648,17 @@ static void whoever_has_room_ends_as_early_as_who_waits_for_it(void **state)
 	(void)state;
 	small.staging_bytes = PAGE;
 	assert_int_equal(handoff_new(&small, &handoff), 0);
-	start_more_than_there_is_room_for(handoff, sets);
+	start_more_gpus_than_the_pool_allows(handoff, sets);
 	handoff_free(handoff);
-	/* No more than what each was at. */
+	/* Each worker finishes only its current read. */
 	assert_int_equal(hold.reads, GPUS - 1);
 	for (unsigned int i = 0; i < GPUS; i++)
 		free_set(sets[i]);
 }
 
-static void signals_stay_as_they_were(void **state)
+static void signal_settings_do_not_change(void **state)
 {
-	struct handoff *handoff = new_parallel();
+	struct handoff *handoff = new_handoff();
 	struct set *set = make_task_set(0);
 	struct sigaction child_before, child_after;
 	sigset_t before = { 0 }, after = { 0 };
@@ -687,22 +684,22 @@ static void signals_stay_as_they_were(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_task_s_contents_are_filled_in),
-		TEST(a_tree_of_tasks_is_served_at_once),
+		TEST(contents_of_a_task_are_loaded),
+		TEST(contents_of_several_tasks_are_loaded_at_once),
 		TEST(many_bos_are_handed_over),
-		TEST(namespaces_are_not_in_the_way),
-		TEST(wrong_contents_are_found_before_the_task_runs),
-		TEST(a_task_that_handed_over_nothing_is_an_error),
-		TEST(what_a_task_sends_beside_the_rules_fails_it_alone),
-		TEST(what_is_no_hello_ends_nothing),
-		TEST(a_task_that_nobody_hears_is_told),
+		TEST(a_task_in_other_namespaces_is_served),
+		TEST(wrong_contents_fail_the_task),
+		TEST(a_task_that_sends_nothing_fails),
+		TEST(a_task_that_sends_wrong_messages_fails_alone),
+		TEST(wrong_messages_over_the_common_pair_are_ignored),
+		TEST(tasks_fail_if_the_listener_cannot_start),
 		TEST(mount_namespaces_can_be_entered_while_contents_are_loaded),
-		TEST(a_listener_that_would_share_the_root_does_not_listen),
-		TEST(a_copy_of_the_gate_keeps_nobody_waiting),
+		TEST(a_listener_that_cannot_unshare_its_root_fails),
+		TEST(an_inherited_listen_sock_blocks_no_task),
 		TEST(a_worker_that_cannot_start_fails_its_task),
-		TEST(what_nobody_asks_for_is_given_up),
-		TEST(whoever_has_room_ends_as_early_as_who_waits_for_it),
-		TEST(signals_stay_as_they_were),
+		TEST(loads_are_cancelled_without_a_line),
+		TEST(cancelled_workers_end_after_their_current_step),
+		TEST(signal_settings_do_not_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
