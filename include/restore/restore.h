@@ -13,9 +13,17 @@
 #include "criu/options.h"
 #include "map/map.h"
 
+struct gpu_file;
 struct handoff;
 struct mappings;
 struct restore_guard;
+struct restore_shared;
+
+/* The open files of the task's GPUs, see restore/gpu_files.h. Begins all zero. */
+struct gpu_files {
+	struct gpu_file *files;
+	size_t count;
+};
 
 /* The task that runs the restore hooks; each task of a restored tree has its own copy. */
 struct restored_task {
@@ -32,6 +40,7 @@ struct restored_task {
 	/* RESTORE has been called. */
 	bool rebuilt;
 	struct mappings *mappings;
+	struct gpu_files files;
 };
 
 /* All zero but for the options: there is nothing to restore. */
@@ -42,8 +51,7 @@ struct restore_session {
 	struct restored_task task;
 	/* NULL: the tasks load their contents themselves. */
 	struct handoff *handoff;
-	/* Indexed by vpid; see restore.c. */
-	uint8_t *task_phases;
+	struct restore_shared *shared;
 	/* NULL: there is nothing to restore. */
 	struct restore_guard *guard;
 };

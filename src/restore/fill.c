@@ -11,7 +11,7 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "restore/handoff.h"
-#include "restore/phase.h"
+#include "restore/shared.h"
 
 static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
 {
@@ -99,13 +99,6 @@ static int expect_checksums(const struct restored_task *task, struct kfd_jobs *w
 	return 0;
 }
 
-/* Whether the main process takes contents over: known by a byte that it sets where all tasks can
- * read it. No task has pid 0. */
-static uint8_t *listening(const struct restore_session *session)
-{
-	return &session->task_phases[0];
-}
-
 void restore_listen(struct restore_session *session)
 {
 	int ret = handoff_listen(session->handoff);
@@ -116,7 +109,7 @@ void restore_listen(struct restore_session *session)
 			" thread that does it: %s",
 			strerror(-ret));
 	else
-		__atomic_store_n(listening(session), true, __ATOMIC_RELEASE);
+		restore_shared_set_handoff_ready(session->shared);
 }
 
 /* A streamer may serve one image after the other, and would wait for the reader of one while we
@@ -144,7 +137,7 @@ static int load_files(const struct restore_session *session, struct kfd_jobs *wo
 
 	if (ret < 0)
 		return ret;
-	if (session->handoff && __atomic_load_n(listening(session), __ATOMIC_ACQUIRE)) {
+	if (session->handoff && restore_shared_handoff_is_ready(session->shared)) {
 		ret = handoff_send(session->handoff, work->jobs, work->num_jobs);
 		return ret < 0 ? ret : PHASE_HANDED_OFF;
 	}

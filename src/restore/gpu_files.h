@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The files of a restored task's GPUs: what RESTORE is given a descriptor of, BOs can be mapped
- * through that very file only. Saved GPUs are of the task's image, which is read and mapped;
- * functions return -errno without a line unless they say so. */
+/* The open files of a restored task's GPUs, and its /dev/kfd. The kernel lets a process map a BO
+ * only through the open file that the process gave to RESTORE, so the plugin keeps these files
+ * until CRIU has asked about the last mapping (mappings.h).
+ *
+ * A device is named by its minor at the dump, 0 for /dev/kfd. A saved GPU is one of task->saved.
+ * The functions log nothing unless they say so. */
 #ifndef AMDGPU_PLUGIN_RESTORE_GPU_FILES_H
 #define AMDGPU_PLUGIN_RESTORE_GPU_FILES_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "restore/restore.h"
 
-/* The GPU that stands for @saved. */
+/* -ENOMEM. Takes the descriptor over, on failure too. */
+int gpu_files_add(struct gpu_files *files, uint32_t saved_minor, int fd);
+/* A borrowed descriptor; -1: there is none. */
+int gpu_files_find(const struct gpu_files *files, uint32_t saved_minor);
+/* Closes all files, except descriptor @spared (-1 for none). */
+void gpu_files_close(struct gpu_files *files, int spared);
+
+/* The GPU of this machine that replaces @saved. */
 const struct topology_node *gpu_files_local(const struct restored_task *task,
 					    const struct topology_node *saved);
-/* A number from which on no descriptor of the task is in the way. */
+/* The number from which on the task itself has no descriptors, or -errno. */
 int gpu_files_lowest_fd(const struct restored_task *task);
-/* Whether no mapping will be asked about, so that no hook is certain to come
- * after the task's files. */
-bool gpu_files_are_unmapped(const struct restored_task *task);
 
-/* The file through which the GPU's BOs will be restored and mapped, opened when
- * first asked for; borrowed. */
+/* The file for RESTORE and the mappings of @saved, borrowed. Opens it in the first call. */
 int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
-/* After RESTORE, where nothing is mapped: what stays open would be the task's from now on, and
- * saved as such by its next dump. -errno after a line. */
+/* After RESTORE, if CRIU will ask about no mapping: closes each file that no render node of the
+ * images can need. Otherwise the file would belong to the task, and its next dump would save it.
+ * Logs on error. */
 int gpu_files_close_unneeded(struct restored_task *task);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Moves device mappings to their new offsets and files while CRIU restores a task's memory. */
+/* Tells CRIU the new offset and file of each device mapping of a task. gpu_files.c opens and keeps
+ * the files. */
 #include "restore/mappings.h"
 
 #include <errno.h>
@@ -15,101 +16,43 @@
 #include "criu/log.h"
 #include "kernel/kfd_criu.h"
 #include "kernel/proc.h"
+#include "restore/gpu_files.h"
 
-int mappings_add_bo(struct mappings *table, const struct vma_bo *bo)
+int mappings_add_bo(struct mappings *mappings, const struct mapped_bo *bo)
 {
-	table->sorted = false;
-	return array_append(&table->bos, &table->num_bos, sizeof(*bo), bo);
+	mappings->sorted = false;
+	return array_append(&mappings->bos, &mappings->num_bos, sizeof(*bo), bo);
 }
 
-int mappings_add_file(struct mappings *table, uint32_t saved_minor, int fd)
+int mappings_add_gpu(struct mappings *mappings, uint32_t old_id, uint32_t new_id)
 {
-	struct vma_file file = { .saved_minor = saved_minor, .fd = fd };
-	int ret = array_append(&table->files, &table->num_files, sizeof(file), &file);
+	struct mapped_gpu gpu = { .old_id = old_id, .new_id = new_id };
 
-	if (ret < 0)
-		(void)close(fd);
-	return ret;
+	return array_append(&mappings->gpus, &mappings->num_gpus, sizeof(gpu), &gpu);
 }
 
-int mappings_add_gpu(struct mappings *table, uint32_t old_id, uint32_t new_id)
+void mappings_done(struct mappings *mappings)
 {
-	struct vma_gpu gpu = { .old_id = old_id, .new_id = new_id };
-
-	return array_append(&table->gpus, &table->num_gpus, sizeof(gpu), &gpu);
-}
-
-/* Closes all but @spared; -1 for none. */
-static void close_files(struct mappings *table, int spared)
-{
-	for (size_t i = 0; i < table->num_files; i++) {
-		if (table->files[i].fd != spared)
-			(void)close(table->files[i].fd);
-	}
-	free(table->files);
-	table->files = NULL;
-	table->num_files = 0;
-}
-
-void mappings_done(struct mappings *table)
-{
-	if (!table)
+	if (!mappings)
 		return;
-	close_files(table, -1);
-	free(table->bos);
-	free(table->gpus);
-	*table = (struct mappings){ 0 };
+	free(mappings->bos);
+	free(mappings->gpus);
+	*mappings = (struct mappings){ 0 };
 }
 
-static struct vma_file *find_file(const struct mappings *table, uint32_t saved_minor)
+bool mappings_pending(const struct mappings *mappings)
 {
-	for (size_t i = 0; i < table->num_files; i++) {
-		if (table->files[i].saved_minor == saved_minor)
-			return &table->files[i];
-	}
-	return NULL;
+	return mappings->num_pending != 0;
 }
 
-int mappings_find_file(const struct mappings *table, uint32_t saved_minor)
-{
-	const struct vma_file *file = find_file(table, saved_minor);
-
-	return file ? file->fd : -1;
-}
-
-int mappings_take_file(struct mappings *table, uint32_t saved_minor)
-{
-	struct vma_file *file = find_file(table, saved_minor);
-	int fd = file ? file->fd : -1;
-
-	if (file)
-		*file = table->files[--table->num_files];
-	return fd;
-}
-
-void mappings_note_shared(struct mappings *table, uint32_t saved_minor)
-{
-	struct vma_file *file = find_file(table, saved_minor);
-
-	if (file)
-		file->shared = true;
-}
-
-bool mappings_is_shared(const struct mappings *table, uint32_t saved_minor)
-{
-	const struct vma_file *file = find_file(table, saved_minor);
-
-	return file && file->shared;
-}
-
-static bool covers(const struct vma_bo *bo, uint64_t offset)
+static bool covers(const struct mapped_bo *bo, uint64_t offset)
 {
 	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;
 }
 
 static int compare_addresses(const void *a, const void *b)
 {
-	const struct vma_bo *one = a, *other = b;
+	const struct mapped_bo *one = a, *other = b;
 
 	if (one->addr != other->addr)
 		return one->addr < other->addr ? -1 : 1;
@@ -118,22 +61,22 @@ static int compare_addresses(const void *a, const void *b)
 	return (one->old_offset > other->old_offset) - (one->old_offset < other->old_offset);
 }
 
-/* Some tasks have a hundred thousand BOs, and a mapping of each. */
-static void sort(struct mappings *table)
+/* Some tasks have a hundred thousand BOs and map each of them. */
+static void sort_by_address(struct mappings *mappings)
 {
-	if (!table->sorted && table->num_bos)
-		qsort(table->bos, table->num_bos, sizeof(*table->bos), compare_addresses);
-	table->sorted = true;
+	if (!mappings->sorted && mappings->num_bos)
+		qsort(mappings->bos, mappings->num_bos, sizeof(*mappings->bos), compare_addresses);
+	mappings->sorted = true;
 }
 
-static size_t first_at(const struct mappings *table, uint64_t addr)
+static size_t first_at(const struct mappings *mappings, uint64_t addr)
 {
-	size_t first = 0, end = table->num_bos;
+	size_t first = 0, end = mappings->num_bos;
 
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (table->bos[middle].addr < addr)
+		if (mappings->bos[middle].addr < addr)
 			first = middle + 1;
 		else
 			end = middle;
@@ -141,14 +84,14 @@ static size_t first_at(const struct mappings *table, uint64_t addr)
 	return first;
 }
 
-/* The BO that has this address on its GPU; of several, that of the device. */
-static const struct vma_bo *find_at(const struct mappings *table, uint32_t minor, uint64_t addr,
-				    uint64_t offset)
+/* The BO with this address on its GPU. If there are several, prefers the BO of device @minor. */
+static const struct mapped_bo *find_at(const struct mappings *mappings, uint32_t minor,
+				       uint64_t addr, uint64_t offset)
 {
-	const struct vma_bo *found = NULL;
+	const struct mapped_bo *found = NULL;
 
-	for (size_t i = first_at(table, addr); i < table->num_bos; i++) {
-		const struct vma_bo *bo = &table->bos[i];
+	for (size_t i = first_at(mappings, addr); i < mappings->num_bos; i++) {
+		const struct mapped_bo *bo = &mappings->bos[i];
 
 		if (bo->addr != addr)
 			break;
@@ -162,16 +105,16 @@ static const struct vma_bo *find_at(const struct mappings *table, uint32_t minor
 	return found;
 }
 
-/* The BO whose mapping it is. Programs map BOs where the GPU has them, so the address tells, also
- * where a container has given a render node another name than its number, or another one's. Else
- * the fake offset does, which is unique in a device only. */
-static const struct vma_bo *find_bo(const struct mappings *table, uint32_t minor, uint64_t addr,
-				    uint64_t offset)
+/* The BO of a mapping. Programs map a BO at its GPU address, so the address identifies the BO. This
+ * also works in a container where the name of a render node does not have the node's minor. For
+ * other mappings the offset identifies the BO, but offsets are unique only within a device. */
+static const struct mapped_bo *find_bo(const struct mappings *mappings, uint32_t minor,
+				       uint64_t addr, uint64_t offset)
 {
-	const struct vma_bo *found = find_at(table, minor, addr, offset);
+	const struct mapped_bo *found = find_at(mappings, minor, addr, offset);
 
-	for (size_t i = 0; !found && i < table->num_bos; i++) {
-		const struct vma_bo *bo = &table->bos[i];
+	for (size_t i = 0; !found && i < mappings->num_bos; i++) {
+		const struct mapped_bo *bo = &mappings->bos[i];
 
 		if (bo->saved_minor == minor && covers(bo, offset))
 			found = bo;
@@ -179,8 +122,10 @@ static const struct vma_bo *find_bo(const struct mappings *table, uint32_t minor
 	return found;
 }
 
-/* A mapping of /dev/kfd that has no BO: events of the process, or doorbells of an APU. */
-static int move_without_bo(const struct mappings *table, uint64_t offset, uint64_t *ret_new_offset)
+/* For mappings of /dev/kfd that have no BO: the event page of the process, and doorbells of an
+ * APU. */
+static int move_without_bo(const struct mappings *mappings, uint64_t offset,
+			   uint64_t *ret_new_offset)
 {
 	uint32_t id = (uint32_t)((offset & KFD_MMAP_GPU_ID_MASK) >> KFD_MMAP_GPU_ID_SHIFT);
 
@@ -188,11 +133,11 @@ static int move_without_bo(const struct mappings *table, uint64_t offset, uint64
 		*ret_new_offset = offset;
 		return 0;
 	}
-	for (size_t i = 0; i < table->num_gpus; i++) {
-		if (table->gpus[i].old_id != id)
+	for (size_t i = 0; i < mappings->num_gpus; i++) {
+		if (mappings->gpus[i].old_id != id)
 			continue;
 		*ret_new_offset = (offset & ~KFD_MMAP_GPU_ID_MASK) |
-				  (uint64_t)table->gpus[i].new_id << KFD_MMAP_GPU_ID_SHIFT;
+				  (uint64_t)mappings->gpus[i].new_id << KFD_MMAP_GPU_ID_SHIFT;
 		return 0;
 	}
 	return -EINVAL;
@@ -203,38 +148,38 @@ struct target {
 	uint64_t offset;
 };
 
-static int find_target(const struct mappings *table, uint32_t minor, uint64_t addr, uint64_t offset,
-		       struct target *ret_target)
+static int find_target(const struct mappings *mappings, uint32_t minor, uint64_t addr,
+		       uint64_t offset, struct target *ret_target)
 {
-	const struct vma_bo *bo = find_bo(table, minor, addr, offset);
+	const struct mapped_bo *bo = find_bo(mappings, minor, addr, offset);
 
 	ret_target->saved_minor = minor;
-	if (!bo && minor == 0 && !move_without_bo(table, offset, &ret_target->offset))
+	if (!bo && minor == 0 && !move_without_bo(mappings, offset, &ret_target->offset))
 		return 0;
-	if (!bo && mappings_find_file(table, minor) < 0)
+	if (!bo && gpu_files_find(mappings->files, minor) < 0)
 		return -ENOTSUP;
 	if (!bo)
 		return log_error(-EINVAL,
 				 "mapping 0x%" PRIx64 ": no BO of the image has offset 0x%" PRIx64,
 				 addr, offset);
-	/* The kernel maps a BO from its very start only. */
+	/* The kernel maps a BO only from its start. */
 	if (bo->old_offset != offset && minor)
 		return log_error(-EINVAL,
 				 "mapping 0x%" PRIx64 ": begins inside a BO (offset 0x%" PRIx64
-				 " of BO at 0x%" PRIx64 "), which cannot be mapped again",
+				 " of BO at 0x%" PRIx64 "), which the kernel cannot map again",
 				 addr, offset - bo->old_offset, bo->addr);
 	ret_target->saved_minor = bo->saved_minor;
 	ret_target->offset = bo->new_offset + (offset - bo->old_offset);
 	return 0;
 }
 
-/* Their numbers; -EMFILE and the like. */
-static int find_free_fds(int any_fd, int free_fds[static VMA_FREE_FDS])
+/* Finds the lowest free descriptor numbers by duplicating @fd. */
+static int find_free_fds(int fd, int free_fds[static RUN_FREE_FDS])
 {
 	int from = 0, ret = 0;
 
-	for (size_t i = 0; !ret && i < VMA_FREE_FDS; i++) {
-		free_fds[i] = fcntl(any_fd, F_DUPFD_CLOEXEC, from);
+	for (size_t i = 0; !ret && i < RUN_FREE_FDS; i++) {
+		free_fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, from);
 		if (free_fds[i] < 0)
 			ret = -errno;
 		else
@@ -244,27 +189,36 @@ static int find_free_fds(int any_fd, int free_fds[static VMA_FREE_FDS])
 	return ret;
 }
 
-static bool are_free(const int free_fds[static VMA_FREE_FDS])
+static bool are_free(const int free_fds[static RUN_FREE_FDS])
 {
-	for (size_t i = 0; i < VMA_FREE_FDS; i++) {
+	for (size_t i = 0; i < RUN_FREE_FDS; i++) {
 		if (fcntl(free_fds[i], F_GETFD) >= 0)
 			return false;
 	}
 	return true;
 }
 
-/* CRIU takes one descriptor for a run of neighbouring mappings of one file, the first it is given,
- * and never closes those given for the rest. A run ends with another file: one of ours has another
- * path; one of CRIU's own was opened since, and took the lowest free number, or the next one, as
- * what is opened twice keeps the second; or CRIU has closed what it was given. */
-static bool run_goes_on(const struct mappings *table, const char *path)
+/* Whether CRIU still maps with the descriptor that the plugin returned last.
+ *
+ * CRIU's open_vmas() opens the mappings of a task in order. For a device mapping, open_filemap()
+ * (criu/files-reg.c) calls this hook. It keeps the descriptor in its static variable ctx, but only
+ * if the file or its flags differ from those of the mapping before. Otherwise it maps with the
+ * descriptor in ctx, and never closes the new one. The new one would then stay open in the task.
+ *
+ * The plugin cannot read ctx. It concludes that ctx has changed from one of these:
+ * - @path is another string: CRIU asks about another file.
+ * - A number that was free is in use: open_filemap() has opened another file for a mapping without
+ *   hook. That file has the lowest free number. For a memfd, memfd_open() may open it twice and
+ * keep
+ *   the second descriptor.
+ * - The descriptor is closed. */
+static bool run_goes_on(const struct mappings_run *run, const char *path)
 {
-	return table->run_path == path && are_free(table->run_free_fds) &&
-	       fcntl(table->run_fd, F_GETFD) >= 0;
+	return run->path == path && are_free(run->free_fds) && fcntl(run->fd, F_GETFD) >= 0;
 }
 
-/* The task's own descriptor of the open file @file, all of which have lower numbers. Where the task
- * has closed its, @file itself. */
+/* The task's own descriptor of the open file @file, or @file if the task has closed it. The task's
+ * descriptors have lower numbers. */
 static int own_descriptor(int file)
 {
 	pid_t self = getpid();
@@ -277,34 +231,33 @@ static int own_descriptor(int file)
 	return file;
 }
 
-static int descriptor_for(struct mappings *table, const char *path, int file, int *ret_fd)
+static int choose_descriptor(struct mappings *mappings, const char *path, int file, int *ret_fd)
 {
-	int free_fds[VMA_FREE_FDS], fd, ret;
+	struct mappings_run run = { .path = path };
+	int ret;
 
-	if (table->host_copies) {
+	if (mappings->host_copies) {
 		*ret_fd = own_descriptor(file);
 		return 0;
 	}
-	if (run_goes_on(table, path)) {
-		*ret_fd = table->run_fd;
+	if (run_goes_on(&mappings->run, path)) {
+		*ret_fd = mappings->run.fd;
 		return 0;
 	}
-	fd = fd_dup_above(file, file + 1);
-	if (fd < 0)
-		return fd;
-	ret = find_free_fds(file, free_fds);
+	run.fd = fd_dup_above(file, file + 1);
+	if (run.fd < 0)
+		return run.fd;
+	ret = find_free_fds(file, run.free_fds);
 	if (ret < 0) {
-		(void)close(fd);
+		(void)close(run.fd);
 		return ret;
 	}
-	table->run_path = path;
-	table->run_fd = fd;
-	memcpy(table->run_free_fds, free_fds, sizeof(free_fds));
-	*ret_fd = fd;
+	mappings->run = run;
+	*ret_fd = run.fd;
 	return 0;
 }
 
-int mappings_update(struct mappings *table, const char *path, uint64_t addr, uint64_t old_offset,
+int mappings_update(struct mappings *mappings, const char *path, uint64_t addr, uint64_t old_offset,
 		    uint64_t *ret_new_offset, int *ret_fd)
 {
 	int minor = proc_device_of_path(path);
@@ -313,19 +266,19 @@ int mappings_update(struct mappings *table, const char *path, uint64_t addr, uin
 
 	if (minor < 0)
 		return -ENOTSUP;
-	sort(table);
-	ret = find_target(table, (uint32_t)minor, addr, old_offset, &target);
+	sort_by_address(mappings);
+	ret = find_target(mappings, (uint32_t)minor, addr, old_offset, &target);
 	if (ret < 0)
 		return ret;
-	file = mappings_find_file(table, target.saved_minor);
-	ret = file < 0 ? -EBADF : descriptor_for(table, path, file, &fd);
+	file = gpu_files_find(mappings->files, target.saved_minor);
+	ret = file < 0 ? -EBADF : choose_descriptor(mappings, path, file, &fd);
 	if (ret < 0)
-		return log_error(ret, "mapping 0x%" PRIx64 ": cannot give out %s", addr, path);
+		return log_error(ret, "mapping 0x%" PRIx64 ": cannot duplicate a descriptor of %s",
+				 addr, path);
 
-	/* Nothing of ours may be left open when the task runs, and no hook comes after the last.
-	 * Where there is none, the restore unit has seen to that. */
-	if (table->num_left > 0 && --table->num_left == 0)
-		close_files(table, fd);
+	/* No hook runs after the last mapping. A file still open then would belong to the task. */
+	if (mappings->num_pending > 0 && --mappings->num_pending == 0)
+		gpu_files_close(mappings->files, fd);
 	*ret_new_offset = target.offset;
 	*ret_fd = fd;
 	return 0;

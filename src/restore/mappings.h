@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the device mappings of one restored task move to: the offsets of a BO and the file that it
- * may be mapped through are new after each restore.
+/* The device mappings of a restored task. Each restore gives a BO a new mmap offset and a new open
+ * file, so CRIU asks about each mapping (UPDATE_VMA_MAP) and mappings_update() answers.
  *
- * A BO can be mapped only through the very open file that it was restored through, so the table
- * keeps those files, numbered out of the task's way, until the last mapping has been asked for.
- * Where an image does not say how many mappings there are, as those of CRIU's own plugin, they stay
- * open in the restored task. */
+ * The plugin keeps the open files (gpu_files.h) until the last answer. If the image does not say
+ * how many mappings there are, as the images of CRIU's own plugin, the files stay open in the task.
+ */
 #ifndef AMDGPU_PLUGIN_RESTORE_MAPPINGS_H
 #define AMDGPU_PLUGIN_RESTORE_MAPPINGS_H
 
@@ -13,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One BO. Devices are named by their minor at the dump, 0 for /dev/kfd. */
-struct vma_bo {
+struct gpu_files;
+
+/* A BO that the task may map. A device is named by its minor at the dump, 0 for /dev/kfd. */
+struct mapped_bo {
 	uint32_t saved_minor;
 	uint64_t addr;
 	uint64_t size;
@@ -22,59 +23,54 @@ struct vma_bo {
 	uint64_t new_offset;
 };
 
-struct vma_file {
-	uint32_t saved_minor;
-	int fd;
-	/* The task has a descriptor of the same file. */
-	bool shared;
-};
-
-/* actual gpu_ids, which offsets of /dev/kfd carry. */
-struct vma_gpu {
+/* Actual gpu_ids, which are part of mmap offsets of /dev/kfd. */
+struct mapped_gpu {
 	uint32_t old_id;
 	uint32_t new_id;
 };
 
-/* How many of the lowest free descriptors a run looks at. */
-#define VMA_FREE_FDS 2
+#define RUN_FREE_FDS 2
 
-struct mappings {
-	struct vma_bo *bos;
-	size_t num_bos;
-	/* They are in the order of their addresses. */
-	bool sorted;
-	struct vma_file *files;
-	size_t num_files;
-	struct vma_gpu *gpus;
-	size_t num_gpus;
-	/* Mappings still to come; -1: the image does not tell. */
-	int64_t num_left;
-	/* See host_copies_mapping_fd(). */
-	bool host_copies;
-	/* The last descriptor given to CRIU, for which path, and the lowest numbers then free. */
-	const char *run_path;
-	int run_fd;
-	int run_free_fds[VMA_FREE_FDS];
+/* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
+struct mappings_run {
+	/* The string that CRIU passed; NULL: there is no run. */
+	const char *path;
+	int fd;
+	/* The lowest free numbers after the plugin had returned @fd. */
+	int free_fds[RUN_FREE_FDS];
 };
 
-/* -ENOMEM. mappings_add_file() takes the descriptor over, on failure too. */
-int mappings_add_bo(struct mappings *table, const struct vma_bo *bo);
-int mappings_add_file(struct mappings *table, uint32_t saved_minor, int fd);
-int mappings_add_gpu(struct mappings *table, uint32_t old_id, uint32_t new_id);
-void mappings_done(struct mappings *table);
+/* Begins all zero, but for @files and @num_pending. */
+struct mappings {
+	/* Borrowed. */
+	struct gpu_files *files;
+	struct mapped_bo *bos;
+	size_t num_bos;
+	/* @bos is sorted by address. */
+	bool sorted;
+	struct mapped_gpu *gpus;
+	size_t num_gpus;
+	/* CRIU has not asked about so many mappings yet; -1: the image does not say. */
+	int64_t num_pending;
+	/* See host_copies_mapping_fd(). */
+	bool host_copies;
+	struct mappings_run run;
+};
 
-/* The kept file of a device, borrowed; -1: none. */
-int mappings_find_file(const struct mappings *table, uint32_t saved_minor);
-/* The same, which is the caller's from now on. */
-int mappings_take_file(struct mappings *table, uint32_t saved_minor);
-/* Notes that the task has a descriptor of that file, and tells it. */
-void mappings_note_shared(struct mappings *table, uint32_t saved_minor);
-bool mappings_is_shared(const struct mappings *table, uint32_t saved_minor);
+/* -ENOMEM. */
+int mappings_add_bo(struct mappings *mappings, const struct mapped_bo *bo);
+int mappings_add_gpu(struct mappings *mappings, uint32_t old_id, uint32_t new_id);
+void mappings_done(struct mappings *mappings);
 
-/* Answers CRIU's question for one mapping, with the arguments of its hook: the new offset, and a
- * descriptor for CRIU. -ENOTSUP: not a device of ours; -EINVAL after a line: it cannot be mapped.
- * @path must be CRIU's own string, as its address tells one file of CRIU's from another. */
-int mappings_update(struct mappings *table, const char *path, uint64_t addr, uint64_t old_offset,
+/* Whether CRIU may still ask about a mapping. If not, no hook is certain to run in the task after
+ * its files have been restored. */
+bool mappings_pending(const struct mappings *mappings);
+
+/* Answers UPDATE_VMA_MAP, with the arguments of that hook: the new offset, and a descriptor. After
+ * the last answer all files are closed. -ENOTSUP: not a device of the task's GPUs. Logs on other
+ * errors; -EINVAL: the mapping cannot be restored. @path must be CRIU's own string, because the
+ * address of the string identifies an open file. */
+int mappings_update(struct mappings *mappings, const char *path, uint64_t addr, uint64_t old_offset,
 		    uint64_t *ret_new_offset, int *ret_fd);
 
 #endif

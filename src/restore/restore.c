@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -23,12 +22,8 @@
 #include "restore/gpu_files.h"
 #include "restore/handoff.h"
 #include "restore/mappings.h"
-#include "restore/phase.h"
 #include "restore/restore_guard.h"
-
-/* The largest pid there is (PID_MAX_LIMIT), and so the size of the table of states; untouched pages
- * of it cost nothing. */
-#define PIDS_MAX 4194304
+#include "restore/shared.h"
 
 static int start_guard(struct restore_session *session)
 {
@@ -45,16 +40,14 @@ static int start_guard(struct restore_session *session)
 
 int restore_init(struct restore_session *session)
 {
-	void *states = mmap(NULL, PIDS_MAX, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int ret;
+	int ret = restore_shared_new(&session->shared);
 
-	if (states == MAP_FAILED)
-		return log_error(-errno, "restore: cannot share memory with the tasks");
-	session->task_phases = states;
+	if (ret < 0)
+		return log_error(ret, "restore: cannot share memory with the tasks");
 	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
 	if (!session->task.mappings)
 		return log_error(-ENOMEM, "restore: cannot keep a table of mappings");
+	session->task.mappings->files = &session->task.files;
 	ret = start_guard(session);
 	if (ret < 0)
 		return ret;
@@ -83,25 +76,20 @@ void restore_done(struct restore_session *session)
 
 	restore_guard_free(session->guard);
 	session->guard = NULL;
-	if (session->task_phases)
-		(void)munmap(session->task_phases, PIDS_MAX);
-	session->task_phases = NULL;
+	restore_shared_free(session->shared);
+	session->shared = NULL;
 	handoff_free(session->handoff);
 	session->handoff = NULL;
 	mappings_done(task->mappings);
 	free(task->mappings);
+	gpu_files_close(&task->files, -1);
 	forget_image(task);
 	*task = (struct restored_task){ 0 };
 }
 
-static uint8_t *phase_of(struct restore_session *session, pid_t vpid)
+static void set_phase(struct restore_session *session, enum task_phase phase)
 {
-	return &session->task_phases[vpid % PIDS_MAX];
-}
-
-static void set_phase(struct restore_session *session, enum task_phase state)
-{
-	__atomic_store_n(phase_of(session, session->task.vpid), state, __ATOMIC_RELEASE);
+	restore_shared_set_phase(session->shared, session->task.vpid, phase);
 }
 
 void restore_mark_failed(struct restore_session *session)
@@ -162,7 +150,7 @@ static int prepare(struct restore_session *session)
 
 	if (task->prepared)
 		return 0;
-	task->mappings->num_left =
+	task->mappings->num_pending =
 		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = read_topologies(task);
@@ -337,7 +325,7 @@ static int note_mappings(struct restored_task *task, const struct kfd_state *sta
 	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
 		const struct kfd_bo_bucket *bo = &state->bos[i];
 		bool in_render = bo->alloc_flags & KFD_BO_WITH_CONTENTS;
-		struct vma_bo moved = {
+		struct mapped_bo moved = {
 			.saved_minor = in_render ? topology_find_gpu(&task->saved, bo->gpu_id)
 							   ->drm_render_minor
 						 : 0,
@@ -384,10 +372,10 @@ static int keep_kfd(struct restored_task *task, int fd)
 {
 	int kept;
 
-	if (gpu_files_are_unmapped(task))
+	if (!mappings_pending(task->mappings))
 		return 0;
 	kept = fd_dup_above(fd, gpu_files_lowest_fd(task));
-	return kept < 0 ? kept : mappings_add_file(task->mappings, 0, kept);
+	return kept < 0 ? kept : gpu_files_add(&task->files, 0, kept);
 }
 
 static int restore_kfd_state(struct restore_session *session, int fd)
@@ -499,12 +487,11 @@ static int kill_task(int ret, int pid)
 
 int restore_resume(struct restore_session *session, int pid)
 {
-	uint8_t *state;
 	pid_t vpid;
 	int ret;
 
 	handoff_stop_listening(session->handoff);
-	if (!session->task_phases)
+	if (!session->shared)
 		return -ENOTSUP;
 	ret = proc_vpid(pid, &vpid);
 	if (ret == -ESRCH)
@@ -513,8 +500,7 @@ int restore_resume(struct restore_session *session, int pid)
 		return kill_task(
 			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
 			pid);
-	state = phase_of(session, vpid);
-	switch (__atomic_load_n(state, __ATOMIC_ACQUIRE)) {
+	switch (restore_shared_phase(session->shared, vpid)) {
 	case PHASE_DONE:
 		break;
 	case PHASE_HANDED_OFF:
@@ -529,7 +515,7 @@ int restore_resume(struct restore_session *session, int pid)
 		return -ENOTSUP;
 	}
 	/* Noted before: RESUME must never be called twice. */
-	__atomic_store_n(state, PHASE_RESUMED, __ATOMIC_RELEASE);
+	restore_shared_set_phase(session->shared, vpid, PHASE_RESUMED);
 	ret = kfd_resume(pid);
 	if (ret < 0)
 		return kill_task(ret, pid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Mappings of a restored task: their new offsets, and the descriptors that CRIU is given for them.
- * Files are stand-ins, told apart by what they are opened on. */
+/* The mappings of a restored task: new offsets, and descriptors for CRIU. Regular files stand for
+ * device files. */
 #include "host.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd_criu.h"
+#include "restore/gpu_files.h"
 #include "restore/mappings.h"
 
 #define KFD     "/dev/kfd"
@@ -21,35 +22,37 @@
 
 #define LOWEST 200
 
-/* mmap offsets of /dev/kfd, as the kernel contract has them. */
+static struct gpu_files files, no_files;
+
+/* mmap offsets of /dev/kfd, see kernel/kfd_criu.h. */
 #define DOORBELL(id) (3ULL << 62 | (uint64_t)(id) << 46)
 #define EVENTS       (2ULL << 62)
 #define MMIO(id)     ((uint64_t)(id) << 46)
 
-static void add_file(struct mappings *table, const char *name, uint32_t minor)
+static void add_file(const char *name, uint32_t minor)
 {
 	int fd = open(unit_path("%s", name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	assert_int_equal(fd_move_up(&fd, LOWEST), 0);
-	assert_int_equal(mappings_add_file(table, minor, fd), 0);
+	assert_int_equal(gpu_files_add(&files, minor, fd), 0);
 }
 
 static void add_bo(struct mappings *table, uint32_t minor, uint64_t addr, uint64_t size,
 		   uint64_t old_offset, uint64_t new_offset)
 {
-	const struct vma_bo bo = { minor, addr, size, old_offset, new_offset };
+	const struct mapped_bo bo = { minor, addr, size, old_offset, new_offset };
 
 	assert_int_equal(mappings_add_bo(table, &bo), 0);
 }
 
-/* Two GPUs with BOs at the same fake offset, which is each device's own, and /dev/kfd. */
+/* Two GPUs with BOs at the same offset, as each device has its own offsets, and /dev/kfd. */
 static struct mappings make_table(int64_t num_mappings)
 {
-	struct mappings table = { .num_left = num_mappings };
+	struct mappings table = { .files = &files, .num_pending = num_mappings };
 
-	add_file(&table, "render0", 128);
-	add_file(&table, "render1", 129);
-	add_file(&table, "kfd", 0);
+	add_file("render0", 128);
+	add_file("render1", 129);
+	add_file("kfd", 0);
 	add_bo(&table, 128, 0x10000000, 0x200000, 0x100000000, 0x500000000);
 	add_bo(&table, 129, 0x20000000, 0x200000, 0x100000000, 0x600000000);
 	add_bo(&table, 128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
@@ -58,6 +61,12 @@ static struct mappings make_table(int64_t num_mappings)
 	assert_int_equal(mappings_add_gpu(&table, 0x1111, 0xaaaa), 0);
 	assert_int_equal(mappings_add_gpu(&table, 0x2222, 0xbbbb), 0);
 	return table;
+}
+
+static void end(struct mappings *table)
+{
+	mappings_done(table);
+	gpu_files_close(&files, -1);
 }
 
 static bool is_file(int fd, const char *name)
@@ -85,7 +94,7 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		{ RENDER0, 0x77770000, 0x100000000, 0x500000000, "render0" },
 		{ KFD, 0x40000000, DOORBELL(0x1111), DOORBELL(0xaaaa), "kfd" },
 		{ KFD, 0x50000000, MMIO(0x1111), MMIO(0xaaaa), "kfd" },
-		/* No BO: the page of events is the process's, the others name the GPU. */
+		/* Mappings without a BO. The event page names no GPU. */
 		{ KFD, 0x60000000, EVENTS, EVENTS, "kfd" },
 		{ KFD, 0x61000000, DOORBELL(0x2222), DOORBELL(0xbbbb), "kfd" },
 		{ KFD, 0x62000000, MMIO(0x2222), MMIO(0xbbbb), "kfd" },
@@ -94,7 +103,7 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		/* CRIU's own string: one a file, so another one each time here. */
+		/* CRIU has one string for each open file, so each case has its own. */
 		char *path = strdup(cases[i].path);
 		uint64_t offset = 42;
 		int fd = -1;
@@ -108,33 +117,33 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		assert_true(fd > LOWEST);
 		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 		(void)close(fd);
-		/* The next string must not come to lie where this one was. */
-		table.run_path = NULL;
+		/* strdup() may return the same address again. */
+		table.run.path = NULL;
 		free(path);
 	}
-	mappings_done(&table);
+	end(&table);
 }
 
-/* A BO of each of two GPUs whose doorbells had the same number on two machines. */
-static void a_doorbell_at_its_address_is_preferred(void **state)
+/* BOs of two GPUs, with the same offset. */
+static void a_doorbell_is_found_by_address_first(void **state)
 {
-	struct mappings table = { .num_left = -1 };
+	struct mappings table = { .files = &files, .num_pending = -1 };
 	uint64_t offset;
 	int fd;
 
 	(void)state;
-	add_file(&table, "kfd", 0);
+	add_file("kfd", 0);
 	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
 	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
 	assert_int_equal(mappings_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
 	assert_true(offset == DOORBELL(7));
 	(void)close(fd);
-	mappings_done(&table);
+	end(&table);
 }
 
-/* A container whose render nodes had each other's names: the one that CRIU names has another BO at
- * this offset. */
-static void a_bo_at_its_address_is_found_whatever_its_node_was_called(void **state)
+/* In a container, two render nodes may have each other's names. The node that CRIU names has
+ * another BO at this offset. */
+static void a_bo_is_found_by_address_under_a_wrong_node_name(void **state)
 {
 	struct mappings table = make_table(-1);
 	uint64_t offset;
@@ -146,10 +155,10 @@ static void a_bo_at_its_address_is_found_whatever_its_node_was_called(void **sta
 	assert_true(offset == 0x600000000);
 	assert_true(is_file(fd, "render1"));
 	(void)close(fd);
-	mappings_done(&table);
+	end(&table);
 }
 
-static void what_is_no_device_of_ours_is_left_to_others(void **state)
+static void mappings_of_other_devices_are_not_supported(void **state)
 {
 	static const char *const paths[] = {
 		"/dev/null",
@@ -162,7 +171,7 @@ static void what_is_no_device_of_ours_is_left_to_others(void **state)
 		"/dev/kfdx",
 		"/SYSV00000000",
 	};
-	struct mappings table = make_table(-1), empty = { .num_left = -1 };
+	struct mappings table = make_table(-1), empty = { .files = &no_files, .num_pending = -1 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -177,11 +186,11 @@ static void what_is_no_device_of_ours_is_left_to_others(void **state)
 		assert_int_equal(fd, 43);
 	}
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
-	mappings_done(&table);
+	end(&table);
 	mappings_done(&empty);
 }
 
-static void what_cannot_be_mapped_is_refused_by_address(void **state)
+static void mappings_that_cannot_be_restored_are_refused(void **state)
 {
 	static const struct {
 		const char *path;
@@ -189,13 +198,13 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		uint64_t offset;
 		const char *words;
 	} cases[] = {
-		/* Begins inside the BO: munmap() or mprotect() cut its head off. */
+		/* Begins inside the BO, as after munmap() of its first page. */
 		{ RENDER0, 0x10001000, 0x100001000, "inside" },
 		{ RENDER1, 0x201ff000, 0x1001ff000, "inside" },
-		/* Offsets of no BO. */
+		/* No BO has this offset. */
 		{ RENDER0, 0x10000000, 0x100201000, "no BO" },
 		{ RENDER0, 0x10000000, 0xfffff000, "no BO" },
-		/* The other GPU's, and not at its address. */
+		/* A BO of the other GPU, and not at its address. */
 		{ RENDER1, 0x31000000, 0x100200000, "no BO" },
 		/* A GPU that the image does not have. */
 		{ KFD, 0x61000000, DOORBELL(0x3333), "no BO" },
@@ -220,16 +229,15 @@ static void what_cannot_be_mapped_is_refused_by_address(void **state)
 		assert_int_equal(offset, 42);
 		assert_int_equal(fd, 43);
 	}
-	mappings_done(&table);
+	end(&table);
 }
 
-/* What a CRIU does with mappings in order: it asks for each, keeps the descriptor of the
- * first of a run of one file and forgets those given for the rest. When a run's
- * descriptor is closed differs. */
+/* Does as CRIU does with mappings in order: it asks about each, but keeps only the first descriptor
+ * of a run of one file. Versions differ in when they close the descriptor of a run. */
 enum closing {
 	CLOSES_ALL_AT_THE_END,
-	CLOSES_AFTER_THE_NEXT_IS_HAD,
-	CLOSES_BEFORE_THE_NEXT_IS_HAD,
+	CLOSES_AFTER_OPENING_THE_NEXT,
+	CLOSES_BEFORE_OPENING_THE_NEXT,
 	CLOSINGS,
 };
 
@@ -255,7 +263,7 @@ static void begin_run(struct loader *loader, const char *path, int fd)
 
 static void end_run(struct loader *loader, const char *path)
 {
-	if (loader->closing == CLOSES_BEFORE_THE_NEXT_IS_HAD && loader->path != path)
+	if (loader->closing == CLOSES_BEFORE_OPENING_THE_NEXT && loader->path != path)
 		begin_run(loader, NULL, -1);
 }
 
@@ -290,7 +298,7 @@ static void map_file(struct loader *loader, const char *path)
 	begin_run(loader, path, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-/* Of a memfd that was only read CRIU keeps the second descriptor, and closes the first. */
+/* CRIU opens a read-only memfd twice, and closes the first descriptor. */
 static void map_memfd(struct loader *loader, const char *path)
 {
 	int first, second;
@@ -302,7 +310,8 @@ static void map_memfd(struct loader *loader, const char *path)
 	begin_run(loader, path, second);
 }
 
-/* One letter a mapping: 0 and 1 the GPUs, k /dev/kfd, f and g files of CRIU's own, m a memfd. */
+/* One letter for each mapping: 0 and 1 are GPUs, k is /dev/kfd, f and g are files that CRIU opens,
+ * m is a memfd. */
 static void map_all(struct loader *loader, const char *sequence)
 {
 	static const char kfd[] = KFD, render0[] = RENDER0, render1[] = RENDER1;
@@ -349,15 +358,15 @@ static void runs_of_any_order_leave_nothing_open(void **state)
 		print_message("case %s, closing %zu\n", sequence, i % CLOSINGS);
 		map_all(&loader, sequence);
 		assert_int_equal(loader.maps, count_devices(sequence));
-		/* The task could run now: no hook comes after the last mapping. */
-		assert_int_equal(table.num_files, 0);
+		/* No hook runs after the last mapping, so no file may be open. */
+		assert_int_equal(files.count, 0);
 		for (int fd = LOWEST; fd < LOWEST + 50; fd++)
 			assert_int_equal(fcntl(fd, F_GETFD), -1);
-		mappings_done(&table);
+		end(&table);
 	}
 }
 
-static void a_run_is_given_one_descriptor(void **state)
+static void a_run_gets_one_descriptor(void **state)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
 	struct mappings table = make_table(-1);
@@ -377,10 +386,10 @@ static void a_run_is_given_one_descriptor(void **state)
 	assert_true(is_file(third, "render1"));
 	(void)close(first);
 	(void)close(third);
-	mappings_done(&table);
+	end(&table);
 }
 
-static void a_file_opened_in_between_ends_the_run(void **state)
+static void a_file_that_criu_opens_ends_the_run(void **state)
 {
 	static const char path[] = RENDER0;
 	struct mappings table = make_table(-1);
@@ -397,13 +406,13 @@ static void a_file_opened_in_between_ends_the_run(void **state)
 	assert_true(is_file(again, "render0"));
 	(void)close(own);
 	(void)close(again);
-	mappings_done(&table);
+	end(&table);
 }
 
-/* Two opens of one render node have the same name, but each its own string in CRIU. */
+/* CRIU has one string for each open file, also for two opens of one render node. */
 static void another_string_with_the_same_name_ends_the_run(void **state)
 {
-	static const char path[] = RENDER0, twin[] = "" RENDER0 "\0twin";
+	static const char path[] = RENDER0, other_string[] = "" RENDER0 "\0other";
 	struct mappings table = make_table(-1);
 	int first, again;
 	uint64_t offset;
@@ -411,17 +420,17 @@ static void another_string_with_the_same_name_ends_the_run(void **state)
 	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
 			 0);
-	assert_int_equal(mappings_update(&table, twin, 0x30000000, 0x100200000, &offset, &again),
-			 0);
+	assert_int_equal(
+		mappings_update(&table, other_string, 0x30000000, 0x100200000, &offset, &again), 0);
 	assert_int_not_equal(first, again);
 	(void)close(first);
 	assert_true(is_file(again, "render0"));
 	(void)close(again);
-	mappings_done(&table);
+	end(&table);
 }
 
-/* It copies what it is given and closes the copy alone. */
-static void a_host_that_copies_is_given_the_task_s_own_descriptor(void **state)
+/* Such a CRIU closes only its duplicate. */
+static void a_criu_that_duplicates_gets_the_task_s_own_descriptor(void **state)
 {
 	static const char path[] = RENDER0, other[] = RENDER1;
 	struct mappings table = make_table(3);
@@ -430,7 +439,7 @@ static void a_host_that_copies_is_given_the_task_s_own_descriptor(void **state)
 
 	(void)state;
 	table.host_copies = true;
-	own = fcntl(mappings_find_file(&table, 128), F_DUPFD_CLOEXEC, 0);
+	own = fcntl(gpu_files_find(&files, 128), F_DUPFD_CLOEXEC, 0);
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
 	assert_int_equal(fd, own);
 	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
@@ -438,14 +447,14 @@ static void a_host_that_copies_is_given_the_task_s_own_descriptor(void **state)
 	/* The task has closed its descriptor of the other GPU. */
 	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
 	assert_true(is_file(fd, "render1"));
-	assert_int_equal(table.num_files, 0);
+	assert_int_equal(files.count, 0);
 	(void)close(fd);
 	assert_true(is_file(own, "render0"));
 	(void)close(own);
-	mappings_done(&table);
+	end(&table);
 }
 
-static void files_stay_while_mappings_are_to_come(void **state)
+static void files_stay_open_while_mappings_are_pending(void **state)
 {
 	static const char path[] = RENDER0;
 	struct mappings table = make_table(2);
@@ -454,16 +463,16 @@ static void files_stay_while_mappings_are_to_come(void **state)
 
 	(void)state;
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_true(mappings_find_file(&table, 128) >= LOWEST);
-	assert_true(is_file(mappings_find_file(&table, 129), "render1"));
+	assert_true(gpu_files_find(&files, 128) >= LOWEST);
+	assert_true(is_file(gpu_files_find(&files, 129), "render1"));
 	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_int_equal(mappings_find_file(&table, 128), -1);
-	assert_int_equal(mappings_find_file(&table, 129), -1);
-	assert_int_equal(mappings_find_file(&table, 0), -1);
-	/* CRIU's stays CRIU's. */
+	assert_int_equal(gpu_files_find(&files, 128), -1);
+	assert_int_equal(gpu_files_find(&files, 129), -1);
+	assert_int_equal(gpu_files_find(&files, 0), -1);
+	/* The descriptor of CRIU stays open. */
 	assert_true(is_file(fd, "render0"));
 	(void)close(fd);
-	mappings_done(&table);
+	end(&table);
 }
 
 static void images_without_a_count_keep_the_files(void **state)
@@ -476,9 +485,9 @@ static void images_without_a_count_keep_the_files(void **state)
 	for (unsigned int i = 0; i < 100; i++)
 		assert_int_equal(
 			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
-	assert_true(is_file(mappings_find_file(&table, 128), "render0"));
+	assert_true(is_file(gpu_files_find(&files, 128), "render0"));
 	(void)close(fd);
-	mappings_done(&table);
+	end(&table);
 }
 
 static void refused_mappings_are_not_counted(void **state)
@@ -490,38 +499,39 @@ static void refused_mappings_are_not_counted(void **state)
 	(void)state;
 	assert_int_equal(mappings_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
 	assert_int_equal(mappings_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
-	assert_true(mappings_find_file(&table, 128) >= 0);
-	mappings_done(&table);
+	assert_true(gpu_files_find(&files, 128) >= 0);
+	end(&table);
 }
 
-static void a_table_can_be_done_with_twice_and_empty(void **state)
+static void mappings_done_accepts_empty_and_done_tables(void **state)
 {
 	struct mappings table = make_table(3), empty = { 0 };
 
 	(void)state;
-	mappings_done(&table);
+	end(&table);
 	mappings_done(&table);
 	mappings_done(&empty);
-	assert_int_equal(mappings_find_file(&table, 128), -1);
+	gpu_files_close(&files, -1);
+	assert_int_equal(gpu_files_find(&files, 128), -1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(each_mapping_moves_to_its_offset_and_file),
-		UNIT_TEST(a_doorbell_at_its_address_is_preferred),
-		UNIT_TEST(a_bo_at_its_address_is_found_whatever_its_node_was_called),
-		UNIT_TEST(what_is_no_device_of_ours_is_left_to_others),
-		UNIT_TEST(what_cannot_be_mapped_is_refused_by_address),
+		UNIT_TEST(a_doorbell_is_found_by_address_first),
+		UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name),
+		UNIT_TEST(mappings_of_other_devices_are_not_supported),
+		UNIT_TEST(mappings_that_cannot_be_restored_are_refused),
 		UNIT_TEST(runs_of_any_order_leave_nothing_open),
-		UNIT_TEST(a_run_is_given_one_descriptor),
-		UNIT_TEST(a_file_opened_in_between_ends_the_run),
+		UNIT_TEST(a_run_gets_one_descriptor),
+		UNIT_TEST(a_file_that_criu_opens_ends_the_run),
 		UNIT_TEST(another_string_with_the_same_name_ends_the_run),
-		UNIT_TEST(a_host_that_copies_is_given_the_task_s_own_descriptor),
-		UNIT_TEST(files_stay_while_mappings_are_to_come),
+		UNIT_TEST(a_criu_that_duplicates_gets_the_task_s_own_descriptor),
+		UNIT_TEST(files_stay_open_while_mappings_are_pending),
 		UNIT_TEST(images_without_a_count_keep_the_files),
 		UNIT_TEST(refused_mappings_are_not_counted),
-		UNIT_TEST(a_table_can_be_done_with_twice_and_empty),
+		UNIT_TEST(mappings_done_accepts_empty_and_done_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

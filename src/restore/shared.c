@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Keeps the phase of each task where CRIU's main process can read it. The guard of a restore has
+ * its own page, see restore_guard.c. */
+#include "restore/shared.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+/* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
+ * allocates only those pages of the table that are written. */
+#define PIDS_MAX 4194304
+
+struct restore_shared {
+	uint8_t handoff_ready;
+	/* enum task_phase, by vpid. */
+	uint8_t phases[PIDS_MAX];
+};
+
+int restore_shared_new(struct restore_shared **ret_shared)
+{
+	void *shared = mmap(NULL, sizeof(struct restore_shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	*ret_shared = shared;
+	return 0;
+}
+
+void restore_shared_free(struct restore_shared *shared)
+{
+	if (shared)
+		(void)munmap(shared, sizeof(*shared));
+}
+
+enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid)
+{
+	return __atomic_load_n(&shared->phases[vpid % PIDS_MAX], __ATOMIC_ACQUIRE);
+}
+
+void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase)
+{
+	__atomic_store_n(&shared->phases[vpid % PIDS_MAX], phase, __ATOMIC_RELEASE);
+}
+
+bool restore_shared_handoff_is_ready(const struct restore_shared *shared)
+{
+	return __atomic_load_n(&shared->handoff_ready, __ATOMIC_ACQUIRE);
+}
+
+void restore_shared_set_handoff_ready(struct restore_shared *shared)
+{
+	__atomic_store_n(&shared->handoff_ready, true, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory that CRIU's main process shares with all restored tasks. */
+#ifndef AMDGPU_PLUGIN_RESTORE_SHARED_H
+#define AMDGPU_PLUGIN_RESTORE_SHARED_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* The progress of a task's KFD state. */
+enum task_phase {
+	PHASE_NONE,
+	/* If the restore stops in this phase, the task must not run. */
+	PHASE_IN_PROGRESS,
+	/* The main process loads the contents; everything else is restored. */
+	PHASE_HANDED_OFF,
+	PHASE_DONE,
+	PHASE_RESUMED,
+};
+
+struct restore_shared;
+
+/* In CRIU's main process, before CRIU forks the tasks. */
+int restore_shared_new(struct restore_shared **ret_shared);
+/* Accepts NULL. */
+void restore_shared_free(struct restore_shared *shared);
+
+enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid);
+void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase);
+
+/* Whether the main process takes over the contents of tasks. */
+bool restore_shared_handoff_is_ready(const struct restore_shared *shared);
+void restore_shared_set_handoff_ready(struct restore_shared *shared);
+
+#endif
