@@ -124,18 +124,6 @@ static int dump_ext_file(int fd, int id)
 	return -ENOTSUP;
 }
 
-static int restore_kfd_file(int id)
-{
-	CriuKfd *image;
-	int ret = restore_read_kfd(&session.restore, id, &image);
-
-	if (ret < 0)
-		return ret;
-	ret = restore_kfd(&session.restore, id, image);
-	/* -ENOENT would mean that there is no such image. */
-	return ret == -ENOENT ? -ENODEV : ret;
-}
-
 static int restore_render_file(int id)
 {
 	CriuRenderNode *image;
@@ -145,13 +133,13 @@ static int restore_render_file(int id)
 		return ret;
 	ret = render_restore(&session.restore, id, image);
 	criu_render_node__free_unpacked(image, NULL);
-	/* As above. */
+	/* -ENOENT would mean that there is no such image. */
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
 static int restore_ext_file(int id)
 {
-	int ret = restore_kfd_file(id);
+	int ret = restore_kfd(&session.restore, id);
 
 	if (ret == -ENOENT)
 		ret = restore_render_file(id);

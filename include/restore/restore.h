@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The restore of a process's KFD state, in the restored task, and its resumption
- * by CRIU's main process. */
+/* Restores the KFD state of a process: the restored task rebuilds it, and CRIU's main process then
+ * starts its queues. amdgpu_plugin_drm.h has the restore of render nodes. */
 #ifndef AMDGPU_PLUGIN_RESTORE_RESTORE_H
 #define AMDGPU_PLUGIN_RESTORE_RESTORE_H
 
@@ -25,17 +25,20 @@ struct gpu_files {
 	size_t count;
 };
 
-/* The task that runs the restore hooks; each task of a restored tree has its own copy. */
+/* The task that runs the restore hooks. Each task of a restored tree has its own copy. */
 struct restored_task {
+	/* The pid in the task's pid namespace; 0: no hook has run yet. */
 	pid_t vpid;
-	/* The image of its KFD state; NULL: it has none. */
+	/* The image of its KFD state. Owned by this struct. NULL: there is none, or it is not read
+	 * yet. */
 	CriuKfd *kfd;
 	int kfd_id;
-	/* All image files have been searched for it. */
+	/* No image file has KFD state of this task. */
 	bool has_none;
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
+	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */
 	bool rebuilt;
@@ -43,60 +46,57 @@ struct restored_task {
 	struct gpu_files files;
 };
 
-/* All zero but for the options: there is nothing to restore. */
+/* Begins all zero, but for @options and @needed. */
 struct restore_session {
 	const struct options *options;
 	/* CRIU's inventory says that the images need the plugin. */
 	bool needed;
 	struct restored_task task;
-	/* NULL: the tasks load their contents themselves. */
+	/* NULL: each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
-	/* NULL: there is nothing to restore. */
+	/* NULL: no image has GPU state. */
 	struct restore_guard *guard;
 };
 
-/* Makes what the tasks and CRIU's main process share; before any task exists. */
+/* In CRIU's main process, before CRIU forks the tasks. Logs on error. */
 int restore_init(struct restore_session *session);
 void restore_done(struct restore_session *session);
 
-/* Reads the image and the topologies of the calling task and maps its GPUs, once, for whoever asks
- * first, so that the order of descriptors does not matter: here @render, an image of the task,
- * which may say where the task's state is. -ENOENT: the task has no KFD state. */
+/* Reads the image of the calling task and maps its GPUs. The first hook of the task does it, so the
+ * order of its files does not matter. @render is an image of the task, which in a stream names the
+ * KFD image. -ENOENT: the task has no KFD state. Logs on other errors. */
 int restore_prepare(struct restore_session *session, const CriuRenderNode *render);
-/* What @render says of the calling task, or NULL. */
+/* The entry of @render for the calling task, or NULL. */
 const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
 
-/* The image @id of a /dev/kfd file, for restore_kfd(). -ENOENT: there is none. */
-int restore_read_kfd(struct restore_session *session, int id, CriuKfd **ret_kfd);
-/* Rebuilds the file of that image, which it takes over; the descriptor returned is the caller's.
- * After an error the task must not run. */
-int restore_kfd(struct restore_session *session, int id, CriuKfd *image);
+/* Restores the /dev/kfd file of image @id. Returns a descriptor, which is the caller's. -ENOENT:
+ * there is no such image. Logs on other errors; then the task must not run. */
+int restore_kfd(struct restore_session *session, int id);
 
-/* The file through which the BOs of GPU @saved are restored and mapped: a descriptor of it, or of
- * another open of the same node. Both are the caller's. -errno without a line. */
+/* The open file through which RESTORE and mappings use GPU @saved: a descriptor of that file, or of
+ * another open file of the same node. Both are the caller's. Log nothing. */
 int gpu_files_share(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
 int gpu_files_open_other(const struct restored_task *task, const struct topology_node *saved,
 			 int *ret_fd);
 
-/* In CRIU's main process, when all tasks have been forked: from here on a thread of it loads their
- * contents. Where no thread can be started, each task loads its own, after a warning. */
+/* In CRIU's main process, when it has forked all tasks: starts the thread that loads the contents
+ * of tasks. If that fails, logs a warning, and each task loads its own contents. */
 void restore_listen(struct restore_session *session);
 
 /* Answers UPDATE_VMA_MAP in the calling task; see mappings_update(). After an error other than
- * -ENOTSUP the task will not be resumed. */
+ * -ENOTSUP, restore_resume() kills the task. */
 int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
 			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd);
 
-/* Makes sure that the calling task will not run: restore_resume() will find it incomplete. */
-void restore_mark_failed(struct restore_session *session);
-
-/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: it has none of our making.
- * After an error the task has been killed, since some hosts ignore what this hook returns. */
+/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: the plugin has restored no KFD
+ * state in it. After other errors the task is dead, because some versions of CRIU ignore the result
+ * of this hook. */
 int restore_resume(struct restore_session *session, int pid);
 
-/* In CRIU's main process, at the end of a restore that CRIU calls a success: kills the tasks if one
- * of them was not resumed, because another plugin answered for all. Logs on error. */
+/* In CRIU's main process, at the end of a successful restore: kills all tasks if CRIU has not
+ * called restore_resume() for one of them, because another plugin answered first. Logs an error
+ * then. */
 void restore_finish(struct restore_session *session);
 
 #endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Contents of the BOs that a restored task has been given: from which image, with which checksums,
- * and by whom. How they are moved is the content unit's business. */
+/* Loads the contents of the BOs that RESTORE has rebuilt, or hands them to CRIU's main process
+ * (handoff.c). content_load() does the copying. */
 #include "restore/fill.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
@@ -47,7 +46,7 @@ int fill_check(const struct restored_task *task)
 	const CriuKfd *kfd = task->kfd;
 	int ret = 0;
 
-	/* A stream is opened once, and its length is known at its end. */
+	/* A stream can be opened only once, and does not tell its length before its end. */
 	if (image_is_streamed())
 		return 0;
 	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
@@ -61,7 +60,7 @@ int fill_check(const struct restored_task *task)
 	return ret;
 }
 
-static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
+static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
 {
 	size_t i = 0;
 
@@ -70,18 +69,18 @@ static const KfdDeviceEntry *find_entry(const CriuKfd *kfd, uint32_t gpu_id)
 	return kfd->device_entries[i];
 }
 
-/* What the contents must be, where the image says so. */
-static int expect_checksums(const struct restored_task *task, struct kfd_jobs *work)
+/* Sets the expected checksums, if the image has them. Each GPU has a checksum of its checksums. */
+static int set_checksums(const struct restored_task *task, struct kfd_jobs *jobs)
 {
 	const CriuKfd *kfd = task->kfd;
 
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		if (work->by_index[i])
-			work->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
+		if (jobs->by_index[i])
+			jobs->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
 	}
-	for (uint32_t i = 0; i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
-		const KfdDeviceEntry *entry = find_entry(kfd, job->gpu_id);
+	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
+		struct content_job *job = &jobs->jobs[i];
+		const KfdDeviceEntry *entry = entry_of_gpu(kfd, job->gpu_id);
 		uint64_t checksum;
 		int ret = content_checksum(job, &checksum);
 
@@ -99,28 +98,15 @@ static int expect_checksums(const struct restored_task *task, struct kfd_jobs *w
 	return 0;
 }
 
-void restore_listen(struct restore_session *session)
-{
-	int ret = handoff_listen(session->handoff);
-
-	if (ret < 0)
-		log_warn(
-			"contents: each task loads its own, since CRIU's main process cannot start a"
-			" thread that does it: %s",
-			strerror(-ret));
-	else
-		restore_shared_set_handoff_ready(session->shared);
-}
-
-/* A streamer may serve one image after the other, and would wait for the reader of one while we
- * wait for another. */
-static int load_streams(const struct restore_session *session, struct kfd_jobs *work)
+/* Reads one image to its end before it opens the next. A streamer may serve images one by one, and
+ * would wait for the reader of one image while the plugin waits for another. */
+static int load_streams(const struct restore_session *session, struct kfd_jobs *jobs)
 {
 	int id = session->task.kfd_id;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < work->num_jobs; i++) {
-		struct content_job *job = &work->jobs[i];
+	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++) {
+		struct content_job *job = &jobs->jobs[i];
 
 		ret = open_pages(&session->task, job, 1);
 		if (!ret)
@@ -131,33 +117,34 @@ static int load_streams(const struct restore_session *session, struct kfd_jobs *
 	return ret;
 }
 
-static int load_files(const struct restore_session *session, struct kfd_jobs *work)
+static int load_files(const struct restore_session *session, struct kfd_jobs *jobs,
+		      enum task_phase *ret_phase)
 {
-	int ret = open_pages(&session->task, work->jobs, work->num_jobs);
+	bool hand_off = session->handoff && restore_shared_handoff_is_ready(session->shared);
+	int ret = open_pages(&session->task, jobs->jobs, jobs->num_jobs);
 
 	if (ret < 0)
 		return ret;
-	if (session->handoff && restore_shared_handoff_is_ready(session->shared)) {
-		ret = handoff_send(session->handoff, work->jobs, work->num_jobs);
-		return ret < 0 ? ret : PHASE_HANDED_OFF;
-	}
-	ret = content_load(work->jobs, work->num_jobs, &session->options->content);
-	return ret < 0 ? ret : PHASE_DONE;
+	*ret_phase = hand_off ? PHASE_HANDED_OFF : PHASE_DONE;
+	if (hand_off)
+		return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);
+	return content_load(jobs->jobs, jobs->num_jobs, &session->options->content);
 }
 
-int fill_contents(const struct restore_session *session, const struct kfd_state *state)
+int fill_contents(const struct restore_session *session, const struct kfd_state *state,
+		  enum task_phase *ret_phase)
 {
-	_cleanup_(kfd_jobs_done) struct kfd_jobs work = { 0 };
+	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 	int ret;
 
-	ret = kfd_jobs_init(state, &work);
+	ret = kfd_jobs_init(state, &jobs);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
-	ret = expect_checksums(&session->task, &work);
+	ret = set_checksums(&session->task, &jobs);
 	if (ret < 0)
 		return ret;
 	if (!image_is_streamed())
-		return load_files(session, &work);
-	ret = load_streams(session, &work);
-	return ret < 0 ? ret : PHASE_DONE;
+		return load_files(session, &jobs, ret_phase);
+	*ret_phase = PHASE_DONE;
+	return load_streams(session, &jobs);
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The part of CRIU's main process in a restore: it loads the contents that tasks hand over, starts
+ * the queues of each task, and kills a task with incomplete GPU state. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "criu/host.h"
+#include "criu/log.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "restore/handoff.h"
+#include "restore/restore.h"
+#include "restore/restore_guard.h"
+#include "restore/shared.h"
+
+void restore_listen(struct restore_session *session)
+{
+	int ret = handoff_listen(session->handoff);
+
+	if (ret < 0)
+		log_warn("contents: CRIU's main process cannot start a thread that loads them: %s;"
+			 " each task loads its own",
+			 strerror(-ret));
+	else
+		restore_shared_set_handoff_ready(session->shared);
+}
+
+/* Some versions of CRIU ignore the result of this hook. If a task is dead, each version fails the
+ * restore. */
+static int kill_task(int ret, int pid)
+{
+	(void)kill(pid, SIGKILL);
+	log_warn("process %d: killed, since not all of its GPU state is restored", pid);
+	return host_errno(ret);
+}
+
+/* Waits until the GPU state of a task in @phase is complete. */
+static int await_state(struct restore_session *session, int pid, enum task_phase phase)
+{
+	if (phase == PHASE_IN_PROGRESS)
+		return log_error(-EIO, "process %d: its GPU state is incomplete", pid);
+	return phase == PHASE_HANDED_OFF ? handoff_finish(session->handoff, pid) : 0;
+}
+
+int restore_resume(struct restore_session *session, int pid)
+{
+	enum task_phase phase;
+	pid_t vpid;
+	int ret;
+
+	handoff_stop_listening(session->handoff);
+	if (!session->shared)
+		return -ENOTSUP;
+	ret = proc_vpid(pid, &vpid);
+	if (ret == -ESRCH)
+		return -ENOTSUP;
+	if (ret < 0)
+		return kill_task(
+			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
+			pid);
+	phase = restore_shared_phase(session->shared, vpid);
+	if (phase == PHASE_NONE || phase == PHASE_RESUMED)
+		return -ENOTSUP;
+	ret = await_state(session, pid, phase);
+	if (ret < 0)
+		return kill_task(ret, pid);
+	/* Set before RESUME, so that no later call repeats it. */
+	restore_shared_set_phase(session->shared, vpid, PHASE_RESUMED);
+	ret = kfd_resume(pid);
+	if (ret < 0)
+		return kill_task(ret, pid);
+	log_info("process %d: resumed", pid);
+	restore_guard_task_done(session->guard);
+	return 0;
+}
+
+void restore_finish(struct restore_session *session)
+{
+	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
+	if (restore_guard_check_done(session->guard) < 0)
+		restore_guard_detach(&session->guard);
+}
