@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lists surplus GPUs for RESTORE, or says why a restore beside them cannot be. Which GPUs they are
- * the mapper has found out. */
+/* Adds the extra GPUs to the devices of RESTORE, or refuses the restore. map_gpus() finds these
+ * GPUs (map->extra). */
 #include "restore/extra_gpus.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "kernel/render_node.h"
 
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */
-static void list_surplus(const struct gpu_map *map, char *text, size_t size)
+static void list_extra_gpus(const struct gpu_map *map, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -46,31 +46,31 @@ int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *l
 	ret = check_reachable(id, local);
 	if (ret < 0 || !map->num_extra)
 		return ret;
-	list_surplus(map, names, sizeof(names));
+	list_extra_gpus(map, names, sizeof(names));
 	ret = kfd_priv_has_svm(priv, &has_svm);
 	if (ret < 0)
 		return log_error(
 			ret,
-			"kfd %d: the image has %u GPUs, and the task sees %s besides; as its private "
-			"data is of an unknown layout, hide them with the device cgroup",
+			"kfd %d: the image has %u GPUs, and the task also sees %s; the image has "
+			"private data of an unknown layout; hide these GPUs with the device cgroup",
 			id, priv->num_devices, names);
 	if (has_svm)
 		return log_error(
 			-EINVAL,
-			"kfd %d: the image has %u GPUs, and the task sees %s besides; as its SVM "
-			"ranges are saved for no others, hide them with the device cgroup",
+			"kfd %d: the image has %u GPUs, and the task also sees %s; the image has SVM "
+			"ranges for its own GPUs only; hide these GPUs with the device cgroup",
 			id, priv->num_devices, names);
-	log_info("kfd %d: the task sees %s besides its own GPUs", id, names);
+	log_info("kfd %d: the task also sees %s", id, names);
 	return 0;
 }
 
-static bool is_taken(const struct gpu_map *map, const struct kfd_state *state, uint32_t id)
+static bool is_used(const struct gpu_map *map, const struct kfd_state *state, uint32_t id)
 {
 	for (uint32_t i = 0; i < state->num_devices; i++) {
 		if (state->devices[i].user_gpu_id == id)
 			return true;
 	}
-	/* An id of another surplus GPU is left to that. */
+	/* Another extra GPU gets its own id, if it can. */
 	for (size_t i = 0; i < map->num_extra; i++) {
 		if (map->extra[i]->gpu_id == id)
 			return true;
@@ -78,10 +78,10 @@ static bool is_taken(const struct gpu_map *map, const struct kfd_state *state, u
 	return false;
 }
 
-/* The process may know another GPU by the id of this one, and the driver would find only
- * the first of two. */
-static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
-		       const struct topology_node *gpu)
+/* The id of this GPU, unless the process already knows another GPU by it: of two devices with the
+ * same id, the driver finds only the first. */
+static uint32_t choose_user_id(const struct gpu_map *map, const struct kfd_state *state,
+			       const struct topology_node *gpu)
 {
 	uint32_t id = gpu->gpu_id;
 	bool free = true;
@@ -90,7 +90,7 @@ static uint32_t id_for(const struct gpu_map *map, const struct kfd_state *state,
 		free &= state->devices[i].user_gpu_id != id;
 	while (!free) {
 		id = id % KFD_GPU_ID_MAX + 1;
-		free = !is_taken(map, state, id);
+		free = !is_used(map, state, id);
 	}
 	return id;
 }
@@ -103,10 +103,10 @@ int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *s
 
 		ret = render_node_open(gpu->drm_render_minor, lowest_fd, &fd);
 		if (ret < 0)
-			return log_error(ret, "surplus GPU 0x%04x: cannot open renderD%u",
+			return log_error(ret, "extra GPU 0x%04x: cannot open renderD%u",
 					 gpu->gpu_id, gpu->drm_render_minor);
 		state->devices[state->num_devices] = (struct kfd_device_bucket){
-			.user_gpu_id = id_for(map, state, gpu),
+			.user_gpu_id = choose_user_id(map, state, gpu),
 			.actual_gpu_id = gpu->gpu_id,
 			.drm_fd = (uint32_t)fd,
 		};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* GPUs that the restored task sees and its image does not know: RESTORE wants a bucket for each
- * that is visible, whoever uses it. */
+/* Extra GPUs: the restored task sees them, but its image does not have them. RESTORE needs a bucket
+ * for each visible GPU. */
 #ifndef AMDGPU_PLUGIN_RESTORE_EXTRA_GPUS_H
 #define AMDGPU_PLUGIN_RESTORE_EXTRA_GPUS_H
 
@@ -8,16 +8,15 @@
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
 
-/* Whether the image @id can be restored beside them. -EINVAL after a line that names them and tells
- * what to do: SVM ranges are saved for as many GPUs as the process saw, and a GPU without render
- * node cannot be listed. */
+/* Refuses what RESTORE cannot do beside extra GPUs. -EINVAL after a log line: the image has SVM
+ * ranges (saved for the GPUs that the process saw), or its private data has an unknown layout, or a
+ * visible GPU has no render node. */
 int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *local,
 		     const struct kfd_priv *priv);
 
-/* Adds them to @state, whose buckets and private data have room for them, behind the
- * @state->num_devices that are mapped: each under its own id, or another where the process knows a
- * GPU by that. Render nodes are opened from number @lowest_fd on, and are the caller's to close
- * from the buckets, on failure too. */
+/* Appends a bucket for each extra GPU after the @state->num_devices buckets. The caller has
+ * allocated buckets and private data for them, and closes the render nodes in the buckets, on
+ * failure too. The descriptors have numbers of at least @lowest_fd. */
 int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes sure that tasks do not outlive CRIU half-restored. When they are complete is the restore
- * unit's to know. */
+/* Kills the tasks of a restore if CRIU ends before all of them have their GPU state. resume.c
+ * reports each complete task. */
 #include "restore/restore_guard.h"
 
 #include <errno.h>
@@ -18,29 +18,32 @@
 #include "criu/log.h"
 #include "kernel/proc.h"
 
-/* How long a task waits for the guard, in seconds. */
+/* A task waits so long for the guard, in seconds. */
 #define ANSWER_LIMIT_S 60
 
 enum answer {
 	ANSWER_NONE,
-	/* The guard knows all tasks, and will end them. */
+	/* The guard knows all tasks and will kill them. */
 	ANSWER_KNOWN,
-	/* It cannot find them. */
+	/* The guard cannot find the tasks. */
 	ANSWER_UNKNOWN,
 	/* CRIU has died. */
 	ANSWER_DEAD,
 };
 
-/* In memory that main process, guard and tasks share. */
+/* CRIU's main process, the guard and all tasks share this page. Only tasks of this CRIU have it, so
+ * the guard finds the tasks by it. */
 struct restore_guard {
-	uint32_t begun;
+	/* A futex: the number of tasks that have registered. */
+	uint32_t registered;
+	/* A futex: enum answer. */
 	uint32_t answer;
-	/* Of the main process. */
-	uint32_t completed;
+	/* The number of complete tasks. Only the main process uses it. */
+	uint32_t done;
 	struct guard guard;
 };
 
-/* What the guard knows. By number, a dead task could be taken for another. */
+/* The guard's own data. It has pidfds, because the pid of a dead task may be reused. */
 struct watch {
 	struct restore_guard *restore_guard;
 	pid_t criu;
@@ -49,8 +52,7 @@ struct watch {
 	size_t count;
 };
 
-/* Of the mapping, which only tasks of this CRIU's have. */
-static size_t wards_size(void)
+static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
@@ -73,8 +75,8 @@ static void answer(struct restore_guard *restore_guard, enum answer what)
 	wake(&restore_guard->answer);
 }
 
-/* The root of the tree that task @pid is of. Its parent is CRIU or, where a runtime wants to be the
- * parent, CRIU's. -ESRCH: it is of no such tree, as it has lost its parent. */
+/* The root of the task tree of @pid. The root's parent is CRIU, or CRIU's parent if a container
+ * runtime asked for that. -ESRCH: @pid has lost its parent and is in no such tree. */
 static int find_root(const struct watch *watch, pid_t pid, pid_t *ret_root)
 {
 	pid_t parent = 0;
@@ -99,7 +101,7 @@ static bool has_pid(const struct pid_list *list, pid_t pid)
 	return false;
 }
 
-/* All of the tree that @pid is of, if it is of one. */
+/* Adds the tree of @pid, if it is in one. */
 static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
@@ -115,13 +117,12 @@ static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks
 	return ret;
 }
 
-/* All have been forked before the first of them restores a file. Those that have this memory are
- * CRIU's; those that are far ahead, as they have no GPU, have it no more, but are of one tree with
- * these. */
+/* CRIU forks all tasks before a task restores files. A process that maps this page is a task. A
+ * task without a GPU may be further ahead and have unmapped it, but it is in the same tree. */
 static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
-	int ret = proc_list_sharers(watch->restore_guard, wards_size(), &sharers);
+	int ret = proc_list_sharers(watch->restore_guard, page_size(), &sharers);
 
 	for (size_t i = 0; !ret && i < sharers.count; i++) {
 		pid_t pid = sharers.pids[i];
@@ -161,14 +162,14 @@ static void watch_tasks(void *argument, int criu)
 	struct watch *watch = argument;
 	struct restore_guard *restore_guard = watch->restore_guard;
 
-	while (!__atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE) &&
+	while (!__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) &&
 	       !guard_criu_has_ended(criu, 0))
-		wait_while(&restore_guard->begun, 0, 1);
+		wait_while(&restore_guard->registered, 0, 1);
 	if (note_tasks(watch) < 0) {
 		answer(restore_guard, ANSWER_UNKNOWN);
 		return;
 	}
-	/* Whom a dead CRIU's number belongs to is unknown; its tasks are told, and fail. */
+	/* CRIU has ended and its pid may be reused: make the tasks fail. */
 	if (guard_criu_has_ended(criu, 0)) {
 		answer(restore_guard, ANSWER_DEAD);
 		return;
@@ -179,10 +180,10 @@ static void watch_tasks(void *argument, int criu)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
 }
 
-int restore_guard_new(struct restore_guard **ret_wards)
+int restore_guard_new(struct restore_guard **ret_guard)
 {
 	struct restore_guard *restore_guard =
-		mmap(NULL, wards_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct watch watch = { .restore_guard = restore_guard,
 			       .criu = getpid(),
 			       .above_criu = getppid() };
@@ -193,30 +194,30 @@ int restore_guard_new(struct restore_guard **ret_wards)
 		return -errno;
 	ret = guard_start(&duty, &restore_guard->guard);
 	if (ret < 0) {
-		(void)munmap(restore_guard, wards_size());
+		(void)munmap(restore_guard, page_size());
 		return ret;
 	}
-	*ret_wards = restore_guard;
+	*ret_guard = restore_guard;
 	return 0;
 }
 
 int restore_guard_check_done(const struct restore_guard *restore_guard)
 {
-	uint32_t begun =
-		restore_guard ? __atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE) : 0;
+	uint32_t registered =
+		restore_guard ? __atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) : 0;
 
-	if (!restore_guard || restore_guard->completed == begun)
+	if (!restore_guard || restore_guard->done == registered)
 		return 0;
 	return log_error(-EIO,
-			 "restore: CRIU has not asked for the queues of %u of %u processes to run;"
-			 " all are killed",
-			 begun - restore_guard->completed, begun);
+			 "restore: CRIU has not asked for the queues of %u of %u processes;"
+			 " the guard kills all of them",
+			 registered - restore_guard->done, registered);
 }
 
 void restore_guard_detach(struct restore_guard **restore_guard)
 {
 	if (*restore_guard)
-		(void)munmap(*restore_guard, wards_size());
+		(void)munmap(*restore_guard, page_size());
 	*restore_guard = NULL;
 }
 
@@ -225,15 +226,15 @@ void restore_guard_free(struct restore_guard *restore_guard)
 	if (!restore_guard)
 		return;
 	guard_end(&restore_guard->guard);
-	(void)munmap(restore_guard, wards_size());
+	(void)munmap(restore_guard, page_size());
 }
 
 int restore_guard_register(struct restore_guard *restore_guard)
 {
 	if (!restore_guard)
 		return 0;
-	(void)__atomic_add_fetch(&restore_guard->begun, 1, __ATOMIC_ACQ_REL);
-	wake(&restore_guard->begun);
+	(void)__atomic_add_fetch(&restore_guard->registered, 1, __ATOMIC_ACQ_REL);
+	wake(&restore_guard->registered);
 	for (int i = 0;
 	     i < ANSWER_LIMIT_S && !__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE); i++)
 		wait_while(&restore_guard->answer, ANSWER_NONE, 1);
@@ -241,17 +242,23 @@ int restore_guard_register(struct restore_guard *restore_guard)
 	case ANSWER_KNOWN:
 		return 0;
 	case ANSWER_NONE:
-		return log_error(-ETIMEDOUT, "restore: nobody would end this task if CRIU died");
+		return log_error(
+			-ETIMEDOUT,
+			"restore: the guard does not answer, so nothing would kill this task if"
+			" CRIU died");
 	case ANSWER_UNKNOWN:
-		return log_error(-ECHILD, "restore: nobody can end this task if CRIU dies");
+		return log_error(
+			-ECHILD,
+			"restore: the guard cannot find this task, so nothing would kill it if"
+			" CRIU died");
 	default:
-		return log_error(-EPIPE, "restore: CRIU's main process is not there any more");
+		return log_error(-EPIPE, "restore: CRIU's main process has ended");
 	}
 }
 
 void restore_guard_task_done(struct restore_guard *restore_guard)
 {
 	if (restore_guard &&
-	    ++restore_guard->completed == __atomic_load_n(&restore_guard->begun, __ATOMIC_ACQUIRE))
+	    ++restore_guard->done == __atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE))
 		guard_end(&restore_guard->guard);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The hooks of a restored task, called as CRIU does. */
+/* Calls the hooks of a restore as CRIU does. */
 #ifndef TEST_UNIT_RESTORE_HOOKS_H
 #define TEST_UNIT_RESTORE_HOOKS_H
 

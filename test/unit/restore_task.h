@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A task that is restored: this process, on another machine than that of its image. The hooks, and
- * images made by hand. Included by a test program once. */
+/* This process is a restored task, on another machine than its image. Has images made by hand. One
+ * test program includes this once. */
 #ifndef TEST_UNIT_RESTORE_TASK_H
 #define TEST_UNIT_RESTORE_TASK_H
 
@@ -13,21 +13,20 @@
 #include "image/image.h"
 #include "restore_hooks.h"
 
-/* The machine of the image, as the process knows its GPU; the machine of
- * the restore is "one-other". */
+/* Ids of the GPU in the image and here. The machine of the restore is "one-other". */
 #define USER_ID      0xbeef
 #define OLD_ID       1997
 #define NEW_ID       44021
 #define OLD_DOORBELL (3ULL << 62 | (uint64_t)OLD_ID << 46)
 
-/* What the fake kernel adds to every offset. */
+/* The fake kernel adds this to each offset. */
 #define MOVED (1ULL << 40)
 
 #define LOWEST 300
 
-/* The table by whose size the plugin tells hosts apart, as CRIU 4.2.1 has it; in a library,
- * since a program's own symbols are not to be seen. Once loaded it stays, so tests of an
- * old host come first. */
+/* The plugin detects the version of CRIU by the size of this table; this one is of CRIU 4.2.1. It
+ * is in a library, because the program does not export symbols. The library stays loaded, so tests
+ * of an old CRIU come first. */
 static struct {
 	char directory[64];
 	void *table;
@@ -145,7 +144,7 @@ static inline int end(void **state)
 
 static inline void start_restore(void)
 {
-	/* One process is CRIU's and the task's; test_handoff.c has two. */
+	/* This process is both CRIU and the task; test_handoff.c has two processes. */
 	assert_int_equal(setenv("AMDGPU_PARALLEL_RESTORE", "0", 1), 0);
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
 }
@@ -160,14 +159,14 @@ static inline unsigned int calls(enum kfd_criu_op op)
 	return kernel.processes[0].calls[op];
 }
 
-/* Descriptors of one open share their position; those of two do not. */
+/* Descriptors of one open file share their position. */
 static inline bool same_open(int a, int b)
 {
 	return lseek(a, 777, SEEK_SET) == 777 && lseek(b, 0, SEEK_CUR) == 777 &&
 	       lseek(a, 0, SEEK_SET) == 0;
 }
 
-/* A pages file of as many words as @bytes has, which count up. */
+/* Writes a pages file of @bytes, with words that count up. */
 static inline void write_pages(const char *name, uint64_t bytes)
 {
 	uint64_t *words = malloc(8 + bytes);

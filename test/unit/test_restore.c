@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The restore of a KFD process, from the hooks down to the calls of the kernel: what the kernel is
- * given, which descriptors come back, and when the task is resumed. */
+/* The restore of a KFD process, from the hooks down to the kernel calls: the arguments of RESTORE,
+ * the descriptors for CRIU, and the resume. */
 #include "restore_task.h"
 
-static void a_process_comes_back_on_another_machine(void **state)
+static void a_process_is_restored_on_another_machine(void **state)
 {
 	uint64_t offset;
 	int fd, mapped;
@@ -61,7 +61,7 @@ static void nodes_of_an_image_may_be_in_any_order(void **state)
 	}
 }
 
-static void after_the_last_mapping_only_the_task_s_own_files_are_open(void **state)
+static void after_the_last_mapping_only_files_of_the_task_are_open(void **state)
 {
 	size_t before = unit_count_fds();
 	uint64_t offset;
@@ -74,15 +74,15 @@ static void after_the_last_mapping_only_the_task_s_own_files_are_open(void **sta
 	fd = restore_file(5);
 	assert_true(fd >= 0);
 	assert_int_equal(update_mapping("/dev/kfd", 0x4000, OLD_DOORBELL, &offset, &mapped), 1);
-	/* As CRIU does once it has mapped. */
+	/* CRIU closes it after mmap(). */
 	(void)close(mapped);
 	assert_int_equal(unit_count_fds(), before + 1);
 	(void)close(fd);
 	end_restore(0);
 }
 
-/* It makes a copy and closes that: so what it is given must not be one more. */
-static void an_old_host_is_given_the_task_s_own_descriptor(void **state)
+/* CRIU 3.17 and 3.18 close only their duplicate, so a new descriptor would stay open. */
+static void an_old_criu_gets_the_task_s_own_descriptor(void **state)
 {
 	size_t before = unit_count_fds();
 	uint64_t offset;
@@ -103,8 +103,8 @@ static void an_old_host_is_given_the_task_s_own_descriptor(void **state)
 	end_restore(0);
 }
 
-/* A process may close /dev/kfd and keep what it has mapped. */
-static void an_old_host_is_given_a_descriptor_also_if_the_task_has_none(void **state)
+/* A process may close /dev/kfd and keep its mappings. */
+static void an_old_criu_gets_a_descriptor_if_the_task_has_none(void **state)
 {
 	uint64_t offset;
 	int fd, mapped;
@@ -122,7 +122,7 @@ static void an_old_host_is_given_a_descriptor_also_if_the_task_has_none(void **s
 	end_restore(0);
 }
 
-static void descriptors_of_the_plugin_are_out_of_the_way_and_closed_on_exec(void **state)
+static void descriptors_of_the_plugin_have_high_numbers_and_close_on_exec(void **state)
 {
 	int fd;
 
@@ -201,7 +201,7 @@ static void contents_are_loaded_in_the_order_of_bos(void **state)
 	assert_int_equal(words[0x1000 / 8 - 1], 0x4000 / 8);
 	free(bytes);
 
-	/* They are mapped through the very file that the kernel was given. */
+	/* BOs are mapped through the open file that RESTORE got. */
 	assert_int_equal(
 		update_mapping("/dev/dri/renderD128", 0x800000, 0x100000000, &offset, &mapped), 1);
 	assert_true(offset == 0x100000000 + MOVED);
@@ -212,7 +212,7 @@ static void contents_are_loaded_in_the_order_of_bos(void **state)
 	end_restore(0);
 }
 
-static void descriptors_of_many_bos_are_out_of_the_way(void **state)
+static void descriptors_of_many_bos_have_high_numbers(void **state)
 {
 	struct rlimit before;
 	int fd;
@@ -254,15 +254,15 @@ static void a_task_is_resumed_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OLD_HOST_TEST(an_old_host_is_given_the_task_s_own_descriptor),
-		OLD_HOST_TEST(an_old_host_is_given_a_descriptor_also_if_the_task_has_none),
-		TEST(a_process_comes_back_on_another_machine),
+		OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor),
+		OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none),
+		TEST(a_process_is_restored_on_another_machine),
 		TEST(nodes_of_an_image_may_be_in_any_order),
-		TEST(after_the_last_mapping_only_the_task_s_own_files_are_open),
-		TEST(descriptors_of_the_plugin_are_out_of_the_way_and_closed_on_exec),
+		TEST(after_the_last_mapping_only_files_of_the_task_are_open),
+		TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec),
 		TEST(a_second_file_of_the_process_is_a_plain_open),
 		TEST(contents_are_loaded_in_the_order_of_bos),
-		TEST(descriptors_of_many_bos_are_out_of_the_way),
+		TEST(descriptors_of_many_bos_have_high_numbers),
 		TEST(a_task_is_resumed_once),
 	};
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Restores that fail: one line says why, and a task of which half is there never runs. */
+/* Restores that fail: the log has one error, and a half-restored task never runs. */
 #include "restore_task.h"
 
-/* Seconds, for what could wait for ever. */
+/* In seconds: a test that blocks fails after this time. */
 #define TIME_LIMIT 20
 
-/* The restore must fail with one error line of @words, and the kernel not be
- * asked to rebuild anything. */
+/* Expects one error line with @words, and no RESTORE. */
 static void assert_refused(const char *words)
 {
 	write_image(5);
@@ -20,7 +19,7 @@ static void assert_refused(const char *words)
 	end_restore(-1);
 }
 
-static void numbers_of_an_image_that_disagree_are_refused(void **state)
+static void an_image_with_contradicting_counts_is_refused(void **state)
 {
 	(void)state;
 	make_image();
@@ -79,7 +78,7 @@ static void a_machine_without_driver_is_refused(void **state)
 	assert_refused("/dev/kfd");
 }
 
-static void names_that_are_of_other_devices_are_refused(void **state)
+static void device_names_of_other_devices_are_refused(void **state)
 {
 	(void)state;
 	make_image();
@@ -90,8 +89,8 @@ static void names_that_are_of_other_devices_are_refused(void **state)
 	assert_refused("/dev/kfd: is not the device");
 }
 
-/* In a task's mount namespace it may be anything. */
-static void a_name_in_sysfs_that_is_of_a_pipe_is_not_waited_for(void **state)
+/* In the mount namespace of a task, the name may be anything. */
+static void a_pipe_in_sysfs_does_not_block(void **state)
 {
 	(void)state;
 	make_image();
@@ -123,7 +122,7 @@ static void a_second_try_after_a_refusal_is_refused_too(void **state)
 	end_restore(-1);
 }
 
-static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
+static void a_task_is_killed_if_the_kernel_refuses_restore(void **state)
 {
 	static const int errors[] = { EINVAL, ENOMEM, EPERM, EACCES, ENOSPC, EAGAIN, EINTR };
 
@@ -139,7 +138,7 @@ static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
 		start_restore();
 		assert_int_equal(restore_file(5), -errors[i]);
 		assert_logged("Error (amdgpu_plugin): ", "kfd 5");
-		/* Whatever the host makes of the hooks' results. */
+		/* CRIU may ignore the results of the hooks. */
 		assert_true(resume(getpid()) < 0);
 		assert_int_equal(kernel.killed, getpid());
 		assert_int_equal(calls(KFD_RESUME), 0);
@@ -147,8 +146,8 @@ static void a_restore_that_the_kernel_refuses_ends_the_task(void **state)
 	}
 }
 
-/* As many bytes as the BOs have, or nothing is rebuilt. A file of holes has its length, too. */
-static void contents_that_are_not_as_long_as_the_bos_are_refused(void **state)
+/* A pages file of only holes has a length, too. */
+static void a_pages_file_of_another_size_than_its_bos_is_refused(void **state)
 {
 	static const uint64_t lengths[] = { 0, 0x1fff, 0x2001, 0x3000, UINT64_MAX };
 	uint64_t length;
@@ -169,7 +168,7 @@ static void contents_that_are_not_as_long_as_the_bos_are_refused(void **state)
 	}
 }
 
-static void whichever_copy_call_fails_the_task_is_ended(void **state)
+static void a_task_is_killed_if_any_copy_call_fails(void **state)
 {
 	unsigned int call = 0;
 	int ret;
@@ -201,7 +200,7 @@ static void whichever_copy_call_fails_the_task_is_ended(void **state)
 	assert_true(call > 20);
 }
 
-static void a_mapping_that_cannot_be_moved_ends_the_task(void **state)
+static void a_task_is_killed_if_a_mapping_cannot_be_restored(void **state)
 {
 	uint64_t offset;
 	int fd, mapped;
@@ -222,9 +221,9 @@ static void a_mapping_that_cannot_be_moved_ends_the_task(void **state)
 	end_restore(-1);
 }
 
-static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
+static void a_task_is_killed_if_resume_fails(void **state)
 {
-	/* ESRCH: its GPU state is gone, although it has come back. */
+	/* ESRCH: the kernel has lost the restored GPU state. */
 	static const int errors[] = { EINVAL, ESRCH, EAGAIN, EINTR };
 
 	(void)state;
@@ -243,7 +242,7 @@ static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
 		assert_int_equal(resume(getpid()), -errors[i]);
 		assert_logged("Error (amdgpu_plugin): ", "resume");
 		assert_int_equal(kernel.killed, getpid());
-		/* Never twice. */
+		/* The plugin does not call RESUME again. */
 		assert_int_equal(resume(getpid()), -ENOTSUP);
 		(void)close(fd);
 		end_restore(-1);
@@ -254,20 +253,20 @@ static void a_task_whose_queues_cannot_be_resumed_is_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(numbers_of_an_image_that_disagree_are_refused),
+		TEST(an_image_with_contradicting_counts_is_refused),
 		TEST(an_image_of_another_process_is_refused),
 		TEST(gpus_that_do_not_fit_are_refused),
 		TEST(gpus_too_many_to_see_are_refused_in_words),
 		TEST(a_machine_without_driver_is_refused),
-		TEST(names_that_are_of_other_devices_are_refused),
-		TEST(a_name_in_sysfs_that_is_of_a_pipe_is_not_waited_for),
+		TEST(device_names_of_other_devices_are_refused),
+		TEST(a_pipe_in_sysfs_does_not_block),
 		TEST(an_old_driver_is_refused),
 		TEST(a_second_try_after_a_refusal_is_refused_too),
-		TEST(a_restore_that_the_kernel_refuses_ends_the_task),
-		TEST(contents_that_are_not_as_long_as_the_bos_are_refused),
-		TEST(whichever_copy_call_fails_the_task_is_ended),
-		TEST(a_mapping_that_cannot_be_moved_ends_the_task),
-		TEST(a_task_whose_queues_cannot_be_resumed_is_killed),
+		TEST(a_task_is_killed_if_the_kernel_refuses_restore),
+		TEST(a_pages_file_of_another_size_than_its_bos_is_refused),
+		TEST(a_task_is_killed_if_any_copy_call_fails),
+		TEST(a_task_is_killed_if_a_mapping_cannot_be_restored),
+		TEST(a_task_is_killed_if_resume_fails),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A restore whose CRIU is killed, which is a process of its own here, as its tasks are: those that
- * are not complete die with it, whenever that is. */
+/* Restores whose CRIU is killed: tasks with incomplete GPU state die, too. CRIU and its tasks are
+ * children of this program. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -19,10 +19,10 @@
 #define LIMIT_MS 120000
 #define TASKS    2
 
-/* Of CRIU's forking, so in memory that all share. */
+/* The child that acts as CRIU forks the tasks, so their pids are in shared memory. */
 static pid_t *tasks;
 
-/* What outlives its parent becomes a child of this process. */
+/* This process adopts each process that loses its parent. */
 static int begin(void **state)
 {
 	tasks = mmap(NULL, TASKS * sizeof(*tasks), PROT_READ | PROT_WRITE,
@@ -32,7 +32,7 @@ static int begin(void **state)
 	return unit_begin(state);
 }
 
-/* Guards may take a moment longer than what they watch. */
+/* A guard may end a moment later than its CRIU. */
 static int end(void **state)
 {
 	for (size_t i = 0; i < TASKS; i++) {
@@ -45,38 +45,39 @@ static int end(void **state)
 	return unit_end(state);
 }
 
-/* A task that announces itself when all others have closed @gate, says so, and stays. */
+/* Waits until all others have closed @start_pipe, registers, reports that over @line, and sleeps.
+ */
 static void __attribute__((noreturn))
-run_task(struct restore_guard *restore_guard, const int gate[2], int line)
+run_task(struct restore_guard *restore_guard, const int start_pipe[2], int line)
 {
 	char byte;
 
-	(void)close(gate[1]);
-	if (read(gate[0], &byte, 1) != 0 || restore_guard_register(restore_guard) < 0 ||
+	(void)close(start_pipe[1]);
+	if (read(start_pipe[0], &byte, 1) != 0 || restore_guard_register(restore_guard) < 0 ||
 	    write(line, "", 1) != 1)
 		_exit(1);
 	for (;;)
 		(void)pause();
 }
 
-/* In CRIU: tasks that have announced themselves, and stay. As with CRIU, none goes on before
- * all have been forked. With CLONE_PARENT they become CRIU's siblings, as container runtimes
- * want it of the first. */
+/* In CRIU: starts tasks and waits until they have registered. As with CRIU, a task goes on when all
+ * are forked. With CLONE_PARENT they are siblings of CRIU, as container runtimes ask for the first.
+ */
 static bool start_tasks_as(unsigned long flags, struct restore_guard *restore_guard)
 {
-	int line[2], gate[2];
+	int line[2], start_pipe[2];
 	char byte;
 
-	if (pipe(line) < 0 || pipe(gate) < 0)
+	if (pipe(line) < 0 || pipe(start_pipe) < 0)
 		return false;
 	for (size_t i = 0; i < TASKS; i++) {
 		pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 
 		if (!pid)
-			run_task(restore_guard, gate, line[1]);
+			run_task(restore_guard, start_pipe, line[1]);
 		tasks[i] = pid;
 	}
-	(void)close(gate[1]);
+	(void)close(start_pipe[1]);
 	for (size_t i = 0; i < TASKS; i++) {
 		if (read(line[0], &byte, 1) != 1)
 			return false;
@@ -89,7 +90,7 @@ static bool start_tasks(struct restore_guard *restore_guard)
 	return start_tasks_as(0, restore_guard);
 }
 
-/* How a process ends that should do so by now. */
+/* Waits for the end of a child. Returns its status. */
 static int await_end(pid_t pid)
 {
 	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
@@ -113,28 +114,28 @@ static void assert_tasks_die(void)
 	}
 }
 
-/* The root of a tree and its child, of which only the child has a GPU. It comes after the root has
- * left CRIU's memory. */
+/* Starts a root and its child. Only the child has a GPU, and registers after the root has unmapped
+ * the shared page. */
 static bool start_tree(unsigned long flags, struct restore_guard *restore_guard)
 {
-	int line[2], gate[2];
+	int line[2], start_pipe[2];
 	pid_t root, child;
 	char byte;
 
-	if (pipe(line) < 0 || pipe(gate) < 0)
+	if (pipe(line) < 0 || pipe(start_pipe) < 0)
 		return false;
 	root = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0UL);
 	if (root) {
 		tasks[0] = root;
-		(void)close(gate[1]);
+		(void)close(start_pipe[1]);
 		return read(line[0], &byte, 1) == 1;
 	}
 	child = fork();
 	if (!child)
-		run_task(restore_guard, gate, line[1]);
+		run_task(restore_guard, start_pipe, line[1]);
 	tasks[1] = child;
 	restore_guard_detach(&restore_guard);
-	(void)close(gate[1]);
+	(void)close(start_pipe[1]);
 	for (;;)
 		(void)pause();
 }
@@ -173,9 +174,8 @@ static void tasks_without_a_gpu_die_with_them(void **state)
 	assert_die_with_criu(start_tree);
 }
 
-/* Another plugin may answer for all tasks when queues are to run: CRIU believes
- * that all is done. */
-static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
+/* Another plugin may answer RESUME_DEVICES_LATE for all tasks, so that CRIU reports success. */
+static void tasks_that_are_not_resumed_die_when_criu_ends(void **state)
 {
 	pid_t criu = fork();
 	int status;
@@ -198,8 +198,8 @@ static void tasks_that_nobody_completes_die_when_criu_ends(void **state)
 	assert_tasks_die();
 }
 
-/* The guard goes with the last of them. */
-static void tasks_that_are_complete_live_on(void **state)
+/* The guard ends when the last task is complete. */
+static void complete_tasks_survive_criu(void **state)
 {
 	pid_t criu = fork();
 
@@ -222,15 +222,15 @@ static void tasks_that_are_complete_live_on(void **state)
 		assert_int_equal(waitpid(tasks[i], NULL, WNOHANG), 0);
 }
 
-static void a_task_that_comes_after_criu_s_end_fails(void **state)
+static void a_task_that_registers_after_criu_s_end_fails(void **state)
 {
 	pid_t criu = fork();
 	int status;
 
 	(void)state;
 	if (!criu) {
-		/* What the guard looks at. Descriptors are closed before that, and then a task may
-		 * still be let come, to be killed a moment later. */
+		/* The guard polls the same pidfd. Waiting for the end of a pipe would be too early:
+		 * the guard could still accept the task, and kill it a moment later. */
 		struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
 					.events = POLLIN };
 		struct restore_guard *restore_guard;
@@ -259,9 +259,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(tasks_die_with_a_criu_that_is_killed),
 		TEST(tasks_without_a_gpu_die_with_them),
-		TEST(tasks_that_nobody_completes_die_when_criu_ends),
-		TEST(tasks_that_are_complete_live_on),
-		TEST(a_task_that_comes_after_criu_s_end_fails),
+		TEST(tasks_that_are_not_resumed_die_when_criu_ends),
+		TEST(complete_tasks_survive_criu),
+		TEST(a_task_that_registers_after_criu_s_end_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The restore of render nodes: which of them is the very file that KFD restores through,
- * and which is another. */
+/* The restore of render nodes: one open file per GPU is the file that RESTORE got, the others are
+ * separate. */
 #include "restore_task.h"
 
 #include "image/image.h"
@@ -17,7 +17,7 @@ static void write_render(int id, uint32_t compute_pid)
 	assert_int_equal(image_write_render(id, &node), 0);
 }
 
-static void the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order(void **state)
+static void the_compute_file_is_the_file_of_restore_in_either_order(void **state)
 {
 	(void)state;
 	for (unsigned int render_first = 0; render_first < 2; render_first++) {
@@ -43,7 +43,7 @@ static void the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_or
 	}
 }
 
-/* Whether that has KFD state or not, and whether the one that opens it has. */
+/* With and without KFD state in either process. */
 static void a_render_node_that_another_process_computes_through_is_refused(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void a_render_node_that_another_process_computes_through_is_refused(void 
 	}
 }
 
-static void another_open_of_the_render_node_is_another_file(void **state)
+static void another_open_of_a_render_node_is_another_file(void **state)
 {
 	int compute, other, kfd;
 
@@ -86,9 +86,9 @@ static void another_open_of_the_render_node_is_another_file(void **state)
 	end_restore(0);
 }
 
-/* Nothing tells when the task needs no file any more: so nothing of ours may be open when its own
- * are back, in whatever order they come. */
-static void a_task_without_mappings_has_its_own_files_alone(void **state)
+/* Without mappings, no hook runs last. When CRIU has restored the task's files, in any order, the
+ * plugin must have none open. */
+static void a_task_without_mappings_has_only_its_own_files(void **state)
 {
 	/* Its render nodes, by whose compute VM they say they are, and how many of them come before
 	 * /dev/kfd; that of another process does not come. */
@@ -133,7 +133,7 @@ static void a_task_without_mappings_has_its_own_files_alone(void **state)
 				continue;
 			fds[j] = restore_file(is_kfd ? 5 : 6 + render);
 			assert_true(fds[j] >= 0);
-			/* The first is the very file of the restore. */
+			/* The first is the file that RESTORE got. */
 			if (j == 1 && cases[i].num_before == 0)
 				assert_int_equal(fds[j], kernel.restored_devices[0].drm_fd);
 		}
@@ -144,8 +144,8 @@ static void a_task_without_mappings_has_its_own_files_alone(void **state)
 	}
 }
 
-/* An image of CRIU's own plugin does not say how many will be asked about. */
-static void files_are_kept_for_mappings_that_may_come(void **state)
+/* An image of CRIU's own plugin does not have the number of mappings. */
+static void files_stay_open_if_mappings_may_follow(void **state)
 {
 	size_t before = unit_count_fds();
 	int kfd;
@@ -161,8 +161,8 @@ static void files_are_kept_for_mappings_that_may_come(void **state)
 	end_restore(0);
 }
 
-/* It may be the one that says which file is the compute VM's: another one could not map its BOs. */
-static void a_render_node_is_not_restored_beside_an_image_that_cannot_be_read(void **state)
+/* The unreadable image may name the compute file. */
+static void a_render_node_beside_an_unreadable_image_is_refused(void **state)
 {
 	(void)state;
 	make_image();
@@ -176,7 +176,7 @@ static void a_render_node_is_not_restored_beside_an_image_that_cannot_be_read(vo
 	end_restore(-1);
 }
 
-static void a_render_node_of_a_foreign_image_is_taken_for_the_compute_one(void **state)
+static void a_render_node_of_a_foreign_image_is_the_compute_file(void **state)
 {
 	struct CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	int render, kfd;
@@ -196,8 +196,8 @@ static void a_render_node_of_a_foreign_image_is_taken_for_the_compute_one(void *
 	end_restore(0);
 }
 
-/* A file of its own process: its GPU is mapped by itself. */
-static void a_render_node_without_kfd_is_restored_on_the_gpu_that_fits(void **state)
+/* The plugin maps the GPU of such a render node alone. */
+static void a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 	int fd;
@@ -218,13 +218,13 @@ static void a_render_node_without_kfd_is_restored_on_the_gpu_that_fits(void **st
 	end_restore(-1);
 }
 
-static void render_images_that_cannot_be_restored_are_refused_in_words(void **state)
+static void render_images_that_cannot_be_restored_are_refused(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
 	(void)state;
 	start_restore();
-	/* Of no process with KFD state, and nothing said of the GPU. */
+	/* No KFD state, and no properties of the GPU. */
 	assert_int_equal(image_write_render(6, &node), 0);
 	assert_fails(restore_file(6));
 	assert_logged("Error (amdgpu_plugin): ", "render node 6");
@@ -237,7 +237,7 @@ static void render_images_that_cannot_be_restored_are_refused_in_words(void **st
 	end_restore(-1);
 }
 
-static void a_render_node_that_is_not_there_is_an_error(void **state)
+static void a_missing_render_node_is_an_error(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
 
@@ -259,7 +259,7 @@ static void a_render_node_that_is_not_there_is_an_error(void **state)
 	end_restore(-1);
 }
 
-/* Damaged or made up, but it parses. */
+/* Such an image is valid protobuf. */
 static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
 {
 	CriuRenderNode node = CRIU_RENDER_NODE__INIT;
@@ -277,16 +277,16 @@ static void a_render_image_whose_gpu_is_a_cpu_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_compute_vm_s_render_node_is_the_file_of_the_restore_in_either_order),
+		TEST(the_compute_file_is_the_file_of_restore_in_either_order),
 		TEST(a_render_node_that_another_process_computes_through_is_refused),
-		TEST(another_open_of_the_render_node_is_another_file),
-		TEST(a_task_without_mappings_has_its_own_files_alone),
-		TEST(files_are_kept_for_mappings_that_may_come),
-		TEST(a_render_node_is_not_restored_beside_an_image_that_cannot_be_read),
-		TEST(a_render_node_of_a_foreign_image_is_taken_for_the_compute_one),
-		TEST(a_render_node_without_kfd_is_restored_on_the_gpu_that_fits),
-		TEST(render_images_that_cannot_be_restored_are_refused_in_words),
-		TEST(a_render_node_that_is_not_there_is_an_error),
+		TEST(another_open_of_a_render_node_is_another_file),
+		TEST(a_task_without_mappings_has_only_its_own_files),
+		TEST(files_stay_open_if_mappings_may_follow),
+		TEST(a_render_node_beside_an_unreadable_image_is_refused),
+		TEST(a_render_node_of_a_foreign_image_is_the_compute_file),
+		TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu),
+		TEST(render_images_that_cannot_be_restored_are_refused),
+		TEST(a_missing_render_node_is_an_error),
 		TEST(a_render_image_whose_gpu_is_a_cpu_is_refused),
 	};
 

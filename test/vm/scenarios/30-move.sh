@@ -109,7 +109,7 @@ scenario_move_beside_another() { # oldest and newest
 	then_machine="eight-other 5" come_back
 	sees_gpus 7
 	maps img1/restore.log 07cd:9d13 dfd4:23d5 2fe5:cd08 a7ac:ee6a 7fb5:78b6 8f84:15b9
-	has_line img1/restore.log "the task sees 0x07cd (renderD136) besides its own GPUs"
+	has_line img1/restore.log "the task also sees 0x07cd (renderD136)"
 	come_back
 	finish
 }
@@ -125,7 +125,7 @@ scenario_long_bo_records() { # oldest and newest
 	sees_gpus 1
 	then_machine="eight 2,3,4,5,6,7" come_back
 	sees_gpus 2
-	has_line img1/restore.log "besides its own GPUs"
+	has_line img1/restore.log "the task also sees"
 	knob bo_record_size 272
 	finish
 }

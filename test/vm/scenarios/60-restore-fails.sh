@@ -196,7 +196,7 @@ scenario_svm_beside_another() { # oldest and newest
 	machine eight 3,7
 	dumped_client --gpus 0,5
 	machine eight-other 5
-	restore_fails "the task sees 0x07cd (renderD136) besides; as its SVM ranges .* hide them with the device cgroup"
+	restore_fails "the task also sees 0x07cd (renderD136); .* SVM ranges .* hide these GPUs with the device cgroup"
 	machine eight-other 3,5
 	restore img
 	runs

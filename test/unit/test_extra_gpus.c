@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A restore where more GPUs are visible than the image has: what the kernel is given, and
- * what is refused. The image has the GPU of machine "one", the restore runs on "eight"; the
- * task is this process. */
+/* Restores where the task sees more GPUs than its image has: the devices of RESTORE, and refusals.
+ * The image has the GPU of machine "one", the restore runs on "eight". The task is this process. */
 #include "fake_kernel.h"
 
 #include "amdgpu_plugin_topology.h"
@@ -26,7 +25,7 @@ static int begin(void **state)
 	return ret;
 }
 
-/* Private data of one GPU, no BOs, an event, and maybe an SVM range. */
+/* Private data of one GPU, no BOs, an event and, with @svm, an SVM range. */
 static void set_priv_data(CriuKfd *image, bool svm)
 {
 	uint8_t *bytes = calloc(PRIV_SIZE + SVM_SIZE, 1);
@@ -63,7 +62,6 @@ static void write_image(bool svm, uint32_t user_id, size_t cut)
 	criu_kfd__free_unpacked(image, NULL);
 }
 
-/* The GPU here is the lowest node of "eight" or the very same one. */
 static int run_restore(void)
 {
 	int (*hook)(int id) = NULL;
@@ -83,7 +81,7 @@ static void assert_refused(const char *why)
 	assert_logged("Error (amdgpu_plugin): ", why, "renderD");
 }
 
-static void extra_gpus_get_buckets_of_their_own(void **state)
+static void extra_gpus_get_their_own_buckets(void **state)
 {
 	uint32_t mapped;
 	int fd;
@@ -109,8 +107,8 @@ static void extra_gpus_get_buckets_of_their_own(void **state)
 	(void)close(fd);
 }
 
-/* The process knows its GPU by the id of one that it does not use. */
-static void an_id_that_the_process_knows_is_not_given_again(void **state)
+/* The process knows its GPU by the id of an extra GPU. */
+static void an_extra_gpu_gets_no_id_that_the_process_knows(void **state)
 {
 	struct topology topology;
 	int fd;
@@ -138,7 +136,7 @@ static void an_id_that_the_process_knows_is_not_given_again(void **state)
 	topology_done(&topology);
 }
 
-static void svm_ranges_do_not_allow_extra_gpus(void **state)
+static void extra_gpus_beside_svm_ranges_are_refused(void **state)
 {
 	(void)state;
 	write_image(true, 0xbeef, 0);
@@ -146,7 +144,7 @@ static void svm_ranges_do_not_allow_extra_gpus(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "SVM");
 }
 
-static void private_data_that_nobody_knows_does_not_either(void **state)
+static void extra_gpus_beside_unknown_private_data_are_refused(void **state)
 {
 	(void)state;
 	write_image(false, 0xbeef, 1);
@@ -154,7 +152,7 @@ static void private_data_that_nobody_knows_does_not_either(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "unknown layout");
 }
 
-static void a_hidden_extra_gpu_is_ignored(void **state)
+static void svm_ranges_without_extra_gpus_are_restored(void **state)
 {
 	int fd;
 
@@ -168,7 +166,7 @@ static void a_hidden_extra_gpu_is_ignored(void **state)
 	(void)close(fd);
 }
 
-static void a_gpu_whose_render_node_does_not_open_is_not_used(void **state)
+static void gpus_without_a_render_node_are_not_used(void **state)
 {
 	(void)state;
 	kernel.hides_render_nodes = true;
@@ -182,12 +180,12 @@ static void a_gpu_whose_render_node_does_not_open_is_not_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(extra_gpus_get_buckets_of_their_own),
-		TEST(an_id_that_the_process_knows_is_not_given_again),
-		TEST(svm_ranges_do_not_allow_extra_gpus),
-		TEST(private_data_that_nobody_knows_does_not_either),
-		TEST(a_hidden_extra_gpu_is_ignored),
-		TEST(a_gpu_whose_render_node_does_not_open_is_not_used),
+		TEST(extra_gpus_get_their_own_buckets),
+		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
+		TEST(extra_gpus_beside_svm_ranges_are_refused),
+		TEST(extra_gpus_beside_unknown_private_data_are_refused),
+		TEST(svm_ranges_without_extra_gpus_are_restored),
+		TEST(gpus_without_a_render_node_are_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
