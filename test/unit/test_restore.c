@@ -15,8 +15,7 @@ static void a_process_is_restored_on_another_machine(void **state)
 	fd = restore_file(5);
 	assert_true(fd >= LOWEST);
 	assert_true(device_of(fd, "kfd-") == 0);
-	/* The process keeps its name of the GPU; the kernel is told the GPU of
-	 * here and its file. */
+	/* The process keeps its id of the GPU. RESTORE gets the GPU of this machine. */
 	assert_int_equal(kernel.restored.num_devices, 1);
 	assert_int_equal(kernel.restored_devices[0].user_gpu_id, USER_ID);
 	assert_int_equal(kernel.restored_devices[0].actual_gpu_id, NEW_ID);

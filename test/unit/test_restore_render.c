@@ -90,8 +90,9 @@ static void another_open_of_a_render_node_is_another_file(void **state)
  * plugin must have none open. */
 static void a_task_without_mappings_has_only_its_own_files(void **state)
 {
-	/* Its render nodes, by whose compute VM they say they are, and how many of them come before
-	 * /dev/kfd; that of another process does not come. */
+	/* The render nodes of the task: each says whether it is a compute file, and of which
+	 * process. The first @num_before come before /dev/kfd. CRIU opens no file of another
+	 * process in this task. */
 	enum { NO_MORE, ITS_OWN, NOT_SAID, ANOTHER_S };
 	static const struct {
 		const char *name;
