@@ -1,33 +1,135 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The KFD driver: its five CRIU operations, and what is a KFD file at all. Silent but for the lines
- * that only it can word. */
+/* The KFD driver: its interface for checkpoints, and one function for each of its five CRIU
+ * operations. The interface is that of uapi/linux/kfd_ioctl.h. It is restated because some
+ * distributions ship a header that needs drm/drm.h; its layouts are the same in all kernels. */
 #ifndef AMDGPU_PLUGIN_KERNEL_KFD_H
 #define AMDGPU_PLUGIN_KERNEL_KFD_H
 
+#include <linux/ioctl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "kernel/kfd_criu.h"
-
 #define KFD_PATH "/dev/kfd"
 
-/* Whether @stat is that of /dev/kfd: 1, 0, or -errno after a line. The major is dynamic: sysfs
- * tells it, and it is what counts also where /dev has no such file. */
+struct kfd_version_args {
+	uint32_t major;
+	uint32_t minor;
+};
+
+struct kfd_dmabuf_info_args {
+	uint64_t size;
+	uint64_t metadata_ptr;
+	uint32_t metadata_size;
+	uint32_t gpu_id;
+	uint32_t flags;
+	uint32_t dmabuf_fd;
+};
+
+enum kfd_criu_op {
+	KFD_PROCESS_INFO, /* stops the queues of the process */
+	KFD_CHECKPOINT,
+	KFD_UNPAUSE,
+	KFD_RESTORE,
+	KFD_RESUME,
+};
+
+struct kfd_criu_args {
+	uint64_t devices;   /* pointer to struct kfd_device_bucket [num_devices] */
+	uint64_t bos;       /* pointer to struct kfd_bo_bucket [num_bos] */
+	uint64_t priv_data; /* pointer to priv_data_size opaque bytes */
+	uint64_t priv_data_size;
+	uint32_t num_devices;
+	uint32_t num_bos;
+	uint32_t num_objects; /* queues, events and SVM ranges */
+	uint32_t pid;         /* PROCESS_INFO: the vpid */
+	uint32_t op;
+	uint32_t pad;
+};
+
+struct kfd_device_bucket {
+	uint32_t user_gpu_id;   /* the id that the process knows */
+	uint32_t actual_gpu_id; /* the id that this machine gave */
+	uint32_t drm_fd;        /* RESTORE: the file whose VM becomes the compute VM */
+	uint32_t pad;
+};
+
+struct kfd_bo_bucket {
+	uint64_t addr; /* VA on the GPU */
+	uint64_t size;
+	uint64_t offset;          /* mmap offset at the dump */
+	uint64_t restored_offset; /* mmap offset after RESTORE; not written for userptr BOs */
+	uint32_t gpu_id;          /* user_gpu_id */
+	uint32_t alloc_flags;
+	uint32_t dmabuf_fd; /* of VRAM and GTT BOs, else KFD_INVALID_FD */
+	uint32_t pad;
+};
+
+#define KFD_INVALID_FD 0xffffffffu
+
+#define KFD_IOC_GET_VERSION     _IOR('K', 0x01, struct kfd_version_args)
+#define KFD_IOC_GET_DMABUF_INFO _IOWR('K', 0x1c, struct kfd_dmabuf_info_args)
+#define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
+
+_Static_assert(sizeof(struct kfd_criu_args) == 56, "kernel ABI");
+_Static_assert(sizeof(struct kfd_device_bucket) == 16, "kernel ABI");
+_Static_assert(sizeof(struct kfd_bo_bucket) == 48, "kernel ABI");
+
+/* Kinds of BO, bits of alloc_flags. Every BO has exactly one. */
+enum kfd_bo_kind {
+	KFD_BO_VRAM = 1u << 0,
+	KFD_BO_GTT = 1u << 1,
+	KFD_BO_USERPTR = 1u << 2,
+	KFD_BO_DOORBELL = 1u << 3,
+	KFD_BO_MMIO_REMAP = 1u << 4,
+	KFD_BO_KINDS = 0x1f,
+	/* Only these have contents that the GPU must copy. */
+	KFD_BO_WITH_CONTENTS = KFD_BO_VRAM | KFD_BO_GTT,
+};
+
+static inline bool kfd_bo_has_one_kind(uint32_t alloc_flags)
+{
+	uint32_t kind = alloc_flags & KFD_BO_KINDS;
+
+	return kind && !(kind & (kind - 1));
+}
+
+/* The other bits of alloc_flags: access, and properties of the memory. GPUs before gfx9 map the
+ * ring of an AQL queue twice in a row. */
+enum kfd_bo_attribute {
+	KFD_BO_AQL_QUEUE_MEM = 1u << 27,
+	KFD_BO_ATTRIBUTES = 0x1ffu << 23,
+};
+
+/* mmap offsets of /dev/kfd (kfd_priv.h in the kernel): bits 63:62 hold the type of the mapping,
+ * bits 61:46 the actual gpu_id, never the user's. */
+#define KFD_MMAP_TYPE_SHIFT   62
+#define KFD_MMAP_GPU_ID_SHIFT 46
+#define KFD_GPU_ID_MAX        0xffffu
+#define KFD_MMAP_GPU_ID_MASK  ((uint64_t)KFD_GPU_ID_MAX << KFD_MMAP_GPU_ID_SHIFT)
+enum kfd_mmap_type {
+	KFD_MMAP_MMIO,
+	KFD_MMAP_RESERVED_MEM,
+	KFD_MMAP_EVENTS,
+	KFD_MMAP_DOORBELL,
+};
+
+/* Whether @stat is that of a /dev/kfd, by the device number in sysfs: the major is dynamic, and
+ * /dev may lack the file. 1, 0, or -errno, which is logged. */
 int kfd_is_file(const struct stat *stat);
-/* Whether @fd is a dma-buf of an AMD GPU; false where there is no /dev/kfd to ask. */
+/* Whether @fd is a dma-buf of an AMD GPU. False also if /dev/kfd cannot be opened. */
 bool kfd_is_dmabuf(int fd);
 
-/* A descriptor of our own. -errno after a line; -EOPNOTSUPP: too old for checkpoints
- * of GTT BOs (1.8). */
+/* Opens /dev/kfd for the plugin. -EOPNOTSUPP: the driver is older than 1.8, so it cannot save the
+ * contents of GTT BOs. Logs on error. */
 int kfd_open(int *ret_fd);
-/* Whether checkpoints are possible at all: the errors of kfd_open(). */
+/* Checks that the driver can checkpoint at all. The errors are those of kfd_open(). */
 int kfd_check_version(void);
 
-/* Everything that CHECKPOINT tells of a process, and RESTORE wants. Arrays are never NULL, as the
- * kernel demands even of empty ones. */
+/* What CHECKPOINT says of a process, and what RESTORE needs. Arrays are never NULL: the kernel
+ * refuses NULL even for arrays without elements. */
 struct kfd_state {
 	pid_t vpid;
 	struct kfd_device_bucket *devices;
@@ -37,34 +139,37 @@ struct kfd_state {
 	uint8_t *priv_data;
 	uint64_t priv_data_size;
 	uint32_t num_objects;
-	/* The limit of descriptors before it was raised for those of dma-bufs. */
+	/* The limit of descriptors before it was raised for the dma-bufs. */
 	struct rlimit old_limit;
 	bool limit_raised;
 };
 
-/* Makes the arrays for the counts in @state; all dma-buf descriptors invalid. */
+/* Allocates the arrays for the counts in @state, with no dma-buf in any BO. */
 int kfd_state_alloc(struct kfd_state *state);
-/* Frees all, closes the dma-buf descriptors and puts the limit of descriptors back. */
+/* Frees the arrays, closes the dma-bufs and restores the limit of descriptors. */
 void kfd_state_done(struct kfd_state *state);
 
-/* Stops the queues and fills the counts and vpid. Counts up: one call a process. Must be called
- * by the tracing thread, as must the next two. */
+/* PROCESS_INFO: stops the queues, and fills in the counts and the vpid. Each call adds one to a
+ * counter in the kernel, so it must be made once a process. Only the tracing thread may call this
+ * function and the next two. */
 int kfd_pause(int fd, struct kfd_state *ret_counts);
-/* Fills the arrays. The descriptors of dma-bufs are close-on-exec, and numbered from @lowest_fd
- * where the system has room there; while they are open, so many more descriptors are allowed.
- * -EINVAL: not paused, or the counts are not the current ones. */
+/* CHECKPOINT: fills in the arrays. The dma-bufs get close-on-exec descriptors of at least
+ * @lowest_fd, if that many are free. Until kfd_state_done(), the limit of descriptors is higher.
+ * -EINVAL: the process is not paused, or the counts have changed. */
 int kfd_checkpoint(int fd, struct kfd_state *state, int lowest_fd);
-/* Starts the queues. -EINVAL: is not paused. */
+/* UNPAUSE: starts the queues. -EINVAL: the process is not paused. */
 int kfd_unpause(int fd);
 
-/* Rebuilds @state in the calling process; fills restored_offset and the dma-buf descriptors of BOs,
- * numbered as above. Cannot be repeated nor undone: after a failure the process must end. */
+/* RESTORE: rebuilds @state in the calling process, and fills in restored_offset and the dma-bufs,
+ * with descriptors as above. The kernel can neither repeat nor undo it: after an error the process
+ * must end. */
 int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
-/* Starts the queues of process @pid. Once, also after an error, and only after kfd_restore().
- * -errno after a line; -ESRCH: no KFD process. */
+/* RESUME: starts the queues of process @pid. Call it once, also after an error, and only after
+ * kfd_restore(). -ESRCH: no KFD process. Logs on error. */
 int kfd_resume(pid_t pid);
 
-/* What the driver means by @error (-errno) of @op; NULL: no more than the error's own words. */
+/* The cause of @error (-errno) of operation @op, and what helps, to follow the name of the process
+ * in a log line. NULL: strerror() is all there is to say. */
 const char *kfd_explain(enum kfd_criu_op op, int error);
 
 #endif

@@ -10,7 +10,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 #include "kernel/render_node.h"
 
 #define PAGE 4096

@@ -247,27 +247,29 @@ int kfd_resume(pid_t pid)
 static const struct {
 	enum kfd_criu_op op;
 	int error;
-	const char *meaning;
+	const char *text;
 } explanations[] = {
 	{ KFD_PROCESS_INFO, -ENOTTY,
-	  "this kernel cannot checkpoint GPU processes; Linux 5.18 and newer can" },
-	{ KFD_PROCESS_INFO, -EBADF, "its process is not part of this dump" },
+	  "this kernel cannot checkpoint GPU processes; use Linux 5.18 or newer" },
+	{ KFD_PROCESS_INFO, -EBADF, "the process is not part of this dump" },
 	{ KFD_PROCESS_INFO, -EACCES,
-	  "the kernel wants CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
+	  "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
 	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
-	  "it has a queue that the kernel cannot save, as debuggers make them; detach them" },
+	  "the process has a queue that the kernel cannot save, such as debuggers create; "
+	  "detach debuggers" },
 	{ KFD_CHECKPOINT, -EOPNOTSUPP,
-	  "this kernel cannot save queues of this kind of GPU; a newer one may, or (before gfx12) "
-	  "the process destroys its queues before the dump" },
+	  "this kernel cannot save queues of this kind of GPU; use a newer kernel, or (before "
+	  "gfx12) have the process destroy its queues before the dump" },
 	{ KFD_CHECKPOINT, -EINVAL,
-	  "its BOs or queues keep changing, or its GPU cannot save running waves (cwsr)" },
+	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves "
+	  "(cwsr)" },
 };
 
 const char *kfd_explain(enum kfd_criu_op op, int error)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
 		if (explanations[i].op == op && explanations[i].error == error)
-			return explanations[i].meaning;
+			return explanations[i].text;
 	}
 	return NULL;
 }

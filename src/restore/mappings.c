@@ -14,7 +14,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "restore/gpu_files.h"
 

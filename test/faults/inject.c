@@ -43,7 +43,7 @@
 #include <unwind.h>
 
 #include "calls.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 #include "table.h"
 
 #define EXPORTED   __attribute__((visibility("default")))

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 
 /* What is tried again, or is no failure at all. */
 static const char *const soft_faults[] = { "EINTR", "short", "EAGAIN" };

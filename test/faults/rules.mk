@@ -4,7 +4,7 @@
 FAULTS	     := $(BUILD)/faults
 FAULTS_PARTS := $(filter-out test/faults/inject.c,$(wildcard test/faults/*.c))
 
-$(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kernel/kfd_criu.h $(NATIVE)/host
+$(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kernel/kfd.h $(NATIVE)/host
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
 

@@ -28,7 +28,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "host.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 
 #define KFD_MAJOR    234
 #define PROCESSES    4

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 #include "restore/gpu_files.h"
 #include "restore/mappings.h"
 

@@ -8,7 +8,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
-#include "kernel/kfd_criu.h"
+#include "kernel/kfd.h"
 
 #define ADDR 0x7f0000000000ULL
 #define MIB  (1ULL << 20)
