@@ -14,6 +14,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dump.h"
 #include "image/image.h"
@@ -307,7 +308,7 @@ static int keep(struct render_list *list, const struct dumped_render *render)
 	struct dumped_render kept = *render;
 	int ret;
 
-	kept.fd = fd_dup_above(render->fd, DUMP_LOWEST_FD);
+	kept.fd = fd_dup_above(render->fd, HOST_LOWEST_FD);
 	if (kept.fd < 0)
 		return kept.fd;
 	ret = array_append(&list->renders, &list->count, sizeof(kept), &kept);

@@ -9,6 +9,10 @@
 
 #include "criu/plugin_abi.h"
 
+/* The lowest number for descriptors that the plugin keeps open in a process of CRIU. A restoring
+ * CRIU opens the files of a task under the task's own numbers, which begin at 0. */
+#define HOST_LOWEST_FD 512
+
 /* How many hooks this host knows. Read from the size of CRIU's table of hook lists (one list head a
  * hook and one more), because a descriptor with more hooks than the host has is refused, and with
  * it every dump and restore on the machine. */

@@ -14,9 +14,6 @@
 #include "criu/options.h"
 #include "kernel/proc.h"
 
-/* Descriptors of the plugin in CRIU's process are numbered from here. */
-#define DUMP_LOWEST_FD 512
-
 #define DUMP_NO_ID (-1)
 
 struct bo_index;

@@ -16,9 +16,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
-
-/* Descriptors whose numbers others choose are below it. */
-#define LOWEST_FD 512
+#include "criu/host.h"
 
 /* Between two questions that the kernel did not answer. */
 #define ASK_AGAIN_NS 10000000
@@ -129,7 +127,7 @@ int guard_start(const struct guard_duty *duty, struct guard *ret_guard)
 	if (ret < 0)
 		return ret;
 	/* Where that cannot be, no harm is done. */
-	(void)fd_move_up(&guard.fd, LOWEST_FD);
+	(void)fd_move_up(&guard.fd, HOST_LOWEST_FD);
 	*ret_guard = guard;
 	return 0;
 }

@@ -58,7 +58,7 @@ static int read_state(struct process_dump *dump)
 {
 	int ret = kfd_state_alloc(&dump->state);
 
-	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, DUMP_LOWEST_FD);
+	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, HOST_LOWEST_FD);
 }
 
 static int checkpoint(struct process_dump *dump)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dump_guard.h"
 #include "dump/kfd_files.h"
@@ -32,7 +33,7 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 	_cleanup_(kfd_state_done) struct kfd_state state = pause_counts(process);
 	int ret = kfd_state_alloc(&state);
 
-	return ret < 0 ? ret : kfd_checkpoint(fd, &state, DUMP_LOWEST_FD);
+	return ret < 0 ? ret : kfd_checkpoint(fd, &state, HOST_LOWEST_FD);
 }
 
 static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reopen_vpid)
@@ -42,7 +43,7 @@ static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reope
 				    .process = DUMP_NO_PROCESS };
 	int ret;
 
-	file.fd = fd_dup_above(fd, DUMP_LOWEST_FD);
+	file.fd = fd_dup_above(fd, HOST_LOWEST_FD);
 	if (file.fd < 0)
 		return file.fd;
 	ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
@@ -328,7 +329,7 @@ static int undo_old_pauses(const struct dump_session *session)
 static int list_files(struct dump_session *session, int shown)
 {
 	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
-	int ret = kfd_files_find(&session->tasks, shown, DUMP_LOWEST_FD, &files);
+	int ret = kfd_files_find(&session->tasks, shown, HOST_LOWEST_FD, &files);
 
 	if (ret == -ENOSYS || ret == -EPERM) {
 		log_warn("processes: are paused one after the other, because the kernel does not"

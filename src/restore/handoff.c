@@ -19,10 +19,6 @@
 /* The main process loads the contents of so many GPUs at once, over all tasks. */
 #define GPUS_AT_ONCE 8
 
-/* The main process keeps the plugin's descriptors at or above the old RLIMIT_NOFILE. If it cannot
- * raise the limit, it keeps them at or above this number. */
-#define LOWEST_FD 512
-
 /* A faulty task must not keep the main process busy or use up its memory. KFD has at most 64 GPUs
  * (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define JOBS_MAX 64
@@ -165,7 +161,7 @@ static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
 		return -errno;
-	*ret_lowest = raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : LOWEST_FD;
+	*ret_lowest = raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : HOST_LOWEST_FD;
 	return 0;
 }
 
@@ -251,7 +247,7 @@ static int receive_job(struct handoff *handoff, int socket, struct message *mess
 {
 	uint64_t num_bos = message->job.num_bos;
 	struct content_job *job;
-	int lowest = LOWEST_FD, ret;
+	int lowest = HOST_LOWEST_FD, ret;
 
 	ret = add_job(task, message, extra);
 	if (ret < 0) {
@@ -399,7 +395,7 @@ static int open_listen_sock(struct handoff *handoff, int *ret_task_end)
 	if (setsockopt(handoff->listen_sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
 	/* CRIU may choose low numbers for its own descriptors. A failure here does no harm. */
-	(void)fd_move_up(&handoff->listen_sock, LOWEST_FD);
+	(void)fd_move_up(&handoff->listen_sock, HOST_LOWEST_FD);
 	return 0;
 }
 
