@@ -84,6 +84,17 @@ int array_append(void *array, size_t *count, size_t size, const void *element)
 	return 0;
 }
 
+int pid_list_add(struct pid_list *list, pid_t pid)
+{
+	return array_append(&list->pids, &list->count, sizeof(pid), &pid);
+}
+
+void pid_list_done(struct pid_list *list)
+{
+	free(list->pids);
+	*list = (struct pid_list){ 0 };
+}
+
 int xioctl(int fd, unsigned long request, void *argument)
 {
 	int ret;

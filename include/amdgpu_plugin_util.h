@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 /* Closes *@fd, if it is not negative, and sets it to -1. Keeps errno. */
 void fd_close(int *fd);
@@ -38,6 +39,15 @@ int array_grow(void *array, size_t count, size_t size);
 /* Appends a copy of *@element of @size bytes to *@array (the address of a pointer), which has
  * *@count elements, and counts it. On -ENOMEM the array stays as it was. */
 int array_append(void *array, size_t *count, size_t size, const void *element);
+
+/* Pids in the pid namespace of the calling process. A list that is all zero is empty. */
+struct pid_list {
+	pid_t *pids;
+	size_t count;
+};
+
+int pid_list_add(struct pid_list *list, pid_t pid);
+void pid_list_done(struct pid_list *list);
 
 /* An ioctl that is repeated after EINTR and EAGAIN; 0 or -errno. */
 int xioctl(int fd, unsigned long request, void *argument);

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
 #include "criu/guard.h"
 #include "criu/options.h"
-#include "kernel/proc.h"
 
 #define DUMP_NO_ID (-1)
 

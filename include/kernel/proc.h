@@ -8,15 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Pids, as this process sees them. Begins all zero. */
-struct pid_list {
-	pid_t *pids;
-	size_t count;
-};
-
-/* -ENOMEM. */
-int pid_list_add(struct pid_list *list, pid_t pid);
-void pid_list_done(struct pid_list *list);
+struct pid_list;
 
 /* The pid, here, of the process that this thread traces and that knows
  * itself as @vpid. -ESRCH. */

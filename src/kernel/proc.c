@@ -64,17 +64,6 @@ int proc_vpid(pid_t pid, pid_t *ret_own_pid)
 	return ret;
 }
 
-int pid_list_add(struct pid_list *list, pid_t pid)
-{
-	return array_append(&list->pids, &list->count, sizeof(pid), &pid);
-}
-
-void pid_list_done(struct pid_list *list)
-{
-	free(list->pids);
-	*list = (struct pid_list){ 0 };
-}
-
 /* It has ended, or is somebody else's and hidden. */
 static bool is_out_of_sight(int error)
 {
