@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The file and the semaphore that libhsakmt before ROCm 6.0 shares between all its users:
- * /dev/shm/hsakmt_shared_mem. A process may have the file mapped, so it must exist at restore. */
+/* /dev/shm/hsakmt_shared_mem and its semaphore, which all processes with libhsakmt before ROCm 6.0
+ * share. A process may map the file, so the file must exist before CRIU restores the mapping. */
 #ifndef AMDGPU_PLUGIN_KERNEL_HSAKMT_SHM_H
 #define AMDGPU_PLUGIN_KERNEL_HSAKMT_SHM_H
 
@@ -8,21 +8,21 @@
 #include <sys/types.h>
 
 struct hsakmt_shm {
-	/* Size and first word of the file; both 0 where there is none. */
+	/* Size and first word of the file; 0: there is no file. */
 	uint64_t size;
 	uint32_t magic;
-	/* Permissions of file and semaphore, which CRIU finds wanting where they
-	 * differ; 0: not known. */
+	/* Permissions of the file and of the semaphore; 0: unknown. CRIU refuses to restore a
+	 * mapping of a file with other permissions. */
 	mode_t mode;
 	mode_t semaphore_mode;
 };
 
-/* Something else of that name counts as none, after a warning. -errno: there is one, but
- * it cannot be read. */
+/* Reads the state of the file on this machine. If something else has its name, the log gets a
+ * warning, and the result is that of no file. */
 int hsakmt_shm_read(struct hsakmt_shm *ret_shared);
 
-/* Makes file and semaphore where they are missing; a failure prints its line. Nothing to do for a
- * size of 0. */
+/* Creates the file and the semaphore if they do not exist; files that exist keep their contents.
+ * Does nothing if the size is 0. Logs on error. */
 int hsakmt_shm_restore(const struct hsakmt_shm *shared);
 
 #endif

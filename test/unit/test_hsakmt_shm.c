@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The file and the semaphore that old libhsakmt shares among its users. The machine's own are left
- * alone: both are made in the test's directory. */
+/* The file and the semaphore that processes with old libhsakmt share. The tests create both in
+ * their own directory, and never touch those of the machine. */
 #include "host.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ int shm_open(const char *name, int flags, mode_t mode)
 {
 	if (strcmp(name, "/" FILE_NAME))
 		assert_string_equal(name, "/" SEMAPHORE_FILE);
-	/* As the C library does it. */
+	/* glibc adds the same flag. */
 	return open(unit_path("%s", name + 1), flags | O_NOFOLLOW, mode);
 }
 
@@ -46,10 +46,10 @@ sem_t *sem_open(const char *name, int flags, ...)
 	va_list arguments;
 
 	assert_string_equal(name, SEMAPHORE_NAME);
-	/* One that exists must keep its value. */
+	/* A semaphore that exists must keep its value. */
 	assert_int_equal(flags & (O_CREAT | O_EXCL), O_CREAT);
 	va_start(arguments, flags);
-	/* Whatever umask CRIU has. */
+	/* The kernel applies the umask. */
 	fake.mode = va_arg(arguments, mode_t) & ~umask(0);
 	fake.value = va_arg(arguments, unsigned int);
 	va_end(arguments);
@@ -82,7 +82,7 @@ static int restore(uint64_t size, uint32_t magic)
 	return hsakmt_shm_restore(&shared);
 }
 
-static void a_machine_without_the_file_has_nothing_to_save(void **state)
+static void without_a_file_nothing_is_saved(void **state)
 {
 	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
@@ -93,7 +93,7 @@ static void a_machine_without_the_file_has_nothing_to_save(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void size_first_word_and_permissions_are_saved(void **state)
+static void size_first_word_and_modes_are_saved(void **state)
 {
 	struct hsakmt_shm shared;
 
@@ -109,7 +109,7 @@ static void size_first_word_and_permissions_are_saved(void **state)
 	assert_int_equal(shared.semaphore_mode, 0664);
 }
 
-static void a_file_too_short_for_its_word_is_none(void **state)
+static void a_file_shorter_than_a_word_is_not_saved(void **state)
 {
 	struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
@@ -149,26 +149,26 @@ static void make_large_file(const char *path)
 	(void)close(fd);
 }
 
-/* What anybody may put there, as /dev/shm is everybody's. */
+/* Any user can create these in /dev/shm. */
 static const struct {
 	const char *what;
 	void (*make)(const char *path);
-} others[] = {
+} wrong_files[] = {
 	{ "link", make_link },     { "pipe", make_pipe },        { "directory", make_directory },
 	{ "socket", make_socket }, { "large", make_large_file },
 };
 
-/* A pipe would be waited for with the job's queues stopped; the others would fail each
- * dump, or each restore. */
-static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
+/* An open of a FIFO would block while the queues are stopped. The others would fail every dump or
+ * restore. */
+static void a_file_of_another_type_is_not_saved(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct hsakmt_shm shared = { 42, 42, 42, 42 };
 
-		print_message("case %s\n", others[i].what);
+		print_message("case %s\n", wrong_files[i].what);
 		unit_forget_lines();
-		others[i].make(unit_path(FILE_NAME));
+		wrong_files[i].make(unit_path(FILE_NAME));
 		(void)alarm(60);
 		assert_int_equal(hsakmt_shm_read(&shared), 0);
 		(void)alarm(0);
@@ -178,16 +178,16 @@ static void what_is_no_file_of_the_library_s_counts_as_none(void **state)
 	}
 }
 
-static void what_is_no_semaphore_has_no_permissions_to_save(void **state)
+static void a_semaphore_of_another_type_has_no_mode(void **state)
 {
 	(void)state;
 	unit_write(FILE_NAME, "8 bytes.", 8);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct hsakmt_shm shared = { 0 };
 
-		print_message("case %s\n", others[i].what);
+		print_message("case %s\n", wrong_files[i].what);
 		unit_forget_lines();
-		others[i].make(unit_path(SEMAPHORE_FILE));
+		wrong_files[i].make(unit_path(SEMAPHORE_FILE));
 		(void)alarm(60);
 		assert_int_equal(hsakmt_shm_read(&shared), 0);
 		(void)alarm(0);
@@ -198,13 +198,13 @@ static void what_is_no_semaphore_has_no_permissions_to_save(void **state)
 	}
 }
 
-static void what_is_no_semaphore_is_not_opened_as_one(void **state)
+static void a_semaphore_of_another_type_is_refused(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		print_message("case %s\n", others[i].what);
+	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
+		print_message("case %s\n", wrong_files[i].what);
 		unit_forget_lines();
-		others[i].make(unit_path(SEMAPHORE_FILE));
+		wrong_files[i].make(unit_path(SEMAPHORE_FILE));
 		(void)alarm(60);
 		assert_int_equal(restore(8, 1), -EINVAL);
 		(void)alarm(0);
@@ -226,8 +226,8 @@ static mode_t mode_of_file(void)
 	return stat.st_mode & 0777;
 }
 
-/* CRIU refuses a mapped file that has other permissions than it had. */
-static void file_and_semaphore_are_made_as_they_were(void **state)
+/* CRIU refuses to restore a mapping if the permissions of its file have changed. */
+static void file_and_semaphore_are_created_as_saved(void **state)
 {
 	const struct hsakmt_shm shared = { 8, 0x12345678, 0666, 0664 };
 	mode_t old = umask(077);
@@ -248,7 +248,7 @@ static void file_and_semaphore_are_made_as_they_were(void **state)
 	assert_int_equal(fake.value, 1);
 }
 
-static void images_that_do_not_tell_permissions_get_the_usual_ones(void **state)
+static void images_without_modes_get_the_default_mode(void **state)
 {
 	(void)state;
 	assert_int_equal(restore(8, 1), 0);
@@ -256,7 +256,7 @@ static void images_that_do_not_tell_permissions_get_the_usual_ones(void **state)
 	assert_int_equal(fake.mode, 0644);
 }
 
-static void a_file_that_is_there_is_left_as_it_is(void **state)
+static void an_existing_file_keeps_its_contents(void **state)
 {
 	uint8_t *bytes;
 	size_t size;
@@ -270,7 +270,7 @@ static void a_file_that_is_there_is_left_as_it_is(void **state)
 	free(bytes);
 }
 
-static void an_image_without_the_file_makes_nothing(void **state)
+static void an_image_without_a_file_creates_nothing(void **state)
 {
 	(void)state;
 	assert_int_equal(restore(0, 0x12345678), 0);
@@ -278,7 +278,7 @@ static void an_image_without_the_file_makes_nothing(void **state)
 	assert_int_equal(fake.opens, 0);
 }
 
-static void sizes_that_no_library_has_are_refused(void **state)
+static void invalid_sizes_are_refused(void **state)
 {
 	static const uint64_t sizes[] = { 1, 3, (1 << 20) + 1, 1ULL << 40, UINT64_MAX };
 
@@ -291,7 +291,7 @@ static void sizes_that_no_library_has_are_refused(void **state)
 	}
 }
 
-static void what_cannot_be_made_is_an_error(void **state)
+static void a_failed_creation_is_an_error_and_leaves_no_file(void **state)
 {
 	int ret;
 
@@ -301,7 +301,7 @@ static void what_cannot_be_made_is_an_error(void **state)
 	unit_unlimit_files();
 	assert_int_equal(ret, -EFBIG);
 	assert_logged("Error (amdgpu_plugin): ", FILE_NAME);
-	/* Else the next restore would take it for a whole one. */
+	/* The next restore would take the file for a complete one. */
 	assert_false(unit_exists(FILE_NAME));
 	fake.fails = true;
 	unit_forget_lines();
@@ -311,7 +311,7 @@ static void what_cannot_be_made_is_an_error(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
 
-static void modes_that_are_more_than_permissions_are_refused(void **state)
+static void invalid_modes_are_refused(void **state)
 {
 	static const mode_t modes[] = { 04755, 02644, 01666, 0100644, 0xffffffff };
 
@@ -332,19 +332,19 @@ static void modes_that_are_more_than_permissions_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_machine_without_the_file_has_nothing_to_save),
-		TEST(size_first_word_and_permissions_are_saved),
-		TEST(a_file_too_short_for_its_word_is_none),
-		TEST(what_is_no_file_of_the_library_s_counts_as_none),
-		TEST(what_is_no_semaphore_has_no_permissions_to_save),
-		TEST(file_and_semaphore_are_made_as_they_were),
-		TEST(images_that_do_not_tell_permissions_get_the_usual_ones),
-		TEST(a_file_that_is_there_is_left_as_it_is),
-		TEST(what_is_no_semaphore_is_not_opened_as_one),
-		TEST(an_image_without_the_file_makes_nothing),
-		TEST(sizes_that_no_library_has_are_refused),
-		TEST(modes_that_are_more_than_permissions_are_refused),
-		TEST(what_cannot_be_made_is_an_error),
+		TEST(without_a_file_nothing_is_saved),
+		TEST(size_first_word_and_modes_are_saved),
+		TEST(a_file_shorter_than_a_word_is_not_saved),
+		TEST(a_file_of_another_type_is_not_saved),
+		TEST(a_semaphore_of_another_type_has_no_mode),
+		TEST(file_and_semaphore_are_created_as_saved),
+		TEST(images_without_modes_get_the_default_mode),
+		TEST(an_existing_file_keeps_its_contents),
+		TEST(a_semaphore_of_another_type_is_refused),
+		TEST(an_image_without_a_file_creates_nothing),
+		TEST(invalid_sizes_are_refused),
+		TEST(invalid_modes_are_refused),
+		TEST(a_failed_creation_is_an_error_and_leaves_no_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
