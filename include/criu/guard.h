@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that outlives CRIU. Whoever is killed undoes nothing himself, and the driver
- * undoes nothing for him: so another process waits for his end, and does then what may
- * not be left undone. */
+/* A guard: a child of CRIU that outlives CRIU and cleans up after it. A killed CRIU cannot unpause
+ * the job, and the driver does not do it either.
+ *
+ * The guard survives a signal to CRIU, to its process group or to its session, and the OOM killer
+ * spares it. It does not survive a kill of CRIU's whole cgroup or pid namespace. A CRIU that hangs
+ * counts as alive: the guard waits. */
 #ifndef AMDGPU_PLUGIN_CRIU_GUARD_H
 #define AMDGPU_PLUGIN_CRIU_GUARD_H
 
@@ -9,41 +12,39 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What a guard is called, for ps and the like: it is not the CRIU that somebody
- * may be waiting for. */
+/* The name of the process in ps(1). Tools that wait for a process named criu must not find the
+ * guard. */
 #define GUARD_NAME "amdgpu_guard"
 
-/* For who has started one; { 0 }: none. */
+/* A running guard, as CRIU holds it; { 0 }: none. */
 struct guard {
 	pid_t pid;
-	/* A pidfd: by its number, one that somebody else has waited for could
-	 * be taken for another. */
+	/* A pidfd. Other code of CRIU may wait for the guard, and then the pid may be reused. */
 	int fd;
 };
 
-/* What a guard does. It has a copy of this process's memory as it is at the start, and of its
- * descriptors those in @fds alone: a pipe that this process closes is closed. */
-struct guard_duty {
-	/* @criu is a pidfd of the process that started the guard. When this
-	 * returns, the guard ends. */
+struct guard_ops {
+	/* Runs in the guard, with a copy of CRIU's memory at the time of the start. @criu is a
+	 * pidfd of CRIU. When the function returns, the guard exits. */
 	void (*watch)(void *argument, int criu);
 	void *argument;
+	/* The descriptors that the guard inherits; -1: none. It closes all others, so a pipe that
+	 * CRIU closes is really closed. */
 	const int *fds;
 	size_t num_fds;
 };
 
-/* To be called while this process has one thread. CRIU does not notice the guard: it is a child
- * without a signal for its end, and a wait() for any child does not find it. (One with __WALL does,
- * when it has ended.) -ECHILD: it lacks memory. */
-int guard_start(const struct guard_duty *duty, struct guard *ret_guard);
-/* Ends it before it does anything, or after it has done all. *@guard is
- * none afterwards; accepts none. */
+/* Starts a guard. Call it while CRIU has one thread. A wait() for any child does not find the
+ * guard, because it ends without a signal; only a wait() with __WALL or __WCLONE does. -ECHILD: the
+ * guard ended during its start, for lack of memory. */
+int guard_start(const struct guard_ops *ops, struct guard *ret_guard);
+/* Kills the guard and waits for its end; afterwards *@guard is none. Does nothing for none. */
 void guard_end(struct guard *guard);
 
-/* For the guard: whether the CRIU of that pidfd has ended, by then without any thread and without
- * tracees; waits at most @timeout_ms. Where the kernel does not say, it has not. */
+/* For the guard: whether all threads of CRIU have ended, so that CRIU traces no task any more.
+ * Waits at most @timeout_ms. False if the kernel reports an error. */
 bool guard_criu_has_ended(int pidfd, int timeout_ms);
-/* Returns when it has. */
+/* For the guard: returns after CRIU has ended. */
 void guard_await_criu(int pidfd);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Starts and ends processes that outlive CRIU. What they are for is the dump
- * and restore units' business. */
+/* Starts and ends the guard, a child of CRIU that outlives CRIU. The work of a guard is in
+ * src/dump/dump_guard.c and src/restore/restore_guard.c. */
 #include "criu/guard.h"
 
 #include <errno.h>
@@ -18,26 +18,26 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 
-/* Between two questions that the kernel did not answer. */
-#define ASK_AGAIN_NS 10000000
+/* Between two calls of poll() that fail. */
+#define RETRY_NS 10000000
 
 static int compare_fds(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
 
-static int close_others(const struct guard_duty *duty, int criu, int line)
+static int close_other_fds(const struct guard_ops *ops, int criu, int ready_fd)
 {
-	size_t count = duty->num_fds + 2;
+	size_t count = ops->num_fds + 2;
 	_cleanup_free_ int *kept = calloc(count, sizeof(*kept));
 	unsigned int first = 0;
 
 	if (!kept)
 		return -ENOMEM;
 	kept[0] = criu;
-	kept[1] = line;
-	for (size_t i = 0; i < duty->num_fds; i++)
-		kept[i + 2] = duty->fds[i];
+	kept[1] = ready_fd;
+	for (size_t i = 0; i < ops->num_fds; i++)
+		kept[i + 2] = ops->fds[i];
 	qsort(kept, count, sizeof(*kept), compare_fds);
 	for (size_t i = 0; i < count; i++) {
 		if (kept[i] < 0)
@@ -50,32 +50,31 @@ static int close_others(const struct guard_duty *duty, int criu, int line)
 	return 0;
 }
 
-/* When memory runs out it must not be the guard that goes: it looks as large as CRIU. */
-static void refuse_to_be_killed(void)
+/* The OOM killer would choose the guard, because its RSS looks like that of CRIU. */
+static void exempt_from_oom_killer(void)
 {
-	static const char never[] = "-1000";
+	static const char score[] = "-1000";
 	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0)
-		(void)!write(fd, never, sizeof(never) - 1);
+		(void)!write(fd, score, sizeof(score) - 1);
 }
 
-/* In a session of its own, since a terminal or a timeout(1) kills all of a group. */
-static void __attribute__((noreturn)) stand_guard(const struct guard_duty *duty, int criu, int line)
+/* A terminal or timeout(1) kills the process group of CRIU, so the guard has its own session. */
+static void __attribute__((noreturn)) run_guard(const struct guard_ops *ops, int criu, int ready_fd)
 {
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, GUARD_NAME);
-	refuse_to_be_killed();
-	if (close_others(duty, criu, line) || write(line, "", 1) != 1)
+	exempt_from_oom_killer();
+	if (close_other_fds(ops, criu, ready_fd) || write(ready_fd, "", 1) != 1)
 		_exit(1);
-	fd_close(&line);
-	duty->watch(duty->argument, criu);
+	fd_close(&ready_fd);
+	ops->watch(ops->argument, criu);
 	_exit(0);
 }
 
-/* As fork() does it, but for the signal at the child's end: CRIU waits for any child
- * whose signal it gets. */
-static int fork_silently(struct guard *ret_guard)
+/* Like fork(), but the child ends without SIGCHLD: CRIU waits for every child that ends with it. */
+static int fork_without_sigchld(struct guard *ret_guard)
 {
 	int fd = -1;
 	long pid = syscall(SYS_clone, (unsigned long)CLONE_PIDFD, NULL, &fd, NULL, 0UL);
@@ -86,47 +85,47 @@ static int fork_silently(struct guard *ret_guard)
 	return 0;
 }
 
-/* Until it stands by itself, and has closed whatever it does not need; false:
- * it has ended instead. */
-static bool becomes_ready(int line)
+/* Waits until the guard has left CRIU's session and has closed the descriptors that it does not
+ * need. False: the guard has ended. */
+static bool await_ready(int ready_fd)
 {
 	ssize_t got;
 	char byte;
 
 	do {
-		got = read(line, &byte, 1);
+		got = read(ready_fd, &byte, 1);
 	} while (got < 0 && errno == EINTR);
 	return got == 1;
 }
 
-int guard_start(const struct guard_duty *duty, struct guard *ret_guard)
+int guard_start(const struct guard_ops *ops, struct guard *ret_guard)
 {
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, (pid_t)syscall(SYS_getpid), 0);
-	_cleanup_close_ int line = -1, its_end = -1;
+	_cleanup_close_ int ready_fd = -1, write_fd = -1;
 	struct guard guard = { 0 };
 	sigset_t all, old;
-	int ends[2], ret;
+	int pipe_fds[2], ret;
 
-	if (self < 0 || pipe2(ends, O_CLOEXEC) < 0)
+	if (self < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0)
 		return -errno;
-	line = ends[0];
-	its_end = ends[1];
-	/* The guard must not run handlers that are not its own, and nobody asks it
-	 * to end but guard_end(). */
+	ready_fd = pipe_fds[0];
+	write_fd = pipe_fds[1];
+	/* The guard inherits CRIU's signal handlers and must not run them. Only guard_end() ends
+	 * it, by SIGKILL. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	ret = fork_silently(&guard);
+	ret = fork_without_sigchld(&guard);
 	if (!ret && !guard.pid)
-		stand_guard(duty, self, its_end);
-	fd_close(&its_end);
-	if (!ret && !becomes_ready(line)) {
+		run_guard(ops, self, write_fd);
+	fd_close(&write_fd);
+	if (!ret && !await_ready(ready_fd)) {
 		guard_end(&guard);
 		ret = -ECHILD;
 	}
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret < 0)
 		return ret;
-	/* Where that cannot be, no harm is done. */
+	/* A low number works, too. */
 	(void)fd_move_up(&guard.fd, HOST_LOWEST_FD);
 	*ret_guard = guard;
 	return 0;
@@ -139,7 +138,7 @@ void guard_end(struct guard *guard)
 
 	if (!guard->pid)
 		return;
-	/* Who is not ended would be waited for without end. */
+	/* If the signal failed, waitid() below would block forever. */
 	if (syscall(SYS_pidfd_send_signal, guard->fd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
 		(void)kill(guard->pid, SIGKILL);
 	do {
@@ -158,8 +157,7 @@ bool guard_criu_has_ended(int pidfd, int timeout_ms)
 
 void guard_await_criu(int pidfd)
 {
-	/* An answer that does not come is none: what a guard does must not be done to
-	 * a CRIU that lives. */
+	/* poll() may fail while CRIU is alive, and the guard must not act then. */
 	while (!guard_criu_has_ended(pidfd, -1))
-		(void)nanosleep(&(const struct timespec){ .tv_nsec = ASK_AGAIN_NS }, NULL);
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = RETRY_NS }, NULL);
 }

@@ -141,7 +141,7 @@ int dump_guard_start(struct dump_session *session)
 	struct orphans orphans = { .session = session, .streamed = image_is_streamed() };
 	_cleanup_free_ int *fds = calloc(session->num_files + 1, sizeof(*fds));
 	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
-	const struct guard_duty duty = { watch_dump, &orphans, fds, session->num_files + 1 };
+	const struct guard_ops ops = { watch_dump, &orphans, fds, session->num_files + 1 };
 	struct guard old = session->guard;
 	int ret;
 
@@ -155,7 +155,7 @@ int dump_guard_start(struct dump_session *session)
 		ret = share(&orphans, &tracees);
 	if (ret < 0)
 		return ret;
-	ret = guard_start(&duty, &session->guard);
+	ret = guard_start(&ops, &session->guard);
 	(void)munmap(orphans.pids, shared_size(&orphans));
 	if (!ret)
 		guard_end(&old);

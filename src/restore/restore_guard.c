@@ -187,12 +187,12 @@ int restore_guard_new(struct restore_guard **ret_guard)
 	struct watch watch = { .restore_guard = restore_guard,
 			       .criu = getpid(),
 			       .above_criu = getppid() };
-	const struct guard_duty duty = { .watch = watch_tasks, .argument = &watch };
+	const struct guard_ops ops = { .watch = watch_tasks, .argument = &watch };
 	int ret;
 
 	if (restore_guard == MAP_FAILED)
 		return -errno;
-	ret = guard_start(&duty, &restore_guard->guard);
+	ret = guard_start(&ops, &restore_guard->guard);
 	if (ret < 0) {
 		(void)munmap(restore_guard, page_size());
 		return ret;

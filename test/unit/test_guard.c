@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Guards: what they do when the process that started them dies, and that they do nothing
- * when it does not. */
+/* A guard acts when the process that started it dies, and only then. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,26 +14,26 @@
 
 #define LIMIT_MS 120000
 
-/* What a guard says goes into a pipe that it keeps. */
-struct words {
-	int to;
+/* The pipe that a guard keeps open and reports to. */
+struct report {
+	int fd;
 };
 
-static void say_when_ended(void *argument, int criu)
+static void report_end_of_criu(void *argument, int criu)
 {
-	const struct words *words = argument;
+	const struct report *report = argument;
 
 	guard_await_criu(criu);
-	(void)!write(words->to, "e", 1);
+	(void)!write(report->fd, "e", 1);
 }
 
-/* So many questions fail, and the last of them is told to a pipe. */
+/* The first @count calls of poll() fail, and the last of them writes to @fd. */
 static struct {
 	unsigned int count;
-	int to;
+	int fd;
 } failing_polls;
 
-/* Takes the place of the C library's. */
+/* Replaces that of the C library. */
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	int (*real)(struct pollfd * fds, nfds_t count, int timeout_ms) =
@@ -43,145 +42,143 @@ int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	if (!failing_polls.count)
 		return real(fds, count, timeout_ms);
 	if (!--failing_polls.count)
-		(void)!write(failing_polls.to, "q", 1);
+		(void)!write(failing_polls.fd, "q", 1);
 	errno = EINTR;
 	return -1;
 }
 
-static void say_descriptors(void *argument, int criu)
+static void report_number_of_fds(void *argument, int criu)
 {
-	const struct words *words = argument;
+	const struct report *report = argument;
 	char count = 0;
 
 	for (int fd = 0; fd < 1024; fd++)
 		count += fcntl(fd, F_GETFD) >= 0 && fd != criu;
-	(void)!write(words->to, &count, 1);
+	(void)!write(report->fd, &count, 1);
 }
 
-static char hear(int from)
+static char await_report(int fd)
 {
-	struct pollfd said = { .fd = from, .events = POLLIN };
-	char word = 0;
+	struct pollfd reported = { .fd = fd, .events = POLLIN };
+	char byte = 0;
 
-	assert_int_equal(poll(&said, 1, LIMIT_MS), 1);
-	(void)!read(from, &word, 1);
-	return word;
+	assert_int_equal(poll(&reported, 1, LIMIT_MS), 1);
+	(void)!read(fd, &byte, 1);
+	return byte;
 }
 
-static int start(void (*watch)(void *argument, int criu), int to, struct guard *ret_guard)
+static int start(void (*watch)(void *argument, int criu), int fd, struct guard *ret_guard)
 {
-	struct words words = { .to = to };
-	const struct guard_duty duty = { watch, &words, &to, 1 };
+	struct report report = { .fd = fd };
+	const struct guard_ops ops = { watch, &report, &fd, 1 };
 
-	return guard_start(&duty, ret_guard);
+	return guard_start(&ops, ret_guard);
 }
 
-static void a_guard_acts_when_its_whole_process_group_is_killed(void **state)
+static void a_guard_survives_the_process_group_of_criu(void **state)
 {
-	int line[2];
+	int fds[2];
 	pid_t criu;
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
+	assert_int_equal(pipe(fds), 0);
 	criu = fork();
 	if (!criu) {
 		struct guard guard;
 
 		(void)setpgid(0, 0);
-		if (start(say_when_ended, line[1], &guard))
+		if (start(report_end_of_criu, fds[1], &guard))
 			_exit(1);
 		(void)kill(0, SIGKILL);
 		_exit(1);
 	}
 	assert_int_equal(waitpid(criu, NULL, 0), criu);
-	assert_int_equal(hear(line[0]), 'e');
-	(void)close(line[0]);
-	(void)close(line[1]);
+	assert_int_equal(await_report(fds[0]), 'e');
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
 static void a_guard_that_is_ended_does_nothing(void **state)
 {
 	struct guard guard = { 0 };
-	int line[2];
+	int fds[2];
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
-	assert_int_equal(start(say_when_ended, line[1], &guard), 0);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(start(report_end_of_criu, fds[1], &guard), 0);
 	assert_true(guard.pid > 0);
 	guard_end(&guard);
 	assert_int_equal(guard.pid, 0);
 	guard_end(&guard);
-	(void)close(line[1]);
-	assert_int_equal(hear(line[0]), 0);
-	(void)close(line[0]);
+	(void)close(fds[1]);
+	assert_int_equal(await_report(fds[0]), 0);
+	(void)close(fds[0]);
 }
 
-/* Who is not told that CRIU has ended must take it for alive: the dump of one that
- * lives is not undone. */
-static void a_guard_asks_again_when_it_gets_no_answer(void **state)
+/* A guard must not undo the dump of a CRIU that is alive. */
+static void a_guard_polls_again_after_an_error(void **state)
 {
 	struct guard guard = { 0 };
-	int line[2];
+	int fds[2];
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
+	assert_int_equal(pipe(fds), 0);
 	failing_polls.count = 3;
-	failing_polls.to = line[1];
-	assert_int_equal(start(say_when_ended, line[1], &guard), 0);
+	failing_polls.fd = fds[1];
+	assert_int_equal(start(report_end_of_criu, fds[1], &guard), 0);
 	failing_polls.count = 0;
-	assert_int_equal(hear(line[0]), 'q');
+	assert_int_equal(await_report(fds[0]), 'q');
 	guard_end(&guard);
-	(void)close(line[0]);
-	(void)close(line[1]);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
-static void a_guard_keeps_no_descriptor_but_those_that_it_is_given(void **state)
+static void a_guard_closes_all_other_descriptors(void **state)
 {
 	struct guard guard = { 0 };
-	int line[2];
+	int fds[2];
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
-	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
-	assert_int_equal(hear(line[0]), 1);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(await_report(fds[0]), 1);
 	guard_end(&guard);
-	(void)close(line[0]);
-	(void)close(line[1]);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
-/* CRIU does that when it is told that some child has ended. */
-static void nobody_finds_a_guard_who_waits_for_any_child(void **state)
+/* CRIU calls waitpid() for any child after a SIGCHLD. */
+static void a_wait_for_any_child_does_not_find_a_guard(void **state)
 {
 	struct pollfd ended = { .events = POLLIN };
 	struct guard guard = { 0 };
-	int line[2];
+	int fds[2];
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
-	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
-	assert_int_equal(hear(line[0]), 1);
-	/* Not even when it has ended. */
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(await_report(fds[0]), 1);
+	/* The same holds after the guard has ended. */
 	ended.fd = guard.fd;
 	assert_int_equal(poll(&ended, 1, LIMIT_MS), 1);
 	assert_int_equal(waitpid(-1, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
 	guard_end(&guard);
-	(void)close(line[0]);
-	(void)close(line[1]);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
-/* CRIU waits for all of its children in that way when it stops tasks. By then the number of a guard
- * that has ended may be another process's. */
-static void a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another(void **state)
+/* CRIU waits with __WALL when it stops tasks. Another process may then get the pid of the guard. */
+static void guard_end_does_not_kill_a_process_with_a_reused_pid(void **state)
 {
 	struct guard guard = { 0 };
-	int line[2], status;
+	int fds[2], status;
 	pid_t other;
 
 	(void)state;
-	assert_int_equal(pipe(line), 0);
-	assert_int_equal(start(say_descriptors, line[1], &guard), 0);
-	assert_int_equal(hear(line[0]), 1);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(start(report_number_of_fds, fds[1], &guard), 0);
+	assert_int_equal(await_report(fds[0]), 1);
 	assert_int_equal(waitpid(-1, NULL, __WALL), guard.pid);
 	other = unit_start_sleeper();
 	guard.pid = other;
@@ -190,19 +187,19 @@ static void a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another(v
 	assert_int_equal(waitpid(other, &status, WNOHANG), 0);
 	(void)kill(other, SIGKILL);
 	assert_int_equal(waitpid(other, &status, 0), other);
-	(void)close(line[0]);
-	(void)close(line[1]);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_guard_acts_when_its_whole_process_group_is_killed),
+		UNIT_TEST(a_guard_survives_the_process_group_of_criu),
 		UNIT_TEST(a_guard_that_is_ended_does_nothing),
-		UNIT_TEST(a_guard_asks_again_when_it_gets_no_answer),
-		UNIT_TEST(a_guard_keeps_no_descriptor_but_those_that_it_is_given),
-		UNIT_TEST(nobody_finds_a_guard_who_waits_for_any_child),
-		UNIT_TEST(a_guard_that_somebody_else_has_waited_for_is_not_taken_for_another),
+		UNIT_TEST(a_guard_polls_again_after_an_error),
+		UNIT_TEST(a_guard_closes_all_other_descriptors),
+		UNIT_TEST(a_wait_for_any_child_does_not_find_a_guard),
+		UNIT_TEST(guard_end_does_not_kill_a_process_with_a_reused_pid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
