@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CRIU's plugin interface, as criu/criu-plugin.h of CRIU 4.3 has it: hook numbers, stages and the
- * descriptor. Restated because no distribution ships one header that knows all hooks, and because
- * the descriptor's array must have room for the hooks of the newest host. */
+/* CRIU's plugin interface, from criu/criu-plugin.h of CRIU 4.3: hook numbers, stages and the
+ * descriptor. It is restated because no distribution ships a header with all hooks, and because the
+ * array of the descriptor must have room for the hooks of the newest CRIU. */
 #ifndef AMDGPU_PLUGIN_CRIU_PLUGIN_ABI_H
 #define AMDGPU_PLUGIN_CRIU_PLUGIN_ABI_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Asks CRIU through the functions that it exports. A function that some supported version lacks is
- * weak, and the plugin tests its address. The plugin imports no variable of CRIU: a missing
- * variable would make dlopen() fail. */
+/* Calls the functions that CRIU exports. A function that some supported version lacks is weak, and
+ * the plugin tests its address. The plugin imports no variable of CRIU: a missing variable would
+ * make dlopen() fail. */
 #include "criu/host.h"
 
 #include <dlfcn.h>
@@ -28,11 +28,11 @@ extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak)
 extern int cr_fchown(int fd, uid_t uid, gid_t gid) __attribute__((weak));
 extern int img_streamer_open(const char *name, int flags);
 
-/* What the sockets of an image streamer are called, in whatever directory. */
+/* The sockets of criu-image-streamer, without their directory. */
 static const char *const streamer_sockets[] = { "streamer-capture.sock", "streamer-serve.sock" };
 
-/* CRIU keeps its own descriptors side by side; there are some 20 kinds of them. */
-#define OWN_FDS_APART 64
+/* CRIU numbers its service descriptors consecutively, and has some 20 of them. */
+#define SERVICE_FDS_MAX 64
 
 unsigned int host_count_hooks(void)
 {
@@ -60,8 +60,8 @@ int host_errno(int ret)
 
 bool host_copies_mapping_fd(void)
 {
-	/* CRIU 3.19 began to take the descriptor over (commit a68975c06) and brought cr_fchown().
-	 * It has as many hooks as its predecessors, so their number does not tell. */
+	/* CRIU 3.19 takes the descriptor over (commit a68975c06) and has cr_fchown(). It has as
+	 * many hooks as older versions, so their number does not distinguish it. */
 	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
 }
 
@@ -75,12 +75,15 @@ int host_is_lazy_dump(void)
 		return -ENOENT;
 	file = fopen("/proc/self/cmdline", "re");
 	if (!file)
-		return log_error(-errno, "host: cannot read its own arguments");
+		return log_error(-errno,
+				 "CRIU: cannot read its command line from /proc/self/cmdline");
 	while (getdelim(&argument, &room, '\0', file) >= 0) {
 		if (!strcmp(argument, "--lazy-pages"))
 			return 0;
 	}
-	return feof(file) ? -ENOENT : log_error(-EIO, "host: cannot read its own arguments");
+	return feof(file) ? -ENOENT
+			  : log_error(-EIO,
+				      "CRIU: cannot read its command line from /proc/self/cmdline");
 }
 
 int host_image_dir(void)
@@ -88,11 +91,12 @@ int host_image_dir(void)
 	return criu_get_image_dir();
 }
 
-/* The name that the other side listens at; it stays when its file is removed. */
+/* By the name of the socket that the peer listens at. The name remains after its file is removed.
+ */
 static bool is_streamer(int fd)
 {
 	struct sockaddr_un peer = { 0 };
-	/* One byte less, so that the path always ends. */
+	/* Leaves one byte to terminate the path. */
 	socklen_t size = sizeof(peer) - 1;
 	const char *name;
 
@@ -109,17 +113,17 @@ static bool is_streamer(int fd)
 
 bool host_is_streaming(void)
 {
-	int middle = criu_get_image_dir();
-	int first = middle < OWN_FDS_APART ? 0 : middle - OWN_FDS_APART;
+	int image_dir = criu_get_image_dir();
+	int first = image_dir < SERVICE_FDS_MAX ? 0 : image_dir - SERVICE_FDS_MAX;
 
-	for (int fd = first; middle >= 0 && fd <= middle + OWN_FDS_APART; fd++) {
+	for (int fd = first; image_dir >= 0 && fd <= image_dir + SERVICE_FDS_MAX; fd++) {
 		if (is_streamer(fd))
 			return true;
 	}
 	return false;
 }
 
-/* CRIU gives up at once when asked with other flags than its own. */
+/* CRIU exits if @flags are not those that it passes itself. */
 static int open_streamed(const char *name, int flags)
 {
 	int fd = img_streamer_open(name, flags);
@@ -191,6 +195,7 @@ int host_plugin_options(int *ret_argc, char ***ret_argv)
 	if (!criu_plugin_get_options)
 		return 0;
 	if (criu_plugin_get_options(ret_argc, ret_argv) < 0)
-		return log_error(-EINVAL, "options: CRIU cannot tell those given for this plugin");
+		return log_error(-EINVAL,
+				 "options: CRIU cannot list its --plugin-option arguments");
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Prints lines in CRIU's own form. */
+/* Prints lines to CRIU's log, with the prefixes that CRIU uses. */
 #include "criu/log.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@ enum criu_log_level {
 
 extern void print_on_level(unsigned int level, const char *format, ...);
 
-/* How CRIU begins its own lines. crun quotes a line of CRIU's log only if it holds "Error ". */
+/* crun shows its user a line of CRIU's log only if the line contains "Error ". */
 static const char *line_prefix(unsigned int level)
 {
 	switch (level) {
