@@ -61,8 +61,8 @@ int host_unused_fd(pid_t pid);
  * it loads the plugin. */
 bool host_calls_post_forking(void);
 /* CRIU's descriptor store, which its main process and the restored tasks share. The first stores a
- * copy of @fd and returns its id, the second returns a descriptor that the caller owns; or -errno.
- */
+ * copy of @fd and returns its id, the second returns a descriptor that the caller
+ * owns; or -errno. */
 int host_store_fd(int fd);
 int host_fetch_fd(int id);
 

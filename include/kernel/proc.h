@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What /proc says of other tasks. */
+/* Facts about other processes, from /proc. Lists belong to the caller. */
 #ifndef AMDGPU_PLUGIN_KERNEL_PROC_H
 #define AMDGPU_PLUGIN_KERNEL_PROC_H
 
@@ -10,42 +10,40 @@
 
 struct pid_list;
 
-/* The pid, here, of the process that this thread traces and that knows
- * itself as @vpid. -ESRCH. */
+/* The pid of the tracee of this thread that has @vpid. -ESRCH: there is none. */
 int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
-/* The pid of process @pid as it sees itself. -ESRCH. */
-int proc_vpid(pid_t pid, pid_t *ret_own_pid);
+/* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
+int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
-/* The processes that this thread traces. The list is the caller's. */
+/* The processes that this thread traces. */
 int proc_list_tracees(struct pid_list *ret_list);
-/* The topmost process above tracee @pid, or itself, up to which this thread traces all: CRIU traces
- * the tree that it dumps, and what else is in a cgroup that it freezes. This process, if it has
- * forked the tree. */
+/* The root of the tree of tracee @pid: its highest ancestor, or @pid itself, such that this thread
+ * traces all processes between. CRIU traces the tree that it dumps, and the other processes of a
+ * cgroup that it freezes. If this process has forked the tree, the root is this process. */
 int proc_find_root(pid_t pid, pid_t *ret_root);
-/* The processes that have the shared mapping of this one that begins at @memory and has @size
- * bytes, whole pages: those forked since it was made, whoever is their parent, and this one. The
- * list is the caller's. */
+/* The processes that share the mapping of this process at @memory, of @size bytes (whole pages):
+ * this process, and all that it or its descendants have forked since it created the mapping. */
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list);
-/* The parent of process @pid; 0: it has none here. -ESRCH. */
+/* The parent of process @pid; 0: it has none in this pid namespace. -ESRCH: no such process. */
 int proc_parent(pid_t pid, pid_t *ret_parent);
-/* Process @top, its children, theirs and so on. The list is the caller's. */
+/* Process @top and its descendants. */
 int proc_list_tree(pid_t top, struct pid_list *ret_list);
-/* Whether anybody traces process @pid. */
+/* Whether process @pid has a tracer. */
 bool proc_is_traced(pid_t pid);
 
 struct proc_mapping {
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;
-	/* Number of the device that is mapped. */
+	/* The number of the device. */
 	dev_t device;
 };
 
-/* The mappings that process @pid has of character devices, by address. The
- * array is the caller's. */
+/* The mappings of character devices in process @pid, by address. The caller frees the array. */
 int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
 
-/* Render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd, -ENOENT for others. */
+/* The render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd,
+ * -ENOENT for others. */
 int proc_device_of_path(const char *path);
 
 #endif

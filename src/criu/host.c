@@ -91,8 +91,8 @@ int host_image_dir(void)
 	return criu_get_image_dir();
 }
 
-/* By the name of the socket that the peer listens at. The name remains after its file is removed.
- */
+/* By the name of the socket that the peer listens at. The name remains after its
+ * file is removed. */
 static bool is_streamer(int fd)
 {
 	struct sockaddr_un peer = { 0 };

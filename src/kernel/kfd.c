@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Talks to the KFD driver. What is done with a process's state is decided by the
- * dump and restore units. */
+/* Calls the KFD driver. The callers in src/dump/ and src/restore/ decide what to do with the state
+ * of a process. */
 #include "kernel/kfd.h"
 
 #include <errno.h>
@@ -17,13 +17,15 @@
 
 #define KFD_SYSFS_DEV "/sys/class/kfd/kfd/dev"
 
-/* GTT BOs have a dma-buf since 1.8; before, their contents cannot be saved. */
+/* CHECKPOINT exports dma-bufs of GTT BOs since 1.8. Without one, the plugin cannot
+ * save contents. */
 #define KFD_MINOR_NEEDED 8
 
-/* Descriptors that a process may have open beside those of BOs. */
+/* Descriptors that a process may have open besides dma-bufs. */
 #define OTHER_DESCRIPTORS 4096
 
-/* In a task's mount namespace the name may be of anything: a pipe must not be waited for. */
+/* In the mount namespace of a task the path may be any file. O_NONBLOCK keeps a FIFO
+ * from blocking. */
 static int read_device(dev_t *ret_device)
 {
 	_cleanup_close_ int fd = open(KFD_SYSFS_DEV, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -37,7 +39,7 @@ static int read_device(dev_t *ret_device)
 	ret = read_short(fd, text, sizeof(text), &length);
 	if (ret < 0)
 		return ret;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (sscanf(text, "%u:%u", &device_major, &device_minor) != 2)
 		return -EINVAL;
 	*ret_device = makedev(device_major, device_minor);
@@ -54,16 +56,18 @@ int kfd_is_file(const struct stat *stat)
 	ret = read_device(&device);
 	if (ret == -ENOENT)
 		return 0;
-	/* CRIU says only that it does not know the file. */
+	/* CRIU's own error would only say that it cannot dump this type of file. */
 	if (ret < 0)
-		return log_error(ret, "%s: cannot be read to know files of KFD by", KFD_SYSFS_DEV);
+		return log_error(ret,
+				 "%s: cannot read, so the plugin cannot recognise files of KFD",
+				 KFD_SYSFS_DEV);
 	return stat->st_rdev == device;
 }
 
 bool kfd_is_dmabuf(int fd)
 {
 	_cleanup_close_ int kfd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
-	/* Too little room for its metadata would be an error like that for a foreign dma-buf. */
+	/* If the metadata did not fit, the error would be that for a foreign dma-buf. */
 	char metadata[256];
 	struct kfd_dmabuf_info_args args = {
 		.metadata_ptr = (uintptr_t)metadata,
@@ -83,19 +87,19 @@ int kfd_open(int *ret_fd)
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return log_error(-errno, "%s: cannot open", KFD_PATH);
-	/* In a task's mount namespace the name may be of anything. */
+	/* In the mount namespace of a task the path may be any file. */
 	ret = kfd_is_file(&stat);
 	if (ret < 0)
 		return ret;
 	if (!ret)
-		return log_error(-ENXIO, "%s: is not the device of the driver", KFD_PATH);
+		return log_error(-ENXIO, "%s: not the device of the KFD driver", KFD_PATH);
 	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
 	if (ret < 0)
-		return log_error(ret, "%s: cannot ask for its version", KFD_PATH);
+		return log_error(ret, "%s: cannot get its version", KFD_PATH);
 	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
 		return log_error(
 			-EOPNOTSUPP,
-			"%s: is version %u.%u, checkpoints need 1.%d or newer, which Linux 5.18 has",
+			"%s: version %u.%u cannot checkpoint; use version 1.%d or newer (Linux 5.18)",
 			KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -114,7 +118,7 @@ int kfd_state_alloc(struct kfd_state *state)
 
 	state->devices = calloc((size_t)state->num_devices + 1, sizeof(*state->devices));
 	state->bos = calloc((size_t)state->num_bos + 1, sizeof(*state->bos));
-	/* What is freed half-built must not look as if it had descriptor 0. */
+	/* Otherwise kfd_state_done() would close descriptor 0. */
 	for (uint32_t i = 0; state->bos && i < state->num_bos; i++)
 		state->bos[i].dmabuf_fd = KFD_INVALID_FD;
 	state->priv_data = calloc(priv_data_size + 1, 1);
@@ -149,9 +153,9 @@ static struct kfd_criu_args args_of(const struct kfd_state *state, enum kfd_criu
 	};
 }
 
-/* The kernel hands out low numbers without close-on-exec: they would reach CRIU's children, and
- * stand where descriptors of the task are about to be restored. */
-static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
+/* The kernel returns low numbers without close-on-exec. CRIU's children would inherit them, and
+ * they would be in the way of the descriptors that CRIU restores for the task. */
+static int move_dmabuf_fds(struct kfd_state *state, int lowest_fd)
 {
 	for (uint32_t i = 0; i < state->num_bos; i++) {
 		int fd = (int)state->bos[i].dmabuf_fd;
@@ -167,28 +171,28 @@ static int tame_dmabufs(struct kfd_state *state, int lowest_fd)
 	return 0;
 }
 
-/* Whatever the error is: it may be one of something that the driver did on the way and has half
- * undone, and what it has freed it would meet again. */
+/* Does not repeat the call after EINTR or EAGAIN, as xioctl() would: the driver may have failed
+ * halfway, and a second call would use what the first one has freed. */
 static int call_once(int fd, struct kfd_criu_args *args)
 {
 	return ioctl(fd, KFD_IOC_CRIU_OP, args) < 0 ? -errno : 0;
 }
 
-/* CHECKPOINT or RESTORE: both hand out a dma-buf for each BO with contents, all at once. */
+/* CHECKPOINT and RESTORE return a dma-buf for each BO with contents, all in one call. */
 static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op, int lowest_fd)
 {
 	uint64_t highest = (uint64_t)lowest_fd + 2ULL * state->num_bos + OTHER_DESCRIPTORS;
 	struct kfd_criu_args args = args_of(state, op);
 	int ret;
 
-	/* There may be enough without: the driver is going to say. */
+	/* The old limit may suffice. If not, the driver returns EMFILE. */
 	ret = nofile_raise(highest, &state->old_limit);
 	if (ret < 0)
-		log_warn("BOs: cannot raise RLIMIT_NOFILE to %llu for their dma-bufs: %s",
+		log_warn("kfd: cannot raise RLIMIT_NOFILE to %llu for the dma-bufs of BOs: %s",
 			 (unsigned long long)highest, strerror(-ret));
 	state->limit_raised = !ret;
 	ret = op == KFD_RESTORE ? call_once(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
-	return ret < 0 ? ret : tame_dmabufs(state, lowest_fd);
+	return ret < 0 ? ret : move_dmabuf_fds(state, lowest_fd);
 }
 
 int kfd_pause(int fd, struct kfd_state *ret_counts)
@@ -219,8 +223,8 @@ int kfd_unpause(int fd)
 	struct kfd_criu_args args = { .op = KFD_UNPAUSE };
 	int ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 
-	/* The kernel counts a failed attempt as done where it worked, and may be asked again.
-	 * -EINVAL: there is nothing to be done any more; -EBADF: it is not ours to do. */
+	/* A failed UNPAUSE is partly applied, and repeating it is safe.
+	 * -EINVAL: the process is not paused. -EBADF: this thread does not trace the process. */
 	if (ret < 0 && ret != -EINVAL && ret != -EBADF)
 		ret = xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret;
@@ -241,7 +245,7 @@ int kfd_resume(pid_t pid)
 	if (ret < 0)
 		return ret;
 	ret = call_once(fd, &args);
-	return ret < 0 ? log_error(ret, "process %d: cannot resume its queues", pid) : 0;
+	return ret < 0 ? log_error(ret, "process %d: cannot resume the queues", pid) : 0;
 }
 
 static const struct {

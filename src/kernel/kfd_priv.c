@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Walks the private data from record to record, inside its bounds whatever it says. Contents of
- * records are the driver's business. */
+/* Walks through the records of the private data, and never leaves its bounds. The callers are
+ * src/dump/preflight.c and src/restore/extra_gpus.c. */
 #include "kernel/kfd_priv.h"
 
 #include <errno.h>
@@ -21,27 +21,27 @@
 #define QUEUE_MQD_SIZE 112
 #define EVENT_SIZE     64
 #define SVM_SIZE       24
-/* SVM ranges have four attributes and one a device. */
+/* An SVM range has four attributes, and one for each device. */
 #define SVM_ATTRIBUTES 4
 #define ATTRIBUTE_SIZE 8
 
-/* Nothing in the data tells the size of a BO's record, and it differs between drivers: the record
+/* The data does not contain the size of a BO record, and the size differs between drivers: a record
  * has room for the ids of all GPUs that the driver supports, and a driver may append fields. The
- * size follows from the rest of the data: the number of BOs is known, and behind their records the
- * objects fill the data to the last byte. Known drivers have room for 16 GPUs (Linux 6.1), for 64
- * (Linux 6.18), and for 64 with the state of a shared BO behind them (AMD's out-of-tree driver). */
+ * plugin derives the size: the number of BOs is known, and the objects after the BO records fill
+ * the data to the last byte. Known drivers have room for 16 GPUs (Linux 6.1), for 64 (Linux 6.18),
+ * and for 64 followed by the state of a shared BO (AMD's out-of-tree driver). */
 static const uint64_t known_bo_sizes[] = { 80, 272, 296 };
-/* Any other size is a multiple of 8, as a record begins with a 64-bit address. The smallest record
- * that can be has that address, a handle and the id of one GPU. The largest has room for the ids of
- * 1000 GPUs, and bounds the number of sizes to try. */
+/* Other sizes are multiples of 8, because a record begins with a 64-bit address. The smallest
+ * record has this address, a handle and the id of one GPU. The largest has room for the ids of 1000
+ * GPUs, and limits the number of sizes to try. */
 #define BO_SIZE_STEP 8
 #define BO_SIZE_MIN  16
 #define BO_SIZE_MAX  4096
 #define NUM_KNOWN    ARRAY_SIZE(known_bo_sizes)
 #define NUM_SIZES    (NUM_KNOWN + (BO_SIZE_MAX - BO_SIZE_MIN) / BO_SIZE_STEP + 1)
 
-/* Objects that one search passes, all sizes together: a driver's data takes a small part of it, and
- * damaged data must not take minutes. */
+/* The limit of objects in one search, over all sizes. The data of a driver has far fewer objects,
+ * and a search through damaged data ends in seconds. */
 #define SEARCH_OBJECTS (1u << 24)
 
 enum object_type {
@@ -54,20 +54,20 @@ struct walk {
 	const struct kfd_priv *priv;
 	uint64_t at;
 	bool svm;
-	/* Room for the queues that the walk passes, or NULL. */
+	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
 };
 
-/* A search for the sizes of BO records with which objects fill the data. */
+/* A search for the sizes of BO records for which the objects fill the data. */
 struct search {
 	const struct kfd_priv *priv;
-	/* The next size to try, by its number, and the first not to try any more. */
+	/* Arguments of bo_size_at(): the next size to try, and the end of the range. */
 	size_t next, end;
 	uint32_t objects_left;
 };
 
-static uint64_t left(const struct walk *walk)
+static uint64_t bytes_left(const struct walk *walk)
 {
 	return walk->priv->size - walk->at;
 }
@@ -80,22 +80,22 @@ static uint32_t number_at(const struct walk *walk, uint64_t offset)
 	return number;
 }
 
-static bool pass(struct walk *walk, uint64_t size)
+static bool skip(struct walk *walk, uint64_t size)
 {
-	if (size > left(walk))
+	if (size > bytes_left(walk))
 		return false;
 	walk->at += size;
 	return true;
 }
 
-/* A queue has a GPU and an MQD. Zeros, of which data are full, are no queue. */
+/* A queue has a GPU and an MQD. This check rejects zeros, which the data is full of. */
 static bool is_queue(const struct walk *walk)
 {
-	return left(walk) >= QUEUE_SIZE && number_at(walk, QUEUE_GPU_ID) &&
+	return bytes_left(walk) >= QUEUE_SIZE && number_at(walk, QUEUE_GPU_ID) &&
 	       number_at(walk, QUEUE_MQD_SIZE);
 }
 
-static bool pass_queue(struct walk *walk)
+static bool read_queue(struct walk *walk)
 {
 	if (!is_queue(walk))
 		return false;
@@ -107,22 +107,22 @@ static bool pass_queue(struct walk *walk)
 			.cwsr_size = number_at(walk, QUEUE_CWSR),
 			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
 		};
-	return pass(walk, (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
+	return skip(walk, (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
 				  number_at(walk, QUEUE_MQD_SIZE));
 }
 
-static bool pass_object(struct walk *walk)
+static bool read_object(struct walk *walk)
 {
-	if (left(walk) < sizeof(uint32_t))
+	if (bytes_left(walk) < sizeof(uint32_t))
 		return false;
 	switch (number_at(walk, 0)) {
 	case OBJECT_QUEUE:
-		return pass_queue(walk);
+		return read_queue(walk);
 	case OBJECT_EVENT:
-		return pass(walk, EVENT_SIZE);
+		return skip(walk, EVENT_SIZE);
 	case OBJECT_SVM:
 		walk->svm = true;
-		return pass(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
+		return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
 						     (SVM_ATTRIBUTES +
 						      (uint64_t)walk->priv->num_devices));
 	default:
@@ -135,19 +135,19 @@ static uint64_t devices_end(const struct kfd_priv *priv)
 	return PROCESS_SIZE + (uint64_t)DEVICE_SIZE * priv->num_devices;
 }
 
-/* Whether objects fill the data to the last byte if BOs have records of @bo_size. */
+/* Whether the objects fill the data to the last byte if a BO record has @bo_size bytes. */
 static bool fits(struct search *search, uint64_t bo_size, struct walk *walk)
 {
 	const struct kfd_priv *priv = walk->priv;
 
-	if (!pass(walk, devices_end(priv)) || !pass(walk, bo_size * priv->num_bos))
+	if (!skip(walk, devices_end(priv)) || !skip(walk, bo_size * priv->num_bos))
 		return false;
 	for (uint32_t i = 0; i < priv->num_objects; i++) {
-		if (!search->objects_left || !pass_object(walk))
+		if (!search->objects_left || !read_object(walk))
 			return false;
 		search->objects_left--;
 	}
-	return !left(walk);
+	return !bytes_left(walk);
 }
 
 static uint64_t bo_size_at(size_t number)
@@ -156,7 +156,7 @@ static uint64_t bo_size_at(size_t number)
 				  : BO_SIZE_MIN + BO_SIZE_STEP * (number - NUM_KNOWN);
 }
 
-/* The next size that fits. Its queues go to @queues, unless that is NULL. */
+/* Finds the next size that fits, and stores its queues in @queues unless that is NULL. */
 static bool find_next(struct search *search, struct kfd_priv_queue *queues, struct walk *ret_walk)
 {
 	while (search->next < search->end) {
@@ -175,7 +175,7 @@ static struct search search_sizes(const struct kfd_priv *priv, size_t first, siz
 	return (struct search){
 		.priv = priv,
 		.next = first,
-		/* Without BOs, all sizes are the same. */
+		/* Without BOs, every size gives the same result. */
 		.end = priv->num_bos ? end : first + 1,
 		.objects_left = SEARCH_OBJECTS,
 	};
@@ -191,15 +191,15 @@ int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
 		known = true;
 		has_svm = walk.svm;
 	}
-	/* A search that was cut short may have missed SVM ranges. */
+	/* A search that reached its limit may have missed SVM ranges. */
 	if (!known || (!has_svm && !search.objects_left))
 		return -EINVAL;
 	*ret_has_svm = has_svm;
 	return 0;
 }
 
-/* The queues that all fitting sizes agree on. @queues has room for two lists of @max.
- * -ENOENT: none fits. */
+/* Finds the queues if all sizes that fit have the same queues. @queues has room for two lists of
+ * @max. -ENOENT: no size fits. */
 static int agree_on_queues(struct search *search, struct kfd_priv_queue *queues, size_t max,
 			   size_t *ret_num_queues)
 {
@@ -259,7 +259,7 @@ void kfd_priv_copy_with(const struct kfd_priv *priv, uint32_t num_more, uint8_t 
 	if (before > priv->size)
 		before = priv->size;
 	memcpy(to, priv->bytes, before);
-	/* The record of a device is reserved, and zero. */
+	/* The kernel reserves the record of a device and sets it to zero. */
 	memset(to + before, 0, more);
 	memcpy(to + before + more, priv->bytes + before, priv->size - before);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads /proc of other tasks: who is traced by whom, and what is mapped. */
+/* Reads the parents, tracers, vpids and mappings of processes from /proc. */
 #include "kernel/proc.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* The kernel has 20 bits for them. */
+/* The kernel has 20 bits for minors. */
 #define MINOR_DIGITS_MAX 7
 
 struct status {
@@ -38,7 +38,7 @@ static int read_status(pid_t pid, struct status *ret_status)
 
 		if (!innermost)
 			continue;
-		/* NSpid has one number a pid namespace, the innermost last. */
+		/* NSpid lists the pids in all pid namespaces, the innermost last. */
 		if (!strncmp(line, "PPid:", 5))
 			status.parent = (pid_t)strtol(innermost, NULL, 10);
 		else if (!strncmp(line, "TracerPid:", 10))
@@ -54,24 +54,24 @@ static int read_status(pid_t pid, struct status *ret_status)
 	return 0;
 }
 
-int proc_vpid(pid_t pid, pid_t *ret_own_pid)
+int proc_vpid(pid_t pid, pid_t *ret_vpid)
 {
 	struct status status = { 0 };
 	int ret = read_status(pid, &status);
 
 	if (!ret)
-		*ret_own_pid = status.vpid;
+		*ret_vpid = status.vpid;
 	return ret;
 }
 
-/* It has ended, or is somebody else's and hidden. */
-static bool is_out_of_sight(int error)
+/* The process has ended, or /proc hides it. */
+static bool is_hidden(int error)
 {
 	return error == -ESRCH || error == -EPERM || error == -EACCES;
 }
 
-/* Adds each process for which @is says 1, in the order in which /proc has them. */
-static int add_processes(int (*is)(pid_t pid, const void *what), const void *what,
+/* Adds each process for which @matches returns 1, in the order of /proc. */
+static int add_processes(int (*matches)(pid_t pid, const void *what), const void *what,
 			 struct pid_list *list)
 {
 	DIR *stream = opendir("/proc");
@@ -85,21 +85,21 @@ static int add_processes(int (*is)(pid_t pid, const void *what), const void *wha
 
 		if (pid <= 0)
 			continue;
-		ret = is(pid, what);
+		ret = matches(pid, what);
 		if (ret > 0)
 			ret = pid_list_add(list, pid);
-		else if (is_out_of_sight(ret))
+		else if (is_hidden(ret))
 			ret = 0;
 	}
 	(void)closedir(stream);
 	return ret < 0 ? ret : 0;
 }
 
-static int list_processes(int (*is)(pid_t pid, const void *what), const void *what,
+static int list_processes(int (*matches)(pid_t pid, const void *what), const void *what,
 			  struct pid_list *ret_list)
 {
 	struct pid_list list = { 0 };
-	int ret = add_processes(is, what, &list);
+	int ret = add_processes(matches, what, &list);
 
 	if (ret < 0) {
 		pid_list_done(&list);
@@ -167,14 +167,14 @@ int proc_list_tree(pid_t top, struct pid_list *ret_list)
 	return list_processes(is_below, &top, ret_list);
 }
 
-/* A mapping, and the file that is mapped: shared memory is one of its own, too. */
-struct shared {
+/* A shared mapping and its file. Anonymous shared memory has a file, too. */
+struct shared_mapping {
 	uintptr_t start;
 	uintptr_t end;
 	struct stat file;
 };
 
-static int stat_mapping(const char *pid, const struct shared *shared, struct stat *ret_stat)
+static int stat_mapping(const char *pid, const struct shared_mapping *shared, struct stat *ret_stat)
 {
 	char path[96];
 
@@ -185,7 +185,7 @@ static int stat_mapping(const char *pid, const struct shared *shared, struct sta
 
 static int has_mapping(pid_t pid, const void *what)
 {
-	const struct shared *shared = what;
+	const struct shared_mapping *shared = what;
 	struct stat file;
 	char number[16];
 	int ret;
@@ -200,7 +200,8 @@ static int has_mapping(pid_t pid, const void *what)
 
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list)
 {
-	struct shared shared = { .start = (uintptr_t)memory, .end = (uintptr_t)memory + size };
+	struct shared_mapping shared = { .start = (uintptr_t)memory,
+					 .end = (uintptr_t)memory + size };
 	int ret = stat_mapping("self", &shared, &shared.file);
 
 	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_list);
@@ -250,9 +251,9 @@ int proc_device_of_path(const char *path)
 	return (int)strtol(number, NULL, 10);
 }
 
-/* One line of maps: "start-end perms offset dev inode path". The name says little, and
- * the file may be out of sight; the link in map_files leads to what is really mapped.
- * -ENOENT: no character device. */
+/* Parses a line of maps: "start-end perms offset dev inode path". The path may be hidden or name
+ * another file by now, so the link in map_files identifies the device. -ENOENT: the mapping is not
+ * one of a character device. */
 static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_mapping)
 {
 	struct proc_mapping mapping = { 0 };
@@ -260,7 +261,7 @@ static int parse_mapping(pid_t pid, const char *line, struct proc_mapping *ret_m
 	struct stat stat_of;
 	char path[96];
 
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %llu", &mapping.start,
 		   &mapping.end, &mapping.offset, &inode) != 4 ||
 	    !inode)
@@ -299,7 +300,7 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 		if (ret < 0)
 			return ret;
 	}
-	/* A line that there is no memory for is no error of the stream's. */
+	/* getline() also stops for lack of memory, and then sets no error in the stream. */
 	if (!feof(file))
 		return ferror(file) ? -EIO : -ENOMEM;
 	*ret_mappings = take_ptr(&mappings);

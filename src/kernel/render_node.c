@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Device files of GPUs, known by their numbers. */
+/* Recognises render nodes by their device numbers, and opens them. */
 #include "kernel/render_node.h"
 
 #include <errno.h>
