@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads a KFD topology directory into data. Which GPU may stand for which is the mapper's job. */
+/* Reads the topology of a machine from sysfs or from an image. map_decide() maps the GPUs of one
+ * topology to those of another. */
 #include "amdgpu_plugin_topology.h"
 
 #include <dirent.h>
@@ -13,7 +14,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 
-/* Larger than any file of a node; what does not fit is no such file. */
+/* Larger than any file of a node. */
 #define NODE_FILE_MAX 65536
 
 struct property {
@@ -49,11 +50,11 @@ enum heap_type {
 	HEAP_VRAM_PRIVATE = 2,
 };
 
-/* Reads the files of one topology, one after the other. */
 struct reader {
 	int dir;
+	/* The contents of the last file. */
 	char *text;
-	/* What is wrong with the file read last, with its name and where it matters the line. */
+	/* The error in the last file, with its name and line. */
 	char problem[256];
 };
 
@@ -63,7 +64,7 @@ static int fail(struct reader *reader, int ret, const char *path, const char *pr
 	return ret;
 }
 
-/* @line may be anything: its first letters are shown if they can be. */
+/* Quotes the beginning of @line, which may contain any bytes. */
 static int fail_line(struct reader *reader, const char *path, unsigned int number, const char *line,
 		     const char *problem)
 {
@@ -78,7 +79,7 @@ static int fail_line(struct reader *reader, const char *path, unsigned int numbe
 	return -EINVAL;
 }
 
-/* Reads file @path into reader->text, terminated. Never waits, whatever kind of file it is. */
+/* Reads file @path into reader->text. O_NONBLOCK keeps a FIFO from blocking. */
 static int read_text(struct reader *reader, const char *path)
 {
 	_cleanup_close_ int fd =
@@ -90,11 +91,11 @@ static int read_text(struct reader *reader, const char *path)
 		return fail(reader, -errno, path, strerror(errno));
 	ret = read_short(fd, reader->text, NODE_FILE_MAX, &length);
 	if (ret == -E2BIG)
-		return fail(reader, -EINVAL, path, "is too long");
+		return fail(reader, -EINVAL, path, "too long");
 	if (ret < 0)
 		return fail(reader, ret, path, strerror(-ret));
 	if (strlen(reader->text) != length)
-		return fail(reader, -EINVAL, path, "is not text");
+		return fail(reader, -EINVAL, path, "contains zero bytes");
 	return 0;
 }
 
@@ -113,8 +114,8 @@ struct table {
 	size_t num_rows;
 };
 
-/* One line "name number"; what is wrong with it, or NULL. Names not in the table are
- * other kernels' and ignored. */
+/* Parses a line "name number", and ignores names that are not in the table. Returns an error text,
+ * or NULL. */
 static const char *parse_line(const char *line, const struct table *table, void *object)
 {
 	const char *number = strchr(line, ' ');
@@ -123,14 +124,14 @@ static const char *parse_line(const char *line, const struct table *table, void 
 	char *end;
 
 	if (!number || number == line || number[1] < '0' || number[1] > '9')
-		return " is not \"name number\"";
+		return ": expected \"name number\"";
 	name_length = (size_t)(number - line);
 	errno = 0;
 	value = strtoull(number + 1, &end, 10);
 	if (*end)
-		return " is not \"name number\"";
+		return ": expected \"name number\"";
 	if (errno)
-		return " is too large a number";
+		return ": the number is too large";
 
 	for (size_t i = 0; i < table->num_rows; i++) {
 		const struct property *row = &table->rows[i];
@@ -138,7 +139,7 @@ static const char *parse_line(const char *line, const struct table *table, void 
 		if (strncmp(row->name, line, name_length) || row->name[name_length])
 			continue;
 		if (row->size == sizeof(uint32_t) && value > UINT32_MAX)
-			return " is too large a number";
+			return ": the number is too large";
 		store(row, object, value);
 	}
 	return NULL;
@@ -175,8 +176,8 @@ static int compare_numbers(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* A number as the kernel writes it: nothing but digits, the first of several not 0. */
-static bool parse_name(const char *name, uint32_t *ret_number)
+/* Accepts numbers as the kernel writes them: only digits, without leading zeros. */
+static bool parse_number(const char *name, uint32_t *ret_number)
 {
 	size_t digits = strspn(name, "0123456789");
 	unsigned long long number;
@@ -193,7 +194,8 @@ struct numbers {
 	size_t count;
 };
 
-/* The numeric names in directory @path, as the kernel lists them. A missing directory is empty. */
+/* Lists the numeric names in directory @path in the kernel's order. A missing
+ * directory is empty. */
 static int list_unsorted(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
 	struct dirent *entry;
@@ -210,14 +212,14 @@ static int list_unsorted(struct reader *reader, const char *path, struct numbers
 		return fail(reader, -ENOMEM, path, strerror(ENOMEM));
 	}
 	while ((entry = next_entry(stream, &error)) && ret_numbers->count < TOPOLOGY_ENTRIES_MAX) {
-		if (parse_name(entry->d_name, &ret_numbers->values[ret_numbers->count]))
+		if (parse_number(entry->d_name, &ret_numbers->values[ret_numbers->count]))
 			ret_numbers->count++;
 	}
 	(void)closedir(stream);
 	if (error < 0)
 		return fail(reader, error, path, strerror(-error));
 	if (entry)
-		return fail(reader, -E2BIG, path, "has too many entries");
+		return fail(reader, -E2BIG, path, "too many entries");
 	return 0;
 }
 
@@ -227,7 +229,7 @@ static void sort_numbers(struct numbers *numbers)
 		qsort(numbers->values, numbers->count, sizeof(uint32_t), compare_numbers);
 }
 
-/* The same, ascending. */
+/* Lists the numeric names in directory @path in ascending order. */
 static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
 	int ret = list_unsorted(reader, path, ret_numbers);
@@ -296,16 +298,17 @@ static int read_gpu_id(struct reader *reader, uint32_t node_id, uint32_t *ret_gp
 		return ret;
 	line = reader->text;
 	line[strcspn(line, "\n")] = '\0';
-	if (parse_name(line, ret_gpu_id))
+	if (parse_number(line, ret_gpu_id))
 		return 0;
-	return fail_line(reader, path, 1, line, " is no gpu_id");
+	return fail_line(reader, path, 1, line, ": not a gpu_id");
 }
 
-/* Why a node does not count, or NULL. */
-static const char *unusable(const struct topology_node *node)
+/* Why the plugin cannot use a node, or NULL. */
+static const char *why_unusable(const struct topology_node *node)
 {
 	if (!node->gpu_id && !node->cpu_cores_count)
-		return node->simd_count ? "it was not initialised" : "it has no CPUs and no GPU";
+		return node->simd_count ? "the driver has not initialised it"
+					: "it has no CPUs and no GPU";
 	if (node->gpu_id && !node->vram_size)
 		return "it has no VRAM bank";
 	return NULL;
@@ -325,18 +328,16 @@ static int read_node(struct reader *reader, struct topology_node *node)
 	ret = node->gpu_id ? read_vram(reader, node) : 0;
 	if (!ret)
 		ret = read_links(reader, node);
-	/* What a CPU says of its links is never asked: a GPU's own links say
-	 * where it is attached. */
+	/* The plugin does not use the links of CPUs: those of a GPU show where it is attached. */
 	if (ret < 0 && ret != -ENOMEM && !node->gpu_id) {
-		log_warn("topology: links of CPU node %u are left out: %s", node->node_id,
+		log_warn("topology: ignoring the links of CPU node %u: %s", node->node_id,
 			 reader->problem);
 		ret = 0;
 	}
 	return ret;
 }
 
-/* Takes the node just added away again. */
-static void drop_last(struct topology *topology)
+static void remove_last_node(struct topology *topology)
 {
 	topology->num_nodes--;
 	free(topology->nodes[topology->num_nodes].links);
@@ -351,7 +352,7 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 
 	ret = read_gpu_id(reader, node_id, &gpu_id);
 	if (ret < 0) {
-		log_debug("topology: node %u is hidden or unreadable: %s", node_id,
+		log_debug("topology: ignoring node %u, which is hidden or unreadable: %s", node_id,
 			  reader->problem);
 		return 0;
 	}
@@ -363,15 +364,15 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 	ret = read_node(reader, node);
 	if (ret == -ENOMEM)
 		return ret;
-	reason = ret < 0 ? reader->problem : unusable(node);
+	reason = ret < 0 ? reader->problem : why_unusable(node);
 	if (!reason)
 		return 0;
-	log_warn("topology: node %u (GPU 0x%04x) is left out: %s", node_id, gpu_id, reason);
-	drop_last(topology);
+	log_warn("topology: ignoring node %u (GPU 0x%04x): %s", node_id, gpu_id, reason);
+	remove_last_node(topology);
 	return 0;
 }
 
-/* @number is one of @numbers. */
+/* @numbers contains @number. */
 static uint32_t position_of(const struct numbers *numbers, uint32_t number)
 {
 	uint32_t position = 0;
@@ -536,7 +537,7 @@ int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
 	node->vram_public = entry->vram_public;
 	node->vram_size = entry->vram_size;
 	node->location_unknown = !entry->has_location_id;
-	/* A missing optional field reads as 0, which is what a missing property is. */
+	/* A missing optional field reads as 0, like a missing property. */
 #define LOAD(name, type) node->name = entry->name;
 	TOPOLOGY_PROPERTIES(LOAD, LOAD)
 #undef LOAD

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CPUs, GPUs and links of one machine, as data: read from a directory laid out like
- * /sys/class/kfd/kfd/topology (kfd_topology.c in the kernel). Decides nothing. */
+/* The CPUs, GPUs and links of one machine, from /sys/class/kfd/kfd/topology (kfd_topology.c in the
+ * kernel) or from an image. */
 #ifndef AMDGPU_PLUGIN_TOPOLOGY_H
 #define AMDGPU_PLUGIN_TOPOLOGY_H
 
@@ -12,11 +12,12 @@
 
 #define TOPOLOGY_SYSFS "/sys/class/kfd/kfd/topology"
 
-/* More nodes than any machine has, or links a node. */
+/* The limit of nodes, of links per node and of memory banks per node. */
 #define TOPOLOGY_ENTRIES_MAX 1024
 
-/* The lines of a node's `properties` file that matter, by their names there. A property that a
- * kernel does not print is 0. OLD ones are in every image, NEW ones in images of this plugin. */
+/* The properties of a node that the plugin reads from its `properties` file, by their names there.
+ * A property that a kernel does not print is 0. Images of CRIU's own plugin have the OLD ones
+ * only. */
 #define TOPOLOGY_PROPERTIES(OLD, NEW)             \
 	OLD(cpu_cores_count, uint32_t)            \
 	OLD(simd_count, uint32_t)                 \
@@ -52,7 +53,7 @@
 	NEW(cwsr_size, uint32_t)                  \
 	NEW(ctl_stack_size, uint32_t)
 
-/* io_links type (CRAT link types in kfd_crat.h). */
+/* The type of a link (CRAT link types in the kernel's kfd_crat.h). */
 enum topology_link_type {
 	LINK_PCIE = 2,
 	LINK_XGMI = 11,
@@ -66,19 +67,19 @@ struct topology_link {
 
 struct topology_node {
 	uint32_t node_id;
-	/* 0: a CPU node. In a topology read from an image, the id that the process knows. */
+	/* 0: a CPU node. In a topology from an image, the id that the process knows. */
 	uint32_t gpu_id;
-	/* The id that the machine of this topology gave; equal to gpu_id when read from sysfs. */
+	/* The id that the machine gave; equal to gpu_id in a topology from sysfs. */
 	uint32_t actual_gpu_id;
 	uint64_t vram_size;
-	/* All VRAM is visible to the CPU. */
+	/* Not 0: the CPU can access all VRAM. */
 	uint32_t vram_public;
-	/* From an image that does not tell location_id. */
+	/* The image has no location_id. */
 	bool location_unknown;
-	/* Nobody here can open its render node; set by whoever has tried. */
+	/* CRIU cannot open the render node (render_node_note_unreachable()). */
 	bool unreachable;
-	/* Position in the listing of the directory of nodes; sysfs lists by a hash of the name. 0
-	 * in a topology read from an image. */
+	/* The position in the listing of the directory of nodes: sysfs lists by a hash of the name.
+	 * 0 in a topology from an image. */
 	uint32_t listed;
 #define TOPOLOGY_FIELD(name, type) type name;
 	TOPOLOGY_PROPERTIES(TOPOLOGY_FIELD, TOPOLOGY_FIELD)
@@ -87,37 +88,37 @@ struct topology_node {
 	size_t num_links;
 };
 
-/* topology_read() sorts nodes by node_id. A topology read from an image has the image's order. */
+/* Nodes from sysfs are in the order of node_id, nodes from an image in the order of the image. */
 struct topology {
 	struct topology_node *nodes;
 	size_t num_nodes;
 };
 
-/* Reads the topology below directory @root. Nodes that cannot be used are left out, with a line in
- * the log that names file and line: hidden by the device cgroup (reading gpu_id fails), without a
- * VRAM bank, not initialised, or with a file that is not lines of "name number". Links to nodes
- * that are not in the result stay, and lead nowhere. -ENOENT: no such directory, so no KFD. */
+/* Reads the topology below directory @root. Ignores nodes that the device cgroup hides (reading
+ * gpu_id fails), GPUs without a VRAM bank, nodes that the driver has not initialised, and nodes
+ * with a file that does not parse; the log names file and line. Links to ignored nodes remain.
+ * -ENOENT: there is no such directory, because the machine has no KFD. */
 int topology_read(const char *root, struct topology *ret_topology);
 void topology_done(struct topology *topology);
 
-/* Appends a zeroed node; NULL: no memory. The pointer is valid until the next call. */
+/* Appends a node of zeros. The pointer is valid until the next call. NULL: no memory. */
 struct topology_node *topology_add(struct topology *topology);
 
-/* NULL where there is none. Id 0 is no GPU's. */
+/* Return NULL if there is no such node. No GPU has id 0. */
 const struct topology_node *topology_find_gpu(const struct topology *topology, uint32_t gpu_id);
 const struct topology_node *topology_find_actual(const struct topology *topology, uint32_t id);
 const struct topology_node *topology_find_minor(const struct topology *topology, uint32_t minor);
 const struct topology_node *topology_find_node(const struct topology *topology, uint32_t node_id);
-/* @position: below TOPOLOGY_ENTRIES_MAX. Nodes that were left out leave gaps. */
+/* @position: below TOPOLOGY_ENTRIES_MAX. Ignored nodes leave gaps. */
 const struct topology_node *topology_find_listed(const struct topology *topology,
 						 uint32_t position);
 size_t topology_count_gpus(const struct topology *topology);
 
-/* A message made of malloc() alone; free with kfd_device_entry__free_unpacked(). Only those links
- * are saved that lead to a node of @topology. NULL: no memory. */
+/* Builds the message of a node; free it with kfd_device_entry__free_unpacked(). The message has
+ * only those links that lead to a node of @topology. NULL: no memory. */
 KfdDeviceEntry *device_entry_new(const struct topology *topology, const struct topology_node *node);
 
-/* Appends the node that @entry describes. -ENOMEM. */
+/* Appends the node of the message @entry. */
 int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology);
 
 #endif

@@ -244,7 +244,7 @@ static void the_log_names_the_broken_file_and_line(void **state)
 		const char *problem;
 	} cases[] = {
 		{ "nodes/3/properties", "simd_count 8\nsimd_per_cu four\n", "nodes/3/properties:2",
-		  "\"simd_per_cu four\" is not \"name number\"" },
+		  "\"simd_per_cu four\": expected \"name number\"" },
 		{ "nodes/3/properties", "\n\nx\n", "nodes/3/properties:3", "\"x\"" },
 		{ "nodes/3/properties", "simd_count 99999999999\n", "nodes/3/properties:1",
 		  "too large" },
@@ -254,7 +254,7 @@ static void the_log_names_the_broken_file_and_line(void **state)
 		  "nodes/3/mem_banks/0/properties:2", "\"size_in_bytes -\"" },
 		{ "nodes/3/io_links/0/properties", "type  2\n", "nodes/3/io_links/0/properties:1",
 		  "\"type  2\"" },
-		{ "nodes/3/gpu_id", "none\n", "nodes/3/gpu_id:1", "\"none\" is no gpu_id" },
+		{ "nodes/3/gpu_id", "none\n", "nodes/3/gpu_id:1", "\"none\": not a gpu_id" },
 	};
 
 	(void)state;

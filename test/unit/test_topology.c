@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reading topology directories: whole ones, captures, and ones with everything wrong with them. */
+/* Reads topology directories: those of whole machines, captures, and invalid ones. */
 #include "host.h"
 
 #include <dirent.h>
@@ -44,7 +44,7 @@ static void write_link(unsigned int node, unsigned int link, unsigned int type, 
 		   type, node, to, weight);
 }
 
-/* A GPU that counts. */
+/* A valid GPU. */
 static void write_gpu(unsigned int node, unsigned int gpu_id)
 {
 	char path[128];
@@ -62,9 +62,9 @@ static void read_machine(struct topology *topology)
 	assert_int_equal(topology_read(unit_path("."), topology), 0);
 }
 
-/* Reads a machine of a CPU node 0, a good GPU 0x11 on node 1 and a questionable node 2, which must
- * be left out with a line that names it. */
-static void assert_node_2_is_left_out(void)
+/* Reads a machine with CPU node 0, valid GPU 0x11 on node 1 and an invalid node 2. The topology
+ * must lack node 2, and the log must name it. */
+static void assert_node_2_is_ignored(void)
 {
 	struct topology topology;
 
@@ -103,8 +103,8 @@ static void a_topology_without_nodes_is_empty(void **state)
 	topology_done(&topology);
 }
 
-/* Also of nodes that were left out. */
-static void nodes_are_sorted_and_know_their_position_in_the_listing(void **state)
+/* Ignored nodes have positions, too. */
+static void nodes_are_sorted_and_have_their_position_in_the_listing(void **state)
 {
 	struct topology topology;
 	struct dirent *entry;
@@ -137,7 +137,7 @@ static void nodes_are_sorted_and_know_their_position_in_the_listing(void **state
 	topology_done(&topology);
 }
 
-/* Names and values of every property, so that a field read from another's line shows. */
+/* Each property has a value of its own, so that the test notices a field with the wrong value. */
 #define VALUE_OF(name)                                               \
 	((uint32_t)(strlen(#name) * 1000 + (unsigned char)#name[0] + \
 		    (unsigned char)#name[sizeof(#name) - 3]))
@@ -168,7 +168,7 @@ static void each_property_is_read_by_its_name(void **state)
 	topology_done(&topology);
 }
 
-static void large_values_are_read_whole(void **state)
+static void large_values_keep_all_bits(void **state)
 {
 	struct topology topology;
 
@@ -186,7 +186,7 @@ static void large_values_are_read_whole(void **state)
 	topology_done(&topology);
 }
 
-static void missing_and_unknown_properties_do_no_harm(void **state)
+static void missing_properties_are_0_and_unknown_ones_are_ignored(void **state)
 {
 	struct topology topology;
 
@@ -219,7 +219,7 @@ static void nodes_are_in_ascending_order(void **state)
 	topology_done(&topology);
 }
 
-static void names_that_are_no_numbers_are_no_nodes(void **state)
+static void only_numeric_names_are_nodes(void **state)
 {
 	struct topology topology;
 
@@ -234,9 +234,8 @@ static void names_that_are_no_numbers_are_no_nodes(void **state)
 	topology_done(&topology);
 }
 
-/* A device cgroup leaves the file and fails its read; with a directory in its place that can be had
- * on any file system. */
-static void a_hidden_gpu_is_left_out(void **state)
+/* A device cgroup fails the read of gpu_id. A read of a directory fails on any file system. */
+static void a_hidden_gpu_is_ignored(void **state)
 {
 	struct topology topology;
 
@@ -245,56 +244,56 @@ static void a_hidden_gpu_is_left_out(void **state)
 	write_link(1, 1, LINK_XGMI, 2, 15);
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
 	assert_int_equal(mkdir(unit_path("nodes/2/gpu_id"), 0755), 0);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 
-	/* Links to it stay, as in the kernel. */
+	/* Links to the GPU remain, as in the kernel. */
 	read_machine(&topology);
 	assert_int_equal(topology_find_gpu(&topology, 0x11)->num_links, 2);
 	topology_done(&topology);
 }
 
-static void a_node_without_gpu_id_is_left_out(void **state)
+static void a_node_without_gpu_id_is_ignored(void **state)
 {
 	(void)state;
 	write_cpu_and_two_gpus();
 	assert_int_equal(remove(unit_path("nodes/2/gpu_id")), 0);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 }
 
-static void a_gpu_that_did_not_initialise_is_left_out(void **state)
+static void a_gpu_that_is_not_initialised_is_ignored(void **state)
 {
 	(void)state;
 	write_cpu_and_two_gpus();
 	unit_print("nodes/2/gpu_id", "0\n");
 	unit_print("nodes/2/properties", "cpu_cores_count 0\nsimd_count 256\n");
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 }
 
-static void a_gpu_without_vram_bank_is_left_out(void **state)
+static void a_gpu_without_vram_bank_is_ignored(void **state)
 {
 	(void)state;
 	write_cpu_and_two_gpus();
 	write_bank(2, 0, 0, 1 << 30);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 	assert_logged("node 2", "VRAM");
 }
 
-static void a_gpu_with_an_empty_vram_bank_is_left_out(void **state)
+static void a_gpu_with_an_empty_vram_bank_is_ignored(void **state)
 {
 	(void)state;
 	write_cpu_and_two_gpus();
 	write_bank(2, 0, 1, 0);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 }
 
-static void a_gpu_without_banks_at_all_is_left_out(void **state)
+static void a_gpu_without_banks_at_all_is_ignored(void **state)
 {
 	(void)state;
 	write_cpu_and_two_gpus();
 	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0/properties")), 0);
 	assert_int_equal(remove(unit_path("nodes/2/mem_banks/0")), 0);
 	assert_int_equal(remove(unit_path("nodes/2/mem_banks")), 0);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 }
 
 static void the_vram_bank_is_found_among_others(void **state)
@@ -312,7 +311,7 @@ static void the_vram_bank_is_found_among_others(void **state)
 	topology_done(&topology);
 }
 
-static void files_that_are_not_lines_of_name_and_number_cost_the_node(void **state)
+static void a_node_with_a_file_that_does_not_parse_is_ignored(void **state)
 {
 	static const struct {
 		const char *file;
@@ -347,11 +346,11 @@ static void files_that_are_not_lines_of_name_and_number_cost_the_node(void **sta
 		(void)snprintf(path, sizeof(path), "nodes/2/%s", cases[i].file);
 		unit_print(path, "%s", cases[i].text);
 		unit_forget_lines();
-		assert_node_2_is_left_out();
+		assert_node_2_is_ignored();
 	}
 }
 
-static void missing_properties_cost_the_node(void **state)
+static void a_node_without_properties_file_is_ignored(void **state)
 {
 	static const char *const files[] = {
 		"nodes/2/properties",
@@ -364,11 +363,11 @@ static void missing_properties_cost_the_node(void **state)
 		write_cpu_and_two_gpus();
 		assert_int_equal(remove(unit_path("%s", files[i])), 0);
 		unit_forget_lines();
-		assert_node_2_is_left_out();
+		assert_node_2_is_ignored();
 	}
 }
 
-static void binary_and_huge_files_cost_the_node(void **state)
+static void a_node_with_a_binary_or_huge_file_is_ignored(void **state)
 {
 	const size_t size = 4 << 20;
 	char *huge = malloc(size);
@@ -377,22 +376,22 @@ static void binary_and_huge_files_cost_the_node(void **state)
 	assert_non_null(huge);
 	write_cpu_and_two_gpus();
 	unit_write("nodes/2/properties", "simd_count 4\0\xff\xfe\n", 17);
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 
 	for (size_t i = 0; i < size; i++)
 		huge[i] = "a_name 12345678\n"[i % 16];
 	unit_write("nodes/2/properties", huge, size);
 	unit_forget_lines();
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 	memset(huge, '1', size);
 	unit_write("nodes/2/properties", "simd_count 4\n", 13);
 	unit_write("nodes/2/gpu_id", huge, size);
 	unit_forget_lines();
-	assert_node_2_is_left_out();
+	assert_node_2_is_ignored();
 	free(huge);
 }
 
-/* All zeros is what a file of nothing says. */
+/* All properties are 0. */
 static void an_empty_properties_file_is_a_node_without_properties(void **state)
 {
 	struct topology topology;
@@ -501,22 +500,22 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_machine_without_kfd_has_no_topology),
 		UNIT_TEST(a_topology_without_nodes_is_empty),
-		UNIT_TEST(nodes_are_sorted_and_know_their_position_in_the_listing),
+		UNIT_TEST(nodes_are_sorted_and_have_their_position_in_the_listing),
 		UNIT_TEST(each_property_is_read_by_its_name),
-		UNIT_TEST(large_values_are_read_whole),
-		UNIT_TEST(missing_and_unknown_properties_do_no_harm),
+		UNIT_TEST(large_values_keep_all_bits),
+		UNIT_TEST(missing_properties_are_0_and_unknown_ones_are_ignored),
 		UNIT_TEST(nodes_are_in_ascending_order),
-		UNIT_TEST(names_that_are_no_numbers_are_no_nodes),
-		UNIT_TEST(a_hidden_gpu_is_left_out),
-		UNIT_TEST(a_node_without_gpu_id_is_left_out),
-		UNIT_TEST(a_gpu_that_did_not_initialise_is_left_out),
-		UNIT_TEST(a_gpu_without_vram_bank_is_left_out),
-		UNIT_TEST(a_gpu_with_an_empty_vram_bank_is_left_out),
-		UNIT_TEST(a_gpu_without_banks_at_all_is_left_out),
+		UNIT_TEST(only_numeric_names_are_nodes),
+		UNIT_TEST(a_hidden_gpu_is_ignored),
+		UNIT_TEST(a_node_without_gpu_id_is_ignored),
+		UNIT_TEST(a_gpu_that_is_not_initialised_is_ignored),
+		UNIT_TEST(a_gpu_without_vram_bank_is_ignored),
+		UNIT_TEST(a_gpu_with_an_empty_vram_bank_is_ignored),
+		UNIT_TEST(a_gpu_without_banks_at_all_is_ignored),
 		UNIT_TEST(the_vram_bank_is_found_among_others),
-		UNIT_TEST(files_that_are_not_lines_of_name_and_number_cost_the_node),
-		UNIT_TEST(missing_properties_cost_the_node),
-		UNIT_TEST(binary_and_huge_files_cost_the_node),
+		UNIT_TEST(a_node_with_a_file_that_does_not_parse_is_ignored),
+		UNIT_TEST(a_node_without_properties_file_is_ignored),
+		UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored),
 		UNIT_TEST(an_empty_properties_file_is_a_node_without_properties),
 		UNIT_TEST(links_are_read_with_type_target_and_weight),
 		UNIT_TEST(lookups_find_nodes_by_each_id),
