@@ -124,29 +124,30 @@ static int dump_ext_file(int fd, int id)
 	return -ENOTSUP;
 }
 
-static int restore_render_file(int id)
+static int restore_render_file(int id, struct state_image *image)
 {
-	CriuRenderNode *image;
-	int ret = image_read_render(id, &image);
+	int ret = render_restore(&session.restore, id, image->render);
 
-	if (ret < 0)
-		return ret;
-	ret = render_restore(&session.restore, id, image);
-	criu_render_node__free_unpacked(image, NULL);
-	/* -ENOENT would mean that there is no such image. */
-	return ret == -ENOENT ? -ENODEV : ret;
+	image_done(image);
+	return ret;
 }
 
 static int restore_ext_file(int id)
 {
-	int ret = restore_kfd(&session.restore, id);
+	struct state_image image = { 0 };
+	int ret = restore_read_image(&session.restore, id, &image);
 
-	if (ret == -ENOENT)
-		ret = restore_render_file(id);
-	if (ret != -ENOENT)
+	if (ret < 0)
 		return host_errno(ret);
-	image_dir_report_missing(id, session.restore.needed);
-	return -ENOTSUP;
+	switch (image.kind) {
+	case IMAGE_KFD:
+		return host_errno(restore_kfd(&session.restore, id, image.kfd));
+	case IMAGE_RENDER:
+		return host_errno(restore_render_file(id, &image));
+	default:
+		image_dir_report_missing(id, session.restore.needed);
+		return -ENOTSUP;
+	}
 }
 
 /* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who

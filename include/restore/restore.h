@@ -11,6 +11,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "criu-amdgpu.pb-c.h"
 #include "criu/options.h"
+#include "image/image.h"
 #include "map/map.h"
 
 struct gpu_file;
@@ -70,9 +71,14 @@ int restore_prepare(struct restore_session *session, const CriuRenderNode *rende
 /* The entry of @render for the calling task, or NULL. */
 const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
 
-/* Restores the /dev/kfd file of image @id. Returns a descriptor, which is the caller's. -ENOENT:
- * there is no such image. Logs on other errors; then the task must not run. */
-int restore_kfd(struct restore_session *session, int id);
+/* Reads the state image of file @id, or returns the message that the task has kept. Pass it on to
+ * restore_kfd() or render_restore(). Logs on error. */
+int restore_read_image(const struct restore_session *session, int id,
+		       struct state_image *ret_image);
+/* Restores the /dev/kfd file of image @id, and takes over @kfd, which restore_read_image() has
+ * returned. Returns a descriptor, which is the caller's. Logs on error; then the task must not run.
+ */
+int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd);
 
 /* The open file through which RESTORE and mappings use GPU @saved: a descriptor of that file, or of
  * another open file of the same node. Both are the caller's. Log nothing. */

@@ -363,17 +363,21 @@ static void free_image(CriuKfd **image)
 		criu_kfd__free_unpacked(*image, NULL);
 }
 
-int restore_kfd(struct restore_session *session, int id)
+int restore_read_image(const struct restore_session *session, int id, struct state_image *ret_image)
 {
-	_cleanup_(free_image) CriuKfd *image = NULL;
-	bool has_image = session->task.kfd && session->task.kfd_id == id;
-	int ret = has_image ? 0 : image_read_kfd(id, &image);
+	const struct restored_task *task = &session->task;
 
-	if (ret < 0)
-		return ret;
-	ret = restore_file(session, id, &image);
-	/* -ENOENT would mean that there is no such image. */
-	return ret == -ENOENT ? -ENODEV : ret;
+	if (!task->kfd || task->kfd_id != id)
+		return image_read(id, ret_image);
+	*ret_image = (struct state_image){ .kind = IMAGE_KFD, .kfd = task->kfd };
+	return 0;
+}
+
+int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
+{
+	_cleanup_(free_image) CriuKfd *own = kfd == session->task.kfd ? NULL : kfd;
+
+	return restore_file(session, id, &own);
 }
 
 /* Makes restore_resume() kill this task. */
