@@ -30,21 +30,29 @@ LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
 # dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU.
 LINK     := -shared -Wl,--as-needed,-z,lazy,-z,relro,-z,noexecstack,-z,text
 
+# One short line a file; V=1 shows the commands.
+Q    := $(if $(V),,@)
+SHOW  = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@)
+
 all: $(PLUGIN)
 
 $(PLUGIN): $(OBJECTS)
-	$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call SHOW,LD)
+	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/%.o: %.c $(MESSAGES).h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call SHOW,CC)
+	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(MESSAGES).o: $(MESSAGES).c
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call SHOW,CC)
+	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(MESSAGES).c $(MESSAGES).h &: criu-amdgpu.proto
 	@mkdir -p $(BUILD)/unit
-	protoc-c --c_out=$(BUILD) $<
+	$(call SHOW,GEN)
+	$(Q)protoc-c --c_out=$(BUILD) $<
 
 # Each kind of test has its rules beside it.
 include $(patsubst %,test/%/rules.mk,unit map native bench fuzz faults)
