@@ -12,7 +12,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/options.h"
-#include "host.h"
+#include "criu_stub.h"
 #include "methods.h"
 #include "places.h"
 #include "smoke.h"
@@ -545,7 +545,7 @@ int main(int argc, char **argv)
 		.save = true,
 	};
 
-	host_log_up_to(1);
+	criu_stub_set_log_level(1);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc == 3 && !strcmp(argv[1], "-S"))
 		return smoke(argv[2]);
