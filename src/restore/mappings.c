@@ -40,11 +40,6 @@ void mappings_done(struct mappings *mappings)
 	*mappings = (struct mappings){ 0 };
 }
 
-bool mappings_pending(const struct mappings *mappings)
-{
-	return mappings->num_pending != 0;
-}
-
 static bool covers(const struct mapped_bo *bo, uint64_t offset)
 {
 	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;

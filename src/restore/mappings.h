@@ -64,7 +64,10 @@ void mappings_done(struct mappings *mappings);
 
 /* Whether CRIU may still ask about a mapping. If not, no hook is certain to run in the task after
  * its files have been restored. */
-bool mappings_pending(const struct mappings *mappings);
+static inline bool mappings_pending(const struct mappings *mappings)
+{
+	return mappings->num_pending != 0;
+}
 
 /* Answers UPDATE_VMA_MAP, with the arguments of that hook: the new offset, and a descriptor. After
  * the last answer all files are closed. -ENOTSUP: not a device of the task's GPUs. Logs on other
