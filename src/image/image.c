@@ -19,6 +19,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "image/unpack.h"
 
 /* The first buffer for a message. The buffer doubles while more bytes arrive. */
 #define MESSAGE_STEP (64u << 10)
@@ -26,20 +27,9 @@
  * fill all memory. */
 #define MESSAGE_MAX (1ULL << 30)
 
-/* The memory for a message: its packed size, its unpacked size, and a fixed allowance. One BO takes
- * 49 bytes in the message and 184 in memory: 112 for its entry, 8 for the pointer to it, and 64
- * while protobuf-c scans the message. Its private data takes 272 bytes in both (kfd_priv.h). A real
- * message therefore takes 1.4 times its size. 100,000 BOs without private data fit in the
- * allowance. */
-#define MEMORY_TIMES 4
-#define MEMORY_PLUS  (24ULL << 20)
-
 /* The last field of a message: two bytes of tag, and the checksum of all bytes before the field. */
 #define SUM_SIZE       8
 #define SUM_FIELD_SIZE (2 + SUM_SIZE)
-
-/* The most bytes that malloc() adds to an allocation below the size of its own mappings. */
-#define MALLOC_COST 32
 
 /* The images that hold a message. */
 static const struct message_type {
@@ -300,57 +290,6 @@ static int read_growing(int fd, uint64_t size, uint8_t **ret_bytes)
 	return 0;
 }
 
-struct budget {
-	uint64_t left;
-	bool exceeded;
-	bool failed;
-};
-
-static void *budget_alloc(void *argument, size_t size)
-{
-	struct budget *budget = argument;
-	void *memory;
-
-	budget->exceeded |= size > budget->left || budget->left - size < MALLOC_COST;
-	if (budget->exceeded)
-		return NULL;
-	budget->left -= size + MALLOC_COST;
-	memory = malloc(size);
-	budget->failed |= !memory;
-	return memory;
-}
-
-/* Freed memory does not return to the budget: protobuf-c frees little while it unpacks. */
-static void budget_free(void *budget, void *memory)
-{
-	(void)budget;
-	free(memory);
-}
-
-/* An unknown field takes two bytes in a message and some ninety in memory, so the budget limits
- * it. */
-static int unpack(const char *name, const ProtobufCMessageDescriptor *descriptor,
-		  const uint8_t *bytes, uint64_t size, ProtobufCMessage **ret_message)
-{
-	const uint64_t room = (MEMORY_TIMES - 1) * size + MEMORY_PLUS;
-	struct budget budget = { .left = room };
-	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
-	ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
-
-	if (message) {
-		*ret_message = message;
-		return 0;
-	}
-	if (budget.exceeded)
-		return log_error(-EINVAL,
-				 "image %s: damaged: it takes more than %" PRIu64 " MiB of memory",
-				 name, room >> 20);
-	if (budget.failed)
-		return log_error(-ENOMEM, "image %s: cannot unpack", name);
-	return log_error(-EINVAL, "image %s: damaged: it does not parse as %s", name,
-			 descriptor->name);
-}
-
 /* All bytes of the image after its length. */
 static int read_framed(const char *name, uint8_t **ret_bytes, uint64_t *ret_size)
 {
@@ -409,7 +348,7 @@ static int read_message(enum image_kind kind, int id, ProtobufCMessage **ret_mes
 	ret = read_framed(name, &bytes, &size);
 	if (ret < 0)
 		return ret;
-	ret = unpack(name, type->descriptor, bytes, size, &message);
+	ret = unpack_message(name, type->descriptor, bytes, size, &message);
 	if (ret < 0)
 		return ret;
 	ret = check_sum(name, type, message, bytes, size);
