@@ -76,7 +76,7 @@ struct topology_node {
 	uint32_t vram_public;
 	/* The image has no location_id. */
 	bool location_unknown;
-	/* CRIU cannot open the render node (render_node_note_unreachable()). */
+	/* CRIU cannot open the render node (map_note_unreachable()). */
 	bool unreachable;
 	/* The position in the listing of the directory of nodes: sysfs lists by a hash of the name.
 	 * 0 in a topology from an image. */

@@ -1,46 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the user may choose, read once when CRIU loads the plugin: from a file, from
- * the environment, which goes before it, and from options of CRIU 4.3 and later,
- * which go before both. */
+/* The options of the plugin. CRIU reads them once, when it loads the plugin: from a file, from the
+ * environment, which overrides the file, and from CRIU's --plugin-option (CRIU 4.3), which
+ * overrides both. */
 #ifndef AMDGPU_PLUGIN_CRIU_OPTIONS_H
 #define AMDGPU_PLUGIN_CRIU_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Lines "key = value", empty ones, and ones that begin with '#'. */
+/* The file has lines "key = value", empty lines, and comments, which begin with '#'. */
 #define OPTIONS_FILE "/etc/criu/amdgpu_plugin.conf"
 
-/* Checks of the mapper that can be switched off: field, environment variable. In the file and as an
- * option KFD_FW_VER_CHECK is fw-ver-check, and so on. */
-#define OPTION_SWITCHES(X)                      \
-	X(check_fw_version, KFD_FW_VER_CHECK)   \
-	X(check_sdma_fw, KFD_SDMA_FW_VER_CHECK) \
-	X(check_caches, KFD_CACHES_COUNT_CHECK) \
-	X(check_num_gws, KFD_NUM_GWS_CHECK)     \
-	X(check_vram_size, KFD_VRAM_SIZE_CHECK) \
-	X(check_numa, KFD_NUMA_CHECK)           \
-	X(check_capability, KFD_CAPABILITY_CHECK)
+/* The options, one a row: field, environment variable, kind, default. Fields, parser and defaults
+ * come from these rows. A row is a switch (bool), a number of bytes or seconds (uint64_t; 0 selects
+ * the default), or text (char *; the default is NULL). The key in the file and for CRIU is the
+ * variable without its first word, in lower case and with dashes: KFD_FW_VER_CHECK is
+ * fw-ver-check. */
+
+/* Checks of the mapper: GPUs that do not pass are not mapped to each other. */
+#define MAP_CHECKS(X)                                         \
+	X(check_fw_version, KFD_FW_VER_CHECK, SWITCH, true)   \
+	X(check_sdma_fw, KFD_SDMA_FW_VER_CHECK, SWITCH, true) \
+	X(check_caches, KFD_CACHES_COUNT_CHECK, SWITCH, true) \
+	X(check_num_gws, KFD_NUM_GWS_CHECK, SWITCH, true)     \
+	X(check_vram_size, KFD_VRAM_SIZE_CHECK, SWITCH, true) \
+	X(check_numa, KFD_NUMA_CHECK, SWITCH, true)           \
+	X(check_capability, KFD_CAPABILITY_CHECK, SWITCH, true)
+
+#define MAP_OPTIONS(X)                                 \
+	MAP_CHECKS(X)                                  \
+	/* SAVED=PRESENT pairs of GPUs, not parsed. */ \
+	X(device_map, AMDGPU_DEVICE_MAP, TEXT, 0)
+
+/* The default of staging_bytes keeps a copy engine and a disk busy at once, and fits in a small
+ * container. A step of the copy engine is some MiB, which takes milliseconds. */
+#define CONTENT_OPTIONS(X)                                                           \
+	/* The most staging memory of one GPU; the plugin uses at least one page. */ \
+	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 8ULL << 20)                     \
+	/* The time limit for one step of the copy engine. */                        \
+	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                             \
+	/* Leave holes in files where contents are zero. */                          \
+	X(skip_zeros, AMDGPU_SKIP_ZEROS, SWITCH, true)                               \
+	/* Compute checksums at a dump, compare them at a restore. */                \
+	X(checksum, AMDGPU_CHECKSUM, SWITCH, true)
+
+#define OTHER_OPTIONS(X)                                                              \
+	/* CRIU's main process restores the contents of BOs, if it can. */            \
+	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                    \
+	/* Dump with a warning what a rule refuses, unless no restore is possible. */ \
+	X(force, AMDGPU_FORCE, SWITCH, false)
+
+#define OPTION_TYPE_SWITCH                         bool
+#define OPTION_TYPE_BYTES                          uint64_t
+#define OPTION_TYPE_SECONDS                        uint64_t
+#define OPTION_TYPE_TEXT                           char *
+#define OPTION_FIELD(field, variable, kind, value) OPTION_TYPE_##kind field;
 
 /* How contents are copied, see content/content.h. */
 struct content_settings {
-	/* The most staging memory of one GPU; at least one page is used. */
-	uint64_t staging_bytes;
-	/* How long one step of the copy engine may take. */
-	uint64_t copy_timeout_s;
-	/* Leave holes in files where contents are zero. */
-	bool skip_zeros;
-	/* Compute checksums at a dump, compare them at a restore. */
-	bool checksum;
+	CONTENT_OPTIONS(OPTION_FIELD)
 };
 
-/* The options of the mapper. */
+/* How GPUs are mapped, see map/map.h. */
 struct map_options {
-#define OPTION_FIELD(field, variable) bool field;
-	OPTION_SWITCHES(OPTION_FIELD)
-#undef OPTION_FIELD
-	/* AMDGPU_DEVICE_MAP: SAVED=PRESENT pairs as the user wrote them; NULL: none. */
-	char *device_map;
+	MAP_OPTIONS(OPTION_FIELD)
 	/* Pairs may name saved GPUs of other processes. No option: the caller of map_decide() sets
 	 * it. */
 	bool device_map_is_for_all;
@@ -48,18 +72,12 @@ struct map_options {
 
 struct options {
 	struct map_options map;
-	/* KFD_MAX_BUFFER_SIZE and KFD_COPY_TIMEOUT (0 there means
-	 * the default), AMDGPU_SKIP_ZEROS, AMDGPU_CHECKSUM. */
 	struct content_settings content;
-	/* AMDGPU_PARALLEL_RESTORE: contents are filled in by CRIU's main process, where it can. */
-	bool parallel_restore;
-	/* AMDGPU_FORCE: what is refused because it would not come back right is dumped all the
-	 * same, with a warning. */
-	bool force;
+	OTHER_OPTIONS(OPTION_FIELD)
 };
 
-/* What does not parse is -EINVAL, what is too large -ERANGE, after a line that
- * names source and value. */
+/* Reads all options. -EINVAL: a key is unknown or a value does not parse. -ERANGE: a number is too
+ * large. Logs on error, with the source and the value. Free the result with options_done(). */
 int options_read(struct options *ret_options);
 /* The same with another file. */
 int options_read_with_file(const char *path, struct options *ret_options);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads file, environment and CRIU's plugin options by one table into a struct that nobody changes
- * afterwards. What an option does is its users' business. */
+/* Reads the options from file, environment and CRIU. To add an option, add a row to a table in
+ * include/criu/options.h. */
 #include "criu/options.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +14,8 @@
 #include "criu/host.h"
 #include "criu/log.h"
 
-/* Enough to keep a copy engine and a disk busy at once, little enough for a small container. */
-#define STAGING_BYTES_DEFAULT (8ULL << 20)
-/* A step is some MiB: milliseconds on a GPU that works. */
-#define COPY_TIMEOUT_DEFAULT 60
-/* A day; beyond that, nanoseconds would soon no longer fit. */
-#define COPY_TIMEOUT_MAX 86400
-#define LINE_MAX_LENGTH  8192
-#define KEY_MAX_LENGTH   40
+#define LINE_MAX_LENGTH 8192
+#define KEY_MAX_LENGTH  40
 
 enum kind {
 	SWITCH,
@@ -31,25 +24,27 @@ enum kind {
 	TEXT,
 };
 
-struct row {
+static const uint64_t max_numbers[] = {
+	[BYTES] = SIZE_MAX / 2,
+	/* A day. In nanoseconds, the time must fit 64 bits. */
+	[SECONDS] = 86400,
+};
+
+static const struct row {
 	const char *variable;
 	enum kind kind;
 	size_t offset;
+	uint64_t default_value;
+} rows[] = {
+#define MAP_ROW(field, variable, kind, value) \
+	{ #variable, kind, offsetof(struct options, map.field), value },
+#define CONTENT_ROW(field, variable, kind, value) \
+	{ #variable, kind, offsetof(struct options, content.field), value },
+#define OTHER_ROW(field, variable, kind, value) \
+	{ #variable, kind, offsetof(struct options, field), value },
+	MAP_OPTIONS(MAP_ROW) CONTENT_OPTIONS(CONTENT_ROW) OTHER_OPTIONS(OTHER_ROW)
 };
 
-#define SWITCH_ROW(field, variable) { #variable, SWITCH, offsetof(struct options, map.field) },
-static const struct row rows[] = {
-	{ "KFD_MAX_BUFFER_SIZE", BYTES, offsetof(struct options, content.staging_bytes) },
-	{ "KFD_COPY_TIMEOUT", SECONDS, offsetof(struct options, content.copy_timeout_s) },
-	{ "AMDGPU_SKIP_ZEROS", SWITCH, offsetof(struct options, content.skip_zeros) },
-	{ "AMDGPU_CHECKSUM", SWITCH, offsetof(struct options, content.checksum) },
-	{ "AMDGPU_PARALLEL_RESTORE", SWITCH, offsetof(struct options, parallel_restore) },
-	{ "AMDGPU_FORCE", SWITCH, offsetof(struct options, force) },
-	{ "AMDGPU_DEVICE_MAP", TEXT, offsetof(struct options, map.device_map) },
-	OPTION_SWITCHES(SWITCH_ROW)
-};
-
-/* KFD_FW_VER_CHECK is fw-ver-check in the file and as an option. */
 static const char *key_of(const struct row *row, char key[static KEY_MAX_LENGTH])
 {
 	const char *word = strchr(row->variable, '_') + 1;
@@ -66,23 +61,46 @@ static void *field_of(struct options *options, const struct row *row)
 	return (char *)options + row->offset;
 }
 
+static void set_default(struct options *options, const struct row *row)
+{
+	void *field = field_of(options, row);
+
+	switch (row->kind) {
+	case SWITCH:
+		*(bool *)field = row->default_value;
+		break;
+	case BYTES:
+	case SECONDS:
+		*(uint64_t *)field = row->default_value;
+		break;
+	case TEXT:
+		*(char **)field = NULL;
+		break;
+	}
+}
+
 static int set_switch(bool *field, const char *value, const char *source)
 {
 	if (parse_switch(value, field) == 0)
 		return 0;
-	return log_error(-EINVAL, "option %s: \"%s\" is none of 0, 1, NO, YES", source, value);
+	return log_error(-EINVAL, "option %s: \"%s\" is not a switch; use 1, YES, 0 or NO", source,
+			 value);
 }
 
-static int set_number(uint64_t *field, uint64_t max, const char *value, const char *source)
+static int set_number(uint64_t *field, const struct row *row, const char *value, const char *source)
 {
+	uint64_t max = max_numbers[row->kind];
 	int ret = parse_size(value, field);
 
 	if (ret < 0)
-		return log_error(ret, "option %s: \"%s\" is no number, nor one with K, M or G",
+		return log_error(ret,
+				 "option %s: \"%s\" is not a number, such as 64, 64K, 64M or 64G",
 				 source, value);
 	if (*field > max)
-		return log_error(-ERANGE, "option %s: \"%s\" is more than %" PRIu64, source, value,
-				 max);
+		return log_error(-ERANGE, "option %s: \"%s\" is more than the maximum, %" PRIu64,
+				 source, value, max);
+	if (!*field)
+		*field = row->default_value;
 	return 0;
 }
 
@@ -91,7 +109,7 @@ static int set_text(char **field, const char *value, const char *source)
 	char *copy = strdup(value);
 
 	if (!copy)
-		return log_error(-ENOMEM, "option %s: cannot be kept", source);
+		return log_error(-ENOMEM, "option %s: cannot store the value", source);
 	free(*field);
 	*field = copy;
 	return 0;
@@ -100,15 +118,16 @@ static int set_text(char **field, const char *value, const char *source)
 static int set_option(struct options *options, const struct row *row, const char *value,
 		      const char *source)
 {
+	void *field = field_of(options, row);
+
 	switch (row->kind) {
 	case SWITCH:
-		return set_switch(field_of(options, row), value, source);
+		return set_switch(field, value, source);
 	case BYTES:
-		return set_number(field_of(options, row), SIZE_MAX / 2, value, source);
 	case SECONDS:
-		return set_number(field_of(options, row), COPY_TIMEOUT_MAX, value, source);
+		return set_number(field, row, value, source);
 	case TEXT:
-		return set_text(field_of(options, row), value, source);
+		return set_text(field, value, source);
 	}
 	return -EINVAL;
 }
@@ -158,7 +177,7 @@ static int read_file(struct options *options, const char *path)
 	unsigned int number = 0;
 	int ret = 0;
 
-	/* A missing directory is a missing file. */
+	/* ENOTDIR: the directory is missing. */
 	if (!file && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (!file)
@@ -166,7 +185,9 @@ static int read_file(struct options *options, const char *path)
 	while (!ret && fgets(line, sizeof(line), file)) {
 		(void)snprintf(place, sizeof(place), "%s:%u", path, ++number);
 		if (!strchr(line, '\n') && !feof(file))
-			return log_error(-EINVAL, "option %s: is too long a line", place);
+			return log_error(-EINVAL,
+					 "option %s: the line is too long; use at most %d bytes",
+					 place, LINE_MAX_LENGTH - 1);
 		ret = read_line(options, line, place);
 	}
 	return !ret && ferror(file) ? log_error(-EIO, "options: cannot read %s", path) : ret;
@@ -185,7 +206,7 @@ static int read_environment(struct options *options)
 	return ret;
 }
 
-/* One of "--PLUGIN.KEY=VALUE", as CRIU gives them: those of other plugins are among them. */
+/* Parses an argument "--PLUGIN.KEY=VALUE", and ignores those of other plugins. */
 static int read_argument(struct options *options, const char *argument)
 {
 	const char *prefix = "--" PLUGIN_NAME ".";
@@ -195,7 +216,8 @@ static int read_argument(struct options *options, const char *argument)
 	if (strncmp(argument, prefix, strlen(prefix)) != 0)
 		return 0;
 	if (!value)
-		return log_error(-EINVAL, "option --plugin-option: \"%s\" wants a value",
+		return log_error(-EINVAL,
+				 "option --plugin-option: \"%s\" has no value; add \"=VALUE\"",
 				 argument + 2);
 	argument += strlen(prefix);
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(value - argument), argument);
@@ -220,24 +242,16 @@ static int read_all(const char *path, struct options *options)
 
 int options_read_with_file(const char *path, struct options *ret_options)
 {
-	_cleanup_(options_done) struct options options = {
-		.content = { .skip_zeros = true, .checksum = true },
-		.parallel_restore = true,
-	};
+	_cleanup_(options_done) struct options options = { 0 };
 	int ret;
 
-#define SWITCH_ON(field, variable) options.map.field = true;
-	OPTION_SWITCHES(SWITCH_ON)
-#undef SWITCH_ON
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		set_default(&options, &rows[i]);
 	ret = read_all(path, &options);
 	if (ret < 0)
 		return ret;
-	if (!options.content.staging_bytes)
-		options.content.staging_bytes = STAGING_BYTES_DEFAULT;
-	if (!options.content.copy_timeout_s)
-		options.content.copy_timeout_s = COPY_TIMEOUT_DEFAULT;
 	*ret_options = options;
-	options.map.device_map = NULL;
+	options = (struct options){ 0 };
 	return 0;
 }
 
@@ -248,6 +262,9 @@ int options_read(struct options *ret_options)
 
 void options_done(struct options *options)
 {
-	free(options->map.device_map);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].kind == TEXT)
+			free(*(char **)field_of(options, &rows[i]));
+	}
 	*options = (struct options){ 0 };
 }

@@ -20,8 +20,8 @@ struct map_options pair_options(void)
 {
 	struct map_options options = { 0 };
 
-#define SWITCH_ON(field, variable) options.field = true;
-	OPTION_SWITCHES(SWITCH_ON)
+#define SWITCH_ON(field, variable, kind, value) options.field = true;
+	MAP_CHECKS(SWITCH_ON)
 #undef SWITCH_ON
 	return options;
 }
@@ -32,12 +32,12 @@ bool pair_parse_switches(struct map_options *options, const char *environment)
 		size_t length = strcspn(environment, " ");
 		bool known = false;
 
-#define SWITCH_OFF(field, variable)                                                              \
+#define SWITCH_OFF(field, variable, kind, value)                                                 \
 	if (length == strlen(#variable "=0") && !strncmp(environment, #variable "=0", length)) { \
 		options->field = false;                                                          \
 		known = true;                                                                    \
 	}
-		OPTION_SWITCHES(SWITCH_OFF)
+		MAP_CHECKS(SWITCH_OFF)
 #undef SWITCH_OFF
 		if (!known)
 			return false;

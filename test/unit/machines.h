@@ -16,8 +16,8 @@
 #define MACHINES "test/data/machines"
 
 static const struct map_options all_checks = {
-#define ON(field, variable) .field = true,
-	OPTION_SWITCHES(ON)
+#define ON(field, variable, kind, value) .field = true,
+	MAP_CHECKS(ON)
 #undef ON
 };
 

@@ -202,7 +202,7 @@ static void wrong_options_of_criu_are_refused_and_quoted(void **state)
 		const char *problem;
 	} cases[] = {
 		{ "--amdgpu_plugin.numa-check=maybe", "\"maybe\"" },
-		{ "--amdgpu_plugin.numa-check", "wants a value" },
+		{ "--amdgpu_plugin.numa-check", "has no value" },
 		{ "--amdgpu_plugin.no-such=1", "no option \"no-such\"" },
 		{ "--amdgpu_plugin.=1", "no option \"\"" },
 		{ "--amdgpu_plugin.a-key-that-is-longer-than-any-key-that-there-is=1",

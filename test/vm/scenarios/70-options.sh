@@ -23,7 +23,7 @@ scenario_plugin_options() {
 		--plugin-option amdgpu_plugin.numa-check=maybe
 	try_options 'Error (amdgpu_plugin): option --plugin-option: there is no option "no-such"' \
 		--plugin-option amdgpu_plugin.no-such=1
-	try_options 'Error (amdgpu_plugin): option --plugin-option: "amdgpu_plugin.numa-check" wants a value' \
+	try_options 'Error (amdgpu_plugin): option --plugin-option: "amdgpu_plugin.numa-check" has no value' \
 		--plugin-option amdgpu_plugin.numa-check
 	try_options 'Error (amdgpu_plugin): option --plugin-option: copy-timeout: "1T" is no number' \
 		--plugin-option amdgpu_plugin.numa-check=0 --plugin-option other.numa-check=maybe \
