@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Small tools without knowledge of GPUs or CRIU. See the header for each. */
+/* Helpers that need only the C library. include/amdgpu_plugin_util.h describes each one. */
 #include "amdgpu_plugin_util.h"
 
 #include <errno.h>
@@ -105,10 +105,10 @@ int xioctl(int fd, unsigned long request, void *argument)
 	return ret < 0 ? -errno : 0;
 }
 
-/* One call that moves bytes, and may move fewer. */
+/* One call of read(), write() or the like, which may move fewer bytes than @size. */
 typedef ssize_t (*step_function)(int fd, void *bytes, size_t size, uint64_t offset);
 
-/* At least @size bytes, and up to @room. */
+/* Moves at least @size bytes, and up to @room. */
 static int move(step_function step, int fd, void *bytes, size_t size, size_t room, uint64_t offset)
 {
 	size_t done = 0;
@@ -268,7 +268,7 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 	char *end;
 	int shift;
 
-	/* strtoull() would take blanks and signs. */
+	/* strtoull() accepts blanks and signs. */
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;

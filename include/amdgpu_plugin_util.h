@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Small tools that every unit may use: clean-up by scope, ioctl, whole reads and writes,
- * descriptors, numbers. Knows libc only. */
+/* Helpers for all units: cleanup by scope, arrays, ioctl, complete reads and writes, descriptors,
+ * numbers. They need only the C library, and they log nothing. */
 #ifndef AMDGPU_PLUGIN_UTIL_H
 #define AMDGPU_PLUGIN_UTIL_H
 
@@ -25,12 +25,12 @@ void cleanup_fclose(FILE **file);
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The next entry of a directory. NULL: there is none, or, with *@ret_error other than 0, -errno. */
+/* The next entry of a directory. NULL: the end, or an error if *@ret_error is not 0 but -errno. */
 struct dirent *next_entry(DIR *stream, int *ret_error);
 
-/* Hands the descriptor over: *@fd is -1 afterwards. */
+/* Returns *@fd and sets it to -1, so that the cleanup attribute does not close it. */
 int take_fd(int *fd);
-/* Hands a pointer over: *@memory (the address of a pointer) is NULL afterwards. */
+/* Returns *@memory (the address of a pointer) and sets it to NULL, in the same way. */
 void *take_ptr(void *memory);
 
 /* Reallocates *@array (the address of a pointer) to @count elements of @size bytes, at least one.
@@ -49,47 +49,48 @@ struct pid_list {
 int pid_list_add(struct pid_list *list, pid_t pid);
 void pid_list_done(struct pid_list *list);
 
-/* An ioctl that is repeated after EINTR and EAGAIN; 0 or -errno. */
+/* Calls ioctl(), again after EINTR and EAGAIN. 0 or -errno. */
 int xioctl(int fd, unsigned long request, void *argument);
 
-/* Move exactly @size bytes at @offset. A file that ends early is -EIO. */
+/* Move exactly @size bytes at @offset. -EIO: the file ends early. */
 int pread_full(int fd, void *buffer, size_t size, uint64_t offset);
 int pwrite_full(int fd, const void *buffer, size_t size, uint64_t offset);
-/* The same where files have no offsets: pipes. */
+/* The same for pipes, which have no offset. */
 int read_full(int fd, void *buffer, size_t size);
 int write_full(int fd, const void *buffer, size_t size);
 /* Reads at least @size bytes at @offset, and up to @room of them if the file has them. */
 int pread_up_to(int fd, void *buffer, size_t size, size_t room, uint64_t offset);
 
-/* Waits until what was written is on the device, and learns what only comes out there. 0 also for
- * files that cannot be synced. */
+/* Writes the file to the disk with fdatasync(), which also reports errors of earlier writes. 0 for
+ * files that cannot be synced, such as pipes. */
 int fd_sync(int fd);
 
-/* All of a file that is short, terminated: *@ret_length bytes and one. -E2BIG: there is
- * no room for it. */
+/* Reads all of a short file as a string of *@ret_length bytes and a zero byte. -E2BIG: the file
+ * needs more than @room bytes. */
 int read_short(int fd, char *text, size_t room, size_t *ret_length);
 
-/* Replaces *@fd by a close-on-exec duplicate whose number is at least @lowest. On failure *@fd is
- * left as it was. */
+/* Replaces *@fd by a close-on-exec duplicate with a number of at least @lowest. On error *@fd stays
+ * unchanged. */
 int fd_move_up(int *fd, int lowest);
 
 /* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
 int fd_dup_above(int fd, int lowest);
 
-/* Makes room for descriptors up to number @highest, raising the hard limit too where that is
- * allowed, else as much as there is. @ret_old takes what nofile_restore() puts back. */
+/* Raises the limit of open files to allow descriptor @highest. Without the right to raise the hard
+ * limit, raises the soft limit up to it. nofile_restore() restores *@ret_old. */
 int nofile_raise(uint64_t highest, struct rlimit *ret_old);
 void nofile_restore(const struct rlimit *old);
 
-/* "0", "1", "NO", "YES" in any case. -EINVAL: none of these. */
+/* Parses "0", "1", "NO" or "YES", in upper or lower case. -EINVAL: @text is something else. */
 int parse_switch(const char *text, bool *ret_on);
-/* A number of bytes: decimal digits, then nothing or one of K, M, G. -EINVAL, -ERANGE. */
+/* Parses decimal digits and an optional unit K, M or G. -EINVAL: @text is something else; -ERANGE:
+ * the number is too large. */
 int parse_size(const char *text, uint64_t *ret_bytes);
 
-/* Seconds on the monotonic clock, for reporting rates. */
+/* Seconds on the monotonic clock. */
 double now_seconds(void);
 
-/* A thread that no signal of CRIU's goes to. 0 or -errno. */
+/* Starts a thread that blocks all signals, so that CRIU's handlers run in CRIU's thread. */
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The configuration file, an option of CRIU's, and a variable, by the first byte. */
+/* Fuzzes the options. The first byte selects the file, CRIU's --plugin-option or a variable. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The driver's private data: counts of devices, BOs and objects, surplus devices, and the bytes. */
+/* Fuzzes the private data of KFD: counts of devices, BOs and objects, extra devices,
+ * and the bytes. */
 #include "fuzz.h"
 
 #include <string.h>
 
 #include "kernel/kfd_priv.h"
 
-/* Records go in between, and all bytes stay. */
-static void judge_copy(const struct kfd_priv *priv, uint32_t num_more)
+/* The copy has the added records, and all bytes of the original. */
+static void check_copy(const struct kfd_priv *priv, uint32_t num_more)
 {
 	size_t size = kfd_priv_size_with(priv, num_more);
 	uint8_t *copy = malloc(size ? size : 1);
@@ -55,6 +56,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	ret = kfd_priv_has_svm(&priv, &has_svm);
 	promise(!ret || ret == -EINVAL);
 	check_queue_list(&priv);
-	judge_copy(&priv, num_more);
+	check_copy(&priv, num_more);
 	return 0;
 }

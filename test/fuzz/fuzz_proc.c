@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What /proc says of another task: its status, its mappings, and the names of what is mapped, by
- * the first byte. */
+/* Fuzzes the files of a process in /proc. The first byte selects status, mappings or the name of a
+ * mapped device. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 static const uint8_t *text;
 static size_t text_size;
 
-/* Files of processes are the input; an empty one cannot be opened in memory. */
+/* The input replaces files in /proc. fmemopen() refuses an empty one. */
 FILE *fopen(const char *path, const char *mode)
 {
 	int fd;
@@ -25,7 +25,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'r' ? "r" : "w");
 }
 
-/* Every mapping is one of a render node, or of nothing that is a device. */
+/* A mapping is one of a render node or of a regular file. */
 int stat(const char *path, struct stat *result)
 {
 	if (strncmp(path, "/proc/1/map_files/", 18))

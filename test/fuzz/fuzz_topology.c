@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A topology directory, and a map from it to itself. The input is text: a line "@PATH" begins a
- * file, and what follows up to the next such line is in it. */
+/* Fuzzes a topology directory, and maps the topology to itself. The input is text: a line "@PATH"
+ * begins a file, and the lines up to the next such line are its contents. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define FILES_MAX 96
 
-/* No path leads out of the directory. */
+/* Whether the path stays inside the directory. */
 static bool is_below(const char *path)
 {
 	return path[0] && path[0] != '/' && !strstr(path, "..") && !strstr(path, "//") &&
@@ -64,7 +64,7 @@ static void write_tree(char *text, size_t size)
 	}
 }
 
-static void judge(const struct topology *topology)
+static void check_nodes(const struct topology *topology)
 {
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
@@ -107,10 +107,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fuzz_begin();
 	write_tree(text, size);
 	ret = topology_read(unit_path("%s", ""), &topology);
-	/* The error is its caller's to tell. */
+	/* topology_read() leaves error lines to its caller. */
 	promise(fuzz_count_errors() == 0);
 	if (!ret) {
-		judge(&topology);
+		check_nodes(&topology);
 		map_to_itself(&topology);
 	}
 	topology_done(&topology);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A CRIU of the tests' own: the functions that the plugin takes from its host, and
- * a place for files. */
+/* A fake CRIU with the functions that the plugin imports, and the directory of a test. */
 #include "host.h"
 
 #include <dirent.h>
@@ -32,7 +31,7 @@ static struct {
 	size_t num_stored;
 } test;
 
-/* What the runner reads must be complete when a test dies. */
+/* The runner needs all output, also that of a test that crashes. */
 static void __attribute__((constructor)) print_at_once(void)
 {
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
@@ -54,7 +53,7 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(line, LINE_SIZE, format, arguments);
 	va_end(arguments);
-	/* The runner shows it if the test fails. */
+	/* The runner shows the line if the test fails. */
 	printf("%s", line);
 	if (test.criu.printed)
 		test.criu.printed(line);
@@ -71,7 +70,7 @@ int find_unused_fd_pid(pid_t pid)
 	return test.criu.unused_fd;
 }
 
-/* An id is the number of a copy, which the end of the test closes. */
+/* The id is the number of a duplicate, which unit_end() closes. */
 int fdstore_add(int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -251,7 +250,7 @@ void unit_forget_lines(void)
 
 const char *unit_path(const char *format, ...)
 {
-	/* Of each thread, since workers of the plugin open files too. */
+	/* One set for each thread, because workers of the plugin open files, too. */
 	static _Thread_local char paths[PATHS][512];
 	static _Thread_local unsigned int turn;
 	char *path = paths[turn++ % PATHS];
@@ -325,7 +324,7 @@ void unit_limit_files(uint64_t bytes)
 {
 	struct rlimit limit = { bytes, test.file_size.rlim_max };
 
-	/* The tests' own output must still find its way, so it comes before the limit. */
+	/* The limit also applies to the output, so write it out first. */
 	(void)fflush(stdout);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }

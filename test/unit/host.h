@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every unit test needs: a stand-in for the CRIU that loads the plugin, and a
- * directory of its own that is the image directory too. What is being tested is the
- * business of the test programs. */
+/* The parts that all unit tests share: a fake CRIU that loads the plugin, and a directory for each
+ * test, which is also the image directory. */
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
@@ -17,7 +16,7 @@
 
 #include "../criu_symbols.h"
 
-/* What the stand-in answers, and what it was asked. As new before each test. */
+/* The answers and the calls of the fake CRIU. Reset before each test. */
 struct unit_criu {
 	int image_dir;
 	int unused_fd;
@@ -25,34 +24,33 @@ struct unit_criu {
 	unsigned int notes;
 	unsigned int claims;
 	char name[64];
-	/* An image of a streamer; NULL: images are files. See streamer.h. */
+	/* Opens an image of a streamer (see streamer.h); NULL: images are files. */
 	int (*open_streamed)(const char *name, int flags);
-	/* Sees each line as it is printed; NULL: nobody does. */
+	/* Called for each line of the log; may be NULL. */
 	void (*printed)(const char *line);
 };
 
 struct unit_criu *unit_criu(void);
 
-/* The id that CRIU's descriptor store gave last. */
+/* The id that CRIU's descriptor store returned last. */
 int unit_last_stored(void);
 
-/* Fixtures: an empty directory and an empty log before the test; after it the directory goes, and a
- * descriptor that the test has left open is a failure. */
+/* Fixtures. Before a test they create an empty directory and an empty log. After it they remove the
+ * directory, and fail the test if it has left a descriptor open. */
 int unit_begin(void **state);
 int unit_end(void **state);
 
 #define UNIT_TEST(function) cmocka_unit_test_setup_teardown(function, unit_begin, unit_end)
 
-/* Lines that the plugin has printed, and whether one of them holds all of the texts
- * given (end with NULL). */
+/* The number of log lines that contain @text, and whether one line contains all
+ * texts up to NULL. */
 size_t unit_count_lines(const char *text);
 bool unit_logged(const char *text, ...) __attribute__((sentinel));
 void unit_forget_lines(void);
 #define assert_logged(...) assert_true(unit_logged(__VA_ARGS__, NULL))
 
-/* What a hook answers when it cannot do what is its own job. EOPNOTSUPP is the same
- * number as ENOTSUP, and to CRIU that is "not mine, ask others": whoever says so of his
- * own files loses them. */
+/* The result of a hook that fails for a file of the plugin. It must not be -ENOTSUP, the same
+ * number as -EOPNOTSUPP: CRIU would then ask other plugins, and the file would be lost. */
 #define assert_fails(result)                             \
 	do {                                             \
 		int result_ = (result);                  \
@@ -61,27 +59,28 @@ void unit_forget_lines(void);
 		assert_int_not_equal(result_, -ENOTSUP); \
 	} while (0)
 
-/* Descriptors that this process has open. */
+/* The number of open descriptors of this process. */
 size_t unit_count_fds(void);
 
-/* Processes whose parent this one is, zombies too. */
+/* The number of children of this process, with zombies. */
 size_t unit_count_children(void);
-/* Waits for a child that SIGKILL ends. */
+/* Waits for a child, which SIGKILL must have ended. */
 void unit_wait_for_killed(pid_t pid);
-/* A child that sleeps until it is ended. */
+/* Starts a child that sleeps until unit_end_sleeper(). */
 pid_t unit_start_sleeper(void);
 void unit_end_sleeper(pid_t pid);
 
-/* A path below the test's directory; valid until the 8th next call. */
+/* A path below the directory of the test. The string is valid for 8 calls. */
 const char *unit_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Makes the file (and directories above it). Paths are relative to the test's directory. */
+/* Writes a file, and creates its directories. @path is relative to the directory of the test. */
 void unit_write(const char *path, const void *bytes, size_t size);
 void unit_print(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The whole file, in memory of the caller's. */
+/* Reads a whole file into memory that the caller frees. */
 uint8_t *unit_read(const char *path, size_t *ret_size);
 bool unit_exists(const char *path);
 
-/* From here on files may not grow beyond @bytes: writes fail with EFBIG, as on a full disk. */
+/* Limits the size of files to @bytes until unit_unlimit_files(): writes fail with EFBIG, as on a
+ * full disk with ENOSPC. */
 void unit_limit_files(uint64_t bytes);
 void unit_unlimit_files(void);
 

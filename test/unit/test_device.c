@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Topology nodes to messages and back. */
+/* Conversion of topology nodes to messages and back. */
 #include "host.h"
 
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "amdgpu_plugin_util.h"
 #include "wire.h"
 
-/* As images of CRIU's own plugin have it: fields 1 to 31 and links, nothing from 1000 up. */
+/* Images of CRIU's own plugin have fields 1 to 31 and links, and no fields from 1000 up. */
 #define OLD_FIELDS 31
 
-/* A GPU whose fields all differ; 64-bit ones need all their bits. */
+/* A GPU with a different value in each field, and large values in 64-bit fields. */
 static void fill_gpu(struct topology_node *node)
 {
 	uint32_t next = 0x80000001;
@@ -35,7 +35,7 @@ static void add_links(struct topology_node *node, const struct topology_link *li
 	node->num_links = count;
 }
 
-/* A CPU node 0 and the GPU, which has links to the CPU and to a node that is not there. */
+/* CPU node 0, and a GPU with links to the CPU and to a missing node. */
 static void make_machine(struct topology *topology)
 {
 	static const struct topology_link links[] = {
@@ -72,7 +72,7 @@ static uint8_t *pack(const KfdDeviceEntry *entry, size_t *ret_size)
 	return bytes;
 }
 
-static void a_node_comes_back_as_it_was(void **state)
+static void a_message_restores_all_fields_of_a_node(void **state)
 {
 	struct topology topology = { 0 }, read = { 0 };
 	KfdDeviceEntry *entry, *unpacked;
@@ -134,8 +134,8 @@ static void a_cpu_node_has_gpu_id_0(void **state)
 	topology_done(&read);
 }
 
-/* The numbers that other programs know the fields by. */
-static void fields_have_the_numbers_of_other_programs(void **state)
+/* The field numbers of CRIU's own plugin. */
+static void fields_have_the_numbers_of_crius_plugin(void **state)
 {
 	static const struct {
 		unsigned int number;
@@ -202,7 +202,7 @@ static void fields_have_the_numbers_of_other_programs(void **state)
 	topology_done(&topology);
 }
 
-static void even_a_node_of_zeros_has_all_fields_that_other_programs_insist_on(void **state)
+static void a_node_of_zeros_has_all_required_fields(void **state)
 {
 	struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
@@ -218,7 +218,7 @@ static void even_a_node_of_zeros_has_all_fields_that_other_programs_insist_on(vo
 	topology_done(&topology);
 }
 
-static void a_node_of_an_older_program_has_zeros_for_what_it_lacks(void **state)
+static void missing_fields_of_older_images_are_zero(void **state)
 {
 	struct wire wire = { 0 }, link = { 0 };
 	struct topology read = { 0 };
@@ -240,7 +240,7 @@ static void a_node_of_an_older_program_has_zeros_for_what_it_lacks(void **state)
 	assert_int_equal(node->node_id, 1001);
 	assert_int_equal(node->gpu_id, 1002);
 	assert_int_equal(node->vram_size, 1031);
-	/* Where the process was first started, ids were the machine's. */
+	/* The image was not dumped after a restore, so both ids are equal. */
 	assert_int_equal(node->actual_gpu_id, 1002);
 #define OLD(name, type) assert_in_range(node->name, 1000, 1000 + OLD_FIELDS);
 #define NEW(name, type) assert_int_equal(node->name, 0);
@@ -257,12 +257,12 @@ static void a_node_of_an_older_program_has_zeros_for_what_it_lacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(a_node_comes_back_as_it_was),
+		UNIT_TEST(a_message_restores_all_fields_of_a_node),
 		UNIT_TEST(only_links_to_known_nodes_are_saved),
 		UNIT_TEST(a_cpu_node_has_gpu_id_0),
-		UNIT_TEST(fields_have_the_numbers_of_other_programs),
-		UNIT_TEST(even_a_node_of_zeros_has_all_fields_that_other_programs_insist_on),
-		UNIT_TEST(a_node_of_an_older_program_has_zeros_for_what_it_lacks),
+		UNIT_TEST(fields_have_the_numbers_of_crius_plugin),
+		UNIT_TEST(a_node_of_zeros_has_all_required_fields),
+		UNIT_TEST(missing_fields_of_older_images_are_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

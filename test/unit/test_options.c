@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The environment variables: each one, what it means when absent, and what is said
- * of a bad value. */
+/* Options in environment variables: their values, their defaults, and the errors of invalid values.
+ * test_map_options.c tests the file and CRIU's --plugin-option. */
 #include "host.h"
 
 #include <errno.h>
@@ -26,11 +26,11 @@ static const struct {
 	{ "AMDGPU_CHECKSUM", offsetof(struct options, content.checksum) },
 };
 
-/* And those that are off when absent. */
+/* Switches that are off by default. */
 static const struct {
 	const char *variable;
 	size_t offset;
-} favours[] = {
+} off_switches[] = {
 	{ "AMDGPU_FORCE", offsetof(struct options, force) },
 };
 
@@ -72,23 +72,23 @@ static void without_variables_every_check_is_on(void **state)
 	assert_true(options.content.copy_timeout_s > 0);
 }
 
-static void what_is_dangerous_is_off_until_it_is_asked_for(void **state)
+static void force_is_off_by_default(void **state)
 {
 	struct options options;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(favours); i++) {
-		const bool *value = (const void *)((const char *)&options + favours[i].offset);
+	for (size_t i = 0; i < ARRAY_SIZE(off_switches); i++) {
+		const bool *value = (const void *)((const char *)&options + off_switches[i].offset);
 
-		(void)unsetenv(favours[i].variable);
+		(void)unsetenv(off_switches[i].variable);
 		assert_int_equal(options_read(&options), 0);
 		assert_false(*value);
-		assert_int_equal(read_with(favours[i].variable, "yes", &options), 0);
+		assert_int_equal(read_with(off_switches[i].variable, "yes", &options), 0);
 		assert_true(*value);
 	}
 }
 
-static void each_switch_turns_off_its_own_check_alone(void **state)
+static void each_switch_turns_off_its_own_check_only(void **state)
 {
 	static const char *const off[] = { "0", "NO", "no", "nO" };
 	static const char *const on[] = { "1", "YES", "yes", "Yes" };
@@ -110,7 +110,7 @@ static void each_switch_turns_off_its_own_check_alone(void **state)
 	}
 }
 
-static void a_bad_switch_is_refused_by_variable_and_value(void **state)
+static void an_invalid_switch_is_refused_with_variable_and_value(void **state)
 {
 	static const char *const bad[] = { "maybe", "2", "", " 0", "off" };
 
@@ -130,7 +130,7 @@ static void a_bad_switch_is_refused_by_variable_and_value(void **state)
 	}
 }
 
-static void the_bound_of_staging_memory_takes_suffixes(void **state)
+static void staging_memory_accepts_units(void **state)
 {
 	struct options standard, options;
 
@@ -146,7 +146,7 @@ static void the_bound_of_staging_memory_takes_suffixes(void **state)
 	assert_int_equal(options.content.staging_bytes, 2ULL << 30);
 }
 
-static void the_time_of_a_copy_can_be_set(void **state)
+static void the_copy_timeout_can_be_set(void **state)
 {
 	struct options standard, options;
 
@@ -158,7 +158,7 @@ static void the_time_of_a_copy_can_be_set(void **state)
 	assert_int_equal(options.content.copy_timeout_s, standard.content.copy_timeout_s);
 }
 
-static void a_bad_number_is_refused_by_variable_and_value(void **state)
+static void an_invalid_number_is_refused_with_variable_and_value(void **state)
 {
 	static const struct {
 		const char *variable;
@@ -172,7 +172,7 @@ static void a_bad_number_is_refused_by_variable_and_value(void **state)
 		{ "KFD_MAX_BUFFER_SIZE", "99999999999G" },
 		{ "KFD_COPY_TIMEOUT", "soon" },
 		{ "KFD_COPY_TIMEOUT", "1.5" },
-		/* Nanoseconds of it would not fit 64 bits. */
+		/* In nanoseconds, these do not fit 64 bits. */
 		{ "KFD_COPY_TIMEOUT", "18446744073709551615" },
 		{ "KFD_COPY_TIMEOUT", "18446744073" },
 	};
@@ -195,12 +195,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_variables_every_check_is_on),
-		TEST(what_is_dangerous_is_off_until_it_is_asked_for),
-		TEST(each_switch_turns_off_its_own_check_alone),
-		TEST(a_bad_switch_is_refused_by_variable_and_value),
-		TEST(the_bound_of_staging_memory_takes_suffixes),
-		TEST(the_time_of_a_copy_can_be_set),
-		TEST(a_bad_number_is_refused_by_variable_and_value),
+		TEST(force_is_off_by_default),
+		TEST(each_switch_turns_off_its_own_check_only),
+		TEST(an_invalid_switch_is_refused_with_variable_and_value),
+		TEST(staging_memory_accepts_units),
+		TEST(the_copy_timeout_can_be_set),
+		TEST(an_invalid_number_is_refused_with_variable_and_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The plugin as CRIU sees it: its descriptor, how it fits itself to each host, and its manners
- * with files that are not its own. Runs where there is no AMD GPU; what is done with one is tried
- * in the virtual machine. */
+/* The plugin as CRIU loads it: its descriptor, its hooks for each version of CRIU, and its answers
+ * for files of others. The tests need no GPU. */
 #include "host.h"
 
 #include <dlfcn.h>
@@ -56,12 +55,13 @@ static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
 	assert_non_null(CR_PLUGIN_DESC.exit);
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		assert_non_null(CR_PLUGIN_DESC.hooks[hooks[i]]);
-	/* Hooks 0, 1 and 4 to 6 are of other kinds of files, which CRIU would then ask us about. */
+	/* Hooks 0, 1 and 4 to 6 are for other kinds of files. With them, CRIU would ask the plugin
+	 * about such files. */
 	for (unsigned int i = 0; i < 7; i++)
 		assert_int_equal(CR_PLUGIN_DESC.hooks[i] != NULL, i == 2 || i == 3);
 }
 
-/* Offsets that CRIU reads, on 64-bit machines. */
+/* The offsets that CRIU uses on 64-bit machines. */
 static void the_descriptor_is_laid_out_as_criu_reads_it(void **state)
 {
 	(void)state;
@@ -72,13 +72,13 @@ static void the_descriptor_is_laid_out_as_criu_reads_it(void **state)
 	assert_int_equal(offsetof(struct criu_plugin_desc, hooks), 32);
 }
 
-struct foreign {
+struct foreign_file {
 	const char *name;
 	int fd;
 };
 
-/* Opens files of all kinds that are none of ours, each the only one of its kind. */
-static void open_foreign(struct foreign files[static 9])
+/* Opens one file of each kind that the plugin does not handle. */
+static void open_foreign(struct foreign_file files[static 9])
 {
 	int pair[2], pipes[2];
 
@@ -87,23 +87,23 @@ static void open_foreign(struct foreign files[static 9])
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	(void)close(pipes[1]);
 	(void)close(pair[1]);
-	files[0] =
-		(struct foreign){ "regular file", open(unit_path("regular"), O_RDWR | O_CLOEXEC) };
-	files[1] = (struct foreign){ "directory", open("/", O_RDONLY | O_CLOEXEC) };
-	files[2] = (struct foreign){ "pipe", pipes[0] };
-	files[3] = (struct foreign){ "socket", pair[0] };
-	files[4] = (struct foreign){ "/dev/null", open("/dev/null", O_RDWR | O_CLOEXEC) };
-	files[5] = (struct foreign){ "/dev/zero", open("/dev/zero", O_RDWR | O_CLOEXEC) };
-	files[6] = (struct foreign){ "eventfd", eventfd(0, EFD_CLOEXEC) };
-	files[7] = (struct foreign){ "memfd", memfd_create("kfd", MFD_CLOEXEC) };
-	files[8] = (struct foreign){ "path", open("/dev/null", O_PATH | O_CLOEXEC) };
+	files[0] = (struct foreign_file){ "regular file",
+					  open(unit_path("regular"), O_RDWR | O_CLOEXEC) };
+	files[1] = (struct foreign_file){ "directory", open("/", O_RDONLY | O_CLOEXEC) };
+	files[2] = (struct foreign_file){ "pipe", pipes[0] };
+	files[3] = (struct foreign_file){ "socket", pair[0] };
+	files[4] = (struct foreign_file){ "/dev/null", open("/dev/null", O_RDWR | O_CLOEXEC) };
+	files[5] = (struct foreign_file){ "/dev/zero", open("/dev/zero", O_RDWR | O_CLOEXEC) };
+	files[6] = (struct foreign_file){ "eventfd", eventfd(0, EFD_CLOEXEC) };
+	files[7] = (struct foreign_file){ "memfd", memfd_create("kfd", MFD_CLOEXEC) };
+	files[8] = (struct foreign_file){ "path", open("/dev/null", O_PATH | O_CLOEXEC) };
 	for (unsigned int i = 0; i < 9; i++)
 		assert_true(files[i].fd >= 0);
 }
 
-static void foreign_files_are_left_to_others(void **state)
+static void a_dump_does_not_handle_foreign_files(void **state)
 {
-	struct foreign files[9];
+	struct foreign_file files[9];
 
 	(void)state;
 	open_foreign(files);
@@ -125,12 +125,13 @@ static void foreign_files_are_left_to_others(void **state)
 	assert_int_equal(HOOK(dump_ext_file, HOOK_DUMP_EXT_FILE)(-1, 5), -ENOTSUP);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		(void)close(files[i].fd);
-	/* A dump without GPU needs no plugin to restore, and hears nothing of it. */
+	/* The images of a dump without GPU do not need the plugin, and the log does
+	 * not mention it. */
 	assert_int_equal(unit_criu()->notes, 0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void foreign_things_are_left_to_others_at_restore(void **state)
+static void a_restore_does_not_handle_foreign_files(void **state)
 {
 	static const char *const paths[] = {
 		"/dev/null", "/dev/kfd", "/dev/dri/renderD128",
@@ -144,7 +145,7 @@ static void foreign_things_are_left_to_others_at_restore(void **state)
 	assert_int_equal(HOOK(restore_init, HOOK_RESTORE_INIT)(), -ENOTSUP);
 	assert_int_equal(HOOK(restore_ext_file, HOOK_RESTORE_EXT_FILE)(7), -ENOTSUP);
 	assert_int_equal(HOOK(post_forking, HOOK_POST_FORKING)(), -ENOTSUP);
-	/* Of a task without our state also the paths that could be ours. */
+	/* A task without KFD state may have paths like those of GPUs. */
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		assert_int_equal(HOOK(update_vma_map, HOOK_UPDATE_VMA_MAP)(paths[i], 0x1000, 0,
 									   &offset, &fd),
@@ -171,7 +172,7 @@ static void a_dump_without_gpu_has_nothing_to_finish(void **state)
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 }
 
-static void images_of_others_are_left_to_others(void **state)
+static void a_restore_does_not_handle_images_of_other_plugins(void **state)
 {
 	(void)state;
 	unit_print("amdgpu-kfd-8.img", "not 7");
@@ -181,7 +182,7 @@ static void images_of_others_are_left_to_others(void **state)
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
 }
 
-static void a_damaged_image_is_an_error_not_somebody_else_s(void **state)
+static void a_damaged_image_is_an_error_and_not_foreign(void **state)
 {
 	static const char *const names[] = { "amdgpu-kfd-7.img", "amdgpu-renderD-7.img" };
 
@@ -200,7 +201,7 @@ static void a_damaged_image_is_an_error_not_somebody_else_s(void **state)
 	}
 }
 
-static void the_inventory_is_asked_at_restore_alone(void **state)
+static void only_a_restore_reads_the_inventory(void **state)
 {
 	(void)state;
 	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
@@ -212,7 +213,7 @@ static void the_inventory_is_asked_at_restore_alone(void **state)
 	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
 }
 
-static void a_bad_option_fails_the_load_of_the_plugin(void **state)
+static void an_invalid_option_fails_the_load_of_the_plugin(void **state)
 {
 	(void)state;
 	for (int stage = STAGE_DUMP; stage <= STAGE_RESTORE; stage++) {
@@ -226,7 +227,7 @@ static void a_bad_option_fails_the_load_of_the_plugin(void **state)
 	}
 }
 
-/* The built plugin, beside the directory of this program. */
+/* The path of the built plugin, relative to this program. */
 static const char *plugin_file(void)
 {
 	static char path[512];
@@ -245,7 +246,7 @@ static const char *plugin_file(void)
 static void run(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What a shell command prints; it must succeed. */
+/* Runs a shell command, which must succeed, and returns its output. */
 static void run(char *text, size_t size, const char *format, ...)
 {
 	char command[2048];
@@ -264,8 +265,8 @@ static void run(char *text, size_t size, const char *format, ...)
 		fail_msg("%s: %s", command, text);
 }
 
-/* Sizes of CRIU's table are those of Debian's packages, then what none has yet. */
-static void the_plugin_fits_itself_to_each_host(void **state)
+/* The table sizes of CRIU in Debian, and sizes that no CRIU has. */
+static void the_plugin_has_the_hooks_of_each_criu(void **state)
 {
 	static const struct {
 		const char *host;
@@ -292,7 +293,7 @@ static void the_plugin_fits_itself_to_each_host(void **state)
 		char text[4096];
 
 		print_message("case CRIU %s\n", cases[i].host);
-		/* As the plugin was compiled: make hands its variables on. */
+		/* make exports the variables that the plugin was compiled with. */
 		run(text, sizeof(text),
 		    "${CC:-cc} $CFLAGS -Wall -Werror -Iinclude %s -rdynamic -o %s test/unit/plugin_host.c"
 		    " -ldl 2>&1",
@@ -304,7 +305,7 @@ static void the_plugin_fits_itself_to_each_host(void **state)
 	}
 }
 
-static void the_plugin_exports_its_descriptor_alone(void **state)
+static void the_plugin_exports_only_its_descriptor(void **state)
 {
 	char text[65536];
 
@@ -315,8 +316,8 @@ static void the_plugin_exports_its_descriptor_alone(void **state)
 	assert_string_equal(text, "CR_PLUGIN_DESC\n");
 }
 
-/* dlopen() is lazy about functions, but a variable that the host lacks fails it. */
-static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state)
+/* dlopen() binds functions lazily, but fails if CRIU lacks a variable. */
+static void the_plugin_imports_functions_of_criu_and_no_variables(void **state)
 {
 	static const char *const wanted[] = { "criu_get_image_dir", "fdstore_add",
 					      "fdstore_get",        "find_unused_fd_pid",
@@ -332,7 +333,7 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	    " | sort",
 	    plugin_file());
 	for (const char *name = strtok(text, "\n"); name; name = strtok(NULL, "\n")) {
-		/* This program has the plugin's libraries, and exports nothing itself. */
+		/* This program has the libraries of the plugin, and exports nothing. */
 		if (dlsym(RTLD_DEFAULT, name))
 			continue;
 		assert_true(num_wanted < ARRAY_SIZE(wanted));
@@ -341,8 +342,7 @@ static void the_plugin_takes_functions_of_the_host_and_no_variables(void **state
 	assert_int_equal(num_wanted, ARRAY_SIZE(wanted));
 }
 
-/* What only some builds have: sanitizers bring libraries of their own and do without
- * the C library's checks. */
+/* Sanitizers add libraries of their own and disable the checks of the C library. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED true
 #else
@@ -377,8 +377,8 @@ static void the_plugin_is_hardened(void **state)
 		assert_non_null(strstr(text, "__snprintf_chk\n"));
 }
 
-/* Checked variants of calls that the tests stand in for would go past them. */
-static void the_c_library_checks_no_call_that_the_tests_replace(void **state)
+/* Checked variants such as __read_chk() would bypass the calls that tests replace. */
+static void the_plugin_calls_no_checked_variant_of_a_replaced_call(void **state)
 {
 	char text[65536];
 
@@ -390,7 +390,7 @@ static void the_c_library_checks_no_call_that_the_tests_replace(void **state)
 	assert_string_equal(text, "");
 }
 
-/* As README.md tells those who package the plugin. */
+/* README.md lists them for packagers. */
 static void the_plugin_needs_three_libraries_and_glibc_2_34(void **state)
 {
 	char text[65536];
@@ -414,8 +414,8 @@ static void keep_line(const char *line)
 	(void)snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
-/* crun and runc quote lines of CRIU's log by their beginning. */
-static void lines_begin_as_those_of_criu(void **state)
+/* crun and runc select lines of CRIU's log by their prefixes. */
+static void log_lines_have_the_prefixes_of_criu(void **state)
 {
 	(void)state;
 	unit_criu()->printed = keep_line;
@@ -439,19 +439,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_descriptor_is_of_version_0_2_and_has_every_hook),
 		TEST(the_descriptor_is_laid_out_as_criu_reads_it),
-		TEST(foreign_files_are_left_to_others),
-		TEST(foreign_things_are_left_to_others_at_restore),
+		TEST(a_dump_does_not_handle_foreign_files),
+		TEST(a_restore_does_not_handle_foreign_files),
 		TEST(a_dump_without_gpu_has_nothing_to_finish),
-		TEST(images_of_others_are_left_to_others),
-		TEST(a_damaged_image_is_an_error_not_somebody_else_s),
-		TEST(the_inventory_is_asked_at_restore_alone),
-		TEST(a_bad_option_fails_the_load_of_the_plugin),
-		TEST(lines_begin_as_those_of_criu),
-		TEST(the_plugin_fits_itself_to_each_host),
-		TEST(the_plugin_exports_its_descriptor_alone),
-		TEST(the_plugin_takes_functions_of_the_host_and_no_variables),
+		TEST(a_restore_does_not_handle_images_of_other_plugins),
+		TEST(a_damaged_image_is_an_error_and_not_foreign),
+		TEST(only_a_restore_reads_the_inventory),
+		TEST(an_invalid_option_fails_the_load_of_the_plugin),
+		TEST(log_lines_have_the_prefixes_of_criu),
+		TEST(the_plugin_has_the_hooks_of_each_criu),
+		TEST(the_plugin_exports_only_its_descriptor),
+		TEST(the_plugin_imports_functions_of_criu_and_no_variables),
 		TEST(the_plugin_is_hardened),
-		TEST(the_c_library_checks_no_call_that_the_tests_replace),
+		TEST(the_plugin_calls_no_checked_variant_of_a_replaced_call),
 		TEST(the_plugin_needs_three_libraries_and_glibc_2_34),
 	};
 

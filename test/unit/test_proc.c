@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What /proc says: device paths, pids, tracees and mappings. */
+/* Device paths, vpids, tracees and mappings, as /proc has them. */
 #include "host.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/proc.h"
 
-static void paths_tell_the_device(void **state)
+static void device_paths_are_recognised(void **state)
 {
 	static const struct {
 		const char *path;
@@ -54,7 +54,7 @@ static void paths_tell_the_device(void **state)
 	}
 }
 
-static void a_process_sees_itself_by_its_own_pid(void **state)
+static void in_the_same_pid_namespace_the_vpid_is_the_pid(void **state)
 {
 	pid_t pid = -1;
 
@@ -63,7 +63,7 @@ static void a_process_sees_itself_by_its_own_pid(void **state)
 	assert_int_equal(pid, getpid());
 }
 
-static void a_pid_that_nobody_has_is_no_process(void **state)
+static void an_unused_pid_is_no_process(void **state)
 {
 	pid_t pid = 42;
 
@@ -73,7 +73,7 @@ static void a_pid_that_nobody_has_is_no_process(void **state)
 	assert_int_equal(pid, 42);
 }
 
-static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
+static void the_first_process_of_a_pid_namespace_has_vpid_1(void **state)
 {
 	int status, wait_here[2];
 	pid_t helper, inner;
@@ -81,7 +81,7 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(wait_here), 0);
-	/* A process between, since it is one's children that get the new namespace. */
+	/* unshare() moves only children, so the helper forks one. */
 	helper = fork();
 	if (!helper) {
 		if (unshare(CLONE_NEWPID) < 0)
@@ -90,12 +90,12 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 		if (!inner) {
 			_exit(read(wait_here[0], &byte, 1) < 0);
 		}
-		pid_t own = -1;
-		int ret = proc_vpid(inner, &own);
+		pid_t vpid = -1;
+		int ret = proc_vpid(inner, &vpid);
 
 		(void)kill(inner, SIGKILL);
 		(void)waitpid(inner, &status, 0);
-		_exit(ret == 0 && own == 1 ? 0 : 1);
+		_exit(ret == 0 && vpid == 1 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(helper, &status, 0), helper);
 	(void)close(wait_here[0]);
@@ -105,7 +105,7 @@ static void a_process_of_an_inner_pid_namespace_is_1_to_itself(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void a_tracee_is_found_and_others_are_not(void **state)
+static void only_tracees_are_found(void **state)
 {
 	pid_t tracee = unit_start_sleeper(), other = unit_start_sleeper(), found = 42;
 
@@ -126,7 +126,7 @@ static void *map_part(const char *path, size_t pages, off_t offset)
 	void *address;
 
 	assert_true(fd >= 0);
-	/* Private: a shared mapping of /dev/zero is one of shared memory. */
+	/* A shared mapping of /dev/zero would be one of shared memory. */
 	address = mmap(NULL, pages * 4096, PROT_READ, MAP_PRIVATE, fd, offset);
 	assert_true(address != MAP_FAILED);
 	(void)close(fd);
@@ -143,7 +143,7 @@ static const struct proc_mapping *find(const struct proc_mapping *mappings, size
 	return NULL;
 }
 
-static void mappings_of_devices_are_listed_and_no_others(void **state)
+static void only_mappings_of_character_devices_are_listed(void **state)
 {
 	void *device = map_part("/dev/zero", 3, 0x5000);
 	void *file = map_part(unit_path("renderD130"), 1, 0);
@@ -165,8 +165,8 @@ static void mappings_of_devices_are_listed_and_no_others(void **state)
 	(void)munmap(file, 4096);
 }
 
-/* Of equal memory, at the same place, that is not shared with this process, it has none. */
-static void who_shares_memory_is_found(void **state)
+/* The other process has another shared mapping at the same address. */
+static void processes_that_share_a_mapping_are_found(void **state)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -191,7 +191,7 @@ static void who_shares_memory_is_found(void **state)
 	unit_end_sleeper(other);
 }
 
-static void a_process_without_such_mappings_has_an_empty_list(void **state)
+static void a_process_without_device_mappings_has_an_empty_list(void **state)
 {
 	struct proc_mapping *mappings = NULL;
 	size_t count = 42;
@@ -202,7 +202,7 @@ static void a_process_without_such_mappings_has_an_empty_list(void **state)
 	free(mappings);
 }
 
-static void mappings_of_no_process_are_an_error(void **state)
+static void listing_mappings_of_no_process_is_an_error(void **state)
 {
 	struct proc_mapping *mappings = NULL;
 	size_t count = 42;
@@ -216,15 +216,15 @@ static void mappings_of_no_process_are_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_TEST(paths_tell_the_device),
-		UNIT_TEST(a_process_sees_itself_by_its_own_pid),
-		UNIT_TEST(a_pid_that_nobody_has_is_no_process),
-		UNIT_TEST(a_process_of_an_inner_pid_namespace_is_1_to_itself),
-		UNIT_TEST(a_tracee_is_found_and_others_are_not),
-		UNIT_TEST(mappings_of_devices_are_listed_and_no_others),
-		UNIT_TEST(who_shares_memory_is_found),
-		UNIT_TEST(a_process_without_such_mappings_has_an_empty_list),
-		UNIT_TEST(mappings_of_no_process_are_an_error),
+		UNIT_TEST(device_paths_are_recognised),
+		UNIT_TEST(in_the_same_pid_namespace_the_vpid_is_the_pid),
+		UNIT_TEST(an_unused_pid_is_no_process),
+		UNIT_TEST(the_first_process_of_a_pid_namespace_has_vpid_1),
+		UNIT_TEST(only_tracees_are_found),
+		UNIT_TEST(only_mappings_of_character_devices_are_listed),
+		UNIT_TEST(processes_that_share_a_mapping_are_found),
+		UNIT_TEST(a_process_without_device_mappings_has_an_empty_list),
+		UNIT_TEST(listing_mappings_of_no_process_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

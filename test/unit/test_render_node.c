@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which device numbers are render nodes'. What a name may lead to is tried
- * where nodes are opened. */
+/* The device numbers of render nodes. test_restore_render.c opens render nodes. */
 #include "host.h"
 
 #include <sys/sysmacros.h>
@@ -8,19 +7,19 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/render_node.h"
 
-static void numbers_tell_render_nodes(void **state)
+static void render_nodes_are_recognised_by_their_numbers(void **state)
 {
 	static const struct {
 		unsigned int major;
 		unsigned int minor;
-		bool is_one;
+		bool is_render_node;
 	} cases[] = {
 		{ 226, 128, true },
 		{ 226, 191, true },
-		/* In machines of more than 64 devices. */
+		/* On machines with more than 64 devices. */
 		{ 226, 256, true },
 		{ 226, 0xfffff, true },
-		/* A primary node, a control node, and somebody else's. */
+		/* A primary node, a control node, and other devices. */
 		{ 226, 0, false },
 		{ 226, 127, false },
 		{ 225, 128, false },
@@ -34,14 +33,15 @@ static void numbers_tell_render_nodes(void **state)
 		print_message("case %u:%u\n", cases[i].major, cases[i].minor);
 		assert_int_equal(
 			render_node_is_device(makedev(cases[i].major, cases[i].minor), &number),
-			cases[i].is_one);
-		assert_int_equal(number, cases[i].is_one ? cases[i].minor : 42);
+			cases[i].is_render_node);
+		assert_int_equal(number, cases[i].is_render_node ? cases[i].minor : 42);
 	}
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { UNIT_TEST(numbers_tell_render_nodes) };
+	const struct CMUnitTest tests[] = { UNIT_TEST(
+		render_nodes_are_recognised_by_their_numbers) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

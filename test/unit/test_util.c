@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The small tools: numbers, descriptors, whole reads and writes, the limit of descriptors. */
+/* Numbers, descriptors, arrays, complete reads and writes, and the limit of descriptors. */
 #include "host.h"
 
 #include <errno.h>
@@ -123,7 +123,7 @@ static void writing_moves_all_bytes_or_is_an_error(void **state)
 	assert_int_equal(pwrite_full(fd, "x", 1, 0), -EBADF);
 }
 
-static void a_write_that_a_full_disk_cuts_short_is_an_error(void **state)
+static void a_write_to_a_full_disk_is_an_error(void **state)
 {
 	int fd, ret;
 
@@ -175,7 +175,7 @@ static void moving_up_beyond_the_limit_leaves_the_descriptor(void **state)
 	(void)close(fd);
 }
 
-/* The limits of this process are everybody's, so a child changes its own. */
+/* A child changes its own limit, so that other tests keep theirs. */
 static int in_child(int (*work)(void))
 {
 	int status;
@@ -189,7 +189,7 @@ static int in_child(int (*work)(void))
 	return WEXITSTATUS(status);
 }
 
-static int raise_and_put_back(void)
+static int raise_and_restore(void)
 {
 	const struct rlimit low = { 64, 4096 };
 	struct rlimit old, now;
@@ -226,7 +226,7 @@ static int raise_the_hard_limit(void)
 	return 0;
 }
 
-static int raise_as_far_as_is_allowed(void)
+static int raise_to_the_hard_limit(void)
 {
 	const struct rlimit low = { 64, 128 };
 	struct rlimit old, now;
@@ -250,14 +250,14 @@ static int leave_a_limit_that_is_high_enough(void)
 	return getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur != 2048 ? 2 : 0;
 }
 
-static void the_limit_of_descriptors_is_raised_and_put_back(void **state)
+static void the_limit_of_descriptors_is_raised_and_restored(void **state)
 {
 	(void)state;
-	assert_int_equal(in_child(raise_and_put_back), 0);
+	assert_int_equal(in_child(raise_and_restore), 0);
 	assert_int_equal(in_child(leave_a_limit_that_is_high_enough), 0);
 }
 
-static void the_hard_limit_is_raised_where_that_is_allowed(void **state)
+static void root_raises_the_hard_limit(void **state)
 {
 	int ret;
 
@@ -268,10 +268,10 @@ static void the_hard_limit_is_raised_where_that_is_allowed(void **state)
 	assert_int_equal(ret, 0);
 }
 
-static void the_limit_goes_as_high_as_it_may(void **state)
+static void other_users_raise_the_limit_to_the_hard_limit(void **state)
 {
 	(void)state;
-	assert_int_equal(in_child(raise_as_far_as_is_allowed), 0);
+	assert_int_equal(in_child(raise_to_the_hard_limit), 0);
 }
 
 static void an_ioctl_that_fails_gives_its_errno(void **state)
@@ -289,7 +289,7 @@ static void an_ioctl_that_fails_gives_its_errno(void **state)
 	assert_int_equal(xioctl(pipes[0], FIONREAD, &waiting), -EBADF);
 }
 
-static void what_is_taken_is_not_cleaned_up(void **state)
+static void taken_descriptors_and_pointers_are_not_cleaned_up(void **state)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	char *memory = malloc(1);
@@ -352,15 +352,15 @@ int main(void)
 		UNIT_TEST(sizes_are_decimal_with_k_m_or_g),
 		UNIT_TEST(reading_gives_all_bytes_or_an_error),
 		UNIT_TEST(writing_moves_all_bytes_or_is_an_error),
-		UNIT_TEST(a_write_that_a_full_disk_cuts_short_is_an_error),
+		UNIT_TEST(a_write_to_a_full_disk_is_an_error),
 		UNIT_TEST(duplicates_are_high_and_do_not_survive_exec),
 		UNIT_TEST(moving_up_closes_the_old_number),
 		UNIT_TEST(moving_up_beyond_the_limit_leaves_the_descriptor),
-		UNIT_TEST(the_limit_of_descriptors_is_raised_and_put_back),
-		UNIT_TEST(the_hard_limit_is_raised_where_that_is_allowed),
-		UNIT_TEST(the_limit_goes_as_high_as_it_may),
+		UNIT_TEST(the_limit_of_descriptors_is_raised_and_restored),
+		UNIT_TEST(root_raises_the_hard_limit),
+		UNIT_TEST(other_users_raise_the_limit_to_the_hard_limit),
 		UNIT_TEST(an_ioctl_that_fails_gives_its_errno),
-		UNIT_TEST(what_is_taken_is_not_cleaned_up),
+		UNIT_TEST(taken_descriptors_and_pointers_are_not_cleaned_up),
 		UNIT_TEST(closing_keeps_errno_and_leaves_no_descriptor),
 		UNIT_TEST(arrays_grow_by_what_is_appended),
 		UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was),

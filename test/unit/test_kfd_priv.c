@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Private data as drivers lay it out, and as damage or unknown drivers might: its queues, whether
- * it has SVM ranges, and what becomes of it when more GPUs are visible. */
+/* Private data of KFD in the layouts of known drivers, of unknown drivers, and damaged: its queues,
+ * its SVM ranges, and the records that the plugin adds if more GPUs are visible. */
 #include "host.h"
 
 #include <errno.h>
@@ -9,13 +9,12 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
-#include "synthetic.h"
 
 #define DEVICES 3
 #define BOS     4
 
-/* Sizes of a BO's record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, and drivers that do not
- * exist, with the smallest and the largest size that is tried. */
+/* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, and drivers that do not
+ * exist. The last two are the smallest and the largest size that the plugin tries. */
 static const size_t bo_sizes[] = { 80, 272, 296, 312, 1016, 16, 4096 };
 
 struct builder {
@@ -166,9 +165,9 @@ static void svm_ranges_are_found_with_any_size_of_bo_records(void **state)
 	}
 }
 
-/* The counts, sizes and bytes of a dump under AMD's out-of-tree driver, as
- * https://github.com/checkpoint-restore/criu/issues/2663 has them. */
-static void a_reported_dump_of_amds_own_driver_is_understood(void **state)
+/* The counts, sizes and bytes of a dump with AMD's out-of-tree driver, from
+ * https://github.com/checkpoint-restore/criu/issues/2663. */
+static void a_reported_dump_of_amds_driver_is_parsed(void **state)
 {
 	struct builder b = { .priv = { .num_devices = 1, .num_bos = 159 } };
 
@@ -208,7 +207,8 @@ static void without_bos_the_size_of_their_records_does_not_matter(void **state)
 	assert_unknown(&b);
 }
 
-/* A record has 64-bit fields and at least a BO's address, its handle and the id of one GPU. */
+/* A record has 64-bit fields, and at least the address of the BO, its handle and the
+ * id of one GPU. */
 static void bo_records_of_impossible_sizes_are_unknown(void **state)
 {
 	static const size_t sizes[] = { 0, 8, 12, 276, 292, 4100, 4104, 8192 };
@@ -224,7 +224,7 @@ static void bo_records_of_impossible_sizes_are_unknown(void **state)
 	}
 }
 
-static void a_rest_that_the_bos_do_not_divide_is_unknown(void **state)
+static void bytes_that_do_not_divide_into_bo_records_are_unknown(void **state)
 {
 	(void)state;
 	for (size_t more = 1; more < 8 * BOS; more++) {
@@ -238,8 +238,8 @@ static void a_rest_that_the_bos_do_not_divide_is_unknown(void **state)
 	}
 }
 
-/* Bytes behind the last object are of no layout either: RESTORE refuses them. */
-static void bytes_behind_the_last_object_are_unknown(void **state)
+/* RESTORE refuses bytes after the last object. */
+static void bytes_after_the_last_object_are_unknown(void **state)
 {
 	(void)state;
 	for (size_t more = 1; more < 300; more++) {
@@ -253,8 +253,8 @@ static void bytes_behind_the_last_object_are_unknown(void **state)
 	}
 }
 
-/* What the hardware saved of a queue may be full of zeros, which as a record would be a queue
- * without a GPU. With 4 BOs and records of 1848 bytes, the data ends with just such a record. */
+/* The saved hardware state of a queue may be full of zeros. Read as a record, zeros would be a
+ * queue without a GPU. With 4 BOs and records of 1848 bytes, the data ends with such a record. */
 static void zeros_are_no_queue(void **state)
 {
 	struct builder b;
@@ -266,8 +266,8 @@ static void zeros_are_no_queue(void **state)
 	assert_num_queues(&b, 1);
 }
 
-/* The object of a layout with records of @bo_size is a queue, and in that an object of @type of
- * the layout with records of @other_size. */
+/* With records of @bo_size, the object is a queue. With records of @other_size, the object has
+ * @type and lies inside that queue. */
 static void begin_ambiguous(struct builder *b, size_t bo_size, size_t other_size, uint32_t type)
 {
 	size_t at = BOS * (other_size - bo_size),
@@ -280,7 +280,7 @@ static void begin_ambiguous(struct builder *b, size_t bo_size, size_t other_size
 	set(queue, at, type);
 }
 
-static void of_layouts_that_fit_a_known_one_lists_the_queues(void **state)
+static void a_known_layout_that_fits_lists_the_queues(void **state)
 {
 	struct builder b;
 
@@ -291,19 +291,19 @@ static void of_layouts_that_fit_a_known_one_lists_the_queues(void **state)
 	assert_num_queues(&b, 0);
 }
 
-static void layouts_that_fit_and_disagree_are_unknown(void **state)
+static void layouts_that_fit_with_different_queues_are_unknown(void **state)
 {
 	struct builder b;
 
 	(void)state;
 	begin_ambiguous(&b, 312, 352, 1);
 	assert_no_queue_list(&b);
-	/* Two known ones, too. */
+	/* The same holds for two known layouts. */
 	begin_ambiguous(&b, 272, 296, 1);
 	assert_no_queue_list(&b);
 }
 
-static void svm_ranges_of_any_layout_that_fits_count(void **state)
+static void svm_ranges_in_any_layout_that_fits_are_found(void **state)
 {
 	struct builder b;
 
@@ -318,9 +318,9 @@ static void svm_ranges_of_any_layout_that_fits_count(void **state)
 	assert_svm(&b, true);
 }
 
-/* Two BOs, and an object that is an SVM range with records of 312 and an event with records of 320.
- */
-static void layouts_that_agree_about_the_queues_list_them(void **state)
+/* Two BOs and an object. With records of 312 bytes, the object is an SVM range; with
+ * 320, an event. */
+static void layouts_that_fit_with_the_same_queues_list_them(void **state)
 {
 	struct builder b;
 
@@ -334,9 +334,9 @@ static void layouts_that_agree_about_the_queues_list_them(void **state)
 	assert_svm(&b, true);
 }
 
-/* All data looks like events, but only records of 4096 bytes, the last size that is tried, leave
- * just as many as there are objects. */
-static void a_search_gives_up_in_time(void **state)
+/* All data looks like events. Only with records of 4096 bytes, the last size that the plugin tries,
+ * the number of events is right. */
+static void a_search_ends_at_its_limit(void **state)
 {
 	static const struct {
 		uint32_t objects;
@@ -363,7 +363,7 @@ static void a_search_gives_up_in_time(void **state)
 	}
 }
 
-static void data_of_another_length_is_of_no_known_layout(void **state)
+static void data_of_another_length_has_an_unknown_layout(void **state)
 {
 	struct builder b;
 	bool has_svm;
@@ -411,17 +411,22 @@ static void counts_and_sizes_beyond_the_data_are_refused(void **state)
 	assert_int_equal(kfd_priv_has_svm(&b.priv, &has_svm), -EINVAL);
 }
 
-/* In memory of just that size, so that a sanitizer sees a byte too far. */
+static uint32_t roll(unsigned short state[static 3], uint32_t sides)
+{
+	return (uint32_t)nrand48(state) % sides;
+}
+
+/* The data has memory of its exact size, so that a sanitizer detects a read beyond its end. */
 static void random_bytes_are_never_read_beyond_their_end(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < 20000; seed++) {
-		struct dice dice = { seed };
+	for (uint32_t seed = 0; seed < 20000; seed++) {
+		unsigned short dice[3] = { (unsigned short)seed, 0, 0x330e };
 		struct kfd_priv priv = {
-			.size = dice_roll(&dice, 700),
-			.num_devices = dice_roll(&dice, 4),
-			.num_bos = dice_roll(&dice, 3),
-			.num_objects = dice_roll(&dice, 6),
+			.size = roll(dice, 700),
+			.num_devices = roll(dice, 4),
+			.num_bos = roll(dice, 3),
+			.num_objects = roll(dice, 6),
 		};
 		uint8_t *bytes = malloc(priv.size + !priv.size);
 		struct kfd_priv_queue *queues;
@@ -430,7 +435,7 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 
 		assert_non_null(bytes);
 		for (size_t i = 0; i < priv.size; i++)
-			bytes[i] = i % 4 ? 0 : (uint8_t)dice_roll(&dice, 4);
+			bytes[i] = i % 4 ? 0 : (uint8_t)roll(dice, 4);
 		priv.bytes = bytes;
 		(void)kfd_priv_has_svm(&priv, &has_svm);
 		if (!kfd_priv_list_queues(&priv, &queues, &num_queues))
@@ -439,7 +444,7 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 	}
 }
 
-static void devices_are_added_behind_the_others(void **state)
+static void devices_are_added_after_the_others(void **state)
 {
 	static uint8_t to[sizeof(((struct builder *)NULL)->bytes)];
 	struct builder b;
@@ -455,12 +460,12 @@ static void devices_are_added_behind_the_others(void **state)
 		assert_memory_equal(to, b.bytes, 8 + 8 * DEVICES);
 		for (size_t i = 0; i < 16; i++)
 			assert_int_equal(to[8 + 8 * DEVICES + i], 0);
-		/* BOs, with what drivers append to their records, and objects. */
+		/* The records of BOs, with the fields that drivers append, and the objects. */
 		assert_memory_equal(to + 8 + 8 * (DEVICES + 2), b.bytes + 8 + 8 * DEVICES,
 				    b.priv.size - 8 - 8 * DEVICES);
 		assert_int_equal(to[b.priv.size + 16], 0xee);
 	}
-	/* None added: as it was, whatever it is. */
+	/* Without devices to add, the copy equals any data. */
 	b.priv.size = 3;
 	assert_int_equal(kfd_priv_size_with(&b.priv, 0), 3);
 	kfd_priv_copy_with(&b.priv, 0, to);
@@ -472,21 +477,21 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(queues_are_listed_with_any_size_of_bo_records),
 		UNIT_TEST(svm_ranges_are_found_with_any_size_of_bo_records),
-		UNIT_TEST(a_reported_dump_of_amds_own_driver_is_understood),
+		UNIT_TEST(a_reported_dump_of_amds_driver_is_parsed),
 		UNIT_TEST(without_bos_the_size_of_their_records_does_not_matter),
 		UNIT_TEST(bo_records_of_impossible_sizes_are_unknown),
-		UNIT_TEST(a_rest_that_the_bos_do_not_divide_is_unknown),
-		UNIT_TEST(bytes_behind_the_last_object_are_unknown),
+		UNIT_TEST(bytes_that_do_not_divide_into_bo_records_are_unknown),
+		UNIT_TEST(bytes_after_the_last_object_are_unknown),
 		UNIT_TEST(zeros_are_no_queue),
-		UNIT_TEST(of_layouts_that_fit_a_known_one_lists_the_queues),
-		UNIT_TEST(layouts_that_fit_and_disagree_are_unknown),
-		UNIT_TEST(svm_ranges_of_any_layout_that_fits_count),
-		UNIT_TEST(layouts_that_agree_about_the_queues_list_them),
-		UNIT_TEST(a_search_gives_up_in_time),
-		UNIT_TEST(data_of_another_length_is_of_no_known_layout),
+		UNIT_TEST(a_known_layout_that_fits_lists_the_queues),
+		UNIT_TEST(layouts_that_fit_with_different_queues_are_unknown),
+		UNIT_TEST(svm_ranges_in_any_layout_that_fits_are_found),
+		UNIT_TEST(layouts_that_fit_with_the_same_queues_list_them),
+		UNIT_TEST(a_search_ends_at_its_limit),
+		UNIT_TEST(data_of_another_length_has_an_unknown_layout),
 		UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused),
 		UNIT_TEST(random_bytes_are_never_read_beyond_their_end),
-		UNIT_TEST(devices_are_added_behind_the_others),
+		UNIT_TEST(devices_are_added_after_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
