@@ -24,7 +24,7 @@
 
 static struct gpu_files files, no_files;
 
-/* mmap offsets of /dev/kfd, see kernel/kfd_criu.h. */
+/* mmap offsets of /dev/kfd, see kernel/kfd.h. */
 #define DOORBELL(id) (3ULL << 62 | (uint64_t)(id) << 46)
 #define EVENTS       (2ULL << 62)
 #define MMIO(id)     ((uint64_t)(id) << 46)
