@@ -19,13 +19,13 @@ try_options() { # WORDS ARGUMENT...: the dump of any process fails, and says thi
 
 scenario_plugin_options() {
 	criu --help 2>&1 | grep -q -- --plugin-option || skip "this CRIU has no options for plugins"
-	try_options 'Error (amdgpu_plugin): option --plugin-option: numa-check: "maybe" is none of' \
+	try_options 'Error (amdgpu_plugin): option --plugin-option: numa-check: "maybe" is not a switch' \
 		--plugin-option amdgpu_plugin.numa-check=maybe
 	try_options 'Error (amdgpu_plugin): option --plugin-option: there is no option "no-such"' \
 		--plugin-option amdgpu_plugin.no-such=1
 	try_options 'Error (amdgpu_plugin): option --plugin-option: "amdgpu_plugin.numa-check" has no value' \
 		--plugin-option amdgpu_plugin.numa-check
-	try_options 'Error (amdgpu_plugin): option --plugin-option: copy-timeout: "1T" is no number' \
+	try_options 'Error (amdgpu_plugin): option --plugin-option: copy-timeout: "1T" is not a number' \
 		--plugin-option amdgpu_plugin.numa-check=0 --plugin-option other.numa-check=maybe \
 		--plugin-option amdgpu_plugin.copy-timeout=1T
 }
@@ -33,7 +33,7 @@ scenario_plugin_options() {
 scenario_options_file() { # oldest and newest
 	mkdir -p /etc/criu
 	printf 'numa-check = 0\nfw-ver-check = perhaps\n' > /etc/criu/amdgpu_plugin.conf
-	try_options 'Error (amdgpu_plugin): option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is none of'
+	try_options 'Error (amdgpu_plugin): option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is not a switch'
 	rm /etc/criu/amdgpu_plugin.conf
 }
 
