@@ -58,7 +58,7 @@ contained_comes_back() {
 	no_violation
 }
 
-# What has to fill in the contents where the host has the hook for it.
+# CRIU 4.2 and later have a hook for their main process, which then loads the contents.
 filled_by_main() {
 	case $criu_version in
 	3.* | 4.1*) return ;;
