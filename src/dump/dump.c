@@ -320,7 +320,7 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 		return dump_image_write_plain(id,
 					      "is one more file of a process that has an image");
 	ret = dump_process(&dump);
-	/* What PROCESS_INFO says where the process's cgroup or the machine has no GPU. */
+	/* PROCESS_INFO answers this if the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
 		return dump_image_write_plain(id, "its process sees no GPU");
 	if (!ret)

@@ -36,17 +36,14 @@ static int try_checkpoint(const struct dumped_process *process, int fd)
 	return ret < 0 ? ret : kfd_checkpoint(fd, &state, HOST_LOWEST_FD);
 }
 
+/* Takes over @fd, on failure too. */
 static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reopen_vpid)
 {
-	struct dumped_file file = { .pid = pid,
-				    .reopen_vpid = reopen_vpid,
-				    .process = DUMP_NO_PROCESS };
-	int ret;
+	struct dumped_file file = {
+		.fd = fd, .pid = pid, .reopen_vpid = reopen_vpid, .process = DUMP_NO_PROCESS
+	};
+	int ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
 
-	file.fd = fd_dup_above(fd, HOST_LOWEST_FD);
-	if (file.fd < 0)
-		return file.fd;
-	ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
 	if (ret < 0)
 		fd_close(&file.fd);
 	return ret;
@@ -171,8 +168,7 @@ static int find_by_unpause(struct dump_session *session, int fd,
 
 /* CHECKPOINT with the counts of a paused process tells whether @fd is a file of that process: it
  * succeeds for no other. It changes nothing. *@ret_process is @process or NULL. -EINVAL: the
- * process of
- * @fd is not paused, or is another one, or its counts have changed since the pause. */
+ * process of @fd is not paused, or is another one, or its counts have changed since the pause. */
 static int compare_by_checkpoint(struct dumped_process *process, int fd,
 				 struct dumped_process **ret_process)
 {
@@ -338,7 +334,7 @@ static int list_files(struct dump_session *session, int shown)
 		return 0;
 	}
 	for (size_t i = 0; !ret && i < files.count; i++)
-		ret = add_file(session, files.list[i].fd, files.list[i].pid,
+		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
 			       files.list[i].reopen_vpid);
 	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
 }
@@ -387,7 +383,8 @@ static int lookup_late(struct dump_session *session, int fd, int id,
 		return report_unclear(ret, id, 0);
 	if (*ret_process)
 		return 0;
-	ret = add_file(session, fd, 0, 0);
+	fd = fd_dup_above(fd, HOST_LOWEST_FD);
+	ret = fd < 0 ? fd : add_file(session, fd, 0, 0);
 	if (!ret)
 		ret = add_process(session, &session->files[session->num_files - 1]);
 	if (ret < 0)
