@@ -3,7 +3,7 @@
 MAP_PARTS := $(filter-out test/map/map_pairs.c test/map/bench.c test/map/criu_stub.c,$(wildcard test/map/*.c))
 TREES	  := $(BUILD)/topologies/pairs.tsv
 
-$(BUILD)/unit/test_map_%: test/unit/test_map_%.c test/unit/host.c test/unit/host.h test/criu_symbols.h $(MAP_PARTS) \
+$(BUILD)/unit/test_map_%: test/unit/map/test_map_%.c test/unit/host.c test/unit/host.h test/criu_symbols.h $(MAP_PARTS) \
 		$(wildcard test/map/*.h) $(BUILD)/objects.a | $(TREES)
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/map -DTREES='"$(BUILD)/topologies"' \
 		-o $@ $< test/unit/host.c $(MAP_PARTS) $(BUILD)/objects.a $(LIBS) -lcmocka
