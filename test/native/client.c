@@ -72,7 +72,10 @@ int simulator_write(const char *file, const char *text)
 	int (*function)(const char *file, const char *text) = find("amdgpu_sim_write");
 	int ret = function(file, text);
 
-	return ret < 0 ? complain(ret, file) : ret;
+	if (ret < 0)
+		(void)fprintf(stderr, "client: the simulator refuses %s=%s: %s\n", file, text,
+			      strerror(-ret));
+	return ret;
 }
 
 int simulator_read(const char *file, char *text, size_t size)

@@ -11,6 +11,8 @@ $(NATIVE)/criu-4.1.1.so: VERSION_FLAGS := -DHOOKS=12 -DTAKES_MAPPING_FD -DHAS_IN
 $(NATIVE)/criu-4.2.1.so: VERSION_FLAGS := -DHOOKS=13 -DTAKES_MAPPING_FD -DHAS_INVENTORY
 $(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DTAKES_MAPPING_FD -DHAS_INVENTORY -DHAS_OPTIONS
 
+SIM_TESTS := $(patsubst test/native/%.c,$(NATIVE)/%,$(wildcard test/native/test_*.c))
+
 $(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/criu_symbols.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
@@ -36,8 +38,8 @@ $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h
 $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
-# The front end by itself, under libdrm and under plain ioctls.
-$(NATIVE)/test_sim: test/native/test_sim.c test/native/sim_gpu.h test/sim/native/amdgpu_sim.h \
+# The simulator by itself, under libdrm and under plain ioctls.
+$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/sim/native/amdgpu_sim.h \
 		$(wildcard test/vm/client/accept_raw.*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
@@ -49,8 +51,8 @@ $(SIM)/amdgpu_sim.a: sim
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/test_sim $(CRIUS)
-native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(NATIVE)/test_sim $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(SIM_TESTS) $(CRIUS)
+native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
 .PHONY: sim native native-linked native-valgrind

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests of the simulator share: a GPU opened with libdrm_amdgpu, buffers, copies, and fixtures
- * that look at what is left behind. */
+/* What tests of the simulator's command buffers share: a GPU opened with libdrm_amdgpu, buffers and
+ * copies. */
 #ifndef TEST_NATIVE_SIM_GPU_H
 #define TEST_NATIVE_SIM_GPU_H
 
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "amdgpu_sim.h"
+#include "sim_test.h"
 
 #define PAGE     4096u
 #define MIB      (1u << 20)
@@ -45,25 +35,6 @@ struct buffer {
 	amdgpu_va_handle range;
 	uint64_t va, size;
 };
-
-static void sim_write(const char *file, const char *text)
-{
-	assert_int_equal(amdgpu_sim_write(file, text), 0);
-}
-
-/* The number behind @name in @file, or the first number where @name is NULL. */
-static long sim_number(const char *file, const char *name)
-{
-	char text[8192], *at = text;
-
-	assert_true(amdgpu_sim_read(file, text, sizeof(text)) >= 0);
-	if (name) {
-		at = strstr(text, name);
-		assert_non_null(at);
-		at += strlen(name);
-	}
-	return strtol(at, NULL, 10);
-}
 
 static void map(struct gpu *gpu, struct buffer *buffer)
 {
@@ -250,31 +221,6 @@ static void copy(struct gpu *gpu, uint32_t ring, struct buffer *to, struct buffe
 	struct amdgpu_cs_fence fence = start_copy(gpu, ring, to, from, size);
 
 	assert_true(wait_for(&fence, AMDGPU_TIMEOUT_INFINITE));
-}
-
-static int begin(void **state)
-{
-	(void)state;
-	sim_write("violations", "0");
-	return 0;
-}
-
-/* Whatever a test did, it did nothing wrong and left nothing. */
-static int end(void **state)
-{
-	char text[8192], *rest = text, *line;
-	bool clean = sim_number("violations", NULL) == 0;
-
-	(void)state;
-	sim_write("process_exit", "1");
-	assert_true(amdgpu_sim_read("objects", text, sizeof(text)) >= 0);
-	while ((line = strsep(&rest, "\n")) && *line) {
-		if (strtol(strchr(line, ' '), NULL, 10)) {
-			print_error("left behind: %s\n", line);
-			clean = false;
-		}
-	}
-	return clean ? 0 : -1;
 }
 
 #endif

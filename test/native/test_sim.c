@@ -536,94 +536,6 @@ static void who_rings_is_heard_at_any_moment(void **state)
 }
 #endif
 
-#define BO_RECORD 296u
-
-/* A process with one BO, as CHECKPOINT saves it. */
-struct saved {
-	struct kfd_criu_device_bucket device;
-	struct kfd_criu_bo_bucket bos[4];
-	uint8_t priv[4096];
-	struct kfd_ioctl_criu_args args;
-};
-
-static struct saved save_process(void)
-{
-	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
-	struct raw_process process;
-	struct raw_bo bo;
-	struct saved saved = { .args = { .op = KFD_CRIU_OP_PROCESS_INFO } };
-
-	assert_int_equal(raw_open_acquired(&process), 0);
-	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, PAGE, &bo), 0);
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(saved.args.num_bos, 1);
-	assert_int_equal(saved.args.priv_data_size, 8 + 8 + BO_RECORD);
-	saved.args.op = KFD_CRIU_OP_CHECKPOINT;
-	saved.args.devices = (uintptr_t)&saved.device;
-	saved.args.bos = (uintptr_t)saved.bos;
-	saved.args.priv_data = (uintptr_t)saved.priv;
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
-	assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
-	(void)close((int)saved.bos[0].dmabuf_fd);
-	assert_int_equal(munmap(bo.address, bo.size), 0);
-	(void)close(process.render[0]);
-	(void)close(process.kfd);
-	sim_write("process_exit", "1");
-	return saved;
-}
-
-/* In a process that has nothing yet. */
-static int restore_process(struct saved saved)
-{
-	struct raw_process process;
-	int ret;
-
-	assert_int_equal(raw_open(&process), 0);
-	assert_int_equal(raw_open_render(&process.gpu[0], &process.render[0]), 0);
-	saved.args.op = KFD_CRIU_OP_RESTORE;
-	saved.args.devices = (uintptr_t)&saved.device;
-	saved.args.bos = (uintptr_t)saved.bos;
-	saved.args.priv_data = (uintptr_t)saved.priv;
-	saved.device.drm_fd = (uint32_t)process.render[0];
-	ret = raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &saved.args);
-	if (!ret)
-		(void)close((int)saved.bos[0].dmabuf_fd);
-	(void)close(process.render[0]);
-	(void)close(process.kfd);
-	sim_write("process_exit", "1");
-	return ret;
-}
-
-/* As AMD's out-of-tree driver would take it for the state of another shared BO. */
-static void a_changed_opaque_word_of_a_bo_is_refused(void **state)
-{
-	struct saved saved, changed;
-
-	(void)state;
-	sim_write("bo_record_size", "296");
-	saved = save_process();
-	assert_int_equal(restore_process(saved), 0);
-	assert_int_equal(sim_number("violations", NULL), 0);
-	for (uint32_t at = 268; at < BO_RECORD; at += 4) {
-		changed = saved;
-		changed.priv[8 + 8 + at] ^= 0x80;
-		assert_int_equal(restore_process(changed), -EINVAL);
-		assert_int_equal(sim_number("violations", NULL), (at - 268) / 4 + 1);
-	}
-	sim_write("violations", "0");
-	sim_write("bo_record_size", "272");
-}
-
-static void bo_records_have_a_size_that_drivers_can_have(void **state)
-{
-	static const char *const sizes[] = { "0", "72", "100", "276", "-8", "4104" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		assert_int_equal(amdgpu_sim_write("bo_record_size", sizes[i]), -EINVAL);
-	assert_int_equal(sim_number("bo_record_size", NULL), 272);
-}
-
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -642,8 +554,6 @@ int main(int argc, char **argv)
 		TEST(duplicates_keep_a_file_open),
 		TEST(faults_are_armed_by_the_program),
 		TEST(hidden_gpus_are_not_seen),
-		TEST(a_changed_opaque_word_of_a_bo_is_refused),
-		TEST(bo_records_have_a_size_that_drivers_can_have),
 		TEST(a_descriptor_sent_to_another_process_is_the_same_memory),
 #ifndef __SANITIZE_THREAD__
 		TEST(a_forked_child_has_a_machine_of_its_own),

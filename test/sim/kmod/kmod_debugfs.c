@@ -8,6 +8,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "kernels.h"
 #include "kmod.h"
 
 #define TEXT_BYTES 16384
@@ -89,6 +90,16 @@ static int write_hidden(struct kmod *kmod, char *line)
 	return kmod_hide(kmod, line);
 }
 
+static int print_kernel(struct kmod *kmod, char *text, u32 size)
+{
+	return (int)scnprintf(text, size, "%s\n", sim_kernel_name(&kmod->sim));
+}
+
+static int write_kernel(struct kmod *kmod, char *line)
+{
+	return sim_kernel_set(&kmod->sim, line);
+}
+
 static const struct text_file text_files[] = {
 	{ "violations", print_violations, write_violations },
 	{ "processes", print_processes, NULL },
@@ -96,6 +107,7 @@ static const struct text_file text_files[] = {
 	{ "stats", print_stats, NULL },
 	{ "faults", print_faults, write_faults },
 	{ "hidden", print_hidden, write_hidden },
+	{ "kernel", print_kernel, write_kernel },
 };
 
 static int text_show(struct seq_file *seq, void *unused)

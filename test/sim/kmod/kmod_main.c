@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
+#include "kernels.h"
 #include "kmod.h"
 
 #define MAX_BUNDLE (64u << 20)
@@ -22,6 +23,10 @@ MODULE_PARM_DESC(machine_file, "bundle of machines to take it from, instead of t
 static char *hidden;
 module_param(hidden, charp, 0444);
 MODULE_PARM_DESC(hidden, "indices of GPUs that nobody may see, separated by commas");
+
+static char *kernel;
+module_param(kernel, charp, 0444);
+MODULE_PARM_DESC(kernel, "the kernel whose driver to behave like (default: default)");
 
 struct kmod *kmod_machine;
 static void *loaded_bundle;
@@ -91,6 +96,8 @@ static int build_up(struct kmod *kmod)
 		ret = read_machine(kmod);
 	if (ret == 0)
 		ret = kmod_hide(kmod, hidden);
+	if (ret == 0 && kernel)
+		ret = sim_kernel_set(&kmod->sim, kernel);
 	if (ret == 0)
 		ret = kmod_drm_init(kmod);
 	if (ret == 0)
@@ -112,7 +119,8 @@ static int __init amdgpu_sim_init(void)
 	kmod_machine = kmod;
 	ret = build_up(kmod);
 	if (ret < 0) {
-		pr_err("amdgpu_sim: cannot be machine %s: %d\n", machine ? machine : "one", ret);
+		pr_err("amdgpu_sim: cannot be machine %s with kernel %s: %d\n",
+		       machine ? machine : "one", kernel ? kernel : "default", ret);
 		tear_down(kmod);
 		return ret;
 	}

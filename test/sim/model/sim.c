@@ -2,6 +2,7 @@
 /*
  * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
  * described by topology.c. */
+#include "kernels.h"
 #include "sim.h"
 
 #define POISON_BYTE         0xd6
@@ -27,10 +28,9 @@ const char *const sim_count_names[SIM_COUNTS] = {
 	[SIM_COUNT_IOCTLS] = "ioctls",
 };
 
+/* Of the knobs in which kernels do not differ. */
 static const struct sim_knobs default_knobs = {
 	.engine_latency_us = 100,
-	.bo_record_size = 272,
-	.kfd_minor = 18,
 	.poison_vram = 1,
 	.system_mem_limit = 64ull << 30,
 };
@@ -55,7 +55,7 @@ int sim_init(struct sim *sim)
 	memset(sim->zero_page, 0, SIM_PAGE_SIZE);
 	memset(sim->mmio_page, 0, SIM_PAGE_SIZE);
 	memset(sim->poison_page, POISON_BYTE, SIM_PAGE_SIZE);
-	return 0;
+	return sim_kernel_set(sim, sim_kernel_at(0));
 }
 
 void sim_done(struct sim *sim)

@@ -95,6 +95,7 @@ struct sim {
 	u32 num_gpus;
 	u32 num_nodes;
 	struct sim_knobs knobs;
+	u32 kernel; /* whose behaviour the knobs were set to last: a number of sim_kernel_at() */
 	struct sim_faults faults;
 	struct sim_violations violations;
 	s64 counts[SIM_COUNTS];

@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #include "amdgpu_sim.h"
+#include "kernels.h"
 #include "native.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -105,6 +106,16 @@ static int write_hidden(struct native *native, const char *line)
 	return 0;
 }
 
+static int print_kernel(struct native *native, char *text, u32 size)
+{
+	return snprintf(text, size, "%s\n", sim_kernel_name(&native->sim));
+}
+
+static int write_kernel(struct native *native, const char *line)
+{
+	return sim_kernel_set(&native->sim, line);
+}
+
 static int print_own_pid(struct native *native, char *text, u32 size)
 {
 	return snprintf(text, size, "%d\n", native->own_pid);
@@ -196,6 +207,7 @@ static const struct text_file text_files[] = {
 	{ "stats", print_stats, NULL },
 	{ "faults", print_faults, write_faults },
 	{ "hidden", print_hidden, write_hidden },
+	{ "kernel", print_kernel, write_kernel },
 	{ "own_pid", print_own_pid, write_own_pid },
 	{ "traced", print_traced, write_traced },
 	{ "task", print_task, write_task },
@@ -334,8 +346,8 @@ void native_control_from_environment(struct native *native)
 			ret = write_file(native, entry, text);
 		}
 		if (ret < 0) {
-			(void)fprintf(stderr, "amdgpu_sim: AMDGPU_SIM_KNOBS: %s: %s\n", entry,
-				      strerror(-ret));
+			(void)fprintf(stderr, "amdgpu_sim: AMDGPU_SIM_KNOBS: %s=%s: %s\n", entry,
+				      text ? text : "", strerror(-ret));
 			abort();
 		}
 	}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What tests of the simulator share: its files, and fixtures that look at what is left behind. */
+#ifndef TEST_NATIVE_SIM_TEST_H
+#define TEST_NATIVE_SIM_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "amdgpu_sim.h"
+
+static inline void sim_write(const char *file, const char *text)
+{
+	assert_int_equal(amdgpu_sim_write(file, text), 0);
+}
+
+/* The number behind @name in @file, or the first number where @name is NULL. */
+static inline long sim_number(const char *file, const char *name)
+{
+	char text[8192], *at = text;
+
+	assert_true(amdgpu_sim_read(file, text, sizeof(text)) >= 0);
+	if (name) {
+		at = strstr(text, name);
+		assert_non_null(at);
+		at += strlen(name);
+	}
+	return strtol(at, NULL, 10);
+}
+
+static inline int begin(void **state)
+{
+	(void)state;
+	sim_write("violations", "0");
+	return 0;
+}
+
+/* Whatever a test did, it did nothing wrong and left nothing. */
+static inline int end(void **state)
+{
+	char text[8192], *rest = text, *line;
+	bool clean = sim_number("violations", NULL) == 0;
+
+	(void)state;
+	sim_write("process_exit", "1");
+	assert_true(amdgpu_sim_read("objects", text, sizeof(text)) >= 0);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		if (strtol(strchr(line, ' '), NULL, 10)) {
+			print_error("left behind: %s\n", line);
+			clean = false;
+		}
+	}
+	return clean ? 0 : -1;
+}
+
+#endif

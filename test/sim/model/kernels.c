@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One table: a column for each kernel, a row for each knob in which kernels differ. The comment at
+ * a row names the source of its values, in the kernel's tree from drivers/gpu/drm/amd on. */
+#include "kernels.h"
+#include "sim.h"
+
+/* "default" is Linux 6.18 without GEM_LIST_HANDLES, and takes whatever the plugin cannot cope with
+ * yet from older kernels.
+ * The columns are Linux 6.1.176, 6.8, 6.12.107, 6.12.117 (the same from 6.12.111 on), 6.18.16,
+ * 7.2.13, 7.3.4, and AMD's out-of-tree driver of ROCm 6 and 7. */
+static const char *const names[] = { "default", "6.1", "6.8", "6.12", "6.12.111",
+				     "6.18",    "7.2", "7.3", "dkms" };
+
+struct row {
+	const char *knob;
+	s64 values[ARRAY_SIZE(names)];
+};
+
+#define ROW(knob, standard, v6_1, v6_8, v6_12, v6_12_111, v6_18, v7_2, v7_3, dkms)      \
+	{                                                                               \
+#knob,                                                                  \
+		{                                                                       \
+			standard, v6_1, v6_8, v6_12, v6_12_111, v6_18, v7_2, v7_3, dkms \
+		}                                                                       \
+	}
+
+/* clang-format off */
+static const struct row rows[] = {
+	/*                     default 6.1  6.8 6.12 .111 6.18  7.2  7.3 dkms */
+
+	/* include/uapi/linux/kfd_ioctl.h: KFD_IOCTL_MINOR_VERSION; the out-of-tree driver answers
+	 * as its kernel of the same time does */
+	ROW(kfd_minor,              18,  11,  15,  17,  17,  18,  23,  23,  18),
+
+	/* amdkfd/kfd_priv.h: sizeof(struct kfd_criu_bo_priv_data), which follows MAX_GPU_INSTANCE: 16
+	 * in 6.1, 64 from 6.5 on; the out-of-tree driver's from images and logs */
+	ROW(bo_record_size,        272,  80, 272, 272, 272, 272, 272, 272, 296),
+
+	/* amdkfd/kfd_mqd_manager_v9.c: checkpoint_mqd_v9_4_3() is in 6.18, 7.2 and 7.3, not in 6.12;
+	 * the out-of-tree driver has it */
+	ROW(one_xcc,                 0,   1,   1,   1,   1,   0,   0,   0,   0),
+
+	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. The plugin
+	 * must ask the out-of-tree driver; here it has none */
+	ROW(list_handles,            0,   0,   0,   0,   0,   1,   1,   1,   0),
+};
+/* clang-format on */
+
+const char *sim_kernel_at(u32 index)
+{
+	return index < ARRAY_SIZE(names) ? names[index] : NULL;
+}
+
+const char *sim_kernel_name(const struct sim *sim)
+{
+	return names[__atomic_load_n(&sim->kernel, __ATOMIC_RELAXED)];
+}
+
+static int find_kernel(const char *name, u32 *ret_index)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], name) == 0) {
+			*ret_index = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int sim_kernel_set(struct sim *sim, const char *name)
+{
+	const struct sim_knob *knob;
+	u32 kernel, i;
+	int ret;
+
+	ret = find_kernel(name, &kernel);
+	for (i = 0; ret == 0 && i < ARRAY_SIZE(rows); i++) {
+		knob = sim_knob_find(rows[i].knob);
+		ret = knob ? sim_knob_set(sim, knob, rows[i].values[kernel]) : -EINVAL;
+	}
+	if (ret == 0)
+		__atomic_store_n(&sim->kernel, kernel, __ATOMIC_RELAXED);
+	return ret;
+}

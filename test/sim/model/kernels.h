@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernels that the simulated driver can behave like. A personality is a set of values for the
+ * knobs in which kernels differ. */
+#ifndef SIM_KERNELS_H
+#define SIM_KERNELS_H
+
+#include "sim_os.h"
+
+struct sim;
+
+/* Sets each knob that differs between kernels to its value under the kernel @name. A knob that is
+ * set later keeps its own value. -EINVAL: there is no such kernel. */
+int sim_kernel_set(struct sim *sim, const char *name);
+/* The kernel that was set last. */
+const char *sim_kernel_name(const struct sim *sim);
+/* The kernel with that number, "default" first; NULL: no more. */
+const char *sim_kernel_at(u32 index);
+
+#endif
