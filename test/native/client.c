@@ -22,6 +22,9 @@
 /* The kernel's own name shifts into the sign. */
 #define MEM_WRITABLE (1u << 31)
 
+/* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
+#define SVM_ALWAYS_MAPPED 0x40
+
 /* Where sanitizers of all kinds leave room. */
 #define FIRST_ADDRESS 0x7e9000000000ull
 #define TASK_ROOM     (64ull << 30)
@@ -277,6 +280,32 @@ static int map_user_memory(const struct workload_bo *bo, uint64_t address)
 	return memory == MAP_FAILED ? complain(-errno, "mmap of user memory") : 0;
 }
 
+/* As libhsakmt registers the area for waves (queues.c there). */
+static int make_svm_range(struct client *client, const struct workload_bo *bo, uint64_t address)
+{
+	const struct kfd_ioctl_svm_attribute attributes[] = {
+		{ KFD_IOCTL_SVM_ATTR_ACCESS, client->gpus[bo->gpu].id },
+		{ KFD_IOCTL_SVM_ATTR_SET_FLAGS, SVM_ALWAYS_MAPPED },
+	};
+	struct kfd_ioctl_svm_args *args;
+	int ret = map_user_memory(bo, address);
+
+	if (ret < 0)
+		return ret;
+	args = calloc(1, sizeof(*args) + sizeof(attributes));
+	if (!args)
+		return -ENOMEM;
+	args->start_addr = address;
+	args->size = bo->size;
+	args->op = KFD_IOCTL_SVM_OP_SET_ATTR;
+	args->nattr = sizeof(attributes) / sizeof(attributes[0]);
+	memcpy(args->attrs, attributes, sizeof(attributes));
+	ret = call(client->kfd, AMDKFD_IOC_SVM + (sizeof(attributes) << _IOC_SIZESHIFT), args,
+		   "SVM");
+	free(args);
+	return ret;
+}
+
 static int make_bo(struct client *client, const struct workload *workload, size_t index,
 		   uint64_t address, struct task *task)
 {
@@ -286,6 +315,8 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 
 	if (bo->gpu >= client->num_gpus)
 		return complain(-ENODEV, "the machine has fewer GPUs than the workload");
+	if (!workload_is_buffer(bo))
+		return make_svm_range(client, bo, address);
 	if (bo->kind == 'U')
 		ret = map_user_memory(bo, address);
 	if (!ret)
@@ -357,7 +388,7 @@ static int make_queues(struct client *client, const struct workload *workload)
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		const struct workload_bo *bo = &workload->bos[i];
 
-		if (bo->kind == 'W') {
+		if (bo->kind == 'W' || bo->kind == 'S') {
 			waves = address;
 			waves_size = bo->size;
 		}
@@ -427,7 +458,7 @@ int client_map_user_memory(const struct workload *workload)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
-		if (workload->bos[i].kind == 'U')
+		if (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S')
 			ret = map_user_memory(&workload->bos[i], address);
 		address = next_address(address, &workload->bos[i]);
 	}
@@ -549,6 +580,10 @@ static int verify_all(const struct workload *workload, const struct place *place
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+		if (!workload_is_buffer(&workload->bos[i])) {
+			address = next_address(address, &workload->bos[i]);
+			continue;
+		}
 		while (at < num_places && places[at].address < address)
 			at++;
 		if (at == num_places || places[at].address != address)
@@ -563,10 +598,12 @@ static int verify_all(const struct workload *workload, const struct place *place
 int client_verify(const struct workload *workload)
 {
 	struct place *places = NULL;
-	size_t count = 0;
+	size_t count = 0, expected = 0;
 	int ret = find_places(&places, &count);
 
-	if (!ret && count != workload->num_bos)
+	for (size_t i = 0; i < workload->num_bos; i++)
+		expected += workload_is_buffer(&workload->bos[i]);
+	if (!ret && count != expected)
 		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
 	if (!ret)
 		ret = verify_all(workload, places, count);

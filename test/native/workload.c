@@ -79,7 +79,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 /* Doorbells, registers and what queues need have the size that they have. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
-	return strchr("DMQW", kind) ? size : scaled(workload, size);
+	return strchr("DMQWS", kind) ? size : scaled(workload, size);
 }
 
 static int add_item(struct workload *workload, const char *item)
@@ -95,7 +95,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VGUDMQW", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VGUDMQWS", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -205,7 +205,7 @@ static int parse_items(struct workload *workload, const char *text)
 
 static bool is_of_queue(const struct workload_bo *bo)
 {
-	return bo->kind == 'Q' || bo->kind == 'W';
+	return bo->kind == 'Q' || bo->kind == 'W' || bo->kind == 'S';
 }
 
 /* What was said of one GPU, on each of them, now that all settings are known. */
@@ -279,9 +279,14 @@ struct workload workload_of_task(const struct workload *workload, uint32_t task)
 	return other;
 }
 
+bool workload_is_buffer(const struct workload_bo *bo)
+{
+	return bo->kind != 'S';
+}
+
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return bo->kind == 'V' || bo->kind == 'G' || is_of_queue(bo);
+	return workload_is_buffer(bo) && (bo->kind == 'V' || bo->kind == 'G' || is_of_queue(bo));
 }
 
 uint64_t workload_content_bytes(const struct workload *workload)

@@ -6,13 +6,14 @@
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
  *KIND is V (VRAM, the default), G (GTT), U (memory of the process), D (doorbells), M (the register
- *page), W (where waves of queues are saved) or Q (a page for a compute queue, which is made, and
- *runs nothing; needs one W a GPU). Settings follow or precede: gpus=N (of those there are, default
- *1), scale=N/M (sizes times that), count=N/M (counts times that, at least one), zero=PERCENT (of
- *each buffer's end is never written), events=N, tasks=N (so many processes, each with all of this,
- *up to 7), kfds=N (how often /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay
- *mapped for the CPU, default 16), verify=0. A name instead of items is a profile, whose settings
- *can be set otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small. */
+ *page), W (where waves of queues are saved), S (the same in an SVM range, which is no buffer) or Q
+ *(a page for a compute queue, which is made, and runs nothing; needs one W or S a GPU). Settings
+ *follow or precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M
+ *(counts times that, at least one), zero=PERCENT (of each buffer's end is never written), events=N,
+ *tasks=N (so many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open,
+ *up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A name
+ *instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
+ *P2-train, P4-serve, P7-small. */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -47,6 +48,8 @@ void workload_done(struct workload *workload);
 /* The same of another task; buffers stay @workload's. */
 struct workload workload_of_task(const struct workload *workload, uint32_t task);
 
+/* False: memory of the process in an SVM range. */
+bool workload_is_buffer(const struct workload_bo *bo);
 /* Whether the plugin has to save what is in the buffer. */
 bool workload_has_content(const struct workload_bo *bo);
 uint64_t workload_content_bytes(const struct workload *workload);

@@ -302,6 +302,14 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	if (ret < 0)
 		return ret;
 	rebuild_queue(record, &mqd, &wanted);
+	/* kfd_criu_restore_queue() of Linux 6.12.111 to 6.12.117 acquires the buffers of the queue
+	 * like CREATE_QUEUE; those of 6.12.107, 7.2 and 7.3 do not. The SVM ranges of the image
+	 * wait for RESUME, so they do not count. */
+	if (SIM_KNOB(process->sim, acquire_queue_buffers)) {
+		ret = sim_queue_check_buffers(pdd, &wanted);
+		if (ret < 0)
+			return ret;
+	}
 	place = (struct sim_queue_place){ record->q_id, record->sdma_id, record->doorbell_id };
 	return sim_queue_add(pdd, &wanted, &place, &queue);
 }

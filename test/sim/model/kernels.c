@@ -41,6 +41,10 @@ static const struct row rows[] = {
 	 * the out-of-tree driver has it */
 	ROW(one_xcc,                 0,   1,   1,   1,   1,   0,   0,   0,   0),
 
+	/* amdkfd/kfd_process_queue_manager.c: kfd_criu_restore_queue() calls
+	 * kfd_queue_acquire_buffers() in 6.12.117, not in 6.12.107, 7.2 and 7.3 */
+	ROW(acquire_queue_buffers,   0,   0,   0,   0,   1,   0,   0,   0,   0),
+
 	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. The plugin
 	 * must ask the out-of-tree driver; here it has none */
 	ROW(list_handles,            0,   0,   0,   0,   0,   1,   1,   1,   0),

@@ -121,8 +121,9 @@ static bool pointer_is_mapped(struct sim_pdd *pdd, u64 addr)
 	return is_mapped_exactly(pdd, addr & ~(SIM_PAGE_SIZE - 1), SIM_PAGE_SIZE);
 }
 
-/* What the kernel demands of the buffers of a new queue since about 6.12. */
-static int check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
+/* What the kernel demands of the buffers of a new queue since about 6.12
+ * (kfd_queue_acquire_buffers() in amdkfd/kfd_queue.c). */
+int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
 {
 	if (!pointer_is_mapped(pdd, queue->wptr_addr) || !pointer_is_mapped(pdd, queue->rptr_addr))
 		return -EINVAL;
@@ -314,7 +315,7 @@ SIM_KFD_HANDLER(sim_kfd_create_queue)
 	if (!pdd->render)
 		return -ESRCH;
 	take_properties(io, &wanted);
-	ret = check_buffers(pdd, &wanted);
+	ret = sim_queue_check_buffers(pdd, &wanted);
 	if (ret == 0)
 		ret = sim_queue_add(pdd, &wanted, &anywhere, &queue);
 	if (ret < 0)

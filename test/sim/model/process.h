@@ -202,6 +202,8 @@ void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
 /* Of the hardware state that CHECKPOINT saves of a queue. */
+/* Whether the buffers of the queue are mapped as CREATE_QUEUE wants them: 0 or -EINVAL. */
+int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue);
 u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
 /* gfx_target_version; from gfx11 on queues are rebuilt by no driver, from gfx12 on saved by none.
  */

@@ -54,6 +54,7 @@ struct sim_knobs {
 	u64 invisible_vram;
 	u64 skip_copies;
 	u64 one_xcc;
+	u64 acquire_queue_buffers;
 };
 
 /* A knob as other threads than the test's look at it. */

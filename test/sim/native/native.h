@@ -144,6 +144,8 @@ struct native {
 struct native *native_get(void);
 /* The same, but NULL also where nobody has asked yet. */
 struct native *native_peek(void);
+/* Before a device is opened: in a child that clone() made, the machine is a new one. */
+void native_check_clone(void);
 pid_t native_real_pid(void);
 
 static inline struct native_bo *native_bo_of(struct sim_bo *bo)

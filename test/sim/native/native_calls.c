@@ -109,6 +109,8 @@ static bool open_special(const char *path, int flags, int *ret_fd)
 	}
 	if (flags & (O_PATH | O_DIRECTORY))
 		return false;
+	if (strncmp(path, "/dev/", strlen("/dev/")) == 0)
+		native_check_clone();
 	if (strcmp(path, "/dev/kfd") == 0 && native_get()) {
 		*ret_fd = failed(native_open_kfd(native_get(), flags));
 		return true;

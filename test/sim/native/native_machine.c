@@ -138,6 +138,23 @@ struct native *native_get(void)
 	return native;
 }
 
+/* A child of the system call clone(), for which no handler of fork() has run, has one thread and
+ * may have closed every descriptor. Its machine runs the same kernel. */
+void native_check_clone(void)
+{
+	struct native *parents = native_peek();
+
+	if (!parents || parents->mm.pid == native_real_pid())
+		return;
+	(void)pthread_mutex_init(&machine_lock, NULL);
+	__atomic_store_n(&machine, NULL, __ATOMIC_RELEASE);
+	native_files_inherit(parents);
+	if (!native_get())
+		return;
+	native_get()->sim.knobs = parents->sim.knobs;
+	native_get()->sim.kernel = parents->sim.kernel;
+}
+
 static void before_fork(void)
 {
 	(void)pthread_mutex_lock(&machine_lock);
