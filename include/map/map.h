@@ -95,7 +95,8 @@ void map_note_unreachable(struct topology *local,
  * Each saved GPU gets a local GPU of its own that fits. GPUs linked by XGMI stay linked. GPUs of
  * one CPU node stay on one CPU node, and GPUs of different CPU nodes stay apart if possible
  * (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers those that keep most GPUs on the same
- * device, and of these the mapping with the lowest nodes. */
+ * device, of these the mappings in which most GPUs keep their gpu_id, and of these the mapping with
+ * the lowest nodes. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct map_options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);

@@ -164,3 +164,14 @@ uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
 	}
 	return same;
 }
+
+uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local)
+{
+	uint64_t same = 0;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		if (local->gpus[i]->gpu_id == saved->gpu_id)
+			same |= set_of(i);
+	}
+	return same;
+}

@@ -33,4 +33,7 @@ uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
 uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
 			       const struct link_graph *local);
 
+/* The set of local GPUs with the gpu_id by which the process knows @saved. */
+uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local);
+
 #endif

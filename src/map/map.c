@@ -94,6 +94,7 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
 		in->candidates[i] = gpu_rules_candidates(&in->saved, i, &in->local, in->options);
 		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
+		in->same_id[i] = gpu_rules_same_id(in->saved.gpus[i], &in->local);
 	}
 	ret = apply_device_map(in, map);
 	if (ret < 0)

@@ -16,6 +16,7 @@ struct map_input {
 	/* By saved GPU, sets of local GPUs. The candidates of a pinned GPU are that one GPU. */
 	uint64_t candidates[GPU_SET_MAX];
 	uint64_t same_device[GPU_SET_MAX];
+	uint64_t same_id[GPU_SET_MAX];
 	/* By saved GPU: the local GPU that the device-map demands, or NOT_PINNED. */
 	int16_t pinned[GPU_SET_MAX];
 };
@@ -30,6 +31,7 @@ static inline struct search_problem map_input_problem(const struct map_input *in
 		.wanted = set_of_first(in->saved.num_gpus),
 		.candidates = in->candidates,
 		.same_device = in->same_device,
+		.same_id = in->same_id,
 		.rules = rules,
 	};
 }

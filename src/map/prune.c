@@ -234,18 +234,27 @@ void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 	}
 }
 
-/* Counts for each local group how many GPUs of saved group @group can stay on the same device
- * there. Returns the largest count. */
-static int count_kept(const struct group_rule *rule, const uint64_t *same, size_t group,
-		      uint16_t *kept)
+int prune_worth(const struct preference *preference, size_t saved, uint64_t locals)
+{
+	uint64_t device = preference->same_device[saved] & locals;
+	uint64_t id = preference->same_id[saved] & locals;
+
+	if (device & id)
+		return WORTH_MAX;
+	return device ? WORTH_SAME_DEVICE : id ? WORTH_SAME_ID : 0;
+}
+
+/* Finds what each local group is worth to saved group @group. Returns the most. */
+static int find_worth(const struct group_rule *rule, const struct preference *preference,
+		      size_t group, uint16_t *worth)
 {
 	int most = 0;
 
 	for (size_t to = 0; to < rule->local.count; to++) {
-		kept[to] = 0;
+		worth[to] = 0;
 		set_for_each (i, rule->saved.members[group])
-			kept[to] += (same[i] & rule->local.members[to]) != 0;
-		most = kept[to] > most ? kept[to] : most;
+			worth[to] += prune_worth(preference, i, rule->local.members[to]);
+		most = worth[to] > most ? worth[to] : most;
 	}
 	return most;
 }
@@ -255,33 +264,36 @@ static int bound_apart(struct bound_buffer *buffer, const struct group_rule *rul
 {
 	uint64_t allowed[GPU_SET_MAX];
 	struct matching matching = { .size = rule->local.count };
-	int kept = 0;
+	int worth = 0;
 
 	for (size_t i = 0; i < rule->local.count; i++) {
 		allowed[i] = set_of_first(rule->local.count);
 		for (size_t j = 0; j < rule->local.count; j++)
-			buffer->costs.of[i][j] =
-				i < rule->saved.count ? GPU_SET_MAX - buffer->kept[i][j] : 0;
+			buffer->costs.of[i][j] = i < rule->saved.count ? GPU_SET_MAX * WORTH_MAX -
+										 buffer->worth[i][j]
+								       : 0;
 	}
 	(void)matching_update(&matching, allowed, &buffer->costs);
 	for (size_t i = 0; i < rule->saved.count; i++)
-		kept += buffer->kept[i][matching.column_of[i] - 1u];
-	return kept;
+		worth += buffer->worth[i][matching.column_of[i] - 1u];
+	return worth;
 }
 
 int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule, uint64_t wanted,
-		const uint64_t *same)
+		const struct preference *preference)
 {
-	int ungrouped = 0, kept = 0;
+	int ungrouped = 0, worth = 0;
 
-	set_for_each (i, wanted)
-		ungrouped += rule->saved.of[i] == NO_GROUP && same[i];
+	set_for_each (i, wanted) {
+		if (rule->saved.of[i] == NO_GROUP)
+			ungrouped += prune_worth(preference, i, ~0ULL);
+	}
 	for (size_t i = 0; i < rule->saved.count; i++)
-		kept += count_kept(rule, same, i, buffer->kept[i]);
-	if (kept && rule->apart && rule->saved.count <= rule->local.count) {
+		worth += find_worth(rule, preference, i, buffer->worth[i]);
+	if (worth && rule->apart && rule->saved.count <= rule->local.count) {
 		int apart = bound_apart(buffer, rule);
 
-		kept = apart < kept ? apart : kept;
+		worth = apart < worth ? apart : worth;
 	}
-	return ungrouped + kept;
+	return ungrouped + worth;
 }

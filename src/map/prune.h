@@ -37,14 +37,29 @@ bool prune_all(const struct pruning *pruning, uint64_t *domains);
 
 /* Scratch buffer of prune_bound(), allocated by the caller, contents undefined. */
 struct bound_buffer {
-	/* By saved and local group. */
-	uint16_t kept[GPU_SET_MAX][GPU_SET_MAX];
+	/* The worth, by saved and local group. */
+	uint16_t worth[GPU_SET_MAX][GPU_SET_MAX];
 	struct costs costs;
 };
 
-/* An upper bound for the number of saved GPUs that stay on the same device, as each saved group
- * moves to one local group. @same: by saved GPU, those of its domain that are the same device. */
+/* What the search prefers. Keeping one GPU on the same device is worth more than the gpu_ids of all
+ * GPUs. */
+#define WORTH_SAME_ID     1
+#define WORTH_SAME_DEVICE (GPU_SET_MAX + 1)
+#define WORTH_MAX         (WORTH_SAME_DEVICE + WORTH_SAME_ID)
+
+/* By saved GPU: local GPUs. */
+struct preference {
+	uint64_t same_device[GPU_SET_MAX];
+	uint64_t same_id[GPU_SET_MAX];
+};
+
+/* What the best of local GPUs @locals is worth to saved GPU @saved. */
+int prune_worth(const struct preference *preference, size_t saved, uint64_t locals);
+
+/* An upper bound for the worth of an assignment, as each saved group moves to one local group.
+ * @preference: only local GPUs of the domains. */
 int prune_bound(struct bound_buffer *buffer, const struct group_rule *rule, uint64_t wanted,
-		const uint64_t *same);
+		const struct preference *preference);
 
 #endif

@@ -23,15 +23,15 @@ struct search_node {
 struct search {
 	const struct search_problem *problem;
 	struct pruning pruning;
-	uint64_t same_device[GPU_SET_MAX];
+	struct preference preference;
 	/* By level of the tree: to backtrack the search returns to the level above. */
 	struct search_node *nodes;
 	struct search_result *result;
-	/* 0 for the same device and for rows without GPU, else 1. */
+	/* WORTH_MAX less the worth; 0 for rows without GPU. */
 	struct costs costs;
 	struct bound_buffer bound_buffer;
-	/* The number of GPUs on the same device in the best assignment so far; -1: none yet. The
-	 * search ignores nodes that cannot exceed it. */
+	/* The worth of the best assignment so far; -1: none yet. The search ignores nodes that
+	 * cannot exceed it. */
 	int best;
 	bool any_will_do;
 	bool given_up;
@@ -42,26 +42,29 @@ static size_t match_of(const struct search_node *node, size_t saved)
 	return node->matching.column_of[saved] - 1u;
 }
 
-static int count_same_device(const struct search *search, const struct search_node *node)
+static int sum_worth(const struct search *search, const struct search_node *node)
 {
-	int count = 0;
+	int sum = 0;
 
 	set_for_each (i, search->problem->wanted)
-		count += set_has(search->same_device[i], match_of(node, i));
-	return count;
+		sum += prune_worth(&search->preference, i, set_of(match_of(node, i)));
+	return sum;
 }
 
-/* No assignment of this node has more GPUs on the same device. */
+/* No assignment of this node is worth more. */
 static int upper_bound(struct search *search, const struct search_node *node)
 {
-	uint64_t wanted = search->problem->wanted, same[GPU_SET_MAX];
-	int bound = count_same_device(search, node);
+	uint64_t wanted = search->problem->wanted;
+	struct preference preference;
+	int bound = sum_worth(search, node);
 
-	set_for_each (i, wanted)
-		same[i] = search->same_device[i] & node->domains[i];
+	set_for_each (i, wanted) {
+		preference.same_device[i] = search->preference.same_device[i] & node->domains[i];
+		preference.same_id[i] = search->preference.same_id[i] & node->domains[i];
+	}
 	for (size_t i = 0; i < search->pruning.num_rules; i++) {
-		int other =
-			prune_bound(&search->bound_buffer, &search->pruning.rules[i], wanted, same);
+		int other = prune_bound(&search->bound_buffer, &search->pruning.rules[i], wanted,
+					&preference);
 
 		if (other < bound)
 			bound = other;
@@ -171,7 +174,7 @@ static bool find_conflict(const struct search *search, const struct search_node 
 
 static void note_best(struct search *search, const struct search_node *node)
 {
-	search->best = count_same_device(search, node);
+	search->best = sum_worth(search, node);
 	set_for_each (i, search->problem->wanted)
 		search->result->local_of[i] = (uint16_t)match_of(node, i);
 }
@@ -277,15 +280,17 @@ static int search_init(const struct search_problem *p, struct search_result *res
 	first = &search->nodes[0];
 	first->matching.size = p->local->num_gpus;
 	for (size_t i = 0; i < p->local->num_gpus; i++) {
-		search->same_device[i] = first->domains[i] = all;
+		first->domains[i] = all;
 		if (!set_has(p->wanted, i))
 			continue;
 		first->domains[i] = p->candidates[i];
 		if (p->rules >= SEARCH_TOGETHER)
 			first->domains[i] &= prune_by_cpu_link(p, i);
-		search->same_device[i] = p->same_device[i];
+		search->preference.same_device[i] = p->same_device[i];
+		search->preference.same_id[i] = p->same_id[i];
 		for (size_t j = 0; j < p->local->num_gpus; j++)
-			search->costs.of[i][j] = !set_has(p->same_device[i], j);
+			search->costs.of[i][j] =
+				WORTH_MAX - prune_worth(&search->preference, i, set_of(j));
 	}
 	return 0;
 }

@@ -24,9 +24,11 @@ struct search_problem {
 	const struct link_graph *local;
 	/* The saved GPUs to assign. */
 	uint64_t wanted;
-	/* By saved GPU: the local GPUs that fit, and those that are the same device. */
+	/* By saved GPU: the local GPUs that fit, those that are the same device, and the one with
+	 * the gpu_id by which the process knows the saved GPU. */
 	const uint64_t *candidates;
 	const uint64_t *same_device;
+	const uint64_t *same_id;
 	enum search_rules rules;
 };
 
@@ -37,10 +39,11 @@ struct search_result {
 	uint64_t attempts;
 };
 
-/* Finds the assignment with most GPUs on the same device, and of equal ones the lexicographically
- * lowest: each saved GPU in turn gets the lowest local GPU. -ESRCH: no assignment exists; -ENOMEM;
- * -E2BIG: none found in SEARCH_ATTEMPTS_MAX attempts. An assignment found by then is returned even
- * if it may not be the best. Adds to result->attempts. */
+/* Finds the assignment with most GPUs on the same device, of equal ones the assignment in which
+ * most GPUs keep their gpu_id, and of these the lexicographically lowest: each saved GPU in turn
+ * gets the lowest local GPU. -ESRCH: no assignment exists; -ENOMEM; -E2BIG: none found in
+ * SEARCH_ATTEMPTS_MAX attempts. An assignment found by then is returned even if it may not be the
+ * best. Adds to result->attempts. */
 int search_best(const struct search_problem *problem, struct search_result *result);
 
 /* Finds any assignment. Returns the same errors. */

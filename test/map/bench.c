@@ -80,6 +80,8 @@ static const char *const events[] = {
 	"GPUs at other CPU nodes",
 	"one GPU that fits nowhere",
 	"firmware on both sides",
+	"moved before, other ids",
+	"moved before, some ids and slots the same",
 };
 
 static void update_firmware(struct dice *dice, struct topology *topology, uint32_t percent)
@@ -146,6 +148,15 @@ static void make_event(struct dice *dice, size_t event, struct topology *from, s
 	case 9:
 		update_firmware(dice, from, 30);
 		update_firmware(dice, to, 35);
+		break;
+	case 10:
+		machine_take_ids(dice, to, 100, from);
+		break;
+	case 11:
+		machine_take_ids(dice, to, 50, from);
+		for (uint32_t i = 0; i < gpus / 3; i++)
+			machine_gpu(to, dice_roll(dice, gpus))->unique_id =
+				machine_gpu(from, dice_roll(dice, gpus))->unique_id;
 		break;
 	default:
 		break;

@@ -20,9 +20,10 @@ struct oracle {
 	/* Whether some assignment keeps the rules for one GPU, and those for links. */
 	bool fits;
 	bool links;
-	/* By tier, 0 apart, 1 together: the number of GPUs on the same device; -1: no assignment.
-	 */
+	/* By tier, 0 apart, 1 together: the number of GPUs on the same device, and of GPUs that
+	 * keep their gpu_id; -1: no assignment. */
 	int same[2];
+	int ids[2];
 	size_t best[2][64];
 };
 
@@ -143,7 +144,8 @@ static bool same_device(const struct oracle *o, size_t s, size_t d)
 {
 	const struct topology_node *a = o->source.gpus[s], *b = o->destination.gpus[d];
 
-	if (a->domain == b->domain && a->location_id == b->location_id && a->gpu_id == b->gpu_id)
+	if (a->domain == b->domain && a->location_id == b->location_id &&
+	    a->actual_gpu_id == b->actual_gpu_id)
 		return true;
 	return a->unique_id && a->unique_id == b->unique_id &&
 	       count_unique_id(&o->source, a->unique_id) == 1 &&
@@ -196,18 +198,21 @@ static int tier(const struct oracle *o)
 /* Assignments come in ascending order: of several equal ones the first is the best. */
 static void rate_assignment(struct oracle *o)
 {
-	int same = 0, found;
+	int same = 0, ids = 0, found;
 
 	o->fits = true;
 	if (!keeps_links(o))
 		return;
 	o->links = true;
 	found = tier(o);
-	for (size_t i = 0; i < o->source.count; i++)
+	for (size_t i = 0; i < o->source.count; i++) {
 		same += same_device(o, i, o->chosen[i]);
-	if (found > 1 || same <= o->same[found])
+		ids += o->source.gpus[i]->gpu_id == o->destination.gpus[o->chosen[i]]->gpu_id;
+	}
+	if (found > 1 || same < o->same[found] || (same == o->same[found] && ids <= o->ids[found]))
 		return;
 	o->same[found] = same;
+	o->ids[found] = ids;
 	memcpy(o->best[found], o->chosen, sizeof(o->chosen));
 }
 
@@ -274,7 +279,7 @@ static void answer_tier(const struct oracle *o, int number, struct oracle_answer
 void oracle_ask(const struct topology *source, const struct topology *destination,
 		const struct map_options *options, struct oracle_answer *ret_answer)
 {
-	struct oracle o = { .options = options, .same = { -1, -1 } };
+	struct oracle o = { .options = options, .same = { -1, -1 }, .ids = { -1, -1 } };
 	const struct topology_node *twice;
 
 	o.source = side_of(source);

@@ -257,6 +257,23 @@ void machine_renamed(struct dice *dice, const struct topology *topology,
 	*ret_topology = copy;
 }
 
+static bool has_id(const struct topology *topology, uint32_t gpu_id)
+{
+	return topology_find_gpu(topology, gpu_id) != NULL;
+}
+
+void machine_take_ids(struct dice *dice, const struct topology *other, uint32_t percent,
+		      struct topology *topology)
+{
+	for (size_t i = 0; i < topology->num_nodes && other->num_nodes; i++) {
+		uint32_t id = other->nodes[dice_roll(dice, (uint32_t)other->num_nodes)].gpu_id;
+
+		if (topology->nodes[i].gpu_id && id && dice_percent(dice, percent) &&
+		    !has_id(topology, id))
+			topology->nodes[i].gpu_id = id;
+	}
+}
+
 void machine_some(struct dice *dice, const struct topology *topology, size_t num_gpus,
 		  struct topology *ret_topology)
 {

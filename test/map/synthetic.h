@@ -28,6 +28,11 @@ void machine_of_hives(size_t num_hives, size_t size, size_t num_cpus, bool strip
 void machine_renamed(struct dice *dice, const struct topology *topology,
 		     struct topology *ret_topology);
 
+/* @topology becomes that of a process that has moved: a GPU of @percent of its GPUs is known to the
+ * process by the gpu_id of a random GPU of @other. */
+void machine_take_ids(struct dice *dice, const struct topology *other, uint32_t percent,
+		      struct topology *topology);
+
 void machine_copy(const struct topology *topology, struct topology *ret_topology);
 /* A copy with @num_gpus of the GPUs, as in a container. */
 void machine_some(struct dice *dice, const struct topology *topology, size_t num_gpus,

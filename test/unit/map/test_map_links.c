@@ -239,6 +239,25 @@ static void a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine(void **state)
 	topology_done(&local);
 }
 
+static void gpus_keep_their_ids_before_they_take_the_lowest_nodes(void **state)
+{
+	struct topology saved, local;
+
+	(void)state;
+	make_four(&saved, 0x10);
+	make_four(&local, 0x20);
+	/* The process knows its GPUs by ids of an earlier machine, and other GPUs have them here.
+	 */
+	saved.nodes[2].gpu_id = 0x23;
+	saved.nodes[5].gpu_id = 0x21;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x23, 0x22, 0x20, 0x21 });
+	/* The card itself counts more than two ids. */
+	saved.nodes[2].unique_id = local.nodes[2].unique_id = 0x5555;
+	assert_map(&saved, &local, (const uint32_t[]){ 0x20, 0x21, 0x22, 0x23 });
+	topology_done(&saved);
+	topology_done(&local);
+}
+
 static void links_go_before_staying_on_the_same_device(void **state)
 {
 	struct topology saved, local;
@@ -342,6 +361,7 @@ int main(void)
 		UNIT_TEST(the_same_card_is_preferred_by_unique_id),
 		UNIT_TEST(the_same_slot_is_preferred_by_address_and_gpu_id),
 		UNIT_TEST(a_moved_gpu_is_recognised_by_the_gpu_id_of_its_machine),
+		UNIT_TEST(gpus_keep_their_ids_before_they_take_the_lowest_nodes),
 		UNIT_TEST(links_go_before_staying_on_the_same_device),
 		UNIT_TEST(the_mapping_does_not_depend_on_the_order_of_links),
 		UNIT_TEST(extra_gpus_do_not_prevent_a_mapping),

@@ -143,6 +143,8 @@ static void the_mapper_agrees_with_the_oracle(void **state)
 		random_source(&dice, &source);
 		random_destination(&dice, &source, &destination);
 		disturb(&dice, &destination);
+		if (dice_percent(&dice, 50))
+			machine_take_ids(&dice, &destination, 80, &source);
 		oracle_ask(&source, &destination, &options, &expected);
 		assert_int_equal(map_decide(&source, &destination, &options, &map), 0);
 		assert_same_answer(&source, &destination, &map, &expected);
