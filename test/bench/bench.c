@@ -545,7 +545,7 @@ int main(int argc, char **argv)
 		.save = true,
 	};
 
-	criu_stub_set_log_level(1);
+	criu_stub.log_level = 1;
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc == 3 && !strcmp(argv[1], "-S"))
 		return smoke(argv[2]);

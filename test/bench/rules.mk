@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
 BENCH_BIN   := $(BUILD)/bench/bench
-BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/map/criu_stub.c
+BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/lib/criu_stub.c
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=sdma_open
 
-$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/criu_symbols.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a
+$(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a
 	@mkdir -p $(@D)/include
 	ln -sfn $(patsubst -I%,%,$(lastword $(DRM_CFLAGS))) $(@D)/include/drm
-	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/map -o $@ \
+	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/lib -o $@ \
 		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
 
 bench: native $(BENCH_BIN)

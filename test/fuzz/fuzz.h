@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every fuzz target needs: libFuzzer's entry, a CRIU to run under (the functions of
- * test/unit/host.h, without a test), and a way to say that a promise is broken. One target a file,
- * fuzz_NAME.c; its inputs are in corpus/NAME. */
+/* What every fuzz target needs: libFuzzer's entry, the surroundings of a unit test (unit_begin() is
+ * fuzz_begin() here), and a way to say that a promise is broken. One target a file, fuzz_NAME.c; its
+ * inputs are in corpus/NAME. */
 #ifndef TEST_FUZZ_FUZZ_H
 #define TEST_FUZZ_FUZZ_H
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 		if (!(condition)) {                                                      \
 			(void)fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, \
 				      #condition);                                       \
-			fuzz_show_lines();                                               \
+			unit_show_lines();                                               \
 			abort();                                                         \
 		}                                                                        \
 	} while (0)
@@ -30,10 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
  * end than there were. */
 void fuzz_begin(void);
 void fuzz_end(void);
-/* What the plugin has said of this input. */
-void fuzz_show_lines(void);
-/* One failure is one of them. */
-size_t fuzz_count_errors(void);
 
 /* Takes parts of an input from its front. A part that is not there is zero or empty. */
 struct fuzz_input {

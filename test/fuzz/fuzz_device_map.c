@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	ret = map_decide(&saved, &local, &options, &map);
 	if (!ret)
 		ret = map_explain(&map);
-	promise(fuzz_count_errors() == (ret < 0));
+	promise(unit_count_errors() == (ret < 0));
 	if (!ret)
 		judge(&map);
 	map_done(&map);

@@ -53,7 +53,7 @@ static void connect_streamer(int connection[2])
 	promise(connect(connection[0], (struct sockaddr *)&name, sizeof(name)) == 0);
 	connection[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	(void)close(listener);
-	unit_criu()->open_streamed = open_streamed;
+	criu_stub.open_streamed = open_streamed;
 }
 
 static void write_file(const char *name, bool with_hole)
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		write_file(names[kind], how & WITH_HOLE);
 	ret = read_image(kind, wanted);
 	promise(ret != -ENOENT || text_size > 60000);
-	promise(ret == -ENOENT || fuzz_count_errors() == (ret < 0));
+	promise(ret == -ENOENT || unit_count_errors() == (ret < 0));
 	(void)close(connection[0]);
 	(void)close(connection[1]);
 	fuzz_end();

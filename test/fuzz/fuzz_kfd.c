@@ -38,7 +38,7 @@ static void write_pages(const CriuKfd *kfd, uint32_t gpu_id)
 		return;
 	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", ID, gpu_id);
 	unit_write(name, &size, sizeof(size));
-	fd = openat(unit_criu()->image_dir, name, O_WRONLY | O_CLOEXEC);
+	fd = openat(criu_stub.image_dir, name, O_WRONLY | O_CLOEXEC);
 	promise(fd >= 0 && ftruncate(fd, (off_t)(8 + size)) == 0);
 	(void)close(fd);
 }
@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fd = restore_file(ID);
 	promise(fd != -ENOTSUP);
 	/* One failure, one line. */
-	promise(fuzz_count_errors() == (fd < 0));
+	promise(unit_count_errors() == (fd < 0));
 	if (fd >= 0)
 		judge_success(bytes, size, fd);
 	CR_PLUGIN_DESC.exit(STAGE_RESTORE, fd < 0 ? -1 : 0);

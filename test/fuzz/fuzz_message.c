@@ -69,7 +69,7 @@ static int make_file(void)
 	int fd;
 
 	unit_write("file", &length, sizeof(length));
-	fd = openat(unit_criu()->image_dir, "file", O_RDWR | O_CLOEXEC);
+	fd = openat(criu_stub.image_dir, "file", O_RDWR | O_CLOEXEC);
 	promise(fd >= 0 && ftruncate(fd, FILE_SIZE) == 0);
 	return fd;
 }
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	promise(handoff_listen(handoff) == 0);
 	act_as_task(&input);
 	ret = handoff_finish(handoff, getpid());
-	promise(fuzz_count_errors() == (ret < 0));
+	promise(unit_count_errors() == (ret < 0));
 	handoff_free(handoff);
 	promise(fake_gpu_end(NULL) == 0);
 	return 0;

@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	make_file(&input, &pages);
 	ret = load(&pages);
 	length = lseek(pages.fd, 0, SEEK_END);
-	promise(fuzz_count_errors() == (ret < 0));
+	promise(unit_count_errors() == (ret < 0));
 	promise(ret < 0 || pages.size == 8 || (uint64_t)length >= pages.size);
 	if (!ret)
 		judge(&pages);

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	write_framed("amdgpu-renderD-5.img", input.bytes, input.size);
 	fd = restore_file(ID);
 	promise(fd != -ENOTSUP);
-	promise(fuzz_count_errors() == (fd < 0));
+	promise(unit_count_errors() == (fd < 0));
 	if (fd >= 0)
 		(void)close(fd);
 	restore_end(fd < 0 ? -1 : 0);

@@ -24,7 +24,7 @@ static void make_directories(char *path)
 {
 	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		(void)mkdirat(unit_criu()->image_dir, path, 0700);
+		(void)mkdirat(criu_stub.image_dir, path, 0700);
 		*slash = '/';
 	}
 }
@@ -36,7 +36,7 @@ static void write_file(char *path, const char *text, size_t size)
 	if (!is_below(path))
 		return;
 	make_directories(path);
-	fd = openat(unit_criu()->image_dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fd = openat(criu_stub.image_dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	promise(write(fd, text, size) == (ssize_t)size);
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	write_tree(text, size);
 	ret = topology_read(unit_path("%s", ""), &topology);
 	/* topology_read() leaves error lines to its caller. */
-	promise(fuzz_count_errors() == 0);
+	promise(unit_count_errors() == 0);
 	if (!ret) {
 		check_nodes(&topology);
 		map_to_itself(&topology);

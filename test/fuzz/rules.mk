@@ -3,10 +3,10 @@
 FUZZ_TARGETS := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_MAIN    ?= test/fuzz/replay.c
 
-$(BUILD)/fuzz/%: test/fuzz/fuzz_%.c test/fuzz/host.c test/fuzz/mutate.c test/fuzz/replay.c \
-		$(wildcard test/criu_symbols.h test/fuzz/*.h test/unit/*.h) $(BUILD)/objects.a
+$(BUILD)/fuzz/%: test/fuzz/fuzz_%.c $(UNIT_PARTS) test/fuzz/host.c test/fuzz/mutate.c test/fuzz/replay.c \
+		$(wildcard test/fuzz/*.h) $(UNIT_HEADERS) $(BUILD)/objects.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -rdynamic -o $@ $< test/fuzz/host.c \
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -Itest/lib -rdynamic -o $@ $< $(UNIT_PARTS) test/fuzz/host.c \
 		test/fuzz/mutate.c $(FUZZ_MAIN) -Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive \
 		$(LIBS) -lcmocka
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu_stub.h"
 #include "map/map.h"
 #include "pairs.h"
 #include "synthetic.h"
@@ -200,6 +201,7 @@ int main(int argc, char **argv)
 {
 	struct worst worst = { 0 };
 
+	criu_stub.log_level = 0;
 	if (argc < 2 || pairs_for_each(argv[1], measure_pair, &worst) <= 0) {
 		fprintf(stderr, "usage: bench-map DIR [ROUNDS]\n");
 		return 2;

@@ -24,7 +24,7 @@
 
 #include "client.h"
 #include "criu/plugin_abi.h"
-#include "criu_state.h"
+#include "criu_stub.h"
 #include "streamer.h"
 
 struct criu {
@@ -112,19 +112,19 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 	/* shared with the task, whose hooks take their time, too */
 	struct criu *criu = mmap(NULL, sizeof(*criu), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int fd, ret;
+	int ret;
 
 	if (criu == MAP_FAILED)
 		return -ENOMEM;
-	criu_state.log_level = (unsigned int)setup->log_level;
-	fd = open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	criu_state.image_dir = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
-	if (fd >= 0)
-		(void)close(fd);
-	ret = criu_state.image_dir < 0 ? complain("cannot open the image directory")
+	criu_stub.log_level = (unsigned int)setup->log_level;
+	criu_stub.lowest_fd = CRIU_LOWEST_FD;
+	criu_stub.unused_fd = 64;
+	criu_stub.image_dir = criu_stub_keep_fd(
+		open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	ret = criu_stub.image_dir < 0 ? complain("cannot open the image directory")
 				       : load(criu, setup);
 	if (!ret && setup->streams)
-		ret = streamer_start(setup->directory, setup->captures);
+		ret = streamer_start(setup->directory, setup->captures, NULL);
 	if (ret < 0) {
 		criu_unload(criu);
 		return ret;
@@ -144,12 +144,10 @@ void criu_unload(struct criu *criu)
 		(void)dlclose(criu->version);
 #endif
 	streamer_stop();
-	if (criu_state.image_dir >= 0)
-		(void)close(criu_state.image_dir);
-	criu_state.image_dir = -1;
-	for (int i = 0; i < criu_state.num_stored; i++)
-		(void)close(criu_state.stored[i]);
-	criu_state.num_stored = 0;
+	if (criu_stub.image_dir >= 0)
+		(void)close(criu_stub.image_dir);
+	criu_stub.image_dir = -1;
+	criu_stub_close_stored();
 	(void)munmap(criu, sizeof(*criu));
 }
 
@@ -259,7 +257,7 @@ static int dump_core(const struct task *tasks, const struct task *task)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), "core-%d.img", CRIU_TASK_PID + (int)(task - tasks));
-	fd = openat(criu_state.image_dir, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	fd = openat(criu_stub.image_dir, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : close(fd);
 }
 
@@ -498,6 +496,8 @@ static int run_task(struct criu *criu, const struct child *child, int socket)
 	if (tell(socket, ret) < 0 || ret)
 		return ret;
 	ret = hear(socket);
+	/* what is counted from here on is the task's */
+	streamer_settle();
 	/* one that ran already is only killed */
 	if (ret && ret != -ECANCELED)
 		own->fail(own->argument);

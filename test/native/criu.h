@@ -16,6 +16,9 @@
 #define CRIU_TASK_PID  100
 #define CRIU_TASKS_MAX 7
 
+/* CRIU's own descriptors lie above those of the task. */
+#define CRIU_LOWEST_FD 200
+
 struct criu;
 
 /* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../criu_symbols.h"
+#include "criu_symbols.h"
 
 /* Of the version: how many hooks it has, and the table by whose size the plugin tells them. */
 extern const size_t criu_hooks;

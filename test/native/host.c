@@ -17,7 +17,6 @@
 
 #include "client.h"
 #include "criu.h"
-#include "criu_state.h"
 #include "tasks.h"
 
 #define KNOBS_MAX   32

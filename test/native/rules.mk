@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
-NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c))
+NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
+		test/lib/criu_stub.c test/lib/streamer.c
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-3.18.so: VERSION_FLAGS := -DHOOKS=10
@@ -13,9 +14,9 @@ $(NATIVE)/criu-4.3.so: VERSION_FLAGS := -DHOOKS=17 -DTAKES_MAPPING_FD -DHAS_INVE
 
 SIM_TESTS := $(patsubst test/native/%.c,$(NATIVE)/%,$(wildcard test/native/test_*.c))
 
-$(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/criu_symbols.h
+$(CRIUS): test/native/criu_version.c test/native/criu_exports.h test/lib/criu_symbols.h
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -shared -o $@ $<
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) $(CFLAGS) $(VERSION_FLAGS) -Itest/lib -shared -o $@ $<
 
 # For valgrind.
 $(NATIVE)/pidfd.so: test/native/pidfd.c $(NATIVE)/pidfd-helper
@@ -28,14 +29,14 @@ $(NATIVE)/pidfd-helper: test/native/pidfd.c
 # The kernel's header wants drm/drm.h, which libdrm has elsewhere.
 KERNEL_DRM = $(patsubst -I%,%,$(lastword $(DRM_CFLAGS)))
 BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm; \
-	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic \
-	-o $@ $(NATIVE_PARTS)
+	$(CC) -I$(@D)/include $(filter-out -fvisibility=hidden,$(FLAGS)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/lib \
+	-rdynamic -o $@ $(NATIVE_PARTS)
 
-$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h
+$(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h)
 	$(BUILD_HOST) -ldl
 
 # With the simulator in it instead of preloaded: sanitizers want to come before every library.
-$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h) test/criu_symbols.h $(SIM)/amdgpu_sim.a
+$(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
 
 # The simulator by itself, under libdrm and under plain ioctls.

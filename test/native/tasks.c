@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "criu_state.h"
+#include "criu.h"
+
 
 /* The simulator's process that CRIU is, and so is the only task of a dump. */
 #define CRIU_PROCESS 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A fake CRIU with the functions that the plugin imports, and the directory of a test. */
+/* The directory of a test, and CRIU's inventory and log. */
 #include "host.h"
 
 #include <dirent.h>
@@ -15,21 +15,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINES_MAX  512
-#define LINE_SIZE  1024
-#define PATHS      8
-#define STORED_MAX 32
+#define LINES_MAX 512
+#define LINE_SIZE 1024
+#define PATHS     8
 
 static struct {
 	struct unit_criu criu;
-	char directory[64];
+	char directory[128];
 	size_t fds_before;
 	struct rlimit file_size;
 	char lines[LINES_MAX][LINE_SIZE];
+	/* Of all lines, also of those that are not kept. */
 	size_t num_lines;
-	int stored[STORED_MAX];
-	size_t num_stored;
+	size_t num_errors;
 } test;
+
+struct unit_settings unit_settings = { .directory = "/tmp" };
 
 /* The runner needs all output, also that of a test that crashes. */
 static void __attribute__((constructor)) print_at_once(void)
@@ -42,52 +43,25 @@ struct unit_criu *unit_criu(void)
 	return &test.criu;
 }
 
-void print_on_level(unsigned int level, const char *format, ...)
+static void keep_line(unsigned int level, const char *text)
 {
-	va_list arguments;
-	char *line;
+	char *line = test.lines[test.num_lines % LINES_MAX];
 
 	assert_in_range(level, 1, 4);
-	assert_true(test.num_lines < LINES_MAX);
-	line = test.lines[test.num_lines++];
-	va_start(arguments, format);
-	(void)vsnprintf(line, LINE_SIZE, format, arguments);
-	va_end(arguments);
+	assert_true(unit_settings.quiet || test.num_lines < LINES_MAX);
+	test.num_lines++;
+	test.num_errors += level == 1;
+	(void)snprintf(line, LINE_SIZE, "%s", text);
 	/* The runner shows the line if the test fails. */
-	printf("%s", line);
+	if (!unit_settings.quiet)
+		printf("%s", line);
 	if (test.criu.printed)
 		test.criu.printed(line);
 }
 
-int criu_get_image_dir(void)
-{
-	return test.criu.image_dir;
-}
-
-int find_unused_fd_pid(pid_t pid)
-{
-	(void)pid;
-	return test.criu.unused_fd;
-}
-
-/* The id is the number of a duplicate, which unit_end() closes. */
-int fdstore_add(int fd)
-{
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	assert_true(test.num_stored < STORED_MAX);
-	test.stored[test.num_stored++] = copy;
-	return copy;
-}
-
-int fdstore_get(int id)
-{
-	return fcntl(id, F_DUPFD_CLOEXEC, 0);
-}
-
 int unit_last_stored(void)
 {
-	return test.stored[test.num_stored - 1];
+	return criu_stub.num_stored - 1;
 }
 
 int add_inventory_plugin(const char *name)
@@ -102,12 +76,6 @@ bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	test.criu.claims++;
 	(void)snprintf(test.criu.name, sizeof(test.criu.name), "%.*s", (int)length, name);
 	return true;
-}
-
-int img_streamer_open(const char *name, int flags)
-{
-	assert_non_null(test.criu.open_streamed);
-	return test.criu.open_streamed(name, flags);
 }
 
 size_t unit_count_fds(void)
@@ -175,13 +143,15 @@ int unit_begin(void **state)
 	(void)getrlimit(RLIMIT_FSIZE, &test.file_size);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	test.fds_before = unit_count_fds();
-	test.num_lines = 0;
-	(void)strcpy(test.directory, "/tmp/amdgpu-plugin-unit-XXXXXX");
+	test.num_lines = test.num_errors = 0;
+	(void)snprintf(test.directory, sizeof(test.directory), "%s/amdgpu-plugin-unit-XXXXXX",
+		       unit_settings.directory);
 	if (!mkdtemp(test.directory))
 		return -1;
-	test.criu = (struct unit_criu){ .unused_fd = 100 };
-	test.criu.image_dir = open(test.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return test.criu.image_dir < 0 ? -1 : 0;
+	test.criu = (struct unit_criu){ 0 };
+	criu_stub = (struct criu_stub){ .unused_fd = 100, .log_level = 4, .print = keep_line };
+	criu_stub.image_dir = open(test.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return criu_stub.image_dir < 0 ? -1 : 0;
 }
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
@@ -196,12 +166,10 @@ int unit_end(void **state)
 {
 	size_t left;
 
-	while (test.num_stored)
-		(void)close(test.stored[--test.num_stored]);
-
 	(void)state;
+	criu_stub_close_stored();
 	unit_unlimit_files();
-	(void)close(test.criu.image_dir);
+	(void)close(criu_stub.image_dir);
 	(void)nftw(test.directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	left = unit_count_fds();
 	if (left == test.fds_before)
@@ -210,11 +178,27 @@ int unit_end(void **state)
 	return -1;
 }
 
+static size_t num_kept(void)
+{
+	return test.num_lines < LINES_MAX ? test.num_lines : LINES_MAX;
+}
+
+size_t unit_count_errors(void)
+{
+	return test.num_errors;
+}
+
+void unit_show_lines(void)
+{
+	for (size_t i = test.num_lines - num_kept(); i < test.num_lines; i++)
+		(void)fprintf(stderr, "    %s", test.lines[i % LINES_MAX]);
+}
+
 size_t unit_count_lines(const char *text)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < test.num_lines; i++)
+	for (size_t i = 0; i < num_kept(); i++)
 		count += strstr(test.lines[i], text) != NULL;
 	return count;
 }
@@ -230,7 +214,7 @@ static bool holds_all(const char *line, const char *first, va_list texts)
 
 bool unit_logged(const char *text, ...)
 {
-	for (size_t i = 0; i < test.num_lines; i++) {
+	for (size_t i = 0; i < num_kept(); i++) {
 		va_list texts;
 		bool found;
 
@@ -245,7 +229,12 @@ bool unit_logged(const char *text, ...)
 
 void unit_forget_lines(void)
 {
-	test.num_lines = 0;
+	test.num_lines = test.num_errors = 0;
+}
+
+const char *unit_directory(void)
+{
+	return test.directory;
 }
 
 const char *unit_path(const char *format, ...)

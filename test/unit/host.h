@@ -14,23 +14,30 @@
 
 #include <cmocka.h>
 
-#include "../criu_symbols.h"
+#include "criu_stub.h"
 
-/* The answers and the calls of the fake CRIU. Reset before each test. */
+/* CRIU as the tests see it: criu_stub has its answers, this its inventory of plugins and its log.
+ * Both are reset before each test. */
 struct unit_criu {
-	int image_dir;
-	int unused_fd;
 	int note_result;
 	unsigned int notes;
 	unsigned int claims;
 	char name[64];
-	/* Opens an image of a streamer (see streamer.h); NULL: images are files. */
-	int (*open_streamed)(const char *name, int flags);
 	/* Called for each line of the log; may be NULL. */
 	void (*printed)(const char *line);
 };
 
 struct unit_criu *unit_criu(void);
+
+/* Where and how the tests run. A program may change this before its first test. */
+struct unit_settings {
+	/* The directory in which the directory of a test is made: /tmp. */
+	const char *directory;
+	/* Lines of the log are not printed, and only the newest are kept. */
+	bool quiet;
+};
+
+extern struct unit_settings unit_settings;
 
 /* The id that CRIU's descriptor store returned last. */
 int unit_last_stored(void);
@@ -45,6 +52,10 @@ int unit_end(void **state);
 /* The number of log lines that contain @text, and whether one line contains all
  * texts up to NULL. */
 size_t unit_count_lines(const char *text);
+/* The number of all lines that are errors. */
+size_t unit_count_errors(void);
+/* Writes the kept lines to standard error. */
+void unit_show_lines(void);
 bool unit_logged(const char *text, ...) __attribute__((sentinel));
 void unit_forget_lines(void);
 #define assert_logged(...) assert_true(unit_logged(__VA_ARGS__, NULL))
@@ -70,7 +81,9 @@ void unit_wait_for_killed(pid_t pid);
 pid_t unit_start_sleeper(void);
 void unit_end_sleeper(pid_t pid);
 
-/* A path below the directory of the test. The string is valid for 8 calls. */
+/* The directory of the test. */
+const char *unit_directory(void);
+/* A path below it. The string is valid for 8 calls. */
 const char *unit_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Writes a file, and creates its directories. @path is relative to the directory of the test. */
 void unit_write(const char *path, const void *bytes, size_t size);

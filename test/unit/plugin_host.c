@@ -7,39 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../criu_symbols.h"
 #include "criu/plugin_abi.h"
+#include "criu_stub.h"
 
 #ifdef TABLE_SIZE
 char cr_plugin_ctl[TABLE_SIZE];
 #endif
-
-void print_on_level(unsigned int level, const char *format, ...)
-{
-	(void)level;
-	(void)format;
-}
-
-/* No image is ever found: it is no directory. */
-int criu_get_image_dir(void)
-{
-	return 0;
-}
-
-int find_unused_fd_pid(pid_t pid)
-{
-	return pid;
-}
-
-int fdstore_add(int fd)
-{
-	return fd;
-}
-
-int fdstore_get(int id)
-{
-	return id;
-}
 
 #ifdef HAS_INVENTORY
 int add_inventory_plugin(const char *name)
@@ -70,6 +43,9 @@ int main(int count, char **arguments)
 	struct criu_plugin_desc *description;
 	void *plugin = dlopen(arguments[count - 1], RTLD_LAZY);
 
+	/* No image is ever found: it is no directory. */
+	criu_stub.image_dir = 0;
+	criu_stub.log_level = 0;
 	if (!plugin) {
 		printf("%s\n", dlerror());
 		return 1;

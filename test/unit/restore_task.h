@@ -61,7 +61,7 @@ static inline int begin_on_an_old_host(void **state)
 	int ret = fake_gpu_begin(state);
 
 	kernel.machine = "one-other";
-	unit_criu()->unused_fd = LOWEST;
+	criu_stub.unused_fd = LOWEST;
 	(void)add_process(getpid());
 	return ret;
 }

@@ -3,9 +3,12 @@
 TESTS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(wildcard test/unit/test_*.c test/unit/*/test_*.c)))
 vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 
-# Each unit test is linked with the whole plugin, and with a CRIU of its own (test/unit/host.c).
-$(BUILD)/unit/test_%: test_%.c test/unit/host.c test/criu_symbols.h $(wildcard test/unit/*.h) $(BUILD)/objects.a
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -o $@ $< test/unit/host.c \
+# Each unit test is linked with the whole plugin, and with what stands in for CRIU.
+UNIT_PARTS   := test/unit/host.c test/lib/criu_stub.c test/lib/streamer.c
+UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
+
+$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 $(BUILD)/objects.a: $(OBJECTS)

@@ -295,8 +295,8 @@ static void the_plugin_has_the_hooks_of_each_criu(void **state)
 		print_message("case CRIU %s\n", cases[i].host);
 		/* make exports the variables that the plugin was compiled with. */
 		run(text, sizeof(text),
-		    "${CC:-cc} $CFLAGS -Wall -Werror -Iinclude %s -rdynamic -o %s test/unit/plugin_host.c"
-		    " -ldl 2>&1",
+		    "${CC:-cc} $CFLAGS -Wall -Werror -Iinclude -Itest/lib %s -rdynamic -o %s"
+		    " test/unit/plugin_host.c test/lib/criu_stub.c -ldl 2>&1",
 		    cases[i].flags, program);
 		run(text, sizeof(text), "%s %s 2>&1", program, plugin_file());
 		print_message("%s", text);

@@ -2,7 +2,7 @@
 /* The ids of GPUs in images of render nodes, also of processes that have moved: CRIU's own plugin
  * finds the GPU by them. */
 #include "dump_task.h"
-#include "streamer.h"
+#include "streamed.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests streamed dumps: each image is written once, and complete, in any order of files. */
 #include "dump_task.h"
-#include "streamer.h"
+#include "streamed.h"
 
 /* Checks what the image says of the process. The read takes the image out of the stream. */
 static void assert_render(int id, uint32_t compute_pid, bool elsewhere)

@@ -483,7 +483,7 @@ static void a_removed_image_directory_is_an_error_by_name(void **state)
 	assert_int_equal(mkdir(unit_path("gone"), 0700), 0);
 	fd = open(unit_path("gone"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(rmdir(unit_path("gone")), 0);
-	(void)dup3(fd, unit_criu()->image_dir, O_CLOEXEC);
+	(void)dup3(fd, criu_stub.image_dir, O_CLOEXEC);
 	(void)close(fd);
 	assert_true(image_write_kfd(1, &kfd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");

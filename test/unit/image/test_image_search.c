@@ -121,12 +121,12 @@ static void a_search_keeps_the_position_of_criu_s_directory(void **state)
 
 	(void)state;
 	write_foreign_kfd("amdgpu-kfd-3.img", 103, VINTAGE_A);
-	before = lseek(unit_criu()->image_dir, 0, SEEK_CUR);
+	before = lseek(criu_stub.image_dir, 0, SEEK_CUR);
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_int_equal(image_dir_find_kfd(103, &id, &kfd), 0);
 		criu_kfd__free_unpacked(kfd, NULL);
 	}
-	assert_int_equal(lseek(unit_criu()->image_dir, 0, SEEK_CUR), before);
+	assert_int_equal(lseek(criu_stub.image_dir, 0, SEEK_CUR), before);
 }
 
 static void the_render_node_of_a_compute_vm_is_found_by_pid_and_minor(void **state)
@@ -228,7 +228,7 @@ static void a_state_image_in_the_directory_is_found(void **state)
 	assert_false(image_dir_has_any());
 	assert_int_equal(image_write_render(6, &node), 0);
 	assert_true(image_dir_has_any());
-	assert_int_equal(unlinkat(unit_criu()->image_dir, "amdgpu-renderD-6.img", 0), 0);
+	assert_int_equal(unlinkat(criu_stub.image_dir, "amdgpu-renderD-6.img", 0), 0);
 	assert_false(image_dir_has_any());
 	assert_int_equal(image_write_kfd(6, &kfd), 0);
 	assert_true(image_dir_has_any());

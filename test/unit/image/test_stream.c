@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests streamed images: writing to a streamer, reading from it, and streams that end too early or
  * too late. */
-#include "streamer.h"
+#include "streamed.h"
 
 #include <sys/resource.h>
 
@@ -59,7 +59,7 @@ static void the_file_of_a_socket_does_not_mean_streaming(void **state)
 static void a_connection_to_another_socket_does_not_mean_streaming(void **state)
 {
 	(void)state;
-	connect_streamer("streamer-capture.socket");
+	assert_int_equal(streamer_connect(unit_directory(), "streamer-capture.socket"), 0);
 	assert_false(image_is_streamed());
 	stop_streaming();
 }

@@ -20,7 +20,7 @@ static int begin(void **state)
 	int ret = fake_kernel_begin(state);
 
 	kernel.machine = "eight";
-	unit_criu()->unused_fd = LOWEST;
+	criu_stub.unused_fd = LOWEST;
 	(void)add_process(getpid());
 	return ret;
 }

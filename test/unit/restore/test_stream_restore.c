@@ -2,7 +2,7 @@
 /* Tests restores from a stream, which serves each image once and cannot be searched: render nodes
  * and /dev/kfd in any order, contents, and streams that end too early. */
 #include "restore_task.h"
-#include "streamer.h"
+#include "streamed.h"
 
 /* Writes the image as a dump does. @compute_pid 0: none. @owner: the process and its KFD image. */
 static void write_render(int id, uint32_t compute_pid, const KfdOwner *owner)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The functions of CRIU that the plugin takes from its host, for the hosts that the tests have
- * instead: each defines those that it needs. */
-#ifndef TEST_CRIU_SYMBOLS_H
-#define TEST_CRIU_SYMBOLS_H
+/* The functions of CRIU that the plugin calls. Each program that stands in for CRIU defines those
+ * that it needs. */
+#ifndef TEST_LIB_CRIU_SYMBOLS_H
+#define TEST_LIB_CRIU_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
