@@ -117,7 +117,7 @@ static int create_semaphore(mode_t mode)
 	semaphore = sem_open(SEMAPHORE_NAME, O_CREAT, mode ? mode : MODE_DEFAULT, 1);
 	ret = semaphore == SEM_FAILED ? -errno : 0;
 	(void)umask(old_umask);
-	if (!ret)
+	if (semaphore != SEM_FAILED)
 		(void)sem_close(semaphore);
 	return ret;
 }

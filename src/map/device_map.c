@@ -161,7 +161,7 @@ static enum device_map_error read_pair(struct map_input *in, char *pair, struct 
 {
 	char *present = strchr(pair, '=');
 	enum device_map_error error;
-	size_t saved, local, other;
+	size_t saved = 0, local = 0, other;
 
 	if (!present || present == pair || !present[1] || strlen(pair) > 2UL * NAME_MAX_LENGTH)
 		return fail(map, DEVICE_MAP_SYNTAX, "\"%.*s\" is not SAVED=PRESENT",
