@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT, UNPAUSE and RESUME with its
- * worker. RESTORE, and the reading of priv_data, are in criu_restore.c. */
+ * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT and UNPAUSE. RESTORE, and
+ * the reading of priv_data, are in criu_restore.c, RESUME and its worker in criu_resume.c. */
 #include "process.h"
 
 /* What the caller's arrays must be sized for. */
@@ -18,7 +18,9 @@ struct writer {
 
 static bool is_dumped(const struct sim_mem *mem)
 {
-	return mem->va == 0 || mem->va > KFD_GPUVM_BASE;
+	if (mem->va == 0)
+		return SIM_KNOB(mem->pdd->gpu->sim, addressless_bos) != 0;
+	return mem->va > KFD_GPUVM_BASE;
 }
 
 static struct sim_mem *next_dumped(struct sim_pdd *pdd, u32 *id)
@@ -44,14 +46,16 @@ static u32 mqd_bytes(const struct sim_queue *queue)
 	return sim_queue_mqd_bytes(queue->pdd->gpu, queue->type);
 }
 
-/* There is no function to save queues of this generation. */
-static bool has_queues_of_gfx12(struct sim_process *process)
+/* There is no function to save queues of some generations. */
+static bool has_unsaved_queues(struct sim_process *process)
 {
+	u32 end =
+		SIM_KNOB(process->sim, gfx11_queues) == SIM_GFX11_NOT_SAVED ? SIM_GFX11 : SIM_GFX12;
 	struct sim_queue *queue;
 	u32 id;
 
 	for (id = 0; (queue = sim_ids_next(&process->queues, &id)); id++)
-		if (queue->pdd->gpu->gfx_target_version >= SIM_GFX12)
+		if (queue->pdd->gpu->gfx_target_version >= end)
 			return true;
 	return false;
 }
@@ -85,8 +89,9 @@ static int process_info(struct sim_process *process, struct kfd_criu_args *io)
 
 	if (!process->num_pdds)
 		return -ENODEV;
-	for (i = 0; i < process->num_pdds; i++)
-		sim_engine_evict(process->pdds[i]);
+	if (!process->paused || SIM_KNOB(process->sim, pause_nests))
+		for (i = 0; i < process->num_pdds; i++)
+			sim_engine_evict(process->pdds[i]);
 	process->paused = true;
 	count_objects(process, &counts);
 	io->pid = sim_os_process_pid(process);
@@ -448,7 +453,7 @@ static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
 	count_objects(process, &counts);
 	if (!counts_match(process, &counts, io))
 		return -EINVAL;
-	if (has_queues_of_gfx12(process))
+	if (has_unsaved_queues(process))
 		return -EOPNOTSUPP;
 	ret = snapshot_take(process, &counts, &snapshot);
 	if (ret == 0)
@@ -462,106 +467,6 @@ static int checkpoint(struct sim_process *process, struct kfd_criu_args *io)
 	return ret;
 }
 
-static int apply_range(struct sim_process *process, const struct sim_svm_range *range)
-{
-	struct kfd_svm_attribute attrs[4 + SIM_MAX_GPUS];
-	u32 count = 0, i;
-
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_CLR_FLAGS, ~range->flags };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
-	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
-	for (i = 0; i < process->num_pdds; i++)
-		attrs[count++] = (struct kfd_svm_attribute){ range->access[i],
-							     process->pdds[i]->user_gpu_id };
-	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE,
-			   attrs, count);
-}
-
-static int apply_ranges(struct sim_process *process)
-{
-	struct sim_svm_range *range;
-	int ret = 0;
-
-	while (ret == 0 && (range = process->svm_pending)) {
-		ret = apply_range(process, range);
-		if (ret < 0)
-			break;
-		process->svm_pending = range->next;
-		sim_os_free(range);
-	}
-	return ret;
-}
-
-static int resume_process(struct sim_process *process)
-{
-	int ret;
-
-	ret = apply_ranges(process);
-	if (ret < 0)
-		return ret;
-	if (!process->blocked) {
-		sim_violation(process->sim, "RESUME of process %u, which was not restored",
-			      sim_os_process_pid(process));
-		return -EINVAL;
-	}
-	process->blocked = false;
-	process->resume_evictions++;
-	sim_os_resume_start(process);
-	return 0;
-}
-
-static int resume(struct sim *sim, u32 pid)
-{
-	struct sim_process *process;
-	int ret;
-
-	if (sim->knobs.resume_fail)
-		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail
-							 : sim->knobs.resume_fail);
-	process = sim_os_process_find(pid);
-	if (!process)
-		return -ESRCH;
-	sim_lock(&process->lock);
-	ret = resume_process(process);
-	sim_unlock(&process->lock);
-	sim_os_process_put(process);
-	return ret;
-}
-
-/* -ESRCH and other hopeless cases count as valid: nothing will change them. */
-static bool user_memory_is_there(struct sim_process *process)
-{
-	struct sim_mm *mm = sim_os_process_mm(process);
-	struct sim_mem *mem;
-	u32 id, i;
-
-	for (i = 0; i < process->num_pdds; i++) {
-		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++) {
-			if (!(mem->flags & KFD_MEM_USERPTR))
-				continue;
-			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1),
-					    mem->bo->size, false) == -EFAULT)
-				return false;
-		}
-	}
-	return true;
-}
-
-bool sim_criu_resume_work(struct sim_process *process)
-{
-	bool done;
-	u32 i;
-
-	sim_lock(&process->lock);
-	done = user_memory_is_there(process);
-	for (; done && process->resume_evictions; process->resume_evictions--)
-		for (i = 0; i < process->num_pdds; i++)
-			sim_engine_restore(process->pdds[i]);
-	sim_unlock(&process->lock);
-	return done;
-}
-
 SIM_KFD_HANDLER(sim_kfd_criu)
 {
 	struct kfd_criu_args *io = args;
@@ -569,7 +474,7 @@ SIM_KFD_HANDLER(sim_kfd_criu)
 
 	(void)size;
 	if (io->op == KFD_CRIU_RESUME)
-		return resume(process->sim, io->pid);
+		return sim_criu_resume(process->sim, io->pid);
 	sim_lock(&process->lock);
 	switch (io->op) {
 	case KFD_CRIU_PROCESS_INFO:

@@ -238,16 +238,28 @@ static int restore_bos(struct sim_process *process, const struct kfd_criu_args *
 	return ret;
 }
 
+static int check_generation(const struct sim_gpu *gpu)
+{
+	u64 fate = SIM_KNOB(gpu->sim, gfx11_queues);
+
+	if (gpu->gfx_target_version < SIM_GFX11 || fate == SIM_GFX11_REBUILT)
+		return 0;
+	if (fate == SIM_GFX11_OOPS)
+		sim_violation(gpu->sim, "RESTORE of a queue of gfx11 or newer: oops");
+	return -EINVAL;
+}
+
 static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
 		       const struct sim_mqd *mqd)
 {
 	bool compute = record->type == SIM_QUEUE_COMPUTE;
+	int ret;
 
 	if (!compute && record->type != SIM_QUEUE_SDMA && record->type != SIM_QUEUE_SDMA_XGMI)
 		return -EINVAL;
-	/* queues of MES cannot be rebuilt */
-	if (gpu->gfx_target_version >= SIM_GFX11)
-		return -EINVAL;
+	ret = check_generation(gpu);
+	if (ret < 0)
+		return ret;
 	if (record->mqd_size != sim_queue_mqd_bytes(gpu, record->type))
 		return -EINVAL;
 	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
@@ -329,7 +341,7 @@ static int restore_event(struct sim_process *process, struct reader *reader)
 	}
 	if (record->type != KFD_EVENT_SIGNAL && record->type != KFD_EVENT_HW_EXCEPTION &&
 	    record->type != KFD_EVENT_DEBUG && record->type != KFD_EVENT_MEMORY)
-		return 0;
+		return SIM_KNOB(process->sim, event_types) ? -EINVAL : 0;
 	event.id = record->event_id;
 	event.type = record->type;
 	event.auto_reset = record->auto_reset != 0;
@@ -420,6 +432,8 @@ int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *io)
 	u32 i;
 	int ret;
 
+	if (!io->num_bos && SIM_KNOB(process->sim, bos_required))
+		return -EINVAL;
 	if ((io->num_bos && !io->bos) || !io->devices || !io->priv_data || !io->priv_data_size ||
 	    !io->num_devices)
 		return -EINVAL;

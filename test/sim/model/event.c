@@ -126,7 +126,7 @@ static int add_event(struct sim_process *process, const struct sim_event *wanted
 	int ret;
 
 	if (has_slot(wanted->type) && !process->event_page_set) {
-		ret = make_page(process);
+		ret = SIM_KNOB(process->sim, kernel_event_page) ? make_page(process) : -ENOMEM;
 		if (ret < 0)
 			return ret;
 	}

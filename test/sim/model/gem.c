@@ -243,6 +243,10 @@ int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
 	ret = va_check(args);
 	if (ret < 0)
 		return ret;
+	if (render->compute && !SIM_KNOB(render->gpu->sim, compute_gem_va))
+		sim_violation(render->gpu->sim,
+			      "GEM_VA on a compute VM, which this kernel does not "
+			      "keep valid");
 	if (args->operation == DRM_VA_CLEAR)
 		return sim_vm_clear(&render->vm, start, start + args->map_size);
 	bo = sim_os_handle_lookup(render, args->handle);
@@ -343,7 +347,9 @@ static int list_one(struct sim_render *render, u32 handle, u64 user)
 	entry.size = bo->size;
 	entry.preferred_domains = bo->domains;
 	entry.alloc_flags = bo->flags & DRM_BO_SETTABLE;
-	entry.alignment = bo->alignment / SIM_PAGE_SIZE;
+	entry.alignment = bo->alignment;
+	if (!SIM_KNOB(render->gpu->sim, list_alignment_bytes))
+		entry.alignment /= SIM_PAGE_SIZE;
 	sim_os_bo_put(bo);
 	return sim_os_copy_to_user(user, &entry, sizeof(entry));
 }

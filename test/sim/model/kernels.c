@@ -48,6 +48,53 @@ static const struct row rows[] = {
 	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. The plugin
 	 * must ask the out-of-tree driver; here it has none */
 	ROW(list_handles,            0,   0,   0,   0,   0,   1,   1,   1,   0),
+
+	/* amdgpu/amdgpu_gem.c, amdgpu_gem_list_handles_ioctl(): pages in 6.18, bytes in 7.2 and 7.3.4
+	 * (7.3-rc7 has pages) */
+	ROW(list_alignment_bytes,    0,   0,   0,   0,   0,   0,   1,   1,   0),
+
+	/* include/uapi/linux/kfd_ioctl.h, AMDKFD_COMMAND_END: AVAILABLE_MEMORY is the last of 6.1, so
+	 * EXPORT_DMABUF is not there; DBG_TRAP of 6.12, PROFILER of 7.2 and 7.3 */
+	ROW(last_ioctl,           0x26, 0x23, 0x26, 0x26, 0x26, 0x26, 0x28, 0x28, 0x26),
+
+	/* amdkfd/kfd_chardev.c, criu_process_info(): 6.12.117 and 7.3.4 evict once; 6.1, 6.12.107 and
+	 * 7.2.13 evict at each call */
+	ROW(pause_nests,             1,   1,   1,   1,   0,   1,   1,   0,   1),
+
+	/* amdkfd/kfd_chardev.c, criu_restore(): 6.1.176, 6.12 and 7.x take no BOs; 6.8 and the
+	 * out-of-tree driver are older than that change */
+	ROW(bos_required,            0,   0,   1,   0,   0,   0,   0,   0,   1),
+
+	/* amdkfd/kfd_chardev.c, get_process_num_bos(): 6.1 leaves out a BO whose address is 0 */
+	ROW(addressless_bos,         1,   0,   1,   1,   1,   1,   1,   1,   1),
+
+	/* amdgpu/amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_gpuvm_import_dmabuf(): 6.1 wants a BO of the
+	 * same device */
+	ROW(foreign_imports,         1,   0,   1,   1,   1,   1,   1,   1,   1),
+
+	/* include/uapi/linux/kfd_ioctl.h: from 1.15 on the driver keeps mappings of GEM_VA on a compute
+	 * VM valid. The out-of-tree driver: by its release */
+	ROW(compute_gem_va,          1,   0,   1,   1,   1,   1,   1,   1,   1),
+
+	/* amdkfd/kfd_chardev.c, kfd_mmap(): kfd_process_device_data_by_id() in 7.3,
+	 * kfd_device_by_id() up to 7.2 */
+	ROW(mmap_user_ids,           0,   0,   0,   0,   0,   0,   0,   1,   0),
+
+	/* amdkfd/kfd_events.c, allocate_event_notification_slot(), and kfd_mmap(): 7.3 does not make
+	 * or map a page for events; up to 7.2 it does */
+	ROW(kernel_event_page,       1,   1,   1,   1,   1,   1,   1,   0,   1),
+
+	/* amdkfd/kfd_events.c, kfd_criu_restore_event(): EINVAL for a type that it does not know in
+	 * 6.1.176, 6.12.117, 7.2 and 7.3; 6.12.107 leaves the event out. 6.8, 6.18.16 and the
+	 * out-of-tree driver are older than that change */
+	ROW(event_types,             0,   1,   0,   0,   1,   0,   1,   1,   0),
+
+	/* 0: amdkfd/kfd_mqd_manager_v11.c of 6.1 has no checkpoint_mqd(). 2: init_user_queue() in
+	 * amdkfd/kfd_process_queue_manager.c of 6.12.107 reads through a wptr_bo that RESTORE did not
+	 * set, 6.18.16 too, and 6.8 is taken for the same. 3: 6.12.117 acquires it. 1: 7.2 and 7.3
+	 * answer EINVAL; of the out-of-tree driver nothing is known.
+	 * No kernel can save queues of gfx12. */
+	ROW(gfx11_queues,            1,   0,   2,   2,   3,   2,   1,   1,   1),
 };
 /* clang-format on */
 

@@ -74,6 +74,9 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(DBG_TRAP, 32, R | W, unsupported),
 };
 
+/* A later kernel has it, the model does not. */
+static const struct ioctl unknown = { .name = "unknown" };
+
 static const char *const criu_names[] = {
 	"CRIU_PROCESS_INFO", "CRIU_CHECKPOINT", "CRIU_UNPAUSE", "CRIU_RESTORE", "CRIU_RESUME",
 };
@@ -132,9 +135,9 @@ long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user)
 	u32 number = cmd & 0xff, size = cmd >> 16 & 0x3fff;
 	const struct ioctl *ioctl;
 
-	if (number < KFD_GET_VERSION || number >= KFD_COMMAND_END)
+	if (number < KFD_GET_VERSION || number > SIM_KNOB(process->sim, last_ioctl))
 		return -ENOTTY;
-	ioctl = &ioctls[number];
+	ioctl = number < KFD_COMMAND_END ? &ioctls[number] : &unknown;
 	if (!sim_os_is_owner(process) && !(ioctl->flags & FLAG_CRIU && sim_os_is_tracer(process)))
 		return -EBADF;
 	if (!ioctl->function)
@@ -159,7 +162,7 @@ static int map_events(struct sim_process *process, u64 size, struct sim_kfd_map 
 {
 	u32 i;
 
-	if (size > KFD_EVENT_PAGE_BYTES)
+	if (size > KFD_EVENT_PAGE_BYTES || !SIM_KNOB(process->sim, kernel_event_page))
 		return -EINVAL;
 	sim_lock(&process->event_lock);
 	for (i = 0; process->event_page_set && i < size / SIM_PAGE_SIZE; i++)
@@ -173,7 +176,9 @@ static int map_events(struct sim_process *process, u64 size, struct sim_kfd_map 
 int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_kfd_map *ret_map)
 {
 	u32 type = (u32)(offset >> 62), gpu_id = (u32)(offset >> 46 & 0xffff);
-	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, gpu_id);
+	struct sim_pdd *pdd = SIM_KNOB(process->sim, mmap_user_ids)
+				      ? sim_process_pdd(process, gpu_id)
+				      : sim_process_pdd_by_real_id(process, gpu_id);
 	int ret;
 
 	ret = sim_fault(&process->sim->faults, "kfd", "MMAP");

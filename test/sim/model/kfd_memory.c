@@ -400,6 +400,15 @@ static int import(struct sim_pdd *pdd, struct sim_dmabuf *dmabuf, u64 va, struct
 	return 0;
 }
 
+static int check_import(const struct sim_pdd *pdd, struct sim_dmabuf *dmabuf)
+{
+	const struct sim_bo *bo = sim_os_dmabuf_bo(dmabuf);
+
+	if (SIM_KNOB(pdd->gpu->sim, foreign_imports))
+		return 0;
+	return bo && bo->gpu == pdd->gpu ? 0 : -EINVAL;
+}
+
 SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 {
 	struct kfd_import_dmabuf_args *io = args;
@@ -416,7 +425,9 @@ SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 	ret = sim_os_dmabuf_from_fd((int)io->dmabuf_fd, &dmabuf);
 	if (ret < 0)
 		return ret;
-	ret = import(pdd, dmabuf, io->va_addr, &mem);
+	ret = check_import(pdd, dmabuf);
+	if (ret == 0)
+		ret = import(pdd, dmabuf, io->va_addr, &mem);
 	sim_os_dmabuf_put(dmabuf);
 	if (ret == 0)
 		io->handle = handle_of(mem);

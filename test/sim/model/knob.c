@@ -15,12 +15,35 @@ struct sim_knob {
 	}
 
 static const struct sim_knob knobs[] = {
-	KNOB(fence_hang),        KNOB(engine_bytes_per_s),    KNOB(engine_latency_us),
-	KNOB(skip_copies),       KNOB(bo_count_skew),         KNOB(bo_record_size),
-	KNOB(kfd_minor),         KNOB(resume_fail),           KNOB(list_handles),
-	KNOB(poison_vram),       KNOB(system_mem_limit),      KNOB(vram_limit),
-	KNOB(teardown_delay_ms), KNOB(evict_delay_ms),        KNOB(invisible_vram),
-	KNOB(one_xcc),           KNOB(acquire_queue_buffers),
+	KNOB(fence_hang),
+	KNOB(engine_bytes_per_s),
+	KNOB(engine_latency_us),
+	KNOB(skip_copies),
+	KNOB(bo_count_skew),
+	KNOB(bo_record_size),
+	KNOB(kfd_minor),
+	KNOB(resume_fail),
+	KNOB(list_handles),
+	KNOB(poison_vram),
+	KNOB(system_mem_limit),
+	KNOB(vram_limit),
+	KNOB(teardown_delay_ms),
+	KNOB(evict_delay_ms),
+	KNOB(invisible_vram),
+	KNOB(one_xcc),
+	/* in which kernels differ, too */
+	KNOB(last_ioctl),
+	KNOB(pause_nests),
+	KNOB(bos_required),
+	KNOB(addressless_bos),
+	KNOB(foreign_imports),
+	KNOB(compute_gem_va),
+	KNOB(list_alignment_bytes),
+	KNOB(mmap_user_ids),
+	KNOB(kernel_event_page),
+	KNOB(event_types),
+	KNOB(gfx11_queues),
+	KNOB(acquire_queue_buffers),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

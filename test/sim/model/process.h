@@ -201,12 +201,16 @@ int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
-/* Of the hardware state that CHECKPOINT saves of a queue. */
 /* Whether the buffers of the queue are mapped as CREATE_QUEUE wants them: 0 or -EINVAL. */
 int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue);
+/* Of the hardware state that CHECKPOINT saves of a queue. */
 u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
-/* gfx_target_version; from gfx11 on queues are rebuilt by no driver, from gfx12 on saved by none.
- */
+/* The knob gfx11_queues: what becomes of queues from gfx11 on, which a firmware schedules. */
+#define SIM_GFX11_NOT_SAVED   0u
+#define SIM_GFX11_NOT_REBUILT 1u
+#define SIM_GFX11_OOPS        2u
+#define SIM_GFX11_REBUILT     3u
+/* gfx_target_version; from gfx12 on queues are saved by no driver. */
 #define SIM_GFX10 100000u
 #define SIM_GFX11 110000u
 #define SIM_GFX12 120000u
@@ -255,9 +259,11 @@ int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
 		const struct kfd_svm_attribute *attrs, u32 count);
 u32 sim_svm_count(struct sim_process *process);
 
-/* criu.c, criu_restore.c */
+/* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
+/* RESUME of another process, by its pid: -ESRCH. */
+int sim_criu_resume(struct sim *sim, u32 pid);
 /* The worker that RESUME starts: true when the queues are back, false: call again in a moment. */
 bool sim_criu_resume_work(struct sim_process *process);
 

@@ -55,6 +55,18 @@ struct sim_knobs {
 	u64 skip_copies;
 	u64 one_xcc;
 	u64 acquire_queue_buffers;
+	/* Read where kernels.c says that kernels differ. */
+	u64 last_ioctl;
+	u64 pause_nests;
+	u64 bos_required;
+	u64 addressless_bos;
+	u64 foreign_imports;
+	u64 compute_gem_va;
+	u64 list_alignment_bytes;
+	u64 mmap_user_ids;
+	u64 kernel_event_page;
+	u64 event_types;
+	u64 gfx11_queues;
 };
 
 /* A knob as other threads than the test's look at it. */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CRIU_OP/RESUME: applies the SVM ranges that RESTORE has recorded and starts the worker that lets
+ * the queues run. */
+#include "process.h"
+
+static int apply_range(struct sim_process *process, const struct sim_svm_range *range)
+{
+	struct kfd_svm_attribute attrs[4 + SIM_MAX_GPUS];
+	u32 count = 0, i;
+
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_PREFERRED_LOC, range->preferred_loc };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_CLR_FLAGS, ~range->flags };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_SET_FLAGS, range->flags };
+	attrs[count++] = (struct kfd_svm_attribute){ KFD_SVM_GRANULARITY, range->granularity };
+	for (i = 0; i < process->num_pdds; i++)
+		attrs[count++] = (struct kfd_svm_attribute){ range->access[i],
+							     process->pdds[i]->user_gpu_id };
+	return sim_svm_set(process, range->first * SIM_PAGE_SIZE, range->pages * SIM_PAGE_SIZE,
+			   attrs, count);
+}
+
+static int apply_ranges(struct sim_process *process)
+{
+	struct sim_svm_range *range;
+	int ret = 0;
+
+	while (ret == 0 && (range = process->svm_pending)) {
+		ret = apply_range(process, range);
+		if (ret < 0)
+			break;
+		process->svm_pending = range->next;
+		sim_os_free(range);
+	}
+	return ret;
+}
+
+static int resume_process(struct sim_process *process)
+{
+	int ret;
+
+	ret = apply_ranges(process);
+	if (ret < 0)
+		return ret;
+	if (!process->blocked) {
+		sim_violation(process->sim, "RESUME of process %u, which was not restored",
+			      sim_os_process_pid(process));
+		return -EINVAL;
+	}
+	process->blocked = false;
+	process->resume_evictions++;
+	sim_os_resume_start(process);
+	return 0;
+}
+
+int sim_criu_resume(struct sim *sim, u32 pid)
+{
+	struct sim_process *process;
+	int ret;
+
+	if (sim->knobs.resume_fail)
+		return -(int)(sim->knobs.resume_fail < 0 ? -sim->knobs.resume_fail
+							 : sim->knobs.resume_fail);
+	process = sim_os_process_find(pid);
+	if (!process)
+		return -ESRCH;
+	sim_lock(&process->lock);
+	ret = resume_process(process);
+	sim_unlock(&process->lock);
+	sim_os_process_put(process);
+	return ret;
+}
+
+/* -ESRCH and other hopeless cases count as valid: nothing will change them. */
+static bool user_memory_is_there(struct sim_process *process)
+{
+	struct sim_mm *mm = sim_os_process_mm(process);
+	struct sim_mem *mem;
+	u32 id, i;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++) {
+			if (!(mem->flags & KFD_MEM_USERPTR))
+				continue;
+			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1),
+					    mem->bo->size, false) == -EFAULT)
+				return false;
+		}
+	}
+	return true;
+}
+
+bool sim_criu_resume_work(struct sim_process *process)
+{
+	bool done;
+	u32 i;
+
+	sim_lock(&process->lock);
+	done = user_memory_is_there(process);
+	for (; done && process->resume_evictions; process->resume_evictions--)
+		for (i = 0; i < process->num_pdds; i++)
+			sim_engine_restore(process->pdds[i]);
+	sim_unlock(&process->lock);
+	return done;
+}
