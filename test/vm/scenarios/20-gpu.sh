@@ -4,7 +4,7 @@
 # and moves to other machines have files of their own.
 
 # Without CRIU: the client and the device agree with each other.
-scenario_client_alone() {
+scenario_client_alone() { # oldest and newest
 	machine eight
 	start_client --gpus 0,7
 	runs
@@ -28,14 +28,14 @@ scenario_eight_gpus() {
 }
 
 # More buffers than a process may have files open, which is what a dump and a restore need.
-scenario_many_buffers() { # oldest and newest
+scenario_many_buffers() { # newest
 	machine eight
 	start_client --sizes medium --gpus 0,2,3,5,7
 	come_back
 	finish
 }
 
-scenario_large_buffers() { # oldest and newest
+scenario_large_buffers() { # newest
 	machine one
 	start_client --sizes full
 	come_back
@@ -49,28 +49,28 @@ scenario_process_tree() {
 	finish
 }
 
-scenario_gpu_5_of_8() { # oldest and newest
+scenario_gpu_5_of_8() { # newest
 	machine eight
 	start_client --gpus 5
 	come_back
 	finish
 }
 
-scenario_render_first() {
+scenario_render_first() { # oldest and newest
 	machine one
 	start_client --render-first
 	come_back
 	finish
 }
 
-scenario_second_kfd() {
+scenario_second_kfd() { # oldest and newest
 	machine one
 	start_client --second-kfd
 	come_back
 	finish
 }
 
-scenario_forked_child() {
+scenario_forked_child() { # oldest and newest
 	machine one
 	start_client --fork-child
 	come_back
@@ -79,7 +79,7 @@ scenario_forked_child() {
 
 # Nothing of the plugin's may land on numbers that the task itself has free or in use: this one has
 # its device files where others have standard input.
-scenario_low_fds() {
+scenario_low_fds() { # oldest and newest
 	machine one
 	start_client --close-standard-files
 	[[ $(fds "$pid") == "0 /dev/"[kd]* ]] || fail "not what this is about: $(fds "$pid")"
@@ -87,7 +87,7 @@ scenario_low_fds() {
 	finish
 }
 
-scenario_dumped_again() {
+scenario_dumped_again() { # oldest and newest
 	machine one
 	start_client
 	come_back
@@ -116,7 +116,7 @@ scenario_leave_running() {
 	finish
 }
 
-scenario_leave_running_tree() {
+scenario_leave_running_tree() { # oldest and newest
 	local before
 
 	machine eight

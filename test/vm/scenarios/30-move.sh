@@ -10,21 +10,21 @@ scenario_move() {
 	finish
 }
 
-scenario_move_eight() {
+scenario_move_eight() { # oldest and newest
 	machine eight
 	start_client
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_gpu_5_of_8() { # oldest and newest
+scenario_move_gpu_5_of_8() { # newest
 	machine eight
 	start_client --gpus 5
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_tree() {
+scenario_move_tree() { # oldest and newest
 	machine eight
 	start_client --tree 2 --gpus 2,5
 	then_machine=eight-other come_back
@@ -57,7 +57,7 @@ scenario_move_on() { # oldest and newest
 	finish
 }
 
-scenario_move_on_eight() { # oldest and newest
+scenario_move_on_eight() { # newest
 	machine eight
 	start_client --gpus 1,6
 	then_machine=eight-other come_back
@@ -87,7 +87,7 @@ maps() {
 
 # Seven GPUs of two hives, three and four, come to where the first hive has four: whoever takes one GPU after
 # the other has no hive left for the second.
-scenario_move_to_fewer() { # oldest and newest
+scenario_move_to_fewer() { # newest
 	machine eight 3
 	start_client --gpus 0,2,6
 	sees_gpus 7
@@ -100,7 +100,7 @@ scenario_move_to_fewer() { # oldest and newest
 # Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
 # that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none. With
 # CPU nodes left aside it is the links alone that keep the two hives apart.
-scenario_move_beside_another() { # oldest and newest
+scenario_move_beside_another() { # newest
 	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
 
 	machine eight 3,7
@@ -116,7 +116,7 @@ scenario_move_beside_another() { # oldest and newest
 
 # BO records of 296 bytes, as AMD's out-of-tree driver writes them. A second GPU is visible at the restore, so the
 # plugin inserts a device before these records. The device refuses RESTORE if a byte behind the known fields changed.
-scenario_long_bo_records() { # oldest and newest
+scenario_long_bo_records() { # newest
 	export HSA_USE_SVM=0
 
 	machine eight 1,2,3,4,5,6,7

@@ -28,7 +28,7 @@ scenario_foreign_files() {
 	rmmod vgem
 }
 
-scenario_foreign_files_without_kfd() {
+scenario_foreign_files_without_kfd() { # oldest and newest
 	no_machine
 	modprobe vgem
 	not_ours open "$(vgem_node render)"
@@ -134,7 +134,7 @@ scenario_neighbour_resumes() { # oldest and newest
 }
 
 # No GPU: the neighbour's device is the only one that anybody has to care for.
-scenario_neighbour_alone() {
+scenario_neighbour_alone() { # oldest and newest
 	local turn
 
 	no_machine
@@ -185,7 +185,7 @@ plugin_folder() {
 asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
 # The kernel's own driver: it has no GPU to find here, but it has a /dev/kfd.
-scenario_real_amdgpu() { # oldest and newest
+scenario_real_amdgpu() { # newest
 	no_machine
 	modprobe amdgpu
 	[ -c /dev/kfd ] || fail "no /dev/kfd"

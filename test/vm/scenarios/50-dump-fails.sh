@@ -73,7 +73,7 @@ scenario_undumpable_file() {
 	finish
 }
 
-scenario_gem_buffer() { # oldest and newest
+scenario_gem_buffer() { # newest
 	machine one
 	start_client --gem-bo
 	dump_fails img GEM
@@ -85,7 +85,7 @@ scenario_gem_buffer() { # oldest and newest
 }
 
 # Queues that no kernel rebuilds: refused, unless the user knows better.
-scenario_queues_of_gfx11() { # oldest and newest
+scenario_queues_of_gfx11() { # newest
 	cp -r /opt/vm/machines/one newer
 	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
 	machine "$work/newer"
@@ -102,7 +102,7 @@ scenario_queues_of_gfx11() { # oldest and newest
 # Engines of three processes count in one buffer, and have seconds of work in their rings. Each of them gets a copy of
 # it; what the others had counted stands still there after a restore, and no two copies may differ in it: so they were
 # all taken at the same moment of the three.
-scenario_shared_buffer() {
+scenario_shared_buffer() { # oldest and newest
 	local copy words=() seen i j
 
 	machine one
@@ -130,7 +130,7 @@ scenario_shared_buffer() {
 }
 
 # A choice of calls, each of which fails once, with what the dump says then.
-scenario_dump_call_fails() { # oldest and newest
+scenario_dump_call_fails() { # newest
 	local call nth error words n=0
 
 	machine one
@@ -194,7 +194,7 @@ scenario_incremental() { # oldest and newest
 	finish
 }
 
-scenario_lazy_pages() { # oldest and newest
+scenario_lazy_pages() { # oldest
 	[ "$criu_version" = 3.17.1 ] || skip "this CRIU ends plugins when all memory has left"
 	machine one
 	start_client
@@ -203,7 +203,7 @@ scenario_lazy_pages() { # oldest and newest
 	finish
 }
 
-scenario_split_mapping() { # oldest and newest
+scenario_split_mapping() { # newest
 	machine one
 	start_client --split-mapping
 	dump_fails img "begins inside the BO"

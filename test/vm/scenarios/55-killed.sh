@@ -196,7 +196,7 @@ dumped_once() {
 }
 
 # Every other time the task is CRIU's sibling, as container runtimes want it.
-scenario_killed_restore() {
+scenario_killed_restore() { # oldest and newest
 	local all n as=('' --restore-sibling)
 
 	read_kills

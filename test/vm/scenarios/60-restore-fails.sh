@@ -31,7 +31,7 @@ dumped_client() {
 }
 
 # Each image is missing, or too short, or too long, or says a wrong length, or is another thing.
-scenario_damaged_images() { # oldest and newest
+scenario_damaged_images() { # newest
 	local file name
 
 	machine one
@@ -66,7 +66,7 @@ scenario_damaged_images() { # oldest and newest
 }
 
 # As scenario_dump_call_fails has it for a dump.
-scenario_restore_call_fails() { # oldest and newest
+scenario_restore_call_fails() { # newest
 	local call nth error words
 
 	machine one
@@ -158,7 +158,7 @@ refused_map() {
 }
 
 # A process sees eight GPUs, and seven are to be seen on the other machine: each would do, but one is missing.
-scenario_gpu_hidden() { # oldest and newest
+scenario_gpu_hidden() { # newest
 	machine eight
 	dumped_client --gpus 0,5
 	machine eight-other 5
@@ -173,7 +173,7 @@ scenario_gpu_hidden() { # oldest and newest
 }
 
 # One GPU here has older firmware, the other less memory; whoever does what the table says comes back.
-scenario_weaker_gpus() { # oldest and newest
+scenario_weaker_gpus() { # newest
 	cp -r /opt/vm/machines/eight-other weaker
 	sed -i 's/^fw_version .*/fw_version 91/' weaker/nodes/6/properties
 	sed -i 's/^size_in_bytes .*/size_in_bytes 34342961152/' weaker/nodes/7/mem_banks/0/properties
@@ -191,7 +191,7 @@ scenario_weaker_gpus() { # oldest and newest
 
 # KFD wants SVM ranges to speak of every GPU that the task sees, and the image knows of six only: the seventh
 # must be hidden, and then all is well.
-scenario_svm_beside_another() { # oldest and newest
+scenario_svm_beside_another() { # newest
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 3,7
 	dumped_client --gpus 0,5

@@ -20,7 +20,7 @@ scenario_stream_one_gpu() {
 }
 
 # The image of each GPU's contents is larger than a pipe.
-scenario_stream_eight_gpus() {
+scenario_stream_eight_gpus() { # oldest and newest
 	machine eight
 	start_client --sizes small
 	stream_back
@@ -28,7 +28,7 @@ scenario_stream_eight_gpus() {
 }
 
 # Each task reads images of its own, at the same time as the other.
-scenario_stream_tree_moves() {
+scenario_stream_tree_moves() { # oldest and newest
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	then_machine=eight-other stream_back
@@ -38,14 +38,14 @@ scenario_stream_tree_moves() {
 
 # A render node is met before the state of its process, at dump and at restore: another one than that which the
 # process computes through, on a machine where its GPU could be any of eight, and that very one.
-scenario_stream_render_first() {
+scenario_stream_render_first() { # oldest and newest
 	machine eight
 	start_client --render-first --gpus 5
 	then_machine=eight-other stream_back
 	finish
 }
 
-scenario_stream_compute_first() {
+scenario_stream_compute_first() { # oldest and newest
 	machine one
 	start_client --compute-first
 	come_back
@@ -54,7 +54,7 @@ scenario_stream_compute_first() {
 	finish
 }
 
-scenario_stream_second_kfd() {
+scenario_stream_second_kfd() { # oldest and newest
 	machine one
 	start_client --second-kfd
 	stream_back
@@ -101,7 +101,7 @@ copied() {
 }
 
 # Whatever ends too early, or goes on, or is not there, fails the restore. Every other length is the unit tests'.
-scenario_stream_cut_off() { # oldest and newest
+scenario_stream_cut_off() { # newest
 	local file name size whole
 
 	machine one

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Whether the simulated device keeps the kernel contract, on which all other scenarios rest. No CRIU is
-# asked, so once is enough: run leaves files of this name out under all CRIUs but the first.
+# Whether the simulated device keeps the kernel contract, on which all other scenarios rest. CRIU has no part in it.
 
 # accept MOST: as many tests as that may say that this machine is too small for them.
 accept() {
@@ -11,12 +10,12 @@ accept() {
 	[ "$(grep -c '^skip ' accept.log)" -le "$1" ] || fail "$(grep '^skip ' accept.log | tr '\n' ' ')"
 }
 
-scenario_device_contract() {
+scenario_device_contract() { # oldest
 	machine one
 	accept 1
 }
 
-scenario_device_contract_eight() {
+scenario_device_contract_eight() { # oldest
 	machine eight
 	accept 0
 }
