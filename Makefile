@@ -71,6 +71,10 @@ check-kills:
 	@test/native/kill 300 $(SEED)
 	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-restore killed-task
 
+# Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
+check-containers:
+	@test/vm/run -C
+
 demo:
 	@test/setup
 	@$(MAKE) all
@@ -93,4 +97,4 @@ format:
 
 -include $(OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-kills demo install uninstall clean format
+.PHONY: all analyse check check-containers check-kills demo install uninstall clean format

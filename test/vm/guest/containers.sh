@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Steps of the scenarios with containers: a bundle for runc, an image for podman, a job in a container,
+# and its end. They come on top of lib.sh's steps; the commands a user types are in the scenarios.
+
+# A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
+runc() { bounded command runc --log "$work/runc.log" "$@"; }
+podman() { bounded command podman "$@"; }
+
+# The job's log is in a folder that containers mount as /log. log is client.log's place for lib.sh.
+job_log() {
+	[ -d log ] || { mkdir log && : > log/client.log && ln -s log/client.log client.log; }
+}
+
+# --- runc -------------------------------------------------------------------------------------
+
+# bundle NAME [NODE...]: a bundle for runc whose job may use /dev/kfd and these render nodes, or all.
+bundle() {
+	local name=$1 nodes=("${@:2}")
+
+	[ ${#nodes[@]} -gt 0 ] || nodes=(/dev/dri/renderD*)
+	job_log
+	mkdir "$name"
+	cp -a /scratch/rootfs "$name/rootfs"
+	command runc spec --bundle "$name"
+	edit "$name" '
+		.process.terminal = false | .process.args = ["/job"] | .root.readonly = false |
+		.process.rlimits = [
+			{ type: "RLIMIT_NOFILE", soft: 65536, hard: 65536 },
+			{ type: "RLIMIT_MEMLOCK", soft: 18446744073709551615, hard: 18446744073709551615 } ] |
+		.mounts += [{ destination: "/log", type: "none", source: $log, options: ["bind", "rw"] }]' \
+		--arg log "$work/log"
+	device "$name" /dev/kfd "${nodes[@]}"
+}
+
+# edit NAME FILTER [ARG...]: changes config.json with jq.
+edit() {
+	jq "${@:3}" "$2" "$1/config.json" > config.part
+	mv config.part "$1/config.json"
+}
+
+# device NAME NODE...: config.json has the runtime make the nodes, and its cgroup allows them.
+device() {
+	local name=$1 node
+
+	for node in "${@:2}"; do
+		edit "$name" '
+			.linux.devices += [{ path: $path, type: "c", major: $major, minor: $minor, fileMode: 438 }] |
+			.linux.resources.devices += [
+				{ allow: true, type: "c", major: $major, minor: $minor, access: "rwm" }]' \
+			--arg path "$node" --argjson major $((0x$(stat -c %t "$node"))) \
+			--argjson minor $((0x$(stat -c %T "$node")))
+	done
+}
+
+# no_device NAME NODE...: takes both out again.
+no_device() {
+	local name=$1 node
+
+	for node in "${@:2}"; do
+		no_rule "$name" "$node"
+		edit "$name" 'del(.linux.devices[] | select(.path == $path))' --arg path "$node"
+	done
+}
+
+# no_rule NAME NODE: the runtime makes the node, but its cgroup does not allow it.
+no_rule() {
+	edit "$1" '(.linux.devices[] | select(.path == $path)) as $device |
+		del(.linux.resources.devices[] |
+			select(.major == $device.major and .minor == $device.minor and .allow))' --arg path "$2"
+}
+
+# bind NAME PATH: config.json mounts what the host has there.
+bind() {
+	edit "$1" '.mounts += [{ destination: $path, type: "none", source: $path, options: ["rbind", "rw"] }]' \
+		--arg path "$2"
+}
+
+job_args() { # NAME ARG...: of the client
+	edit "$1" '.process.args = ["/job"] + $ARGS.positional' --args "${@:2}"
+}
+
+# --- podman -----------------------------------------------------------------------------------
+
+# The image gpu:1, made once a machine.
+podman_image() {
+	job_log
+	podman image exists gpu:1 || tar -C /scratch/rootfs -c . | command podman import -q - gpu:1
+}
+
+podman_devices() { # [NODE...]: sets $devices to podman's options for /dev/kfd and these render nodes, or all
+	local node
+
+	[ $# -gt 0 ] || set -- /dev/dri/renderD*
+	devices=(--device /dev/kfd)
+	for node in "$@"; do
+		devices+=(--device "$node")
+	done
+}
+
+# --- the job ----------------------------------------------------------------------------------
+
+# Sets $pid to the container's first process, as the host numbers it.
+runc_pid() { pid=$(command runc state "$1" | jq .pid); }
+# podman takes seconds to say it: the newest container's is in a file.
+podman_pid() { pid=$(cat "$(ls -t /run/podman/overlay-containers/*/userdata/pidfile | head -n 1)"); }
+
+# ready runc|podman NAME [ARG...]: the job, which has these arguments, is ready; sets $pid, and $before.
+ready() {
+	"$1_pid" "$2"
+	started+=("$pid")
+	client='client 1:'
+	case $* in *--tree*) client=tree ;; esac
+	wait_line client.log "$client ready"
+	before=$(job_state)
+}
+
+# What a restore must bring back; the host's numbers of processes and of the runtime's pipes are others afterwards.
+job_state() { state "$pid" | sed 's/^process .*/process/; s/ pipe:.*/ pipe/'; }
+
+# stopped: the checkpoint has ended the job, and the device holds nothing of it.
+stopped() {
+	gone "$pid"
+	nothing_left
+	no_violation
+}
+
+# returned runc|podman NAME: the restored job has what it had, its queues run, and it verifies every byte.
+returned() {
+	"$1_pid" "$2"
+	started+=("$pid")
+	unchanged
+}
+
+unchanged() {
+	local now
+
+	now=$(job_state)
+	[ "$now" = "$before" ] || fail "not as before: $(diff <(echo "$before") <(echo "$now") | grep '^[<>]' | head -n 4)"
+	runs
+	verify
+	no_violation
+}
+
+# --- the end ----------------------------------------------------------------------------------
+
+remove_containers() {
+	local name
+
+	for name in $(command runc list -q); do
+		command runc delete -f "$name" || true
+	done
+	[ ! -d /scratch/podman/overlay-containers ] || command podman rm -f -a -t 0 || true
+}
+
+# Run after every scenario with containers that came to its end.
+no_containers() {
+	remove_containers
+	[ -z "$(command runc list -q)" ] || fail "runc has containers left: $(command runc list -q)"
+	! pgrep -x 'criu|amdgpu_guard' > /dev/null || fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"
+}
