@@ -267,6 +267,12 @@ static const struct {
 	{ KFD_CHECKPOINT, -EINVAL,
 	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves "
 	  "(cwsr)" },
+	/* kfd_device_queue_manager.c: allocate_sdma_queue() gives a queue the number that it had.
+	 */
+	{ KFD_RESTORE, -EBUSY,
+	  "most likely another process has an SDMA queue with the same number on that GPU, such as the "
+	  "original, which still runs, or another container; end it, or use another GPU "
+	  "(device-map)" },
 };
 
 const char *kfd_explain(enum kfd_criu_op op, int error)

@@ -201,6 +201,17 @@ static void close_extra_gpus(struct restore *restore)
 		(void)close((int)state->devices[--state->num_devices].drm_fd);
 }
 
+static int report_refusal(const struct restore *restore, int ret)
+{
+	const struct kfd_state *state = &restore->state;
+	const char *meaning = kfd_explain(KFD_RESTORE, ret);
+
+	return log_error(ret,
+			 "kfd %d: the kernel cannot rebuild %u BOs and %u objects of %u GPUs%s%s",
+			 restore->task->kfd_id, state->num_bos, state->num_objects,
+			 state->num_devices, meaning ? ": " : "", meaning ? meaning : "");
+}
+
 static int rebuild(struct restore *restore)
 {
 	struct restored_task *task = restore->task;
@@ -212,11 +223,7 @@ static int rebuild(struct restore *restore)
 		ret = kfd_restore(restore->fd, state, gpu_files_lowest_fd(task));
 		task->rebuilt = true;
 		if (ret < 0)
-			(void)log_error(ret,
-					"kfd %d: the kernel cannot rebuild %u BOs and %u objects of"
-					" %u GPUs",
-					task->kfd_id, state->num_bos, state->num_objects,
-					state->num_devices);
+			(void)report_refusal(restore, ret);
 	}
 	close_extra_gpus(restore);
 	return ret;
