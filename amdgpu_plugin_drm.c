@@ -6,6 +6,7 @@
 
 #include <amdgpu_drm.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -423,6 +424,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	_cleanup_(map_done) struct gpu_map map = { 0 };
 	struct map_options options = session->options->map;
 	int fd = -1, ret;
+	char name[32];
 
 	if (!image->device)
 		return log_error(-EINVAL,
@@ -431,18 +433,14 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 				 id,
 				 image_is_streamed() ? " that a stream could be searched for" : "");
 	ret = device_entry_read(image->device, &saved);
-	if (!ret)
-		ret = topology_read(TOPOLOGY_SYSFS, &local);
 	if (ret < 0)
-		return log_error(ret, "render node %d: cannot read the topology", id);
+		return log_error(ret, "render node %d: cannot read the saved topology", id);
 	if (!topology_count_gpus(&saved))
 		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
-	map_note_unreachable(&local, render_node_open);
 	/* The device-map may name the GPUs of all processes. */
 	options.device_map_is_for_all = true;
-	ret = map_decide(&saved, &local, &options, &map);
-	if (!ret)
-		ret = map_explain(&map);
+	(void)snprintf(name, sizeof(name), "render node %d", id);
+	ret = restore_map_gpus(session, name, &saved, &options, &local, &map);
 	if (ret < 0)
 		return ret;
 	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);

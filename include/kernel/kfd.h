@@ -116,6 +116,8 @@ enum kfd_mmap_type {
 	KFD_MMAP_DOORBELL,
 };
 
+/* The number of the driver's device, from sysfs. -ENOENT: there is no driver. Logs nothing. */
+int kfd_read_device(dev_t *ret_device);
 /* Whether @stat is that of a /dev/kfd, by the device number in sysfs: the major is dynamic, and
  * /dev may lack the file. 1, 0, or -errno, which is logged. */
 int kfd_is_file(const struct stat *stat);

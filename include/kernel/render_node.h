@@ -14,6 +14,9 @@
 /* Whether the device is a render node, of any driver. */
 bool render_node_is_device(dev_t device, uint32_t *ret_minor);
 
+/* The device number of the render node with @minor. */
+dev_t render_node_device(uint32_t minor);
+
 /* Opens the render node with @minor, as a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);

@@ -47,12 +47,22 @@ struct restored_task {
 	struct gpu_files files;
 };
 
+/* What tells the host's /dev from the /dev of a container, see restore/node.h. */
+struct host_devices {
+	bool known;
+	ino_t mount_namespace;
+	/* The file systems of /dev and /dev/dri. */
+	dev_t dev;
+	dev_t dri;
+};
+
 /* Begins all zero, but for @options and @needed. */
 struct restore_session {
 	const struct options *options;
 	/* CRIU's inventory says that the images need the plugin. */
 	bool needed;
 	struct restored_task task;
+	struct host_devices host_devices;
 	/* NULL: each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
@@ -68,6 +78,12 @@ void restore_done(struct restore_session *session);
  * order of its files does not matter. @render is an image of the task, which in a stream names the
  * KFD image. -ENOENT: the task has no KFD state. Logs on other errors. */
 int restore_prepare(struct restore_session *session, const CriuRenderNode *render);
+/* Maps @saved to the GPUs of this machine that the calling task can open, and reads them into
+ * @ret_local, which the map borrows. Makes the render nodes of mapped GPUs that a container's /dev
+ * lacks. @name begins log lines. Logs on error; *@ret_map is empty then. */
+int restore_map_gpus(const struct restore_session *session, const char *name,
+		     const struct topology *saved, const struct map_options *options,
+		     struct topology *ret_local, struct gpu_map *ret_map);
 /* The entry of @render for the calling task, or NULL. */
 const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
 

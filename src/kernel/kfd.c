@@ -26,7 +26,7 @@
 
 /* In the mount namespace of a task the path may be any file. O_NONBLOCK keeps a FIFO
  * from blocking. */
-static int read_device(dev_t *ret_device)
+int kfd_read_device(dev_t *ret_device)
 {
 	_cleanup_close_ int fd = open(KFD_SYSFS_DEV, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	unsigned int device_major, device_minor;
@@ -53,7 +53,7 @@ int kfd_is_file(const struct stat *stat)
 
 	if (!S_ISCHR(stat->st_mode))
 		return 0;
-	ret = read_device(&device);
+	ret = kfd_read_device(&device);
 	if (ret == -ENOENT)
 		return 0;
 	/* CRIU's own error would only say that it cannot dump this type of file. */
@@ -92,7 +92,9 @@ int kfd_open(int *ret_fd)
 	if (ret < 0)
 		return ret;
 	if (!ret)
-		return log_error(-ENXIO, "%s: not the device of the KFD driver", KFD_PATH);
+		return log_error(-ENXIO,
+				 "%s: not the device of the KFD driver; make the node again",
+				 KFD_PATH);
 	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot get its version", KFD_PATH);

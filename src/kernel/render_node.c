@@ -23,6 +23,11 @@ bool render_node_is_device(dev_t device, uint32_t *ret_minor)
 	return true;
 }
 
+dev_t render_node_device(uint32_t number)
+{
+	return makedev(DRM_MAJOR_NUMBER, number);
+}
+
 int render_node_open(uint32_t number, int lowest_fd, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -34,7 +39,7 @@ int render_node_open(uint32_t number, int lowest_fd, int *ret_fd)
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return -errno;
-	if (!S_ISCHR(stat.st_mode) || stat.st_rdev != makedev(DRM_MAJOR_NUMBER, number))
+	if (!S_ISCHR(stat.st_mode) || stat.st_rdev != render_node_device(number))
 		return -ENXIO;
 	ret = lowest_fd ? fd_move_up(&fd, lowest_fd) : 0;
 	if (ret < 0)

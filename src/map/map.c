@@ -21,7 +21,7 @@ void map_note_unreachable(struct topology *local,
 		_cleanup_close_ int fd = -1;
 		int ret;
 
-		if (!node->gpu_id)
+		if (!node->gpu_id || node->unreachable)
 			continue;
 		ret = open_node(node->drm_render_minor, 0, &fd);
 		node->unreachable = ret < 0;

@@ -19,6 +19,7 @@
 #include "restore/gpu_files.h"
 #include "restore/handoff.h"
 #include "restore/mappings.h"
+#include "restore/node.h"
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
 #include "restore/task_image.h"
@@ -50,6 +51,7 @@ int restore_init(struct restore_session *session)
 {
 	int ret = restore_shared_new(&session->shared);
 
+	node_note_host(&session->host_devices);
 	if (ret < 0)
 		return log_error(ret, "restore: cannot share memory with the tasks");
 	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
@@ -306,15 +308,17 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 }
 
 /* A process has one KFD state, so it does not matter whether this open comes before RESTORE. */
-static int open_kfd(const struct restored_task *task, int *ret_fd)
+static int open_kfd(const struct restore_session *session, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int lowest = gpu_files_lowest_fd(task);
+	int lowest = gpu_files_lowest_fd(&session->task);
 	int ret;
 
 	if (lowest < 0)
 		return log_error(lowest, "%s: no descriptor is free", KFD_PATH);
-	ret = kfd_open(&fd);
+	ret = node_make_kfd(&session->host_devices);
+	if (!ret)
+		ret = kfd_open(&fd);
 	if (ret < 0)
 		return ret;
 	ret = fd_move_up(&fd, lowest);
@@ -346,7 +350,7 @@ static int restore_file(struct restore_session *session, int id, CriuKfd **image
 	int ret;
 
 	task->vpid = getpid();
-	ret = open_kfd(task, &fd);
+	ret = open_kfd(session, &fd);
 	if (ret < 0)
 		return ret;
 	if (!kfd->num_of_gpus)

@@ -4,6 +4,7 @@
 #include "restore/task_image.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -13,6 +14,7 @@
 #include "kernel/render_node.h"
 #include "restore/extra_gpus.h"
 #include "restore/mappings.h"
+#include "restore/node.h"
 
 void task_image_forget(struct restored_task *task)
 {
@@ -35,7 +37,7 @@ struct kfd_priv task_image_priv(const struct restored_task *task)
 	};
 }
 
-static int read_topologies(struct restored_task *task)
+static int read_saved_topology(struct restored_task *task)
 {
 	int ret = 0;
 
@@ -43,21 +45,96 @@ static int read_topologies(struct restored_task *task)
 		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id);
-	ret = topology_read(TOPOLOGY_SYSFS, &task->local);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot read %s", task->kfd_id, TOPOLOGY_SYSFS);
-	map_note_unreachable(&task->local, render_node_open);
 	return 0;
+}
+
+/* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
+ * device cgroup late (crun) shows all GPUs to the task, and its /dev names those of the job. */
+static void put_off_missing(const struct host_devices *host, struct topology *local)
+{
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		struct topology_node *node = &local->nodes[i];
+
+		node->unreachable =
+			node->gpu_id && node_can_make_render(host, node->drm_render_minor);
+		if (node->unreachable)
+			log_info("map: GPU 0x%04x: the restored /dev has no renderD%u, which the "
+				 "task can make",
+				 node->gpu_id, node->drm_render_minor);
+	}
+}
+
+/* Whether there are such GPUs. */
+static bool use_missing(const struct host_devices *host, struct topology *local)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		struct topology_node *node = &local->nodes[i];
+
+		if (!node->unreachable || !node_can_make_render(host, node->drm_render_minor))
+			continue;
+		node->unreachable = false;
+		found = true;
+	}
+	return found;
+}
+
+static int make_nodes(const struct host_devices *host, const struct gpu_map *map)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < map->num_nodes; i++) {
+		uint32_t minor = map->local[i] ? map->local[i]->drm_render_minor : 0;
+
+		if (minor && node_can_make_render(host, minor))
+			ret = node_make_render(host, minor);
+	}
+	return ret;
+}
+
+static int decide(const struct host_devices *host, const struct topology *saved,
+		  const struct map_options *options, struct topology *local, struct gpu_map *map)
+{
+	int ret;
+
+	put_off_missing(host, local);
+	map_note_unreachable(local, render_node_open);
+	ret = map_decide(saved, local, options, map);
+	if (ret < 0 || map->outcome < MAP_REFUSED || !use_missing(host, local))
+		return ret;
+	map_done(map);
+	return map_decide(saved, local, options, map);
+}
+
+int restore_map_gpus(const struct restore_session *session, const char *name,
+		     const struct topology *saved, const struct map_options *options,
+		     struct topology *ret_local, struct gpu_map *ret_map)
+{
+	const struct host_devices *host = &session->host_devices;
+	int ret = topology_read(TOPOLOGY_SYSFS, ret_local);
+
+	if (ret < 0)
+		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
+	ret = decide(host, saved, options, ret_local, ret_map);
+	if (!ret)
+		ret = map_explain(ret_map);
+	if (!ret)
+		ret = make_nodes(host, ret_map);
+	if (ret < 0)
+		map_done(ret_map);
+	return ret;
 }
 
 static int map_task(const struct restore_session *session, struct restored_task *task)
 {
 	const struct kfd_priv priv = task_image_priv(task);
+	char name[32];
 	int ret;
 
-	ret = map_decide(&task->saved, &task->local, &session->options->map, &task->map);
-	if (!ret)
-		ret = map_explain(&task->map);
+	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
+	ret = restore_map_gpus(session, name, &task->saved, &session->options->map, &task->local,
+			       &task->map);
 	if (!ret)
 		ret = extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
 	if (ret < 0)
@@ -77,7 +154,7 @@ int task_image_prepare(struct restore_session *session)
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
 	if (!ret)
-		ret = read_topologies(task);
+		ret = read_saved_topology(task);
 	if (!ret)
 		ret = map_task(session, task);
 	task->prepared = !ret;
