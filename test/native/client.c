@@ -25,11 +25,7 @@
 /* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
 #define SVM_ALWAYS_MAPPED 0x40
 
-/* Where sanitizers of all kinds leave room. */
-#define FIRST_ADDRESS 0x7e9000000000ull
-#define TASK_ROOM     (64ull << 30)
-#define GAP           (2ull << 20)
-#define CHUNK         (1u << 20)
+#define CHUNK (1u << 20)
 
 struct gpu {
 	uint32_t id;
@@ -46,6 +42,7 @@ struct client {
 	uint32_t num_gpus;
 	int more_kfds[KFDS_MAX];
 	uint32_t num_more_kfds;
+	uint64_t event_page; /* handle of a buffer for it; 0: the kernel makes one */
 };
 
 static int complain(int ret, const char *what)
@@ -59,7 +56,7 @@ static int call(int fd, unsigned long request, void *argument, const char *name)
 	return ioctl(fd, request, argument) < 0 ? complain(-errno, name) : 0;
 }
 
-static void *find(const char *name)
+void *simulator_find(const char *name)
 {
 	void *function = dlsym(RTLD_DEFAULT, name);
 
@@ -72,7 +69,7 @@ static void *find(const char *name)
 
 int simulator_write(const char *file, const char *text)
 {
-	int (*function)(const char *file, const char *text) = find("amdgpu_sim_write");
+	int (*function)(const char *file, const char *text) = simulator_find("amdgpu_sim_write");
 	int ret = function(file, text);
 
 	if (ret < 0)
@@ -83,7 +80,8 @@ int simulator_write(const char *file, const char *text)
 
 int simulator_read(const char *file, char *text, size_t size)
 {
-	int (*function)(const char *file, char *text, size_t size) = find("amdgpu_sim_read");
+	int (*function)(const char *file, char *text, size_t size) =
+		simulator_find("amdgpu_sim_read");
 	int ret = function(file, text, size);
 
 	return ret < 0 ? complain(ret, file) : ret;
@@ -185,6 +183,7 @@ static uint32_t flags_of(char kind)
 	case 'G':
 	case 'Q':
 	case 'W':
+	case 'E':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_GTT;
 	case 'U':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
@@ -193,19 +192,6 @@ static uint32_t flags_of(char kind)
 	default:
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP;
 	}
-}
-
-static uint64_t first_address(const struct workload *workload)
-{
-	return FIRST_ADDRESS + workload->task * TASK_ROOM;
-}
-
-static uint64_t next_address(uint64_t address, const struct workload_bo *bo)
-{
-	/* small ones lie side by side, as allocators put them */
-	uint64_t gap = bo->size >= GAP ? GAP : WORKLOAD_PAGE;
-
-	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
 }
 
 static int allocate(struct client *client, const struct workload_bo *bo, uint64_t address,
@@ -256,7 +242,7 @@ static int map_bo(struct client *client, const struct workload_bo *bo,
 static int fill(const struct workload *workload, size_t index, uint64_t handle)
 {
 	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
-		find("amdgpu_sim_poke");
+		simulator_find("amdgpu_sim_poke");
 	const struct workload_bo *bo = &workload->bos[index];
 	uint64_t written = (bo->written + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
 	void *memory = malloc(CHUNK);
@@ -323,6 +309,8 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = allocate(client, bo, address, &args);
 	if (!ret && bo->mapped && bo->kind != 'U')
 		ret = map_bo(client, bo, &args, task);
+	if (!ret && bo->kind == 'E' && !client->event_page)
+		client->event_page = args.handle;
 	if (ret < 0 || !workload->verify || !workload_has_content(bo))
 		return ret;
 	if (!bo->mapped)
@@ -333,9 +321,14 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 
 static int make_event(struct client *client)
 {
-	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL };
+	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL,
+						    .event_page_offset = client->event_page };
+	int ret = call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
 
-	return call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
+	/* the first event brings it */
+	if (!ret)
+		client->event_page = 0;
+	return ret;
 }
 
 /* Of one XCC's waves (kfd_queue.c in the kernel, for gfx9). */
@@ -382,7 +375,7 @@ static int make_queue(struct client *client, const struct gpu *gpu, uint64_t pag
 /* A queue for each of their pages; its save area is the last one before it. */
 static int make_queues(struct client *client, const struct workload *workload)
 {
-	uint64_t address = first_address(workload), waves = 0, waves_size = 0;
+	uint64_t address = workload_first_address(workload), waves = 0, waves_size = 0;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
@@ -395,7 +388,7 @@ static int make_queues(struct client *client, const struct workload *workload)
 		if (bo->kind == 'Q')
 			ret = make_queue(client, &client->gpus[bo->gpu], address, waves,
 					 waves_size);
-		address = next_address(address, bo);
+		address = workload_next_address(address, bo);
 	}
 	return ret;
 }
@@ -436,14 +429,14 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 
 int client_make(struct client *client, const struct workload *workload, struct task *task)
 {
-	uint64_t address = first_address(workload);
+	uint64_t address = workload_first_address(workload);
 	int ret = note_files(client, task);
 
 	if (!ret)
 		ret = open_more_kfds(client, workload->kfds, task);
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		ret = make_bo(client, workload, i, address, task);
-		address = next_address(address, &workload->bos[i]);
+		address = workload_next_address(address, &workload->bos[i]);
 	}
 	if (!ret)
 		ret = make_queues(client, workload);
@@ -454,159 +447,13 @@ int client_make(struct client *client, const struct workload *workload, struct t
 
 int client_map_user_memory(const struct workload *workload)
 {
-	uint64_t address = first_address(workload);
+	uint64_t address = workload_first_address(workload);
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		if (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S')
 			ret = map_user_memory(&workload->bos[i], address);
-		address = next_address(address, &workload->bos[i]);
+		address = workload_next_address(address, &workload->bos[i]);
 	}
-	return ret;
-}
-
-/* Where buffers are now: the simulator's list, by address. */
-struct place {
-	uint64_t address, size, handle;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *left = a, *right = b;
-
-	return left->address < right->address ? -1 : left->address > right->address;
-}
-
-static int parse_places(char *text, struct place **ret_places, size_t *ret_count)
-{
-	struct place *places = NULL;
-	size_t count = 0;
-	char *line;
-
-	while ((line = strsep(&text, "\n")) && *line) {
-		struct place place;
-
-		if (!(count & (count + 1)))
-			places = realloc(places, (count + 1) * 2 * sizeof(*places));
-		if (!places || sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64,
-				      &place.address, &place.size, &place.handle) != 3)
-			return complain(-EINVAL, "kfd_bos");
-		places[count++] = place;
-	}
-	if (count)
-		qsort(places, count, sizeof(*places), compare_places);
-	*ret_places = places;
-	*ret_count = count;
-	return 0;
-}
-
-static int find_places(struct place **ret_places, size_t *ret_count)
-{
-	char *text;
-	int ret = simulator_read("kfd_bos", (char[]){ 0 }, 1);
-
-	if (ret < 0)
-		return ret;
-	text = malloc((size_t)ret + 1);
-	if (!text)
-		return -ENOMEM;
-	ret = simulator_read("kfd_bos", text, (size_t)ret + 1);
-	if (ret >= 0)
-		ret = parse_places(text, ret_places, ret_count);
-	free(text);
-	return ret;
-}
-
-static int report_wrong(const struct workload *workload, size_t index, uint64_t byte,
-			const char *how)
-{
-	(void)fprintf(stderr,
-		      "client: BO %zu of %" PRIu64 " bytes is wrong at byte %" PRIu64 " (%s)\n",
-		      index, workload->bos[index].size, byte, how);
-	return -EIO;
-}
-
-/* As the GPU sees it. */
-static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
-			 void *memory)
-{
-	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
-		find("amdgpu_sim_peek");
-	const struct workload_bo *bo = &workload->bos[index];
-	int ret = 0;
-
-	for (uint64_t at = 0; !ret && at < bo->size; at += CHUNK) {
-		uint64_t size = bo->size - at < CHUNK ? bo->size - at : CHUNK, good;
-
-		ret = peek(handle, at, memory, size);
-		if (ret < 0)
-			return complain(ret, "cannot read a buffer");
-		good = workload_check(workload, index, at, memory, size);
-		if (good != size)
-			ret = report_wrong(workload, index, at + good, "as the GPU sees it");
-	}
-	return ret;
-}
-
-/* As the CPU sees it, but for the part that was never written: looking at it takes memory. */
-static int verify_mapping(const struct workload *workload, size_t index, uint64_t address)
-{
-	const struct workload_bo *bo = &workload->bos[index];
-	uint64_t good = workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->written);
-
-	return good == bo->written ? 0 : report_wrong(workload, index, good, "where it is mapped");
-}
-
-static int verify_bo(const struct workload *workload, size_t index, const struct place *place)
-{
-	const struct workload_bo *bo = &workload->bos[index];
-	void *memory;
-	int ret;
-
-	if (place->size != bo->size)
-		return complain(-EIO, "a buffer has another size");
-	memory = malloc(CHUNK);
-	ret = memory ? verify_memory(workload, index, place->handle, memory) : -ENOMEM;
-	free(memory);
-	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;
-}
-
-/* Both in order of addresses. */
-static int verify_all(const struct workload *workload, const struct place *places,
-		      size_t num_places)
-{
-	uint64_t address = first_address(workload);
-	size_t at = 0;
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
-		if (!workload_is_buffer(&workload->bos[i])) {
-			address = next_address(address, &workload->bos[i]);
-			continue;
-		}
-		while (at < num_places && places[at].address < address)
-			at++;
-		if (at == num_places || places[at].address != address)
-			return complain(-EIO, "a buffer is missing");
-		if (workload_has_content(&workload->bos[i]))
-			ret = verify_bo(workload, i, &places[at]);
-		address = next_address(address, &workload->bos[i]);
-	}
-	return ret;
-}
-
-int client_verify(const struct workload *workload)
-{
-	struct place *places = NULL;
-	size_t count = 0, expected = 0;
-	int ret = find_places(&places, &count);
-
-	for (size_t i = 0; i < workload->num_bos; i++)
-		expected += workload_is_buffer(&workload->bos[i]);
-	if (!ret && count != expected)
-		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
-	if (!ret)
-		ret = verify_all(workload, places, count);
-	free(places);
 	return ret;
 }

@@ -24,5 +24,7 @@ void client_close(struct client *client);
  * a line where there is no simulator. */
 int simulator_write(const char *file, const char *text);
 int simulator_read(const char *file, char *text, size_t size);
+/* A function of the simulator. */
+void *simulator_find(const char *name);
 
 #endif

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where sanitizers of all kinds leave room. */
+#define FIRST_ADDRESS 0x7e9000000000ull
+#define TASK_ROOM     (64ull << 30)
+#define GAP           (2ull << 20)
+
 #define ITEM_MAX    128
 #define COUNT_MAX   1000000u
 #define GOLDEN      0x9e3779b97f4a7c15ull
@@ -79,7 +84,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 /* Doorbells, registers and what queues need have the size that they have. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
-	return strchr("DMQWS", kind) ? size : scaled(workload, size);
+	return strchr("DMQWSE", kind) ? size : scaled(workload, size);
 }
 
 static int add_item(struct workload *workload, const char *item)
@@ -95,7 +100,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VGUDMQWS", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VGUDMQWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -203,9 +208,10 @@ static int parse_items(struct workload *workload, const char *text)
 	return ret;
 }
 
-static bool is_of_queue(const struct workload_bo *bo)
+/* The driver writes to it, so it holds no pattern. */
+static bool is_for_driver(const struct workload_bo *bo)
 {
-	return bo->kind == 'Q' || bo->kind == 'W' || bo->kind == 'S';
+	return strchr("QWSE", bo->kind) != NULL;
 }
 
 /* What was said of one GPU, on each of them, now that all settings are known. */
@@ -223,10 +229,10 @@ static int spread(struct workload *workload)
 		bo->written = (bo->written + 7) / 8 * 8;
 		if (!workload->zero_percent)
 			bo->written = bo->size;
-		if (is_of_queue(bo))
+		if (is_for_driver(bo))
 			bo->written = 0;
 		bo->mapped = !workload_has_content(bo);
-		if (!bo->mapped && !is_of_queue(bo))
+		if (!bo->mapped && !is_for_driver(bo))
 			bo->mapped = mapped++ < workload->map;
 	}
 	for (uint32_t gpu = 1; !ret && gpu < workload->gpus; gpu++) {
@@ -279,6 +285,19 @@ struct workload workload_of_task(const struct workload *workload, uint32_t task)
 	return other;
 }
 
+uint64_t workload_first_address(const struct workload *workload)
+{
+	return FIRST_ADDRESS + workload->task * TASK_ROOM;
+}
+
+uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo)
+{
+	/* small ones lie side by side, as allocators put them */
+	uint64_t gap = bo->size >= GAP ? GAP : WORKLOAD_PAGE;
+
+	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+}
+
 bool workload_is_buffer(const struct workload_bo *bo)
 {
 	return bo->kind != 'S';
@@ -286,7 +305,7 @@ bool workload_is_buffer(const struct workload_bo *bo)
 
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return workload_is_buffer(bo) && (bo->kind == 'V' || bo->kind == 'G' || is_of_queue(bo));
+	return workload_is_buffer(bo) && (bo->kind == 'V' || bo->kind == 'G' || is_for_driver(bo));
 }
 
 uint64_t workload_content_bytes(const struct workload *workload)

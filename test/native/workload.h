@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Workloads as words: which buffers a process has, how many of each, and what is in them. Making
- *them is the client's job (client.h).
+ * them is the client's job (client.h).
  *
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
- *KIND is V (VRAM, the default), G (GTT), U (memory of the process), D (doorbells), M (the register
- *page), W (where waves of queues are saved), S (the same in an SVM range, which is no buffer) or Q
- *(a page for a compute queue, which is made, and runs nothing; needs one W or S a GPU). Settings
- *follow or precede: gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M
- *(counts times that, at least one), zero=PERCENT (of each buffer's end is never written), events=N,
- *tasks=N (so many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open,
- *up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A name
- *instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
- *P2-train, P4-serve, P7-small. */
+ * KIND is V (VRAM, the default), G (GTT), U (memory of the process), D (doorbells), M (the register
+ * page), W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q
+ *(a page for a compute queue, which is made, and runs nothing; needs one W or S a GPU) or E (the
+ *page of signal events, 32K or more; without it the kernel makes one). Settings follow or precede:
+ *gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts times
+ *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
+ *many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4),
+ *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A name instead
+ *of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
+ *P4-serve, P7-small. */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -47,6 +48,10 @@ int workload_parse(const char *text, struct workload *ret_workload);
 void workload_done(struct workload *workload);
 /* The same of another task; buffers stay @workload's. */
 struct workload workload_of_task(const struct workload *workload, uint32_t task);
+
+/* The address of the first buffer, and of the one behind @bo. */
+uint64_t workload_first_address(const struct workload *workload);
+uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo);
 
 /* False: memory of the process in an SVM range. */
 bool workload_is_buffer(const struct workload_bo *bo);
