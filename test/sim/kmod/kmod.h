@@ -32,7 +32,7 @@ struct kmod {
 	u32 num_foreign, num_drivers;
 	struct class *class;
 	struct device *kfd;
-	int kfd_major;
+	int kfd_major, taken_major;
 	struct kmod_sysfs *sysfs;
 	struct dentry *debugfs;
 	struct task_struct *engine;

@@ -105,8 +105,17 @@ static int engine_thread(void *data)
 	return 0;
 }
 
+/* Another driver has the major number that /dev/kfd had before, as after a reboot. */
+static bool other_kfd_major;
+module_param(other_kfd_major, bool, 0444);
+MODULE_PARM_DESC(other_kfd_major, "give /dev/kfd another major number than the first that is free");
+
+static const struct file_operations no_fops = { .owner = THIS_MODULE };
+
 static int make_device(struct kmod *kmod)
 {
+	if (other_kfd_major)
+		kmod->taken_major = register_chrdev(0, "taken_sim", &no_fops);
 	kmod->kfd_major = register_chrdev(0, "kfd", &kfd_fops);
 	if (kmod->kfd_major < 0)
 		return kmod->kfd_major;
@@ -153,6 +162,8 @@ void kmod_kfd_done(struct kmod *kmod)
 		class_destroy(kmod->class);
 	if (kmod->kfd_major > 0)
 		unregister_chrdev(kmod->kfd_major, "kfd");
+	if (kmod->taken_major > 0)
+		unregister_chrdev(kmod->taken_major, "taken_sim");
 	if (kmod->process_wq)
 		destroy_workqueue(kmod->process_wq);
 	if (kmod->engine)

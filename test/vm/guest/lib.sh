@@ -117,7 +117,8 @@ lines() { # FILE: sets $lines
 sim=/sys/kernel/debug/amdgpu_sim
 
 # machine NAME [HIDDEN]: the simulated machine of that name, and no other, from here on; NAME may also be the
-# absolute path of a folder that describes one. The GPUs with these indices are there, but nobody sees them.
+# absolute path of a folder that describes one. NAME+other-major: /dev/kfd has another major number there. The GPUs
+# with these indices are there, but nobody sees them.
 machine() {
 	local now=
 
@@ -127,16 +128,18 @@ machine() {
 }
 
 load_machine() { # NAME
-	local parameter=machine=$1
+	local name=${1%+other-major} parameters
 
+	parameters=("machine=$name")
 	no_machine
-	case $1 in
+	case $name in
 	/*)
-		sh /opt/vm/machines/mkbundle.sh "$1" > "$work/bundle"
-		parameter=machine_file=$work/bundle
+		sh /opt/vm/machines/mkbundle.sh "$name" > "$work/bundle"
+		parameters=("machine_file=$work/bundle")
 		;;
 	esac
-	insmod /opt/vm/module/amdgpu_sim.ko "$parameter" || fail "no machine $1: $(dmesg | tail -n 1)"
+	[ "$name" = "$1" ] || parameters+=(other_kfd_major=1)
+	insmod /opt/vm/module/amdgpu_sim.ko "${parameters[@]}" || fail "no machine $1: $(dmesg | tail -n 1)"
 	echo "$1" > /run/machine
 }
 
