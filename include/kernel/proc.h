@@ -3,9 +3,11 @@
 #ifndef AMDGPU_PLUGIN_KERNEL_PROC_H
 #define AMDGPU_PLUGIN_KERNEL_PROC_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct pid_list;
@@ -30,6 +32,13 @@ int proc_parent(pid_t pid, pid_t *ret_parent);
 int proc_list_tree(pid_t top, struct pid_list *ret_list);
 /* Whether process @pid has a tracer. */
 bool proc_is_traced(pid_t pid);
+
+/* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
+int proc_open_fds(pid_t pid, DIR **ret_stream);
+/* Examines descriptor @number of the process without opening its device, which could have effects:
+ * 1, 0, or -errno if this process lacks descriptors or memory. 0: the process has closed the
+ * descriptor meanwhile, or the file is on a file system that forbids it, so it is no device. */
+int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat);
 
 struct proc_mapping {
 	uint64_t start;

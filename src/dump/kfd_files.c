@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,20 +97,13 @@ static int add_file(struct tree_files *files, int fd, const struct holder *holde
 }
 
 /* Whether descriptor @number of the task is /dev/kfd: 1, 0, or -errno if the plugin lacks
- * descriptors or memory. O_PATH does not open the device, which could have effects. A descriptor
- * that cannot be examined was closed meanwhile, or is on a file system that forbids it: it is not
- * /dev/kfd. */
+ * descriptors or memory. */
 static int is_kfd(pid_t pid, int number)
 {
-	_cleanup_close_ int fd = -1;
 	struct stat stat;
-	char path[64];
+	int ret = proc_stat_fd(pid, number, &stat);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd >= 0)
-		return fstat(fd, &stat) < 0 ? 0 : kfd_is_file(&stat);
-	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	return ret > 0 ? kfd_is_file(&stat) : ret;
 }
 
 static int get_file(struct search *search, const struct holder *holder, int number)
@@ -177,22 +169,10 @@ static int find_in(struct search *search, pid_t pid, DIR *stream)
 	return ret;
 }
 
-/* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
-static int open_descriptors(pid_t pid, DIR **ret_stream)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	*ret_stream = opendir(path);
-	if (*ret_stream)
-		return 1;
-	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-}
-
 static int find_of(struct search *search, pid_t pid)
 {
 	DIR *stream;
-	int ret = open_descriptors(pid, &stream);
+	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
@@ -271,7 +251,7 @@ int kfd_files_has(pid_t pid, int fd)
 {
 	struct dirent *entry;
 	DIR *stream;
-	int ret = open_descriptors(pid, &stream);
+	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
@@ -325,7 +305,7 @@ static int maps_gpu(pid_t pid, const struct topology *topology)
 static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_maps)
 {
 	DIR *stream;
-	int ret = open_descriptors(pid, &stream);
+	int ret = proc_open_fds(pid, &stream);
 
 	*ret_maps = false;
 	if (ret <= 0)

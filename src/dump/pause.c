@@ -12,6 +12,7 @@
 #include "criu/log.h"
 #include "dump/dump_guard.h"
 #include "dump/kfd_files.h"
+#include "dump/preflight.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 
@@ -257,9 +258,9 @@ int pause_process(struct dump_session *session, struct dumped_process *process)
 		ret = start_guard(session);
 	if (!ret)
 		ret = pause_guarded(process);
-	return ret == -EBADF
-		       ? pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process")
-		       : ret;
+	if (ret == -EBADF)
+		return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
+	return ret < 0 ? ret : preflight_check_process(session, process);
 }
 
 int pause_refresh(struct dump_session *session, struct dumped_process *process)
@@ -289,7 +290,7 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	if (!ret) {
 		file->process = session->num_processes - 1;
 		log_info("process %d: its queues are stopped", file->pid);
-		return 0;
+		return preflight_check_process(session, last_process(session));
 	}
 	session->num_processes--;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;

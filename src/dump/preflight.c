@@ -14,6 +14,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
+#include "dump/kfd_process.h"
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -135,6 +136,11 @@ static const struct rule {
 						   "the open files of all tasks, compared by kcmp()",
 						   "have the process close the inherited descriptor, or call exec()",
 						   false } },
+	[DUMP_LACKS_VM] = { .text = { PREFLIGHT_PROCESS,
+				      "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
+				      "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
+				      "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
+				      true } },
 	[DUMP_UNKNOWN_LAYOUT] = { .text = { PREFLIGHT_PROCESS,
 					    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
 					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
@@ -268,6 +274,39 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id)
 	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
 		return 0;
 	return dump_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
+}
+
+/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
+ * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
+static int check_vms(const struct dump_session *session, const struct dumped_process *process,
+		     pid_t pid)
+{
+	size_t vms;
+	int ret;
+
+	if (!process->num_bos)
+		return 0;
+	ret = kfd_process_count_vms(pid, &session->topology, &vms);
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its render nodes", pid);
+	return vms < process->num_devices ? dump_refuse(session, DUMP_LACKS_VM,
+							"process %d, %u GPUs, %zu opened:", pid,
+							process->num_devices, vms)
+					  : 0;
+}
+
+int preflight_check_process(const struct dump_session *session,
+			    const struct dumped_process *process)
+{
+	pid_t pid = process->pid, vpid = 0;
+	int ret = 0;
+
+	/* A descriptor of the owner's file may be found in another process. */
+	if (!pid || proc_vpid(pid, &vpid) < 0 || vpid != process->vpid)
+		ret = proc_find_tracee(process->vpid, &pid);
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot find it", process->vpid);
+	return check_vms(session, process, pid);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,

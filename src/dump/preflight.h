@@ -50,6 +50,9 @@ struct preflight_subject {
 /* Before the plugin pauses the first process: rules of the dump as a whole, and of the driver. */
 int preflight_check_dump(const struct dump_session *session);
 int preflight_check_driver(const struct dump_session *session, int kfd_id);
+/* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
+int preflight_check_process(const struct dump_session *session,
+			    const struct dumped_process *process);
 /* Rules of BOs and queues, and of BOs that several processes share. All BOs have their GPUs in the
  * topology. */
 int preflight_check_state(const struct preflight_subject *subject);

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -230,6 +231,29 @@ bool proc_is_traced(pid_t pid)
 	struct status status = { 0 };
 
 	return !read_status(pid, &status) && status.tracer > 0;
+}
+
+int proc_open_fds(pid_t pid, DIR **ret_stream)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	*ret_stream = opendir(path);
+	if (*ret_stream)
+		return 1;
+	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+}
+
+int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0)
+		return fstat(fd, ret_stat) < 0 ? 0 : 1;
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
 }
 
 int proc_device_of_path(const char *path)

@@ -122,7 +122,7 @@ static int open_gpu(struct client *client, struct gpu *gpu)
 	return call(client->kfd, AMDKFD_IOC_ACQUIRE_VM, &acquire, "ACQUIRE_VM");
 }
 
-static int open_gpus(struct client *client)
+static int open_gpus(struct client *client, uint32_t limit)
 {
 	uint32_t id;
 	int ret = 0;
@@ -130,7 +130,7 @@ static int open_gpus(struct client *client)
 	for (unsigned int node = 0; !ret && !read_number(node, "gpu_id", "", &id); node++) {
 		struct gpu *gpu = &client->gpus[client->num_gpus];
 
-		if (!id || client->num_gpus == GPUS_MAX)
+		if (!id || client->num_gpus == GPUS_MAX || client->num_gpus == limit)
 			continue;
 		gpu->id = id;
 		gpu->node = node;
@@ -143,7 +143,7 @@ static int open_gpus(struct client *client)
 	return ret;
 }
 
-int client_open(struct client **ret_client)
+int client_open(uint32_t gpus, struct client **ret_client)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	int ret;
@@ -151,7 +151,7 @@ int client_open(struct client **ret_client)
 	if (!client)
 		return -ENOMEM;
 	client->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	ret = client->kfd < 0 ? complain(-errno, "/dev/kfd") : open_gpus(client);
+	ret = client->kfd < 0 ? complain(-errno, "/dev/kfd") : open_gpus(client, gpus);
 	if (ret < 0) {
 		client_close(client);
 		return ret;

@@ -9,8 +9,8 @@
 
 struct client;
 
-/* Opens /dev/kfd and all GPUs, as runtimes do: -errno after a line on stderr. */
-int client_open(struct client **ret_client);
+/* Opens /dev/kfd and the first @gpus GPUs (runtimes open all): -errno after a line on stderr. */
+int client_open(uint32_t gpus, struct client **ret_client);
 /* Makes the buffers, filled with their patterns, and notes in @task what CRIU is going to see. */
 int client_make(struct client *client, const struct workload *workload, struct task *task);
 /* Every byte of every buffer of this process, whoever made them: -EIO after a line. */

@@ -156,6 +156,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->events = (uint32_t)number;
 	else if (is_named(item, "kfds"))
 		workload->kfds = (uint32_t)number;
+	else if (is_named(item, "opened"))
+		workload->opened = (uint32_t)number;
 	else if (is_named(item, "tasks") && number && number <= TASKS_MAX)
 		workload->tasks = (uint32_t)number;
 	else if (is_named(item, "map"))
@@ -252,6 +254,7 @@ int workload_parse(const char *text, struct workload *ret_workload)
 
 	*ret_workload = (struct workload){
 		.gpus = 1,
+		.opened = UINT32_MAX,
 		.count_times = 1,
 		.count_by = 1,
 		.scale_times = 1,

@@ -35,8 +35,11 @@
 #define GEM_OP       0x10
 #define LIST_HANDLES 0x19
 /* Of the driver, as files named parameter-NAME in the test's directory. */
-#define PARAMETERS "/sys/module/amdgpu/parameters/"
-#define KFD_DEVICE "/sys/class/kfd/kfd/dev"
+#define PARAMETERS    "/sys/module/amdgpu/parameters/"
+#define KFD_DEVICE    "/sys/class/kfd/kfd/dev"
+#define KFD_PROCESSES "/sys/class/kfd/kfd/proc/"
+/* Descriptors of a fake process: this number and the minor of a render node. */
+#define RENDER_FDS 10000
 /* Of private data in images that nobody looks into. */
 #define PRIVATE_SIZE 24
 #define QUEUE_RECORD 120
@@ -73,6 +76,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	const char *driver;
 	/* Bytes of a BO's record in private data. */
 	uint32_t bo_record_size;
+	/* Each process has this many render nodes open, from the first on. */
+	unsigned int num_open_renders;
 	/* As in a container whose /dev has none. */
 	bool hides_render_nodes;
 	/* Names in /dev are of other devices: a render node's of the next, KFD's of none. */
@@ -134,6 +139,7 @@ static inline int fake_kernel_begin(void **state)
 		.kfd_minor = 18,
 		.driver = "amdgpu",
 		.bo_record_size = 272,
+		.num_open_renders = 16,
 	};
 	if (unit_begin(state) < 0)
 		return -1;
@@ -225,6 +231,8 @@ int open(const char *path, int flags, ...)
 		errno = ENOENT;
 		return -1;
 	}
+	if (sscanf(path, "/proc/%*d/fd/%u", &number) == 1 && number > RENDER_FDS)
+		return open_render(number - RENDER_FDS, flags);
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
 		return open_render(number + kernel.misnames_render_nodes, flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
@@ -243,10 +251,15 @@ int open(const char *path, int flags, ...)
 FILE *fopen(const char *path, const char *mode)
 {
 	int flags = mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
+	unsigned int number;
 	int fd;
 
 	if (!strncmp(path, PARAMETERS, strlen(PARAMETERS)))
 		path = unit_path("parameter-%s", path + strlen(PARAMETERS));
+	else if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
+		path = unit_path("process-%s", strrchr(path, '/') + 1);
+	else if (sscanf(path, "/proc/%*d/fdinfo/%u", &number) == 1 && number > RENDER_FDS)
+		path = unit_path("fdinfo-%u", number - RENDER_FDS);
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }
@@ -290,15 +303,51 @@ static inline int compare_in_sysfs(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-static inline bool lists_nodes(DIR *stream)
+static inline const char *path_of_stream(DIR *stream, char path[static 512])
 {
-	char link[64], path[512];
+	char link[64];
 	ssize_t length;
 
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd(stream));
-	length = readlink(link, path, sizeof(path) - 1);
+	length = readlink(link, path, 511);
 	path[length < 0 ? 0 : length] = '\0';
+	return path;
+}
+
+static inline bool lists_nodes(DIR *stream)
+{
+	char path[512];
+
+	(void)path_of_stream(stream, path);
 	return strrchr(path, '/') && !strcmp(strrchr(path, '/'), "/nodes");
+}
+
+/* Whether @stream lists the descriptors of a process that computes. */
+static inline bool lists_descriptors(DIR *stream)
+{
+	char path[512], want[64];
+	bool found = false;
+
+	(void)path_of_stream(stream, path);
+	for (size_t i = 0; i < PROCESSES && kernel.processes[i].pid; i++) {
+		(void)snprintf(want, sizeof(want), "/proc/%d/fd", kernel.processes[i].pid);
+		found |= kernel.processes[i].pid != getpid() && !strcmp(path, want);
+	}
+	return found;
+}
+
+/* Behind the descriptors that a process other than this one really has. */
+static inline struct dirent *next_render(DIR *stream)
+{
+	static unsigned int at;
+	static struct dirent entry;
+
+	if (!lists_descriptors(stream) || at >= kernel.num_open_renders) {
+		at = 0;
+		return NULL;
+	}
+	(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", RENDER_FDS + 128 + at++);
+	return &entry;
 }
 
 /* The nodes of a topology come in the order of sysfs, whatever file system the test's machine is
@@ -312,8 +361,10 @@ struct dirent *readdir(DIR *stream)
 
 	if (!next)
 		next = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
-	if (!lists_nodes(stream))
-		return next(stream);
+	if (!lists_nodes(stream)) {
+		entry = next(stream);
+		return entry ? entry : next_render(stream);
+	}
 	if (!num_nodes) {
 		while ((entry = next(stream)) && num_nodes < 64)
 			nodes[num_nodes++] = *entry;

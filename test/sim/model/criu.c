@@ -145,6 +145,20 @@ static void fill_opaque(const struct sim_mem *mem, u8 *record, u64 bytes)
 	}
 }
 
+/* criu_checkpoint_bos() in kfd_chardev.c asks amdgpu_amdkfd_bo_mapped_to_dev() of each pdd, whose
+ * drm_priv is NULL without ACQUIRE_VM. Linux 6.12 to 7.3 read through it; 6.1 compares devices. */
+static void note_oops(const struct sim_process *process)
+{
+	u32 i;
+
+	if (!SIM_KNOB(process->sim, unacquired_oops))
+		return;
+	for (i = 0; i < process->num_pdds; i++)
+		if (!process->pdds[i]->render)
+			sim_violation(process->sim, "CHECKPOINT: no VM of GPU 0x%04x: oops",
+				      process->pdds[i]->gpu->gpu_id);
+}
+
 static int write_bo(struct writer *writer, struct sim_mem *mem)
 {
 	struct sim_process *process = mem->pdd->process;
@@ -155,6 +169,7 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 
 	if (!at)
 		return -EINVAL;
+	note_oops(process);
 	memset(&record, 0, sizeof(record));
 	record.user_addr = mem->user_addr;
 	record.id = mem->id;

@@ -95,6 +95,9 @@ static const struct row rows[] = {
 	 * answer EINVAL; of the out-of-tree driver nothing is known.
 	 * No kernel can save queues of gfx12. */
 	ROW(gfx11_queues,            1,   0,   2,   2,   3,   2,   1,   1,   1),
+	/* amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_bo_mapped_to_dev() compares devices in 6.1, and
+	 * reads through the VM of each GPU from 6.12 on; 6.8 not looked at */
+	ROW(unacquired_oops,         1,   0,   1,   1,   1,   1,   1,   1,   1),
 };
 /* clang-format on */
 

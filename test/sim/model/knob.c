@@ -44,6 +44,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(event_types),
 	KNOB(gfx11_queues),
 	KNOB(acquire_queue_buffers),
+	KNOB(unacquired_oops),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

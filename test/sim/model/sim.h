@@ -67,6 +67,7 @@ struct sim_knobs {
 	u64 kernel_event_page;
 	u64 event_types;
 	u64 gfx11_queues;
+	u64 unacquired_oops;
 };
 
 /* A knob as other threads than the test's look at it. */

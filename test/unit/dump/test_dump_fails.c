@@ -112,6 +112,8 @@ static void a_gpu_that_the_topology_lacks_fails_the_dump(void **state)
 
 	(void)state;
 	kernel.machine = "one";
+	/* Its file is known by amdgpu's field then. */
+	unit_print("fdinfo-129", "pos:\t0\npasid:\t32770\n");
 	assert_dump_fails(process, "0xdfd4");
 }
 

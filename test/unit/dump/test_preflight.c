@@ -530,6 +530,77 @@ static void the_document_has_each_rule(void **state)
 	(void)fclose(file);
 }
 
+/* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
+static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
+{
+	unit_print("process-pasid", "%u\n", process_pasid);
+	unit_print("fdinfo-128", "pos:\t0\ndrm-driver:\tamdgpu\npasid:\t%u\n", one);
+	unit_print("fdinfo-129", "pos:\t0\npasid:\t%u\ndrm-driver:\tamdgpu\n", other);
+}
+
+/* CHECKPOINT would crash the kernel, so no CHECKPOINT may come before the refusal. */
+static void a_gpu_without_a_vm_is_refused_before_a_checkpoint(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.num_open_renders = 1;
+	assert_refused(process, "2 GPUs, 1 opened: sees a GPU whose render node", "device cgroup");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+	assert_force_dumps(process, "render node");
+}
+
+static void a_file_with_another_pasid_gives_no_vm(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.num_open_renders = 2;
+	make_files(32769, 32769, 32770);
+	assert_refused(process, "render node", "device cgroup");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+}
+
+/* Files of the same node, of other drivers, and a process that has no VM and no BO. */
+static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
+{
+	static const struct {
+		unsigned int process, one, other;
+	} pasids[] = {
+		{ 32769, 32769, 32769 },
+		/* Linux 7: each file has its own, and the process has 0. */
+		{ 0, 32770, 32771 },
+		/* A driver in which the PASID means something else. */
+		{ 5, 32770, 32771 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i <= ARRAY_SIZE(pasids); i++) {
+		struct fake_process *process;
+		int fd;
+
+		print_message("case %zu\n", i);
+		for (size_t j = 0; j < PROCESSES; j++)
+			free(kernel.processes[j].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		kernel.num_open_renders = 2;
+		if (i < ARRAY_SIZE(pasids)) {
+			make_files(pasids[i].process, pasids[i].one, pasids[i].other);
+		} else {
+			process->num_bos = 0;
+			kernel.num_open_renders = 0;
+		}
+		fd = open_kfd_of(process);
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+		(void)close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -548,6 +619,9 @@ int main(void)
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
+		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
+		TEST(a_file_with_another_pasid_gives_no_vm),
+		TEST(ordinary_processes_have_a_vm_of_each_gpu),
 		TEST(an_old_driver_is_refused_with_force_too),
 		TEST(the_document_has_each_rule),
 	};
