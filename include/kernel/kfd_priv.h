@@ -53,6 +53,17 @@ struct kfd_priv_queue {
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues);
 
+struct kfd_priv_event {
+	/* The id that the process knows. */
+	uint32_t id;
+	uint32_t type;
+};
+
+/* The first event of a type that RESTORE does not make. Newer kernels (6.12.105) refuse the whole
+ * process then, older ones drop the event. -ENOENT: none, or sizes of BO records that fit
+ * disagree about it. */
+int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
+
 /* The size of the data with @num_more more devices. */
 size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more);
 /* Copies the data to @to, which has room for kfd_priv_size_with() bytes, and adds the records of

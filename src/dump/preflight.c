@@ -146,6 +146,12 @@ static const struct rule {
 					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
 					    "a newer plugin may know it", true } },
 
+	[DUMP_EVENT_TYPE] = { .text = { PREFLIGHT_PROCESS,
+					"has an event that RESTORE does not make: newer kernels (Linux 6.12.105) refuse the process, older ones drop the event",
+					"the type in the event's record is not 0, 3, 5 or 8",
+					"have the process destroy the event before the dump",
+					true } },
+
 	[DUMP_QUEUE_TYPE] = { .text = { PREFLIGHT_QUEUE,
 					"has a type that this plugin does not know",
 					"the type in the queue's record",
@@ -372,11 +378,27 @@ static int refuse_layout(const struct preflight_subject *subject, const struct k
 		priv->num_objects);
 }
 
+static struct kfd_priv priv_of(const struct kfd_state *state)
+{
+	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
+				  state->num_bos, state->num_objects };
+}
+
+static int check_events(const struct preflight_subject *subject)
+{
+	const struct kfd_priv priv = priv_of(subject->state);
+	struct kfd_priv_event event;
+
+	if (kfd_priv_find_strange_event(&priv, &event) < 0)
+		return 0;
+	return dump_refuse(subject->session, DUMP_EVENT_TYPE,
+			   "kfd %d: event %u of type %u: the process", subject->process->id,
+			   event.id, event.type);
+}
+
 static int check_queues(const struct preflight_subject *subject)
 {
-	const struct kfd_state *state = subject->state;
-	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
-				       state->num_bos, state->num_objects };
+	const struct kfd_priv priv = priv_of(subject->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
 	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
@@ -478,6 +500,8 @@ int preflight_check_state(const struct preflight_subject *subject)
 
 	if (!ret)
 		ret = check_queues(subject);
+	if (!ret)
+		ret = check_events(subject);
 	return ret < 0 ? ret : check_sharing(subject);
 }
 

@@ -20,6 +20,8 @@
 #define QUEUE_CTL_SIZE 108
 #define QUEUE_MQD_SIZE 112
 #define EVENT_SIZE     64
+#define EVENT_ID       16
+#define EVENT_TYPE     24
 #define SVM_SIZE       24
 /* An SVM range has four attributes, and one for each device. */
 #define SVM_ATTRIBUTES 4
@@ -57,6 +59,9 @@ struct walk {
 	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
+	/* The first event that RESTORE may refuse. */
+	bool has_strange_event;
+	struct kfd_priv_event strange_event;
 };
 
 /* A search for the sizes of BO records for which the objects fill the data. */
@@ -111,6 +116,25 @@ static bool read_queue(struct walk *walk)
 				  number_at(walk, QUEUE_MQD_SIZE));
 }
 
+/* The types that kfd_criu_restore_event() makes (kfd_events.c): signal, hardware exception, debug
+ * and memory. */
+static bool is_restored_event(uint32_t type)
+{
+	return type == 0 || type == 3 || type == 5 || type == 8;
+}
+
+static bool read_event(struct walk *walk)
+{
+	if (bytes_left(walk) < EVENT_SIZE)
+		return false;
+	if (!walk->has_strange_event && !is_restored_event(number_at(walk, EVENT_TYPE))) {
+		walk->has_strange_event = true;
+		walk->strange_event.id = number_at(walk, EVENT_ID);
+		walk->strange_event.type = number_at(walk, EVENT_TYPE);
+	}
+	return skip(walk, EVENT_SIZE);
+}
+
 static bool read_object(struct walk *walk)
 {
 	if (bytes_left(walk) < sizeof(uint32_t))
@@ -119,7 +143,7 @@ static bool read_object(struct walk *walk)
 	case OBJECT_QUEUE:
 		return read_queue(walk);
 	case OBJECT_EVENT:
-		return skip(walk, EVENT_SIZE);
+		return read_event(walk);
 	case OBJECT_SVM:
 		walk->svm = true;
 		return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
@@ -244,6 +268,26 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 		return -EINVAL;
 	}
 	*ret_queues = queues;
+	return 0;
+}
+
+int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
+{
+	struct search known = search_sizes(priv, 0, NUM_KNOWN);
+	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
+	struct search *search = &known;
+	struct walk first, other;
+
+	if (!find_next(search, NULL, &first)) {
+		search = &unknown;
+		if (!find_next(search, NULL, &first))
+			return -ENOENT;
+	}
+	while (first.has_strange_event && find_next(search, NULL, &other))
+		first.has_strange_event = other.has_strange_event;
+	if (!first.has_strange_event)
+		return -ENOENT;
+	*ret_event = first.strange_event;
 	return 0;
 }
 

@@ -319,9 +319,9 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 	return 0;
 }
 
-static int make_event(struct client *client)
+static int make_event(struct client *client, uint32_t type)
 {
-	struct kfd_ioctl_create_event_args args = { .event_type = KFD_IOC_EVENT_SIGNAL,
+	struct kfd_ioctl_create_event_args args = { .event_type = type,
 						    .event_page_offset = client->event_page };
 	int ret = call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
 
@@ -441,7 +441,9 @@ int client_make(struct client *client, const struct workload *workload, struct t
 	if (!ret)
 		ret = make_queues(client, workload);
 	for (uint32_t i = 0; !ret && i < workload->events; i++)
-		ret = make_event(client);
+		ret = make_event(client, KFD_IOC_EVENT_SIGNAL);
+	for (uint32_t i = 0; !ret && i < workload->strange; i++)
+		ret = make_event(client, KFD_IOC_EVENT_PROFILE_EVENT);
 	return ret;
 }
 

@@ -154,6 +154,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->zero_percent = (uint32_t)number;
 	else if (is_named(item, "events"))
 		workload->events = (uint32_t)number;
+	else if (is_named(item, "strange"))
+		workload->strange = (uint32_t)number;
 	else if (is_named(item, "kfds"))
 		workload->kfds = (uint32_t)number;
 	else if (is_named(item, "opened"))

@@ -16,7 +16,8 @@
  *of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
  *P4-serve, P7-small.
  *
- * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by default). */
+ * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
+ *default), strange=N (events of a type that RESTORE does not make). */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -37,7 +38,7 @@ struct workload_bo {
 struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
-	uint32_t gpus, events, kfds, tasks, opened, zero_percent, map;
+	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map;
 	uint32_t task; /* whose it is: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;

@@ -71,6 +71,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];
+	/* Of all events of all processes. */
+	uint32_t event_type;
 	/* GEM objects that every render node has, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
@@ -430,8 +432,10 @@ static inline void fill_private(const struct fake_process *process, uint8_t *at)
 		memcpy(at + 104, (uint32_t[]){ queue->cwsr_size, CTL_STACK, queue->mqd_size }, 12);
 		at += QUEUE_RECORD + CTL_STACK + queue->mqd_size;
 	}
-	for (uint32_t i = process->num_queues; i < process->num_objects; i++, at += EVENT_RECORD)
+	for (uint32_t i = process->num_queues; i < process->num_objects; i++, at += EVENT_RECORD) {
 		memcpy(at, (uint32_t[]){ 1 }, 4);
+		memcpy(at + 16, (uint32_t[]){ i, 0, kernel.event_type }, 12);
+	}
 }
 
 static inline bool counts_agree(const struct fake_process *process,

@@ -530,6 +530,39 @@ static void the_document_has_each_rule(void **state)
 	(void)fclose(file);
 }
 
+static void events_that_restore_does_not_make_are_refused(void **state)
+{
+	static const struct {
+		uint32_t type;
+		bool bad;
+	} cases[] = {
+		{ 0, false }, { 1, true }, { 2, true }, { 3, false }, { 4, true },
+		{ 5, false }, { 6, true }, { 7, true }, { 8, false }, { 9, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		char words[64];
+
+		(void)snprintf(words, sizeof(words), "event 1 of type %u", cases[i].type);
+		print_message("case %s\n", words);
+		kernel.event_type = cases[i].type;
+		if (cases[i].bad) {
+			assert_refused(process, words, "destroy the event");
+			assert_force_dumps(process, words);
+		} else {
+			int fd = open_kfd_of(process);
+
+			start_dump();
+			assert_int_equal(dump_file(fd, 5), 0);
+			end_dump(0);
+			(void)close(fd);
+		}
+	}
+}
+
 /* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
 static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
 {
@@ -619,6 +652,7 @@ int main(void)
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
+		TEST(events_that_restore_does_not_make_are_refused),
 		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
 		TEST(a_file_with_another_pasid_gives_no_vm),
 		TEST(ordinary_processes_have_a_vm_of_each_gpu),

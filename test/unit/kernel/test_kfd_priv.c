@@ -363,6 +363,37 @@ static void a_search_ends_at_its_limit(void **state)
 	}
 }
 
+static void add_event_of(struct builder *b, uint32_t id, uint32_t type)
+{
+	uint8_t *record = b->bytes + b->priv.size;
+
+	add_event(b);
+	set(record, 16, id);
+	set(record, 24, type);
+}
+
+static void the_first_event_that_restore_does_not_make_is_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
+		struct kfd_priv_event event = { 0 };
+		struct builder b;
+
+		begin(&b, bo_sizes[i]);
+		add_queue(&b, 512, 4096);
+		add_event_of(&b, 1, 8);
+		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), -ENOENT);
+		add_event_of(&b, 77, 6);
+		add_event_of(&b, 78, 7);
+		add_svm(&b);
+		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), 0);
+		assert_int_equal(event.id, 77);
+		assert_int_equal(event.type, 6);
+		b.priv.size--;
+		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), -ENOENT);
+	}
+}
+
 static void data_of_another_length_has_an_unknown_layout(void **state)
 {
 	struct builder b;
@@ -488,6 +519,7 @@ int main(void)
 		UNIT_TEST(svm_ranges_in_any_layout_that_fits_are_found),
 		UNIT_TEST(layouts_that_fit_with_the_same_queues_list_them),
 		UNIT_TEST(a_search_ends_at_its_limit),
+		UNIT_TEST(the_first_event_that_restore_does_not_make_is_found),
 		UNIT_TEST(data_of_another_length_has_an_unknown_layout),
 		UNIT_TEST(counts_and_sizes_beyond_the_data_are_refused),
 		UNIT_TEST(random_bytes_are_never_read_beyond_their_end),
