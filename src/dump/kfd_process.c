@@ -4,10 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -15,8 +17,10 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* One directory for each KFD process, by its pid (kfd_create_process_sysfs() in kfd_process.c). */
+/* A directory for each process that has a KFD process, by its pid. It has a directory for each
+ * further KFD process (kfd_create_process_sysfs() in kfd_process.c). */
 #define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
+#define CONTEXT       "context_"
 
 /* How a process uses one render node. */
 struct node_use {
@@ -169,5 +173,28 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *re
 		ret = add_mappings(&uses, pid);
 	if (!ret)
 		*ret_count = count_vms(&uses);
+	return ret;
+}
+
+int kfd_process_has_contexts(pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	struct dirent *entry;
+	DIR *stream;
+	char path[64];
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d", pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A pid namespace of CRIU's hides the directory under another pid. */
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	stream = fdopendir(fd);
+	if (!stream)
+		return -errno;
+	(void)take_fd(&fd);
+	while (!ret && (entry = next_entry(stream, &ret)))
+		ret = strncmp(entry->d_name, CONTEXT, strlen(CONTEXT)) == 0;
+	(void)closedir(stream);
 	return ret;
 }

@@ -15,4 +15,8 @@ struct topology;
  */
 int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *ret_count);
 
+/* Whether process @pid has more than one KFD process, which Linux 7 makes for a file of /dev/kfd on
+ * request (CREATE_PROCESS): 1, 0, or -errno. */
+int kfd_process_has_contexts(pid_t pid);
+
 #endif

@@ -141,6 +141,10 @@ static const struct rule {
 				      "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
 				      "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
 				      true } },
+	[DUMP_HAS_CONTEXTS] = { .text = { PREFLIGHT_PROCESS,
+					  "has several KFD contexts, and the kernel saves each of them as the same process",
+					  "a directory `context_N` in `/sys/class/kfd/kfd/proc/PID` (Linux 7)",
+					  "have the process use one KFD context", false } },
 	[DUMP_UNKNOWN_LAYOUT] = { .text = { PREFLIGHT_PROCESS,
 					    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
 					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
@@ -301,6 +305,15 @@ static int check_vms(const struct dump_session *session, const struct dumped_pro
 					  : 0;
 }
 
+static int check_contexts(const struct dump_session *session, pid_t pid)
+{
+	int ret = kfd_process_has_contexts(pid);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its KFD contexts", pid);
+	return ret ? dump_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
+}
+
 int preflight_check_process(const struct dump_session *session,
 			    const struct dumped_process *process)
 {
@@ -312,7 +325,8 @@ int preflight_check_process(const struct dump_session *session,
 		ret = proc_find_tracee(process->vpid, &pid);
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot find it", process->vpid);
-	return check_vms(session, process, pid);
+	ret = check_contexts(session, pid);
+	return ret < 0 ? ret : check_vms(session, process, pid);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,

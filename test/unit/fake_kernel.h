@@ -245,6 +245,8 @@ int open(const char *path, int flags, ...)
 			       kernel.machine);
 		return openat(AT_FDCWD, machine, flags);
 	}
+	if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
+		path = unit_path("process");
 	if (!strcmp(path, KFD_DEVICE) && kernel.machine)
 		path = unit_path("sysfs-dev");
 	return openat(AT_FDCWD, path, flags, mode);
@@ -259,7 +261,7 @@ FILE *fopen(const char *path, const char *mode)
 	if (!strncmp(path, PARAMETERS, strlen(PARAMETERS)))
 		path = unit_path("parameter-%s", path + strlen(PARAMETERS));
 	else if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
-		path = unit_path("process-%s", strrchr(path, '/') + 1);
+		path = unit_path("process%s", strchr(path + strlen(KFD_PROCESSES), '/'));
 	else if (sscanf(path, "/proc/%*d/fdinfo/%u", &number) == 1 && number > RENDER_FDS)
 		path = unit_path("fdinfo-%u", number - RENDER_FDS);
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);

@@ -530,6 +530,18 @@ static void the_document_has_each_rule(void **state)
 	(void)fclose(file);
 }
 
+static void several_kfd_contexts_are_refused_before_a_checkpoint(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	unit_print("process/pasid", "0\n");
+	unit_print("process/context_4096/pasid", "0\n");
+	assert_refused(process, "has several KFD contexts", "use one KFD context");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+	assert_final(process, "has several KFD contexts");
+}
+
 static void events_that_restore_does_not_make_are_refused(void **state)
 {
 	static const struct {
@@ -566,7 +578,7 @@ static void events_that_restore_does_not_make_are_refused(void **state)
 /* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
 static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
 {
-	unit_print("process-pasid", "%u\n", process_pasid);
+	unit_print("process/pasid", "%u\n", process_pasid);
 	unit_print("fdinfo-128", "pos:\t0\ndrm-driver:\tamdgpu\npasid:\t%u\n", one);
 	unit_print("fdinfo-129", "pos:\t0\npasid:\t%u\ndrm-driver:\tamdgpu\n", other);
 }
@@ -652,6 +664,7 @@ int main(void)
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
+		TEST(several_kfd_contexts_are_refused_before_a_checkpoint),
 		TEST(events_that_restore_does_not_make_are_refused),
 		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
 		TEST(a_file_with_another_pasid_gives_no_vm),
