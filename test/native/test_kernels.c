@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The kernels that the simulated driver can behave like, and the state that it saves and restores,
  * through raw ioctls. */
+#include <amdgpu_drm.h>
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -374,6 +375,91 @@ static void linux_6_1_imports_on_the_same_device_only(void **state)
 	end_process(&process);
 }
 
+static uint32_t create_gem(int render, uint64_t alignment)
+{
+	union drm_amdgpu_gem_create create = {
+		.in = { .bo_size = PAGE, .alignment = alignment, .domains = AMDGPU_GEM_DOMAIN_GTT },
+	};
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), 0);
+	return create.out.handle;
+}
+
+/* Not in the headers of older systems. */
+struct listed {
+	uint32_t handle, flags;
+	uint64_t size, preferred_domains, alloc_flags, alignment;
+};
+struct list {
+	uint64_t entries;
+	uint32_t num_entries, padding;
+};
+#define LIST DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct list)
+
+static void the_list_of_handles_has_alignments_in_pages_or_bytes(void **state)
+{
+	static const struct {
+		const char *kernel;
+		int ret;
+		uint64_t alignment;
+	} cases[] = { { "6.12", -EINVAL, 0 },
+		      { "6.18", 0, 2 },
+		      { "7.2", 0, 2 * PAGE },
+		      { "7.3", 0, 2 * PAGE },
+		      { "dkms", -EINVAL, 0 } };
+	struct raw_process process;
+
+	(void)state;
+	assert_int_equal(raw_open_acquired(&process), 0);
+	(void)create_gem(process.render[0], 2 * PAGE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct listed listed = { 0 };
+		struct list list = { (uintptr_t)&listed, 1, 0 };
+
+		sim_write("kernel", cases[i].kernel);
+		assert_int_equal(raw_ioctl(process.render[0], LIST, &list), cases[i].ret);
+		assert_int_equal(listed.alignment, cases[i].alignment);
+	}
+	end_process(&process);
+}
+
+static int map_gem(const struct raw_process *process, uint32_t handle)
+{
+	struct drm_amdgpu_gem_va args = {
+		.handle = handle,
+		.operation = AMDGPU_VA_OP_MAP,
+		.flags = AMDGPU_VM_PAGE_READABLE,
+		.va_address = 1ull << 33,
+		.map_size = PAGE,
+	};
+	int ret = raw_ioctl(process->render[0], DRM_IOCTL_AMDGPU_GEM_VA, &args);
+
+	args.operation = AMDGPU_VA_OP_UNMAP;
+	return ret ? ret : raw_ioctl(process->render[0], DRM_IOCTL_AMDGPU_GEM_VA, &args);
+}
+
+static void linux_6_1_does_not_keep_mappings_of_a_compute_vm(void **state)
+{
+	struct raw_process process;
+	uint32_t handle;
+
+	(void)state;
+	assert_int_equal(raw_open(&process), 0);
+	assert_int_equal(raw_open_render(&process.gpu[0], &process.render[0]), 0);
+	handle = create_gem(process.render[0], PAGE);
+	sim_write("kernel", "6.1");
+	assert_int_equal(map_gem(&process, handle), 0);
+	assert_int_equal(raw_acquire(&process, process.gpu[0].gpu_id, process.render[0]), 0);
+	assert_int_equal(sim_number("violations", NULL), 0);
+	assert_int_equal(map_gem(&process, handle), 0);
+	assert_int_equal(sim_number("violations", NULL), 2);
+	sim_write("kernel", "6.8");
+	assert_int_equal(map_gem(&process, handle), 0);
+	assert_int_equal(sim_number("violations", NULL), 2);
+	sim_write("violations", "0");
+	end_process(&process);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_default, end)
@@ -391,6 +477,8 @@ int main(void)
 		TEST(a_buffer_without_an_address_is_saved_or_left_out),
 		TEST(linux_6_1_cannot_export),
 		TEST(linux_6_1_imports_on_the_same_device_only),
+		TEST(the_list_of_handles_has_alignments_in_pages_or_bytes),
+		TEST(linux_6_1_does_not_keep_mappings_of_a_compute_vm),
 	};
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
