@@ -118,12 +118,13 @@ sim=/sys/kernel/debug/amdgpu_sim
 
 # machine NAME [HIDDEN]: the simulated machine of that name, and no other, from here on; NAME may also be the
 # absolute path of a folder that describes one. NAME+other-major: /dev/kfd has another major number there. The GPUs
-# with these indices are there, but nobody sees them.
+# with these indices are there, but nobody sees them. The driver is that of $kernel, if it is set.
 machine() {
 	local now=
 
 	read -r now 2> /dev/null < /run/machine || true
 	[ "$now" = "$1" ] || load_machine "$1"
+	knob kernel "${kernel:-default}"
 	knob hidden "${2-}"
 }
 
@@ -139,6 +140,7 @@ load_machine() { # NAME
 		;;
 	esac
 	[ "$name" = "$1" ] || parameters+=(other_kfd_major=1)
+	[ -z "${kernel:-}" ] || parameters+=("kernel=$kernel")
 	insmod /opt/vm/module/amdgpu_sim.ko "${parameters[@]}" || fail "no machine $1: $(dmesg | tail -n 1)"
 	echo "$1" > /run/machine
 }
