@@ -45,10 +45,11 @@
 	/* Compute checksums at a dump, compare them at a restore. */                \
 	X(checksum, AMDGPU_CHECKSUM, SWITCH, true)
 
-#define OTHER_OPTIONS(X)                                                              \
-	/* CRIU's main process restores the contents of BOs, if it can. */            \
-	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                    \
-	/* Dump with a warning what a rule refuses, unless no restore is possible. */ \
+#define OTHER_OPTIONS(X)                                                           \
+	/* CRIU's main process restores the contents of BOs, if it can. */         \
+	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                 \
+	/* Dump with a warning what a rule refuses, unless no restore is possible. \
+	 * At a restore, allow that another GPU has the gpu_id of a GPU. */        \
 	X(force, AMDGPU_FORCE, SWITCH, false)
 
 #define OPTION_TYPE_SWITCH                         bool

@@ -100,6 +100,8 @@ static inline bool kfd_bo_has_one_kind(uint32_t alloc_flags)
  * ring of an AQL queue twice in a row. */
 enum kfd_bo_attribute {
 	KFD_BO_AQL_QUEUE_MEM = 1u << 27,
+	KFD_BO_EXECUTABLE = 1u << 30,
+	KFD_BO_WRITABLE = 1u << 31,
 	KFD_BO_ATTRIBUTES = 0x1ffu << 23,
 };
 

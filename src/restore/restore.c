@@ -17,6 +17,7 @@
 #include "restore/extra_gpus.h"
 #include "restore/fill.h"
 #include "restore/gpu_files.h"
+#include "restore/gpu_ids.h"
 #include "restore/handoff.h"
 #include "restore/mappings.h"
 #include "restore/node.h"
@@ -231,6 +232,11 @@ static int rebuild(struct restore *restore)
 	return ret;
 }
 
+static int check_ids(struct restore *restore)
+{
+	return gpu_ids_check(restore->task, restore->session->options->force);
+}
+
 static int add_mapped_bo(struct restored_task *task, const struct kfd_bo_bucket *bo)
 {
 	struct mapped_bo mapped = {
@@ -287,9 +293,9 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 	/* The task has no KFD state before register_task(). If a later step fails, restore_resume()
 	 * kills the task. */
 	static int (*const steps[])(struct restore * restore) = {
-		check_contents, restore_hsakmt_shm,   keep_kfd,      register_task,
-		alloc_state,    fill_in_devices,      fill_in_bos,   rebuild,
-		note_mappings,  close_unneeded_files, load_contents,
+		check_contents,       restore_hsakmt_shm, keep_kfd, register_task, alloc_state,
+		fill_in_devices,      fill_in_bos,        rebuild,  check_ids,     note_mappings,
+		close_unneeded_files, load_contents,
 	};
 	_cleanup_(finish_restore) struct restore restore = {
 		.session = session,
