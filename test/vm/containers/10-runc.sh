@@ -14,3 +14,93 @@ scenario_container_runc() { # in make check
 	returned runc job
 	finish
 }
+
+# Three times, and without paths: runc then uses folders of its own below the current one and the bundle.
+scenario_container_runc_again() {
+	local turn
+
+	machine one
+	bundle job
+	(cd job && runc run --detach job < /dev/null > /dev/null 2>&1)
+	ready runc job
+	for turn in 1 2 3; do
+		(cd job && runc checkpoint job)
+		stopped
+		(cd job && runc restore --detach job < /dev/null > /dev/null 2>&1)
+		returned runc job
+		rm -r job/checkpoint
+	done
+	finish
+}
+
+# The original goes on, and the images are worth something too.
+scenario_container_runc_leave_running() {
+	machine one
+	runc_job
+	runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
+	unchanged
+	finish
+	nothing_left
+	runc delete -f job
+	runc_restore
+	returned runc job
+	finish
+}
+
+# Two processes, and GPUs that only the cgroup tells apart: the job sees two of eight.
+scenario_container_runc_tree() { # in make check
+	machine eight
+	bundle job /dev/dri/renderD130 /dev/dri/renderD134
+	job_args job --tree 2
+	runc_run
+	ready runc job --tree
+	runc_cycle
+	finish
+}
+
+scenario_container_runc_gpu_5_of_8() {
+	machine eight
+	bundle job /dev/dri/renderD133
+	runc_run
+	ready runc job
+	sees_gpus 1
+	runc_cycle
+	sees_gpus 1
+	finish
+}
+
+# A limit of memory, a network namespace that somebody else has made, and cgroups left to runc.
+scenario_container_runc_limits() {
+	machine one
+	bundle job
+	ip netns add job
+	edit job '.linux.resources.memory.limit = 96 * 1024 * 1024 |
+		(.linux.namespaces[] | select(.type == "network")).path = "/run/netns/job"'
+	runc_run
+	ready runc job
+	runc checkpoint --manage-cgroups-mode ignore --image-path "$work/images" --work-path "$work/logs" job
+	stopped
+	runc restore --manage-cgroups-mode ignore --bundle job --image-path "$work/images" --work-path "$work/logs" \
+		--detach job < /dev/null > /dev/null 2>&1
+	returned runc job
+	[ "$(cat "/sys/fs/cgroup$(cut -d : -f 3 "/proc/$pid/cgroup")/memory.max")" = 100663296 ] || fail "the limit is not there any more"
+	finish
+	ip netns del job
+}
+
+# A container that has nothing to do with GPUs, with the plugin installed.
+scenario_container_runc_no_gpu() {
+	no_machine
+	bundle job
+	edit job '.process.args = ["/bin/sh", "-c", $script]' --arg script "$no_gpu_script"
+	runc_run
+	runc_pid job
+	started+=("$pid")
+	wait_line client.log "waits"
+	runc checkpoint --image-path "$work/images" --work-path "$work/logs" job
+	gone "$pid"
+	runc_restore
+	runc_pid job
+	started+=("$pid")
+	answers_without_gpu
+}

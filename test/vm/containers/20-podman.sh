@@ -2,11 +2,11 @@
 #
 # The same with podman, over crun, which is its default on Debian, and over runc.
 
-# podman_cycle RUNTIME [ARG...]: a job in podman is checkpointed, restored, and verifies.
-podman_cycle() {
+scenario_container_podman() { # in make check
+	crun_checkpoints
+	machine one
 	podman_image
-	podman_devices
-	podman --runtime "$1" run -d --name job "${@:2}" "${devices[@]}" -v "$work/log:/log" gpu:1 /job
+	podman run -d --name job --device /dev/kfd --device /dev/dri -v "$work/log:/log" gpu:1 /job
 	ready podman job
 	podman container checkpoint job
 	stopped
@@ -15,12 +15,105 @@ podman_cycle() {
 	finish
 }
 
-scenario_container_podman_crun() { # in make check
+# podman_cycle RUNTIME [ARG...]: a job in podman is checkpointed, restored, and verifies.
+podman_cycle() {
+	[ "$1" != crun ] || crun_checkpoints
 	machine one
-	podman_cycle crun
+	podman_job "$@"
+	podman container checkpoint --keep job
+	stopped
+	podman container restore --keep job
+	returned podman job
+	finish
 }
 
-scenario_container_podman_runc() {
-	machine one
+scenario_container_podman_no_network() {
+	podman_cycle crun --network none --read-only
+}
+
+scenario_container_podman_runc() { # in make check
 	podman_cycle runc
+}
+
+scenario_container_podman_runc_no_network() {
+	podman_cycle runc --network none
+}
+
+scenario_container_podman_terminal() {
+	podman_cycle runc -t
+}
+
+# The original goes on, and comes back from the same checkpoint when it has ended.
+podman_leave_running() { # RUNTIME
+	[ "$1" != crun ] || crun_checkpoints
+	machine one
+	podman_job "$1"
+	podman container checkpoint --leave-running job
+	unchanged
+	finish
+	nothing_left
+	podman wait job
+	podman container restore job
+	returned podman job
+	finish
+}
+
+scenario_container_podman_leave_running() {
+	podman_leave_running crun
+}
+
+scenario_container_podman_runc_leave_running() {
+	podman_leave_running runc
+}
+
+# Through an archive, as on the way to another machine.
+podman_export() { # RUNTIME
+	[ "$1" != crun ] || crun_checkpoints
+	machine one
+	podman_job "$1"
+	podman container checkpoint --export "$work/job.tar.zst" job
+	stopped
+	podman rm -f job
+	podman --runtime "$1" container restore --import "$work/job.tar.zst"
+	returned podman job
+	finish
+}
+
+scenario_container_podman_export() {
+	podman_export crun
+}
+
+scenario_container_podman_runc_export() {
+	podman_export runc
+}
+
+# One GPU of eight, where runc sets the cgroup before the restore.
+scenario_container_podman_runc_gpu_5_of_8() {
+	machine eight
+	podman_image
+	podman --runtime runc run -d --name job --device /dev/kfd --device /dev/dri/renderD133 -v "$work/log:/log" gpu:1 /job
+	ready podman job
+	sees_gpus 1
+	podman container checkpoint job
+	stopped
+	podman container restore job
+	returned podman job
+	sees_gpus 1
+	finish
+}
+
+scenario_container_podman_no_gpu() {
+	crun_checkpoints
+	no_machine
+	podman_image
+	podman run -d --name job -v "$work/log:/log" gpu:1 /bin/sh -c "$no_gpu_script"
+	podman_pid job
+	started+=("$pid")
+	wait_line client.log "waits"
+	podman container checkpoint job
+	gone "$pid"
+	podman container restore job
+	podman_pid job
+	started+=("$pid")
+	answers_without_gpu
 }

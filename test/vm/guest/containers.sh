@@ -3,6 +3,7 @@
 # Steps of the scenarios with containers: a bundle for runc, an image for podman, a job in a container,
 # and its end. They come on top of lib.sh's steps; the commands a user types are in the scenarios.
 
+# What runc prints on standard error goes to runc.log.
 # A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
 runc() { bounded command runc --log "$work/runc.log" "$@"; }
 podman() { bounded command podman "$@"; }
@@ -30,12 +31,12 @@ bundle() {
 			{ type: "RLIMIT_MEMLOCK", soft: 18446744073709551615, hard: 18446744073709551615 } ] |
 		.mounts += [{ destination: "/log", type: "none", source: $log, options: ["bind", "rw"] }]' \
 		--arg log "$work/log"
-	device "$name" /dev/kfd "${nodes[@]}"
+	[ ! -e /dev/kfd ] || device "$name" /dev/kfd "${nodes[@]}"
 }
 
 # edit NAME FILTER [ARG...]: changes config.json with jq.
 edit() {
-	jq "${@:3}" "$2" "$1/config.json" > config.part
+	jq "$2" "$1/config.json" "${@:3}" > config.part
 	mv config.part "$1/config.json"
 }
 
@@ -77,7 +78,30 @@ bind() {
 }
 
 job_args() { # NAME ARG...: of the client
-	edit "$1" '.process.args = ["/job"] + $ARGS.positional' --args "${@:2}"
+	edit "$1" '.process.args = ["/job"] + $ARGS.positional' --args -- "${@:2}"
+}
+
+runc_run() { runc run --bundle job --detach job < /dev/null > /dev/null 2>&1; }
+
+runc_job() { # a job that may use all GPUs, ready
+	bundle job
+	runc_run
+	ready runc job
+}
+
+runc_checkpoint() {
+	runc checkpoint --image-path "$work/images" --work-path "$work/logs" job
+	stopped
+}
+
+runc_restore() {
+	runc restore --bundle job --image-path "$work/images" --work-path "$work/logs" --detach job < /dev/null > /dev/null 2>&1
+}
+
+runc_cycle() {
+	runc_checkpoint
+	runc_restore
+	returned runc job
 }
 
 # --- podman -----------------------------------------------------------------------------------
@@ -97,6 +121,25 @@ podman_devices() { # [NODE...]: sets $devices to podman's options for /dev/kfd a
 		devices+=(--device "$node")
 	done
 }
+
+# podman_job RUNTIME [ARG...] [-- CLIENTARG...]: a job that may use all GPUs, ready.
+podman_job() {
+	local runtime=$1 options=() devices
+
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	podman_image
+	podman_devices
+	podman --runtime "$runtime" run -d --name job "${options[@]}" "${devices[@]}" -v "$work/log:/log" gpu:1 /job "${@:2}"
+	ready podman job "${@:2}"
+}
+
+podman_log() { ls -t /scratch/podman/overlay-containers/*/userdata/"$1".log | head -n 1; }
+
+crun_checkpoints() { [ "$criu_version" != 3.17.1 ] || skip "the crun of this Debian is built without CRIU"; }
 
 # --- the job ----------------------------------------------------------------------------------
 
@@ -140,6 +183,16 @@ unchanged() {
 	runs
 	verify
 	no_violation
+}
+
+# A job without a GPU: it answers SIGUSR1 into the log.
+no_gpu_script='trap "echo answers >> /log/client.log" USR1; echo waits >> /log/client.log; while :; do sleep 1 & wait; done'
+
+answers_without_gpu() {
+	kill -USR1 "$pid"
+	wait_line client.log answers
+	kill -9 "$pid"
+	gone "$pid"
 }
 
 # --- the end ----------------------------------------------------------------------------------

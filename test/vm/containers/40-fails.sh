@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Checkpoints and restores of containers that cannot succeed: the runtime's exit status says so, the user
+# reads the plugin's reason, and nothing is left that is half of something.
+
+# A job that no dump can save goes on, and can be saved as soon as the reason has gone.
+scenario_container_refused() { # in make check
+	machine one
+	bundle job
+	job_args job --gem-bo
+	runc_run
+	ready runc job
+	! runc checkpoint --image-path "$work/images" --work-path "$work/logs" job || fail "runc saved what cannot be saved"
+	has_line runc.log "Error (amdgpu_plugin): .*GEM"
+	runs
+	verify
+	runc kill job USR2
+	wait_line client.log "client 1: dropped"
+	before=$(job_state)
+	runc_cycle
+	finish
+}
+
+podman_refused() { # RUNTIME
+	machine one
+	podman_job "$1" -- --gem-bo
+	! podman container checkpoint job 2> said.txt || fail "podman saved what cannot be saved"
+	has_line said.txt "Error (amdgpu_plugin): .*GEM"
+	runs
+	verify
+	finish
+}
+
+scenario_container_podman_refused() {
+	crun_checkpoints
+	podman_refused crun
+}
+
+scenario_container_podman_runc_refused() {
+	podman_refused runc
+}
+
+# The options' file is the host's. podman does not pass its environment on at a checkpoint.
+scenario_container_options() {
+	crun_checkpoints
+	machine one
+	podman_job crun
+	mkdir -p /etc/criu
+	echo 'fw-ver-check = perhaps' > /etc/criu/amdgpu_plugin.conf
+	! podman container checkpoint job 2> said.txt || fail "a wrong option is overlooked"
+	has_line said.txt 'option /etc/criu/amdgpu_plugin.conf:1: fw-ver-check: "perhaps" is not a switch'
+	echo 'parallel-restore = 0' > /etc/criu/amdgpu_plugin.conf
+	unchanged
+	podman container checkpoint job
+	stopped
+	podman container restore --keep job
+	returned podman job
+	filled_by task "$(podman_log restore)"
+	rm /etc/criu/amdgpu_plugin.conf
+	finish
+}
+
+# restore_refused PATTERN: from the images of a job of runc.
+restore_refused() {
+	! runc_restore || fail "this restore cannot have succeeded"
+	has_line logs/restore.log "Error (amdgpu_plugin): .*$1"
+	gone "$pid"
+	nothing_left
+	no_violation
+	runc delete -f job || true
+}
+
+scenario_container_broken_image() {
+	local image
+
+	machine one
+	runc_job
+	runc_checkpoint
+	image=$(echo images/amdgpu-pages-* | cut -d ' ' -f 1)
+	cp "$image" good
+	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+	restore_refused 'cannot load BO .*checksum mismatch'
+	cp good "$image"
+	runc_restore
+	returned runc job
+	finish
+}
+
+# An archive from which one of the plugin's images has gone.
+scenario_container_incomplete_archive() {
+	crun_checkpoints
+	machine one
+	podman_job crun
+	podman container checkpoint --export "$work/job.tar.zst" job
+	stopped
+	podman rm -f job
+	mkdir archive
+	tar -C archive --zstd -xf job.tar.zst
+	rm archive/checkpoint/amdgpu-pages-*
+	tar -C archive --zstd -cf incomplete.tar.zst .
+	! podman --runtime crun container restore --import "$work/incomplete.tar.zst" 2> said.txt || fail "restored without contents"
+	has_line said.txt 'amdgpu-pages-'
+	nothing_left
+	no_violation
+	podman rm -f -a
+	podman --runtime crun container restore --import "$work/job.tar.zst"
+	returned podman job
+	finish
+}
+
+# config.json of the restore differs from that of the dump: the cgroup does not allow /dev/kfd, or allows another number, or does
+# not allow the GPU.
+scenario_container_wrong_rules() {
+	machine one
+	runc_job
+	runc_checkpoint
+	cp job/config.json good.json
+	no_rule job /dev/kfd
+	restore_refused '/dev/kfd: cannot open'
+	cp good.json job/config.json
+	edit job '(.linux.resources.devices[] | select(.major == $major)).major = 511' --argjson major $((0x$(stat -c %t /dev/kfd)))
+	restore_refused '/dev/kfd: cannot open'
+	cp good.json job/config.json
+	no_rule job /dev/dri/renderD128
+	restore_refused 'the image has 1 GPUs, but the task can use 0'
+	cp good.json job/config.json
+	runc_restore
+	returned runc job
+	finish
+}
+
+# while_killed LOG WORDS CMD...: CRIU is killed when its log has these words, and the runtime says that it has failed.
+while_killed() {
+	local log=$1 words=$2 runtime
+
+	rm -f "$log" status
+	("${@:3}" && echo 0 > status || echo 1 > status) &
+	runtime=$!
+	until_true grep -q -s "$words" "$log" || fail "no \"$words\" in $log"
+	pkill -9 -x criu || fail "CRIU has ended already: $(tail -n 1 "$log")"
+	gone "$runtime"
+	[ "$(cat status)" != 0 ] || fail "the runtime says that all is well"
+}
+
+scenario_container_killed_dump() { # in make check
+	machine one
+	runc_job
+	knob engine_bytes_per_s 3000000
+	while_killed logs/dump.log ': paused process' \
+		runc checkpoint --image-path "$work/images" --work-path "$work/logs" job
+	until_true not_paused || fail "the job's queues are stopped"
+	knob engine_bytes_per_s 0
+	! compgen -G 'images/amdgpu-kfd-*.img' > /dev/null || fail "a killed dump left $(echo images/amdgpu-kfd-*.img)"
+	unchanged
+	rm -r images
+	runc_cycle
+	finish
+}
+
+scenario_container_killed_restore() {
+	machine one
+	runc_job
+	runc_checkpoint
+	knob engine_bytes_per_s 3000000
+	while_killed logs/restore.log 'amdgpu_plugin: map: saved' runc_restore
+	nothing_left
+	no_violation
+	knob engine_bytes_per_s 0
+	runc delete -f job || true
+	runc_restore
+	returned runc job
+	finish
+}
