@@ -198,8 +198,12 @@ answers_without_gpu() {
 # --- the end ----------------------------------------------------------------------------------
 
 remove_containers() {
-	local name
+	local name mount
 
+	# A killed CRIU leaves its view of the cgroups mounted.
+	for mount in $(grep -o '/[^ ]*/\.criu\.[^ ]*' /proc/mounts | sort -ru); do
+		umount -l "$mount"
+	done
 	for name in $(command runc list -q); do
 		command runc delete -f "$name" || true
 	done
