@@ -4,13 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The name of a child in ps(1), and the time that a killed child has to end. */
+#define CHILD_NAME     "amdgpu_child"
+#define CHILD_DEATH_MS 1000
 
 void fd_close(int *fd)
 {
@@ -301,5 +310,57 @@ int thread_start(pthread_t *thread, void *(*function)(void *), void *argument)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(thread, NULL, function, argument);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+static void __attribute__((noreturn))
+run_child(int (*job)(void *argument), void *argument, pid_t parent)
+{
+	(void)prctl(PR_SET_NAME, CHILD_NAME);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The parent may have died before that. */
+	if (getppid() != parent)
+		_exit(ESRCH);
+	(void)close_range(0, ~0u, 0);
+	_exit(-job(argument) & 0xff);
+}
+
+/* The child may sleep in the kernel for good, and then even SIGKILL does not end it. */
+static int await_child(int pidfd, unsigned int timeout_s, int *ret_result)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	siginfo_t ended = { 0 };
+	bool in_time = poll(&end, 1, (int)timeout_s * 1000) > 0;
+
+	if (!in_time) {
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+		(void)poll(&end, 1, CHILD_DEATH_MS);
+	}
+	if (waitid(P_PIDFD, (id_t)pidfd, &ended, WEXITED | WNOHANG | __WALL) < 0)
+		return -errno;
+	if (!in_time)
+		return -ETIME;
+	if (ended.si_code != CLD_EXITED)
+		return -ECHILD;
+	*ret_result = -ended.si_status;
+	return 0;
+}
+
+int child_run(int (*job)(void *argument), void *argument, unsigned int timeout_s, int *ret_result)
+{
+	const pid_t parent = (pid_t)syscall(SYS_getpid);
+	int fd = -1, ret;
+	sigset_t all, old;
+	long pid;
+
+	/* The child must not run CRIU's handlers, and poll() must not end early. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
+	pid = syscall(SYS_clone, (unsigned long)CLONE_PIDFD, NULL, &fd, NULL, 0UL);
+	if (!pid)
+		run_child(job, argument, parent);
+	ret = pid < 0 ? -errno : await_child(fd, timeout_s, ret_result);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	fd_close(&fd);
 	return ret;
 }

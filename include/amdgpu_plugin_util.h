@@ -93,4 +93,12 @@ double now_seconds(void);
 /* Starts a thread that blocks all signals, so that CRIU's handlers run in CRIU's thread. */
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
 
+/* Runs @job in a child process with a copy of this process's memory, and waits for its end, at most
+ * @timeout_s seconds. The child has no descriptors, no signals and one thread, so @job must not
+ * log. The child dies with this thread. It ends without SIGCHLD, like a guard, so CRIU does not
+ * notice it.
+ * *@ret_result: what @job returned, 0 or -errno.
+ * -ECHILD: something killed the child; -ETIME: it has not ended in time, and was killed. */
+int child_run(int (*job)(void *argument), void *argument, unsigned int timeout_s, int *ret_result);
+
 #endif

@@ -34,6 +34,15 @@ struct dumped_file {
 
 #define DUMP_NO_PROCESS SIZE_MAX
 
+/* What the kernel has said of compute queues: those with their area for waves in no BO, and those
+ * with it in a BO. */
+struct queue_answers {
+	struct queue_answer {
+		bool known;
+		int ret;
+	} by_area[2];
+};
+
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
 	/* Of the file whose image holds the state; DUMP_NO_ID: CRIU has not come to it yet. */
@@ -92,6 +101,7 @@ struct dump_session {
 	bool mappings_are_checked;
 	/* The KFD processes of all tasks have been looked for and paused. */
 	bool tree_is_paused;
+	struct queue_answers queue_answers;
 	/* The dump is over: the processes run again. */
 	bool released;
 	/* Unpauses the processes if CRIU dies. */
@@ -114,6 +124,7 @@ enum dump_rule {
 	DUMP_QUEUE_XCCS,
 	DUMP_QUEUE_SAVE_AREA,
 	DUMP_QUEUE_GENERATION,
+	DUMP_QUEUE_REFUSED,
 	DUMP_BO_KIND,
 	DUMP_BO_FLAGS,
 	DUMP_BO_ADDRESS,

@@ -168,6 +168,9 @@ int kfd_unpause(int fd);
  * with descriptors as above. The kernel can neither repeat nor undo it: after an error the process
  * must end. */
 int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
+/* RESTORE for a child_run(): opens /dev/kfd, and leaves limits and descriptors as they are. Logs
+ * nothing. */
+int kfd_try_restore(struct kfd_state *state);
 /* RESUME: starts the queues of process @pid. Call it once, also after an error, and only after
  * kfd_restore(). -ESRCH: no KFD process. Logs on error. */
 int kfd_resume(pid_t pid);

@@ -35,8 +35,24 @@ enum kfd_priv_queue_type {
 	KFD_PRIV_QUEUE_SDMA_XGMI = 4,
 };
 
+/* The buffers of a queue, by their addresses on the GPU. */
+enum kfd_priv_queue_buffer {
+	KFD_PRIV_QUEUE_RING,
+	KFD_PRIV_QUEUE_RPTR,
+	KFD_PRIV_QUEUE_WPTR,
+	KFD_PRIV_QUEUE_EOP,
+	/* Receives the state of running waves. */
+	KFD_PRIV_QUEUE_AREA,
+	KFD_PRIV_QUEUE_BUFFERS,
+};
+
 /* The fields of a queue record that the plugin uses. */
 struct kfd_priv_queue {
+	/* 0: the queue has no such buffer. */
+	uint64_t buffers[KFD_PRIV_QUEUE_BUFFERS];
+	/* Where the record is in the data, and the bytes of it with all hardware state. */
+	uint64_t offset;
+	uint64_t size;
 	/* The id that the process knows. */
 	uint32_t gpu_id;
 	uint32_t type;
@@ -45,6 +61,7 @@ struct kfd_priv_queue {
 	uint32_t cwsr_size;
 	/* Bytes of hardware state after the record: one MQD for each XCC that the driver saved. */
 	uint32_t mqd_size;
+	uint32_t padding;
 };
 
 /* Lists the queues in memory that the caller frees. Tries the BO record sizes of known drivers
@@ -63,6 +80,30 @@ struct kfd_priv_event {
  * process then, older ones drop the event. -ENOENT: none, or sizes of BO records that fit
  * disagree about it. */
 int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
+
+/* A BO of the data that kfd_priv_build() makes. */
+struct kfd_priv_bo {
+	/* The BO whose record is copied; KFD_PRIV_NO_BO: the record is that of a new BO, which no
+	 * GPU maps. */
+	uint32_t index;
+	/* Its address in the process, if it is a userptr BO now. */
+	uint64_t user_addr;
+};
+
+#define KFD_PRIV_NO_BO UINT32_MAX
+
+struct kfd_priv_parts {
+	uint32_t num_devices;
+	const struct kfd_priv_bo *bos;
+	uint32_t num_bos;
+	/* NULL: no queue. The copy has no GWS, which a GPU has once. */
+	const struct kfd_priv_queue *queue;
+};
+
+/* Builds the data of another process, in the layout of @priv, from parts of @priv. The caller frees
+ * the result. -EINVAL: no size of BO records fits @priv. */
+int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
+		   uint8_t **ret_data, size_t *ret_size);
 
 /* The size of the data with @num_more more devices. */
 size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more);

@@ -136,6 +136,7 @@ static struct preflight_subject subject_of(const struct process_dump *dump)
 		.process = dump->process,
 		.state = &dump->state,
 		.topology = dump->topology,
+		.queue_answers = &dump->session->queue_answers,
 	};
 }
 

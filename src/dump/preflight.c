@@ -15,6 +15,7 @@
 #include "criu/log.h"
 #include "dump/bo_index.h"
 #include "dump/kfd_process.h"
+#include "dump/queue_probe.h"
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -178,6 +179,11 @@ static const struct rule {
 					      "have the process destroy its queues before the dump",
 					      true },
 				    .queue_breaks = cannot_be_rebuilt },
+	[DUMP_QUEUE_REFUSED] = { .text = { PREFLIGHT_QUEUE,
+					   "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, if the area for waves is in an SVM range)",
+					   "RESTORE of a copy of the queue, in a child process that then ends",
+					   "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
+					   true } },
 
 	[DUMP_BO_KIND] = { .text = { PREFLIGHT_BO, "has an unknown kind",
 				     "no kind bit in its flags, or several",
@@ -410,6 +416,29 @@ static int check_events(const struct preflight_subject *subject)
 			   event.id, event.type);
 }
 
+/* If the plugin cannot ask, it does not refuse: most kernels can rebuild the queue, and the plugin
+ * cannot ask for lack of memory, or because CRIU sees a GPU that it cannot open. */
+static int check_rebuild(const struct preflight_subject *subject,
+			 const struct kfd_priv_queue *queues, size_t num_queues)
+{
+	const struct kfd_priv_queue *queue =
+		queue_probe_choose(subject->state, subject->topology, queues, num_queues);
+	int ret;
+
+	if (!queue)
+		return 0;
+	ret = queue_probe_ask(subject->state, subject->topology, queue, subject->queue_answers);
+	if (ret == -EOPNOTSUPP)
+		return dump_refuse(subject->session, DUMP_QUEUE_REFUSED,
+				   "kfd %d: queue %u of type %u on GPU 0x%04x",
+				   subject->process->id, queue->id, queue->type, queue->gpu_id);
+	if (ret < 0)
+		log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on GPU"
+			 " 0x%04x: %s; try a restore before you rely on the dump",
+			 subject->process->id, queue->id, queue->gpu_id, strerror(-ret));
+	return 0;
+}
+
 static int check_queues(const struct preflight_subject *subject)
 {
 	const struct kfd_priv priv = priv_of(subject->state);
@@ -426,7 +455,7 @@ static int check_queues(const struct preflight_subject *subject)
 		if (rules[i].queue_breaks)
 			ret = check_queue_rule(subject, queues, num_queues, &rules[i]);
 	}
-	return ret;
+	return ret < 0 ? ret : check_rebuild(subject, queues, num_queues);
 }
 
 /* BO @index is the first of @count BOs that break the rule. */

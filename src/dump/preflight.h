@@ -42,6 +42,7 @@ struct preflight_subject {
 	const struct dumped_process *process;
 	const struct kfd_state *state;
 	const struct topology *topology;
+	struct queue_answers *queue_answers;
 };
 
 /* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With

@@ -237,6 +237,14 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)
 	return call_for_dmabufs(fd, state, KFD_RESTORE, lowest_fd);
 }
 
+int kfd_try_restore(struct kfd_state *state)
+{
+	struct kfd_criu_args args = args_of(state, KFD_RESTORE);
+	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+
+	return fd < 0 ? -errno : call_once(fd, &args);
+}
+
 int kfd_resume(pid_t pid)
 {
 	struct kfd_criu_args args = { .op = KFD_RESUME, .pid = (uint32_t)pid };

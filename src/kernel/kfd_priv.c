@@ -13,12 +13,19 @@
 #define PROCESS_SIZE   8
 #define DEVICE_SIZE    8
 #define QUEUE_SIZE     120
+#define QUEUE_RING     8
+#define QUEUE_RPTR     24
+#define QUEUE_WPTR     32
+#define QUEUE_EOP      48
+#define QUEUE_AREA     56
 #define QUEUE_GPU_ID   64
 #define QUEUE_TYPE     68
 #define QUEUE_ID       76
+#define QUEUE_GWS      92
 #define QUEUE_CWSR     104
 #define QUEUE_CTL_SIZE 108
 #define QUEUE_MQD_SIZE 112
+#define BO_USER_ADDR   0
 #define EVENT_SIZE     64
 #define EVENT_ID       16
 #define EVENT_TYPE     24
@@ -55,6 +62,8 @@ enum object_type {
 struct walk {
 	const struct kfd_priv *priv;
 	uint64_t at;
+	/* Bytes of a BO record. */
+	uint64_t bo_size;
 	bool svm;
 	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
@@ -85,6 +94,14 @@ static uint32_t number_at(const struct walk *walk, uint64_t offset)
 	return number;
 }
 
+static uint64_t address_at(const struct walk *walk, uint64_t offset)
+{
+	uint64_t address;
+
+	memcpy(&address, walk->priv->bytes + walk->at + offset, sizeof(address));
+	return address;
+}
+
 static bool skip(struct walk *walk, uint64_t size)
 {
 	if (size > bytes_left(walk))
@@ -102,18 +119,30 @@ static bool is_queue(const struct walk *walk)
 
 static bool read_queue(struct walk *walk)
 {
+	uint64_t size;
+
 	if (!is_queue(walk))
 		return false;
+	size = (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
+	       number_at(walk, QUEUE_MQD_SIZE);
 	if (walk->queues)
 		walk->queues[walk->num_queues++] = (struct kfd_priv_queue){
+			.buffers = {
+				[KFD_PRIV_QUEUE_RING] = address_at(walk, QUEUE_RING),
+				[KFD_PRIV_QUEUE_RPTR] = address_at(walk, QUEUE_RPTR),
+				[KFD_PRIV_QUEUE_WPTR] = address_at(walk, QUEUE_WPTR),
+				[KFD_PRIV_QUEUE_EOP] = address_at(walk, QUEUE_EOP),
+				[KFD_PRIV_QUEUE_AREA] = address_at(walk, QUEUE_AREA),
+			},
+			.offset = walk->at,
+			.size = size,
 			.gpu_id = number_at(walk, QUEUE_GPU_ID),
 			.type = number_at(walk, QUEUE_TYPE),
 			.id = number_at(walk, QUEUE_ID),
 			.cwsr_size = number_at(walk, QUEUE_CWSR),
 			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
 		};
-	return skip(walk, (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
-				  number_at(walk, QUEUE_MQD_SIZE));
+	return skip(walk, size);
 }
 
 /* The types that kfd_criu_restore_event() makes (kfd_events.c): signal, hardware exception, debug
@@ -164,6 +193,7 @@ static bool fits(struct search *search, uint64_t bo_size, struct walk *walk)
 {
 	const struct kfd_priv *priv = walk->priv;
 
+	walk->bo_size = bo_size;
 	if (!skip(walk, devices_end(priv)) || !skip(walk, bo_size * priv->num_bos))
 		return false;
 	for (uint32_t i = 0; i < priv->num_objects; i++) {
@@ -288,6 +318,59 @@ int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_eve
 	if (!first.has_strange_event)
 		return -ENOENT;
 	*ret_event = first.strange_event;
+	return 0;
+}
+
+static int find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
+{
+	struct search search = search_sizes(priv, 0, NUM_SIZES);
+	struct walk walk;
+
+	if (!find_next(&search, NULL, &walk))
+		return -EINVAL;
+	*ret_size = walk.bo_size;
+	return 0;
+}
+
+static void write_bo(const struct kfd_priv *priv, uint64_t bo_size, const struct kfd_priv_bo *bo,
+		     uint8_t *record)
+{
+	if (bo->index != KFD_PRIV_NO_BO)
+		memcpy(record, priv->bytes + devices_end(priv) + bo_size * bo->index, bo_size);
+	memcpy(record + BO_USER_ADDR, &bo->user_addr, sizeof(bo->user_addr));
+}
+
+static void write_queue(const struct kfd_priv *priv, const struct kfd_priv_queue *queue,
+			uint8_t *record)
+{
+	memcpy(record, priv->bytes + queue->offset, queue->size);
+	memset(record + QUEUE_GWS, 0, sizeof(uint32_t));
+}
+
+int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
+		   uint8_t **ret_data, size_t *ret_size)
+{
+	const uint32_t version = VERSION;
+	uint64_t bo_size, bos, size;
+	uint8_t *data;
+	int ret = find_bo_size(priv, &bo_size);
+
+	if (ret < 0)
+		return ret;
+	bos = PROCESS_SIZE + (uint64_t)DEVICE_SIZE * parts->num_devices;
+	size = bos + bo_size * parts->num_bos;
+	data = calloc(1, size + (parts->queue ? parts->queue->size : 0));
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, &version, sizeof(version));
+	for (uint32_t i = 0; i < parts->num_bos; i++)
+		write_bo(priv, bo_size, &parts->bos[i], data + bos + bo_size * i);
+	if (parts->queue) {
+		write_queue(priv, parts->queue, data + size);
+		size += parts->queue->size;
+	}
+	*ret_data = data;
+	*ret_size = size;
 	return 0;
 }
 

@@ -34,6 +34,7 @@ const struct scenario scenarios[] = {
 	{ .name = "tree", .workload = "tasks=2," FEW, .machine = { "one", "one-other" } },
 	{ .name = "over-old-images", .workload = FEW, .over_old_images = true },
 	{ .name = "old-libhsakmt", .workload = FEW, .private = true },
+	{ .name = "queues", .workload = FEW ",1x64K:W,2x4K:Q" },
 	{ .name = "told-map",
 	  .workload = FEW,
 	  .environment = { [RESTORE] = "AMDGPU_DEVICE_MAP=0x07cd=renderD128" } },

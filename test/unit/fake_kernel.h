@@ -91,6 +91,13 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	int fail_errno;
 	/* What every operation gives, as none is looked at; 0: they are. */
 	int refusal;
+	/* What RESTORE answers in a process of its own, which is none of the processes above: with
+	 * objects, and without. How often it was called so; fake_kernel_share() makes that visible.
+	 */
+	int trial_errno;
+	int empty_trial_errno;
+	unsigned int trials;
+	struct kfd_criu_args trial;
 	/* What RESTORE was given, and who has been killed. */
 	struct kfd_criu_args restored;
 	struct kfd_device_bucket restored_devices[8];
@@ -518,12 +525,34 @@ static inline int restore(struct fake_process *process, const struct kfd_criu_ar
 	return 0;
 }
 
+static inline bool has_process(pid_t pid)
+{
+	for (size_t i = 0; i < PROCESSES; i++) {
+		if (kernel.processes[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Of a child of the plugin. */
+static inline int try_restore(const struct kfd_criu_args *args)
+{
+	kernel.trials++;
+	kernel.trial = *args;
+	/* No BO is refused by older kernels. */
+	if (!args->devices || !args->bos || !args->num_bos || !args->priv_data)
+		return EINVAL;
+	return args->num_objects ? kernel.trial_errno : kernel.empty_trial_errno;
+}
+
 static inline int criu_op(struct fake_process *process, struct kfd_criu_args *args)
 {
 	int error = 0;
 
 	if (kernel.refusal)
 		return kernel.refusal;
+	if (args->op == KFD_RESTORE && !is_for(process) && !has_process(getpid()))
+		return try_restore(args);
 	if (args->op == kernel.fail_op && kernel.fail_count) {
 		kernel.fail_count--;
 		return kernel.fail_errno;

@@ -4,9 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -345,6 +350,95 @@ static void an_array_too_large_for_memory_stays_as_it_was(void **state)
 	assert_ptr_equal(numbers, &number);
 }
 
+static int return_argument(void *argument)
+{
+	return *(int *)argument;
+}
+
+static int count_descriptors(void *argument)
+{
+	(void)argument;
+	for (int fd = 0; fd < 100; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			return -EMFILE;
+	}
+	return 0;
+}
+
+static int __attribute__((noreturn)) wait_forever(void *argument)
+{
+	(void)argument;
+	for (;;)
+		(void)pause();
+}
+
+static int abort_silently(void *argument)
+{
+	(void)argument;
+	return raise(SIGKILL);
+}
+
+static void a_child_gives_its_result_and_leaves_nothing(void **state)
+{
+	int results[] = { 0, -EINVAL, -ENOTRECOVERABLE }, next = dup(0), ret;
+
+	(void)state;
+	(void)close(next);
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+		ret = 1;
+		assert_int_equal(child_run(return_argument, &results[i], 5, &ret), 0);
+		assert_int_equal(ret, results[i]);
+	}
+	assert_int_equal(child_run(count_descriptors, NULL, 5, &ret), 0);
+	assert_int_equal(ret, 0);
+	ret = dup(0);
+	assert_int_equal(ret, next);
+	(void)close(ret);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
+static void a_child_that_dies_or_hangs_is_an_error(void **state)
+{
+	int ret = 1;
+
+	(void)state;
+	assert_int_equal(child_run(abort_silently, NULL, 5, &ret), -ECHILD);
+	assert_int_equal(child_run(wait_forever, NULL, 0, &ret), -ETIME);
+	assert_int_equal(ret, 1);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+}
+
+static int tell_pid_and_wait(void *argument)
+{
+	__atomic_store_n((pid_t *)argument, (pid_t)syscall(SYS_getpid), __ATOMIC_RELEASE);
+	wait_forever(NULL);
+}
+
+static void a_child_dies_with_its_parent(void **state)
+{
+	pid_t *child = mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct pollfd end = { .events = POLLIN };
+	pid_t parent = fork();
+	int ret;
+
+	(void)state;
+	if (!parent) {
+		(void)child_run(tell_pid_and_wait, child, 600, &ret);
+		_exit(0);
+	}
+	while (!__atomic_load_n(child, __ATOMIC_ACQUIRE))
+		(void)sched_yield();
+	end.fd = (int)syscall(SYS_pidfd_open, *child, 0);
+	assert_true(end.fd >= 0);
+	assert_int_equal(kill(parent, SIGKILL), 0);
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	assert_int_equal(poll(&end, 1, 20000), 1);
+	(void)close(end.fd);
+	(void)munmap(child, sizeof(*child));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +458,9 @@ int main(void)
 		UNIT_TEST(closing_keeps_errno_and_leaves_no_descriptor),
 		UNIT_TEST(arrays_grow_by_what_is_appended),
 		UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was),
+		UNIT_TEST(a_child_gives_its_result_and_leaves_nothing),
+		UNIT_TEST(a_child_that_dies_or_hangs_is_an_error),
+		UNIT_TEST(a_child_dies_with_its_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

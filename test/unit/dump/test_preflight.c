@@ -173,6 +173,107 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 	}
 }
 
+/* EINVAL for a process with the queue, and not for the same process without. */
+static void a_queue_that_this_kernel_cannot_rebuild_is_refused(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+
+	(void)state;
+	kernel.trial_errno = EINVAL;
+	assert_refused(process, "queue 3 of type 0 on GPU 0xdfd4 cannot be rebuilt",
+		       "HSA_USE_SVM=0");
+	assert_force_dumps(process, "cannot be rebuilt by this kernel");
+}
+
+/* The dump goes on, with a warning, if the plugin does not learn what the kernel can. */
+static void a_question_that_the_kernel_does_not_answer_is_a_warning(void **state)
+{
+	static const int errors[][2] = { { EINVAL, EINVAL }, { EINVAL, ENOMEM }, { ENOMEM, 0 },
+					 { EBUSY, 0 },       { EPERM, 0 },       { ENOTTY, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+		int fd = open_kfd_of(process);
+
+		print_message("case %zu\n", i);
+		kernel.trial_errno = errors[i][0];
+		kernel.empty_trial_errno = errors[i][1];
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		assert_logged("Warn  (amdgpu_plugin): ", "cannot try", "queue 3");
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 1);
+		end_dump(0);
+		(void)close(fd);
+	}
+}
+
+/* All GPUs of CRIU, and one BO a buffer of the queue, or one alone. Never with SDMA queues, which
+ * hold engines that other processes may use. */
+static void the_kernel_is_asked_once_and_with_one_queue(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+	struct fake_process *other;
+	int fd = open_kfd_of(process), other_fd;
+
+	(void)state;
+	fake_kernel_share();
+	process->queues[process->num_queues++] = (struct fake_queue){ GPU_B, SDMA, 4, 0, 512 };
+	other = add_process(tracee);
+	add_device(other, GPU_B, GPU_B);
+	other->num_objects = 1;
+	other->queues[other->num_queues++] = (struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD };
+	add_bo(other, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000000);
+	other_fd = open_kfd_of(other);
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_int_equal(kernel.trials, 1);
+	assert_int_equal(kernel.trial.num_devices, 8);
+	assert_int_equal(kernel.trial.num_bos, 1);
+	assert_int_equal(kernel.trial.num_objects, 1);
+	assert_int_equal(kernel.trial.priv_data_size,
+			 8 + 8 * 8 + kernel.bo_record_size + QUEUE_RECORD + CTL_STACK + MQD);
+	assert_int_equal(dump_file(other_fd, 6), 0);
+	assert_int_equal(kernel.trials, 1);
+	end_dump(0);
+	(void)close(fd);
+	(void)close(other_fd);
+}
+
+static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
+{
+	static const struct {
+		const char *gpus;
+		struct fake_queue queue;
+	} cases[] = {
+		{ "s/^gfx_target_version .*/gfx_target_version 110000/",
+		  { GPU_B, COMPUTE, 3, 4096, MQD } },
+		{ "", { GPU_B, SDMA, 3, 0, 512 } },
+	};
+
+	(void)state;
+	fake_kernel_share();
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+		int fd;
+
+		change_gpus(cases[i].gpus);
+		process = make_process_with(cases[i].queue);
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(kernel.trials, 0);
+		(void)close(fd);
+	}
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+}
+
 /* Without queues there is nothing that such a GPU could do wrong. */
 static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
 {
@@ -651,6 +752,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(queues_that_would_not_run_again_are_refused),
 		TEST(queues_that_a_kernel_saves_whole_are_not),
+		TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused),
+		TEST(a_question_that_the_kernel_does_not_answer_is_a_warning),
+		TEST(the_kernel_is_asked_once_and_with_one_queue),
+		TEST(queues_that_the_kernel_may_crash_on_are_not_tried),
 		TEST(a_process_without_queues_is_dumped_on_any_gpu),
 		TEST(a_buffer_of_gfx12_is_refused),
 		TEST(many_bad_queues_are_one_line),
