@@ -110,12 +110,17 @@ union sim_drm_gem_wait_idle {
 	} out;
 };
 
-#define DRM_CTX_ALLOC      1u
-#define DRM_CTX_FREE       2u
-#define DRM_CTX_QUERY      3u
-#define DRM_CTX_QUERY2     4u
-#define DRM_CTX_GET_PSTATE 5u
-#define DRM_CTX_SET_PSTATE 6u
+#define DRM_CTX_ALLOC       1u
+#define DRM_CTX_FREE        2u
+#define DRM_CTX_QUERY       3u
+#define DRM_CTX_QUERY2      4u
+#define DRM_CTX_RESET       1u
+#define DRM_CTX_VRAMLOST    2u
+#define DRM_CTX_GUILTY      4u
+#define DRM_CTX_RAS_UE      0x10u
+#define DRM_CTX_IN_PROGRESS 0x20u
+#define DRM_CTX_GET_PSTATE  5u
+#define DRM_CTX_SET_PSTATE  6u
 
 union sim_drm_ctx {
 	struct {
@@ -202,6 +207,7 @@ union sim_drm_wait_cs {
 #define DRM_INFO_DEV_INFO       0x16u
 #define DRM_INFO_VIS_VRAM_USAGE 0x17u
 #define DRM_INFO_MEMORY         0x19u
+#define DRM_INFO_GPUVM_FAULT    0x23u
 
 struct sim_drm_info {
 	u64 return_pointer;

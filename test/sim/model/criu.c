@@ -82,16 +82,41 @@ static void count_objects(struct sim_process *process, struct object_counts *cou
 	}
 }
 
+/* kfd_process_evict_queues() in amdkfd/kfd_process.c: -EIO of a GPU in reset goes on, and only that
+ * of the last GPU comes out. Another error takes back the evictions of the GPUs before, not that of
+ * the GPU itself. criu_process_info() marks the process as paused in neither case, so UNPAUSE is
+ * EINVAL and the queues that were evicted stay so. */
+static int evict(struct sim_process *process)
+{
+	u64 in_reset = SIM_KNOB(process->sim, in_reset);
+	u64 timeout = SIM_KNOB(process->sim, evict_timeout);
+	int ret = 0;
+	u32 i, j;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		u64 gpu = 1ull << process->pdds[i]->gpu->index;
+
+		sim_engine_evict(process->pdds[i]);
+		ret = in_reset & gpu ? -EIO : 0;
+		if (!(timeout & gpu))
+			continue;
+		for (j = 0; j < i; j++)
+			sim_engine_restore(process->pdds[j]);
+		return -ETIME;
+	}
+	return ret;
+}
+
 static int process_info(struct sim_process *process, struct kfd_criu_args *io)
 {
 	struct object_counts counts;
-	u32 i;
+	int ret;
 
 	if (!process->num_pdds)
 		return -ENODEV;
-	if (!process->paused || SIM_KNOB(process->sim, pause_nests))
-		for (i = 0; i < process->num_pdds; i++)
-			sim_engine_evict(process->pdds[i]);
+	ret = !process->paused || SIM_KNOB(process->sim, pause_nests) ? evict(process) : 0;
+	if (ret < 0)
+		return ret;
 	process->paused = true;
 	count_objects(process, &counts);
 	io->pid = sim_os_process_pid(process);

@@ -74,6 +74,8 @@ static int context_alloc(struct sim_render *render, union sim_drm_ctx *args)
 	if (!context)
 		return -ENOMEM;
 	context->references = 1;
+	context->resets = __atomic_load_n(&render->gpu->resets, __ATOMIC_RELAXED);
+	context->memory_errors = __atomic_load_n(&render->gpu->memory_errors, __ATOMIC_RELAXED);
 	sim_lock(&render->lock);
 	ret = sim_ids_add(&render->contexts, context, MAX_CONTEXTS, &id);
 	sim_unlock(&render->lock);
@@ -103,19 +105,44 @@ static int context_free(struct sim_render *render, u32 id)
 	return 0;
 }
 
+static bool is_in_reset(const struct sim_gpu *gpu)
+{
+	return SIM_KNOB(gpu->sim, fault_queries) &&
+	       SIM_KNOB(gpu->sim, in_reset) & 1ull << gpu->index;
+}
+
+/* amdgpu_ctx_query2() in amdgpu/amdgpu_ctx.c: a reset since the context was made is told each time,
+ * a memory error once. */
+static u32 query_flags(const struct sim_render *render, struct sim_context *context)
+{
+	u32 errors = __atomic_load_n(&render->gpu->memory_errors, __ATOMIC_RELAXED);
+	u32 flags = 0;
+
+	if (__atomic_load_n(&context->guilty, __ATOMIC_RELAXED))
+		flags |= DRM_CTX_RESET | DRM_CTX_GUILTY;
+	if (__atomic_load_n(&render->gpu->resets, __ATOMIC_RELAXED) != context->resets)
+		flags |= DRM_CTX_RESET | DRM_CTX_VRAMLOST;
+	if (is_in_reset(render->gpu))
+		flags |= DRM_CTX_IN_PROGRESS;
+	if (__atomic_exchange_n(&context->memory_errors, errors, __ATOMIC_RELAXED) != errors)
+		flags |= DRM_CTX_RAS_UE;
+	return flags;
+}
+
 static int context_query(struct sim_render *render, union sim_drm_ctx *args)
 {
 	struct sim_context *context = sim_context_get(render, args->in.ctx_id);
 	bool newer = args->in.op == DRM_CTX_QUERY2;
 	bool guilty;
+	u32 flags;
 
 	if (!context)
 		return -EINVAL;
 	guilty = __atomic_load_n(&context->guilty, __ATOMIC_RELAXED);
+	flags = newer ? query_flags(render, context) : 0;
 	sim_context_put(render, context);
 	memset(args, 0, sizeof(*args));
-	if (guilty && newer)
-		args->state.flags = 1u << 0 | 1u << 2; /* reset, guilty */
+	args->state.flags = flags;
 	if (guilty && !newer)
 		args->state.reset_status = 1;
 	return 0;

@@ -166,6 +166,20 @@ static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
 	return answer(args, &info, sizeof(info));
 }
 
+/* Of the page tables of the asking file (amdgpu/amdgpu_kms.c, amdgpu_info_ioctl()). */
+static int info_fault(const struct sim_render *render, const struct sim_drm_info *args)
+{
+	struct {
+		u64 addr;
+		u32 status, vmhub;
+	} fault = { .addr = __atomic_load_n(&render->fault_addr, __ATOMIC_RELAXED) };
+
+	if (!SIM_KNOB(render->gpu->sim, fault_queries))
+		return -EINVAL;
+	fault.status = fault.addr ? 0x401031 : 0;
+	return answer(args, &fault, sizeof(fault));
+}
+
 static const struct {
 	u32 query;
 	int (*function)(struct sim_gpu *gpu, const struct sim_drm_info *args);
@@ -184,6 +198,8 @@ int sim_info(struct sim_render *render, struct sim_drm_info *args)
 
 	if (!args->return_size || !args->return_pointer)
 		return -EINVAL;
+	if (args->query == DRM_INFO_GPUVM_FAULT)
+		return info_fault(render, args);
 	for (i = 0; i < ARRAY_SIZE(queries); i++)
 		if (queries[i].query == args->query)
 			return queries[i].function(render->gpu, args);

@@ -106,6 +106,35 @@ static void throttle(struct sim_job *job, u64 bytes)
 		sim_os_sleep_us((u32)min((end - now + 999) / 1000, (u64)THROTTLE_STEP_US));
 }
 
+/* -N of @error is the Nth GPU, else that of the job. */
+static struct sim_gpu *gpu_of_error(struct sim_job *job, int error)
+{
+	u32 index = (u32)-error - 1;
+
+	return index < job->sim->num_gpus ? &job->sim->gpus[index] : job->render->gpu;
+}
+
+/* What real engines do not survive, or do not tell: the fence of the job signals as if all was
+ * well, but after a reset there is nothing in VRAM to be copied, and a page fault drops the access.
+ */
+static bool job_suffers(struct sim_job *job)
+{
+	struct sim_faults *faults = &job->sim->faults;
+	int error = sim_fault(faults, "engine", "RESET");
+	struct sim_gpu *own = job->render->gpu;
+
+	if (error)
+		(void)__atomic_add_fetch(&gpu_of_error(job, error)->resets, 1, __ATOMIC_RELAXED);
+	error = sim_fault(faults, "engine", "MEMORY_ERROR");
+	if (error)
+		(void)__atomic_add_fetch(&gpu_of_error(job, error)->memory_errors, 1,
+					 __ATOMIC_RELAXED);
+	error = sim_fault(faults, "engine", "PAGE_FAULT");
+	if (error)
+		__atomic_store_n(&job->render->fault_addr, job->ib[0].addr, __ATOMIC_RELAXED);
+	return error || __atomic_load_n(&own->resets, __ATOMIC_RELAXED);
+}
+
 static int job_execute(struct sim_job *job)
 {
 	struct sim_render *render = job->render;
@@ -128,6 +157,8 @@ static int job_execute(struct sim_job *job)
 	(void)snprintf(who, sizeof(who), "gpu %u: command buffer", render->gpu->index);
 	if (__atomic_load_n(&job->context->guilty, __ATOMIC_RELAXED))
 		return -ECANCELED;
+	if (job_suffers(job))
+		client.skip_copies = true;
 	ret = sim_fault(&sim->faults, "engine", "IB");
 	for (i = 0; ret == 0 && i < job->num_ibs; i++) {
 		u64 part = 0;

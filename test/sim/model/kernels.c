@@ -45,6 +45,11 @@ static const struct row rows[] = {
 	 * kfd_queue_acquire_buffers() in 6.12.117, not in 6.12.107, 7.2 and 7.3 */
 	ROW(acquire_queue_buffers,   0,   0,   0,   0,   1,   0,   0,   0,   0),
 
+	/* amdgpu/amdgpu_ctx.c, amdgpu_ctx_query2(), has RESET_IN_PROGRESS, and amdgpu/amdgpu_kms.c
+	 * GPUVM_FAULT, in 6.12 and 7.2, not in 6.1. 6.8 and the out-of-tree driver by their DRM
+	 * version */
+	ROW(fault_queries,           1,   0,   1,   1,   1,   1,   1,   1,   1),
+
 	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. The plugin
 	 * must ask the out-of-tree driver; here it has none */
 	ROW(list_handles,            0,   0,   0,   0,   0,   1,   1,   1,   0),

@@ -31,7 +31,10 @@ static const struct sim_knob knobs[] = {
 	KNOB(evict_delay_ms),
 	KNOB(invisible_vram),
 	KNOB(one_xcc),
+	KNOB(in_reset),
+	KNOB(evict_timeout),
 	/* in which kernels differ, too */
+	KNOB(fault_queries),
 	KNOB(last_ioctl),
 	KNOB(pause_nests),
 	KNOB(bos_required),

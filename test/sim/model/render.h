@@ -14,9 +14,10 @@ struct sim_render {
 	struct sim_vm vm;
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
-	bool compute; /* a KFD process has acquired the page tables */
-	bool closing; /* its jobs are not to be waited for any more; atomic */
-	u32 jobs;     /* not finished yet; atomic */
+	bool compute;   /* a KFD process has acquired the page tables */
+	bool closing;   /* its jobs are not to be waited for any more; atomic */
+	u32 jobs;       /* not finished yet; atomic */
+	u64 fault_addr; /* of the last page fault in the page tables; atomic */
 	/* under sim->job_lock: */
 	struct sim_job *waiting; /* oldest first */
 	u32 running;             /* jobs under way */
@@ -27,9 +28,10 @@ struct sim_render {
 /* All of it under render->lock, flags are also read without it. */
 struct sim_context {
 	u32 references;
-	bool guilty;  /* a job of it went wrong: nothing more is accepted */
-	bool leaving; /* freed: nothing more is executed */
-	u32 running;  /* jobs under way; under sim->job_lock instead */
+	bool guilty;               /* a job of it went wrong: nothing more is accepted */
+	bool leaving;              /* freed: nothing more is executed */
+	u32 resets, memory_errors; /* of the GPU: when it was made, and when last asked */
+	u32 running;               /* jobs under way; under sim->job_lock instead */
 	struct {
 		u64 last; /* number of the newest job; the first is 1 */
 		u64 done;

@@ -2,8 +2,8 @@
 /*
  * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
  * described by topology.c. */
-#include "kernels.h"
 #include "sim.h"
+#include "kernels.h"
 
 #define POISON_BYTE         0xd6
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
@@ -32,6 +32,7 @@ const char *const sim_count_names[SIM_COUNTS] = {
 static const struct sim_knobs default_knobs = {
 	.engine_latency_us = 100,
 	.poison_vram = 1,
+	.fault_queries = 1,
 	.system_mem_limit = 64ull << 30,
 };
 

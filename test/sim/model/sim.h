@@ -55,6 +55,9 @@ struct sim_knobs {
 	u64 skip_copies;
 	u64 one_xcc;
 	u64 acquire_queue_buffers;
+	u64 in_reset;
+	u64 evict_timeout;
+	u64 fault_queries;
 	/* Read where kernels.c says that kernels differ. */
 	u64 last_ioctl;
 	u64 pause_nests;
@@ -100,6 +103,8 @@ struct sim_gpu {
 	u32 fw_version, sdma_fw_version;
 	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
 	struct sim_wait job_wait; /* a command buffer is done or dropped, a hang was ended */
+	u32 resets;               /* so far, each with the loss of VRAM; atomic */
+	u32 memory_errors;        /* uncorrectable ones, so far; atomic */
 	u64 job_end_ns; /* when the copy engine is through with what it has; under sim->job_lock */
 	void *front;
 };
