@@ -78,6 +78,14 @@ struct dumped_process {
 	struct bo_index *bo_index;
 };
 
+/* A context of the plugin on a GPU of this machine. */
+struct dumped_watch {
+	uint32_t render_minor;
+	uint32_t gpu_id;
+	int fd;
+	uint32_t context;
+};
+
 /* All zero but for the options: nothing has been dumped. */
 struct dump_session {
 	const struct options *options;
@@ -102,6 +110,8 @@ struct dump_session {
 	/* The KFD processes of all tasks have been looked for and paused. */
 	bool tree_is_paused;
 	struct queue_answers queue_answers;
+	struct dumped_watch *watches;
+	size_t num_watches;
 	/* The dump is over: the processes run again. */
 	bool released;
 	/* Unpauses the processes if CRIU dies. */
@@ -113,6 +123,7 @@ enum dump_rule {
 	DUMP_IS_PRE_DUMP,
 	DUMP_IS_INCREMENTAL,
 	DUMP_IS_LAZY,
+	DUMP_GPU_IS_IN_RESET,
 	DUMP_CWSR_IS_OFF,
 	DUMP_HAS_NO_KFD_FILE,
 	DUMP_FILE_OF_OTHER_PROCESS,

@@ -32,6 +32,16 @@
 #define POLL_NS_MIN   20000
 #define POLL_NS_MAX   5000000
 
+/* A reset, lost VRAM, lost memory, and a reset that has not ended (Linux 6.6). libdrm of older
+ * systems does not have the name of the last flag. */
+#define SPOILED_FLAGS                                                       \
+	(AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST | \
+	 AMDGPU_CTX_QUERY2_FLAGS_RAS_UE | 1u << 5)
+
+/* The last page fault in the page tables of a file, all zero: none. Linux 6.8; older kernels answer
+ * EINVAL. Not in the headers of older systems (AMDGPU_INFO_GPUVM_FAULT). */
+#define INFO_VM_FAULT 0x23
+
 /* available_rings has one bit per ring. */
 #define RINGS_MAX 32
 
@@ -576,5 +586,15 @@ int sdma_wait(struct sdma *gpu, unsigned int slot_index, uint64_t timeout_s)
 	ret = amdgpu_cs_query_reset_state2(gpu->context, &flags);
 	if (ret < 0)
 		return ret;
-	return (flags & AMDGPU_CTX_QUERY2_FLAGS_RESET) ? -EIO : 0;
+	return (flags & SPOILED_FLAGS) ? -EIO : 0;
+}
+
+int sdma_check_faults(struct sdma *gpu)
+{
+	uint64_t fault[2] = { 0 };
+	int ret = amdgpu_query_info(gpu->device, INFO_VM_FAULT, sizeof(fault), fault);
+
+	if (ret < 0)
+		return ret == -EINVAL ? 0 : ret;
+	return fault[0] || fault[1] ? -EFAULT : 0;
 }

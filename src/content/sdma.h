@@ -62,7 +62,11 @@ enum sdma_direction {
 int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction direction,
 		const struct sdma_piece *pieces, size_t num_pieces);
 /* Waits for the copies of the slot. -ETIME: the copies, or earlier ones on the ring, took more than
- * @timeout_s seconds. -EIO: the GPU was reset meanwhile, so the copied bytes may be wrong. */
+ * @timeout_s seconds. -EIO: the GPU was reset meanwhile, or has lost memory, so the copied bytes
+ * may be wrong. */
 int sdma_wait(struct sdma *gpu, unsigned int slot, uint64_t timeout_s);
+/* Whether a copy since sdma_open() had a page fault. Its fence signals, and the bytes are wrong.
+ * -EFAULT: one had. Kernels before 6.8 do not tell: 0. */
+int sdma_check_faults(struct sdma *gpu);
 
 #endif

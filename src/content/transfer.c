@@ -550,6 +550,13 @@ static void run_slots(struct transfer *transfer)
 		(void)pthread_join(transfer->ranges[i].thread, NULL);
 }
 
+static int check_faults(struct transfer *transfer)
+{
+	int ret = sdma_check_faults(transfer->gpu);
+
+	return ret < 0 ? fail(transfer, ret, "a copy had a page fault", 0) : 0;
+}
+
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,
 		 struct transfer **ret_transfer)
 {
@@ -582,7 +589,7 @@ void transfer_run(struct transfer *transfer)
 		return;
 	if (set_up(transfer) == 0) {
 		run_slots(transfer);
-		if (!has_stopped(transfer))
+		if (!has_stopped(transfer) && !check_faults(transfer))
 			(void)transfer->steps->end(transfer);
 	}
 	tear_down(transfer);

@@ -12,6 +12,7 @@
 #include "criu/log.h"
 #include "dump/bo_index.h"
 #include "dump/dump_image.h"
+#include "dump/gpu_watch.h"
 #include "dump/kfd_files.h"
 #include "dump/pause.h"
 #include "dump/preflight.h"
@@ -204,21 +205,21 @@ static int note_gpus(struct process_dump *dump)
 	return ret;
 }
 
+static int check_gpus(struct process_dump *dump)
+{
+	return gpu_watch_check(dump->session, dump->process);
+}
+
 static int dump_process(struct process_dump *dump)
 {
 	/* The state image comes last: without it a restore ignores the other images. */
 	static int (*const steps[])(struct process_dump * dump) = {
-		pause_and_count,
-		check_reopen,
-		checkpoint,
-		check_devices,
-		check_bos,
-		index_bos,
-		check_state,
-		check_mappings,
-		note_gpus,
-		dump_image_save_contents,
-		dump_image_write_state,
+		pause_and_count, check_reopen,
+		checkpoint,      check_devices,
+		check_bos,       index_bos,
+		check_state,     check_mappings,
+		note_gpus,       dump_image_save_contents,
+		check_gpus,      dump_image_write_state,
 	};
 	int ret = 0;
 
@@ -298,6 +299,15 @@ int dump_process_has_file(const struct dumped_process *process, int fd)
 	return ret < 0 ? ret : kfd_files_has(pid, fd);
 }
 
+static int check_before_pause(struct dump_session *session, int id)
+{
+	int ret = preflight_check_driver(session, id);
+
+	if (!ret)
+		ret = gpu_watch_start(session);
+	return ret < 0 ? ret : gpu_watch_check_idle(session);
+}
+
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
 	_cleanup_(finish_dump) struct process_dump dump = { .session = session };
@@ -310,7 +320,7 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (!ret)
 		ret = dump_topology(session, &dump.topology);
 	if (!ret && !session->tree_is_paused)
-		ret = preflight_check_driver(session, id);
+		ret = check_before_pause(session, id);
 	if (!ret)
 		ret = pause_tree(session, fd);
 	if (!ret)
@@ -353,6 +363,7 @@ int dump_release(struct dump_session *session, int result)
 	if (result)
 		remove_images(session);
 	session->released = true;
+	gpu_watch_end(session);
 	return pause_undo_all(session);
 }
 
@@ -363,6 +374,7 @@ void dump_done(struct dump_session *session)
 		bo_index_free(session->processes[i].bo_index);
 	}
 	free(session->processes);
+	gpu_watch_end(session);
 	pause_close_files(session);
 	pid_list_done(&session->tasks);
 	topology_done(&session->topology);

@@ -122,6 +122,11 @@ static const struct rule {
 				     "CRIU's command line has --lazy-pages, and CRIU has no hook PAUSE_DEVICES",
 				     "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
 			   .is_such_dump = host_is_lazy_dump },
+	[DUMP_GPU_IS_IN_RESET] = { .text = { PREFLIGHT_DUMP,
+					     "a GPU is in reset, and the driver would stop queues that nothing can start",
+					     "a context on each GPU (RESET_IN_PROGRESS, since Linux 6.6)",
+					     "dump again, when the kernel's log says that the reset has ended",
+					     true } },
 
 	[DUMP_CWSR_IS_OFF] = { .text = { PREFLIGHT_PROCESS,
 					 "cannot be paused, because the driver does not save running waves",

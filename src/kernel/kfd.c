@@ -268,6 +268,12 @@ static const struct {
 	{ KFD_PROCESS_INFO, -EBADF, "the process is not part of this dump" },
 	{ KFD_PROCESS_INFO, -EACCES,
 	  "the kernel requires CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN in the initial user namespace" },
+	{ KFD_PROCESS_INFO, -EIO,
+	  "its GPU hangs or is in reset; its queues may stay stopped, and then only ending the "
+	  "process helps" },
+	{ KFD_PROCESS_INFO, -ETIME,
+	  "its queues did not stop in time; they may stay stopped, and then only ending the process "
+	  "helps" },
 	{ KFD_PROCESS_INFO, -EOPNOTSUPP,
 	  "the process has a queue that the kernel cannot save, such as debuggers create; "
 	  "detach debuggers" },

@@ -78,7 +78,10 @@ static struct fake_gpu {
 	uint32_t rings;
 	/* The engine hangs; the GPU was reset. */
 	atomic_bool hangs;
-	bool was_reset;
+	uint32_t context_flags;
+	bool had_page_fault;
+	/* The driver does not know GPUVM_FAULT. */
+	bool is_old;
 	/* Another thread polls the first copy of a ring before the submitting call returns, and the
 	 * copy ends only after that. */
 	bool polls_before_return;
@@ -214,6 +217,21 @@ int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *i
 	if (next_call_fails())
 		return -gpu.fail_errno;
 	*info = (struct amdgpu_gpu_info){ .family_id = gpu.family };
+	return 0;
+}
+
+/* GPUVM_FAULT, which kernels before 6.8 do not have. */
+int amdgpu_query_info(amdgpu_device_handle device, unsigned int info_id, unsigned int size,
+		      void *value)
+{
+	LOCK_GPU;
+	(void)device;
+	if (next_call_fails())
+		return -gpu.fail_errno;
+	gpu.violations += info_id != 0x23 || size != 16;
+	if (gpu.is_old)
+		return -EINVAL;
+	memset(value, gpu.had_page_fault ? 0x5a : 0, size);
 	return 0;
 }
 
@@ -562,7 +580,7 @@ int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
 	(void)context;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*flags = gpu.was_reset ? AMDGPU_CTX_QUERY2_FLAGS_RESET : 0;
+	*flags = gpu.context_flags;
 	return 0;
 }
 

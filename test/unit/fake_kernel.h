@@ -34,6 +34,7 @@
 #define PROCESSES    4
 #define GEM_OP       0x10
 #define LIST_HANDLES 0x19
+#define CONTEXT      0x02
 /* Of the driver, as files named parameter-NAME in the test's directory. */
 #define PARAMETERS    "/sys/module/amdgpu/parameters/"
 #define KFD_DEVICE    "/sys/class/kfd/kfd/dev"
@@ -76,6 +77,9 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* GEM objects that every render node has, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
+	/* Of all contexts; and what making or asking one gives. */
+	uint32_t context_flags;
+	int context_errno;
 	/* Bytes of a BO's record in private data. */
 	uint32_t bo_record_size;
 	/* Each process has this many render nodes open, from the first on. */
@@ -605,6 +609,20 @@ static inline int kfd_ioctl(int index, unsigned long request, void *argument)
 	return ENOTTY;
 }
 
+/* A context: made, or asked for its flags by QUERY_STATE2. */
+static inline int context_ioctl(uint32_t *argument)
+{
+	bool is_query = argument[0] == 4;
+
+	if (argument[0] != 1 && !is_query)
+		return EINVAL;
+	if (kernel.context_errno)
+		return kernel.context_errno;
+	memset(argument, 0, 16);
+	argument[0] = is_query ? kernel.context_flags : 7;
+	return 0;
+}
+
 static inline int render_ioctl(unsigned long request, void *argument)
 {
 	if (request == DRM_IOCTL_VERSION) {
@@ -615,6 +633,8 @@ static inline int render_ioctl(unsigned long request, void *argument)
 		version->name_len = strlen(kernel.driver);
 		return 0;
 	}
+	if (_IOC_NR(request) == DRM_COMMAND_BASE + CONTEXT)
+		return context_ioctl(argument);
 	/* Unknown before 6.18. */
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + LIST_HANDLES)
 		return EINVAL;

@@ -341,12 +341,12 @@ static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 	start_dump();
 	open_before = unit_count_fds();
 	assert_int_equal(dump_file(fd, 5), 0);
-	/* Two more: the file of the paused process, and its guard. */
+	/* More by the file of the paused process, its guard, and the eight GPUs that are watched. */
 	open_after = unit_count_fds();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	end_dump(0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(open_after, open_before + 2);
+	assert_int_equal(open_after, open_before + 2 + 8);
 	assert_int_equal(after.rlim_cur, 1024);
 	assert_in_range(gpu.lowest_dmabuf, 512, INT32_MAX - 1);
 	assert_int_equal(gpu.inherited_dmabufs, 0);

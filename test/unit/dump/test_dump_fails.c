@@ -188,6 +188,83 @@ static void a_full_disk_fails_the_dump(void **state)
 	}
 }
 
+static void a_reset_during_the_dump_fails_it(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		const char *words;
+	} cases[] = {
+		{ 1, "was reset" }, { 2, "was reset" }, { 3, "was reset" }, { 0x10, "lost memory" }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		kernel.context_flags = cases[i].flags;
+		/* Neither GPU of the process has contents. */
+		assert_dump_fails(make_process(), cases[i].words);
+		assert_logged("Error (amdgpu_plugin): kfd 5: GPU 0x07cd", cases[i].words);
+	}
+}
+
+static void a_gpu_in_reset_is_refused_before_anything_is_paused(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	kernel.context_flags = 0x20;
+	assert_dump_fails(process, "is in reset");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	unit_forget_lines();
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Warn  (amdgpu_plugin): ", "is in reset");
+	assert_logged("Error (amdgpu_plugin): ", "was reset during the dump");
+	end_dump(-1);
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	(void)close(fd);
+}
+
+/* Of a process without contents; with contents the copy engine says what is wrong. */
+static void a_gpu_that_cannot_be_watched_does_not_fail_the_dump(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	kernel.context_errno = ENOMEM;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	kernel.context_errno = 0;
+	kernel.hides_render_nodes = true;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+static void queues_that_may_stay_stopped_are_said_to(void **state)
+{
+	static const int errors[] = { EIO, ETIME };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct fake_process *process;
+
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		kernel.fail_op = KFD_PROCESS_INFO;
+		kernel.fail_errno = errors[i];
+		kernel.fail_count = 1;
+		assert_dump_fails(process, "may stay stopped");
+	}
+}
+
 static void an_old_driver_is_refused_before_anything_is_paused(void **state)
 {
 	struct fake_process *process = make_process();
@@ -233,6 +310,10 @@ int main(void)
 		TEST(a_copy_engine_that_cannot_be_opened_fails_the_dump),
 		TEST(whichever_copy_call_fails_the_process_runs_on),
 		TEST(a_full_disk_fails_the_dump),
+		TEST(a_reset_during_the_dump_fails_it),
+		TEST(a_gpu_in_reset_is_refused_before_anything_is_paused),
+		TEST(a_gpu_that_cannot_be_watched_does_not_fail_the_dump),
+		TEST(queues_that_may_stay_stopped_are_said_to),
 		TEST(an_old_driver_is_refused_before_anything_is_paused),
 		TEST(an_inventory_that_fails_is_found_before_anything_is_paused),
 	};

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes a context on each GPU, and asks it for resets and memory errors. */
+#include "dump/gpu_watch.h"
+
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "kernel/render_node.h"
+
+/* Flags of QUERY_STATE2. The last one exists since Linux 6.6; older kernels do not set it. */
+#define WAS_RESET     (1u << 0)
+#define LOST_VRAM     (1u << 1)
+#define LOST_MEMORY   (1u << 4)
+#define IS_IN_RESET   (1u << 5)
+#define SPOILED_FLAGS (WAS_RESET | LOST_VRAM | LOST_MEMORY | IS_IN_RESET)
+
+static int add_watch(struct dump_session *session, const struct topology_node *gpu)
+{
+	union drm_amdgpu_ctx context = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
+	struct dumped_watch watch = { .render_minor = gpu->drm_render_minor,
+				      .gpu_id = gpu->gpu_id };
+	_cleanup_close_ int fd = -1;
+	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);
+
+	if (!ret)
+		ret = xioctl(fd, DRM_IOCTL_AMDGPU_CTX, &context);
+	if (ret < 0)
+		return 0;
+	watch.fd = fd;
+	watch.context = context.out.alloc.ctx_id;
+	ret = array_append(&session->watches, &session->num_watches, sizeof(watch), &watch);
+	if (!ret)
+		(void)take_fd(&fd);
+	return ret;
+}
+
+int gpu_watch_start(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->topology.num_nodes; i++) {
+		if (session->topology.nodes[i].gpu_id)
+			ret = add_watch(session, &session->topology.nodes[i]);
+	}
+	return ret < 0 ? log_error(ret, "dump: cannot watch its GPUs") : 0;
+}
+
+static int query(const struct dumped_watch *watch, uint32_t *ret_flags)
+{
+	union drm_amdgpu_ctx context = { .in.op = AMDGPU_CTX_OP_QUERY_STATE2,
+					 .in.ctx_id = watch->context };
+	int ret = xioctl(watch->fd, DRM_IOCTL_AMDGPU_CTX, &context);
+
+	if (ret < 0)
+		return log_error(ret, "GPU 0x%04x: cannot find out whether it was reset",
+				 watch->gpu_id);
+	*ret_flags = (uint32_t)context.out.state.flags;
+	return 0;
+}
+
+int gpu_watch_check_idle(const struct dump_session *session)
+{
+	uint32_t flags = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_watches; i++) {
+		ret = query(&session->watches[i], &flags);
+		if (!ret && flags & IS_IN_RESET)
+			ret = dump_refuse(session, DUMP_GPU_IS_IN_RESET,
+					  "GPU 0x%04x:", session->watches[i].gpu_id);
+	}
+	return ret;
+}
+
+static bool has_gpu(const struct dumped_process *process, uint32_t render_minor)
+{
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		if (process->gpus[i].render_minor == render_minor)
+			return true;
+	}
+	return false;
+}
+
+static int check_watch(const struct dumped_watch *watch, int id)
+{
+	uint32_t flags = 0;
+	int ret = query(watch, &flags);
+
+	if (ret < 0 || !(flags & SPOILED_FLAGS))
+		return ret;
+	return log_error(-EIO,
+			 "kfd %d: GPU 0x%04x %s during the dump, so the saved contents may be"
+			 " wrong (flags 0x%x)",
+			 id, watch->gpu_id,
+			 flags & SPOILED_FLAGS & ~LOST_MEMORY ? "was reset" : "lost memory", flags);
+}
+
+int gpu_watch_check(const struct dump_session *session, const struct dumped_process *process)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_watches; i++) {
+		if (has_gpu(process, session->watches[i].render_minor))
+			ret = check_watch(&session->watches[i], process->id);
+	}
+	return ret;
+}
+
+/* The driver frees the context with its file. */
+void gpu_watch_end(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_watches; i++)
+		fd_close(&session->watches[i].fd);
+	free(session->watches);
+	session->watches = NULL;
+	session->num_watches = 0;
+}
