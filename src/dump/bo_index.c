@@ -10,6 +10,9 @@
 #include "amdgpu_plugin_topology.h"
 #include "kernel/kfd.h"
 
+#define KEY_IS_LOCATION (1ULL << 63)
+#define FUNCTION_BITS   7u
+
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology, uint32_t user_gpu_id)
 {
@@ -20,12 +23,22 @@ const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 	return NULL;
 }
 
+/* The driver stores the number of a partition in the function's bits of location_id
+ * (kfd_topology.c). A kernel that tells no location has no partitions. */
+uint64_t bo_index_device(const struct topology_node *gpu)
+{
+	if (!gpu->location_id)
+		return gpu->drm_render_minor;
+	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
+	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct bo_index_entry *one = a, *other = b;
 
-	if (one->render_minor != other->render_minor)
-		return one->render_minor < other->render_minor ? -1 : 1;
+	if (one->device != other->device)
+		return one->device < other->device ? -1 : 1;
 	if (one->offset != other->offset)
 		return one->offset < other->offset ? -1 : 1;
 	return one->index < other->index ? -1 : one->index > other->index;
@@ -41,14 +54,14 @@ static int compare_inodes(const void *a, const void *b)
 }
 
 static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uint32_t bo_number,
-		     uint32_t render_minor)
+		     uint64_t device)
 {
 	struct stat file;
 
 	if (fstat((int)bo->dmabuf_fd, &file) < 0)
 		return -errno;
 	index->entries[index->count++] = (struct bo_index_entry){
-		.render_minor = render_minor,
+		.device = device,
 		.index = bo_number,
 		.offset = bo->offset,
 		.size = bo->size,
@@ -67,7 +80,7 @@ static int add_all(const struct kfd_state *state, const struct topology *topolog
 		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
 
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_entry(index, bo, i, gpu->drm_render_minor);
+			ret = add_entry(index, bo, i, bo_index_device(gpu));
 	}
 	return ret;
 }
@@ -112,10 +125,10 @@ void bo_index_free(struct bo_index *index)
 
 /* Entries overlap only if they are one object. So the entry is the last that begins no later than
  * @offset, or an equal entry before that. */
-const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index,
-						  uint32_t render_minor, uint64_t offset)
+const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
+						  uint64_t offset)
 {
-	const struct bo_index_entry wanted = { .render_minor = render_minor,
+	const struct bo_index_entry wanted = { .device = device,
 					       .index = UINT32_MAX,
 					       .offset = offset };
 	const struct bo_index_entry *at = index ? index->entries : NULL;
@@ -129,12 +142,11 @@ const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index,
 		else
 			end = middle;
 	}
-	if (!first || at[first - 1].render_minor != render_minor ||
+	if (!first || at[first - 1].device != device ||
 	    offset - at[first - 1].offset >= at[first - 1].size)
 		return NULL;
 	first--;
-	while (first && at[first - 1].render_minor == render_minor &&
-	       at[first - 1].offset == at[first].offset)
+	while (first && at[first - 1].device == device && at[first - 1].offset == at[first].offset)
 		first--;
 	return &at[first];
 }

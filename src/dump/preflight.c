@@ -215,7 +215,7 @@ static const struct rule {
 				 .bo_breaks = is_out_of_reach },
 	[DUMP_BO_SHARED] = { .text = { PREFLIGHT_BO,
 				       "is shared, and each process would get a copy of its own",
-				       "another BO has the same mmap offset in that GPU's render node, or its dma-buf has the same inode",
+				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode",
 				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
 				       true } },
 
@@ -421,8 +421,8 @@ static int check_events(const struct preflight_subject *subject)
 			   event.id, event.type);
 }
 
-/* If the plugin cannot ask, it does not refuse: most kernels can rebuild the queue, and the plugin
- * cannot ask for lack of memory, or because CRIU sees a GPU that it cannot open. */
+/* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most kernels
+ * can rebuild the queue. */
 static int check_rebuild(const struct preflight_subject *subject,
 			 const struct kfd_priv_queue *queues, size_t num_queues)
 {
@@ -511,7 +511,7 @@ static bool is_in_other_process(const struct preflight_subject *subject,
 		const struct dumped_process *other = &subject->session->processes[i];
 
 		if (other != subject->process &&
-		    (bo_index_find_offset(other->bo_index, entry->render_minor, entry->offset) ||
+		    (bo_index_find_offset(other->bo_index, entry->device, entry->offset) ||
 		     bo_index_find_inode(other->bo_index, entry->inode)))
 			return true;
 	}
@@ -521,7 +521,7 @@ static bool is_in_other_process(const struct preflight_subject *subject,
 /* Whether another BO of the process before it is the same object, on the same GPU or another. */
 static bool is_repeated(const struct bo_index *index, const struct bo_index_entry *entry)
 {
-	return bo_index_find_offset(index, entry->render_minor, entry->offset) != entry ||
+	return bo_index_find_offset(index, entry->device, entry->offset) != entry ||
 	       bo_index_find_inode(index, entry->inode) != entry;
 }
 
@@ -571,15 +571,19 @@ static bool is_ambiguous(const struct kfd_state *state, const struct proc_mappin
 int preflight_check_mapping(const struct preflight_subject *subject,
 			    const struct proc_mapping *mapping)
 {
+	const struct topology_node *gpu;
 	const struct bo_index_entry *bo;
 	enum dump_rule broken;
 	char name[32] = "";
 	uint32_t number;
 
-	if (!render_node_is_device(mapping->device, &number) ||
-	    !topology_find_minor(subject->topology, number))
+	gpu = render_node_is_device(mapping->device, &number)
+		      ? topology_find_minor(subject->topology, number)
+		      : NULL;
+	if (!gpu)
 		return 0;
-	bo = bo_index_find_offset(subject->process->bo_index, number, mapping->offset);
+	bo = bo_index_find_offset(subject->process->bo_index, bo_index_device(gpu),
+				  mapping->offset);
 	if (!bo)
 		broken = DUMP_MAPPING_WITHOUT_BO;
 	else if (mapping->offset != bo->offset)

@@ -46,6 +46,26 @@ static void gpus_are_found_by_the_processs_ids(void **state)
 	assert_null(bo_index_find_gpu(&job, &machine, 30));
 }
 
+static void partitions_of_a_pci_device_are_one(void **state)
+{
+	static const struct topology_node gpus[] = {
+		{ .location_id = 0x6300, .drm_render_minor = 128 },
+		{ .location_id = 0x6307, .drm_render_minor = 129 },
+		{ .location_id = 0x6308, .drm_render_minor = 130 },
+		{ .location_id = 0x6300, .domain = 1, .drm_render_minor = 131 },
+		/* Kernels that do not tell. */
+		{ .drm_render_minor = 132 },
+		{ .drm_render_minor = 133 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(gpus); j++)
+			assert_int_equal(bo_index_device(&gpus[i]) == bo_index_device(&gpus[j]),
+					 i == j || i + j == 1);
+	}
+}
+
 static void the_bo_that_has_a_byte_is_found(void **state)
 {
 	static const struct {
@@ -123,6 +143,7 @@ static void a_process_without_bos_has_no_entries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		UNIT_TEST(partitions_of_a_pci_device_are_one),
 		UNIT_TEST(gpus_are_found_by_the_processs_ids),
 		UNIT_TEST(the_bo_that_has_a_byte_is_found),
 		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),

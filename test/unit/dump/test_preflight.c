@@ -479,6 +479,26 @@ static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
 	assert_false(unit_logged("(like", NULL));
 }
 
+/* GPUs that are partitions of one PCI device (CPX) have one space of offsets, and a dma-buf each.
+ */
+static void a_buffer_of_two_partitions_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	change_gpus("s/^location_id .*/location_id 25344/");
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 2", "shared");
+	end_dump(-1);
+	(void)close(first);
+	(void)close(second);
+}
+
 /* A pause would wait for the waves, so it must not come to that. */
 static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
 {
@@ -766,6 +786,7 @@ int main(void)
 		TEST(a_buffer_of_two_processes_is_refused),
 		TEST(a_buffer_of_two_gpus_is_refused),
 		TEST(a_buffer_of_two_gpus_of_one_process_is_refused),
+		TEST(a_buffer_of_two_partitions_is_refused),
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
 		TEST(what_the_driver_always_refuses_is_explained),
