@@ -406,7 +406,7 @@ static int check_import(const struct sim_pdd *pdd, struct sim_dmabuf *dmabuf)
 
 	if (SIM_KNOB(pdd->gpu->sim, foreign_imports))
 		return 0;
-	return bo && bo->gpu == pdd->gpu ? 0 : -EINVAL;
+	return bo && bo->gpu->device == pdd->gpu->device ? 0 : -EINVAL;
 }
 
 SIM_KFD_HANDLER(sim_kfd_import_dmabuf)

@@ -92,6 +92,10 @@ struct sim_gpu {
 	u32 node;
 	u32 gpu_id;
 	u32 render_minor;
+	/* Where it is on the PCI bus, and the first GPU of the same PCI device: partitions of a
+	 * device share the offsets of mmap(). */
+	u64 location;
+	u32 device;
 	bool hidden;
 	u64 vram_bytes;
 	u64 vram_used, gtt_used; /* under sim->memory_lock */

@@ -170,6 +170,19 @@ static const struct {
 	{ "sdma_fw_version", __builtin_offsetof(struct sim_gpu, sdma_fw_version) },
 };
 
+/* kfd_topology.c stores the number of a partition in the lowest bits of location_id, and
+ * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. */
+static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_topology_file *file)
+{
+	u64 location = property(file, "location_id") & ~7ull;
+
+	gpu->location = location ? property(file, "domain") << 32 | location : 0;
+	gpu->device = 0;
+	while (gpu->device < gpu->index &&
+	       (!location || sim->gpus[gpu->device].location != gpu->location))
+		gpu->device++;
+}
+
 static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 node, u32 gpu_id)
 {
 	const struct sim_topology_file *properties = node_file(topology, node, "properties");
@@ -187,6 +200,7 @@ static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 nod
 	for (i = 0; i < ARRAY_SIZE(gpu_properties); i++)
 		*(u32 *)((char *)gpu + gpu_properties[i].offset) =
 			(u32)property(properties, gpu_properties[i].name);
+	find_device(sim, gpu, properties);
 	gpu->vram_bytes = vram_of(topology, node);
 	return gpu->vram_bytes ? 0 : -EINVAL;
 }

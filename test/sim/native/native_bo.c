@@ -100,7 +100,7 @@ struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
 	struct native_bo *bo = calloc(1, sizeof(*bo));
 	struct native *native = native_get();
-	u64 *next = &native->next_offset[gpu->index];
+	u64 *next = &native->next_offset[gpu->device];
 	u32 bucket;
 
 	if (!bo)
