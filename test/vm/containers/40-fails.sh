@@ -171,3 +171,17 @@ scenario_container_killed_restore() {
 	returned runc job
 	finish
 }
+
+# A GPU with another minor needs a node that the restored /dev lacks, and the task cannot make it.
+scenario_container_read_only_dev() {
+	machine one
+	bundle job
+	edit job '(.mounts[] | select(.destination == "/dev")).options += ["ro"]'
+	runc_run
+	ready runc job
+	runc_checkpoint
+	no_device job /dev/dri/renderD128
+	machine one-other
+	device job /dev/dri/renderD130
+	restore_refused '/dev/dri/renderD130: cannot make the node.*/dev is read-only; mount'
+}
