@@ -106,7 +106,8 @@ enum kfd_bo_attribute {
 };
 
 /* mmap offsets of /dev/kfd (kfd_priv.h in the kernel): bits 63:62 hold the type of the mapping,
- * bits 61:46 the actual gpu_id, never the user's. */
+ * bits 61:46 a gpu_id: the actual one up to Linux 7.2, later the one that the process knows. The
+ * offsets that CHECKPOINT and RESTORE return always have the actual id. */
 #define KFD_MMAP_TYPE_SHIFT   62
 #define KFD_MMAP_GPU_ID_SHIFT 46
 #define KFD_GPU_ID_MAX        0xffffu
@@ -117,6 +118,12 @@ enum kfd_mmap_type {
 	KFD_MMAP_EVENTS,
 	KFD_MMAP_DOORBELL,
 };
+
+/* @offset, but for the GPU with @gpu_id. */
+static inline uint64_t kfd_mmap_offset_of(uint64_t offset, uint32_t gpu_id)
+{
+	return (offset & ~KFD_MMAP_GPU_ID_MASK) | (uint64_t)gpu_id << KFD_MMAP_GPU_ID_SHIFT;
+}
 
 /* The number of the driver's device, from sysfs. -ENOENT: there is no driver. Logs nothing. */
 int kfd_read_device(dev_t *ret_device);

@@ -6,12 +6,14 @@
  * (kfd_chardev.c in the kernel):
  * - EXPORT_DMABUF takes the id in a handle for an actual id. It fails, or exports a BO of the GPU
  *   that has this id.
- * - mmap() of the offset that CREATE_QUEUE returns for doorbells (up to Linux 7.2) fails, or maps
- * the
- *   doorbells of the GPU that has this id. A process maps them once, with its first queue. */
+ * - mmap() of /dev/kfd takes the id in an offset for an actual id (up to Linux 7.2). CREATE_QUEUE
+ *   returns the offset of doorbells with the user id. A mapping fails, or is that of the GPU that
+ *   has this id. A process maps doorbells once, with its first queue. */
 #include "restore/gpu_ids.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "criu/log.h"
 #include "kernel/kfd.h"
@@ -76,13 +78,15 @@ static int judge_taken(const struct restored_task *task, const struct topology_n
 		task->kfd_id, id, now, id, harm, id);
 }
 
-static int judge(const struct restored_task *task, const struct topology_node *saved, bool force)
+static int judge(const struct restored_task *task, const struct topology_node *saved,
+		 enum gpu_ids_mmap mmap_ids, bool force)
 {
 	uint32_t id = saved->gpu_id, now = gpu_files_local(task, saved)->gpu_id;
 	struct use use = find_use(task->kfd, id);
 
 	if (id == now)
 		return 0;
+	use.needs_doorbells &= mmap_ids != MMAP_USER_IDS;
 	if (topology_find_gpu(&task->local, id))
 		return judge_taken(task, saved, use, force);
 	log_warn(
@@ -92,13 +96,76 @@ static int judge(const struct restored_task *task, const struct topology_node *s
 	return 0;
 }
 
-int gpu_ids_check(const struct restored_task *task, bool force)
+static bool has_user_id(const struct kfd_state *state, uint32_t count, uint32_t id)
 {
-	int ret = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (state->devices[i].user_gpu_id == id)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the driver knows a GPU with @id in mmap offsets: 1, 0 or -errno. */
+static int can_map(int fd, uint32_t id)
+{
+	uint64_t doorbells = (uint64_t)KFD_MMAP_DOORBELL << KFD_MMAP_TYPE_SHIFT;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, size, PROT_NONE, MAP_SHARED, fd,
+			    (off_t)kfd_mmap_offset_of(doorbells, id));
+
+	if (memory != MAP_FAILED) {
+		(void)munmap(memory, size);
+		return 1;
+	}
+	/* The driver looks for the GPU before it compares the size. */
+	return errno == EINVAL ? 1 : errno == ENODEV ? 0 : -errno;
+}
+
+int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
+		  enum gpu_ids_mmap *ret_mmap)
+{
+	bool changed = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct kfd_device_bucket *device = &state->devices[i];
+		int known;
+
+		changed |= device->user_gpu_id != device->actual_gpu_id;
+		if (has_user_id(state, count, device->actual_gpu_id))
+			continue;
+		known = can_map(fd, device->actual_gpu_id);
+		if (known < 0)
+			return known;
+		*ret_mmap = known ? MMAP_ACTUAL_IDS : MMAP_USER_IDS;
+		return 0;
+	}
+	*ret_mmap = changed ? MMAP_UNKNOWN : MMAP_SAME_IDS;
+	return 0;
+}
+
+static int check_exchange(const struct restored_task *task, bool force)
+{
+	if (force) {
+		log_warn("kfd %d: its GPUs exchange their gpu_ids: assuming mmap offsets of "
+			 "Linux 7.2 and older",
+			 task->kfd_id);
+		return 0;
+	}
+	return log_error(
+		-EINVAL,
+		"kfd %d: its GPUs exchange their gpu_ids, so the plugin cannot find out whether"
+		" this kernel maps doorbells by the old or by the new id; restore on GPUs with"
+		" other ids (AMDGPU_FORCE=1 assumes Linux 7.2 or older)",
+		task->kfd_id);
+}
+
+int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force)
+{
+	int ret = mmap_ids == MMAP_UNKNOWN ? check_exchange(task, force) : 0;
 
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		if (task->saved.nodes[i].gpu_id)
-			ret = judge(task, &task->saved.nodes[i], force);
+			ret = judge(task, &task->saved.nodes[i], mmap_ids, force);
 	}
 	return ret;
 }

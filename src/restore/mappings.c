@@ -24,11 +24,9 @@ int mappings_add_bo(struct mappings *mappings, const struct mapped_bo *bo)
 	return array_append(&mappings->bos, &mappings->num_bos, sizeof(*bo), bo);
 }
 
-int mappings_add_gpu(struct mappings *mappings, uint32_t old_id, uint32_t new_id)
+int mappings_add_gpu(struct mappings *mappings, const struct mapped_gpu *gpu)
 {
-	struct mapped_gpu gpu = { .old_id = old_id, .new_id = new_id };
-
-	return array_append(&mappings->gpus, &mappings->num_gpus, sizeof(gpu), &gpu);
+	return array_append(&mappings->gpus, &mappings->num_gpus, sizeof(*gpu), gpu);
 }
 
 void mappings_done(struct mappings *mappings)
@@ -40,9 +38,18 @@ void mappings_done(struct mappings *mappings)
 	*mappings = (struct mappings){ 0 };
 }
 
+/* The distance of @offset from the start of @bo. The gpu_ids in offsets of /dev/kfd do not count: a
+ * mapping may have the id that the process knows, and its BO another one. */
+static uint64_t distance(const struct mapped_bo *bo, uint64_t offset)
+{
+	if (bo->saved_minor)
+		return offset - bo->old_offset;
+	return (offset & ~KFD_MMAP_GPU_ID_MASK) - (bo->old_offset & ~KFD_MMAP_GPU_ID_MASK);
+}
+
 static bool covers(const struct mapped_bo *bo, uint64_t offset)
 {
-	return offset >= bo->old_offset && offset - bo->old_offset < bo->size;
+	return distance(bo, offset) < bo->size;
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -102,13 +109,14 @@ static const struct mapped_bo *find_at(const struct mappings *mappings, uint32_t
 
 /* The BO of a mapping. Programs map a BO at its GPU address, so the address identifies the BO. This
  * also works in a container where the name of a render node does not have the node's minor. For
- * other mappings the offset identifies the BO, but offsets are unique only within a device. */
+ * other mappings the offset identifies the BO, but offsets are unique only within a device. Those
+ * of /dev/kfd identify a GPU only, which move_without_bo() finds. */
 static const struct mapped_bo *find_bo(const struct mappings *mappings, uint32_t minor,
 				       uint64_t addr, uint64_t offset)
 {
 	const struct mapped_bo *found = find_at(mappings, minor, addr, offset);
 
-	for (size_t i = 0; !found && i < mappings->num_bos; i++) {
+	for (size_t i = 0; minor && !found && i < mappings->num_bos; i++) {
 		const struct mapped_bo *bo = &mappings->bos[i];
 
 		if (bo->saved_minor == minor && covers(bo, offset))
@@ -117,25 +125,30 @@ static const struct mapped_bo *find_bo(const struct mappings *mappings, uint32_t
 	return found;
 }
 
-/* For mappings of /dev/kfd that have no BO: the event page of the process, and doorbells of an
- * APU. */
+/* For mappings of /dev/kfd that have no BO at their address: the event page of the process, and
+ * doorbells of an APU. Which kernel made the offset is unknown, so its id may be that of two GPUs.
+ */
 static int move_without_bo(const struct mappings *mappings, uint64_t offset,
 			   uint64_t *ret_new_offset)
 {
 	uint32_t id = (uint32_t)((offset & KFD_MMAP_GPU_ID_MASK) >> KFD_MMAP_GPU_ID_SHIFT);
+	const struct mapped_gpu *found = NULL;
 
 	if (offset >> KFD_MMAP_TYPE_SHIFT == KFD_MMAP_EVENTS) {
 		*ret_new_offset = offset;
 		return 0;
 	}
 	for (size_t i = 0; i < mappings->num_gpus; i++) {
-		if (mappings->gpus[i].old_id != id)
+		if (mappings->gpus[i].old_id != id && mappings->gpus[i].user_id != id)
 			continue;
-		*ret_new_offset = (offset & ~KFD_MMAP_GPU_ID_MASK) |
-				  (uint64_t)mappings->gpus[i].new_id << KFD_MMAP_GPU_ID_SHIFT;
-		return 0;
+		if (found)
+			return -EINVAL;
+		found = &mappings->gpus[i];
 	}
-	return -EINVAL;
+	if (!found)
+		return -EINVAL;
+	*ret_new_offset = kfd_mmap_offset_of(offset, found->new_id);
+	return 0;
 }
 
 struct target {
@@ -164,7 +177,7 @@ static int find_target(const struct mappings *mappings, uint32_t minor, uint64_t
 				 " of BO at 0x%" PRIx64 "), which the kernel cannot map again",
 				 addr, offset - bo->old_offset, bo->addr);
 	ret_target->saved_minor = bo->saved_minor;
-	ret_target->offset = bo->new_offset + (offset - bo->old_offset);
+	ret_target->offset = bo->new_offset + distance(bo, offset);
 	return 0;
 }
 

@@ -23,9 +23,12 @@ struct mapped_bo {
 	uint64_t new_offset;
 };
 
-/* Actual gpu_ids, which are part of mmap offsets of /dev/kfd. */
+/* The gpu_ids that are part of mmap offsets of /dev/kfd. */
 struct mapped_gpu {
+	/* At the dump: the actual id (up to Linux 7.2), or the id that the process knows. */
 	uint32_t old_id;
+	uint32_t user_id;
+	/* Of the two ids here, the one that mmap() takes, see gpu_ids.h. */
 	uint32_t new_id;
 };
 
@@ -59,7 +62,7 @@ struct mappings {
 
 /* -ENOMEM. */
 int mappings_add_bo(struct mappings *mappings, const struct mapped_bo *bo);
-int mappings_add_gpu(struct mappings *mappings, uint32_t old_id, uint32_t new_id);
+int mappings_add_gpu(struct mappings *mappings, const struct mapped_gpu *gpu);
 void mappings_done(struct mappings *mappings);
 
 /* Whether CRIU may still ask about a mapping. If not, no hook is certain to run in the task after

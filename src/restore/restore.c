@@ -32,6 +32,7 @@ struct restore {
 	/* The task's new /dev/kfd. */
 	int fd;
 	struct kfd_state state;
+	enum gpu_ids_mmap mmap_ids;
 };
 
 static int start_guard(struct restore_session *session)
@@ -195,7 +196,8 @@ static int fill_in_bos(struct restore *restore)
 	return 0;
 }
 
-/* The driver keeps the render nodes of extra GPUs open itself. */
+/* The driver keeps the render nodes of extra GPUs open itself. check_ids() still needs their ids.
+ */
 static void close_extra_gpus(struct restore *restore)
 {
 	struct kfd_state *state = &restore->state;
@@ -234,11 +236,19 @@ static int rebuild(struct restore *restore)
 
 static int check_ids(struct restore *restore)
 {
-	return gpu_ids_check(restore->task, restore->session->options->force);
+	struct restored_task *task = restore->task;
+	uint32_t count = task->kfd->num_of_gpus + (uint32_t)task->map.num_extra;
+	int ret = gpu_ids_probe(restore->fd, &restore->state, count, &restore->mmap_ids);
+
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot ask the driver which gpu_ids it maps by",
+				 task->kfd_id);
+	return gpu_ids_check(task, restore->mmap_ids, restore->session->options->force);
 }
 
-static int add_mapped_bo(struct restored_task *task, const struct kfd_bo_bucket *bo)
+static int add_mapped_bo(const struct restore *restore, const struct kfd_bo_bucket *bo)
 {
+	struct restored_task *task = restore->task;
 	struct mapped_bo mapped = {
 		.addr = bo->addr,
 		.size = bo->size,
@@ -250,7 +260,22 @@ static int add_mapped_bo(struct restored_task *task, const struct kfd_bo_bucket 
 		return 0;
 	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS)
 		mapped.saved_minor = topology_find_gpu(&task->saved, bo->gpu_id)->drm_render_minor;
+	else if (restore->mmap_ids == MMAP_USER_IDS)
+		mapped.new_offset = kfd_mmap_offset_of(bo->restored_offset, bo->gpu_id);
 	return mappings_add_bo(task->mappings, &mapped);
+}
+
+static int add_mapped_gpu(const struct restore *restore, const struct topology_node *saved)
+{
+	struct restored_task *task = restore->task;
+	const struct mapped_gpu gpu = {
+		.old_id = saved->actual_gpu_id,
+		.user_id = saved->gpu_id,
+		.new_id = restore->mmap_ids == MMAP_USER_IDS ? saved->gpu_id
+							     : gpu_files_local(task, saved)->gpu_id,
+	};
+
+	return mappings_add_gpu(task->mappings, &gpu);
 }
 
 /* Prepares the answers to UPDATE_VMA_MAP. */
@@ -260,13 +285,12 @@ static int note_mappings(struct restore *restore)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < restore->state.num_bos; i++)
-		ret = add_mapped_bo(task, &restore->state.bos[i]);
+		ret = add_mapped_bo(restore, &restore->state.bos[i]);
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		const struct topology_node *saved = &task->saved.nodes[i];
 
 		if (saved->gpu_id)
-			ret = mappings_add_gpu(task->mappings, saved->actual_gpu_id,
-					       gpu_files_local(task, saved)->gpu_id);
+			ret = add_mapped_gpu(restore, saved);
 	}
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }

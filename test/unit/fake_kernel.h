@@ -89,6 +89,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* Names in /dev are of other devices: a render node's of the next, KFD's of none. */
 	bool misnames_render_nodes;
 	bool misnames_kfd;
+	/* mmap() of /dev/kfd takes the ids that the process knows, as Linux 7.3 does. */
+	bool maps_known_ids;
 	/* The next @fail_count calls of @fail_op give @fail_errno. */
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
@@ -111,6 +113,18 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* CHECKPOINTs that failed: each is a line in a real kernel's log. */
 	unsigned int failed_checkpoints;
 } kernel;
+
+/* Linux 7.2 knows each GPU of this machine in mmap offsets, and wants more than a page for
+ * doorbells. */
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (fd >= 0 && (uint64_t)offset >> KFD_MMAP_TYPE_SHIFT == KFD_MMAP_DOORBELL) {
+		errno = kernel.maps_known_ids ? ENODEV : EINVAL;
+		return MAP_FAILED;
+	}
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
 
 static inline struct fake_process *add_process(pid_t pid)
 {

@@ -59,10 +59,10 @@ static void make(uint32_t user_id, uint32_t present_id, uint32_t third)
 
 static void assert_refused(const char *harm)
 {
-	assert_int_equal(gpu_ids_check(&fixture.task, false), -EINVAL);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "0x1111 is now 0x2222", harm, "AMDGPU_FORCE=1");
 	unit_forget_lines();
-	assert_int_equal(gpu_ids_check(&fixture.task, true), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, true), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", harm);
 	assert_int_equal(unit_count_lines("Error"), 0);
 }
@@ -72,7 +72,7 @@ static void an_id_that_stays_is_not_worth_a_line(void **state)
 	(void)state;
 	make(OLD, OLD, OTHER);
 	add(IMPORTED, 0);
-	assert_int_equal(gpu_ids_check(&fixture.task, false), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	assert_int_equal(unit_count_lines("0x1111"), 0);
 }
 
@@ -81,12 +81,12 @@ static void an_id_that_changes_gives_a_warning(void **state)
 	(void)state;
 	make(OLD, NEW, OTHER);
 	add(IMPORTED, 0x1000);
-	assert_int_equal(gpu_ids_check(&fixture.task, false), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export", "first queue");
 	/* With doorbells, further queues work. */
 	add(KFD_BO_DOORBELL, 0x2000);
 	unit_forget_lines();
-	assert_int_equal(gpu_ids_check(&fixture.task, false), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export");
 	assert_int_equal(unit_count_lines("first queue"), 0);
 	assert_int_equal(unit_count_lines("0x1111"), 1);
@@ -104,7 +104,7 @@ static void the_first_queue_may_not_ring_another_gpu(void **state)
 	assert_refused("first queue");
 	fixture.bos[1].gpu_id = OLD;
 	unit_forget_lines();
-	assert_int_equal(gpu_ids_check(&fixture.task, false), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export");
 }
 
@@ -116,10 +116,31 @@ static void shared_memory_may_not_be_exported_from_another_gpu(void **state)
 	add(IMPORTED, 0x1000);
 	assert_refused("export");
 	fixture.bos[1].alloc_flags = OWN;
-	assert_int_equal(gpu_ids_check(&fixture.task, false), 0);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_ACTUAL_IDS, false), 0);
 	/* The virtual memory API. */
 	fixture.bos[1].addr = 0;
 	assert_refused("export");
+}
+
+/* A kernel that maps doorbells by the id that the process knows. */
+static void a_first_queue_works_where_mmap_takes_the_known_id(void **state)
+{
+	(void)state;
+	make(OLD, NEW, OLD);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_USER_IDS, false), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "0x1111 is now 0x2222", "export");
+	assert_int_equal(unit_count_lines("first queue"), 0);
+}
+
+static void ids_that_are_exchanged_are_refused(void **state)
+{
+	(void)state;
+	make(OLD, NEW, OLD);
+	add(KFD_BO_DOORBELL, 0x2000);
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_UNKNOWN, false), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): ", "exchange", "AMDGPU_FORCE=1");
+	assert_int_equal(gpu_ids_check(&fixture.task, MMAP_UNKNOWN, true), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "exchange", "Linux 7.2");
 }
 
 int main(void)
@@ -128,6 +149,8 @@ int main(void)
 		UNIT_TEST(an_id_that_stays_is_not_worth_a_line),
 		UNIT_TEST(an_id_that_changes_gives_a_warning),
 		UNIT_TEST(the_first_queue_may_not_ring_another_gpu),
+		UNIT_TEST(a_first_queue_works_where_mmap_takes_the_known_id),
+		UNIT_TEST(ids_that_are_exchanged_are_refused),
 		UNIT_TEST(shared_memory_may_not_be_exported_from_another_gpu),
 	};
 

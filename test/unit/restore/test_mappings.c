@@ -45,6 +45,13 @@ static void add_bo(struct mappings *table, uint32_t minor, uint64_t addr, uint64
 	assert_int_equal(mappings_add_bo(table, &bo), 0);
 }
 
+static void add_gpu(struct mappings *table, uint32_t old_id, uint32_t user_id, uint32_t new_id)
+{
+	const struct mapped_gpu gpu = { old_id, user_id, new_id };
+
+	assert_int_equal(mappings_add_gpu(table, &gpu), 0);
+}
+
 /* Two GPUs with BOs at the same offset, as each device has its own offsets, and /dev/kfd. */
 static struct mappings make_table(int64_t num_mappings)
 {
@@ -58,8 +65,8 @@ static struct mappings make_table(int64_t num_mappings)
 	add_bo(&table, 128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
 	add_bo(&table, 0, 0x40000000, 0x2000, DOORBELL(0x1111), DOORBELL(0xaaaa));
 	add_bo(&table, 0, 0x50000000, 0x1000, MMIO(0x1111), MMIO(0xaaaa));
-	assert_int_equal(mappings_add_gpu(&table, 0x1111, 0xaaaa), 0);
-	assert_int_equal(mappings_add_gpu(&table, 0x2222, 0xbbbb), 0);
+	add_gpu(&table, 0x1111, 0x9999, 0xaaaa);
+	add_gpu(&table, 0x2222, 0x2222, 0xbbbb);
 	return table;
 }
 
@@ -98,6 +105,9 @@ static void each_mapping_moves_to_its_offset_and_file(void **state)
 		{ KFD, 0x60000000, EVENTS, EVENTS, "kfd" },
 		{ KFD, 0x61000000, DOORBELL(0x2222), DOORBELL(0xbbbb), "kfd" },
 		{ KFD, 0x62000000, MMIO(0x2222), MMIO(0xbbbb), "kfd" },
+		/* A kernel that maps by the id that the process knows, with and without a BO. */
+		{ KFD, 0x40000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
+		{ KFD, 0x61000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
 	};
 	struct mappings table = make_table(-1);
 

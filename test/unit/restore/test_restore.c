@@ -250,12 +250,35 @@ static void a_task_is_resumed_once(void **state)
 	end_restore(0);
 }
 
+static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
+{
+	uint64_t offset;
+	int fd, mapped;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	kernel.maps_known_ids = true;
+	start_restore();
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	assert_int_equal(update_mapping("/dev/kfd", 0x4000,
+					kfd_mmap_offset_of(OLD_DOORBELL, USER_ID), &offset,
+					&mapped),
+			 1);
+	assert_true(offset == kfd_mmap_offset_of(OLD_DOORBELL + MOVED, USER_ID));
+	(void)close(mapped);
+	(void)close(fd);
+	end_restore(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		OLD_HOST_TEST(an_old_criu_gets_the_task_s_own_descriptor),
 		OLD_HOST_TEST(an_old_criu_gets_a_descriptor_if_the_task_has_none),
 		TEST(a_process_is_restored_on_another_machine),
+		TEST(a_kernel_that_maps_by_the_known_id_gets_that_offset),
 		TEST(nodes_of_an_image_may_be_in_any_order),
 		TEST(after_the_last_mapping_only_files_of_the_task_are_open),
 		TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec),
