@@ -117,15 +117,14 @@ scenario_move_beside_another() { # newest
 # BO records of 296 bytes, as AMD's out-of-tree driver writes them. A second GPU is visible at the restore, so the
 # plugin inserts a device before these records. The device refuses RESTORE if a byte behind the known fields changed.
 scenario_long_bo_records() { # newest
+	local kernel=dkms
 	export HSA_USE_SVM=0
 
 	machine eight 1,2,3,4,5,6,7
-	knob bo_record_size 296
 	start_client
 	sees_gpus 1
 	then_machine="eight 2,3,4,5,6,7" come_back
 	sees_gpus 2
 	has_line img1/restore.log "the task also sees"
-	knob bo_record_size 272
 	finish
 }
