@@ -39,6 +39,12 @@ struct restored_task {
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
+	/* GPUs of @local that KFD must not give to the process, and why; see extra_gpus.h. */
+	const struct topology_node **hidden;
+	size_t num_hidden;
+	const char *hidden_reason;
+	/* KFD has given the process its GPUs. */
+	bool kfd_opened;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */

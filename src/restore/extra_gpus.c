@@ -1,66 +1,128 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Adds the extra GPUs to the devices of RESTORE, or refuses the restore. map_gpus() finds these
- * GPUs (map->extra). */
+/* Adds the extra GPUs to the devices of RESTORE, or hides them from the process. map_decide() finds
+ * these GPUs (map->extra). */
 #include "restore/extra_gpus.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "criu/log.h"
 #include "kernel/render_node.h"
 
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */
-static void list_extra_gpus(const struct gpu_map *map, char *text, size_t size)
+static void list_gpus(const struct topology_node *const *gpus, size_t count, char *text,
+		      size_t size)
 {
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < map->num_extra && used < size; i++)
+	for (size_t i = 0; i < count && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
-					 i ? " " : "", map->extra[i]->gpu_id,
-					 map->extra[i]->drm_render_minor);
+					 i ? " " : "", gpus[i]->gpu_id, gpus[i]->drm_render_minor);
 }
 
-static int check_reachable(int id, const struct topology *local)
+static bool has_unreachable(const struct topology *local)
 {
-	for (size_t i = 0; i < local->num_nodes; i++) {
-		const struct topology_node *node = &local->nodes[i];
+	bool found = false;
 
-		if (node->gpu_id && node->unreachable)
-			return log_error(
-				-EINVAL,
-				"kfd %d: the task sees GPU 0x%04x, but cannot open its render "
-				"node renderD%u; hide the GPU with the device cgroup, or make the node",
-				id, node->gpu_id, node->drm_render_minor);
+	for (size_t i = 0; i < local->num_nodes; i++)
+		found |= local->nodes[i].gpu_id && local->nodes[i].unreachable;
+	return found;
+}
+
+/* Why RESTORE fails if the process has more GPUs than those of its image; NULL: it does not. */
+static const char *why_hide(const struct restored_task *task, const struct kfd_priv *priv)
+{
+	bool has_svm;
+
+	if (has_unreachable(&task->local))
+		return "it cannot open the render node of each";
+	if (!task->map.num_extra)
+		return NULL;
+	if (kfd_priv_has_svm(priv, &has_svm) < 0)
+		return "the image has private data of an unknown layout";
+	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;
+}
+
+static bool is_mapped(const struct gpu_map *map, const struct topology_node *gpu)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < map->num_nodes; i++)
+		found |= map->local[i] == gpu;
+	return found;
+}
+
+static int collect_hidden(struct restored_task *task)
+{
+	const struct topology *local = &task->local;
+
+	task->hidden = calloc(local->num_nodes + 1, sizeof(*task->hidden));
+	if (!task->hidden)
+		return log_error(-ENOMEM, "kfd %d: cannot list its GPUs", task->kfd_id);
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		if (local->nodes[i].gpu_id && !is_mapped(&task->map, &local->nodes[i]))
+			task->hidden[task->num_hidden++] = &local->nodes[i];
 	}
+	/* The process will not have them. */
+	task->map.num_extra = 0;
 	return 0;
 }
 
-int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *local,
-		     const struct kfd_priv *priv)
+static int refuse(const struct restored_task *task, int ret, const char *cause)
 {
 	char names[512];
-	bool has_svm;
+
+	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	return log_error(
+		ret,
+		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin "
+		"cannot hide these GPUs, as %s; hide them with the device cgroup, which runc "
+		"sets before a restore (podman: --runtime runc)",
+		task->kfd_id, task->kfd->num_of_gpus, names, task->hidden_reason, cause);
+}
+
+int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv)
+{
 	int ret;
 
-	ret = check_reachable(id, local);
-	if (ret < 0 || !map->num_extra)
-		return ret;
-	list_extra_gpus(map, names, sizeof(names));
-	ret = kfd_priv_has_svm(priv, &has_svm);
+	task->hidden_reason = why_hide(task, priv);
+	if (!task->hidden_reason) {
+		char names[512];
+
+		list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
+		if (task->map.num_extra)
+			log_info("kfd %d: the task also sees %s", task->kfd_id, names);
+		return 0;
+	}
+	ret = collect_hidden(task);
+	if (!ret && task->kfd_opened)
+		ret = refuse(task, -EINVAL, "the task has opened /dev/kfd already");
+	return ret;
+}
+
+int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide)
+{
+	uint32_t minors[HIDE_MINORS_MAX];
+	const char *cause;
+	char names[512];
+	int ret;
+
+	*ret_hide = (struct hide){ .link = -1 };
+	/* Later opens do not change the GPUs of the process. */
+	if (!task->num_hidden || task->kfd_opened)
+		return 0;
+	if (task->num_hidden > HIDE_MINORS_MAX)
+		return refuse(task, -E2BIG, "they are too many");
+	for (size_t i = 0; i < task->num_hidden; i++)
+		minors[i] = task->hidden[i]->drm_render_minor;
+	ret = hide_begin(minors, task->num_hidden, ret_hide, &cause);
 	if (ret < 0)
-		return log_error(
-			ret,
-			"kfd %d: the image has %u GPUs, and the task also sees %s; the image has "
-			"private data of an unknown layout; hide these GPUs with the device cgroup",
-			id, priv->num_devices, names);
-	if (has_svm)
-		return log_error(
-			-EINVAL,
-			"kfd %d: the image has %u GPUs, and the task also sees %s; the image has SVM "
-			"ranges for its own GPUs only; hide these GPUs with the device cgroup",
-			id, priv->num_devices, names);
-	log_info("kfd %d: the task also sees %s", id, names);
+		return refuse(task, ret, cause);
+	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	log_info("kfd %d: a program in the task's cgroup hides %s while the task opens /dev/kfd",
+		 task->kfd_id, names);
 	return 0;
 }
 

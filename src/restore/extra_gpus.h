@@ -7,12 +7,16 @@
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
+#include "restore/hide.h"
+#include "restore/restore.h"
 
-/* Refuses what RESTORE cannot do beside extra GPUs. -EINVAL after a log line: the image has SVM
- * ranges (saved for the GPUs that the process saw), or its private data has an unknown layout, or a
- * visible GPU has no render node. */
-int extra_gpus_check(int id, const struct gpu_map *map, const struct topology *local,
-		     const struct kfd_priv *priv);
+/* Decides what becomes of the extra GPUs. RESTORE takes them with buckets of their own, or, if
+ * SVM ranges, private data of an unknown layout, or a GPU without a render node forbid that,
+ * extra_gpus_hide() must hide them: they move from task->map.extra to task->hidden. -EINVAL: hiding
+ * comes too late. Logs on error. */
+int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv);
+/* Hides these GPUs until hide_end(), for the first open of /dev/kfd. Logs on error. */
+int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide);
 
 /* Appends a bucket for each extra GPU after the @state->num_devices buckets. The caller has
  * allocated buckets and private data for them, and closes the render nodes in the buckets, on

@@ -337,8 +337,20 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 	return ret;
 }
 
-/* A process has one KFD state, so it does not matter whether this open comes before RESTORE. */
-static int open_kfd(const struct restore_session *session, int *ret_fd)
+static int open_hiding(struct restored_task *task, int *ret_fd)
+{
+	struct hide hide;
+	int ret = extra_gpus_hide(task, &hide);
+
+	if (ret < 0)
+		return ret;
+	ret = kfd_open(ret_fd);
+	hide_end(&hide);
+	task->kfd_opened |= !ret;
+	return ret;
+}
+
+static int open_kfd(struct restore_session *session, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
 	int lowest = gpu_files_lowest_fd(&session->task);
@@ -348,7 +360,7 @@ static int open_kfd(const struct restore_session *session, int *ret_fd)
 		return log_error(lowest, "%s: no descriptor is free", KFD_PATH);
 	ret = node_make_kfd(&session->host_devices);
 	if (!ret)
-		ret = kfd_open(&fd);
+		ret = open_hiding(&session->task, &fd);
 	if (ret < 0)
 		return ret;
 	ret = fd_move_up(&fd, lowest);
@@ -370,30 +382,43 @@ static int check_owner(const struct restored_task *task, int id, const CriuKfd *
 	return 0;
 }
 
-/* @image: the image if it was just read, which the task takes over if it has KFD state. NULL: the
- * task has the image already. */
-static int restore_file(struct restore_session *session, int id, CriuKfd **image)
+/* A file without state, beside which the process may have another file with state. The first open
+ * decides which GPUs the process has, so the state comes first. A stream cannot be searched. */
+static int prepare_other(struct restore_session *session)
+{
+	int ret = image_is_streamed() ? -ENOENT : restore_prepare(session, NULL);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* Takes over *@image, if the task does not have it already. */
+static int prepare_state(struct restore_session *session, int id, CriuKfd **image)
 {
 	struct restored_task *task = &session->task;
-	const CriuKfd *kfd = *image ? *image : task->kfd;
-	_cleanup_close_ int fd = -1;
-	int ret;
+	int ret = check_owner(task, id, *image ? *image : task->kfd);
 
-	task->vpid = getpid();
-	ret = open_kfd(session, &fd);
-	if (ret < 0)
-		return ret;
-	if (!kfd->num_of_gpus)
-		return take_fd(&fd);
-
-	ret = check_owner(task, id, kfd);
 	if (ret < 0)
 		return ret;
 	if (*image)
 		task->kfd = take_ptr(image);
 	task->kfd_id = id;
-	ret = task_image_prepare(session);
+	return task_image_prepare(session);
+}
+
+/* @image: the image if it was just read, which the task takes over if it has KFD state. NULL: the
+ * task has the image already. */
+static int restore_file(struct restore_session *session, int id, CriuKfd **image)
+{
+	const CriuKfd *kfd = *image ? *image : session->task.kfd;
+	bool has_state = kfd->num_of_gpus > 0;
+	_cleanup_close_ int fd = -1;
+	int ret;
+
+	session->task.vpid = getpid();
+	ret = has_state ? prepare_state(session, id, image) : prepare_other(session);
 	if (!ret)
+		ret = open_kfd(session, &fd);
+	if (!ret && has_state)
 		ret = restore_kfd_state(session, fd);
 	return ret < 0 ? ret : take_fd(&fd);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -18,6 +19,9 @@
 
 void task_image_forget(struct restored_task *task)
 {
+	free(task->hidden);
+	task->hidden = NULL;
+	task->num_hidden = 0;
 	map_done(&task->map);
 	topology_done(&task->saved);
 	topology_done(&task->local);
@@ -114,6 +118,9 @@ int restore_map_gpus(const struct restore_session *session, const char *name,
 	const struct host_devices *host = &session->host_devices;
 	int ret = topology_read(TOPOLOGY_SYSFS, ret_local);
 
+	if (ret == -ENOENT)
+		return log_error(ret, "%s: this machine has no KFD driver: %s", name,
+				 TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
 	ret = decide(host, saved, options, ret_local, ret_map);
@@ -136,7 +143,7 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	ret = restore_map_gpus(session, name, &task->saved, &session->options->map, &task->local,
 			       &task->map);
 	if (!ret)
-		ret = extra_gpus_check(task->kfd_id, &task->map, &task->local, &priv);
+		ret = extra_gpus_check(task, &priv);
 	if (ret < 0)
 		map_done(&task->map);
 	return ret;

@@ -91,6 +91,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	bool misnames_kfd;
 	/* mmap() of /dev/kfd takes the ids that the process knows, as Linux 7.3 does. */
 	bool maps_known_ids;
+	/* Called when a process opens /dev/kfd. */
+	void (*kfd_opens)(void);
 	/* The next @fail_count calls of @fail_op give @fail_errno. */
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
@@ -253,6 +255,8 @@ int open(const char *path, int flags, ...)
 	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
 	va_end(arguments);
 	if (!strcmp(path, "/dev/kfd")) {
+		if (kernel.kfd_opens)
+			kernel.kfd_opens();
 		if (kernel.machine)
 			return open_device(kernel.misnames_kfd ? "another" : "kfd-0", flags);
 		errno = ENOENT;
@@ -289,6 +293,11 @@ FILE *fopen(const char *path, const char *mode)
 		path = unit_path("process%s", strchr(path + strlen(KFD_PROCESSES), '/'));
 	else if (sscanf(path, "/proc/%*d/fdinfo/%u", &number) == 1 && number > RENDER_FDS)
 		path = unit_path("fdinfo-%u", number - RENDER_FDS);
+	/* The cgroup of a process, where a test has one. */
+	if (!strcmp(path, "/proc/self/cgroup") && unit_exists("self-cgroup"))
+		path = unit_path("self-cgroup");
+	if (!strcmp(path, "/proc/self/mountinfo") && unit_exists("self-mountinfo"))
+		path = unit_path("self-mountinfo");
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }

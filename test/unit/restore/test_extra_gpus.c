@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Restores where the task sees more GPUs than its image has: the devices of RESTORE, and refusals.
- * The image has the GPU of machine "one", the restore runs on "eight". The task is this process. */
+/* Restores where the task sees more GPUs than its image has: the devices of RESTORE, hidden GPUs,
+ * and refusals. The image has the GPU of machine "one", the restore runs on "eight". The task is
+ * this process. */
 #include "fake_kernel.h"
+
+#include <linux/bpf.h>
+#include <sys/prctl.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -15,10 +19,92 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 #define PRIV_SIZE (8 + 8 + 64)
 #define SVM_SIZE  (24 + 8 * (4 + 1))
 
+/* The bpf() of the kernel. */
+static struct {
+	int load_error;
+	int link_error;
+	int link;
+	unsigned int links;
+	uint32_t hidden[GPUS];
+	size_t num_hidden;
+	/* When the task opened /dev/kfd. */
+	unsigned int opens;
+	bool attached_at_open;
+	char name_at_open[16];
+} bpf;
+
+/* The minors that the program compares. */
+static void note_program(const union bpf_attr *attributes)
+{
+	const struct bpf_insn *program = (const void *)(uintptr_t)attributes->insns;
+
+	bpf.num_hidden = 0;
+	for (uint32_t i = 0; i < attributes->insn_cnt && bpf.num_hidden < GPUS; i++) {
+		if (program[i].code == (BPF_JMP | BPF_JEQ | BPF_K))
+			bpf.hidden[bpf.num_hidden++] = (uint32_t)program[i].imm;
+	}
+}
+
+static long call_bpf(int command, const union bpf_attr *attributes)
+{
+	int error = command == BPF_PROG_LOAD ? bpf.load_error : bpf.link_error;
+
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	if (command == BPF_PROG_LOAD)
+		note_program(attributes);
+	else
+		bpf.links++;
+	bpf.link = openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC);
+	return bpf.link;
+}
+
+long syscall(long number, ...)
+{
+	static long (*next)(long, ...);
+	long arguments[6];
+	va_list list;
+
+	if (!next)
+		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_bpf)
+		return call_bpf((int)arguments[0], (const void *)arguments[1]);
+	return next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+		    arguments[5]);
+}
+
+static void note_open(void)
+{
+	if (bpf.opens++)
+		return;
+	bpf.attached_at_open = bpf.links && fcntl(bpf.link, F_GETFD) >= 0;
+	(void)prctl(PR_GET_NAME, bpf.name_at_open);
+}
+
+/* The task is in a cgroup of its own. */
+static void make_cgroup(void)
+{
+	unit_print("self-cgroup", "1:name=systemd:/\n0::/pod/job\n");
+	unit_print("self-mountinfo",
+		   "30 20 0:26 / /elsewhere rw - cgroup cgroup rw\n"
+		   "31 20 0:27 /pod %s rw shared:3 - cgroup2 cgroup2 rw\n",
+		   unit_path("cgroup2"));
+	unit_print("cgroup2/job/cgroup.type", "domain\n");
+}
+
 static int begin(void **state)
 {
 	int ret = fake_kernel_begin(state);
 
+	memset(&bpf, 0, sizeof(bpf));
+	make_cgroup();
+	kernel.kfd_opens = note_open;
 	kernel.machine = "eight";
 	criu_stub.unused_fd = LOWEST;
 	(void)add_process(getpid());
@@ -138,20 +224,98 @@ static void an_extra_gpu_gets_no_id_that_the_process_knows(void **state)
 	topology_done(&topology);
 }
 
-static void extra_gpus_beside_svm_ranges_are_refused(void **state)
+/* KFD gives the process only the GPU of the image, so RESTORE has one device. */
+static void assert_hidden(void)
+{
+	char name[16] = "", now[16] = "";
+	int fd;
+
+	(void)prctl(PR_GET_NAME, name);
+	fd = run_restore();
+	assert_true(fd >= 0);
+	(void)prctl(PR_GET_NAME, now);
+	assert_string_equal(now, name);
+	assert_string_not_equal(bpf.name_at_open, name);
+	assert_true(bpf.attached_at_open);
+	assert_int_equal(bpf.links, 1);
+	assert_int_equal(kernel.restored.num_devices, 1);
+	assert_int_equal(bpf.num_hidden, GPUS - 1);
+	for (size_t i = 0; i < bpf.num_hidden; i++) {
+		assert_in_range(bpf.hidden[i], 128, 127 + GPUS);
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(bpf.hidden[i], bpf.hidden[j]);
+	}
+	assert_logged("amdgpu_plugin: ", "a program in the task's cgroup hides");
+	(void)close(fd);
+}
+
+static void extra_gpus_beside_svm_ranges_are_hidden(void **state)
 {
 	(void)state;
 	write_image(true, 0xbeef, 0);
-	assert_refused("device cgroup");
-	assert_logged("Error (amdgpu_plugin): ", "SVM");
+	assert_hidden();
+	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE + SVM_SIZE);
 }
 
-static void extra_gpus_beside_unknown_private_data_are_refused(void **state)
+static void extra_gpus_beside_unknown_private_data_are_hidden(void **state)
 {
 	(void)state;
 	write_image(false, 0xbeef, 1);
+	assert_hidden();
+}
+
+static void what_cannot_be_hidden_is_refused(void **state)
+{
+	(void)state;
+	bpf.load_error = EPERM;
+	write_image(true, 0xbeef, 0);
 	assert_refused("device cgroup");
-	assert_logged("Error (amdgpu_plugin): ", "unknown layout");
+	assert_logged("Error (amdgpu_plugin): ", "SVM", "load a program", "--runtime runc",
+		      "Operation not permitted");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
+	unit_forget_lines();
+	write_image(false, 0xbeef, 1);
+	assert_refused("unknown layout");
+	bpf.load_error = 0;
+	bpf.link_error = EPERM;
+	assert_refused("attach a program");
+	assert_int_equal(bpf.opens, 0);
+}
+
+static void a_task_in_the_root_cgroup_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(unit_path("cgroup2/job/cgroup.type")), 0);
+	write_image(true, 0xbeef, 0);
+	assert_refused("the task is in the root cgroup");
+	unit_print("self-cgroup", "5:devices:/job\n");
+	assert_refused("does not see its cgroup");
+	unit_print("self-cgroup", "0::/podium\n");
+	assert_refused("does not see its cgroup");
+	assert_int_equal(bpf.links, 0);
+}
+
+/* The first open of /dev/kfd decides, also that of a file without state. */
+static void a_file_without_state_does_not_open_kfd_too_early(void **state)
+{
+	int (*hook)(int id) = NULL;
+	CriuKfd empty = CRIU_KFD__INIT;
+	int first, second;
+
+	(void)state;
+	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
+	write_image(true, 0xbeef, 0);
+	assert_int_equal(image_write_kfd(4, &empty), 0);
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+	first = hook(4);
+	second = hook(5);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
+	assert_true(first >= 0 && second >= 0);
+	assert_true(bpf.attached_at_open);
+	assert_int_equal(bpf.links, 1);
+	assert_int_equal(kernel.restored.num_devices, 1);
+	(void)close(first);
+	(void)close(second);
 }
 
 static void svm_ranges_without_extra_gpus_are_restored(void **state)
@@ -184,8 +348,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(extra_gpus_get_their_own_buckets),
 		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
-		TEST(extra_gpus_beside_svm_ranges_are_refused),
-		TEST(extra_gpus_beside_unknown_private_data_are_refused),
+		TEST(extra_gpus_beside_svm_ranges_are_hidden),
+		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
+		TEST(what_cannot_be_hidden_is_refused),
+		TEST(a_task_in_the_root_cgroup_is_refused),
+		TEST(a_file_without_state_does_not_open_kfd_too_early),
 		TEST(svm_ranges_without_extra_gpus_are_restored),
 		TEST(gpus_without_a_render_node_are_not_used),
 	};

@@ -190,18 +190,42 @@ scenario_weaker_gpus() { # newest
 }
 
 # KFD wants SVM ranges to speak of every GPU that the task sees, and the image knows of six only: the seventh
-# must be hidden, and then all is well.
+# must be hidden, and then all is well. In the root cgroup the task cannot hide it itself.
 scenario_svm_beside_another() { # newest
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 3,7
 	dumped_client --gpus 0,5
 	machine eight-other 5
-	restore_fails "the task also sees 0x07cd (renderD136); .* SVM ranges .* hide these GPUs with the device cgroup"
+	restore_fails "the task also sees 0xcd08 (renderD131); .* SVM ranges .* the task is in the root cgroup; .* (podman: --runtime runc)"
 	machine eight-other 3,5
 	restore img
 	runs
 	verify
 	finish
+}
+
+# In a cgroup of its own the task hides the seventh GPU while it opens /dev/kfd, as where CRIU does not restore the
+# device cgroup. Nothing of that is left afterwards.
+scenario_svm_hides_another() { # newest
+	local group=/sys/fs/cgroup/job
+
+	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
+	machine eight 3,7
+	dumped_client --gpus 0,5
+	machine eight-other 5
+	mkdir "$group"
+	echo $$ > "$group/cgroup.procs"
+	restore img
+	has_line img/restore.log "a program in the task's cgroup hides 0xcd08 (renderD131) "
+	! grep -l link_type /proc/[0-9]*/fdinfo/* || fail "the program is still attached"
+	sees_gpus 6
+	runs
+	verify
+	come_back
+	sees_gpus 6
+	finish
+	echo $$ > /sys/fs/cgroup/cgroup.procs
+	rmdir "$group"
 }
 
 # A process of eight GPUs has nowhere to go on a machine with one.
@@ -212,7 +236,7 @@ scenario_too_few_gpus() { # oldest and newest
 	restore_fails "the image has 8 GPUs, but the task can use 1;"
 	no_machine
 	! try_restore img || fail "restored without any GPU"
-	plugin_error img/restore.log "/dev/kfd: cannot open"
+	plugin_error img/restore.log "this machine has no KFD driver"
 	gone "$pid" # CRIU kills it, but does not wait for its end
 	machine eight
 	restore img
