@@ -78,6 +78,18 @@ bool kfd_is_dmabuf(int fd)
 	return kfd >= 0 && xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args) == 0;
 }
 
+static int report_open(int ret)
+{
+	dev_t device;
+
+	if (ret != -EPERM || kfd_read_device(&device) < 0)
+		return log_error(ret, "%s: cannot open", KFD_PATH);
+	return log_error(ret,
+			 "%s: cannot open; the device cgroup must allow c %u:%u rw "
+			 "(linux.resources.devices of config.json, podman: --device /dev/kfd)",
+			 KFD_PATH, major(device), minor(device));
+}
+
 int kfd_open(int *ret_fd)
 {
 	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
@@ -86,7 +98,7 @@ int kfd_open(int *ret_fd)
 	int ret;
 
 	if (fd < 0 || fstat(fd, &stat) < 0)
-		return log_error(-errno, "%s: cannot open", KFD_PATH);
+		return report_open(-errno);
 	/* In the mount namespace of a task the path may be any file. */
 	ret = kfd_is_file(&stat);
 	if (ret < 0)
