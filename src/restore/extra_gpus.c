@@ -102,6 +102,15 @@ int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv)
 	return ret;
 }
 
+bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu)
+{
+	bool hidden = false;
+
+	for (size_t i = 0; i < task->num_hidden; i++)
+		hidden |= task->hidden[i] == gpu;
+	return hidden;
+}
+
 int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide)
 {
 	uint32_t minors[HIDE_MINORS_MAX];

@@ -4,6 +4,8 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_EXTRA_GPUS_H
 #define AMDGPU_PLUGIN_RESTORE_EXTRA_GPUS_H
 
+#include <stdbool.h>
+
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "map/map.h"
@@ -15,6 +17,8 @@
  * extra_gpus_hide() must hide them: they move from task->map.extra to task->hidden. -EINVAL: hiding
  * comes too late. Logs on error. */
 int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv);
+/* Whether KFD does not give this GPU of task->local to the process. */
+bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu);
 /* Hides these GPUs until hide_end(), for the first open of /dev/kfd. Logs on error. */
 int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide);
 

@@ -17,6 +17,7 @@
 
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "restore/extra_gpus.h"
 #include "restore/gpu_files.h"
 
 /* What the process will do with a GPU. */
@@ -83,11 +84,14 @@ static int judge(const struct restored_task *task, const struct topology_node *s
 {
 	uint32_t id = saved->gpu_id, now = gpu_files_local(task, saved)->gpu_id;
 	struct use use = find_use(task->kfd, id);
+	const struct topology_node *other;
 
 	if (id == now)
 		return 0;
 	use.needs_doorbells &= mmap_ids != MMAP_USER_IDS;
-	if (topology_find_gpu(&task->local, id))
+	other = topology_find_gpu(&task->local, id);
+	/* The driver finds no GPU for this process by the id of a hidden one. */
+	if (other && !extra_gpus_is_hidden(task, other))
 		return judge_taken(task, saved, use, force);
 	log_warn(
 		"kfd %d: GPU 0x%04x is now 0x%04x: exports of its memory (IPC, RCCL, virtual memory"

@@ -264,6 +264,23 @@ static void extra_gpus_beside_unknown_private_data_are_hidden(void **state)
 	assert_hidden();
 }
 
+/* The GPU that has the old id now is none of the process. */
+static void a_hidden_gpu_may_have_the_id_of_another(void **state)
+{
+	struct topology topology;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
+	id = topology_find_minor(&topology, 129)->gpu_id;
+	topology_done(&topology);
+	(void)unsetenv("AMDGPU_FORCE");
+	assert_int_equal(setenv("AMDGPU_DEVICE_MAP", "renderD128=renderD130", 1), 0);
+	write_image(true, id, 0);
+	assert_hidden();
+	(void)unsetenv("AMDGPU_DEVICE_MAP");
+}
+
 static void what_cannot_be_hidden_is_refused(void **state)
 {
 	(void)state;
@@ -350,6 +367,7 @@ int main(void)
 		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
 		TEST(extra_gpus_beside_svm_ranges_are_hidden),
 		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
+		TEST(a_hidden_gpu_may_have_the_id_of_another),
 		TEST(what_cannot_be_hidden_is_refused),
 		TEST(a_task_in_the_root_cgroup_is_refused),
 		TEST(a_file_without_state_does_not_open_kfd_too_early),
