@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Jobs in containers whose device nodes are others at the restore: another GPU, another number of
+# /dev/kfd, more GPUs than the job has. Where the /dev that CRIU restores lacks a node, the task makes it.
+
+# checkpointed DIR: the job of runc is in images, and the device is free.
+checkpointed() {
+	runc checkpoint --image-path "$work/$1" --work-path "$work/$1-logs" job
+	stopped
+}
+
+# restored DIR: from these images; the host's own nodes are as before.
+restored() {
+	local nodes
+
+	nodes=$(host_nodes)
+	try_runc_restore "$1" || fail "restore failed ($?): $(errors "$1-logs/restore.log")"
+	returned runc job
+	[ "$(host_nodes)" = "$nodes" ] || fail "nodes of the host were $nodes and are $(host_nodes)"
+}
+
+try_runc_restore() {
+	runc restore --bundle job --image-path "$work/$1" --work-path "$work/$1-logs" --detach job < /dev/null > /dev/null 2>&1
+}
+
+host_nodes() { stat -c '%n %i %t:%T %a %Z' /dev/kfd /dev/dri /dev/dri/*; }
+
+# made DIR NODE...: the restore has made these nodes, and no others; each has the number of the host's, and the mode that
+# config.json gives to the nodes of the job.
+made() {
+	local log=$1-logs/restore.log node
+
+	[ "$(grep -c 'made the node' "$log")" = $(($# - 1)) ] || fail "made: $(grep 'made the node' "$log" | tr '\n' ' ')"
+	for node in "${@:2}"; do
+		has_line "$log" "$node: .*made the node"
+		[ "$(in_job "$node")" = "$(stat -c '%t:%T 666' "$node")" ] ||
+			fail "$node is $(in_job "$node"), not $(stat -c '%t:%T 666' "$node")"
+	done
+}
+
+in_job() { nsenter -t "$pid" -m /bin/busybox stat -c '%t:%T %a' "$1"; }
+
+run_job() { # [NODE...]
+	bundle job "$@"
+	runc run --bundle job --detach job < /dev/null > /dev/null 2>&1
+	ready runc job
+}
+
+# The job has one GPU, and another machine has the GPU under another minor.
+scenario_container_other_machine() { # in make check
+	local any_minor=1
+
+	machine one
+	run_job
+	checkpointed away
+	no_device job /dev/dri/renderD128
+	machine one-other
+	device job /dev/dri/renderD130
+	restored away
+	made away /dev/dri/renderD130
+	checkpointed home
+	no_device job /dev/dri/renderD130
+	machine one
+	device job /dev/dri/renderD128
+	restored home
+	made home
+	finish
+}
+
+# The job gets another GPU of eight, and then a third one.
+scenario_container_other_gpu() {
+	local any_minor=1
+
+	machine eight
+	run_job /dev/dri/renderD133
+	sees_gpus 1
+	checkpointed away
+	no_device job /dev/dri/renderD133
+	device job /dev/dri/renderD130
+	restored away
+	sees_gpus 1
+	made away /dev/dri/renderD130
+	checkpointed on
+	no_device job /dev/dri/renderD130
+	device job /dev/dri/renderD135
+	restored on
+	made on /dev/dri/renderD135
+	finish
+}
+
+# The folder of the host is mounted, so no node is missing, and none is made.
+scenario_container_mounted_nodes() {
+	local any_minor=1
+
+	machine eight
+	bundle job /dev/dri/renderD133
+	bind job /dev/dri
+	edit job 'del(.linux.devices[] | select(.path == "/dev/dri/renderD133"))'
+	runc run --bundle job --detach job < /dev/null > /dev/null 2>&1
+	ready runc job
+	checkpointed away
+	edit job '(.linux.resources.devices[] | select(.minor == 133)).minor = 130'
+	restored away
+	made away
+	finish
+}
+
+# /dev/kfd has another number, as after a reboot, and then its old one again.
+scenario_container_other_major() { # in make check
+	machine one
+	run_job
+	checkpointed away
+	no_device job /dev/kfd
+	machine one+other-major
+	device job /dev/kfd
+	restored away
+	made away /dev/kfd
+	checkpointed again
+	restored again
+	made again
+	checkpointed home
+	no_device job /dev/kfd
+	machine one
+	device job /dev/kfd
+	restored home
+	made home /dev/kfd
+	finish
+}
+
+# crun, podman's default, sets the device cgroup after the restore: the task sees eight GPUs at first. The job has SVM
+# ranges, so KFD must give the process one GPU.
+scenario_container_podman_gpu_5_of_8() { # in make check
+	local log
+
+	machine eight
+	podman_image
+	podman_devices /dev/dri/renderD133
+	podman --runtime crun run -d --name job "${devices[@]}" -v "$work/log:/log" gpu:1 /job
+	ready podman job
+	sees_gpus 1
+	podman container checkpoint job
+	stopped
+	podman container restore --keep job || fail "restore failed: $(errors /scratch/podman/overlay-containers/*/userdata/restore.log)"
+	returned podman job
+	sees_gpus 1
+	log=$(ls -t /scratch/podman/overlay-containers/*/userdata/restore.log | head -n 1)
+	has_line "$log" "a program in the task's cgroup hides "
+	no_program
+	podman container checkpoint job
+	stopped
+	podman container restore job
+	returned podman job
+	finish
+}
+
+
+# A BPF link lasts as long as its descriptors.
+no_program() {
+	local links
+
+	links=$(grep -l link_type /proc/[0-9]*/fdinfo/* 2> /dev/null) || true
+	[ -z "$links" ] || fail "the program is still attached: $links"
+}
+
+# A podman archive comes to a machine where the GPU has another minor.
+scenario_container_podman_import_elsewhere() {
+	local any_minor=1
+
+	machine one
+	podman_image
+	podman_devices
+	podman --runtime crun run -d --name job "${devices[@]}" -v "$work/log:/log" gpu:1 /job
+	ready podman job
+	podman container checkpoint --export "$work/job.tar.zst" job
+	stopped
+	podman rm -f job
+	machine one-other
+	podman --runtime crun container restore --keep --import "$work/job.tar.zst"
+	returned podman job
+	has_line "$(ls -t /scratch/podman/overlay-containers/*/userdata/restore.log | head -n 1)" "renderD130: .*made the node"
+	finish
+}
