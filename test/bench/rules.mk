@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
 BENCH_BIN   := $(BUILD)/bench/bench
-BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) test/lib/criu_stub.c
+BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_kfd.c)
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=sdma_open
 
 $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a

@@ -211,14 +211,15 @@ int streamer_start(const char *directory, bool captures, void (*fail)(const char
 	state.captures = captures;
 	state.fail = fail;
 	state.num_streams = 0;
-	state.folder = criu_stub_keep_fd(
-		openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	state.folder =
+		criu_stub_keep_fd(openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (state.folder < 0)
 		return -errno;
 	if (captures)
 		empty_folder();
 	criu_stub.open_streamed = open_stream;
-	return streamer_connect(directory, captures ? "streamer-capture.sock" : "streamer-serve.sock");
+	return streamer_connect(directory,
+				captures ? "streamer-capture.sock" : "streamer-serve.sock");
 }
 
 void streamer_settle(void)

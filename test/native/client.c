@@ -15,31 +15,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GPUS_MAX 64
+#include "raw_kfd.h"
+
 #define KFDS_MAX 4
 #define NODES    "/sys/class/kfd/kfd/topology/nodes"
-
-/* The kernel's own name shifts into the sign. */
-#define MEM_WRITABLE (1u << 31)
 
 /* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
 #define SVM_ALWAYS_MAPPED 0x40
 
 #define CHUNK (1u << 20)
 
-struct gpu {
-	uint32_t id;
-	unsigned int node;
-	uint32_t minor;
-	int fd;
-	int file; /* of the task */
-};
-
 struct client {
-	int kfd;
+	struct raw_process process;
+	/* Of the task. */
 	int file;
-	struct gpu gpus[GPUS_MAX];
-	uint32_t num_gpus;
+	int gpu_files[RAW_GPUS];
 	int more_kfds[KFDS_MAX];
 	uint32_t num_more_kfds;
 	uint64_t event_page; /* handle of a buffer for it; 0: the kernel makes one */
@@ -109,40 +99,6 @@ static int read_number(unsigned int node, const char *file_name, const char *nam
 	return ret;
 }
 
-static int open_gpu(struct client *client, struct gpu *gpu)
-{
-	struct kfd_ioctl_acquire_vm_args acquire = { .gpu_id = gpu->id };
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->minor);
-	gpu->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (gpu->fd < 0)
-		return complain(-errno, path);
-	acquire.drm_fd = (uint32_t)gpu->fd;
-	return call(client->kfd, AMDKFD_IOC_ACQUIRE_VM, &acquire, "ACQUIRE_VM");
-}
-
-static int open_gpus(struct client *client, uint32_t limit)
-{
-	uint32_t id;
-	int ret = 0;
-
-	for (unsigned int node = 0; !ret && !read_number(node, "gpu_id", "", &id); node++) {
-		struct gpu *gpu = &client->gpus[client->num_gpus];
-
-		if (!id || client->num_gpus == GPUS_MAX || client->num_gpus == limit)
-			continue;
-		gpu->id = id;
-		gpu->node = node;
-		gpu->fd = -1;
-		client->num_gpus++;
-		ret = read_number(node, "properties", "drm_render_minor ", &gpu->minor);
-		if (!ret)
-			ret = open_gpu(client, gpu);
-	}
-	return ret;
-}
-
 int client_open(uint32_t gpus, struct client **ret_client)
 {
 	struct client *client = calloc(1, sizeof(*client));
@@ -150,11 +106,14 @@ int client_open(uint32_t gpus, struct client **ret_client)
 
 	if (!client)
 		return -ENOMEM;
-	client->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	ret = client->kfd < 0 ? complain(-errno, "/dev/kfd") : open_gpus(client, gpus);
+	ret = raw_open(&client->process);
+	if (!ret && (uint32_t)client->process.gpus > gpus)
+		client->process.gpus = (int)gpus;
+	if (!ret)
+		ret = raw_acquire_all(&client->process);
 	if (ret < 0) {
 		client_close(client);
-		return ret;
+		return complain(ret, "cannot open the GPUs");
 	}
 	*ret_client = client;
 	return 0;
@@ -162,20 +121,20 @@ int client_open(uint32_t gpus, struct client **ret_client)
 
 void client_close(struct client *client)
 {
-	for (uint32_t i = 0; i < client->num_gpus; i++) {
-		if (client->gpus[i].fd >= 0)
-			(void)close(client->gpus[i].fd);
+	for (int i = 0; i < client->process.gpus; i++) {
+		if (client->process.render[i] >= 0)
+			(void)close(client->process.render[i]);
 	}
 	for (uint32_t i = 0; i < client->num_more_kfds; i++)
 		(void)close(client->more_kfds[i]);
-	if (client->kfd >= 0)
-		(void)close(client->kfd);
+	if (client->process.kfd >= 0)
+		(void)close(client->process.kfd);
 	free(client);
 }
 
 static uint32_t flags_of(char kind)
 {
-	const uint32_t access = MEM_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
+	const uint32_t access = RAW_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
 
 	switch (kind) {
 	case 'V':
@@ -195,44 +154,35 @@ static uint32_t flags_of(char kind)
 }
 
 static int allocate(struct client *client, const struct workload_bo *bo, uint64_t address,
-		    struct kfd_ioctl_alloc_memory_of_gpu_args *ret_args)
+		    struct raw_bo *ret_raw)
 {
-	struct gpu *gpu = &client->gpus[bo->gpu];
-	struct kfd_ioctl_map_memory_to_gpu_args map = {
-		.device_ids_array_ptr = (uintptr_t)&gpu->id,
-		.n_devices = 1,
-	};
+	uint32_t gpu_id = client->process.gpu[bo->gpu].gpu_id;
 	int ret;
 
-	*ret_args = (struct kfd_ioctl_alloc_memory_of_gpu_args){
-		.va_addr = address,
-		.size = bo->size,
-		.gpu_id = gpu->id,
-		.flags = flags_of(bo->kind),
-		.mmap_offset = bo->kind == 'U' ? address : 0,
-	};
-	ret = call(client->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, ret_args, "ALLOC_MEMORY_OF_GPU");
-	map.handle = ret_args->handle;
-	return ret < 0 ? ret : call(client->kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map, "MAP_MEMORY");
+	*ret_raw = (struct raw_bo){ .address = (char *)(uintptr_t)address, .size = bo->size };
+	ret = raw_alloc_at(&client->process, gpu_id, flags_of(bo->kind), ret_raw);
+	if (ret < 0)
+		return complain(ret, "ALLOC_MEMORY_OF_GPU");
+	ret = raw_map(&client->process, ret_raw, gpu_id);
+	return ret < 0 ? complain(ret, "MAP_MEMORY") : 0;
 }
 
 /* What a runtime maps, at the address that the GPU knows. */
-static int map_bo(struct client *client, const struct workload_bo *bo,
-		  const struct kfd_ioctl_alloc_memory_of_gpu_args *args, struct task *task)
+static int map_bo(struct client *client, const struct workload_bo *bo, const struct raw_bo *raw,
+		  struct task *task)
 {
-	const struct gpu *gpu = &client->gpus[bo->gpu];
 	bool content = workload_has_content(bo);
 	struct task_vma vma = {
-		.addr = args->va_addr,
+		.addr = (uintptr_t)raw->address,
 		.size = bo->size,
-		.offset = args->mmap_offset,
-		.file = (uint32_t)(content ? gpu->file : client->file),
+		.offset = raw->mmap_offset,
+		.file = (uint32_t)(content ? client->gpu_files[bo->gpu] : client->file),
 	};
 
 	if (bo->kind == 'D')
-		vma.offset = 3ull << 62 | (uint64_t)gpu->id << 46;
-	if (mmap((void *)(uintptr_t)vma.addr, vma.size, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED_NOREPLACE, content ? gpu->fd : client->kfd,
+		vma.offset = 3ull << 62 | (uint64_t)client->process.gpu[bo->gpu].gpu_id << 46;
+	if (mmap(raw->address, vma.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
+		 content ? client->process.render[bo->gpu] : client->process.kfd,
 		 (off_t)vma.offset) == MAP_FAILED)
 		return complain(-errno, "mmap of a buffer");
 	return task_add_vma(task, &vma);
@@ -270,7 +220,7 @@ static int map_user_memory(const struct workload_bo *bo, uint64_t address)
 static int make_svm_range(struct client *client, const struct workload_bo *bo, uint64_t address)
 {
 	const struct kfd_ioctl_svm_attribute attributes[] = {
-		{ KFD_IOCTL_SVM_ATTR_ACCESS, client->gpus[bo->gpu].id },
+		{ KFD_IOCTL_SVM_ATTR_ACCESS, client->process.gpu[bo->gpu].gpu_id },
 		{ KFD_IOCTL_SVM_ATTR_SET_FLAGS, SVM_ALWAYS_MAPPED },
 	};
 	struct kfd_ioctl_svm_args *args;
@@ -286,8 +236,8 @@ static int make_svm_range(struct client *client, const struct workload_bo *bo, u
 	args->op = KFD_IOCTL_SVM_OP_SET_ATTR;
 	args->nattr = sizeof(attributes) / sizeof(attributes[0]);
 	memcpy(args->attrs, attributes, sizeof(attributes));
-	ret = call(client->kfd, AMDKFD_IOC_SVM + (sizeof(attributes) << _IOC_SIZESHIFT), args,
-		   "SVM");
+	ret = call(client->process.kfd, AMDKFD_IOC_SVM + (sizeof(attributes) << _IOC_SIZESHIFT),
+		   args, "SVM");
 	free(args);
 	return ret;
 }
@@ -296,25 +246,25 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		   uint64_t address, struct task *task)
 {
 	const struct workload_bo *bo = &workload->bos[index];
-	struct kfd_ioctl_alloc_memory_of_gpu_args args;
+	struct raw_bo raw;
 	int ret = 0;
 
-	if (bo->gpu >= client->num_gpus)
+	if ((int)bo->gpu >= client->process.gpus)
 		return complain(-ENODEV, "the machine has fewer GPUs than the workload");
 	if (!workload_is_buffer(bo))
 		return make_svm_range(client, bo, address);
 	if (bo->kind == 'U')
 		ret = map_user_memory(bo, address);
 	if (!ret)
-		ret = allocate(client, bo, address, &args);
+		ret = allocate(client, bo, address, &raw);
 	if (!ret && bo->mapped && bo->kind != 'U')
-		ret = map_bo(client, bo, &args, task);
+		ret = map_bo(client, bo, &raw, task);
 	if (!ret && bo->kind == 'E' && !client->event_page)
-		client->event_page = args.handle;
+		client->event_page = raw.handle;
 	if (ret < 0 || !workload->verify || !workload_has_content(bo))
 		return ret;
 	if (!bo->mapped)
-		return fill(workload, index, args.handle);
+		return fill(workload, index, raw.handle);
 	workload_fill(workload, index, 0, (void *)(uintptr_t)address, bo->written);
 	return 0;
 }
@@ -323,7 +273,7 @@ static int make_event(struct client *client, uint32_t type)
 {
 	struct kfd_ioctl_create_event_args args = { .event_type = type,
 						    .event_page_offset = client->event_page };
-	int ret = call(client->kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
+	int ret = call(client->process.kfd, AMDKFD_IOC_CREATE_EVENT, &args, "CREATE_EVENT");
 
 	/* the first event brings it */
 	if (!ret)
@@ -332,7 +282,7 @@ static int make_event(struct client *client, uint32_t type)
 }
 
 /* Of one XCC's waves (kfd_queue.c in the kernel, for gfx9). */
-static int ctl_stack_size(const struct gpu *gpu, uint32_t *ret_size)
+static int ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size)
 {
 	static const char *const names[] = { "simd_count ", "simd_per_cu ", "array_count ",
 					     "simd_arrays_per_engine ", "num_xcc " };
@@ -340,7 +290,7 @@ static int ctl_stack_size(const struct gpu *gpu, uint32_t *ret_size)
 	int ret = 0;
 
 	for (int i = 0; !ret && i < 5; i++)
-		ret = read_number(gpu->node, "properties", names[i], &numbers[i]);
+		ret = read_number((unsigned int)gpu->node, "properties", names[i], &numbers[i]);
 	if (ret < 0)
 		return complain(ret, "properties of a GPU");
 	waves = numbers[0] / numbers[1] / numbers[4] * 40;
@@ -351,8 +301,8 @@ static int ctl_stack_size(const struct gpu *gpu, uint32_t *ret_size)
 }
 
 /* Ring, pointers and events all in the one page: nothing is going to run. */
-static int make_queue(struct client *client, const struct gpu *gpu, uint64_t page, uint64_t waves,
-		      uint64_t waves_size)
+static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page,
+		      uint64_t waves, uint64_t waves_size)
 {
 	struct kfd_ioctl_create_queue_args args = {
 		.ring_base_address = page,
@@ -363,13 +313,14 @@ static int make_queue(struct client *client, const struct gpu *gpu, uint64_t pag
 		.eop_buffer_size = WORKLOAD_PAGE,
 		.ctx_save_restore_address = waves,
 		.ctx_save_restore_size = (uint32_t)waves_size,
-		.gpu_id = gpu->id,
+		.gpu_id = gpu->gpu_id,
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 		.queue_percentage = 100,
 	};
 	int ret = ctl_stack_size(gpu, &args.ctl_stack_size);
 
-	return ret < 0 ? ret : call(client->kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
+	return ret < 0 ? ret
+		       : call(client->process.kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
 }
 
 /* A queue for each of their pages; its save area is the last one before it. */
@@ -386,7 +337,7 @@ static int make_queues(struct client *client, const struct workload *workload)
 			waves_size = bo->size;
 		}
 		if (bo->kind == 'Q')
-			ret = make_queue(client, &client->gpus[bo->gpu], address, waves,
+			ret = make_queue(client, &client->process.gpu[bo->gpu], address, waves,
 					 waves_size);
 		address = workload_next_address(address, bo);
 	}
@@ -397,16 +348,15 @@ static int note_files(struct client *client, struct task *task)
 {
 	char path[TASK_PATH_MAX];
 
-	client->file = task_add_file(task, client->kfd, "/dev/kfd");
+	client->file = task_add_file(task, client->process.kfd, "/dev/kfd");
 	if (client->file < 0)
 		return client->file;
-	for (uint32_t i = 0; i < client->num_gpus; i++) {
-		struct gpu *gpu = &client->gpus[i];
-
-		(void)snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->minor);
-		gpu->file = task_add_file(task, gpu->fd, path);
-		if (gpu->file < 0)
-			return gpu->file;
+	for (int i = 0; i < client->process.gpus; i++) {
+		(void)snprintf(path, sizeof(path), "/dev/dri/renderD%d",
+			       client->process.gpu[i].render_minor);
+		client->gpu_files[i] = task_add_file(task, client->process.render[i], path);
+		if (client->gpu_files[i] < 0)
+			return client->gpu_files[i];
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../vm/client/accept_raw.h"
+#include "raw_kfd.h"
 #include "sim_test.h"
 
 #define PAGE 4096u

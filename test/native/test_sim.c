@@ -14,7 +14,7 @@
 #include <time.h>
 #include <xf86drm.h>
 
-#include "../vm/client/accept_raw.h"
+#include "raw_kfd.h"
 #include "sim_gpu.h"
 
 #define CHILD           "--child"

@@ -11,7 +11,7 @@
 
 #include "accept.h"
 #include "accept_criu.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 /* A process with one buffer of each kind, a queue and an event. */
 struct owner {

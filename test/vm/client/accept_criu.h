@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 #define CRIU_BOS        64
 #define CRIU_PRIV_BYTES (256 << 10)

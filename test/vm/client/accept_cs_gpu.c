@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 #define IB_BYTES 4096
 #define LIMIT_NS 10000000000ull

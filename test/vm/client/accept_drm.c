@@ -15,7 +15,7 @@
 
 #include "accept.h"
 #include "accept_cs.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 static int test_distinct_handles(void)
 {

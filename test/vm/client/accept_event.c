@@ -8,7 +8,7 @@
 #include <sys/time.h>
 
 #include "accept.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 static int event_create(struct raw_process *process, uint32_t type, uint32_t auto_reset,
 			uint64_t page, uint32_t *ret_id)

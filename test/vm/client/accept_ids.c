@@ -9,7 +9,7 @@
 
 #include "accept.h"
 #include "accept_criu.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 /* No GPU of this machine: the process comes from another one. */
 #define FOREIGN_ID 0x0bad

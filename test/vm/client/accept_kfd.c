@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "accept.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 static int drop_capabilities(void)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "accept.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 static int test_alloc_errors(void)
 {

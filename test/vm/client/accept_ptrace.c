@@ -12,7 +12,7 @@
 
 #include "accept.h"
 #include "accept_criu.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 enum command {
 	COMMAND_SUBMIT,   /* some packets */

@@ -6,7 +6,7 @@
 
 #include "accept.h"
 #include "accept_criu.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 static int create_with(struct raw_process *process, uint32_t type, uint32_t ring_size,
 		       uint32_t percentage, uint32_t priority)

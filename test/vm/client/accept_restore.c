@@ -10,7 +10,7 @@
 
 #include "accept.h"
 #include "accept_criu.h"
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 #define CONTENT_BYTES 65536
 #define BEFORE_PAUSE  700

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Thin wrappers around KFD ioctls, and an SDMA queue on them. They check nothing that a test would
  * want to see. */
-#include "accept_raw.h"
+#include "raw_kfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +90,7 @@ int raw_open(struct raw_process *process)
 	int ret;
 
 	memset(process, 0, sizeof(*process));
+	process->kfd = -1;
 	for (int i = 0; i < RAW_GPUS; i++)
 		process->render[i] = -1;
 	ret = raw_list_gpus(process->gpu, &process->gpus, NULL);
@@ -109,9 +110,9 @@ int raw_acquire(struct raw_process *process, uint32_t gpu_id, int render_fd)
 	return raw_ioctl(process->kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
 }
 
-int raw_open_acquired(struct raw_process *process)
+int raw_acquire_all(struct raw_process *process)
 {
-	int ret = raw_open(process);
+	int ret = 0;
 
 	for (int i = 0; ret == 0 && i < process->gpus; i++) {
 		ret = raw_open_render(&process->gpu[i], &process->render[i]);
@@ -121,17 +122,35 @@ int raw_open_acquired(struct raw_process *process)
 	return ret;
 }
 
+int raw_open_acquired(struct raw_process *process)
+{
+	int ret = raw_open(process);
+
+	return ret ? ret : raw_acquire_all(process);
+}
+
+int raw_alloc_at(struct raw_process *process, uint32_t gpu_id, uint32_t flags, struct raw_bo *bo)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.va_addr = (uintptr_t)bo->address,
+		.size = bo->size,
+		.gpu_id = gpu_id,
+		.flags = flags,
+		.mmap_offset = flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR ? (uintptr_t)bo->address : 0,
+	};
+	int ret = raw_ioctl(process->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
+
+	if (ret < 0)
+		return ret;
+	bo->handle = args.handle;
+	bo->mmap_offset = args.mmap_offset;
+	return 0;
+}
+
 int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size, void *user,
 	      struct raw_bo *ret_bo)
 {
-	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
-		.size = size,
-		.gpu_id = gpu_id,
-		.flags = flags,
-		.mmap_offset = (uintptr_t)user,
-	};
 	void *address = user;
-	int ret;
 
 	/* The address space is reserved by a mapping without access. */
 	if (!user)
@@ -139,17 +158,8 @@ int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (address == MAP_FAILED)
 		return -errno;
-	args.va_addr = (uintptr_t)address;
-	ret = raw_ioctl(process->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
-	if (ret < 0)
-		return ret;
-	*ret_bo = (struct raw_bo){
-		.handle = args.handle,
-		.mmap_offset = args.mmap_offset,
-		.address = address,
-		.size = size,
-	};
-	return 0;
+	*ret_bo = (struct raw_bo){ .address = address, .size = size };
+	return raw_alloc_at(process, gpu_id, flags, ret_bo);
 }
 
 int raw_free(struct raw_process *process, const struct raw_bo *bo)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The KFD by plain ioctls, for the acceptance tests. Every function gives 0 or -errno. */
-#ifndef CLIENT_ACCEPT_RAW_H
-#define CLIENT_ACCEPT_RAW_H
+/* A client of KFD by plain ioctls. Every function returns 0 or -errno. */
+#ifndef TEST_LIB_RAW_KFD_H
+#define TEST_LIB_RAW_KFD_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,9 +60,13 @@ int raw_open_render(const struct raw_gpu *gpu, int *ret_fd);
 /* Opens /dev/kfd only. */
 int raw_open(struct raw_process *process);
 /* Opens a render node of each GPU and acquires its VM. */
+int raw_acquire_all(struct raw_process *process);
+/* raw_open() and raw_acquire_all(). */
 int raw_open_acquired(struct raw_process *process);
 int raw_acquire(struct raw_process *process, uint32_t gpu_id, int render_fd);
 
+/* ALLOC of bo->size bytes at bo->address, which for user memory is that memory. */
+int raw_alloc_at(struct raw_process *process, uint32_t gpu_id, uint32_t flags, struct raw_bo *bo);
 /* ALLOC at an address of its own. @user: for user memory, else NULL. */
 int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size_t size, void *user,
 	      struct raw_bo *ret_bo);
