@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* KFD buffers: allocation, GPU mapping, CPU mapping and their refusals. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,28 @@ static int test_vma_flags(void)
 	return 0;
 }
 
+/* Through /proc/self/mem, because a fault would be a signal. */
+static int test_invisible(void)
+{
+	struct raw_process process;
+	struct raw_bo bo;
+	char byte;
+	int mem;
+
+	EXPECT(raw_open_acquired(&process), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_VRAM, 4096, &bo), 0);
+	mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	EXPECT_TRUE(mem >= 0);
+	EXPECT(pread(mem, &byte, 1, (off_t)(uintptr_t)bo.address), 1);
+	EXPECT(sim_write("invisible_vram", "1"), 0);
+	EXPECT(pread(mem, &byte, 1, (off_t)(uintptr_t)bo.address), -1);
+	EXPECT(errno, EIO);
+	EXPECT(sim_write("invisible_vram", "0"), 0);
+	EXPECT(pread(mem, &byte, 1, (off_t)(uintptr_t)bo.address), 1);
+	close(mem);
+	return 0;
+}
+
 static int test_svm(void)
 {
 	struct kfd_ioctl_svm_attribute attrs[2] = { 0 };
@@ -217,6 +240,7 @@ static const struct accept_test tests[] = {
 	{ "memory_is_mapped_by_the_file_that_knows_it_from_its_start", test_cpu_mapping, false },
 	{ "memory_svm_ranges_keep_attributes_and_exclude_buffers", test_svm, false },
 	{ "memory_and_doorbell_mappings_have_device_flags", test_vma_flags, false },
+	{ "memory_behind_a_small_bar_cannot_be_read", test_invisible, false },
 	{ 0 },
 };
 

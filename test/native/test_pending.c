@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What becomes of command buffers whose file, context or buffers go away before they have run. Raw
- * ioctls, as libdrm shares one device between the files of a process. */
+/* Command buffers whose file, context or buffers go away before they have run. The calls are raw
+ * ioctls, because libdrm has one device for all files of a process. */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <amdgpu_drm.h>
 #include <xf86drm.h>
 
-#include "accept.h"
+#include "sim_test.h"
+
+#define NODE "/dev/dri/renderD128"
 
 #define IB_VA  0x100000ull
 #define SRC_VA 0x200000ull
 #define DST_VA 0x300000ull
 #define BYTES  4096u
+
+/* Expects exactly @count violations since the last call, and forgets them. */
+static void expect_violations(long count)
+{
+	assert_int_equal(sim_number("violations", NULL), count);
+	sim_write("violations", "0");
+}
 
 /* An open file that can copy one page of its own onto the page that all share. */
 struct client {
@@ -24,7 +34,6 @@ struct client {
 	uint32_t *ib, *src;
 };
 
-static const char *node;
 static int dst_dmabuf;
 static volatile uint32_t *dst;
 
@@ -33,7 +42,7 @@ static uint32_t create(int fd)
 	union drm_amdgpu_gem_create args = { .in = { .bo_size = BYTES,
 						     .domains = AMDGPU_GEM_DOMAIN_GTT } };
 
-	CHECK_INT(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &args), 0);
+	assert_int_equal(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &args), 0);
 	return args.out.handle;
 }
 
@@ -42,10 +51,10 @@ static void *map_cpu(int fd, uint32_t handle)
 	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
 	void *memory;
 
-	CHECK_INT(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
+	assert_int_equal(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
 	memory =
 		mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)args.out.addr_ptr);
-	CHECK(memory != MAP_FAILED);
+	assert_true(memory != MAP_FAILED);
 	return memory;
 }
 
@@ -65,7 +74,7 @@ static void context_new(struct client *client)
 {
 	union drm_amdgpu_ctx args = { .in = { .op = AMDGPU_CTX_OP_ALLOC_CTX } };
 
-	CHECK_INT(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &args), 0);
+	assert_int_equal(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &args), 0);
 	client->context = args.out.alloc.ctx_id;
 }
 
@@ -74,7 +83,7 @@ static void context_free(const struct client *client)
 	union drm_amdgpu_ctx args = { .in = { .op = AMDGPU_CTX_OP_FREE_CTX,
 					      .ctx_id = client->context } };
 
-	CHECK_INT(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &args), 0);
+	assert_int_equal(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &args), 0);
 }
 
 static void client_open(struct client *client, uint32_t value)
@@ -83,26 +92,27 @@ static void client_open(struct client *client, uint32_t value)
 	union drm_amdgpu_bo_list list = { .in = { .bo_number = 3,
 						  .bo_info_size = sizeof(entries[0]),
 						  .bo_info_ptr = (uint64_t)entries } };
+	const uint32_t copy[] = { 1, BYTES - 1, 0, SRC_VA, 0, DST_VA, 0 };
 	int i;
 
-	client->fd = open(node, O_RDWR | O_CLOEXEC);
-	CHECK(client->fd >= 0);
+	client->fd = open(NODE, O_RDWR | O_CLOEXEC);
+	assert_true(client->fd >= 0);
 	context_new(client);
 	client->handles[0] = create(client->fd);
 	client->handles[1] = create(client->fd);
-	CHECK_INT(drmPrimeFDToHandle(client->fd, dst_dmabuf, &client->handles[2]), 0);
+	assert_int_equal(drmPrimeFDToHandle(client->fd, dst_dmabuf, &client->handles[2]), 0);
 	client->ib = map_cpu(client->fd, client->handles[0]);
 	client->src = map_cpu(client->fd, client->handles[1]);
 	for (i = 0; i < 3; i++) {
-		CHECK_INT(place(client, AMDGPU_VA_OP_MAP, client->handles[i],
-				IB_VA + (uint64_t)i * (SRC_VA - IB_VA)),
-			  0);
+		assert_int_equal(place(client, AMDGPU_VA_OP_MAP, client->handles[i],
+				       IB_VA + (uint64_t)i * (SRC_VA - IB_VA)),
+				 0);
 		entries[i].bo_handle = client->handles[i];
 	}
-	CHECK_INT(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_BO_LIST, &list), 0);
+	assert_int_equal(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_BO_LIST, &list), 0);
 	client->list = list.out.list_handle;
 	memset(client->ib, 0, 32);
-	put_copy(client->ib, DST_VA, SRC_VA, BYTES);
+	memcpy(client->ib, copy, sizeof(copy));
 	for (i = 0; i < (int)BYTES / 4; i++)
 		client->src[i] = value;
 }
@@ -128,7 +138,7 @@ static uint64_t submit(const struct client *client)
 					     .num_chunks = 1,
 					     .chunks = (uint64_t)&pointer } };
 
-	CHECK_INT(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CS, &args), 0);
+	assert_int_equal(drmIoctl(client->fd, DRM_IOCTL_AMDGPU_CS, &args), 0);
 	return args.out.handle;
 }
 
@@ -147,40 +157,42 @@ static void hang(int on)
 	sim_write("fence_hang", on ? "1" : "0");
 }
 
-/* Everything that was given to the engine before has had its turn when this returns. */
+/* When this returns, the engine has had all work that was submitted before. */
 static void expect_after_all(uint32_t value)
 {
 	struct client last;
 
-	CHECK_INT(dst[0], value);
+	assert_int_equal(dst[0], value);
 	client_open(&last, 77);
-	CHECK_INT(wait_for(&last, submit(&last)), 0);
-	CHECK_INT(dst[0], 77);
+	assert_int_equal(wait_for(&last, submit(&last)), 0);
+	assert_int_equal(dst[0], 77);
 	client_close(&last);
 }
 
-static void test_close(void)
+static void what_is_pending_does_not_run_after_its_file_is_closed(void **state)
 {
 	struct client client;
 
+	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	hang(1);
 	(void)submit(&client);
 	(void)submit(&client);
 	client_close(&client);
-	CHECK_INT(dst[0], 100);
+	assert_int_equal(dst[0], 100);
 	hang(0);
 	expect_after_all(100);
 	expect_violations(0);
 }
 
-/* Closing does not wait for a hang of somebody else either, and takes nobody else's work away. */
-static void test_close_behind(void)
+/* Closing does not wait while the engine hangs with the work of another file either. */
+static void closing_a_file_leaves_the_work_of_others(void **state)
 {
 	struct client first, second;
 	uint64_t sequence;
 
+	(void)state;
 	client_open(&first, 1);
 	client_open(&second, 2);
 	dst[0] = 100;
@@ -188,21 +200,43 @@ static void test_close_behind(void)
 	sequence = submit(&first);
 	(void)submit(&second);
 	client_close(&second);
-	CHECK_INT(dst[0], 100);
+	assert_int_equal(dst[0], 100);
 	hang(0);
-	CHECK_INT(wait_for(&first, sequence), 0);
+	assert_int_equal(wait_for(&first, sequence), 0);
 	expect_after_all(1);
 	client_close(&first);
 	expect_violations(0);
 }
 
+static pid_t waiter;
+
 static void *wait_in_thread(void *client)
 {
+	__atomic_store_n(&waiter, gettid(), __ATOMIC_SEQ_CST);
 	return (void *)(long)wait_for(client, 1);
 }
 
-/* A freed context takes its own work along; whoever waits for that is told. */
-static void test_context(void)
+/* Until the thread of wait_in_thread() sleeps in the call. */
+static void await_waiter(void)
+{
+	char path[64], state = 'R';
+
+	while (state != 'S') {
+		pid_t tid = __atomic_load_n(&waiter, __ATOMIC_SEQ_CST);
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+		file = tid ? fopen(path, "re") : NULL;
+		if (!file)
+			continue;
+		assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+		(void)fclose(file);
+	}
+}
+
+/* A thread that waits for the work gets an error. A new context may get the number of the old one.
+ */
+static void a_freed_context_takes_its_work_along(void **state)
 {
 	struct client client;
 	uint32_t freed;
@@ -210,61 +244,63 @@ static void test_context(void)
 	void *result;
 	uint64_t sequence;
 
+	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	hang(1);
 	(void)submit(&client);
-	CHECK_INT(pthread_create(&thread, NULL, wait_in_thread, &client), 0);
-	usleep(200000);
+	waiter = 0;
+	assert_int_equal(pthread_create(&thread, NULL, wait_in_thread, &client), 0);
+	await_waiter();
 	freed = client.context;
 	context_free(&client);
-	CHECK_INT(pthread_join(thread, &result), 0);
-	CHECK_INT((long)result, -ECANCELED);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_int_equal((long)result, -ECANCELED);
 	context_new(&client);
-	CHECK_INT(client.context, freed);
-	CHECK_INT(dst[0], 100);
+	assert_int_equal(client.context, freed);
+	assert_int_equal(dst[0], 100);
 	client.src[0] = 5;
 	sequence = submit(&client);
-	CHECK_INT(sequence, 1);
+	assert_int_equal(sequence, 1);
 	hang(0);
-	CHECK_INT(wait_for(&client, sequence), 0);
+	assert_int_equal(wait_for(&client, sequence), 0);
 	expect_after_all(5);
 	client_close(&client);
 	expect_violations(0);
 }
 
-/* Who takes a buffer away from work that is still to be done is at fault. */
-static void test_unmap(void)
+static void taking_a_buffer_from_pending_work_is_a_violation(void **state)
 {
 	struct drm_gem_close args;
 	struct client client;
 	uint64_t sequence;
 
+	(void)state;
 	client_open(&client, 1);
 	hang(1);
 	sequence = submit(&client);
-	CHECK_INT(place(&client, AMDGPU_VA_OP_UNMAP, client.handles[2], DST_VA), 0);
+	assert_int_equal(place(&client, AMDGPU_VA_OP_UNMAP, client.handles[2], DST_VA), 0);
 	hang(0);
-	CHECK_INT(wait_for(&client, sequence), -ECANCELED);
+	assert_int_equal(wait_for(&client, sequence), -ECANCELED);
 	expect_violations(1);
 	client_close(&client);
 	client_open(&client, 1);
 	hang(1);
 	sequence = submit(&client);
 	args = (struct drm_gem_close){ .handle = client.handles[1] };
-	CHECK_INT(drmIoctl(client.fd, DRM_IOCTL_GEM_CLOSE, &args), 0);
+	assert_int_equal(drmIoctl(client.fd, DRM_IOCTL_GEM_CLOSE, &args), 0);
 	hang(0);
-	CHECK_INT(wait_for(&client, sequence), -ECANCELED);
+	assert_int_equal(wait_for(&client, sequence), -ECANCELED);
 	expect_violations(1);
 	client_close(&client);
 }
 
-/* Nobody waits for a slow engine to come to the end of work that nobody wants. */
-static void test_slow(void)
+static void closing_does_not_wait_for_a_slow_engine(void **state)
 {
 	struct timespec start, end;
 	struct client client;
 
+	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
 	sim_write("engine_bytes_per_s", "1000"); /* 4 s for the first, and more for the others */
@@ -275,27 +311,40 @@ static void test_slow(void)
 	client_close(&client);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	sim_write("engine_bytes_per_s", "0");
-	CHECK(end.tv_sec - start.tv_sec < 4);
+	assert_true(end.tv_sec - start.tv_sec < 4);
 	expect_violations(0);
 }
 
-int main(int argc, char **argv)
+static int begin_with_target(void **state)
 {
+	int fd = open(NODE, O_RDWR | O_CLOEXEC);
 	uint32_t handle;
-	int fd;
 
-	node = argc > 1 ? argv[1] : "/dev/dri/renderD128";
-	sim_write("violations", "0");
-	fd = open(node, O_RDWR);
-	CHECK(fd >= 0);
+	assert_true(fd >= 0);
 	handle = create(fd);
+	assert_int_equal(drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC, &dst_dmabuf), 0);
 	dst = map_cpu(fd, handle);
-	CHECK_INT(drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC, &dst_dmabuf), 0);
-	test_close();
-	test_close_behind();
-	test_context();
-	test_unmap();
-	test_slow();
-	printf("drm_close: ok\n");
-	return 0;
+	(void)close(fd);
+	return begin(state);
+}
+
+static int end_with_target(void **state)
+{
+	(void)munmap((void *)(uintptr_t)dst, BYTES);
+	(void)close(dst_dmabuf);
+	return end(state);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_with_target, end_with_target)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_pending_does_not_run_after_its_file_is_closed),
+		TEST(closing_a_file_leaves_the_work_of_others),
+		TEST(a_freed_context_takes_its_work_along),
+		TEST(taking_a_buffer_from_pending_work_is_a_violation),
+		TEST(closing_does_not_wait_for_a_slow_engine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

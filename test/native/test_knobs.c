@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The knobs of the simulator: each changes what a client of KFD sees, and all is as before when it
+ * is set back. And what a user queue reaches of memory that is no buffer. */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/kfd_ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "raw_kfd.h"
+#include "sim_test.h"
+
+#define PAGE         4096u
+#define MIB          (1u << 20)
+#define LIST_HANDLES 0xc0106459u
+
+static struct raw_process process;
+
+static int begin_client(void **state)
+{
+	return begin(state) ? -1 : raw_open_acquired(&process);
+}
+
+static int end_client(void **state)
+{
+	for (int i = 0; i < process.gpus; i++)
+		(void)close(process.render[i]);
+	(void)close(process.kfd);
+	return end(state);
+}
+
+static int try_alloc(uint32_t flags)
+{
+	uint32_t id = process.gpu[0].gpu_id;
+	struct raw_bo bo;
+	int ret = raw_alloc(&process, id, flags, 4 * MIB, NULL, &bo);
+
+	if (!ret)
+		assert_int_equal(raw_free(&process, &bo), 0);
+	return ret;
+}
+
+static void limits_of_memory_are_kept(void **state)
+{
+	(void)state;
+	assert_int_equal(try_alloc(RAW_GTT), 0);
+	sim_write("system_mem_limit", "1M");
+	assert_int_equal(try_alloc(RAW_GTT), -ENOMEM);
+	assert_int_equal(try_alloc(RAW_VRAM), 0);
+	sim_write("system_mem_limit", "64G");
+	assert_int_equal(try_alloc(RAW_GTT), 0);
+	sim_write("vram_limit", "1M");
+	assert_int_equal(try_alloc(RAW_VRAM), -ENOMEM);
+	assert_int_equal(try_alloc(RAW_GTT), 0);
+	sim_write("vram_limit", "0");
+	assert_int_equal(try_alloc(RAW_VRAM), 0);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void user_queues_have_the_speed_of_the_engine(void **state)
+{
+	struct raw_queue queue;
+	struct raw_bo bo;
+	double start;
+
+	(void)state;
+	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
+	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
+	memset(bo.address, 0, MIB);
+	sim_write("engine_bytes_per_s", "1M");
+	start = now();
+	raw_queue_copy(&queue, bo.address, bo.address + MIB / 2, MIB / 2);
+	/* The next packet waits for the time that the copy takes. */
+	raw_queue_add(&queue, (uint64_t *)bo.address, 1);
+	raw_queue_ring(&queue);
+	assert_int_equal(raw_queue_wait(&queue), 0);
+	sim_write("engine_bytes_per_s", "0");
+	assert_true(now() - start > 0.4);
+}
+
+static int criu(struct kfd_ioctl_criu_args *args, uint32_t op)
+{
+	args->op = op;
+	return raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, args);
+}
+
+static int count_fds(void)
+{
+	DIR *stream = opendir("/proc/self/fd");
+	int count = 0;
+
+	assert_non_null(stream);
+	while (readdir(stream))
+		count++;
+	(void)closedir(stream);
+	return count;
+}
+
+static void a_pause_takes_its_time_on_each_gpu(void **state)
+{
+	struct kfd_ioctl_criu_args args = { 0 };
+	struct raw_bo bo;
+	double start;
+
+	(void)state;
+	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
+	sim_write("evict_delay_ms", "100");
+	start = now();
+	assert_int_equal(criu(&args, KFD_CRIU_OP_PROCESS_INFO), 0);
+	assert_true(now() - start > 0.09);
+	sim_write("evict_delay_ms", "0");
+	assert_int_equal(criu(&args, KFD_CRIU_OP_UNPAUSE), 0);
+}
+
+static void records_of_bos_have_another_size(void **state)
+{
+	struct kfd_ioctl_criu_args args = { 0 }, small = { 0 };
+	struct raw_bo bos[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bos[i]), 0);
+	assert_int_equal(criu(&args, KFD_CRIU_OP_PROCESS_INFO), 0);
+	assert_int_equal(criu(&small, KFD_CRIU_OP_UNPAUSE), 0);
+	sim_write("bo_record_size", "80");
+	assert_int_equal(criu(&small, KFD_CRIU_OP_PROCESS_INFO), 0);
+	assert_int_equal(criu(&small, KFD_CRIU_OP_UNPAUSE), 0);
+	sim_write("bo_record_size", "272");
+	assert_int_equal(args.num_bos, 2);
+	assert_int_equal(args.priv_data_size - small.priv_data_size, 192 * args.num_bos);
+}
+
+/* No dma-buf of a CHECKPOINT that fails stays open. */
+static void a_checkpoint_fails_in_the_middle_and_when_counts_differ(void **state)
+{
+	static struct kfd_criu_device_bucket devices[64];
+	static struct kfd_criu_bo_bucket bos[8];
+	struct kfd_ioctl_criu_args args = { 0 };
+	struct raw_bo bo;
+	int fds;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &bo), 0);
+	assert_int_equal(criu(&args, KFD_CRIU_OP_PROCESS_INFO), 0);
+	assert_int_equal(args.num_bos, 3);
+	args.devices = (uintptr_t)devices;
+	args.bos = (uintptr_t)bos;
+	args.priv_data = (uintptr_t)calloc(1, args.priv_data_size);
+	fds = count_fds();
+	sim_write("faults", "checkpoint:FD 2 -24");
+	assert_int_equal(criu(&args, KFD_CRIU_OP_CHECKPOINT), -EMFILE);
+	sim_write("bo_count_skew", "1");
+	assert_int_equal(criu(&args, KFD_CRIU_OP_CHECKPOINT), -EINVAL);
+	assert_int_equal(count_fds(), fds);
+	assert_int_equal(criu(&args, KFD_CRIU_OP_CHECKPOINT), 0);
+	assert_int_equal(count_fds(), fds + 3);
+	for (uint32_t i = 0; i < args.num_bos; i++)
+		(void)close((int)bos[i].dmabuf_fd);
+	assert_int_equal(criu(&args, KFD_CRIU_OP_UNPAUSE), 0);
+	free((void *)(uintptr_t)args.priv_data);
+}
+
+static void every_resume_fails_until_it_is_set_back(void **state)
+{
+	struct kfd_ioctl_criu_args args = { .pid = (uint32_t)getpid() };
+
+	(void)state;
+	sim_write("resume_fail", "5");
+	assert_int_equal(criu(&args, KFD_CRIU_OP_RESUME), -EIO);
+	assert_int_equal(criu(&args, KFD_CRIU_OP_RESUME), -EIO);
+	sim_write("resume_fail", "0");
+}
+
+/* The buffers of KFD have no handle in the render file. */
+static void handles_can_be_listed(void **state)
+{
+	uint64_t args[2] = { 0, 0 };
+
+	(void)state;
+	assert_int_equal(raw_ioctl(process.render[0], LIST_HANDLES, args), -EINVAL);
+	sim_write("list_handles", "1");
+	assert_int_equal(raw_ioctl(process.render[0], LIST_HANDLES, args), 0);
+	assert_int_equal((uint32_t)args[1], 0);
+	sim_write("list_handles", "0");
+}
+
+/* The queue does not go on after a violation. */
+static void assert_stands_still(struct raw_queue *queue)
+{
+	raw_queue_ring(queue);
+	while (!sim_number("violations", NULL))
+		(void)usleep(1000);
+	assert_int_equal(sim_number("violations", NULL), 1);
+	assert_int_equal(raw_queue_rests(queue), 0);
+	assert_true(*queue->read != queue->written);
+	sim_write("violations", "0");
+}
+
+/* A range with access for the GPU, and nothing behind it. */
+static char *make_range(void)
+{
+	struct kfd_ioctl_svm_attribute access = { KFD_IOCTL_SVM_ATTR_ACCESS,
+						  process.gpu[0].gpu_id };
+	char *memory =
+		mmap(NULL, MIB + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(munmap(memory + MIB, PAGE), 0);
+	memset(memory, 0x21, MIB);
+	assert_int_equal(raw_svm(&process, memory, MIB, KFD_IOCTL_SVM_OP_SET_ATTR, &access, 1), 0);
+	return memory;
+}
+
+static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
+{
+	struct raw_queue queue;
+	struct raw_bo vram;
+	char *memory = make_range();
+
+	(void)state;
+	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
+	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, MIB, &vram), 0);
+	memset(vram.address, 0x37, MIB);
+	raw_queue_copy(&queue, memory, vram.address, MIB / 2);
+	raw_queue_copy(&queue, vram.address + MIB / 2, memory + MIB / 2, MIB / 2);
+	raw_queue_ring(&queue);
+	assert_int_equal(raw_queue_wait(&queue), 0);
+	assert_int_equal(vram.address[MIB / 2 - 1], 0x21);
+	assert_int_equal(memory[MIB / 2 - 1], 0x21);
+	assert_int_equal(memory[MIB / 2], 0x37);
+	assert_int_equal(memory[MIB - 1], 0x37);
+	raw_queue_copy(&queue, memory + MIB - 16, vram.address, 17);
+	assert_stands_still(&queue);
+	(void)munmap(memory, MIB);
+}
+
+/* The rest of the range stays. */
+static void a_queue_does_not_reach_what_the_process_has_unmapped(void **state)
+{
+	struct raw_queue queue;
+	char *memory = make_range();
+
+	(void)state;
+	assert_int_equal(raw_create_queue(&process, 0, &queue), 0);
+	assert_int_equal(munmap(memory + 2 * PAGE, PAGE), 0);
+	memset(memory + 3 * PAGE, 0x42, 2 * PAGE);
+	raw_queue_copy(&queue, memory + 3 * PAGE, memory, 2 * PAGE);
+	raw_queue_ring(&queue);
+	assert_int_equal(raw_queue_wait(&queue), 0);
+	assert_int_equal(memory[2 * PAGE - 1], 0x42);
+	raw_queue_copy(&queue, memory, memory + 2 * PAGE, 4);
+	assert_stands_still(&queue);
+	(void)munmap(memory, MIB);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_client, end_client)
+	const struct CMUnitTest tests[] = {
+		TEST(limits_of_memory_are_kept),
+		TEST(user_queues_have_the_speed_of_the_engine),
+		TEST(a_pause_takes_its_time_on_each_gpu),
+		TEST(records_of_bos_have_another_size),
+		TEST(a_checkpoint_fails_in_the_middle_and_when_counts_differ),
+		TEST(every_resume_fails_until_it_is_set_back),
+		TEST(handles_can_be_listed),
+		TEST(a_queue_reaches_an_svm_range_and_nothing_beside_it),
+		TEST(a_queue_does_not_reach_what_the_process_has_unmapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
