@@ -84,6 +84,7 @@ struct transfer {
 struct steps {
 	int (*begin)(struct transfer *transfer);
 	int (*process_range)(struct range *range);
+	/* NULL: nothing is left to do. */
 	int (*end)(struct transfer *transfer);
 };
 
@@ -490,14 +491,8 @@ static int begin_load(struct transfer *transfer)
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
 }
 
-static int end_load(struct transfer *transfer)
-{
-	(void)transfer;
-	return 0;
-}
-
 static const struct steps saving = { begin_save, save_range, end_save };
-static const struct steps loading = { begin_load, load_range, end_load };
+static const struct steps loading = { begin_load, load_range, NULL };
 
 static int set_up(struct transfer *transfer)
 {
@@ -589,7 +584,7 @@ void transfer_run(struct transfer *transfer)
 		return;
 	if (set_up(transfer) == 0) {
 		run_slots(transfer);
-		if (!has_stopped(transfer) && !check_faults(transfer))
+		if (!has_stopped(transfer) && !check_faults(transfer) && transfer->steps->end)
 			(void)transfer->steps->end(transfer);
 	}
 	tear_down(transfer);
