@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A GPU's BOs, filled with words that all differ, and their image. */
+/* BOs of a GPU, filled with words that all differ, and their image. Include drm_calls.h or
+ * fake_gpu.h before, which have the GPUs. */
 #ifndef TEST_UNIT_CONTENT_SET_H
 #define TEST_UNIT_CONTENT_SET_H
-
-#include "fake_gpu.h"
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
@@ -21,6 +20,8 @@ struct set {
 	struct content_job job;
 	struct content_bo bos[2048];
 	size_t num_bos;
+	/* From 0; the GPU that allocates the BOs. */
+	uint32_t number;
 };
 
 /* A word of a BO; all words differ. */
@@ -56,10 +57,8 @@ static inline void add(struct set *set, uint64_t size)
 {
 	struct content_bo *bo = &set->bos[set->num_bos++];
 
-	bo->dmabuf_fd = memfd_create("bo", MFD_CLOEXEC);
+	bo->dmabuf_fd = new_dmabuf(set->number, size);
 	bo->size = size;
-	/* The driver rounds up to pages too. */
-	assert_int_equal(ftruncate(bo->dmabuf_fd, (off_t)((size + PAGE - 1) / PAGE * PAGE)), 0);
 }
 
 static inline void fill(const struct set *set)
@@ -96,16 +95,30 @@ static inline void make_image(struct set *set, uint32_t number)
 	};
 }
 
-/* One GPU with BOs of these sizes; a 0 ends the list. */
-static inline struct set *make_set(const uint64_t *sizes)
+/* A GPU without BOs. */
+static inline struct set *new_set(uint32_t number)
 {
 	struct set *set = calloc(1, sizeof(*set));
 
 	assert_non_null(set);
+	set->number = number;
+	return set;
+}
+
+/* A GPU with BOs of these sizes; a 0 ends the list. */
+static inline struct set *make_set_of_gpu(uint32_t number, const uint64_t *sizes)
+{
+	struct set *set = new_set(number);
+
 	for (; *sizes; sizes++)
 		add(set, *sizes);
-	make_image(set, 0);
+	make_image(set, number);
 	return set;
+}
+
+static inline struct set *make_set(const uint64_t *sizes)
+{
+	return make_set_of_gpu(0, sizes);
 }
 
 static inline void free_set(struct set *set)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A libdrm_amdgpu on plain memory, with the functions that the plugin calls. Buffers have GPU
- * addresses, command buffers hold real packets, and bytes move only when a fence is polled. Each
- * access that would make an engine fault counts as a violation. A test can make each call fail.
+/* A libdrm_amdgpu on plain memory, for tests whose dma-bufs are those of the fake kernel, or whose
+ * process has to be without further threads. Tests of contents have the simulator (drm_calls.h).
+ * Bytes move when a fence is polled. Each access that would make an engine fault counts as a
+ * violation. A test can make each call fail.
  *
  * A test program includes this header once. Its functions replace those of the library. */
 #ifndef TEST_UNIT_FAKE_GPU_H
@@ -16,14 +17,16 @@
 
 #include "fake_kernel.h"
 
-#define FAMILY_AI     141
-#define FIRST_VA      0x100000000ULL
-#define RANGES        8192
-#define SUBMISSIONS   32
-#define RINGS         4
-#define COPY_PACKET   1
-#define PACKET_DWORDS 7
-#define PAGE_SIZE_GPU 4096
+#define FAMILY_AI   141
+#define FIRST_VA    0x100000000ULL
+#define RANGES      8192
+#define SUBMISSIONS 32
+#define RINGS       4
+/* One bit each. */
+#define AVAILABLE_RINGS 0x5
+#define COPY_PACKET     1
+#define PACKET_DWORDS   7
+#define PAGE_SIZE_GPU   4096
 
 enum memory_kind {
 	OF_DMABUF,
@@ -73,20 +76,6 @@ struct amdgpu_device {
 };
 
 static struct fake_gpu {
-	uint32_t family;
-	/* The available rings, one bit each. */
-	uint32_t rings;
-	/* The engine hangs; the GPU was reset. */
-	atomic_bool hangs;
-	uint32_t context_flags;
-	bool had_page_fault;
-	/* The driver does not know GPUVM_FAULT. */
-	bool is_old;
-	/* Another thread polls the first copy of a ring before the submitting call returns, and the
-	 * copy ends only after that. */
-	bool polls_before_return;
-	/* The library returns the handle of another GPU. */
-	bool is_another;
 	/* A copy while a process of the fake kernel runs is a violation. */
 	bool wants_all_paused;
 	/* The number of the call that fails, from 1; 0: none. */
@@ -95,13 +84,8 @@ static struct fake_gpu {
 	atomic_uint calls;
 	atomic_int objects;
 	atomic_uint submissions;
-	atomic_uint polls;
 	atomic_int in_list;
-	atomic_uint ring_submissions[RINGS];
 	atomic_uint violations;
-	atomic_ullong user_memory;
-	atomic_ullong timeout_ns;
-	atomic_bool time_is_absolute;
 	/* The lowest descriptor of an imported dma-buf, and the number of descriptors that an
 	 * exec() would keep. */
 	atomic_int lowest_dmabuf;
@@ -110,7 +94,7 @@ static struct fake_gpu {
 
 static inline int fake_gpu_begin(void **state)
 {
-	gpu = (struct fake_gpu){ .family = FAMILY_AI, .rings = 0x5, .lowest_dmabuf = INT32_MAX };
+	gpu = (struct fake_gpu){ .lowest_dmabuf = INT32_MAX };
 	return fake_kernel_begin(state);
 }
 
@@ -140,6 +124,18 @@ static inline void unlock_gpu(pthread_mutex_t **lock)
 }
 
 #define LOCK_GPU __attribute__((cleanup(unlock_gpu), unused)) pthread_mutex_t *lock = lock_gpu()
+
+/* A dma-buf is a file in memory. The driver rounds the size up to pages. */
+static inline int new_dmabuf(uint32_t number, uint64_t size)
+{
+	int fd = memfd_create("bo", MFD_CLOEXEC);
+
+	(void)number;
+	assert_int_equal(
+		ftruncate(fd, (off_t)((size + PAGE_SIZE_GPU - 1) / PAGE_SIZE_GPU * PAGE_SIZE_GPU)),
+		0);
+	return fd;
+}
 
 static inline bool next_call_fails(void)
 {
@@ -188,7 +184,7 @@ int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_ve
 	if (next_call_fails())
 		return -gpu.fail_errno;
 	device = new_object(sizeof(*device));
-	device->fd = gpu.is_another ? open_render(199, O_RDWR) : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	device->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	device->next_va = FIRST_VA;
 	*major_version = 3;
 	*minor_version = 50;
@@ -216,7 +212,7 @@ int amdgpu_query_gpu_info(amdgpu_device_handle device, struct amdgpu_gpu_info *i
 	(void)device;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*info = (struct amdgpu_gpu_info){ .family_id = gpu.family };
+	*info = (struct amdgpu_gpu_info){ .family_id = FAMILY_AI };
 	return 0;
 }
 
@@ -229,9 +225,7 @@ int amdgpu_query_info(amdgpu_device_handle device, unsigned int info_id, unsigne
 	if (next_call_fails())
 		return -gpu.fail_errno;
 	gpu.violations += info_id != 0x23 || size != 16;
-	if (gpu.is_old)
-		return -EINVAL;
-	memset(value, gpu.had_page_fault ? 0x5a : 0, size);
+	memset(value, 0, size);
 	return 0;
 }
 
@@ -243,7 +237,7 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 	gpu.violations += type != AMDGPU_HW_IP_DMA || ip_instance;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings = gpu.rings };
+	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings = AVAILABLE_RINGS };
 	return 0;
 }
 
@@ -287,7 +281,6 @@ int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, ui
 	gpu.violations += (uintptr_t)memory % PAGE_SIZE_GPU || size % PAGE_SIZE_GPU;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	gpu.user_memory += size;
 	*buf_handle = new_bo(device, OF_USER, memory, size);
 	return 0;
 }
@@ -472,14 +465,14 @@ static inline bool any_process_runs(void)
 	return false;
 }
 
-static inline int submit(amdgpu_context_handle context, uint64_t flags,
-			 struct amdgpu_cs_request *requests, uint32_t number_of_requests)
+int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
+		     struct amdgpu_cs_request *requests, uint32_t number_of_requests)
 {
 	LOCK_GPU;
 	struct ring *ring = &context->rings[requests->ring % RINGS];
 	struct submission *submission = &ring->queue[ring->submitted % SUBMISSIONS];
 
-	gpu.violations += !(gpu.rings & 1u << requests->ring);
+	gpu.violations += !(AVAILABLE_RINGS & 1u << requests->ring);
 	gpu.violations += flags || number_of_requests != 1 || requests->number_of_ibs != 1 ||
 			  requests->ip_type != AMDGPU_HW_IP_DMA || !requests->resources;
 	/* A command buffer must be aligned, not empty, and padded. */
@@ -493,21 +486,10 @@ static inline int submit(amdgpu_context_handle context, uint64_t flags,
 		(void)free_object(submission->list);
 	gpu.violations += gpu.wants_all_paused && any_process_runs();
 	gpu.submissions++;
-	gpu.ring_submissions[requests->ring % RINGS]++;
 	*submission = (struct submission){ requests->ibs->ib_mc_address, requests->ibs->size,
 					   requests->resources };
 	requests->seq_no = ++ring->submitted;
 	return 0;
-}
-
-int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
-		     struct amdgpu_cs_request *requests, uint32_t number_of_requests)
-{
-	int ret = submit(context, flags, requests, number_of_requests);
-
-	while (!ret && gpu.polls_before_return && requests->seq_no == 1 && !gpu.polls)
-		(void)sched_yield();
-	return ret;
 }
 
 /* The memory at a GPU address. The engine may only access BOs in the submission's list. */
@@ -545,7 +527,7 @@ static inline void execute(struct amdgpu_device *device, const struct submission
 			gpu.violations++;
 			return;
 		}
-		size = (uint64_t)packet[1] + (gpu.family >= FAMILY_AI);
+		size = (uint64_t)packet[1] + 1;
 		from = resolve(device, submission->list, packet[3] | (uint64_t)packet[4] << 32,
 			       size);
 		to = resolve(device, submission->list, packet[5] | (uint64_t)packet[6] << 32, size);
@@ -563,13 +545,12 @@ int amdgpu_cs_query_fence_status(struct amdgpu_cs_fence *fence, uint64_t timeout
 	struct amdgpu_context *context = fence->context;
 	struct ring *ring = &context->rings[fence->ring % RINGS];
 
-	gpu.time_is_absolute = flags & AMDGPU_QUERY_FENCE_TIMEOUT_IS_ABSOLUTE;
-	gpu.timeout_ns = timeout_ns;
+	(void)timeout_ns;
+	(void)flags;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*expired = !gpu.hangs && !(gpu.polls_before_return && !gpu.polls);
-	gpu.polls++;
-	while (*expired && ring->done < fence->fence)
+	*expired = 1;
+	while (ring->done < fence->fence)
 		execute(context->device, &ring->queue[ring->done++ % SUBMISSIONS]);
 	return 0;
 }
@@ -580,7 +561,7 @@ int amdgpu_cs_query_reset_state2(amdgpu_context_handle context, uint64_t *flags)
 	(void)context;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*flags = gpu.context_flags;
+	*flags = 0;
 	return 0;
 }
 

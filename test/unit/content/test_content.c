@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests content_save() and content_load() with real copy packets on a fake GPU: every byte, bounded
+/* Tests content_save() and content_load() on simulated GPUs: every byte, bounded
  * memory, and each call that fails. test_content_io.c tests files, streams and checksums. */
+#include "drm_calls.h"
+
 #include "content_set.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* How pthread_create() differs from the real one: it fails, or returns after the thread has ended.
  */
@@ -48,10 +52,47 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return ret;
 }
 
+/* The room of one file. A limit of the process would also affect the memory of the simulated GPUs,
+ * which is files. */
+static struct disk {
+	/* 0: none. */
+	ino_t file;
+	uint64_t room;
+} disk;
+
+static bool exceeds_room(int fd, uint64_t end)
+{
+	struct stat stat;
+
+	errno = EFBIG;
+	return end > disk.room && disk.file &&
+	       !syscall(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) && stat.st_ino == disk.file;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+	if (exceeds_room(fd, (uint64_t)offset + size)) {
+		if ((uint64_t)offset >= disk.room)
+			return -1;
+		size = disk.room - (uint64_t)offset;
+	}
+	return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+/* Some file systems reserve no room, so that the writes fail. */
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+	if (exceeds_room(fd, (uint64_t)(offset + size))) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return (int)syscall(SYS_fallocate, fd, mode, offset, size);
+}
+
 static int begin(void **state)
 {
 	threads.fails = threads.returns_after_the_end = false;
-	return fake_gpu_begin(state);
+	return drm_calls_begin(state);
 }
 
 static const uint64_t size_cases[][12] = {
@@ -140,7 +181,7 @@ static void staging_memory_is_bounded_for_all_bos(void **state)
 
 static void many_small_bos_take_few_submissions(void **state)
 {
-	struct set *set = calloc(1, sizeof(*set));
+	struct set *set = new_set(0);
 
 	(void)state;
 	for (unsigned int i = 0; i < 2000; i++)
@@ -163,9 +204,7 @@ static void eight_gpus_are_copied_at_the_same_time(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
-		sets[i] = make_set(size_cases[i % 4]);
-		sets[i]->job.gpu_id += i;
-		sets[i]->job.render_minor += i;
+		sets[i] = make_set_of_gpu(i, size_cases[i % 4]);
 		fill(sets[i]);
 		jobs[i] = sets[i]->job;
 	}
@@ -216,14 +255,16 @@ static void a_full_disk_fails_the_save(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
 		struct set *set = make_set(size_cases[7]);
+		struct stat stat;
 		int ret;
 
 		(void)close(set->job.image_fd);
 		unit_print("image", "%s", "");
-		set->job.image_fd = open_device("image", O_RDWR);
-		unit_limit_files(room[i]);
+		set->job.image_fd = open(unit_path("image"), O_RDWR | O_CLOEXEC);
+		assert_int_equal(fstat(set->job.image_fd, &stat), 0);
+		disk = (struct disk){ stat.st_ino, room[i] };
 		ret = content_save(&set->job, 1, &settings);
-		unit_unlimit_files();
+		disk = (struct disk){ 0 };
 		assert_int_equal(ret, -EFBIG);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
 		free_set(set);
@@ -253,7 +294,8 @@ static void a_dmabuf_smaller_than_its_bo_is_refused_by_index(void **state)
 	struct set *set = make_set((const uint64_t[]){ PAGE, 2 * PAGE, PAGE, 0 });
 
 	(void)state;
-	assert_int_equal(ftruncate(set->bos[1].dmabuf_fd, PAGE), 0);
+	(void)close(set->bos[1].dmabuf_fd);
+	set->bos[1].dmabuf_fd = new_dmabuf(set->number, PAGE);
 	assert_int_equal(content_save(&set->job, 1, &settings), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 1 of 3");
 	free_set(set);
@@ -265,7 +307,7 @@ static void an_engine_that_hangs_times_out(void **state)
 	struct set *set = make_set(size_cases[7]);
 
 	(void)state;
-	gpu.hangs = true;
+	sim_write("fence_hang", "1");
 	assert_int_equal(content_save(&set->job, 1, &impatient), -ETIME);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ETIME));
 	/* The kernel's clock may differ from the clock of the task, so the kernel gets no time. */
@@ -281,6 +323,7 @@ static void a_copy_that_has_ended_does_not_time_out(void **state)
 	struct set *set = make_set(size_cases[7]);
 
 	(void)state;
+	gpu.ends_before_poll = true;
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &hurried), 0);
 	assert_true(image_is_filled(set));
@@ -353,7 +396,9 @@ static void the_handle_of_another_gpu_is_refused(void **state)
 }
 
 /* Redirects libdrm's list of names to the test's directory. */
-int stat(const char *path, struct stat *stat)
+int __wrap_stat(const char *path, struct stat *stat);
+
+int __wrap_stat(const char *path, struct stat *stat)
 {
 	if (!strcmp(path, "/usr/share/libdrm/amdgpu.ids"))
 		path = unit_path("amdgpu.ids");
@@ -490,7 +535,7 @@ static void each_call_that_fails_fails_the_load(void **state)
 	each_call_that_fails_is_an_error(content_load, bos_are_filled, write_image);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
 
 int main(void)
 {

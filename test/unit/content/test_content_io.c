@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests the storage side of contents: files on a disk and streams, holes, checksums, and system
  * calls that fail or move fewer bytes, at several offsets. */
+#include "drm_calls.h"
+
 #include "content_set.h"
 
 #include <pthread.h>
@@ -14,9 +16,11 @@
 /* Seconds, for loads that could hang. */
 #define TIME_LIMIT 60
 
-/* How the system calls below differ from the real ones. @error and @part affect the first call that
- * reaches the byte @at. */
+/* How the system calls below differ from the real ones for the file "image". @error and @part
+ * affect the first call that reaches the byte @at. */
 static struct {
+	/* The simulated GPUs call the same functions for their memory. */
+	ino_t image;
 	uint64_t at;
 	/* 0: move only @part bytes. */
 	int error;
@@ -31,17 +35,24 @@ static struct {
 	off_t hole_block;
 } files;
 
-static bool is_affected(uint64_t offset, size_t size)
+static bool is_image(int fd)
+{
+	struct stat stat;
+
+	return !syscall(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) && stat.st_ino == files.image;
+}
+
+static bool is_affected(int fd, uint64_t offset, size_t size)
 {
 	bool armed = true;
 
-	return files.at >= offset && files.at - offset < size &&
+	return is_image(fd) && files.at >= offset && files.at - offset < size &&
 	       atomic_compare_exchange_strong(&files.armed, &armed, false);
 }
 
 static bool refuses_direct(int fd)
 {
-	bool direct = fcntl(fd, F_GETFL) & O_DIRECT;
+	bool direct = is_image(fd) && fcntl(fd, F_GETFL) & O_DIRECT;
 
 	files.direct_calls += direct;
 	errno = EINVAL;
@@ -52,7 +63,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
 	if (refuses_direct(fd))
 		return -1;
-	if (is_affected((uint64_t)offset, size)) {
+	if (is_affected(fd, (uint64_t)offset, size)) {
 		errno = files.error;
 		if (files.error)
 			return -1;
@@ -65,7 +76,7 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
 	if (refuses_direct(fd))
 		return -1;
-	if (is_affected((uint64_t)offset, size)) {
+	if (is_affected(fd, (uint64_t)offset, size)) {
 		errno = files.error;
 		if (files.error)
 			return -1;
@@ -101,7 +112,7 @@ off_t lseek(int fd, off_t offset, int whence)
 	bool holes = whence == SEEK_HOLE;
 	off_t at = offset, end;
 
-	if (!files.hole_block || (!holes && whence != SEEK_DATA))
+	if (!files.hole_block || !is_image(fd) || (!holes && whence != SEEK_DATA))
 		return syscall(SYS_lseek, fd, offset, whence);
 	end = syscall(SYS_lseek, fd, 0, SEEK_END);
 	while (at < end && is_hole_at(fd, at / files.hole_block * files.hole_block) != holes)
@@ -115,18 +126,20 @@ off_t lseek(int fd, off_t offset, int whence)
 static int begin(void **state)
 {
 	memset(&files, 0, sizeof(files));
-	return fake_gpu_begin(state);
+	return drm_calls_begin(state);
 }
 
 /* A set whose image is a new file in the directory of the tests. */
 static struct set *make_disk_set(const uint64_t *sizes)
 {
 	struct set *set = make_set(sizes);
+	struct stat stat;
 
 	(void)close(set->job.image_fd);
 	unit_print("image", "%s", "");
-	set->job.image_fd = open_device("image", O_RDWR);
-	assert_int_equal(ftruncate(set->job.image_fd, 0), 0);
+	set->job.image_fd = open(unit_path("image"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(set->job.image_fd, &stat), 0);
+	files.image = stat.st_ino;
 	return set;
 }
 
@@ -564,7 +577,7 @@ static void a_gpu_without_a_ring_is_an_error(void **state)
 static void end_hang(const char *line)
 {
 	(void)line;
-	gpu.hangs = false;
+	sim_write("fence_hang", "0");
 }
 
 /* The copy hangs until the line of progress. */
@@ -574,7 +587,7 @@ static void a_long_copy_logs_its_progress(void **state)
 	struct set *set = make_set(mixed);
 
 	(void)state;
-	gpu.hangs = true;
+	sim_write("fence_hang", "1");
 	patient.copy_timeout_s = 120;
 	unit_criu()->printed = end_hang;
 	assert_int_equal(content_save(&set->job, 1, &patient), 0);
@@ -726,7 +739,7 @@ static void a_stream_that_ends_early_fails_the_load(void **state)
 	}
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, fake_gpu_end)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
 
 int main(void)
 {

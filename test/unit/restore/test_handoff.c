@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tasks hand contents to the main process. This program is the main process, and forks the tasks.
  * Tests check the loaded bytes, and that a faulty end fails alone. */
+#include "fake_gpu.h"
+
 #include "content_set.h"
 
 #include <dlfcn.h>
@@ -179,7 +181,7 @@ static void contents_of_several_tasks_are_loaded_at_once(void **state)
 static void many_bos_are_handed_over(void **state)
 {
 	struct handoff *handoff = new_handoff();
-	struct set *set = calloc(1, sizeof(*set));
+	struct set *set = new_set(0);
 	struct rlimit limit, after;
 	pid_t pid;
 
@@ -468,7 +470,7 @@ static void wrong_messages_over_the_common_pair_are_ignored(void **state)
 /* Tasks with more messages than a socket holds fail and do not block. */
 static void expect_sends_fail(struct handoff *handoff)
 {
-	struct set *set = calloc(1, sizeof(*set));
+	struct set *set = new_set(0);
 	pid_t early, late;
 
 	for (unsigned int i = 0; i < 500; i++)
