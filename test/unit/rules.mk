@@ -12,10 +12,12 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 # Contents are copied by the simulated GPUs.
-SIM_UNITS := $(addprefix $(BUILD)/unit/,test_content test_content_io)
+SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_io)
+SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
-$(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM)/amdgpu_sim.a
+$(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM_SOURCES) \
+		| $(SIM)/amdgpu_sim.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -Itest/sim/native -rdynamic -o $@ $< $(UNIT_PARTS) \
 		$(WRAPS) -Wl,--whole-archive $(BUILD)/objects.a $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl

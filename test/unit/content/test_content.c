@@ -66,7 +66,8 @@ static bool exceeds_room(int fd, uint64_t end)
 
 	errno = EFBIG;
 	return end > disk.room && disk.file &&
-	       !syscall(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) && stat.st_ino == disk.file;
+	       !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
+	       stat.st_ino == disk.file;
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
@@ -76,7 +77,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 			return -1;
 		size = disk.room - (uint64_t)offset;
 	}
-	return syscall(SYS_pwrite64, fd, bytes, size, offset);
+	return system_call(SYS_pwrite64, fd, bytes, size, offset);
 }
 
 /* Some file systems reserve no room, so that the writes fail. */
@@ -86,7 +87,7 @@ int fallocate(int fd, int mode, off_t offset, off_t size)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	return (int)syscall(SYS_fallocate, fd, mode, offset, size);
+	return (int)system_call(SYS_fallocate, fd, mode, offset, size);
 }
 
 static int begin(void **state)

@@ -39,7 +39,8 @@ static bool is_image(int fd)
 {
 	struct stat stat;
 
-	return !syscall(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) && stat.st_ino == files.image;
+	return !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
+	       stat.st_ino == files.image;
 }
 
 static bool is_affected(int fd, uint64_t offset, size_t size)
@@ -69,7 +70,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 			return -1;
 		size = files.part < size ? files.part : size;
 	}
-	return syscall(SYS_pwrite64, fd, bytes, size, offset);
+	return system_call(SYS_pwrite64, fd, bytes, size, offset);
 }
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
@@ -82,19 +83,19 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 			return -1;
 		size = files.part < size ? files.part : size;
 	}
-	return syscall(SYS_pread64, fd, bytes, size, offset);
+	return system_call(SYS_pread64, fd, bytes, size, offset);
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size)
 {
 	errno = files.fallocate_error;
-	return files.fallocate_error ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, size);
+	return files.fallocate_error ? -1 : (int)system_call(SYS_fallocate, fd, mode, offset, size);
 }
 
 int fdatasync(int fd)
 {
 	errno = files.fdatasync_error;
-	return files.fdatasync_error ? -1 : (int)syscall(SYS_fdatasync, fd);
+	return files.fdatasync_error ? -1 : (int)system_call(SYS_fdatasync, fd);
 }
 
 /* Reads whole pages, because the file may have O_DIRECT. */
@@ -103,7 +104,7 @@ static bool is_hole_at(int fd, off_t block)
 	static const char zeros[4096];
 	_Alignas(4096) char page[4096] = "";
 
-	(void)syscall(SYS_pread64, fd, page, sizeof(page), block / 4096 * 4096);
+	(void)system_call(SYS_pread64, fd, page, sizeof(page), block / 4096 * 4096);
 	return !memcmp(page + block % 4096, zeros, (size_t)files.hole_block);
 }
 
@@ -113,8 +114,8 @@ off_t lseek(int fd, off_t offset, int whence)
 	off_t at = offset, end;
 
 	if (!files.hole_block || !is_image(fd) || (!holes && whence != SEEK_DATA))
-		return syscall(SYS_lseek, fd, offset, whence);
-	end = syscall(SYS_lseek, fd, 0, SEEK_END);
+		return system_call(SYS_lseek, fd, offset, whence);
+	end = system_call(SYS_lseek, fd, 0, SEEK_END);
 	while (at < end && is_hole_at(fd, at / files.hole_block * files.hole_block) != holes)
 		at = (at / files.hole_block + 1) * files.hole_block;
 	if (at < end || holes)
