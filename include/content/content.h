@@ -38,6 +38,8 @@ struct content_bo {
 	uint64_t size;
 	/* 64-bit XXH3 of the contents: content_save() sets it, content_load() compares it. */
 	uint64_t checksum;
+	/* In the GPU's render node; 0: unknown. content_save() compares it. */
+	uint64_t mmap_offset;
 };
 
 /* The BOs of one GPU. */

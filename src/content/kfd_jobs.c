@@ -21,7 +21,8 @@ static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct 
 		if (bo->gpu_id != job->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
 			continue;
 		jobs->by_index[i] = &bos[job->num_bos++];
-		*jobs->by_index[i] = (struct content_bo){ (int)bo->dmabuf_fd, bo->size, 0 };
+		*jobs->by_index[i] =
+			(struct content_bo){ .dmabuf_fd = (int)bo->dmabuf_fd, .size = bo->size };
 	}
 	return 0;
 }

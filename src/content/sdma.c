@@ -15,13 +15,11 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/content.h"
 #include "content/sdma_packet.h"
 #include "kernel/render_node.h"
 
 #define GPU_PAGE 4096u
-
-/* libdrm's list of GPU names has 16 KiB and grows by a few lines a year. */
-#define NAMES_SIZE_MAX (1 << 20)
 
 /* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. */
 #define HUGE_PAGE (2u << 20)
@@ -120,6 +118,20 @@ static int libdrm_errno(int ret)
 	return ret == -1 && errno ? -errno : ret;
 }
 
+/* The BO that the dma-buf leads to. The driver tells no mmap offset of a BO that the CPU cannot map
+ * (EPERM). */
+static int check_offset(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t mmap_offset)
+{
+	union drm_amdgpu_gem_mmap map = { 0 };
+	int ret = amdgpu_bo_export(bo, amdgpu_bo_handle_type_kms, &map.in.handle);
+
+	if (!ret)
+		ret = xioctl(amdgpu_device_get_fd(gpu->device), DRM_IOCTL_AMDGPU_GEM_MMAP, &map);
+	if (ret < 0)
+		return ret == -EPERM ? 0 : ret;
+	return map.out.addr_ptr == mmap_offset ? 0 : -ESTALE;
+}
+
 static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, struct sdma_bo *ret_bo)
 {
 	struct sdma_bo bo = { .bo = handle };
@@ -138,20 +150,24 @@ static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, str
 	return 0;
 }
 
-int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_bo *ret_bo)
+int sdma_bo_import(struct sdma *gpu, const struct content_bo *bo, struct sdma_bo *ret_bo)
 {
 	struct amdgpu_bo_import_result import;
 	int ret;
 
 	ret = libdrm_errno(amdgpu_bo_import(gpu->device, amdgpu_bo_handle_type_dma_buf_fd,
-					    (uint32_t)dmabuf_fd, &import));
+					    (uint32_t)bo->dmabuf_fd, &import));
 	if (ret < 0)
 		return ret;
-	if (import.alloc_size < size) {
+	if (import.alloc_size < bo->size)
+		ret = -EINVAL;
+	else if (bo->mmap_offset)
+		ret = check_offset(gpu, import.buf_handle, bo->mmap_offset);
+	if (ret < 0) {
 		(void)amdgpu_bo_free(import.buf_handle);
-		return -EINVAL;
+		return ret;
 	}
-	return wrap_bo(gpu, import.buf_handle, size, ret_bo);
+	return wrap_bo(gpu, import.buf_handle, bo->size, ret_bo);
 }
 
 void sdma_bo_release(struct sdma_bo *bo)
@@ -207,33 +223,6 @@ static void put_device(amdgpu_device_handle device)
 	(void)pthread_mutex_lock(&libdrm_devices);
 	(void)amdgpu_device_deinitialize(device);
 	(void)pthread_mutex_unlock(&libdrm_devices);
-}
-
-/* libdrm reads its list of names to the end and allocates memory for each line. A task that loads
- * its own contents sees the files of its container, where the name may lead to a pipe or to
- * /dev/zero. libdrm ignores a list that it cannot open. */
-static int check_names(const char *path)
-{
-	struct stat names;
-
-	if (stat(path, &names) < 0)
-		return errno == ENOMEM ? -ENOMEM : 0;
-	return S_ISREG(names.st_mode) && names.st_size <= NAMES_SIZE_MAX ? 0 : -EMEDIUMTYPE;
-}
-
-/* The paths in the builds of distributions, of AMD, and in local builds. */
-int sdma_check_names(void)
-{
-	static const char *const paths[] = {
-		"/usr/share/libdrm/amdgpu.ids",
-		"/opt/amdgpu/share/libdrm/amdgpu.ids",
-		"/usr/local/share/libdrm/amdgpu.ids",
-	};
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(paths); i++)
-		ret = check_names(paths[i]);
-	return ret;
 }
 
 static int open_device(struct sdma *gpu, uint32_t render_minor)

@@ -9,15 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct content_bo;
 struct sdma;
 
 /* The most pieces of a slot of @size bytes: one per page, and the ends of two more BOs. */
 #define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
-/* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it in sdma_open(), to
- * the end of the file. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most
- * 1 MiB. */
-int sdma_check_names(void);
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
  * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them.
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
@@ -40,7 +37,8 @@ struct sdma_bo {
 	uint64_t size;
 };
 
-int sdma_bo_import(struct sdma *gpu, int dmabuf_fd, uint64_t size, struct sdma_bo *ret_bo);
+/* -ESTALE: the dma-buf is that of another BO, by the mmap offset. */
+int sdma_bo_import(struct sdma *gpu, const struct content_bo *bo, struct sdma_bo *ret_bo);
 /* Accepts an empty object. */
 void sdma_bo_release(struct sdma_bo *bo);
 

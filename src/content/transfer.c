@@ -17,6 +17,7 @@
 #endif
 
 #include "amdgpu_plugin_util.h"
+#include "content/gpu_names.h"
 #include "content/image_io.h"
 #include "content/sdma.h"
 #include "image/image.h"
@@ -135,10 +136,14 @@ static int import_current(struct transfer *transfer, struct import **ret_import)
 	struct import *import = &transfer->imports[transfer->bo];
 
 	if (!import->bo.bo) {
-		int ret = sdma_bo_import(transfer->gpu, bo->dmabuf_fd, bo->size, &import->bo);
+		int ret = sdma_bo_import(transfer->gpu, bo, &import->bo);
 
 		if (ret < 0)
-			return fail(transfer, ret, "import the dma-buf", transfer->bo);
+			return fail(transfer, ret,
+				    ret == -ESTALE
+					    ? "the kernel has given the dma-buf of another BO"
+					    : "import the dma-buf",
+				    transfer->bo);
 	}
 	*ret_import = import;
 	return 0;
@@ -500,7 +505,7 @@ static int set_up(struct transfer *transfer)
 
 	if (ret < 0)
 		return fail(transfer, ret, "allocate", 0);
-	ret = sdma_check_names();
+	ret = gpu_names_check();
 	if (ret < 0)
 		return fail(transfer, ret,
 			    "libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);

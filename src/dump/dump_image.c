@@ -71,6 +71,17 @@ static int create_pages(struct process_dump *dump)
 	return ret < 0 ? ret : image_check_room(total);
 }
 
+/* Some kernels may give the dma-buf of another BO: KFD's client of a GPU uses one GEM handle for
+ * the exporter and the importers of a buffer, and does not count. With AMDGPU_FORCE a process may
+ * have buffers of other GPUs, whose offset here differs. */
+static void note_offsets(struct process_dump *dump)
+{
+	for (uint32_t i = 0; !dump->session->options->force && i < dump->state.num_bos; i++) {
+		if (dump->jobs.by_index[i])
+			dump->jobs.by_index[i]->mmap_offset = dump->state.bos[i].offset;
+	}
+}
+
 int dump_image_save_contents(struct process_dump *dump)
 {
 	struct kfd_jobs *jobs = &dump->jobs;
@@ -79,6 +90,7 @@ int dump_image_save_contents(struct process_dump *dump)
 	ret = kfd_jobs_init(&dump->state, jobs);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
+	note_offsets(dump);
 	ret = create_pages(dump);
 	if (!ret)
 		ret = content_save(jobs->jobs, jobs->num_jobs, &dump->session->options->content);

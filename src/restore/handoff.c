@@ -187,8 +187,9 @@ static int add_bos(struct content_job *job, const struct message_bo *bos, const 
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++)
-		job->bos[job->num_bos++] =
-			(struct content_bo){ fds[i], bos[i].size, bos[i].checksum };
+		job->bos[job->num_bos++] = (struct content_bo){ .dmabuf_fd = fds[i],
+								.size = bos[i].size,
+								.checksum = bos[i].checksum };
 	return 0;
 }
 

@@ -82,7 +82,7 @@ static int add_piece(struct copier *copier, struct range *range, uint64_t *at)
 	struct sdma_bo *import = &copier->imports[copier->bo];
 	uint64_t left = bo->size - copier->offset, room = copier->slot_size - *at;
 	uint64_t size = left < room ? left : room;
-	int ret = import->bo ? 0 : sdma_bo_import(copier->gpu, bo->dmabuf_fd, bo->size, import);
+	int ret = import->bo ? 0 : sdma_bo_import(copier->gpu, bo, import);
 
 	if (ret < 0)
 		return ret;

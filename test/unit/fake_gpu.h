@@ -274,6 +274,17 @@ int amdgpu_bo_import(amdgpu_device_handle device, enum amdgpu_bo_handle_type typ
 	return 0;
 }
 
+/* The fake kernel knows each imported BO by this handle. */
+int amdgpu_bo_export(amdgpu_bo_handle bo, enum amdgpu_bo_handle_type type, uint32_t *shared_handle)
+{
+	LOCK_GPU;
+	gpu.violations += type != amdgpu_bo_handle_type_kms || bo->kind != OF_DMABUF;
+	if (next_call_fails())
+		return -gpu.fail_errno;
+	*shared_handle = 1;
+	return 0;
+}
+
 int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, uint64_t size,
 				   amdgpu_bo_handle *buf_handle)
 {

@@ -35,6 +35,7 @@
 #define GEM_OP       0x10
 #define LIST_HANDLES 0x19
 #define CONTEXT      0x02
+#define GEM_MMAP     0x01
 /* Of the driver, as files named parameter-NAME in the test's directory. */
 #define PARAMETERS    "/sys/module/amdgpu/parameters/"
 #define KFD_DEVICE    "/sys/class/kfd/kfd/dev"
@@ -77,6 +78,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* GEM objects that every render node has, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
+	/* The mmap offset that GEM_MMAP gives; 0: none. */
+	uint64_t other_bo;
 	/* Of all contexts; and what making or asking one gives. */
 	uint32_t context_flags;
 	int context_errno;
@@ -658,6 +661,13 @@ static inline int render_ioctl(unsigned long request, void *argument)
 	}
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + CONTEXT)
 		return context_ioctl(argument);
+	/* As of a BO that the CPU cannot map. */
+	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_MMAP && kernel.other_bo) {
+		*(uint64_t *)argument = kernel.other_bo;
+		return 0;
+	}
+	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_MMAP)
+		return EPERM;
 	/* Unknown before 6.18. */
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + LIST_HANDLES)
 		return EINVAL;

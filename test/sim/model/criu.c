@@ -396,6 +396,23 @@ static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
 	return 0;
 }
 
+/* A dma-buf of another buffer: amdgpu_amdkfd_gpuvm.c exports by the GEM handle of KFD's client,
+ * which several buffers may have had one after the other. */
+static void swap_dmabufs(struct sim *sim, struct kfd_criu_bo_bucket *buckets, u32 last)
+{
+	u32 fd = buckets[last].dmabuf_fd, i;
+
+	if (fd == KFD_INVALID_FD || !sim_fault(&sim->faults, "checkpoint", "SWAP"))
+		return;
+	for (i = last; i-- > 0;) {
+		if (buckets[i].dmabuf_fd == KFD_INVALID_FD)
+			continue;
+		buckets[last].dmabuf_fd = buckets[i].dmabuf_fd;
+		buckets[i].dmabuf_fd = fd;
+		return;
+	}
+}
+
 static int fill_buckets(struct sim_process *process, struct dumped_fds *fds,
 			struct kfd_criu_bo_bucket *buckets)
 {
@@ -404,8 +421,10 @@ static int fill_buckets(struct sim_process *process, struct dumped_fds *fds,
 	int ret = 0;
 
 	for (i = 0; i < process->num_pdds; i++)
-		for (id = 0; ret == 0 && (mem = next_dumped(process->pdds[i], &id)); id++)
-			ret = fill_bucket(mem, fds, &buckets[used++]);
+		for (id = 0; ret == 0 && (mem = next_dumped(process->pdds[i], &id)); id++) {
+			ret = fill_bucket(mem, fds, &buckets[used]);
+			swap_dmabufs(process->sim, buckets, used++);
+		}
 	return ret;
 }
 

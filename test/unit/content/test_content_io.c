@@ -550,7 +550,11 @@ static void slots_are_distributed_over_the_rings(void **state)
 	(void)state;
 	gpu.rings = 0xa;
 	assert_int_equal(sdma_open(128, 5, PAGE, &engine), 0);
-	assert_int_equal(sdma_bo_import(engine, set->bos[0].dmabuf_fd, PAGE, &bo), 0);
+	assert_int_equal(sdma_bo_import(engine,
+					&(struct content_bo){ .dmabuf_fd = set->bos[0].dmabuf_fd,
+							      .size = PAGE },
+					&bo),
+			 0);
 	for (unsigned int slot = 0; slot < 5; slot++) {
 		const struct sdma_piece piece = { &bo, 0, 0, PAGE };
 
