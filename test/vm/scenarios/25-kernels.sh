@@ -45,18 +45,15 @@ scenario_kernel_7_3() { # oldest and newest
 	finish
 }
 
-# The plugin maps doorbells by the real id of the new GPU, but this kernel takes the one that the process knows.
+# This kernel takes the id that the process knows for doorbells, and the new GPU has another.
 scenario_kernel_7_3_other_id() { # oldest and newest
 	local kernel=7.3
 
 	machine one
-	dumped_client
-	machine one-other
-	restore_stops
-	machine one
-	restore img
-	runs
-	verify
+	start_client
+	then_machine=one-other come_back
+	come_back
+	then_machine=one come_back
 	finish
 }
 
