@@ -146,7 +146,7 @@ long syscall(long number, ...)
 {
 	static long (*real)(long, ...);
 	va_list arguments;
-	long a[5];
+	long a[6];
 
 	va_start(arguments, number);
 	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
@@ -158,7 +158,7 @@ long syscall(long number, ...)
 	}
 	if (!real)
 		real = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
-	return real(number, a[0], a[1], a[2], a[3], a[4]);
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* A restored process and its child, which has opened /dev/kfd on this machine, know the GPU by two
