@@ -170,6 +170,16 @@ static void give_engine(struct sim_queue *queue)
 			~(1ull << queue->sdma_id);
 }
 
+/* A doorbell is heard whatever is written to it; here a value is heard that was not there before.
+ * So what an earlier queue was rung with must go. */
+static void silence(const struct sim_queue *queue)
+{
+	u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
+
+	__atomic_store_n((u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE), 0,
+			 __ATOMIC_RELEASE);
+}
+
 /* The doorbell of a copy engine's queue follows from its number; compute queues take
  * the first free one. */
 static int take_doorbell(struct sim_queue *queue, u32 wanted)
@@ -193,6 +203,7 @@ static int take_doorbell(struct sim_queue *queue, u32 wanted)
 		return wanted != ANY ? -EINVAL : -EBUSY;
 	pdd->doorbell_used[id] = 1;
 	queue->doorbell_id = id;
+	silence(queue);
 	return 0;
 }
 
