@@ -213,6 +213,39 @@ int raw_alloc_mapped(struct raw_process *process, int gpu, uint32_t flags, size_
 	return ret;
 }
 
+/* KFD 1.12; older headers lack it. */
+struct raw_export_args {
+	uint64_t handle;
+	uint32_t flags, dmabuf_fd;
+};
+
+int raw_export(struct raw_process *process, const struct raw_bo *bo, int *ret_fd)
+{
+	struct raw_export_args args = { .handle = bo->handle, .flags = O_CLOEXEC };
+	int ret = raw_ioctl(process->kfd, AMDKFD_IOWR(0x24, struct raw_export_args), &args);
+
+	*ret_fd = (int)args.dmabuf_fd;
+	return ret;
+}
+
+int raw_import(struct raw_process *process, uint32_t gpu_id, int fd, void *address,
+	       struct raw_bo *ret_bo)
+{
+	struct kfd_ioctl_import_dmabuf_args args = {
+		.va_addr = (uintptr_t)address,
+		.gpu_id = gpu_id,
+		.dmabuf_fd = (uint32_t)fd,
+	};
+	int ret = raw_ioctl(process->kfd, AMDKFD_IOC_IMPORT_DMABUF, &args);
+
+	*ret_bo = (struct raw_bo){
+		.handle = args.handle,
+		.address = address,
+		.size = (size_t)lseek(fd, 0, SEEK_END),
+	};
+	return ret;
+}
+
 int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
 	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count)
 {

@@ -79,6 +79,12 @@ int raw_mmap(int fd, const struct raw_bo *bo);
 int raw_alloc_mapped(struct raw_process *process, int gpu, uint32_t flags, size_t size,
 		     struct raw_bo *ret_bo);
 
+/* A dma-buf of the buffer, as ROCr asks for one. */
+int raw_export(struct raw_process *process, const struct raw_bo *bo, int *ret_fd);
+/* The buffer of a dma-buf, at @address. */
+int raw_import(struct raw_process *process, uint32_t gpu_id, int fd, void *address,
+	       struct raw_bo *ret_bo);
+
 /* The SVM ioctl, with @count (up to 8) attributes, which come back. */
 int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
 	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count);

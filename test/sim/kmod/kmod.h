@@ -5,6 +5,7 @@
 #ifndef KMOD_H
 #define KMOD_H
 
+#include <drm/drm_client.h>
 #include <drm/drm_device.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -45,11 +46,15 @@ struct kmod_gpu {
 	struct sim_gpu *gpu;
 	struct platform_device *parent;
 	struct drm_device *drm;
+	struct drm_client_dev client; /* KFD's own file */
+	bool has_client, opens_client;
+	struct drm_vma_offset_manager *own_offsets; /* of a partition; it uses its device's */
 	struct workqueue_struct *ring_wq[SIM_DMA_RINGS];
 };
 
 struct kmod_bo {
 	struct drm_gem_object gem;
+	struct dma_buf *shown; /* of another GPU's buffer, or NULL */
 	struct sim_bo bo;
 };
 

@@ -13,18 +13,44 @@
 
 #define FIRST_RENDER_MINOR 128
 
+/* All files of a device lead to the drm_device of its first partition; which partition is meant is
+ * told by the node, as in amdgpu_xcp.c: amdgpu_xcp_open_device() (6.12). */
+static struct sim_gpu *gpu_of_file(struct drm_device *drm, struct drm_file *file)
+{
+	struct kmod_gpu *device = drm->dev_private;
+	struct sim *sim = device->gpu->sim;
+	u32 i;
+
+	for (i = 0; i < sim->num_gpus; i++) {
+		struct kmod_gpu *partition = sim->gpus[i].front;
+
+		if (partition && partition->drm->render == file->minor)
+			return &sim->gpus[i];
+	}
+	return device->gpu;
+}
+
+static int init_render(struct sim_render *render, struct sim_gpu *gpu, bool is_client)
+{
+	if (!is_client)
+		return sim_render_init(render, gpu);
+	sim_render_init_client(render, gpu);
+	return 0;
+}
+
 static int drm_open_file(struct drm_device *drm, struct drm_file *file)
 {
 	struct kmod_gpu *device = drm->dev_private;
+	struct sim_gpu *gpu = gpu_of_file(drm, file);
 	struct kmod_render *render;
 	int ret;
 
-	if (device->gpu->hidden)
+	if (gpu->hidden && !device->opens_client)
 		return -EPERM; /* what a device cgroup would have said */
 	render = kzalloc(sizeof(*render), GFP_KERNEL);
 	if (!render)
 		return -ENOMEM;
-	ret = sim_render_init(&render->render, device->gpu);
+	ret = init_render(&render->render, gpu, device->opens_client);
 	if (ret < 0) {
 		kfree(render);
 		return ret;
@@ -100,8 +126,16 @@ static const struct file_operations drm_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
+static int dumb_create(struct drm_file *file, struct drm_device *drm,
+		       struct drm_mode_create_dumb *args)
+{
+	return -ENOSYS;
+}
+
+/* Clients within the kernel are for drivers of displays; once there is one, no device is such. */
 static const struct drm_driver drm_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ,
+	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ | DRIVER_MODESET,
+	.dumb_create = dumb_create,
 	.open = drm_open_file,
 	.postclose = drm_close_file,
 	.gem_prime_import = kmod_gem_import,
@@ -219,6 +253,51 @@ static int foreign_add(struct kmod *kmod)
 	return drm->render->index;
 }
 
+/* amdgpu_amdkfd.c: amdgpu_amdkfd_drm_client_create() (6.12) */
+static int open_client(struct kmod_gpu *device)
+{
+	struct drm_device *drm = device->drm;
+	int ret;
+
+	INIT_LIST_HEAD(&drm->mode_config.crtc_list);
+	device->opens_client = true;
+	ret = drm_client_init(drm, &device->client, "kfd", NULL);
+	device->opens_client = false;
+	device->has_client = ret == 0;
+	return ret;
+}
+
+struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu)
+{
+	struct kmod_gpu *device = sim_gpu_device(gpu)->front;
+	struct kmod_render *render = device->client.file->driver_priv;
+
+	return &render->render;
+}
+
+/* amdgpu_xcp.c: amdgpu_xcp_dev_alloc() (6.12) leads the nodes of a partition to its device, and
+ * amdgpu_xcp_dev_unplug() back. */
+static void lead_to_device(struct kmod_gpu *partition, struct drm_device *device)
+{
+	struct drm_device *drm = partition->drm;
+
+	partition->own_offsets = drm->vma_offset_manager;
+	drm->render->dev = device;
+	drm->primary->dev = device;
+	drm->vma_offset_manager = device->vma_offset_manager;
+}
+
+static void lead_back(struct kmod_gpu *partition)
+{
+	struct drm_device *drm = partition->drm;
+
+	if (!partition->own_offsets)
+		return;
+	drm->render->dev = drm;
+	drm->primary->dev = drm;
+	drm->vma_offset_manager = partition->own_offsets;
+}
+
 static void gpu_free(struct kmod_gpu *device)
 {
 	u32 i;
@@ -226,8 +305,12 @@ static void gpu_free(struct kmod_gpu *device)
 	for (i = 0; i < SIM_DMA_RINGS; i++)
 		if (device->ring_wq[i])
 			destroy_workqueue(device->ring_wq[i]);
-	if (device->drm)
+	if (device->has_client)
+		drm_client_release(&device->client);
+	if (device->drm) {
+		lead_back(device);
 		drm_dev_put(device->drm);
+	}
 	if (device->parent)
 		platform_device_unregister(device->parent);
 	kfree(device);
@@ -235,7 +318,9 @@ static void gpu_free(struct kmod_gpu *device)
 
 static int gpu_make(struct kmod_gpu *device, struct sim_gpu *gpu)
 {
+	struct sim_gpu *first = sim_gpu_device(gpu);
 	struct platform_device *parent;
+	int ret = 0;
 	u32 i;
 
 	for (i = 0; i < SIM_DMA_RINGS; i++) {
@@ -250,7 +335,12 @@ static int gpu_make(struct kmod_gpu *device, struct sim_gpu *gpu)
 	device->drm->dev_private = device;
 	device->gpu = gpu;
 	gpu->front = device;
-	return drm_dev_register(device->drm, 0);
+	if (first == gpu)
+		ret = open_client(device);
+	else
+		lead_to_device(device, ((struct kmod_gpu *)first->front)->drm);
+	device->drm->driver_features &= ~DRIVER_MODESET;
+	return ret < 0 ? ret : drm_dev_register(device->drm, 0);
 }
 
 static int gpu_add(struct kmod *kmod, struct sim_gpu *gpu)
@@ -262,6 +352,7 @@ static int gpu_add(struct kmod *kmod, struct sim_gpu *gpu)
 		return -ENOMEM;
 	ret = gpu_make(device, gpu);
 	if (ret < 0) {
+		gpu->front = NULL;
 		gpu_free(device);
 		return ret;
 	}
@@ -314,16 +405,27 @@ int kmod_drm_init(struct kmod *kmod)
 	return 0;
 }
 
+static void gpu_forget(struct kmod *kmod, u32 index)
+{
+	gpu_free(kmod->gpus[index]);
+	kmod->gpus[index] = NULL;
+}
+
+/* Partitions go before the device that their nodes lead to. */
 void kmod_drm_done(struct kmod *kmod)
 {
 	u32 i;
 
 	for (i = 0; i < kmod->sim.num_gpus; i++) {
-		if (!kmod->gpus[i])
-			continue;
-		drm_dev_unregister(kmod->gpus[i]->drm);
-		gpu_free(kmod->gpus[i]);
+		if (kmod->gpus[i])
+			drm_dev_unregister(kmod->gpus[i]->drm);
 	}
+	for (i = 0; i < kmod->sim.num_gpus; i++)
+		if (kmod->gpus[i] && kmod->gpus[i]->own_offsets)
+			gpu_forget(kmod, i);
+	for (i = 0; i < kmod->sim.num_gpus; i++)
+		if (kmod->gpus[i])
+			gpu_forget(kmod, i);
 	for (i = 0; i < kmod->num_foreign; i++) {
 		drm_dev_unregister(kmod->foreign[i].drm);
 		drm_dev_put(kmod->foreign[i].drm);

@@ -18,6 +18,8 @@ static void gem_free(struct drm_gem_object *gem)
 
 	drm_gem_object_release(gem);
 	sim_bo_done(&bo->bo);
+	if (bo->shown)
+		dma_buf_put(bo->shown);
 	kfree(bo);
 }
 
@@ -67,7 +69,10 @@ static vm_fault_t gem_fault(struct vm_fault *vmf)
 
 	struct sim_bo *bo = &kmod_bo_of_gem(gem)->bo;
 
-	return sim_bo_is_invisible(bo) ? VM_FAULT_SIGBUS : map_block(vmf->vma, vmf->address, bo);
+	if (sim_bo_is_invisible(bo))
+		return VM_FAULT_SIGBUS;
+	sim_bo_touch(bo);
+	return map_block(vmf->vma, vmf->address, bo);
 }
 
 /* /proc/PID/mem and ptrace come here, also for mappings that nobody may touch. */
@@ -174,7 +179,7 @@ static const struct drm_gem_object_funcs gem_funcs = {
 
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
-	struct kmod_gpu *device = gpu->front;
+	struct kmod_gpu *device = sim_gpu_device(gpu)->front;
 	struct kmod_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
 
 	if (!bo)
@@ -227,6 +232,11 @@ int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_
 				     ret_handle);
 }
 
+void sim_os_handle_delete(struct sim_render *render, u32 handle)
+{
+	(void)drm_gem_handle_delete(kmod_render_of(render)->file, handle);
+}
+
 u32 sim_os_handle_next(struct sim_render *render, u32 from)
 {
 	struct drm_file *file = kmod_render_of(render)->file;
@@ -245,29 +255,35 @@ static struct kmod_bo *bo_of_dmabuf(struct dma_buf *dmabuf)
 	return dmabuf->ops == &dmabuf_ops ? kmod_bo_of_gem(dmabuf->priv) : NULL;
 }
 
-/* A buffer of @gpu that shows the pages of another GPU's. */
-static struct sim_bo *import_from_peer(struct sim_gpu *gpu, struct sim_bo *origin)
+/* A buffer of @gpu that shows the pages of another GPU's. It holds the dma-buf, as an attachment
+ * does. */
+static struct sim_bo *import_from_peer(struct sim_gpu *gpu, struct dma_buf *dmabuf,
+				       struct sim_bo *origin)
 {
 	struct sim_bo *bo = sim_os_bo_new(gpu, origin->size);
 
-	if (bo)
-		sim_bo_set_origin(bo, origin);
+	if (!bo)
+		return NULL;
+	sim_bo_set_origin(bo, origin);
+	get_dma_buf(dmabuf);
+	kmod_bo_of(bo)->shown = dmabuf;
 	return bo;
 }
 
-int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
+/* amdgpu_dma_buf.c (6.1, 6.12): amdgpu_gem_prime_import() */
+static int import(struct dma_buf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
 {
-	struct kmod_bo *bo = bo_of_dmabuf((struct dma_buf *)dmabuf);
+	struct kmod_bo *bo = bo_of_dmabuf(dmabuf);
 	struct sim_bo *imported;
 
 	if (!bo)
 		return -EINVAL;
-	if (bo->bo.gpu == gpu) {
+	if (sim_gpu_same_device(bo->bo.gpu, gpu)) {
 		sim_os_bo_get(&bo->bo);
 		*ret_bo = &bo->bo;
 		return 0;
 	}
-	imported = import_from_peer(gpu, &bo->bo);
+	imported = import_from_peer(gpu, dmabuf, &bo->bo);
 	if (!imported)
 		return -ENOMEM;
 	*ret_bo = imported;
@@ -289,11 +305,21 @@ struct drm_gem_object *kmod_gem_import(struct drm_device *drm, struct dma_buf *d
 
 	ret = sim_fault(&device->gpu->sim->faults, "drm", "PRIME_IMPORT");
 	if (ret == 0)
-		ret = sim_os_dmabuf_import((struct sim_dmabuf *)dmabuf, device->gpu, &bo);
+		ret = import(dmabuf, device->gpu, &bo);
 	return ret < 0 ? ERR_PTR(ret) : &kmod_bo_of(bo)->gem;
 }
 
-int sim_os_dmabuf_export(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf)
+int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf)
+{
+	struct dma_buf *dmabuf = gem_export(&kmod_bo_of(bo)->gem, writable ? O_RDWR : O_RDONLY);
+
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	*ret_dmabuf = (struct sim_dmabuf *)dmabuf;
+	return 0;
+}
+
+struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo)
 {
 	struct drm_gem_object *gem = &kmod_bo_of(bo)->gem;
 	struct dma_buf *dmabuf;
@@ -302,13 +328,28 @@ int sim_os_dmabuf_export(struct sim_bo *bo, bool writable, struct sim_dmabuf **r
 	dmabuf = gem->dma_buf;
 	if (dmabuf)
 		get_dma_buf(dmabuf);
-	else
-		dmabuf = gem_export(gem, writable ? O_RDWR : O_RDONLY);
 	mutex_unlock(&gem->dev->object_name_lock);
+	return (struct sim_dmabuf *)dmabuf;
+}
+
+int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
+			struct sim_dmabuf **ret_dmabuf)
+{
+	struct drm_file *file = kmod_render_of(render)->file;
+	struct dma_buf *dmabuf = drm_gem_prime_handle_to_dmabuf(file->minor->dev, file, handle,
+								writable ? DRM_RDWR : 0);
+
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	*ret_dmabuf = (struct sim_dmabuf *)dmabuf;
 	return 0;
+}
+
+int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
+{
+	struct drm_file *file = kmod_render_of(render)->file;
+
+	return drm_gem_prime_fd_to_handle(file->minor->dev, file, fd, ret_handle);
 }
 
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)

@@ -13,10 +13,18 @@
 #define DRM_DOMAIN_VRAM 0x4u
 #define DRM_DOMAIN_ALL  0x7fu
 
+#define DRM_BO_CPU_ACCESS      (1u << 0)
 #define DRM_BO_NO_CPU_ACCESS   (1u << 1)
+#define DRM_BO_CPU_GTT_USWC    (1u << 2)
 #define DRM_BO_VRAM_CLEARED    (1u << 3)
+#define DRM_BO_VRAM_CONTIGUOUS (1u << 5)
 #define DRM_BO_VM_ALWAYS_VALID (1u << 6)
+#define DRM_BO_VRAM_WIPE       (1u << 9)
 #define DRM_BO_ENCRYPTED       (1u << 10)
+#define DRM_BO_PREEMPTIBLE     (1u << 11)
+#define DRM_BO_COHERENT        (1u << 13)
+#define DRM_BO_UNCACHED        (1u << 14)
+#define DRM_BO_EXT_COHERENT    (1u << 15)
 /* bits 0-3, 6, 7, 9, 10, 12-16 */
 #define DRM_BO_SETTABLE 0x1f6cfu
 

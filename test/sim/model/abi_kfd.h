@@ -119,15 +119,19 @@ struct kfd_acquire_vm_args {
 	u32 drm_fd, gpu_id;
 };
 
-#define KFD_MEM_VRAM       (1u << 0)
-#define KFD_MEM_GTT        (1u << 1)
-#define KFD_MEM_USERPTR    (1u << 2)
-#define KFD_MEM_DOORBELL   (1u << 3)
-#define KFD_MEM_MMIO_REMAP (1u << 4)
-#define KFD_MEM_AQL_QUEUE  (1u << 27)
-#define KFD_MEM_PUBLIC     (1u << 29)
-#define KFD_MEM_EXECUTABLE (1u << 30)
-#define KFD_MEM_WRITABLE   (1u << 31)
+#define KFD_MEM_VRAM         (1u << 0)
+#define KFD_MEM_GTT          (1u << 1)
+#define KFD_MEM_USERPTR      (1u << 2)
+#define KFD_MEM_DOORBELL     (1u << 3)
+#define KFD_MEM_MMIO_REMAP   (1u << 4)
+#define KFD_MEM_CONTIGUOUS   (1u << 23)
+#define KFD_MEM_EXT_COHERENT (1u << 24)
+#define KFD_MEM_UNCACHED     (1u << 25)
+#define KFD_MEM_COHERENT     (1u << 26)
+#define KFD_MEM_AQL_QUEUE    (1u << 27)
+#define KFD_MEM_PUBLIC       (1u << 29)
+#define KFD_MEM_EXECUTABLE   (1u << 30)
+#define KFD_MEM_WRITABLE     (1u << 31)
 
 struct kfd_alloc_memory_args {
 	u64 va_addr, size, handle, mmap_offset;

@@ -82,8 +82,17 @@ void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin)
 	sim_os_bo_get(origin);
 	bo->kind = SIM_BO_MEMORY;
 	bo->origin = origin;
+	/* amdgpu_dma_buf.c: amdgpu_dma_buf_create_obj() (6.12) */
 	bo->domains = DRM_DOMAIN_GTT;
-	bo->flags = origin->flags;
+	bo->flags = origin->flags &
+		    (DRM_BO_CPU_GTT_USWC | DRM_BO_COHERENT | DRM_BO_EXT_COHERENT | DRM_BO_UNCACHED);
+	bo->flags |= DRM_BO_VRAM_WIPE;
+}
+
+/* amdgpu_object.c: amdgpu_bo_fault_reserve_notify() (6.1 to 7.3) */
+void sim_bo_touch(struct sim_bo *bo)
+{
+	(void)__atomic_or_fetch(&bo->flags, DRM_BO_CPU_ACCESS, __ATOMIC_RELAXED);
 }
 
 struct sim_bo *sim_bo_storage(struct sim_bo *bo)

@@ -58,6 +58,9 @@ int sim_bo_set_memory(struct sim_bo *bo, const struct sim_bo_memory *memory);
 int sim_bo_set_user(struct sim_bo *bo, u64 addr, bool readonly, bool limited);
 void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin);
 
+/* A CPU mapping of the buffer is used for the first time. */
+void sim_bo_touch(struct sim_bo *bo);
+
 /* The buffer whose memory @bo shows: itself, or that of another GPU. */
 struct sim_bo *sim_bo_storage(struct sim_bo *bo);
 

@@ -365,8 +365,10 @@ static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);
-	if (ret < 0)
+	if (ret < 0) {
+		sim_os_dmabuf_put(dmabuf);
 		return ret;
+	}
 	fds->entries[fds->count].fd = ret;
 	fds->entries[fds->count].dmabuf = dmabuf;
 	fds->count++;
@@ -461,6 +463,7 @@ static void snapshot_free(struct snapshot *snapshot, bool install)
 					  snapshot->fds.entries[i].dmabuf);
 		else
 			sim_os_fd_cancel(snapshot->fds.entries[i].fd);
+		sim_os_dmabuf_put(snapshot->fds.entries[i].dmabuf);
 	}
 	sim_os_free(snapshot->fds.entries);
 	sim_os_free(snapshot->buckets);

@@ -141,8 +141,10 @@ static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);
-	if (ret < 0)
+	if (ret < 0) {
+		sim_os_dmabuf_put(fds->dmabufs[fds->count]);
 		return ret;
+	}
 	fds->fds[fds->count++] = ret;
 	bucket->dmabuf_fd = (u32)ret;
 	return 0;
@@ -210,6 +212,7 @@ static void settle_fds(struct restored_fds *fds, bool install)
 			sim_os_fd_install(fds->fds[i], fds->dmabufs[i]);
 		else
 			sim_os_fd_cancel(fds->fds[i]);
+		sim_os_dmabuf_put(fds->dmabufs[i]);
 	}
 	fds->count = 0;
 }

@@ -9,6 +9,16 @@
 #define VA_MASK       0x0000ffffffffffffull
 #define LIST_MAPPINGS 1024u
 
+static void init(struct sim_render *render, struct sim_gpu *gpu)
+{
+	memset(render, 0, sizeof(*render));
+	render->gpu = gpu;
+	sim_lock_init(&render->lock);
+	sim_vm_init(&render->vm, gpu->sim);
+	sim_ids_init(&render->contexts, 1);
+	sim_ids_init(&render->bo_lists, 1);
+}
+
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
 {
 	int ret;
@@ -16,14 +26,15 @@ int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
 	ret = sim_fault(&gpu->sim->faults, "drm", "OPEN");
 	if (ret < 0)
 		return ret;
-	memset(render, 0, sizeof(*render));
-	render->gpu = gpu;
-	sim_lock_init(&render->lock);
-	sim_vm_init(&render->vm, gpu->sim);
-	sim_ids_init(&render->contexts, 1);
-	sim_ids_init(&render->bo_lists, 1);
+	init(render, gpu);
+	render->counted = true;
 	sim_count(gpu->sim, SIM_COUNT_RENDER_FILES, 1);
 	return 0;
+}
+
+void sim_render_init_client(struct sim_render *render, struct sim_gpu *gpu)
+{
+	init(render, gpu);
 }
 
 void sim_render_closing(struct sim_render *render)
@@ -42,7 +53,8 @@ void sim_render_done(struct sim_render *render)
 	sim_vm_done(&render->vm);
 	sim_ids_done(&render->contexts);
 	sim_ids_done(&render->bo_lists);
-	sim_count(sim, SIM_COUNT_RENDER_FILES, -1);
+	if (render->counted)
+		sim_count(sim, SIM_COUNT_RENDER_FILES, -1);
 }
 
 int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo)
@@ -91,7 +103,10 @@ int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
 {
 	struct sim_bo_memory memory = {
 		.domains = (u32)args->in.domains,
-		.flags = args->in.domain_flags | DRM_BO_VRAM_CLEARED,
+		/* amdgpu_gem.c: amdgpu_gem_create_ioctl(), amdgpu_gem_object_create(); a wish for
+		 * CPU access is dropped by amdgpu_object.c: amdgpu_bo_create() (6.12) */
+		.flags = (args->in.domain_flags & ~(u64)DRM_BO_CPU_ACCESS) | DRM_BO_VRAM_CLEARED |
+			 DRM_BO_VRAM_WIPE,
 	};
 	u64 alignment = args->in.alignment;
 	struct sim_bo *bo;

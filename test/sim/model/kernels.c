@@ -73,9 +73,9 @@ static const struct row rows[] = {
 	/* amdkfd/kfd_chardev.c, get_process_num_bos(): 6.1 leaves out a BO whose address is 0 */
 	ROW(addressless_bos,         1,   0,   1,   1,   1,   1,   1,   1,   1),
 
-	/* amdgpu/amdgpu_amdkfd_gpuvm.c, amdgpu_amdkfd_gpuvm_import_dmabuf(): 6.1 wants a BO of the
-	 * same device */
-	ROW(foreign_imports,         1,   0,   1,   1,   1,   1,   1,   1,   1),
+	/* amdgpu/amdgpu_amdkfd.c: amdgpu_amdkfd_drm_client_create() is in 6.12, 7.2 and 7.3, not in
+	 * 6.1; it came with 6.8 */
+	ROW(kfd_client,              1,   0,   1,   1,   1,   1,   1,   1,   1),
 
 	/* include/uapi/linux/kfd_ioctl.h: from 1.15 on the driver keeps mappings of GEM_VA on a compute
 	 * VM valid. The out-of-tree driver: by its release */

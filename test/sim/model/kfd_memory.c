@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers that KFD hands out, their mappings on GPUs and their dma-bufs. What RESTORE makes comes
- * through sim_mem_new() as well; contents are bo.c's. */
+ * Buffers that KFD hands out, and their mappings on GPUs. What RESTORE makes comes through
+ * sim_mem_new() as well. Dma-bufs are kfd_share.c's, contents are bo.c's. */
 #include "process.h"
 
 #define TYPES    (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
@@ -12,7 +12,7 @@ static bool has_content(u32 flags)
 	return flags & (KFD_MEM_VRAM | KFD_MEM_GTT);
 }
 
-static u64 handle_of(const struct sim_mem *mem)
+u64 sim_mem_handle(const struct sim_mem *mem)
 {
 	return (u64)mem->pdd->user_gpu_id << 32 | mem->id;
 }
@@ -46,12 +46,32 @@ static int check_wanted(const struct sim_mem_wanted *wanted)
 	}
 }
 
+/* amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu() (6.12). It asks for
+ * CPU_ACCESS_REQUIRED where the flags say PUBLIC, but amdgpu_object.c: amdgpu_bo_create() drops
+ * that (6.1 to 7.3), so that nobody can tell what was PUBLIC from the buffer. */
+static u64 flags_of_bo(u32 flags)
+{
+	u64 bo_flags = DRM_BO_VRAM_WIPE;
+
+	if (type_of(flags) == KFD_MEM_VRAM)
+		bo_flags |= DRM_BO_VRAM_CLEARED;
+	if (type_of(flags) == KFD_MEM_VRAM && flags & KFD_MEM_CONTIGUOUS)
+		bo_flags |= DRM_BO_VRAM_CONTIGUOUS;
+	if (flags & KFD_MEM_COHERENT)
+		bo_flags |= DRM_BO_COHERENT;
+	if (flags & KFD_MEM_EXT_COHERENT)
+		bo_flags |= DRM_BO_EXT_COHERENT;
+	if (flags & KFD_MEM_UNCACHED)
+		bo_flags |= DRM_BO_UNCACHED;
+	return bo_flags;
+}
+
 static int fill_bo(struct sim_bo *bo, const struct sim_mem_wanted *wanted)
 {
 	u32 type = type_of(wanted->flags);
 	struct sim_bo_memory memory = {
 		.domains = type == KFD_MEM_VRAM ? DRM_DOMAIN_VRAM : DRM_DOMAIN_GTT,
-		.flags = DRM_BO_VRAM_CLEARED,
+		.flags = flags_of_bo(wanted->flags),
 		.limited = true,
 		.poisoned = wanted->poisoned,
 	};
@@ -62,6 +82,30 @@ static int fill_bo(struct sim_bo *bo, const struct sim_mem_wanted *wanted)
 	if (type == KFD_MEM_USERPTR)
 		return sim_bo_set_user(bo, wanted->user_addr, false, true);
 	return 0;
+}
+
+static int enter(struct sim_mem *mem, bool fixed_id, u32 id)
+{
+	struct sim_ids *mems = &mem->pdd->mems;
+
+	mem->id = id;
+	if (fixed_id)
+		return sim_ids_add_at(mems, mem, id) < 0 ? -ENOMEM : 0;
+	return sim_ids_add(mems, mem, 0x7fffffff, &mem->id) < 0 ? -EFAULT : 0;
+}
+
+int sim_mem_enter(struct sim_mem *mem)
+{
+	int ret = enter(mem, false, 0);
+
+	if (ret == 0) {
+		ret = sim_os_bo_allow(mem->bo, mem->pdd->render);
+		if (ret < 0)
+			(void)sim_ids_remove(&mem->pdd->mems, mem->id);
+	}
+	if (ret == 0)
+		sim_count(mem->pdd->gpu->sim, SIM_COUNT_KFD_BOS, 1);
+	return ret;
 }
 
 /* The part that can be undone by putting the buffer and freeing @mem. */
@@ -75,15 +119,16 @@ static int mem_fill(struct sim_mem *mem, const struct sim_mem_wanted *wanted)
 	if (!mem->bo)
 		return -ENOMEM;
 	ret = fill_bo(mem->bo, wanted);
-	if (ret < 0)
-		return ret;
-	if (wanted->fixed_id)
-		ret = sim_ids_add_at(&pdd->mems, mem, wanted->id) < 0 ? -ENOMEM : 0;
-	else
-		ret = sim_ids_add(&pdd->mems, mem, 0x7fffffff, &mem->id) < 0 ? -EFAULT : 0;
+	if (ret == 0)
+		ret = enter(mem, wanted->fixed_id, wanted->id);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_bo_allow(mem->bo, pdd->render);
+	if (ret == 0) {
+		ret = sim_mem_name(mem);
+		if (ret < 0)
+			sim_os_bo_disallow(mem->bo, pdd->render);
+	}
 	if (ret < 0)
 		(void)sim_ids_remove(&pdd->mems, mem->id);
 	return ret;
@@ -103,7 +148,6 @@ int sim_mem_new(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted, struct
 	if (!mem)
 		return -ENOMEM;
 	mem->pdd = pdd;
-	mem->id = wanted->id;
 	mem->va = wanted->va;
 	mem->flags = wanted->flags;
 	mem->user_addr = type_of(wanted->flags) == KFD_MEM_USERPTR ? wanted->user_addr : 0;
@@ -135,6 +179,7 @@ void sim_mem_free(struct sim_mem *mem)
 			mem_unmap(mem, process->pdds[i]);
 	(void)sim_ids_remove(&mem->pdd->mems, mem->id);
 	sim_os_bo_disallow(mem->bo, mem->pdd->render);
+	sim_mem_unname(mem);
 	if (mem->dmabuf)
 		sim_os_dmabuf_put(mem->dmabuf);
 	sim_os_bo_put(mem->bo);
@@ -213,7 +258,7 @@ SIM_KFD_HANDLER(sim_kfd_alloc_memory)
 		ret = sim_mem_new(pdd, &wanted, &mem);
 	if (ret < 0)
 		return ret;
-	io->handle = handle_of(mem);
+	io->handle = sim_mem_handle(mem);
 	if (type_of(io->flags) == KFD_MEM_MMIO_REMAP)
 		io->mmap_offset = KFD_MMAP_TYPE(KFD_MMAP_MMIO) | KFD_MMAP_GPU_ID(pdd->user_gpu_id);
 	else
@@ -314,145 +359,4 @@ SIM_KFD_HANDLER(sim_kfd_unmap_memory)
 		io->n_success++;
 	}
 	return ret;
-}
-
-int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
-{
-	int ret = 0;
-
-	if (!mem->dmabuf)
-		ret = sim_os_dmabuf_export(mem->bo, (mem->flags & KFD_MEM_WRITABLE) != 0,
-					   &mem->dmabuf);
-	if (ret == 0)
-		*ret_dmabuf = mem->dmabuf;
-	return ret;
-}
-
-static int answer_metadata(struct sim_bo *bo, struct kfd_get_dmabuf_info_args *io)
-{
-	u8 metadata[SIM_BO_METADATA_BYTES];
-	u32 bytes;
-
-	sim_lock(&bo->lock);
-	bytes = bo->metadata_bytes;
-	memcpy(metadata, bo->metadata, bytes);
-	sim_unlock(&bo->lock);
-	if (io->metadata_ptr && io->metadata_size < bytes)
-		return -EINVAL;
-	if (io->metadata_ptr && sim_os_copy_to_user(io->metadata_ptr, metadata, bytes) < 0)
-		return -EFAULT;
-	io->metadata_size = bytes;
-	return 0;
-}
-
-SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
-{
-	struct kfd_get_dmabuf_info_args *io = args;
-	struct sim_dmabuf *dmabuf;
-	struct sim_bo *bo;
-	int ret;
-
-	(void)process, (void)size;
-	if (sim_os_dmabuf_from_fd((int)io->dmabuf_fd, &dmabuf) < 0)
-		return -EINVAL;
-	bo = sim_os_dmabuf_bo(dmabuf);
-	ret = bo ? answer_metadata(bo, io) : -EINVAL;
-	if (ret == 0) {
-		io->size = bo->size;
-		io->gpu_id = bo->gpu->gpu_id;
-		io->flags =
-			bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM | KFD_MEM_PUBLIC : KFD_MEM_GTT;
-	}
-	sim_os_dmabuf_put(dmabuf);
-	return ret;
-}
-
-static int import(struct sim_pdd *pdd, struct sim_dmabuf *dmabuf, u64 va, struct sim_mem **ret_mem)
-{
-	struct sim_mem *mem;
-	int ret;
-
-	mem = sim_os_alloc(sizeof(*mem));
-	if (!mem)
-		return -ENOMEM;
-	mem->pdd = pdd;
-	mem->va = va;
-	ret = sim_os_dmabuf_import(dmabuf, pdd->gpu, &mem->bo);
-	if (ret < 0) {
-		sim_os_free(mem);
-		return ret;
-	}
-	mem->flags = KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
-	mem->flags |= mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
-	ret = sim_ids_add(&pdd->mems, mem, 0x7fffffff, &mem->id) < 0 ? -EFAULT : 0;
-	if (ret == 0)
-		ret = sim_os_bo_allow(mem->bo, pdd->render);
-	if (ret < 0) {
-		(void)sim_ids_remove(&pdd->mems, mem->id);
-		sim_os_bo_put(mem->bo);
-		sim_os_free(mem);
-		return ret;
-	}
-	sim_os_dmabuf_get(dmabuf);
-	mem->dmabuf = dmabuf;
-	sim_count(pdd->gpu->sim, SIM_COUNT_KFD_BOS, 1);
-	*ret_mem = mem;
-	return 0;
-}
-
-static int check_import(const struct sim_pdd *pdd, struct sim_dmabuf *dmabuf)
-{
-	const struct sim_bo *bo = sim_os_dmabuf_bo(dmabuf);
-
-	if (SIM_KNOB(pdd->gpu->sim, foreign_imports))
-		return 0;
-	return bo && bo->gpu->device == pdd->gpu->device ? 0 : -EINVAL;
-}
-
-SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
-{
-	struct kfd_import_dmabuf_args *io = args;
-	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
-	struct sim_dmabuf *dmabuf;
-	struct sim_mem *mem;
-	int ret;
-
-	(void)size;
-	if (!pdd)
-		return -EINVAL;
-	if (!pdd->render)
-		return -ENODEV;
-	ret = sim_os_dmabuf_from_fd((int)io->dmabuf_fd, &dmabuf);
-	if (ret < 0)
-		return ret;
-	ret = check_import(pdd, dmabuf);
-	if (ret == 0)
-		ret = import(pdd, dmabuf, io->va_addr, &mem);
-	sim_os_dmabuf_put(dmabuf);
-	if (ret == 0)
-		io->handle = handle_of(mem);
-	return ret;
-}
-
-SIM_KFD_HANDLER(sim_kfd_export_dmabuf)
-{
-	struct kfd_export_dmabuf_args *io = args;
-	/* the real id, not the user's: so it is in the kernel */
-	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, (u32)(io->handle >> 32));
-	struct sim_mem *mem = pdd ? sim_ids_get(&pdd->mems, (u32)io->handle) : NULL;
-	struct sim_dmabuf *dmabuf = NULL;
-	int ret, fd;
-
-	(void)size;
-	if (!mem || !has_content(mem->flags))
-		return -EINVAL;
-	ret = sim_mem_dmabuf(mem, &dmabuf);
-	if (ret < 0)
-		return ret;
-	fd = sim_os_fd_reserve((io->flags & 02000000) != 0); /* O_CLOEXEC */
-	if (fd < 0)
-		return fd;
-	sim_os_fd_install(fd, dmabuf);
-	io->dmabuf_fd = (u32)fd;
-	return 0;
 }

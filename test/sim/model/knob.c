@@ -39,7 +39,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(pause_nests),
 	KNOB(bos_required),
 	KNOB(addressless_bos),
-	KNOB(foreign_imports),
+	KNOB(kfd_client),
 	KNOB(compute_gem_va),
 	KNOB(list_alignment_bytes),
 	KNOB(mmap_user_ids),

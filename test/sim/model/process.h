@@ -23,6 +23,7 @@ struct sim_mem {
 	u32 flags;  /* KFD_MEM_* as given */
 	u64 mapped; /* a bit for each pdd in whose page tables it is */
 	u64 user_addr;
+	u32 gem_handle;            /* in KFD's own file; 0: this kernel has none */
 	struct sim_dmabuf *dmabuf; /* made or imported; NULL: not yet */
 };
 
@@ -164,9 +165,6 @@ SIM_KFD_HANDLER(sim_kfd_alloc_memory);
 SIM_KFD_HANDLER(sim_kfd_free_memory);
 SIM_KFD_HANDLER(sim_kfd_map_memory);
 SIM_KFD_HANDLER(sim_kfd_unmap_memory);
-SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info);
-SIM_KFD_HANDLER(sim_kfd_import_dmabuf);
-SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
 struct sim_mem_wanted {
 	u64 va, size, user_addr;
 	u32 flags;
@@ -179,7 +177,19 @@ void sim_mem_free(struct sim_mem *mem);
 int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd);
 /* The buffer of a handle, or NULL. */
 struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle);
-/* The dma-buf of a VRAM or GTT buffer, borrowed from it. */
+/* What an ioctl knows the buffer by. */
+u64 sim_mem_handle(const struct sim_mem *mem);
+/* Gives @mem, which has its buffer, a number and its process the right to map it. */
+int sim_mem_enter(struct sim_mem *mem);
+
+/* kfd_share.c */
+SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info);
+SIM_KFD_HANDLER(sim_kfd_import_dmabuf);
+SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
+/* Gives the buffer a handle in KFD's own file, and takes it away. */
+int sim_mem_name(struct sim_mem *mem);
+void sim_mem_unname(struct sim_mem *mem);
+/* The dma-buf of a VRAM or GTT buffer, with a reference. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
 
 /* kfd_queue.c */

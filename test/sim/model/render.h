@@ -14,6 +14,7 @@ struct sim_render {
 	struct sim_vm vm;
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
+	bool counted;   /* a program's file */
 	bool compute;   /* a KFD process has acquired the page tables */
 	bool closing;   /* its jobs are not to be waited for any more; atomic */
 	u32 jobs;       /* not finished yet; atomic */
@@ -73,6 +74,8 @@ struct sim_job {
 };
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);
+/* For KFD's own file, which is there as long as the device is. */
+void sim_render_init_client(struct sim_render *render, struct sim_gpu *gpu);
 /* Before anything of the file goes away: drops the jobs that wait, and waits
  * for those under way. */
 void sim_render_closing(struct sim_render *render);

@@ -72,6 +72,24 @@ void sim_done(struct sim *sim)
 	sim->poison_page = NULL;
 }
 
+bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b)
+{
+	return a->device == b->device;
+}
+
+struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu)
+{
+	struct sim *sim = gpu->sim;
+	struct sim_gpu *first = gpu;
+	u32 i;
+
+	for (i = 0; i < sim->num_gpus; i++)
+		if (sim_gpu_same_device(&sim->gpus[i], gpu) &&
+		    sim->gpus[i].render_minor < first->render_minor)
+			first = &sim->gpus[i];
+	return first;
+}
+
 void sim_count(struct sim *sim, enum sim_count what, s64 change)
 {
 	(void)__atomic_add_fetch(&sim->counts[what], change, __ATOMIC_RELAXED);

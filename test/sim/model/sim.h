@@ -63,7 +63,7 @@ struct sim_knobs {
 	u64 pause_nests;
 	u64 bos_required;
 	u64 addressless_bos;
-	u64 foreign_imports;
+	u64 kfd_client;
 	u64 compute_gem_va;
 	u64 list_alignment_bytes;
 	u64 mmap_user_ids;
@@ -137,6 +137,11 @@ struct sim {
 	void *zero_page, *poison_page;
 	void *mmio_page; /* stands for the HDP flush registers */
 };
+
+/* Are these partitions of one PCI device? Then they share buffers, offsets and KFD's file. */
+bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b);
+/* The partition of the device that has the first render node. */
+struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
 
 int sim_init(struct sim *sim);
 void sim_done(struct sim *sim);

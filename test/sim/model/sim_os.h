@@ -79,20 +79,30 @@ int sim_os_bo_allow(struct sim_bo *bo, struct sim_render *render);
 void sim_os_bo_disallow(struct sim_bo *bo, struct sim_render *render);
 
 /* GEM handles of a render file. lookup: with a reference, or NULL. create: the handle has its own
- * reference. next: the smallest handle >= @from, 0 when there is none. */
+ * reference. delete: a number that is not in use is let be. next: the smallest handle >= @from, 0
+ * when there is none. */
 struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle);
 int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle);
+void sim_os_handle_delete(struct sim_render *render, u32 handle);
 u32 sim_os_handle_next(struct sim_render *render, u32 from);
+/* The file that KFD itself has open on the device of @gpu. */
+struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu);
 
-/* dma-bufs. export: one per buffer for its life; writable decides the mode of its file
- * when it is made. */
-int sim_os_dmabuf_export(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf);
+/* PRIME of a render file. export: the one dma-buf of the handle's object, with a reference;
+ * @writable decides the mode of its file when it is made; -ENOENT: no such handle. import: the
+ * handle that the file has of the dma-buf's object, or a new one: -EBADF, -EINVAL not a dma-buf. */
+int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
+			struct sim_dmabuf **ret_dmabuf);
+int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle);
+
+/* dma-bufs. new: made for this call, beside any that the buffer has. */
+int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf);
+/* The one that PRIME has made or imported for the buffer, with a reference; NULL: none. */
+struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo);
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf);
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
 /* The dma-buf behind a descriptor of the caller: -EBADF, -EINVAL not a dma-buf. */
 int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
-/* A buffer of @gpu for a dma-buf of any simulated GPU, with a reference: -EINVAL foreign. */
-int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo);
 /* The exporter's buffer, borrowed from the dma-buf, or NULL when it is foreign. */
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
 /* Descriptors of the caller: reserved first, then either installed (nothing can fail

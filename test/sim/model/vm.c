@@ -112,6 +112,9 @@ int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping)
 	sim_lock(&vm->lock);
 	ret = insert(vm, mapping);
 	sim_unlock(&vm->lock);
+	/* amdgpu_dma_buf.c: amdgpu_dma_buf_map() (6.1 to 7.3), for a peer */
+	if (ret == 0 && mapping->bo->origin && mapping->bo->origin->domains & DRM_DOMAIN_VRAM)
+		sim_bo_touch(mapping->bo->origin);
 	return ret;
 }
 

@@ -124,6 +124,7 @@ struct native {
 	struct native_bo *by_offset[NATIVE_BUCKETS], *by_id[NATIVE_BUCKETS];
 	u64 next_offset[SIM_MAX_GPUS];
 	struct native_file *files;
+	struct native_render *kfd_clients[SIM_MAX_GPUS]; /* by the device's first partition */
 	struct native_process
 		*processes[NATIVE_TASKS]; /* this process's, and those of others that it plays */
 	u32 task;                         /* which of them /dev/kfd is opened for */
@@ -214,7 +215,6 @@ int native_handle_close(struct native_render *render, u32 handle);
 void native_handles_close(struct native_render *render);
 
 /* native_dmabuf.c */
-int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle);
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
 bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
 /* Descriptors of the program that are dma-bufs. */

@@ -48,7 +48,8 @@ struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gp
 
 	(void)pthread_mutex_lock(&native->lock);
 	for (bo = native->by_offset[bucket_of_offset(offset)]; bo; bo = bo->next_by_offset)
-		if (bo->offset == offset && bo->bo.gpu == gpu && get_unless_gone(bo))
+		if (bo->offset == offset && sim_gpu_same_device(bo->bo.gpu, gpu) &&
+		    get_unless_gone(bo))
 			break;
 	(void)pthread_mutex_unlock(&native->lock);
 	return bo;
@@ -94,8 +95,8 @@ void native_bo_put(struct native_bo *bo)
 	free(bo);
 }
 
-/* Offsets are never used twice, and begin elsewhere in each process: who takes the old one for the
- * new one is to be found out. */
+/* Offsets are never used twice, and begin elsewhere in each process, so that an old one is no new
+ * one. Partitions share theirs (amdgpu_xcp.c: amdgpu_xcp_dev_alloc(), 6.12, 7.2, 7.3). */
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
 	struct native_bo *bo = calloc(1, sizeof(*bo));
@@ -286,6 +287,11 @@ int native_handle_close(struct native_render *render, u32 handle)
 	sim_render_handle_closed(&render->render, &bo->bo);
 	native_bo_put(bo);
 	return 0;
+}
+
+void sim_os_handle_delete(struct sim_render *render, u32 handle)
+{
+	(void)native_handle_close(native_render_of(render), handle);
 }
 
 void native_handles_close(struct native_render *render)

@@ -36,7 +36,8 @@ static bool is_exported(struct native *native, struct native_bo *bo)
 	return exported;
 }
 
-int sim_os_dmabuf_export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_dmabuf)
+/* Makes the memory of @sim_bo a dma-buf, unless it is one. */
+static int export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_dmabuf)
 {
 	struct native_bo *bo = native_bo_of(sim_bo_storage(sim_bo));
 	struct native *native = native_get();
@@ -56,6 +57,35 @@ int sim_os_dmabuf_export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf
 	sim_os_bo_get(&bo->bo);
 	*ret_dmabuf = (struct sim_dmabuf *)&bo->bo;
 	return 0;
+}
+
+/* Not one of its own: it has the inode of the buffer's memory, as all others. */
+int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf)
+{
+	return export(bo, writable, ret_dmabuf);
+}
+
+struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo)
+{
+	struct sim_bo *storage = sim_bo_storage(bo);
+
+	if (!is_exported(native_get(), native_bo_of(storage)))
+		return NULL;
+	sim_os_bo_get(storage);
+	return (struct sim_dmabuf *)storage;
+}
+
+int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
+			struct sim_dmabuf **ret_dmabuf)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(render, handle);
+	int ret;
+
+	if (!bo)
+		return -ENOENT;
+	ret = export(bo, writable, ret_dmabuf);
+	sim_os_bo_put(bo);
+	return ret;
 }
 
 /* What the kernel's link to a buffer's memory says of it. */
@@ -136,11 +166,13 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
 	return ret;
 }
 
-int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
+/* amdgpu_dma_buf.c (6.1, 6.12): amdgpu_gem_prime_import() gives the object itself to files of its
+ * own device, a new one that shows the same memory to those of others. */
+static int show(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
 {
 	struct sim_bo *origin = (struct sim_bo *)dmabuf, *bo;
 
-	if (origin->gpu == gpu) {
+	if (sim_gpu_same_device(origin->gpu, gpu)) {
 		sim_os_bo_get(origin);
 		*ret_bo = origin;
 		return 0;
@@ -182,16 +214,12 @@ void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
 
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd)
 {
-	struct sim_bo *bo = sim_os_handle_lookup(&render->render, handle);
 	struct sim_dmabuf *dmabuf;
 	int ret;
 
-	if (!bo)
-		return -ENOENT;
-	ret = flags & ~(u32)(DRM_CLOEXEC | DRM_RDWR)
-		      ? -EINVAL
-		      : sim_os_dmabuf_export(bo, (flags & DRM_RDWR) != 0, &dmabuf);
-	sim_os_bo_put(bo);
+	if (flags & ~(u32)(DRM_CLOEXEC | DRM_RDWR))
+		return -EINVAL;
+	ret = sim_os_prime_export(&render->render, handle, (flags & DRM_RDWR) != 0, &dmabuf);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve((flags & DRM_CLOEXEC) != 0);
@@ -214,7 +242,7 @@ static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *
 		return 0;
 	ret = sim_fault(&gpu->sim->faults, "drm", "PRIME_IMPORT");
 	if (ret == 0)
-		ret = sim_os_dmabuf_import(dmabuf, gpu, &bo);
+		ret = show(dmabuf, gpu, &bo);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_handle_create(&render->render, bo, ret_handle);
@@ -222,7 +250,7 @@ static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *
 	return ret;
 }
 
-int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle)
+int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 {
 	struct sim_dmabuf *dmabuf;
 	int ret;
@@ -230,7 +258,7 @@ int native_prime_to_handle(struct native_render *render, int fd, u32 *ret_handle
 	ret = sim_os_dmabuf_from_fd(fd, &dmabuf);
 	if (ret < 0)
 		return ret;
-	ret = import(render, dmabuf, ret_handle);
+	ret = import(native_render_of(render), dmabuf, ret_handle);
 	sim_os_dmabuf_put(dmabuf);
 	return ret;
 }

@@ -63,7 +63,7 @@ static int core_ioctl(struct native_file *file, u32 number, void *argument)
 	case 0x2d:
 		return native_prime_to_fd(file->render, prime->handle, prime->flags, &prime->fd);
 	case 0x2e:
-		return native_prime_to_handle(file->render, prime->fd, &prime->handle);
+		return sim_os_prime_import(&file->render->render, prime->fd, &prime->handle);
 	case 0x0a: /* names of buffers are for the owner of a display */
 	case 0x0b:
 		return -EACCES;
@@ -172,6 +172,8 @@ static void *map_bo(struct native_bo *bo, void *addr, size_t size, int prot, int
 	*ret_error = fd < 0 ? fd : 0;
 	if (*ret_error == 0 && !invisible && prot != PROT_NONE)
 		*ret_error = native_bo_prepare_cpu(storage, 0, size);
+	if (*ret_error == 0 && prot != PROT_NONE)
+		sim_bo_touch(&bo->bo); /* as if at once */
 	if (*ret_error == 0) {
 		mapping = NATIVE_REAL(mmap)(addr, size, prot, (flags & ~MAP_TYPE) | MAP_SHARED, fd,
 					    0);

@@ -122,6 +122,30 @@ static int make_render(struct native_file *file, struct sim_gpu *gpu)
 	return 0;
 }
 
+static struct native_render *make_client(struct sim_gpu *gpu)
+{
+	struct native_render *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		abort(); /* the driver makes it when it is loaded */
+	sim_render_init_client(&client->render, gpu);
+	sim_ids_init(&client->handles, 1);
+	return client;
+}
+
+struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu)
+{
+	struct sim_gpu *device = sim_gpu_device(gpu);
+	struct native *native = native_get();
+	struct native_render **client = &native->kfd_clients[device->index];
+
+	(void)pthread_mutex_lock(&native->lock);
+	if (!*client)
+		*client = make_client(device);
+	(void)pthread_mutex_unlock(&native->lock);
+	return &(*client)->render;
+}
+
 /* A node without a GPU of ours is another vendor's. */
 int native_open_render(struct native *native, u32 minor, int flags)
 {

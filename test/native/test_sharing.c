@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Buffers of KFD that processes, GPUs and render files share, through raw ioctls. This program
+ * plays two KFD processes. It wants a machine whose first two GPUs are partitions of one device. */
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <drm.h>
+
+#include "raw_kfd.h"
+#include "sim_test.h"
+
+#define PAGE  4096u
+#define SIZE  65536u
+#define FLAGS (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | RAW_RWX)
+
+/* GPUs by their position. */
+enum { FIRST, PARTITION, OTHER };
+
+/* Both processes of the test. */
+struct pair {
+	struct raw_process owner, importer;
+};
+
+static int begin_default(void **state)
+{
+	sim_write("kernel", "default");
+	return begin(state);
+}
+
+static struct pair open_pair(void)
+{
+	struct pair pair;
+
+	assert_int_equal(raw_open_acquired(&pair.owner), 0);
+	sim_write("task", "1");
+	assert_int_equal(raw_open_acquired(&pair.importer), 0);
+	sim_write("task", "0");
+	assert_true(pair.owner.gpus > OTHER);
+	return pair;
+}
+
+static void close_process(struct raw_process *process)
+{
+	for (int i = 0; i < process->gpus; i++)
+		(void)close(process->render[i]);
+	(void)close(process->kfd);
+}
+
+static void close_pair(struct pair *pair)
+{
+	close_process(&pair->owner);
+	close_process(&pair->importer);
+	sim_write("process_exit", "1");
+}
+
+static struct raw_bo alloc(struct raw_process *process, int gpu, uint32_t flags)
+{
+	struct raw_bo bo;
+
+	assert_int_equal(raw_alloc(process, process->gpu[gpu].gpu_id, flags, SIZE, NULL, &bo), 0);
+	return bo;
+}
+
+static int export(struct raw_process *process, const struct raw_bo *bo)
+{
+	int fd;
+
+	assert_int_equal(raw_export(process, bo, &fd), 0);
+	return fd;
+}
+
+/* At an address of its own. */
+static struct raw_bo import(struct raw_process *process, int gpu, int fd)
+{
+	void *address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct raw_bo bo;
+
+	assert_int_equal(raw_import(process, process->gpu[gpu].gpu_id, fd, address, &bo), 0);
+	return bo;
+}
+
+static void release(struct raw_process *process, struct raw_bo *bo)
+{
+	assert_int_equal(raw_free(process, bo), 0);
+	(void)munmap(bo->address, bo->size);
+}
+
+static uint32_t number(const struct raw_bo *bo)
+{
+	return (uint32_t)bo->handle;
+}
+
+static ino_t inode(int fd)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(fd, &stat), 0);
+	return stat.st_ino;
+}
+
+/* What CHECKPOINT says of the buffer at @address, or its error. The dma-buf is the caller's. */
+static int checkpoint(struct raw_process *process, const void *address,
+		      struct kfd_criu_bo_bucket *ret_bucket)
+{
+	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
+	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
+	struct kfd_criu_device_bucket devices[RAW_GPUS];
+	struct kfd_criu_bo_bucket buckets[16];
+	static uint8_t priv[16384];
+	int ret;
+
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
+	assert_true(args.num_bos <= 16 && args.priv_data_size <= sizeof(priv));
+	args.op = KFD_CRIU_OP_CHECKPOINT;
+	args.devices = (uintptr_t)devices;
+	args.bos = (uintptr_t)buckets;
+	args.priv_data = (uintptr_t)priv;
+	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args);
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
+	for (uint32_t i = 0; ret == 0 && i < args.num_bos; i++) {
+		if (buckets[i].addr == (uintptr_t)address)
+			*ret_bucket = buckets[i];
+		else if (buckets[i].dmabuf_fd != KFD_INVALID_FD)
+			(void)close((int)buckets[i].dmabuf_fd);
+	}
+	return ret;
+}
+
+static struct kfd_criu_bo_bucket saved(struct raw_process *process, const struct raw_bo *bo)
+{
+	struct kfd_criu_bo_bucket bucket = { 0 };
+
+	assert_int_equal(checkpoint(process, bo->address, &bucket), 0);
+	assert_int_equal(bucket.addr, (uintptr_t)bo->address);
+	return bucket;
+}
+
+/* @from, which the GPU reads, to @to, which it writes. */
+static void gpu_copy(struct raw_process *process, int gpu, const struct raw_bo *from,
+		     const struct raw_bo *to)
+{
+	struct raw_queue queue;
+	struct kfd_ioctl_destroy_queue_args destroy = { 0 };
+
+	assert_int_equal(raw_create_queue(process, gpu, &queue), 0);
+	raw_queue_copy(&queue, from->address, to->address, SIZE);
+	raw_queue_ring(&queue);
+	assert_int_equal(raw_queue_wait(&queue), 0);
+	destroy.queue_id = queue.id;
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_DESTROY_QUEUE, &destroy), 0);
+	(void)munmap(queue.slice, RAW_DOORBELL_BYTES);
+	assert_int_equal(raw_unmap(process, &queue.ring, process->gpu[gpu].gpu_id), 0);
+	release(process, &queue.ring);
+	assert_int_equal(raw_unmap(process, &queue.pointers, process->gpu[gpu].gpu_id), 0);
+	release(process, &queue.pointers);
+}
+
+/* Writes through one process are seen through the other, both ways, on @gpu of the importer. */
+static void check_shared(struct pair *pair, struct raw_bo *bo, struct raw_bo *imported, int gpu)
+{
+	uint32_t id = pair->importer.gpu[gpu].gpu_id;
+	struct raw_bo host;
+
+	assert_int_equal(raw_alloc_mapped(&pair->importer, gpu, RAW_GTT, SIZE, &host), 0);
+	assert_int_equal(raw_map(&pair->importer, imported, id), 0);
+	assert_int_equal(raw_mmap(pair->owner.render[FIRST], bo), 0);
+	memset(bo->address, 0x5a, SIZE);
+	gpu_copy(&pair->importer, gpu, imported, &host);
+	assert_memory_equal(host.address, bo->address, SIZE);
+	memset(host.address, 0xa5, SIZE / 2);
+	gpu_copy(&pair->importer, gpu, &host, imported);
+	assert_memory_equal(host.address, bo->address, SIZE);
+	assert_int_equal(raw_unmap(&pair->importer, imported, id), 0);
+	assert_int_equal(raw_unmap(&pair->importer, &host, id), 0);
+	release(&pair->importer, &host);
+}
+
+static void an_import_on_the_same_device_is_the_object_itself(void **state)
+{
+	static const int gpus[] = { FIRST, PARTITION };
+	struct kfd_criu_bo_bucket own, other;
+	struct pair pair = open_pair();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gpus) / sizeof(*gpus); i++) {
+		struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), imported;
+		int fd = export(&pair.owner, &bo);
+
+		imported = import(&pair.importer, gpus[i], fd);
+		own = saved(&pair.owner, &bo);
+		other = saved(&pair.importer, &imported);
+		assert_int_equal(other.alloc_flags, 0xc0000001);
+		assert_int_equal(other.size, SIZE);
+		assert_int_equal(other.gpu_id, pair.importer.gpu[gpus[i]].gpu_id);
+		assert_int_equal(other.offset, own.offset);
+		assert_int_equal(inode((int)other.dmabuf_fd), inode(fd));
+		assert_int_equal(inode((int)own.dmabuf_fd), inode(fd));
+		check_shared(&pair, &bo, &imported, gpus[i]);
+		(void)close((int)own.dmabuf_fd);
+		(void)close((int)other.dmabuf_fd);
+		(void)close(fd);
+		release(&pair.owner, &bo);
+		release(&pair.importer, &imported);
+	}
+	close_pair(&pair);
+}
+
+/* amdgpu_dma_buf_create_obj() has it in host memory, whatever the exporter's is in. */
+static void an_import_on_another_device_is_an_object_of_its_own(void **state)
+{
+	struct pair pair = open_pair();
+	/* offsets of devices may be equal by chance, so that the first one is not compared */
+	struct raw_bo before = alloc(&pair.owner, FIRST, RAW_VRAM);
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM);
+	int fd = export(&pair.owner, &bo);
+	struct raw_bo imported = import(&pair.importer, OTHER, fd);
+	struct kfd_criu_bo_bucket own = saved(&pair.owner, &bo);
+	struct kfd_criu_bo_bucket other = saved(&pair.importer, &imported);
+
+	(void)state;
+	assert_int_equal(other.alloc_flags, 0xc0000002);
+	assert_int_equal(other.size, SIZE);
+	assert_int_not_equal(other.offset, own.offset);
+	assert_int_equal(inode((int)other.dmabuf_fd), inode(fd));
+	check_shared(&pair, &bo, &imported, OTHER);
+	(void)close((int)own.dmabuf_fd);
+	(void)close((int)other.dmabuf_fd);
+	(void)close(fd);
+	release(&pair.owner, &before);
+	release(&pair.owner, &bo);
+	/* what the importer holds outlives the owner */
+	release(&pair.importer, &imported);
+	close_pair(&pair);
+}
+
+static void handles_are_the_lowest_free_numbers(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), own[3], imports[3], more;
+	int fd = export(&pair.owner, &bo);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		own[i] = alloc(&pair.importer, FIRST, RAW_GTT);
+		assert_int_equal(number(&own[i]), 2 * i);
+		imports[i] = import(&pair.importer, FIRST, fd);
+		assert_int_equal(number(&imports[i]), 2 * i + 1);
+	}
+	release(&pair.importer, &own[1]);
+	release(&pair.importer, &imports[0]);
+	imports[0] = import(&pair.importer, FIRST, fd);
+	assert_int_equal(number(&imports[0]), 1);
+	own[1] = alloc(&pair.importer, FIRST, RAW_GTT);
+	assert_int_equal(number(&own[1]), 2);
+	/* each GPU counts by itself, and by the user's id */
+	more = import(&pair.importer, OTHER, fd);
+	assert_int_equal(more.handle, (uint64_t)pair.importer.gpu[OTHER].gpu_id << 32);
+	(void)close(fd);
+	release(&pair.importer, &more);
+	for (int i = 0; i < 3; i++) {
+		release(&pair.importer, &own[i]);
+		release(&pair.importer, &imports[i]);
+	}
+	release(&pair.owner, &bo);
+	close_pair(&pair);
+}
+
+/* Two fragments of one block: each open is an import of its own, with its own address. */
+static void a_process_may_hold_an_object_several_times(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), first, second, same;
+	uint32_t id = pair.importer.gpu[FIRST].gpu_id;
+	int fd = export(&pair.owner, &bo);
+
+	(void)state;
+	first = import(&pair.importer, FIRST, fd);
+	second = import(&pair.importer, FIRST, fd);
+	assert_int_equal(raw_import(&pair.importer, id, fd, first.address, &same), 0);
+	assert_int_equal(raw_map(&pair.importer, &first, id), 0);
+	assert_int_equal(raw_map(&pair.importer, &second, id), 0);
+	/* amdgpu_vm.c: amdgpu_vm_bo_map() refuses what overlaps */
+	assert_int_equal(raw_map(&pair.importer, &same, id), -EINVAL);
+	assert_int_equal(raw_unmap(&pair.importer, &first, id), 0);
+	assert_int_equal(raw_map(&pair.importer, &same, id), 0);
+	assert_int_equal(raw_free(&pair.importer, &same), -EBUSY);
+	assert_int_equal(raw_unmap(&pair.importer, &same, id), 0);
+	assert_int_equal(raw_free(&pair.importer, &same), 0);
+	assert_int_equal(raw_unmap(&pair.importer, &second, id), 0);
+	release(&pair.importer, &first);
+	release(&pair.importer, &second);
+	release(&pair.owner, &bo);
+	(void)close(fd);
+	close_pair(&pair);
+}
+
+/* import_obj_create() allows the importer's file, free_memory_of_gpu() revokes it. */
+static void an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), imported, view;
+	int fd = export(&pair.owner, &bo);
+
+	(void)state;
+	assert_int_equal(raw_mmap(pair.owner.render[FIRST], &bo), 0);
+	imported = import(&pair.importer, FIRST, fd);
+	view = imported;
+	view.mmap_offset = bo.mmap_offset;
+	assert_int_equal(raw_mmap(pair.importer.render[FIRST], &view), 0);
+	bo.address[17] = 0x33;
+	assert_int_equal(view.address[17], 0x33);
+	view.address[18] = 0x44;
+	assert_int_equal(bo.address[18], 0x44);
+	release(&pair.importer, &imported);
+	view.address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(raw_mmap(pair.importer.render[FIRST], &view), -EACCES);
+	(void)munmap(view.address, SIZE);
+	(void)close(fd);
+	release(&pair.owner, &bo);
+	close_pair(&pair);
+}
+
+/* An import that is freed takes the exporter's handle in KFD's own file with it. The exporter
+ * deletes the number once more, whoever has it by then. */
+static void a_freed_import_costs_another_buffer_its_handle(void **state)
+{
+	struct kfd_criu_bo_bucket victims, bucket;
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), imported, victim, late;
+	int fd = export(&pair.owner, &bo), wrong, own;
+
+	(void)state;
+	imported = import(&pair.importer, FIRST, fd);
+	release(&pair.importer, &imported);
+	/* the exporter keeps its dma-buf, not its handle */
+	own = export(&pair.owner, &bo);
+	assert_int_equal(inode(own), inode(fd));
+	victim = alloc(&pair.importer, FIRST, RAW_VRAM);
+	release(&pair.owner, &bo);
+	assert_int_equal(raw_export(&pair.importer, &victim, &wrong), -ENOENT);
+	assert_int_equal(checkpoint(&pair.importer, victim.address, &bucket), -ENOENT);
+	/* and after another allocation it exports what is not its own */
+	late = alloc(&pair.owner, FIRST, RAW_VRAM);
+	victims = saved(&pair.importer, &victim);
+	bucket = saved(&pair.owner, &late);
+	assert_int_equal(inode((int)victims.dmabuf_fd), inode((int)bucket.dmabuf_fd));
+	assert_int_not_equal(victims.offset, bucket.offset);
+	(void)close((int)victims.dmabuf_fd);
+	(void)close((int)bucket.dmabuf_fd);
+	(void)close(own);
+	(void)close(fd);
+	release(&pair.importer, &victim);
+	release(&pair.owner, &late);
+	close_pair(&pair);
+}
+
+static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **state)
+{
+	struct kfd_criu_bo_bucket own, other;
+	struct raw_bo bo, imported, victim;
+	struct pair pair;
+
+	(void)state;
+	sim_write("kernel", "6.1");
+	pair = open_pair();
+	bo = alloc(&pair.owner, FIRST, RAW_VRAM);
+	own = saved(&pair.owner, &bo);
+	assert_int_equal(raw_import(&pair.importer, pair.importer.gpu[OTHER].gpu_id,
+				    (int)own.dmabuf_fd, bo.address, &imported),
+			 -EINVAL);
+	imported = import(&pair.importer, FIRST, (int)own.dmabuf_fd);
+	other = saved(&pair.importer, &imported);
+	assert_int_equal(other.offset, own.offset);
+	assert_int_equal(other.alloc_flags, 0xc0000001);
+	(void)close((int)other.dmabuf_fd);
+	check_shared(&pair, &bo, &imported, FIRST);
+	release(&pair.importer, &imported);
+	victim = alloc(&pair.importer, FIRST, RAW_VRAM);
+	release(&pair.owner, &bo);
+	other = saved(&pair.importer, &victim);
+	(void)close((int)other.dmabuf_fd);
+	(void)close((int)own.dmabuf_fd);
+	release(&pair.importer, &victim);
+	close_pair(&pair);
+}
+
+static uint32_t prime_import(int render, int fd)
+{
+	struct drm_prime_handle args = { .fd = fd };
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), 0);
+	return args.handle;
+}
+
+static void gem_close(int render, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &args), 0);
+}
+
+static uint64_t mmap_offset(int render, uint32_t handle)
+{
+	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
+	return args.out.addr_ptr;
+}
+
+/* DRM_IOCTL_GEM_CHANGE_HANDLE, which Linux 7.2 and 7.3 answer with drm_invalid_op(). */
+struct change_handle {
+	uint32_t handle, new_handle;
+};
+
+static void gem_handles_are_the_lowest_free_numbers_one_an_object(void **state)
+{
+	struct pair pair = open_pair();
+	int render = pair.importer.render[FIRST], fds[3];
+	struct change_handle change = { 1, 9 };
+	struct raw_bo bos[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		bos[i] = alloc(&pair.owner, FIRST, RAW_VRAM);
+		fds[i] = export(&pair.owner, &bos[i]);
+		assert_int_equal(prime_import(render, fds[i]), i + 1);
+		assert_int_equal(mmap_offset(render, (uint32_t)i + 1), bos[i].mmap_offset);
+	}
+	assert_int_equal(prime_import(render, fds[1]), 2);
+	gem_close(render, 1);
+	gem_close(render, 2);
+	assert_int_equal(prime_import(render, fds[1]), 1);
+	assert_int_equal(prime_import(render, fds[0]), 2);
+	assert_int_equal(raw_ioctl(render, DRM_IOWR(0xd2, struct change_handle), &change), -EINVAL);
+	/* a partition's file knows the object, another device's has one of its own */
+	assert_int_equal(prime_import(pair.importer.render[PARTITION], fds[2]), 1);
+	assert_int_equal(mmap_offset(pair.importer.render[PARTITION], 1), bos[2].mmap_offset);
+	assert_int_equal(prime_import(pair.importer.render[OTHER], fds[2]), 1);
+	assert_int_not_equal(mmap_offset(pair.importer.render[OTHER], 1), bos[2].mmap_offset);
+	for (int i = 0; i < 3; i++) {
+		(void)close(fds[i]);
+		release(&pair.owner, &bos[i]);
+	}
+	close_pair(&pair);
+}
+
+static struct drm_amdgpu_gem_create_in create_info(int render, uint32_t handle)
+{
+	struct drm_amdgpu_gem_create_in info = { 0 };
+	struct drm_amdgpu_gem_op args = {
+		.handle = handle,
+		.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+		.value = (uintptr_t)&info,
+	};
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_OP, &args), 0);
+	return info;
+}
+
+/* Of a KFD buffer with these flags, as an importer learns it. */
+static uint64_t gem_flags(struct pair *pair, uint32_t flags)
+{
+	struct raw_bo bo = alloc(&pair->owner, FIRST, flags | RAW_RWX);
+	int fd = export(&pair->owner, &bo), render = pair->importer.render[FIRST];
+	uint32_t handle = prime_import(render, fd);
+	uint64_t gem = create_info(render, handle).domain_flags;
+
+	gem_close(render, handle);
+	(void)close(fd);
+	release(&pair->owner, &bo);
+	return gem;
+}
+
+static void creation_flags_of_a_buffer_can_be_read_but_not_whether_it_is_public(void **state)
+{
+	const uint32_t vram = KFD_IOC_ALLOC_MEM_FLAGS_VRAM, host = KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+	const uint64_t standard = AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
+	const uint64_t cleared = standard | AMDGPU_GEM_CREATE_VRAM_CLEARED;
+	struct pair pair = open_pair();
+
+	(void)state;
+	assert_int_equal(gem_flags(&pair, host), standard);
+	assert_int_equal(gem_flags(&pair, vram), cleared);
+	assert_int_equal(gem_flags(&pair, vram | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC), cleared);
+	assert_int_equal(gem_flags(&pair, host | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT),
+			 standard | 1 << 13);
+	assert_int_equal(gem_flags(&pair, vram | KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED),
+			 cleared | 1 << 14);
+	assert_int_equal(gem_flags(&pair, vram | 1 << 24), cleared | 1 << 15);
+	assert_int_equal(gem_flags(&pair, vram | 1 << 23),
+			 cleared | AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS);
+	close_pair(&pair);
+}
+
+static struct kfd_ioctl_get_dmabuf_info_args dmabuf_info(struct raw_process *process, int fd)
+{
+	struct kfd_ioctl_get_dmabuf_info_args args = { .dmabuf_fd = (uint32_t)fd };
+
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_GET_DMABUF_INFO, &args), 0);
+	assert_int_equal(args.size, SIZE);
+	return args;
+}
+
+static void a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo vram = alloc(&pair.owner, PARTITION, RAW_VRAM);
+	struct raw_bo host = alloc(&pair.owner, OTHER, RAW_GTT);
+	int fd = export(&pair.owner, &vram), host_fd = export(&pair.owner, &host);
+	struct kfd_ioctl_get_dmabuf_info_args bad = { .dmabuf_fd = 9999 }, info;
+
+	(void)state;
+	info = dmabuf_info(&pair.importer, fd);
+	assert_int_equal(info.gpu_id, pair.owner.gpu[PARTITION].gpu_id);
+	assert_int_equal(info.flags, KFD_IOC_ALLOC_MEM_FLAGS_VRAM);
+	assert_int_equal(raw_mmap(pair.owner.render[PARTITION], &vram), 0);
+	vram.address[0] = 1;
+	info = dmabuf_info(&pair.importer, fd);
+	assert_int_equal(info.flags, KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC);
+	info = dmabuf_info(&pair.importer, host_fd);
+	assert_int_equal(info.gpu_id, pair.owner.gpu[FIRST].gpu_id);
+	assert_int_equal(info.flags, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
+	assert_int_equal(raw_ioctl(pair.importer.kfd, AMDKFD_IOC_GET_DMABUF_INFO, &bad), -EBADF);
+	(void)close(fd);
+	(void)close(host_fd);
+	release(&pair.owner, &vram);
+	release(&pair.owner, &host);
+	close_pair(&pair);
+}
+
+static void what_is_not_gpu_memory_cannot_be_exported(void **state)
+{
+	void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pair pair = open_pair();
+	struct raw_bo user, unknown;
+	int fd;
+
+	(void)state;
+	assert_int_equal(raw_alloc(&pair.owner, pair.owner.gpu[FIRST].gpu_id, RAW_USERPTR, SIZE,
+				   memory, &user),
+			 0);
+	assert_int_equal(raw_export(&pair.owner, &user, &fd), -EPERM);
+	unknown = user;
+	unknown.handle++;
+	assert_int_equal(raw_export(&pair.owner, &unknown, &fd), -EINVAL);
+	release(&pair.owner, &user);
+	close_pair(&pair);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_default, end)
+	const struct CMUnitTest tests[] = {
+		TEST(an_import_on_the_same_device_is_the_object_itself),
+		TEST(an_import_on_another_device_is_an_object_of_its_own),
+		TEST(handles_are_the_lowest_free_numbers),
+		TEST(a_process_may_hold_an_object_several_times),
+		TEST(an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object),
+		TEST(a_freed_import_costs_another_buffer_its_handle),
+		TEST(linux_6_1_imports_on_the_same_device_only_and_has_no_handles),
+		TEST(gem_handles_are_the_lowest_free_numbers_one_an_object),
+		TEST(creation_flags_of_a_buffer_can_be_read_but_not_whether_it_is_public),
+		TEST(a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it),
+		TEST(what_is_not_gpu_memory_cannot_be_exported),
+	};
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
