@@ -21,6 +21,7 @@ struct accept_group {
 
 extern const struct accept_group accept_kfd_group;
 extern const struct accept_group accept_memory_group;
+extern const struct accept_group accept_share_group;
 extern const struct accept_group accept_event_group;
 extern const struct accept_group accept_queue_group;
 extern const struct accept_group accept_criu_group;

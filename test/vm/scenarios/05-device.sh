@@ -12,10 +12,18 @@ accept() {
 
 scenario_device_contract() { # oldest
 	machine one
-	accept 1
+	accept 3
 }
 
 scenario_device_contract_eight() { # oldest
 	machine eight
+	accept 1
+}
+
+# The second GPU is a partition of the first one's device.
+scenario_device_contract_partitions() { # oldest
+	cp -r /opt/vm/machines/eight partitions
+	sed -i 's/^location_id 17152$/location_id 25345/' partitions/nodes/*/properties
+	machine "$work/partitions"
 	accept 0
 }
