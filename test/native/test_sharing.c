@@ -3,92 +3,9 @@
  * plays two KFD processes. It wants a machine whose first two GPUs are partitions of one device. */
 #include <amdgpu_drm.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <drm.h>
-
-#include "raw_kfd.h"
-#include "sim_test.h"
-
-#define PAGE  4096u
-#define SIZE  65536u
-#define FLAGS (KFD_IOC_ALLOC_MEM_FLAGS_VRAM | RAW_RWX)
-
-/* GPUs by their position. */
-enum { FIRST, PARTITION, OTHER };
-
-/* Both processes of the test. */
-struct pair {
-	struct raw_process owner, importer;
-};
-
-static int begin_default(void **state)
-{
-	sim_write("kernel", "default");
-	return begin(state);
-}
-
-static struct pair open_pair(void)
-{
-	struct pair pair;
-
-	assert_int_equal(raw_open_acquired(&pair.owner), 0);
-	sim_write("task", "1");
-	assert_int_equal(raw_open_acquired(&pair.importer), 0);
-	sim_write("task", "0");
-	assert_true(pair.owner.gpus > OTHER);
-	return pair;
-}
-
-static void close_process(struct raw_process *process)
-{
-	for (int i = 0; i < process->gpus; i++)
-		(void)close(process->render[i]);
-	(void)close(process->kfd);
-}
-
-static void close_pair(struct pair *pair)
-{
-	close_process(&pair->owner);
-	close_process(&pair->importer);
-	sim_write("process_exit", "1");
-}
-
-static struct raw_bo alloc(struct raw_process *process, int gpu, uint32_t flags)
-{
-	struct raw_bo bo;
-
-	assert_int_equal(raw_alloc(process, process->gpu[gpu].gpu_id, flags, SIZE, NULL, &bo), 0);
-	return bo;
-}
-
-static int export(struct raw_process *process, const struct raw_bo *bo)
-{
-	int fd;
-
-	assert_int_equal(raw_export(process, bo, &fd), 0);
-	return fd;
-}
-
-/* At an address of its own. */
-static struct raw_bo import(struct raw_process *process, int gpu, int fd)
-{
-	void *address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct raw_bo bo;
-
-	assert_int_equal(raw_import(process, process->gpu[gpu].gpu_id, fd, address, &bo), 0);
-	return bo;
-}
-
-static void release(struct raw_process *process, struct raw_bo *bo)
-{
-	assert_int_equal(raw_free(process, bo), 0);
-	(void)munmap(bo->address, bo->size);
-}
+#include "sharing.h"
 
 static uint32_t number(const struct raw_bo *bo)
 {
@@ -325,6 +242,26 @@ static void an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object(void 
 	close_pair(&pair);
 }
 
+/* The exporter deletes the handle of both, but the importer has the dma-buf from the start. */
+static void an_importer_can_be_saved_when_the_owner_is_gone(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), imported;
+	struct kfd_criu_bo_bucket bucket;
+	int fd = export(&pair.owner, &bo);
+
+	(void)state;
+	imported = import(&pair.importer, FIRST, fd);
+	release(&pair.owner, &bo);
+	bucket = saved(&pair.importer, &imported);
+	assert_int_equal(bucket.offset, bo.mmap_offset);
+	assert_int_equal(inode((int)bucket.dmabuf_fd), inode(fd));
+	(void)close((int)bucket.dmabuf_fd);
+	(void)close(fd);
+	release(&pair.importer, &imported);
+	close_pair(&pair);
+}
+
 /* An import that is freed takes the exporter's handle in KFD's own file with it. The exporter
  * deletes the number once more, whoever has it by then. */
 static void a_freed_import_costs_another_buffer_its_handle(void **state)
@@ -387,14 +324,6 @@ static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **
 	(void)close((int)own.dmabuf_fd);
 	release(&pair.importer, &victim);
 	close_pair(&pair);
-}
-
-static uint32_t prime_import(int render, int fd)
-{
-	struct drm_prime_handle args = { .fd = fd };
-
-	assert_int_equal(raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), 0);
-	return args.handle;
 }
 
 static void gem_close(int render, uint32_t handle)
@@ -561,6 +490,7 @@ int main(void)
 		TEST(handles_are_the_lowest_free_numbers),
 		TEST(a_process_may_hold_an_object_several_times),
 		TEST(an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object),
+		TEST(an_importer_can_be_saved_when_the_owner_is_gone),
 		TEST(a_freed_import_costs_another_buffer_its_handle),
 		TEST(linux_6_1_imports_on_the_same_device_only_and_has_no_handles),
 		TEST(gem_handles_are_the_lowest_free_numbers_one_an_object),
