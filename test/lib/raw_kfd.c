@@ -152,8 +152,9 @@ int raw_alloc(struct raw_process *process, uint32_t gpu_id, uint32_t flags, size
 {
 	void *address = user;
 
-	/* The address space is reserved by a mapping without access. */
-	if (!user)
+	/* The address space is reserved by a mapping without access. User memory is there, or the
+	 * call has to fail. */
+	if (!user && !(flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR))
 		address = mmap(NULL, size ? size : 4096, PROT_NONE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (address == MAP_FAILED)
