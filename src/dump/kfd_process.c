@@ -198,3 +198,31 @@ int kfd_process_has_contexts(pid_t pid)
 	(void)closedir(stream);
 	return ret;
 }
+
+/* @variable: "NAME=VALUE". */
+static bool is_set(const char *variable, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(variable, name, length) && variable[length] == '=' &&
+	       variable[length + 1] && strcmp(variable + length + 1, "0") != 0;
+}
+
+int kfd_process_was_started_with(pid_t pid, const char *name)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *variable = NULL;
+	size_t room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (getdelim(&variable, &room, '\0', file) >= 0) {
+		if (is_set(variable, name))
+			return 1;
+	}
+	/* getdelim() also stops for lack of memory, and then sets no error in the stream. */
+	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+}

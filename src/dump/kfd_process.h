@@ -19,4 +19,8 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *re
  * request (CREATE_PROCESS): 1, 0, or -errno. */
 int kfd_process_has_contexts(pid_t pid);
 
+/* Whether process @pid was started with the environment variable @name, and its value is neither
+ * empty nor 0: 1, 0 or -errno. A variable that the process has set itself is not seen. */
+int kfd_process_was_started_with(pid_t pid, const char *name);
+
 #endif

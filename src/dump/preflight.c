@@ -14,7 +14,6 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
-#include "dump/kfd_process.h"
 #include "dump/queue_probe.h"
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
@@ -162,6 +161,12 @@ static const struct rule {
 					"have the process destroy the event before the dump",
 					true } },
 
+	[DUMP_HIGH_PRECISION] = { .text = { PREFLIGHT_PROCESS,
+					    "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
+					    "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
+					    "start the process without HSA_HIGH_PRECISION_MODE",
+					    true } },
+
 	[DUMP_QUEUE_TYPE] = { .text = { PREFLIGHT_QUEUE,
 					"has a type that this plugin does not know",
 					"the type in the queue's record",
@@ -295,49 +300,6 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id)
 	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
 		return 0;
 	return dump_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
-}
-
-/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
- * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
-static int check_vms(const struct dump_session *session, const struct dumped_process *process,
-		     pid_t pid)
-{
-	size_t vms;
-	int ret;
-
-	if (!process->num_bos)
-		return 0;
-	ret = kfd_process_count_vms(pid, &session->topology, &vms);
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its render nodes", pid);
-	return vms < process->num_devices ? dump_refuse(session, DUMP_LACKS_VM,
-							"process %d, %u GPUs, %zu opened:", pid,
-							process->num_devices, vms)
-					  : 0;
-}
-
-static int check_contexts(const struct dump_session *session, pid_t pid)
-{
-	int ret = kfd_process_has_contexts(pid);
-
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its KFD contexts", pid);
-	return ret ? dump_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
-}
-
-int preflight_check_process(const struct dump_session *session,
-			    const struct dumped_process *process)
-{
-	pid_t pid = process->pid, vpid = 0;
-	int ret = 0;
-
-	/* A descriptor of the owner's file may be found in another process. */
-	if (!pid || proc_vpid(pid, &vpid) < 0 || vpid != process->vpid)
-		ret = proc_find_tracee(process->vpid, &pid);
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot find it", process->vpid);
-	ret = check_contexts(session, pid);
-	return ret < 0 ? ret : check_vms(session, process, pid);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,
@@ -550,6 +512,8 @@ int preflight_check_state(const struct preflight_subject *subject)
 		ret = check_queues(subject);
 	if (!ret)
 		ret = check_events(subject);
+	if (!ret)
+		ret = preflight_check_precision(subject);
 	return ret < 0 ? ret : check_sharing(subject);
 }
 

@@ -54,8 +54,10 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id);
 /* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
 int preflight_check_process(const struct dump_session *session,
 			    const struct dumped_process *process);
-/* Rules of BOs and queues, and of BOs that several processes share. All BOs have their GPUs in the
- * topology. */
+/* The rule of HSA_HIGH_PRECISION_MODE. */
+int preflight_check_precision(const struct preflight_subject *subject);
+/* Rules of BOs, queues and events, and of BOs that several processes share. All BOs have their GPUs
+ * in the topology. */
 int preflight_check_state(const struct preflight_subject *subject);
 /* Rules of one mapping of the process. */
 int preflight_check_mapping(const struct preflight_subject *subject,

@@ -294,6 +294,8 @@ FILE *fopen(const char *path, const char *mode)
 		path = unit_path("parameter-%s", path + strlen(PARAMETERS));
 	else if (!strncmp(path, KFD_PROCESSES, strlen(KFD_PROCESSES)))
 		path = unit_path("process%s", strchr(path + strlen(KFD_PROCESSES), '/'));
+	else if (strstr(path, "/environ"))
+		path = unit_path("environ");
 	else if (sscanf(path, "/proc/%*d/fdinfo/%u", &number) == 1 && number > RENDER_FDS)
 		path = unit_path("fdinfo-%u", number - RENDER_FDS);
 	/* The cgroup of a process, where a test has one. */

@@ -696,6 +696,43 @@ static void events_that_restore_does_not_make_are_refused(void **state)
 	}
 }
 
+static void high_precision_on_gfx950_is_refused(void **state)
+{
+#define GFX "s/^gfx_target_version .*/gfx_target_version "
+	static const struct {
+		const char *gpus, *environment;
+		bool bad;
+	} cases[] = {
+		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=1%cB=2%c", true },
+		{ GFX "90500/", "HSA_HIGH_PRECISION_MODE=yes%c", true },
+		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=0%cB=2%c", false },
+		{ GFX "90500/", "XHSA_HIGH_PRECISION_MODE=1%cHSA_HIGH_PRECISION_MODE=%c", false },
+		{ GFX "90402/", "HSA_HIGH_PRECISION_MODE=1%c", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+		int fd;
+
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		unit_print("environ", cases[i].environment, 0, 0, 0);
+		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		if (cases[i].bad) {
+			assert_refused(process, "HSA_HIGH_PRECISION_MODE",
+				       "start the process without");
+			assert_force_dumps(process, "HSA_HIGH_PRECISION_MODE");
+			continue;
+		}
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		(void)close(fd);
+	}
+}
+
 /* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
 static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
 {
@@ -792,6 +829,7 @@ int main(void)
 		TEST(what_the_driver_always_refuses_is_explained),
 		TEST(several_kfd_contexts_are_refused_before_a_checkpoint),
 		TEST(events_that_restore_does_not_make_are_refused),
+		TEST(high_precision_on_gfx950_is_refused),
 		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
 		TEST(a_file_with_another_pasid_gives_no_vm),
 		TEST(ordinary_processes_have_a_vm_of_each_gpu),
