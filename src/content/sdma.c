@@ -179,7 +179,8 @@ void sdma_bo_release(struct sdma_bo *bo)
 	*bo = (struct sdma_bo){ 0 };
 }
 
-/* The number of engines is no substitute: some engines belong to KFD, others to partitions. */
+/* The number of engines is no substitute: some engines belong to KFD, others to partitions.
+ * -ENODATA: no ring is for command submission. */
 static int find_rings(struct sdma *gpu)
 {
 	struct drm_amdgpu_info_hw_ip info = { 0 };
@@ -188,7 +189,7 @@ static int find_rings(struct sdma *gpu)
 	if (ret < 0)
 		return ret;
 	gpu->available_rings = info.available_rings;
-	return gpu->available_rings ? 0 : -ENODEV;
+	return gpu->available_rings ? 0 : -ENODATA;
 }
 
 /* Distributes the slots over the rings in turn. */

@@ -18,7 +18,7 @@ struct sdma;
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
  * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them.
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
- * the handle of another GPU, or there is no ring. */
+ * the handle of another GPU. -ENODATA: there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);
 /* Abandons copies that no thread has waited for, so that BOs may be released. No copy can be
  * submitted afterwards. */

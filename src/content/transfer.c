@@ -511,6 +511,11 @@ static int set_up(struct transfer *transfer)
 			    "libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
 	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
 			&transfer->gpu);
+	if (ret == -ENODATA)
+		return fail(transfer, ret,
+			    "open the copy engine, because the driver keeps all SDMA rings for"
+			    " user queues; load amdgpu with user_queue=1 or less",
+			    0);
 	if (ret < 0)
 		return fail(transfer, ret, "open the copy engine", 0);
 	return transfer->steps->begin(transfer);

@@ -80,6 +80,8 @@ static struct fake_gpu {
 	bool wants_all_paused;
 	/* The number of the call that fails, from 1; 0: none. */
 	unsigned int fail_at;
+	/* The driver keeps all rings for user queues. */
+	bool has_no_rings;
 	int fail_errno;
 	atomic_uint calls;
 	atomic_int objects;
@@ -237,7 +239,8 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned int type,
 	gpu.violations += type != AMDGPU_HW_IP_DMA || ip_instance;
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings = AVAILABLE_RINGS };
+	*info = (struct drm_amdgpu_info_hw_ip){ .available_rings =
+							gpu.has_no_rings ? 0 : AVAILABLE_RINGS };
 	return 0;
 }
 

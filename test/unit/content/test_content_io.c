@@ -574,7 +574,7 @@ static void a_gpu_without_a_ring_is_an_error(void **state)
 
 	(void)state;
 	gpu.rings = 0;
-	assert_int_equal(content_save(&set->job, 1, &settings), -ENODEV);
+	assert_int_equal(content_save(&set->job, 1, &settings), -ENODATA);
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "copy engine");
 	free_set(set);
 }

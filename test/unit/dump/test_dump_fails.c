@@ -128,6 +128,17 @@ static void a_copy_engine_that_cannot_be_opened_fails_the_dump(void **state)
 	assert_dump_fails(process, "GPU 0xdfd4");
 }
 
+static void a_driver_without_rings_for_commands_is_named(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
+	gpu.has_no_rings = true;
+	assert_dump_fails(process, "GPU 0xdfd4");
+	assert_logged("Error (amdgpu_plugin): ", "SDMA rings", "user_queue");
+}
+
 /* Whichever call of the GPU's library fails: the process runs on, and no main image is there. */
 static void whichever_copy_call_fails_the_process_runs_on(void **state)
 {
@@ -324,6 +335,7 @@ int main(void)
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
 		TEST(a_copy_engine_that_cannot_be_opened_fails_the_dump),
+		TEST(a_driver_without_rings_for_commands_is_named),
 		TEST(whichever_copy_call_fails_the_process_runs_on),
 		TEST(a_full_disk_fails_the_dump),
 		TEST(a_reset_during_the_dump_fails_it),
