@@ -112,6 +112,8 @@ struct dump_session {
 	struct queue_answers queue_answers;
 	struct dumped_watch *watches;
 	size_t num_watches;
+	/* The log says what the kernel does not save. */
+	bool gaps_are_told;
 	/* The dump is over: the processes run again. */
 	bool released;
 	/* Unpauses the processes if CRIU dies. */

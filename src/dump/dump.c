@@ -210,6 +210,17 @@ static int check_gpus(struct process_dump *dump)
 	return gpu_watch_check(dump->session, dump->process);
 }
 
+/* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
+static int tell_gaps(struct process_dump *dump)
+{
+	if (!dump->session->gaps_are_told)
+		log_info("kfd %d: the kernel does not save trap handlers (asserts in GPU code) and"
+			 " the state for debuggers",
+			 dump->process->id);
+	dump->session->gaps_are_told = true;
+	return 0;
+}
+
 static int dump_process(struct process_dump *dump)
 {
 	/* The state image comes last: without it a restore ignores the other images. */
@@ -220,6 +231,7 @@ static int dump_process(struct process_dump *dump)
 		check_state,     check_mappings,
 		note_gpus,       dump_image_save_contents,
 		check_gpus,      dump_image_write_state,
+		tell_gaps,
 	};
 	int ret = 0;
 
