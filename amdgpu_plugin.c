@@ -54,16 +54,23 @@ static int complete_dump(void)
 }
 
 /* With CRIU before 4.3, which has no DUMP_FINISH, this is the last moment at which the tasks are
- * stopped and traced, and too late to fail the dump. If an image of a stream is still to be written
- * and its streamer has gone, the plugin logs an error, and the restore will lack the image. With
- * CRIU 4.3 nothing is left to do. */
+ * stopped and traced. CRIU does not ask for a result here: it would kill the tasks although their
+ * images are incomplete. */
+static void finish_dump(int result)
+{
+	int ret = result ? result : complete_dump();
+
+	(void)dump_release(&session.dump, ret);
+	if (ret && !result) {
+		log_warn("dump: failed at its end, so CRIU exits here; the job runs on");
+		host_fail_dump();
+	}
+}
+
 static void finish(int stage, int ret)
 {
-	if (stage == STAGE_DUMP) {
-		if (!ret)
-			ret = complete_dump();
-		(void)dump_release(&session.dump, ret);
-	}
+	if (stage == STAGE_DUMP)
+		finish_dump(ret);
 	if (stage == STAGE_RESTORE && !ret)
 		restore_finish(&session.restore);
 	render_list_done(&session.renders);
@@ -186,8 +193,8 @@ static int restore_init_hook(void)
 	return -ENOTSUP;
 }
 
-/* CRIU has saved everything else. CRIU may call this again with an error, when nothing is paused
- * any more; exit() then learns the final result and removes the images. */
+/* CRIU has saved everything else. CRIU may call this again with an error, when nothing may be
+ * paused any more; exit() then learns the final result and removes the images. */
 static int dump_finish(int result)
 {
 	int ret = 0, released = 0;

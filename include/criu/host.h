@@ -53,6 +53,11 @@ bool host_inventory_take(const char *name);
  * Logs other errors. */
 int host_is_lazy_dump(void);
 
+/* Ends CRIU with an error, for a dump that fails so late that CRIU does not ask for a result any
+ * more: it would kill the tasks, and exit with 0. The tasks run on. CRIU's locks of the network and
+ * its links to files are removed first, as CRIU does after other errors. */
+void host_fail_dump(void) __attribute__((noreturn));
+
 /* A descriptor number that is higher than all descriptors of the restored task with vpid @pid, or
  * -errno. */
 int host_unused_fd(pid_t pid);

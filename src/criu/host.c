@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,9 +28,23 @@ extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
 extern int cr_fchown(int fd, uid_t uid, gid_t gid) __attribute__((weak));
 extern int img_streamer_open(const char *name, int flags);
+extern void unsuspend_lsm(void) __attribute__((weak));
+extern void network_unlock(void) __attribute__((weak));
+extern void delete_link_remaps(void) __attribute__((weak));
+extern void clean_cr_time_mounts(void) __attribute__((weak));
 
 /* The sockets of criu-image-streamer, without their directory. */
 static const char *const streamer_sockets[] = { "streamer-capture.sock", "streamer-serve.sock" };
+
+/* What CRIU does with the tasks of a dump that has succeeded (cr_options.h): the first member of
+ * `opts`. init_opts() stores FINAL_DEAD there in the packages of 3.17.1, 4.1.1, 4.2.1 and 4.3, and
+ * cr_dump_finish() compares it with FINAL_ALIVE. The other members move from version to version. */
+enum final_state {
+	FINAL_UNKNOWN,
+	FINAL_ALIVE,
+	FINAL_DEAD,
+	FINAL_STOPPED,
+};
 
 /* CRIU numbers its service descriptors consecutively, and has some 20 of them. */
 #define SERVICE_FDS_MAX 64
@@ -84,6 +99,36 @@ int host_is_lazy_dump(void)
 	return feof(file) ? -ENOENT
 			  : log_error(-EIO,
 				      "CRIU: cannot read its command line from /proc/self/cmdline");
+}
+
+static enum final_state find_final_state(void)
+{
+	const int *opts = dlsym(RTLD_DEFAULT, "opts");
+
+	return opts && *opts >= FINAL_ALIVE && *opts <= FINAL_STOPPED ? (enum final_state) * opts
+								      : FINAL_UNKNOWN;
+}
+
+/* What cr_dump_finish() undoes after an error. Newer versions of CRIU do it before they end
+ * plugins, if the tasks are to run on. The others come to it later. */
+static void undo_locks(void)
+{
+	if (find_final_state() == FINAL_ALIVE && host_count_hooks() > HOOK_PAUSE_DEVICES)
+		return;
+	if (unsuspend_lsm)
+		unsuspend_lsm();
+	if (network_unlock)
+		network_unlock();
+	if (delete_link_remaps)
+		delete_link_remaps();
+	if (clean_cr_time_mounts)
+		clean_cr_time_mounts();
+}
+
+void host_fail_dump(void)
+{
+	undo_locks();
+	exit(EXIT_FAILURE);
 }
 
 int host_image_dir(void)

@@ -9,6 +9,14 @@
 #include "dump/kfd_files.h"
 #include "kernel/proc.h"
 
+/* Of CRIU, for a dump that fails. */
+void network_unlock(void);
+
+void network_unlock(void)
+{
+	unit_print("unlocked", "\n");
+}
+
 #define FILES     4
 #define ARGUMENTS 6
 
@@ -290,6 +298,39 @@ static void a_process_that_nobody_asks_for_fails_the_dump(void **state)
 		leave_tree(&members[i]);
 }
 
+/* CRIU before 4.3 does not ask for a result at the end: it would kill the tasks, and exit with 0.
+ */
+static void a_dump_that_fails_at_its_end_ends_criu_with_an_error(void **state)
+{
+	struct member members[3];
+	pid_t criu;
+	int status;
+
+	(void)state;
+	fake_kernel_share();
+	criu = fork();
+	if (!criu) {
+		make_tree(members);
+		start_dump();
+		if (dump_file(members[0].fds[0], 5) || dump_file(members[2].fds[0], 7))
+			_exit(2);
+		write_core(members[1].process);
+		end_dump(0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(kernel.processes[i].calls[KFD_PROCESS_INFO], 1);
+		assert_int_equal(kernel.processes[i].paused, 0);
+		kernel.processes[i].bos = NULL; /* in CRIU's memory */
+	}
+	assert_true(unit_exists("unlocked"));
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	assert_false(unit_exists("amdgpu-kfd-7.img"));
+}
+
 /* A second pause could not be undone, as UNPAUSE is refused where it would be the second. */
 static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state)
 {
@@ -550,6 +591,7 @@ int main(void)
 		TEST(more_files_and_inherited_ones_pause_nobody_twice),
 		TEST(what_cannot_be_paused_early_waits_for_its_turn),
 		TEST(a_process_that_nobody_asks_for_fails_the_dump),
+		TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error),
 		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
 		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
 		TEST(who_is_frozen_but_not_dumped_is_let_alone),

@@ -210,3 +210,24 @@ scenario_split_mapping() { # newest
 	verify
 	finish
 }
+
+# Another plugin takes the /dev/kfd of one of two processes, so its state is in no image. The plugin learns of it at the
+# end, when CRIU before 4.3 does not ask any more, and kills the tasks.
+scenario_dump_fails_at_its_end() {
+	[ "$criu_version" != 3.17.1 ] || skip "this CRIU asks one plugin only"
+	machine one
+	plugin_folder first
+	start_client --tree 2 --gpus 0
+	! NEIGHBOUR_DEVICE=/dev/kfd NEIGHBOUR_SKIPS=1 try_dump img "$pid" || fail "this dump cannot have succeeded"
+	plugin_error img/dump.log "was not saved"
+	no_good_image img
+	until_true not_stopped || fail "the queues stay stopped"
+	runs
+	no_violation
+	verify
+	unset CRIU_LIBS_DIR
+	come_back
+	finish
+}
+
+not_stopped() { ! grep -q 'paused=1' "$sim/processes"; }

@@ -2,7 +2,8 @@
 /*
  * Another CRIU plugin on the hooks that ours has: it saves and restores files of the one device
  * that NEIGHBOUR_DEVICE names, and is not concerned with any other. It must neither be kept from
- * its work by ours nor be given ours. */
+ * its work by ours nor be given ours. With NEIGHBOUR_SKIPS it leaves the first such file to others.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -64,12 +65,17 @@ static bool is_ours(const struct stat *st)
 
 static int dump_file(int fd, int id)
 {
+	static bool skipped;
 	struct stat st;
 	int image;
 
 	print_on_level(3, "neighbour: asked to dump\n");
 	if (fstat(fd, &st) || !is_ours(&st))
 		return -ENOTSUP;
+	if (getenv("NEIGHBOUR_SKIPS") && !skipped) {
+		skipped = true;
+		return -ENOTSUP;
+	}
 	image = openat(criu_get_image_dir(), image_name(id), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	if (image < 0)
 		return -errno;
