@@ -56,9 +56,10 @@ static int use_node(struct node_uses *uses, uint32_t number, struct node_use **r
 		}
 	}
 	ret = array_append(&uses->list, &uses->count, sizeof(use), &use);
-	if (!ret)
-		*ret_use = &uses->list[uses->count - 1];
-	return ret;
+	if (ret < 0)
+		return ret;
+	*ret_use = &uses->list[uses->count - 1];
+	return 0;
 }
 
 /* 0: the kernel does not tell. In Linux 7 each file has a PASID of its own, and sysfs says 0. */
