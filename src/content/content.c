@@ -157,7 +157,7 @@ static void start_workers(struct content_run *run)
 
 		ret = thread_start(&worker->thread, run_worker, worker);
 		if (ret < 0)
-			transfer_fail(&run->error, worker->job, ret, "start a thread", 0);
+			transfer_error_set(&run->error, worker->job, ret, "start a thread", 0);
 		else
 			run->num_started++;
 	}
@@ -262,7 +262,7 @@ int content_finish(struct content_run *run)
 
 void content_stop(struct content_run *run)
 {
-	transfer_fail(&run->error, NULL, -ECANCELED, "", 0);
+	transfer_error_set(&run->error, NULL, -ECANCELED, "", 0);
 }
 
 void content_cancel(struct content_run *run)

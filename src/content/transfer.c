@@ -89,29 +89,15 @@ struct steps {
 	int (*end)(struct transfer *transfer);
 };
 
-void transfer_fail(struct transfer_error *error, const struct content_job *job, int ret,
-		   const char *action, size_t bo)
-{
-	(void)pthread_mutex_lock(&error->lock);
-	if (!error->ret) {
-		error->ret = ret;
-		error->job = job;
-		error->action = action;
-		error->bo = bo;
-	}
-	__atomic_store_n(&error->stop, true, __ATOMIC_RELAXED);
-	(void)pthread_mutex_unlock(&error->lock);
-}
-
 static int fail(const struct transfer *transfer, int ret, const char *action, size_t bo)
 {
-	transfer_fail(transfer->plan->error, transfer->job, ret, action, bo);
+	transfer_error_set(transfer->plan->error, transfer->job, ret, action, bo);
 	return ret;
 }
 
 static bool has_stopped(const struct transfer *transfer)
 {
-	return __atomic_load_n(&transfer->plan->error->stop, __ATOMIC_RELAXED);
+	return transfer_error_is_set(transfer->plan->error);
 }
 
 static size_t piece_bo_index(const struct transfer *transfer, const struct sdma_piece *piece)
@@ -513,9 +499,7 @@ static int set_up(struct transfer *transfer)
 			&transfer->gpu);
 	if (ret == -ENODATA)
 		return fail(transfer, ret,
-			    "open the copy engine, because the driver keeps all SDMA rings for"
-			    " user queues; load amdgpu with user_queue=1 or less",
-			    0);
+			    "open the copy engine without SDMA rings (set user_queue=1)", 0);
 	if (ret < 0)
 		return fail(transfer, ret, "open the copy engine", 0);
 	return transfer->steps->begin(transfer);

@@ -4,27 +4,12 @@
 #ifndef AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 #define AMDGPU_PLUGIN_CONTENT_TRANSFER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "content/content.h"
-
-/* The first error of all transfers of a run; it ends them all. */
-struct transfer_error {
-	pthread_mutex_t lock;
-	int ret;
-	const struct content_job *job;
-	const char *action;
-	size_t bo;
-	/* Read without the lock. */
-	bool stop;
-};
-
-/* Records the error if it is the first, and stops all transfers. Any thread may call this. */
-void transfer_fail(struct transfer_error *error, const struct content_job *job, int ret,
-		   const char *action, size_t bo);
+#include "content/transfer_error.h"
 
 /* What the transfers of a run share. */
 struct transfer_plan {
