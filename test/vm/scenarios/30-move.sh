@@ -97,18 +97,18 @@ scenario_move_to_fewer() { # newest
 	finish
 }
 
-# Six GPUs come to where seven are seen, and the process sees the seventh from then on, which has the id
-# that the process knows another one by. KFD would refuse that if there were SVM ranges, so there are none. With
-# CPU nodes left aside it is the links alone that keep the two hives apart.
+# Six GPUs come to where seven are visible. The hive of four must leave the hive that has 0x07cd now. So the process
+# sees 0x07cd as an extra GPU, and knows another GPU by this id. KFD would refuse that if there were SVM ranges, so
+# there are none. KFD_NUMA_CHECK=0 leaves the CPU nodes aside: the links alone keep the two hives apart.
 scenario_move_beside_another() { # newest
 	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
 
-	machine eight 3,7
+	machine eight 6,7
 	start_client --gpus 0,5
 	sees_gpus 6
-	then_machine="eight-other 5" come_back
+	then_machine="eight-other 2" come_back
 	sees_gpus 7
-	maps img1/restore.log 07cd:9d13 dfd4:23d5 2fe5:cd08 a7ac:ee6a 7fb5:78b6 8f84:15b9
+	maps img1/restore.log 07cd:ee6a dfd4:43c1 2fe5:78b6 a43f:15b9 a7ac:9d13 7fb5:23d5
 	has_line img1/restore.log "the task also sees 0x07cd (renderD136)"
 	come_back
 	finish
