@@ -57,8 +57,8 @@ $(MESSAGES).c $(MESSAGES).h &: criu-amdgpu.proto
 # Each kind of test has its rules beside it.
 include $(patsubst %,test/%/rules.mk,unit map native bench fuzz faults)
 
-# Looks through the sources and the manual pages. TOOLS: some of cppcheck, gcc, clang-tidy, mandoc.
-analyse: $(MESSAGES).h
+# Checks the sources and the manual pages. TOOLS: some of those that test/analyse names.
+analyse: $(OBJECTS)
 	@BUILD=$(BUILD) test/analyse $(TOOLS)
 
 # Sets up the machine, then runs every test but the long ones below.

@@ -144,8 +144,9 @@ static struct preflight_subject subject_of(const struct process_dump *dump)
 static int check_state(struct process_dump *dump)
 {
 	const struct preflight_subject subject = subject_of(dump);
+	int ret = preflight_check_state(&subject);
 
-	return preflight_check_state(&subject);
+	return ret < 0 ? ret : preflight_check_precision(&subject);
 }
 
 static int check_mappings(struct process_dump *dump)

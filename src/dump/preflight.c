@@ -512,8 +512,6 @@ int preflight_check_state(const struct preflight_subject *subject)
 		ret = check_queues(subject);
 	if (!ret)
 		ret = check_events(subject);
-	if (!ret)
-		ret = preflight_check_precision(subject);
 	return ret < 0 ? ret : check_sharing(subject);
 }
 
