@@ -39,10 +39,11 @@ struct restored_task {
 	struct topology saved;
 	struct topology local;
 	struct gpu_map map;
-	/* GPUs of @local that KFD must not give to the process, and why; see extra_gpus.h. */
+	/* GPUs of @local that KFD should not give to the process, and why RESTORE fails if it does;
+	 * NULL: it does not fail. See extra_gpus.h. */
 	const struct topology_node **hidden;
 	size_t num_hidden;
-	const char *hidden_reason;
+	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
 	/* @kfd is valid and its GPUs are mapped. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Adds the extra GPUs to the devices of RESTORE, or hides them from the process. map_decide() finds
+/* Hides the extra GPUs from the process, or adds them to the devices of RESTORE. map_decide() finds
  * these GPUs (map->extra). */
 #include "restore/extra_gpus.h"
 
@@ -32,7 +32,7 @@ static bool has_unreachable(const struct topology *local)
 }
 
 /* Why RESTORE fails if the process has more GPUs than those of its image; NULL: it does not. */
-static const char *why_hide(const struct restored_task *task, const struct kfd_priv *priv)
+static const char *why_must_hide(const struct restored_task *task, const struct kfd_priv *priv)
 {
 	bool has_svm;
 
@@ -65,9 +65,18 @@ static int collect_hidden(struct restored_task *task)
 		if (local->nodes[i].gpu_id && !is_mapped(&task->map, &local->nodes[i]))
 			task->hidden[task->num_hidden++] = &local->nodes[i];
 	}
-	/* The process will not have them. */
-	task->map.num_extra = 0;
 	return 0;
+}
+
+/* KFD gives the extra GPUs to the process, and RESTORE takes them. */
+static void keep_visible(struct restored_task *task, const char *cause)
+{
+	char names[512];
+
+	list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
+	log_info("kfd %d: the task also sees %s; the plugin cannot hide these GPUs, as %s",
+		 task->kfd_id, names, cause);
+	task->num_hidden = 0;
 }
 
 static int refuse(const struct restored_task *task, int ret, const char *cause)
@@ -80,25 +89,28 @@ static int refuse(const struct restored_task *task, int ret, const char *cause)
 		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin "
 		"cannot hide these GPUs, as %s; hide them with the device cgroup, which runc "
 		"sets before a restore (podman: --runtime runc)",
-		task->kfd_id, task->kfd->num_of_gpus, names, task->hidden_reason, cause);
+		task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
+}
+
+/* The plugin cannot hide the GPUs of task->hidden. */
+static int cannot_hide(struct restored_task *task, int ret, const char *cause)
+{
+	if (task->must_hide)
+		return refuse(task, ret, cause);
+	keep_visible(task, cause);
+	return 0;
 }
 
 int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv)
 {
 	int ret;
 
-	task->hidden_reason = why_hide(task, priv);
-	if (!task->hidden_reason) {
-		char names[512];
-
-		list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
-		if (task->map.num_extra)
-			log_info("kfd %d: the task also sees %s", task->kfd_id, names);
+	task->must_hide = why_must_hide(task, priv);
+	if (!task->must_hide && !task->map.num_extra)
 		return 0;
-	}
 	ret = collect_hidden(task);
 	if (!ret && task->kfd_opened)
-		ret = refuse(task, -EINVAL, "the task has opened /dev/kfd already");
+		ret = cannot_hide(task, -EINVAL, "the task has opened /dev/kfd already");
 	return ret;
 }
 
@@ -111,9 +123,20 @@ bool extra_gpus_is_hidden(const struct restored_task *task, const struct topolog
 	return hidden;
 }
 
-int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide)
+static int hide(struct restored_task *task, struct hide *ret_hide, const char **ret_cause)
 {
 	uint32_t minors[HIDE_MINORS_MAX];
+
+	*ret_cause = "they are too many";
+	if (task->num_hidden > HIDE_MINORS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < task->num_hidden; i++)
+		minors[i] = task->hidden[i]->drm_render_minor;
+	return hide_begin(minors, task->num_hidden, ret_hide, ret_cause);
+}
+
+int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide)
+{
 	const char *cause;
 	char names[512];
 	int ret;
@@ -122,13 +145,10 @@ int extra_gpus_hide(const struct restored_task *task, struct hide *ret_hide)
 	/* Later opens do not change the GPUs of the process. */
 	if (!task->num_hidden || task->kfd_opened)
 		return 0;
-	if (task->num_hidden > HIDE_MINORS_MAX)
-		return refuse(task, -E2BIG, "they are too many");
-	for (size_t i = 0; i < task->num_hidden; i++)
-		minors[i] = task->hidden[i]->drm_render_minor;
-	ret = hide_begin(minors, task->num_hidden, ret_hide, &cause);
+	ret = hide(task, ret_hide, &cause);
 	if (ret < 0)
-		return refuse(task, ret, cause);
+		return cannot_hide(task, ret, cause);
+	task->map.num_extra = 0;
 	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
 	log_info("kfd %d: a program in the task's cgroup hides %s while the task opens /dev/kfd",
 		 task->kfd_id, names);

@@ -167,12 +167,18 @@ static void assert_refused(const char *why)
 	assert_logged("Error (amdgpu_plugin): ", why, "renderD");
 }
 
-static void extra_gpus_get_their_own_buckets(void **state)
+static void leave_cgroup(void)
+{
+	assert_int_equal(unlink(unit_path("cgroup2/job/cgroup.type")), 0);
+}
+
+static void visible_gpus_get_their_own_buckets(void **state)
 {
 	uint32_t mapped;
 	int fd;
 
 	(void)state;
+	leave_cgroup();
 	write_image(false, 0xbeef, 0);
 	fd = run_restore();
 	assert_true(fd >= 0);
@@ -190,6 +196,8 @@ static void extra_gpus_get_their_own_buckets(void **state)
 			assert_int_not_equal(device->actual_gpu_id,
 					     kernel.restored_devices[j].actual_gpu_id);
 	}
+	assert_logged("amdgpu_plugin: kfd 5: the task also sees 0x",
+		      "the task is in the root cgroup");
 	(void)close(fd);
 }
 
@@ -200,6 +208,7 @@ static void an_extra_gpu_gets_no_id_that_the_process_knows(void **state)
 	int fd;
 
 	(void)state;
+	leave_cgroup();
 	/* Its first queue could reach the extra GPU. */
 	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
 	assert_int_equal(topology_read("test/data/machines/eight", &topology), 0);
@@ -249,6 +258,37 @@ static void assert_hidden(void)
 	(void)close(fd);
 }
 
+static void extra_gpus_are_hidden(void **state)
+{
+	(void)state;
+	write_image(false, 0xbeef, 0);
+	assert_hidden();
+	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE);
+}
+
+/* A process that has opened /dev/kfd keeps its GPUs. */
+static void extra_gpus_stay_after_another_open(void **state)
+{
+	int (*hook)(int id) = NULL;
+	CriuKfd empty = CRIU_KFD__INIT;
+	int first, second;
+
+	(void)state;
+	memcpy(&hook, &CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE], sizeof(hook));
+	assert_int_equal(image_write_kfd(4, &empty), 0);
+	assert_int_equal(CR_PLUGIN_DESC.init(STAGE_RESTORE), 0);
+	first = hook(4);
+	write_image(false, 0xbeef, 0);
+	second = hook(5);
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, 0);
+	assert_true(first >= 0 && second >= 0);
+	assert_int_equal(bpf.links, 0);
+	assert_int_equal(kernel.restored.num_devices, GPUS);
+	assert_logged("the task also sees 0x", "the task has opened /dev/kfd already");
+	(void)close(first);
+	(void)close(second);
+}
+
 static void extra_gpus_beside_svm_ranges_are_hidden(void **state)
 {
 	(void)state;
@@ -276,7 +316,7 @@ static void a_hidden_gpu_may_have_the_id_of_another(void **state)
 	topology_done(&topology);
 	(void)unsetenv("AMDGPU_FORCE");
 	assert_int_equal(setenv("AMDGPU_DEVICE_MAP", "renderD128=renderD130", 1), 0);
-	write_image(true, id, 0);
+	write_image(false, id, 0);
 	assert_hidden();
 	(void)unsetenv("AMDGPU_DEVICE_MAP");
 }
@@ -302,7 +342,7 @@ static void what_cannot_be_hidden_is_refused(void **state)
 static void a_task_in_the_root_cgroup_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(unlink(unit_path("cgroup2/job/cgroup.type")), 0);
+	leave_cgroup();
 	write_image(true, 0xbeef, 0);
 	assert_refused("the task is in the root cgroup");
 	unit_print("self-cgroup", "5:devices:/job\n");
@@ -363,8 +403,10 @@ static void gpus_without_a_render_node_are_not_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(extra_gpus_get_their_own_buckets),
+		TEST(visible_gpus_get_their_own_buckets),
 		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
+		TEST(extra_gpus_are_hidden),
+		TEST(extra_gpus_stay_after_another_open),
 		TEST(extra_gpus_beside_svm_ranges_are_hidden),
 		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
 		TEST(a_hidden_gpu_may_have_the_id_of_another),

@@ -97,21 +97,41 @@ scenario_move_to_fewer() { # newest
 	finish
 }
 
-# Six GPUs come to where seven are visible. The hive of four must leave the hive that has 0x07cd now. So the process
-# sees 0x07cd as an extra GPU, and knows another GPU by this id. KFD would refuse that if there were SVM ranges, so
-# there are none. KFD_NUMA_CHECK=0 leaves the CPU nodes aside: the links alone keep the two hives apart.
-scenario_move_beside_another() { # newest
+# Six GPUs come to where seven are visible. The hive of four must leave the hive that has 0x07cd now. So 0x07cd is an
+# extra GPU, and the process knows another GPU by this id. KFD would refuse that if there were SVM ranges, so there are
+# none. KFD_NUMA_CHECK=0 leaves the CPU nodes aside: the links alone keep the two hives apart.
+beside_another() {
 	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
 
 	machine eight 6,7
 	start_client --gpus 0,5
 	sees_gpus 6
 	then_machine="eight-other 2" come_back
-	sees_gpus 7
 	maps img1/restore.log 07cd:ee6a dfd4:43c1 2fe5:78b6 a43f:15b9 a7ac:9d13 7fb5:23d5
-	has_line img1/restore.log "the task also sees 0x07cd (renderD136)"
+}
+
+# In the root cgroup the task cannot hide 0x07cd. KFD holds its render node, but the process does not, so the next
+# dump takes it for a GPU without a VM.
+scenario_move_beside_another() { # newest
+	beside_another
+	has_line img1/restore.log "the task also sees 0x07cd (renderD136); .* as the task is in the root cgroup"
+	sees_gpus 7
+	AMDGPU_FORCE=1 come_back
+	finish
+}
+
+scenario_move_hides_another() { # newest
+	local group=/sys/fs/cgroup/job
+
+	mkdir "$group"
+	echo $$ > "$group/cgroup.procs"
+	beside_another
+	has_line img1/restore.log "a program in the task's cgroup hides 0x07cd (renderD136) "
+	sees_gpus 6
 	come_back
 	finish
+	echo $$ > /sys/fs/cgroup/cgroup.procs
+	rmdir "$group"
 }
 
 # BO records of 296 bytes, as AMD's out-of-tree driver writes them. A second GPU is visible at the restore, so the
