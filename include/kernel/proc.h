@@ -55,4 +55,9 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
  * -ENOENT for others. */
 int proc_device_of_path(const char *path);
 
+/* Whether pages of process @pid are missing until a userfaultfd fills them: 1, 0 or -errno. With
+ * `criu restore --lazy-pages` that is so for private anonymous memory. Reads smaps, so it takes
+ * some seconds for each TiB of memory in small pages. -ESRCH: no such process. */
+int proc_has_lazy_memory(pid_t pid);
+
 #endif

@@ -331,3 +331,23 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	*ret_count = count;
 	return 0;
 }
+
+int proc_has_lazy_memory(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (getline(&line, &room, file) >= 0) {
+		/* VM_UFFD_MISSING (show_smap_vma_flags() in the kernel's fs/proc/task_mmu.c) */
+		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " um"))
+			return 1;
+	}
+	/* getline() also stops for lack of memory, and then sets no error in the stream. */
+	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+}

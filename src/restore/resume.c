@@ -79,6 +79,24 @@ static int await_state(struct restore_session *session, int pid, enum task_phase
 	return phase == PHASE_HANDED_OFF ? handoff_finish(session->handoff, pid) : 0;
 }
 
+/* The driver takes a page that a userfaultfd has to fill for an unmapped one (hmm_range_fault()
+ * gives EFAULT), and starts the queues without it: the GPU's accesses to that memory would be lost.
+ */
+static int check_memory(int pid)
+{
+	int ret = proc_has_lazy_memory(pid);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot tell whether its memory is complete",
+				 pid);
+	return ret ? log_error(
+			     -EOPNOTSUPP,
+			     "process %d: cannot start its queues, because memory that the GPU uses"
+			     " may be missing; restore without --lazy-pages",
+			     pid)
+		   : 0;
+}
+
 int restore_resume(struct restore_session *session, int pid)
 {
 	enum task_phase phase;
@@ -99,6 +117,8 @@ int restore_resume(struct restore_session *session, int pid)
 	if (phase == PHASE_NONE || phase == PHASE_RESUMED)
 		return -ENOTSUP;
 	ret = await_state(session, pid, phase);
+	if (ret >= 0)
+		ret = check_memory(pid);
 	if (ret < 0)
 		return kill_task(ret, pid);
 	/* Set before RESUME, so that no later call repeats it. */

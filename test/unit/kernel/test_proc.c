@@ -4,13 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,6 +216,35 @@ static void listing_mappings_of_no_process_is_an_error(void **state)
 	assert_int_equal(count, 42);
 }
 
+/* As CRIU's restorer makes it with --lazy-pages. */
+static void memory_that_a_userfaultfd_fills_is_found(void **state)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	_cleanup_close_ int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	struct uffdio_register missing = {
+		.range = { (uintptr_t)memory, size },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(proc_has_lazy_memory(getpid()), 0);
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &(struct uffdio_api){ .api = UFFD_API }) < 0)
+		skip();
+	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &missing), 0);
+	assert_int_equal(proc_has_lazy_memory(getpid()), 1);
+	assert_int_equal(ioctl(fd, UFFDIO_UNREGISTER, &missing.range), 0);
+	assert_int_equal(proc_has_lazy_memory(getpid()), 0);
+	assert_int_equal(munmap(memory, size), 0);
+}
+
+static void no_process_has_no_lazy_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(proc_has_lazy_memory(1 << 30), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +257,8 @@ int main(void)
 		UNIT_TEST(processes_that_share_a_mapping_are_found),
 		UNIT_TEST(a_process_without_device_mappings_has_an_empty_list),
 		UNIT_TEST(listing_mappings_of_no_process_is_an_error),
+		UNIT_TEST(memory_that_a_userfaultfd_fills_is_found),
+		UNIT_TEST(no_process_has_no_lazy_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

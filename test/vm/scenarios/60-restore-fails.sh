@@ -93,6 +93,40 @@ scenario_restore_call_fails() { # newest
 	finish
 }
 
+# With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
+# stands still from before it sends memory by itself, so the memory is incomplete when the queues start.
+scenario_lazy_restore() { # oldest and newest
+	local daemon code=0
+
+	machine one
+	dumped_client
+	lazy_daemon
+	try_restore img --lazy-pages --action-script "$PWD/stop-daemon" || code=$?
+	[ $code != 0 ] || fail "this restore cannot have succeeded"
+	plugin_error img/restore.log "memory that the GPU uses may be missing; restore without --lazy-pages"
+	gone "$pid"
+	nothing_left
+	no_violation
+	kill -CONT "$daemon"
+	kill "$daemon" || true
+	gone "$daemon"
+	restore img
+	runs
+	verify
+	finish
+}
+
+# Sets $daemon, which listens when this returns. ./stop-daemon stops it when all tasks are restored.
+lazy_daemon() {
+	local pid
+
+	start lazy.log criu lazy-pages -D img -o lazy.log -v4
+	daemon=$pid
+	until_true test -S img/lazy-pages.socket || fail "nobody listens: $(tail -n 1 img/lazy.log)"
+	printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ] || kill -STOP %d\n' "$daemon" > stop-daemon
+	chmod +x stop-daemon
+}
+
 scenario_resume_fails() {
 	local failures
 
