@@ -28,6 +28,12 @@ struct kfd_dmabuf_info_args {
 	uint32_t dmabuf_fd;
 };
 
+struct kfd_available_args {
+	uint64_t bytes; /* of VRAM; on an APU of all memory */
+	uint32_t gpu_id;
+	uint32_t pad;
+};
+
 enum kfd_criu_op {
 	KFD_PROCESS_INFO, /* stops the queues of the process */
 	KFD_CHECKPOINT,
@@ -72,6 +78,7 @@ struct kfd_bo_bucket {
 #define KFD_IOC_GET_VERSION     _IOR('K', 0x01, struct kfd_version_args)
 #define KFD_IOC_GET_DMABUF_INFO _IOWR('K', 0x1c, struct kfd_dmabuf_info_args)
 #define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
+#define KFD_IOC_AVAILABLE       _IOWR('K', 0x23, struct kfd_available_args)
 
 _Static_assert(sizeof(struct kfd_criu_args) == 56, "kernel ABI");
 _Static_assert(sizeof(struct kfd_device_bucket) == 16, "kernel ABI");
@@ -178,6 +185,9 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
 /* RESTORE for a child_run(): opens /dev/kfd, and leaves limits and descriptors as they are. Logs
  * nothing. */
 int kfd_try_restore(struct kfd_state *state);
+/* The VRAM that BOs of GPU @gpu_id can still get, in steps of 2 MiB. @gpu_id is one that the
+ * process of @fd knows. Logs nothing. */
+int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes);
 /* RESUME: starts the queues of process @pid. Call it once, also after an error, and only after
  * kfd_restore(). -ESRCH: no KFD process. Logs on error. */
 int kfd_resume(pid_t pid);

@@ -257,6 +257,16 @@ int kfd_try_restore(struct kfd_state *state)
 	return fd < 0 ? -errno : call_once(fd, &args);
 }
 
+int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes)
+{
+	struct kfd_available_args args = { .gpu_id = gpu_id };
+	int ret = xioctl(fd, KFD_IOC_AVAILABLE, &args);
+
+	if (!ret)
+		*ret_bytes = args.bytes;
+	return ret;
+}
+
 int kfd_resume(pid_t pid)
 {
 	struct kfd_criu_args args = { .op = KFD_RESUME, .pid = (uint32_t)pid };
@@ -295,6 +305,9 @@ static const struct {
 	{ KFD_CHECKPOINT, -EINVAL,
 	  "the BOs or queues of the process keep changing, or its GPU cannot save running waves "
 	  "(cwsr)" },
+	{ KFD_RESTORE, -ENOMEM,
+	  "most likely another process has the memory, of the GPU or of the host; end it, or use "
+	  "another GPU (device-map)" },
 	/* kfd_device_queue_manager.c: allocate_sdma_queue() gives a queue the number that it had.
 	 */
 	{ KFD_RESTORE, -EBUSY,

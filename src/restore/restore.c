@@ -24,6 +24,7 @@
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
 #include "restore/task_image.h"
+#include "restore/vram.h"
 
 /* The restore of one KFD state. */
 struct restore {
@@ -225,7 +226,9 @@ static int rebuild(struct restore *restore)
 
 	ret = extra_gpus_add(&task->map, gpu_files_lowest_fd(task), state);
 	if (!ret) {
+		vram_await(restore->session->shared, task, restore->fd, state);
 		ret = kfd_restore(restore->fd, state, gpu_files_lowest_fd(task));
+		vram_end_claim(restore->session->shared, state);
 		task->rebuilt = true;
 		if (ret < 0)
 			(void)report_refusal(restore, ret);

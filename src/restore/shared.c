@@ -8,14 +8,19 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "kernel/kfd.h"
+
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
  * allocates only those pages of the table that are written. */
 #define PIDS_MAX 4194304
+#define GPU_IDS  (KFD_GPU_ID_MAX + 1)
 
 struct restore_shared {
 	uint8_t handoff_ready;
 	/* enum task_phase, by vpid. */
 	uint8_t phases[PIDS_MAX];
+	/* By gpu_id. */
+	uint64_t claimed_vram[GPU_IDS];
 };
 
 int restore_shared_new(struct restore_shared **ret_shared)
@@ -53,4 +58,14 @@ bool restore_shared_handoff_is_ready(const struct restore_shared *shared)
 void restore_shared_set_handoff_ready(struct restore_shared *shared)
 {
 	__atomic_store_n(&shared->handoff_ready, true, __ATOMIC_RELEASE);
+}
+
+uint64_t restore_shared_claimed_vram(const struct restore_shared *shared, uint32_t gpu_id)
+{
+	return __atomic_load_n(&shared->claimed_vram[gpu_id % GPU_IDS], __ATOMIC_ACQUIRE);
+}
+
+void restore_shared_claim_vram(struct restore_shared *shared, uint32_t gpu_id, uint64_t bytes)
+{
+	(void)__atomic_add_fetch(&shared->claimed_vram[gpu_id % GPU_IDS], bytes, __ATOMIC_ACQ_REL);
 }

@@ -4,6 +4,7 @@
 #define AMDGPU_PLUGIN_RESTORE_SHARED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The progress of a task's KFD state. */
@@ -30,5 +31,10 @@ void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum ta
 /* Whether the main process takes over the contents of tasks. */
 bool restore_shared_handoff_is_ready(const struct restore_shared *shared);
 void restore_shared_set_handoff_ready(struct restore_shared *shared);
+
+/* The VRAM of GPU @gpu_id that tasks are about to get from the driver, and adding to it. Two tasks
+ * must not take the same free memory for theirs. */
+uint64_t restore_shared_claimed_vram(const struct restore_shared *shared, uint32_t gpu_id);
+void restore_shared_claim_vram(struct restore_shared *shared, uint32_t gpu_id, uint64_t bytes);
 
 #endif

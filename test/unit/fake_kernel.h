@@ -109,6 +109,10 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	int empty_trial_errno;
 	unsigned int trials;
 	struct kfd_criu_args trial;
+	/* VRAM that is free on each GPU: AVAILABLE_MEMORY says so, unless the kernel is too old for
+	 * that, and RESTORE answers ENOMEM if its BOs need more. */
+	uint64_t free_vram;
+	bool hides_free_vram;
 	/* What RESTORE was given, and who has been killed. */
 	struct kfd_criu_args restored;
 	struct kfd_device_bucket restored_devices[8];
@@ -172,6 +176,7 @@ static inline int fake_kernel_begin(void **state)
 		.driver = "amdgpu",
 		.bo_record_size = 272,
 		.num_open_renders = 16,
+		.free_vram = 1ULL << 40,
 	};
 	if (unit_begin(state) < 0)
 		return -1;
@@ -538,6 +543,15 @@ static inline int checkpoint(struct fake_process *process, const struct kfd_criu
 	return 0;
 }
 
+static inline bool has_room(const struct kfd_bo_bucket *bos, uint32_t count)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		bytes += bos[i].alloc_flags & KFD_BO_VRAM ? bos[i].size : 0;
+	return bytes <= kernel.free_vram;
+}
+
 static inline int restore(struct fake_process *process, const struct kfd_criu_args *args)
 {
 	struct kfd_bo_bucket *bos = (void *)(uintptr_t)args->bos;
@@ -545,6 +559,8 @@ static inline int restore(struct fake_process *process, const struct kfd_criu_ar
 	kernel.wrong_calls += process->calls[KFD_RESTORE] > 0;
 	if (!args->devices || !args->priv_data || !args->priv_data_size || !args->num_devices)
 		return EINVAL;
+	if (!has_room(bos, args->num_bos))
+		return ENOMEM;
 	kernel.restored = *args;
 	memcpy(kernel.restored_devices, (void *)(uintptr_t)args->devices,
 	       args->num_devices * sizeof(kernel.restored_devices[0]));
@@ -631,6 +647,12 @@ static inline int kfd_ioctl(int index, unsigned long request, void *argument)
 				 "dmabuf-") < 0
 			       ? EINVAL
 			       : 0;
+	if (request == KFD_IOC_AVAILABLE) {
+		if (kernel.hides_free_vram)
+			return ENOTTY;
+		((struct kfd_available_args *)argument)->bytes = kernel.free_vram;
+		return 0;
+	}
 	if (request == KFD_IOC_CRIU_OP)
 		return criu_op(&kernel.processes[index], argument);
 	kernel.wrong_calls++;

@@ -72,6 +72,8 @@ struct kmod_process {
 	struct mm_struct *mm;
 	struct task_struct *lead_thread;
 	bool exiting;
+	u64 ended_ns;
+	struct delayed_work late_work;
 	struct work_struct exit_work, release_work, resume_work;
 };
 

@@ -20,21 +20,39 @@
 static void release_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, release_work);
-	u64 delay_ms = process->kmod->sim.knobs.teardown_delay_ms;
 
-	if (delay_ms)
-		msleep((u32)min_t(u64, delay_ms, 60000));
 	sim_process_done(&process->process);
 	put_task_struct(process->lead_thread);
 	kfree(process);
 	module_put(THIS_MODULE);
 }
 
+/* The driver queues its release work in kfd_process_free_notifier() (kfd_process.c, Linux 6.12 and
+ * 7.2), which mmu_notifier_put() calls after an SRCU grace period. Until then the work is not in
+ * the queue that kfd_create_process() flushes. The knob is asked again and again, so that 0 ends
+ * the period at once. */
+static void late_work(struct work_struct *work)
+{
+	struct kmod_process *process =
+		container_of(to_delayed_work(work), struct kmod_process, late_work);
+	u64 delay_ms = READ_ONCE(process->kmod->sim.knobs.teardown_delay_ms);
+
+	if (ktime_get_ns() - process->ended_ns < delay_ms * NSEC_PER_MSEC)
+		queue_delayed_work(system_unbound_wq, &process->late_work,
+				   msecs_to_jiffies(RETRY_MS));
+	else
+		queue_work(process->kmod->process_wq, &process->release_work);
+}
+
 static void last_reference(struct kref *refs)
 {
 	struct kmod_process *process = container_of(refs, struct kmod_process, refs);
 
-	queue_work(process->kmod->process_wq, &process->release_work);
+	process->ended_ns = ktime_get_ns();
+	if (process->kmod->sim.knobs.teardown_delay_ms)
+		queue_delayed_work(system_unbound_wq, &process->late_work, 0);
+	else
+		queue_work(process->kmod->process_wq, &process->release_work);
 }
 
 void kmod_process_put(struct kmod_process *process)
@@ -124,6 +142,7 @@ static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
 	kref_init(&process->refs); /* the address space's */
 	INIT_LIST_HEAD(&process->link);
 	INIT_WORK(&process->exit_work, exit_work);
+	INIT_DELAYED_WORK(&process->late_work, late_work);
 	INIT_WORK(&process->release_work, release_work);
 	INIT_WORK(&process->resume_work, resume_work);
 	process->mm = current->mm;

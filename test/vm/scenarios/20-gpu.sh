@@ -20,6 +20,32 @@ scenario_one_gpu() {
 	finish
 }
 
+# The kernel frees the VRAM of the old process only after the restore has begun: see teardown_delay_ms.
+scenario_restore_at_once() { # oldest and newest
+	local job
+
+	machine one
+	start_client --sizes medium
+	knob teardown_delay_ms 60000
+	dump img "$pid"
+	gone "$pid"
+	knob vram_limit 146800640 # the client has 92 MiB
+	until_true has_no_number "$pid"
+	job=$pid
+	start criu.txt sh -c 'criu restore -D img -o restore.log -v4 -d; echo $? > status'
+	until_true grep -qs 'waiting up to' img/restore.log || fail "no wait: $(errors img/restore.log)"
+	[ ! -e status ] || fail "the restore did not wait"
+	knob teardown_delay_ms 0
+	gone "$pid"
+	[ "$(cat status)" = 0 ] || fail "restore failed: $(errors img/restore.log)"
+	pid=$job
+	has_line img/restore.log 'has enough VRAM now'
+	knob vram_limit 0
+	runs
+	verify
+	finish
+}
+
 scenario_eight_gpus() {
 	machine eight
 	start_client --sizes small
