@@ -49,8 +49,7 @@ int host_inventory_add(const char *name);
 bool host_inventory_take(const char *name);
 
 /* 0: this dump serves memory after CRIU has unloaded the plugin (--lazy-pages with a CRIU before
- * PAUSE_DEVICES). -ENOENT: it does not, or an RPC client asked for it, which the plugin cannot see.
- * Logs other errors. */
+ * PAUSE_DEVICES), and CRIU logs an error. -ENOENT: it does not. */
 int host_is_lazy_dump(void);
 
 /* Ends CRIU with an error, for a dump that fails so late that CRIU does not ask for a result any

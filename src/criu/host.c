@@ -26,6 +26,7 @@ extern int add_inventory_plugin(const char *name) __attribute__((weak));
 extern bool check_and_remove_inventory_plugin(const char *name, size_t length)
 	__attribute__((weak));
 extern int criu_plugin_get_options(int *argc, char ***argv) __attribute__((weak));
+extern int lazy_pages_setup_zombie(int pid) __attribute__((weak));
 extern int cr_fchown(int fd, uid_t uid, gid_t gid) __attribute__((weak));
 extern int img_streamer_open(const char *name, int flags);
 extern void unsuspend_lsm(void) __attribute__((weak));
@@ -80,25 +81,14 @@ bool host_copies_mapping_fd(void)
 	return host_count_hooks() <= HOOK_PAUSE_DEVICES && !cr_fchown;
 }
 
+/* The plugin cannot read CRIU's options, which move from version to version. With lazy pages this
+ * function of CRIU asks for a descriptor in CRIU's store (uffd.c). A dump has no store, so the
+ * function fails. Without lazy pages it does nothing. */
 int host_is_lazy_dump(void)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	_cleanup_free_ char *argument = NULL;
-	size_t room = 0;
-
-	if (host_count_hooks() > HOOK_PAUSE_DEVICES)
+	if (host_count_hooks() > HOOK_PAUSE_DEVICES || !lazy_pages_setup_zombie)
 		return -ENOENT;
-	file = fopen("/proc/self/cmdline", "re");
-	if (!file)
-		return log_error(-errno,
-				 "CRIU: cannot read its command line from /proc/self/cmdline");
-	while (getdelim(&argument, &room, '\0', file) >= 0) {
-		if (!strcmp(argument, "--lazy-pages"))
-			return 0;
-	}
-	return feof(file) ? -ENOENT
-			  : log_error(-EIO,
-				      "CRIU: cannot read its command line from /proc/self/cmdline");
+	return lazy_pages_setup_zombie(0) < 0 ? 0 : -ENOENT;
 }
 
 static enum final_state find_final_state(void)

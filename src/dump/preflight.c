@@ -118,7 +118,7 @@ static const struct rule {
 				  .is_such_dump = image_dir_find_parent },
 	[DUMP_IS_LAZY] = { .text = { PREFLIGHT_DUMP,
 				     "it is lazy, and this CRIU starts the queues before the process's memory has left",
-				     "CRIU's command line has --lazy-pages, and CRIU has no hook PAUSE_DEVICES",
+				     "CRIU would hand over lazy pages, and CRIU has no hook PAUSE_DEVICES",
 				     "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
 			   .is_such_dump = host_is_lazy_dump },
 	[DUMP_GPU_IS_IN_RESET] = { .text = { PREFLIGHT_DUMP,
@@ -383,8 +383,8 @@ static int check_events(const struct preflight_subject *subject)
 			   event.id, event.type);
 }
 
-/* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most kernels
- * can rebuild the queue. */
+/* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most
+ * kernels can rebuild the queue. */
 static int check_rebuild(const struct preflight_subject *subject,
 			 const struct kfd_priv_queue *queues, size_t num_queues)
 {

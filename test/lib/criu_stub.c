@@ -63,6 +63,14 @@ int img_streamer_open(const char *name, int flags)
 	return criu_stub.open_streamed ? criu_stub.open_streamed(name, flags) : -1;
 }
 
+/* As in CRIU 3.17.1: without lazy pages there is nothing to do. With them the function asks the
+ * descriptor store, which only a restore has. */
+int lazy_pages_setup_zombie(int pid)
+{
+	(void)pid;
+	return criu_stub.is_lazy && !criu_stub.num_stored ? -1 : 0;
+}
+
 int criu_stub_keep_fd(int fd)
 {
 	int kept = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, criu_stub.lowest_fd);

@@ -22,6 +22,8 @@ struct criu_stub {
 	void (*print)(unsigned int level, const char *line);
 	/* Opens an image of a streamer; NULL: there is no streamer. */
 	int (*open_streamed)(const char *name, int flags);
+	/* --lazy-pages. */
+	bool is_lazy;
 	/* The descriptor store. An id is an index. */
 	int stored[CRIU_STUB_STORED_MAX];
 	int num_stored;

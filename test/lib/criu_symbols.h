@@ -15,6 +15,7 @@ int find_unused_fd_pid(pid_t pid);
 int fdstore_add(int fd);
 int fdstore_get(int id);
 int img_streamer_open(const char *name, int flags);
+int lazy_pages_setup_zombie(int pid);
 
 /* Some versions. */
 int add_inventory_plugin(const char *name);

@@ -167,6 +167,27 @@ static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show
 
 /* CRIU makes the link before it loads the plugin. What a GPU writes to a process's memory makes no
  * page dirty, so that CRIU would leave it to the images of the dump before. */
+/* This host has as few hooks as CRIU 3.17.1, which ends the plugin before such a dump ends. */
+static void a_lazy_dump_is_refused_before_anything_is_paused(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd;
+
+	(void)state;
+	criu_stub.is_lazy = true;
+	assert_dump_fails(process, "it is lazy");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	fd = open_kfd_of(process);
+	start_dump();
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "it is lazy", "AMDGPU_FORCE");
+	end_dump(0);
+	(void)close(fd);
+}
+
 static void an_incremental_dump_is_refused_before_anything_is_paused(void **state)
 {
 	struct fake_process *process = make_process();
@@ -363,6 +384,7 @@ int main(void)
 		TEST(mappings_of_our_devices_are_ours),
 		TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump),
 		TEST(an_incremental_dump_is_refused_before_anything_is_paused),
+		TEST(a_lazy_dump_is_refused_before_anything_is_paused),
 		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump),

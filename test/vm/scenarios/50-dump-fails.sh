@@ -199,6 +199,8 @@ scenario_lazy_pages() { # oldest
 	machine one
 	start_client
 	dump_fails img "it is lazy" --lazy-pages --port 9876
+	printf '%s\n' lazy-pages 'port 9876' > lazy.conf
+	CRIU_CONFIG_FILE=$work/lazy.conf dump_fails img "it is lazy"
 	verify
 	finish
 }
