@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refusals of BOs: those that a restore would change, and those that several processes share. */
+#include "preflight_task.h"
+
+static void a_buffer_of_gfx12_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	change_gpus("s/^gfx_target_version .*/gfx_target_version 120001/");
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	assert_refused(process, "gfx12", "newer plugin");
+	assert_final(process, "gfx12");
+}
+
+static const struct {
+	struct kfd_bo_bucket bo;
+	const char *gpus, *words, *remedy;
+	bool final;
+} bad_bos[] = {
+	{ { .addr = 4096, .alloc_flags = 0 }, "", "unknown kind", "newer plugin", true },
+	{ { .addr = 4096, .alloc_flags = 3 }, "", "flags 0x3", "newer plugin", true },
+	{ { .addr = 4096, .alloc_flags = 0x20 }, "", "flags 0x20", "newer plugin", true },
+	{ { .addr = 0, .alloc_flags = KFD_BO_VRAM },
+	  "",
+	  "virtual memory",
+	  "expandable_segments",
+	  true },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_VRAM | 0x20 },
+	  "",
+	  "flags 0x21",
+	  "newer plugin",
+	  false },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | 1u << 22 },
+	  "",
+	  "flags 0x400002",
+	  "newer plugin",
+	  false },
+	{ { .addr = 4096, .alloc_flags = KFD_BO_GTT | KFD_BO_AQL_QUEUE_MEM },
+	  "s/^gfx_target_version .*/gfx_target_version 80003/",
+	  "half",
+	  "gfx9",
+	  true },
+};
+
+static void bos_that_would_be_others_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_bos); i++) {
+		struct fake_process *process;
+		struct kfd_bo_bucket *bo;
+
+		print_message("case %zu\n", i);
+		change_gpus(bad_bos[i].gpus);
+		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		bo = add_bo(process, GPU_B, bad_bos[i].bo.alloc_flags, bad_bos[i].bo.addr, 4096,
+			    1 << 20);
+		assert_int_equal(bo - process->bos, 3);
+		assert_refused(process, "BO 3 of 4096 bytes", bad_bos[i].remedy);
+		assert_logged("Error (amdgpu_plugin): ", bad_bos[i].words);
+		if (bad_bos[i].final)
+			assert_final(process, bad_bos[i].words);
+		else
+			assert_force_dumps(process, bad_bos[i].words);
+	}
+}
+
+static void known_flags_are_dumped(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	for (uint32_t bit = 23; bit < 32; bit++)
+		add_bo(process, GPU_B, KFD_BO_VRAM | 1u << bit, (uint64_t)bit << 20, 0x1000,
+		       0x100000000 + (bit << 12));
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+	(void)close(fd);
+}
+
+/* The process exported a BO and imported it again for the same GPU. */
+static void a_buffer_that_is_there_twice_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+	CriuKfd *kfd;
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	/* On another GPU the same offset belongs to another BO. */
+	add_bo(process, 0xbeef, KFD_BO_VRAM, 0xa00000, 0x1000, 0x100000);
+	assert_int_equal(process->num_bos, 5);
+	add_bo(process, GPU_B, KFD_BO_GTT, 0xb00000, 0x1000, 0x300000);
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0xc00000, 0x1000, 0x100000);
+	assert_refused(process, "shared", "NCCL_P2P_DISABLE");
+	assert_false(unit_logged("(like", NULL));
+	assert_force_dumps(process, "shared");
+	/* A restore accepts the forced image. */
+	assert_int_equal(image_read_kfd(5, &kfd), 0);
+	assert_int_equal(image_validate_kfd(5, kfd), 0);
+	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+/* A restore would give each process a copy of its own. Both processes run on. */
+static void a_buffer_of_two_processes_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, GPU_B, KFD_BO_VRAM, 0x810000, 0x1000, 0x101000);
+	add_bo(two, GPU_B, KFD_BO_VRAM, 0x820000, 0x1000, 0x100000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 3", "shared");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
+	end_dump(-1);
+	assert_int_equal(one->paused + two->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_int_equal(dump_file(second, 6), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "kfd 6: BO 3", "shared");
+	end_dump(0);
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_int_equal(one->paused + two->paused, 0);
+	(void)close(first);
+	(void)close(second);
+}
+
+/* One process exports a BO, the other imports it for another GPU, where it has another offset. In
+ * this test BOs at the same address have the same memory file. */
+static void a_buffer_of_two_gpus_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 2", "shared");
+	end_dump(-1);
+	(void)close(first);
+	(void)close(second);
+}
+
+static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(process, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
+	assert_refused(process, "BO 3", "NCCL_P2P_DISABLE");
+	assert_false(unit_logged("(like", NULL));
+}
+
+/* Partitions of one PCI device (CPX) share the mmap offsets. Each has a dma-buf of its own. */
+static void a_buffer_of_two_partitions_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+	int first = open_kfd_of(one), second = open_kfd_of(two);
+
+	(void)state;
+	change_gpus("s/^location_id .*/location_id 25344/");
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000);
+	start_dump();
+	assert_int_equal(dump_file(first, 5), 0);
+	assert_fails(dump_file(second, 6));
+	assert_logged("Error (amdgpu_plugin): kfd 6: BO 2", "shared");
+	end_dump(-1);
+	(void)close(first);
+	(void)close(second);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_buffer_of_gfx12_is_refused),
+		TEST(bos_that_would_be_others_are_refused),
+		TEST(known_flags_are_dumped),
+		TEST(a_buffer_that_is_there_twice_is_refused),
+		TEST(a_buffer_of_two_processes_is_refused),
+		TEST(a_buffer_of_two_gpus_is_refused),
+		TEST(a_buffer_of_two_gpus_of_one_process_is_refused),
+		TEST(a_buffer_of_two_partitions_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

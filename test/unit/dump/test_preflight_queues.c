@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refusals of queues, and what the dump asks the kernel about compute queues. */
+#include "preflight_task.h"
+
+static const struct {
+	const char *what, *gpus;
+	struct fake_queue queue;
+	const char *words, *remedy;
+} bad_queues[] = {
+	{ "one XCC of eight",
+	  "s/^num_xcc .*/num_xcc 8/",
+	  { GPU_B, COMPUTE, 3, 4096, MQD },
+	  "queue 3 of type 0 on GPU 0xdfd4",
+	  "CPX" },
+	{ "all but one",
+	  "s/^num_xcc .*/num_xcc 8/",
+	  { GPU_B, COMPUTE, 3, 4096, 7 * MQD },
+	  "XCC",
+	  "6.18" },
+	{ "gfx11",
+	  "s/^gfx_target_version .*/gfx_target_version 110000/",
+	  { GPU_B, SDMA, 0, 0, 512 },
+	  "gfx11",
+	  "destroy its queues" },
+	{ "gfx11.5",
+	  "s/^gfx_target_version .*/gfx_target_version 110500/",
+	  { GPU_B, COMPUTE, 0, 4096, MQD },
+	  "gfx11 or newer",
+	  "destroy its queues" },
+	{ "no place for waves", "", { GPU_B, COMPUTE, 0, 0, MQD }, "waves", "cwsr_enable" },
+	{ "a type from the future",
+	  "",
+	  { GPU_B, 6, 7, 4096, MQD },
+	  "queue 7 of type 6",
+	  "newer plugin" },
+	/* The kernel's own queue, which debuggers use. */
+	{ "HIQ", "", { GPU_B, 2, 7, 4096, MQD }, "queue 7 of type 2", "newer plugin" },
+};
+
+static void queues_that_would_not_run_again_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad_queues); i++) {
+		struct fake_process *process;
+
+		print_message("case %s\n", bad_queues[i].what);
+		change_gpus(bad_queues[i].gpus);
+		process = make_process_with(bad_queues[i].queue);
+		assert_refused(process, bad_queues[i].words, bad_queues[i].remedy);
+		assert_force_dumps(process, bad_queues[i].words);
+	}
+}
+
+static void queues_that_a_kernel_saves_whole_are_not(void **state)
+{
+	static const struct {
+		const char *gpus;
+		struct fake_queue queue;
+	} cases[] = {
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, COMPUTE, 0, 4096, 8 * MQD } },
+		/* Copy engines have no XCC. */
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA, 0, 0, 512 } },
+		{ "s/^num_xcc .*/num_xcc 8/", { GPU_B, SDMA_XGMI, 0, 0, 512 } },
+		/* Older kernels do not report the number of XCCs. */
+		{ "/^num_xcc/d", { 0xbeef, COMPUTE, 0, 4096, MQD } },
+		{ "s/^gfx_target_version .*/gfx_target_version 100302/",
+		  { GPU_B, COMPUTE, 0, 4096, MQD } },
+		{ "/^gfx_target_version/d", { GPU_B, COMPUTE, 0, 4096, MQD } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		static const uint32_t record_sizes[] = { 80, 272, 296, 312 };
+		struct fake_process *process;
+
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		process = make_process_with(cases[i].queue);
+		for (size_t j = 0; j < ARRAY_SIZE(record_sizes); j++) {
+			int fd = open_kfd_of(process);
+
+			kernel.bo_record_size = record_sizes[j];
+			unit_forget_lines();
+			start_dump();
+			assert_int_equal(dump_file(fd, 5), 0);
+			end_dump(0);
+			assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+			(void)close(fd);
+		}
+	}
+}
+
+/* RESTORE gives EINVAL with the queue, and succeeds for the same process without it. */
+static void a_queue_that_this_kernel_cannot_rebuild_is_refused(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+
+	(void)state;
+	kernel.trial_errno = EINVAL;
+	assert_refused(process, "queue 3 of type 0 on GPU 0xdfd4 cannot be rebuilt",
+		       "HSA_USE_SVM=0");
+	assert_force_dumps(process, "cannot be rebuilt by this kernel");
+}
+
+/* If the plugin does not learn what the kernel can rebuild, it warns, and the dump goes on. */
+static void a_question_that_the_kernel_does_not_answer_is_a_warning(void **state)
+{
+	static const int errors[][2] = { { EINVAL, EINVAL }, { EINVAL, ENOMEM }, { ENOMEM, 0 },
+					 { EBUSY, 0 },       { EPERM, 0 },       { ENOTTY, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+		int fd = open_kfd_of(process);
+
+		print_message("case %zu\n", i);
+		kernel.trial_errno = errors[i][0];
+		kernel.empty_trial_errno = errors[i][1];
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		assert_logged("Warn  (amdgpu_plugin): ", "cannot try", "queue 3");
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 1);
+		end_dump(0);
+		(void)close(fd);
+	}
+}
+
+/* The copy has all GPUs that CRIU sees, and one BO for each buffer of the queue or one alone. It
+ * never has an SDMA queue, because such a queue holds an engine that other processes may use. */
+static void the_kernel_is_asked_once_and_with_one_queue(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+	struct fake_process *other;
+	int fd = open_kfd_of(process), other_fd;
+
+	(void)state;
+	fake_kernel_share();
+	process->queues[process->num_queues++] = (struct fake_queue){ GPU_B, SDMA, 4, 0, 512 };
+	other = add_process(tracee);
+	add_device(other, GPU_B, GPU_B);
+	other->num_objects = 1;
+	other->queues[other->num_queues++] = (struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD };
+	add_bo(other, GPU_B, KFD_BO_VRAM, 0x900000, 0x1000, 0x200000000);
+	other_fd = open_kfd_of(other);
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_int_equal(kernel.trials, 1);
+	assert_int_equal(kernel.trial.num_devices, 8);
+	assert_int_equal(kernel.trial.num_bos, 1);
+	assert_int_equal(kernel.trial.num_objects, 1);
+	assert_int_equal(kernel.trial.priv_data_size,
+			 8 + 8 * 8 + kernel.bo_record_size + QUEUE_RECORD + CTL_STACK + MQD);
+	assert_int_equal(dump_file(other_fd, 6), 0);
+	assert_int_equal(kernel.trials, 1);
+	end_dump(0);
+	(void)close(fd);
+	(void)close(other_fd);
+}
+
+static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
+{
+	static const struct {
+		const char *gpus;
+		struct fake_queue queue;
+	} cases[] = {
+		{ "s/^gfx_target_version .*/gfx_target_version 110000/",
+		  { GPU_B, COMPUTE, 3, 4096, MQD } },
+		{ "", { GPU_B, SDMA, 3, 0, 512 } },
+	};
+
+	(void)state;
+	fake_kernel_share();
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+		int fd;
+
+		change_gpus(cases[i].gpus);
+		process = make_process_with(cases[i].queue);
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(kernel.trials, 0);
+		(void)close(fd);
+	}
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+}
+
+/* These rules are about queues. */
+static void a_process_without_queues_is_dumped_on_any_gpu(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	change_gpus("s/^gfx_target_version .*/gfx_target_version 110000/;s/^num_xcc .*/num_xcc 8/");
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+	(void)close(fd);
+}
+
+static void many_bad_queues_are_one_line(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, 6, 0, 0, MQD });
+
+	(void)state;
+	for (uint32_t i = 1; i < 3; i++)
+		process->queues[process->num_queues++] =
+			(struct fake_queue){ 0xbeef, 6, i, 0, MQD };
+	assert_refused(process, "queue 0 of type 6 on GPU 0xdfd4 (like 2 more)", "newer");
+	assert_force_dumps(process, "(like 2 more)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(queues_that_would_not_run_again_are_refused),
+		TEST(queues_that_a_kernel_saves_whole_are_not),
+		TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused),
+		TEST(a_question_that_the_kernel_does_not_answer_is_a_warning),
+		TEST(the_kernel_is_asked_once_and_with_one_queue),
+		TEST(queues_that_the_kernel_may_crash_on_are_not_tried),
+		TEST(a_process_without_queues_is_dumped_on_any_gpu),
+		TEST(many_bad_queues_are_one_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
