@@ -165,4 +165,13 @@ static inline void write_image(const struct set *set)
 	}
 }
 
+/* Sizes of BOs: small and large ones in turn, an end without a whole slot. */
+static const uint64_t mixed[] = { 3 * PAGE, 2 * MIB, PAGE, MIB / 4 + PAGE, MIB, PAGE, 0 };
+
+/* The size of the complete image of @set. */
+static inline uint64_t image_size(const struct set *set)
+{
+	return HEADER + content_size(set->bos, set->num_bos);
+}
+
 #endif

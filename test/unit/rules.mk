@@ -12,7 +12,8 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 # Contents are copied by the simulated GPUs.
-SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_io)
+SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io \
+		test_content_stream)
 SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests the storage side of contents: files on a disk and streams, holes, checksums, and system
- * calls that fail or move fewer bytes, at several offsets. */
+/* Tests the storage side of contents: files on a disk, holes, and system calls that fail or move
+ * fewer bytes, at several offsets. */
 #include "drm_calls.h"
 
 #include "content_set.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <xxhash.h>
 
 #include "content/sdma.h"
 #include "content/transfer.h"
@@ -149,13 +147,6 @@ static void write_uncached(struct set *set)
 	write_image(set);
 	assert_int_equal(fsync(set->job.image_fd), 0);
 	(void)posix_fadvise(set->job.image_fd, 0, 0, POSIX_FADV_DONTNEED);
-}
-
-static const uint64_t mixed[] = { 3 * PAGE, 2 * MIB, PAGE, MIB / 4 + PAGE, MIB, PAGE, 0 };
-
-static uint64_t image_size(const struct set *set)
-{
-	return HEADER + content_size(set->bos, set->num_bos);
 }
 
 static uint64_t disk_bytes(const struct set *set)
@@ -303,84 +294,6 @@ static void holes_that_end_within_a_page_are_loaded(void **state)
 		assert_int_equal(content_load(&set->job, 1, &settings), 0);
 		(void)alarm(0);
 		files.hole_block = 0;
-		free_set(set);
-	}
-}
-
-static void checksums_cover_the_contents(void **state)
-{
-	static const uint64_t staging[] = { PAGE, 1 << 20, 1ull << 40 };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
-		struct content_settings some = settings;
-		struct set *set = make_set(mixed);
-		uint64_t sums[8] = { 0 }, all;
-
-		some.staging_bytes = staging[i];
-		fill(set);
-		assert_int_equal(content_save(&set->job, 1, &some), 0);
-		assert_true(set->job.has_checksums);
-		for (size_t bo = 0; bo < set->num_bos; bo++) {
-			void *memory = map_bo(&set->bos[bo]);
-
-			sums[bo] = XXH3_64bits(memory, set->bos[bo].size);
-			assert_int_equal(set->bos[bo].checksum, sums[bo]);
-			(void)munmap(memory, set->bos[bo].size);
-		}
-		assert_int_equal(content_checksum(&set->job, &all), 0);
-		assert_int_equal(all, XXH3_64bits(sums, set->num_bos * sizeof(*sums)));
-		free_set(set);
-	}
-}
-
-static void checksums_are_off_by_option(void **state)
-{
-	struct content_settings plain = settings;
-	struct set *set = make_set(mixed);
-
-	(void)state;
-	plain.checksum = false;
-	fill(set);
-	assert_int_equal(content_save(&set->job, 1, &plain), 0);
-	assert_true(image_is_filled(set));
-	assert_false(set->job.has_checksums);
-	/* An image without checksums loads. */
-	unit_forget_lines();
-	assert_int_equal(content_load(&set->job, 1, &settings), 0);
-	assert_logged("Warn  (amdgpu_plugin): ", "GPU 0x0100", "not verified");
-	free_set(set);
-}
-
-static void a_changed_byte_is_detected(void **state)
-{
-	static const struct {
-		uint64_t offset;
-		const char *bo;
-	} cases[] = {
-		{ HEADER, "BO 0 of 6" },
-		{ HEADER + 3 * PAGE - 1, "BO 0 of 6" },
-		{ HEADER + 3 * PAGE, "BO 1 of 6" },
-		{ HEADER + 3 * PAGE + MIB, "BO 1 of 6" },
-		{ HEADER + 5 * PAGE + 3 * MIB + MIB / 4 - 1, "BO 4 of 6" },
-		{ HEADER + 5 * PAGE + 3 * MIB + MIB / 4, "BO 5 of 6" },
-		{ HEADER + 6 * PAGE + 3 * MIB + MIB / 4 - 1, "BO 5 of 6" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct set *set = make_set(mixed);
-		char byte;
-
-		print_message("case byte %llu\n", (unsigned long long)cases[i].offset);
-		fill(set);
-		assert_int_equal(content_save(&set->job, 1, &settings), 0);
-		assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
-		byte ^= 0x10;
-		assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
-		unit_forget_lines();
-		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", cases[i].bo);
 		free_set(set);
 	}
 }
@@ -600,150 +513,6 @@ static void a_long_copy_logs_its_progress(void **state)
 	free_set(set);
 }
 
-/* The other end of a pipe: drain() reads at most @size bytes, and feed() writes @size bytes. */
-struct peer {
-	pthread_t thread;
-	int fd;
-	uint8_t *bytes;
-	size_t size;
-};
-
-static void *drain(void *argument)
-{
-	struct peer *peer = argument;
-	size_t limit = peer->size;
-	ssize_t got = 1;
-
-	for (peer->size = 0; got > 0 && peer->size < limit; peer->size += (size_t)got)
-		got = read(peer->fd, peer->bytes + peer->size, limit - peer->size);
-	(void)close(peer->fd);
-	return NULL;
-}
-
-static void *feed(void *argument)
-{
-	struct peer *peer = argument;
-
-	(void)write_full(peer->fd, peer->bytes, peer->size);
-	(void)close(peer->fd);
-	return NULL;
-}
-
-static void make_peer(struct peer *peer, int fd, size_t size)
-{
-	*peer = (struct peer){ .fd = fd, .size = size, .bytes = malloc(size + 1) };
-	assert_non_null(peer->bytes);
-}
-
-static void open_pipe(int ends[2])
-{
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-}
-
-/* Saves to a pipe whose other end takes @limit bytes; the bytes are the caller's. */
-static int save_to_stream(struct set *set, struct peer *peer, size_t limit)
-{
-	int ends[2], ret;
-
-	open_pipe(ends);
-	make_peer(peer, ends[0], limit);
-	assert_int_equal(thread_start(&peer->thread, drain, peer), 0);
-	(void)close(set->job.image_fd);
-	set->job.image_fd = ends[1];
-	set->job.streamed = true;
-	ret = content_save(&set->job, 1, &settings);
-	(void)close(ends[1]);
-	set->job.image_fd = -1;
-	(void)pthread_join(peer->thread, NULL);
-	return ret;
-}
-
-static void streams_are_written_in_order(void **state)
-{
-	struct set *set = make_set(mixed);
-	struct peer peer;
-	uint64_t length = image_size(set) - HEADER, at = HEADER;
-
-	(void)state;
-	fill(set);
-	assert_int_equal(save_to_stream(set, &peer, image_size(set) + 1), 0);
-	assert_int_equal(peer.size, image_size(set));
-	assert_memory_equal(peer.bytes, &length, HEADER);
-	for (size_t i = 0; i < set->num_bos; i++) {
-		assert_true(are_filled((const void *)(peer.bytes + at), i, set->bos[i].size));
-		at += set->bos[i].size;
-	}
-	assert_true(set->job.has_checksums);
-	free(peer.bytes);
-	free_set(set);
-}
-
-/* No SIGPIPE ends the writer. */
-static void a_stream_without_a_reader_is_an_error(void **state)
-{
-	static const size_t limits[] = { 0, 1, 4 * PAGE, MIB };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct set *set = make_set(mixed);
-		struct peer peer;
-
-		fill(set);
-		assert_int_equal(save_to_stream(set, &peer, limits[i]), -EPIPE);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-		free(peer.bytes);
-		free_set(set);
-	}
-}
-
-/* Loads from a pipe that gives the first @size bytes of the contents. */
-static int load_from_stream(struct set *set, size_t size)
-{
-	struct peer peer;
-	int ends[2], ret;
-
-	write_image(set);
-	open_pipe(ends);
-	make_peer(&peer, ends[1], size);
-	assert_int_equal(pread_full(set->job.image_fd, peer.bytes, size, HEADER), 0);
-	assert_int_equal(thread_start(&peer.thread, feed, &peer), 0);
-	(void)close(set->job.image_fd);
-	set->job.image_fd = ends[0];
-	set->job.streamed = true;
-	ret = content_load(&set->job, 1, &settings);
-	(void)close(ends[0]);
-	set->job.image_fd = -1;
-	(void)pthread_join(peer.thread, NULL);
-	free(peer.bytes);
-	return ret;
-}
-
-static void streams_are_read_in_order(void **state)
-{
-	struct set *set = make_set(mixed);
-
-	(void)state;
-	assert_int_equal(load_from_stream(set, image_size(set) - HEADER), 0);
-	assert_true(bos_are_filled(set));
-	free_set(set);
-}
-
-static void a_stream_that_ends_early_fails_the_load(void **state)
-{
-	static const size_t missing[] = { 1, PAGE, MIB, 3 * MIB };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(missing); i++) {
-		struct set *set = make_set(mixed);
-
-		unit_forget_lines();
-		assert_int_equal(load_from_stream(set, image_size(set) - HEADER - missing[i]),
-				 -EIO);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "image");
-		free_set(set);
-	}
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
 
 int main(void)
@@ -755,9 +524,6 @@ int main(void)
 		TEST(holes_are_off_by_option),
 		TEST(holes_are_loaded_as_zeros),
 		TEST(holes_that_end_within_a_page_are_loaded),
-		TEST(checksums_cover_the_contents),
-		TEST(checksums_are_off_by_option),
-		TEST(a_changed_byte_is_detected),
 		TEST(each_error_at_each_offset_fails_the_save),
 		TEST(each_error_at_each_offset_fails_the_load),
 		TEST(short_reads_and_writes_are_continued),
@@ -768,10 +534,6 @@ int main(void)
 		TEST(slots_are_distributed_over_the_rings),
 		TEST(a_gpu_without_a_ring_is_an_error),
 		TEST(a_long_copy_logs_its_progress),
-		TEST(streams_are_written_in_order),
-		TEST(a_stream_without_a_reader_is_an_error),
-		TEST(streams_are_read_in_order),
-		TEST(a_stream_that_ends_early_fails_the_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

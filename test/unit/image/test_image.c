@@ -493,103 +493,6 @@ static void a_removed_image_directory_is_an_error_by_name(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-3-0004.img");
 }
 
-static void a_new_pages_file_is_empty_and_closed_on_exec(void **state)
-{
-	size_t size;
-	uint8_t *bytes;
-	int fd = -1;
-
-	(void)state;
-	assert_int_equal(image_create_pages(5, 0xbeef, 0x0102030405060708, &fd), 0);
-	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(lseek(fd, 0, SEEK_END), 0);
-	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-	assert_int_equal(image_close_pages(5, 0xbeef, &fd), 0);
-	assert_int_equal(fd, -1);
-	bytes = unit_read("amdgpu-pages-5-beef.img", &size);
-	assert_int_equal(size, 1);
-	assert_memory_equal(bytes, "x", 1);
-	free(bytes);
-}
-
-static void a_full_disk_is_an_error_before_the_dump(void **state)
-{
-	(void)state;
-	assert_int_equal(image_check_room(4096), 0);
-	unit_forget_lines();
-	assert_int_equal(image_check_room(UINT64_MAX / 2), -ENOSPC);
-	assert_logged("Error (amdgpu_plugin): ", "MiB are free", strerror(ENOSPC));
-}
-
-static void a_gpu_without_contents_has_a_file_of_length_0(void **state)
-{
-	size_t size;
-	uint8_t *bytes;
-	int fd = -1;
-
-	(void)state;
-	assert_int_equal(image_create_pages(5, 1, 0, &fd), 0);
-	assert_int_equal(image_close_pages(5, 1, &fd), 0);
-	bytes = unit_read("amdgpu-pages-5-0001.img", &size);
-	assert_int_equal(size, 8);
-	free(bytes);
-}
-
-static void the_length_of_a_pages_file_must_be_that_of_the_bos(void **state)
-{
-	static const struct {
-		size_t in_file;
-		uint64_t wanted;
-		int ret;
-	} cases[] = {
-		{ 4096, 4096, 0 },
-		{ 4096, 8192, -EINVAL },
-		{ 8192, 4096, -EINVAL },
-		{ 0, 4096, -EINVAL },
-		/* No contents: the file is not opened. */
-		{ 4096, 0, 0 },
-	};
-	static const char page[8192];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		int fd = -2;
-
-		unit_forget_lines();
-		write_framed("amdgpu-pages-5-beef.img", page, cases[i].in_file);
-		assert_int_equal(image_open_pages(5, 0xbeef, cases[i].wanted, &fd), cases[i].ret);
-		assert_int_equal(
-			unit_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img", NULL),
-			cases[i].ret != 0);
-		if (!cases[i].ret && cases[i].wanted)
-			assert_int_equal(close(fd), 0);
-		else
-			assert_int_equal(fd, cases[i].ret ? -2 : -1);
-	}
-}
-
-static void missing_or_damaged_pages_are_refused_by_name(void **state)
-{
-	int fd;
-
-	(void)state;
-	assert_int_equal(image_open_pages(5, 0xbeef, 4096, &fd), -ENOENT);
-	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
-	unit_forget_lines();
-	unit_write("amdgpu-pages-5-beef.img", "\0\x10\0\0\0\0\0\0short", 13);
-	assert_true(image_open_pages(5, 0xbeef, 4096, &fd) < 0);
-	assert_logged("Error (amdgpu_plugin): ", "amdgpu-pages-5-beef.img");
-}
-
-static void a_vintage_a_process_without_contents_needs_no_pages_file(void **state)
-{
-	int fd = -2;
-
-	(void)state;
-	assert_int_equal(image_open_pages(5, 0xbeef, 0, &fd), 0);
-	assert_int_equal(fd, -1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,12 +518,6 @@ int main(void)
 		UNIT_TEST(a_message_that_is_one_large_hole_is_not_read),
 		UNIT_TEST(a_write_that_fails_leaves_no_image),
 		UNIT_TEST(a_removed_image_directory_is_an_error_by_name),
-		UNIT_TEST(a_full_disk_is_an_error_before_the_dump),
-		UNIT_TEST(a_new_pages_file_is_empty_and_closed_on_exec),
-		UNIT_TEST(a_gpu_without_contents_has_a_file_of_length_0),
-		UNIT_TEST(the_length_of_a_pages_file_must_be_that_of_the_bos),
-		UNIT_TEST(missing_or_damaged_pages_are_refused_by_name),
-		UNIT_TEST(a_vintage_a_process_without_contents_needs_no_pages_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
