@@ -95,4 +95,8 @@
 	X(img_streamer_open, ERRNO, "-1")                                  \
 	X(criu_plugin_get_options, ERRNO, "-1")
 
+/* Each function has a number, CALL_name. */
+#define NUMBER(name, answer, faults) CALL_##name,
+enum { CALLS(NUMBER) NUM_CALLS };
+
 #endif

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes one call of the plugin fail. Preloaded before the simulator, it waits until the plugin is
- * loaded and then puts itself in the place of every failable function in the import tables of the
- * plugin and of the libraries below it (libdrm, protobuf-c, xxhash); so CRIU's own calls, the
- * simulator's and the C library's are not touched.
+/* Makes one call of the plugin fail. This library is preloaded before the simulator. When the
+ * plugin is loaded, it replaces each function of calls.h in the import tables of the plugin and of
+ * the libraries below it (libdrm, protobuf-c, xxhash). Calls of CRIU, of the simulator and of the C
+ * library stay as they are.
  *
- * A call is known by its function and the return addresses inside these libraries: its place.
- * FAULTS_TABLE names a file that lists all places that were met and how often (table.h, which the
- * explorer reads); FAULTS_INJECT="PLACE N FAULT" makes the Nth call at that place fail, and with
- * three more words another one, too. What a call can give is said in faults_of(): errno values,
- * "short" (fewer bytes), "eof" (none), "null" and "-1" (no errno).
+ * The function and the return addresses inside these libraries identify a call: its place.
+ * FAULTS_TABLE names a file that lists all places and how often they were met (table.h). The
+ * explorer reads it. FAULTS_INJECT="PLACE N FAULT" makes the Nth call at that place fail. Three
+ * more words make another call fail, too. faults_of() says how a call can fail: errno values,
+ * "short" (fewer bytes), "eof" (no bytes), "null" and "-1" (no errno).
  *
- * What these libraries allocate and map is counted, too: what they have left is said when the
- * plugin is unloaded.
+ * left.c counts the memory of these libraries. When the plugin is unloaded, it prints what is left.
  *
- * Left out, as the libdrm of Debian bookworm does not survive it: memory that libdrm itself cannot
- * have, and a DRM_IOCTL_VERSION of libdrm's that fails, which no kernel does for a file that it has
- * opened. That of protobuf-c and xxhash is in.
+ * Two failures are left out, because the libdrm of Debian bookworm does not survive them: memory
+ * that libdrm asks for, and DRM_IOCTL_VERSION from libdrm. No kernel fails the latter for a file
+ * that it has opened. Memory of protobuf-c and xxhash is included.
  *
- * Not among the functions, since they cannot fail with valid arguments on Linux: kill() of a
- * child that nobody has waited for, mutexes and conditions but for waits with a timeout,
- * sigprocmask, pthread_sigmask, setsid() of a process that leads no group, prctl() that gives a
- * name, close_range() without flags, getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD,
- * getpeername() of a local socket, getpid, umask, sem_close. Nor ptrace(): only the guard of a
- * CRIU that was killed calls it, and what is refused is asked again (make check-kills). Not among
- * the errnos: ENOENT, ENXIO of lseek() and ENODEV of PROCESS_INFO, which are answers ("there is
- * none") and not failures. */
+ * These functions are left out, because with valid arguments they cannot fail on Linux: kill() of a
+ * child that is not reaped, mutexes, conditions without a timeout, sigprocmask, pthread_sigmask,
+ * setsid() of a process that leads no group, prctl() that sets a name, close_range() without flags,
+ * getrlimit, clock_gettime, F_GETFL, F_GETFD, F_SETFD, getpeername() of a local socket, getpid,
+ * umask, sem_close. ptrace() is left out, too: only the guard of a killed CRIU calls it, and the
+ * guard repeats a refused call (make check-kills). These errnos are answers ("there is none"), not
+ * failures: ENOENT, ENXIO of lseek(), ENODEV of PROCESS_INFO. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +30,6 @@
 #include <libdrm/amdgpu_drm.h>
 #include <libdrm/drm.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,18 +41,18 @@
 
 #include "calls.h"
 #include "kernel/kfd.h"
+#include "left.h"
 #include "table.h"
 
-#define EXPORTED   __attribute__((visibility("default")))
-#define ARGS       9
-#define BLOCKS_MAX 65536
+#define EXPORTED __attribute__((visibility("default")))
+#define ARGS     9
 
 #define TARGETS_MAX 2
 
-/* What stdio remembers of a stream that had an error (glibc). */
+/* stdio's flag of a stream that had an error (glibc). */
 #define STREAM_HAD_ERROR 0x20
 
-/* How a function says that it failed. DONE: it has done its work all the same, as close() has. */
+/* How a function reports its failure. DONE: it has done its work nevertheless, as close() does. */
 enum answer {
 	ERRNO,
 	ERRNO_DONE,
@@ -69,9 +66,6 @@ enum answer {
 };
 
 typedef long (*function)(long, long, long, long, long, long, long, long, long);
-
-#define NUMBER(name, answer, faults) CALL_##name,
-enum { CALLS(NUMBER) NUM_CALLS };
 
 struct call {
 	const char *name;
@@ -98,11 +92,7 @@ static struct {
 		char fault[FAULT_SIZE];
 	} targets[TARGETS_MAX];
 	void *plugin; /* its handle */
-	pthread_mutex_t lock;
-	void *blocks[BLOCKS_MAX];
-	uint64_t places[BLOCKS_MAX];
-	long mapped;
-} injector = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} injector;
 
 static const struct {
 	const char *name;
@@ -140,7 +130,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *arg
 	uintptr_t address = _Unwind_GetIP(context);
 	int library = library_of(address);
 
-	/* calls of libdrm's own are below a call of the plugin's that came by here */
+	/* A call of libdrm is below a call of the plugin, which came through this library. */
 	if (address >= injector.own_from && address < injector.own_to)
 		return _URC_NO_REASON;
 	if (library < 0)
@@ -237,13 +227,13 @@ static const char *faults_of(int number, const long *args, uint64_t detail, uint
 
 static void lock_table(struct table *table)
 {
-	/* who holds it may have been killed */
+	/* A killed process may hold the lock for ever. */
 	for (unsigned int i = 0;
 	     i < 10000000 && __atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE); i++)
 		;
 }
 
-/* How many calls there have been at that place, with this one. */
+/* The number of calls at that place, this one included. */
 static uint64_t count_call(int number, const struct trace *trace, const long *args,
 			   uint64_t *ret_hash)
 {
@@ -266,7 +256,7 @@ static uint64_t count_call(int number, const struct trace *trace, const long *ar
 		(void)snprintf(place->faults, sizeof(place->faults), "%s",
 			       faults_of(number, args, detail, trace->frames[0]));
 	}
-	/* two places of one hash would hide each other */
+	/* Two places with the same hash would hide each other. */
 	if (strcmp(place->name, calls[number].name) != 0 ||
 	    place->num_frames != trace->num_frames ||
 	    memcmp(place->frames, trace->frames, trace->num_frames * sizeof(*trace->frames)) != 0)
@@ -287,7 +277,7 @@ static long fewer_bytes(int number, const long *args)
 	long size = args[2];
 
 	memcpy(fewer, args, sizeof(fewer));
-	/* direct access goes by whole blocks */
+	/* Direct access needs whole blocks. */
 	fewer[2] = size >= 8192 ? size / 2 & ~4095l : size > 1 ? size / 2 : size;
 	return call_real(number, fewer);
 }
@@ -298,7 +288,7 @@ static void spoil_stream(int number, const long *args, const char *fault)
 				    : number == CALL___getdelim                    ? 3
 										   : 0];
 
-	/* a buffer that cannot grow is no error of the stream's */
+	/* A buffer that cannot grow is no error of the stream. */
 	if (strcmp(fault, "ENOMEM") != 0)
 		stream->_flags |= STREAM_HAD_ERROR;
 }
@@ -341,92 +331,6 @@ static long fail_as(int number, const long *args, const char *fault)
 	}
 }
 
-static size_t find_block(const void *block)
-{
-	size_t at = (uintptr_t)block / 16 * 0x9e3779b97f4a7c15ull >> 48;
-
-	while (injector.blocks[at] && injector.blocks[at] != block)
-		at = (at + 1) % BLOCKS_MAX;
-	return at;
-}
-
-static void add_block(void *block, uint64_t place)
-{
-	size_t at;
-
-	if (!block)
-		return;
-	at = find_block(block);
-	injector.blocks[at] = block;
-	injector.places[at] = place;
-}
-
-/* Those behind it move up, as in every table of this kind. */
-static void remove_block(const void *block)
-{
-	size_t at = find_block(block);
-
-	if (!block || !injector.blocks[at])
-		return;
-	injector.blocks[at] = NULL;
-	for (at = (at + 1) % BLOCKS_MAX; injector.blocks[at]; at = (at + 1) % BLOCKS_MAX) {
-		void *moved = injector.blocks[at];
-		uint64_t place = injector.places[at];
-
-		injector.blocks[at] = NULL;
-		add_block(moved, place);
-	}
-}
-
-/* What was there before the call and is not any more; the other way round below. */
-static void note_before(int number, const long *args)
-{
-	if (number == CALL_free || number == CALL_fclose || number == CALL_closedir)
-		remove_block((void *)args[0]);
-	else if (number == CALL___getdelim || number == CALL_getline)
-		remove_block(*(void **)args[0]);
-	else if (number == CALL_munmap)
-		injector.mapped -= (args[1] + 4095) / 4096;
-}
-
-static void note_after(int number, const long *args, long result, uint64_t place)
-{
-	switch (number) {
-	case CALL_realloc:
-		if (result)
-			remove_block((void *)args[0]);
-		/* fallthrough */
-	case CALL_malloc:
-	case CALL_calloc:
-	case CALL_strdup:
-	case CALL_fopen:
-	case CALL_opendir:
-	case CALL_fdopendir:
-		add_block((void *)result, place);
-		break;
-	case CALL___getdelim:
-	case CALL_getline:
-		add_block(*(void **)args[0], place);
-		break;
-	case CALL_mmap:
-	case CALL_mmap64:
-		if (result != -1)
-			injector.mapped += (args[1] + 4095) / 4096;
-		break;
-	default:
-		break;
-	}
-}
-
-static bool keeps_books(int number)
-{
-	return number == CALL_free || number == CALL_fclose || number == CALL_closedir ||
-	       number == CALL_munmap || number == CALL_realloc || number == CALL_malloc ||
-	       number == CALL_calloc || number == CALL_strdup || number == CALL_fopen ||
-	       number == CALL_opendir || number == CALL_fdopendir || number == CALL___getdelim ||
-	       number == CALL_getline || number == CALL_mmap || number == CALL_mmap64;
-}
-
 static const struct target *find_target(uint64_t hash, uint64_t n)
 {
 	for (size_t i = 0; i < TARGETS_MAX; i++) {
@@ -449,24 +353,18 @@ static long intercept(int number, const long *args)
 	target = find_target(hash, n);
 	if (target)
 		(void)__atomic_fetch_add(&injector.table->fired, 1, __ATOMIC_RELAXED);
-	if (keeps_books(number)) {
-		/* no other thread may be given the address in between */
-		(void)pthread_mutex_lock(&injector.lock);
-		note_before(number, args);
-	}
+	if (left_tracks(number))
+		left_begin(number, args);
 	errno = error;
 	result = target ? fail_as(number, args, target->fault) : call_real(number, args);
 	error = errno;
-	if (keeps_books(number)) {
-		note_after(number, args, result, hash);
-		(void)pthread_mutex_unlock(&injector.lock);
-	}
+	if (left_tracks(number))
+		left_end(number, args, result, hash);
 	errno = error;
 	return result;
 }
 
-/* All arguments are integers or pointers, and there are nine at most; of fewer, what lies
- * behind is passed on. */
+/* All arguments are integers or pointers, nine at most. A function with fewer ignores the rest. */
 #define WRAPPER(name, answer, faults)                                                           \
 	static long wrap_##name(long a, long b, long c, long d, long e, long f, long g, long h, \
 				long i)                                                         \
@@ -501,7 +399,7 @@ static void patch(const struct link_map *map, const char *name, ElfW(Addr) offse
 		calls[number].real = (function)(uintptr_t)dlsym(RTLD_DEFAULT, name);
 	if (!calls[number].real)
 		calls[number].real = (function)(uintptr_t)dlsym(injector.plugin, name);
-	/* what this CRIU does not have stays unknown to the plugin */
+	/* This CRIU lacks the function, so the plugin must not see it. */
 	if (!calls[number].real)
 		return;
 	(void)mprotect((void *)page, 4096, PROT_READ | PROT_WRITE);
@@ -627,24 +525,6 @@ EXPORTED void *dlopen(const char *path, int flags)
 	return handle;
 }
 
-static void report_left(void)
-{
-	long blocks = 0;
-
-	for (size_t i = 0; i < BLOCKS_MAX; i++) {
-		if (!injector.blocks[i])
-			continue;
-		if (!blocks++)
-			printf("left memory of place %016lx\n", injector.places[i]);
-		injector.blocks[i] = NULL;
-	}
-	if (blocks)
-		printf("left blocks %ld\n", blocks);
-	if (injector.mapped)
-		printf("left pages %ld\n", injector.mapped);
-	injector.mapped = 0;
-}
-
 EXPORTED int dlclose(void *handle)
 {
 	static int (*real)(void *);
@@ -652,10 +532,10 @@ EXPORTED int dlclose(void *handle)
 	if (!real)
 		real = (int (*)(void *))(uintptr_t)dlsym(RTLD_NEXT, "dlclose");
 	if (handle == injector.plugin) {
-		report_left();
+		left_report();
 		injector.plugin = NULL;
 		memset(injector.libraries, 0, sizeof(injector.libraries));
-		/* the libraries go with it, and may come back elsewhere */
+		/* The libraries are unloaded too, and may come back at other addresses. */
 		for (int i = 0; i < NUM_CALLS; i++)
 			calls[i].real = NULL;
 	}

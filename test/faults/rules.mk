@@ -2,11 +2,13 @@
 # Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so nothing is inlined, and by
 # their names, so _FORTIFY_SOURCE, which renames them, is off.
 FAULTS	     := $(BUILD)/faults
-FAULTS_PARTS := $(filter-out test/faults/inject.c,$(wildcard test/faults/*.c))
+INJECT_PARTS := test/faults/inject.c test/faults/left.c
+FAULTS_PARTS := $(filter-out $(INJECT_PARTS),$(wildcard test/faults/*.c))
 
-$(FAULTS)/inject.so: test/faults/inject.c $(wildcard test/faults/*.h) include/kernel/kfd.h $(NATIVE)/host
+$(FAULTS)/inject.so: $(INJECT_PARTS) $(wildcard test/faults/*.h) include/kernel/kfd.h $(NATIVE)/host
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC $(WARNINGS) -Iinclude $(DRM_CFLAGS) -I$(NATIVE)/include -O2 -g -shared -o $@ $<
+	$(CC) -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(WARNINGS) -Iinclude $(DRM_CFLAGS) \
+		-I$(NATIVE)/include -O2 -g -shared -o $@ $(INJECT_PARTS)
 
 $(FAULTS)/explore: $(FAULTS_PARTS) $(wildcard test/faults/*.h) $(BUILD)/$(NAME)_util.o
 	@mkdir -p $(@D)
