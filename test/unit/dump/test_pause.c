@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests pauses of several KFD processes: all are paused before the first copy, and none runs before
+ * CRIU has saved all of them. */
+#include "dump_tree.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+
+/* CRIU's function; the plugin calls it before it ends CRIU. */
+void network_unlock(void);
+
+void network_unlock(void)
+{
+	unit_print("unlocked", "\n");
+}
+
+#define ARGUMENTS 6
+
+/* The comparison of this number (from 1) fails; 0: none. */
+static unsigned int failing_comparison;
+
+/* Takes the place of the C library's. */
+long syscall(long number, ...)
+{
+	static long (*real)(long number, ...);
+	long arguments[ARGUMENTS];
+	va_list list;
+
+	if (number == SYS_kcmp && failing_comparison && !--failing_comparison) {
+		errno = EPERM;
+		return -1;
+	}
+	va_start(list, number);
+	for (int i = 0; i < ARGUMENTS; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (!real)
+		real = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+		    arguments[5]);
+}
+
+/* A process in between starts the task and ends, so the task is no descendant of this process. */
+static pid_t start_foreigner(const int *fds, size_t num_fds)
+{
+	pid_t between, pid = 0;
+	int line[2];
+
+	assert_int_equal(pipe(line), 0);
+	between = fork();
+	if (!between) {
+		pid = start_task_as(fds, num_fds, false);
+		_exit(write(line[1], &pid, sizeof(pid)) != sizeof(pid));
+	}
+	assert_int_equal(read(line[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(waitpid(between, NULL, 0), between);
+	(void)close(line[0]);
+	(void)close(line[1]);
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_EXITKILL), 0);
+	return pid;
+}
+
+/* Three processes with the same counts: only their files tell them apart. */
+static void make_tree(struct member members[3])
+{
+	for (size_t i = 0; i < 3; i++) {
+		struct fake_process *process = make_process();
+
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000 + (i << 20), 0x3000,
+		       0x100000000 + (i << 16));
+		join_tree(&members[i], process, 1);
+	}
+	gpu.wants_all_paused = true;
+}
+
+static void assert_all_paused(const struct member *members, size_t count, unsigned int paused)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(members[i].process->paused, paused);
+}
+
+static void all_processes_are_paused_before_the_first_copy(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_true(gpu.submissions > 0);
+	assert_all_paused(members, 3, 1);
+	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	assert_all_paused(members, 3, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 1);
+		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
+		assert_int_equal(members[i].process->calls[KFD_CHECKPOINT], 1);
+		leave_tree(&members[i]);
+	}
+	assert_all_paused(members, 3, 0);
+	assert_int_equal(unit_count_lines("does not save trap handlers"), 1);
+	assert_int_equal(gpu.violations, 0);
+	/* The plugin told the processes apart without lines in the kernel's log. */
+	assert_int_equal(kernel.failed_checkpoints, 0);
+}
+
+/* Each image has the state of its own process, in any order of the files. */
+static void images_are_of_the_processes_whose_files_they_are(void **state)
+{
+	static const size_t order[] = { 2, 0, 1 };
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(dump_file(members[order[i]].fds[0], 5 + (int)order[i]), 0);
+	end_dump(0);
+	for (size_t i = 0; i < 3; i++) {
+		CriuKfd *kfd;
+
+		assert_int_equal(image_read_kfd(5 + (int)i, &kfd), 0);
+		assert_int_equal(kfd->n_bo_entries, 3);
+		assert_int_equal(kfd->bo_entries[2]->addr, 0x800000 + (i << 20));
+		criu_kfd__free_unpacked(kfd, NULL);
+		leave_tree(&members[i]);
+	}
+	assert_all_paused(members, 3, 0);
+}
+
+/* CRIU or the plugin fails before CRIU shows the other files. */
+static void a_dump_that_ends_early_leaves_all_running(void **state)
+{
+	static const unsigned int failing_pauses[] = { 0, 1 };
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	for (size_t i = 0; i < ARRAY_SIZE(failing_pauses); i++) {
+		kernel.fail_op = KFD_PROCESS_INFO;
+		kernel.fail_errno = EIO;
+		kernel.fail_count = failing_pauses[i];
+		unit_forget_lines();
+		start_dump();
+		if (failing_pauses[i]) {
+			assert_fails(dump_file(members[0].fds[0], 5));
+			assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
+		} else {
+			assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+			assert_all_paused(members, 3, 1);
+		}
+		end_dump(-1);
+		assert_all_paused(members, 3, 0);
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+	}
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+static void more_files_and_inherited_ones_pause_no_process_twice(void **state)
+{
+	struct member parent, child;
+
+	(void)state;
+	join_tree(&parent, make_process(), 3);
+	child = (struct member){ .num_fds = 0, .pid = start_task(parent.fds, 1) };
+	start_dump();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(dump_file(parent.fds[i], 5 + i), 0);
+	assert_int_equal(parent.process->paused, 1);
+	end_dump(0);
+	assert_int_equal(parent.process->calls[KFD_PROCESS_INFO], 1);
+	assert_int_equal(parent.process->paused, 0);
+	leave_tree(&child);
+	leave_tree(&parent);
+}
+
+/* A process that sees no GPU cannot be paused. The dump goes on until CRIU shows its file. */
+static void a_process_that_cannot_be_paused_early_waits_for_its_turn(void **state)
+{
+	struct member with, without;
+	CriuKfd *kfd;
+
+	(void)state;
+	join_tree(&with, make_process(), 1);
+	join_tree(&without, add_process(tracee), 1);
+	start_dump();
+	assert_int_equal(dump_file(with.fds[0], 5), 0);
+	assert_int_equal(dump_file(without.fds[0], 6), 0);
+	end_dump(0);
+	assert_int_equal(image_read_kfd(6, &kfd), 0);
+	assert_int_equal(kfd->num_of_gpus, 0);
+	criu_kfd__free_unpacked(kfd, NULL);
+	assert_int_equal(with.process->paused, 0);
+	leave_tree(&with);
+	leave_tree(&without);
+}
+
+/* CRIU writes this image when it has saved all of a process. */
+static void write_core(const struct fake_process *process)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "core-%d.img", process->pid);
+	unit_write(path, "", 0);
+}
+
+/* CRIU never shows a file of the second process, so its state would be in no image. */
+static void a_process_without_an_image_fails_the_dump(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	write_core(members[1].process);
+	assert_fails(finish_dump(0));
+	assert_logged("Error (amdgpu_plugin): ", "was not saved");
+	end_dump(-1);
+	assert_all_paused(members, 3, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+/* CRIU before 4.3 does not ask for a result at the end. It would kill the tasks and exit with 0. */
+static void a_dump_that_fails_at_its_end_ends_criu_with_an_error(void **state)
+{
+	struct member members[3];
+	pid_t criu;
+	int status;
+
+	(void)state;
+	fake_kernel_share();
+	criu = fork();
+	if (!criu) {
+		make_tree(members);
+		start_dump();
+		if (dump_file(members[0].fds[0], 5) || dump_file(members[2].fds[0], 7))
+			_exit(2);
+		write_core(members[1].process);
+		end_dump(0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(kernel.processes[i].calls[KFD_PROCESS_INFO], 1);
+		assert_int_equal(kernel.processes[i].paused, 0);
+		kernel.processes[i].bos = NULL; /* in CRIU's memory */
+	}
+	assert_true(unit_exists("unlocked"));
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	assert_false(unit_exists("amdgpu-kfd-7.img"));
+}
+
+/* UNPAUSE undoes one pause only, so a second pause would stay. */
+static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 2);
+	/* CHECKPOINT says that the counts have changed since the pause. */
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_logged("Warn  (amdgpu_plugin): ", "changed");
+	assert_int_equal(dump_file(member.fds[1], 6), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(member.process->paused, 0);
+	leave_tree(&member);
+}
+
+/* The second file is in no list, so the plugin asks the driver for its process. */
+static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state)
+{
+	struct member member;
+	int unlisted;
+
+	(void)state;
+	join_tree(&member, make_process(), 1);
+	unlisted = open_kfd_of(member.process);
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	assert_fails(dump_file(unlisted, 6));
+	assert_logged("Error (amdgpu_plugin): ", "kfd 6", strerror(EAGAIN));
+	end_dump(-1);
+	(void)close(unlisted);
+	assert_int_equal(member.process->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	leave_tree(&member);
+}
+
+/* CRIU freezes the whole cgroup of a container, but dumps only the tree. */
+static void a_process_that_is_frozen_but_not_dumped_is_not_touched(void **state)
+{
+	struct member member;
+	struct fake_process *other = make_process();
+	int fd = open_kfd_of(other);
+	pid_t foreigner;
+
+	(void)state;
+	foreigner = start_foreigner(&fd, 1);
+	other->pid = foreigner;
+	join_tree(&member, make_process(), 1);
+	start_dump();
+	assert_int_equal(dump_file(member.fds[0], 5), 0);
+	assert_int_equal(member.process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(other->calls[KFD_PROCESS_INFO], 0);
+	assert_true(unit_exists("amdgpu-kfd-5.img"));
+	(void)kill(foreigner, SIGKILL);
+	(void)waitpid(foreigner, NULL, __WALL);
+	(void)close(fd);
+	leave_tree(&member);
+}
+
+static void name_task(pid_t pid)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_PAUSE_DEVICES];
+
+	assert_int_equal(hook(pid), -ENOTSUP);
+}
+
+/* A process that maps GPU memory without /dev/kfd fails a dump that it is part of. CRIU does not
+ * name this one, so the plugin does not look at it. */
+static void a_process_that_is_not_named_is_not_looked_at(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	gpu.wants_all_paused = false;
+	start_dump();
+	name_task(members[2].pid);
+	name_task(members[0].pid);
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_all_paused(&members[0], 1, 1);
+	assert_all_paused(&members[1], 1, 0);
+	assert_all_paused(&members[2], 1, 1);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(members[1].process->calls[KFD_PROCESS_INFO], 0);
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+/* CRIU 3.17.1 names no process and traces the whole cgroup, also processes above the tree. */
+static void a_process_that_is_paused_but_not_dumped_fails_no_dump(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	/* The image of an older dump to the same directory. */
+	write_core(members[1].process);
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[2].fds[0], 7), 0);
+	write_core(members[0].process);
+	write_core(members[2].process);
+	assert_int_equal(finish_dump(0), 0);
+	assert_logged("Warn  (amdgpu_plugin): ", "is not dumped");
+	end_dump(0);
+	assert_all_paused(members, 3, 0);
+	assert_true(unit_exists("amdgpu-kfd-5.img"));
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
+/* CRIU opens a file again in the process with the lowest pid that has the file. */
+static void a_file_that_another_process_would_open_again_fails_the_dump(void **state)
+{
+	struct member owner = { .process = make_process(), .num_fds = 1 };
+	char words[64];
+	pid_t other;
+
+	(void)state;
+	owner.fds[0] = open_kfd_of(owner.process);
+	other = start_task(owner.fds, 1);
+	owner.pid = start_task(owner.fds, 1);
+	if (other > owner.pid) {
+		pid_t lower = owner.pid;
+
+		owner.pid = other;
+		other = lower;
+	}
+	owner.process->pid = owner.pid;
+	start_dump();
+	assert_fails(dump_file(owner.fds[0], 5));
+	(void)snprintf(words, sizeof(words), "kfd 5 of process %d: process %d has", owner.pid,
+		       other);
+	assert_logged("Error (amdgpu_plugin): ", words);
+	end_dump(-1);
+	assert_int_equal(owner.process->paused, 0);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	(void)kill(other, SIGKILL);
+	(void)waitpid(other, NULL, 0);
+	leave_tree(&owner);
+}
+
+/* If the plugin took the file for another file of a paused process, it would have no image. */
+static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 1);
+	start_dump();
+	/* The first two comparisons find the files of the tree. */
+	failing_comparison = 3;
+	assert_fails(dump_file(member.fds[0], 5));
+	assert_logged("Error (amdgpu_plugin): ", strerror(EPERM));
+	end_dump(-1);
+	assert_int_equal(member.process->paused, 0);
+	leave_tree(&member);
+}
+
+/* A pause would wait for the end of running waves, so the refusal comes before it. */
+static void a_driver_that_saves_no_waves_pauses_no_process(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	unit_print("parameter-cwsr_enable", "0\n");
+	start_dump();
+	assert_fails(dump_file(members[0].fds[0], 5));
+	assert_logged("Error (amdgpu_plugin): ", "cwsr_enable=1");
+	end_dump(-1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
+		leave_tree(&members[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_processes_are_paused_before_the_first_copy),
+		TEST(images_are_of_the_processes_whose_files_they_are),
+		TEST(a_dump_that_ends_early_leaves_all_running),
+		TEST(more_files_and_inherited_ones_pause_no_process_twice),
+		TEST(a_process_that_cannot_be_paused_early_waits_for_its_turn),
+		TEST(a_process_without_an_image_fails_the_dump),
+		TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error),
+		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
+		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
+		TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched),
+		TEST(a_process_that_is_not_named_is_not_looked_at),
+		TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump),
+		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
+		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
+		TEST(a_driver_that_saves_no_waves_pauses_no_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
