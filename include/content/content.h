@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "criu-amdgpu.pb-c.h"
 #include "criu/options.h"
 
 /* Sizes of BOs are multiples of this. So are the offsets of ranges in the file and in memory. The
@@ -102,6 +103,9 @@ struct kfd_jobs {
 
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. */
 int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs);
+/* Sets the expected checksums, if the image has them. @kfd is the valid image @id, from which the
+ * state came. -EBADMSG: the checksum of a GPU's checksums differs. Logs on error. */
+int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd);
 void kfd_jobs_done(struct kfd_jobs *jobs);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "criu/log.h"
 #include "kernel/kfd.h"
 
 static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct content_job *job)
@@ -45,6 +46,41 @@ int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs)
 	}
 	*ret_jobs = jobs;
 	jobs = (struct kfd_jobs){ 0 };
+	return 0;
+}
+
+static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	size_t i = 0;
+
+	while (kfd->device_entries[i]->gpu_id != gpu_id)
+		i++;
+	return kfd->device_entries[i];
+}
+
+int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (jobs->by_index[i])
+			jobs->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
+	}
+	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
+		struct content_job *job = &jobs->jobs[i];
+		const KfdDeviceEntry *entry = entry_of_gpu(kfd, job->gpu_id);
+		uint64_t checksum;
+		int ret = content_checksum(job, &checksum);
+
+		if (ret < 0)
+			return log_error(ret,
+					 "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
+					 id, job->gpu_id);
+		job->has_checksums = entry->has_contents_xxh3;
+		if (job->has_checksums && entry->contents_xxh3 != checksum)
+			return log_error(-EBADMSG,
+					 "kfd %d: the checksums of GPU 0x%04x's BOs are not"
+					 " those that were saved",
+					 id, job->gpu_id);
+	}
 	return 0;
 }
 

@@ -60,44 +60,6 @@ int fill_check(const struct restored_task *task)
 	return ret;
 }
 
-static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	size_t i = 0;
-
-	while (kfd->device_entries[i]->gpu_id != gpu_id)
-		i++;
-	return kfd->device_entries[i];
-}
-
-/* Sets the expected checksums, if the image has them. Each GPU has a checksum of its checksums. */
-static int set_checksums(const struct restored_task *task, struct kfd_jobs *jobs)
-{
-	const CriuKfd *kfd = task->kfd;
-
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		if (jobs->by_index[i])
-			jobs->by_index[i]->checksum = kfd->bo_entries[i]->xxh3;
-	}
-	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
-		struct content_job *job = &jobs->jobs[i];
-		const KfdDeviceEntry *entry = entry_of_gpu(kfd, job->gpu_id);
-		uint64_t checksum;
-		int ret = content_checksum(job, &checksum);
-
-		if (ret < 0)
-			return log_error(ret,
-					 "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
-					 task->kfd_id, job->gpu_id);
-		job->has_checksums = entry->has_contents_xxh3;
-		if (job->has_checksums && entry->contents_xxh3 != checksum)
-			return log_error(-EBADMSG,
-					 "kfd %d: the checksums of GPU 0x%04x's BOs are not"
-					 " those that were saved",
-					 task->kfd_id, job->gpu_id);
-	}
-	return 0;
-}
-
 /* Reads one image to its end before it opens the next. A streamer may serve images one by one, and
  * would wait for the reader of one image while the plugin waits for another. */
 static int load_streams(const struct restore_session *session, struct kfd_jobs *jobs)
@@ -140,7 +102,7 @@ int fill_contents(const struct restore_session *session, const struct kfd_state 
 	ret = kfd_jobs_init(state, &jobs);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
-	ret = set_checksums(&session->task, &jobs);
+	ret = kfd_jobs_set_checksums(&jobs, session->task.kfd_id, session->task.kfd);
 	if (ret < 0)
 		return ret;
 	if (!image_is_streamed())
