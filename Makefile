@@ -14,6 +14,8 @@ MESSAGES := $(BUILD)/criu-amdgpu.pb-c
 SOURCES  := $(wildcard $(NAME)*.c src/*/*.c)
 HEADERS  := $(wildcard include/*.h include/*/*.h src/*.h src/*/*.h)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o) $(MESSAGES).o
+TOOL	 := $(BUILD)/criu-amdgpu
+TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 SIM      := $(BUILD)/sim
 NATIVE   := $(BUILD)/native
 
@@ -34,11 +36,16 @@ LINK     := -shared -Wl,--as-needed,-z,lazy,-z,relro,-z,noexecstack,-z,text
 Q    := $(if $(V),,@)
 SHOW  = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $@)
 
-all: $(PLUGIN)
+all: $(PLUGIN) $(TOOL)
 
 $(PLUGIN): $(OBJECTS)
 	$(call SHOW,LD)
 	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# Of the plugin, the tool has only the files whose functions it calls.
+$(TOOL): $(TOOL_OBJECTS) $(BUILD)/objects.a
+	$(call SHOW,LD)
+	$(Q)$(CC) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/%.o: %.c $(MESSAGES).h
 	@mkdir -p $(@D)
@@ -80,21 +87,24 @@ demo:
 	@$(MAKE) all
 	@test/vm/demo
 
-install: $(PLUGIN)
+install: $(PLUGIN) $(TOOL)
 	install -D -m 0755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+	install -D -m 0755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/criu-amdgpu
+	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 
 uninstall:
-	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(PREFIX)/bin/criu-amdgpu
+	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 
 clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(SOURCES) $(HEADERS) $(wildcard test/*.h test/*/*.[ch] test/*/*/*.[ch])
+	clang-format -i $(SOURCES) $(HEADERS) $(wildcard tools/*.[ch]) $(wildcard test/*.h test/*/*.[ch] test/*/*/*.[ch])
 
--include $(OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
 .PHONY: all analyse check check-containers check-kills demo install uninstall clean format

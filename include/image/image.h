@@ -8,6 +8,7 @@
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -85,6 +86,9 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd);
 
 /* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: none. */
 int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
+/* Not for streams: the ids of all images of this kind in ascending order, in memory that the caller
+ * frees. -ENOMEM. */
+int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count);
 /* Not for streams: whether the directory has a state image of the plugin. */
 bool image_dir_has_any(void);
 /* For an id without an image: logs the possible file names if @expected, or if the directory has

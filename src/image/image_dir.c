@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,6 +109,44 @@ int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd)
 	if (search.kfd)
 		criu_kfd__free_unpacked(search.kfd, NULL);
 	return ret;
+}
+
+struct id_list {
+	int *ids;
+	size_t count;
+};
+
+static int add_id(int id, const char *name, void *argument)
+{
+	struct id_list *list = argument;
+
+	(void)name;
+	if (array_append(&list->ids, &list->count, sizeof(id), &id) < 0)
+		return log_error(-ENOMEM, "images: cannot list them");
+	return -ENOENT;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const int *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
+{
+	_cleanup_free_ int *ids = NULL;
+	struct id_list list = { 0 };
+	int ret = scan(kind == IMAGE_KFD ? IMAGE_KFD_NAME : IMAGE_RENDER_NAME, add_id, &list);
+
+	ids = list.ids;
+	if (ret != -ENOENT)
+		return ret;
+	if (list.count)
+		qsort(ids, list.count, sizeof(*ids), compare_ids);
+	*ret_ids = take_ptr(&ids);
+	*ret_count = list.count;
+	return 0;
 }
 
 static int match_any(int id, const char *name, void *argument)

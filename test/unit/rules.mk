@@ -32,6 +32,6 @@ unit: $(PLUGIN) $(TESTS)
 
 # Compiles, but does not link, for machines that this one is not.
 cross: $(MESSAGES).h
-	@test/unit/cross $(SOURCES)
+	@test/unit/cross $(SOURCES) $(wildcard tools/*.c)
 
 .PHONY: unit cross

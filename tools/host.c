@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The functions of CRIU that the units of the plugin call. A tool has an image directory and a log,
+ * and neither tasks nor streams. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+/* CRIU's levels: 1 is an error, 2 a warning. Others are of no interest here. */
+#define LEVEL_WARN 2
+
+static int image_dir = -1;
+
+int host_open_images(const char *dir)
+{
+	image_dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return image_dir < 0 ? -errno : 0;
+}
+
+/* The user did not start the plugin, so its name is of no interest. */
+static const char *skip_prefix(const char *line)
+{
+	const char *end = strstr(line, "amdgpu_plugin");
+
+	end = end ? strstr(end, ": ") : NULL;
+	return end ? end + 2 : line;
+}
+
+void print_on_level(unsigned int level, const char *format, ...);
+void print_on_level(unsigned int level, const char *format, ...)
+{
+	char line[4096];
+	va_list arguments;
+
+	if (level > LEVEL_WARN)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	(void)fprintf(stderr, "criu-amdgpu: %s%s", level == LEVEL_WARN ? "warning: " : "",
+		      skip_prefix(line));
+}
+
+int criu_get_image_dir(void);
+int criu_get_image_dir(void)
+{
+	return image_dir;
+}
+
+int find_unused_fd_pid(pid_t pid);
+int find_unused_fd_pid(pid_t pid)
+{
+	(void)pid;
+	return -1;
+}
+
+int fdstore_add(int fd);
+int fdstore_add(int fd)
+{
+	(void)fd;
+	return -1;
+}
+
+int fdstore_get(int id);
+int fdstore_get(int id)
+{
+	(void)id;
+	return -1;
+}
+
+int img_streamer_open(const char *name, int flags);
+int img_streamer_open(const char *name, int flags)
+{
+	(void)name;
+	(void)flags;
+	return -1;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "amdgpu_plugin_util.h"
+#include "tool.h"
+
+const char *text_size(uint64_t bytes, char text[16])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	(void)snprintf(text, 16, "%.*f %s", unit && value < 100 ? 1 : 0, value, units[unit]);
+	return text;
+}
+
+/* location_id: bus, device and function (kfd_topology.c in the kernel). */
+const char *text_pci(const KfdDeviceEntry *gpu, char text[24])
+{
+	if (!gpu->has_location_id)
+		return "-";
+	(void)snprintf(text, 24, "%04x:%02x:%02x.%x", gpu->domain & 0xffff,
+		       gpu->location_id >> 8 & 0xff, gpu->location_id >> 3 & 0x1f,
+		       gpu->location_id & 7);
+	return text;
+}
+
+/* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */
+const char *text_gfx(const KfdDeviceEntry *gpu, char text[16])
+{
+	uint32_t version = gpu->gfx_target_version;
+
+	if (!gpu->has_gfx_target_version || !version)
+		return "-";
+	(void)snprintf(text, 16, "gfx%" PRIu32 "%" PRIx32 "%" PRIx32, version / 10000 % 1000,
+		       version / 100 % 100, version % 100);
+	return text;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* criu-amdgpu: reads the images of the plugin, without CRIU and without a GPU. Each command is a
+ * function in a file of its own. */
+#ifndef AMDGPU_PLUGIN_TOOLS_TOOL_H
+#define AMDGPU_PLUGIN_TOOLS_TOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "criu-amdgpu.pb-c.h"
+
+/* The exit status of a command. */
+enum tool_status {
+	TOOL_YES = 0,
+	/* The answer is no: contents differ, or the images do not fit. */
+	TOOL_NO = 1,
+	/* The command line is wrong, or something cannot be read. */
+	TOOL_TROUBLE = 2,
+};
+
+/* What the user has asked. */
+struct tool_request {
+	/* The image directory. */
+	const char *dir;
+	/* A tree like /sys/class/kfd/kfd/topology; NULL: this machine. */
+	const char *topology;
+	/* Print only the result. */
+	int quiet;
+};
+
+/* show.c: what the images hold. */
+int tool_show(const struct tool_request *request);
+/* verify.c: whether all images are whole. */
+int tool_verify(const struct tool_request *request);
+/* fit.c: whether the GPUs of the images can be mapped to those of a machine. */
+int tool_fit(const struct tool_request *request);
+
+/* images.c: all state images of the directory, in the order of their ids. */
+
+struct tool_kfd {
+	int id;
+	CriuKfd *message;
+};
+
+struct tool_render {
+	int id;
+	CriuRenderNode *message;
+};
+
+struct tool_images {
+	struct tool_kfd *kfds;
+	size_t num_kfds;
+	struct tool_render *renders;
+	size_t num_renders;
+};
+
+/* Reads and validates all of them. -ENOENT: the directory has none. Logs on error. Free the result
+ * with images_done(). */
+int images_read(struct tool_images *ret_images);
+void images_done(struct tool_images *images);
+
+/* host.c: stands in for CRIU. Errors and warnings go to standard error, a line each. */
+
+/* Opens the image directory for the units of the plugin. -errno. */
+int host_open_images(const char *dir);
+
+/* text.c */
+
+/* "5.5 MiB" */
+const char *text_size(uint64_t bytes, char text[16]);
+/* "0000:63:00.0"; "-" if the image does not say. */
+const char *text_pci(const KfdDeviceEntry *gpu, char text[24]);
+/* "gfx90a"; "-" if the image does not say. */
+const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
+
+#endif
