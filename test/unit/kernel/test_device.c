@@ -135,44 +135,48 @@ static void a_cpu_node_has_gpu_id_0(void **state)
 }
 
 /* The field numbers of CRIU's own plugin. */
+static const struct {
+	unsigned int number;
+	size_t offset;
+} fields[] = {
+#define ROW(number, name)                                    \
+	{                                                    \
+		number, offsetof(struct topology_node, name) \
+	}
+	ROW(1, node_id),
+	ROW(2, gpu_id),
+	ROW(3, cpu_cores_count),
+	ROW(4, simd_count),
+	ROW(5, mem_banks_count),
+	ROW(6, caches_count),
+	ROW(7, io_links_count),
+	ROW(8, max_waves_per_simd),
+	ROW(9, lds_size_in_kb),
+	ROW(10, gds_size_in_kb),
+	ROW(11, num_gws),
+	ROW(12, wave_front_size),
+	ROW(13, array_count),
+	ROW(14, simd_arrays_per_engine),
+	ROW(15, cu_per_simd_array),
+	ROW(16, simd_per_cu),
+	ROW(17, max_slots_scratch_cu),
+	ROW(18, vendor_id),
+	ROW(19, device_id),
+	ROW(20, domain),
+	ROW(21, drm_render_minor),
+	ROW(23, num_sdma_engines),
+	ROW(24, num_sdma_xgmi_engines),
+	ROW(25, num_sdma_queues_per_engine),
+	ROW(26, num_cp_queues),
+	ROW(27, fw_version),
+	ROW(28, capability),
+	ROW(29, sdma_fw_version),
+	ROW(30, vram_public),
+#undef ROW
+};
+
 static void fields_have_the_numbers_of_crius_plugin(void **state)
 {
-	static const struct {
-		unsigned int number;
-		size_t offset;
-	} fields[] = {
-#define ROW(number, name) { number, offsetof(struct topology_node, name) }
-		ROW(1, node_id),
-		ROW(2, gpu_id),
-		ROW(3, cpu_cores_count),
-		ROW(4, simd_count),
-		ROW(5, mem_banks_count),
-		ROW(6, caches_count),
-		ROW(7, io_links_count),
-		ROW(8, max_waves_per_simd),
-		ROW(9, lds_size_in_kb),
-		ROW(10, gds_size_in_kb),
-		ROW(11, num_gws),
-		ROW(12, wave_front_size),
-		ROW(13, array_count),
-		ROW(14, simd_arrays_per_engine),
-		ROW(15, cu_per_simd_array),
-		ROW(16, simd_per_cu),
-		ROW(17, max_slots_scratch_cu),
-		ROW(18, vendor_id),
-		ROW(19, device_id),
-		ROW(20, domain),
-		ROW(21, drm_render_minor),
-		ROW(23, num_sdma_engines),
-		ROW(24, num_sdma_xgmi_engines),
-		ROW(25, num_sdma_queues_per_engine),
-		ROW(26, num_cp_queues),
-		ROW(27, fw_version),
-		ROW(28, capability),
-		ROW(29, sdma_fw_version),
-		ROW(30, vram_public),
-#undef ROW
-	};
 	struct topology topology = { 0 };
 	KfdDeviceEntry *entry;
 	const uint8_t *at = NULL;
