@@ -85,9 +85,10 @@ static unsigned int read_file_pasid(pid_t pid, int number)
 
 	(void)snprintf(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, number);
 	file = fopen(text, "re");
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-	while (file && !pasid && fgets(text, sizeof(text), file))
+	while (file && !pasid && fgets(text, sizeof(text), file)) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 		(void)sscanf(text, "pasid: %u", &pasid);
+	}
 	return pasid;
 }
 

@@ -80,7 +80,7 @@ bool kfd_is_dmabuf(int fd)
 
 static int report_open(int ret)
 {
-	dev_t device;
+	dev_t device = 0;
 
 	if (ret != -EPERM || kfd_read_device(&device) < 0)
 		return log_error(ret, "%s: cannot open", KFD_PATH);
