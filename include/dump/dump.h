@@ -116,6 +116,8 @@ struct dump_session {
 	bool gaps_are_told;
 	/* The dump is over: the processes run again. */
 	bool released;
+	/* A process was unpaused, and could not be paused again. Which one it is, is not known. */
+	bool lost_pause;
 	/* Unpauses the processes if CRIU dies. */
 	struct guard guard;
 };

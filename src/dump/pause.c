@@ -140,27 +140,49 @@ static bool is_not_paused(int error)
 	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
 }
 
-/* UNPAUSE tells whether the process of @fd is paused, but also starts its queues, so the plugin
- * pauses it again. That is possible only before the process has an image. *@ret_process: the paused
- * process; NULL: the process of @fd is not paused. */
-static int find_by_unpause(struct dump_session *session, int fd,
+/* A kernel may be unable to checkpoint the process at all. */
+static int report_unclear(const struct dumped_process *asked, int ret)
+{
+	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
+}
+
+/* The file is of no process of the dump. */
+static int undo_pause(const struct dumped_process *asked)
+{
+	int ret = kfd_unpause(asked->fd);
+	char name[NAME_SIZE];
+
+	return ret < 0 ? log_error(ret,
+				   "%s: cannot unpause the process, so its queues stay stopped;"
+				   " only ending the process helps",
+				   name_of(asked, name))
+		       : 0;
+}
+
+/* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
+ * plugin pauses it again. That is possible only before the process has an image. *@ret_process: the
+ * paused process; NULL: the process of the file is not paused. Logs on error. */
+static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
 			   struct dumped_process **ret_process)
 {
 	struct dumped_process *process;
 	struct kfd_state counts;
-	int ret = kfd_unpause(fd);
+	int ret = kfd_unpause(asked->fd);
 
 	*ret_process = NULL;
 	if (ret < 0)
-		return is_not_paused(ret) ? 0 : ret;
-	ret = kfd_pause(fd, &counts);
-	if (ret < 0)
-		return ret;
+		return is_not_paused(ret) ? 0 : report_unclear(asked, ret);
+	ret = kfd_pause(asked->fd, &counts);
+	if (ret < 0) {
+		session->lost_pause = true;
+		return pause_report_refusal(asked, KFD_PROCESS_INFO, ret,
+					    "pause the process again");
+	}
 	process = find_paused(session, counts.vpid);
 	if (!process)
-		return kfd_unpause(fd);
+		return undo_pause(asked);
 	if (process->id != DUMP_NO_ID)
-		return -EAGAIN;
+		return report_unclear(asked, -EAGAIN);
 	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
 	note_counts(process, &counts);
 	*ret_process = process;
@@ -186,10 +208,12 @@ static int compare_by_checkpoint(struct dumped_process *process, int fd,
  *   2. UNPAUSE answers -EINVAL if the process is not paused. That is the usual answer, and it costs
  *      nothing and leaves no line in the kernel's log.
  *
- * *@ret_process is NULL if the process is not paused. */
+ * *@ret_process is NULL if the process is not paused. Logs on error. */
 static int find_owner(struct dump_session *session, const struct dumped_file *file,
 		      struct dumped_process **ret_process)
 {
+	const struct dumped_process asked = { .id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd };
+
 	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		int ret;
@@ -198,16 +222,17 @@ static int find_owner(struct dump_session *session, const struct dumped_file *fi
 			continue;
 		ret = compare_by_checkpoint(&session->processes[i], file->fd, ret_process);
 		if (!ret || !is_not_paused(ret))
-			return ret;
+			return ret ? report_unclear(&asked, ret) : 0;
 	}
-	return session->num_processes ? find_by_unpause(session, file->fd, ret_process) : 0;
+	return session->num_processes ? find_by_unpause(session, &asked, ret_process) : 0;
 }
 
 /* The same for a file that was not listed before the first dump: processes may have images by now,
  * so UNPAUSE comes last, and only if CHECKPOINT leaves a doubt. */
-static int find_owner_late(struct dump_session *session, int fd,
+static int find_owner_late(struct dump_session *session, int fd, int id,
 			   struct dumped_process **ret_process)
 {
+	const struct dumped_process asked = { .id = id, .fd = fd };
 	bool unclear = false;
 
 	*ret_process = NULL;
@@ -215,18 +240,10 @@ static int find_owner_late(struct dump_session *session, int fd,
 		int ret = compare_by_checkpoint(&session->processes[i], fd, ret_process);
 
 		if (!ret || !is_not_paused(ret))
-			return ret;
+			return ret ? report_unclear(&asked, ret) : 0;
 		unclear |= ret == -EINVAL;
 	}
-	return unclear ? find_by_unpause(session, fd, ret_process) : 0;
-}
-
-/* A kernel may be unable to checkpoint the process at all. */
-static int report_unclear(int ret, int id, pid_t pid)
-{
-	const struct dumped_process process = { .id = id, .pid = pid };
-
-	return pause_report_refusal(&process, KFD_CHECKPOINT, ret, "tell whether it is paused");
+	return unclear ? find_by_unpause(session, &asked, ret_process) : 0;
 }
 
 static int start_guard(struct dump_session *session)
@@ -302,7 +319,7 @@ static int pause_file(struct dump_session *session, struct dumped_file *file)
 	int ret = find_owner(session, file, &owner);
 
 	if (ret < 0)
-		return report_unclear(ret, DUMP_NO_ID, file->pid);
+		return ret;
 	if (!owner)
 		return pause_owner(session, file);
 	file->process = (size_t)(owner - session->processes);
@@ -378,12 +395,10 @@ static int find_file(const struct dump_session *session, int fd, struct dumped_f
 static int lookup_late(struct dump_session *session, int fd, int id,
 		       struct dumped_process **ret_process)
 {
-	int ret = find_owner_late(session, fd, ret_process);
+	int ret = find_owner_late(session, fd, id, ret_process);
 
-	if (ret < 0)
-		return report_unclear(ret, id, 0);
-	if (*ret_process)
-		return 0;
+	if (ret < 0 || *ret_process)
+		return ret;
 	fd = fd_dup_above(fd, HOST_LOWEST_FD);
 	ret = fd < 0 ? fd : add_file(session, fd, 0, 0);
 	if (!ret)
@@ -403,7 +418,7 @@ int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_pro
 	*ret_process = NULL;
 	ret = session->num_files ? find_file(session, fd, &file) : 0;
 	if (ret < 0)
-		return report_unclear(ret, id, 0);
+		return report_unclear(&(const struct dumped_process){ .id = id }, ret);
 	if (file && file->process != DUMP_NO_PROCESS)
 		process = &session->processes[file->process];
 	else
@@ -461,7 +476,9 @@ int pause_undo_all(struct dump_session *session)
 			continue;
 		failed = kfd_unpause(process->fd);
 		process->paused = false;
-		if (failed < 0)
+		if (failed == -EINVAL && session->lost_pause)
+			log_info("%s: is not paused", name_of(process, name));
+		else if (failed < 0)
 			ret = log_error(failed, "%s: cannot unpause process %d",
 					name_of(process, name), process->vpid);
 		else

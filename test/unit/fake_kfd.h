@@ -82,6 +82,9 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
 	int fail_errno;
+	/* The PROCESS_INFO, by number from 1, that stops the queues and gives ETIME. The driver
+	 * does not count this as a pause. */
+	unsigned int slow_pause, pauses;
 	/* Every operation gives this errno; 0: operations work. */
 	int refusal;
 	/* RESTORE in a process that is none of the above gives these, with objects and without.
@@ -299,7 +302,7 @@ static inline int criu_op(struct fake_process *process, struct kfd_criu_args *ar
 		return EBADF;
 	switch (args->op) {
 	case KFD_PROCESS_INFO:
-		error = process_info(process, args);
+		error = ++kernel.pauses == kernel.slow_pause ? ETIME : process_info(process, args);
 		break;
 	case KFD_CHECKPOINT:
 		error = checkpoint(process, args);

@@ -283,6 +283,26 @@ static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state
 	leave_tree(&member);
 }
 
+/* UNPAUSE has found out that the process was paused, and the driver does not pause it again. */
+static void a_process_that_stays_stopped_is_named(void **state)
+{
+	struct member member;
+
+	(void)state;
+	join_tree(&member, make_process(), 2);
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	kernel.fail_count = 1;
+	kernel.slow_pause = 2;
+	start_dump();
+	assert_fails(dump_file(member.fds[0], 5));
+	assert_logged("Error (amdgpu_plugin): ", "cannot pause the process again",
+		      "they may stay stopped", "only ending the process helps");
+	end_dump(-1);
+	assert_int_equal(unit_count_errors(), 1);
+	leave_tree(&member);
+}
+
 /* The second file is in no list, so the plugin asks the driver for its process. */
 static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state)
 {
@@ -462,6 +482,7 @@ int main(void)
 		TEST(a_process_without_an_image_fails_the_dump),
 		TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error),
 		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
+		TEST(a_process_that_stays_stopped_is_named),
 		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
 		TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched),
 		TEST(a_process_that_is_not_named_is_not_looked_at),
