@@ -185,6 +185,9 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd);
 /* RESTORE for a child_run(): opens /dev/kfd, and leaves limits and descriptors as they are. Logs
  * nothing. */
 int kfd_try_restore(struct kfd_state *state);
+/* RESTORE for a child_run() of a process without BOs and with private data that cannot be read.
+ * -EFAULT: the kernel rebuilds processes without BOs; -EINVAL: it does not. Logs nothing. */
+int kfd_try_restore_without_bos(void);
 /* The VRAM that BOs of GPU @gpu_id can still get, in steps of 2 MiB. @gpu_id is one that the
  * process of @fd knows. Logs nothing. */
 int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes);

@@ -2,15 +2,21 @@
 /* Finds processes that break a rule of a process as a whole. preflight.c has the rules. */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
 #include "dump/kfd_process.h"
 #include "dump/preflight.h"
+#include "kernel/kfd.h"
 #include "kernel/proc.h"
 
 /* gfx_target_version of MI350. */
 #define GFX950 90500u
+
+/* A child that takes longer hangs in the kernel. */
+#define TIMEOUT_S 5
 
 /* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
  * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
@@ -29,6 +35,32 @@ static int check_vms(const struct dump_session *session, const struct dumped_pro
 							"process %d, %u GPUs, %zu opened:", pid,
 							process->num_devices, vms)
 					  : 0;
+}
+
+static int try_without_bos(void *unused)
+{
+	(void)unused;
+	return kfd_try_restore_without_bos();
+}
+
+/* Old kernels do not even look at the private data. */
+static int check_bos(const struct dump_session *session, const struct dumped_process *process,
+		     pid_t pid)
+{
+	int answer = 0, ret;
+
+	if (process->num_bos)
+		return 0;
+	ret = child_run(try_without_bos, NULL, TIMEOUT_S, &answer);
+	if (!ret)
+		ret = answer;
+	if (ret == -EINVAL)
+		return dump_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
+	if (ret != -EFAULT)
+		log_warn("process %d: cannot try whether this kernel can rebuild a process without"
+			 " BOs: %s; try a restore before you rely on the dump",
+			 pid, strerror(-ret));
+	return 0;
 }
 
 static int check_contexts(const struct dump_session *session, pid_t pid)
@@ -61,6 +93,8 @@ int preflight_check_process(const struct dump_session *session,
 	if (ret < 0)
 		return ret;
 	ret = check_contexts(session, pid);
+	if (!ret)
+		ret = check_bos(session, process, pid);
 	return ret < 0 ? ret : check_vms(session, process, pid);
 }
 

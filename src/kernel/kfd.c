@@ -21,6 +21,10 @@
  * save contents. */
 #define KFD_MINOR_NEEDED 8
 
+/* An address in the first page, which no process has. */
+#define UNREADABLE      8
+#define UNREADABLE_SIZE 1024
+
 /* Descriptors that a process may have open besides dma-bufs. */
 #define OTHER_DESCRIPTORS 4096
 
@@ -249,12 +253,36 @@ int kfd_restore(int fd, struct kfd_state *state, int lowest_fd)
 	return call_for_dmabufs(fd, state, KFD_RESTORE, lowest_fd);
 }
 
+static int try_once(struct kfd_criu_args *args)
+{
+	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+
+	return fd < 0 ? -errno : call_once(fd, args);
+}
+
 int kfd_try_restore(struct kfd_state *state)
 {
 	struct kfd_criu_args args = args_of(state, KFD_RESTORE);
-	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 
-	return fd < 0 ? -errno : call_once(fd, &args);
+	return try_once(&args);
+}
+
+/* criu_restore() first compares the arguments with 0. Then it reads the private data, before it
+ * builds anything. */
+int kfd_try_restore_without_bos(void)
+{
+	struct kfd_device_bucket device = { 0 };
+	struct kfd_bo_bucket bo = { 0 };
+	struct kfd_criu_args args = {
+		.op = KFD_RESTORE,
+		.devices = (uintptr_t)&device,
+		.num_devices = 1,
+		.bos = (uintptr_t)&bo,
+		.priv_data = UNREADABLE,
+		.priv_data_size = UNREADABLE_SIZE,
+	};
+
+	return try_once(&args);
 }
 
 int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes)

@@ -93,6 +93,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	int empty_trial_errno;
 	unsigned int trials;
 	struct kfd_criu_args trial;
+	/* What RESTORE there answers without BOs, before it reads private data; 0: it reads. */
+	int no_bo_errno;
 	/* The free VRAM of each GPU. AVAILABLE_MEMORY reports it, unless the kernel is too old.
 	 * RESTORE gives ENOMEM if its BOs need more. */
 	uint64_t free_vram;
@@ -280,9 +282,10 @@ static inline int try_restore(const struct kfd_criu_args *args)
 {
 	kernel.trials++;
 	kernel.trial = *args;
-	/* Older kernels refuse a RESTORE without BOs. */
-	if (!args->devices || !args->bos || !args->num_bos || !args->priv_data)
+	if (!args->devices || !args->priv_data)
 		return EINVAL;
+	if (!args->num_bos)
+		return kernel.no_bo_errno ? kernel.no_bo_errno : EFAULT;
 	return args->num_objects ? kernel.trial_errno : kernel.empty_trial_errno;
 }
 

@@ -325,6 +325,45 @@ static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
 	}
 }
 
+static struct fake_process *make_process_without_bos(void)
+{
+	struct fake_process *process = add_process(tracee);
+
+	add_device(process, GPU_A, GPU_A);
+	return process;
+}
+
+static void a_process_without_bos_is_refused_where_the_kernel_wants_some(void **state)
+{
+	struct fake_process *process = make_process_without_bos();
+
+	(void)state;
+	kernel.no_bo_errno = EINVAL;
+	assert_refused(process, "cannot be rebuilt by this kernel", "has no BO");
+	assert_force_dumps(process, "has no BO");
+}
+
+/* The answer of newer kernels; other errors tell nothing. */
+static void a_process_without_bos_is_dumped_elsewhere(void **state)
+{
+	static const int errors[] = { EFAULT, EPERM, ENOMEM };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct fake_process *process = make_process_without_bos();
+		int fd = open_kfd_of(process);
+
+		kernel.no_bo_errno = errors[i];
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), i > 0);
+		assert_int_equal(unit_count_lines("process without BOs"), i > 0);
+		(void)close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +379,8 @@ int main(void)
 		TEST(ordinary_processes_have_a_vm_of_each_gpu),
 		TEST(an_old_driver_is_refused_with_force_too),
 		TEST(the_document_has_each_rule),
+		TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some),
+		TEST(a_process_without_bos_is_dumped_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
