@@ -56,4 +56,9 @@ native: $(PLUGIN) sim $(NATIVE)/host $(SIM_TESTS) $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
-.PHONY: sim native native-linked native-valgrind
+# Stock ROCm programs on the simulated GPUs of all machines.
+check-rocm: native
+	@test/setup
+	@test/native/rocm $(notdir $(wildcard test/data/machines/*))
+
+.PHONY: check-rocm sim native native-linked native-valgrind

@@ -117,11 +117,28 @@ static u32 family_of(const struct sim_gpu *gpu)
 	return gpu->gfx_target_version >= SIM_GFX10 ? FAMILY_NV : FAMILY_AI;
 }
 
+/* What the GPU says in its PCI configuration space (pdev->revision in amdgpu_kms.c, Linux 6.12).
+ * libdrm finds the GPU's name by it: amdgpu.ids of libdrm 2.4.114 has one revision of each of
+ * these. */
+static u32 revision_of(const struct sim_gpu *gpu)
+{
+	static const struct {
+		u32 device_id, revision;
+	} revisions[] = { { 0x740c, 0x01 }, { 0x740f, 0x02 } };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(revisions); i++)
+		if (revisions[i].device_id == gpu->device_id)
+			return revisions[i].revision;
+	return 0;
+}
+
 static void describe_device(const struct sim_gpu *gpu, struct sim_drm_info_device *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->device_id = gpu->device_id;
 	info->external_rev = 0x3c;
+	info->pci_rev = revision_of(gpu);
 	info->family = family_of(gpu);
 	info->num_shader_engines = gpu->array_count / max(gpu->arrays_per_engine, 1u);
 	info->num_shader_arrays_per_engine = gpu->arrays_per_engine;

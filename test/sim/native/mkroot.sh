@@ -15,6 +15,7 @@ ln -s ../../../class/kfd/kfd "$root/sys/devices/virtual/kfd/kfd"
 echo "$kfd_major:0" > "$root/sys/class/kfd/kfd/dev"
 cp -R "$topology" "$root/sys/class/kfd/kfd/topology"
 chmod -R u+w "$root/sys/class/kfd/kfd/topology"
+sh "$here/../caches.sh" "$root/sys/class/kfd/kfd/topology"
 sh "$here/../kmod/mkbundle.sh" "$topology" > "$root/bundle"
 
 # render MINOR DRIVER: a node, and what the kernel says of it
@@ -26,12 +27,44 @@ render() {
 	: > "$root/dev/dri/renderD$1"
 }
 
+# That the driver is loaded: kernel/module/procfs.c, m_show(), and kernel/module/sysfs.c, Linux 6.12.
+mkdir -p "$root/proc" "$root/sys/module/amdgpu/holders"
+echo "amdgpu 0 0 - Live 0x0000000000000000" > "$root/proc/modules"
+echo live > "$root/sys/module/amdgpu/initstate"
+echo 0 > "$root/sys/module/amdgpu/refcnt"
+echo 0 > "$root/sys/module/amdgpu/coresize"
+
+# numa NODE NUMBER OF: a node of memory (drivers/base/node.c, Linux 6.12) with each OFth of the CPUs that there are, and
+# with one if these are fewer: libhsakmt 5.2.3 lists no GPU if a node has none
+numa() {
+	bytes=$(cat "$1"/mem_banks/*/properties 2> /dev/null | sed -n 's/^size_in_bytes //p' | head -n 1)
+	kib=$((${bytes:-0} / 1024))
+	directory=$root/sys/devices/system/node/node$2
+	mkdir -p "$directory"
+	printf 'Node %s MemTotal: %15s kB\nNode %s MemFree:  %15s kB\n' "$2" $kib "$2" $kib > "$directory/meminfo"
+	list=
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		cpu=${cpu##*/cpu}
+		[ $((cpu % $3)) = "$2" ] || continue
+		ln -s "/sys/devices/system/cpu/cpu$cpu" "$directory/cpu$cpu"
+		list=$list${list:+,}$cpu
+	done
+	[ -n "$list" ] || ln -s /sys/devices/system/cpu/cpu0 "$directory/cpu${list:=0}"
+	echo "$list" > "$directory/cpulist"
+}
+
+cpu_nodes=$(cat "$root"/sys/class/kfd/kfd/topology/nodes/*/gpu_id | grep -cx 0 || :)
+cpu_node=0
 minors=
 last=127
 for node in "$root"/sys/class/kfd/kfd/topology/nodes/*; do
 	# directories that the kernel makes even if there is nothing in them
 	mkdir -p "$node/mem_banks" "$node/caches" "$node/io_links" "$node/p2p_links" "$node/perf"
-	[ "$(cat "$node/gpu_id")" != 0 ] || continue
+	if [ "$(cat "$node/gpu_id")" = 0 ]; then
+		numa "$node" $cpu_node "$cpu_nodes"
+		cpu_node=$((cpu_node + 1))
+		continue
+	fi
 	minor=$(sed -n 's/^drm_render_minor //p' "$node/properties")
 	minors="$minors $minor"
 	[ "$minor" -le "$last" ] || last=$minor

@@ -14,6 +14,9 @@ static const char *const prefixes[] = {
 	"/dev/dri",
 	"/sys/class/kfd",
 	"/sys/devices/virtual/kfd",
+	"/sys/devices/system/node",
+	"/sys/module/amdgpu",
+	"/proc/modules",
 };
 #define CHAR_DEVICES "/sys/dev/char/226:"
 
