@@ -88,6 +88,22 @@ scenario_container_other_gpu() {
 	finish
 }
 
+# config.json of the restore has the rule for another GPU, and not its node: the task makes it all the same.
+scenario_container_rule_without_node() {
+	local any_minor=1
+
+	machine one
+	run_job
+	checkpointed away
+	no_device job /dev/dri/renderD128
+	machine one-other
+	device job /dev/dri/renderD130
+	edit job 'del(.linux.devices[] | select(.path == "/dev/dri/renderD130"))'
+	restored away
+	made away /dev/dri/renderD130
+	finish
+}
+
 # The folder of the host is mounted, so no node is missing, and none is made.
 scenario_container_mounted_nodes() {
 	local any_minor=1
@@ -132,6 +148,7 @@ scenario_container_other_major() { # in make check
 scenario_container_podman_gpu_5_of_8() { # in make check
 	local log
 
+	crun_checkpoints
 	machine eight
 	podman_image
 	podman_devices /dev/dri/renderD133
@@ -143,7 +160,7 @@ scenario_container_podman_gpu_5_of_8() { # in make check
 	podman container restore --keep job || fail "restore failed: $(errors /scratch/podman/overlay-containers/*/userdata/restore.log)"
 	returned podman job
 	sees_gpus 1
-	log=$(ls -t /scratch/podman/overlay-containers/*/userdata/restore.log | head -n 1)
+	log=$(podman_log restore)
 	has_line "$log" "a program in the task's cgroup hides "
 	no_program
 	podman container checkpoint job
@@ -153,7 +170,6 @@ scenario_container_podman_gpu_5_of_8() { # in make check
 	finish
 }
 
-
 # A BPF link lasts as long as its descriptors.
 no_program() {
 	local links
@@ -162,10 +178,11 @@ no_program() {
 	[ -z "$links" ] || fail "the program is still attached: $links"
 }
 
-# A podman archive comes to a machine where the GPU has another minor.
+# A podman archive comes to a machine where the GPU has another minor. The restored job can be saved again.
 scenario_container_podman_import_elsewhere() {
 	local any_minor=1
 
+	crun_checkpoints
 	machine one
 	podman_image
 	podman_devices
@@ -177,6 +194,10 @@ scenario_container_podman_import_elsewhere() {
 	machine one-other
 	podman --runtime crun container restore --keep --import "$work/job.tar.zst"
 	returned podman job
-	has_line "$(ls -t /scratch/podman/overlay-containers/*/userdata/restore.log | head -n 1)" "renderD130: .*made the node"
+	has_line "$(podman_log restore)" "renderD130: .*made the node"
+	podman container checkpoint job
+	stopped
+	podman container restore job
+	returned podman job
 	finish
 }

@@ -111,15 +111,19 @@ scenario_container_incomplete_archive() {
 # config.json of the restore differs from that of the dump: the cgroup does not allow /dev/kfd, or allows another number, or does
 # not allow the GPU.
 scenario_container_wrong_rules() {
+	local major forbidden
+
 	machine one
+	major=$((0x$(stat -c %t /dev/kfd)))
+	forbidden="/dev/kfd: cannot open; the device cgroup must allow c $major:0 rw"
 	runc_job
 	runc_checkpoint
 	cp job/config.json good.json
 	no_rule job /dev/kfd
-	restore_refused '/dev/kfd: cannot open'
+	restore_refused "$forbidden"
 	cp good.json job/config.json
-	edit job '(.linux.resources.devices[] | select(.major == $major)).major = 511' --argjson major $((0x$(stat -c %t /dev/kfd)))
-	restore_refused '/dev/kfd: cannot open'
+	edit job '(.linux.resources.devices[] | select(.major == $major)).major = 511' --argjson major $major
+	restore_refused "$forbidden"
 	cp good.json job/config.json
 	no_rule job /dev/dri/renderD128
 	restore_refused 'the image has 1 GPUs, but the task can use 0'
@@ -184,4 +188,113 @@ scenario_container_read_only_dev() {
 	machine one-other
 	device job /dev/dri/renderD130
 	restore_refused '/dev/dri/renderD130: cannot make the node.*/dev is read-only; mount'
+}
+
+# The container's /dev is a folder of the host's disk, so CRIU makes no nodes there. The plugin must, and CRIU may not.
+scenario_container_no_mknod() {
+	local any_minor=1
+
+	machine one
+	bundle job
+	dev_folder job
+	runc_run
+	ready runc job
+	runc_checkpoint
+	no_device job /dev/dri/renderD128
+	machine one-other
+	device job /dev/dri/renderD130
+	without=(setpriv --bounding-set -mknod)
+	restore_refused '/dev/dri/renderD130: cannot make the node.*: CRIU has no CAP_MKNOD; run CRIU with it, or mount'
+	without=()
+	runc_restore
+	returned runc job
+	has_line logs/restore.log '/dev/dri/renderD130: .*made the node'
+	finish
+}
+
+# dev_folder NAME: config.json mounts a folder with the nodes of that moment as /dev. With a mounted /dev runc leaves the
+# job the host's /dev/null.
+dev_folder() {
+	mkdir -p dev/{pts,shm,mqueue}
+	cp -a /dev/{null,zero,full,random,urandom,tty,kfd,dri} dev/
+	edit "$1" '.process.args = ["/bin/sh", "-c", "exec /job < /dev/null > /dev/null 2>&1"] |
+		(.mounts[] | select(.destination == "/dev")) |=
+		{ destination: "/dev", type: "none", source: $dev, options: ["bind", "rw"] }' --arg dev "$work/dev"
+}
+
+# At the restore the cgroup allows all eight GPUs, and the container's /dev has one. The task must hide the seven others,
+# and has no /sys/fs/cgroup for it.
+scenario_container_no_cgroup_mount() {
+	machine eight
+	bundle job /dev/dri/renderD133
+	edit job 'del(.mounts[] | select(.destination == "/sys/fs/cgroup"))'
+	runc_run
+	ready runc job
+	sees_gpus 1
+	runc_checkpoint
+	cp job/config.json good.json
+	device job /dev/dri/renderD12[89] /dev/dri/renderD13[0-24-5]
+	restore_refused 'the image has 1 GPUs, and the task also sees .*, as the task does not see its cgroup (cgroup v2); hide them'
+	cp good.json job/config.json
+	runc_restore
+	returned runc job
+	sees_gpus 1
+	finish
+}
+
+# The original still runs, so its copy cannot get the same queues.
+scenario_container_original_runs() {
+	machine one
+	runc_job
+	runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
+	unchanged
+	cp -a job copy
+	! runc restore --bundle copy --image-path "$work/images" --work-path "$work/copy-logs" --detach copy < /dev/null \
+		> /dev/null 2>&1 || fail "two jobs have the same queues"
+	has_line copy-logs/restore.log "$busy"
+	runc delete -f copy || true
+	unchanged
+	finish
+	nothing_left
+	runc delete -f job
+	runc_restore
+	returned runc job
+	finish
+}
+
+busy='Error (amdgpu_plugin): .*another process has an SDMA queue with the same number .* the original, which still runs.*; end it'
+
+# podman repeats only the last error that crun found in CRIU's log. The log is there until the container is removed.
+scenario_container_podman_original_runs() {
+	crun_checkpoints
+	machine one
+	podman_job crun
+	podman container checkpoint --leave-running --export "$work/job.tar.zst" job
+	unchanged
+	! podman --runtime crun container restore --import "$work/job.tar.zst" --name copy 2> said.txt ||
+		fail "two jobs have the same queues"
+	has_line "$(podman_log restore)" "$busy"
+	unchanged
+	podman rm -f copy
+	finish
+}
+
+# The archive's cgroup rules name the old minor; podman cannot change them, and runc sets them before the restore.
+scenario_container_podman_runc_import_elsewhere() {
+	machine one
+	podman_job runc
+	podman container checkpoint --export "$work/job.tar.zst" job
+	stopped
+	podman rm -f job
+	machine one-other
+	! podman --runtime runc container restore --keep --import "$work/job.tar.zst" 2> said.txt || fail "restored onto a forbidden GPU"
+	has_line said.txt 'criu failed'
+	has_line "$(podman_log restore)" 'the image has 1 GPUs, but the task can use 0'
+	nothing_left
+	no_violation
+	podman rm -f job
+	machine one
+	podman --runtime runc container restore --import "$work/job.tar.zst"
+	returned podman job
+	finish
 }

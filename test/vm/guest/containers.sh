@@ -3,9 +3,10 @@
 # Steps of the scenarios with containers: a bundle for runc, an image for podman, a job in a container,
 # and its end. They come on top of lib.sh's steps; the commands a user types are in the scenarios.
 
-# What runc prints on standard error goes to runc.log.
+# What runc prints on standard error goes to runc.log. $without: a command that takes something away from it.
 # A runtime that hangs ends like a CRIU that hangs: with the state of every process on the console.
-runc() { bounded command runc --log "$work/runc.log" "$@"; }
+without=()
+runc() { bounded env "${without[@]}" runc --log "$work/runc.log" "$@"; }
 podman() { bounded command podman "$@"; }
 
 # The job's log is in a folder that containers mount as /log. log is client.log's place for lib.sh.
