@@ -80,7 +80,7 @@ check-kills:
 
 # Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
 check-containers:
-	@test/vm/run -C
+	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
 
 demo:
 	@test/setup
