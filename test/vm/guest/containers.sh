@@ -16,7 +16,8 @@ job_log() {
 
 # --- runc -------------------------------------------------------------------------------------
 
-# bundle NAME [NODE...]: a bundle for runc whose job may use /dev/kfd and these render nodes, or all.
+# bundle NAME [NODE...]: a bundle for runc whose job may use /dev/kfd and these render nodes, or all. bookworm's jq rounds
+# numbers beyond 2^53, such as "unlimited".
 bundle() {
 	local name=$1 nodes=("${@:2}")
 
@@ -29,9 +30,9 @@ bundle() {
 		.process.terminal = false | .process.args = ["/job"] | .root.readonly = false |
 		.process.rlimits = [
 			{ type: "RLIMIT_NOFILE", soft: 65536, hard: 65536 },
-			{ type: "RLIMIT_MEMLOCK", soft: 18446744073709551615, hard: 18446744073709551615 } ] |
+			{ type: "RLIMIT_MEMLOCK", soft: $most, hard: $most } ] |
 		.mounts += [{ destination: "/log", type: "none", source: $log, options: ["bind", "rw"] }]' \
-		--arg log "$work/log"
+		--arg log "$work/log" --argjson most $((1 << 40))
 	[ ! -e /dev/kfd ] || device "$name" /dev/kfd "${nodes[@]}"
 }
 
