@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+
 /* The data, and the counts that CHECKPOINT returned with it. */
 struct kfd_priv {
 	const uint8_t *bytes;
@@ -80,6 +83,12 @@ struct kfd_priv_event {
  * process then, older ones drop the event. -ENOENT: none, or sizes of BO records that fit
  * disagree about it. */
 int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
+
+/* Lists the memory of the process that GPUs use, in memory that the caller frees: userptr BOs, of
+ * which @bos tells kind and size, and SVM ranges. -EINVAL: no size of BO records fits, or several
+ * do. */
+int kfd_priv_list_memory(const struct kfd_priv *priv, const struct kfd_bo_bucket *bos,
+			 struct proc_range **ret_ranges, size_t *ret_num_ranges);
 
 /* A BO of the data that kfd_priv_build() makes. */
 struct kfd_priv_bo {

@@ -51,6 +51,17 @@ struct proc_mapping {
 /* The mappings of character devices in process @pid, by address. The caller frees the array. */
 int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *ret_count);
 
+/* Addresses of a process, whole pages. */
+struct proc_range {
+	uint64_t start;
+	uint64_t end;
+};
+
+/* Sorts @ranges by address, and finds the first of them that is not mapped in full in process @pid:
+ * 1; 0: all are mapped; or -errno. -ESRCH: no such process. */
+int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
+		       struct proc_range *ret_range);
+
 /* The render minor of a path like /dev/dri/renderD128, 0 for one like /dev/kfd,
  * -ENOENT for others. */
 int proc_device_of_path(const char *path);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 
@@ -29,6 +30,8 @@
 #define EVENT_SIZE     64
 #define EVENT_ID       16
 #define EVENT_TYPE     24
+#define SVM_START      8
+#define SVM_PAGES      16
 #define SVM_SIZE       24
 /* An SVM range has four attributes, and one for each device. */
 #define SVM_ATTRIBUTES 4
@@ -68,6 +71,9 @@ struct walk {
 	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
+	/* Takes the SVM ranges that the walk finds; may be NULL. */
+	struct proc_range *ranges;
+	size_t num_ranges;
 	/* The first event that RESTORE may refuse. */
 	bool has_strange_event;
 	struct kfd_priv_event strange_event;
@@ -164,6 +170,22 @@ static bool read_event(struct walk *walk)
 	return skip(walk, EVENT_SIZE);
 }
 
+/* The driver counts in pages of the kernel. */
+static bool read_svm_range(struct walk *walk)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	walk->svm = true;
+	if (walk->ranges && bytes_left(walk) >= SVM_SIZE) {
+		struct proc_range *range = &walk->ranges[walk->num_ranges++];
+
+		range->start = address_at(walk, SVM_START) * page;
+		range->end = range->start + address_at(walk, SVM_PAGES) * page;
+	}
+	return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
+					     (SVM_ATTRIBUTES + (uint64_t)walk->priv->num_devices));
+}
+
 static bool read_object(struct walk *walk)
 {
 	if (bytes_left(walk) < sizeof(uint32_t))
@@ -174,10 +196,7 @@ static bool read_object(struct walk *walk)
 	case OBJECT_EVENT:
 		return read_event(walk);
 	case OBJECT_SVM:
-		walk->svm = true;
-		return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
-						     (SVM_ATTRIBUTES +
-						      (uint64_t)walk->priv->num_devices));
+		return read_svm_range(walk);
 	default:
 		return false;
 	}
@@ -329,6 +348,58 @@ static int find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
 	if (!find_next(&search, NULL, &walk))
 		return -EINVAL;
 	*ret_size = walk.bo_size;
+	return 0;
+}
+
+/* The one size of BO records that fits. Known sizes come first. */
+static int find_only_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
+{
+	struct search known = search_sizes(priv, 0, NUM_KNOWN);
+	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
+	struct search *search = &known;
+	struct walk walk, other;
+
+	if (!find_next(search, NULL, &walk)) {
+		search = &unknown;
+		if (!find_next(search, NULL, &walk))
+			return -EINVAL;
+	}
+	*ret_size = walk.bo_size;
+	return find_next(search, NULL, &other) ? -EINVAL : 0;
+}
+
+/* A userptr BO has whole pages, and its address may be inside of the first. */
+static struct proc_range range_of_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+				     uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address;
+
+	memcpy(&address, priv->bytes + devices_end(priv) + bo_size * index + BO_USER_ADDR,
+	       sizeof(address));
+	address -= address % page;
+	return (struct proc_range){ address, address + size };
+}
+
+int kfd_priv_list_memory(const struct kfd_priv *priv, const struct kfd_bo_bucket *bos,
+			 struct proc_range **ret_ranges, size_t *ret_num_ranges)
+{
+	struct search search = { .priv = priv, .objects_left = SEARCH_OBJECTS };
+	struct walk walk = { .priv = priv };
+	uint64_t bo_size;
+	int ret = find_only_bo_size(priv, &bo_size);
+
+	if (ret < 0)
+		return ret;
+	walk.ranges = calloc((size_t)priv->num_bos + priv->num_objects + 1, sizeof(*walk.ranges));
+	if (!walk.ranges)
+		return -ENOMEM;
+	(void)fits(&search, bo_size, &walk);
+	for (uint32_t i = 0; i < priv->num_bos; i++) {
+		if (bos[i].alloc_flags & KFD_BO_USERPTR)
+			walk.ranges[walk.num_ranges++] = range_of_bo(priv, bo_size, i, bos[i].size);
+	}
+	*ret_ranges = walk.ranges;
+	*ret_num_ranges = walk.num_ranges;
 	return 0;
 }
 

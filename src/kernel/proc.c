@@ -351,3 +351,64 @@ int proc_has_lazy_memory(pid_t pid)
 	/* getline() also stops for lack of memory, and then sets no error in the stream. */
 	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
 }
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct proc_range *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Reads the next mappings up to a gap between them. 0: @file has no more; 1; or -errno. */
+static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *ret_range)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+
+	*ret_range = *next;
+	*next = (struct proc_range){ 0 };
+	while (getline(&line, &room, file) >= 0) {
+		struct proc_range range;
+
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &range.start, &range.end) != 2)
+			return -EIO;
+		if (ret_range->end && range.start != ret_range->end) {
+			*next = range;
+			return 1;
+		}
+		if (!ret_range->end)
+			ret_range->start = range.start;
+		ret_range->end = range.end;
+	}
+	/* getline() also stops for lack of memory, and then sets no error in the stream. */
+	if (!feof(file))
+		return ferror(file) ? -EIO : -ENOMEM;
+	return ret_range->end ? 1 : 0;
+}
+
+int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
+		       struct proc_range *ret_range)
+{
+	struct proc_range mapped = { 0 }, next = { 0 };
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+	int ret = 1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 0; i < count; i++) {
+		while (ret > 0 && mapped.end <= ranges[i].start)
+			ret = read_mapped(file, &next, &mapped);
+		if (ret < 0)
+			return ret;
+		if (!ret || mapped.start > ranges[i].start || mapped.end < ranges[i].end) {
+			*ret_range = ranges[i];
+			return 1;
+		}
+	}
+	return 0;
+}

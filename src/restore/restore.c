@@ -24,6 +24,7 @@
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
 #include "restore/task_image.h"
+#include "restore/user_memory.h"
 #include "restore/vram.h"
 
 /* The restore of one KFD state. */
@@ -298,6 +299,11 @@ static int note_mappings(struct restore *restore)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
+static int note_user_memory(struct restore *restore)
+{
+	return user_memory_note(restore->session, &restore->state);
+}
+
 static int close_unneeded_files(struct restore *restore)
 {
 	return gpu_files_close_unneeded(restore->task);
@@ -320,9 +326,9 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 	/* The task has no KFD state before register_task(). If a later step fails, restore_resume()
 	 * kills the task. */
 	static int (*const steps[])(struct restore * restore) = {
-		check_contents,       restore_hsakmt_shm, keep_kfd, register_task, alloc_state,
-		fill_in_devices,      fill_in_bos,        rebuild,  check_ids,     note_mappings,
-		close_unneeded_files, load_contents,
+		check_contents,   restore_hsakmt_shm,   keep_kfd,      register_task, alloc_state,
+		fill_in_devices,  fill_in_bos,          rebuild,       check_ids,     note_mappings,
+		note_user_memory, close_unneeded_files, load_contents,
 	};
 	_cleanup_(finish_restore) struct restore restore = {
 		.session = session,

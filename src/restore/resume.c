@@ -17,6 +17,7 @@
 #include "restore/restore.h"
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
+#include "restore/user_memory.h"
 
 void restore_listen(struct restore_session *session)
 {
@@ -119,6 +120,8 @@ int restore_resume(struct restore_session *session, int pid)
 	ret = await_state(session, pid, phase);
 	if (ret >= 0)
 		ret = check_memory(pid);
+	if (ret >= 0)
+		ret = user_memory_check(session, pid, vpid);
 	if (ret < 0)
 		return kill_task(ret, pid);
 	/* Set before RESUME, so that no later call repeats it. */

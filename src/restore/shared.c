@@ -14,6 +14,8 @@
  * allocates only those pages of the table that are written. */
 #define PIDS_MAX 4194304
 #define GPU_IDS  (KFD_GPU_ID_MAX + 1)
+/* Of all tasks. */
+#define RANGES_MAX (1u << 20)
 
 struct restore_shared {
 	uint8_t handoff_ready;
@@ -21,6 +23,12 @@ struct restore_shared {
 	uint8_t phases[PIDS_MAX];
 	/* By gpu_id. */
 	uint64_t claimed_vram[GPU_IDS];
+	/* Counts ranges beyond the end of the table, too. */
+	uint32_t num_ranges;
+	struct {
+		pid_t vpid;
+		struct proc_range range;
+	} ranges[RANGES_MAX];
 };
 
 int restore_shared_new(struct restore_shared **ret_shared)
@@ -48,6 +56,31 @@ enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t 
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase)
 {
 	__atomic_store_n(&shared->phases[vpid % PIDS_MAX], phase, __ATOMIC_RELEASE);
+}
+
+int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range)
+{
+	uint32_t index = __atomic_fetch_add(&shared->num_ranges, 1, __ATOMIC_ACQ_REL);
+
+	if (index >= RANGES_MAX) {
+		(void)__atomic_fetch_sub(&shared->num_ranges, 1, __ATOMIC_ACQ_REL);
+		return -ENOSPC;
+	}
+	shared->ranges[index].vpid = vpid;
+	shared->ranges[index].range = range;
+	return 0;
+}
+
+int restore_shared_get_range(const struct restore_shared *shared, uint32_t index, pid_t *ret_vpid,
+			     struct proc_range *ret_range)
+{
+	uint32_t count = __atomic_load_n(&shared->num_ranges, __ATOMIC_ACQUIRE);
+
+	if (index >= count || index >= RANGES_MAX)
+		return -ENOENT;
+	*ret_vpid = shared->ranges[index].vpid;
+	*ret_range = shared->ranges[index].range;
+	return 0;
 }
 
 bool restore_shared_handoff_is_ready(const struct restore_shared *shared)

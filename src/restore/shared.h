@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "kernel/proc.h"
+
 /* The progress of a task's KFD state. */
 enum task_phase {
 	PHASE_NONE,
@@ -27,6 +29,12 @@ void restore_shared_free(struct restore_shared *shared);
 
 enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid);
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase);
+
+/* Memory of task @vpid that GPUs use. -ENOSPC: there is no more room. */
+int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range);
+/* Memory number @index; -ENOENT: there are not so many. */
+int restore_shared_get_range(const struct restore_shared *shared, uint32_t index, pid_t *ret_vpid,
+			     struct proc_range *ret_range);
 
 /* Whether the main process takes over the contents of tasks. */
 bool restore_shared_handoff_is_ready(const struct restore_shared *shared);

@@ -245,6 +245,52 @@ static void no_process_has_no_lazy_memory(void **state)
 	assert_int_equal(proc_has_lazy_memory(1 << 30), -ESRCH);
 }
 
+/* Pages 0 to 5; page 3 is missing, and page 1 has other rights than its neighbours. */
+static void ranges_that_are_not_mapped_are_found(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 6 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct {
+		size_t first, end;
+		int missing;
+	} cases[] = {
+		{ 0, 3, 0 }, { 1, 2, 0 }, { 4, 6, 0 }, { 3, 4, 1 },
+		{ 2, 4, 1 }, { 0, 6, 1 }, { 3, 6, 1 },
+	};
+	uint64_t start = (uintptr_t)memory;
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	assert_int_equal(munmap(memory + 3 * page, page), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* Others, which are there, on both sides. */
+		struct proc_range ranges[] = {
+			{ start + 5 * page, start + 6 * page },
+			{ start + cases[i].first * page, start + cases[i].end * page },
+			{ start, start + page },
+		};
+		struct proc_range found = { 0 };
+
+		print_message("case %zu\n", i);
+		assert_int_equal(proc_find_unmapped(getpid(), ranges, 3, &found), cases[i].missing);
+		if (cases[i].missing)
+			assert_true(found.start == start + cases[i].first * page &&
+				    found.end == start + cases[i].end * page);
+	}
+	assert_int_equal(munmap(memory, 6 * page), 0);
+}
+
+static void beyond_the_last_mapping_there_is_nothing(void **state)
+{
+	struct proc_range range = { UINT64_MAX - 4096, UINT64_MAX };
+	struct proc_range found;
+
+	(void)state;
+	assert_int_equal(proc_find_unmapped(getpid(), &range, 1, &found), 1);
+	assert_int_equal(proc_find_unmapped(1 << 30, &range, 1, &found), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +305,8 @@ int main(void)
 		UNIT_TEST(listing_mappings_of_no_process_is_an_error),
 		UNIT_TEST(memory_that_a_userfaultfd_fills_is_found),
 		UNIT_TEST(no_process_has_no_lazy_memory),
+		UNIT_TEST(ranges_that_are_not_mapped_are_found),
+		UNIT_TEST(beyond_the_last_mapping_there_is_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

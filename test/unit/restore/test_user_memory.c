@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory that GPUs use, and that the restored process lacks: the driver would start the queues. */
+#include "restore_task.h"
+
+#define BO_RECORD  272
+#define SVM_RECORD (24 + 8 * 5)
+#define PAGES      4
+
+static struct {
+	size_t page;
+	char *memory;
+} user;
+
+/* The private data of one GPU, the two BOs of make_image(), and an SVM range of the last two pages.
+ * @user_addr: of the userptr BO. */
+static void fill_private_data(uint64_t user_addr)
+{
+	const size_t bos = 8 + 8, svm = bos + BO_RECORD * image->n_bo_entries;
+	const uint64_t first = (uintptr_t)user.memory / user.page + PAGES - 2, pages = 2;
+	uint8_t *data = calloc(1, svm + SVM_RECORD);
+
+	assert_non_null(data);
+	data[0] = 1;
+	memcpy(data + bos + BO_RECORD, &user_addr, sizeof(user_addr));
+	data[svm] = 2;
+	memcpy(data + svm + 8, &first, sizeof(first));
+	memcpy(data + svm + 16, &pages, sizeof(pages));
+	free(image->priv_data.data);
+	image->priv_data.data = data;
+	image->priv_data.len = svm + SVM_RECORD;
+	image->num_of_objects = 1;
+}
+
+/* The userptr BO has the first two pages, and begins inside of the first. */
+static int restore_task(void)
+{
+	user.page = (size_t)sysconf(_SC_PAGESIZE);
+	user.memory = mmap(NULL, PAGES * user.page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(user.memory, MAP_FAILED);
+	make_image();
+	image->bo_entries[1]->size = 2 * user.page;
+	fill_private_data((uintptr_t)user.memory + 64);
+	write_image(5);
+	start_restore();
+	return restore_file(5);
+}
+
+static void lose_page(size_t number)
+{
+	assert_int_equal(munmap(user.memory + number * user.page, user.page), 0);
+}
+
+static const char *text_of_range(size_t first, size_t end)
+{
+	static char text[64];
+
+	(void)snprintf(text, sizeof(text), "0x%llx-0x%llx",
+		       (unsigned long long)(uintptr_t)user.memory + first * user.page,
+		       (unsigned long long)(uintptr_t)user.memory + end * user.page);
+	return text;
+}
+
+static void queues_start_if_all_memory_is_there(void **state)
+{
+	int fd = restore_task();
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(resume(getpid()), 0);
+	assert_int_equal(calls(KFD_RESUME), 1);
+	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
+	(void)close(fd);
+	end_restore(0);
+}
+
+/* Page 1 is of the userptr BO, and page 2 of the SVM range. */
+static void a_task_without_memory_that_gpus_use_is_killed(void **state)
+{
+	(void)state;
+	for (size_t page = 1; page < 3; page++) {
+		int fd = restore_task();
+
+		assert_true(fd >= 0);
+		lose_page(page);
+		kernel.killed = 0;
+		assert_int_equal(resume(getpid()), -EFAULT);
+		assert_int_equal(kernel.killed, getpid());
+		assert_int_equal(calls(KFD_RESUME), 0);
+		assert_logged("Error (amdgpu_plugin): ",
+			      page == 1 ? text_of_range(0, 2) : text_of_range(2, 4));
+		assert_int_equal(unit_count_errors(), page);
+		assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
+		(void)close(fd);
+		end_restore(-1);
+		kernel.processes[0].calls[KFD_RESTORE] = 0;
+		forget_image();
+	}
+}
+
+static void force_starts_the_queues_all_the_same(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	fd = restore_task();
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_true(fd >= 0);
+	lose_page(1);
+	assert_int_equal(resume(getpid()), 0);
+	assert_int_equal(calls(KFD_RESUME), 1);
+	assert_logged("Warn  (amdgpu_plugin): ", text_of_range(0, 2));
+	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
+	(void)close(fd);
+	end_restore(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(queues_start_if_all_memory_is_there),
+		TEST(a_task_without_memory_that_gpus_use_is_killed),
+		TEST(force_starts_the_queues_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, make_host, remove_host);
+}
