@@ -257,6 +257,7 @@ static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
 
 	(void)state;
 	make_image();
+	image->num_of_mappings = 2;
 	write_image(5);
 	kernel.maps_known_ids = true;
 	start_restore();
@@ -267,6 +268,10 @@ static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
 					&mapped),
 			 1);
 	assert_true(offset == kfd_mmap_offset_of(OLD_DOORBELL + MOVED, USER_ID));
+	(void)close(mapped);
+	/* Doorbells without a BO, as those of an APU. */
+	assert_int_equal(update_mapping("/dev/kfd", 0x6000, OLD_DOORBELL, &offset, &mapped), 1);
+	assert_true(offset == kfd_mmap_offset_of(OLD_DOORBELL, USER_ID));
 	(void)close(mapped);
 	(void)close(fd);
 	end_restore(0);
