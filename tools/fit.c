@@ -47,8 +47,9 @@ static int fit_process(const struct tool_kfd *kfd, const struct topology *local,
 	struct gpu_map map;
 	int ret = read_saved(kfd, &saved);
 
-	if (!ret)
-		ret = map_decide(&saved, local, options, &map);
+	if (ret < 0)
+		return ret;
+	ret = map_decide(&saved, local, options, &map);
 	if (ret < 0)
 		return ret;
 	ret = map_explain(&map);
