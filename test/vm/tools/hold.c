@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,32 +18,8 @@
 #include <libdrm/drm.h>
 #include <libdrm/drm_mode.h>
 
-static const char *log_path;
-
-static void say(const char *format, ...)
-{
-	va_list args;
-	FILE *log;
-
-	log = fopen(log_path, "ae");
-	if (!log)
-		exit(2);
-	fprintf(log, "hold %d: ", (int)getpid());
-	va_start(args, format);
-	vfprintf(log, format, args);
-	va_end(args);
-	fputc('\n', log);
-	if (fclose(log))
-		exit(2);
-}
-
-static void need(int ok, const char *what)
-{
-	if (ok)
-		return;
-	say("FAILED: %s: %s", what, strerror(errno));
-	exit(1);
-}
+#define TOOL "hold %d: "
+#include "say.h"
 
 static void hold_file(const char *path)
 {

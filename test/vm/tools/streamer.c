@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define TOOL "streamer %d "
+#include "say.h"
+
 #define IMAGES_MAX 4096
 #define NAME_MAX_  128
 #define BUFFER     (1 << 20)
@@ -35,33 +37,8 @@
 #define FIELD_NAME   0x0a /* field 1, bytes */
 #define FIELD_EXISTS 0x08 /* field 1, number */
 
-static const char *log_path, *store;
+static const char *store;
 static unsigned char buffer[BUFFER];
-
-/* Not held open: a line is there when this returns. */
-static void say(const char *format, ...)
-{
-	FILE *log = fopen(log_path, "ae");
-	va_list args;
-
-	if (!log)
-		exit(2);
-	fprintf(log, "streamer %d ", (int)getpid());
-	va_start(args, format);
-	vfprintf(log, format, args);
-	va_end(args);
-	fputc('\n', log);
-	if (fclose(log))
-		exit(2);
-}
-
-static void need(int ok, const char *what)
-{
-	if (ok)
-		return;
-	say("FAILED: %s: %s", what, strerror(errno));
-	exit(1);
-}
 
 static int accept_criu(const char *dir, const char *name)
 {
