@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_node.h"
+
 uint32_t dice_roll(struct dice *dice, uint32_t sides)
 {
 	uint64_t mixed = dice->state += 0x9e3779b97f4a7c15ULL;
@@ -49,25 +51,10 @@ static void add_gpu(struct topology *topology, uint32_t node_id, uint32_t gpu_id
 {
 	struct topology_node *node = add_node(topology);
 
-	*node = (struct topology_node){
-		.node_id = node_id,
-		.gpu_id = gpu_id,
-		.actual_gpu_id = gpu_id,
-		.vram_size = 64ULL << 30,
-		.vram_public = 1,
-		.simd_count = 416,
-		.max_waves_per_simd = 8,
-		.vendor_id = 0x1002,
-		.device_id = 0x740f,
-		.fw_version = 92,
-		.sdma_fw_version = 9,
-		.capability = 0x2c77a280,
-		.caches_count = 62,
-		.num_gws = 64,
-		.gfx_target_version = 90010,
-		.drm_render_minor = 128 + node_id,
-		.location_id = (uint32_t)(topology->num_nodes + 4) << 8,
-	};
+	*node = gpu_node(node_id, gpu_id);
+	node->capability = 0x2c77a280;
+	node->caches_count = 62;
+	node->location_id = (uint32_t)(topology->num_nodes + 4) << 8;
 }
 
 /* Each property has few values, so that some GPUs fit and some do not. */

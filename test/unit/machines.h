@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "gpu_node.h"
 #include "host.h"
 #include "map/map.h"
 
@@ -51,39 +52,24 @@ static inline void add_gpu(struct topology *topology, uint32_t node_id, uint32_t
 {
 	struct topology_node *node = topology_add(topology);
 
-	*node = (struct topology_node){
-		.node_id = node_id,
-		.gpu_id = gpu_id,
-		.actual_gpu_id = gpu_id,
-		.vram_size = 64ULL << 30,
-		.vram_public = 1,
-		.simd_count = 416,
-		.caches_count = 100,
-		.max_waves_per_simd = 8,
-		.lds_size_in_kb = 64,
-		.num_gws = 64,
-		.wave_front_size = 64,
-		.array_count = 8,
-		.simd_arrays_per_engine = 1,
-		.cu_per_simd_array = 14,
-		.simd_per_cu = 4,
-		.max_slots_scratch_cu = 32,
-		.vendor_id = 0x1002,
-		.device_id = 0x740f,
-		.drm_render_minor = 128 + node_id,
-		.num_sdma_engines = 2,
-		.num_sdma_xgmi_engines = 3,
-		.num_sdma_queues_per_engine = 8,
-		.num_cp_queues = 24,
-		.fw_version = 92,
-		.capability = 0x2c778280,
-		.sdma_fw_version = 9,
-		.location_id = node_id << 8,
-		.gfx_target_version = 90010,
-		.num_xcc = 1,
-		.cwsr_size = 0x1000000,
-		.ctl_stack_size = 0x7000,
-	};
+	*node = gpu_node(node_id, gpu_id);
+	node->caches_count = 100;
+	node->lds_size_in_kb = 64;
+	node->wave_front_size = 64;
+	node->array_count = 8;
+	node->simd_arrays_per_engine = 1;
+	node->cu_per_simd_array = 14;
+	node->simd_per_cu = 4;
+	node->max_slots_scratch_cu = 32;
+	node->num_sdma_engines = 2;
+	node->num_sdma_xgmi_engines = 3;
+	node->num_sdma_queues_per_engine = 8;
+	node->num_cp_queues = 24;
+	node->capability = 0x2c778280;
+	node->location_id = node_id << 8;
+	node->num_xcc = 1;
+	node->cwsr_size = 0x1000000;
+	node->ctl_stack_size = 0x7000;
 	add_link(topology, node_id, cpu, LINK_PCIE, 20);
 }
 
