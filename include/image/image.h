@@ -124,5 +124,7 @@ int image_dir_remove_old(void);
 /* The state of a process that has GPUs, in image @id. */
 int image_validate_kfd(int id, const CriuKfd *kfd);
 int image_validate_render(int id, const CriuRenderNode *render);
+/* The bytes of contents of GPU @gpu_id. In a valid message the sum does not overflow. */
+uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id);
 
 #endif

@@ -28,19 +28,6 @@ static int open_pages(const struct restored_task *task, struct content_job *jobs
 	return ret;
 }
 
-static uint64_t saved_size(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	uint64_t size = 0;
-
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		const KfdBoEntry *bo = kfd->bo_entries[i];
-
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			size += bo->size;
-	}
-	return size;
-}
-
 int fill_check(const struct restored_task *task)
 {
 	const CriuKfd *kfd = task->kfd;
@@ -53,7 +40,8 @@ int fill_check(const struct restored_task *task)
 		uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
 		int fd = -1;
 
-		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id, saved_size(kfd, gpu_id), &fd)
+		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id,
+						image_contents_size(kfd, gpu_id), &fd)
 			     : 0;
 		fd_close(&fd);
 	}

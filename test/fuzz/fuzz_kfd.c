@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The image of a process's KFD state, from its bytes to what the kernel is asked to rebuild, and to
- * mappings and contents. The input is the message; contents are there, as many as the message says,
- * if that is not too much. */
+/* Restores a process from a KFD image, with its mappings and contents. The input is the message.
+ * The pages files have the sizes that the message says, unless those are too large. */
 #include "restore.h"
 
 #include "image/image.h"
@@ -14,23 +13,11 @@
 const struct ProtobufCMessageDescriptor *mutate_descriptor = &criu_kfd__descriptor;
 const size_t mutate_offset;
 
-static uint64_t contents_of(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	uint64_t size = 0;
-
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		const KfdBoEntry *bo = kfd->bo_entries[i];
-
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			size += bo->size;
-	}
-	return size;
-}
-
-/* Of a sum that is too large, a file of which nothing is written. */
+/* Makes the pages file of a GPU. No bytes are written, so the contents read as zeros. A size above
+ * CONTENTS_MAX has no file. */
 static void write_pages(const CriuKfd *kfd, uint32_t gpu_id)
 {
-	uint64_t size = contents_of(kfd, gpu_id);
+	uint64_t size = image_contents_size(kfd, gpu_id);
 	char name[64];
 	int fd;
 
@@ -58,7 +45,7 @@ static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 	return a < b + b_size && b < a + a_size;
 }
 
-/* Whatever the image, the kernel is asked for nothing absurd. */
+/* For each image: the arguments of RESTORE are possible. */
 static void judge_restored(void)
 {
 	const struct kfd_criu_args *args = &kernel.restored;
