@@ -37,7 +37,7 @@ $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h)
 
 # With the simulator in it instead of preloaded: sanitizers want to come before every library.
 $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) $(SIM)/amdgpu_sim.a
-	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl
+	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
 $(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/sharing.h test/sim/native/amdgpu_sim.h \
@@ -45,7 +45,7 @@ $(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_tes
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
 		-rdynamic -o $@ $< test/lib/raw_kfd.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
-		-ldrm_amdgpu -ldrm -lcmocka -ldl
+		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
 $(SIM)/amdgpu_sim.a: sim
 

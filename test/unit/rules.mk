@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests of src/FOLDER are in test/unit/FOLDER, those of the files at the top are in test/unit.
+# The tests of src/FOLDER are in test/unit/FOLDER, those of the files at the top are in test/unit. Those in
+# test/unit/sim are of the simulator.
 TESTS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(wildcard test/unit/test_*.c test/unit/*/test_*.c)))
 vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 
@@ -11,6 +12,14 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
+# The interpreter of GPU code, by itself.
+GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_run)
+GCN_SOURCES := $(wildcard test/sim/model/gcn_*.c) test/sim/native/native_float.c
+
+$(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h test/lib/gcn_listing.h \
+		$(wildcard test/sim/model/gcn*.h)
+	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/sim/model -Itest/lib -o $@ $< $(GCN_SOURCES) -lcmocka -lm
+
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io \
 		test_content_stream)
@@ -21,7 +30,7 @@ $(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/object
 		| $(SIM)/amdgpu_sim.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -Itest/sim/native -rdynamic -o $@ $< $(UNIT_PARTS) \
 		$(WRAPS) -Wl,--whole-archive $(BUILD)/objects.a $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
-		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl
+		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl -lm
 
 $(BUILD)/objects.a: $(OBJECTS)
 	rm -f $@

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Kernels for the simulated GPU: what clang makes of them is in gfx90a.txt, see make-listing.
+#define GLOBAL_ID(dim) (__builtin_amdgcn_workgroup_id_##dim() * 64 + __builtin_amdgcn_workitem_id_##dim())
+
+kernel void add(global uint *sum, const global uint *a, const global uint *b, uint n)
+{
+	uint i = GLOBAL_ID(x);
+	if (i < n) sum[i] = a[i] + b[i];
+}
+kernel void count(global ulong *cells, ulong rounds)
+{
+	uint i = GLOBAL_ID(x);
+	ulong sum = cells[i];
+	for (ulong r = 0; r < rounds; r++)
+		sum = sum * 6364136223846793005ul + r + i;
+	cells[i] = sum;
+}
+kernel void reduce(global uint *total, const global uint *in, uint n)
+{
+	local uint part[256];
+	uint id = __builtin_amdgcn_workitem_id_x();
+	uint i = __builtin_amdgcn_workgroup_id_x() * 256 + id;
+	part[id] = i < n ? in[i] : 0;
+	for (uint step = 128; step; step >>= 1) {
+		__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+		__builtin_amdgcn_s_barrier();
+		__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+		if (id < step) part[id] += part[id + step];
+	}
+	if (id == 0) __atomic_fetch_add(total, part[0], __ATOMIC_RELAXED);
+}
+kernel void hash(global uint *out, const global uchar *text, uint length)
+{
+	uint i = GLOBAL_ID(x);
+	uint h = 2166136261u ^ i;
+	for (uint k = 0; k < length; k++) {
+		h = (h ^ text[k]) * 16777619u;
+		if (h & 1) h = (h << 7 | h >> 25) + (i % 3 == 0 ? 5 : __builtin_popcount(h));
+	}
+	out[i] = h;
+}
+kernel void divide(global uint *q, global uint *r, const global uint *a, const global uint *b)
+{
+	uint i = GLOBAL_ID(x);
+	q[i] = a[i] / b[i];
+	r[i] = a[i] % b[i];
+}
+kernel void signs(global int *out, const global short *s, const global char *c, global long *l)
+{
+	uint i = GLOBAL_ID(x);
+	out[i] = s[i] * c[i] - (s[i] >> 3);
+	l[i] = (l[i] >> (i & 63)) * (long)s[i] < 0 ? -l[i] : l[i] ^ c[i];
+}
+kernel void grid(global uint *out, uint width, uint height)
+{
+	uint x = __builtin_amdgcn_workgroup_id_x() * 8 + __builtin_amdgcn_workitem_id_x();
+	uint y = __builtin_amdgcn_workgroup_id_y() * 8 + __builtin_amdgcn_workitem_id_y();
+	uint z = __builtin_amdgcn_workgroup_id_z() * 2 + __builtin_amdgcn_workitem_id_z();
+	out[(z * height + y) * width + x] = x | y << 8 | z << 16;
+}
+kernel void mix(global float *out, const global float *a, const global float *b, float k, uint n)
+{
+	uint i = GLOBAL_ID(x);
+	float x = 0;
+	for (uint j = 0; j < n; j++) x = x * k + a[(i + j) & 63] - b[j];
+	out[i] = x > b[0] ? x : -x;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An interpreter of the GPUs' machine code (gfx90a): decoding (gcn_decode.c, gcn_text.c),
+ * arithmetic (gcn_alu.c), instructions (gcn_exec.c, gcn_memory.c), and waves that run (gcn_run.c).
+ * It knows nothing of queues, and reaches memory through functions that it is given. All state of a
+ * dispatch is in plain structs, between any two instructions. */
+#ifndef SIM_GCN_H
+#define SIM_GCN_H
+
+#include "sim_env.h"
+
+#define SIM_GCN_LANES     64u
+#define SIM_GCN_VGPRS     256u
+#define SIM_GCN_MAX_WAVES 16u /* of a workgroup: 1024 work-items */
+#define SIM_GCN_LDS_BYTES 65536u
+#define SIM_GCN_TEXT      160u
+
+enum sim_gcn_format {
+	SIM_GCN_SOP2,
+	SIM_GCN_SOP1,
+	SIM_GCN_SOPC,
+	SIM_GCN_SOPK,
+	SIM_GCN_SOPP,
+	SIM_GCN_SMEM,
+	SIM_GCN_VOP1,
+	SIM_GCN_VOP2,
+	SIM_GCN_VOP3,
+	SIM_GCN_DS,
+	SIM_GCN_FLAT,
+	SIM_GCN_VOPC, /* not in the table: its 256 codes follow a rule */
+	SIM_GCN_FORMATS,
+};
+
+enum sim_gcn_op {
+	SIM_GCN_UNKNOWN,
+#define OP(name, ...) SIM_GCN_##name,
+#include "gcn_ops.h"
+#undef OP
+	SIM_GCN_v_cmp, /* all of them */
+	SIM_GCN_OPS,
+};
+
+/* Flags of a row. */
+enum {
+	SIM_GCN_SAVEEXEC = 1u << 0,
+	SIM_GCN_COMPARES = 1u << 1,
+	SIM_GCN_IMMEDIATE = 1u << 2,
+	SIM_GCN_TO_SCALAR = 1u << 3,
+	SIM_GCN_FLOAT = 1u << 4,    /* the front end computes it */
+	SIM_GCN_FROM_INT = 1u << 5, /* its source has no sign bit to be flipped */
+	SIM_GCN_SIGNS = 1u << 6,    /* takes negated sources although it is no float */
+	SIM_GCN_CARRY_IN = 1u << 7,
+	SIM_GCN_CARRY_OUT = 1u << 8,
+	SIM_GCN_ACCUMULATES = 1u << 9,
+	SIM_GCN_LOAD = 1u << 10,
+	SIM_GCN_STORE = 1u << 11,
+	SIM_GCN_ATOMIC = 1u << 12,
+	SIM_GCN_SIGNED = 1u << 13,
+	SIM_GCN_PAIR = 1u << 14, /* two accesses, with an offset each */
+	SIM_GCN_FAR = 1u << 15,  /* whose offsets count 64 elements */
+	SIM_GCN_HALF = 1u << 16, /* takes constants of 16 bits, which are others if floats */
+};
+
+struct sim_gcn_alu;
+struct sim_gcn_row {
+	const char *name;
+	u8 format;
+	u8 width[4]; /* of the result and the sources, in dwords */
+	u16 code;
+	u32 flags;
+	u64 (*compute)(struct sim_gcn_alu *alu); /* of loads and stores: the bytes */
+};
+
+/* Operands of one lane, or scalar ones. */
+struct sim_gcn_alu {
+	u64 src[3];
+	bool carry; /* or SCC */
+	u32 lane;
+};
+
+extern const struct sim_gcn_row sim_gcn_rows[SIM_GCN_OPS];
+
+/* Numbers of operands: SGPRs from 0, VGPRs from 256. */
+enum {
+	SIM_GCN_VCC = 106,
+	SIM_GCN_M0 = 124,
+	SIM_GCN_EXEC = 126,
+	SIM_GCN_ZERO = 128,
+	SIM_GCN_LITERAL = 255,
+	SIM_GCN_VGPR0 = 256,
+};
+
+struct sim_gcn_inst {
+	u32 words[2];
+	u32 bytes;
+	enum sim_gcn_op op;
+	enum sim_gcn_format format; /* of the encoding: VOP3 for the long form of others */
+	u32 flags;
+	u8 width[4];
+	u32 compare;     /* v_cmp: its code */
+	u16 dst, src[3]; /* 0 where there is none */
+	u16 sdst;        /* the mask that carries go to */
+	u32 literal;
+	u8 neg, abs;
+	s32 offset;  /* memory; LDS: both of a pair, in elements, 8 bits each */
+	u16 saddr;   /* memory: SGPR pair, 127 none; SMEM: SGPR with an offset, 127 none */
+	bool global; /* and not flat */
+	bool glc, slc;
+};
+
+/* @available: dwords at @words, 1 or 2. -EINVAL: not known, or not for this generation. */
+int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_inst);
+/* As LLVM's disassembler has it. */
+void sim_gcn_text(const struct sim_gcn_inst *inst, char *text, u32 size);
+/* The value of a constant operand (128 to 248, 255) of one or two dwords. */
+u64 sim_gcn_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width);
+
+struct sim_gcn_wave {
+	u64 pc;
+	u32 scc;
+	u32 state; /* enum sim_gcn_state */
+	u32 s[128];
+	u32 v[SIM_GCN_VGPRS][SIM_GCN_LANES];
+};
+
+enum sim_gcn_state { SIM_GCN_RUNS, SIM_GCN_WAITS, SIM_GCN_ENDED };
+
+/* What surrounds the waves. Functions return 0 or -errno, which ends the dispatch. */
+struct sim_gcn_env {
+	void *arg;
+	int (*read)(void *arg, u64 va, void *data, u32 bytes);
+	int (*write)(void *arg, u64 va, const void *data, u32 bytes);
+	/* Puts @desired where @expected is, 4 or 8 bytes, aligned; *@expected becomes what was
+	 * there. */
+	int (*exchange)(void *arg, u64 va, u32 bytes, u64 *expected, u64 desired);
+	/* A row with FLOAT, or a comparison (v_cmp, @code): NULL where there are no floats. */
+	int (*compute)(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
+	u64 (*now)(void *arg);
+	/* Something is wrong with the code. */
+	void (*complain)(void *arg, const char *text);
+};
+
+/* A kernel over a grid: one workgroup after another. */
+struct sim_gcn_dispatch {
+	u64 entry;
+	u64 kernarg, packet, queue; /* addresses */
+	u32 descriptor[16];
+	u32 grid[3], workgroup[3];
+	u32 lds_bytes;
+	/* how far it is */
+	u32 id[3]; /* of the workgroup */
+	u32 num_waves;
+	bool begun, done;
+};
+
+/* Checks and fills in what follows from the above: -EINVAL beyond the limits, or what is not
+ * provided (private memory, for one), after a complaint. */
+int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *env);
+
+/* The dispatch, with room for the waves of its workgroup and for its LDS: plain memory. */
+struct sim_gcn_group {
+	struct sim_gcn_wave *waves; /* num_waves */
+	u8 *lds;                    /* SIM_GCN_LDS_BYTES */
+};
+
+/* Runs about @steps instructions: 1 all is done, 0 to be continued, or -errno. */
+int sim_gcn_run(struct sim_gcn_dispatch *dispatch, struct sim_gcn_group *group,
+		const struct sim_gcn_env *env, u32 steps);
+
+/* For sim_gcn_env: what a front end has that can compute floats. -SIM_ENOTSUPP: not this one. */
+int sim_gcn_float(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
+
+/* Between the files of the interpreter from here on. */
+
+#define SIM_GCN_CODE_BYTES   64u
+#define SIM_GCN_BOUNCE_BYTES 512u
+
+/* What one call of sim_gcn_run() works on. */
+struct sim_gcn_run {
+	struct sim_gcn_dispatch *dispatch;
+	struct sim_gcn_group *group;
+	const struct sim_gcn_env *env;
+	struct sim_gcn_wave *wave;
+	u64 code_at; /* what was fetched last; 0: nothing */
+	u8 code[SIM_GCN_CODE_BYTES];
+	u8 bounce[SIM_GCN_BOUNCE_BYTES];
+};
+
+/* A row's expression, with the result cut to its width; a v_cmp of integers. */
+u64 sim_gcn_compute(enum sim_gcn_op op, struct sim_gcn_alu *alu);
+bool sim_gcn_compare(u32 code, u64 a, u64 b);
+
+u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);
+void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);
+/* One instruction, whose successor is at wave->pc already: 0 or -errno. */
+int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
+/* A complaint that names the instruction: -EINVAL. */
+int sim_gcn_complain(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, const char *what);
+
+#endif

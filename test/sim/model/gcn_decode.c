@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Decodes instructions of gfx90a, and writes them as LLVM does. What is not in the table, or uses
+ * what is not provided (SDWA, DPP, clamping, accumulation registers, GDS), is not known. */
+#include "gcn.h"
+
+#define NO_SGPR 127u
+
+static const u16 by_code[SIM_GCN_FORMATS][0x300] = {
+#define OP(name, format, code, ...) [SIM_GCN_##format][code] = SIM_GCN_##name,
+#include "gcn_ops.h"
+#undef OP
+};
+
+static int take_row(struct sim_gcn_inst *inst, enum sim_gcn_format table, u32 code)
+{
+	const struct sim_gcn_row *row;
+
+	if (code >= ARRAY_SIZE(by_code[0]) || !by_code[table][code])
+		return -EINVAL;
+	inst->op = by_code[table][code];
+	row = &sim_gcn_rows[inst->op];
+	inst->flags = row->flags;
+	memcpy(inst->width, row->width, sizeof(inst->width));
+	return 0;
+}
+
+/* Are @width registers from @operand on ones that the generation has there? */
+static bool is_operand(u32 operand, u32 width, bool vector, bool destination)
+{
+	if (operand >= SIM_GCN_VGPR0)
+		/* gfx90a wants pairs and more at even numbers */
+		return vector && operand + width <= SIM_GCN_VGPR0 + SIM_GCN_VGPRS &&
+		       (width < 2 || operand % 2 == 0);
+	if (operand <= 101 || (operand >= 108 && operand <= 123)) {
+		u32 end = operand <= 101 ? 102 : 124;
+
+		/* traps have registers of their own, which programs cannot write */
+		return operand + width <= end && operand % min(max(width, 1u), 4u) == 0 &&
+		       operand < 108;
+	}
+	if (operand >= 102 && operand <= 107)
+		return width <= 2 && operand % width == 0 && operand >= SIM_GCN_VCC;
+	if (operand == SIM_GCN_M0)
+		return width == 1;
+	if (operand == SIM_GCN_EXEC || operand == SIM_GCN_EXEC + 1)
+		return width <= 2 && operand % width == 0;
+	if (destination)
+		return false;
+	/* what half of 64 bits a literal is, is left open */
+	if (operand == SIM_GCN_LITERAL)
+		return width == 1;
+	return (operand >= SIM_GCN_ZERO && operand <= 208) || (operand >= 240 && operand <= 248);
+}
+
+static int check_operands(const struct sim_gcn_inst *inst, bool vector)
+{
+	bool scalar = inst->dst < SIM_GCN_VGPR0;
+	u32 i;
+
+	if (inst->width[0] && !is_operand(inst->dst, inst->width[0], !scalar, true))
+		return -EINVAL;
+	for (i = 0; i < 3; i++)
+		if (inst->width[i + 1] &&
+		    (!is_operand(inst->src[i], inst->width[i + 1], vector, false) ||
+		     (inst->flags & SIM_GCN_HALF && inst->src[i] >= 240 &&
+		      inst->src[i] <= SIM_GCN_LITERAL)))
+			return -EINVAL;
+	return 0;
+}
+
+/* A constant of 32 bits may follow an instruction of 32. */
+static int take_literal(struct sim_gcn_inst *inst, u32 available)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		if (inst->width[i + 1] && inst->src[i] == SIM_GCN_LITERAL)
+			inst->bytes = 8;
+	if (inst->bytes == 4)
+		return 0;
+	inst->literal = inst->words[1];
+	return available < 2 ? -EINVAL : 0;
+}
+
+static int decode_scalar(struct sim_gcn_inst *inst, u32 available)
+{
+	u32 in = inst->words[0], op;
+	int ret;
+
+	inst->dst = in >> 16 & 0x7f;
+	inst->src[0] = in & 0xff;
+	inst->src[1] = in >> 8 & 0xff;
+	if (in >> 23 == 0x17d) {
+		inst->format = SIM_GCN_SOP1, op = in >> 8 & 0xff;
+		inst->src[1] = 0;
+	} else if (in >> 23 == 0x17e) {
+		inst->format = SIM_GCN_SOPC, op = in >> 16 & 0x7f;
+	} else if (in >> 23 == 0x17f) {
+		inst->format = SIM_GCN_SOPP, op = in >> 16 & 0x7f;
+		inst->offset = (s32)(in << 16) >> 16;
+	} else if (in >> 28 == 0xb) {
+		inst->format = SIM_GCN_SOPK, op = in >> 23 & 0x1f;
+		inst->offset = (s32)(in << 16) >> 16;
+	} else {
+		inst->format = SIM_GCN_SOP2, op = in >> 23 & 0x7f;
+	}
+	ret = take_row(inst, inst->format, op);
+	if (ret == 0 && inst->format == SIM_GCN_SOPP && !(inst->flags & SIM_GCN_IMMEDIATE) &&
+	    in & 0xffff)
+		ret = -EINVAL;
+	if (ret == 0 && inst->format == SIM_GCN_SOP1 &&
+	    ((!inst->width[0] && inst->dst) || (!inst->width[1] && inst->src[0])))
+		ret = -EINVAL;
+	if ((inst->op == SIM_GCN_s_setpc_b64 || inst->op == SIM_GCN_s_swappc_b64) &&
+	    inst->src[0] >= SIM_GCN_ZERO)
+		ret = -EINVAL;
+	if (ret == 0)
+		ret = take_literal(inst, available);
+	return ret < 0 ? ret : check_operands(inst, false);
+}
+
+static int decode_smem(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], at = inst->words[1];
+	int ret = take_row(inst, SIM_GCN_SMEM, in >> 18 & 0xff);
+
+	inst->bytes = 8;
+	inst->format = SIM_GCN_SMEM;
+	inst->src[0] = (in & 0x3f) * 2;
+	inst->dst = in >> 6 & 0x7f;
+	inst->glc = in >> 16 & 1;
+	inst->saddr = NO_SGPR;
+	if (ret < 0 || in >> 14 & 3 || in & 1u << 13)
+		return -EINVAL;
+	if (!inst->width[1])
+		return at || inst->glc || in >> 17 & 1 || in & 0x3f ||
+				       (!inst->width[0] && inst->dst)
+			       ? -EINVAL
+			       : check_operands(inst, false);
+	if (in >> 17 & 1) {
+		inst->offset = (s32)(at << 11) >> 11;
+		if (at >> 21)
+			return -EINVAL;
+	} else {
+		inst->saddr = at & 0x7f;
+		if (at >> 7 || !is_operand(inst->saddr, 1, false, true))
+			return -EINVAL;
+	}
+	return check_operands(inst, false);
+}
+
+static int take_compare(struct sim_gcn_inst *inst, u32 code)
+{
+	bool is_float = code >= 0x40 && code < 0x80 && (code & 0x60) != 0;
+
+	if (!is_float && code < 0xc0)
+		return -EINVAL;
+	inst->op = SIM_GCN_v_cmp;
+	inst->compare = code;
+	inst->flags = is_float ? SIM_GCN_FLOAT : 0;
+	inst->width[0] = 2;
+	inst->width[1] = inst->width[2] = code & 0x20 ? 2 : 1;
+	return 0;
+}
+
+static int decode_vop_short(struct sim_gcn_inst *inst, u32 available)
+{
+	u32 in = inst->words[0];
+	int ret;
+
+	inst->src[0] = in & 0x1ff;
+	inst->dst = SIM_GCN_VGPR0 + (in >> 17 & 0xff);
+	inst->src[1] = SIM_GCN_VGPR0 + (in >> 9 & 0xff);
+	if (in >> 25 == 0x3f) {
+		inst->format = SIM_GCN_VOP1;
+		ret = take_row(inst, SIM_GCN_VOP1, in >> 9 & 0xff);
+		inst->src[1] = 0;
+	} else if (in >> 25 == 0x3e) {
+		inst->format = SIM_GCN_VOPC;
+		ret = take_compare(inst, in >> 17 & 0xff);
+		inst->dst = SIM_GCN_VCC;
+	} else {
+		inst->format = SIM_GCN_VOP2;
+		ret = take_row(inst, SIM_GCN_VOP2, in >> 25);
+	}
+	if (ret < 0 || (inst->op == SIM_GCN_v_nop && in & 0x01fe01ff))
+		return -EINVAL;
+	if (inst->flags & SIM_GCN_TO_SCALAR) {
+		inst->dst -= SIM_GCN_VGPR0;
+		if (inst->src[0] < SIM_GCN_VGPR0)
+			return -EINVAL;
+	}
+	inst->sdst = inst->src[2] = SIM_GCN_VCC;
+	ret = take_literal(inst, available);
+	return ret < 0 ? ret : check_operands(inst, true);
+}
+
+/* The long form: any operand anywhere, a mask anywhere, signs; but no literal. */
+static int take_vop3_row(struct sim_gcn_inst *inst, u32 op)
+{
+	if (op < 0x100)
+		return take_compare(inst, op);
+	if (op < 0x140)
+		return take_row(inst, SIM_GCN_VOP2, op - 0x100);
+	if (op < 0x180)
+		return take_row(inst, SIM_GCN_VOP1, op - 0x140);
+	return take_row(inst, SIM_GCN_VOP3, op);
+}
+
+static int check_signs(const struct sim_gcn_inst *inst)
+{
+	u32 used =
+		(inst->width[1] ? 1u : 0) | (inst->width[2] ? 2u : 0) | (inst->width[3] ? 4u : 0);
+
+	if (!(inst->neg | inst->abs))
+		return 0;
+	if (!(inst->flags & (SIM_GCN_FLOAT | SIM_GCN_SIGNS)) || inst->flags & SIM_GCN_FROM_INT)
+		return -EINVAL;
+	return (inst->neg | inst->abs) & ~used ? -EINVAL : 0;
+}
+
+/* One read of SGPRs in an instruction: the hardware has one bus for them. */
+static int check_bus(const struct sim_gcn_inst *inst)
+{
+	u32 i, seen = ~0u;
+
+	for (i = 0; i < 3; i++) {
+		bool used = inst->width[i + 1] || (i == 2 && inst->flags & SIM_GCN_CARRY_IN);
+
+		if (!used || inst->src[i] >= SIM_GCN_ZERO)
+			continue;
+		if (seen != ~0u && seen != inst->src[i])
+			return -EINVAL;
+		seen = inst->src[i];
+	}
+	return 0;
+}
+
+/* Between one lane and SGPRs: which lane is scalar. */
+static int check_across(const struct sim_gcn_inst *inst)
+{
+	if (inst->op != SIM_GCN_v_readlane_b32 && inst->op != SIM_GCN_v_writelane_b32)
+		return 0;
+	if (inst->src[1] >= SIM_GCN_VGPR0)
+		return -EINVAL;
+	return (inst->op == SIM_GCN_v_readlane_b32) == (inst->src[0] >= SIM_GCN_VGPR0) ? 0
+										       : -EINVAL;
+}
+
+static int check_vop3(const struct sim_gcn_inst *inst)
+{
+	u32 dw = inst->words[1], i;
+
+	/* op_sel, clamp, omod */
+	if (inst->words[0] >> 15 & 1 || dw >> 27 & 3)
+		return -EINVAL;
+	for (i = 0; i < 3; i++)
+		if ((inst->width[i + 1] && inst->src[i] == SIM_GCN_LITERAL) ||
+		    (!inst->width[i + 1] && dw >> 9 * i & 0x1ff &&
+		     !(i == 2 && inst->flags & SIM_GCN_CARRY_IN)))
+			return -EINVAL;
+	if (inst->flags & SIM_GCN_CARRY_IN && !is_operand(inst->src[2], 2, false, true))
+		return -EINVAL;
+	if (inst->flags & SIM_GCN_CARRY_OUT && !is_operand(inst->sdst, 2, false, true))
+		return -EINVAL;
+	return check_signs(inst);
+}
+
+static int decode_vop3(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], dw = inst->words[1], op = in >> 16 & 0x3ff;
+	int ret = take_vop3_row(inst, op);
+
+	if (ret < 0 || inst->op == SIM_GCN_v_readfirstlane_b32 || inst->op == SIM_GCN_v_nop)
+		return -EINVAL;
+	inst->bytes = 8;
+	inst->format = SIM_GCN_VOP3;
+	inst->src[0] = dw & 0x1ff;
+	inst->src[1] = dw >> 9 & 0x1ff;
+	inst->src[2] = dw >> 18 & 0x1ff;
+	inst->neg = dw >> 29;
+	inst->dst = in & 0xff;
+	if (inst->op != SIM_GCN_v_cmp && !(inst->flags & SIM_GCN_TO_SCALAR))
+		inst->dst += SIM_GCN_VGPR0;
+	else if (inst->dst >= 128)
+		return -EINVAL;
+	if (inst->flags & SIM_GCN_CARRY_OUT) {
+		inst->sdst = in >> 8 & 0x7f;
+	} else {
+		inst->abs = in >> 8 & 7;
+		if (in >> 11 & 0xf)
+			return -EINVAL;
+	}
+	ret = check_vop3(inst);
+	if (ret == 0)
+		ret = check_across(inst);
+	if (ret == 0)
+		ret = check_operands(inst, true);
+	return ret < 0 ? ret : check_bus(inst);
+}
+
+static int decode_ds(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], dw = inst->words[1];
+	int ret = take_row(inst, SIM_GCN_DS, in >> 17 & 0xff);
+
+	inst->bytes = 8;
+	inst->format = SIM_GCN_DS;
+	inst->offset = (s32)(in & 0xffff);
+	inst->src[0] = SIM_GCN_VGPR0 + (dw & 0xff);
+	inst->src[1] = SIM_GCN_VGPR0 + (dw >> 8 & 0xff);
+	inst->src[2] = SIM_GCN_VGPR0 + (dw >> 16 & 0xff);
+	inst->dst = SIM_GCN_VGPR0 + (dw >> 24);
+	if (ret < 0 || in >> 16 & 1 || in >> 25 & 1)
+		return -EINVAL;
+	if ((!inst->width[2] && dw >> 8 & 0xff) || (!inst->width[3] && dw >> 16 & 0xff) ||
+	    (!inst->width[0] && dw >> 24))
+		return -EINVAL;
+	return check_operands(inst, true);
+}
+
+static int decode_flat(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], dw = inst->words[1], segment = in >> 14 & 3;
+	int ret = take_row(inst, SIM_GCN_FLAT, in >> 18 & 0x7f);
+
+	inst->bytes = 8;
+	inst->format = SIM_GCN_FLAT;
+	inst->global = segment == 2;
+	inst->glc = in >> 16 & 1;
+	inst->slc = in >> 17 & 1;
+	inst->saddr = dw >> 16 & 0x7f;
+	inst->offset = inst->global ? (s32)(in << 19) >> 19 : (s32)(in & 0xfff);
+	inst->src[0] = SIM_GCN_VGPR0 + (dw & 0xff);
+	inst->src[1] = SIM_GCN_VGPR0 + (dw >> 8 & 0xff);
+	inst->dst = SIM_GCN_VGPR0 + (dw >> 24);
+	/* segments of private memory, LDS as target, scc, accumulation registers */
+	if (ret < 0 || segment & 1 || in >> 13 & 1 || in >> 25 & 1 || dw >> 23 & 1)
+		return -EINVAL;
+	if (!inst->global && in >> 12 & 1)
+		return -EINVAL;
+	if (inst->global && inst->saddr != NO_SGPR) {
+		inst->width[1] = 1;
+		if (!is_operand(inst->saddr, 2, false, true) || inst->saddr > SIM_GCN_VCC)
+			return -EINVAL;
+	} else if (!inst->global && inst->saddr) {
+		return -EINVAL;
+	}
+	if (inst->flags & SIM_GCN_ATOMIC && !inst->glc)
+		inst->width[0] = 0;
+	if ((!inst->width[0] && dw >> 24) || (!inst->width[2] && dw >> 8 & 0xff))
+		return -EINVAL;
+	return check_operands(inst, true);
+}
+
+int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_inst)
+{
+	struct sim_gcn_inst inst = { .bytes = 4 };
+	u32 in = words[0];
+	int ret = -EINVAL;
+
+	inst.words[0] = in;
+	inst.words[1] = available > 1 ? words[1] : 0;
+	if (!(in >> 31))
+		ret = decode_vop_short(&inst, available);
+	else if (in >> 30 == 2)
+		ret = decode_scalar(&inst, available);
+	else if (available < 2)
+		return -EINVAL;
+	else if (in >> 26 == 0x30)
+		ret = decode_smem(&inst);
+	else if (in >> 26 == 0x34)
+		ret = decode_vop3(&inst);
+	else if (in >> 26 == 0x36)
+		ret = decode_ds(&inst);
+	else if (in >> 26 == 0x37)
+		ret = decode_flat(&inst);
+	*ret_inst = inst;
+	return ret;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs scalar and vector instructions that stay in registers. */
+#include "gcn.h"
+
+u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr)
+{
+	return wave->s[sgpr] | (u64)wave->s[sgpr + 1] << 32;
+}
+
+void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value)
+{
+	wave->s[sgpr] = (u32)value;
+	wave->s[sgpr + 1] = (u32)(value >> 32);
+}
+
+static void set_scalar(struct sim_gcn_wave *wave, u32 sgpr, u32 width, u64 value)
+{
+	if (width == 2)
+		sim_gcn_set_pair(wave, sgpr, value);
+	else if (width == 1)
+		wave->s[sgpr] = (u32)value;
+}
+
+static u64 get_scalar(const struct sim_gcn_wave *wave, u32 sgpr, u32 width)
+{
+	return width == 2 ? sim_gcn_pair(wave, sgpr) : wave->s[sgpr];
+}
+
+static u64 operand_of(const struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u32 i,
+		      u32 lane)
+{
+	u32 operand = inst->src[i], width = inst->width[i + 1];
+	u64 value;
+
+	if (!width)
+		return 0;
+	if (operand < SIM_GCN_ZERO)
+		return get_scalar(wave, operand, width);
+	if (operand < SIM_GCN_VGPR0)
+		return sim_gcn_constant(inst, operand, width);
+	value = wave->v[operand - SIM_GCN_VGPR0][lane];
+	if (width == 2)
+		value |= (u64)wave->v[operand - SIM_GCN_VGPR0 + 1][lane] << 32;
+	return value;
+}
+
+static void branch(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, bool taken)
+{
+	if (taken)
+		wave->pc += (u64)((s64)inst->offset * 4);
+}
+
+static int run_sopp(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
+{
+	u64 vcc = sim_gcn_pair(wave, SIM_GCN_VCC), exec = sim_gcn_pair(wave, SIM_GCN_EXEC);
+
+	switch (inst->op) {
+	case SIM_GCN_s_endpgm:
+		wave->state = SIM_GCN_ENDED;
+		break;
+	case SIM_GCN_s_barrier:
+		wave->state = SIM_GCN_WAITS;
+		break;
+	case SIM_GCN_s_branch:
+		branch(wave, inst, true);
+		break;
+	case SIM_GCN_s_cbranch_scc0:
+	case SIM_GCN_s_cbranch_scc1:
+		branch(wave, inst, wave->scc == (inst->op == SIM_GCN_s_cbranch_scc1));
+		break;
+	case SIM_GCN_s_cbranch_vccz:
+	case SIM_GCN_s_cbranch_vccnz:
+		branch(wave, inst, (vcc != 0) == (inst->op == SIM_GCN_s_cbranch_vccnz));
+		break;
+	case SIM_GCN_s_cbranch_execz:
+	case SIM_GCN_s_cbranch_execnz:
+		branch(wave, inst, (exec != 0) == (inst->op == SIM_GCN_s_cbranch_execnz));
+		break;
+	default: /* waits and hints: everything is complete when it is done */
+		break;
+	}
+	return 0;
+}
+
+static bool run_jump(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
+{
+	u64 next = wave->pc;
+
+	if (inst->op == SIM_GCN_s_setpc_b64 || inst->op == SIM_GCN_s_swappc_b64)
+		wave->pc = operand_of(wave, inst, 0, 0) & ~3ull;
+	else if (inst->op != SIM_GCN_s_getpc_b64)
+		return false;
+	set_scalar(wave, inst->dst, inst->width[0], next);
+	return true;
+}
+
+int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+{
+	struct sim_gcn_wave *wave = run->wave;
+	struct sim_gcn_alu alu = { .carry = wave->scc };
+	u64 value, exec = sim_gcn_pair(wave, SIM_GCN_EXEC);
+
+	if (inst->format == SIM_GCN_SOPP)
+		return run_sopp(wave, inst);
+	if (run_jump(wave, inst))
+		return 0;
+	alu.src[0] = operand_of(wave, inst, 0, 0);
+	alu.src[1] = operand_of(wave, inst, 1, 0);
+	if (inst->format == SIM_GCN_SOPK)
+		alu.src[0] = (u64)(s64)inst->offset;
+	if (inst->width[0])
+		alu.src[2] = get_scalar(wave, inst->dst, inst->width[0]);
+	if (inst->flags & SIM_GCN_SAVEEXEC)
+		alu.src[1] = exec;
+	value = sim_gcn_compute(inst->op, &alu);
+	wave->scc = alu.carry;
+	if (inst->flags & SIM_GCN_SAVEEXEC) {
+		sim_gcn_set_pair(wave, inst->dst, exec);
+		sim_gcn_set_pair(wave, SIM_GCN_EXEC, value);
+	} else if (!(inst->flags & SIM_GCN_COMPARES)) {
+		set_scalar(wave, inst->dst, inst->width[0], value);
+	}
+	return 0;
+}
+
+static u32 first_lane(u64 exec)
+{
+	u32 lane = 0;
+
+	while (exec && !(exec >> lane & 1))
+		lane++;
+	return lane;
+}
+
+/* Between one lane and scalar registers, whatever EXEC says. */
+static bool run_across(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
+{
+	u32 lane = inst->width[2] ? operand_of(wave, inst, 1, 0) & 63
+				  : first_lane(sim_gcn_pair(wave, SIM_GCN_EXEC));
+
+	if (inst->op == SIM_GCN_v_writelane_b32)
+		wave->v[inst->dst - SIM_GCN_VGPR0][lane] = (u32)operand_of(wave, inst, 0, 0);
+	else if (inst->flags & SIM_GCN_TO_SCALAR)
+		wave->s[inst->dst] = (u32)operand_of(wave, inst, 0, lane);
+	else
+		return false;
+	return true;
+}
+
+static u64 with_sign(const struct sim_gcn_inst *inst, u32 i, u64 value)
+{
+	u64 sign = inst->width[i + 1] == 2 ? 1ull << 63 : 1ull << 31;
+
+	if (inst->abs >> i & 1)
+		value &= ~sign;
+	if (inst->neg >> i & 1)
+		value ^= sign;
+	return value;
+}
+
+static int compute_lane(struct sim_gcn_run *run, const struct sim_gcn_inst *inst,
+			struct sim_gcn_alu *alu, u64 *ret_value)
+{
+	const struct sim_gcn_env *env = run->env;
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		alu->src[i] = with_sign(inst, i, operand_of(run->wave, inst, i, alu->lane));
+	if (inst->flags & SIM_GCN_ACCUMULATES)
+		alu->src[2] = run->wave->v[inst->dst - SIM_GCN_VGPR0][alu->lane];
+	if (inst->flags & SIM_GCN_FLOAT)
+		return env->compute(inst->op, inst->compare, alu->src, ret_value);
+	if (inst->op == SIM_GCN_v_cmp)
+		*ret_value = sim_gcn_compare(inst->compare, alu->src[0], alu->src[1]);
+	else
+		*ret_value = sim_gcn_compute(inst->op, alu);
+	return 0;
+}
+
+/* Where the lanes' bits go. */
+static void set_mask(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u64 mask)
+{
+	if (inst->op == SIM_GCN_v_cmp) {
+		sim_gcn_set_pair(wave, inst->dst, mask);
+		if (inst->compare & 0x10)
+			sim_gcn_set_pair(wave, SIM_GCN_EXEC, mask);
+	} else if (inst->flags & SIM_GCN_CARRY_OUT) {
+		sim_gcn_set_pair(wave, inst->sdst, mask);
+	}
+}
+
+static void set_lane(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u32 lane,
+		     u64 value)
+{
+	u32 reg = inst->dst - SIM_GCN_VGPR0;
+
+	if (inst->op == SIM_GCN_v_cmp || !inst->width[0])
+		return;
+	wave->v[reg][lane] = (u32)value;
+	if (inst->width[0] == 2)
+		wave->v[reg + 1][lane] = (u32)(value >> 32);
+}
+
+int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+{
+	struct sim_gcn_wave *wave = run->wave;
+	u64 exec = sim_gcn_pair(wave, SIM_GCN_EXEC), carries = 0, mask = 0;
+	u32 lane;
+
+	if (run_across(wave, inst))
+		return 0;
+	if (inst->flags & SIM_GCN_FLOAT && !run->env->compute)
+		return sim_gcn_complain(run, inst, "there are no floats here");
+	if (inst->flags & SIM_GCN_CARRY_IN)
+		carries = sim_gcn_pair(wave, inst->src[2]);
+	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
+		struct sim_gcn_alu alu = { .lane = lane, .carry = carries >> lane & 1 };
+		u64 value = 0;
+
+		if (!(exec >> lane & 1))
+			continue;
+		if (compute_lane(run, inst, &alu, &value) < 0)
+			return sim_gcn_complain(run, inst, "this float is not computed");
+		set_lane(wave, inst, lane, value);
+		if (inst->op == SIM_GCN_v_cmp ? value != 0 : alu.carry)
+			mask |= 1ull << lane;
+	}
+	set_mask(wave, inst, mask);
+	return 0;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs instructions that reach memory: scalar loads, lanes' loads, stores and atomics, and LDS. */
+#include "gcn.h"
+
+#define NO_SGPR 127u
+
+int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+{
+	const struct sim_gcn_env *env = run->env;
+	struct sim_gcn_wave *wave = run->wave;
+	u64 va;
+
+	if (!inst->width[0])
+		return 0;
+	if (!inst->width[1]) {
+		sim_gcn_set_pair(wave, inst->dst, env->now(env->arg));
+		return 0;
+	}
+	va = sim_gcn_pair(wave, inst->src[0]) & ~3ull;
+	if (inst->saddr != NO_SGPR)
+		va += wave->s[inst->saddr] & ~3u;
+	else
+		va += (u64)(s64)inst->offset & ~3ull;
+	return env->read(env->arg, va, &wave->s[inst->dst], 4u * inst->width[0]);
+}
+
+static u32 *lane_of(struct sim_gcn_run *run, u32 operand, u32 i, u32 lane)
+{
+	return &run->wave->v[operand - SIM_GCN_VGPR0 + i][lane];
+}
+
+static u64 address_of(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane)
+{
+	u64 va = *lane_of(run, inst->src[0], 0, lane);
+
+	if (inst->width[1] == 2)
+		va |= (u64)*lane_of(run, inst->src[0], 1, lane) << 32;
+	else
+		va += sim_gcn_pair(run->wave, inst->saddr);
+	return va + (u64)(s64)inst->offset;
+}
+
+/* Registers of a lane to and from @bytes of memory. */
+static void gather(struct sim_gcn_run *run, u32 operand, u32 lane, u32 bytes, u8 *to)
+{
+	u32 i;
+
+	for (i = 0; 4 * i < bytes; i++)
+		memcpy(to + 4 * i, lane_of(run, operand, i, lane), min(bytes - 4 * i, 4u));
+}
+
+static void spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 operand, u32 lane,
+		   const u8 *from, u32 bytes)
+{
+	u32 i;
+
+	for (i = 0; 4 * i < bytes; i++) {
+		u32 *reg = lane_of(run, operand, i, lane), part = min(bytes - 4 * i, 4u);
+
+		*reg = 0;
+		memcpy(reg, from + 4 * i, part);
+		if (inst->flags & SIM_GCN_SIGNED && *reg >> (8 * part - 1))
+			*reg |= ~0u << 8 * part;
+	}
+}
+
+/* How many active lanes from @lane on, whose numbers and addresses follow each other. */
+static u32 find_run(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec, u32 lane,
+		    u32 bytes)
+{
+	u32 limit = SIM_GCN_BOUNCE_BYTES / bytes, count = 1;
+	u64 va = address_of(run, inst, lane);
+
+	while (count < limit && lane + count < SIM_GCN_LANES && exec >> (lane + count) & 1 &&
+	       address_of(run, inst, lane + count) == va + (u64)count * bytes)
+		count++;
+	return count;
+}
+
+static int transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec, u32 bytes)
+{
+	const struct sim_gcn_env *env = run->env;
+	u32 lane = 0, count, i;
+	int ret = 0;
+
+	for (; ret == 0 && lane < SIM_GCN_LANES; lane += count) {
+		u64 va;
+
+		count = 1;
+		if (!(exec >> lane & 1))
+			continue;
+		count = find_run(run, inst, exec, lane, bytes);
+		va = address_of(run, inst, lane);
+		if (inst->flags & SIM_GCN_STORE) {
+			for (i = 0; i < count; i++)
+				gather(run, inst->src[1], lane + i, bytes, run->bounce + i * bytes);
+			ret = env->write(env->arg, va, run->bounce, count * bytes);
+			continue;
+		}
+		ret = env->read(env->arg, va, run->bounce, count * bytes);
+		for (i = 0; ret == 0 && i < count; i++)
+			spread(run, inst, inst->dst, lane + i, run->bounce + i * bytes, bytes);
+	}
+	return ret;
+}
+
+static u64 value_of(struct sim_gcn_run *run, u32 operand, u32 lane, u32 dwords)
+{
+	u64 value = *lane_of(run, operand, 0, lane);
+
+	return dwords == 2 ? value | (u64)*lane_of(run, operand, 1, lane) << 32 : value;
+}
+
+static u64 cut(u64 value, u32 bytes)
+{
+	return bytes == 4 ? (u32)value : value;
+}
+
+static int atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 bytes)
+{
+	const struct sim_gcn_env *env = run->env;
+	u64 va = address_of(run, inst, lane), seen = 0, before;
+	struct sim_gcn_alu alu = { .lane = lane };
+	int ret;
+
+	if (va % bytes)
+		return sim_gcn_complain(run, inst, "its address is not aligned");
+	alu.src[1] = value_of(run, inst->src[1], lane, bytes / 4);
+	if (inst->width[2] > bytes / 4)
+		alu.src[2] = value_of(run, inst->src[1] + bytes / 4, lane, bytes / 4);
+	ret = env->read(env->arg, va, &seen, bytes);
+	do {
+		before = seen;
+		alu.src[0] = before;
+		if (ret == 0)
+			ret = env->exchange(env->arg, va, bytes, &seen,
+					    cut(sim_gcn_rows[inst->op].compute(&alu), bytes));
+	} while (ret == 0 && seen != before);
+	if (ret == 0 && inst->width[0])
+		spread(run, inst, inst->dst, lane, (const u8 *)&seen, bytes);
+	return ret;
+}
+
+int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+{
+	u64 exec = sim_gcn_pair(run->wave, SIM_GCN_EXEC);
+	bool wide = inst->op >= SIM_GCN_atomic_swap_x2;
+	struct sim_gcn_alu none = { .lane = 0 };
+	u32 lane;
+	int ret = 0;
+
+	if (!(inst->flags & SIM_GCN_ATOMIC))
+		return transfer(run, inst, exec, (u32)sim_gcn_compute(inst->op, &none));
+	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++)
+		if (exec >> lane & 1)
+			ret = atomic(run, inst, lane, wide ? 8 : 4);
+	return ret;
+}
+
+/* What an access of LDS touches, or NULL. */
+static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 at, u32 bytes)
+{
+	u32 size = run->dispatch->lds_bytes;
+
+	if (at + bytes <= size && at % min(bytes, 4u) == 0)
+		return run->group->lds + at;
+	(void)sim_gcn_complain(run, inst, "its address is not in the LDS of its workgroup");
+	return NULL;
+}
+
+static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u64 base)
+{
+	u32 bytes = 4u * inst->width[2];
+	u8 *at = lds_at(run, inst, base + (u32)inst->offset, bytes);
+	struct sim_gcn_alu alu = { .lane = lane };
+	u64 value;
+
+	if (!at)
+		return -EFAULT;
+	memcpy(&alu.src[0], at, bytes);
+	alu.src[1] = value_of(run, inst->src[1], lane, bytes / 4);
+	value = sim_gcn_rows[inst->op].compute(&alu);
+	memcpy(at, &value, bytes);
+	if (inst->width[0])
+		spread(run, inst, inst->dst, lane, (const u8 *)&alu.src[0], bytes);
+	return 0;
+}
+
+static int lds_transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane,
+			u64 base)
+{
+	struct sim_gcn_alu none = { .lane = 0 };
+	u32 bytes = (u32)sim_gcn_rows[inst->op].compute(&none);
+	u32 parts = inst->flags & SIM_GCN_PAIR ? 2 : 1, i;
+	u64 unit = inst->flags & SIM_GCN_FAR ? 64ull * bytes : bytes;
+	u8 *at[2];
+
+	for (i = 0; i < parts; i++) {
+		u64 offset = parts == 2 ? (inst->offset >> 8 * i & 0xff) * unit : (u32)inst->offset;
+
+		at[i] = lds_at(run, inst, base + offset, bytes);
+		if (!at[i])
+			return -EFAULT;
+	}
+	for (i = 0; i < parts; i++) {
+		if (inst->flags & SIM_GCN_STORE)
+			gather(run, inst->src[1 + i], lane, bytes, at[i]);
+		else
+			spread(run, inst, inst->dst + i * max(bytes / 4, 1u), lane, at[i], bytes);
+	}
+	return 0;
+}
+
+int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
+{
+	u64 exec = sim_gcn_pair(run->wave, SIM_GCN_EXEC);
+	u32 lane;
+	int ret = 0;
+
+	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
+		/* read before a load may overwrite it */
+		u64 base = *lane_of(run, inst->src[0], 0, lane);
+
+		if (!(exec >> lane & 1))
+			continue;
+		if (inst->flags & SIM_GCN_ATOMIC)
+			ret = lds_atomic(run, inst, lane, base);
+		else
+			ret = lds_transfer(run, inst, lane, base);
+	}
+	return ret;
+}

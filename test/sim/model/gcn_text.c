@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Instructions in the words of LLVM's disassembler: for messages, and for tests that compare. */
+#include "gcn.h"
+
+#define NO_SGPR 127u
+
+struct text {
+	char *to;
+	u32 size, used;
+	bool operands; /* one is there already */
+};
+
+static void put(struct text *text, const char *format, ...)
+{
+	u32 room = text->size - text->used;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(text->to + text->used, room, format, arguments);
+	va_end(arguments);
+	text->used += min((u32)max(length, 0), room - 1);
+}
+
+static void put_registers(struct text *text, const char *prefix, u32 first, u32 width)
+{
+	if (width < 2)
+		put(text, "%s%u", prefix, first);
+	else
+		put(text, "%s[%u:%u]", prefix, first, first + width - 1);
+}
+
+static void put_constant(struct text *text, const struct sim_gcn_inst *inst, u32 operand, u32 width)
+{
+	static const char *const floats[] = { "0.5",  "-0.5", "1.0",  "-1.0",      "2.0",
+					      "-2.0", "4.0",  "-4.0", "0.15915494" };
+
+	if (operand == SIM_GCN_LITERAL)
+		put(text, "0x%x", inst->literal);
+	else if (operand < 240)
+		put(text, "%d", (s32)sim_gcn_constant(inst, operand, 1));
+	else
+		put(text, "%s%s", floats[operand - 240],
+		    operand == 248 && width == 2 ? "309189532" : "");
+}
+
+static void put_special(struct text *text, u32 operand, u32 width)
+{
+	static const char *const halves[] = { "_lo", "_hi" };
+
+	if (operand == SIM_GCN_M0)
+		put(text, "m0");
+	else
+		put(text, "%s%s", operand < SIM_GCN_EXEC ? "vcc" : "exec",
+		    width == 2 ? "" : halves[operand % 2]);
+}
+
+static void put_operand(struct text *text, const struct sim_gcn_inst *inst, u32 operand, u32 width)
+{
+	put(text, text->operands ? ", " : " ");
+	text->operands = true;
+	if (operand >= SIM_GCN_VGPR0)
+		put_registers(text, "v", operand - SIM_GCN_VGPR0, width);
+	else if (operand < 102)
+		put_registers(text, "s", operand, width);
+	else if (operand >= SIM_GCN_ZERO)
+		put_constant(text, inst, operand, width);
+	else
+		put_special(text, operand, width);
+}
+
+static void put_signed_operand(struct text *text, const struct sim_gcn_inst *inst, u32 i)
+{
+	char part[32];
+	struct text plain = { .to = part, .size = sizeof(part) };
+	bool abs = inst->abs >> i & 1, neg = inst->neg >> i & 1;
+
+	put_operand(&plain, inst, inst->src[i], inst->width[i + 1]);
+	put(text, text->operands ? ", " : " ");
+	text->operands = true;
+	/* a minus in front of a constant could be its own */
+	if (neg && !abs && inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
+		put(text, "neg(%s)", part + 1);
+	else
+		put(text, "%s%s%s%s", neg ? "-" : "", abs ? "|" : "", part + 1, abs ? "|" : "");
+}
+
+static void put_waitcnt(struct text *text, u32 imm)
+{
+	u32 vm = (imm & 15) | (imm >> 14 & 3) << 4, exp = imm >> 4 & 7, lgkm = imm >> 8 & 15;
+	bool all = vm == 63 && exp == 7 && lgkm == 15;
+
+	if (vm != 63 || all)
+		put(text, " vmcnt(%u)", vm);
+	if (exp != 7 || all)
+		put(text, " expcnt(%u)", exp);
+	if (lgkm != 15 || all)
+		put(text, " lgkmcnt(%u)", lgkm);
+}
+
+static bool is_branch(const struct sim_gcn_inst *inst)
+{
+	return inst->op == SIM_GCN_s_branch ||
+	       (inst->op >= SIM_GCN_s_cbranch_scc0 && inst->op <= SIM_GCN_s_cbranch_execnz);
+}
+
+static void put_scalar(struct text *text, const struct sim_gcn_inst *inst)
+{
+	u32 i;
+
+	put(text, "%s", sim_gcn_rows[inst->op].name);
+	if (inst->op == SIM_GCN_s_waitcnt) {
+		put_waitcnt(text, inst->offset & 0xffff);
+		return;
+	}
+	if (inst->flags & SIM_GCN_IMMEDIATE)
+		put(text, is_branch(inst) || (inst->offset & 0xffff) <= 64 ? " %u" : " 0x%x",
+		    inst->offset & 0xffff);
+	if (inst->width[0])
+		put_operand(text, inst, inst->dst, inst->width[0]);
+	if (inst->format == SIM_GCN_SOPK)
+		put(text, ", 0x%x", inst->offset & 0xffff);
+	for (i = 0; i < 2; i++)
+		if (inst->width[i + 1])
+			put_operand(text, inst, inst->src[i], inst->width[i + 1]);
+}
+
+static void put_hex(struct text *text, s32 value)
+{
+	put(text, ", %s0x%x", value < 0 ? "-" : "", value < 0 ? -value : value);
+}
+
+static void put_smem(struct text *text, const struct sim_gcn_inst *inst)
+{
+	put(text, "%s", sim_gcn_rows[inst->op].name);
+	if (inst->width[0])
+		put_operand(text, inst, inst->dst, inst->width[0]);
+	if (!inst->width[1])
+		return;
+	put_operand(text, inst, inst->src[0], 2);
+	if (inst->saddr == NO_SGPR)
+		put_hex(text, inst->offset);
+	else
+		put_operand(text, inst, inst->saddr, 1);
+	if (inst->glc)
+		put(text, " glc");
+}
+
+static void put_compare(struct text *text, u32 code)
+{
+	static const char *const ints[] = { "f", "lt", "eq", "le", "gt", "ne", "ge", "t" };
+	static const char *const floats[] = {
+		"f", "lt",  "eq",  "le",  "gt",  "lg",  "ge",  "o",
+		"u", "nge", "nlg", "ngt", "nle", "neq", "nlt", "tru"
+	};
+	static const char *const types[] = { "i32", "u32", "i64", "u64" };
+
+	put(text, "v_cmp%s_", code & 0x10 ? "x" : "");
+	if (code < 0x80)
+		put(text, "%s_%s", floats[code & 15], code & 0x20 ? "f64" : "f32");
+	else
+		put(text, "%s_%s", ints[code & 7], types[(code >> 4 & 2) | (code >> 3 & 1)]);
+}
+
+/* The long form of what has a short one is named so. */
+static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
+{
+	const struct sim_gcn_row *row = &sim_gcn_rows[inst->op];
+
+	if (inst->op == SIM_GCN_v_cmp)
+		put_compare(text, inst->compare);
+	else
+		put(text, "%s", row->name);
+	if (inst->op == SIM_GCN_v_nop || inst->flags & SIM_GCN_TO_SCALAR)
+		return;
+	if (row->format != SIM_GCN_VOP3)
+		put(text, inst->format == SIM_GCN_VOP3 ? "_e64" : "_e32");
+}
+
+static void put_vector(struct text *text, const struct sim_gcn_inst *inst)
+{
+	u32 i;
+
+	put_vector_name(text, inst);
+	if (inst->width[0])
+		put_operand(text, inst, inst->dst, inst->width[0]);
+	if (inst->flags & SIM_GCN_CARRY_OUT)
+		put_operand(text, inst, inst->sdst, 2);
+	for (i = 0; i < 3; i++)
+		if (inst->width[i + 1])
+			put_signed_operand(text, inst, i);
+	if (inst->flags & SIM_GCN_CARRY_IN)
+		put_operand(text, inst, inst->src[2], 2);
+}
+
+static void put_ds(struct text *text, const struct sim_gcn_inst *inst)
+{
+	u32 i;
+
+	put(text, "%s", sim_gcn_rows[inst->op].name);
+	if (inst->width[0])
+		put_operand(text, inst, inst->dst, inst->width[0]);
+	for (i = 0; i < 3; i++)
+		if (inst->width[i + 1])
+			put_operand(text, inst, inst->src[i], inst->width[i + 1]);
+	if (!(inst->flags & SIM_GCN_PAIR)) {
+		if (inst->offset)
+			put(text, " offset:%d", inst->offset);
+		return;
+	}
+	if (inst->offset & 0xff)
+		put(text, " offset0:%d", inst->offset & 0xff);
+	if (inst->offset >> 8)
+		put(text, " offset1:%d", inst->offset >> 8);
+}
+
+static void put_flat(struct text *text, const struct sim_gcn_inst *inst)
+{
+	put(text, "%s%s", inst->global ? "global_" : "flat_", sim_gcn_rows[inst->op].name);
+	if (inst->width[0])
+		put_operand(text, inst, inst->dst, inst->width[0]);
+	put_operand(text, inst, inst->src[0], inst->width[1]);
+	if (inst->width[2])
+		put_operand(text, inst, inst->src[1], inst->width[2]);
+	if (inst->global && inst->saddr == NO_SGPR)
+		put(text, ", off");
+	else if (inst->global)
+		put_operand(text, inst, inst->saddr, 2);
+	if (inst->offset)
+		put(text, " offset:%d", inst->offset);
+	put(text, "%s%s", inst->glc ? " glc" : "", inst->slc ? " slc" : "");
+}
+
+void sim_gcn_text(const struct sim_gcn_inst *inst, char *to, u32 size)
+{
+	struct text text = { .to = to, .size = size };
+
+	switch (inst->format) {
+	case SIM_GCN_SMEM:
+		put_smem(&text, inst);
+		break;
+	case SIM_GCN_DS:
+		put_ds(&text, inst);
+		break;
+	case SIM_GCN_FLAT:
+		put_flat(&text, inst);
+		break;
+	case SIM_GCN_VOP1:
+	case SIM_GCN_VOP2:
+	case SIM_GCN_VOP3:
+	case SIM_GCN_VOPC:
+		put_vector(&text, inst);
+		break;
+	default:
+		put_scalar(&text, inst);
+	}
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The interpreter of GPU code: kernels that clang has made give what the processor computes, single
+ * instructions do with random operands, slices change nothing, and what is wrong is said. */
+#include "gcn_machine.h"
+
+#define ITEMS 256u
+#define A     (DATA + DATA_BYTES)
+#define B     (A + DATA_BYTES)
+#define C     (B + DATA_BYTES)
+
+static u32 *words_at(u64 offset)
+{
+	return at(offset);
+}
+
+static void set_argument(u32 offset, u64 value)
+{
+	memcpy(at(ARGUMENTS + offset), &value, 8);
+}
+
+static void adds(void **state)
+{
+	u32 i, guard;
+
+	(void)state;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(B));
+	set_argument(24, 200);
+	assert_int_equal(begin_kernel("add", ITEMS, 64), 0);
+	guard = words_at(DATA)[200];
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < 200; i++)
+		assert_int_equal(words_at(DATA)[i], words_at(A)[i] + words_at(B)[i]);
+	assert_int_equal(words_at(DATA)[200], guard);
+}
+
+static u64 counted(u64 sum, u32 item, u32 rounds)
+{
+	u64 round;
+
+	for (round = 0; round < rounds; round++)
+		sum = sum * 6364136223846793005ull + round + item;
+	return sum;
+}
+
+/* Between two slices all of a dispatch is moved elsewhere, as when waves are saved. */
+static void counts_in_slices_that_are_moved(void **state)
+{
+	u64 *cells = at(DATA), before[ITEMS];
+	u32 i, slices = 0;
+	int ret = 0;
+
+	(void)state;
+	memcpy(before, cells, sizeof(before));
+	set_argument(0, va(DATA));
+	set_argument(8, 100);
+	assert_int_equal(begin_kernel("count", ITEMS, 64), 0);
+	for (; ret == 0; slices++) {
+		struct sim_gcn_dispatch dispatch = machine.dispatch;
+		size_t size = SIM_GCN_MAX_WAVES * sizeof(struct sim_gcn_wave);
+		struct sim_gcn_group group = { .waves = malloc(size),
+					       .lds = malloc(SIM_GCN_LDS_BYTES) };
+
+		memcpy(group.waves, machine.group.waves, size);
+		memcpy(group.lds, machine.group.lds, SIM_GCN_LDS_BYTES);
+		memset(machine.group.waves, 0xd6, size);
+		free(machine.group.waves);
+		free(machine.group.lds);
+		machine.group = group;
+		machine.dispatch = dispatch;
+		ret = sim_gcn_run(&machine.dispatch, &machine.group, &machine.env, 50);
+	}
+	assert_int_equal(ret, 1);
+	assert_in_range(slices, 20, 100000);
+	for (i = 0; i < ITEMS; i++)
+		assert_int_equal(cells[i], counted(before[i], i, 100));
+}
+
+static void reduces_through_lds_and_an_atomic(void **state)
+{
+	u32 i, sum;
+
+	(void)state;
+	sum = words_at(DATA)[0];
+	for (i = 0; i < 1000; i++)
+		sum += words_at(A)[i];
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, 1000);
+	assert_int_equal(begin_kernel("reduce", 1024, 256), 0);
+	assert_int_equal(run_kernel(77), 1);
+	assert_int_equal(words_at(DATA)[0], sum);
+}
+
+static void hashes(void **state)
+{
+	const u8 *text = at(A);
+	u32 i, k;
+
+	(void)state;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, 50);
+	assert_int_equal(begin_kernel("hash", ITEMS, 64), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < ITEMS; i++) {
+		u32 h = 2166136261u ^ i;
+
+		for (k = 0; k < 50; k++) {
+			h = (h ^ text[k]) * 16777619u;
+			if (h & 1)
+				h = (h << 7 | h >> 25) +
+				    (i % 3 == 0 ? 5 : (u32)__builtin_popcount(h));
+		}
+		assert_int_equal(words_at(DATA)[i], h);
+	}
+}
+
+/* Divisions of integers are made of floats. */
+static void divides(void **state)
+{
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ITEMS; i++)
+		words_at(C)[i] = words_at(C)[i] >> i % 31 | 1;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(B));
+	set_argument(24, va(C));
+	assert_int_equal(begin_kernel("divide", ITEMS, 64), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < ITEMS; i++) {
+		assert_int_equal(words_at(DATA)[i], words_at(B)[i] / words_at(C)[i]);
+		assert_int_equal(words_at(A)[i], words_at(B)[i] % words_at(C)[i]);
+	}
+}
+
+static void minds_signs(void **state)
+{
+	const int16_t *s = at(A);
+	const int8_t *c = at(B);
+	s64 *l = at(C), before[ITEMS];
+	u32 i;
+
+	(void)state;
+	memcpy(before, l, sizeof(before));
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(B));
+	set_argument(24, va(C));
+	assert_int_equal(begin_kernel("signs", ITEMS, 64), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < ITEMS; i++) {
+		s64 product = (s64)((u64)(before[i] >> (i & 63)) * (u64)(s64)s[i]);
+
+		assert_int_equal(words_at(DATA)[i], (u32)(s[i] * c[i] - (s[i] >> 3)));
+		assert_int_equal(l[i], product < 0 ? -(u64)before[i] : (u64)(before[i] ^ c[i]));
+	}
+}
+
+static void knows_three_dimensions(void **state)
+{
+	u32 x, y, z;
+
+	(void)state;
+	set_argument(0, va(DATA));
+	set_argument(8, 20 | 12ull << 32);
+	machine.dispatch.grid[1] = 12, machine.dispatch.grid[2] = 6;
+	machine.dispatch.workgroup[1] = 8, machine.dispatch.workgroup[2] = 2;
+	assert_int_equal(begin_kernel("grid", 20, 8), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (z = 0; z < 6; z++)
+		for (y = 0; y < 12; y++)
+			for (x = 0; x < 20; x++)
+				assert_int_equal(words_at(DATA)[(z * 12 + y) * 20 + x],
+						 x | y << 8 | z << 16);
+}
+
+static void computes_floats(void **state)
+{
+	float *a = at(A), *b = at(B), *out = at(DATA), k = 0.75f;
+	u32 i, j;
+
+	(void)state;
+	for (i = 0; i < 64; i++) {
+		a[i] = (float)(s32)words_at(A)[i] / 65536.0f;
+		b[i] = (float)(s32)words_at(B)[i] / 65536.0f;
+	}
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(B));
+	set_argument(24, 0x3f400000 | 20ull << 32);
+	assert_int_equal(begin_kernel("mix", 64, 64), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < 64; i++) {
+		float x = 0;
+
+		for (j = 0; j < 20; j++)
+			x = __builtin_fmaf(x, k, a[(i + j) & 63]) - b[j];
+		x = x > b[0] ? x : -x;
+		assert_memory_equal(&out[i], &x, sizeof(x));
+	}
+}
+
+static void says_that_there_are_no_floats(void **state)
+{
+	(void)state;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(B));
+	set_argument(24, 1ull << 32);
+	machine.env.compute = NULL;
+	assert_int_equal(begin_kernel("mix", 64, 64), 0);
+	assert_int_equal(run_kernel(1000), -EINVAL);
+	assert_non_null(
+		strstr(machine.complaint, "v_fmac_f32_e32 v3, s10, v2: there are no float"));
+}
+
+static void names_what_it_does_not_know(void **state)
+{
+	(void)state;
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	words_at(CODE)[0] = 0xd3cc0000; /* a matrix instruction */
+	assert_int_equal(run_kernel(1000), -EINVAL);
+	assert_non_null(strstr(machine.complaint, "d3cc0000"));
+	assert_non_null(strstr(machine.complaint, "0x100000000 is not known"));
+}
+
+static void reports_faults(void **state)
+{
+	(void)state;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, va(MEMORY_BYTES) - 8);
+	set_argument(24, 200);
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	assert_int_equal(run_kernel(1000), -EFAULT);
+	/* code that is not there */
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	machine.dispatch.entry = va(MEMORY_BYTES);
+	machine.dispatch.begun = false;
+	assert_int_equal(run_kernel(1000), -EFAULT);
+}
+
+static void keeps_to_its_lds(void **state)
+{
+	(void)state;
+	assert_int_equal(begin_kernel("reduce", 256, 256), 0);
+	machine.dispatch.lds_bytes = 512;
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	assert_int_equal(run_kernel(1000), -EFAULT);
+	assert_non_null(strstr(machine.complaint, "not in the LDS"));
+}
+
+static void refuses_what_is_beyond_the_limits(void **state)
+{
+	(void)state;
+	assert_int_equal(begin_kernel("add", 64, 1025), -EINVAL);
+	assert_int_equal(begin_kernel("add", 64, 0), -EINVAL);
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	machine.dispatch.lds_bytes = SIM_GCN_LDS_BYTES + 1;
+	assert_int_equal(sim_gcn_begin(&machine.dispatch, &machine.env), -EINVAL);
+	assert_int_equal(begin_kernel("reduce", 256, 256), 0);
+	machine.dispatch.lds_bytes = 0;
+	assert_int_equal(sim_gcn_begin(&machine.dispatch, &machine.env), -EINVAL);
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	machine.dispatch.descriptor[1] = 4; /* private memory */
+	assert_int_equal(sim_gcn_begin(&machine.dispatch, &machine.env), -EINVAL);
+	assert_non_null(strstr(machine.complaint, "private memory"));
+}
+
+/* An endless kernel does not keep its caller. */
+static void ends_a_slice_of_what_never_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(begin_kernel("add", 64, 64), 0);
+	words_at(CODE)[0] = 0xbf82ffff; /* s_branch to itself */
+	assert_int_equal(sim_gcn_run(&machine.dispatch, &machine.group, &machine.env, 5000), 0);
+	assert_false(machine.dispatch.done);
+}
+
+/* What the processor makes of the same operands: a, b and c, then the carry. */
+#define REFERENCE(op, expression)                                         \
+	static u64 reference_##op(u64 a, u64 b, u64 c, bool carry)        \
+	{                                                                 \
+		u32 x = (u32)a, y = (u32)b, z = (u32)c;                   \
+		s32 i = (s32)x, j = (s32)y;                               \
+                                                                          \
+		(void)x, (void)y, (void)z, (void)i, (void)j, (void)carry; \
+		return (u64)(expression);                                 \
+	}
+#define REFERENCES(R)                                                             \
+	R(s_add_u32, x + y)                                                       \
+	R(s_addc_u32, x + y + carry)                                              \
+	R(s_subb_u32, x - y - carry)                                              \
+	R(s_min_i32, (u32)(i < j ? i : j))                                        \
+	R(s_ashr_i32, (u32)(i >> y % 32))                                         \
+	R(s_ashr_i64, (s64)a >> y % 64)                                           \
+	R(s_bcnt1_i32_b64, __builtin_popcountll(a))                               \
+	R(s_ff1_i32_b64, (u32)__builtin_ffsll((s64)a) - 1)                        \
+	R(s_flbit_i32_b32, x ? (u32)__builtin_clz(x) : ~0u)                       \
+	R(s_sext_i32_i16, (u32)(int16_t)x)                                        \
+	R(s_mul_hi_i32, (u32)((s64)i * j >> 32))                                  \
+	R(v_mul_i32_i24, (u32)(((s32)(x << 8) >> 8) * (s64)((s32)(y << 8) >> 8))) \
+	R(v_mul_hi_u32, (u32)((unsigned __int128)x * y >> 32))                    \
+	R(v_mad_u64_u32, (u64)x *y + c)                                           \
+	R(v_subrev_co_u32, y - x)                                                 \
+	R(v_addc_co_u32, x + y + carry)                                           \
+	R(v_ashrrev_i32, (u32)(j >> x % 32))                                      \
+	R(v_ashrrev_i64, (s64)b >> x % 64)                                        \
+	R(v_lshrrev_b64, b >> x % 64)                                             \
+	R(v_bfe_u32, z % 32 ? x >> y % 32 & (~0u >> (32 - z % 32)) : 0)           \
+	R(v_bfi_b32, z ^ (x & (y ^ z)))                                           \
+	R(v_alignbit_b32, z % 32 ? x << (32 - z % 32) | y >> z % 32 : y)          \
+	R(v_lshl_add_u32, (x << y % 32) + z)                                      \
+	R(v_bfrev_b32, __builtin_bswap32(bits_reversed_in_bytes(x)))              \
+	R(v_sad_u32, (u32)llabs((s64)x - (s64)y) + z)                             \
+	R(v_ashrrev_i16, (u16)((int16_t)y >> x % 16))                             \
+	R(v_cndmask_b32, carry ? y : x)
+
+static u32 bits_reversed_in_bytes(u32 x)
+{
+	x = (x & 0x55555555) << 1 | (x >> 1 & 0x55555555);
+	x = (x & 0x33333333) << 2 | (x >> 2 & 0x33333333);
+	return (x & 0x0f0f0f0f) << 4 | (x >> 4 & 0x0f0f0f0f);
+}
+
+REFERENCES(REFERENCE)
+
+static const struct {
+	enum sim_gcn_op op;
+	u64 (*reference)(u64 a, u64 b, u64 c, bool carry);
+} references[] = {
+#define ROW(op, expression) { SIM_GCN_##op, reference_##op },
+	REFERENCES(ROW)
+};
+
+static u64 operand(u32 dwords)
+{
+	static const u64 edges[] = { 0, 1, ~0ull, 0x7fffffff, 0x80000000, 1ull << 63, ~0ull >> 1 };
+	u64 value = random_number() & 1 ? random_number() : edges[random_number() % 7];
+
+	return dwords == 1 ? (u32)value : value;
+}
+
+static void computes_as_the_processor(void **state)
+{
+	u32 i, round;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(references); i++) {
+		const struct sim_gcn_row *row = &sim_gcn_rows[references[i].op];
+
+		for (round = 0; round < 3000; round++) {
+			struct sim_gcn_alu alu = { .carry = random_number() & 1 };
+			u64 want, a = operand(row->width[1]), b = operand(row->width[2]),
+				  c = operand(row->width[3]);
+
+			alu.src[0] = a, alu.src[1] = b, alu.src[2] = c;
+			want = references[i].reference(a, b, c, alu.carry);
+			if (sim_gcn_compute(references[i].op, &alu) != want)
+				fail_msg("%s of 0x%llx 0x%llx 0x%llx", row->name, a, b, c);
+		}
+	}
+}
+
+static void carries_as_the_processor(void **state)
+{
+	u32 round, sum;
+
+	(void)state;
+	for (round = 0; round < 3000; round++) {
+		u32 a = (u32)operand(1), b = (u32)operand(1);
+		struct sim_gcn_alu alu = { .src = { a, b } };
+
+		(void)sim_gcn_compute(SIM_GCN_v_add_co_u32, &alu);
+		assert_int_equal(alu.carry, __builtin_add_overflow(a, b, &sum));
+		(void)sim_gcn_compute(SIM_GCN_s_add_i32, &alu);
+		assert_int_equal(alu.carry, __builtin_add_overflow((s32)a, (s32)b, (s32 *)&sum));
+		(void)sim_gcn_compute(SIM_GCN_v_sub_co_u32, &alu);
+		assert_int_equal(alu.carry, __builtin_sub_overflow(a, b, &sum));
+		/* v_cmp_ge_i32 and v_cmp_lt_u64 */
+		assert_int_equal(sim_gcn_compare(0xc6, a, b), (s32)a >= (s32)b);
+		assert_int_equal(sim_gcn_compare(0xe9, a * 3ull, b), a * 3ull < b);
+		assert_int_equal(sim_gcn_compare(0xe5, ~0ull, b), true);
+	}
+}
+
+#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machine, tear_down_machine)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MACHINE_TEST(adds),
+		MACHINE_TEST(counts_in_slices_that_are_moved),
+		MACHINE_TEST(reduces_through_lds_and_an_atomic),
+		MACHINE_TEST(hashes),
+		MACHINE_TEST(divides),
+		MACHINE_TEST(minds_signs),
+		MACHINE_TEST(knows_three_dimensions),
+		MACHINE_TEST(computes_floats),
+		MACHINE_TEST(says_that_there_are_no_floats),
+		MACHINE_TEST(names_what_it_does_not_know),
+		MACHINE_TEST(reports_faults),
+		MACHINE_TEST(keeps_to_its_lds),
+		MACHINE_TEST(refuses_what_is_beyond_the_limits),
+		MACHINE_TEST(ends_a_slice_of_what_never_ends),
+		cmocka_unit_test(computes_as_the_processor),
+		cmocka_unit_test(carries_as_the_processor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
