@@ -220,6 +220,13 @@ static char *make_range(void)
 	return memory;
 }
 
+/* A byte that the engine has written. The read pointer of the queue comes after the write, but
+ * ThreadSanitizer does not know that. */
+static __attribute__((no_sanitize_thread)) char written(const char *byte)
+{
+	return *byte;
+}
+
 static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
 {
 	struct raw_queue queue;
@@ -234,10 +241,10 @@ static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
 	raw_queue_copy(&queue, vram.address + MIB / 2, memory + MIB / 2, MIB / 2);
 	raw_queue_ring(&queue);
 	assert_int_equal(raw_queue_wait(&queue), 0);
-	assert_int_equal(vram.address[MIB / 2 - 1], 0x21);
-	assert_int_equal(memory[MIB / 2 - 1], 0x21);
-	assert_int_equal(memory[MIB / 2], 0x37);
-	assert_int_equal(memory[MIB - 1], 0x37);
+	assert_int_equal(written(vram.address + MIB / 2 - 1), 0x21);
+	assert_int_equal(written(memory + MIB / 2 - 1), 0x21);
+	assert_int_equal(written(memory + MIB / 2), 0x37);
+	assert_int_equal(written(memory + MIB - 1), 0x37);
 	raw_queue_copy(&queue, memory + MIB - 16, vram.address, 17);
 	assert_stands_still(&queue);
 	(void)munmap(memory, MIB);
@@ -256,7 +263,7 @@ static void a_queue_does_not_reach_what_the_process_has_unmapped(void **state)
 	raw_queue_copy(&queue, memory + 3 * PAGE, memory, 2 * PAGE);
 	raw_queue_ring(&queue);
 	assert_int_equal(raw_queue_wait(&queue), 0);
-	assert_int_equal(memory[2 * PAGE - 1], 0x42);
+	assert_int_equal(written(memory + 2 * PAGE - 1), 0x42);
 	raw_queue_copy(&queue, memory, memory + 2 * PAGE, 4);
 	assert_stands_still(&queue);
 	(void)munmap(memory, MIB);
