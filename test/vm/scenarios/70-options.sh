@@ -37,14 +37,15 @@ scenario_options_file() { # oldest and newest
 	rm /etc/criu/amdgpu_plugin.conf
 }
 
-# A map in the file is obeyed: the GPUs of one hive come back as those of the other.
+# A map in the file is obeyed: a GPU comes back as one that the mapper would not choose by itself. The process has none
+# of the GPUs on which it comes back, so its gpu_ids are not exchanged.
 scenario_device_map() { # oldest and newest
-	machine eight
+	machine eight 4,5,6,7
 	start_client --gpus 1
 	mkdir -p /etc/criu
-	echo 'device-map = renderD128=renderD132' > /etc/criu/amdgpu_plugin.conf
-	then_machine=eight come_back
-	has_line img1/restore.log 'amdgpu_plugin: map: saved GPU .*renderD128) -> .*renderD132)'
+	echo 'device-map = renderD128=renderD134' > /etc/criu/amdgpu_plugin.conf
+	then_machine="eight 0,1,2,3" come_back
+	has_line img1/restore.log 'amdgpu_plugin: map: saved GPU .*renderD128) -> .*renderD134)'
 	rm /etc/criu/amdgpu_plugin.conf
 	finish
 }
