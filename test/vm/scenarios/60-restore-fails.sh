@@ -10,15 +10,18 @@ restore_fails() {
 }
 
 restore_stops() {
-	local code=0
+	local code=0 size
 
 	rm -f img/restore.log
+	size=$(stat -c %s client.log)
 	try_restore img || code=$?
 	[ $code != 0 ] || fail "this restore cannot have succeeded"
 	# Rarely, stock CRIU (3.17.1 and 4.2.1, so far) does not end after it has said so, and has to be killed.
 	[ $code != 137 ] || has_line img/restore.log 'Restoring FAILED'
 	! grep "killed by signal [^9]" img/restore.log || fail "crashed: $(grep -m 1 "killed by signal [^9]" img/restore.log)"
 	gone "$pid" # CRIU kills it, but does not wait for its end
+	# CRIU 3.17.1 may let a parent go before it fails. The parent then reports that its children are gone.
+	truncate -s "$size" client.log
 	nothing_left
 	no_violation
 }
