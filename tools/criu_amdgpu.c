@@ -22,12 +22,14 @@ static const struct command {
 enum {
 	OPTION_TOPOLOGY = 't',
 	OPTION_QUIET = 'q',
+	OPTION_JSON = 'j',
 	OPTION_HELP = 'h',
 };
 
 static const struct option options[] = {
 	{ "topology", required_argument, NULL, OPTION_TOPOLOGY },
 	{ "quiet", no_argument, NULL, OPTION_QUIET },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ 0 },
 };
@@ -41,6 +43,7 @@ static void print_help(void)
 		printf("  %-8s %s\n", commands[i].name, commands[i].purpose);
 	printf("\nOptions:\n"
 	       "  -t, --topology TREE  fit: a copy of /sys/class/kfd/kfd/topology of another machine\n"
+	       "  -j, --json           show: print JSON\n"
 	       "  -q, --quiet          verify, fit: print only errors\n"
 	       "  -h, --help           print this help\n\n"
 	       "Exit status: 0 yes, 1 no (contents differ, no mapping exists), 2 trouble.\n");
@@ -85,13 +88,16 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "t:qh", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "t:qjh", options, NULL)) >= 0) {
 		switch (option) {
 		case OPTION_TOPOLOGY:
 			request.topology = optarg;
 			break;
 		case OPTION_QUIET:
 			request.quiet = true;
+			break;
+		case OPTION_JSON:
+			request.json = true;
 			break;
 		case OPTION_HELP:
 			print_help();
@@ -108,6 +114,8 @@ int main(int argc, char **argv)
 				argc - optind < 2 ? " needs a directory" : " takes one directory");
 	if (request.topology && command->run != tool_fit)
 		return complain(command->name, " has no option --topology");
+	if (request.json && command->run != tool_show)
+		return complain(command->name, " has no option --json");
 	request.dir = argv[optind + 1];
 	return run(command, &request);
 }

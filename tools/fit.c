@@ -41,7 +41,7 @@ static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
 
 /* -ENODEV: no mapping exists. */
 static int fit_process(const struct tool_kfd *kfd, const struct topology *local,
-		       const struct map_options *options, int quiet)
+		       const struct map_options *options, bool quiet)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	struct gpu_map map;
@@ -76,7 +76,7 @@ static int read_machine(const char *tree, struct topology *ret_local)
 }
 
 static int fit(const struct tool_images *images, const struct topology *local,
-	       const struct options *options, int quiet)
+	       const struct options *options, bool quiet)
 {
 	int status = TOOL_YES;
 

@@ -4,6 +4,7 @@
 #ifndef AMDGPU_PLUGIN_TOOLS_TOOL_H
 #define AMDGPU_PLUGIN_TOOLS_TOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,9 @@ struct tool_request {
 	const char *dir;
 	/* A tree like /sys/class/kfd/kfd/topology; NULL: this machine. */
 	const char *topology;
-	/* Print only the result. */
-	int quiet;
+	/* Print only errors. */
+	bool quiet;
+	bool json;
 };
 
 /* show.c: what the images hold. */
@@ -58,6 +60,9 @@ struct tool_images {
  * with images_done(). */
 int images_read(struct tool_images *ret_images);
 void images_done(struct tool_images *images);
+
+/* show_json.c: what the images hold, for programs. */
+int show_json(const struct tool_images *images);
 
 /* host.c: stands in for CRIU. Errors and warnings go to standard error, a line each. */
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "facts.h"
+
+#include <stdlib.h>
+
+#include "kernel/kfd.h"
+
+const struct bo_kind bo_kinds[BO_KINDS] = {
+	{ KFD_BO_VRAM, "VRAM" },       { KFD_BO_GTT, "GTT" },
+	{ KFD_BO_USERPTR, "userptr" }, { KFD_BO_DOORBELL, "doorbell" },
+	{ KFD_BO_MMIO_REMAP, "MMIO" },
+};
+
+static void add(struct bo_sum *sum, const KfdBoEntry *bo)
+{
+	sum->count++;
+	sum->bytes += bo->size;
+	sum->largest = bo->size > sum->largest ? bo->size : sum->largest;
+	sum->with_checksum += bo->has_xxh3;
+}
+
+struct bo_sum facts_sum_kind(const CriuKfd *kfd, uint32_t flag)
+{
+	struct bo_sum sum = { 0 };
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->alloc_flags & flag)
+			add(&sum, kfd->bo_entries[i]);
+	}
+	return sum;
+}
+
+struct bo_sum facts_sum_contents(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	struct bo_sum sum = { 0 };
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			add(&sum, bo);
+	}
+	return sum;
+}
+
+void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
+{
+	const struct kfd_priv priv = {
+		.bytes = kfd->priv_data.data,
+		.size = kfd->priv_data.len,
+		.num_devices = kfd->num_of_gpus,
+		.num_bos = (uint32_t)kfd->n_bo_entries,
+		.num_objects = kfd->num_of_objects,
+	};
+	struct objects objects = { 0 };
+
+	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues) &&
+			!kfd_priv_has_svm(&priv, &objects.has_svm);
+	*ret_objects = objects;
+}
+
+void objects_done(struct objects *objects)
+{
+	free(objects->queues);
+}
+
+const char *facts_queue_type(uint32_t type)
+{
+	switch (type) {
+	case KFD_PRIV_QUEUE_COMPUTE:
+		return "compute";
+	case KFD_PRIV_QUEUE_SDMA:
+		return "SDMA";
+	case KFD_PRIV_QUEUE_SDMA_XGMI:
+		return "SDMA over XGMI";
+	default:
+		return "other";
+	}
+}
+
+/* Only this plugin writes these fields. The newer format of CRIU's plugin has handles. */
+const char *facts_writer(const CriuKfd *kfd)
+{
+	if (kfd->has_xxh3 || kfd->has_num_of_mappings)
+		return "this plugin";
+	return kfd->n_bo_entries && kfd->bo_entries[0]->has_handle ? "CRIU's plugin, newer format"
+								   : "CRIU's plugin";
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the image of a process says, for those who print it. */
+#ifndef AMDGPU_PLUGIN_TOOLS_FACTS_H
+#define AMDGPU_PLUGIN_TOOLS_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "criu-amdgpu.pb-c.h"
+#include "kernel/kfd_priv.h"
+
+/* The kinds of BOs: a bit of alloc_flags each. */
+struct bo_kind {
+	uint32_t flag;
+	const char *name;
+};
+
+#define BO_KINDS 5
+extern const struct bo_kind bo_kinds[BO_KINDS];
+
+struct bo_sum {
+	size_t count;
+	uint64_t bytes;
+	uint64_t largest;
+	size_t with_checksum;
+};
+
+struct bo_sum facts_sum_kind(const CriuKfd *kfd, uint32_t flag);
+/* The BOs of a GPU that have contents in its pages file. */
+struct bo_sum facts_sum_contents(const CriuKfd *kfd, uint32_t gpu_id);
+
+struct objects {
+	/* Whether the layout of the private data is known; if not, nothing else is. */
+	bool known;
+	struct kfd_priv_queue *queues;
+	size_t num_queues;
+	bool has_svm;
+};
+
+/* Free the result with objects_done(). */
+void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects);
+void objects_done(struct objects *objects);
+const char *facts_queue_type(uint32_t type);
+
+/* Which plugin has written the image. */
+const char *facts_writer(const CriuKfd *kfd);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Prints what the images hold as JSON. The manual page criu-amdgpu(1) describes the fields, which
+ * keep name and meaning: FORMAT changes with them. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "facts.h"
+#include "image/image.h"
+#include "tool.h"
+
+#define FORMAT 1
+
+/* Half a description is worse than none. */
+static void need(bool is_there)
+{
+	if (is_there)
+		return;
+	(void)log_error(-ENOMEM, "images: cannot describe them");
+	exit(TOOL_TROUBLE);
+}
+
+static void add(json_object *object, const char *name, json_object *value)
+{
+	need(object && value && !json_object_object_add(object, name, value));
+}
+
+static void append(json_object *list, json_object *value)
+{
+	need(list && value && !json_object_array_add(list, value));
+}
+
+static json_object *number(uint64_t value)
+{
+	return json_object_new_uint64(value);
+}
+
+static json_object *gpu_id_of(uint32_t gpu_id)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "0x%04x", gpu_id);
+	return json_object_new_string(text);
+}
+
+static json_object *image_of(const char *pattern, int id)
+{
+	char name[IMAGE_NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), pattern, id);
+	return json_object_new_string(name);
+}
+
+static json_object *describe_sum(const struct bo_sum *sum)
+{
+	json_object *object = json_object_new_object();
+
+	add(object, "count", number(sum->count));
+	add(object, "bytes", number(sum->bytes));
+	add(object, "largest", number(sum->largest));
+	add(object, "with_checksum", number(sum->with_checksum));
+	return object;
+}
+
+static json_object *describe_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
+{
+	struct bo_sum contents = facts_sum_contents(kfd, gpu->gpu_id);
+	json_object *object = json_object_new_object();
+	char text[24];
+
+	add(object, "gpu_id", gpu_id_of(gpu->gpu_id));
+	if (gpu->has_actual_gpu_id)
+		add(object, "actual_gpu_id", gpu_id_of(gpu->actual_gpu_id));
+	if (gpu->has_location_id)
+		add(object, "pci", json_object_new_string(text_pci(gpu, text)));
+	if (gpu->has_gfx_target_version)
+		add(object, "isa", json_object_new_string(text_gfx(gpu, text)));
+	add(object, "render_minor", number(gpu->drm_render_minor));
+	add(object, "vram_bytes", number(gpu->vram_size));
+	add(object, "contents", describe_sum(&contents));
+	return object;
+}
+
+static json_object *describe_gpus(const CriuKfd *kfd)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id)
+			append(list, describe_gpu(kfd, kfd->device_entries[i]));
+	}
+	return list;
+}
+
+static json_object *describe_bos(const CriuKfd *kfd)
+{
+	json_object *object = json_object_new_object();
+
+	for (size_t i = 0; i < BO_KINDS; i++) {
+		struct bo_sum sum = facts_sum_kind(kfd, bo_kinds[i].flag);
+
+		add(object, bo_kinds[i].name, describe_sum(&sum));
+	}
+	return object;
+}
+
+static json_object *describe_queues(const struct objects *objects)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < objects->num_queues; i++) {
+		json_object *queue = json_object_new_object();
+
+		add(queue, "id", number(objects->queues[i].id));
+		add(queue, "type",
+		    json_object_new_string(facts_queue_type(objects->queues[i].type)));
+		add(queue, "gpu_id", gpu_id_of(objects->queues[i].gpu_id));
+		append(list, queue);
+	}
+	return list;
+}
+
+static json_object *describe_process(const struct tool_kfd *image)
+{
+	_cleanup_(objects_done) struct objects objects = { 0 };
+	json_object *object = json_object_new_object();
+	const CriuKfd *kfd = image->message;
+
+	facts_read_objects(kfd, &objects);
+	add(object, "image", image_of(IMAGE_KFD_NAME, image->id));
+	add(object, "pid", number(kfd->pid));
+	add(object, "writer", json_object_new_string(facts_writer(kfd)));
+	add(object, "gpus", describe_gpus(kfd));
+	add(object, "bos", describe_bos(kfd));
+	add(object, "objects", number(kfd->num_of_objects));
+	if (objects.known) {
+		add(object, "queues", describe_queues(&objects));
+		add(object, "has_svm_ranges", json_object_new_boolean(objects.has_svm));
+	}
+	return object;
+}
+
+static json_object *describe_render(const struct tool_render *image)
+{
+	const CriuRenderNode *node = image->message;
+	json_object *object = json_object_new_object();
+
+	add(object, "image", image_of(IMAGE_RENDER_NAME, image->id));
+	add(object, "gpu_id", gpu_id_of(node->gpu_id));
+	if (node->has_drm_render_minor)
+		add(object, "render_minor", number(node->drm_render_minor));
+	if (node->has_compute_pid)
+		add(object, "compute_pid", number(node->compute_pid));
+	return object;
+}
+
+static json_object *describe(const struct tool_images *images)
+{
+	json_object *root = json_object_new_object(), *processes = json_object_new_array(),
+		    *plain = json_object_new_array(), *renders = json_object_new_array();
+
+	add(root, "format", number(FORMAT));
+	add(root, "processes", processes);
+	add(root, "kfd_without_state", plain);
+	add(root, "render_nodes", renders);
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		if (images->kfds[i].message->num_of_gpus)
+			append(processes, describe_process(&images->kfds[i]));
+		else
+			append(plain, image_of(IMAGE_KFD_NAME, images->kfds[i].id));
+	}
+	for (size_t i = 0; i < images->num_renders; i++)
+		append(renders, describe_render(&images->renders[i]));
+	return root;
+}
+
+int show_json(const struct tool_images *images)
+{
+	json_object *root = describe(images);
+	const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY);
+
+	need(text);
+	(void)puts(text);
+	json_object_put(root);
+	return TOOL_YES;
+}
