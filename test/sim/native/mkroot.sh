@@ -18,6 +18,10 @@ chmod -R u+w "$root/sys/class/kfd/kfd/topology"
 sh "$here/../caches.sh" "$root/sys/class/kfd/kfd/topology"
 sh "$here/../kmod/mkbundle.sh" "$topology" > "$root/bundle"
 
+property() { # NODE NAME: 0 if older kernels do not have it
+	sed -n "s/^$2 //p" "$1/properties" | grep . || echo 0
+}
+
 # render MINOR DRIVER: a node, and what the kernel says of it
 render() {
 	device=$root/sys/dev/char/226:$1/device
@@ -25,6 +29,40 @@ render() {
 	mkdir -p "$device/drm/card$(($1 - 128))" "$device/drm/renderD$1" "$root/sys/drivers/$2"
 	ln -s "../../../../drivers/$2" "$device/driver"
 	: > "$root/dev/dri/renderD$1"
+}
+
+# nodes_of DEVICE MINOR: the device's nodes in /sys/class/drm
+nodes_of() {
+	mkdir -p "$root/sys/class/drm"
+	for name in "card$(($2 - 128))" "renderD$2"; do
+		mkdir -p "$1/drm/$name"
+		ln -s ../.. "$1/drm/$name/device"
+		ln -s "../../${1#"$root/sys/"}/drm/$name" "$root/sys/class/drm/$name"
+	done
+}
+
+# card NODE MINOR: what /sys/class/drm says of a GPU. Where it is on the bus says the link, as drm_sysfs.c makes it; of
+# the rest vendor and device are pci-sysfs.c's, vbios_version is amdgpu_atombios.c's, and unique_id and the monitor are
+# amdgpu_pm.c's (Linux 6.12). The monitor's sensors have labels, without which rocm-smi 5.2.3 fails, and no values.
+# Memory is amdgpu_vram_mgr.c's; none of it is used, because a process that only reads this has a machine of its own.
+card() {
+	location=$(property "$1" location_id)
+	device=$root/sys/devices/pci0000:00/$(printf '%04x:%02x:%02x.%d' "$(property "$1" domain)" $((location >> 8)) \
+		$((location >> 3 & 31)) $((location & 7)))
+	monitor=$device/hwmon/hwmon$(($2 - 128))
+	mkdir -p "$monitor"
+	echo amdgpu > "$monitor/name"
+	echo edge > "$monitor/temp1_label"
+	echo junction > "$monitor/temp2_label"
+	echo mem > "$monitor/temp3_label"
+	echo vddgfx > "$monitor/in0_label"
+	printf '0x%04x\n' "$(property "$1" vendor_id)" > "$device/vendor"
+	printf '0x%04x\n' "$(property "$1" device_id)" > "$device/device"
+	printf '%016x\n' "$(property "$1" unique_id)" > "$device/unique_id"
+	cat "$1"/mem_banks/*/properties | sed -n 's/^size_in_bytes //p' | head -n 1 > "$device/mem_info_vram_total"
+	echo 0 > "$device/mem_info_vram_used"
+	echo 113-SIMULATED-000 > "$device/vbios_version"
+	nodes_of "$device" "$2"
 }
 
 # That the driver is loaded: kernel/module/procfs.c, m_show(), and kernel/module/sysfs.c, Linux 6.12.
@@ -65,14 +103,21 @@ for node in "$root"/sys/class/kfd/kfd/topology/nodes/*; do
 		cpu_node=$((cpu_node + 1))
 		continue
 	fi
-	minor=$(sed -n 's/^drm_render_minor //p' "$node/properties")
+	minor=$(property "$node" drm_render_minor)
 	minors="$minors $minor"
 	[ "$minor" -le "$last" ] || last=$minor
 	render "$minor" amdgpu
+	card "$node" "$minor"
 done
 # minors below, which GPUs of another vendor have
 minor=128
 while [ "$minor" -lt "$last" ]; do
-	case "$minors " in *" $minor "*) ;; *) render "$minor" foreign_sim ;; esac
+	case "$minors " in
+	*" $minor "*) ;;
+	*)
+		render "$minor" foreign_sim
+		nodes_of "$root/sys/devices/platform/foreign_sim.$minor" "$minor"
+		;;
+	esac
 	minor=$((minor + 1))
 done

@@ -12,6 +12,7 @@
 static const char *const prefixes[] = {
 	"/dev/kfd",
 	"/dev/dri",
+	"/sys/class/drm",
 	"/sys/class/kfd",
 	"/sys/devices/virtual/kfd",
 	"/sys/devices/system/node",
