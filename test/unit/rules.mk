@@ -33,8 +33,8 @@ $(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/object
 		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl -lm
 
 $(BUILD)/objects.a: $(OBJECTS)
-	rm -f $@
-	$(AR) crs $@ $^
+	$(call SHOW,AR)
+	$(Q)rm -f $@ && $(AR) crs $@ $^
 
 unit: $(PLUGIN) $(TESTS)
 	@test/unit/run $(TESTS)
