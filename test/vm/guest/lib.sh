@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What scenarios are written in: start a program, wait for a line of its log, dump, kill, restore,
-# compare. Each function ends the scenario by itself when its step goes wrong; none of them knows
-# what any scenario is about.
+# The steps of scenarios: start a program, wait for a line of its log, dump, kill, restore, compare. A
+# step that fails ends the scenario.
 #
-# To start a program takes tenths of a second in an emulated machine, and to trace a line is not free either. So what is
-# done often is done by the shell itself, and what looks again and again is not traced.
+# In an emulated machine the start of a program takes tenths of a second, and a traced line costs time,
+# too. So the shell itself does what is frequent, and loops that wait are not traced.
 
 read -r criu_version < /opt/vm/criu
 limit=390 # seconds for one event, on a host that has no time for us: the client gives up after 120 and says what it lacks
 
-# why REASON: for the report, with what the device knows just then; the logs keep both.
+# why REASON: writes the reason and the state of the device to the report and to the logs.
 why() {
 	echo "$*" > "$work/why.txt"
 	[ ! -d "$sim" ] || tail -n +1 "$sim"/{processes,objects,stats,violations} > "$work/device.txt" 2>&1 || true
@@ -30,8 +29,8 @@ skip() {
 
 started=()
 
-# start LOG CMD... [--close-standard-files]: runs it in a session of its own, as a service would;
-# sets $pid.
+# start LOG CMD... [--close-standard-files]: runs the command in a session of its own, like a service.
+# Sets $pid.
 start() {
 	local log=$1
 
@@ -57,11 +56,10 @@ alive() { # PID: there, and not a zombie
 	case ${stat##*) } in [ZX]*) return 1 ;; esac
 }
 
-# The time between two looks. Nobody ever writes to that pipe.
+# The time between two looks. No process writes to that pipe.
 nap() { read -r -t 0.05 <> /run/never || true; }
 
-# until_true CMD...: returns as soon as the command succeeds; whatever waits for an event without a log
-# line comes here.
+# until_true CMD...: returns as soon as the command succeeds. For events without a log line.
 until_true() {
 	local end=$((SECONDS + limit)) -
 
@@ -75,11 +73,11 @@ until_true() {
 dead() { ! alive "$1"; }
 gone() { until_true dead "$1" || fail "process $1 does not end"; }
 
-# A zombie still has its number, as has one whose other threads are not through with their end.
+# A zombie still has its pid, and so does a process whose other threads have not ended yet.
 has_no_number() { [ ! -e "/proc/$1" ]; }
 
-# wait_line LOG PATTERN [FROM]: the first line after line FROM that holds PATTERN; sets $line.
-# A line that says FAILED ends the wait, so does the death of $pid.
+# wait_line LOG PATTERN [FROM]: waits for a line with PATTERN after line FROM, and sets $line. A line
+# with FAILED ends the wait, and so does the death of $pid.
 wait_line() {
 	local log=$1 pattern=$2 from=${3:-0} end=$((SECONDS + limit)) at=0 part= dies= reader -
 
@@ -102,7 +100,7 @@ wait_line() {
 	done
 	exec {reader}<&-
 	[ -z "$dies" ] || fail "process $pid died before \"$pattern\": $(tail -n 2 "$log" "$log.err" 2>&1)"
-	# What it is stuck in.
+	# The kernel functions in which it waits.
 	(cd "/proc/$pid/task" && tail -n +1 */comm */syscall */stack) > stacks.txt 2>&1 || true
 	fail "no \"$pattern\" from process $pid in $limit s"
 }
@@ -116,9 +114,9 @@ lines() { # FILE: sets $lines
 
 sim=/sys/kernel/debug/amdgpu_sim
 
-# machine NAME [HIDDEN]: the simulated machine of that name, and no other, from here on; NAME may also be the
-# absolute path of a folder that describes one. NAME+other-major: /dev/kfd has another major number there. The GPUs
-# with these indices are there, but nobody sees them. The driver is that of $kernel, if it is set.
+# machine NAME [HIDDEN]: loads the simulated machine NAME instead of the present one. NAME may be the
+# absolute path of a folder that describes a machine. NAME+other-major: /dev/kfd has another major
+# number. No process sees the GPUs with the indices HIDDEN. The driver is that of $kernel, if set.
 machine() {
 	local now=
 
@@ -145,7 +143,7 @@ load_machine() { # NAME
 	echo "$1" > /run/machine
 }
 
-# No GPU driver of any kind.
+# Removes all GPU drivers.
 no_machine() {
 	local module
 
@@ -159,7 +157,8 @@ no_machine() {
 fault() { echo "$1 $2 -$3" > "$sim/faults"; }
 knob() { echo "$2" > "$sim/$1"; }
 
-# sim_process PID FIELD: sets $value to what the device knows of a process; fails if it knows none.
+# sim_process PID FIELD: sets $value to the device's count for a process. Fails if the device does not
+# know the process.
 sim_process() {
 	local line -
 
@@ -176,7 +175,7 @@ sim_process() {
 	return 1
 }
 
-# object NAME: how many there are.
+# object NAME: prints the number of such objects in the device.
 object() { sed -n "s/^$1 //p" "$sim/objects"; }
 
 # --- CRIU -------------------------------------------------------------------------------------
@@ -184,7 +183,8 @@ object() { sed -n "s/^$1 //p" "$sim/objects"; }
 # Plugin lines that name an error, for the reason of a failure.
 errors() { grep -h 'Error' "$@" 2> /dev/null | tail -n 3 | tr '\n' ' '; }
 
-# Where every process of the machine is, into the scenario's folder and onto the console, which is always kept.
+# Writes the stacks of all processes to the scenario's folder, and to the console, whose log is always
+# kept.
 autopsy() { # WHY
 	local file command
 
@@ -200,7 +200,8 @@ autopsy() { # WHY
 	} 2>&1 | tee -a "$work/autopsy.txt" > /dev/console
 }
 
-# bounded criu ARG...: but not for ever. One that does not end after SIGTERM is killed, and its status is 137.
+# bounded criu ARG...: with a time limit. A CRIU that does not end after SIGTERM is killed; its status is
+# 137.
 bounded() {
 	local end code=137 criu
 
@@ -217,7 +218,7 @@ bounded() {
 	return "$code"
 }
 
-# dump DIR PID [ARG...]: must succeed.
+# dump DIR PID [ARG...]: the dump must succeed.
 dump() {
 	try_dump "$@" || fail "dump failed ($?): $(errors "$1/dump.log")"
 }
@@ -231,7 +232,7 @@ try_dump() {
 		-o "${dump_log:-dump.log}" -v4 "$@"
 }
 
-# restore DIR [ARG...]: must succeed; the task is on its own afterwards.
+# restore DIR [ARG...]: the restore must succeed. The task then runs without CRIU.
 restore() {
 	try_restore "$@" || fail "restore failed ($?): $(errors "$1/restore.log")"
 }
@@ -239,14 +240,15 @@ restore() {
 try_restore() {
 	local dir=$1
 
-	# CRIU gives the task the number that it had.
+	# CRIU gives the task its old pid.
 	! dead "${pid:-0}" || until_true has_no_number "${pid:-0}" || fail "nobody reaps process $pid"
 	shift
 	streaming serve bounded criu restore -D "$dir" -o "${restore_log:-restore.log}" -v4 -d "$@"
 }
 
-# streaming capture|serve CRIU...: with $store set, images are streamed, and that folder is where they lie;
-# else they are files. Expects $dir. When this succeeds the streamer has ended, all images complete.
+# streaming capture|serve CRIU...: with $store set, CRIU streams the images, and the streamer keeps them in
+# $store. Otherwise they are files. Expects $dir. On success the streamer has ended and all images are
+# complete.
 streaming() {
 	local how=$1 pid lines
 
@@ -271,15 +273,15 @@ streaming() {
 	fi
 }
 
-# What a process has open: restored, it must be the same.
+# Lists the open files of a process. They must be the same after a restore.
 fds() { find "/proc/$1/fd" -mindepth 1 -printf '%f %l\n' | sort -n; }
 
 has_line() { # FILE PATTERN
 	grep -q -- "$2" "$1" || fail "no line with \"$2\" in ${1##*/}: $(errors "$1")"
 }
 
-# plugin_error FILE PATTERN [COUNT]: a line of the plugin says what went wrong, and only one does, or
-# as many as things went wrong.
+# plugin_error FILE PATTERN [COUNT]: exactly COUNT (1) error lines of the plugin match PATTERN, and there
+# are no others.
 plugin_error() {
 	has_line "$1" "Error (amdgpu_plugin): .*$2"
 	[ "$(grep -c 'Error (amdgpu_plugin): ' "$1")" = "${3:-1}" ] ||
@@ -288,10 +290,10 @@ plugin_error() {
 
 # --- the GPU client ---------------------------------------------------------------------------
 
-# Something of ROCm has run on this machine before.
+# Makes the machine one on which a ROCm program has run before.
 rocm_before() { [ -e /dev/shm/sem.hsakmt_semaphore ] || /opt/vm/bin/rocm-before; }
 
-# start_client ARG...: ready when this returns; $pid is it, or the parent of a tree.
+# start_client ARG...: the client is ready when this returns. $pid is the client or the parent of a tree.
 start_client() {
 	rocm_before
 	start client.log /opt/vm/bin/gpu_client --log "$work/client.log" "$@"
@@ -300,14 +302,14 @@ start_client() {
 	wait_line client.log "$client ready"
 }
 
-# Asks the client (or the whole tree) to look at everything it has, and to go on.
+# Asks the client (or the whole tree) to verify its memory and queues, and to go on.
 verify() {
 	lines client.log
 	kill -USR1 "$pid" || fail "the client is not there any more"
 	wait_line client.log "$client verified" "$lines"
 }
 
-# The last check of a client, and its orderly end.
+# The client verifies everything once more and exits.
 finish() {
 	lines client.log
 	kill -TERM "$pid" || fail "the client is not there any more"
@@ -315,8 +317,8 @@ finish() {
 	gone "$pid"
 }
 
-# What must be the same before and after, for every process of the session. Another machine has other render minors:
-# then $any_minor is set.
+# Prints what must be the same before and after, for each process of the session. Another machine has
+# other render minors; then $any_minor is set.
 state() { /opt/vm/bin/state ${any_minor:+-m} "$1"; }
 
 same_state() { # BEFORE
@@ -336,7 +338,7 @@ in_session() { # SESSION PID
 	[ "${stat%% *}" = "$1" ]
 }
 
-# Sets $processes: those of the session that the device knows.
+# Sets $processes: the processes of the session that the device knows.
 sim_session() { # SESSION
 	local line
 
@@ -347,7 +349,7 @@ sim_session() { # SESSION
 	done < "$sim/processes"
 }
 
-# Its queues run: nothing holds them, and packets get done.
+# The queues run: no pause is left, and the engine completes packets.
 runs() {
 	local process processes packets value
 
@@ -381,7 +383,7 @@ sees_gpus() { # COUNT: that many are there for the client
 	sim_process "$pid" gpus && [ "$value" = "$1" ] || fail "process $pid sees ${value-no} GPUs, not $1"
 }
 
-# The device holds nothing for anybody.
+# The device has no objects left.
 all_zero() {
 	local line
 
@@ -393,8 +395,8 @@ nothing_left() {
 	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"
 }
 
-# come_back [ARG...]: the whole way: dump, death, restore, and everything as it was. The machine
-# may be changed in between: $then_machine, a name and perhaps what is hidden.
+# come_back [ARG...]: dump, death, restore, and the same state as before. $then_machine changes the
+# machine in between: its name, and the hidden GPUs if any.
 come_back() {
 	local before dir=img$((++trips)) any_minor=${then_machine:-}
 
@@ -414,8 +416,8 @@ trips=0
 
 # --- the end ----------------------------------------------------------------------------------
 
-# Nothing is left behind: run after every scenario that came to its end. Whatever still runs is
-# killed, so what the device then still holds was leaked.
+# Runs after each completed scenario. It kills all processes that still run. Objects that the device then
+# still has are leaks.
 settled() {
 	local process
 

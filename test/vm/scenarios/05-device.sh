@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Whether the simulated device keeps the kernel contract, on which all other scenarios rest. CRIU has no part in it.
+# Tests that the simulated device keeps the kernel contract. All other scenarios rest on that. No CRIU.
 
-# accept MOST: as many tests as that may say that this machine is too small for them.
+# accept MOST: at most MOST tests may skip because this machine is too small for them.
 accept() {
 	/opt/vm/bin/kfd_accept > accept.log 2>&1 ||
 		fail "$(grep '^not ok' accept.log | head -n 3 | tr '\n' ' ')$(tail -n 1 accept.log)"

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What must hold before any GPU comes in: CRIU likes the machine, and dumps and restores a process
-# that has nothing to do with GPUs.
+# Tests without a GPU: `criu check` passes, and CRIU dumps and restores a process without GPUs.
 
 scenario_host_check() {
 	criu check > check.log 2>&1 || fail "$(tail -n 3 check.log)"
 }
 
-# A process and a child of it that say so when they are asked whether they are alive.
+# A process and its child. Both answer a signal with a line.
 talker='
 	trap "echo alive \$BASHPID >> \"$log\"" USR1
 	(trap "echo alive child >> \"$log\"" USR1; echo child >> "$log"; while :; do sleep 1 & wait; done) &

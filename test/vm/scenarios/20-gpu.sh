@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Processes that use GPUs are dumped, killed and restored, and find everything as it was. Failures
+# Dumps, kills and restores processes that use GPUs. The restored processes verify their state. Failures
 # and moves to other machines have files of their own.
 
-# Without CRIU: the client and the device agree with each other.
+# Without CRIU: the client finds no mistake of the device.
 scenario_client_alone() { # oldest and newest
 	machine eight
 	start_client --gpus 0,7
@@ -53,7 +53,7 @@ scenario_eight_gpus() {
 	finish
 }
 
-# More buffers than a process may have files open, which is what a dump and a restore need.
+# More buffers than a process may have open files. A dump and a restore open a file for each.
 scenario_many_buffers() { # newest
 	machine eight
 	start_client --sizes medium --gpus 0,2,3,5,7
@@ -103,8 +103,8 @@ scenario_forked_child() { # oldest and newest
 	finish
 }
 
-# Nothing of the plugin's may land on numbers that the task itself has free or in use: this one has
-# its device files where others have standard input.
+# The plugin may not use descriptors that the task has free or in use. This task has its device files
+# in place of standard input and output.
 scenario_low_fds() { # oldest and newest
 	machine one
 	start_client --close-standard-files
@@ -122,7 +122,7 @@ scenario_dumped_again() { # oldest and newest
 	finish
 }
 
-# The original goes on, and the image is worth something too.
+# The original runs on, and its image restores.
 scenario_leave_running() {
 	local before
 

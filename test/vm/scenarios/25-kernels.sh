@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Kernels whose drivers differ: a process is dumped and restored, moves, and is refused, under each of them. $kernel is
-# the one that the machines have, see test/sim/README.md.
+# Kernels with different drivers: a process is dumped, restored, moved and refused under each of them. $kernel
+# is the kernel of the simulated machines, see test/sim/README.md.
 
-# refused_gfx11: its queues cannot be rebuilt, so the dump fails and the process runs on.
+# refused_gfx11: queues of gfx11 cannot be rebuilt, so the dump fails and the process runs on.
 refused_gfx11() {
 	cp -r /opt/vm/machines/one newer
 	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
@@ -14,7 +14,7 @@ refused_gfx11() {
 	finish
 }
 
-# A dump that fails, and the next one, which needs the queues to have been started as often as they were stopped.
+# A dump fails. The next dump succeeds only if the queues were started as often as they were stopped.
 fails_then_comes_back() {
 	machine one
 	start_client --sizes medium
@@ -38,14 +38,14 @@ scenario_kernel_7_3() { # oldest and newest
 
 	refused_gfx11
 	fails_then_comes_back
-	# a GPU with the same id, another node and another render node
+	# A GPU with the same id, another node and another render node.
 	then_machine="eight-other 0,1,2,4,5,6,7" come_back
 	sees_gpus 1
 	come_back
 	finish
 }
 
-# This kernel takes the id that the process knows for doorbells, and the new GPU has another.
+# For doorbells this kernel accepts the gpu_id that the process knows. The new GPU has another gpu_id.
 scenario_kernel_7_3_other_id() { # oldest and newest
 	local kernel=7.3
 
@@ -82,7 +82,7 @@ scenario_kernel_of_another_size() { # oldest and newest
 	finish
 }
 
-# A kernel that the device does not know: the module is not loaded, and the one that is there goes on as it was.
+# The device does not know this kernel: the new module is not loaded, and the present one stays as it is.
 scenario_kernel_unknown() { # oldest and newest
 	machine one
 	! echo 6.11 > "$sim/kernel" || fail "the device knows Linux 6.11"

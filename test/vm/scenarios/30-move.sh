@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Processes that come back on other hardware of the same kind: other gpu_ids, another order of the
-# nodes, other render minors; and go on from there.
+# Restores on other hardware of the same kind: other gpu_ids, another order of the nodes, other render
+# minors. The processes are dumped again there.
 
 scenario_move() {
 	machine one
@@ -31,8 +31,8 @@ scenario_move_tree() { # oldest and newest
 	finish
 }
 
-# render_ids DIR BYTES: every render node of the image has this gpu_id, tag and varint in hex. CRIU's own plugin finds
-# the GPU by it.
+# render_ids DIR BYTES: each render node of the image has this gpu_id (tag and varint in hex), by which
+# CRIU's own plugin finds the GPU.
 render_ids() {
 	local image got
 
@@ -42,15 +42,15 @@ render_ids() {
 	done
 }
 
-# A restored process has GPUs whose ids are not the ones it knows them by: it can be dumped where
-# it is, and move on, and home.
+# A restored process knows its GPUs by other ids than the driver. It can be dumped again, move on, and
+# move home.
 scenario_move_on() { # oldest and newest
 	machine one
 	start_client
 	then_machine=one-other come_back
 	come_back
 	then_machine=one come_back
-	# 0x07cd, which is the id on the first machine and the last.
+	# 0x07cd is the id on the first machine and on the last.
 	render_ids img1 "08 cd 0f"
 	render_ids img2 "08 cd 0f"
 	render_ids img3 "08 cd 0f"
@@ -66,7 +66,7 @@ scenario_move_on_eight() { # newest
 	finish
 }
 
-# What a container sees: one GPU of eight, and after the restore another one of them.
+# A container sees one GPU of eight, and after the restore another one.
 scenario_move_within() { # oldest and newest
 	machine eight 0,1,2,3,4,6,7
 	start_client
@@ -75,7 +75,7 @@ scenario_move_within() { # oldest and newest
 	finish
 }
 
-# maps LOG SAVED:PRESENT...: a line for each GPU of the image, in the order of its nodes, and none besides.
+# maps LOG SAVED:PRESENT...: the log has exactly these lines, in the order of the saved nodes.
 maps() {
 	local log=$1 got
 
@@ -85,8 +85,8 @@ maps() {
 	[ "$(grep -c 'map: saved GPU' "$log")" = $# ] || fail "not one line a GPU: $(grep 'map: saved GPU' "$log" | tail -n 3)"
 }
 
-# Seven GPUs of two hives, three and four, come to where the first hive has four: whoever takes one GPU after
-# the other has no hive left for the second.
+# Seven GPUs of two hives, three and four, move to a machine whose first hive has four. A mapper that takes
+# one GPU after the other would have no hive left for the second.
 scenario_move_to_fewer() { # newest
 	machine eight 3
 	start_client --gpus 0,2,6

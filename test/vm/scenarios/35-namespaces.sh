@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Processes that share no namespace with CRIU, as in a container: mounts, pids, IPC, UTS and network of their own, and a
-# small root file system that they have entered with pivot_root.
+# Processes that share no namespace with CRIU, as in a container. They have mounts, pids, IPC, UTS and network
+# of their own, and a small root file system that they entered with pivot_root.
 
-# Everything that the client opens, and nothing more. CRIU wants the root to be a mount that it finds again at restore.
+# The root has the files that the client opens. It is a mount, because CRIU must find it again at a restore.
 small_root() { # DIR
 	local root=$1 file node
 
@@ -21,7 +21,7 @@ small_root() { # DIR
 	chroot "$root" /opt/vm/bin/rocm-before
 }
 
-# start_contained ARG...: the client, in namespaces and a root of its own.
+# start_contained ARG...: starts the client in namespaces and a root of its own.
 start_contained() {
 	local outer
 
@@ -44,7 +44,7 @@ start_contained() {
 	started+=("$pid")
 }
 
-# contained_comes_back: dump, death, restore into the same root by a CRIU that stays outside.
+# contained_comes_back: dump, death, restore into the same root. CRIU stays outside.
 contained_comes_back() {
 	dump img "$pid" --root "$work/root" --network-lock nftables
 	gone "$pid"
@@ -58,7 +58,7 @@ contained_comes_back() {
 	no_violation
 }
 
-# CRIU 4.2 and later have a hook for their main process, which then loads the contents.
+# In CRIU 4.2 and later the main process has a hook and loads the contents.
 filled_by_main() {
 	case $criu_version in
 	3.* | 4.1*) return ;;

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The plugin beside others: what is not an AMD GPU's is none of its business, whatever state the
-# machine is in.
+# The plugin beside other drivers and plugins: it touches only what belongs to AMD GPUs.
 
-# CRIU itself cannot dump such files, so the dump fails; but with CRIU's own words, and the process
-# goes on.
+# CRIU itself cannot dump such files, so the dump fails with CRIU's own message. The process runs on.
 not_ours() {
 	start hold.log /opt/vm/bin/hold "$work/hold.log" "$@"
 	wait_line hold.log ready
@@ -37,7 +35,7 @@ scenario_foreign_files_without_kfd() { # oldest and newest
 	rmmod vgem
 }
 
-# vgem_node card|render: its node of that kind.
+# vgem_node card|render: prints the node of vgem of that kind.
 vgem_node() {
 	local node
 
@@ -48,7 +46,7 @@ vgem_node() {
 	done
 }
 
-# Both plugins in one process: ours has the GPU, the neighbour another vendor's render node.
+# A process with a GPU and a render node of another vendor, and a plugin for each.
 scenario_neighbour() {
 	machine one-other
 	asks_neighbours || skip "this CRIU asks one plugin only, so no process can have files of two"
@@ -67,7 +65,8 @@ beside_neighbour() {
 	finish
 }
 
-# Runtimes have CRIU freeze the cgroup of a container: so it stops whoever looks into it, too, and lets him go.
+# Runtimes let CRIU freeze the cgroup of a container. CRIU then also stops foreign processes in this cgroup, and
+# lets them go again.
 scenario_frozen_beside() { # oldest and newest
 	local group=/sys/fs/cgroup/job other
 
@@ -90,7 +89,7 @@ scenario_frozen_beside() { # oldest and newest
 
 both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
 
-# A launcher and its two jobs are in one group; one of them is dumped.
+# A launcher and its two jobs are in one cgroup. One of the jobs is dumped.
 scenario_frozen_above() { # oldest and newest
 	local group=/sys/fs/cgroup/jobs launcher jobs
 
@@ -118,7 +117,7 @@ scenario_frozen_above() { # oldest and newest
 	rmdir "$group"
 }
 
-# The neighbour says of our tasks, too, that it has done all there is to do, and CRIU asks nobody else.
+# The other plugin answers for all tasks, and CRIU then asks no further plugin.
 scenario_neighbour_resumes() { # oldest and newest
 	machine one
 	asks_neighbours || skip "this CRIU would not ask us for anything"
@@ -133,7 +132,7 @@ scenario_neighbour_resumes() { # oldest and newest
 	until_true all_zero || fail "a restore that is not whole has left something"
 }
 
-# No GPU: the neighbour's device is the only one that anybody has to care for.
+# The process has no AMD GPU, only the device of the other plugin.
 scenario_neighbour_alone() { # oldest and newest
 	local turn
 
@@ -158,8 +157,8 @@ scenario_neighbour_alone() { # oldest and newest
 	rmmod vgem
 }
 
-# plugin_folder first|second: where CRIU finds both plugins, the neighbour in that place. CRIU takes
-# them as the folder lists them, and a tmpfs lists by time of creation.
+# plugin_folder first|second: a folder with both plugins, the other plugin in that place. CRIU loads plugins in
+# the order of the folder, and a tmpfs lists files by time of creation.
 plugin_folder() {
 	local libs=$work/libs-$1 files order
 
@@ -181,10 +180,10 @@ plugin_folder() {
 	fail "cannot have the neighbour $1"
 }
 
-# CRIU before 4.0 asks the first plugin on a hook, whatever that answers.
+# CRIU before 4.0 calls only the first plugin of a hook, whatever the answer.
 asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
-# The kernel's own driver: it has no GPU to find here, but it has a /dev/kfd.
+# The kernel's own driver finds no GPU here, but it has a /dev/kfd.
 scenario_real_amdgpu() { # newest
 	no_machine
 	modprobe amdgpu

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Dumps that cannot succeed: they say why, the process goes on as if nothing had been, and no image
-# is left that could be taken for a good one.
+# Dumps that cannot succeed. The log says why, the process runs on, and no state image is left.
 
-# dump_fails DIR PATTERN [ARG...]: with a line that holds PATTERN.
+# dump_fails DIR PATTERN [ARG...]: the dump fails with a line that has PATTERN.
 dump_fails() {
 	local dir=$1 pattern=$2
 
@@ -36,7 +35,7 @@ scenario_disk_full() { # oldest and newest
 	finish
 }
 
-# The disk fills up later, when CRIU writes what is not ours.
+# The disk fills up later, when CRIU writes its own images.
 scenario_disk_full_late() { # oldest and newest
 	local all gpu
 
@@ -47,7 +46,7 @@ scenario_disk_full_late() { # oldest and newest
 	gpu=$(cat whole/amdgpu-* | wc -c)
 	rm -r whole
 	mkdir small
-	# All of the GPU's fits, half of the rest does.
+	# The GPU images and half of the rest fit.
 	mount -t tmpfs -o "size=$(((all + gpu / 1024) / 2))k" small small
 	dump_log=../dump.log
 	! try_dump small "$pid" || fail "everything went into half of the room"
@@ -59,7 +58,7 @@ scenario_disk_full_late() { # oldest and newest
 	finish
 }
 
-# CRIU meets a file that it cannot dump after the GPU was saved.
+# After the GPU is saved, CRIU meets a file that it cannot dump.
 scenario_undumpable_file() {
 	machine one
 	start_client --undumpable
@@ -84,7 +83,7 @@ scenario_gem_buffer() { # newest
 	finish
 }
 
-# Queues that no kernel rebuilds: refused, unless the user knows better.
+# No kernel rebuilds these queues. The dump is refused, unless the user forces it.
 scenario_queues_of_gfx11() { # newest
 	cp -r /opt/vm/machines/one newer
 	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
@@ -99,9 +98,8 @@ scenario_queues_of_gfx11() { # newest
 	finish
 }
 
-# Engines of three processes count in one buffer, and have seconds of work in their rings. Each of them gets a copy of
-# it; what the others had counted stands still there after a restore, and no two copies may differ in it: so they were
-# all taken at the same moment of the three.
+# The engines of three processes count in one buffer, and have seconds of work in their rings. Each process gets a
+# copy of the buffer. The copies must have the same counts, so the dump took them at the same moment.
 scenario_shared_buffer() { # oldest and newest
 	local copy words=() seen i j
 
@@ -129,7 +127,7 @@ scenario_shared_buffer() { # oldest and newest
 	finish
 }
 
-# A choice of calls, each of which fails once, with what the dump says then.
+# Some calls, each of which fails once, and the error line of the dump.
 scenario_dump_call_fails() { # newest
 	local call nth error words n=0
 
@@ -160,7 +158,7 @@ scenario_dump_call_fails() { # newest
 	finish
 }
 
-# A GPU that never finishes a copy: the dump gives up in time.
+# The GPU never finishes a copy. The dump fails after its time limit.
 scenario_copy_hangs() { # oldest and newest
 	machine one
 	start_client
@@ -176,7 +174,7 @@ scenario_copy_hangs() { # oldest and newest
 	finish
 }
 
-# The process has one buffer more at CHECKPOINT than it had at PROCESS_INFO.
+# At CHECKPOINT the process has one buffer more than at PROCESS_INFO.
 scenario_counts_change() { # oldest and newest
 	machine one
 	start_client
@@ -213,8 +211,8 @@ scenario_split_mapping() { # newest
 	finish
 }
 
-# Another plugin takes the /dev/kfd of one of two processes, so its state is in no image. The plugin learns of it at the
-# end, when CRIU before 4.3 does not ask any more, and kills the tasks.
+# Another plugin takes the /dev/kfd of one of two processes, so its state is in no image. The plugin learns this at
+# the end. CRIU before 4.3 ignores an error there and kills the tasks.
 scenario_dump_fails_at_its_end() {
 	[ "$criu_version" != 3.17.1 ] || skip "this CRIU asks one plugin only"
 	machine one

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# CRIU or a task of it is killed, at random moments (VM_KILLS, VM_SEED). After a killed dump the job runs on, its GPU
-# included, and no image is left that could be taken for a good one; after a killed restore nothing runs that is not whole.
+# Kills CRIU or a task at random moments (VM_KILLS, VM_SEED). After a killed dump the job and its queues run on, and no
+# state image of an incomplete dump is left. After a killed restore no incomplete task runs.
 #
-# What is not the plugin's to mend: CRIU has tasks run code of its own (the parasite), and one that is in the middle of
-# being given it, or rid of it, when CRIU dies is lost: it runs into a breakpoint, or into memory that is gone. Between these
-# moments the parasite ends by itself when its line to CRIU breaks. A restored task that has no GPU state yet
-# is left hanging by CRIU.
+# The plugin cannot mend the following. CRIU runs code of its own in tasks (the parasite). If CRIU dies while it injects
+# or removes the parasite, the task is lost: it runs into a breakpoint or into unmapped memory. At other times the
+# parasite ends by itself when its socket to CRIU closes. CRIU leaves a restored task without GPU state hanging.
 
-# Sets $kills; moments follow from the seed. $early counts the kills that came before the end.
+# Sets $kills. The seed gives the moments. $early counts the kills before the end.
 read_kills() {
 	local seed
 
@@ -17,7 +16,7 @@ read_kills() {
 	RANDOM=$seed
 }
 
-# random N: sets $number, 1 to N.
+# random N: sets $number to 1 to N.
 random() { number=$((RANDOM * $1 / 32768 + 1)); }
 
 # The guard has ended, and so has CRIU, except for the multi-threaded reader that CRIU 4.3 leaves behind when it fails.
@@ -37,9 +36,9 @@ nothing_of_criu() {
 	done
 }
 
-# CRIU waits for a task that has died while it led it through its last steps: for ever, be it for the task's end, as it is
-# CRIU that has its other threads to reap, or for the step to be done, which CRIU does not hear of any more then. (A plain
-# FUTEX_WAIT is CRIU's own; the C library's, and so the plugin's, are others.) Then it is ended.
+# If a task dies in its last steps, CRIU may wait for it for ever: for its end, though CRIU itself must reap its other
+# threads, or for the end of a step. Then this ends CRIU. (A plain FUTEX_WAIT is CRIU's own. The C library, and so the
+# plugin, uses other operations.)
 end_criu() {
 	local process number first second rest
 
@@ -53,8 +52,8 @@ end_criu() {
 	done || true
 }
 
-# kill_at COUNT WORDS MS PID dump|restore DIR ARG...: CRIU runs until it, or process PID if that is not 0, is
-# killed: so long after it has written so many lines that hold WORDS. Sets $status, and expects it and what outlives it to end.
+# kill_at COUNT WORDS MS PID dump|restore DIR ARG...: runs CRIU, and kills it (or process PID, if not 0) MS after its
+# log has COUNT lines with WORDS. Sets $status, and expects CRIU and its children to end.
 kill_at() {
 	local outer job=$pid what=$5 dir=$6
 
@@ -64,11 +63,11 @@ kill_at() {
 		criu "$5" -D "$6" -o "$5.log" -v4 "${@:7}"
 	outer=$pid
 	pid=$job
-	# Whom it ends too early is one more that was killed.
+	# A process that it ends too early counts as killed.
 	limit=20 until_true dead "$outer" || end_criu
 	until_true dead "$outer" || end_criu
 	until_true dead "$outer" || { autopsy "CRIU does not end"; fail "CRIU does not end"; }
-	# Before it loads us, CRIU has children by which it finds out what the kernel can: they do not die with it.
+	# Before CRIU loads plugins, it has children that test the kernel. They do not die with CRIU.
 	if grep -q amdgpu_plugin "$6/$5.log" 2> /dev/null && ! until_true nothing_of_criu; then
 		autopsy "CRIU has ended"
 		fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"
@@ -85,7 +84,7 @@ not_paused() { sim_process "$pid" evicted && [ "$value" = 0 ] && sim_process "$p
 
 dead_or_not_paused() { dead "$pid" || not_paused; }
 
-# The job's own answer, in less time than it has for others; a lost one gives none.
+# The job answers within a shorter time limit. A lost job does not answer.
 answers() {
 	local end=$((SECONDS + 40)) said -
 
@@ -99,7 +98,7 @@ answers() {
 	done
 }
 
-# Whatever became of the dump: a main image means that it was complete.
+# A state image means that the dump was complete.
 no_torn_image() {
 	has_no_main_image() { ! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null; }
 	grep -q 'amdgpu_plugin: kfd .*: unpaused process' img/dump.log || has_no_main_image ||
@@ -113,7 +112,7 @@ new_client() {
 	start_client
 }
 
-# While the plugin works the parasite waits for orders, and so nothing but the GPU stands still.
+# While the plugin works, the parasite waits for commands, so only the GPU is at risk.
 scenario_killed_while_paused() { # oldest and newest
 	local n
 
@@ -163,18 +162,18 @@ scenario_killed_dump() { # oldest and newest
 	finish
 }
 
-# With the last of its tasks' queues running the restore is complete for us, whatever CRIU comes to say.
+# When the queues of the last task run, the plugin's part is complete, whatever CRIU reports.
 is_resumed() { grep -q 'amdgpu_plugin: process .*: resumed' img/restore.log; }
 
-# What is left of a restore that is not.
+# Checks what an incomplete restore leaves.
 nothing_restored() {
 	until_true all_zero || { autopsy "a restore has ended, but not all of it"; fail "half a task holds $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"; }
-	# without GPU state CRIU may leave it
+	# CRIU may leave a task without GPU state.
 	kill -9 "$pid" 2> /dev/null || true
 	gone "$pid"
 }
 
-# Nobody starts it again, so it has to be well as it is.
+# No process starts it again, so it must work as it is.
 is_whole() {
 	! alive "$pid" || answers || echo "does not answer after $(tail -n 1 img/restore.log)" >> lost.txt
 	kill -9 "$pid" 2> /dev/null || true
@@ -195,7 +194,7 @@ dumped_once() {
 	nothing_left
 }
 
-# Every other time the task is CRIU's sibling, as container runtimes want it.
+# Every second time the task is a sibling of CRIU, as container runtimes want it.
 scenario_killed_restore() { # oldest and newest
 	local all n as=('' --restore-sibling)
 
@@ -214,8 +213,8 @@ scenario_killed_restore() { # oldest and newest
 	finish
 }
 
-# The task is killed: CRIU ends by itself, and says that it has failed. Every other one is killed while the main process
-# copies its contents, or it does so itself.
+# Kills the task. CRIU ends by itself and reports a failure. Every second kill is while the contents are copied, by the
+# main process or by the task.
 scenario_killed_task() { # oldest and newest
 	local all n task
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Restores that cannot succeed: they say why, CRIU's exit status tells, and nothing of the process
-# stays behind, neither as a process nor in the device.
+# Restores that cannot succeed. The log says why, CRIU's exit status is an error, and no task and no object of the
+# device is left.
 
-# restore_fails PATTERN [COUNT]: from img, with that many error lines that hold PATTERN.
+# restore_fails PATTERN [COUNT]: a restore from img fails with COUNT error lines that have PATTERN.
 restore_fails() {
 	restore_stops
 	plugin_error img/restore.log "$@"
@@ -16,7 +16,7 @@ restore_stops() {
 	size=$(stat -c %s client.log)
 	try_restore img || code=$?
 	[ $code != 0 ] || fail "this restore cannot have succeeded"
-	# Rarely, stock CRIU (3.17.1 and 4.2.1, so far) does not end after it has said so, and has to be killed.
+	# Rarely, stock CRIU (3.17.1 and 4.2.1, so far) does not end after this message, and must be killed.
 	[ $code != 137 ] || has_line img/restore.log 'Restoring FAILED'
 	! grep "killed by signal [^9]" img/restore.log || fail "crashed: $(grep -m 1 "killed by signal [^9]" img/restore.log)"
 	gone "$pid" # CRIU kills it, but does not wait for its end
@@ -33,7 +33,7 @@ dumped_client() {
 	nothing_left
 }
 
-# Each image is missing, or too short, or too long, or says a wrong length, or is another thing.
+# Each image is missing, too short, too long, has a wrong length field, or has other bytes.
 scenario_damaged_images() { # newest
 	local file name
 
@@ -43,7 +43,7 @@ scenario_damaged_images() { # newest
 		name=${file##*/}
 		cp "$file" good
 		rm "$file"
-		# A file without an image might be another plugin's: no error of ours, but a line.
+		# A file without an image may belong to another plugin, so the plugin logs no error.
 		restore_stops
 		has_line img/restore.log "(amdgpu_plugin): .*$name"
 		for size in 0 5 8 $(($(stat -c %s good) / 2)) $(($(stat -c %s good) - 1)); do
@@ -68,7 +68,7 @@ scenario_damaged_images() { # newest
 	finish
 }
 
-# As scenario_dump_call_fails has it for a dump.
+# Like scenario_dump_call_fails, for a restore.
 scenario_restore_call_fails() { # newest
 	local call nth error words
 
@@ -119,7 +119,7 @@ scenario_lazy_restore() { # oldest and newest
 	finish
 }
 
-# Sets $daemon, which listens when this returns. ./stop-daemon stops it when all tasks are restored.
+# Starts the daemon, sets $daemon, and returns when it listens. ./stop-daemon stops it when all tasks are restored.
 lazy_daemon() {
 	local pid
 
@@ -136,7 +136,7 @@ scenario_resume_fails() {
 	machine eight
 	dumped_client --tree 2 --gpus 4,5
 	knob resume_fail 12
-	# Both processes fail; a CRIU that heeds the first failure does not come to the second.
+	# Both processes fail. A CRIU that stops at the first failure does not reach the second.
 	[ "$criu_version" = 4.3 ] && failures=1 || failures=2
 	restore_fails "cannot resume" "$failures"
 	knob resume_fail 0
@@ -162,8 +162,8 @@ scenario_restore_copy_hangs() { # oldest and newest
 	finish
 }
 
-# CRIU gives the task the clock of the time when it was dumped; the kernel's deadlines are by its own.
-# A copy may take as long after a year as after a second.
+# CRIU gives the task the clock of the dump. The kernel measures deadlines by its own clock. The time limit of a
+# copy must be the same after a year.
 scenario_restore_later() { # oldest and newest
 	export KFD_COPY_TIMEOUT=2
 
@@ -178,8 +178,8 @@ scenario_restore_later() { # oldest and newest
 	finish
 }
 
-# refused_map NEEDED ROW...: no map, nothing done. The log holds a table of exactly these rows, and the one
-# error line says what is needed.
+# refused_map NEEDED ROW...: no mapping exists and the plugin changes nothing. The log has a table of exactly these
+# rows, and one error line with NEEDED.
 refused_map() {
 	local needed=$1 row
 
@@ -194,7 +194,7 @@ refused_map() {
 	! grep 'map: saved GPU 0x' img/restore.log || fail "mapped and refused"
 }
 
-# A process sees eight GPUs, and seven are to be seen on the other machine: each would do, but one is missing.
+# The process has eight GPUs, and the other machine shows seven. Each fits, but one is missing.
 scenario_gpu_hidden() { # newest
 	machine eight
 	dumped_client --gpus 0,5
@@ -209,7 +209,7 @@ scenario_gpu_hidden() { # newest
 	finish
 }
 
-# One GPU here has older firmware, the other less memory; whoever does what the table says comes back.
+# One GPU here has older firmware, the other less memory. A restore that follows the table succeeds.
 scenario_weaker_gpus() { # newest
 	cp -r /opt/vm/machines/eight-other weaker
 	sed -i 's/^fw_version .*/fw_version 91/' weaker/nodes/6/properties
@@ -226,8 +226,8 @@ scenario_weaker_gpus() { # newest
 	finish
 }
 
-# KFD wants SVM ranges to speak of every GPU that the task sees, and the image knows of six only: the seventh
-# must be hidden, and then all is well. In the root cgroup the task cannot hide it itself.
+# KFD wants attributes of SVM ranges for each GPU that the task sees, and the image has six GPUs. So the seventh must
+# be hidden. In the root cgroup the task cannot hide it itself.
 scenario_svm_beside_another() { # newest
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 3,7
@@ -241,8 +241,7 @@ scenario_svm_beside_another() { # newest
 	finish
 }
 
-# In a cgroup of its own the task hides the seventh GPU while it opens /dev/kfd, as where CRIU does not restore the
-# device cgroup. Nothing of that is left afterwards.
+# In a cgroup of its own the task hides the seventh GPU while it opens /dev/kfd. Afterwards the cgroup is as before.
 scenario_svm_hides_another() { # newest
 	local group=/sys/fs/cgroup/job
 
@@ -265,7 +264,7 @@ scenario_svm_hides_another() { # newest
 	rmdir "$group"
 }
 
-# A process of eight GPUs has nowhere to go on a machine with one.
+# A process with eight GPUs does not fit on a machine with one.
 scenario_too_few_gpus() { # oldest and newest
 	machine eight
 	dumped_client

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Options given to CRIU for the plugin, and in its file. What they do is the unit tests' business; here it counts that
-# they arrive.
+# Options that CRIU passes to the plugin, and options in the file. These scenarios test that they arrive. The unit
+# tests test their effects.
 
-# The plugin refuses before anything is dumped, and the process goes on.
+# The plugin refuses before CRIU dumps anything, and the process runs on.
 try_options() { # WORDS ARGUMENT...: the dump of any process fails, and says this
 	local words=$1
 
@@ -37,8 +37,8 @@ scenario_options_file() { # oldest and newest
 	rm /etc/criu/amdgpu_plugin.conf
 }
 
-# A map in the file is obeyed: a GPU comes back as one that the mapper would not choose by itself. The process has none
-# of the GPUs on which it comes back, so its gpu_ids are not exchanged.
+# The plugin follows a device-map in the file: a GPU comes back as one that the mapper would not choose. The process
+# has none of the GPUs on which it comes back, so its gpu_ids are not exchanged.
 scenario_device_map() { # oldest and newest
 	machine eight 4,5,6,7
 	start_client --gpus 1

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Images that are streamed: criu dump --stream and criu restore --stream, with a streamer that is as strict as
-# they come (tools/streamer.c).
+# Streamed images: criu dump --stream and criu restore --stream, with a strict streamer (tools/streamer.c).
 
-# come_back, streamed: nothing of ours is a file in the image directory, and every image was read to its end.
+# come_back with streams: the image directory has no file of the plugin, and each image was read to its end.
 stream_back() {
 	streams=$((${streams:-0} + 1))
 	store=store$streams come_back "$@"
@@ -19,7 +18,7 @@ scenario_stream_one_gpu() {
 	finish
 }
 
-# The image of each GPU's contents is larger than a pipe.
+# The pages image of each GPU is larger than a pipe.
 scenario_stream_eight_gpus() { # oldest and newest
 	machine eight
 	start_client --sizes small
@@ -27,7 +26,7 @@ scenario_stream_eight_gpus() { # oldest and newest
 	finish
 }
 
-# Each task reads images of its own, at the same time as the other.
+# Both tasks read their images at the same time.
 scenario_stream_tree_moves() { # oldest and newest
 	machine eight
 	start_client --tree 2 --gpus 0,3
@@ -36,8 +35,8 @@ scenario_stream_tree_moves() { # oldest and newest
 	finish
 }
 
-# A render node is met before the state of its process, at dump and at restore: another one than that which the
-# process computes through, on a machine where its GPU could be any of eight, and that very one.
+# CRIU meets a render node before the KFD file of the process, at the dump and at the restore. It is once the compute
+# file of the process, and once another file, on a machine with eight possible GPUs.
 scenario_stream_render_first() { # oldest and newest
 	machine eight
 	start_client --render-first --gpus 5
@@ -61,7 +60,7 @@ scenario_stream_second_kfd() { # oldest and newest
 	finish
 }
 
-# leave_socket DIR: that of a streamer that has died.
+# leave_socket DIR: leaves the socket of a dead streamer in DIR.
 leave_socket() {
 	local pid
 
@@ -73,7 +72,7 @@ leave_socket() {
 	[ -S "$1/streamer-capture.sock" ] || fail "the streamer left no socket"
 }
 
-# What was streamed may be stored as files, and files be streamed. A socket of a streamer that has died is no streamer.
+# Streamed images work as files, and files work as streams. The socket of a dead streamer is ignored.
 scenario_stream_to_files() { # oldest and newest
 	machine one
 	start_client
@@ -93,14 +92,14 @@ scenario_stream_to_files() { # oldest and newest
 	finish
 }
 
-# copied CMD...: streams from a copy of the images, as a streamer gives each of them once.
+# copied CMD...: streams from a copy of the images, because the streamer serves each image once.
 copied() {
 	rm -rf store
 	cp -r whole store
 	store=store "$@"
 }
 
-# Whatever ends too early, or goes on, or is not there, fails the restore. Every other length is the unit tests'.
+# An image that ends too early, is too long, or is missing fails the restore. The unit tests have other lengths.
 scenario_stream_cut_off() { # newest
 	local file name size whole
 
@@ -134,7 +133,7 @@ scenario_stream_cut_off() { # newest
 	finish
 }
 
-# The streamer's disk is full, so it dies with half of the images.
+# The disk of the streamer is full, so the streamer dies with half of the images.
 scenario_stream_breaks_off() { # oldest and newest
 	machine one
 	start_client

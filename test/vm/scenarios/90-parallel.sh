@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Contents filled in by CRIU's main process while the tasks restore the rest, on hosts that offer it; and by the tasks
-# themselves where the user wants that.
+# CRIU's main process loads the contents while the tasks restore the rest, if this CRIU has the hooks. The tasks load
+# them if the user wants that.
 
-# filled_by main|task LOG: who says that contents are loaded. Lines of a task begin with its pid.
+# filled_by main|task LOG: that process logs that it loaded contents. Lines of a task begin with its pid.
 filled_by() {
 	local stamp='^([0-9.]*)' task='  *[0-9]*:'
 
@@ -11,7 +11,7 @@ filled_by() {
 	grep -q "$stamp$task amdgpu_plugin: GPU .* loaded" "$2" || fail "contents were not filled in by the $1"
 }
 
-# Hosts from 4.2 on.
+# CRIU 4.2 and later.
 has_parallel() {
 	case $criu_version in
 	3.* | 4.1*) skip "this CRIU has no hook for its main process" ;;
@@ -46,7 +46,7 @@ scenario_parallel_tree() {
 	finish
 }
 
-# VM_BOS buffers of one process, each of which is a descriptor on its way from the task to the main process.
+# One process with VM_BOS buffers. The task passes a descriptor for each to the main process.
 scenario_parallel_many() {
 	local bos limit
 
@@ -67,7 +67,7 @@ scenario_parallel_many() {
 	no_violation
 }
 
-# One of several images is wrong: only the main process finds out, and all of the restore fails.
+# One of several images is wrong. Only the main process finds out, and the whole restore fails.
 scenario_parallel_fails() {
 	local image
 
@@ -92,8 +92,8 @@ scenario_parallel_fails() {
 	finish
 }
 
-# In namespaces of its own a task has nothing in common with CRIU's main process but what it inherits. The scenarios
-# own-mounts have mounts and a network of their own, too.
+# A task in namespaces of its own shares with CRIU's main process only what it inherits. The scenarios own-mounts also
+# have mounts and a network of their own.
 scenario_parallel_namespaces() {
 	local outer
 
