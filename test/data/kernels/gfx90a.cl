@@ -65,3 +65,16 @@ kernel void mix(global float *out, const global float *a, const global float *b,
 	for (uint j = 0; j < n; j++) x = x * k + a[(i + j) & 63] - b[j];
 	out[i] = x > b[0] ? x : -x;
 }
+// The later a wave, the longer it takes to the barrier; then each item takes what another wave has put there.
+kernel void uneven(global uint *out)
+{
+	local uint part[256];
+	uint id = __builtin_amdgcn_workitem_id_x(), value = id;
+	for (uint i = 0; i < __builtin_amdgcn_readfirstlane(id); i++)
+		value = value * 3 + 1;
+	part[id] = value;
+	__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+	__builtin_amdgcn_s_barrier();
+	__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+	out[id] = part[255 - id];
+}

@@ -158,18 +158,19 @@ int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	return ret;
 }
 
-/* What an access of LDS touches, or NULL. */
-static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 at, u32 bytes)
+/* What an access of LDS touches, or NULL. Addresses wrap around at 32 bits: compilers subtract in
+ * the register, and add in the offset. */
+static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 at, u32 bytes)
 {
 	u32 size = run->dispatch->lds_bytes;
 
-	if (at + bytes <= size && at % min(bytes, 4u) == 0)
+	if (at < size && bytes <= size - at && at % min(bytes, 4u) == 0)
 		return run->group->lds + at;
 	(void)sim_gcn_complain(run, inst, "its address is not in the LDS of its workgroup");
 	return NULL;
 }
 
-static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u64 base)
+static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane, u32 base)
 {
 	u32 bytes = 4u * inst->width[2];
 	u8 *at = lds_at(run, inst, base + (u32)inst->offset, bytes);
@@ -188,16 +189,16 @@ static int lds_atomic(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, 
 }
 
 static int lds_transfer(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 lane,
-			u64 base)
+			u32 base)
 {
 	struct sim_gcn_alu none = { .lane = 0 };
 	u32 bytes = (u32)sim_gcn_rows[inst->op].compute(&none);
 	u32 parts = inst->flags & SIM_GCN_PAIR ? 2 : 1, i;
-	u64 unit = inst->flags & SIM_GCN_FAR ? 64ull * bytes : bytes;
+	u32 unit = inst->flags & SIM_GCN_FAR ? 64 * bytes : bytes;
 	u8 *at[2];
 
 	for (i = 0; i < parts; i++) {
-		u64 offset = parts == 2 ? (inst->offset >> 8 * i & 0xff) * unit : (u32)inst->offset;
+		u32 offset = parts == 2 ? (inst->offset >> 8 * i & 0xff) * unit : (u32)inst->offset;
 
 		at[i] = lds_at(run, inst, base + offset, bytes);
 		if (!at[i])
@@ -220,7 +221,7 @@ int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 
 	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
 		/* read before a load may overwrite it */
-		u64 base = *lane_of(run, inst->src[0], 0, lane);
+		u32 base = *lane_of(run, inst->src[0], 0, lane);
 
 		if (!(exec >> lane & 1))
 			continue;

@@ -93,6 +93,46 @@ static void reduces_through_lds_and_an_atomic(void **state)
 	assert_int_equal(words_at(DATA)[0], sum);
 }
 
+/* An atomic that loses against the CPU is made again. */
+static void counts_beside_others(void **state)
+{
+	u32 i, sum;
+
+	(void)state;
+	sum = words_at(DATA)[0] + 3;
+	for (i = 0; i < 256; i++)
+		sum += words_at(A)[i];
+	set_argument(0, va(DATA));
+	set_argument(8, va(A));
+	set_argument(16, 256);
+	machine.interference = 3;
+	assert_int_equal(begin_kernel("reduce", 256, 256), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	assert_int_equal(machine.interference, 0);
+	assert_int_equal(words_at(DATA)[0], sum);
+}
+
+static u32 uneven_value(u32 id)
+{
+	u32 i, value = id;
+
+	for (i = 0; i < (id & ~63u); i++)
+		value = value * 3 + 1;
+	return value;
+}
+
+static void waits_at_barriers(void **state)
+{
+	u32 i;
+
+	(void)state;
+	set_argument(0, va(DATA));
+	assert_int_equal(begin_kernel("uneven", 256, 256), 0);
+	assert_int_equal(run_kernel(1000), 1);
+	for (i = 0; i < 256; i++)
+		assert_int_equal(words_at(DATA)[i], uneven_value(255 - i));
+}
+
 static void hashes(void **state)
 {
 	const u8 *text = at(A);
@@ -397,6 +437,8 @@ int main(void)
 		MACHINE_TEST(adds),
 		MACHINE_TEST(counts_in_slices_that_are_moved),
 		MACHINE_TEST(reduces_through_lds_and_an_atomic),
+		MACHINE_TEST(counts_beside_others),
+		MACHINE_TEST(waits_at_barriers),
 		MACHINE_TEST(hashes),
 		MACHINE_TEST(divides),
 		MACHINE_TEST(minds_signs),
