@@ -75,14 +75,44 @@ struct kfd_bo_bucket {
 
 #define KFD_INVALID_FD 0xffffffffu
 
+struct kfd_alloc_args {
+	uint64_t va_addr;
+	uint64_t size;
+	uint64_t handle;
+	uint64_t mmap_offset;
+	uint32_t gpu_id; /* user_gpu_id, here and in the next two */
+	uint32_t flags;
+};
+
+struct kfd_map_args {
+	uint64_t handle;
+	uint64_t gpu_ids; /* pointer to uint32_t [num_gpus] */
+	uint32_t num_gpus;
+	uint32_t num_done;
+};
+
+struct kfd_import_args {
+	uint64_t va_addr;
+	uint64_t handle;
+	uint32_t gpu_id;
+	uint32_t dmabuf_fd;
+};
+
 #define KFD_IOC_GET_VERSION     _IOR('K', 0x01, struct kfd_version_args)
+#define KFD_IOC_ALLOC_MEMORY    _IOWR('K', 0x16, struct kfd_alloc_args)
+#define KFD_IOC_FREE_MEMORY     _IOW('K', 0x17, uint64_t)
+#define KFD_IOC_MAP_MEMORY      _IOWR('K', 0x18, struct kfd_map_args)
 #define KFD_IOC_GET_DMABUF_INFO _IOWR('K', 0x1c, struct kfd_dmabuf_info_args)
+#define KFD_IOC_IMPORT_DMABUF   _IOWR('K', 0x1d, struct kfd_import_args)
 #define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
 #define KFD_IOC_AVAILABLE       _IOWR('K', 0x23, struct kfd_available_args)
 
 _Static_assert(sizeof(struct kfd_criu_args) == 56, "kernel ABI");
 _Static_assert(sizeof(struct kfd_device_bucket) == 16, "kernel ABI");
 _Static_assert(sizeof(struct kfd_bo_bucket) == 48, "kernel ABI");
+_Static_assert(sizeof(struct kfd_alloc_args) == 40, "kernel ABI");
+_Static_assert(sizeof(struct kfd_map_args) == 24, "kernel ABI");
+_Static_assert(sizeof(struct kfd_import_args) == 24, "kernel ABI");
 
 /* Kinds of BO, bits of alloc_flags. Every BO has exactly one. */
 enum kfd_bo_kind {
@@ -194,6 +224,29 @@ int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes);
 /* RESUME: starts the queues of process @pid. Call it once, also after an error, and only after
  * kfd_restore(). -ESRCH: no KFD process. Logs on error. */
 int kfd_resume(pid_t pid);
+
+/* The flags of an imported BO: its kind, and these. No other flag comes along (import_obj_create()
+ * in amdgpu_amdkfd_gpuvm.c). */
+#define KFD_BO_IMPORTED (KFD_BO_WRITABLE | KFD_BO_EXECUTABLE)
+
+static inline bool kfd_bo_looks_imported(uint32_t alloc_flags)
+{
+	return alloc_flags == (KFD_BO_VRAM | KFD_BO_IMPORTED) ||
+	       alloc_flags == (KFD_BO_GTT | KFD_BO_IMPORTED);
+}
+
+/* KFD's own memory calls, for the process that has opened @fd: kfd_memory.c. They also work between
+ * RESTORE and RESUME. A handle has the gpu_id that the process knows in its upper half. In the
+ * lower half is the lowest number that is free on that GPU. */
+#define KFD_HANDLE(gpu_id, number) ((uint64_t)(gpu_id) << 32 | (number))
+
+/* Imports the dma-buf for GPU @gpu_id at address @addr. */
+int kfd_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle);
+/* Maps a BO to the GPUs. */
+int kfd_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus);
+/* Takes a handle by a page without an address, until kfd_free(). */
+int kfd_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle);
+int kfd_free(int fd, uint64_t handle);
 
 /* The cause of @error (-errno) of operation @op, and what helps, to follow the name of the process
  * in a log line. NULL: strerror() is all there is to say. */

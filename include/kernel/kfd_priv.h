@@ -114,6 +114,40 @@ struct kfd_priv_parts {
 int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
 		   uint8_t **ret_data, size_t *ret_size);
 
+/* The size of a BO record. -EINVAL: no size fits. */
+int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
+
+/* Larger records have fields of another driver after those of Linux (kfd_criu_bo_priv_data in Linux
+ * 7.3). */
+#define KFD_PRIV_BO_SIZE_LINUX 272
+
+/* No driver knows more GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
+#define KFD_PRIV_GPUS_MAX 64
+
+/* What a BO record says. */
+struct kfd_priv_bo_record {
+	/* The number by which the process knows the BO on its GPU. */
+	uint32_t handle;
+	/* The GPUs that map the BO, by the ids that the process knows. */
+	uint32_t gpu_ids[KFD_PRIV_GPUS_MAX];
+	uint32_t num_gpus;
+};
+
+/* Reads the record of BO @index. @bo_size is the size of a record. -EINVAL: the data has no such
+ * record. */
+int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+		     struct kfd_priv_bo_record *ret_record);
+
+/* Removes the records of the BOs whose element of @cut is true from the @size bytes at @bytes,
+ * which @priv describes. Returns the new size. -EINVAL: no size of BO records fits. */
+int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes,
+		     size_t *ret_size);
+
+/* Marks the data by another version, which the kernel refuses before it does anything
+ * (criu_restore_process() in kfd_chardev.c). kfd_priv_unmark() removes the mark. */
+void kfd_priv_mark(uint8_t *bytes, size_t size);
+void kfd_priv_unmark(uint8_t *bytes, size_t size);
+
 /* The size of the data with @num_more more devices. */
 size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more);
 /* Copies the data to @to, which has room for kfd_priv_size_with() bytes, and adds the records of

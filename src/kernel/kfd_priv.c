@@ -10,7 +10,9 @@
 
 #include "amdgpu_plugin_util.h"
 
-#define VERSION        1
+#define VERSION 1
+/* Of the version, in data that only a plugin may read which knows shared BOs. */
+#define MARK           (1u << 31)
 #define PROCESS_SIZE   8
 #define DEVICE_SIZE    8
 #define QUEUE_SIZE     120
@@ -27,6 +29,8 @@
 #define QUEUE_CTL_SIZE 108
 #define QUEUE_MQD_SIZE 112
 #define BO_USER_ADDR   0
+#define BO_HANDLE      8
+#define BO_GPU_IDS     12
 #define EVENT_SIZE     64
 #define EVENT_ID       16
 #define EVENT_TYPE     24
@@ -340,7 +344,7 @@ int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_eve
 	return 0;
 }
 
-static int find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
+int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
 {
 	struct search search = search_sizes(priv, 0, NUM_SIZES);
 	struct walk walk;
@@ -424,7 +428,7 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 	const uint32_t version = VERSION;
 	uint64_t bo_size, bos, size;
 	uint8_t *data;
-	int ret = find_bo_size(priv, &bo_size);
+	int ret = kfd_priv_find_bo_size(priv, &bo_size);
 
 	if (ret < 0)
 		return ret;
@@ -443,6 +447,66 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 	*ret_data = data;
 	*ret_size = size;
 	return 0;
+}
+
+int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+		     struct kfd_priv_bo_record *ret_record)
+{
+	const struct walk walk = { .priv = priv, .at = devices_end(priv) + bo_size * index };
+	struct kfd_priv_bo_record *record = ret_record;
+
+	if (index >= priv->num_bos || bo_size < BO_SIZE_MIN || walk.at > priv->size ||
+	    bo_size > bytes_left(&walk))
+		return -EINVAL;
+	*record = (struct kfd_priv_bo_record){ .handle = number_at(&walk, BO_HANDLE) };
+	for (uint64_t at = BO_GPU_IDS; at + sizeof(uint32_t) <= bo_size; at += sizeof(uint32_t)) {
+		uint32_t gpu_id = number_at(&walk, at);
+
+		if (!gpu_id || record->num_gpus == KFD_PRIV_GPUS_MAX)
+			break;
+		record->gpu_ids[record->num_gpus++] = gpu_id;
+	}
+	return 0;
+}
+
+int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes, size_t *ret_size)
+{
+	uint64_t bo_size, from, to;
+	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+
+	if (ret < 0)
+		return ret;
+	from = to = devices_end(priv);
+	for (uint32_t i = 0; i < priv->num_bos; i++, from += bo_size) {
+		if (cut[i])
+			continue;
+		memmove(bytes + to, bytes + from, bo_size);
+		to += bo_size;
+	}
+	memmove(bytes + to, bytes + from, priv->size - from);
+	*ret_size = priv->size - (from - to);
+	return 0;
+}
+
+static void change_version(uint8_t *bytes, size_t size, bool marked)
+{
+	uint32_t version;
+
+	if (size < sizeof(version))
+		return;
+	memcpy(&version, bytes, sizeof(version));
+	version = marked ? version | MARK : version & ~MARK;
+	memcpy(bytes, &version, sizeof(version));
+}
+
+void kfd_priv_mark(uint8_t *bytes, size_t size)
+{
+	change_version(bytes, size, true);
+}
+
+void kfd_priv_unmark(uint8_t *bytes, size_t size)
+{
+	change_version(bytes, size, false);
 }
 
 size_t kfd_priv_size_with(const struct kfd_priv *priv, uint32_t num_more)

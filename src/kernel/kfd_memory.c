@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Calls of KFD that change the memory of the calling process. A restore imports shared BOs by
+ * these. */
+#include <stdint.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/kfd.h"
+
+#define PAGE 4096
+
+int kfd_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle)
+{
+	struct kfd_import_args args = {
+		.va_addr = addr,
+		.gpu_id = gpu_id,
+		.dmabuf_fd = (uint32_t)dmabuf_fd,
+	};
+	int ret = xioctl(fd, KFD_IOC_IMPORT_DMABUF, &args);
+
+	*ret_handle = args.handle;
+	return ret;
+}
+
+int kfd_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus)
+{
+	struct kfd_map_args args = {
+		.handle = handle,
+		.gpu_ids = (uintptr_t)gpu_ids,
+		.num_gpus = num_gpus,
+	};
+
+	return num_gpus ? xioctl(fd, KFD_IOC_MAP_MEMORY, &args) : 0;
+}
+
+int kfd_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle)
+{
+	struct kfd_alloc_args args = {
+		.size = PAGE,
+		.gpu_id = gpu_id,
+		.flags = KFD_BO_GTT | KFD_BO_WRITABLE,
+	};
+	int ret = xioctl(fd, KFD_IOC_ALLOC_MEMORY, &args);
+
+	*ret_handle = args.handle;
+	return ret;
+}
+
+int kfd_free(int fd, uint64_t handle)
+{
+	return xioctl(fd, KFD_IOC_FREE_MEMORY, &handle);
+}
