@@ -45,6 +45,9 @@ void image_remove_kfd(int id);
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
 
+/* Numbers of shared objects in a dump are from 1 to this. */
+#define IMAGE_OBJECTS_MAX (1u << 20)
+
 enum image_kind {
 	IMAGE_NONE,
 	IMAGE_KFD,

@@ -125,6 +125,21 @@ static const char *find_wrong_range(const KfdBoEntry *bo)
 	return NULL;
 }
 
+static const char *find_wrong_object(const KfdBoEntry *bo)
+{
+	if (bo->has_owner_pid && !bo->has_object)
+		return "the owner of an object, but no object";
+	if (!bo->has_object)
+		return NULL;
+	if (!bo->object || bo->object > IMAGE_OBJECTS_MAX)
+		return "an impossible number of an object";
+	if (!(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+		return "an object, but is of a kind that cannot be shared";
+	if (bo->has_owner_pid && (!bo->owner_pid || bo->owner_pid > INT32_MAX))
+		return "an owner that is no process";
+	return NULL;
+}
+
 static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t index)
 {
 	const KfdBoEntry *bo = kfd->bo_entries[index];
@@ -145,6 +160,8 @@ static int check_bo(const struct subject *subject, const CriuKfd *kfd, size_t in
 		wrong = "an address too high for its size";
 	else if (kind & KFD_BO_WITH_CONTENTS)
 		wrong = find_wrong_range(bo);
+	if (!wrong)
+		wrong = find_wrong_object(bo);
 	if (wrong)
 		return log_error(-EINVAL,
 				 "%s %d: BO %zu, %" PRIu64 " bytes at 0x%" PRIx64
@@ -180,8 +197,8 @@ static int compare_spans(const void *left, const void *right)
 	return a->bo < b->bo ? -1 : a->bo > b->bo;
 }
 
-/* Two BOs that were one object in the process both have its mmap offset. A forced dump saves such
- * BOs, and each returns as a copy. Their addresses differ, so both are distinct. */
+/* Two BOs that were one object in the process both have its mmap offset. Each import has an address
+ * of its own. So has each of the copies that a forced dump makes of them. */
 static bool may_coexist(const struct span *a, const struct span *b, bool by_offset)
 {
 	if (a->gpu_id != b->gpu_id || b->from >= a->to)
@@ -245,7 +262,9 @@ static int check_total_size(const struct subject *subject, const CriuKfd *kfd,
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
-		if (bo->gpu_id != gpu->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+		/* An import has the memory of its owner. */
+		if (bo->gpu_id != gpu->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS) ||
+		    bo->has_owner_pid)
 			continue;
 		if (bo->size > IMAGE_CONTENTS_MAX - contents)
 			return log_error(-EINVAL,

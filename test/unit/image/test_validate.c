@@ -247,6 +247,62 @@ static void sums_beyond_gpu_and_file_are_refused(void **state)
 	assert_logged("kfd 7", "larger than any file");
 }
 
+static void share(KfdBoEntry *bo, uint32_t object, uint32_t owner_pid)
+{
+	bo->has_object = object != 0;
+	bo->object = object;
+	bo->has_owner_pid = owner_pid != 0;
+	bo->owner_pid = owner_pid;
+}
+
+static void shared_bos_pass(void **state)
+{
+	(void)state;
+	make_image();
+	share(&image.bos[0], 1, 0);
+	share(&image.bos[1], IMAGE_OBJECTS_MAX, 77);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	/* An import takes no VRAM, and has no part of a file. */
+	image.bos[1].alloc_flags = KFD_BO_VRAM;
+	image.bos[1].size = MIB;
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	share(&image.bos[1], 2, 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): kfd 7: ", "bytes of VRAM");
+}
+
+static void impossible_shared_bos_are_refused(void **state)
+{
+	static const struct {
+		size_t bo;
+		uint32_t has_object, object, has_owner, owner;
+		const char *words;
+	} cases[] = {
+		{ 0, 0, 0, 1, 77, "but no object" },
+		{ 0, 1, 0, 0, 0, "impossible number" },
+		{ 0, 1, IMAGE_OBJECTS_MAX + 1, 0, 0, "impossible number" },
+		{ 2, 1, 1, 1, 77, "cannot be shared" },
+		{ 3, 1, 1, 0, 0, "cannot be shared" },
+		{ 1, 1, 1, 1, 0, "no process" },
+		{ 1, 1, 1, 1, 0x80000000, "no process" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		KfdBoEntry *bo = &image.bos[cases[i].bo];
+
+		make_image();
+		bo->has_object = (protobuf_c_boolean)cases[i].has_object;
+		bo->object = cases[i].object;
+		bo->has_owner_pid = (protobuf_c_boolean)cases[i].has_owner;
+		bo->owner_pid = cases[i].owner;
+		unit_forget_lines();
+		assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+		assert_logged("Error (amdgpu_plugin): kfd 7: ", cases[i].words);
+		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	}
+}
+
 /* Other programs, kernels and GPUs lead to such values. */
 static void unusual_but_harmless_values_pass(void **state)
 {
@@ -336,6 +392,8 @@ int main(void)
 		UNIT_TEST(bos_with_impossible_ranges_are_refused),
 		UNIT_TEST(sizes_beyond_gpu_and_file_are_refused),
 		UNIT_TEST(sums_beyond_gpu_and_file_are_refused),
+		UNIT_TEST(shared_bos_pass),
+		UNIT_TEST(impossible_shared_bos_are_refused),
 		UNIT_TEST(unusual_but_harmless_values_pass),
 		UNIT_TEST(render_nodes_with_impossible_numbers_are_refused),
 		UNIT_TEST(render_nodes_of_other_programs_pass),
