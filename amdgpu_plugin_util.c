@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -299,6 +300,18 @@ double now_seconds(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void futex_wait_while(uint32_t *word, uint32_t value, time_t seconds)
+{
+	const struct timespec limit = { .tv_sec = seconds };
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+void futex_wake_all(uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument)

@@ -90,6 +90,11 @@ int parse_size(const char *text, uint64_t *ret_bytes);
 /* Seconds on the monotonic clock. */
 double now_seconds(void);
 
+/* In memory that processes share: sleeps while *@word is @value, at most @seconds; and wakes all
+ * that sleep. The caller looks again at what it waits for. */
+void futex_wait_while(uint32_t *word, uint32_t value, time_t seconds);
+void futex_wake_all(uint32_t *word);
+
 /* Starts a thread that blocks all signals, so that CRIU's handlers run in CRIU's thread. */
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
 

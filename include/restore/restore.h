@@ -16,7 +16,9 @@
 
 struct gpu_file;
 struct handoff;
+struct imports;
 struct mappings;
+struct objects;
 struct restore_guard;
 struct restore_shared;
 
@@ -46,6 +48,8 @@ struct restored_task {
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
+	/* BOs that are not in @kfd any more, see restore/imports.h. NULL: the task shares none. */
+	struct imports *imports;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */
@@ -73,6 +77,8 @@ struct restore_session {
 	/* NULL: each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
+	/* The BOs that tasks share, see restore/objects.h. */
+	struct objects *objects;
 	/* NULL: no image has GPU state. */
 	struct restore_guard *guard;
 };

@@ -19,8 +19,10 @@
 #include "restore/gpu_files.h"
 #include "restore/gpu_ids.h"
 #include "restore/handoff.h"
+#include "restore/imports.h"
 #include "restore/mappings.h"
 #include "restore/node.h"
+#include "restore/objects.h"
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
 #include "restore/task_image.h"
@@ -56,6 +58,8 @@ int restore_init(struct restore_session *session)
 	int ret = restore_shared_new(&session->shared);
 
 	node_note_host(&session->host_devices);
+	if (!ret)
+		ret = objects_new(&session->objects);
 	if (ret < 0)
 		return log_error(ret, "restore: cannot share memory with the tasks");
 	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
@@ -82,6 +86,8 @@ void restore_done(struct restore_session *session)
 	session->guard = NULL;
 	restore_shared_free(session->shared);
 	session->shared = NULL;
+	objects_free(session->objects);
+	session->objects = NULL;
 	handoff_free(session->handoff);
 	session->handoff = NULL;
 	mappings_done(task->mappings);
@@ -304,6 +310,11 @@ static int note_user_memory(struct restore *restore)
 	return user_memory_note(restore->session, &restore->state);
 }
 
+static int import_bos(struct restore *restore)
+{
+	return imports_restore(restore->session, restore->fd, &restore->state);
+}
+
 static int close_unneeded_files(struct restore *restore)
 {
 	return gpu_files_close_unneeded(restore->task);
@@ -326,9 +337,20 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 	/* The task has no KFD state before register_task(). If a later step fails, restore_resume()
 	 * kills the task. */
 	static int (*const steps[])(struct restore * restore) = {
-		check_contents,   restore_hsakmt_shm,   keep_kfd,      register_task, alloc_state,
-		fill_in_devices,  fill_in_bos,          rebuild,       check_ids,     note_mappings,
-		note_user_memory, close_unneeded_files, load_contents,
+		check_contents,
+		restore_hsakmt_shm,
+		keep_kfd,
+		register_task,
+		alloc_state,
+		fill_in_devices,
+		fill_in_bos,
+		rebuild,
+		check_ids,
+		note_mappings,
+		import_bos,
+		note_user_memory,
+		close_unneeded_files,
+		load_contents,
 	};
 	_cleanup_(finish_restore) struct restore restore = {
 		.session = session,
@@ -451,8 +473,11 @@ int restore_read_image(const struct restore_session *session, int id, struct sta
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 {
 	_cleanup_(free_image) CriuKfd *own = kfd == session->task.kfd ? NULL : kfd;
+	int ret = restore_file(session, id, &own);
 
-	return restore_file(session, id, &own);
+	if (ret < 0)
+		objects_fail(session->objects, session->task.vpid);
+	return ret;
 }
 
 /* Makes restore_resume() kill this task. */

@@ -4,7 +4,6 @@
 #include "restore/restore_guard.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,22 +56,10 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void wait_while(uint32_t *word, uint32_t value, time_t seconds)
-{
-	const struct timespec limit = { .tv_sec = seconds };
-
-	(void)syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
-}
-
-static void wake(uint32_t *word)
-{
-	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
 static void answer(struct restore_guard *restore_guard, enum answer what)
 {
 	__atomic_store_n(&restore_guard->answer, what, __ATOMIC_RELEASE);
-	wake(&restore_guard->answer);
+	futex_wake_all(&restore_guard->answer);
 }
 
 /* The root of the task tree of @pid. The root's parent is CRIU, or CRIU's parent if a container
@@ -164,7 +151,7 @@ static void watch_tasks(void *argument, int criu)
 
 	while (!__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) &&
 	       !guard_criu_has_ended(criu, 0))
-		wait_while(&restore_guard->registered, 0, 1);
+		futex_wait_while(&restore_guard->registered, 0, 1);
 	if (note_tasks(watch) < 0) {
 		answer(restore_guard, ANSWER_UNKNOWN);
 		return;
@@ -234,10 +221,10 @@ int restore_guard_register(struct restore_guard *restore_guard)
 	if (!restore_guard)
 		return 0;
 	(void)__atomic_add_fetch(&restore_guard->registered, 1, __ATOMIC_ACQ_REL);
-	wake(&restore_guard->registered);
+	futex_wake_all(&restore_guard->registered);
 	for (int i = 0;
 	     i < ANSWER_LIMIT_S && !__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE); i++)
-		wait_while(&restore_guard->answer, ANSWER_NONE, 1);
+		futex_wait_while(&restore_guard->answer, ANSWER_NONE, 1);
 	switch (__atomic_load_n(&restore_guard->answer, __ATOMIC_ACQUIRE)) {
 	case ANSWER_KNOWN:
 		return 0;

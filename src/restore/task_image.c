@@ -14,11 +14,13 @@
 #include "image/image.h"
 #include "kernel/render_node.h"
 #include "restore/extra_gpus.h"
+#include "restore/imports.h"
 #include "restore/mappings.h"
 #include "restore/node.h"
 
 void task_image_forget(struct restored_task *task)
 {
+	imports_done(task);
 	free(task->hidden);
 	task->hidden = NULL;
 	task->num_hidden = 0;
@@ -160,6 +162,8 @@ int task_image_prepare(struct restore_session *session)
 		task->kfd->has_num_of_mappings ? (int64_t)task->kfd->num_of_mappings : -1;
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
+	if (!ret)
+		ret = imports_take(task);
 	if (!ret)
 		ret = read_saved_topology(task);
 	if (!ret)
