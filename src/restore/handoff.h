@@ -48,5 +48,8 @@ void handoff_stop_listening(struct handoff *handoff);
 /* In the main process: waits until the contents of task @pid are in place. Calls
  * handoff_stop_listening(). After an error, which it logs, the task must not run. */
 int handoff_finish(struct handoff *handoff, pid_t pid);
+/* The same for all tasks, of which there are @count. handoff_finish() must still be called for each
+ * of them. -EPROTO: the contents of a task did not arrive. */
+int handoff_finish_all(struct handoff *handoff, unsigned int count);
 
 #endif

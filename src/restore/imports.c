@@ -19,7 +19,6 @@
 #include "restore/gpu_files.h"
 #include "restore/mappings.h"
 #include "restore/objects.h"
-#include "restore/task_image.h"
 
 /* A damaged image must not make the task allocate for ever. The dump refuses longer runs. */
 #define FILLERS_MAX 65536u
@@ -115,17 +114,17 @@ static int add_bo(struct imports *imports, const KfdBoEntry *bo,
 		       : 0;
 }
 
-static int list_bos(const struct restored_task *task, struct imports *imports, bool *cut)
+static int list_bos(const struct restored_task *task, const struct kfd_priv *priv,
+		    struct imports *imports, bool *cut)
 {
-	const struct kfd_priv priv = task_image_priv(task);
 	uint64_t bo_size;
-	int ret = kfd_priv_find_bo_size(&priv, &bo_size);
+	int ret = kfd_priv_find_bo_size(priv, &bo_size);
 
-	for (uint32_t i = 0; !ret && i < priv.num_bos; i++) {
+	for (uint32_t i = 0; !ret && i < priv->num_bos; i++) {
 		const KfdBoEntry *bo = task->kfd->bo_entries[i];
 		struct kfd_priv_bo_record record;
 
-		ret = kfd_priv_read_bo(&priv, bo_size, i, &record);
+		ret = kfd_priv_read_bo(priv, bo_size, i, &record);
 		if (ret < 0)
 			break;
 		cut[i] = bo->has_owner_pid;
@@ -164,18 +163,18 @@ static int compare_imports(const void *a, const void *b)
 	return compare_handles(&handle, &other_handle);
 }
 
-static int take_imports(struct restored_task *task, struct imports *imports)
+static int take_imports(struct restored_task *task, const struct kfd_priv *priv,
+			struct imports *imports)
 {
-	const struct kfd_priv priv = task_image_priv(task);
-	_cleanup_free_ bool *cut = calloc((size_t)priv.num_bos + 1, sizeof(*cut));
+	_cleanup_free_ bool *cut = calloc((size_t)priv->num_bos + 1, sizeof(*cut));
 	int ret;
 
-	imports->taken = calloc((size_t)priv.num_bos + 1, sizeof(*imports->taken));
+	imports->taken = calloc((size_t)priv->num_bos + 1, sizeof(*imports->taken));
 	if (!cut || !imports->taken)
 		return -ENOMEM;
-	ret = list_bos(task, imports, cut);
+	ret = list_bos(task, priv, imports, cut);
 	if (!ret)
-		ret = kfd_priv_cut_bos(&priv, cut, task->kfd->priv_data.data,
+		ret = kfd_priv_cut_bos(priv, cut, task->kfd->priv_data.data,
 				       &task->kfd->priv_data.len);
 	if (ret < 0)
 		return ret;
@@ -186,7 +185,7 @@ static int take_imports(struct restored_task *task, struct imports *imports)
 	return 0;
 }
 
-int imports_take(struct restored_task *task)
+int imports_take(struct restored_task *task, const struct kfd_priv *priv)
 {
 	ProtobufCBinaryData *priv_data = &task->kfd->priv_data;
 	int ret;
@@ -195,7 +194,7 @@ int imports_take(struct restored_task *task)
 		return 0;
 	kfd_priv_unmark(priv_data->data, priv_data->len);
 	task->imports = calloc(1, sizeof(*task->imports));
-	ret = task->imports ? take_imports(task, task->imports) : -ENOMEM;
+	ret = task->imports ? take_imports(task, priv, task->imports) : -ENOMEM;
 	return ret < 0 ? log_error(ret, "kfd %d: cannot list its shared BOs", task->kfd_id) : 0;
 }
 

@@ -8,11 +8,12 @@
 
 #include "restore/restore.h"
 
+struct kfd_priv;
 struct kfd_state;
 
 /* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
- * those for RESTORE. The image is valid. Logs on error. */
-int imports_take(struct restored_task *task);
+ * those for RESTORE. The image is valid, and @priv is its private data. Logs on error. */
+int imports_take(struct restored_task *task, const struct kfd_priv *priv);
 void imports_done(struct restored_task *task);
 
 /* After RESTORE of @state by the /dev/kfd @fd: publishes the task's objects, waits for those of

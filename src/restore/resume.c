@@ -14,6 +14,7 @@
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "restore/handoff.h"
+#include "restore/objects.h"
 #include "restore/restore.h"
 #include "restore/restore_guard.h"
 #include "restore/shared.h"
@@ -72,11 +73,34 @@ static int kill_task(int ret, int pid)
 	return host_errno(ret);
 }
 
+/* The queues of a task may use memory whose contents other tasks restore. So none is started before
+ * all contents are in place. */
+static int await_others(struct restore_session *session)
+{
+	const struct restore_shared *shared = session->shared;
+	unsigned int unfinished = restore_shared_count(shared, PHASE_IN_PROGRESS);
+	unsigned int handed_off = restore_shared_count(shared, PHASE_HANDED_OFF);
+
+	if (!objects_are_used(session->objects))
+		return 0;
+	if (unfinished)
+		return log_error(-EIO,
+				 "restore: the GPU state of %u processes is incomplete, and"
+				 " others share their BOs",
+				 unfinished);
+	return handed_off ? handoff_finish_all(session->handoff, handed_off) : 0;
+}
+
 /* Waits until the GPU state of a task in @phase is complete. */
 static int await_state(struct restore_session *session, int pid, enum task_phase phase)
 {
+	int ret;
+
 	if (phase == PHASE_IN_PROGRESS)
 		return log_error(-EIO, "process %d: its GPU state is incomplete", pid);
+	ret = await_others(session);
+	if (ret < 0)
+		return ret;
 	return phase == PHASE_HANDED_OFF ? handoff_finish(session->handoff, pid) : 0;
 }
 

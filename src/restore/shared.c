@@ -19,6 +19,8 @@
 
 struct restore_shared {
 	uint8_t handoff_ready;
+	/* The tasks in each phase. */
+	unsigned int counts[PHASES];
 	/* enum task_phase, by vpid. */
 	uint8_t phases[PIDS_MAX];
 	/* By gpu_id. */
@@ -55,7 +57,16 @@ enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t 
 
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase)
 {
-	__atomic_store_n(&shared->phases[vpid % PIDS_MAX], phase, __ATOMIC_RELEASE);
+	uint8_t old =
+		__atomic_exchange_n(&shared->phases[vpid % PIDS_MAX], phase, __ATOMIC_ACQ_REL);
+
+	(void)__atomic_sub_fetch(&shared->counts[old], 1, __ATOMIC_ACQ_REL);
+	(void)__atomic_add_fetch(&shared->counts[phase], 1, __ATOMIC_ACQ_REL);
+}
+
+unsigned int restore_shared_count(const struct restore_shared *shared, enum task_phase phase)
+{
+	return __atomic_load_n(&shared->counts[phase], __ATOMIC_ACQUIRE);
 }
 
 int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range)

@@ -18,6 +18,7 @@ enum task_phase {
 	PHASE_HANDED_OFF,
 	PHASE_DONE,
 	PHASE_RESUMED,
+	PHASES,
 };
 
 struct restore_shared;
@@ -29,6 +30,8 @@ void restore_shared_free(struct restore_shared *shared);
 
 enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid);
 void restore_shared_set_phase(struct restore_shared *shared, pid_t vpid, enum task_phase phase);
+/* How many tasks are in @phase. Not for PHASE_NONE. */
+unsigned int restore_shared_count(const struct restore_shared *shared, enum task_phase phase);
 
 /* Memory of task @vpid that GPUs use. -ENOSPC: there is no more room. */
 int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct proc_range range);

@@ -151,6 +151,13 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	return ret;
 }
 
+static int take_imports(struct restored_task *task)
+{
+	const struct kfd_priv priv = task_image_priv(task);
+
+	return imports_take(task, &priv);
+}
+
 int task_image_prepare(struct restore_session *session)
 {
 	struct restored_task *task = &session->task;
@@ -163,7 +170,7 @@ int task_image_prepare(struct restore_session *session)
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
 	if (!ret)
-		ret = imports_take(task);
+		ret = take_imports(task);
 	if (!ret)
 		ret = read_saved_topology(task);
 	if (!ret)
