@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "criu_stub.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* Longer lines are cut. */
 #define LINE_SIZE 4096
 
-struct criu_stub criu_stub = { .image_dir = -1, .unused_fd = 100, .log_level = 4 };
+struct criu_stub criu_stub = { .image_dir = -1, .unused_fd = 100, .log_level = 4, .store = -1 };
+
+/* The processes that have the store share this, too. */
+struct criu_stub_ids {
+	pthread_mutex_t lock;
+	int count;
+};
 
 void print_on_level(unsigned int level, const char *format, ...)
 {
@@ -38,24 +51,110 @@ int find_unused_fd_pid(pid_t pid)
 	return criu_stub.unused_fd;
 }
 
+/* As CRIU's fdstore.c does: a socket that is connected to itself keeps the descriptors, each in a
+ * message of one byte, and nobody takes a message out. */
+static int connect_to_itself(int socket)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(address);
+
+	/* The kernel chooses a name. */
+	if (bind(socket, (struct sockaddr *)&address, sizeof(sa_family_t)) < 0 ||
+	    getsockname(socket, (struct sockaddr *)&address, &size) < 0)
+		return -1;
+	return connect(socket, (struct sockaddr *)&address, size);
+}
+
+int criu_stub_open_store(void)
+{
+	pthread_mutexattr_t attributes;
+	int fd;
+
+	if (criu_stub.store >= 0)
+		return 0;
+	criu_stub.ids = mmap(NULL, sizeof(*criu_stub.ids), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (criu_stub.ids == MAP_FAILED || fd < 0 || connect_to_itself(fd) < 0)
+		return -1;
+	(void)pthread_mutexattr_init(&attributes);
+	(void)pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	(void)pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	(void)pthread_mutex_init(&criu_stub.ids->lock, &attributes);
+	criu_stub.store = criu_stub_keep_fd(fd);
+	return criu_stub.store < 0 ? -1 : 0;
+}
+
+/* A process that is killed must not keep the others waiting. */
+static void lock(void)
+{
+	if (pthread_mutex_lock(&criu_stub.ids->lock) == EOWNERDEAD)
+		(void)pthread_mutex_consistent(&criu_stub.ids->lock);
+}
+
+static void unlock(void)
+{
+	(void)pthread_mutex_unlock(&criu_stub.ids->lock);
+}
+
+union fd_message {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static struct msghdr describe(union fd_message *control, struct iovec *byte)
+{
+	return (struct msghdr){ .msg_iov = byte,
+				.msg_iovlen = 1,
+				.msg_control = control,
+				.msg_controllen = sizeof(*control) };
+}
+
 int fdstore_add(int fd)
 {
-	int copy;
+	union fd_message control = { .header = { CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec byte = { "", 1 };
+	struct msghdr message = describe(&control, &byte);
+	int id = -1;
 
-	if (criu_stub.num_stored == CRIU_STUB_STORED_MAX)
+	if (criu_stub_open_store() < 0)
 		return -1;
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, criu_stub.lowest_fd);
-	if (copy < 0)
-		return -1;
-	criu_stub.stored[criu_stub.num_stored] = copy;
-	return criu_stub.num_stored++;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	lock();
+	if (sendmsg(criu_stub.store, &message, 0) == 1)
+		id = criu_stub.ids->count++;
+	unlock();
+	return id;
 }
 
 int fdstore_get(int id)
 {
-	if (id < 0 || id >= criu_stub.num_stored)
+	union fd_message control = { 0 };
+	char got;
+	struct iovec byte = { &got, 1 };
+	struct msghdr message = describe(&control, &byte);
+	int fd = -1;
+
+	if (id < 0 || id >= criu_stub_count_stored())
 		return -1;
-	return dup(criu_stub.stored[id]);
+	lock();
+	if (!setsockopt(criu_stub.store, SOL_SOCKET, SO_PEEK_OFF, &id, sizeof(id)) &&
+	    recvmsg(criu_stub.store, &message, MSG_PEEK) == 1)
+		memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	unlock();
+	return fd;
+}
+
+int criu_stub_count_stored(void)
+{
+	int count = 0;
+
+	if (criu_stub.store < 0)
+		return 0;
+	lock();
+	count = criu_stub.ids->count;
+	unlock();
+	return count;
 }
 
 int img_streamer_open(const char *name, int flags)
@@ -68,7 +167,7 @@ int img_streamer_open(const char *name, int flags)
 int lazy_pages_setup_zombie(int pid)
 {
 	(void)pid;
-	return criu_stub.is_lazy && !criu_stub.num_stored ? -1 : 0;
+	return criu_stub.is_lazy && !criu_stub_count_stored() ? -1 : 0;
 }
 
 int criu_stub_keep_fd(int fd)
@@ -82,6 +181,9 @@ int criu_stub_keep_fd(int fd)
 
 void criu_stub_close_stored(void)
 {
-	while (criu_stub.num_stored)
-		(void)close(criu_stub.stored[--criu_stub.num_stored]);
+	if (criu_stub.store < 0)
+		return;
+	(void)close(criu_stub.store);
+	(void)munmap(criu_stub.ids, sizeof(*criu_stub.ids));
+	criu_stub.store = -1;
 }

@@ -7,8 +7,6 @@
 
 #include "criu_symbols.h"
 
-#define CRIU_STUB_STORED_MAX 64
-
 struct criu_stub {
 	int image_dir;
 	/* What find_unused_fd_pid() returns. */
@@ -24,15 +22,20 @@ struct criu_stub {
 	int (*open_streamed)(const char *name, int flags);
 	/* --lazy-pages. */
 	bool is_lazy;
-	/* The descriptor store. An id is an index. */
-	int stored[CRIU_STUB_STORED_MAX];
-	int num_stored;
+	/* The descriptor store, which the processes share that are forked after its first use.
+	 * -1: it has not been used. */
+	int store;
+	struct criu_stub_ids *ids;
 };
 
 extern struct criu_stub criu_stub;
 
 /* Moves @fd to the descriptors of CRIU itself. -1 stays -1, and means that it failed. */
 int criu_stub_keep_fd(int fd);
+/* The number of descriptors in the store. */
+int criu_stub_count_stored(void);
+/* Makes the descriptor store. CRIU makes it before it forks the tasks. */
+int criu_stub_open_store(void);
 /* Empties the descriptor store. */
 void criu_stub_close_stored(void);
 

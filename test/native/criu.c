@@ -92,6 +92,8 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		criu_stub_keep_fd(open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	ret = criu_stub.image_dir < 0 ? criu_complain("cannot open the image directory")
 				      : load(criu, setup);
+	if (!ret)
+		ret = criu_stub_open_store();
 	if (!ret && setup->streams)
 		ret = streamer_start(setup->directory, setup->captures, NULL);
 	if (ret < 0) {

@@ -231,9 +231,37 @@ static int fork_task(struct criu *criu, struct child *children, struct child *ch
 					     CRIU_TASK_PID + (int)child->task->number, child->pid);
 }
 
-/* Tells all tasks to begin. The first error counts. */
+/* Hears of a task that has something to tell. */
+static int hear_next(struct child *children, size_t count, bool heard[])
+{
+	struct pollfd polls[CRIU_TASKS_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		polls[i] = (struct pollfd){ heard[i] ? -1 : children[i].socket, POLLIN, 0 };
+	if (poll(polls, count, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (size_t i = 0; i < count; i++) {
+		if (!polls[i].revents)
+			continue;
+		heard[i] = true;
+		return hear(children[i].socket);
+	}
+	return 0;
+}
+
+static bool all_heard(const bool heard[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!heard[i])
+			return false;
+	}
+	return true;
+}
+
+/* All tasks begin. CRIU waits for no other task when one fails. */
 static int begin_and_hear(struct child *children, size_t count)
 {
+	bool heard[CRIU_TASKS_MAX] = { false };
 	int ret = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -241,11 +269,8 @@ static int begin_and_hear(struct child *children, size_t count)
 
 		ret = ret ? ret : told;
 	}
-	for (size_t i = 0; i < count; i++) {
-		int heard = hear(children[i].socket);
-
-		ret = ret ? ret : heard;
-	}
+	while (!ret && !all_heard(heard, count))
+		ret = hear_next(children, count, heard);
 	return ret;
 }
 
@@ -263,17 +288,21 @@ static int accompany(struct criu *criu, struct child *children, size_t count)
 	return ret;
 }
 
-static int end_task(const struct child *child, int ret)
+/* CRIU kills the tasks of a failed restore. Here the task hears of it first and reports its
+ * progress. */
+static int let_go(const struct child *child, int ret)
+{
+	return child->pid > 0 ? tell(child->socket, ret && child->resumed ? -ECANCELED : ret) : 0;
+}
+
+static int end_task(const struct child *child, int told, int ret)
 {
 	struct pollfd its_end = { .fd = child->socket };
 	int status;
 
 	if (child->pid <= 0)
 		return ret;
-	/* CRIU kills the tasks of a failed restore. Here the task hears of it first and reports its
-	 * progress. */
-	if (tell(child->socket, ret && child->resumed ? -ECANCELED : ret) < 0 ||
-	    (ret && poll(&its_end, 1, LAST_WORDS_MS) < 1))
+	if (told < 0 || (ret && poll(&its_end, 1, LAST_WORDS_MS) < 1))
 		(void)kill(child->pid, SIGKILL);
 	if (waitpid(child->pid, &status, 0) < 0)
 		return ret ? ret : -errno;
@@ -282,12 +311,15 @@ static int end_task(const struct child *child, int ret)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
+/* All tasks run at the same time. */
 static int end_tasks(struct child *children, size_t count, int ret)
 {
-	int result = ret;
+	int told[CRIU_TASKS_MAX], result = ret;
 
+	for (size_t i = 0; i < count; i++)
+		told[i] = let_go(&children[i], ret);
 	for (size_t i = 0; i < count; i++) {
-		int ended = end_task(&children[i], ret);
+		int ended = end_task(&children[i], told[i], ret);
 
 		result = result ? result : ended;
 		if (children[i].socket >= 0)

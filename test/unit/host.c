@@ -61,7 +61,7 @@ static void keep_line(unsigned int level, const char *text)
 
 int unit_last_stored(void)
 {
-	return criu_stub.num_stored - 1;
+	return criu_stub_count_stored() - 1;
 }
 
 int add_inventory_plugin(const char *name)
@@ -149,7 +149,9 @@ int unit_begin(void **state)
 	if (!mkdtemp(test.directory))
 		return -1;
 	test.criu = (struct unit_criu){ 0 };
-	criu_stub = (struct criu_stub){ .unused_fd = 100, .log_level = 4, .print = keep_line };
+	criu_stub = (struct criu_stub){
+		.unused_fd = 100, .log_level = 4, .print = keep_line, .store = -1
+	};
 	criu_stub.image_dir = open(test.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return criu_stub.image_dir < 0 ? -1 : 0;
 }
