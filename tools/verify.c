@@ -167,7 +167,9 @@ static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
 		state->bos[i].gpu_id = kfd->bo_entries[i]->gpu_id;
 		state->bos[i].size = kfd->bo_entries[i]->size;
-		state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
+		/* The contents of an import are those of its owner. */
+		if (!kfd->bo_entries[i]->has_owner_pid)
+			state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
 	}
 	return ret;
 }
@@ -246,7 +248,7 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 	int ret = read_state(kfd->message, &state);
 
 	if (!ret)
-		ret = kfd_jobs_init(&state, &jobs);
+		ret = kfd_jobs_init(&state, NULL, &jobs);
 	run.work = work = calloc((size_t)state.num_bos + 1, sizeof(*work));
 	if (ret < 0 || !work)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);

@@ -101,8 +101,9 @@ struct kfd_jobs {
 	struct content_bo **by_index;
 };
 
-/* -ENOMEM. Borrows the dma-buf descriptors of @state. */
-int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs);
+/* -ENOMEM. Borrows the dma-buf descriptors of @state. @without: leaves out the contents of the BOs
+ * whose element is true; NULL: of none. */
+int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd_jobs *ret_jobs);
 /* Sets the expected checksums, if the image has them. @kfd is the valid image @id, from which the
  * state came. -EBADMSG: the checksum of a GPU's checksums differs. Logs on error. */
 int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd);

@@ -17,6 +17,7 @@
 #define DUMP_NO_ID (-1)
 
 struct bo_index;
+struct shared_bos;
 
 /* An open /dev/kfd of the dump. */
 struct dumped_file {
@@ -73,8 +74,7 @@ struct dumped_process {
 		bool found;
 	} * gpus;
 	size_t num_gpus;
-	/* By these the BO of a mapping is found, and buffers of several processes
-	 * are recognised as one. */
+	/* Finds the BO of a mapping. */
 	struct bo_index *bo_index;
 };
 
@@ -110,6 +110,8 @@ struct dump_session {
 	/* The KFD processes of all tasks have been looked for and paused. */
 	bool tree_is_paused;
 	struct queue_answers queue_answers;
+	/* The BOs that are one object; NULL: not looked for yet. See src/dump/shared_bos.h. */
+	struct shared_bos *shared;
 	struct dumped_watch *watches;
 	size_t num_watches;
 	/* The log says what the kernel does not save. */

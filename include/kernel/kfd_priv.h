@@ -144,7 +144,8 @@ int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *byte
 		     size_t *ret_size);
 
 /* Marks the data by another version, which the kernel refuses before it does anything
- * (criu_restore_process() in kfd_chardev.c). kfd_priv_unmark() removes the mark. */
+ * (criu_restore_process() in kfd_chardev.c). kfd_priv_unmark() removes the mark. The functions here
+ * read marked data, too. */
 void kfd_priv_mark(uint8_t *bytes, size_t size);
 void kfd_priv_unmark(uint8_t *bytes, size_t size);
 

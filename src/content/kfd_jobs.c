@@ -9,7 +9,8 @@
 #include "criu/log.h"
 #include "kernel/kfd.h"
 
-static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct content_job *job)
+static int add_bos(const struct kfd_state *state, const bool *without, struct kfd_jobs *jobs,
+		   struct content_job *job)
 {
 	struct content_bo *bos = calloc((size_t)state->num_bos + 1, sizeof(*bos));
 
@@ -19,7 +20,8 @@ static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct 
 	for (uint32_t i = 0; i < state->num_bos; i++) {
 		const struct kfd_bo_bucket *bo = &state->bos[i];
 
-		if (bo->gpu_id != job->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+		if (bo->gpu_id != job->gpu_id || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS) ||
+		    (without && without[i]))
 			continue;
 		jobs->by_index[i] = &bos[job->num_bos++];
 		*jobs->by_index[i] =
@@ -28,7 +30,7 @@ static int add_bos(const struct kfd_state *state, struct kfd_jobs *jobs, struct 
 	return 0;
 }
 
-int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs)
+int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd_jobs *ret_jobs)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 
@@ -41,7 +43,7 @@ int kfd_jobs_init(const struct kfd_state *state, struct kfd_jobs *ret_jobs)
 
 		job->gpu_id = state->devices[i].user_gpu_id;
 		job->image_fd = -1;
-		if (add_bos(state, &jobs, job) < 0)
+		if (add_bos(state, without, &jobs, job) < 0)
 			return -ENOMEM;
 	}
 	*ret_jobs = jobs;

@@ -16,6 +16,7 @@
 #include "dump/kfd_files.h"
 #include "dump/pause.h"
 #include "dump/preflight.h"
+#include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
@@ -55,26 +56,9 @@ static int check_reopen(struct process_dump *dump)
 			   process->reopen_vpid);
 }
 
-static int read_state(struct process_dump *dump)
-{
-	int ret = kfd_state_alloc(&dump->state);
-
-	return ret < 0 ? ret : kfd_checkpoint(dump->process->fd, &dump->state, HOST_LOWEST_FD);
-}
-
 static int checkpoint(struct process_dump *dump)
 {
-	int ret = read_state(dump);
-
-	if (ret == -EINVAL) {
-		ret = pause_refresh(dump->session, dump->process);
-		if (ret < 0)
-			return ret;
-		kfd_state_done(&dump->state);
-		dump->state = pause_counts(dump->process);
-		ret = read_state(dump);
-	}
-	return ret < 0 ? pause_report_refusal(dump->process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+	return pause_checkpoint(dump->session, dump->process, &dump->state);
 }
 
 /* The GPU, here, that the process knows as @user_gpu_id. */
@@ -166,14 +150,14 @@ static int check_mappings(struct process_dump *dump)
 	return ret;
 }
 
-/* The first BO of the GPU that can be mapped; the number of BOs if there is none. */
+/* The first BO of the GPU that only the files of this process can map; the number of BOs if there
+ * is none. All sharers of an object can map it. */
 static uint32_t find_mappable_bo(const struct process_dump *dump, uint32_t gpu_id)
 {
 	uint32_t i = 0;
 
 	while (i < dump->state.num_bos &&
-	       (dump->state.bos[i].gpu_id != gpu_id ||
-		!(dump->state.bos[i].alloc_flags & KFD_BO_WITH_CONTENTS)))
+	       (dump->state.bos[i].gpu_id != gpu_id || !shared_bos_is_private(dump, i)))
 		i++;
 	return i;
 }
@@ -226,12 +210,19 @@ static int dump_process(struct process_dump *dump)
 {
 	/* The state image comes last: without it a restore ignores the other images. */
 	static int (*const steps[])(struct process_dump * dump) = {
-		pause_and_count, check_reopen,
-		checkpoint,      check_devices,
-		check_bos,       index_bos,
-		check_state,     check_mappings,
-		note_gpus,       dump_image_save_contents,
-		check_gpus,      dump_image_write_state,
+		pause_and_count,
+		check_reopen,
+		checkpoint,
+		check_devices,
+		check_bos,
+		index_bos,
+		check_state,
+		shared_bos_check,
+		check_mappings,
+		note_gpus,
+		dump_image_save_contents,
+		check_gpus,
+		dump_image_write_state,
 		tell_gaps,
 	};
 	int ret = 0;
@@ -354,7 +345,9 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 
 int dump_check_complete(const struct dump_session *session)
 {
-	return pause_check_all_seen(session);
+	int ret = pause_check_all_seen(session);
+
+	return ret < 0 ? ret : shared_bos_check_seen(session);
 }
 
 static void remove_images(const struct dump_session *session)
@@ -387,6 +380,7 @@ void dump_done(struct dump_session *session)
 		bo_index_free(session->processes[i].bo_index);
 	}
 	free(session->processes);
+	shared_bos_done(session);
 	gpu_watch_end(session);
 	pause_close_files(session);
 	pid_list_done(&session->tasks);

@@ -11,8 +11,10 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/bo_index.h"
+#include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/hsakmt_shm.h"
+#include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
@@ -82,12 +84,27 @@ static void note_offsets(struct process_dump *dump)
 	}
 }
 
+/* The contents of an import are in the image of its owner. */
+static int list_contents(struct process_dump *dump)
+{
+	_cleanup_free_ bool *imported = calloc((size_t)dump->state.num_bos + 1, sizeof(*imported));
+
+	if (!imported)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct shared_bo *bo = shared_bos_get(dump, i);
+
+		imported[i] = bo && bo->imported;
+	}
+	return kfd_jobs_init(&dump->state, imported, &dump->jobs);
+}
+
 int dump_image_save_contents(struct process_dump *dump)
 {
 	struct kfd_jobs *jobs = &dump->jobs;
 	int ret;
 
-	ret = kfd_jobs_init(&dump->state, jobs);
+	ret = list_contents(dump);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
 	note_offsets(dump);
@@ -168,6 +185,19 @@ static bool has_checksum(const struct process_dump *dump, uint32_t bo)
 	return false;
 }
 
+static void save_object(const struct process_dump *dump, uint32_t index, KfdBoEntry *entry)
+{
+	const struct shared_bo *bo = shared_bos_get(dump, index);
+
+	if (!bo || !bo->object)
+		return;
+	entry->has_object = true;
+	entry->object = bo->object;
+	entry->has_owner_pid = bo->imported;
+	if (bo->imported)
+		entry->owner_pid = (uint32_t)dump->session->processes[bo->owner].vpid;
+}
+
 static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
 {
 	kfd->num_of_bos = dump->state.num_bos;
@@ -191,6 +221,7 @@ static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
 		entry->handle = 0xffffffff;
 		entry->has_xxh3 = has_checksum(dump, i);
 		entry->xxh3 = entry->has_xxh3 ? dump->jobs.by_index[i]->checksum : 0;
+		save_object(dump, i, entry);
 		kfd->bo_entries[kfd->n_bo_entries++] = entry;
 	}
 	return 0;
@@ -203,6 +234,10 @@ static int save_priv_data(const struct process_dump *dump, CriuKfd *kfd)
 		return -ENOMEM;
 	kfd->priv_data.len = dump->state.priv_data_size;
 	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->has_object)
+			kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
+	}
 	return 0;
 }
 

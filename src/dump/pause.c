@@ -280,19 +280,46 @@ int pause_process(struct dump_session *session, struct dumped_process *process)
 	return ret < 0 ? ret : preflight_check_process(session, process);
 }
 
-int pause_refresh(struct dump_session *session, struct dumped_process *process)
+/* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so nothing of
+ * the process may have been saved yet. */
+static int refresh(struct dump_session *session, struct dumped_process *process)
+{
+	char name[NAME_SIZE];
+	int ret;
+
+	log_info("%s: its counts changed, asking again", name_of(process, name));
+	if (session->num_processes > 1)
+		log_warn("%s: its queues run for a moment more than those of others",
+			 name_of(process, name));
+	ret = kfd_unpause(process->fd);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot unpause the process", name_of(process, name));
+	process->paused = false;
+	return pause_process(session, process);
+}
+
+static int read_state(const struct dumped_process *process, struct kfd_state *state)
 {
 	int ret;
 
-	log_info("kfd %d: its counts changed, asking again", process->id);
-	if (session->num_processes > 1)
-		log_warn("kfd %d: its queues run for a moment more than those of others",
-			 process->id);
-	ret = kfd_unpause(process->fd);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot unpause the process", process->id);
-	process->paused = false;
-	return pause_process(session, process);
+	kfd_state_done(state);
+	*state = pause_counts(process);
+	ret = kfd_state_alloc(state);
+	return ret < 0 ? ret : kfd_checkpoint(process->fd, state, HOST_LOWEST_FD);
+}
+
+int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
+		     struct kfd_state *state)
+{
+	int ret = read_state(process, state);
+
+	if (ret == -EINVAL) {
+		ret = refresh(session, process);
+		if (ret < 0)
+			return ret;
+		ret = read_state(process, state);
+	}
+	return ret < 0 ? pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
 }
 
 /* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a

@@ -24,10 +24,12 @@ int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_pro
  * -errno after a line; -ENODEV without one: the process sees no GPU. */
 int pause_process(struct dump_session *session, struct dumped_process *process);
 
-/* Unpauses @process and pauses it again, for new counts: CHECKPOINT refuses the old ones if an SVM
- * range was split or merged. The queues run for a moment, so nothing of the process may have been
- * saved yet. Errors as above. */
-int pause_refresh(struct dump_session *session, struct dumped_process *process);
+/* CHECKPOINT of @process, which is paused, into @state, which is all zero or is the result of an
+ * earlier call. CHECKPOINT refuses the counts of the pause if an SVM range was split or merged. The
+ * process is then paused once more, so nothing of it may have been saved yet. kfd_state_done() must
+ * follow, also after errors. -errno after a line; -ENODEV without one: the process sees no GPU. */
+int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
+		     struct kfd_state *state);
 
 /* The counts that PROCESS_INFO returned for @process, without arrays. */
 struct kfd_state pause_counts(const struct dumped_process *process);

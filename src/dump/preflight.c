@@ -223,8 +223,8 @@ static const struct rule {
 					   "a newer plugin may know them", false },
 				 .bo_breaks = is_out_of_reach },
 	[DUMP_BO_SHARED] = { .text = { PREFLIGHT_BO,
-				       "is shared, and each process would get a copy of its own",
-				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode",
+				       "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
+				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
 				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
 				       true } },
 
@@ -469,54 +469,13 @@ static int check_bos(const struct preflight_subject *subject)
 	return ret;
 }
 
-/* Whether a process that was dumped before has the object, too. */
-static bool is_in_other_process(const struct preflight_subject *subject,
-				const struct bo_index_entry *entry)
-{
-	for (size_t i = 0; i < subject->session->num_processes; i++) {
-		const struct dumped_process *other = &subject->session->processes[i];
-
-		if (other != subject->process &&
-		    (bo_index_find_offset(other->bo_index, entry->device, entry->offset) ||
-		     bo_index_find_inode(other->bo_index, entry->inode)))
-			return true;
-	}
-	return false;
-}
-
-/* Whether another BO of the process before it is the same object, on the same GPU or another. */
-static bool is_repeated(const struct bo_index *index, const struct bo_index_entry *entry)
-{
-	return bo_index_find_offset(index, entry->device, entry->offset) != entry ||
-	       bo_index_find_inode(index, entry->inode) != entry;
-}
-
-static int check_sharing(const struct preflight_subject *subject)
-{
-	const struct bo_index *index = subject->process->bo_index;
-	const struct bo_index_entry *first = NULL;
-	size_t shared = 0;
-
-	for (size_t i = 0; i < index->count; i++) {
-		const struct bo_index_entry *entry = &index->entries[i];
-
-		if (!is_repeated(index, entry) && !is_in_other_process(subject, entry))
-			continue;
-		if (!shared++)
-			first = entry;
-	}
-	return shared ? refuse_bo(subject, first->index, shared, &rules[DUMP_BO_SHARED]) : 0;
-}
-
 int preflight_check_state(const struct preflight_subject *subject)
 {
 	int ret = check_bos(subject);
 
 	if (!ret)
 		ret = check_queues(subject);
-	if (!ret)
-		ret = check_events(subject);
-	return ret < 0 ? ret : check_sharing(subject);
+	return ret < 0 ? ret : check_events(subject);
 }
 
 /* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU

@@ -38,7 +38,7 @@ const struct preflight_text *preflight_get_text(size_t index);
 /* A paused process, as CHECKPOINT has reported it. */
 struct preflight_subject {
 	const struct dump_session *session;
-	/* Its BO index is there, as are those of the processes dumped before it. */
+	/* Its BO index is there. */
 	const struct dumped_process *process;
 	const struct kfd_state *state;
 	const struct topology *topology;
@@ -56,8 +56,7 @@ int preflight_check_process(const struct dump_session *session,
 			    const struct dumped_process *process);
 /* The rule of HSA_HIGH_PRECISION_MODE. */
 int preflight_check_precision(const struct preflight_subject *subject);
-/* Rules of BOs, queues and events, and of BOs that several processes share. All BOs have their GPUs
- * in the topology. */
+/* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct preflight_subject *subject);
 /* Rules of one mapping of the process. */
 int preflight_check_mapping(const struct preflight_subject *subject,

@@ -308,7 +308,7 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 	if (priv->size < PROCESS_SIZE)
 		return -EINVAL;
 	memcpy(&version, priv->bytes, sizeof(version));
-	if (version != VERSION)
+	if ((version & ~MARK) != VERSION)
 		return -EINVAL;
 	queues = calloc(max, 2 * sizeof(*queues));
 	if (!queues)

@@ -87,7 +87,7 @@ int fill_contents(const struct restore_session *session, const struct kfd_state 
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
 	int ret;
 
-	ret = kfd_jobs_init(state, &jobs);
+	ret = kfd_jobs_init(state, NULL, &jobs);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
 	ret = kfd_jobs_set_checksums(&jobs, session->task.kfd_id, session->task.kfd);

@@ -88,7 +88,7 @@ static int checkpoint(struct subject *subject)
 	if (!ret)
 		ret = kfd_unpause(kfd);
 	if (!ret)
-		ret = kfd_jobs_init(&subject->state, &subject->work);
+		ret = kfd_jobs_init(&subject->state, NULL, &subject->work);
 	return ret < 0 ? complain(ret, "checkpoint") : 0;
 }
 

@@ -23,7 +23,8 @@
 /* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
 #define SVM_ALWAYS_MAPPED 0x40
 
-#define CHUNK (1u << 20)
+#define CHUNK      (1u << 20)
+#define SHARED_MAX 64
 
 struct client {
 	struct raw_process process;
@@ -33,6 +34,7 @@ struct client {
 	int more_kfds[KFDS_MAX];
 	uint32_t num_more_kfds;
 	uint64_t event_page; /* handle of a buffer for it; 0: the kernel makes one */
+	struct raw_bo shared[SHARED_MAX];
 };
 
 static int complain(int ret, const char *what)
@@ -257,6 +259,8 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = map_user_memory(bo, address);
 	if (!ret)
 		ret = allocate(client, bo, address, &raw);
+	if (!ret && workload_is_shared(workload, index) && index < SHARED_MAX)
+		client->shared[index] = raw;
 	if (!ret && bo->mapped && bo->kind != 'U')
 		ret = map_bo(client, bo, &raw, task);
 	if (!ret && bo->kind == 'E' && !client->event_page)
@@ -395,6 +399,30 @@ int client_make(struct client *client, const struct workload *workload, struct t
 	for (uint32_t i = 0; !ret && i < workload->strange; i++)
 		ret = make_event(client, KFD_IOC_EVENT_PROFILE_EVENT);
 	return ret;
+}
+
+int client_export(struct client *client, size_t index, int *ret_fd)
+{
+	int ret = index < SHARED_MAX ? raw_export(&client->process, &client->shared[index], ret_fd)
+				     : -EINVAL;
+
+	return ret < 0 ? complain(ret, "EXPORT_DMABUF") : 0;
+}
+
+int client_import(struct client *client, const struct workload *owner, size_t index, int fd)
+{
+	void *address = (void *)(uintptr_t)workload_import_address(owner, index);
+	uint32_t gpu_id = client->process.gpu[owner->bos[index].gpu].gpu_id;
+	struct raw_bo filler = { .size = WORKLOAD_PAGE }, bo;
+	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
+
+	if (!ret)
+		ret = raw_import(&client->process, gpu_id, fd, address, &bo);
+	if (!ret)
+		ret = raw_map(&client->process, &bo, gpu_id);
+	if (!ret)
+		ret = raw_free(&client->process, &filler);
+	return ret < 0 ? complain(ret, "IMPORT_DMABUF") : 0;
 }
 
 int client_map_user_memory(const struct workload *workload)

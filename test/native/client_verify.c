@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHUNK (1u << 20)
+
+/* For all tasks to get there, on a busy machine. */
+#define MEETING_MS 30000
 
 static int complain(int ret, const char *what)
 {
@@ -77,17 +81,24 @@ static int report_wrong(const struct workload *workload, size_t index, uint64_t 
 	return -EIO;
 }
 
+/* Behind it tasks write what they tell each other. */
+static uint64_t pattern_end(const struct workload *workload, size_t index)
+{
+	return workload->bos[index].size -
+	       (workload_is_shared(workload, index) ? WORKLOAD_SLOTS : 0);
+}
+
 /* As the GPU sees it. */
 static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
 			 void *memory)
 {
 	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
 		simulator_find("amdgpu_sim_peek");
-	const struct workload_bo *bo = &workload->bos[index];
+	uint64_t end = pattern_end(workload, index);
 	int ret = 0;
 
-	for (uint64_t at = 0; !ret && at < bo->size; at += CHUNK) {
-		uint64_t size = bo->size - at < CHUNK ? bo->size - at : CHUNK, good;
+	for (uint64_t at = 0; !ret && at < end; at += CHUNK) {
+		uint64_t size = end - at < CHUNK ? end - at : CHUNK, good;
 
 		ret = peek(handle, at, memory, size);
 		if (ret < 0)
@@ -103,9 +114,10 @@ static int verify_memory(const struct workload *workload, size_t index, uint64_t
 static int verify_mapping(const struct workload *workload, size_t index, uint64_t address)
 {
 	const struct workload_bo *bo = &workload->bos[index];
-	uint64_t good = workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->written);
+	uint64_t end = pattern_end(workload, index), size = bo->written < end ? bo->written : end;
+	uint64_t good = workload_check(workload, index, 0, (void *)(uintptr_t)address, size);
 
-	return good == bo->written ? 0 : report_wrong(workload, index, good, "where it is mapped");
+	return good == size ? 0 : report_wrong(workload, index, good, "where it is mapped");
 }
 
 static int verify_bo(const struct workload *workload, size_t index, const struct place *place)
@@ -147,10 +159,156 @@ static int verify_all(const struct workload *workload, const struct place *place
 	return ret;
 }
 
+static const struct place *find_place(const struct place *places, size_t num_places,
+				      uint64_t address)
+{
+	for (size_t i = 0; i < num_places; i++) {
+		if (places[i].address == address)
+			return &places[i];
+	}
+	return NULL;
+}
+
+/* The task, or any of several, imports from @owner. */
+static bool imports_from(const struct workload *workload, uint32_t owner)
+{
+	return workload->tasks == 1 || owner != workload->task;
+}
+
+static struct workload owner_of(const struct workload *workload, uint32_t owner)
+{
+	struct workload other = *workload;
+
+	other.seed -= other.task;
+	return workload_of_task(&other, owner);
+}
+
+/* A shared buffer as this process has it. */
+struct share {
+	struct workload owner;
+	size_t index;
+	bool imported;
+	uint64_t handle;
+};
+
+/* Calls @visit for each shared buffer that the process has, those of others and its own. */
+static int for_each_share(const struct workload *workload, const struct place *places,
+			  size_t num_places,
+			  int (*visit)(const struct workload *workload, const struct share *share))
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < 2 * workload->tasks * workload->shared; i++) {
+		struct share share = { .index = i / 2 % workload->shared, .imported = i % 2 };
+		uint32_t owner = i / 2 / workload->shared;
+		const struct place *place;
+
+		if (share.imported ? !imports_from(workload, owner) : owner != workload->task)
+			continue;
+		share.owner = owner_of(workload, owner);
+		place = find_place(places, num_places,
+				   workload_import_address(&share.owner, share.index) +
+					   (share.imported ? 0 : WORKLOAD_IMPORT_DISTANCE));
+		if (!place)
+			return complain(-EIO, "a shared buffer is missing");
+		share.handle = place->handle;
+		ret = visit(workload, &share);
+	}
+	return ret;
+}
+
+static int verify_share(const struct workload *workload, const struct share *share)
+{
+	const struct workload_bo *bo = &share->owner.bos[share->index];
+	const struct place place = { .size = bo->size, .handle = share->handle };
+	struct workload_bo bos[64];
+	struct workload owner = share->owner;
+
+	/* the import is not mapped for the CPU */
+	if (!share->imported || share->index >= 64)
+		return 0;
+	memcpy(bos, owner.bos, (share->index + 1) * sizeof(*bos));
+	bos[share->index].mapped = false;
+	owner.bos = bos;
+	(void)workload;
+	return verify_bo(&owner, share->index, &place);
+}
+
+/* One for each task, or for each of two handles of the only one. */
+static uint32_t slot_of(const struct workload *workload, const struct share *share)
+{
+	return workload->tasks == 1 ? share->imported : workload->task;
+}
+
+static uint64_t word_of(const struct share *share, uint32_t slot)
+{
+	return 0x5348415245440000ull + (share->owner.task << 12) + (share->index << 4) + slot;
+}
+
+static uint64_t slot_offset(const struct share *share, uint32_t slot)
+{
+	return share->owner.bos[share->index].size - WORKLOAD_SLOTS + slot * sizeof(uint64_t);
+}
+
+static int write_slot(const struct workload *workload, const struct share *share)
+{
+	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
+		simulator_find("amdgpu_sim_poke");
+	uint32_t slot = slot_of(workload, share);
+	uint64_t word = word_of(share, slot);
+
+	return poke(share->handle, slot_offset(share, slot), &word, sizeof(word));
+}
+
+/* All that share a buffer write to it through a handle of their own. */
+static int await_slots(const struct workload *workload, const struct share *share)
+{
+	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
+		simulator_find("amdgpu_sim_peek");
+	uint32_t slots = workload->tasks == 1 ? 2 : workload->tasks;
+
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		uint64_t word = 0;
+
+		for (int i = 0; word != word_of(share, slot); i++) {
+			int ret =
+				peek(share->handle, slot_offset(share, slot), &word, sizeof(word));
+
+			if (ret < 0)
+				return complain(ret, "cannot read a shared buffer");
+			if (i == MEETING_MS)
+				return complain(-ETIME, "what another process has written to a "
+							"shared buffer is not there");
+			if (word != word_of(share, slot))
+				(void)usleep(1000);
+		}
+	}
+	return 0;
+}
+
+int client_meet(const struct workload *workload)
+{
+	struct place *places = NULL;
+	size_t count = 0;
+	int ret = find_places(&places, &count);
+
+	if (!ret)
+		ret = for_each_share(workload, places, count, write_slot);
+	if (!ret)
+		ret = for_each_share(workload, places, count, await_slots);
+	free(places);
+	return ret;
+}
+
+static uint32_t count_imports(const struct workload *workload)
+{
+	return workload->shared * (workload->tasks == 1 ? 1 : workload->tasks - 1);
+}
+
 int client_verify(const struct workload *workload)
 {
 	struct place *places = NULL;
-	size_t count = 0, expected = 0;
+	size_t count = 0, expected = count_imports(workload);
 	int ret = find_places(&places, &count);
 
 	for (size_t i = 0; i < workload->num_bos; i++)
@@ -159,6 +317,52 @@ int client_verify(const struct workload *workload)
 		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
 	if (!ret)
 		ret = verify_all(workload, places, count);
+	if (!ret)
+		ret = for_each_share(workload, places, count, verify_share);
 	free(places);
+	return ret;
+}
+
+static FILE *open_list(const struct workload *workload, const char *directory, const char *mode)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/buffers-%u.txt", directory, workload->task);
+	return fopen(path, mode);
+}
+
+int client_save_list(const struct workload *workload, const char *directory)
+{
+	FILE *file = open_list(workload, directory, "we");
+	struct place *places = NULL;
+	size_t count = 0;
+	int ret = file ? find_places(&places, &count) : -errno;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		(void)fprintf(file, "%" PRIx64 " %" PRIu64 " %" PRIx64 "\n", places[i].address,
+			      places[i].size, places[i].handle);
+	free(places);
+	if (file && fclose(file))
+		return -EIO;
+	return ret;
+}
+
+int client_compare_list(const struct workload *workload, const char *directory)
+{
+	FILE *file = open_list(workload, directory, "re");
+	struct place *places = NULL, was;
+	size_t count = 0;
+	int ret = file ? find_places(&places, &count) : -errno;
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		if (fscanf(file, "%" SCNx64 " %" SCNu64 " %" SCNx64, &was.address, &was.size,
+			   &was.handle) != 3 ||
+		    was.address != places[i].address || was.size != places[i].size ||
+		    was.handle != places[i].handle)
+			ret = complain(-EIO, "a buffer has another address, size or handle");
+	}
+	free(places);
+	if (file)
+		(void)fclose(file);
 	return ret;
 }

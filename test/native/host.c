@@ -432,6 +432,11 @@ static int live(void *argument)
 	print_pages();
 	if (!ret && restored->workload.verify)
 		ret = client_verify(&restored->workload);
+	if (!ret)
+		ret = client_compare_list(&restored->workload,
+					  restored->arguments->setup.directory);
+	if (!ret)
+		ret = client_meet(&restored->workload);
 	for (size_t i = 0; i < restored->task->num_files; i++)
 		(void)close(restored->task->files[i].fd);
 	judgement = judge_simulator(&restored->before);

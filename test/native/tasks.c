@@ -13,7 +13,6 @@
 
 #include "criu.h"
 
-
 /* The simulator's process that CRIU is, and so is the only task of a dump. */
 #define CRIU_PROCESS 0
 
@@ -106,6 +105,37 @@ static int make_criu(void)
 	return 0;
 }
 
+/* Buffer @index of @owner in all others, or in itself if it is alone. */
+static int share_buffer(const struct tasks *tasks, const struct task *owner, size_t index)
+{
+	const struct workload *workload = &tasks->workloads[owner->number];
+	int ret = play(process_of(tasks, owner)), fd = -1;
+
+	if (!ret)
+		ret = client_export(tasks->clients[owner->number], index, &fd);
+	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
+		if (tasks->count > 1 && i == owner->number)
+			continue;
+		ret = play(process_of(tasks, &tasks->tasks[i]));
+		if (!ret)
+			ret = client_import(tasks->clients[i], workload, index, fd);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	return ret;
+}
+
+static int share_buffers(const struct tasks *tasks)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
+		for (size_t index = 0; !ret && index < tasks->workloads[i].shared; index++)
+			ret = share_buffer(tasks, &tasks->tasks[i], index);
+	}
+	return ret;
+}
+
 int tasks_make(const struct workload *workload, struct tasks *ret_tasks)
 {
 	int ret = 0;
@@ -116,6 +146,8 @@ int tasks_make(const struct workload *workload, struct tasks *ret_tasks)
 		ret_tasks->tasks[i].number = i;
 		ret = make_task(ret_tasks, &ret_tasks->tasks[i]);
 	}
+	if (!ret)
+		ret = share_buffers(ret_tasks);
 	return ret || workload->tasks == 1 ? ret : make_criu();
 }
 
@@ -123,8 +155,13 @@ int tasks_save(const struct tasks *tasks, const char *directory)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < tasks->count; i++)
+	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
 		ret = task_save(&tasks->tasks[i], directory);
+		if (!ret)
+			ret = play(process_of(tasks, &tasks->tasks[i]));
+		if (!ret)
+			ret = client_save_list(&tasks->workloads[i], directory);
+	}
 	return ret;
 }
 

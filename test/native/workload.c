@@ -164,6 +164,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->tasks = (uint32_t)number;
 	else if (is_named(item, "map"))
 		workload->map = (uint32_t)number;
+	else if (is_named(item, "shared"))
+		workload->shared = (uint32_t)number;
 	else if (is_named(item, "seed"))
 		workload->seed = number;
 	else if (is_named(item, "verify"))
@@ -301,6 +303,20 @@ uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo)
 	uint64_t gap = bo->size >= GAP ? GAP : WORKLOAD_PAGE;
 
 	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
+}
+
+uint64_t workload_import_address(const struct workload *workload, size_t index)
+{
+	uint64_t address = workload_first_address(workload);
+
+	for (size_t i = 0; i < index; i++)
+		address = workload_next_address(address, &workload->bos[i]);
+	return address - WORKLOAD_IMPORT_DISTANCE;
+}
+
+bool workload_is_shared(const struct workload *workload, size_t index)
+{
+	return index < workload->shared;
 }
 
 bool workload_is_buffer(const struct workload_bo *bo)

@@ -12,9 +12,10 @@
  *gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts times
  *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
  *many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4),
- *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), verify=0. A name instead
- *of items is a profile, whose settings can be set otherwise behind it: P1-issue2663, P2-train,
- *P4-serve, P7-small.
+ *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), shared=N (each task
+ *imports the first N buffers of each other task, or of itself if it is alone), verify=0. A name
+ *instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
+ *P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  *default), strange=N (events of a type that RESTORE does not make). */
@@ -38,7 +39,7 @@ struct workload_bo {
 struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
-	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map;
+	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
 	uint32_t task; /* whose it is: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
@@ -55,6 +56,16 @@ struct workload workload_of_task(const struct workload *workload, uint32_t task)
 /* The address of the first buffer, and of the one behind @bo. */
 uint64_t workload_first_address(const struct workload *workload);
 uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo);
+
+/* Imports are so far below their originals. */
+#define WORKLOAD_IMPORT_DISTANCE (1ull << 40)
+
+/* Where other tasks, or the only one, import buffer @index of the task. */
+uint64_t workload_import_address(const struct workload *workload, size_t index);
+/* Whether tasks write to the last WORKLOAD_SLOTS bytes of buffer @index to show that they share it.
+ */
+bool workload_is_shared(const struct workload *workload, size_t index);
+#define WORKLOAD_SLOTS 64u
 
 /* False: memory of the process in an SVM range. */
 bool workload_is_buffer(const struct workload_bo *bo);

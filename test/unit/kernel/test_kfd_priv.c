@@ -577,8 +577,13 @@ static void records_of_bos_are_cut_out(void **state)
 static void a_mark_changes_the_version_and_nothing_else(void **state)
 {
 	uint8_t data[] = { 1, 0, 0, 0, 7 };
+	struct builder b;
 
 	(void)state;
+	begin(&b, 80);
+	add_queue(&b, 512, 0);
+	kfd_priv_mark(b.bytes, b.priv.size);
+	assert_num_queues(&b, 1);
 	kfd_priv_mark(data, sizeof(data));
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0x80, 7 }), sizeof(data));
 	kfd_priv_unmark(data, sizeof(data));

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The BOs of a dump that are one object: processes import the buffers of others by dma-bufs, and a
+ * process may import a buffer several times. The entry that made the object saves its contents, and
+ * the others import it at the restore.
+ *
+ * KFD does not say which entry made an object. An import always has the same flags, and libhsakmt
+ * gives other flags to what it makes. So the owner of an object is the only entry whose flags are
+ * not those of an import. */
+#ifndef AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
+#define AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dump/dump.h"
+
+struct process_dump;
+
+struct shared_bo {
+	/* Index in dump_session.processes, and in the list of BOs of that process. */
+	size_t process;
+	uint32_t index;
+	/* bo_index_device() of its GPU, and the GPU, as this machine names it. */
+	uint64_t device;
+	uint32_t gpu_id;
+	uint32_t alloc_flags;
+	uint64_t offset;
+	uint64_t size;
+	/* Of its dma-buf. */
+	uint64_t inode;
+	/* From 1; 0: a restore makes a BO of its own. */
+	uint32_t object;
+	/* The process whose entry makes the object. */
+	size_t owner;
+	/* The object is imported. */
+	bool imported;
+	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
+	const char *problem;
+};
+
+/* Between CHECKPOINT and the images of a process: looks at the BOs of all processes of the dump, at
+ * the first call, and refuses sharing that a restore cannot rebuild. Logs on error. */
+int shared_bos_check(struct process_dump *dump);
+/* The entry of a BO. NULL: the BO has no contents. */
+const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t index);
+/* Whether the BO has contents, and no other entry is the same object. */
+bool shared_bos_is_private(const struct process_dump *dump, uint32_t index);
+/* All files have been shown: whether each process that has a part in an object has an image. Logs
+ * on error. */
+int shared_bos_check_seen(const struct dump_session *session);
+void shared_bos_done(struct dump_session *session);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* gpu_sharer LOG RANKS: processes in a ring, each of which owns a buffer in VRAM and imports that
+ * of the process before it by a dma-buf, as ROCr does. An owner writes a number and a page that
+ * follows from it; the importer reads both through its own queue and its own mapping, and writes
+ * the number back, through its queue. Only then the owner writes the next one. So whoever has a
+ * copy of a buffer instead of the buffer waits in vain. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "raw_kfd.h"
+#include "report.h"
+
+#define RANKS_MAX    16
+#define PAGE         4096u
+#define WORDS        (PAGE / sizeof(uint64_t))
+#define BUFFER_PAGES 16u
+/* Pages of a buffer: what the owner writes, what the importer answers; the others never change. */
+enum { QUESTION, ANSWER, FIRST_STILL };
+/* An owner waits so many of its steps for an answer. */
+#define PATIENCE 20000
+#define STEP_US  5000
+#define GOLDEN   0x9e3779b97f4a7c15ull
+
+/* Shared by all processes. */
+struct board {
+	uint32_t stop;
+	uint32_t ready, failed;
+	uint32_t rounds[RANKS_MAX];
+};
+
+struct rank {
+	struct report *report;
+	struct board *board;
+	unsigned int number, before;
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo own, import, staging;
+	uint64_t question, answered;
+	unsigned int waited;
+};
+
+/* What goes along with a dma-buf. */
+struct offer {
+	uint64_t mmap_offset;
+	uint64_t size;
+};
+
+static uint64_t word(unsigned int owner, uint64_t question, size_t i)
+{
+	return (((uint64_t)owner + 1) << 48 ^ question << 16 ^ i) * GOLDEN;
+}
+
+static uint64_t *page(const struct raw_bo *bo, unsigned int number)
+{
+	return (uint64_t *)(void *)(bo->address + number * PAGE);
+}
+
+static int fail(struct rank *rank, int ret, const char *what)
+{
+	return report_fail(rank->report, ret, "rank %u: %s: %s", rank->number, what,
+			   strerror(-ret));
+}
+
+static int send_offer(int socket, const struct raw_bo *bo, int fd)
+{
+	struct offer offer = { bo->mmap_offset, bo->size };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec data = { &offer, sizeof(offer) };
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(socket, &message, 0) == sizeof(offer) ? 0 : -EPIPE;
+}
+
+static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec data = { ret_offer, sizeof(*ret_offer) };
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+
+	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof(*ret_offer))
+		return -EPIPE;
+	memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+	return 0;
+}
+
+static int make_own(struct rank *rank)
+{
+	int ret = raw_alloc_mapped(&rank->process, 0, RAW_VRAM, BUFFER_PAGES * PAGE, &rank->own);
+
+	for (unsigned int i = 0; ret == 0 && i < BUFFER_PAGES; i++) {
+		for (size_t at = 0; at < WORDS; at++)
+			page(&rank->own, i)[at] = i < FIRST_STILL ? 0 : word(rank->number, i, at);
+	}
+	return ret;
+}
+
+/* The page that was allocated before leaves a hole below the handle of the import. */
+static int import(struct rank *rank, const struct offer *offer, int fd)
+{
+	uint32_t gpu_id = rank->process.gpu[0].gpu_id;
+	void *address = mmap(NULL, offer->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct raw_bo hole;
+	int ret = address == MAP_FAILED ? -ENOMEM : 0;
+
+	if (ret == 0)
+		ret = raw_alloc(&rank->process, gpu_id, RAW_GTT, PAGE, NULL, &hole);
+	if (ret == 0)
+		ret = raw_import(&rank->process, gpu_id, fd, address, &rank->import);
+	if (ret == 0)
+		ret = raw_map(&rank->process, &rank->import, gpu_id);
+	if (ret == 0)
+		ret = raw_free(&rank->process, &hole);
+	if (ret < 0)
+		return ret;
+	(void)munmap(hole.address, PAGE);
+	rank->import.mmap_offset = offer->mmap_offset;
+	return raw_mmap(rank->process.render[0], &rank->import);
+}
+
+/* The ends of the ring: of the rank before, and of the one behind. */
+static int join_ring(struct rank *rank, int from, int to)
+{
+	struct offer offer = { 0 };
+	int fd = -1, ret = raw_export(&rank->process, &rank->own, &fd);
+
+	if (ret == 0)
+		ret = send_offer(to, &rank->own, fd);
+	if (fd >= 0)
+		(void)close(fd);
+	fd = -1;
+	if (ret == 0)
+		ret = receive_offer(from, &offer, &fd);
+	if (ret == 0)
+		ret = import(rank, &offer, fd);
+	if (fd >= 0)
+		(void)close(fd);
+	(void)close(from);
+	(void)close(to);
+	return ret;
+}
+
+static int start(struct rank *rank, int from, int to)
+{
+	int ret = raw_open_acquired(&rank->process);
+
+	if (ret == 0)
+		ret = make_own(rank);
+	if (ret == 0)
+		ret = join_ring(rank, from, to);
+	if (ret == 0)
+		ret = raw_alloc_mapped(&rank->process, 0, RAW_GTT, BUFFER_PAGES * PAGE,
+				       &rank->staging);
+	if (ret == 0)
+		ret = raw_create_queue(&rank->process, 0, &rank->queue);
+	return ret < 0 ? fail(rank, ret, "cannot start") : 0;
+}
+
+static int gpu_copy(struct rank *rank, const void *from, void *to, uint32_t bytes)
+{
+	int ret;
+
+	raw_queue_copy(&rank->queue, from, to, bytes);
+	raw_queue_ring(&rank->queue);
+	ret = raw_queue_wait(&rank->queue);
+	return ret < 0 ? fail(rank, ret, "a copy does not end") : 0;
+}
+
+static int check_page(struct rank *rank, const uint64_t *words, uint64_t question, size_t from)
+{
+	for (size_t i = from; i < WORDS; i++) {
+		if (words[i] != word(rank->before, question, i))
+			return report_fail(rank->report, -EIO,
+					   "rank %u: word %zu of page %" PRIu64
+					   " of rank %u is 0x%" PRIx64,
+					   rank->number, i, question, rank->before, words[i]);
+	}
+	return 0;
+}
+
+static int check_still(struct rank *rank)
+{
+	int ret = 0;
+
+	for (unsigned int i = FIRST_STILL; ret == 0 && i < BUFFER_PAGES; i++) {
+		ret = check_page(rank, page(&rank->staging, i), i, 0);
+		if (ret == 0)
+			ret = check_page(rank, page(&rank->import, i), i, 0);
+	}
+	return ret;
+}
+
+/* The importer: looks for a question, by its queue and by its mapping, and answers by its queue. */
+static int answer(struct rank *rank)
+{
+	uint64_t *copy = page(&rank->staging, QUESTION), question;
+	int ret = gpu_copy(rank, rank->import.address, rank->staging.address, BUFFER_PAGES * PAGE);
+
+	question = copy[0];
+	if (ret < 0 || question == rank->answered)
+		return ret;
+	/* the rest of the page came before the number */
+	ret = gpu_copy(rank, rank->import.address, rank->staging.address, PAGE);
+	if (ret == 0)
+		ret = check_page(rank, copy, question, 1);
+	if (ret == 0)
+		ret = check_page(rank, page(&rank->import, QUESTION), question, 1);
+	if (ret == 0)
+		ret = check_still(rank);
+	if (ret < 0)
+		return ret;
+	rank->answered = question;
+	return gpu_copy(rank, copy, page(&rank->import, ANSWER), sizeof(question));
+}
+
+/* The owner: when the last question is answered, asks the next. */
+static int ask(struct rank *rank)
+{
+	uint64_t *words = page(&rank->own, QUESTION);
+
+	if (__atomic_load_n(page(&rank->own, ANSWER), __ATOMIC_ACQUIRE) != rank->question) {
+		if (rank->waited++ < PATIENCE)
+			return 0;
+		return report_fail(rank->report, -ETIME,
+				   "rank %u: nobody answers question %" PRIu64, rank->number,
+				   rank->question);
+	}
+	rank->waited = 0;
+	rank->question++;
+	for (size_t i = 1; i < WORDS; i++)
+		words[i] = word(rank->number, rank->question, i);
+	__atomic_store_n(words, rank->question, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&rank->board->rounds[rank->number], 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+static int run_rank(struct rank *rank, int from, int to)
+{
+	int ret = start(rank, from, to);
+
+	if (ret == 0)
+		__atomic_add_fetch(&rank->board->ready, 1, __ATOMIC_ACQ_REL);
+	while (ret == 0 && !__atomic_load_n(&rank->board->stop, __ATOMIC_ACQUIRE)) {
+		ret = ask(rank);
+		if (ret == 0)
+			ret = answer(rank);
+		(void)usleep(STEP_US);
+	}
+	if (ret < 0)
+		__atomic_add_fetch(&rank->board->failed, 1, __ATOMIC_ACQ_REL);
+	return ret;
+}
+
+static int fork_ranks(struct report *report, struct board *board, unsigned int ranks)
+{
+	int pairs[RANKS_MAX][2];
+
+	for (unsigned int i = 0; i < ranks; i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[i]) < 0)
+			return -errno;
+	}
+	for (unsigned int i = 0; i < ranks; i++) {
+		struct rank rank = { .report = report,
+				     .board = board,
+				     .number = i,
+				     .before = (i + ranks - 1) % ranks };
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return -errno;
+		if (pid)
+			continue;
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (unsigned int j = 0; j < ranks; j++) {
+			if (j != rank.before)
+				(void)close(pairs[j][1]);
+			if (j != i)
+				(void)close(pairs[j][0]);
+		}
+		_exit(run_rank(&rank, pairs[rank.before][1], pairs[i][0]) ? 1 : 0);
+	}
+	for (unsigned int i = 0; i < ranks; i++) {
+		(void)close(pairs[i][0]);
+		(void)close(pairs[i][1]);
+	}
+	return 0;
+}
+
+/* Every rank has asked and been answered twice since now. */
+static bool all_go_on(struct board *board, unsigned int ranks)
+{
+	uint32_t before[RANKS_MAX];
+
+	memcpy(before, board->rounds, sizeof(before));
+	for (unsigned int i = 0; i < ranks; i++) {
+		while (__atomic_load_n(&board->rounds[i], __ATOMIC_ACQUIRE) - before[i] < 3) {
+			if (__atomic_load_n(&board->failed, __ATOMIC_ACQUIRE))
+				return false;
+			(void)usleep(STEP_US);
+		}
+	}
+	return true;
+}
+
+static int collect(struct report *report, struct board *board)
+{
+	bool good = true;
+	int status;
+	pid_t pid;
+
+	__atomic_store_n(&board->stop, 1, __ATOMIC_RELEASE);
+	while ((pid = wait(&status)) > 0 || errno == EINTR)
+		good &= pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status));
+	report_line(report, good ? "finished ok" : "FAILED: a rank is wrong");
+	return good ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int ranks = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
+	struct report report;
+	struct board *board;
+	sigset_t set;
+	int signal;
+
+	if (ranks < 2 || ranks > RANKS_MAX)
+		return 2;
+	report_init(&report, argv[1]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (board == MAP_FAILED || fork_ranks(&report, board, ranks) < 0)
+		return 1;
+	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < ranks && !board->failed)
+		(void)usleep(STEP_US);
+	report_line(&report, "ready, %u ranks", ranks);
+	while (!sigwait(&set, &signal) && signal == SIGUSR1) {
+		if (all_go_on(board, ranks))
+			report_line(&report, "verified, %u ranks", ranks);
+	}
+	return collect(&report, board);
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
+
+# start_sharers RANKS: processes in a ring, each of which owns a buffer that the next one imports.
+start_sharers() {
+	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$1"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+}
+
+# Two processes, each owner and importer: there, and back again.
+scenario_sharing_two() { # oldest and newest
+	machine one
+	start_sharers 2
+	come_back
+	come_back
+	finish
+}
+
+# Eight at once, on another machine, and home again. Kernels have had dma-bufs of KFD since Linux 6.8.
+scenario_sharing_ring() { # newest
+	local kernel
+
+	for kernel in 6.12 7.3; do
+		machine one
+		start_sharers 8
+		then_machine=one-other come_back
+		then_machine=one come_back
+		finish
+	done
+}
+
+# A dump leaves the job running, and what the processes do later reaches the others.
+scenario_sharing_leave_running() { # newest
+	machine one
+	start_sharers 3
+	dump img "$pid" --leave-running
+	runs
+	verify
+	no_violation
+	finish
+}
+
+# One of three cannot import: the restore fails, says so, and nobody waits for it.
+scenario_sharing_restore_fails() { # oldest and newest
+	machine one
+	start_sharers 3
+	dump img "$pid"
+	gone "$pid"
+	fault kfd:IMPORT_DMABUF 2 12
+	! try_restore img || fail "the restore succeeded"
+	has_line img/restore.log "Error (amdgpu_plugin): .*cannot import it"
+	gone "$pid"
+	nothing_left
+	restore img
+	runs
+	verify
+	finish
+}
