@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Records of BOs in KFD's private data: what they say, and data without some of them. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/kfd_priv.h"
+
+#define DEVICES 3
+#define BOS     4
+
+/* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, the smallest and the
+ * largest size that the plugin tries. */
+static const size_t bo_sizes[] = { 80, 272, 296, 16, 4096 };
+
+struct builder {
+	uint8_t bytes[1 << 15];
+	struct kfd_priv priv;
+};
+
+static uint8_t *add(struct builder *b, size_t size)
+{
+	uint8_t *record = b->bytes + b->priv.size;
+
+	memset(record, 0, size);
+	b->priv.size += size;
+	return record;
+}
+
+static void set(uint8_t *record, size_t offset, uint32_t value)
+{
+	memcpy(record + offset, &value, sizeof(value));
+}
+
+static void begin(struct builder *b, size_t bo_size)
+{
+	*b = (struct builder){ .priv = { .num_devices = DEVICES, .num_bos = BOS } };
+	b->priv.bytes = b->bytes;
+	set(add(b, 8), 0, 1);
+	(void)add(b, 8 * DEVICES);
+	for (uint32_t i = 0; i < BOS; i++)
+		memset(add(b, bo_size), (int)(0x10 + i), bo_size);
+}
+
+static void add_queue(struct builder *b, uint32_t mqd_size)
+{
+	uint8_t *record = add(b, 120 + mqd_size);
+
+	set(record, 64, 0xdfd4);
+	set(record, 112, mqd_size);
+	b->priv.num_objects++;
+}
+
+static void add_event(struct builder *b)
+{
+	set(add(b, 64), 0, 1);
+	b->priv.num_objects++;
+}
+
+static void set_record(struct builder *b, size_t bo_size, uint32_t index, uint32_t handle,
+		       const uint32_t *gpu_ids, size_t num_gpus)
+{
+	uint8_t *record = b->bytes + 8 + 8 * DEVICES + bo_size * index;
+
+	memset(record, 0, bo_size);
+	set(record, 8, handle);
+	for (size_t i = 0; i < num_gpus; i++)
+		set(record, 12 + 4 * i, gpu_ids[i]);
+}
+
+static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
+{
+	static const uint32_t gpu_ids[] = { 0xdfd4, 0xa7ac };
+	struct kfd_priv_bo_record record;
+	struct builder b;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t bo_size;
+
+		begin(&b, bo_sizes[i]);
+		set_record(&b, bo_sizes[i], 2, 17, gpu_ids, 2);
+		add_event(&b);
+		assert_int_equal(kfd_priv_find_bo_size(&b.priv, &bo_size), 0);
+		assert_int_equal(bo_size, bo_sizes[i]);
+		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, 2, &record), 0);
+		assert_int_equal(record.handle, 17);
+		assert_int_equal(record.num_gpus, 2);
+		assert_memory_equal(record.gpu_ids, gpu_ids, sizeof(gpu_ids));
+		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, BOS, &record), -EINVAL);
+		b.priv.size = 8 + 8 * DEVICES + bo_size * 3 - 1;
+		assert_int_equal(kfd_priv_read_bo(&b.priv, bo_size, 2, &record), -EINVAL);
+	}
+	/* The ids fill a record. */
+	begin(&b, 80);
+	assert_int_equal(kfd_priv_read_bo(&b.priv, 80, 0, &record), 0);
+	assert_int_equal(record.num_gpus, 17);
+}
+
+static void records_of_bos_are_cut_out(void **state)
+{
+	static const bool cut[BOS] = { true, false, true, false };
+	static const bool none[BOS] = { false };
+	uint8_t data[sizeof(((struct builder *)NULL)->bytes)];
+	struct builder b;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bo_sizes); i++) {
+		size_t bos = 8 + 8 * DEVICES, bo_size = bo_sizes[i];
+
+		begin(&b, bo_size);
+		add_event(&b);
+		memcpy(data, b.bytes, b.priv.size);
+		assert_int_equal(kfd_priv_cut_bos(&b.priv, none, data, &size), 0);
+		assert_int_equal(size, b.priv.size);
+		assert_memory_equal(data, b.bytes, size);
+		b.priv.bytes = data;
+		assert_int_equal(kfd_priv_cut_bos(&b.priv, cut, data, &size), 0);
+		assert_int_equal(size, b.priv.size - 2 * bo_size);
+		assert_memory_equal(data, b.bytes, bos);
+		assert_memory_equal(data + bos, b.bytes + bos + bo_size, bo_size);
+		assert_memory_equal(data + bos + bo_size, b.bytes + bos + 3 * bo_size, bo_size);
+		assert_memory_equal(data + bos + 2 * bo_size, b.bytes + bos + 4 * bo_size, 64);
+	}
+	begin(&b, 80);
+	b.priv.size--;
+	assert_int_equal(kfd_priv_cut_bos(&b.priv, none, b.bytes, &size), -EINVAL);
+}
+
+static void a_mark_changes_the_version_and_nothing_else(void **state)
+{
+	uint8_t data[] = { 1, 0, 0, 0, 7 };
+	struct kfd_priv_queue *queues;
+	struct builder b;
+	size_t num_queues;
+
+	(void)state;
+	begin(&b, 80);
+	add_queue(&b, 512);
+	kfd_priv_mark(b.bytes, b.priv.size);
+	assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
+	assert_int_equal(num_queues, 1);
+	free(queues);
+	kfd_priv_mark(data, sizeof(data));
+	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0x80, 7 }), sizeof(data));
+	kfd_priv_unmark(data, sizeof(data));
+	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
+	kfd_priv_unmark(data, sizeof(data));
+	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
+	kfd_priv_mark(data, 3);
+	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it),
+		UNIT_TEST(records_of_bos_are_cut_out),
+		UNIT_TEST(a_mark_changes_the_version_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
