@@ -52,13 +52,18 @@ $(SIM)/amdgpu_sim.a: sim
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(SIM_TESTS) $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/rocr_copy $(SIM_TESTS) $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
+$(NATIVE)/rocr_%: test/native/rocr/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CFLAGS) -o $@ $< -lhsa-runtime64
+
 # Stock ROCm programs on the simulated GPUs of all machines.
-check-rocm: native
+check-rocm:
 	@test/setup
+	@$(MAKE) native
 	@test/native/rocm $(notdir $(wildcard test/data/machines/*))
 
 .PHONY: check-rocm sim native native-linked native-valgrind
