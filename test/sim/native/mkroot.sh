@@ -65,6 +65,10 @@ card() {
 	nodes_of "$device" "$2"
 }
 
+# A simulated driver asks no device cgroup, so the process sees none.
+mkdir -p "$root/proc/self"
+echo "1:name=systemd:/" > "$root/proc/self/cgroup"
+
 # That the driver is loaded: kernel/module/procfs.c, m_show(), and kernel/module/sysfs.c, Linux 6.12.
 mkdir -p "$root/proc" "$root/sys/module/amdgpu/holders"
 echo "amdgpu 0 0 - Live 0x0000000000000000" > "$root/proc/modules"

@@ -18,6 +18,7 @@ static const char *const prefixes[] = {
 	"/sys/devices/system/node",
 	"/sys/module/amdgpu",
 	"/proc/modules",
+	"/proc/self/cgroup",
 };
 #define CHAR_DEVICES "/sys/dev/char/226:"
 
