@@ -9,59 +9,11 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
-
-#define DEVICES 3
-#define BOS     4
+#include "priv_builder.h"
 
 /* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, and drivers that do not
  * exist. The last two are the smallest and the largest size that the plugin tries. */
 static const size_t bo_sizes[] = { 80, 272, 296, 312, 1016, 16, 4096 };
-
-struct builder {
-	uint8_t bytes[1 << 17];
-	struct kfd_priv priv;
-};
-
-static uint8_t *add(struct builder *b, size_t size)
-{
-	uint8_t *record = b->bytes + b->priv.size;
-
-	memset(record, 0, size);
-	b->priv.size += size;
-	return record;
-}
-
-static void set(uint8_t *record, size_t offset, uint32_t value)
-{
-	memcpy(record + offset, &value, sizeof(value));
-}
-
-static void begin(struct builder *b, size_t bo_size)
-{
-	*b = (struct builder){ .priv = { .num_devices = DEVICES, .num_bos = BOS } };
-	b->priv.bytes = b->bytes;
-	set(add(b, 8), 0, 1);
-	(void)add(b, 8 * DEVICES);
-	for (uint32_t i = 0; i < BOS; i++)
-		memset(add(b, bo_size), (int)(0x10 + i), bo_size);
-}
-
-static void add_queue(struct builder *b, uint32_t mqd_size, uint32_t ctl_stack_size)
-{
-	uint8_t *record = add(b, 120 + mqd_size + ctl_stack_size);
-
-	set(record, 64, 0xdfd4);
-	set(record, 108, ctl_stack_size);
-	set(record, 112, mqd_size);
-	memset(record + 120, 0x77, mqd_size + ctl_stack_size);
-	b->priv.num_objects++;
-}
-
-static void add_event(struct builder *b)
-{
-	set(add(b, 64), 0, 1);
-	b->priv.num_objects++;
-}
 
 static void add_svm(struct builder *b)
 {

@@ -8,57 +8,11 @@
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd_priv.h"
-
-#define DEVICES 3
-#define BOS     4
+#include "priv_builder.h"
 
 /* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, the smallest and the
  * largest size that the plugin tries. */
 static const size_t bo_sizes[] = { 80, 272, 296, 16, 4096 };
-
-struct builder {
-	uint8_t bytes[1 << 15];
-	struct kfd_priv priv;
-};
-
-static uint8_t *add(struct builder *b, size_t size)
-{
-	uint8_t *record = b->bytes + b->priv.size;
-
-	memset(record, 0, size);
-	b->priv.size += size;
-	return record;
-}
-
-static void set(uint8_t *record, size_t offset, uint32_t value)
-{
-	memcpy(record + offset, &value, sizeof(value));
-}
-
-static void begin(struct builder *b, size_t bo_size)
-{
-	*b = (struct builder){ .priv = { .num_devices = DEVICES, .num_bos = BOS } };
-	b->priv.bytes = b->bytes;
-	set(add(b, 8), 0, 1);
-	(void)add(b, 8 * DEVICES);
-	for (uint32_t i = 0; i < BOS; i++)
-		memset(add(b, bo_size), (int)(0x10 + i), bo_size);
-}
-
-static void add_queue(struct builder *b, uint32_t mqd_size)
-{
-	uint8_t *record = add(b, 120 + mqd_size);
-
-	set(record, 64, 0xdfd4);
-	set(record, 112, mqd_size);
-	b->priv.num_objects++;
-}
-
-static void add_event(struct builder *b)
-{
-	set(add(b, 64), 0, 1);
-	b->priv.num_objects++;
-}
 
 static void set_record(struct builder *b, size_t bo_size, uint32_t index, uint32_t handle,
 		       const uint32_t *gpu_ids, size_t num_gpus)
@@ -140,7 +94,7 @@ static void a_mark_changes_the_version_and_nothing_else(void **state)
 
 	(void)state;
 	begin(&b, 80);
-	add_queue(&b, 512);
+	add_queue(&b, 512, 0);
 	kfd_priv_mark(b.bytes, b.priv.size);
 	assert_int_equal(kfd_priv_list_queues(&b.priv, &queues, &num_queues), 0);
 	assert_int_equal(num_queues, 1);
