@@ -28,12 +28,12 @@
 
 struct client {
 	struct raw_process process;
-	/* Of the task. */
+	/* Indices of files in struct task. */
 	int file;
 	int gpu_files[RAW_GPUS];
 	int more_kfds[KFDS_MAX];
 	uint32_t num_more_kfds;
-	uint64_t event_page; /* handle of a buffer for it; 0: the kernel makes one */
+	uint64_t event_page; /* handle of its buffer; 0: the kernel makes one */
 	struct raw_bo shared[SHARED_MAX];
 };
 
@@ -169,7 +169,7 @@ static int allocate(struct client *client, const struct workload_bo *bo, uint64_
 	return ret < 0 ? complain(ret, "MAP_MEMORY") : 0;
 }
 
-/* What a runtime maps, at the address that the GPU knows. */
+/* Maps a buffer for the CPU as a runtime does, at the buffer's GPU address. */
 static int map_bo(struct client *client, const struct workload_bo *bo, const struct raw_bo *raw,
 		  struct task *task)
 {
@@ -190,7 +190,7 @@ static int map_bo(struct client *client, const struct workload_bo *bo, const str
 	return task_add_vma(task, &vma);
 }
 
-/* Without a mapping: to touch each page of a file in memory takes longer than to write it. */
+/* Writes without a mapping: page faults on a memory file take longer than a write. */
 static int fill(const struct workload *workload, size_t index, uint64_t handle)
 {
 	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
@@ -218,7 +218,7 @@ static int map_user_memory(const struct workload_bo *bo, uint64_t address)
 	return memory == MAP_FAILED ? complain(-errno, "mmap of user memory") : 0;
 }
 
-/* As libhsakmt registers the area for waves (queues.c there). */
+/* Registers the save area of waves as libhsakmt does (queues.c there). */
 static int make_svm_range(struct client *client, const struct workload_bo *bo, uint64_t address)
 {
 	const struct kfd_ioctl_svm_attribute attributes[] = {
@@ -304,7 +304,7 @@ static int ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size)
 	return 0;
 }
 
-/* Ring, pointers and events all in the one page: nothing is going to run. */
+/* The ring, the pointers and the events share one page, because the queue never runs a packet. */
 static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page,
 		      uint64_t waves, uint64_t waves_size)
 {
@@ -327,7 +327,7 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 		       : call(client->process.kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
 }
 
-/* A queue for each of their pages; its save area is the last one before it. */
+/* Makes one queue for each such page. The save area is the last buffer before the page. */
 static int make_queues(struct client *client, const struct workload *workload)
 {
 	uint64_t address = workload_first_address(workload), waves = 0, waves_size = 0;
@@ -365,7 +365,7 @@ static int note_files(struct client *client, struct task *task)
 	return 0;
 }
 
-/* Files of the process's one KFD state. */
+/* Opens /dev/kfd several times. All files share the one KFD state of the process. */
 static int open_more_kfds(struct client *client, uint32_t kfds, struct task *task)
 {
 	int ret = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Looks at every byte of the buffers that this process has in the simulator. */
+/* Verifies every byte of the buffers that this process has in the simulator. */
 #include "client.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define CHUNK (1u << 20)
 
-/* For all tasks to get there, on a busy machine. */
+/* Time limit for all tasks to arrive, long enough for a busy machine. */
 #define MEETING_MS 30000
 
 static int complain(int ret, const char *what)
@@ -20,7 +20,7 @@ static int complain(int ret, const char *what)
 	return ret;
 }
 
-/* Where buffers are now: the simulator's list, by address. */
+/* The current places of buffers, from the simulator's list, sorted by address. */
 struct place {
 	uint64_t address, size, handle;
 };
@@ -81,14 +81,14 @@ static int report_wrong(const struct workload *workload, size_t index, uint64_t 
 	return -EIO;
 }
 
-/* Behind it tasks write what they tell each other. */
+/* Tasks write their messages to each other behind this offset. */
 static uint64_t pattern_end(const struct workload *workload, size_t index)
 {
 	return workload->bos[index].size -
 	       (workload_is_shared(workload, index) ? WORKLOAD_SLOTS : 0);
 }
 
-/* As the GPU sees it. */
+/* Compares the buffer as the GPU sees it. */
 static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
 			 void *memory)
 {
@@ -110,7 +110,8 @@ static int verify_memory(const struct workload *workload, size_t index, uint64_t
 	return ret;
 }
 
-/* As the CPU sees it, but for the part that was never written: looking at it takes memory. */
+/* Compares the buffer as the CPU sees it, except the part that was never written: reading that part
+ * would allocate memory. */
 static int verify_mapping(const struct workload *workload, size_t index, uint64_t address)
 {
 	const struct workload_bo *bo = &workload->bos[index];
@@ -134,7 +135,7 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;
 }
 
-/* Both in order of addresses. */
+/* Both lists are sorted by address. */
 static int verify_all(const struct workload *workload, const struct place *places,
 		      size_t num_places)
 {
@@ -151,7 +152,7 @@ static int verify_all(const struct workload *workload, const struct place *place
 			at++;
 		if (at == num_places || places[at].address != address)
 			return complain(-EIO, "a buffer is missing");
-		/* the kernel writes to the page of events */
+		/* the kernel writes to the event page */
 		if (workload_has_content(&workload->bos[i]) && workload->bos[i].kind != 'E')
 			ret = verify_bo(workload, i, &places[at]);
 		address = workload_next_address(address, &workload->bos[i]);
@@ -169,7 +170,7 @@ static const struct place *find_place(const struct place *places, size_t num_pla
 	return NULL;
 }
 
-/* The task, or any of several, imports from @owner. */
+/* The task, or any of several tasks, imports from @owner. */
 static bool imports_from(const struct workload *workload, uint32_t owner)
 {
 	return workload->tasks == 1 || owner != workload->task;
@@ -183,7 +184,7 @@ static struct workload owner_of(const struct workload *workload, uint32_t owner)
 	return workload_of_task(&other, owner);
 }
 
-/* A shared buffer as this process has it. */
+/* A shared buffer as this process maps it. */
 struct share {
 	struct workload owner;
 	size_t index;
@@ -191,7 +192,7 @@ struct share {
 	uint64_t handle;
 };
 
-/* Calls @visit for each shared buffer that the process has, those of others and its own. */
+/* Calls @visit for each shared buffer of the process, both imported and its own. */
 static int for_each_share(const struct workload *workload, const struct place *places,
 			  size_t num_places,
 			  int (*visit)(const struct workload *workload, const struct share *share))
@@ -234,7 +235,7 @@ static int verify_share(const struct workload *workload, const struct share *sha
 	return verify_bo(&owner, share->index, &place);
 }
 
-/* One for each task, or for each of two handles of the only one. */
+/* One slot for each task, or for each of the two handles of a single task. */
 static uint32_t slot_of(const struct workload *workload, const struct share *share)
 {
 	return workload->tasks == 1 ? share->imported : workload->task;
@@ -260,7 +261,7 @@ static int write_slot(const struct workload *workload, const struct share *share
 	return poke(share->handle, slot_offset(share, slot), &word, sizeof(word));
 }
 
-/* All that share a buffer write to it through a handle of their own. */
+/* Each task that shares a buffer writes to it through its own handle. */
 static int await_slots(const struct workload *workload, const struct share *share)
 {
 	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =

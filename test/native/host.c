@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program: makes tasks with a workload and dumps them, or restores them and looks at every
- * byte. Says on stdout, a fact a line, what came out and what it took. */
+/* The program makes tasks with a workload and dumps them, or restores them and verifies every byte.
+ * It prints results and costs on stdout, one fact a line. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define KNOBS_MAX   32
 #define MEMORY_STEP (1 << 20)
 
-/* Other programs may have the processor meanwhile. */
+/* A generous limit, because other programs may use the processor meanwhile. */
 #define THREAD_PATIENCE_MS 60000
 
 struct arguments {
@@ -49,7 +49,7 @@ static int usage(void)
 	return 2;
 }
 
-/* The program's own directory has the CRIUs, and the one above it the plugin. */
+/* The program's own directory holds the CRIU libraries. The directory above holds the plugin. */
 static void set_defaults(struct arguments *arguments)
 {
 	static char hosts[4096], plugin[4096 + 32];
@@ -124,7 +124,7 @@ static double clock_seconds(clockid_t clock)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Of what lies between begin and end, everything in this process included. */
+/* Costs between begin and end, of everything in this process. */
 struct measure {
 	double wall, cpu;
 };
@@ -152,7 +152,7 @@ static long peak_rss_kib(pid_t pid)
 	return kib;
 }
 
-/* @task is a process that has a part in it, 0: there is none. */
+/* @task: a process that takes part in the work; 0: none. */
 static void measure_end(const struct measure *begin, pid_t task)
 {
 	double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu;
@@ -170,7 +170,7 @@ static void measure_end(const struct measure *begin, pid_t task)
 	(void)fflush(stdout);
 }
 
-/* What buffers take at this moment, which is not part of anybody's resident memory. */
+/* Memory of buffers at this moment. It is not part of the resident memory of any process. */
 static void print_pages(void)
 {
 	char objects[4096], *pages;
@@ -182,7 +182,7 @@ static void print_pages(void)
 		printf("gpu_kib %ld\n", 4 * strtol(pages + strlen("pages "), NULL, 10));
 }
 
-/* Entries of @directory; of threads, without the simulator's own. */
+/* Counts the entries of @directory. For threads, it leaves out the simulator's threads. */
 static long count_entries(const char *directory)
 {
 	DIR *stream = opendir(directory);
@@ -221,7 +221,7 @@ static struct process_state process_state(void)
 	return state;
 }
 
-/* A thread that was joined may still be seen for a moment; one that stays is what is looked for. */
+/* A joined thread may stay visible for a moment. Only a thread that stays is a leak. */
 static bool has_left(const struct process_state *before)
 {
 	struct process_state after = process_state();
@@ -232,13 +232,13 @@ static bool has_left(const struct process_state *before)
 	}
 	if (after.descriptors != before->descriptors)
 		printf("left descriptors %ld\n", after.descriptors - before->descriptors);
-	/* fewer: one of the simulator's had not its name yet */
+	/* fewer: a thread of the simulator did not have its name yet */
 	if (after.threads > before->threads)
 		printf("left threads %ld\n", after.threads - before->threads);
 	return after.descriptors != before->descriptors || after.threads > before->threads;
 }
 
-/* All processes run on as they did before: what was paused is not any more. */
+/* All processes run again as before: no paused process stays paused. */
 static int judge_processes(void)
 {
 	char state[2048], *line, *rest = state;
@@ -253,8 +253,7 @@ static int judge_processes(void)
 	return ret < 0 ? ret : 0;
 }
 
-/* Nothing may be left when the process's GPU state is gone, and nothing may
- * have been done wrong. */
+/* After the process's GPU state is gone, no object may be left and no violation may be counted. */
 static int judge_simulator(const struct process_state *before)
 {
 	char violations[4096], objects[4096];
@@ -280,7 +279,7 @@ static int judge_simulator(const struct process_state *before)
 	return -EIO;
 }
 
-/* Of the simulator, but for the pages that buffers take: those come with who looks at them. */
+/* Objects of the simulator, except the pages of buffers: reading a buffer may allocate pages. */
 static void read_objects(char *objects, size_t size)
 {
 	char *pages;
@@ -292,7 +291,7 @@ static void read_objects(char *objects, size_t size)
 		memset(pages, '-', strcspn(pages, "\n"));
 }
 
-/* A CRIU of its own, which has to leave the tasks as they were. */
+/* Dumps with a separate CRIU, which must leave the tasks unchanged. */
 static int dump_once(const struct arguments *arguments, const struct tasks *tasks)
 {
 	char before[4096], after[4096];
@@ -320,7 +319,7 @@ static int dump_once(const struct arguments *arguments, const struct tasks *task
 	return ret;
 }
 
-/* What would be taken for the image of a process. */
+/* Files that CRIU would take for the image of a process. */
 static void report_images(const char *directory)
 {
 	DIR *stream = opendir(directory);
@@ -367,17 +366,17 @@ static int dump(const struct arguments *arguments, struct workload *workload)
 	return ret;
 }
 
-/* A task's restore, as the task and as the main process see it. */
+/* A task's restore, as the task and the main process see it. */
 struct restored {
 	const struct arguments *arguments;
 	struct workload workload;
 	const struct task *task;
 	struct measure begin;
-	struct process_state before; /* the task's */
+	struct process_state before; /* state of the task */
 	int ret;
 };
 
-/* The task has a simulator of its own. */
+/* The task has its own simulator. */
 static void begin_task(void *argument)
 {
 	struct restored *restored = argument;
@@ -389,7 +388,7 @@ static void begin_task(void *argument)
 	restored->before = process_state();
 }
 
-/* Memory that no GPU has to do with: so much of CRIU's own work. */
+/* Memory that is not for the GPU, as a measure of CRIU's own work. */
 static int read_memory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
@@ -448,7 +447,7 @@ static void note_resumed(void *argument, pid_t task)
 	measure_end(&((struct restored *)argument)->begin, task);
 }
 
-/* Nothing of a task that is not let go may run. */
+/* A task that the test does not release must not run. */
 static void fail_task(void *argument)
 {
 	char state[1024];
@@ -512,7 +511,7 @@ int main(int argc, char **argv)
 	if (!ret)
 		ret = write_knobs(arguments.early, arguments.num_early);
 	if (!ret)
-		ret = simulator_write("traced", "0"); /* by then it has all it keeps */
+		ret = simulator_write("traced", "0"); /* the task has all its files by then */
 	if (!ret) {
 		before = process_state();
 		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* pidfd_open() for programs under a valgrind that does not know it. As a library put in front
- * of the C library it asks a program, which does not run under valgrind; built with HELPER,
- * it is that program. */
+/* pidfd_open() for programs under a valgrind that lacks this call. As a preloaded library, this
+ * file asks a helper program, which runs outside valgrind. Built with HELPER, this file is the
+ * helper. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Beside this library. */
+/* The helper's file is beside this library. */
 #define HELPER_NAME "pidfd-helper"
 
-/* What goes with a descriptor from one to the other. */
+/* The message that travels with a descriptor between library and helper. */
 struct parcel {
 	int error;
 	struct iovec bytes;
@@ -35,7 +35,7 @@ static struct msghdr message_of(struct parcel *parcel)
 
 #ifdef HELPER
 
-/* Its standard input is the socket. */
+/* The helper's standard input is the socket. */
 int main(int argc, char **argv)
 {
 	int fd = argc == 2 ? (int)syscall(SYS_pidfd_open, atoi(argv[1]), 0) : -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Two KFD processes, which the test plays, and buffers that they share. The machine's first two
- * GPUs are partitions of one device. */
+/* Two KFD processes, both played by the test, and the buffers that they share. The machine's first
+ * two GPUs are partitions of one device. */
 #ifndef TEST_NATIVE_SHARING_H
 #define TEST_NATIVE_SHARING_H
 
@@ -15,10 +15,10 @@
 
 #define SIZE 65536u
 
-/* GPUs by their position. */
+/* Numbers GPUs by their position. */
 enum { FIRST, PARTITION, OTHER };
 
-/* Both processes of the test. */
+/* The two processes of the test. */
 struct pair {
 	struct raw_process owner, importer;
 };
@@ -71,7 +71,7 @@ static inline int export(struct raw_process *process, const struct raw_bo *bo)
 	return fd;
 }
 
-/* At an address of its own. */
+/* Maps at a separate address. */
 static inline struct raw_bo import(struct raw_process *process, int gpu, int fd)
 {
 	void *address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests of the simulator's command buffers share: a GPU opened with libdrm_amdgpu, buffers and
- * copies. */
+/* Helpers for tests of the simulator's command buffers: a GPU opened with libdrm_amdgpu, buffers
+ * and copies. */
 #ifndef TEST_NATIVE_SIM_GPU_H
 #define TEST_NATIVE_SIM_GPU_H
 
@@ -18,7 +18,7 @@
 #define COPY_MAX 0x400000u
 #define IB_BYTES 65536u
 
-/* A GPU with a command buffer, opened by itself. */
+/* A GPU with a command buffer. The GPU has a render file of its own. */
 struct gpu {
 	int fd;
 	amdgpu_device_handle device;
@@ -163,7 +163,7 @@ static void put_copy(struct gpu *gpu, uint64_t to, uint64_t from, uint64_t size)
 	}
 }
 
-/* Hands in what was put, on @ring, with @list as its buffers. */
+/* Submits the packets put so far on @ring, with the buffers of @list. */
 static struct amdgpu_cs_fence submit(struct gpu *gpu, uint32_t ring, amdgpu_bo_list_handle list)
 {
 	struct amdgpu_cs_ib_info ib = { .ib_mc_address = gpu->ib_va };

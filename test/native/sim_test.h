@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests of the simulator share: its files, and fixtures that look at what is left behind. */
+/* Helpers for tests of the simulator: its files, and fixtures that find violations and leaks. */
 #ifndef TEST_NATIVE_SIM_TEST_H
 #define TEST_NATIVE_SIM_TEST_H
 
@@ -21,7 +21,7 @@ static inline void sim_write(const char *file, const char *text)
 	assert_int_equal(amdgpu_sim_write(file, text), 0);
 }
 
-/* The number behind @name in @file, or the first number where @name is NULL. */
+/* Reads the number behind @name in @file, or the first number where @name is NULL. */
 static inline long sim_number(const char *file, const char *name)
 {
 	char text[8192], *at = text;
@@ -42,7 +42,7 @@ static inline int begin(void **state)
 	return 0;
 }
 
-/* Whatever a test did, it did nothing wrong and left nothing. */
+/* No test may cause a violation or leave an object behind. */
 static inline int end(void **state)
 {
 	char text[8192], *rest = text, *line;

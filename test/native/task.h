@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What CRIU saves of a task besides what its plugins do: here, its open device files and its device
- * mappings. A text file a task in the image directory. */
+/* The state that CRIU, without its plugins, saves of a task: here the open device files and device
+ * mappings. Each task has one text file in the image directory. */
 #ifndef TEST_NATIVE_TASK_H
 #define TEST_NATIVE_TASK_H
 
@@ -17,12 +17,12 @@ struct task_file {
 
 struct task_vma {
 	uint64_t addr, size, offset;
-	uint32_t file; /* index of the file that was mapped */
+	uint32_t file; /* index of the mapped file */
 };
 
 struct task {
 	uint32_t number; /* from 0 */
-	pid_t pid;       /* 0: it is this process itself */
+	pid_t pid;       /* 0: this process itself */
 	struct task_file *files;
 	size_t num_files;
 	struct task_vma *vmas; /* ascending */
@@ -34,7 +34,7 @@ int task_add_file(struct task *task, int fd, const char *path);
 int task_add_vma(struct task *task, const struct task_vma *vma);
 void task_done(struct task *task);
 
-/* Into and out of @directory: -errno. */
+/* Writes to @directory and reads from it: -errno. */
 int task_save(const struct task *task, const char *directory);
 int task_load(const char *directory, uint32_t number, struct task *ret_task);
 

@@ -13,7 +13,7 @@
 
 #include "criu.h"
 
-/* The simulator's process that CRIU is, and so is the only task of a dump. */
+/* CRIU's process in the simulator. With a single task, that task is the same process. */
 #define CRIU_PROCESS 0
 
 static uint32_t process_of(const struct tasks *tasks, const struct task *task)
@@ -38,8 +38,8 @@ static bool has_descriptor(const struct task *task, int fd)
 	return false;
 }
 
-/* The child has what it inherited of its own, and nothing of those that were made before it. It
- * closes @line when that is so. */
+/* The child keeps its own inherited descriptors and closes those of earlier children. Then it
+ * closes @line. */
 static void __attribute__((noreturn))
 be_task(const struct tasks *tasks, const struct task *own, int line)
 {
@@ -57,7 +57,7 @@ be_task(const struct tasks *tasks, const struct task *own, int line)
 		(void)pause();
 }
 
-/* Its descriptors stay open here, too: CRIU is going to show duplicates of them. */
+/* The child's descriptors stay open here too, because CRIU will show duplicates of them. */
 static int fork_task(struct tasks *tasks, struct task *task)
 {
 	int ends[2], ret = 0;
@@ -90,8 +90,8 @@ static int make_task(struct tasks *tasks, struct task *task)
 	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);
 }
 
-/* CRIU has KFD state, too, once the plugin has opened /dev/kfd: it is to be there
- * before anybody counts objects. */
+/* CRIU has KFD state too, once the plugin has opened /dev/kfd. Opening it now keeps later counts of
+ * objects equal. */
 static int make_criu(void)
 {
 	int ret = play(CRIU_PROCESS), fd;
@@ -105,7 +105,8 @@ static int make_criu(void)
 	return 0;
 }
 
-/* Buffer @index of @owner in all others, or in itself if it is alone. */
+/* Shares buffer @index of @owner with all other tasks, or with @owner itself if it is the only
+ * task. */
 static int share_buffer(const struct tasks *tasks, const struct task *owner, size_t index)
 {
 	const struct workload *workload = &tasks->workloads[owner->number];

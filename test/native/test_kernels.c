@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernels that the simulated driver can behave like, and the state that it saves and restores,
- * through raw ioctls. */
+/* Tests through raw ioctls how each simulated kernel version behaves, and which state it saves and
+ * restores. */
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -22,7 +22,7 @@ static int begin_default(void **state)
 #define BO_RECORD 296u
 #define NO_FD     (~0u)
 
-/* A process with one BO, as CHECKPOINT saves it. */
+/* A process with one BO, in the form that CHECKPOINT saves. */
 struct saved {
 	struct kfd_criu_device_bucket device;
 	struct kfd_criu_bo_bucket bos[4];
@@ -30,7 +30,7 @@ struct saved {
 	struct kfd_ioctl_criu_args args;
 };
 
-/* @event: the type of an event that it has, 0: none. */
+/* @event: the type of the process's event; 0: it has no event. */
 static struct saved save_process_with(uint32_t event)
 {
 	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
@@ -65,7 +65,7 @@ static struct saved save_process(void)
 	return save_process_with(0);
 }
 
-/* In a process that has nothing yet. */
+/* Restores into a process that has no KFD state yet. */
 static int begin_restore(struct saved saved, struct raw_process *process)
 {
 	int ret;
@@ -79,7 +79,7 @@ static int begin_restore(struct saved saved, struct raw_process *process)
 	saved.device.drm_fd = (uint32_t)process->render[0];
 	saved.bos[0].dmabuf_fd = NO_FD;
 	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args);
-	/* also where RESTORE fails after the BOs */
+	/* also for a RESTORE that fails after the BOs */
 	if (saved.bos[0].dmabuf_fd != NO_FD)
 		(void)close((int)saved.bos[0].dmabuf_fd);
 	return ret;
@@ -103,7 +103,7 @@ static int restore_process(struct saved saved)
 	return ret;
 }
 
-/* As AMD's out-of-tree driver would take it for the state of another shared BO. */
+/* AMD's out-of-tree driver would read these bytes as the state of another shared BO. */
 static void a_changed_opaque_word_of_a_bo_is_refused(void **state)
 {
 	struct saved saved, changed;
@@ -188,7 +188,7 @@ static int map_kfd(const struct raw_process *process, uint64_t offset)
 	return 0;
 }
 
-/* The process of another machine, which knows its GPU by an id that this machine has not. */
+/* A process of another machine. That machine names its GPU by an id that is unknown here. */
 static struct saved save_process_of_another_gpu(uint32_t user_id)
 {
 	struct saved saved = save_process();
@@ -302,7 +302,7 @@ static void a_process_without_buffers_is_restored_or_refused(void **state)
 	}
 }
 
-/* ALLOC and MAP_MEMORY need no address of a VRAM buffer that a program means to export. */
+/* ALLOC and MAP_MEMORY need no address for a VRAM buffer that a program will export. */
 static void a_buffer_without_an_address_is_saved_or_left_out(void **state)
 {
 	static const char *const names[] = { "6.1", "6.12" };
@@ -324,7 +324,7 @@ static void a_buffer_without_an_address_is_saved_or_left_out(void **state)
 	}
 }
 
-/* EXPORT_DMABUF is not in every header. */
+/* Some headers lack EXPORT_DMABUF. */
 struct export
 {
 	uint64_t handle;
@@ -385,7 +385,7 @@ static uint32_t create_gem(int render, uint64_t alignment)
 	return create.out.handle;
 }
 
-/* Not in the headers of older systems. */
+/* Headers of older systems lack these. */
 struct listed {
 	uint32_t handle, flags;
 	uint64_t size, preferred_domains, alloc_flags, alignment;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The knobs of the simulator: each changes what a client of KFD sees, and all is as before when it
- * is set back. And what a user queue reaches of memory that is no buffer. */
+/* Tests the simulator's knobs: each knob changes the behaviour that a KFD client sees, and
+ * resetting it restores the default. Also tests which memory outside buffers a user queue can
+ * reach. */
 #include <dirent.h>
 #include <errno.h>
 #include <linux/kfd_ioctl.h>
@@ -78,7 +79,7 @@ static void user_queues_have_the_speed_of_the_engine(void **state)
 	sim_write("engine_bytes_per_s", "1M");
 	start = now();
 	raw_queue_copy(&queue, bo.address, bo.address + MIB / 2, MIB / 2);
-	/* The next packet waits for the time that the copy takes. */
+	/* The next packet waits for as long as the copy takes. */
 	raw_queue_add(&queue, (uint64_t *)bo.address, 1);
 	raw_queue_ring(&queue);
 	assert_int_equal(raw_queue_wait(&queue), 0);
@@ -138,7 +139,7 @@ static void records_of_bos_have_another_size(void **state)
 	assert_int_equal(args.priv_data_size - small.priv_data_size, 192 * args.num_bos);
 }
 
-/* No dma-buf of a CHECKPOINT that fails stays open. */
+/* A failed CHECKPOINT leaves no dma-buf open. */
 static void a_checkpoint_fails_in_the_middle_and_when_counts_differ(void **state)
 {
 	static struct kfd_criu_device_bucket devices[64];
@@ -180,7 +181,7 @@ static void every_resume_fails_until_it_is_set_back(void **state)
 	sim_write("resume_fail", "0");
 }
 
-/* The buffers of KFD have no handle in the render file. */
+/* KFD's buffers have no handle in the render file. */
 static void handles_can_be_listed(void **state)
 {
 	uint64_t args[2] = { 0, 0 };
@@ -193,7 +194,7 @@ static void handles_can_be_listed(void **state)
 	sim_write("list_handles", "0");
 }
 
-/* The queue does not go on after a violation. */
+/* The queue stops after a violation. */
 static void assert_stands_still(struct raw_queue *queue)
 {
 	raw_queue_ring(queue);
@@ -205,7 +206,7 @@ static void assert_stands_still(struct raw_queue *queue)
 	sim_write("violations", "0");
 }
 
-/* A range with access for the GPU, and nothing behind it. */
+/* An SVM range that the GPU may access, without memory behind it. */
 static char *make_range(void)
 {
 	struct kfd_ioctl_svm_attribute access = { KFD_IOCTL_SVM_ATTR_ACCESS,
@@ -220,8 +221,8 @@ static char *make_range(void)
 	return memory;
 }
 
-/* A byte that the engine has written. The read pointer of the queue comes after the write, but
- * ThreadSanitizer does not know that. */
+/* Reads a byte that the engine has written. The queue's read pointer follows the write, but
+ * ThreadSanitizer does not know this order. */
 static __attribute__((no_sanitize_thread)) char written(const char *byte)
 {
 	return *byte;
@@ -250,7 +251,7 @@ static void a_queue_reaches_an_svm_range_and_nothing_beside_it(void **state)
 	(void)munmap(memory, MIB);
 }
 
-/* The rest of the range stays. */
+/* The rest of the range stays mapped. */
 static void a_queue_does_not_reach_what_the_process_has_unmapped(void **state)
 {
 	struct raw_queue queue;

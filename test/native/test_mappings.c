@@ -9,7 +9,7 @@
 #define PAGE   4096u
 #define OWN_VA 0x700000000ull
 
-/* Linux 6.18; older headers lack them. */
+/* Linux 6.18 added these; older headers lack them. */
 struct list_entry {
 	uint32_t handle, flags;
 	uint64_t size, preferred_domains, alloc_flags, alignment;
@@ -35,7 +35,7 @@ struct gem_op {
 #define OP_MAPPING_INFO    2u
 #define IS_IMPORT          1u
 
-/* Fills @entries, of which there are @room; *ret_count: how many there are. */
+/* Fills @entries, which has room for @room entries; *ret_count: the number that exists. */
 static int list(int render, struct list_entry *entries, uint32_t room, uint32_t *ret_count)
 {
 	struct list_handles args = { .entries = (uintptr_t)entries, .num_entries = room };
@@ -97,7 +97,7 @@ static void check_entry(const struct list_entry *entry, uint32_t handle, uint32_
 	assert_int_equal(entry->alignment, alignment);
 }
 
-/* Only what another device has exported counts as imported. */
+/* A buffer counts as imported only if another device exported it. */
 static void handles_are_listed_with_what_they_were_made_of(void **state)
 {
 	static const struct {

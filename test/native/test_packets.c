@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Packets that ROCr puts into queues of the copy engine, and what is wrong with them. */
+/* Tests the packets that ROCr puts into queues of the copy engine, and malformed packets. */
 #include <unistd.h>
 
 #include "raw_kfd.h"
@@ -34,7 +34,7 @@ static void stop(struct engine *engine)
 	sim_write("process_exit", "1");
 }
 
-/* The queue never gets beyond the packet, and that it is malformed is the only violation. */
+/* The queue stops at the packet. The only violation is that the packet is malformed. */
 static void assert_refused(struct engine *engine, const uint32_t *packet, unsigned int count)
 {
 	char text[8192];

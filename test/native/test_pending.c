@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Command buffers whose file, context or buffers go away before they have run. The calls are raw
- * ioctls, because libdrm has one device for all files of a process. */
+/* Command buffers whose file, context or buffers go away before they run. The calls are raw ioctls,
+ * because libdrm has one device for all files of a process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void expect_violations(long count)
 	sim_write("violations", "0");
 }
 
-/* An open file that can copy one page of its own onto the page that all share. */
+/* An open file that can copy a page of its own onto a page that all files share. */
 struct client {
 	int fd;
 	uint32_t context, list, handles[3];
@@ -157,7 +157,7 @@ static void hang(int on)
 	sim_write("fence_hang", on ? "1" : "0");
 }
 
-/* When this returns, the engine has had all work that was submitted before. */
+/* Returns after the engine has finished all work submitted before. */
 static void expect_after_all(uint32_t value)
 {
 	struct client last;
@@ -186,7 +186,7 @@ static void what_is_pending_does_not_run_after_its_file_is_closed(void **state)
 	expect_violations(0);
 }
 
-/* Closing does not wait while the engine hangs with the work of another file either. */
+/* Closing a file does not wait even if the engine hangs with the work of another file. */
 static void closing_a_file_leaves_the_work_of_others(void **state)
 {
 	struct client first, second;
@@ -216,7 +216,7 @@ static void *wait_in_thread(void *client)
 	return (void *)(long)wait_for(client, 1);
 }
 
-/* Until the thread of wait_in_thread() sleeps in the call. */
+/* Waits until the thread of wait_in_thread() sleeps in the call. */
 static void await_waiter(void)
 {
 	char path[64], state = 'R';
@@ -303,7 +303,7 @@ static void closing_does_not_wait_for_a_slow_engine(void **state)
 	(void)state;
 	client_open(&client, 1);
 	dst[0] = 100;
-	sim_write("engine_bytes_per_s", "1000"); /* 4 s for the first, and more for the others */
+	sim_write("engine_bytes_per_s", "1000"); /* 4 s for the first, more for the others */
 	(void)submit(&client);
 	(void)submit(&client);
 	(void)submit(&client);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers of KFD that processes, GPUs and render files share, through raw ioctls. This program
- * plays two KFD processes. It wants a machine whose first two GPUs are partitions of one device. */
+/* Tests through raw ioctls how processes, GPUs and render files share KFD's buffers. This program
+ * plays two KFD processes. It needs a machine whose first two GPUs are partitions of one device. */
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -20,7 +20,8 @@ static ino_t inode(int fd)
 	return stat.st_ino;
 }
 
-/* What CHECKPOINT says of the buffer at @address, or its error. The dma-buf is the caller's. */
+/* The record that CHECKPOINT returns for the buffer at @address, or the error. The caller owns the
+ * dma-buf. */
 static int checkpoint(struct raw_process *process, const void *address,
 		      struct kfd_criu_bo_bucket *ret_bucket)
 {
@@ -57,7 +58,7 @@ static struct kfd_criu_bo_bucket saved(struct raw_process *process, const struct
 	return bucket;
 }
 
-/* @from, which the GPU reads, to @to, which it writes. */
+/* Copies from @from, which the GPU reads, to @to, which the GPU writes. */
 static void gpu_copy(struct raw_process *process, int gpu, const struct raw_bo *from,
 		     const struct raw_bo *to)
 {
@@ -77,7 +78,7 @@ static void gpu_copy(struct raw_process *process, int gpu, const struct raw_bo *
 	release(process, &queue.pointers);
 }
 
-/* Writes through one process are seen through the other, both ways, on @gpu of the importer. */
+/* Writes of one process are visible to the other, in both directions, on @gpu of the importer. */
 static void check_shared(struct pair *pair, struct raw_bo *bo, struct raw_bo *imported, int gpu)
 {
 	uint32_t id = pair->importer.gpu[gpu].gpu_id;
@@ -127,11 +128,11 @@ static void an_import_on_the_same_device_is_the_object_itself(void **state)
 	close_pair(&pair);
 }
 
-/* amdgpu_dma_buf_create_obj() has it in host memory, whatever the exporter's is in. */
+/* amdgpu_dma_buf_create_obj() places it in host memory, wherever the exporter's buffer is. */
 static void an_import_on_another_device_is_an_object_of_its_own(void **state)
 {
 	struct pair pair = open_pair();
-	/* offsets of devices may be equal by chance, so that the first one is not compared */
+	/* offsets of two devices may be equal by chance, so the test skips the first offset */
 	struct raw_bo before = alloc(&pair.owner, FIRST, RAW_VRAM);
 	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM);
 	int fd = export(&pair.owner, &bo);
@@ -150,7 +151,7 @@ static void an_import_on_another_device_is_an_object_of_its_own(void **state)
 	(void)close(fd);
 	release(&pair.owner, &before);
 	release(&pair.owner, &bo);
-	/* what the importer holds outlives the owner */
+	/* the importer's buffer outlives the owner */
 	release(&pair.importer, &imported);
 	close_pair(&pair);
 }
@@ -174,7 +175,7 @@ static void handles_are_the_lowest_free_numbers(void **state)
 	assert_int_equal(number(&imports[0]), 1);
 	own[1] = alloc(&pair.importer, FIRST, RAW_GTT);
 	assert_int_equal(number(&own[1]), 2);
-	/* each GPU counts by itself, and by the user's id */
+	/* each GPU counts separately, and by the user's id */
 	more = import(&pair.importer, OTHER, fd);
 	assert_int_equal(more.handle, (uint64_t)pair.importer.gpu[OTHER].gpu_id << 32);
 	(void)close(fd);
@@ -187,7 +188,7 @@ static void handles_are_the_lowest_free_numbers(void **state)
 	close_pair(&pair);
 }
 
-/* Two fragments of one block: each open is an import of its own, with its own address. */
+/* Two fragments of one block: each open creates a separate import with its own address. */
 static void a_process_may_hold_an_object_several_times(void **state)
 {
 	struct pair pair = open_pair();
@@ -201,7 +202,7 @@ static void a_process_may_hold_an_object_several_times(void **state)
 	assert_int_equal(raw_import(&pair.importer, id, fd, first.address, &same), 0);
 	assert_int_equal(raw_map(&pair.importer, &first, id), 0);
 	assert_int_equal(raw_map(&pair.importer, &second, id), 0);
-	/* amdgpu_vm.c: amdgpu_vm_bo_map() refuses what overlaps */
+	/* amdgpu_vm.c: amdgpu_vm_bo_map() refuses overlapping mappings */
 	assert_int_equal(raw_map(&pair.importer, &same, id), -EINVAL);
 	assert_int_equal(raw_unmap(&pair.importer, &first, id), 0);
 	assert_int_equal(raw_map(&pair.importer, &same, id), 0);
@@ -242,7 +243,7 @@ static void an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object(void 
 	close_pair(&pair);
 }
 
-/* The exporter deletes the handle of both, but the importer has the dma-buf from the start. */
+/* The exporter deletes the handle that both use, but the importer already has the dma-buf. */
 static void an_importer_can_be_saved_when_the_owner_is_gone(void **state)
 {
 	struct pair pair = open_pair();
@@ -262,8 +263,8 @@ static void an_importer_can_be_saved_when_the_owner_is_gone(void **state)
 	close_pair(&pair);
 }
 
-/* An import that is freed takes the exporter's handle in KFD's own file with it. The exporter
- * deletes the number once more, whoever has it by then. */
+/* Freeing an import also deletes the exporter's handle in KFD's own file. The exporter deletes that
+ * number again, even if another buffer has it by then. */
 static void a_freed_import_costs_another_buffer_its_handle(void **state)
 {
 	struct kfd_criu_bo_bucket victims, bucket;
@@ -274,14 +275,14 @@ static void a_freed_import_costs_another_buffer_its_handle(void **state)
 	(void)state;
 	imported = import(&pair.importer, FIRST, fd);
 	release(&pair.importer, &imported);
-	/* the exporter keeps its dma-buf, not its handle */
+	/* the exporter keeps its dma-buf but loses its handle */
 	own = export(&pair.owner, &bo);
 	assert_int_equal(inode(own), inode(fd));
 	victim = alloc(&pair.importer, FIRST, RAW_VRAM);
 	release(&pair.owner, &bo);
 	assert_int_equal(raw_export(&pair.importer, &victim, &wrong), -ENOENT);
 	assert_int_equal(checkpoint(&pair.importer, victim.address, &bucket), -ENOENT);
-	/* and after another allocation it exports what is not its own */
+	/* after another allocation, the importer exports the owner's new buffer */
 	late = alloc(&pair.owner, FIRST, RAW_VRAM);
 	victims = saved(&pair.importer, &victim);
 	bucket = saved(&pair.owner, &late);
@@ -366,7 +367,7 @@ static void gem_handles_are_the_lowest_free_numbers_one_an_object(void **state)
 	assert_int_equal(prime_import(render, fds[1]), 1);
 	assert_int_equal(prime_import(render, fds[0]), 2);
 	assert_int_equal(raw_ioctl(render, DRM_IOWR(0xd2, struct change_handle), &change), -EINVAL);
-	/* a partition's file knows the object, another device's has one of its own */
+	/* a file of a partition knows the object; another device's file has its own object */
 	assert_int_equal(prime_import(pair.importer.render[PARTITION], fds[2]), 1);
 	assert_int_equal(mmap_offset(pair.importer.render[PARTITION], 1), bos[2].mmap_offset);
 	assert_int_equal(prime_import(pair.importer.render[OTHER], fds[2]), 1);
@@ -391,7 +392,7 @@ static struct drm_amdgpu_gem_create_in create_info(int render, uint32_t handle)
 	return info;
 }
 
-/* Of a KFD buffer with these flags, as an importer learns it. */
+/* The flags of a KFD buffer, as an importer reads them. */
 static uint64_t gem_flags(struct pair *pair, uint32_t flags)
 {
 	struct raw_bo bo = alloc(&pair->owner, FIRST, flags | RAW_RWX);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The native front end by itself, through libdrm_amdgpu and raw ioctls: what the plugin may come
- * to use, and what a program may expect of descriptors and memory. The model's rules are tested
- * in the virtual machine. */
+/* Tests the native front end alone, through libdrm_amdgpu and raw ioctls: calls that the plugin may
+ * use later, and the behaviour of descriptors and memory. The tests in the virtual machine cover
+ * the model's rules. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -43,7 +43,7 @@ static void both_rings_copy(void **state)
 	close_gpu(&gpu);
 }
 
-/* Handles in the submission itself, without a list made before. */
+/* Passes handles in the submission itself, without a list made before. */
 static void buffers_may_be_listed_in_the_submission(void **state)
 {
 	struct gpu gpu = open_gpu(128);
@@ -175,7 +175,7 @@ static void what_is_under_way_ends_with_its_context(void **state)
 	assert_int_equal(sim_number("stats", "ib_bytes "), copied);
 }
 
-/* Without a word to anybody, as a process does that is killed. */
+/* Ends without cleanup, as a killed process does. */
 static void what_is_under_way_ends_with_its_file(void **state)
 {
 	struct gpu gpu = open_gpu(128);
@@ -381,8 +381,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* What another process does with a buffer of which it has a descriptor: adds one to each byte of
- * the first page. */
+/* Another process with a descriptor of the buffer: adds one to each byte of the first page. */
 static void change_buffer(int fd)
 {
 	struct gpu gpu = open_gpu(128);
@@ -451,7 +450,7 @@ static void a_descriptor_sent_to_another_process_is_the_same_memory(void **state
 	close_gpu(&gpu);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which cannot follow a fork */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer cannot follow a fork */
 static void a_forked_child_has_a_machine_of_its_own(void **state)
 {
 	struct gpu gpu = open_gpu(128);
@@ -463,8 +462,8 @@ static void a_forked_child_has_a_machine_of_its_own(void **state)
 	memset(cpu(&vram), 7, PAGE);
 	(void)amdgpu_bo_cpu_unmap(vram.bo);
 	drop(&vram);
-	/* libdrm would take its device for the child's, too; the buffer lives
-	 * on by its descriptor */
+	/* libdrm would use the parent's device in the child too; the descriptor keeps the buffer
+	 * alive */
 	close_gpu(&gpu);
 	pid = fork();
 	if (pid == 0) {
@@ -486,7 +485,7 @@ static void a_forked_child_has_a_machine_of_its_own(void **state)
 }
 #endif
 
-#ifndef __SANITIZE_THREAD__ /* to which the engine's looks at the pointers are data races */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer reports the engine's reads as races */
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -495,7 +494,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The engine looks soonest at those who do not sleep in between. */
+/* Waits without a sleep, because the engine then polls the queue soonest. */
 static int wait_awake(struct raw_queue *queue)
 {
 	for (int i = 0; i < 10000 && *queue->read != queue->written; i++)
@@ -503,7 +502,8 @@ static int wait_awake(struct raw_queue *queue)
 	return raw_queue_wait(queue);
 }
 
-/* Each packet is rung for at another moment after the queue has to be put on the hardware anew. */
+/* Rings the doorbell for each packet at a different moment after the queue must return to the
+ * hardware. */
 static void who_rings_is_heard_at_any_moment(void **state)
 {
 	struct kfd_ioctl_update_queue_args update = { .queue_percentage = 100,

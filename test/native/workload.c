@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parses workloads, and knows the profiles of real programs. See the header for the words. */
+/* Parses workloads and holds the profiles of real programs. The header describes the syntax. */
 #include "workload.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where sanitizers of all kinds leave room. */
+/* Addresses that sanitizers of all kinds leave free. */
 #define FIRST_ADDRESS 0x7e9000000000ull
 #define TASK_ROOM     (64ull << 30)
 #define GAP           (2ull << 20)
@@ -18,7 +18,7 @@
 #define DEFAULT_MAP 16u
 #define TASKS_MAX   7u
 
-/* Per GPU, after counts seen in real programs: how many buffers of which size. */
+/* Buffer counts and sizes per GPU, taken from real programs. */
 static const struct {
 	const char *name;
 	const char *text;
@@ -40,7 +40,7 @@ static int complain(const char *item, const char *problem)
 	return -EINVAL;
 }
 
-/* A size with K, M or G behind it; the rest of the text is at *@text. */
+/* Parses a size with suffix K, M or G and moves *@text behind it. */
 static bool take_size(const char **text, uint64_t *ret_size)
 {
 	static const char units[] = "KMG";
@@ -70,7 +70,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 {
 	struct workload_bo *grown;
 
-	/* room in powers of two */
+	/* the array grows in powers of two */
 	if (!(workload->num_bos & (workload->num_bos + 1))) {
 		grown = realloc(workload->bos, (workload->num_bos + 1) * 2 * sizeof(*grown));
 		if (!grown)
@@ -81,7 +81,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 	return 0;
 }
 
-/* Doorbells, registers and what queues need have the size that they have. */
+/* Doorbells, registers and buffers of queues have a fixed size. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
 	return strchr("DMQWSE", kind) ? size : scaled(workload, size);
@@ -214,13 +214,13 @@ static int parse_items(struct workload *workload, const char *text)
 	return ret;
 }
 
-/* The driver writes to it, so it holds no pattern. */
+/* The driver writes to this buffer, so it holds no pattern. */
 static bool is_for_driver(const struct workload_bo *bo)
 {
 	return strchr("QWSE", bo->kind) != NULL;
 }
 
-/* What was said of one GPU, on each of them, now that all settings are known. */
+/* Repeats the items of one GPU on each GPU, after parsing has read all settings. */
 static int spread(struct workload *workload)
 {
 	size_t per_gpu = workload->num_bos;
@@ -269,7 +269,7 @@ int workload_parse(const char *text, struct workload *ret_workload)
 		.map = DEFAULT_MAP,
 		.verify = true,
 	};
-	/* settings count for what stands before them, too */
+	/* settings also apply to the items before them */
 	ret = parse_items(ret_workload, text);
 	ret_workload->settled = true;
 	if (!ret)
@@ -299,7 +299,7 @@ uint64_t workload_first_address(const struct workload *workload)
 
 uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo)
 {
-	/* small ones lie side by side, as allocators put them */
+	/* small buffers lie side by side, as allocators place them */
 	uint64_t gap = bo->size >= GAP ? GAP : WORKLOAD_PAGE;
 
 	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
@@ -338,13 +338,13 @@ uint64_t workload_content_bytes(const struct workload *workload)
 	return bytes;
 }
 
-/* Never zero in its first word, and another sequence for each buffer. */
+/* The first word is never zero, and each buffer has a different sequence. */
 static uint64_t first_word(const struct workload *workload, size_t index)
 {
 	return (workload->seed << 40 ^ (index + 1)) * GOLDEN | 1;
 }
 
-/* How many words of [@offset, +@size) hold the pattern. */
+/* The number of words in [@offset, +@size) that hold the pattern. */
 static uint64_t pattern_words(const struct workload_bo *bo, uint64_t offset, uint64_t size)
 {
 	uint64_t left = offset < bo->written ? bo->written - offset : 0;

@@ -40,41 +40,41 @@ struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
-	uint32_t task; /* whose it is: addresses and contents differ from task to task */
+	uint32_t task; /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool verify;
-	bool settled; /* while parsing: all settings are known */
+	bool settled; /* used while parsing: all settings are known */
 };
 
 /* -EINVAL after a line on stderr. Free it with workload_done(), also after a failure. */
 int workload_parse(const char *text, struct workload *ret_workload);
 void workload_done(struct workload *workload);
-/* The same of another task; buffers stay @workload's. */
+/* The same workload for another task; @workload keeps the ownership of the buffers. */
 struct workload workload_of_task(const struct workload *workload, uint32_t task);
 
-/* The address of the first buffer, and of the one behind @bo. */
+/* The address of the first buffer, and the address behind @bo. */
 uint64_t workload_first_address(const struct workload *workload);
 uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo);
 
-/* Imports are so far below their originals. */
+/* The distance of imports below their originals. */
 #define WORKLOAD_IMPORT_DISTANCE (1ull << 40)
 
-/* Where other tasks, or the only one, import buffer @index of the task. */
+/* The address at which other tasks, or the only task, import buffer @index of the task. */
 uint64_t workload_import_address(const struct workload *workload, size_t index);
 /* Whether tasks write to the last WORKLOAD_SLOTS bytes of buffer @index to show that they share it.
  */
 bool workload_is_shared(const struct workload *workload, size_t index);
 #define WORKLOAD_SLOTS 64u
 
-/* False: memory of the process in an SVM range. */
+/* False: the buffer is memory of the process in an SVM range. */
 bool workload_is_buffer(const struct workload_bo *bo);
-/* Whether the plugin has to save what is in the buffer. */
+/* Whether the plugin has to save the contents of the buffer. */
 bool workload_has_content(const struct workload_bo *bo);
 uint64_t workload_content_bytes(const struct workload *workload);
 
-/* The pattern of buffer @index in [@offset, +@size), whole words: every word tells its buffer and
- * its place. check: how many bytes from @offset on are right. */
+/* The pattern of buffer @index in [@offset, +@size), whole words: every word encodes its buffer and
+ * its place. check: returns the number of correct bytes from @offset on. */
 void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
 		   uint64_t size);
 uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
