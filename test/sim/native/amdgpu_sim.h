@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a program may ask of the simulated GPUs that it runs on. Programs that are also to run
- * without them look these functions up with dlsym(). */
+/* Functions that a program may call when it runs on the simulated GPUs. A program that also runs
+ * without the simulator finds these functions with dlsym(). */
 #ifndef AMDGPU_SIM_H
 #define AMDGPU_SIM_H
 
@@ -13,8 +12,8 @@
 int amdgpu_sim_write(const char *file, const char *text);
 int amdgpu_sim_read(const char *file, char *text, size_t size);
 
-/* Bytes of a buffer of this process's, by its KFD handle, as the GPU would read and write them:
- * without a mapping, and without taking memory for what was never written. 0 or -errno. */
+/* Reads or writes bytes of a buffer of this process, by KFD handle, as the GPU does. The call needs
+ * no mapping and allocates no memory for unwritten pages. 0 or -errno. */
 int amdgpu_sim_peek(uint64_t handle, uint64_t offset, void *data, size_t size);
 int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data, size_t size);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the files of the native front end share: the objects that embed the model's, and each file's
- * entry points. What the model wants of its surroundings is declared in sim_os.h; what programs see
- * of all this is in amdgpu_sim.h. */
+/* Shared declarations of the native front end: the objects that embed the model's, and each file's
+ * entry points. sim_os.h declares the functions that the model calls. amdgpu_sim.h declares the
+ * interface for programs. */
 #ifndef NATIVE_H
 #define NATIVE_H
 
@@ -19,9 +18,9 @@
 #define NATIVE_BUCKETS   65536u
 #define NATIVE_TASKS     8u
 #define NATIVE_BO_NAME \
-	"amdgpu_sim.bo.%x.%u.%u" /* of a buffer's memory: gpu_id, domains, poisoned */
+	"amdgpu_sim.bo.%x.%u.%u" /* attributes of a buffer's memory: gpu_id, domains, poisoned */
 
-/* The C library's (or a sanitizer's) function behind the one that this library puts in front. */
+/* The function of the C library (or of a sanitizer) that this library's function overrides. */
 #define NATIVE_REAL(name)                                                               \
 	({                                                                              \
 		static __typeof__(&name) real_;                                         \
@@ -34,13 +33,13 @@
 		found_;                                                                 \
 	})
 
-/* Tells files apart, whatever descriptor they are seen through. */
+/* Identifies a file, whatever descriptor leads to it. */
 struct native_id {
 	dev_t device;
 	ino_t inode;
 };
 
-/* What an open render file knows a buffer by, and whether it may map it. */
+/* The handle of a buffer in an open render file, and whether the file may map the buffer. */
 struct native_user {
 	struct native_user *next;
 	struct native_render *render;
@@ -48,7 +47,7 @@ struct native_user {
 	u32 allowed;
 };
 
-/* A buffer. Its memory is a file in memory, and that file is its dma-buf too. */
+/* A buffer. A memory file holds its bytes, and that file is also its dma-buf. */
 struct native_bo {
 	struct sim_bo bo;
 	u32 refs; /* atomic */
@@ -67,8 +66,8 @@ struct native_bo {
 
 enum native_kind { NATIVE_KFD, NATIVE_RENDER, NATIVE_FOREIGN };
 
-/* An open file. The program has one end of a pair of sockets, and whoever it passes that on to;
- * that nobody has it any more is seen at the other end. */
+/* An open file. The program has one end of a pair of sockets and may pass it on to other processes.
+ * When all descriptors of that end are closed, the peer end reports a hangup. */
 struct native_file {
 	struct native_file *next; /* in native->files, under native->lock */
 	enum native_kind kind;
@@ -104,12 +103,12 @@ struct native_ring {
 	bool started;
 };
 
-/* A mapping of /dev/kfd, for who reads /proc/PID/maps. */
+/* A mapping of /dev/kfd, listed for readers of /proc/PID/maps. */
 struct native_kfd_map {
 	u64 start, size, offset;
 };
 
-/* Another process, of which more is made believe than it knows itself. */
+/* Another process, whose real /proc lacks facts that the simulator adds. */
 struct native_other {
 	pid_t pid, own_pid;
 };
@@ -141,9 +140,10 @@ struct native {
 	bool traced, others_traced;
 };
 
-/* The machine of this process, set up when first asked for; NULL: that failed, and was reported. */
+/* The machine of this process, set up by the first call; NULL: the setup failed and printed its
+ * error. */
 struct native *native_get(void);
-/* The same, but NULL also where nobody has asked yet. */
+/* The same, but NULL also before the first call of native_get(). */
 struct native *native_peek(void);
 /* Before a device is opened: in a child that clone() made, the machine is a new one. */
 void native_check_clone(void);
@@ -172,13 +172,13 @@ static inline bool native_id_equal(const struct native_id *a, const struct nativ
 
 /* native_os.c */
 void native_threads_start(void (*function)(void *arg), void *arg, const char *name);
-/* Single pages of the model as a file, for mapping them elsewhere: its descriptor and the page's
- * place in it, or -EINVAL: not such a page. */
+/* Finds a single page of the model as a file, so that it can be mapped elsewhere. Returns its
+ * descriptor and the page's offset, or -EINVAL: the model has no such page. */
 int native_page_find(const void *page, u64 *ret_offset);
 bool native_page_is_file(const struct native_id *id);
 
-/* native_fd.c: descriptors of the library's own, out of the way of the program's and
- * not under its limit. */
+/* native_fd.c: descriptors of the library itself, kept away from the program's numbers and not
+ * under its limit. */
 int native_fd_memory(const char *name, u64 size);
 int native_fd_pair(bool cloexec, int *ret_peer);
 int native_fd_keep(int fd);              /* a duplicate */
@@ -189,15 +189,15 @@ int native_fd_identify(int fd, struct native_id *ret_id);
 /* native_file.c */
 int native_open_kfd(struct native *native, int flags);
 int native_open_render(struct native *native, u32 minor, int flags);
-/* With a reference; NULL: none of ours. */
+/* Returns a reference; NULL: the file is not simulated. */
 struct native_file *native_file_get(int fd);
 struct native_file *native_file_get_by_id(struct native *native, const struct native_id *id);
 void native_file_put(struct native_file *file);
-/* A file that the parent opened: the child has its descriptor, and may not use it. */
+/* A file that the parent opened: the child has its descriptor, but may not use it. */
 bool native_file_is_inherited(int fd);
 const struct native_file *native_file_find_inherited(const struct native_id *id);
 void native_files_inherit(struct native *parents);
-/* Lets go of files that no descriptor leads to any more. */
+/* Releases files that no descriptor refers to any more. */
 void native_files_reap(struct native *native);
 
 /* native_bo.c */
@@ -205,11 +205,11 @@ struct native_bo *native_bo_by_id(struct native *native, const struct native_id 
 struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
 void native_bo_enter(struct native *native, struct native_bo *bo);
 void native_bo_put(struct native_bo *bo);
-/* Makes what the CPU is going to see in a mapping what an engine would see. */
+/* Prepares a mapping so that the CPU will see the same bytes as an engine. */
 int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
-/* Memory that buffers take, in pages. */
+/* Memory of buffers, in pages. */
 u64 native_bo_count_pages(struct native *native);
-/* The handle by which @render has the buffer, of which there is one at most; 0: none. */
+/* The handle by which @render has the buffer: one at most; 0: none. */
 u32 native_handle_find(struct native_render *render, struct native_bo *bo);
 int native_handle_close(struct native_render *render, u32 handle);
 void native_handles_close(struct native_render *render);
@@ -220,20 +220,20 @@ bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
 /* Descriptors of the program that are dma-bufs. */
 u32 native_dmabuf_count(void);
 
-/* native_drm.c, native_kfd.c: what the calls do, -errno. */
+/* native_drm.c, native_kfd.c: handlers of the ioctls, -errno. */
 int native_drm_ioctl(struct native_file *file, unsigned long request, void *argument);
 void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error);
 void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error);
-/* The offset that mmap() of /dev/kfd was given for what lies at @addr; false: no
- * such mapping is known. */
+/* The offset that the program passed to mmap() of /dev/kfd for the mapping at @addr; false: no such
+ * mapping is known. */
 bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);
-/* Waits for queues that are being put back. */
+/* Waits for the threads that put queues back. */
 void native_process_settle(struct native *native);
-/* As if the address space had ended. */
+/* Acts as if the address space had ended. */
 void native_process_exit(struct native *native);
 
 long native_kfd_ioctl(struct native_file *file, u32 request, void *argument);
@@ -247,16 +247,18 @@ int native_resume_elsewhere(struct native *native, pid_t pid);
 /* native_control.c */
 void native_control_from_environment(struct native *native);
 
-/* native_path.c: the file that stands for @path, or @path itself. @buffer has PATH_MAX bytes. */
+/* native_path.c: returns the file that stands for @path, or @path itself. @buffer has PATH_MAX
+ * bytes. */
 const char *native_path(const char *path, char *buffer);
-/* What a simulated device looks like to stat(). */
+/* Fills in the stat() result of a simulated device. */
 void native_stat_of_path(const char *path, struct stat *stat);
 void native_stat_of_fd(int fd, struct stat *stat);
 
-/* native_proc.c: a descriptor for what @path below /proc says of this process, -1 with errno, or
- * -2: not touched. */
+/* native_proc.c: opens a simulated version of @path below /proc for this process. Returns a
+ * descriptor, -1 with errno, or -2: the simulator does not change this file. */
 int native_proc_open(const char *path);
-/* What the link of a descriptor is to lead to: its length, -1: it is none of ours. */
+/* The target that a descriptor's link shows: returns its length; -1: the descriptor is not
+ * simulated. */
 ssize_t native_proc_readlink(const char *path, char *target, size_t size);
 
 #endif

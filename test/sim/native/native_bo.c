@@ -18,7 +18,7 @@ static u32 bucket_of_offset(u64 offset)
 	return (u32)(offset / SIM_PAGE_SIZE * 0x9e3779b1u) % NATIVE_BUCKETS;
 }
 
-/* One more reference, unless the last one is being given up. */
+/* Takes one more reference, unless the last one is being dropped. */
 static bool get_unless_gone(struct native_bo *bo)
 {
 	u32 refs = __atomic_load_n(&bo->refs, __ATOMIC_RELAXED);
@@ -55,7 +55,7 @@ struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gp
 	return bo;
 }
 
-/* Makes the buffer known by its memory. */
+/* Registers the buffer under the identity of its memory. */
 void native_bo_enter(struct native *native, struct native_bo *bo)
 {
 	u32 bucket;
@@ -95,8 +95,9 @@ void native_bo_put(struct native_bo *bo)
 	free(bo);
 }
 
-/* Offsets are never used twice, and begin elsewhere in each process, so that an old one is no new
- * one. Partitions share theirs (amdgpu_xcp.c: amdgpu_xcp_dev_alloc(), 6.12, 7.2, 7.3). */
+/* The simulator never reuses offsets, and each process starts at a different one. So a stale offset
+ * never matches a new buffer. Partitions share their offsets (amdgpu_xcp.c: amdgpu_xcp_dev_alloc(),
+ * 6.12, 7.2, 7.3). */
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
 	struct native_bo *bo = calloc(1, sizeof(*bo));
@@ -137,7 +138,7 @@ u64 sim_os_bo_mmap_offset(struct sim_bo *bo)
 	return native_bo_of(bo)->offset;
 }
 
-/* The entry of @render, made if @create; under native->lock. */
+/* Finds the entry of @render and makes it if @create; under native->lock. */
 static struct native_user *user_of(struct native_bo *bo, struct native_render *render, bool create)
 {
 	struct native_user *user;

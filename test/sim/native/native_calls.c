@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The functions of the C library that programs reach devices with, put in front of the real ones.
- * Each finds out whether the thing is simulated, and passes on what is not. */
+/* Overrides the C library's functions through which programs reach devices. Each function checks
+ * whether the object is simulated, and passes other calls on to the real function. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -15,14 +14,14 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Not in the headers: what open() becomes when the compiler checks its arguments. */
+/* The headers lack these. The compiler calls them instead of open() to check the arguments. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int directory, const char *path, int flags);
 int __openat64_2(int directory, const char *path, int flags);
 
-/* Sanitizers call some of these functions before they can bear anything but the real ones. For that
- * this file is not instrumented either. */
+/* Sanitizers call some of these functions before their own setup, when only the real functions
+ * work. For the same reason, this file is built without instrumentation. */
 static bool ready;
 
 static void __attribute__((constructor)) get_ready(void)
@@ -77,7 +76,7 @@ static bool any_hidden(struct native *native)
 	return false;
 }
 
-/* Relative to a directory that was opened below the machine's tree. */
+/* Resolves a path relative to a directory that was opened below the machine's tree. */
 static bool is_hidden_at(int directory, const char *path)
 {
 	char link[64], full[PATH_MAX * 2];
@@ -94,7 +93,7 @@ static bool is_hidden_at(int directory, const char *path)
 	return is_hidden(native_peek(), full);
 }
 
-/* Opens @path if it is a device or something of /proc: false, it is not. */
+/* Opens @path if it is a device or a file of /proc; false: it is neither. */
 static bool open_special(const char *path, int flags, int *ret_fd)
 {
 	int length = 0, fd;
@@ -299,7 +298,7 @@ EXPORTED int fstatat(int directory, const char *path, struct stat *result, int f
 	return ret;
 }
 
-/* The same struct, on machines of 64 bits. */
+/* On 64-bit machines, both names are the same struct. */
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "stat");
 
 EXPORTED int stat64(const char *path, struct stat64 *result)
@@ -367,7 +366,7 @@ EXPORTED void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off6
 	return mmap(addr, size, prot, flags, fd, offset);
 }
 
-/* What an MMU notifier tells the driver. */
+/* Reports the change to the driver, as an MMU notifier does. */
 static void note_unmap(struct native *native, void *addr, size_t size)
 {
 	u64 start = (u64)(uintptr_t)addr;
@@ -389,8 +388,8 @@ EXPORTED int munmap(void *addr, size_t size)
 	return NATIVE_REAL(munmap)(addr, size);
 }
 
-/* After the last descriptor the file goes, and that is now: what it held is free, what it had under
- * way is over. */
+/* After the last descriptor is closed, the file goes away immediately: its objects are free and its
+ * work is finished. */
 static int after_close(bool ours, int ret)
 {
 	int saved = errno;
@@ -438,7 +437,7 @@ EXPORTED pid_t getpid(void)
 	return native && native->own_pid ? native->own_pid : native_real_pid();
 }
 
-/* A process that believes in another pid still compares its own descriptors. */
+/* A process with a simulated pid still compares its own descriptors. */
 EXPORTED long syscall(long number, ...)
 {
 	struct native *native = machine();

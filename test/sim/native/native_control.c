@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The test's view of the simulator and its switches, as the kernel's front end has them in debugfs,
- * for the program itself and for its environment. */
+/* The test's view of the simulator and its switches. The kernel front end offers the same files in
+ * debugfs; here the program and its environment use them. */
 #include <ctype.h>
 
 #include "amdgpu_sim.h"
@@ -28,7 +27,7 @@ static int write_violations(struct native *native, const char *line)
 	return 0;
 }
 
-/* Two counts are not kept, but taken when somebody asks. */
+/* Two counts are not stored: each read computes them. */
 static int print_objects(struct native *native, char *text, u32 size)
 {
 	s64 *counts = native->sim.counts;
@@ -178,7 +177,7 @@ static int write_process_exit(struct native *native, const char *line)
 	return 0;
 }
 
-/* The whole length, so that the caller can make room. */
+/* Returns the whole length, so that the caller can allocate enough room. */
 static int print_kfd_bos(struct native *native, char *text, u32 size)
 {
 	struct sim_process *process = sim_os_process_find((u32)native->mm.pid);
@@ -225,7 +224,7 @@ static const struct text_file *find_file(const char *name)
 	return NULL;
 }
 
-/* A number, with K, M or G behind it if that is easier to read. */
+/* Parses a number with an optional suffix K, M or G. */
 static int parse_number(const char *text, s64 *ret_value)
 {
 	static const char units[] = "KMG";
@@ -286,7 +285,7 @@ EXPORTED int amdgpu_sim_read(const char *name, char *text, size_t size)
 	return snprintf(text, size, "%lld\n", sim_knob_get(&native->sim, knob));
 }
 
-/* The process's buffer, with a reference. */
+/* Finds the process's buffer and takes a reference. */
 static int find_bo(uint64_t handle, struct sim_bo **ret_bo)
 {
 	struct native *native = native_get();

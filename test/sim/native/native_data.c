@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The bytes of buffers, in files in memory: what bo_pages.c does for the kernel. The kernel copies
- * between file and program in one step and says EFAULT where there is nothing; what was never
- * written takes no memory. */
+/* Stores the bytes of buffers in memory files, as bo_pages.c does for the kernel. The kernel copies
+ * between file and program in one step, and reports EFAULT for unmapped memory. Unwritten pages
+ * take no memory. */
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -45,8 +44,8 @@ static bool is_poisoned(const struct sim_bo *bo)
 	return bo->background == bo->gpu->sim->poison_page;
 }
 
-/* Where the written part around @offset, which is in it, ends. The file looks through every page to
- * find out, so what it said is remembered. */
+/* Finds the end of the written part that contains @offset. The file searches page by page for it,
+ * so the result is cached. */
 static u64 written_until(struct native_bo *bo, u64 offset)
 {
 	u64 end;
@@ -73,7 +72,7 @@ static bool is_known(struct native_bo *bo, u64 offset)
 	return known;
 }
 
-/* The next written part of [@offset, @end): false when there is none. */
+/* Finds the next written part of [@offset, @end); false: there is none. */
 static bool find_data(struct native_bo *bo, u64 offset, u64 end, u64 *ret_start, u64 *ret_end)
 {
 	off_t start =
@@ -125,7 +124,7 @@ static int write_all(const struct native_bo *bo, u64 offset, const void *data, u
 	return 0;
 }
 
-/* What of the pages in [@at, @end) was never written gets what it reads as. */
+/* Writes the background pattern to each page of [@at, @end) that was never written. */
 static int poison_gaps(struct native_bo *bo, u64 at, u64 end)
 {
 	u64 start, stop;
@@ -141,8 +140,8 @@ static int poison_gaps(struct native_bo *bo, u64 at, u64 end)
 	return ret;
 }
 
-/* Asks for a hole, not for data: what follows a page at the end of what was written is a hole up to
- * the buffer's end, and looking through it takes its time. */
+/* Searches for a hole, not for data. Behind the last written page, a search for data would scan a
+ * hole up to the buffer's end. */
 static int poison_page(struct native_bo *bo, u64 page)
 {
 	if (written_until(bo, page) > page)
@@ -150,7 +149,7 @@ static int poison_page(struct native_bo *bo, u64 page)
 	return write_all(bo, page, bo->bo.background, SIM_PAGE_SIZE);
 }
 
-/* The pages at both ends, of which only a part is about to be written. */
+/* Fills the first and the last page, because the coming write covers only a part of each. */
 static int poison_ends(struct native_bo *bo, u64 offset, u64 size)
 {
 	u64 first = offset & ~(SIM_PAGE_SIZE - 1), last = (offset + size) & ~(SIM_PAGE_SIZE - 1);
@@ -163,8 +162,8 @@ static int poison_ends(struct native_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
-/* While pages that nobody wrote get their poison nobody writes, in this process or in one
- * that has a descriptor. */
+/* While unwritten pages get their poison, no other thread may write, in this process or in a
+ * process with a descriptor. */
 static void lock_gaps(struct native_bo *bo)
 {
 	sim_lock(&bo->bo.lock);
@@ -191,7 +190,7 @@ int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size)
 	return ret;
 }
 
-/* The gaps that read as poison, after all was read. */
+/* Fills the gaps that read as poison, after the whole range was read. */
 static void fill_gaps(struct native_bo *bo, u64 offset, u8 *data, u64 size)
 {
 	int value = *(const u8 *)bo->bo.background;
@@ -222,7 +221,7 @@ static bool is_zero(const u8 *data, u64 size)
 	       (size == probe || memcmp(data, data + probe, size - probe) == 0);
 }
 
-/* Something is mapped at all of it. */
+/* True if the whole range is mapped. */
 static bool is_mapped(const void *data, u64 size)
 {
 	uintptr_t first = (uintptr_t)data & ~(SIM_PAGE_SIZE - 1);
@@ -230,8 +229,8 @@ static bool is_mapped(const void *data, u64 size)
 	return msync((void *)first, (uintptr_t)data + size - first, MS_ASYNC) == 0;
 }
 
-/* How much of @data, up to the end of a page of the buffer, is zeros alone, or has
- * something in each page. */
+/* The size of the next piece of @data, up to the end of a buffer page, that is all zeros, or that
+ * has other bytes in each page. */
 static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 {
 	u64 run = 0;
@@ -248,7 +247,7 @@ static u64 find_run(u64 offset, const u8 *data, u64 size, bool *ret_zero)
 	return run;
 }
 
-/* Zeros on what was never written change nothing. */
+/* Zeros need no write where the buffer was never written. */
 static int write_sparse(struct native_bo *bo, u64 offset, const u8 *data, u64 size)
 {
 	int ret = 0;
@@ -331,7 +330,7 @@ int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size)
 	return 0;
 }
 
-/* From low to high addresses, in steps as small as a page where a copy may overlap itself. */
+/* Copies from low to high addresses, in steps as small as a page where the ranges overlap. */
 static int copy_memory(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_offset,
 		       u64 size)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Dma-bufs: the files that hold the buffers' memory, as descriptors of the program's. So one that
- * comes from another process can be imported like one of our own. */
+/* Dma-bufs: the files that hold the buffers' memory, as descriptors of the program. So the program
+ * can import a dma-buf of another process like one of its own. */
 #include <dirent.h>
 #include <drm.h>
 #include <fcntl.h>
@@ -9,8 +8,8 @@
 
 #include "native.h"
 
-/* A dma-buf is the buffer itself: its memory is the file, and lives as long as
- * a descriptor of it. */
+/* A dma-buf is the buffer itself: the file holds the buffer's memory, and lives as long as a
+ * descriptor of it. */
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 {
 	sim_os_bo_get((struct sim_bo *)dmabuf);
@@ -59,7 +58,7 @@ static int export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_
 	return 0;
 }
 
-/* Not one of its own: it has the inode of the buffer's memory, as all others. */
+/* Makes no separate object: the dma-buf has the inode of the buffer's memory, like all others. */
 int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf)
 {
 	return export(bo, writable, ret_dmabuf);
@@ -88,7 +87,7 @@ int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
 	return ret;
 }
 
-/* What the kernel's link to a buffer's memory says of it. */
+/* The text that the kernel's link to a buffer's memory shows. */
 struct label {
 	u32 gpu_id, domains, poisoned;
 };
@@ -116,7 +115,7 @@ bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
 	return !stat->st_nlink && S_ISREG(stat->st_mode) && read_label(fd, &label) == 0;
 }
 
-/* A buffer of another process: the memory is all that there is to know of it. */
+/* Enters a buffer of another process. Only its memory file is known here. */
 static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 {
 	struct sim_bo *sim_bo = NULL;
@@ -185,7 +184,7 @@ static int show(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **
 	return 0;
 }
 
-/* The number is taken at once, by a descriptor that is good for nothing. */
+/* Reserves the number immediately, with a placeholder descriptor of a zero page. */
 int sim_os_fd_reserve(bool cloexec)
 {
 	u64 offset;
@@ -204,7 +203,8 @@ void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
 {
 	struct native_bo *bo = native_bo_of((struct sim_bo *)dmabuf);
 	int flags = fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
-	/* not our own open file, whose lock would outlive us in whoever is given this one */
+	/* not our own open file: its lock would outlive this process in each process that has the
+	 * descriptor */
 	int source = native_fd_reopen(bo->fd, bo->writable ? O_RDWR : O_RDONLY);
 
 	if (source < 0 || NATIVE_REAL(dup3)(source, fd, flags) < 0)
@@ -263,7 +263,7 @@ int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 	return ret;
 }
 
-/* Descriptors of the library's own are not counted; they lie above those of the program. */
+/* Counts no descriptors of the library itself; those lie above the program's. */
 u32 native_dmabuf_count(void)
 {
 	DIR *stream = NATIVE_REAL(opendir)("/proc/self/fd");

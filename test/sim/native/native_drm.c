@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The ioctls of render nodes: those of the DRM core that render nodes allow, and the way to the
- * model for the driver's. Also what mmap() of a render node gives. */
+/* The ioctls of render nodes. This file handles the calls of the DRM core that render nodes allow,
+ * passes the driver's calls to the model, and handles mmap(). */
 #include <drm.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -91,7 +90,7 @@ static int call_driver(struct native_file *file, u32 number, void *argument)
 	}
 }
 
-/* Bytes of the model's struct: what the caller leaves out reads as zero. */
+/* The size of the model's struct: bytes that the caller leaves out read as zero. */
 static u32 driver_size(u32 number)
 {
 	switch (number) {
@@ -105,7 +104,7 @@ static u32 driver_size(u32 number)
 	}
 }
 
-/* The argument goes back whether the call failed or not, as in the kernel. */
+/* The argument is copied back whether the call failed or not, as in the kernel. */
 int native_drm_ioctl(struct native_file *file, unsigned long request, void *argument)
 {
 	u32 number = request & 0xff, user_size = request >> 16 & 0x3fff, size = user_size;
@@ -155,7 +154,7 @@ static int check_mmap(struct native_bo *bo, size_t size, int prot, int flags)
 	return (flags & MAP_TYPE) == MAP_PRIVATE && prot != PROT_NONE ? -EINVAL : 0;
 }
 
-/* A file without bytes: whoever touches its mapping gets SIGBUS. */
+/* A file without bytes: an access to its mapping raises SIGBUS. */
 static int invisible_memory(void)
 {
 	return native_fd_memory("amdgpu_sim.invisible", 0);
@@ -184,7 +183,8 @@ static void *map_bo(struct native_bo *bo, void *addr, size_t size, int prot, int
 	return mapping;
 }
 
-/* A buffer is mapped from its very start, and only through files that know it. */
+/* A mapping must begin at the start of a buffer, and only files that have a handle of the buffer
+ * may map it. */
 void *native_drm_mmap(struct native_file *file, void *addr, size_t size, int prot, int flags,
 		      u64 offset, int *ret_error)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Descriptors that the library keeps for itself. The real driver keeps none in the program's table,
- * so these lie where the program's do not come, and the program's limit does not count for them. */
+/* Descriptors that the library keeps for itself. The real driver keeps none in the program's table.
+ * So these lie above the program's numbers, and the program's limit does not count them. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,7 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int lowest_kept = 262144; /* or less, where the user may not have so many */
 
-/* As far up as the kernel lets this user go. */
+/* Raises the limit as far as the kernel allows this user. */
 static void raise_limit(struct rlimit *ret_old)
 {
 	struct rlimit limit = { 1048576, 1048576 };
@@ -46,7 +45,7 @@ static int dup_high(int fd)
 	return high < 0 ? -errno : high;
 }
 
-/* @fd may be a failure, which errno explains. */
+/* @fd may be negative; then errno has the cause. */
 static int move_high(int fd)
 {
 	int high = fd < 0 ? -errno : dup_high(fd);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Open files of /dev/kfd and render nodes: made, recognised by whatever descriptor the program has,
- * and let go of when it has none. What calls on them do is in native_kfd.c and native_drm.c. */
+/* Open files of /dev/kfd and render nodes. This file makes them, finds them by any descriptor of
+ * the program, and releases them after the last descriptor. native_kfd.c and native_drm.c handle
+ * the calls on them. */
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "native.h"
 
-/* The parent's machine, which nobody changes here. */
+/* The parent's machine, which the child never changes. */
 static const struct native *inherited;
 
 void native_files_inherit(struct native *parents)
@@ -52,7 +52,7 @@ void native_file_put(struct native_file *file)
 		file_free(file);
 }
 
-/* Gives @file a descriptor; on failure the file is gone. */
+/* Gives @file a descriptor; a failure frees the file. */
 static int file_enter(struct native *native, struct native_file *file, int flags)
 {
 	int fd = native_fd_pair((flags & O_CLOEXEC) != 0, &file->peer);
@@ -107,7 +107,7 @@ static int make_render(struct native_file *file, struct sim_gpu *gpu)
 	int ret;
 
 	if (gpu->hidden)
-		return -EPERM; /* what a device cgroup would have said */
+		return -EPERM; /* a device cgroup would return the same error */
 	render = calloc(1, sizeof(*render));
 	if (!render)
 		return -ENOMEM;
@@ -127,7 +127,7 @@ static struct native_render *make_client(struct sim_gpu *gpu)
 	struct native_render *client = calloc(1, sizeof(*client));
 
 	if (!client)
-		abort(); /* the driver makes it when it is loaded */
+		abort(); /* the real driver makes the client when it is loaded */
 	sim_render_init_client(&client->render, gpu);
 	sim_ids_init(&client->handles, 1);
 	return client;
@@ -146,7 +146,7 @@ struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu)
 	return &(*client)->render;
 }
 
-/* A node without a GPU of ours is another vendor's. */
+/* A node without a simulated GPU belongs to another vendor's GPU. */
 int native_open_render(struct native *native, u32 minor, int flags)
 {
 	struct sim_gpu *gpu = find_gpu(native, minor);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Floating point for the interpreter of GPU code, by the processor: both follow IEEE 754, but for
- * reciprocals, which are exact here, and denormals, which are always kept. */
+/* Floating point for the interpreter of GPU code, computed by the processor. Both follow IEEE 754,
+ * with two exceptions: reciprocals are exact here, and denormals are always kept. */
 #include <math.h>
 
 #include "gcn.h"
@@ -48,7 +47,7 @@ static bool compare(u32 code, double a, double b)
 	return code & 8 ? !result : result;
 }
 
-/* Towards zero; what does not fit is the nearest that does, and what is no number is 0. */
+/* Rounds towards zero. A value out of range becomes the nearest one in range, and NaN becomes 0. */
 static u32 to_unsigned(double value)
 {
 	if (!(value > 0))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * KFD processes: this process, from its first open of /dev/kfd until it ends or says so, and those
- * that it plays, all with its memory. Also what mmap() of /dev/kfd gives. */
+/* KFD processes and their memory: this process, from its first open of /dev/kfd until it exits or
+ * requests the end, and the processes that it plays. Also handles mmap() of /dev/kfd. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +10,8 @@
 #define IDLE_MIN_US     50u
 #define IDLE_MAX_US     2000u
 
-/* Polls doorbells while there are queues that may run, less often the longer nothing comes. */
+/* Polls doorbells while some queue may run. The longer no doorbell rings, the less often this
+ * thread polls. */
 static void run_engine(void *arg)
 {
 	u32 idle_us = IDLE_MIN_US;
@@ -119,7 +119,7 @@ static void process_exit(struct native *native, u32 task)
 	native_process_put(process);
 }
 
-/* When it returns, all is gone that no open file holds. */
+/* When this function returns, only state that an open file holds is left. */
 void native_process_exit(struct native *native)
 {
 	u32 task;
@@ -167,7 +167,7 @@ bool sim_os_is_owner(struct sim_process *process)
 	return native_get()->mm.pid == native_real_pid();
 }
 
-/* A tracer would be another process, and have a machine of its own. */
+/* A tracer would be another process, with a machine of its own. */
 bool sim_os_is_tracer(struct sim_process *process)
 {
 	(void)process;
@@ -206,7 +206,7 @@ long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
 	return sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
 }
 
-/* Remembers what mmap() was asked for: /proc/PID/maps knows another offset. */
+/* Records the offset that mmap() was given, because /proc/PID/maps shows another one. */
 static void note_map(struct native *native, u64 start, u64 size, u64 offset)
 {
 	struct native_kfd_map *grown, map = { start, size, offset };
@@ -226,7 +226,7 @@ static void note_map(struct native *native, u64 start, u64 size, u64 offset)
 	(void)pthread_mutex_unlock(&native->lock);
 }
 
-/* The offset that mmap() of /dev/kfd was given; false: no such mapping is known. */
+/* The offset that the program passed to mmap() of /dev/kfd; false: no such mapping is known. */
 bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset)
 {
 	bool found = false;

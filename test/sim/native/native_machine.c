@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The machine that this process sees: found by name, read from the tree that mkroot.sh has made of
- * it, and set up when the process first touches it. A forked child gets one of its own. */
+/* The machine that this process sees. This file finds it by name, reads the tree that mkroot.sh
+ * made of it, and sets it up on first use. A forked child gets its own machine. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,7 +22,7 @@ static const char *variable(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-/* A name is one of those built with the library; with a slash, it is a tree of the caller's. */
+/* A plain name selects a tree built with the library; a name with a slash is the caller's tree. */
 static void find_root(struct native *native)
 {
 	const char *name = variable("AMDGPU_SIM_MACHINE", "one");
@@ -35,7 +34,7 @@ static void find_root(struct native *native)
 			       variable("AMDGPU_SIM_MACHINES", SIM_MACHINES), name);
 }
 
-/* The whole file, which stays. */
+/* Reads the whole file. The text stays allocated. */
 static int read_file(const char *path, char **ret_text, u64 *ret_size)
 {
 	int fd = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
@@ -138,8 +137,8 @@ struct native *native_get(void)
 	return native;
 }
 
-/* A child of the system call clone(), for which no handler of fork() has run, has one thread and
- * may have closed every descriptor. Its machine runs the same kernel. */
+/* The system call clone() runs no fork handler in the child. That child has one thread and may have
+ * closed every descriptor. Its machine runs the same kernel. */
 void native_check_clone(void)
 {
 	struct native *parents = native_peek();
@@ -184,9 +183,9 @@ static void close_kept(struct native *native)
 			(void)NATIVE_REAL(close)(bo->fd);
 }
 
-/* The parent's buffers and processes are none of the child's: what it inherited by descriptor is a
- * dma-buf of another process to it, or a file that answers nothing. The parent's threads are not
- * here, so its memory is let be. */
+/* The child has no buffers or processes of its parent. An inherited dma-buf counts as one of
+ * another process, and an inherited device file answers no call. The parent's threads do not run
+ * here, so the child leaves their memory alone. */
 static void after_fork_in_child(void)
 {
 	struct native *parents = machine;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The general half of sim_os.h with the C library: memory, time, waiting, threads and the program's
- * memory, which is this process's own. Buffers, files and processes are in files of their own. */
+/* The general half of sim_os.h, built on the C library: memory, time, waiting, threads and the
+ * program's memory, which is this process's own. Buffers, files and processes have other files. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,8 +13,8 @@
 #include "native.h"
 
 #define NS_PER_S    1000000000ull
-#define LOWEST_USER 4096u  /* nobody has memory below */
-#define PAGES       16384u /* doorbells and signal pages of all processes there will be */
+#define LOWEST_USER 4096u  /* no program maps memory below */
+#define PAGES       16384u /* doorbells and signal pages of all future processes */
 #define PAGES_BYTES (PAGES * SIM_PAGE_SIZE)
 
 static struct {
@@ -55,7 +54,7 @@ static int pages_init(void)
 	return 0;
 }
 
-/* The first free one, so that what is asked for together lies together. */
+/* Returns the first free one, so that allocations made together lie together. */
 void *sim_os_page_alloc(void)
 {
 	char *page = NULL;
@@ -116,7 +115,7 @@ void sim_os_sleep_us(u32 us)
 		;
 }
 
-/* Until somebody was woken after @seen: false when @deadline_ns came first. */
+/* Waits for a wake-up after @seen; false: @deadline_ns came first. */
 static bool sleep_for_wake(struct sim_wait *wait, u64 seen, u64 deadline_ns)
 {
 	struct timespec deadline = timespec_of(deadline_ns);
@@ -133,7 +132,8 @@ static bool sleep_for_wake(struct sim_wait *wait, u64 seen, u64 deadline_ns)
 	return ret != ETIMEDOUT;
 }
 
-/* Signals do not end it: their handlers run, and the call goes on as if it had been restarted. */
+/* Signals do not end the wait: their handlers run, and the call continues as if the kernel had
+ * restarted it. */
 int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
 		bool interruptible)
 {
@@ -161,8 +161,8 @@ void sim_os_wake(struct sim_wait *wait)
 	(void)pthread_mutex_unlock(&wait->mutex);
 }
 
-/* A pointer that leads nowhere is found out by the processor; only the usual mistake is answered
- * as the kernel does. */
+/* A bad pointer faults on access. Only a pointer below LOWEST_USER returns an error, as in the
+ * kernel. */
 int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes)
 {
 	if (size_bytes && src < LOWEST_USER)
@@ -194,8 +194,8 @@ bool sim_os_mm_is_current(const struct sim_mm *mm)
 	return mm->pid == native_real_pid();
 }
 
-/* Whether something is mapped everywhere. That it may be written is seen when the engine comes to
- * write: to ask /proc/self/maps for each command buffer would take longer than copying it. */
+/* Checks that the whole range is mapped. Write access shows only when the engine writes: reading
+ * /proc/self/maps for each command buffer would take longer than the copy. */
 int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write)
 {
 	(void)write;
@@ -224,7 +224,7 @@ bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr)
 	return found && inode;
 }
 
-/* Only bo_pages.c asks for pages, and it is not part of this front end. */
+/* Only bo_pages.c needs pages, and it is not part of this front end. */
 int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin)
 {
 	(void)mm, (void)addr, (void)count, (void)write, (void)ret_pin;
@@ -248,7 +248,7 @@ static void *thread_main(void *arg)
 	struct thread *starter = arg, thread = *starter;
 
 	(void)pthread_setname_np(pthread_self(), thread.name);
-	/* deadlines are met to the microsecond, not to the kernel's convenience */
+	/* deadlines need microseconds, finer than the kernel's default timer slack */
 	(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	(void)sem_post(&starter->runs);
 	thread.function(thread.arg);
@@ -313,7 +313,8 @@ void sim_os_job_start(struct sim_job *job)
 	(void)pthread_mutex_unlock(&ring->lock);
 }
 
-/* What CRIU and the kernel ask for; the process may do as it likes with itself. */
+/* CRIU and the kernel check capabilities. The process may always act on itself, so each check
+ * succeeds. */
 bool sim_os_capable(void)
 {
 	return true;

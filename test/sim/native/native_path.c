@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Paths of the simulated devices lead into the machine's tree, and what is found there, or through
- * a descriptor, is shown as the device that it stands for. */
+/* Redirects paths of the simulated devices into the machine's tree. A file found there, or through
+ * a descriptor, appears as the device that it stands for. */
 #include <sys/sysmacros.h>
 
 #include "native.h"
 
 #define NODE_FORMAT "/dev/dri/renderD%u%n"
 
-/* Whole directories, or files, that the machine's tree has instead of the system. */
+/* Whole directories, or files, that come from the machine's tree instead of the system. */
 static const char *const prefixes[] = {
 	"/dev/kfd",
 	"/dev/dri",
@@ -54,7 +53,7 @@ static void make_device(struct stat *stat, u32 device_major, u32 device_minor)
 	stat->st_rdev = makedev(device_major, device_minor);
 }
 
-/* Where /proc/PID/map_files leads to, but for what the library has mapped for itself. */
+/* Shows the target of a link of /proc/PID/map_files, except for mappings of the library itself. */
 static void show_mapped(struct native *native, const char *range, struct stat *stat)
 {
 	struct native_id id = { stat->st_dev, stat->st_ino };
@@ -111,7 +110,7 @@ void native_stat_of_fd(int fd, struct stat *stat)
 		return;
 	if (S_ISREG(stat->st_mode) && !stat->st_nlink)
 		bo = native_bo_by_id(native, &id);
-	/* a dma-buf is of no type */
+	/* a dma-buf has no file type */
 	if (bo || native_dmabuf_is_foreign(fd, stat))
 		stat->st_mode &= ~(mode_t)S_IFMT;
 	if (bo)

@@ -10,7 +10,7 @@
 
 #include "native.h"
 
-/* @other: of whom the file is; NULL: of this process. */
+/* @other: the process that the file describes; NULL: this process. */
 typedef void (*line_function)(struct native *native, const struct native_other *other,
 			      const char *line, FILE *to);
 
@@ -89,7 +89,8 @@ static int rewrite(struct native *native, const struct native_other *other, cons
 	return -1;
 }
 
-/* What follows /proc/self/, or the same with this process's number; NULL: it is about others. */
+/* Returns the part behind /proc/self/, or behind /proc/ and this process's number; NULL: the path
+ * is about another process. */
 static const char *about_us(struct native *native, const char *path)
 {
 	int pid, length = 0;
@@ -103,7 +104,7 @@ static const char *about_us(struct native *native, const char *path)
 		       : NULL;
 }
 
-/* The same of another process; what it has mapped it has from this one. */
+/* The same for another process, whose mappings are those of this process. */
 static const char *about_other(struct native *native, const char *path,
 			       const struct native_other **ret_other)
 {

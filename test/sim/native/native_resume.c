@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * RESUME of another process, the one call of the driver that reaches into one: each KFD process can
- * be asked by a socket that has its pid for a name. */
+/* RESUME of another process, the one call of the driver that acts on a different process. Each KFD
+ * process answers on a socket whose name is its pid. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,7 +11,7 @@
 
 #define CRIU_OP 0xc0384b22u
 
-/* An abstract name: nothing that could be left behind. */
+/* An abstract name leaves no file behind. */
 static socklen_t name_of(pid_t pid, struct sockaddr_un *ret_name)
 {
 	*ret_name = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -34,7 +33,8 @@ static s32 resume_here(struct native *native)
 	return ret;
 }
 
-/* Datagrams: a thread that waits in accept() would hold a number that the program wants. */
+/* Uses datagrams: a thread that waits in accept() would hold a descriptor number that the program
+ * wants. */
 static void serve(void *arg)
 {
 	struct native *native = arg;
@@ -64,13 +64,13 @@ static int new_socket(void)
 	return kept;
 }
 
-/* Without one nobody resumes this process. */
+/* Without a socket, no other process can resume this one. */
 void native_resume_init(struct native *native)
 {
 	native->resume_socket = new_socket();
 }
 
-/* Before, it has no name, and who asks is refused: there is no KFD process. */
+/* Before this call the socket has no name, so requests are refused: no KFD process exists. */
 void native_resume_serve(struct native *native)
 {
 	struct sockaddr_un name;
@@ -81,8 +81,8 @@ void native_resume_serve(struct native *native)
 		native_threads_start(serve, native, "amdgpu_sim rsm");
 }
 
-/* Nobody says of a datagram that it will never come: who dies before he answers
- * is found out otherwise. */
+/* The kernel does not report that a datagram will never come. The pidfd @process shows that the
+ * other process died before its answer. */
 static bool is_answered(int fd, int process)
 {
 	struct pollfd either[] = { { .fd = fd, .events = POLLIN },
@@ -93,7 +93,7 @@ static bool is_answered(int fd, int process)
 	return either[0].revents & POLLIN;
 }
 
-/* A name of its own, for the answer, is given by the kernel. */
+/* The kernel gives the asking socket a name for the answer. */
 static int ask(int fd, int process, pid_t pid)
 {
 	struct sockaddr_un name, own = { .sun_family = AF_UNIX };
