@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The functions that the injector can make fail: X(name, how it says so, what it can give). */
+/* The functions that the injector can make fail: X(name, how it reports failure, its possible
+ * faults). */
 #ifndef TEST_FAULTS_CALLS_H
 #define TEST_FAULTS_CALLS_H
 

@@ -9,7 +9,7 @@
 #include "process.h"
 #include "scenarios.h"
 
-/* What has been built. */
+/* The paths of the built files. */
 struct build {
 	struct text plugin, host, simulator, injector, work, coverage;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads what the host has said and how it ended. */
+/* Reads the host's output and exit status. */
 #include "judge.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static bool judge_output(const char *out, const struct rules *rules, struct text
 	return first;
 }
 
-/* The plugin must have said why, and that before the second dump. */
+/* The plugin must have printed the cause, and must have done so before the second dump. */
 static bool has_error_line(const char *err)
 {
 	const char *error = strstr(err, "Error (amdgpu_plugin):"),

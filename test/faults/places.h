@@ -18,7 +18,8 @@ struct faults {
 	size_t count;
 };
 
-/* An injector that was killed early has left no table, or an empty one. Freed with free(). */
+/* An injector that was killed early has left no table, or an empty one. The caller frees it with
+ * free(). */
 struct table *table_read(const char *path);
 
 /* Those of @table, which they stay in: the callers' calls together, the outermost first. */
@@ -35,7 +36,7 @@ unsigned int frame_library(uint64_t frame);
 uint64_t frame_offset(uint64_t frame);
 /* The innermost frame of the plugin; where there is none, the innermost. */
 uint64_t place_own_frame(const struct place *place);
-/* The plugin itself makes this call. */
+/* Whether the plugin itself makes this call. */
 bool place_is_own(const struct place *place);
 /* As in lists: ioctls with what they do. */
 void place_add_call(const struct place *place, struct text *text);

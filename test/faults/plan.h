@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which calls are going to fail, and how. */
+/* Selects the calls that will fail, and their faults. */
 #ifndef TEST_FAULTS_PLAN_H
 #define TEST_FAULTS_PLAN_H
 
@@ -33,14 +33,14 @@ void injections_done(struct injections *injections);
  * first call once. Adds to @seen. */
 void plan_all(const struct injection *kind, const struct places *places,
 	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections);
-/* Each call site once. */
+/* Selects each call site once. */
 void plan_short(const struct injection *kind, const struct places *places,
 		const struct symbols *symbols, struct injections *ret_injections);
 /* A call at @place, which is met only where @after has failed. */
 void plan_behind(const struct injection *after, const struct place *place,
 		 struct injections *injections);
 
-/* As FAULTS_INJECT wants it. */
+/* Formats the injection for FAULTS_INJECT. */
 void injection_add_words(const struct injection *injection, struct text *text);
 /* Call site, call, place, scenario and phase, number of the call, what it gives. */
 void injection_describe(const struct injection *injection, const struct symbols *symbols,

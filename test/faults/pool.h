@@ -14,7 +14,7 @@ struct pool {
 	void *argument;
 };
 
-/* When it returns, all of them are done and taken. */
+/* Returns after all jobs are done and taken. */
 void pool_run(const struct pool *pool, unsigned int num_workers);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define FORMAT(at) __attribute__((format(printf, at, (at) + 1)))
 
-/* One line on stderr, and the program ends. */
+/* Prints one line on stderr and ends the program. */
 void fail(const char *format, ...) FORMAT(1) __attribute__((noreturn));
 /* What an allocation has given; the program ends where it has given nothing. */
 void *must(void *memory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One injection: a dump or restore with it, and what is wrong with what came of it. */
+/* One injection: runs a dump or restore with it, and reports the errors in its result. */
 #ifndef TEST_FAULTS_TRIAL_H
 #define TEST_FAULTS_TRIAL_H
 
