@@ -389,7 +389,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
 	if (!ret)
 		ret = open_more_kfds(client, workload->kfds, task);
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
-		ret = make_bo(client, workload, i, address, task);
+		if (workload_makes(workload, i))
+			ret = make_bo(client, workload, i, address, task);
 		address = workload_next_address(address, &workload->bos[i]);
 	}
 	if (!ret)
@@ -423,6 +424,16 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 	if (!ret)
 		ret = raw_free(&client->process, &filler);
 	return ret < 0 ? complain(ret, "IMPORT_DMABUF") : 0;
+}
+
+int client_release(struct client *client, const struct workload *workload, size_t index)
+{
+	uint32_t gpu_id = client->process.gpu[workload->bos[index].gpu].gpu_id;
+	int ret = raw_unmap(&client->process, &client->shared[index], gpu_id);
+
+	if (!ret)
+		ret = raw_free(&client->process, &client->shared[index]);
+	return ret < 0 ? complain(ret, "FREE_MEMORY_OF_GPU") : 0;
 }
 
 int client_map_user_memory(const struct workload *workload)

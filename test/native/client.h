@@ -18,6 +18,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
  * hole below the first handle. */
 int client_export(struct client *client, size_t index, int *ret_fd);
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd);
+/* Frees shared buffer @index, which other processes have imported. */
+int client_release(struct client *client, const struct workload *workload, size_t index);
 /* Writes to each shared buffer, then waits until the writes of all other tasks are visible: -ETIME
  * after a line. */
 int client_meet(const struct workload *workload);
@@ -25,6 +27,8 @@ int client_meet(const struct workload *workload);
  * the list with that file: -EIO after a line. */
 int client_save_list(const struct workload *workload, const char *directory);
 int client_compare_list(const struct workload *workload, const char *directory);
+/* Checks every byte of imported buffers: -EIO after a line. */
+int client_see_imports(const struct workload *workload);
 /* Checks every byte of every buffer of this process, also imported ones: -EIO after a line. */
 int client_verify(const struct workload *workload);
 /* Host memory that the process had before the dump. CRIU restores it before the GPU accesses it. */

@@ -144,7 +144,7 @@ static int verify_all(const struct workload *workload, const struct place *place
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
-		if (!workload_is_buffer(&workload->bos[i])) {
+		if (!workload_is_buffer(&workload->bos[i]) || !workload_keeps(workload, i)) {
 			address = workload_next_address(address, &workload->bos[i]);
 			continue;
 		}
@@ -168,12 +168,6 @@ static const struct place *find_place(const struct place *places, size_t num_pla
 			return &places[i];
 	}
 	return NULL;
-}
-
-/* The task, or any of several tasks, imports from @owner. */
-static bool imports_from(const struct workload *workload, uint32_t owner)
-{
-	return workload->tasks == 1 || owner != workload->task;
 }
 
 static struct workload owner_of(const struct workload *workload, uint32_t owner)
@@ -204,7 +198,9 @@ static int for_each_share(const struct workload *workload, const struct place *p
 		uint32_t owner = i / 2 / workload->shared;
 		const struct place *place;
 
-		if (share.imported ? !imports_from(workload, owner) : owner != workload->task)
+		if (share.imported
+			    ? !workload_imports(workload, owner)
+			    : owner != workload->task || !workload_keeps(workload, share.index))
 			continue;
 		share.owner = owner_of(workload, owner);
 		place = find_place(places, num_places,
@@ -271,6 +267,8 @@ static int await_slots(const struct workload *workload, const struct share *shar
 	for (uint32_t slot = 0; slot < slots; slot++) {
 		uint64_t word = 0;
 
+		if (workload->gone && slot == share->owner.task)
+			continue;
 		for (int i = 0; word != word_of(share, slot); i++) {
 			int ret =
 				peek(share->handle, slot_offset(share, slot), &word, sizeof(word));
@@ -301,9 +299,25 @@ int client_meet(const struct workload *workload)
 	return ret;
 }
 
+int client_see_imports(const struct workload *workload)
+{
+	struct place *places = NULL;
+	size_t count = 0;
+	int ret = find_places(&places, &count);
+
+	if (!ret)
+		ret = for_each_share(workload, places, count, verify_share);
+	free(places);
+	return ret;
+}
+
 static uint32_t count_imports(const struct workload *workload)
 {
-	return workload->shared * (workload->tasks == 1 ? 1 : workload->tasks - 1);
+	uint32_t count = 0;
+
+	for (uint32_t owner = 0; owner < workload->tasks; owner++)
+		count += workload_imports(workload, owner) ? workload->shared : 0;
+	return count;
 }
 
 int client_verify(const struct workload *workload)
@@ -313,7 +327,7 @@ int client_verify(const struct workload *workload)
 	int ret = find_places(&places, &count);
 
 	for (size_t i = 0; i < workload->num_bos; i++)
-		expected += workload_is_buffer(&workload->bos[i]);
+		expected += workload_is_buffer(&workload->bos[i]) && workload_keeps(workload, i);
 	if (!ret && count != expected)
 		ret = complain(-EIO, "there are more buffers, or fewer, than there were");
 	if (!ret)

@@ -39,11 +39,13 @@ void criu_unload(struct criu *criu);
 int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks);
 
 /* What the restored task does besides, in its own process: begin, before anything of it comes back;
- * map_memory, the memory that CRIU puts back, before it is resumed; live, when it runs again; fail,
- * when all of it was there and CRIU does not let it run. And in the main process: resumed. */
+ * map_memory, the memory that CRIU puts back, before it is resumed; resume, when the GPU runs its
+ * queues, and other tasks are not resumed yet; live, when all tasks run again; fail, when all of it
+ * was there and CRIU does not let it run. And in the main process: resumed. */
 struct criu_task {
 	void (*begin)(void *argument);
 	int (*map_memory)(void *argument);
+	int (*resume)(void *argument);
 	int (*live)(void *argument);
 	void (*fail)(void *argument);
 	void (*resumed)(void *argument, pid_t task);

@@ -190,6 +190,13 @@ static int run_task(struct criu *criu, const struct child *child, int socket)
 	if (tell(socket, ret) < 0 || ret)
 		return ret;
 	ret = hear(socket);
+	/* Other tasks are not resumed yet. */
+	if (!ret) {
+		ret = own->resume(own->argument);
+		if (tell(socket, ret) < 0 || ret)
+			return ret;
+		ret = hear(socket);
+	}
 	/* The images of the restore must be closed before the task runs. */
 	streamer_settle();
 	/* A task that has run is only killed. */
@@ -274,6 +281,17 @@ static int begin_and_hear(struct child *children, size_t count)
 	return ret;
 }
 
+/* From here on the GPU runs the queues of the task, before CRIU resumes the next task. */
+static int resume_task(struct criu *criu, struct child *child)
+{
+	int ret = criu_call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, child->pid);
+
+	child->resumed = !ret;
+	if (!ret)
+		ret = tell(child->socket, 0);
+	return ret ? ret : hear(child->socket);
+}
+
 /* The part of the main process between the begin of the tasks and their end. */
 static int accompany(struct criu *criu, struct child *children, size_t count)
 {
@@ -281,10 +299,8 @@ static int accompany(struct criu *criu, struct child *children, size_t count)
 
 	if (!ret)
 		ret = begin_and_hear(children, count);
-	for (size_t i = 0; !ret && i < count; i++) {
-		ret = criu_call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, children[i].pid);
-		children[i].resumed = !ret;
-	}
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = resume_task(criu, &children[i]);
 	return ret;
 }
 

@@ -423,6 +423,13 @@ static int map_memory(void *argument)
 	return ret ? ret : client_map_user_memory(&restored->workload);
 }
 
+static int resume(void *argument)
+{
+	const struct workload *workload = &((struct restored *)argument)->workload;
+
+	return workload->verify ? client_see_imports(workload) : 0;
+}
+
 static int live(void *argument)
 {
 	struct restored *restored = argument;
@@ -470,7 +477,7 @@ static int restore_tasks(const struct arguments *arguments, const struct workloa
 						 .workload = workload_of_task(workload, i),
 						 .task = &tasks[i],
 						 .begin = measure_begin() };
-		own[i] = (struct criu_task){ begin_task, map_memory,   live,
+		own[i] = (struct criu_task){ begin_task, map_memory,   resume,      live,
 					     fail_task,  note_resumed, &restored[i] };
 		ret = task_load(arguments->setup.directory, i, &tasks[i]);
 	}

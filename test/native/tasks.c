@@ -115,7 +115,7 @@ static int share_buffer(const struct tasks *tasks, const struct task *owner, siz
 	if (!ret)
 		ret = client_export(tasks->clients[owner->number], index, &fd);
 	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
-		if (tasks->count > 1 && i == owner->number)
+		if (!workload_imports(&tasks->workloads[i], owner->number))
 			continue;
 		ret = play(process_of(tasks, &tasks->tasks[i]));
 		if (!ret)
@@ -123,7 +123,10 @@ static int share_buffer(const struct tasks *tasks, const struct task *owner, siz
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	return ret;
+	if (ret < 0 || workload_keeps(workload, index))
+		return ret;
+	ret = play(process_of(tasks, owner));
+	return ret ? ret : client_release(tasks->clients[owner->number], workload, index);
 }
 
 static int share_buffers(const struct tasks *tasks)
@@ -131,8 +134,10 @@ static int share_buffers(const struct tasks *tasks)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
-		for (size_t index = 0; !ret && index < tasks->workloads[i].shared; index++)
-			ret = share_buffer(tasks, &tasks->tasks[i], index);
+		for (size_t index = 0; !ret && index < tasks->workloads[i].shared; index++) {
+			if (workload_makes(&tasks->workloads[i], index))
+				ret = share_buffer(tasks, &tasks->tasks[i], index);
+		}
 	}
 	return ret;
 }

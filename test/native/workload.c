@@ -166,6 +166,10 @@ static int set_number(struct workload *workload, const char *item)
 		workload->map = (uint32_t)number;
 	else if (is_named(item, "shared"))
 		workload->shared = (uint32_t)number;
+	else if (is_named(item, "owner"))
+		workload->owner = (uint32_t)number;
+	else if (is_named(item, "gone"))
+		workload->gone = number != 0;
 	else if (is_named(item, "seed"))
 		workload->seed = number;
 	else if (is_named(item, "verify"))
@@ -259,6 +263,7 @@ int workload_parse(const char *text, struct workload *ret_workload)
 	*ret_workload = (struct workload){
 		.gpus = 1,
 		.opened = UINT32_MAX,
+		.owner = WORKLOAD_ALL,
 		.count_times = 1,
 		.count_by = 1,
 		.scale_times = 1,
@@ -312,6 +317,24 @@ uint64_t workload_import_address(const struct workload *workload, size_t index)
 	for (size_t i = 0; i < index; i++)
 		address = workload_next_address(address, &workload->bos[i]);
 	return address - WORKLOAD_IMPORT_DISTANCE;
+}
+
+bool workload_makes(const struct workload *workload, size_t index)
+{
+	return !workload_is_shared(workload, index) || workload->owner == WORKLOAD_ALL ||
+	       workload->owner == workload->task;
+}
+
+bool workload_keeps(const struct workload *workload, size_t index)
+{
+	return workload_makes(workload, index) &&
+	       !(workload->gone && workload_is_shared(workload, index));
+}
+
+bool workload_imports(const struct workload *workload, uint32_t owner)
+{
+	return (workload->tasks == 1 || owner != workload->task) &&
+	       (workload->owner == WORKLOAD_ALL || workload->owner == owner);
 }
 
 bool workload_is_shared(const struct workload *workload, size_t index)

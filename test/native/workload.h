@@ -13,7 +13,8 @@
  *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
  *many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4),
  *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), shared=N (each task
- *imports the first N buffers of each other task, or of itself if it is alone), verify=0. A name
+ *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
+ *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), verify=0. A name
  *instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
  *P2-train, P4-serve, P7-small.
  *
@@ -27,6 +28,7 @@
 #include <stdint.h>
 
 #define WORKLOAD_PAGE 4096u
+#define WORKLOAD_ALL  UINT32_MAX
 
 struct workload_bo {
 	uint32_t gpu; /* index among the GPUs of the machine */
@@ -40,9 +42,11 @@ struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
-	uint32_t task; /* the task's number: addresses and contents differ from task to task */
+	uint32_t owner; /* of shared buffers; WORKLOAD_ALL: each task has its own */
+	uint32_t task;  /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
+	bool gone; /* owners have freed the shared buffers */
 	bool verify;
 	bool settled; /* used while parsing: all settings are known */
 };
@@ -62,6 +66,11 @@ uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo);
 
 /* The address at which other tasks, or the only task, import buffer @index of the task. */
 uint64_t workload_import_address(const struct workload *workload, size_t index);
+/* Whether the task makes buffer @index, and whether it still has it when all are shared. */
+bool workload_makes(const struct workload *workload, size_t index);
+bool workload_keeps(const struct workload *workload, size_t index);
+/* Whether the task, or any of several tasks, imports the shared buffers of task @owner. */
+bool workload_imports(const struct workload *workload, uint32_t owner);
 /* Whether tasks write to the last WORKLOAD_SLOTS bytes of buffer @index to show that they share it.
  */
 bool workload_is_shared(const struct workload *workload, size_t index);
