@@ -124,7 +124,7 @@ struct dump_session {
 	struct guard guard;
 };
 
-/* Rules of the dump that other units find broken. See src/dump/preflight.c for their texts. */
+/* Rules of the dump that other units find broken. See src/preflight/preflight.c for their texts. */
 enum dump_rule {
 	DUMP_IS_PRE_DUMP,
 	DUMP_IS_INCREMENTAL,

@@ -22,7 +22,7 @@ struct objects;
 struct restore_guard;
 struct restore_shared;
 
-/* The open files of the task's GPUs, see restore/gpu_files.h. Begins all zero. */
+/* The open files of the task's GPUs, see memory/gpu_files.h. Begins all zero. */
 struct gpu_files {
 	struct gpu_file *files;
 	size_t count;
@@ -48,7 +48,7 @@ struct restored_task {
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
-	/* BOs that are not in @kfd any more, see restore/imports.h. NULL: the task shares none. */
+	/* BOs that are not in @kfd any more, see memory/imports.h. NULL: the task shares none. */
 	struct imports *imports;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
@@ -58,7 +58,7 @@ struct restored_task {
 	struct gpu_files files;
 };
 
-/* What tells the host's /dev from the /dev of a container, see restore/node.h. */
+/* What tells the host's /dev from the /dev of a container, see devices/node.h. */
 struct host_devices {
 	bool known;
 	ino_t mount_namespace;
@@ -77,7 +77,7 @@ struct restore_session {
 	/* NULL: each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
-	/* The BOs that tasks share, see restore/objects.h. */
+	/* The BOs that tasks share, see memory/objects.h. */
 	struct objects *objects;
 	/* NULL: no image has GPU state. */
 	struct restore_guard *guard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Starts and ends the guard, a child of CRIU that outlives CRIU. The work of a guard is in
- * src/dump/dump_guard.c and src/restore/restore_guard.c. */
+ * src/pause/dump_guard.c and src/restore/restore_guard.c. */
 #include "criu/guard.h"
 
 #include <errno.h>

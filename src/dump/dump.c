@@ -10,16 +10,16 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
-#include "dump/bo_index.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
-#include "dump/kfd_files.h"
-#include "dump/pause.h"
-#include "dump/preflight.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
+#include "pause/kfd_files.h"
+#include "pause/pause.h"
+#include "preflight/bo_index.h"
+#include "preflight/preflight.h"
 
 static void finish_dump(struct process_dump *dump)
 {

@@ -10,13 +10,13 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/bo_index.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "preflight/bo_index.h"
 
 int dump_image_find_minor(const struct process_dump *dump, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)

@@ -10,12 +10,12 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
-#include "dump/bo_index.h"
 #include "dump/dump_image.h"
-#include "dump/pause.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "pause/pause.h"
+#include "preflight/bo_index.h"
 
 /* At the restore, a task allocates a page for each free number below the handle of an import. */
 #define FREE_NUMBERS_MAX 65536u

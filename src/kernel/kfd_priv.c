@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Walks through the records of the private data, and never leaves its bounds. The callers are
- * src/dump/preflight.c and src/restore/extra_gpus.c. */
+ * src/preflight/preflight.c and src/devices/extra_gpus.c. */
 #include "kernel/kfd_priv.h"
 
 #include <errno.h>

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "criu/log.h"
+#include "devices/extra_gpus.h"
 #include "kernel/kfd.h"
-#include "restore/extra_gpus.h"
-#include "restore/gpu_files.h"
+#include "memory/gpu_files.h"
 
 /* What the process will do with a GPU. */
 struct use {

@@ -11,23 +11,23 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "devices/extra_gpus.h"
+#include "devices/node.h"
+#include "fill/fill.h"
+#include "fill/handoff.h"
 #include "image/image.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
-#include "restore/extra_gpus.h"
-#include "restore/fill.h"
-#include "restore/gpu_files.h"
+#include "memory/gpu_files.h"
+#include "memory/imports.h"
+#include "memory/mappings.h"
+#include "memory/objects.h"
+#include "memory/restore_shared.h"
+#include "memory/user_memory.h"
+#include "memory/vram.h"
 #include "restore/gpu_ids.h"
-#include "restore/handoff.h"
-#include "restore/imports.h"
-#include "restore/mappings.h"
-#include "restore/node.h"
-#include "restore/objects.h"
 #include "restore/restore_guard.h"
-#include "restore/shared.h"
 #include "restore/task_image.h"
-#include "restore/user_memory.h"
-#include "restore/vram.h"
 
 /* The restore of one KFD state. */
 struct restore {
@@ -307,7 +307,9 @@ static int note_mappings(struct restore *restore)
 
 static int note_user_memory(struct restore *restore)
 {
-	return user_memory_note(restore->session, &restore->state);
+	const struct kfd_priv priv = task_image_priv(restore->task);
+
+	return user_memory_note(restore->session, &priv, &restore->state);
 }
 
 static int import_bos(struct restore *restore)

@@ -11,14 +11,14 @@
 
 #include "criu/host.h"
 #include "criu/log.h"
+#include "fill/handoff.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
-#include "restore/handoff.h"
-#include "restore/objects.h"
+#include "memory/objects.h"
+#include "memory/restore_shared.h"
+#include "memory/user_memory.h"
 #include "restore/restore.h"
 #include "restore/restore_guard.h"
-#include "restore/shared.h"
-#include "restore/user_memory.h"
 
 void restore_listen(struct restore_session *session)
 {

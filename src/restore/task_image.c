@@ -11,12 +11,12 @@
 #include "amdgpu_plugin_topology.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "devices/extra_gpus.h"
+#include "devices/node.h"
 #include "image/image.h"
 #include "kernel/render_node.h"
-#include "restore/extra_gpus.h"
-#include "restore/imports.h"
-#include "restore/mappings.h"
-#include "restore/node.h"
+#include "memory/imports.h"
+#include "memory/mappings.h"
 
 void task_image_forget(struct restored_task *task)
 {

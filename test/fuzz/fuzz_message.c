@@ -7,8 +7,8 @@
 
 #include <sys/socket.h>
 
-#include "restore/handoff.h"
-#include "restore/handoff_message.h"
+#include "fill/handoff.h"
+#include "fill/handoff_message.h"
 
 #define MAGIC     0x70614744
 #define FDS_MAX   253

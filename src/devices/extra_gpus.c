@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Hides the extra GPUs from the process, or adds them to the devices of RESTORE. map_decide() finds
+ * these GPUs (map->extra). */
+#include "devices/extra_gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "criu/log.h"
+#include "kernel/render_node.h"
+
+/* "0x70b3 (renderD128) 0x59ea (renderD129)" */
+static void list_gpus(const struct topology_node *const *gpus, size_t count, char *text,
+		      size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s0x%04x (renderD%u)",
+					 i ? " " : "", gpus[i]->gpu_id, gpus[i]->drm_render_minor);
+}
+
+static bool has_unreachable(const struct topology *local)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < local->num_nodes; i++)
+		found |= local->nodes[i].gpu_id && local->nodes[i].unreachable;
+	return found;
+}
+
+/* Why RESTORE fails if the process has more GPUs than those of its image; NULL: it does not. */
+static const char *why_must_hide(const struct restored_task *task, const struct kfd_priv *priv)
+{
+	bool has_svm;
+
+	if (has_unreachable(&task->local))
+		return "it cannot open the render node of each";
+	if (!task->map.num_extra)
+		return NULL;
+	if (kfd_priv_has_svm(priv, &has_svm) < 0)
+		return "the image has private data of an unknown layout";
+	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;
+}
+
+static bool is_mapped(const struct gpu_map *map, const struct topology_node *gpu)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < map->num_nodes; i++)
+		found |= map->local[i] == gpu;
+	return found;
+}
+
+static int collect_hidden(struct restored_task *task)
+{
+	const struct topology *local = &task->local;
+
+	task->hidden = calloc(local->num_nodes + 1, sizeof(*task->hidden));
+	if (!task->hidden)
+		return log_error(-ENOMEM, "kfd %d: cannot list its GPUs", task->kfd_id);
+	for (size_t i = 0; i < local->num_nodes; i++) {
+		if (local->nodes[i].gpu_id && !is_mapped(&task->map, &local->nodes[i]))
+			task->hidden[task->num_hidden++] = &local->nodes[i];
+	}
+	return 0;
+}
+
+/* KFD gives the extra GPUs to the process, and RESTORE takes them. */
+static void keep_visible(struct restored_task *task, const char *cause)
+{
+	char names[512];
+
+	list_gpus(task->map.extra, task->map.num_extra, names, sizeof(names));
+	log_info("kfd %d: the task also sees %s; the plugin cannot hide these GPUs, as %s",
+		 task->kfd_id, names, cause);
+	task->num_hidden = 0;
+}
+
+static int refuse(const struct restored_task *task, int ret, const char *cause)
+{
+	char names[512];
+
+	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	return log_error(
+		ret,
+		"kfd %d: the image has %u GPUs, and the task also sees %s; %s; the plugin "
+		"cannot hide these GPUs, as %s; hide them with the device cgroup, which runc "
+		"sets before a restore (podman: --runtime runc)",
+		task->kfd_id, task->kfd->num_of_gpus, names, task->must_hide, cause);
+}
+
+/* The plugin cannot hide the GPUs of task->hidden. */
+static int cannot_hide(struct restored_task *task, int ret, const char *cause)
+{
+	if (task->must_hide)
+		return refuse(task, ret, cause);
+	keep_visible(task, cause);
+	return 0;
+}
+
+int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv)
+{
+	int ret;
+
+	task->must_hide = why_must_hide(task, priv);
+	if (!task->must_hide && !task->map.num_extra)
+		return 0;
+	ret = collect_hidden(task);
+	if (!ret && task->kfd_opened)
+		ret = cannot_hide(task, -EINVAL, "the task has opened /dev/kfd already");
+	return ret;
+}
+
+bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu)
+{
+	bool hidden = false;
+
+	for (size_t i = 0; i < task->num_hidden; i++)
+		hidden |= task->hidden[i] == gpu;
+	return hidden;
+}
+
+static int hide(struct restored_task *task, struct hide *ret_hide, const char **ret_cause)
+{
+	uint32_t minors[HIDE_MINORS_MAX];
+
+	*ret_cause = "they are too many";
+	if (task->num_hidden > HIDE_MINORS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < task->num_hidden; i++)
+		minors[i] = task->hidden[i]->drm_render_minor;
+	return hide_begin(minors, task->num_hidden, ret_hide, ret_cause);
+}
+
+int extra_gpus_hide(struct restored_task *task, struct hide *ret_hide)
+{
+	const char *cause;
+	char names[512];
+	int ret;
+
+	*ret_hide = (struct hide){ .link = -1 };
+	/* Later opens do not change the GPUs of the process. */
+	if (!task->num_hidden || task->kfd_opened)
+		return 0;
+	ret = hide(task, ret_hide, &cause);
+	if (ret < 0)
+		return cannot_hide(task, ret, cause);
+	task->map.num_extra = 0;
+	list_gpus(task->hidden, task->num_hidden, names, sizeof(names));
+	log_info("kfd %d: a program in the task's cgroup hides %s while the task opens /dev/kfd",
+		 task->kfd_id, names);
+	return 0;
+}
+
+static bool is_used(const struct gpu_map *map, const struct kfd_state *state, uint32_t id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == id)
+			return true;
+	}
+	/* Another extra GPU gets its own id, if it can. */
+	for (size_t i = 0; i < map->num_extra; i++) {
+		if (map->extra[i]->gpu_id == id)
+			return true;
+	}
+	return false;
+}
+
+/* The id of this GPU, unless the process already knows another GPU by it: of two devices with the
+ * same id, the driver finds only the first. */
+static uint32_t choose_user_id(const struct gpu_map *map, const struct kfd_state *state,
+			       const struct topology_node *gpu)
+{
+	uint32_t id = gpu->gpu_id;
+	bool free = true;
+
+	for (uint32_t i = 0; i < state->num_devices; i++)
+		free &= state->devices[i].user_gpu_id != id;
+	while (!free) {
+		id = id % KFD_GPU_ID_MAX + 1;
+		free = !is_used(map, state, id);
+	}
+	return id;
+}
+
+int extra_gpus_add(const struct gpu_map *map, int lowest_fd, struct kfd_state *state)
+{
+	for (size_t i = 0; i < map->num_extra; i++) {
+		const struct topology_node *gpu = map->extra[i];
+		int fd, ret;
+
+		ret = render_node_open(gpu->drm_render_minor, lowest_fd, &fd);
+		if (ret < 0)
+			return log_error(ret, "extra GPU 0x%04x: cannot open renderD%u",
+					 gpu->gpu_id, gpu->drm_render_minor);
+		state->devices[state->num_devices] = (struct kfd_device_bucket){
+			.user_gpu_id = choose_user_id(map, state, gpu),
+			.actual_gpu_id = gpu->gpu_id,
+			.drm_fd = (uint32_t)fd,
+		};
+		state->num_devices++;
+	}
+	return 0;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Builds the program, and attaches it to the cgroup of the task with a BPF link. The kernel runs it
+ * beside the programs of the runtime, and each of them can deny an access. */
+#include "devices/hide.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/render_node.h"
+
+/* In the classes of instructions, linux/bpf_common.h has the rest. */
+#define LOAD_FIELD (BPF_LDX | BPF_MEM | BPF_W)
+#define LOAD_STACK (BPF_LDX | BPF_MEM | BPF_DW)
+#define LOAD_VALUE (BPF_LD | BPF_IMM | BPF_DW)
+#define MOVE       (BPF_ALU64 | BPF_MOV | BPF_X)
+#define MOVE_VALUE (BPF_ALU64 | BPF_MOV | BPF_K)
+#define ADD_VALUE  (BPF_ALU64 | BPF_ADD | BPF_K)
+#define AND_VALUE  (BPF_ALU64 | BPF_AND | BPF_K)
+#define CALL       (BPF_JMP | BPF_CALL)
+#define EXIT       (BPF_JMP | BPF_EXIT)
+#define JUMP       (BPF_JMP | BPF_JA)
+#define IF_EQUAL   (BPF_JMP | BPF_JEQ | BPF_K)
+#define UNLESS     (BPF_JMP | BPF_JNE | BPF_K)
+#define UNLESS_REG (BPF_JMP | BPF_JNE | BPF_X)
+
+/* The type is in the lower half of the field. */
+#define TYPE_MASK 0xffff
+
+/* Jump targets, which hide_build() replaces by distances. */
+enum target {
+	TARGET_NONE,
+	TARGET_ALLOW,
+	TARGET_NAME,
+};
+
+struct builder {
+	struct bpf_insn *program;
+	enum target targets[HIDE_INSTRUCTIONS_MAX];
+	size_t count;
+};
+
+static void add(struct builder *builder, struct bpf_insn instruction, enum target target)
+{
+	builder->targets[builder->count] = target;
+	builder->program[builder->count++] = instruction;
+}
+
+#define INSN(operation, to, from, distance, value) \
+	((struct bpf_insn){ .code = (operation),   \
+			    .dst_reg = (to),       \
+			    .src_reg = (from),     \
+			    .off = (distance),     \
+			    .imm = (value) })
+
+static void add_device_test(struct builder *builder, const uint32_t *minors, size_t count)
+{
+	const unsigned int device_major = major(render_node_device(0));
+
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, access_type), 0),
+	    0);
+	add(builder, INSN(AND_VALUE, 0, 0, 0, TYPE_MASK), 0);
+	add(builder, INSN(UNLESS, 0, 0, 0, BPF_DEVCG_DEV_CHAR), TARGET_ALLOW);
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, major), 0), 0);
+	add(builder, INSN(UNLESS, 0, 0, 0, (int32_t)device_major), TARGET_ALLOW);
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, minor), 0), 0);
+	for (size_t i = 0; i < count; i++)
+		add(builder, INSN(IF_EQUAL, 0, 0, 0, (int32_t)minors[i]), TARGET_NAME);
+	add(builder, INSN(JUMP, 0, 0, 0, 0), TARGET_ALLOW);
+}
+
+/* Allows the access unless half of the thread's name, at @offset from the top of the stack, is
+ * @half. */
+static void add_half_test(struct builder *builder, int16_t offset, const char half[8])
+{
+	uint64_t value;
+
+	memcpy(&value, half, sizeof(value));
+	add(builder, INSN(LOAD_STACK, 1, 10, offset, 0), 0);
+	add(builder, INSN(LOAD_VALUE, 2, 0, 0, (int32_t)value), 0);
+	add(builder, INSN(0, 0, 0, 0, (int32_t)(value >> 32)), 0);
+	add(builder, INSN(UNLESS_REG, 1, 2, 0, 0), TARGET_ALLOW);
+}
+
+/* Other threads of the cgroup see no change. */
+static void add_name_test(struct builder *builder, const char name[HIDE_NAME_SIZE])
+{
+	add(builder, INSN(MOVE, 1, 10, 0, 0), 0);
+	add(builder, INSN(ADD_VALUE, 1, 0, 0, -HIDE_NAME_SIZE), 0);
+	add(builder, INSN(MOVE_VALUE, 2, 0, 0, HIDE_NAME_SIZE), 0);
+	add(builder, INSN(CALL, 0, 0, 0, BPF_FUNC_get_current_comm), 0);
+	add(builder, INSN(UNLESS, 0, 0, 0, 0), TARGET_ALLOW);
+	add_half_test(builder, -HIDE_NAME_SIZE, name);
+	add_half_test(builder, -HIDE_NAME_SIZE / 2, name + HIDE_NAME_SIZE / 2);
+}
+
+static void add_answer(struct builder *builder, bool allowed)
+{
+	add(builder, INSN(MOVE_VALUE, 0, 0, 0, allowed), 0);
+	add(builder, INSN(EXIT, 0, 0, 0, 0), 0);
+}
+
+size_t hide_build(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
+		  struct bpf_insn *ret_program)
+{
+	struct builder builder = { .program = ret_program };
+	size_t name_test, allow;
+
+	add_device_test(&builder, minors, count);
+	name_test = builder.count;
+	add_name_test(&builder, name);
+	add_answer(&builder, false);
+	allow = builder.count;
+	add_answer(&builder, true);
+	for (size_t i = 0; i < builder.count; i++) {
+		size_t target = builder.targets[i] == TARGET_ALLOW ? allow : name_test;
+
+		if (builder.targets[i])
+			ret_program[i].off = (int16_t)(target - i - 1);
+	}
+	return builder.count;
+}
+
+static int call_bpf(enum bpf_cmd command, union bpf_attr *attributes)
+{
+	long ret = syscall(SYS_bpf, command, attributes, sizeof(*attributes));
+
+	return ret < 0 ? -errno : (int)ret;
+}
+
+static int load(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE])
+{
+	struct bpf_insn program[HIDE_INSTRUCTIONS_MAX];
+	union bpf_attr attributes;
+
+	memset(&attributes, 0, sizeof(attributes));
+	attributes.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
+	attributes.insn_cnt = (uint32_t)hide_build(minors, count, name, program);
+	attributes.insns = (uintptr_t)program;
+	attributes.license = (uintptr_t) "GPL";
+	return call_bpf(BPF_PROG_LOAD, &attributes);
+}
+
+/* Unlike BPF_PROG_ATTACH, a link ends with its last descriptor. */
+static int attach(int program, int cgroup)
+{
+	union bpf_attr attributes;
+
+	memset(&attributes, 0, sizeof(attributes));
+	attributes.link_create.prog_fd = (uint32_t)program;
+	attributes.link_create.target_fd = (uint32_t)cgroup;
+	attributes.link_create.attach_type = BPF_CGROUP_DEVICE;
+	return call_bpf(BPF_LINK_CREATE, &attributes);
+}
+
+/* The path of this task in the hierarchy of cgroup v2, whose line begins with "0::". It begins at
+ * the root of the task's cgroup namespace. */
+static int read_own_path(char *path, size_t size)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/cgroup", "re");
+
+	if (!file)
+		return -errno;
+	while (fgets(path, (int)size, file)) {
+		if (strncmp(path, "0::/", 4))
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		memmove(path, path + 3, strlen(path + 3) + 1);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Parses a line of mountinfo: "id parent device root point options ... - type source options". */
+static bool parse_mount(char *line, char **ret_root, char **ret_point)
+{
+	char *fields[5], *rest = line;
+
+	if (!strstr(line, " - cgroup2 "))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		fields[i] = strsep(&rest, " ");
+		if (!fields[i])
+			return false;
+	}
+	*ret_root = fields[3];
+	*ret_point = fields[4];
+	return true;
+}
+
+/* Opens cgroup @path below the mount of cgroup @root at @point. -ENOENT: this mount does not show
+ * it. */
+static int open_below(const char *path, const char *root, const char *point)
+{
+	size_t length = strcmp(root, "/") ? strlen(root) : 0;
+	char name[2 * PATH_MAX];
+	int fd;
+
+	if (strncmp(path, root, length) || (length && path[length] && path[length] != '/'))
+		return -ENOENT;
+	(void)snprintf(name, sizeof(name), "%s/%s", point, path + length);
+	fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_own_cgroup(int *ret_fd)
+{
+	_cleanup_fclose_ FILE *mounts = NULL;
+	_cleanup_free_ char *line = NULL;
+	char path[PATH_MAX];
+	size_t room = 0;
+	int fd = -ENOENT;
+	int ret = read_own_path(path, sizeof(path));
+
+	if (ret < 0)
+		return ret;
+	mounts = fopen("/proc/self/mountinfo", "re");
+	if (!mounts)
+		return -errno;
+	while (fd < 0 && getline(&line, &room, mounts) >= 0) {
+		char *root, *point;
+
+		if (parse_mount(line, &root, &point))
+			fd = open_below(path, root, point);
+	}
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* The root of the hierarchy holds the whole machine, and has no such file. */
+static bool is_root(int cgroup)
+{
+	return faccessat(cgroup, "cgroup.type", F_OK, 0) < 0;
+}
+
+/* A name that no other thread has. */
+static int choose_name(char name[HIDE_NAME_SIZE])
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -EIO;
+	memset(name, 0, HIDE_NAME_SIZE);
+	(void)snprintf(name, HIDE_NAME_SIZE, "%015" PRIx64, number >> 4);
+	return 0;
+}
+
+static int load_and_attach(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
+			   const char **ret_cause)
+{
+	_cleanup_close_ int cgroup = -1, program = -1;
+	int ret = open_own_cgroup(&cgroup);
+
+	*ret_cause = "the task does not see its cgroup (cgroup v2)";
+	if (ret < 0)
+		return ret;
+	*ret_cause = "the task is in the root cgroup";
+	if (is_root(cgroup))
+		return -EPERM;
+	*ret_cause = "the kernel does not load a program for the device cgroup";
+	program = load(minors, count, name);
+	if (program < 0)
+		return program;
+	*ret_cause = "the kernel does not attach a program to the task's cgroup";
+	return attach(program, cgroup);
+}
+
+int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, const char **ret_cause)
+{
+	struct hide hide = { .link = -1 };
+	char name[HIDE_NAME_SIZE];
+
+	*ret_cause = "the task cannot get a name of its own";
+	if (count > HIDE_MINORS_MAX)
+		return -E2BIG;
+	if (choose_name(name) < 0 || prctl(PR_GET_NAME, hide.old_name) < 0)
+		return -EIO;
+	hide.link = load_and_attach(minors, count, name, ret_cause);
+	if (hide.link < 0)
+		return hide.link;
+	(void)prctl(PR_SET_NAME, name);
+	*ret_hide = hide;
+	return 0;
+}
+
+void hide_end(struct hide *hide)
+{
+	if (hide->link < 0)
+		return;
+	(void)prctl(PR_SET_NAME, hide->old_name);
+	fd_close(&hide->link);
+}

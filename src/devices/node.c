@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes device nodes in the /dev of a restored task. The callers open the nodes by name. */
+#include "devices/node.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd.h"
+#include "kernel/render_node.h"
+
+#define MOUNT_NAMESPACE "/proc/self/ns/mnt"
+#define USER_NAMESPACE  "/proc/self/ns/user"
+
+/* The inode of the initial user namespace (PROC_USER_INIT_INO in the kernel's linux/proc_ns.h). */
+#define USER_NAMESPACE_INITIAL 0xeffffffd
+
+/* As udev makes render nodes and /dev/kfd where no group is set. */
+#define MODE_DEFAULT 0666
+
+struct node {
+	/* "dri" for render nodes, NULL for nodes in /dev itself. */
+	const char *folder;
+	char name[32];
+	dev_t device;
+	/* Another device of this name is a leftover of another boot, and not the user's choice. */
+	bool replace;
+};
+
+/* The owner and mode of a node. */
+struct access_rights {
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+};
+
+enum node_state {
+	/* The node, or a file that the task must not replace. */
+	NODE_PRESENT,
+	NODE_MISSING,
+	NODE_OUTDATED,
+};
+
+void node_note_host(struct host_devices *ret_host)
+{
+	struct stat namespace, dev, dri;
+
+	*ret_host = (struct host_devices){ 0 };
+	if (stat(MOUNT_NAMESPACE, &namespace) < 0 || stat("/dev", &dev) < 0) {
+		log_debug("restore: tasks make no device nodes: cannot examine the host's /dev: %s",
+			  strerror(errno));
+		return;
+	}
+	*ret_host = (struct host_devices){
+		.known = true,
+		.mount_namespace = namespace.st_ino,
+		.dev = dev.st_dev,
+		.dri = stat("/dev/dri", &dri) < 0 ? dev.st_dev : dri.st_dev,
+	};
+}
+
+/* Whether the task has a mount namespace of its own. */
+static bool is_contained(const struct host_devices *host)
+{
+	struct stat namespace;
+
+	return host->known && stat(MOUNT_NAMESPACE, &namespace) == 0 &&
+	       namespace.st_ino != host->mount_namespace;
+}
+
+/* -EXDEV: the directory belongs to the host. devtmpfs is one file system wherever it is mounted, so
+ * this is also so for a directory that the container has from the host's /dev. */
+static int open_own(const struct host_devices *host, int parent, const char *name, int *ret_fd)
+{
+	_cleanup_close_ int fd =
+		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat stat;
+
+	/* A link may lead anywhere. */
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+		return -EXDEV;
+	if (fd < 0 || fstat(fd, &stat) < 0)
+		return -errno;
+	if (stat.st_dev == host->dev || stat.st_dev == host->dri)
+		return -EXDEV;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* The directory of the node. @make: makes it if it is missing. -EXDEV: the task must not make nodes
+ * there. */
+static int open_folder(const struct host_devices *host, const struct node *node, bool make,
+		       int *ret_fd)
+{
+	_cleanup_close_ int dev = -1;
+	int ret;
+
+	if (!is_contained(host))
+		return -EXDEV;
+	ret = open_own(host, AT_FDCWD, "/dev", &dev);
+	if (ret < 0)
+		return ret;
+	if (!node->folder) {
+		*ret_fd = take_fd(&dev);
+		return 0;
+	}
+	if (make && mkdirat(dev, node->folder, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return open_own(host, dev, node->folder, ret_fd);
+}
+
+static int examine(int folder, const struct node *node, struct stat *ret_stat,
+		   enum node_state *ret_state)
+{
+	*ret_state = NODE_MISSING;
+	if (fstatat(folder, node->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*ret_state =
+		node->replace && S_ISCHR(ret_stat->st_mode) && ret_stat->st_rdev != node->device
+			? NODE_OUTDATED
+			: NODE_PRESENT;
+	return 0;
+}
+
+/* The rights of the first node of the same driver in @folder: the runtime has chosen them for this
+ * job. */
+static void copy_rights(int folder, const struct node *node, struct access_rights *rights)
+{
+	DIR *stream = fdopendir(folder);
+	struct dirent *entry;
+	int error = 0;
+
+	if (!stream) {
+		(void)close(folder);
+		return;
+	}
+	while ((entry = next_entry(stream, &error))) {
+		struct stat stat;
+
+		if (fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISCHR(stat.st_mode) || major(stat.st_rdev) != major(node->device))
+			continue;
+		*rights = (struct access_rights){ stat.st_uid, stat.st_gid, stat.st_mode & 0777 };
+		break;
+	}
+	(void)closedir(stream);
+}
+
+static struct access_rights choose_rights(int folder, const struct node *node,
+					  enum node_state state, const struct stat *old)
+{
+	struct access_rights rights = { 0, 0, MODE_DEFAULT };
+	int copy;
+
+	if (state == NODE_OUTDATED)
+		return (struct access_rights){ old->st_uid, old->st_gid, old->st_mode & 0777 };
+	copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (copy >= 0)
+		copy_rights(copy, node, &rights);
+	return rights;
+}
+
+/* The node gets its name when it is complete: at no moment is it missing or has other rights.
+ * -EEXIST: another task was faster. */
+static int make_under(int folder, const struct node *node, const char *temporary,
+		      const struct access_rights *rights)
+{
+	if (mknodat(folder, temporary, S_IFCHR | 0600, node->device) < 0)
+		return -errno;
+	if (fchownat(folder, temporary, rights->uid, rights->gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(folder, temporary, rights->mode, 0) < 0 ||
+	    renameat2(folder, temporary, folder, node->name, node->replace ? 0 : RENAME_NOREPLACE) <
+		    0) {
+		int ret = -errno;
+
+		(void)unlinkat(folder, temporary, 0);
+		return ret;
+	}
+	return 0;
+}
+
+static int make_in(int folder, const struct node *node)
+{
+	struct access_rights rights;
+	enum node_state state;
+	char temporary[64];
+	struct stat old;
+	int ret = examine(folder, node, &old, &state);
+
+	if (ret < 0 || state == NODE_PRESENT)
+		return ret;
+	rights = choose_rights(folder, node, state, &old);
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", node->name, getpid());
+	ret = make_under(folder, node, temporary, &rights);
+	if (ret < 0)
+		return ret == -EEXIST ? 0 : ret;
+	log_info("/dev/%s%s%s: the restored /dev has %s: made the node, device %u:%u, mode 0%o",
+		 node->folder ? node->folder : "", node->folder ? "/" : "", node->name,
+		 state == NODE_OUTDATED ? "an outdated number" : "no such node",
+		 major(node->device), minor(node->device), rights.mode);
+	return 0;
+}
+
+static bool has_mknod(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capget, &header, data) == 0 &&
+	       data[CAP_TO_INDEX(CAP_MKNOD)].effective & CAP_TO_MASK(CAP_MKNOD);
+}
+
+static bool has_user_namespace(void)
+{
+	struct stat namespace;
+
+	return stat(USER_NAMESPACE, &namespace) == 0 && namespace.st_ino != USER_NAMESPACE_INITIAL;
+}
+
+/* Why the task cannot make the node, and what helps; to follow the name of the node. */
+static void explain(const struct node *node, int error, char *text, size_t size)
+{
+	const char *mount = "mount the host's node or directory into the container";
+
+	if (error == -EROFS)
+		(void)snprintf(text, size, ": /dev is read-only; %s", mount);
+	else if (error != -EPERM)
+		text[0] = '\0';
+	else if (!has_mknod())
+		(void)snprintf(text, size, ": CRIU has no CAP_MKNOD; run CRIU with it, or %s",
+			       mount);
+	else if (has_user_namespace())
+		(void)snprintf(text, size, ": the container has a user namespace; %s", mount);
+	else
+		(void)snprintf(text, size,
+			       ": the device cgroup forbids it; allow c %u:%u rwm in "
+			       "linux.resources.devices of config.json (podman: "
+			       "--device-cgroup-rule), or %s",
+			       major(node->device), minor(node->device), mount);
+}
+
+static int make(const struct host_devices *host, const struct node *node)
+{
+	_cleanup_close_ int folder = -1;
+	char cause[256];
+	int ret = open_folder(host, node, true, &folder);
+
+	if (ret == -EXDEV)
+		return 0;
+	if (!ret)
+		ret = make_in(folder, node);
+	if (ret >= 0)
+		return 0;
+	explain(node, ret, cause, sizeof(cause));
+	return log_error(ret,
+			 "/dev/%s%s%s: cannot make the node, device %u:%u, in the task's /dev%s",
+			 node->folder ? node->folder : "", node->folder ? "/" : "", node->name,
+			 major(node->device), minor(node->device), cause);
+}
+
+static struct node render_node(uint32_t number)
+{
+	struct node node = { .folder = "dri", .device = render_node_device(number) };
+
+	(void)snprintf(node.name, sizeof(node.name), "renderD%u", number);
+	return node;
+}
+
+bool node_can_make_render(const struct host_devices *host, uint32_t number)
+{
+	const struct node node = render_node(number);
+	_cleanup_close_ int folder = -1;
+	enum node_state state;
+	struct stat stat;
+	int ret = open_folder(host, &node, false, &folder);
+
+	if (ret < 0)
+		return ret == -ENOENT;
+	return examine(folder, &node, &stat, &state) == 0 && state == NODE_MISSING;
+}
+
+int node_make_render(const struct host_devices *host, uint32_t number)
+{
+	const struct node node = render_node(number);
+
+	return make(host, &node);
+}
+
+int node_make_kfd(const struct host_devices *host)
+{
+	struct node node = { .name = "kfd", .replace = true };
+
+	/* Without the driver there is no such file, and the open fails. */
+	return kfd_read_device(&node.device) < 0 ? 0 : make(host, &node);
+}

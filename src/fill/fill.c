@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Loads the contents of the BOs that RESTORE has rebuilt, or hands them to CRIU's main process
+ * (handoff.c). content_load() does the copying. */
+#include "fill/fill.h"
+
+#include <errno.h>
+
+#include "amdgpu_plugin_util.h"
+#include "content/content.h"
+#include "criu/log.h"
+#include "fill/handoff.h"
+#include "image/image.h"
+#include "memory/restore_shared.h"
+
+static int open_pages(const struct restored_task *task, struct content_job *jobs, uint32_t num_jobs)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < num_jobs; i++) {
+		struct content_job *job = &jobs[i];
+		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
+
+		job->render_minor = task->map.local[saved - task->saved.nodes]->drm_render_minor;
+		job->streamed = image_is_streamed();
+		ret = image_open_pages(task->kfd_id, job->gpu_id,
+				       content_size(job->bos, job->num_bos), &job->image_fd);
+	}
+	return ret;
+}
+
+int fill_check(const struct restored_task *task)
+{
+	const CriuKfd *kfd = task->kfd;
+	int ret = 0;
+
+	/* A stream can be opened only once, and does not tell its length before its end. */
+	if (image_is_streamed())
+		return 0;
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		uint32_t gpu_id = kfd->device_entries[i]->gpu_id;
+		int fd = -1;
+
+		ret = gpu_id ? image_open_pages(task->kfd_id, gpu_id,
+						image_contents_size(kfd, gpu_id), &fd)
+			     : 0;
+		fd_close(&fd);
+	}
+	return ret;
+}
+
+/* Reads one image to its end before it opens the next. A streamer may serve images one by one, and
+ * would wait for the reader of one image while the plugin waits for another. */
+static int load_streams(const struct restore_session *session, struct kfd_jobs *jobs)
+{
+	int id = session->task.kfd_id;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++) {
+		struct content_job *job = &jobs->jobs[i];
+
+		ret = open_pages(&session->task, job, 1);
+		if (!ret)
+			ret = content_load(job, 1, &session->options->content);
+		if (!ret)
+			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
+	}
+	return ret;
+}
+
+static int load_files(const struct restore_session *session, struct kfd_jobs *jobs,
+		      enum task_phase *ret_phase)
+{
+	bool hand_off = session->handoff && restore_shared_handoff_is_ready(session->shared);
+	int ret = open_pages(&session->task, jobs->jobs, jobs->num_jobs);
+
+	if (ret < 0)
+		return ret;
+	*ret_phase = hand_off ? PHASE_HANDED_OFF : PHASE_DONE;
+	if (hand_off)
+		return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);
+	return content_load(jobs->jobs, jobs->num_jobs, &session->options->content);
+}
+
+int fill_contents(const struct restore_session *session, const struct kfd_state *state,
+		  enum task_phase *ret_phase)
+{
+	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
+	int ret;
+
+	ret = kfd_jobs_init(state, NULL, &jobs);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
+	ret = kfd_jobs_set_checksums(&jobs, session->task.kfd_id, session->task.kfd);
+	if (ret < 0)
+		return ret;
+	if (!image_is_streamed())
+		return load_files(session, &jobs, ret_phase);
+	*ret_phase = PHASE_DONE;
+	return load_streams(session, &jobs);
+}

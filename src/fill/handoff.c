@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Hands the contents of a task's BOs to CRIU's main process, which loads them while the task goes
+ * on. This file has both ends; handoff_message.c has the messages. */
+#include "fill/handoff.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "fill/handoff_message.h"
+#include "image/image.h"
+
+/* The main process loads the contents of so many GPUs at once, over all tasks. */
+#define GPUS_AT_ONCE 8
+
+/* A faulty task must not keep the main process busy or use up its memory. KFD has at most 64 GPUs
+ * (MAX_GPU_INSTANCE in kfd_priv.h). */
+#define JOBS_MAX 64
+#define BOS_MAX  (1u << 26)
+
+/* A task that has sent HELLO. */
+struct handoff_task {
+	struct handoff_task *next;
+	pid_t pid;
+	struct content_job *jobs;
+	size_t num_jobs;
+	/* NULL: the load has ended with @ret, or has not begun because of @ret. */
+	struct content_run *run;
+	bool finished;
+	int ret;
+};
+
+struct handoff {
+	struct content_settings settings;
+	/* How many more GPUs may load at the same time. */
+	sem_t gpu_limit;
+	/* Guards @listen_sock. */
+	pthread_mutex_t lock;
+	/* The main process's end of the common pair; -1: closed. */
+	int listen_sock;
+	/* The tasks' end, in CRIU's descriptor store. */
+	int store_id;
+	/* RLIMIT_NOFILE before the first descriptors came. */
+	struct rlimit old_limit;
+	bool raised_limit;
+	pthread_t listener;
+	bool listening;
+	/* The listener posts @ready once. @ready_ret other than 0: it does not listen. */
+	sem_t ready;
+	int ready_ret;
+	/* The listener uses these while it runs, the main thread uses them afterwards. */
+	struct handoff_task *tasks;
+	int ret;
+};
+
+/* In a task. */
+
+static int send_bos(int socket, struct message *message, const struct content_job *job,
+		    size_t first)
+{
+	size_t remaining = job->num_bos - first;
+	size_t count = remaining < MESSAGE_FDS_MAX ? remaining : MESSAGE_FDS_MAX;
+	int fds[MESSAGE_FDS_MAX];
+
+	/* cppcheck-suppress knownConditionTrueFalse ; send_job() has at least one more BO */
+	for (size_t i = 0; i < count; i++) {
+		const struct content_bo *bo = &job->bos[first + i];
+
+		message->bos[i] = (struct message_bo){ bo->size, bo->checksum };
+		fds[i] = bo->dmabuf_fd;
+	}
+	return handoff_message_send(socket, message, MESSAGE_BOS, count * sizeof(*message->bos),
+				    fds, count);
+}
+
+static int send_job(int socket, struct message *message, const struct content_job *job)
+{
+	int ret;
+
+	message->job = (struct message_job){
+		.gpu_id = job->gpu_id,
+		.render_minor = job->render_minor,
+		.num_bos = job->num_bos,
+		.streamed = job->streamed,
+		.has_checksums = job->has_checksums,
+	};
+	ret = handoff_message_send(socket, message, MESSAGE_JOB, sizeof(message->job),
+				   &job->image_fd, job->image_fd >= 0);
+	for (size_t i = 0; !ret && i < job->num_bos; i += MESSAGE_FDS_MAX)
+		ret = send_bos(socket, message, job, i);
+	return ret;
+}
+
+static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num_jobs)
+{
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	_cleanup_close_ int task_end = -1, main_end = -1;
+	int pair[2], ret;
+
+	if (!message)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	task_end = pair[0];
+	main_end = pair[1];
+	ret = handoff_message_send(listen_sock, message, MESSAGE_HELLO, 0, &main_end, 1);
+	/* The main process now has the only descriptor of this end. If it closes that, sends fail.
+	 */
+	fd_close(&main_end);
+	for (size_t i = 0; !ret && i < num_jobs; i++)
+		ret = send_job(task_end, message, &jobs[i]);
+	return ret < 0 ? ret : handoff_message_send(task_end, message, MESSAGE_END, 0, NULL, 0);
+}
+
+int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs)
+{
+	_cleanup_close_ int listen_sock = host_fetch_fd(handoff->store_id);
+	int ret = listen_sock < 0 ? listen_sock : send_jobs(listen_sock, jobs, num_jobs);
+
+	return ret < 0 ? log_error(ret, "contents: cannot hand them to CRIU's main process") : 0;
+}
+
+/* In CRIU's main process. */
+
+static void free_task(struct handoff_task *task)
+{
+	for (size_t i = 0; i < task->num_jobs; i++) {
+		struct content_job *job = &task->jobs[i];
+
+		for (size_t bo = 0; bo < job->num_bos; bo++)
+			fd_close(&job->bos[bo].dmabuf_fd);
+		fd_close(&job->image_fd);
+		free(job->bos);
+	}
+	free(task->jobs);
+	free(task);
+}
+
+/* Raises RLIMIT_NOFILE by the number of descriptors of a job. *@ret_lowest is the number from which
+ * on CRIU chooses no descriptor. CRIU's own have small numbers, or numbers just below the limit
+ * that CRIU started with. */
+static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
+{
+	size_t needed = num_bos + MESSAGE_FDS_MAX + 1;
+	struct rlimit old, raised;
+	int ret;
+
+	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+		return -errno;
+	ret = nofile_raise(old.rlim_cur + needed, &old);
+	if (ret < 0)
+		return ret;
+	if (!handoff->raised_limit) {
+		handoff->old_limit = old;
+		handoff->raised_limit = true;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &raised) < 0)
+		return -errno;
+	*ret_lowest = raised.rlim_cur > old.rlim_cur + needed ? (int)old.rlim_cur : HOST_LOWEST_FD;
+	return 0;
+}
+
+/* BOs are whole pages, and the contents of a job fit in a file. */
+static bool is_possible(const struct message_bo *bo, uint64_t before)
+{
+	return bo->size % CONTENT_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
+	       bo->size <= IMAGE_CONTENTS_MAX - before;
+}
+
+/* The array grows with the BOs that came, not to the number that the task announced. */
+static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
+		   size_t count, uint64_t *size)
+{
+	int ret;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_possible(&bos[i], *size))
+			return -EPROTO;
+		*size += bos[i].size;
+	}
+	ret = array_grow(&job->bos, job->num_bos + count, sizeof(*job->bos));
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < count; i++)
+		job->bos[job->num_bos++] = (struct content_bo){ .dmabuf_fd = fds[i],
+								.size = bos[i].size,
+								.checksum = bos[i].checksum };
+	return 0;
+}
+
+static bool is_bos_message(const struct message *message, size_t num_fds, uint64_t missing)
+{
+	return message->header.kind == MESSAGE_BOS && num_fds && num_fds <= missing &&
+	       message->header.length == num_fds * sizeof(*message->bos);
+}
+
+/* Receives the BOs of a job that the task announced with @num_bos BOs. */
+static int receive_bos(int socket, struct message *message, struct content_job *job,
+		       uint64_t num_bos, int lowest)
+{
+	struct message_extra extra;
+	uint64_t size = 0;
+	int ret = 0;
+
+	while (!ret && job->num_bos < num_bos) {
+		ret = handoff_message_receive(socket, message, &extra);
+		if (ret < 0)
+			return ret;
+		if (!is_bos_message(message, extra.num_fds, num_bos - job->num_bos))
+			ret = -EPROTO;
+		for (size_t i = 0; !ret && i < extra.num_fds; i++)
+			ret = fd_move_up(&extra.fds[i], lowest);
+		if (!ret)
+			ret = add_bos(job, message->bos, extra.fds, extra.num_fds, &size);
+		if (ret < 0)
+			handoff_message_close_fds(&extra);
+	}
+	return ret;
+}
+
+static int add_job(struct handoff_task *task, const struct message *message,
+		   const struct message_extra *extra)
+{
+	const struct message_job *announced = &message->job;
+	struct content_job job = {
+		.gpu_id = announced->gpu_id,
+		.render_minor = announced->render_minor,
+		.image_fd = extra->num_fds ? extra->fds[0] : -1,
+		.has_checksums = announced->has_checksums,
+	};
+
+	if (message->header.length != sizeof(*announced) || extra->num_fds > 1)
+		return -EPROTO;
+	/* A task reads a stream itself. */
+	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
+		return -EPROTO;
+	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
+}
+
+/* Takes over the descriptors of the JOB message. */
+static int receive_job(struct handoff *handoff, int socket, struct message *message,
+		       const struct message_extra *extra, struct handoff_task *task)
+{
+	uint64_t num_bos = message->job.num_bos;
+	struct content_job *job;
+	int lowest = HOST_LOWEST_FD, ret;
+
+	ret = add_job(task, message, extra);
+	if (ret < 0) {
+		handoff_message_close_fds(extra);
+		return ret;
+	}
+	job = &task->jobs[task->num_jobs - 1];
+	ret = make_room(handoff, num_bos, &lowest);
+	if (!ret && job->image_fd >= 0)
+		ret = fd_move_up(&job->image_fd, lowest);
+	return ret < 0 ? ret : receive_bos(socket, message, job, num_bos, lowest);
+}
+
+/* Receives all messages of a task. -ENODATA: the task has closed its socket before END. */
+static int receive_task(struct handoff *handoff, int socket, struct message *message,
+			struct handoff_task *task)
+{
+	struct message_extra extra;
+
+	for (;;) {
+		int ret = handoff_message_receive(socket, message, &extra);
+		if (ret < 0)
+			return ret;
+		if (message->header.kind != MESSAGE_JOB)
+			break;
+		ret = receive_job(handoff, socket, message, &extra, task);
+		if (ret < 0)
+			return ret;
+	}
+	handoff_message_close_fds(&extra);
+	return message->header.kind == MESSAGE_END ? 0 : -EPROTO;
+}
+
+/* The error of a faulty task stays in its struct handoff_task, so that other tasks go on. */
+static int accept_task(struct handoff *handoff, struct message *message, int socket, pid_t pid)
+{
+	struct handoff_task *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		return -ENOMEM;
+	task->pid = pid;
+	task->next = handoff->tasks;
+	handoff->tasks = task;
+	task->ret = receive_task(handoff, socket, message, task);
+	if (!task->ret)
+		task->ret = content_start_load(task->jobs, task->num_jobs, &handoff->settings,
+					       &handoff->gpu_limit, &task->run);
+	return 0;
+}
+
+static bool was_accepted(const struct handoff *handoff, pid_t pid)
+{
+	const struct handoff_task *task = handoff->tasks;
+
+	while (task && task->pid != pid)
+		task = task->next;
+	return task != NULL;
+}
+
+/* This message is lost, but the next one may be a good one. */
+static bool is_message_error(int error)
+{
+	return error == -EPROTO || error == -EMFILE;
+}
+
+/* Ignores each message other than HELLO, and a second HELLO of a task. If a HELLO is lost that way,
+ * handoff_finish() fails for that task. */
+static int receive_hello(struct handoff *handoff, struct message *message)
+{
+	_cleanup_close_ int socket = -1;
+	struct message_extra extra;
+	int ret;
+
+	ret = handoff_message_receive(handoff->listen_sock, message, &extra);
+	if (ret < 0)
+		return is_message_error(ret) ? 0 : ret;
+	if (message->header.kind != MESSAGE_HELLO || extra.num_fds != 1) {
+		handoff_message_close_fds(&extra);
+		return 0;
+	}
+	socket = extra.fds[0];
+	if (extra.sender <= 0 || was_accepted(handoff, extra.sender))
+		return 0;
+	return accept_task(handoff, message, socket, extra.sender);
+}
+
+/* Closes the sockets in pending HELLO messages. Closing @listen_sock is not enough: CRIU's helper
+ * processes inherit a copy of it. */
+static void drain_listen_sock(const struct handoff *handoff)
+{
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	struct message_extra extra;
+	int ret = 0;
+
+	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
+	while (message && (!ret || is_message_error(ret))) {
+		ret = handoff_message_receive(handoff->listen_sock, message, &extra);
+		if (!ret)
+			handoff_message_close_fds(&extra);
+	}
+}
+
+/* Pending and later tasks get an error instead of blocking. */
+static void close_listen_sock(struct handoff *handoff)
+{
+	drain_listen_sock(handoff);
+	(void)pthread_mutex_lock(&handoff->lock);
+	fd_close(&handoff->listen_sock);
+	(void)pthread_mutex_unlock(&handoff->lock);
+}
+
+/* Gives this thread and its workers their own root and working directory. CRIU's main thread enters
+ * mount namespaces meanwhile. The kernel refuses that to a process whose threads share a root
+ * (mntns_install() in fs/namespace.c: EINVAL). */
+static int unshare_fs(void)
+{
+	return unshare(CLONE_FS) < 0 ? -errno : 0;
+}
+
+/* Returns when the main process shuts the socket down, or on an error. */
+static void *listen_for_tasks(void *argument)
+{
+	struct handoff *handoff = argument;
+	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
+	int ret = message ? unshare_fs() : -ENOMEM;
+
+	handoff->ready_ret = ret;
+	(void)sem_post(&handoff->ready);
+	while (!ret)
+		ret = receive_hello(handoff, message);
+	handoff->ret = ret == -ENODATA ? 0 : ret;
+	close_listen_sock(handoff);
+	return NULL;
+}
+
+/* *@ret_task_end is for CRIU's descriptor store. */
+static int open_listen_sock(struct handoff *handoff, int *ret_task_end)
+{
+	int pair[2], on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	handoff->listen_sock = pair[0];
+	*ret_task_end = pair[1];
+	if (setsockopt(handoff->listen_sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	/* CRIU may choose low numbers for its own descriptors. A failure here does no harm. */
+	(void)fd_move_up(&handoff->listen_sock, HOST_LOWEST_FD);
+	return 0;
+}
+
+int handoff_new(const struct content_settings *settings, struct handoff **ret_handoff)
+{
+	struct handoff *handoff = calloc(1, sizeof(*handoff));
+	_cleanup_close_ int task_end = -1;
+	int ret;
+
+	if (!handoff)
+		return -ENOMEM;
+	handoff->settings = *settings;
+	handoff->listen_sock = -1;
+	(void)pthread_mutex_init(&handoff->lock, NULL);
+	(void)sem_init(&handoff->ready, 0, 0);
+	(void)sem_init(&handoff->gpu_limit, 0, GPUS_AT_ONCE);
+	ret = open_listen_sock(handoff, &task_end);
+	if (!ret) {
+		handoff->store_id = host_store_fd(task_end);
+		ret = handoff->store_id < 0 ? handoff->store_id : 0;
+	}
+	if (ret < 0) {
+		handoff_free(handoff);
+		return ret;
+	}
+	*ret_handoff = handoff;
+	return 0;
+}
+
+int handoff_listen(struct handoff *handoff)
+{
+	int ret = thread_start(&handoff->listener, listen_for_tasks, handoff);
+
+	if (ret < 0) {
+		close_listen_sock(handoff);
+		return ret;
+	}
+	while (sem_wait(&handoff->ready) < 0)
+		; /* EINTR is the only error. */
+	handoff->listening = !handoff->ready_ret;
+	/* A listener that fails closes the socket itself. */
+	if (!handoff->listening)
+		(void)pthread_join(handoff->listener, NULL);
+	return handoff->ready_ret;
+}
+
+void handoff_stop_listening(struct handoff *handoff)
+{
+	if (!handoff || !handoff->listening)
+		return;
+	/* The listener still receives the messages that are pending. */
+	(void)pthread_mutex_lock(&handoff->lock);
+	if (handoff->listen_sock >= 0)
+		(void)shutdown(handoff->listen_sock, SHUT_RD);
+	(void)pthread_mutex_unlock(&handoff->lock);
+	(void)pthread_join(handoff->listener, NULL);
+	handoff->listening = false;
+}
+
+static struct handoff_task *take_task(struct handoff *handoff, pid_t pid)
+{
+	for (struct handoff_task **at = &handoff->tasks; *at; at = &(*at)->next) {
+		struct handoff_task *task = *at;
+
+		if (task->pid != pid)
+			continue;
+		*at = task->next;
+		return task;
+	}
+	return NULL;
+}
+
+/* Waits for the contents of @task. Later calls return the same. */
+static int finish_task(struct handoff_task *task)
+{
+	struct content_run *run = take_ptr(&task->run);
+
+	if (run)
+		task->ret = content_finish(run);
+	else if (task->ret && !task->finished)
+		(void)log_error(task->ret, "process %d: its contents did not arrive", task->pid);
+	task->finished = true;
+	return task->ret;
+}
+
+int handoff_finish(struct handoff *handoff, pid_t pid)
+{
+	struct handoff_task *task;
+	int ret;
+
+	handoff_stop_listening(handoff);
+	task = take_task(handoff, pid);
+	if (!task)
+		return log_error(handoff->ret ? handoff->ret : -EPROTO,
+				 "process %d: its contents did not arrive", pid);
+	ret = finish_task(task);
+	free_task(task);
+	return ret;
+}
+
+int handoff_finish_all(struct handoff *handoff, unsigned int count)
+{
+	unsigned int finished = 0;
+	int ret = 0;
+
+	handoff_stop_listening(handoff);
+	for (struct handoff_task *task = handoff->tasks; task; task = task->next) {
+		int task_ret = finish_task(task);
+
+		ret = ret ? ret : task_ret;
+		finished++;
+	}
+	if (!ret && finished < count)
+		ret = log_error(-EPROTO, "contents: those of %u processes did not arrive",
+				count - finished);
+	return ret;
+}
+
+void handoff_free(struct handoff *handoff)
+{
+	if (!handoff)
+		return;
+	handoff_stop_listening(handoff);
+	for (struct handoff_task *task = handoff->tasks; task; task = task->next) {
+		if (task->run)
+			content_stop(task->run);
+	}
+	while (handoff->tasks) {
+		struct handoff_task *task = handoff->tasks;
+
+		handoff->tasks = task->next;
+		if (task->run)
+			content_cancel(task->run);
+		free_task(task);
+	}
+	fd_close(&handoff->listen_sock);
+	if (handoff->raised_limit)
+		nofile_restore(&handoff->old_limit);
+	(void)sem_destroy(&handoff->gpu_limit);
+	(void)sem_destroy(&handoff->ready);
+	(void)pthread_mutex_destroy(&handoff->lock);
+	free(handoff);
+}

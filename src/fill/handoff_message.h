@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The messages between a restored task and CRIU's main process; handoff.h has the protocol. These
+ * functions log nothing. */
+#ifndef AMDGPU_PLUGIN_FILL_HANDOFF_MESSAGE_H
+#define AMDGPU_PLUGIN_FILL_HANDOFF_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The kernel passes at most 253 descriptors with a message (SCM_MAX_FD in net/scm.h). */
+#define MESSAGE_FDS_MAX 250
+
+enum message_kind {
+	MESSAGE_HELLO,
+	MESSAGE_JOB,
+	MESSAGE_BOS,
+	MESSAGE_END,
+};
+
+struct message_header {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	/* Bytes after the header. */
+	uint64_t length;
+};
+
+/* One GPU of the task. The image comes as descriptor, if the GPU has one. */
+struct message_job {
+	uint32_t gpu_id;
+	uint32_t render_minor;
+	uint64_t num_bos;
+	uint8_t streamed;
+	uint8_t has_checksums;
+	/* Else the compiler may send what is on the stack. */
+	uint8_t padding[6];
+};
+
+/* One BO, whose dma-buf comes as the descriptor with the same index. */
+struct message_bo {
+	uint64_t size;
+	uint64_t checksum;
+};
+
+struct message {
+	struct message_header header;
+	union {
+		struct message_job job;
+		struct message_bo bos[MESSAGE_FDS_MAX];
+	};
+};
+
+/* What the kernel passes beside the bytes of a message. */
+struct message_extra {
+	int fds[MESSAGE_FDS_MAX];
+	size_t num_fds;
+	/* The sender. Valid if the socket has SO_PASSCRED, else 0. */
+	pid_t sender;
+};
+
+/* Fills in the header and sends it with the @length bytes after it, which the caller has set. The
+ * descriptors stay the caller's. */
+int handoff_message_send(int socket, struct message *message, enum message_kind kind, size_t length,
+			 const int *fds, size_t num_fds);
+/* Waits for a message. On success the descriptors in @ret_extra are the caller's. -ENODATA: the
+ * other end is closed. -EPROTO: no valid message. -EMFILE: this process may not have that many
+ * descriptors. */
+int handoff_message_receive(int socket, struct message *message, struct message_extra *ret_extra);
+void handoff_message_close_fds(const struct message_extra *extra);
+
+#endif

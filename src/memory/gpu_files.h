@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The open files of a restored task's GPUs, and its /dev/kfd. The kernel lets a process map a BO
+ * only through the open file that the process gave to RESTORE, so the plugin keeps these files
+ * until CRIU has asked about the last mapping (mappings.h).
+ *
+ * A device is named by its minor at the dump, 0 for /dev/kfd. A saved GPU is one of task->saved.
+ * The functions log nothing unless they say so. */
+#ifndef AMDGPU_PLUGIN_MEMORY_GPU_FILES_H
+#define AMDGPU_PLUGIN_MEMORY_GPU_FILES_H
+
+#include <stdint.h>
+
+#include "restore/restore.h"
+
+/* -ENOMEM. Takes the descriptor over, on failure too. */
+int gpu_files_add(struct gpu_files *files, uint32_t saved_minor, int fd);
+/* A borrowed descriptor; -1: there is none. */
+int gpu_files_find(const struct gpu_files *files, uint32_t saved_minor);
+/* Closes all files, except descriptor @spared (-1 for none). */
+void gpu_files_close(struct gpu_files *files, int spared);
+
+/* The GPU of this machine that replaces @saved. */
+const struct topology_node *gpu_files_local(const struct restored_task *task,
+					    const struct topology_node *saved);
+/* The number from which on the task itself has no descriptors, or -errno. */
+int gpu_files_lowest_fd(const struct restored_task *task);
+
+/* The file for RESTORE and the mappings of @saved, borrowed. Opens it in the first call. */
+int gpu_files_compute(struct restored_task *task, const struct topology_node *saved, int *ret_fd);
+/* After RESTORE, if CRIU will ask about no mapping: closes each file that no render node of the
+ * images can need. Otherwise the file would belong to the task, and its next dump would save it.
+ * Logs on error. */
+int gpu_files_close_unneeded(struct restored_task *task);
+
+#endif

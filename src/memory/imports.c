@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Imports the shared BOs of a task, each under its old handle. objects.c has the table through
+ * which tasks find each other's BOs. */
+#include "memory/imports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "image/image.h"
+#include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
+#include "memory/gpu_files.h"
+#include "memory/mappings.h"
+#include "memory/objects.h"
+
+/* A damaged image must not make the task allocate for ever. The dump refuses longer runs. */
+#define FILLERS_MAX 65536u
+
+/* A BO that RESTORE makes, and that is an object. */
+struct made {
+	uint32_t object;
+	/* In the list of BOs without imports. */
+	uint32_t bo;
+};
+
+struct import {
+	uint32_t object;
+	pid_t owner;
+	uint32_t gpu_id;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t old_offset;
+	struct kfd_priv_bo_record record;
+};
+
+struct imports {
+	struct made *made;
+	size_t num_made;
+	struct import *list;
+	size_t count;
+	/* The handles of all BOs that RESTORE makes. */
+	uint64_t *taken;
+	size_t num_taken;
+};
+
+/* The import of all BOs of a task. */
+struct importer {
+	struct restore_session *session;
+	const struct imports *imports;
+	int fd;
+	/* The next handle that KFD gives out, unless it is one of imports->taken. */
+	uint64_t next;
+	/* The first of imports->taken that is not below @next. */
+	size_t at;
+	uint64_t *fillers;
+	size_t num_fillers;
+	/* Its image is there. */
+	pid_t known_owner;
+};
+
+void imports_done(struct restored_task *task)
+{
+	struct imports *imports = task->imports;
+
+	if (!imports)
+		return;
+	free(imports->made);
+	free(imports->list);
+	free(imports->taken);
+	free(imports);
+	task->imports = NULL;
+}
+
+static bool has_objects(const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->has_object)
+			return true;
+	}
+	return false;
+}
+
+static int add_import(struct imports *imports, const KfdBoEntry *bo,
+		      const struct kfd_priv_bo_record *record)
+{
+	const struct import import = {
+		.object = bo->object,
+		.owner = (pid_t)bo->owner_pid,
+		.gpu_id = bo->gpu_id,
+		.addr = bo->addr,
+		.size = bo->size,
+		.old_offset = bo->offset,
+		.record = *record,
+	};
+
+	return array_append(&imports->list, &imports->count, sizeof(import), &import);
+}
+
+static int add_bo(struct imports *imports, const KfdBoEntry *bo,
+		  const struct kfd_priv_bo_record *record)
+{
+	const struct made made = { bo->object, (uint32_t)imports->num_taken };
+
+	imports->taken[imports->num_taken++] = KFD_HANDLE(bo->gpu_id, record->handle);
+	return bo->has_object
+		       ? array_append(&imports->made, &imports->num_made, sizeof(made), &made)
+		       : 0;
+}
+
+static int list_bos(const struct restored_task *task, const struct kfd_priv *priv,
+		    struct imports *imports, bool *cut)
+{
+	uint64_t bo_size;
+	int ret = kfd_priv_find_bo_size(priv, &bo_size);
+
+	for (uint32_t i = 0; !ret && i < priv->num_bos; i++) {
+		const KfdBoEntry *bo = task->kfd->bo_entries[i];
+		struct kfd_priv_bo_record record;
+
+		ret = kfd_priv_read_bo(priv, bo_size, i, &record);
+		if (ret < 0)
+			break;
+		cut[i] = bo->has_owner_pid;
+		ret = cut[i] ? add_import(imports, bo, &record) : add_bo(imports, bo, &record);
+	}
+	return ret;
+}
+
+static void cut_entries(CriuKfd *kfd, const bool *cut)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (cut[i])
+			kfd_bo_entry__free_unpacked(kfd->bo_entries[i], NULL);
+		else
+			kfd->bo_entries[count++] = kfd->bo_entries[i];
+	}
+	kfd->n_bo_entries = count;
+	kfd->num_of_bos = count;
+}
+
+static int compare_handles(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return *one < *other ? -1 : *one > *other;
+}
+
+static int compare_imports(const void *a, const void *b)
+{
+	const struct import *one = a, *other = b;
+	const uint64_t handle = KFD_HANDLE(one->gpu_id, one->record.handle);
+	const uint64_t other_handle = KFD_HANDLE(other->gpu_id, other->record.handle);
+
+	return compare_handles(&handle, &other_handle);
+}
+
+static int take_imports(struct restored_task *task, const struct kfd_priv *priv,
+			struct imports *imports)
+{
+	_cleanup_free_ bool *cut = calloc((size_t)priv->num_bos + 1, sizeof(*cut));
+	int ret;
+
+	imports->taken = calloc((size_t)priv->num_bos + 1, sizeof(*imports->taken));
+	if (!cut || !imports->taken)
+		return -ENOMEM;
+	ret = list_bos(task, priv, imports, cut);
+	if (!ret)
+		ret = kfd_priv_cut_bos(priv, cut, task->kfd->priv_data.data,
+				       &task->kfd->priv_data.len);
+	if (ret < 0)
+		return ret;
+	cut_entries(task->kfd, cut);
+	qsort(imports->taken, imports->num_taken, sizeof(*imports->taken), compare_handles);
+	if (imports->count)
+		qsort(imports->list, imports->count, sizeof(*imports->list), compare_imports);
+	return 0;
+}
+
+int imports_take(struct restored_task *task, const struct kfd_priv *priv)
+{
+	ProtobufCBinaryData *priv_data = &task->kfd->priv_data;
+	int ret;
+
+	if (!has_objects(task->kfd))
+		return 0;
+	kfd_priv_unmark(priv_data->data, priv_data->len);
+	task->imports = calloc(1, sizeof(*task->imports));
+	ret = task->imports ? take_imports(task, priv, task->imports) : -ENOMEM;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot list its shared BOs", task->kfd_id) : 0;
+}
+
+static const struct topology_node *saved_gpu(const struct restored_task *task, uint32_t gpu_id)
+{
+	return topology_find_gpu(&task->saved, gpu_id);
+}
+
+static int publish(const struct restore_session *session, const struct made *made,
+		   const struct kfd_bo_bucket *bo)
+{
+	const struct restored_task *task = &session->task;
+	struct object object = {
+		.store_id = host_store_fd((int)bo->dmabuf_fd),
+		.gpu_id = gpu_files_local(task, saved_gpu(task, bo->gpu_id))->gpu_id,
+		.mmap_offset = bo->restored_offset,
+	};
+
+	return object.store_id < 0 ? object.store_id
+				   : objects_publish(session->objects, made->object, &object);
+}
+
+static int publish_all(const struct restore_session *session, const struct kfd_state *state)
+{
+	const struct imports *imports = session->task.imports;
+
+	for (size_t i = 0; i < imports->num_made; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[imports->made[i].bo];
+		int ret = publish(session, &imports->made[i], bo);
+
+		if (ret < 0)
+			return log_error(ret,
+					 "kfd %d: BO at 0x%" PRIx64
+					 ": cannot offer it to the processes that share it",
+					 session->task.kfd_id, bo->addr);
+	}
+	objects_announce(session->objects);
+	return 0;
+}
+
+/* Whether the owner of an object that is long in coming has an image at all. */
+static int check_owner(struct importer *importer, pid_t owner)
+{
+	CriuKfd *kfd = NULL;
+	int id, ret;
+
+	if (owner == importer->known_owner || image_is_streamed())
+		return 0;
+	ret = image_dir_find_kfd(owner, &id, &kfd);
+	if (kfd)
+		criu_kfd__free_unpacked(kfd, NULL);
+	if (!ret)
+		importer->known_owner = owner;
+	return ret;
+}
+
+static int await(struct importer *importer, const struct import *import, struct object *ret_object)
+{
+	const struct restore_session *session = importer->session;
+	pid_t failed = 0;
+	int ret;
+
+	/* The task has published its own. */
+	if (import->owner == session->task.vpid)
+		ret = objects_find(session->objects, import->object, ret_object);
+	else
+		ret = objects_await(session->objects, import->object, ret_object, &failed);
+	while (ret == -ETIME) {
+		ret = check_owner(importer, import->owner);
+		if (!ret)
+			ret = objects_await(session->objects, import->object, ret_object, &failed);
+	}
+	if (ret == -ECANCELED)
+		return log_error(ret, "kfd %d: process %d has failed, and others share its BOs",
+				 session->task.kfd_id, failed);
+	return ret < 0 ? log_error(ret,
+				   "kfd %d: BO at 0x%" PRIx64
+				   ": process %d, which shares it, does not come back",
+				   session->task.kfd_id, import->addr, import->owner)
+		       : 0;
+}
+
+/* The object must be on the GPU that the import is for: elsewhere KFD would make another kind of
+ * BO. */
+static int check_gpu(const struct restored_task *task, const struct import *import,
+		     const struct object *object)
+{
+	uint32_t gpu_id = gpu_files_local(task, saved_gpu(task, import->gpu_id))->gpu_id;
+
+	if (object->gpu_id == gpu_id)
+		return 0;
+	return log_error(-EXDEV,
+			 "kfd %d: BO at 0x%" PRIx64 ": process %d has it on GPU 0x%04x, and this"
+			 " process would look for it on GPU 0x%04x; map both to the same GPU with"
+			 " device-map",
+			 task->kfd_id, import->addr, import->owner, object->gpu_id, gpu_id);
+}
+
+static int check_size(const struct restored_task *task, const struct import *import, int dmabuf_fd)
+{
+	off_t size = lseek(dmabuf_fd, 0, SEEK_END);
+
+	if (size >= 0 && (uint64_t)size == import->size)
+		return 0;
+	return log_error(-EINVAL,
+			 "kfd %d: BO at 0x%" PRIx64 ": has %" PRIu64
+			 " bytes, but process %d has made it with %lld",
+			 task->kfd_id, import->addr, import->size, import->owner, (long long)size);
+}
+
+static int check_handle(const struct restored_task *task, uint64_t handle, uint64_t wanted)
+{
+	if (handle == wanted)
+		return 0;
+	return log_error(-EEXIST,
+			 "kfd %d: a shared BO would get handle 0x%" PRIx64 " instead of 0x%" PRIx64,
+			 task->kfd_id, handle, wanted);
+}
+
+static int add_filler(struct importer *importer)
+{
+	const struct restored_task *task = &importer->session->task;
+	uint64_t handle;
+	int ret;
+
+	if (importer->num_fillers == FILLERS_MAX)
+		return log_error(-E2BIG, "kfd %d: the handle of a shared BO is too high",
+				 task->kfd_id);
+	ret = kfd_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
+	if (!ret)
+		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
+				   &handle);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot take handle 0x%" PRIx64, task->kfd_id,
+				 importer->next);
+	return check_handle(task, handle, importer->next);
+}
+
+/* Makes @handle the lowest that is free on its GPU. */
+static int fill_up_to(struct importer *importer, uint64_t handle)
+{
+	const struct imports *imports = importer->imports;
+	int ret = 0;
+
+	if (importer->next >> 32 != handle >> 32)
+		importer->next = KFD_HANDLE(handle >> 32, 0);
+	for (; !ret && importer->next < handle; importer->next++) {
+		while (importer->at < imports->num_taken &&
+		       imports->taken[importer->at] < importer->next)
+			importer->at++;
+		if (importer->at == imports->num_taken ||
+		    imports->taken[importer->at] != importer->next)
+			ret = add_filler(importer);
+	}
+	return ret;
+}
+
+static int import_and_map(struct importer *importer, const struct import *import, int dmabuf_fd)
+{
+	const struct restored_task *task = &importer->session->task;
+	const uint64_t wanted = KFD_HANDLE(import->gpu_id, import->record.handle);
+	uint64_t handle;
+	int ret = fill_up_to(importer, wanted);
+
+	if (ret < 0)
+		return ret;
+	ret = kfd_import(importer->fd, import->gpu_id, import->addr, dmabuf_fd, &handle);
+	if (ret < 0)
+		return log_error(ret,
+				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from"
+				 " process %d",
+				 task->kfd_id, import->addr, import->owner);
+	importer->next = wanted + 1;
+	ret = check_handle(task, handle, wanted);
+	if (ret < 0)
+		return ret;
+	ret = kfd_map(importer->fd, handle, import->record.gpu_ids, import->record.num_gpus);
+	return ret < 0 ? log_error(ret, "kfd %d: BO at 0x%" PRIx64 ": cannot map it to %u GPUs",
+				   task->kfd_id, import->addr, import->record.num_gpus)
+		       : 0;
+}
+
+static int note_mapping(const struct restored_task *task, const struct import *import,
+			const struct object *object)
+{
+	const struct mapped_bo mapped = {
+		.saved_minor = saved_gpu(task, import->gpu_id)->drm_render_minor,
+		.addr = import->addr,
+		.size = import->size,
+		.old_offset = import->old_offset,
+		.new_offset = object->mmap_offset,
+	};
+	int ret = mappings_add_bo(task->mappings, &mapped);
+
+	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
+}
+
+static int import_bo(struct importer *importer, const struct import *import)
+{
+	const struct restored_task *task = &importer->session->task;
+	_cleanup_close_ int dmabuf_fd = -1;
+	struct object object = { 0 };
+	int ret = await(importer, import, &object);
+
+	if (!ret)
+		ret = check_gpu(task, import, &object);
+	if (ret < 0)
+		return ret;
+	dmabuf_fd = host_fetch_fd(object.store_id);
+	if (dmabuf_fd < 0)
+		return log_error(dmabuf_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
+				 task->kfd_id, import->addr);
+	ret = check_size(task, import, dmabuf_fd);
+	if (!ret)
+		ret = import_and_map(importer, import, dmabuf_fd);
+	return ret < 0 ? ret : note_mapping(task, import, &object);
+}
+
+/* Also after an error, although the task then ends. */
+static int free_fillers(struct importer *importer, int ret)
+{
+	for (size_t i = 0; i < importer->num_fillers; i++) {
+		int freed = kfd_free(importer->fd, importer->fillers[i]);
+
+		if (freed < 0 && !ret)
+			ret = log_error(freed, "kfd %d: cannot free handle 0x%" PRIx64 " again",
+					importer->session->task.kfd_id, importer->fillers[i]);
+	}
+	free(importer->fillers);
+	return ret;
+}
+
+int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state)
+{
+	const struct imports *imports = session->task.imports;
+	struct importer importer = { .session = session, .imports = imports, .fd = fd };
+	int ret;
+
+	if (!imports)
+		return 0;
+	ret = publish_all(session, state);
+	for (size_t i = 0; !ret && i < imports->count; i++)
+		ret = import_bo(&importer, &imports->list[i]);
+	ret = free_fillers(&importer, ret);
+	if (!ret)
+		log_info("kfd %d: shares %zu BOs, and imports %zu, with %zu fillers",
+			 session->task.kfd_id, imports->num_made, imports->count,
+			 importer.num_fillers);
+	return ret;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The shared BOs of a task. RESTORE can make BOs only, so those that the task has imported are left
+ * out of it. The task then imports them from the tasks that make them (objects.h), before it loads
+ * contents. A BO gets the handle that it had: KFD takes the lowest number that is free, so the task
+ * imports in the order of handles, and takes the numbers between with fillers. */
+#ifndef AMDGPU_PLUGIN_MEMORY_IMPORTS_H
+#define AMDGPU_PLUGIN_MEMORY_IMPORTS_H
+
+#include "restore/restore.h"
+
+struct kfd_priv;
+struct kfd_state;
+
+/* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
+ * those for RESTORE. The image is valid, and @priv is its private data. Logs on error. */
+int imports_take(struct restored_task *task, const struct kfd_priv *priv);
+void imports_done(struct restored_task *task);
+
+/* After RESTORE of @state by the /dev/kfd @fd: publishes the task's objects, waits for those of
+ * others, and imports them. Notes the mappings of imports. Logs on error. */
+int imports_restore(struct restore_session *session, int fd, const struct kfd_state *state);
+
+#endif

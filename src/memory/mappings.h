@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The device mappings of a restored task. Each restore gives a BO a new mmap offset and a new open
+ * file, so CRIU asks about each mapping (UPDATE_VMA_MAP) and mappings_update() answers.
+ *
+ * The plugin keeps the open files (gpu_files.h) until the last answer. If the image does not say
+ * how many mappings there are, as the images of CRIU's own plugin, the files stay open in the task.
+ */
+#ifndef AMDGPU_PLUGIN_MEMORY_MAPPINGS_H
+#define AMDGPU_PLUGIN_MEMORY_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gpu_files;
+
+/* A BO that the task may map. A device is named by its minor at the dump, 0 for /dev/kfd. */
+struct mapped_bo {
+	uint32_t saved_minor;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t old_offset;
+	uint64_t new_offset;
+};
+
+/* The gpu_ids that are part of mmap offsets of /dev/kfd. */
+struct mapped_gpu {
+	/* At the dump: the actual id (up to Linux 7.2), or the id that the process knows. */
+	uint32_t old_id;
+	uint32_t user_id;
+	/* Of the two ids here, the one that mmap() takes, see gpu_ids.h. */
+	uint32_t new_id;
+};
+
+#define RUN_FREE_FDS 2
+
+/* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
+struct mappings_run {
+	/* The string that CRIU passed; NULL: there is no run. */
+	const char *path;
+	int fd;
+	/* The lowest free numbers after the plugin had returned @fd. */
+	int free_fds[RUN_FREE_FDS];
+};
+
+/* Begins all zero, but for @files and @num_pending. */
+struct mappings {
+	/* Borrowed. */
+	struct gpu_files *files;
+	struct mapped_bo *bos;
+	size_t num_bos;
+	/* @bos is sorted by address. */
+	bool sorted;
+	struct mapped_gpu *gpus;
+	size_t num_gpus;
+	/* CRIU has not asked about so many mappings yet; -1: the image does not say. */
+	int64_t num_pending;
+	/* See host_copies_mapping_fd(). */
+	bool host_copies;
+	struct mappings_run run;
+};
+
+/* -ENOMEM. */
+int mappings_add_bo(struct mappings *mappings, const struct mapped_bo *bo);
+int mappings_add_gpu(struct mappings *mappings, const struct mapped_gpu *gpu);
+void mappings_done(struct mappings *mappings);
+
+/* Whether CRIU may still ask about a mapping. If not, no hook is certain to run in the task after
+ * its files have been restored. */
+static inline bool mappings_pending(const struct mappings *mappings)
+{
+	return mappings->num_pending != 0;
+}
+
+/* Answers UPDATE_VMA_MAP, with the arguments of that hook: the new offset, and a descriptor. After
+ * the last answer all files are closed. -ENOTSUP: not a device of the task's GPUs. Logs on other
+ * errors; -EINVAL: the mapping cannot be restored. @path must be CRIU's own string, because the
+ * address of the string identifies an open file. */
+int mappings_update(struct mappings *mappings, const char *path, uint64_t addr, uint64_t old_offset,
+		    uint64_t *ret_new_offset, int *ret_fd);
+
+#endif

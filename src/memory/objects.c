@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Keeps the places of shared objects in memory that all processes of a restore have. imports.c
+ * publishes and imports the objects. */
+#include "memory/objects.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "amdgpu_plugin_util.h"
+#include "image/image.h"
+
+/* The time after which a waiting task looks again, in seconds. */
+#define WAIT_S 1
+
+/* The kernel allocates only those pages of the table that are written. */
+struct objects {
+	/* A futex, which changes with each announcement. */
+	uint32_t announcements;
+	/* The vpid of a task that has failed; 0: none. */
+	uint32_t failed;
+	bool used;
+	struct slot {
+		bool published;
+		struct object object;
+	} slots[IMAGE_OBJECTS_MAX];
+};
+
+int objects_new(struct objects **ret_objects)
+{
+	void *objects = mmap(NULL, sizeof(struct objects), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (objects == MAP_FAILED)
+		return -errno;
+	*ret_objects = objects;
+	return 0;
+}
+
+void objects_free(struct objects *objects)
+{
+	if (objects)
+		(void)munmap(objects, sizeof(*objects));
+}
+
+static struct slot *slot_of(struct objects *objects, uint32_t number)
+{
+	return number && number <= IMAGE_OBJECTS_MAX ? &objects->slots[number - 1] : NULL;
+}
+
+int objects_publish(struct objects *objects, uint32_t number, const struct object *object)
+{
+	struct slot *slot = slot_of(objects, number);
+
+	if (!slot)
+		return -EINVAL;
+	if (__atomic_load_n(&slot->published, __ATOMIC_ACQUIRE))
+		return -EEXIST;
+	slot->object = *object;
+	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->published, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void objects_announce(struct objects *objects)
+{
+	(void)__atomic_add_fetch(&objects->announcements, 1, __ATOMIC_ACQ_REL);
+	futex_wake_all(&objects->announcements);
+}
+
+int objects_find(struct objects *objects, uint32_t number, struct object *ret_object)
+{
+	const struct slot *slot = slot_of(objects, number);
+
+	if (!slot || !__atomic_load_n(&slot->published, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	*ret_object = slot->object;
+	return 0;
+}
+
+int objects_await(struct objects *objects, uint32_t number, struct object *ret_object,
+		  pid_t *ret_failed)
+{
+	uint32_t seen = __atomic_load_n(&objects->announcements, __ATOMIC_ACQUIRE);
+	int ret = objects_find(objects, number, ret_object);
+
+	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
+	if (!ret)
+		return 0;
+	*ret_failed = (pid_t)__atomic_load_n(&objects->failed, __ATOMIC_ACQUIRE);
+	if (*ret_failed)
+		return -ECANCELED;
+	futex_wait_while(&objects->announcements, seen, WAIT_S);
+	return objects_find(objects, number, ret_object) < 0 ? -ETIME : 0;
+}
+
+void objects_fail(struct objects *objects, pid_t vpid)
+{
+	if (!objects)
+		return;
+	__atomic_store_n(&objects->failed, (uint32_t)vpid, __ATOMIC_RELEASE);
+	objects_announce(objects);
+}
+
+bool objects_are_used(const struct objects *objects)
+{
+	return objects && __atomic_load_n(&objects->used, __ATOMIC_ACQUIRE);
+}

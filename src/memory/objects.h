@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The shared objects of a restore: a table that CRIU's main process and all tasks share. The task
+ * that makes an object publishes its dma-buf, and the tasks that import it wait for that. A task
+ * publishes all its objects before it waits for the first, so tasks that import from each other do
+ * not wait for ever. */
+#ifndef AMDGPU_PLUGIN_MEMORY_OBJECTS_H
+#define AMDGPU_PLUGIN_MEMORY_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct objects;
+
+struct object {
+	/* Of the dma-buf in CRIU's descriptor store. */
+	int store_id;
+	/* The GPU that has the memory, as this machine names it. */
+	uint32_t gpu_id;
+	/* In the render nodes of that GPU's PCI device. */
+	uint64_t mmap_offset;
+};
+
+/* In CRIU's main process, before CRIU forks the tasks. */
+int objects_new(struct objects **ret_objects);
+/* Accepts NULL. */
+void objects_free(struct objects *objects);
+
+/* Publishes object @number, from 1 to IMAGE_OBJECTS_MAX. -EEXIST: another BO is this object.
+ * Waiting tasks go on after objects_announce(). */
+int objects_publish(struct objects *objects, uint32_t number, const struct object *object);
+void objects_announce(struct objects *objects);
+/* -ENOENT: object @number is not published. */
+int objects_find(struct objects *objects, uint32_t number, struct object *ret_object);
+/* Waits until it is. -ETIME: not yet, after a second. -ECANCELED: a task has failed, and CRIU is
+ * going to kill all of them; *@ret_failed is its vpid. */
+int objects_await(struct objects *objects, uint32_t number, struct object *ret_object,
+		  pid_t *ret_failed);
+/* Task @vpid fails: the others do not wait any more. Accepts NULL. */
+void objects_fail(struct objects *objects, pid_t vpid);
+
+/* Whether a task has published or awaited an object, so that tasks share memory. */
+bool objects_are_used(const struct objects *objects);
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Compares the memory that GPUs use with the mappings of a restored process. Only the task knows
+ * the former, and its mappings are complete only when CRIU's main process starts the queues. */
+#include "memory/user_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
+#include "memory/restore_shared.h"
+
+int user_memory_note(struct restore_session *session, const struct kfd_priv *priv,
+		     const struct kfd_state *state)
+{
+	const struct restored_task *task = &session->task;
+	_cleanup_free_ struct proc_range *ranges = NULL;
+	size_t count = 0;
+	int ret = kfd_priv_list_memory(priv, state->bos, &ranges, &count);
+
+	if (ret == -EINVAL) {
+		log_info("kfd %d: the private data does not tell which memory of the process its"
+			 " GPUs use",
+			 task->kfd_id);
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = restore_shared_add_range(session->shared, task->vpid, ranges[i]);
+	return ret < 0 ? log_error(ret, "kfd %d: cannot note which memory its GPUs use",
+				   task->kfd_id)
+		       : 0;
+}
+
+static int list_ranges(const struct restore_shared *shared, pid_t vpid,
+		       struct proc_range **ret_ranges, size_t *ret_count)
+{
+	struct proc_range range;
+	pid_t owner;
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && !restore_shared_get_range(shared, i, &owner, &range); i++) {
+		if (owner == vpid)
+			ret = array_append(ret_ranges, ret_count, sizeof(range), &range);
+	}
+	return ret;
+}
+
+static int refuse(int pid, const struct proc_range *range, bool force)
+{
+	if (!force)
+		return log_error(-EFAULT,
+				 "process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
+				 ", and the restored process has no such memory;"
+				 " AMDGPU_FORCE=1 starts its queues all the same",
+				 pid, range->start, range->end);
+	log_warn("process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
+		 ", and the restored process has no such memory",
+		 pid, range->start, range->end);
+	return 0;
+}
+
+int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vpid)
+{
+	_cleanup_free_ struct proc_range *ranges = NULL;
+	struct proc_range missing;
+	size_t count = 0;
+	int ret = list_ranges(session->shared, vpid, &ranges, &count);
+
+	if (!ret && count)
+		ret = proc_find_unmapped(pid, ranges, count, &missing);
+	if (ret < 0)
+		return log_error(ret,
+				 "process %d: cannot tell whether it has the memory that its"
+				 " GPUs use",
+				 pid);
+	return ret ? refuse(pid, &missing, session->options->force) : 0;
+}

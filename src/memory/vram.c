@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Waits for the VRAM of a process that has just ended.
+ *
+ * When a process ends, the driver frees its memory later: a callback of the kernel (SRCU) starts
+ * the work (kfd_process_notifier_release() in kfd_process.c). Opening /dev/kfd waits for this work,
+ * but not for the callback. Nobody can wait for the callback, so the plugin asks for the free
+ * memory again and again. */
+#include "memory/vram.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "criu/log.h"
+
+/* The waits are counted, because CRIU may change the task's clock. */
+#define POLL_NS      10000000L
+#define POLLS_MAX    1000
+#define WAIT_SECONDS 10
+
+_Static_assert(POLL_NS *POLLS_MAX == WAIT_SECONDS * 1000000000L, "one limit");
+
+/* A sum that overflows only changes how long the plugin waits. */
+static uint64_t vram_of(const struct kfd_state *state, uint32_t user_gpu_id)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+
+		if (bo->gpu_id == user_gpu_id && bo->alloc_flags & KFD_BO_VRAM)
+			bytes += bo->size;
+	}
+	return bytes;
+}
+
+static unsigned long long to_mib(uint64_t bytes)
+{
+	return bytes >> 20;
+}
+
+/* The number of waits, of at most @polls. Before RESTORE the driver knows a GPU by its actual id.
+ * Kernels without the call give no answer, and the plugin does not wait. */
+static unsigned int await_gpu(const struct restore_shared *shared, const char *name, int fd,
+			      uint32_t gpu_id, unsigned int polls)
+{
+	uint64_t bytes;
+
+	for (unsigned int i = 0;; i++) {
+		uint64_t claimed = restore_shared_claimed_vram(shared, gpu_id);
+
+		if (kfd_available_vram(fd, gpu_id, &bytes) < 0)
+			return i;
+		if (bytes >= claimed) {
+			if (i)
+				log_info("%s: GPU 0x%04x: has enough VRAM now", name, gpu_id);
+			return i;
+		}
+		if (!i)
+			log_info(
+				"%s: GPU 0x%04x: %llu MiB of VRAM are free, and the images need %llu"
+				" MiB; waiting up to %d s for processes that have ended",
+				name, gpu_id, to_mib(bytes), to_mib(claimed), WAIT_SECONDS);
+		if (i == polls) {
+			log_warn("%s: GPU 0x%04x: still only %llu MiB of VRAM are free", name,
+				 gpu_id, to_mib(bytes));
+			return i;
+		}
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	}
+}
+
+void vram_await(struct restore_shared *shared, const struct restored_task *task, int fd,
+		const struct kfd_state *state)
+{
+	unsigned int polls = POLLS_MAX;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		const struct kfd_device_bucket *device = &state->devices[i];
+		uint64_t bytes = vram_of(state, device->user_gpu_id);
+
+		restore_shared_claim_vram(shared, device->actual_gpu_id, bytes);
+		if (bytes)
+			polls -= await_gpu(shared, name, fd, device->actual_gpu_id, polls);
+	}
+}
+
+void vram_end_claim(struct restore_shared *shared, const struct kfd_state *state)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		const struct kfd_device_bucket *device = &state->devices[i];
+
+		restore_shared_claim_vram(shared, device->actual_gpu_id,
+					  -vram_of(state, device->user_gpu_id));
+	}
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Undoes a dump whose CRIU has died: starts the queues of all paused processes and removes the
+ * state images. */
+#include "pause/dump_guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/guard.h"
+#include "criu/host.h"
+#include "image/image.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+
+/* How long the guard waits before it tries a process again that another tracer holds. */
+#define RETRY_NS 100000000
+
+/* The job of a dead CRIU. */
+struct orphans {
+	const struct dump_session *session;
+	/* All processes that CRIU traced; 0: seized, or ended. Only the driver knows which of them
+	 * are KFD processes. The arrays are in memory that all tries share. */
+	pid_t *pids;
+	size_t num_pids;
+	/* By index of the session's files. */
+	bool *unpaused;
+	bool streamed;
+};
+
+static bool is_refused(pid_t pid)
+{
+	return ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 && errno == EPERM;
+}
+
+/* Whether another tracer has the process: a debugger, or the next dump. That tracer may let go
+ * between the two calls, so the second try decides. An untraced process that cannot be seized has
+ * ended. */
+static bool has_other_tracer(pid_t pid)
+{
+	return is_refused(pid) && (proc_is_traced(pid) || (is_refused(pid) && proc_is_traced(pid)));
+}
+
+/* Becomes the tracer of all orphans, because the driver lets only a tracer unpause. A seized
+ * process does not stop, and is free again when this process ends. True: some have another tracer,
+ * so another try is needed. */
+static bool seize_orphans(struct orphans *orphans)
+{
+	bool waiting = false;
+
+	for (size_t i = 0; i < orphans->num_pids; i++) {
+		pid_t *pid = &orphans->pids[i];
+
+		if (*pid && has_other_tracer(*pid))
+			waiting = true;
+		else
+			*pid = 0;
+	}
+	return waiting;
+}
+
+/* True: another try is needed. */
+static bool unpause_orphans(struct orphans *orphans)
+{
+	bool waiting = seize_orphans(orphans), pending = false;
+
+	for (size_t i = 0; i < orphans->session->num_files; i++) {
+		if (orphans->unpaused[i])
+			continue;
+		orphans->unpaused[i] = kfd_unpause(orphans->session->files[i].fd) != -EBADF;
+		pending |= !orphans->unpaused[i];
+	}
+	return waiting && pending;
+}
+
+/* Tries in a child process. The end of the child frees all tracees. They must not stay traced until
+ * another tracer lets go of the last one: the guard does not restart a tracee that stops for a
+ * signal. */
+static bool try_unpause_orphans(struct orphans *orphans)
+{
+	int status = 1;
+	pid_t pid;
+
+	/* If CRIU was started with SIGCHLD ignored, waitpid() could not wait. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	pid = fork();
+	if (pid < 0)
+		return unpause_orphans(orphans);
+	if (!pid)
+		_exit(unpause_orphans(orphans) ? 1 : 0);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status != 0;
+}
+
+static void watch_dump(void *argument, int criu)
+{
+	struct orphans *orphans = argument;
+	bool pending;
+
+	guard_await_criu(criu);
+	pending = try_unpause_orphans(orphans);
+	if (!orphans->streamed)
+		(void)image_dir_remove_state();
+	while (pending) {
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = RETRY_NS }, NULL);
+		pending = try_unpause_orphans(orphans);
+	}
+}
+
+static size_t shared_size(const struct orphans *orphans)
+{
+	return orphans->num_pids * sizeof(*orphans->pids) +
+	       orphans->session->num_files * sizeof(*orphans->unpaused);
+}
+
+static int share(struct orphans *orphans, const struct pid_list *tracees)
+{
+	void *memory;
+
+	orphans->num_pids = tracees->count;
+	memory = mmap(NULL, shared_size(orphans), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	orphans->pids = memory;
+	for (size_t i = 0; i < orphans->num_pids; i++)
+		orphans->pids[i] = tracees->pids[i];
+	orphans->unpaused = (bool *)(orphans->pids + orphans->num_pids);
+	return 0;
+}
+
+int dump_guard_start(struct dump_session *session)
+{
+	struct orphans orphans = { .session = session, .streamed = image_is_streamed() };
+	_cleanup_free_ int *fds = calloc(session->num_files + 1, sizeof(*fds));
+	_cleanup_(pid_list_done) struct pid_list tracees = { 0 };
+	const struct guard_ops ops = { watch_dump, &orphans, fds, session->num_files + 1 };
+	struct guard old = session->guard;
+	int ret;
+
+	if (!fds)
+		return -ENOMEM;
+	for (size_t i = 0; i < session->num_files; i++)
+		fds[i] = session->files[i].fd;
+	fds[session->num_files] = host_image_dir();
+	ret = proc_list_tracees(&tracees);
+	if (!ret)
+		ret = share(&orphans, &tracees);
+	if (ret < 0)
+		return ret;
+	ret = guard_start(&ops, &session->guard);
+	(void)munmap(orphans.pids, shared_size(&orphans));
+	if (!ret)
+		guard_end(&old);
+	return ret;
+}
+
+void dump_guard_end(struct dump_session *session)
+{
+	guard_end(&session->guard);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The guard of a dump. If CRIU is killed, a guard process (criu/guard.h) starts the queues of the
+ * job and removes the state images, which are incomplete. */
+#ifndef AMDGPU_PLUGIN_PAUSE_DUMP_GUARD_H
+#define AMDGPU_PLUGIN_PAUSE_DUMP_GUARD_H
+
+#include "dump/dump.h"
+
+/* Starts a guard for all files of the session, and ends the guard before it. Call this before the
+ * owners of new files are paused, in the thread that traces the tasks. */
+int dump_guard_start(struct dump_session *session);
+/* Ends the guard when no process is paused any more. Accepts a session without guard. */
+void dump_guard_end(struct dump_session *session);
+
+#endif

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds the /dev/kfd files of tracees through /proc and pidfd_getfd(). pause.c pauses their owners.
+ */
+#include "pause/kfd_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+/* The result of kcmp(): 0: the same file. */
+static long compare_files(int one, int other)
+{
+	pid_t self = getpid();
+
+	return syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
+}
+
+int kfd_files_same(int one, int other)
+{
+	long order = compare_files(one, other);
+
+	return order < 0 ? -errno : order == 0;
+}
+
+void kfd_files_done(struct tree_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		fd_close(&files->list[i].fd);
+	free(files->list);
+	*files = (struct tree_files){ 0 };
+}
+
+/* *@ret_tasks: @named, or all tasks that this thread traces, stored in @room. */
+static int choose_tasks(const struct pid_list *named, struct pid_list *room,
+			const struct pid_list **ret_tasks)
+{
+	*ret_tasks = named->count ? named : room;
+	return named->count ? 0 : proc_list_tracees(room);
+}
+
+/* The task whose descriptors are being searched. */
+struct holder {
+	pid_t pid;
+	pid_t vpid;
+	/* See struct tree_file; 0: not asked for. */
+	pid_t root;
+	int pidfd;
+};
+
+/* The files found so far, and whether all tasks are of one tree. */
+struct search {
+	struct tree_files files;
+	int lowest_fd;
+	bool is_one_tree;
+};
+
+/* *@ret_file: the listed file of @fd in that tree; NULL: none. */
+static int find_file(const struct tree_files *files, int fd, pid_t root,
+		     struct tree_file **ret_file)
+{
+	*ret_file = NULL;
+	for (size_t i = 0; i < files->count; i++) {
+		int ret = files->list[i].root == root ? kfd_files_same(files->list[i].fd, fd) : 0;
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			*ret_file = &files->list[i];
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int add_file(struct tree_files *files, int fd, const struct holder *holder)
+{
+	struct tree_file file = {
+		.fd = fd,
+		.pid = holder->pid,
+		.reopen_vpid = holder->vpid,
+		.root = holder->root,
+	};
+
+	return array_append(&files->list, &files->count, sizeof(file), &file);
+}
+
+/* Whether descriptor @number of the task is /dev/kfd: 1, 0, or -errno if the plugin lacks
+ * descriptors or memory. */
+static int is_kfd(pid_t pid, int number)
+{
+	struct stat stat;
+	int ret = proc_stat_fd(pid, number, &stat);
+
+	return ret > 0 ? kfd_is_file(&stat) : ret;
+}
+
+static int get_file(struct search *search, const struct holder *holder, int number)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_getfd, holder->pidfd, number, 0);
+	struct tree_file *known;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	if (compare_files(fd, fd) < 0)
+		return -errno;
+	ret = find_file(&search->files, fd, holder->root, &known);
+	if (ret < 0)
+		return ret;
+	if (known) {
+		if (holder->vpid < known->reopen_vpid)
+			known->reopen_vpid = holder->vpid;
+		return 0;
+	}
+	ret = fd_move_up(&fd, search->lowest_fd);
+	if (!ret)
+		ret = add_file(&search->files, fd, holder);
+	if (!ret)
+		(void)take_fd(&fd);
+	return ret;
+}
+
+static int identify_holder(struct holder *holder, bool is_one_tree)
+{
+	int ret = proc_vpid(holder->pid, &holder->vpid);
+
+	if (!ret && !is_one_tree)
+		ret = proc_find_root(holder->pid, &holder->root);
+	if (ret < 0)
+		return ret;
+	holder->pidfd = (int)syscall(SYS_pidfd_open, holder->pid, 0);
+	return holder->pidfd < 0 ? -errno : 0;
+}
+
+static void holder_done(struct holder *holder)
+{
+	fd_close(&holder->pidfd);
+}
+
+static int find_in(struct search *search, pid_t pid, DIR *stream)
+{
+	_cleanup_(holder_done) struct holder holder = { .pid = pid, .pidfd = -1 };
+	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		int number = atoi(entry->d_name);
+
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
+		if (ret <= 0)
+			continue;
+		ret = holder.pidfd < 0 ? identify_holder(&holder, search->is_one_tree) : 0;
+		if (!ret)
+			ret = get_file(search, &holder, number);
+	}
+	return ret;
+}
+
+static int find_of(struct search *search, pid_t pid)
+{
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = find_in(search, pid, stream);
+	(void)closedir(stream);
+	return ret;
+}
+
+/* The tree of the file @shown: 1; 0: no task has the file any more; or -errno. */
+static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		int ret = kfd_files_same(files->list[i].fd, shown);
+
+		if (ret) {
+			*ret_root = files->list[i].root;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* Drops the files of other trees, which CRIU froze with the dumped tree but does not dump. */
+static void keep_tree(struct tree_files *files, pid_t root)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->list[i].root == root)
+			files->list[kept++] = files->list[i];
+		else
+			fd_close(&files->list[i].fd);
+	}
+	files->count = kept;
+}
+
+static void search_done(struct search *search)
+{
+	kfd_files_done(&search->files);
+}
+
+int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
+		   struct tree_files *ret_files)
+{
+	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
+							.is_one_tree = tasks->count > 0 };
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	pid_t root = 0;
+	int ret = choose_tasks(tasks, &traced, &tasks);
+
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = find_of(&search, tasks->pids[i]);
+	if (!ret)
+		ret = find_root(&search.files, shown, &root);
+	if (ret < 0)
+		return ret;
+	if (ret)
+		keep_tree(&search.files, root);
+	*ret_files = search.files;
+	search.files = (struct tree_files){ 0 };
+	return 0;
+}
+
+/* Whether descriptor @number of process @pid is the file @fd: 1, 0 or -errno. A descriptor that the
+ * process has closed meanwhile is not. */
+static int compare_with(pid_t pid, int number, int fd)
+{
+	long order = syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, fd, number);
+
+	if (order < 0)
+		return errno == EBADF ? 0 : -errno;
+	return order == 0;
+}
+
+int kfd_files_has(pid_t pid, int fd)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : compare_with(pid, atoi(entry->d_name), fd);
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+/* 1, 0 or -errno. */
+static int has_kfd(pid_t pid, DIR *stream)
+{
+	struct dirent *entry;
+	int ret = 0;
+
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, atoi(entry->d_name));
+	}
+	return ret;
+}
+
+static int is_gpu(const struct topology *topology, dev_t device)
+{
+	const struct stat stat = { .st_mode = S_IFCHR, .st_rdev = device };
+	uint32_t minor;
+
+	if (render_node_is_device(device, &minor) && topology_find_minor(topology, minor))
+		return 1;
+	return kfd_is_file(&stat);
+}
+
+static int maps_gpu(pid_t pid, const struct topology *topology)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	size_t count;
+	int ret = proc_list_mappings(pid, &mappings, &count);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = is_gpu(topology, mappings[i].device);
+	return ret;
+}
+
+/* *@ret_maps: the process maps a GPU and does not have /dev/kfd open. A process that has ended does
+ * not. */
+static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_maps)
+{
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	*ret_maps = false;
+	if (ret <= 0)
+		return ret;
+	ret = has_kfd(pid, stream);
+	(void)closedir(stream);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = maps_gpu(pid, topology);
+	*ret_maps = ret > 0;
+	return ret >= 0 || ret == -ENOENT || ret == -ESRCH ? 0 : ret;
+}
+
+int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
+			  pid_t *ret_pid)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	bool maps = false;
+	int ret = choose_tasks(tasks, &traced, &tasks);
+
+	*ret_pid = 0;
+	for (size_t i = 0; !ret && !maps && i < tasks->count; i++) {
+		ret = check_mapper(tasks->pids[i], topology, &maps);
+		if (maps)
+			*ret_pid = tasks->pids[i];
+	}
+	return ret;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finds the /dev/kfd files of all tasks of a dump, before CRIU shows them one by one. */
+#ifndef AMDGPU_PLUGIN_PAUSE_KFD_FILES_H
+#define AMDGPU_PLUGIN_PAUSE_KFD_FILES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct pid_list;
+struct topology;
+
+/* The open files, in the order of pids and of their descriptors. */
+struct tree_files {
+	struct tree_file {
+		/* A descriptor in this process. */
+		int fd;
+		/* A process that has the file. */
+		pid_t pid;
+		/* The lowest vpid of the processes of the tree that have the file: CRIU opens it
+		 * again in that process. */
+		pid_t reopen_vpid;
+		/* The topmost process of its tree; 0: there is but one tree. */
+		pid_t root;
+	} * list;
+	size_t count;
+};
+
+/* Lists the /dev/kfd files of all @tasks. Without @tasks: of the tasks that this thread traces in
+ * the tree that has the file @shown. If no task has it: of all tasks that this thread traces, so
+ * also of processes above the dumped tree that CRIU has frozen with it. Descriptors are numbered
+ * from
+ * @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees (pidfd_getfd),
+ * or does not compare files (kcmp). */
+int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
+		   struct tree_files *ret_files);
+void kfd_files_done(struct tree_files *files);
+
+/* The first of @tasks (none: of the processes that this thread traces) that maps memory of KFD or
+ * of an AMD GPU without an open /dev/kfd, so that CRIU never shows a file of it. *@ret_pid is 0 if
+ * there is none. */
+int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
+			  pid_t *ret_pid);
+
+/* Whether two descriptors are of one open file: 1, 0 or -errno. */
+int kfd_files_same(int one, int other);
+/* Whether process @pid has the open file of descriptor @fd: 1, 0 or -errno. */
+int kfd_files_has(pid_t pid, int fd);
+
+#endif

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pauses processes through their /dev/kfd files, and knows which file belongs to which process. */
+#include "pause/pause.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "image/image.h"
+#include "kernel/kfd.h"
+#include "pause/dump_guard.h"
+#include "pause/kfd_files.h"
+#include "preflight/preflight.h"
+
+#define NAME_SIZE 32
+
+struct kfd_state pause_counts(const struct dumped_process *process)
+{
+	return (struct kfd_state){
+		.vpid = process->vpid,
+		.num_devices = process->num_devices,
+		.num_bos = process->num_bos,
+		.num_objects = process->num_objects,
+		.priv_data_size = process->priv_data_size,
+	};
+}
+
+static int try_checkpoint(const struct dumped_process *process, int fd)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = pause_counts(process);
+	int ret = kfd_state_alloc(&state);
+
+	return ret < 0 ? ret : kfd_checkpoint(fd, &state, HOST_LOWEST_FD);
+}
+
+/* Takes over @fd, on failure too. */
+static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reopen_vpid)
+{
+	struct dumped_file file = {
+		.fd = fd, .pid = pid, .reopen_vpid = reopen_vpid, .process = DUMP_NO_PROCESS
+	};
+	int ret = array_append(&session->files, &session->num_files, sizeof(file), &file);
+
+	if (ret < 0)
+		fd_close(&file.fd);
+	return ret;
+}
+
+/* A process that has not been paused yet, and is known by @file, which lends its descriptor. */
+static int add_process(struct dump_session *session, const struct dumped_file *file)
+{
+	const struct dumped_process process = {
+		.id = DUMP_NO_ID, .fd = file->fd, .pid = file->pid, .reopen_vpid = file->reopen_vpid
+	};
+
+	return array_append(&session->processes, &session->num_processes, sizeof(process),
+			    &process);
+}
+
+static struct dumped_process *last_process(const struct dump_session *session)
+{
+	return &session->processes[session->num_processes - 1];
+}
+
+/* The name of the process in the log. */
+static const char *name_of(const struct dumped_process *process, char name[static NAME_SIZE])
+{
+	if (process->id != DUMP_NO_ID)
+		(void)snprintf(name, NAME_SIZE, "kfd %d", process->id);
+	else
+		(void)snprintf(name, NAME_SIZE, "process %d", process->pid);
+	return name;
+}
+
+int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
+			 const char *doing)
+{
+	const char *meaning = kfd_explain(op, ret);
+	char name[NAME_SIZE];
+
+	if (meaning)
+		return log_error(ret, "%s: cannot %s, %s", name_of(process, name), doing, meaning);
+	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
+}
+
+/* A dump that was killed together with its guard leaves the process paused. A second pause could
+ * not be undone, so the first one is undone here. */
+static int undo_old_pause(const struct dumped_process *process)
+{
+	int ret = kfd_unpause(process->fd);
+	char name[NAME_SIZE];
+
+	if (!ret)
+		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
+	/* -EINVAL: not paused. The pause that follows reports and explains the other errors. */
+	if (!ret || ret == -EINVAL || ret == -EBADF || ret == -EACCES || ret == -ENOTTY)
+		return 0;
+	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
+}
+
+static void note_counts(struct dumped_process *process, const struct kfd_state *counts)
+{
+	process->vpid = counts->vpid;
+	process->num_devices = counts->num_devices;
+	process->num_bos = counts->num_bos;
+	process->num_objects = counts->num_objects;
+	process->priv_data_size = counts->priv_data_size;
+}
+
+/* Stops the queues. pause_undo_all() must follow. */
+static int stop_queues(struct dumped_process *process)
+{
+	struct kfd_state counts;
+	int ret = kfd_pause(process->fd, &counts);
+
+	if (ret < 0)
+		return ret;
+	process->paused = true;
+	note_counts(process, &counts);
+	(void)image_dir_task_time(process->vpid, &process->core_time);
+	return 0;
+}
+
+static struct dumped_process *find_paused(const struct dump_session *session, pid_t vpid)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].paused && session->processes[i].vpid == vpid)
+			return &session->processes[i];
+	}
+	return NULL;
+}
+
+/* The errors for a process that is not paused, or is not part of this dump. */
+static bool is_not_paused(int error)
+{
+	return error == -EINVAL || error == -EBADF || error == -ESRCH || error == -ENODEV;
+}
+
+/* A kernel may be unable to checkpoint the process at all. */
+static int report_unclear(const struct dumped_process *asked, int ret)
+{
+	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
+}
+
+/* The file is of no process of the dump. */
+static int undo_pause(const struct dumped_process *asked)
+{
+	int ret = kfd_unpause(asked->fd);
+	char name[NAME_SIZE];
+
+	return ret < 0 ? log_error(ret,
+				   "%s: cannot unpause the process, so its queues stay stopped;"
+				   " only ending the process helps",
+				   name_of(asked, name))
+		       : 0;
+}
+
+/* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
+ * plugin pauses it again. That is possible only before the process has an image. *@ret_process: the
+ * paused process; NULL: the process of the file is not paused. Logs on error. */
+static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
+			   struct dumped_process **ret_process)
+{
+	struct dumped_process *process;
+	struct kfd_state counts;
+	int ret = kfd_unpause(asked->fd);
+
+	*ret_process = NULL;
+	if (ret < 0)
+		return is_not_paused(ret) ? 0 : report_unclear(asked, ret);
+	ret = kfd_pause(asked->fd, &counts);
+	if (ret < 0) {
+		session->lost_pause = true;
+		return pause_report_refusal(asked, KFD_PROCESS_INFO, ret,
+					    "pause the process again");
+	}
+	process = find_paused(session, counts.vpid);
+	if (!process)
+		return undo_pause(asked);
+	if (process->id != DUMP_NO_ID)
+		return report_unclear(asked, -EAGAIN);
+	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
+	note_counts(process, &counts);
+	*ret_process = process;
+	return 0;
+}
+
+/* CHECKPOINT with the counts of a paused process tells whether @fd is a file of that process: it
+ * succeeds for no other. It changes nothing. *@ret_process is @process or NULL. -EINVAL: the
+ * process of @fd is not paused, or is another one, or its counts have changed since the pause. */
+static int compare_by_checkpoint(struct dumped_process *process, int fd,
+				 struct dumped_process **ret_process)
+{
+	int ret = process->paused ? try_checkpoint(process, fd) : -ESRCH;
+
+	*ret_process = ret ? NULL : process;
+	return ret;
+}
+
+/* Finds the paused process that owns @file, so that no process is paused twice: the driver undoes
+ * only one pause. Asks at most two questions for a file, whatever the number of processes.
+ *
+ *   1. Most often a second file of a process is in the same task. CHECKPOINT answers for that one.
+ *   2. UNPAUSE answers -EINVAL if the process is not paused. That is the usual answer, and it costs
+ *      nothing and leaves no line in the kernel's log.
+ *
+ * *@ret_process is NULL if the process is not paused. Logs on error. */
+static int find_owner(struct dump_session *session, const struct dumped_file *file,
+		      struct dumped_process **ret_process)
+{
+	const struct dumped_process asked = { .id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd };
+
+	*ret_process = NULL;
+	for (size_t i = 0; i < session->num_processes; i++) {
+		int ret;
+
+		if (session->processes[i].pid != file->pid)
+			continue;
+		ret = compare_by_checkpoint(&session->processes[i], file->fd, ret_process);
+		if (!ret || !is_not_paused(ret))
+			return ret ? report_unclear(&asked, ret) : 0;
+	}
+	return session->num_processes ? find_by_unpause(session, &asked, ret_process) : 0;
+}
+
+/* The same for a file that was not listed before the first dump: processes may have images by now,
+ * so UNPAUSE comes last, and only if CHECKPOINT leaves a doubt. */
+static int find_owner_late(struct dump_session *session, int fd, int id,
+			   struct dumped_process **ret_process)
+{
+	const struct dumped_process asked = { .id = id, .fd = fd };
+	bool unclear = false;
+
+	*ret_process = NULL;
+	for (size_t i = 0; i < session->num_processes; i++) {
+		int ret = compare_by_checkpoint(&session->processes[i], fd, ret_process);
+
+		if (!ret || !is_not_paused(ret))
+			return ret ? report_unclear(&asked, ret) : 0;
+		unclear |= ret == -EINVAL;
+	}
+	return unclear ? find_by_unpause(session, &asked, ret_process) : 0;
+}
+
+static int start_guard(struct dump_session *session)
+{
+	int ret = dump_guard_start(session);
+
+	return ret < 0 ? log_error(ret, "dump: cannot start a guard for its processes") : 0;
+}
+
+/* Stops the queues of @process, which a guard knows. Without a line: -ENODEV: the process sees no
+ * GPU; -EBADF: it is not part of the dump. */
+static int pause_guarded(struct dumped_process *process)
+{
+	int ret = stop_queues(process);
+
+	if (!ret || ret == -ENODEV || ret == -EBADF)
+		return ret;
+	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
+}
+
+int pause_process(struct dump_session *session, struct dumped_process *process)
+{
+	int ret;
+
+	if (process->paused)
+		return 0;
+	ret = undo_old_pause(process);
+	if (!ret)
+		ret = start_guard(session);
+	if (!ret)
+		ret = pause_guarded(process);
+	if (ret == -EBADF)
+		return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
+	return ret < 0 ? ret : preflight_check_process(session, process);
+}
+
+/* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so nothing of
+ * the process may have been saved yet. */
+static int refresh(struct dump_session *session, struct dumped_process *process)
+{
+	char name[NAME_SIZE];
+	int ret;
+
+	log_info("%s: its counts changed, asking again", name_of(process, name));
+	if (session->num_processes > 1)
+		log_warn("%s: its queues run for a moment more than those of others",
+			 name_of(process, name));
+	ret = kfd_unpause(process->fd);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot unpause the process", name_of(process, name));
+	process->paused = false;
+	return pause_process(session, process);
+}
+
+static int read_state(const struct dumped_process *process, struct kfd_state *state)
+{
+	int ret;
+
+	kfd_state_done(state);
+	*state = pause_counts(process);
+	ret = kfd_state_alloc(state);
+	return ret < 0 ? ret : kfd_checkpoint(process->fd, state, HOST_LOWEST_FD);
+}
+
+int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
+		     struct kfd_state *state)
+{
+	int ret = read_state(process, state);
+
+	if (ret == -EINVAL) {
+		ret = refresh(session, process);
+		if (ret < 0)
+			return ret;
+		ret = read_state(process, state);
+	}
+	return ret < 0 ? pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+}
+
+/* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a
+ * file stays without a process, and waits until CRIU shows it. */
+static int pause_owner(struct dump_session *session, struct dumped_file *file)
+{
+	int ret = add_process(session, file);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
+	ret = pause_guarded(last_process(session));
+	if (!ret) {
+		file->process = session->num_processes - 1;
+		log_info("process %d: its queues are stopped", file->pid);
+		return preflight_check_process(session, last_process(session));
+	}
+	session->num_processes--;
+	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
+}
+
+static int pause_file(struct dump_session *session, struct dumped_file *file)
+{
+	struct dumped_process *owner;
+	int ret = find_owner(session, file, &owner);
+
+	if (ret < 0)
+		return ret;
+	if (!owner)
+		return pause_owner(session, file);
+	file->process = (size_t)(owner - session->processes);
+	return 0;
+}
+
+/* Of all files before the first pause: from then on a paused process is one of this dump. */
+static int undo_old_pauses(const struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_files; i++) {
+		const struct dumped_file *file = &session->files[i];
+
+		ret = undo_old_pause(&(const struct dumped_process){
+			.id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd });
+	}
+	return ret;
+}
+
+static int list_files(struct dump_session *session, int shown)
+{
+	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
+	int ret = kfd_files_find(&session->tasks, shown, HOST_LOWEST_FD, &files);
+
+	if (ret == -ENOSYS || ret == -EPERM) {
+		log_warn("processes: are paused one after the other, because the kernel does not"
+			 " hand out their files of /dev/kfd: %s",
+			 strerror(-ret));
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < files.count; i++)
+		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
+			       files.list[i].reopen_vpid);
+	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
+}
+
+int pause_tree(struct dump_session *session, int shown)
+{
+	int ret;
+
+	if (session->tree_is_paused)
+		return 0;
+	session->tree_is_paused = true;
+	ret = list_files(session, shown);
+	if (!ret)
+		ret = undo_old_pauses(session);
+	if (!ret && session->num_files)
+		ret = start_guard(session);
+	for (size_t i = 0; !ret && i < session->num_files; i++)
+		ret = pause_file(session, &session->files[i]);
+	return ret;
+}
+
+/* *@ret_file: the listed file that @fd is a descriptor of; NULL: none. Files that joined the list
+ * when CRIU showed them belong to no known task, and CRIU shows each file once. */
+static int find_file(const struct dump_session *session, int fd, struct dumped_file **ret_file)
+{
+	*ret_file = NULL;
+	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
+		int ret = session->files[i].pid ? kfd_files_same(session->files[i].fd, fd) : 0;
+
+		if (ret < 0)
+			return ret;
+		if (ret)
+			*ret_file = &session->files[i];
+	}
+	return 0;
+}
+
+/* A file that was not listed, or was listed without a process: its process has not been paused, or
+ * it is one more file of a paused process. */
+static int lookup_late(struct dump_session *session, int fd, int id,
+		       struct dumped_process **ret_process)
+{
+	int ret = find_owner_late(session, fd, id, ret_process);
+
+	if (ret < 0 || *ret_process)
+		return ret;
+	fd = fd_dup_above(fd, HOST_LOWEST_FD);
+	ret = fd < 0 ? fd : add_file(session, fd, 0, 0);
+	if (!ret)
+		ret = add_process(session, &session->files[session->num_files - 1]);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
+	*ret_process = last_process(session);
+	return 0;
+}
+
+int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
+{
+	struct dumped_process *process = NULL;
+	struct dumped_file *file = NULL;
+	int ret;
+
+	*ret_process = NULL;
+	ret = session->num_files ? find_file(session, fd, &file) : 0;
+	if (ret < 0)
+		return report_unclear(&(const struct dumped_process){ .id = id }, ret);
+	if (file && file->process != DUMP_NO_PROCESS)
+		process = &session->processes[file->process];
+	else
+		ret = lookup_late(session, fd, id, &process);
+	if (ret < 0 || process->id != DUMP_NO_ID)
+		return ret;
+	process->id = id;
+	*ret_process = process;
+	return 0;
+}
+
+/* Whether the process, whose file CRIU has not shown, is part of the dump. CRIU may freeze
+ * processes that it does not dump, and CRIU before 4.0 does not name the tasks of a dump. There a
+ * core image tells, if it is newer than the pause: an older one is of an older dump. */
+static bool is_dumped(const struct dump_session *session, const struct dumped_process *process)
+{
+	const struct timespec *before = &process->core_time;
+	struct timespec now;
+	int ret;
+
+	if (session->tasks.count)
+		return true;
+	ret = image_dir_task_time(process->vpid, &now);
+	if (ret < 0)
+		return ret != -ENOENT;
+	return now.tv_sec != before->tv_sec || now.tv_nsec != before->tv_nsec;
+}
+
+int pause_check_all_seen(const struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		const struct dumped_process *process = &session->processes[i];
+
+		if (!process->paused || process->id != DUMP_NO_ID)
+			continue;
+		if (is_dumped(session, process))
+			return log_error(-EIO,
+					 "process %d: the file that it was paused by was not saved",
+					 process->pid);
+		log_warn("process %d: its queues stood still, but it is not dumped", process->pid);
+	}
+	return 0;
+}
+
+int pause_undo_all(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < session->num_processes; i++) {
+		struct dumped_process *process = &session->processes[i];
+		char name[NAME_SIZE];
+		int failed;
+
+		if (!process->paused)
+			continue;
+		failed = kfd_unpause(process->fd);
+		process->paused = false;
+		if (failed == -EINVAL && session->lost_pause)
+			log_info("%s: is not paused", name_of(process, name));
+		else if (failed < 0)
+			ret = log_error(failed, "%s: cannot unpause process %d",
+					name_of(process, name), process->vpid);
+		else
+			log_info("%s: unpaused process %d", name_of(process, name), process->vpid);
+	}
+	dump_guard_end(session);
+	pause_close_files(session);
+	return ret;
+}
+
+void pause_close_files(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_files; i++)
+		fd_close(&session->files[i].fd);
+	free(session->files);
+	session->files = NULL;
+	session->num_files = 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pauses the KFD processes of a dump and starts each of them again. The driver undoes only one
+ * pause, so each process is paused once, however many files of /dev/kfd it has. All are paused
+ * before the first byte is copied, and stay paused until CRIU has saved everything else.
+ * dump_guard.h undoes the pauses if CRIU dies. */
+#ifndef AMDGPU_PLUGIN_PAUSE_PAUSE_H
+#define AMDGPU_PLUGIN_PAUSE_PAUSE_H
+
+#include "dump/dump.h"
+#include "kernel/kfd.h"
+
+/* Lists the files of the tree that has @shown (borrowed) and pauses their owners, at the first
+ * call; later calls do nothing. With every CRIU this is early enough: when CRIU shows the first
+ * file, it has stopped all tasks, and it saves their shared memory after them. Before that, the
+ * plugin undoes pauses that a killed dump has left. If the kernel does not hand out files of other
+ * processes, the plugin warns, and pauses each process when CRIU shows its file. */
+int pause_tree(struct dump_session *session, int shown);
+
+/* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
+ * the state is in the image of another file of the process. */
+int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
+
+/* Pauses @process, unless it is paused already. pause_undo_all() must follow, also after errors.
+ * -errno after a line; -ENODEV without one: the process sees no GPU. */
+int pause_process(struct dump_session *session, struct dumped_process *process);
+
+/* CHECKPOINT of @process, which is paused, into @state, which is all zero or is the result of an
+ * earlier call. CHECKPOINT refuses the counts of the pause if an SVM range was split or merged. The
+ * process is then paused once more, so nothing of it may have been saved yet. kfd_state_done() must
+ * follow, also after errors. -errno after a line; -ENODEV without one: the process sees no GPU. */
+int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
+		     struct kfd_state *state);
+
+/* The counts that PROCESS_INFO returned for @process, without arrays. */
+struct kfd_state pause_counts(const struct dumped_process *process);
+
+/* Logs that the driver's operation @op failed with @ret, and why; @doing completes "cannot ...".
+ * Returns
+ * @ret. */
+int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
+			 const char *doing);
+
+/* Whether CRIU has shown a file of each paused process. If not, the state of that process is in no
+ * image: -EIO after a line. */
+int pause_check_all_seen(const struct dump_session *session);
+
+/* Unpauses every paused process, each exactly once, also after errors. Call this in the thread that
+ * traces the tasks, when CRIU has saved everything else or the dump has failed. */
+int pause_undo_all(struct dump_session *session);
+
+/* Closes the plugin's descriptors of /dev/kfd. Nothing may be paused any more. */
+void pause_close_files(struct dump_session *session);
+
+#endif

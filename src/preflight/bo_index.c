@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sorts BOs by mmap offset and by inode, since a process may have a hundred thousand BOs and as
+ * many mappings. */
+#include "preflight/bo_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "kernel/kfd.h"
+
+#define KEY_IS_LOCATION (1ULL << 63)
+#define FUNCTION_BITS   7u
+
+const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
+					      const struct topology *topology, uint32_t user_gpu_id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == user_gpu_id)
+			return topology_find_actual(topology, state->devices[i].actual_gpu_id);
+	}
+	return NULL;
+}
+
+/* The driver stores the number of a partition in the function's bits of location_id
+ * (kfd_topology.c). A kernel that tells no location has no partitions. */
+uint64_t bo_index_device(const struct topology_node *gpu)
+{
+	if (!gpu->location_id)
+		return gpu->drm_render_minor;
+	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
+	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct bo_index_entry *one = a, *other = b;
+
+	if (one->device != other->device)
+		return one->device < other->device ? -1 : 1;
+	if (one->offset != other->offset)
+		return one->offset < other->offset ? -1 : 1;
+	return one->index < other->index ? -1 : one->index > other->index;
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct bo_index_entry *const *one = a, *const *other = b;
+
+	if ((*one)->inode != (*other)->inode)
+		return (*one)->inode < (*other)->inode ? -1 : 1;
+	return (*one)->index < (*other)->index ? -1 : (*one)->index > (*other)->index;
+}
+
+static int add_entry(struct bo_index *index, const struct kfd_bo_bucket *bo, uint32_t bo_number,
+		     uint64_t device)
+{
+	struct stat file;
+
+	if (fstat((int)bo->dmabuf_fd, &file) < 0)
+		return -errno;
+	index->entries[index->count++] = (struct bo_index_entry){
+		.device = device,
+		.index = bo_number,
+		.offset = bo->offset,
+		.size = bo->size,
+		.inode = file.st_ino,
+	};
+	return 0;
+}
+
+static int add_all(const struct kfd_state *state, const struct topology *topology,
+		   struct bo_index *index)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
+
+		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			ret = add_entry(index, bo, i, bo_index_device(gpu));
+	}
+	return ret;
+}
+
+static void sort_all(struct bo_index *index)
+{
+	qsort(index->entries, index->count, sizeof(*index->entries), compare);
+	for (size_t i = 0; i < index->count; i++)
+		index->by_inode[i] = &index->entries[i];
+	qsort(index->by_inode, index->count, sizeof(*index->by_inode), compare_inodes);
+}
+
+int bo_index_new(const struct kfd_state *state, const struct topology *topology,
+		 struct bo_index **ret_index)
+{
+	const size_t room = (size_t)state->num_bos + 1;
+	struct bo_index *index = calloc(1, sizeof(*index));
+	int ret;
+
+	if (!index)
+		return -ENOMEM;
+	index->entries = calloc(room, sizeof(*index->entries));
+	index->by_inode = calloc(room, sizeof(*index->by_inode));
+	ret = index->entries && index->by_inode ? add_all(state, topology, index) : -ENOMEM;
+	if (ret < 0) {
+		bo_index_free(index);
+		return ret;
+	}
+	sort_all(index);
+	*ret_index = index;
+	return 0;
+}
+
+void bo_index_free(struct bo_index *index)
+{
+	if (!index)
+		return;
+	free(index->entries);
+	free(index->by_inode);
+	free(index);
+}
+
+/* Entries overlap only if they are one object. So the entry is the last that begins no later than
+ * @offset, or an equal entry before that. */
+const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
+						  uint64_t offset)
+{
+	const struct bo_index_entry wanted = { .device = device,
+					       .index = UINT32_MAX,
+					       .offset = offset };
+	const struct bo_index_entry *at = index ? index->entries : NULL;
+	size_t first = 0, end = index ? index->count : 0;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare(&at[middle], &wanted) <= 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!first || at[first - 1].device != device ||
+	    offset - at[first - 1].offset >= at[first - 1].size)
+		return NULL;
+	first--;
+	while (first && at[first - 1].device == device && at[first - 1].offset == at[first].offset)
+		first--;
+	return &at[first];
+}
+
+const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode)
+{
+	size_t first = 0, end = index ? index->count : 0;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (index->by_inode[middle]->inode < inode)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!index || first == index->count || index->by_inode[first]->inode != inode)
+		return NULL;
+	return index->by_inode[first];
+}

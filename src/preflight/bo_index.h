@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finds a process's BO by mmap offset or by dma-buf, so that mappings and shared buffers are
+ * recognised. An object has one mmap offset in the render nodes of a PCI device: the partitions of
+ * a device (CPX mode) are GPUs with a render node each, and one space of offsets. Imports on the
+ * same device share this offset on all kernels. An import on another device has another offset
+ * there, but the inode of its dma-buf is the same on kernels that keep one dma-buf for each object
+ * (6.18). */
+#ifndef AMDGPU_PLUGIN_PREFLIGHT_BO_INDEX_H
+#define AMDGPU_PLUGIN_PREFLIGHT_BO_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kfd_state;
+struct topology;
+struct topology_node;
+
+struct bo_index_entry {
+	/* bo_index_device() of its GPU. */
+	uint64_t device;
+	/* Of the BO in the state's list. */
+	uint32_t index;
+	/* In bytes. */
+	uint64_t offset;
+	uint64_t size;
+	/* Of the BO's dma-buf. */
+	uint64_t inode;
+};
+
+/* All BOs with contents whose GPU is in the topology. */
+struct bo_index {
+	/* By device and offset. */
+	struct bo_index_entry *entries;
+	const struct bo_index_entry **by_inode;
+	size_t count;
+};
+
+/* The present GPU that the process knows as @user_gpu_id; NULL: none. */
+const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
+					      const struct topology *topology,
+					      uint32_t user_gpu_id);
+
+/* A number that GPUs have in common if, and only if, they are partitions of one PCI device. */
+uint64_t bo_index_device(const struct topology_node *gpu);
+
+/* The BOs of @state have their dma-bufs. -ENOMEM, or the error of fstat() on a dma-buf. */
+int bo_index_new(const struct kfd_state *state, const struct topology *topology,
+		 struct bo_index **ret_index);
+/* Accepts NULL. */
+void bo_index_free(struct bo_index *index);
+
+/* The BO that has the byte at @offset; of several BOs that are one object, the first. NULL: none.
+ * Both accept a NULL index, which has no BOs. */
+const struct bo_index_entry *bo_index_find_offset(const struct bo_index *index, uint64_t device,
+						  uint64_t offset);
+/* The BO whose dma-buf has the inode; of several BOs that are one object, the first. */
+const struct bo_index_entry *bo_index_find_inode(const struct bo_index *index, uint64_t inode);
+
+#endif

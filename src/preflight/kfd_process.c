@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads the open files and mappings of a KFD process from /proc, and its PASID from sysfs. */
+#include "preflight/kfd_process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+/* A directory for each process that has a KFD process, by its pid. It has a directory for each
+ * further KFD process (kfd_create_process_sysfs() in kfd_process.c). */
+#define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
+#define CONTEXT       "context_"
+
+/* How a process uses one render node. */
+struct node_use {
+	uint32_t minor;
+	bool is_open;
+	/* A file of the node has the PASID of the process. */
+	bool has_vm;
+};
+
+struct node_uses {
+	const struct topology *topology;
+	/* Of the process; 0: this kernel does not tell. */
+	unsigned int pasid;
+	struct node_use *list;
+	size_t count;
+};
+
+static void node_uses_done(struct node_uses *uses)
+{
+	free(uses->list);
+}
+
+/* @ret_use: valid until the next call. */
+static int use_node(struct node_uses *uses, uint32_t number, struct node_use **ret_use)
+{
+	const struct node_use use = { .minor = number };
+	int ret = 0;
+
+	for (size_t i = 0; i < uses->count; i++) {
+		if (uses->list[i].minor == number) {
+			*ret_use = &uses->list[i];
+			return 0;
+		}
+	}
+	ret = array_append(&uses->list, &uses->count, sizeof(use), &use);
+	if (ret < 0)
+		return ret;
+	*ret_use = &uses->list[uses->count - 1];
+	return 0;
+}
+
+/* 0: the kernel does not tell. In Linux 7 each file has a PASID of its own, and sysfs says 0. */
+static unsigned int read_process_pasid(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned int pasid;
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/pasid", pid);
+	file = fopen(path, "re");
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
+}
+
+/* The field `pasid` of the file's fdinfo, which only amdgpu writes (amdgpu_show_fdinfo()); 0: there
+ * is none. */
+static unsigned int read_file_pasid(pid_t pid, int number)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned int pasid = 0;
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, number);
+	file = fopen(text, "re");
+	while (file && !pasid && fgets(text, sizeof(text), file)) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+		(void)sscanf(text, "pasid: %u", &pasid);
+	}
+	return pasid;
+}
+
+/* Descriptor @number of the process. */
+static int add_descriptor(struct node_uses *uses, pid_t pid, int number)
+{
+	struct node_use *use = NULL;
+	unsigned int pasid;
+	struct stat stat;
+	uint32_t node;
+	int ret = proc_stat_fd(pid, number, &stat);
+
+	if (ret <= 0)
+		return ret;
+	if (!S_ISCHR(stat.st_mode) || !render_node_is_device(stat.st_rdev, &node))
+		return 0;
+	pasid = read_file_pasid(pid, number);
+	if (!pasid && !topology_find_minor(uses->topology, node))
+		return 0;
+	ret = use_node(uses, node, &use);
+	if (ret < 0)
+		return ret;
+	use->is_open = true;
+	use->has_vm |= pasid && pasid == uses->pasid;
+	return 0;
+}
+
+static int add_descriptors(struct node_uses *uses, pid_t pid)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret < 0 ? ret : -ESRCH;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		if (entry->d_name[0] != '.')
+			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+			ret = add_descriptor(uses, pid, atoi(entry->d_name));
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+/* A process may close a file and keep its mappings. */
+static int add_mappings(struct node_uses *uses, pid_t pid)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	struct node_use *use;
+	uint32_t number;
+	size_t count;
+	int ret = proc_list_mappings(pid, &mappings, &count);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		if (render_node_is_device(mappings[i].device, &number) &&
+		    topology_find_minor(uses->topology, number))
+			ret = use_node(uses, number, &use);
+	}
+	return ret;
+}
+
+/* Without any file that has the PASID of the process, PASIDs have another meaning in this driver.
+ */
+static size_t count_vms(const struct node_uses *uses)
+{
+	size_t open = 0, exact = 0, mapped = 0;
+
+	for (size_t i = 0; i < uses->count; i++) {
+		exact += uses->list[i].has_vm;
+		open += uses->list[i].is_open;
+		mapped += !uses->list[i].is_open;
+	}
+	return (exact ? exact : open) + mapped;
+}
+
+int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *ret_count)
+{
+	_cleanup_(node_uses_done) struct node_uses uses = { .topology = topology,
+							    .pasid = read_process_pasid(pid) };
+	int ret = add_descriptors(&uses, pid);
+
+	if (!ret)
+		ret = add_mappings(&uses, pid);
+	if (!ret)
+		*ret_count = count_vms(&uses);
+	return ret;
+}
+
+int kfd_process_has_contexts(pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	struct dirent *entry;
+	DIR *stream;
+	char path[64];
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d", pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A pid namespace of CRIU's hides the directory under another pid. */
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	stream = fdopendir(fd);
+	if (!stream)
+		return -errno;
+	(void)take_fd(&fd);
+	while (!ret && (entry = next_entry(stream, &ret)))
+		ret = strncmp(entry->d_name, CONTEXT, strlen(CONTEXT)) == 0;
+	(void)closedir(stream);
+	return ret;
+}
+
+/* @variable: "NAME=VALUE". */
+static bool is_set(const char *variable, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(variable, name, length) && variable[length] == '=' &&
+	       variable[length + 1] && strcmp(variable + length + 1, "0") != 0;
+}
+
+int kfd_process_was_started_with(pid_t pid, const char *name)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *variable = NULL;
+	size_t room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (getdelim(&variable, &room, '\0', file) >= 0) {
+		if (is_set(variable, name))
+			return 1;
+	}
+	/* getdelim() also stops for lack of memory, and then sets no error in the stream. */
+	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+}

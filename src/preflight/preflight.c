@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refuses dumps that would not come back right, before the plugin copies anything. The plugin asks
+ * the kernel what it can do and what it has saved, not which version it is. */
+#include "preflight/preflight.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "image/image.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+#include "preflight/bo_index.h"
+#include "preflight/queue_probe.h"
+
+#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
+
+/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
+#define MQD_OF_ONE_XCC 2048u
+
+/* gfx_target_version is major * 10000 + minor * 100 + stepping. */
+#define GFX9  90000u
+#define GFX11 110000u
+#define GFX12 120000u
+
+struct queue {
+	const struct kfd_priv_queue *saved;
+	const struct topology_node *gpu;
+};
+
+struct bo {
+	const struct kfd_bo_bucket *saved;
+	const struct topology_node *gpu;
+};
+
+static bool has_unknown_type(const struct queue *queue)
+{
+	return queue->saved->type != KFD_PRIV_QUEUE_COMPUTE &&
+	       queue->saved->type != KFD_PRIV_QUEUE_SDMA &&
+	       queue->saved->type != KFD_PRIV_QUEUE_SDMA_XGMI;
+}
+
+/* A kernel that knows only GPUs with one XCC saves the MQD of the first XCC. */
+static bool lacks_xccs(const struct queue *queue)
+{
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && queue->gpu->num_xcc > 1 &&
+	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
+}
+
+static bool lacks_save_area(const struct queue *queue)
+{
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
+}
+
+/* The firmware's scheduler (MES) runs these queues. Kernels refuse to rebuild them, or crash, so
+ * the plugin cannot ask by trying. */
+static bool cannot_be_rebuilt(const struct queue *queue)
+{
+	return queue->gpu->gfx_target_version >= GFX11;
+}
+
+static bool has_unknown_kind(const struct bo *bo)
+{
+	return !kfd_bo_has_one_kind(bo->saved->alloc_flags);
+}
+
+static bool has_unknown_flags(const struct bo *bo)
+{
+	return bo->saved->alloc_flags & ~(uint32_t)(KFD_BO_KINDS | KFD_BO_ATTRIBUTES);
+}
+
+static bool has_no_address(const struct bo *bo)
+{
+	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS;
+}
+
+/* CHECKPOINT reports half the size that the process asked for, and RESTORE takes half of that. */
+static bool would_be_halved(const struct bo *bo)
+{
+	return bo->saved->alloc_flags & KFD_BO_AQL_QUEUE_MEM && bo->gpu->gfx_target_version &&
+	       bo->gpu->gfx_target_version < GFX9;
+}
+
+/* SDMA 7 has another copy packet; src/content/sdma_packet.c lists the known ones. */
+static bool is_out_of_reach(const struct bo *bo)
+{
+	return bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
+	       bo->gpu->gfx_target_version >= GFX12;
+}
+
+/* A rule with a predicate is checked here, the others where their objects are found, by
+ * dump_refuse(). */
+static const struct rule {
+	struct preflight_text text;
+	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
+	int (*is_such_dump)(void);
+	bool (*queue_breaks)(const struct queue *queue);
+	bool (*bo_breaks)(const struct bo *bo);
+} rules[] = {
+	[DUMP_IS_PRE_DUMP] = { .text = { PREFLIGHT_DUMP,
+					 "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
+					 "CRIU's stage, at the first mapping of a GPU",
+					 "leave out the pre-dump and make a full dump", false } },
+	/* A GPU's writes to memory of the process make no page dirty. CRIU would take such a page
+	 * from the images of the dump before. */
+	[DUMP_IS_INCREMENTAL] = { .text = { PREFLIGHT_DUMP,
+					    "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
+					    "CRIU's link `parent` in the image directory",
+					    "leave out --prev-images-dir, and remove the link `parent` from the image directory",
+					    true },
+				  .is_such_dump = image_dir_find_parent },
+	[DUMP_IS_LAZY] = { .text = { PREFLIGHT_DUMP,
+				     "it is lazy, and this CRIU starts the queues before the process's memory has left",
+				     "CRIU would hand over lazy pages, and CRIU has no hook PAUSE_DEVICES",
+				     "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
+			   .is_such_dump = host_is_lazy_dump },
+	[DUMP_GPU_IS_IN_RESET] = { .text = { PREFLIGHT_DUMP,
+					     "a GPU is in reset, and the driver would stop queues that nothing can start",
+					     "a context on each GPU (RESET_IN_PROGRESS, since Linux 6.6)",
+					     "dump again, when the kernel's log says that the reset has ended",
+					     true } },
+
+	[DUMP_CWSR_IS_OFF] = { .text = { PREFLIGHT_PROCESS,
+					 "cannot be paused, because the driver does not save running waves",
+					 "amdgpu's parameter `cwsr_enable` is 0",
+					 "load amdgpu with cwsr_enable=1", true } },
+	[DUMP_HAS_NO_KFD_FILE] = { .text = { PREFLIGHT_PROCESS,
+					     "maps memory of a GPU, but does not have /dev/kfd open, so CRIU would not save that memory",
+					     "`/proc/PID/maps` and `/proc/PID/fd`",
+					     "have the process keep /dev/kfd open, or unmap the memory",
+					     false } },
+	[DUMP_FILE_OF_OTHER_PROCESS] = { .text = { PREFLIGHT_PROCESS,
+						   "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
+						   "the open files of all tasks, compared by kcmp()",
+						   "have the process close the inherited descriptor, or call exec()",
+						   false } },
+	[DUMP_LACKS_VM] = { .text = { PREFLIGHT_PROCESS,
+				      "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
+				      "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
+				      "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
+				      true } },
+	[DUMP_HAS_NO_BO] = { .text = { PREFLIGHT_PROCESS,
+				       "cannot be rebuilt by this kernel, because it has no BO (AMD's out-of-tree driver, Linux before 6.12.58)",
+				       "RESTORE without BOs and with private data that it cannot read, in a child process that then ends",
+				       "use another kernel", true } },
+	[DUMP_HAS_CONTEXTS] = { .text = { PREFLIGHT_PROCESS,
+					  "has several KFD contexts, and the kernel saves each of them as the same process",
+					  "a directory `context_N` in `/sys/class/kfd/kfd/proc/PID` (Linux 7)",
+					  "have the process use one KFD context", false } },
+	[DUMP_UNKNOWN_LAYOUT] = { .text = { PREFLIGHT_PROCESS,
+					    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
+					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
+					    "a newer plugin may know it", true } },
+
+	[DUMP_EVENT_TYPE] = { .text = { PREFLIGHT_PROCESS,
+					"has an event that RESTORE does not make: newer kernels (Linux 6.12.105) refuse the process, older ones drop the event",
+					"the type in the event's record is not 0, 3, 5 or 8",
+					"have the process destroy the event before the dump",
+					true } },
+
+	[DUMP_HIGH_PRECISION] = { .text = { PREFLIGHT_PROCESS,
+					    "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
+					    "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
+					    "start the process without HSA_HIGH_PRECISION_MODE",
+					    true } },
+
+	[DUMP_QUEUE_TYPE] = { .text = { PREFLIGHT_QUEUE,
+					"has a type that this plugin does not know",
+					"the type in the queue's record",
+					"a newer plugin may know it", true },
+			      .queue_breaks = has_unknown_type },
+	[DUMP_QUEUE_XCCS] = { .text = { PREFLIGHT_QUEUE,
+					"runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
+					"`num_xcc` of the GPU and the size of the saved MQD",
+					"use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
+					true },
+			      .queue_breaks = lacks_xccs },
+	[DUMP_QUEUE_SAVE_AREA] = { .text = { PREFLIGHT_QUEUE,
+					     "has no area for its waves, so running waves would be lost",
+					     "the size of the area in the queue's record",
+					     "load amdgpu with cwsr_enable=1", true },
+				   .queue_breaks = lacks_save_area },
+	[DUMP_QUEUE_GENERATION] = { .text = { PREFLIGHT_QUEUE,
+					      "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
+					      "`gfx_target_version` of the GPU",
+					      "have the process destroy its queues before the dump",
+					      true },
+				    .queue_breaks = cannot_be_rebuilt },
+	[DUMP_QUEUE_REFUSED] = { .text = { PREFLIGHT_QUEUE,
+					   "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, if the area for waves is in an SVM range)",
+					   "RESTORE of a copy of the queue, in a child process that then ends",
+					   "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
+					   true } },
+
+	[DUMP_BO_KIND] = { .text = { PREFLIGHT_BO, "has an unknown kind",
+				     "no kind bit in its flags, or several",
+				     "a newer plugin may know it", false },
+			   .bo_breaks = has_unknown_kind },
+	[DUMP_BO_FLAGS] = { .text = { PREFLIGHT_BO, "has flags that this plugin does not know",
+				      "its flags", "a newer plugin may know them", true },
+			    .bo_breaks = has_unknown_flags },
+	[DUMP_BO_ADDRESS] = { .text = { PREFLIGHT_BO,
+					"is mapped by its render node (virtual memory API), which the kernel cannot restore",
+					"it has contents and no address",
+					"turn the API off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
+					false },
+			      .bo_breaks = has_no_address },
+	[DUMP_BO_HALVED] = { .text = { PREFLIGHT_BO,
+				       "is queue memory on a GPU before gfx9, and the kernel would restore half of it",
+				       "its AQL flag and `gfx_target_version` of the GPU",
+				       "run the job on a GPU of gfx9 or newer", false },
+			     .bo_breaks = would_be_halved },
+	[DUMP_BO_GENERATION] = { .text = { PREFLIGHT_BO,
+					   "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
+					   "`gfx_target_version` of the GPU",
+					   "a newer plugin may know them", false },
+				 .bo_breaks = is_out_of_reach },
+	[DUMP_BO_SHARED] = { .text = { PREFLIGHT_BO,
+				       "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
+				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
+				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+				       true } },
+
+	[DUMP_HAS_DMABUF] = { .text = { PREFLIGHT_FILE,
+					"is a dma-buf of an AMD GPU, which cannot be saved yet",
+					"the driver knows the dma-buf (GET_DMABUF_INFO)",
+					"have the process close it, or turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+					false } },
+	[DUMP_HAS_GEM_OBJECTS] = { .text = { PREFLIGHT_FILE,
+					     "has GEM objects of its own (graphics, video), which cannot be saved yet",
+					     "the driver lists them; before Linux 6.18 the plugin tries the first 4096 handles",
+					     "have the process free them", false } },
+	[DUMP_MAPPING_WITHOUT_BO] = { .text = { PREFLIGHT_FILE, "maps no BO of KFD",
+						"`/proc/PID/maps` and the BOs of CHECKPOINT",
+						"have the process unmap it", false } },
+	[DUMP_MAPPING_INSIDE_BO] = { .text = { PREFLIGHT_FILE,
+					       "begins inside the BO, and the kernel maps a BO from its start only",
+					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
+					       "have the process map BOs from their start",
+					       false } },
+	[DUMP_MAPPING_AMBIGUOUS] = { .text = { PREFLIGHT_FILE,
+					       "is at an address where another GPU has a BO with such an offset, and a restore would take that BO",
+					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
+					       "have the process map BOs at their GPU address, as libhsakmt does",
+					       false } },
+};
+
+const struct preflight_text *preflight_get_text(size_t index)
+{
+	return index < ARRAY_SIZE(rules) ? &rules[index].text : NULL;
+}
+
+static int refuse(const struct dump_session *session, const struct preflight_text *text,
+		  const char *object)
+{
+	if (!text->can_be_forced)
+		return log_error(-EOPNOTSUPP, "%s %s; %s", object, text->what, text->remedy);
+	if (!session->options->force)
+		return log_error(-EOPNOTSUPP, "%s %s; %s; AMDGPU_FORCE=1 dumps it anyway", object,
+				 text->what, text->remedy);
+	log_warn("%s %s; dumped anyway, because AMDGPU_FORCE is set", object, text->what);
+	return 0;
+}
+
+int dump_refuse(const struct dump_session *session, enum dump_rule rule, const char *format, ...)
+{
+	char object[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	return refuse(session, &rules[rule].text, object);
+}
+
+int preflight_check_dump(const struct dump_session *session)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		int ret = rules[i].is_such_dump ? rules[i].is_such_dump() : -ENOENT;
+
+		if (!ret)
+			ret = refuse(session, &rules[i].text, "dump:");
+		if (ret < 0 && ret != -ENOENT)
+			return ret;
+	}
+	return 0;
+}
+
+/* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
+int preflight_check_driver(const struct dump_session *session, int kfd_id)
+{
+	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
+	int enabled;
+
+	/* A kernel without the parameter saves waves.
+	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
+		return 0;
+	return dump_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
+}
+
+static const struct topology_node *find_gpu(const struct preflight_subject *subject,
+					    uint32_t user_gpu_id)
+{
+	return bo_index_find_gpu(subject->state, subject->topology, user_gpu_id);
+}
+
+/* "(like 2 more)" behind the name of the first of @count objects that break a rule. */
+static const char *count_more(size_t count, char text[static 40])
+{
+	text[0] = '\0';
+	if (count > 1)
+		(void)snprintf(text, 40, " (like %zu more)", count - 1);
+	return text;
+}
+
+static int check_queue_gpus(const struct preflight_subject *subject,
+			    const struct kfd_priv_queue *queues, size_t num_queues)
+{
+	for (size_t i = 0; i < num_queues; i++) {
+		if (!find_gpu(subject, queues[i].gpu_id))
+			return log_error(-EINVAL,
+					 "kfd %d: queue %u is on GPU 0x%04x, which the process does"
+					 " not see",
+					 subject->process->id, queues[i].id, queues[i].gpu_id);
+	}
+	return 0;
+}
+
+static int check_queue_rule(const struct preflight_subject *subject,
+			    const struct kfd_priv_queue *queues, size_t num_queues,
+			    const struct rule *rule)
+{
+	const struct kfd_priv_queue *first = NULL;
+	size_t broken = 0;
+	char more[40], name[128];
+
+	for (size_t i = 0; i < num_queues; i++) {
+		struct queue queue = { &queues[i], find_gpu(subject, queues[i].gpu_id) };
+
+		if (rule->queue_breaks(&queue) && !broken++)
+			first = &queues[i];
+	}
+	if (!broken)
+		return 0;
+	(void)snprintf(name, sizeof(name), "kfd %d: queue %u of type %u on GPU 0x%04x%s",
+		       subject->process->id, first->id, first->type, first->gpu_id,
+		       count_more(broken, more));
+	return refuse(subject->session, &rule->text, name);
+}
+
+static int refuse_layout(const struct preflight_subject *subject, const struct kfd_priv *priv)
+{
+	uint32_t version = 0;
+
+	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
+	return dump_refuse(
+		subject->session, DUMP_UNKNOWN_LAYOUT,
+		"kfd %d: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
+		" BOs and %u objects)",
+		subject->process->id, version, priv->size, priv->num_devices, priv->num_bos,
+		priv->num_objects);
+}
+
+static struct kfd_priv priv_of(const struct kfd_state *state)
+{
+	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
+				  state->num_bos, state->num_objects };
+}
+
+static int check_events(const struct preflight_subject *subject)
+{
+	const struct kfd_priv priv = priv_of(subject->state);
+	struct kfd_priv_event event;
+
+	if (kfd_priv_find_strange_event(&priv, &event) < 0)
+		return 0;
+	return dump_refuse(subject->session, DUMP_EVENT_TYPE,
+			   "kfd %d: event %u of type %u: the process", subject->process->id,
+			   event.id, event.type);
+}
+
+/* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most
+ * kernels can rebuild the queue. */
+static int check_rebuild(const struct preflight_subject *subject,
+			 const struct kfd_priv_queue *queues, size_t num_queues)
+{
+	const struct kfd_priv_queue *queue =
+		queue_probe_choose(subject->state, subject->topology, queues, num_queues);
+	int ret;
+
+	if (!queue)
+		return 0;
+	ret = queue_probe_ask(subject->state, subject->topology, queue, subject->queue_answers);
+	if (ret == -EOPNOTSUPP)
+		return dump_refuse(subject->session, DUMP_QUEUE_REFUSED,
+				   "kfd %d: queue %u of type %u on GPU 0x%04x",
+				   subject->process->id, queue->id, queue->type, queue->gpu_id);
+	if (ret < 0)
+		log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on GPU"
+			 " 0x%04x: %s; try a restore before you rely on the dump",
+			 subject->process->id, queue->id, queue->gpu_id, strerror(-ret));
+	return 0;
+}
+
+static int check_queues(const struct preflight_subject *subject)
+{
+	const struct kfd_priv priv = priv_of(subject->state);
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t num_queues;
+	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
+
+	if (ret == -EINVAL)
+		return refuse_layout(subject, &priv);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its queues", subject->process->id);
+	ret = check_queue_gpus(subject, queues, num_queues);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].queue_breaks)
+			ret = check_queue_rule(subject, queues, num_queues, &rules[i]);
+	}
+	return ret < 0 ? ret : check_rebuild(subject, queues, num_queues);
+}
+
+/* BO @index is the first of @count BOs that break the rule. */
+static int refuse_bo(const struct preflight_subject *subject, uint32_t index, size_t count,
+		     const struct rule *rule)
+{
+	const struct kfd_bo_bucket *bo = &subject->state->bos[index];
+	char more[40], name[160];
+
+	(void)snprintf(name, sizeof(name),
+		       "kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,%s",
+		       subject->process->id, index, bo->size, bo->addr, bo->alloc_flags,
+		       count_more(count, more));
+	return refuse(subject->session, &rule->text, name);
+}
+
+static int check_bo_rule(const struct preflight_subject *subject, const struct rule *rule)
+{
+	uint32_t first = 0;
+	size_t broken = 0;
+
+	for (uint32_t i = 0; i < subject->state->num_bos; i++) {
+		const struct kfd_bo_bucket *saved = &subject->state->bos[i];
+		struct bo bo = { saved, find_gpu(subject, saved->gpu_id) };
+
+		if (rule->bo_breaks(&bo) && !broken++)
+			first = i;
+	}
+	return broken ? refuse_bo(subject, first, broken, rule) : 0;
+}
+
+static int check_bos(const struct preflight_subject *subject)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].bo_breaks)
+			ret = check_bo_rule(subject, &rules[i]);
+	}
+	return ret;
+}
+
+int preflight_check_state(const struct preflight_subject *subject)
+{
+	int ret = check_bos(subject);
+
+	if (!ret)
+		ret = check_queues(subject);
+	return ret < 0 ? ret : check_events(subject);
+}
+
+/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
+ * has them. So a mapping at another address must not be where another GPU has a BO that fits. */
+static bool is_ambiguous(const struct kfd_state *state, const struct proc_mapping *mapping,
+			 const struct kfd_bo_bucket *mapped)
+{
+	for (uint32_t i = 0; mapped->addr != mapping->start && i < state->num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &state->bos[i];
+
+		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    mapping->offset - bo->offset < bo->size)
+			return true;
+	}
+	return false;
+}
+
+int preflight_check_mapping(const struct preflight_subject *subject,
+			    const struct proc_mapping *mapping)
+{
+	const struct topology_node *gpu;
+	const struct bo_index_entry *bo;
+	enum dump_rule broken;
+	char name[32] = "";
+	uint32_t number;
+
+	gpu = render_node_is_device(mapping->device, &number)
+		      ? topology_find_minor(subject->topology, number)
+		      : NULL;
+	if (!gpu)
+		return 0;
+	bo = bo_index_find_offset(subject->process->bo_index, bo_index_device(gpu),
+				  mapping->offset);
+	if (!bo)
+		broken = DUMP_MAPPING_WITHOUT_BO;
+	else if (mapping->offset != bo->offset)
+		broken = DUMP_MAPPING_INSIDE_BO;
+	else if (is_ambiguous(subject->state, mapping, &subject->state->bos[bo->index]))
+		broken = DUMP_MAPPING_AMBIGUOUS;
+	else
+		return 0;
+	if (bo)
+		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
+			       subject->state->bos[bo->index].addr);
+	return dump_refuse(subject->session, broken,
+			   "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+			   subject->process->id, mapping->start, mapping->end, number, name);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All rules by which a dump is refused. A rule is one row of the table in preflight.c, and one row
+ * of docs/refusals.md; a unit test compares the two. To add a rule, add both rows. */
+#ifndef AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H
+#define AMDGPU_PLUGIN_PREFLIGHT_PREFLIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dump/dump.h"
+#include "kernel/kfd.h"
+
+struct proc_mapping;
+
+enum preflight_group {
+	PREFLIGHT_DUMP,
+	PREFLIGHT_PROCESS,
+	PREFLIGHT_QUEUE,
+	PREFLIGHT_BO,
+	PREFLIGHT_FILE,
+};
+
+/* What a rule says. @what completes a sentence that begins with the object's name. */
+struct preflight_text {
+	enum preflight_group group;
+	const char *what;
+	/* How the plugin finds out; for docs/refusals.md. */
+	const char *how;
+	const char *remedy;
+	/* AMDGPU_FORCE=1 turns the refusal into a warning. Otherwise no restore could use the
+	 * image. */
+	bool can_be_forced;
+};
+
+/* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
+const struct preflight_text *preflight_get_text(size_t index);
+
+/* A paused process, as CHECKPOINT has reported it. */
+struct preflight_subject {
+	const struct dump_session *session;
+	/* Its BO index is there. */
+	const struct dumped_process *process;
+	const struct kfd_state *state;
+	const struct topology *topology;
+	struct queue_answers *queue_answers;
+};
+
+/* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With
+ * AMDGPU_FORCE=1 and a rule that can be forced, they log a warning and go on. */
+
+/* Before the plugin pauses the first process: rules of the dump as a whole, and of the driver. */
+int preflight_check_dump(const struct dump_session *session);
+int preflight_check_driver(const struct dump_session *session, int kfd_id);
+/* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
+int preflight_check_process(const struct dump_session *session,
+			    const struct dumped_process *process);
+/* The rule of HSA_HIGH_PRECISION_MODE. */
+int preflight_check_precision(const struct preflight_subject *subject);
+/* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
+int preflight_check_state(const struct preflight_subject *subject);
+/* Rules of one mapping of the process. */
+int preflight_check_mapping(const struct preflight_subject *subject,
+			    const struct proc_mapping *mapping);
+
+#endif

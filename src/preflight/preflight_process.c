@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds processes that break a rule of a process as a whole. preflight.c has the rules. */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "preflight/bo_index.h"
+#include "preflight/kfd_process.h"
+#include "preflight/preflight.h"
+
+/* gfx_target_version of MI350. */
+#define GFX950 90500u
+
+/* A child that takes longer hangs in the kernel. */
+#define TIMEOUT_S 5
+
+/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
+ * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
+static int check_vms(const struct dump_session *session, const struct dumped_process *process,
+		     pid_t pid)
+{
+	size_t vms;
+	int ret;
+
+	if (!process->num_bos)
+		return 0;
+	ret = kfd_process_count_vms(pid, &session->topology, &vms);
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its render nodes", pid);
+	return vms < process->num_devices ? dump_refuse(session, DUMP_LACKS_VM,
+							"process %d, %u GPUs, %zu opened:", pid,
+							process->num_devices, vms)
+					  : 0;
+}
+
+static int try_without_bos(void *unused)
+{
+	(void)unused;
+	return kfd_try_restore_without_bos();
+}
+
+/* Old kernels do not even look at the private data. */
+static int check_bos(const struct dump_session *session, const struct dumped_process *process,
+		     pid_t pid)
+{
+	int answer = 0, ret;
+
+	if (process->num_bos)
+		return 0;
+	ret = child_run(try_without_bos, NULL, TIMEOUT_S, &answer);
+	if (!ret)
+		ret = answer;
+	if (ret == -EINVAL)
+		return dump_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
+	if (ret != -EFAULT)
+		log_warn("process %d: cannot try whether this kernel can rebuild a process without"
+			 " BOs: %s; try a restore before you rely on the dump",
+			 pid, strerror(-ret));
+	return 0;
+}
+
+static int check_contexts(const struct dump_session *session, pid_t pid)
+{
+	int ret = kfd_process_has_contexts(pid);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its KFD contexts", pid);
+	return ret ? dump_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
+}
+
+/* The pid here of @process. A descriptor of its /dev/kfd may be found in another process. */
+static int find_pid(const struct dumped_process *process, pid_t *ret_pid)
+{
+	pid_t vpid = 0;
+	int ret = 0;
+
+	*ret_pid = process->pid;
+	if (!process->pid || proc_vpid(process->pid, &vpid) < 0 || vpid != process->vpid)
+		ret = proc_find_tracee(process->vpid, ret_pid);
+	return ret < 0 ? log_error(ret, "process %d: cannot find it", process->vpid) : 0;
+}
+
+int preflight_check_process(const struct dump_session *session,
+			    const struct dumped_process *process)
+{
+	pid_t pid;
+	int ret = find_pid(process, &pid);
+
+	if (ret < 0)
+		return ret;
+	ret = check_contexts(session, pid);
+	if (!ret)
+		ret = check_bos(session, process, pid);
+	return ret < 0 ? ret : check_vms(session, process, pid);
+}
+
+static bool has_gfx950(const struct preflight_subject *subject)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < subject->state->num_devices; i++) {
+		const struct topology_node *gpu = bo_index_find_gpu(
+			subject->state, subject->topology, subject->state->devices[i].user_gpu_id);
+
+		found |= gpu && gpu->gfx_target_version == GFX950;
+	}
+	return found;
+}
+
+/* ROCr turns the variable into a flag of SET_MEMORY_POLICY (Linux 6.18), which no state has. */
+int preflight_check_precision(const struct preflight_subject *subject)
+{
+	pid_t pid;
+	int ret;
+
+	if (!has_gfx950(subject))
+		return 0;
+	ret = find_pid(subject->process, &pid);
+	if (ret < 0)
+		return ret;
+	ret = kfd_process_was_started_with(pid, "HSA_HIGH_PRECISION_MODE");
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot read its environment", pid);
+	return ret ? dump_refuse(subject->session, DUMP_HIGH_PRECISION, "process %d:", pid) : 0;
+}

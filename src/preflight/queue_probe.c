@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tries RESTORE with one queue, in a child process. The driver binds KFD state to the memory of a
+ * process, so nothing of the child touches the paused process or CRIU. */
+#include "preflight/queue_probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/render_node.h"
+#include "preflight/bo_index.h"
+
+#define GFX11 110000u
+#define PAGE  4096u
+
+/* A child that takes longer hangs in the kernel. */
+#define TIMEOUT_S 5
+
+/* One BO for each buffer, or one alone. */
+#define BOS_MAX KFD_PRIV_QUEUE_BUFFERS
+
+/* Access of the GPU (uapi/linux/kfd_ioctl.h: WRITABLE and EXECUTABLE). */
+#define BO_ACCESS (3u << 30)
+
+/* A process that RESTORE is to build. */
+struct trial {
+	struct kfd_state state;
+	/* By index of the devices. */
+	uint32_t *minors;
+	struct kfd_priv_bo bos[BOS_MAX];
+	/* Addresses for the memory of the BOs, which nothing uses. */
+	char *memory;
+	size_t memory_size;
+};
+
+static void trial_done(struct trial *trial)
+{
+	kfd_state_done(&trial->state);
+	free(trial->minors);
+	if (trial->memory)
+		(void)munmap(trial->memory, trial->memory_size);
+}
+
+/* The BO that begins with the page of @address. Libraries give each buffer of a queue a BO. */
+static uint32_t find_bo(const struct kfd_state *state, const struct kfd_priv_queue *queue,
+			uint64_t address)
+{
+	for (uint32_t i = 0; address && i < state->num_bos; i++) {
+		if (state->bos[i].gpu_id == queue->gpu_id &&
+		    state->bos[i].addr == address / PAGE * PAGE)
+			return i;
+	}
+	return KFD_PRIV_NO_BO;
+}
+
+static bool has_area_in_bo(const struct kfd_state *state, const struct kfd_priv_queue *queue)
+{
+	return find_bo(state, queue, queue->buffers[KFD_PRIV_QUEUE_AREA]) != KFD_PRIV_NO_BO;
+}
+
+static bool can_ask(const struct kfd_state *state, const struct topology *topology,
+		    const struct kfd_priv_queue *queue)
+{
+	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
+
+	return queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu && gpu->gfx_target_version < GFX11;
+}
+
+const struct kfd_priv_queue *queue_probe_choose(const struct kfd_state *state,
+						const struct topology *topology,
+						const struct kfd_priv_queue *queues,
+						size_t num_queues)
+{
+	const struct kfd_priv_queue *chosen = NULL;
+
+	for (size_t i = 0; i < num_queues; i++) {
+		if (!can_ask(state, topology, &queues[i]))
+			continue;
+		if (!has_area_in_bo(state, &queues[i]))
+			return &queues[i];
+		if (!chosen)
+			chosen = &queues[i];
+	}
+	return chosen;
+}
+
+static bool knows_id(const struct kfd_state *state, uint32_t id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].user_gpu_id == id)
+			return true;
+	}
+	return false;
+}
+
+static bool has_gpu(const struct kfd_state *state, uint32_t actual_id)
+{
+	for (uint32_t i = 0; i < state->num_devices; i++) {
+		if (state->devices[i].actual_gpu_id == actual_id)
+			return true;
+	}
+	return false;
+}
+
+static void add_device(struct trial *trial, uint32_t user_id, const struct topology_node *gpu)
+{
+	struct kfd_state *state = &trial->state;
+
+	trial->minors[state->num_devices] = gpu->drm_render_minor;
+	state->devices[state->num_devices++] =
+		(struct kfd_device_bucket){ .user_gpu_id = user_id, .actual_gpu_id = gpu->gpu_id };
+}
+
+/* RESTORE wants all GPUs that the child sees: those of CRIU. The GPUs of the saved process keep the
+ * ids that it knows, because the records name them. */
+static void add_devices(struct trial *trial, const struct kfd_state *saved,
+			const struct topology *topology)
+{
+	for (uint32_t i = 0; i < saved->num_devices; i++) {
+		const struct kfd_device_bucket *device = &saved->devices[i];
+		const struct topology_node *gpu =
+			topology_find_actual(topology, device->actual_gpu_id);
+
+		if (gpu)
+			add_device(trial, device->user_gpu_id, gpu);
+	}
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		const struct topology_node *gpu = &topology->nodes[i];
+		uint32_t id = gpu->gpu_id;
+
+		if (!id || has_gpu(saved, id))
+			continue;
+		while (knows_id(&trial->state, id))
+			id = id % KFD_GPU_ID_MAX + 1;
+		add_device(trial, id, gpu);
+	}
+}
+
+/* The memory of a userptr BO is not looked at before RESUME, so a BO of any size costs nothing. */
+static void add_bo(struct trial *trial, const struct kfd_state *saved, uint32_t index)
+{
+	struct kfd_state *state = &trial->state;
+
+	for (uint32_t i = 0; i < state->num_bos; i++) {
+		if (trial->bos[i].index == index)
+			return;
+	}
+	trial->bos[state->num_bos].index = index;
+	state->bos[state->num_bos] = (struct kfd_bo_bucket){
+		.addr = saved->bos[index].addr,
+		.size = saved->bos[index].size,
+		.gpu_id = saved->bos[index].gpu_id,
+		.alloc_flags = KFD_BO_USERPTR | BO_ACCESS,
+		.dmabuf_fd = KFD_INVALID_FD,
+	};
+	state->num_bos++;
+}
+
+/* Older kernels refuse a process without BOs. */
+static void add_lone_bo(struct trial *trial, const struct kfd_priv_queue *queue)
+{
+	trial->bos[0] = (struct kfd_priv_bo){ .index = KFD_PRIV_NO_BO };
+	trial->state.bos[trial->state.num_bos++] = (struct kfd_bo_bucket){
+		.addr = 1ULL << 33,
+		.size = PAGE,
+		.gpu_id = queue->gpu_id,
+		.alloc_flags = KFD_BO_GTT | BO_ACCESS,
+		.dmabuf_fd = KFD_INVALID_FD,
+	};
+}
+
+static int reserve_memory(struct trial *trial)
+{
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < trial->state.num_bos; i++)
+		size += trial->state.bos[i].size;
+	if (!size)
+		return -EINVAL;
+	trial->memory =
+		mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (trial->memory == MAP_FAILED) {
+		trial->memory = NULL;
+		return -errno;
+	}
+	trial->memory_size = size;
+	for (uint32_t i = 0; i < trial->state.num_bos; i++) {
+		size -= trial->state.bos[i].size;
+		if (trial->state.bos[i].alloc_flags & KFD_BO_USERPTR)
+			trial->bos[i].user_addr = (uintptr_t)trial->memory + size;
+	}
+	return 0;
+}
+
+static int add_bos(struct trial *trial, const struct kfd_state *saved,
+		   const struct kfd_priv_queue *queue)
+{
+	for (size_t i = 0; i < KFD_PRIV_QUEUE_BUFFERS; i++) {
+		uint32_t index = find_bo(saved, queue, queue->buffers[i]);
+
+		if (index != KFD_PRIV_NO_BO)
+			add_bo(trial, saved, index);
+	}
+	if (!trial->state.num_bos)
+		add_lone_bo(trial, queue);
+	return reserve_memory(trial);
+}
+
+static int alloc_trial(struct trial *trial, const struct topology *topology)
+{
+	struct kfd_state *state = &trial->state;
+
+	state->devices = calloc(topology->num_nodes + 1, sizeof(*state->devices));
+	state->bos = calloc(BOS_MAX, sizeof(*state->bos));
+	trial->minors = calloc(topology->num_nodes + 1, sizeof(*trial->minors));
+	return state->devices && state->bos && trial->minors ? 0 : -ENOMEM;
+}
+
+static int prepare(struct trial *trial, const struct kfd_state *saved,
+		   const struct topology *topology, const struct kfd_priv_queue *queue)
+{
+	int ret = alloc_trial(trial, topology);
+
+	if (ret < 0)
+		return ret;
+	add_devices(trial, saved, topology);
+	return add_bos(trial, saved, queue);
+}
+
+/* In the child. The end of the child closes all that is opened here. */
+static int restore_in_child(void *argument)
+{
+	struct trial *trial = argument;
+
+	for (uint32_t i = 0; i < trial->state.num_devices; i++) {
+		int fd, ret = render_node_open(trial->minors[i], 0, &fd);
+
+		if (ret < 0)
+			return ret;
+		trial->state.devices[i].drm_fd = (uint32_t)fd;
+	}
+	return kfd_try_restore(&trial->state);
+}
+
+/* @queue: NULL: without. *@ret_answer: what RESTORE said, or what kept the child from asking. */
+static int run_trial(struct trial *trial, const struct kfd_state *saved,
+		     const struct kfd_priv_queue *queue, int *ret_answer)
+{
+	const struct kfd_priv priv = { saved->priv_data, saved->priv_data_size, saved->num_devices,
+				       saved->num_bos, saved->num_objects };
+	const struct kfd_priv_parts parts = { trial->state.num_devices, trial->bos,
+					      trial->state.num_bos, queue };
+	size_t size;
+	int ret;
+
+	free(trial->state.priv_data);
+	trial->state.priv_data = NULL;
+	ret = kfd_priv_build(&priv, &parts, &trial->state.priv_data, &size);
+	if (ret < 0)
+		return ret;
+	trial->state.priv_data_size = size;
+	trial->state.num_objects = queue ? 1 : 0;
+	return child_run(restore_in_child, trial, TIMEOUT_S, ret_answer);
+}
+
+/* EINVAL has many causes. Only if the same process without the queue can be restored, the cause is
+ * the queue. */
+static int ask(const struct kfd_state *saved, const struct topology *topology,
+	       const struct kfd_priv_queue *queue)
+{
+	_cleanup_(trial_done) struct trial trial = { 0 };
+	int ret, answer = 0;
+
+	ret = prepare(&trial, saved, topology, queue);
+	if (!ret)
+		ret = run_trial(&trial, saved, queue, &answer);
+	if (ret < 0 || answer != -EINVAL)
+		return ret < 0 ? ret : answer;
+	ret = run_trial(&trial, saved, NULL, &answer);
+	if (ret < 0 || answer < 0)
+		return ret < 0 ? ret : answer;
+	return -EOPNOTSUPP;
+}
+
+int queue_probe_ask(const struct kfd_state *state, const struct topology *topology,
+		    const struct kfd_priv_queue *queue, struct queue_answers *answers)
+{
+	struct queue_answer *answer = &answers->by_area[has_area_in_bo(state, queue)];
+
+	if (!answer->known) {
+		answer->ret = ask(state, topology, queue);
+		answer->known = true;
+	}
+	return answer->ret;
+}

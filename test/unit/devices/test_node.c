@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Device nodes that a restored /dev lacks, made for real: each case is a child in a mount namespace
+ * of its own, with an empty /dev and a /sys that names the device of KFD. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "devices/node.h"
+
+#define KFD_MAJOR     241
+#define OUTDATED      240
+#define SETUP_REFUSED 77
+
+#define CHECK(condition)                                                       \
+	do {                                                                   \
+		if (!(condition)) {                                            \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1);                                              \
+		}                                                              \
+	} while (0)
+
+/* Ends the child if the machine does not allow the set-up. */
+static void set_up(int result)
+{
+	if (result < 0) {
+		printf("set-up: %s\n", strerror(errno));
+		_exit(SETUP_REFUSED);
+	}
+}
+
+static void write_number(void)
+{
+	FILE *file;
+
+	set_up(mount("none", "/sys", "tmpfs", 0, NULL));
+	set_up(mkdir("/sys/class", 0755));
+	set_up(mkdir("/sys/class/kfd", 0755));
+	set_up(mkdir("/sys/class/kfd/kfd", 0755));
+	file = fopen("/sys/class/kfd/kfd/dev", "we");
+	CHECK(file && fprintf(file, "%d:0\n", KFD_MAJOR) > 0 && fclose(file) == 0);
+}
+
+/* The child's part: a container with an empty /dev. */
+static void contain(void)
+{
+	set_up(unshare(CLONE_NEWNS));
+	set_up(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	set_up(mount("none", "/dev", "tmpfs", 0, "mode=755"));
+	write_number();
+	(void)umask(077);
+	set_up(mknod("/dev/probe", S_IFCHR | 0600, makedev(226, 200)));
+	set_up(unlink("/dev/probe"));
+}
+
+static void check_node(const char *path, unsigned int device_major, unsigned int device_minor,
+		       mode_t mode, gid_t gid)
+{
+	struct stat stat;
+
+	CHECK(lstat(path, &stat) == 0);
+	CHECK(S_ISCHR(stat.st_mode));
+	CHECK(stat.st_rdev == makedev(device_major, device_minor));
+	CHECK((stat.st_mode & 07777) == mode);
+	CHECK(stat.st_gid == gid && stat.st_uid == 0);
+}
+
+static bool exists(const char *path)
+{
+	struct stat stat;
+
+	return lstat(path, &stat) == 0;
+}
+
+static void count_entries(const char *path, size_t expected)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "[ $(ls -A %s | wc -l) = %zu ]", path, expected);
+	CHECK(system(command) == 0);
+}
+
+static void make_missing_nodes(const struct host_devices *host)
+{
+	contain();
+	CHECK(node_can_make_render(host, 130));
+	CHECK(!exists("/dev/dri"));
+	CHECK(node_make_render(host, 130) == 0);
+	check_node("/dev/dri/renderD130", 226, 130, 0666, 0);
+	CHECK(!node_can_make_render(host, 130));
+	CHECK(node_make_kfd(host) == 0);
+	check_node("/dev/kfd", KFD_MAJOR, 0, 0666, 0);
+	CHECK(unit_count_lines("made the node") == 2);
+	CHECK(unit_logged("/dev/dri/renderD130", "226:130", NULL));
+	/* What is there stays, and leaves no line. */
+	CHECK(node_make_render(host, 130) == 0 && node_make_kfd(host) == 0);
+	CHECK(unit_count_lines("made the node") == 2);
+	count_entries("/dev", 2);
+	count_entries("/dev/dri", 1);
+}
+
+static void take_rights_of_a_neighbour(const struct host_devices *host)
+{
+	contain();
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mknod("/dev/dri/card9", S_IFCHR | 0600, makedev(1, 9)));
+	set_up(mknod("/dev/dri/renderD128", S_IFCHR | 0600, makedev(226, 128)));
+	set_up(chmod("/dev/dri/renderD128", 0660));
+	set_up(chown("/dev/dri/renderD128", 0, 44));
+	CHECK(node_make_render(host, 130) == 0);
+	check_node("/dev/dri/renderD130", 226, 130, 0660, 44);
+}
+
+static void replace_an_outdated_kfd(const struct host_devices *host)
+{
+	contain();
+	set_up(mknod("/dev/kfd", S_IFCHR | 0600, makedev(OUTDATED, 0)));
+	set_up(chmod("/dev/kfd", 0640));
+	set_up(chown("/dev/kfd", 0, 109));
+	CHECK(node_make_kfd(host) == 0);
+	check_node("/dev/kfd", KFD_MAJOR, 0, 0640, 109);
+	CHECK(unit_logged("/dev/kfd", "outdated", "made the node", NULL));
+	count_entries("/dev", 1);
+}
+
+/* A container may have the node of another GPU under this name, or a file. */
+static void keep_what_the_user_has_put_there(const struct host_devices *host)
+{
+	contain();
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mknod("/dev/dri/renderD130", S_IFCHR | 0600, makedev(226, 128)));
+	set_up(symlink("/dev/elsewhere", "/dev/kfd"));
+	CHECK(!node_can_make_render(host, 130));
+	CHECK(node_make_render(host, 130) == 0 && node_make_kfd(host) == 0);
+	check_node("/dev/dri/renderD130", 226, 128, 0600, 0);
+	CHECK(readlink("/dev/kfd", (char[16]){ 0 }, 16) == 14);
+	CHECK(unit_count_lines("made the node") == 0);
+}
+
+/* The same file system as the host's /dev, mounted in the container. */
+static void leave_the_hosts_dev_alone(const struct host_devices *host)
+{
+	struct host_devices other;
+	struct stat dev;
+
+	contain();
+	set_up(stat("/dev", &dev));
+	other = *host;
+	other.dev = dev.st_dev;
+	CHECK(!node_can_make_render(&other, 130));
+	CHECK(node_make_render(&other, 130) == 0 && node_make_kfd(&other) == 0);
+	other = *host;
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mount("none", "/dev/dri", "tmpfs", 0, NULL));
+	set_up(stat("/dev/dri", &dev));
+	other.dri = dev.st_dev;
+	CHECK(!node_can_make_render(&other, 130));
+	CHECK(node_make_render(&other, 130) == 0);
+	count_entries("/dev/dri", 0);
+	count_entries("/dev", 1);
+}
+
+static void follow_no_links(const struct host_devices *host)
+{
+	contain();
+	set_up(mkdir("/dev/other", 0755));
+	set_up(symlink("other", "/dev/dri"));
+	CHECK(!node_can_make_render(host, 130));
+	CHECK(node_make_render(host, 130) == 0);
+	count_entries("/dev/other", 0);
+}
+
+static void make_nothing_in_criu_s_namespace(const struct host_devices *host)
+{
+	struct host_devices here;
+
+	(void)host;
+	contain();
+	node_note_host(&here);
+	CHECK(here.known);
+	/* As if another file system were the host's /dev. */
+	here.dev = here.dri = 0;
+	CHECK(!node_can_make_render(&here, 130));
+	CHECK(node_make_render(&here, 130) == 0 && node_make_kfd(&here) == 0);
+	CHECK(!node_can_make_render(&(struct host_devices){ 0 }, 130));
+	CHECK(node_make_kfd(&(struct host_devices){ 0 }) == 0);
+	count_entries("/dev", 0);
+}
+
+static void name_a_read_only_dev(const struct host_devices *host)
+{
+	contain();
+	set_up(mkdir("/dev/dri", 0755));
+	set_up(mount("none", "/dev", NULL, MS_REMOUNT | MS_RDONLY, NULL));
+	CHECK(node_make_render(host, 130) == -EROFS);
+	CHECK(unit_logged("Error (amdgpu_plugin): ", "/dev/dri/renderD130", "226:130", "read-only",
+			  "mount the host's", NULL));
+	CHECK(node_make_kfd(host) == -EROFS);
+}
+
+static void name_a_missing_capability(const struct host_devices *host)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	contain();
+	set_up((int)syscall(SYS_capget, &header, data));
+	data[0].effective &= ~(1u << CAP_MKNOD);
+	set_up((int)syscall(SYS_capset, &header, data));
+	CHECK(node_make_kfd(host) == -EPERM);
+	CHECK(unit_logged("Error (amdgpu_plugin): ", "/dev/kfd", "CAP_MKNOD", "mount the host's",
+			  NULL));
+	CHECK(unit_count_lines("Error") == 1);
+	count_entries("/dev", 0);
+}
+
+typedef void (*case_function)(const struct host_devices *host);
+
+static void run_case(case_function function)
+{
+	struct host_devices host;
+	int status;
+	pid_t pid;
+
+	node_note_host(&host);
+	assert_true(host.known);
+	(void)fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		function(&host);
+		(void)fflush(stdout);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SETUP_REFUSED)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+#define CASE(name, function)           \
+	static void name(void **state) \
+	{                              \
+		(void)state;           \
+		run_case(function);    \
+	}
+
+CASE(missing_nodes_are_made, make_missing_nodes)
+CASE(a_node_has_the_rights_of_its_neighbour, take_rights_of_a_neighbour)
+CASE(an_outdated_kfd_is_replaced, replace_an_outdated_kfd)
+CASE(other_files_are_kept, keep_what_the_user_has_put_there)
+CASE(the_hosts_dev_stays_as_it_is, leave_the_hosts_dev_alone)
+CASE(links_are_not_followed, follow_no_links)
+CASE(tasks_outside_containers_make_nothing, make_nothing_in_criu_s_namespace)
+CASE(a_read_only_dev_is_named, name_a_read_only_dev)
+CASE(a_missing_capability_is_named, name_a_missing_capability)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(missing_nodes_are_made),
+		UNIT_TEST(a_node_has_the_rights_of_its_neighbour),
+		UNIT_TEST(an_outdated_kfd_is_replaced),
+		UNIT_TEST(other_files_are_kept),
+		UNIT_TEST(the_hosts_dev_stays_as_it_is),
+		UNIT_TEST(links_are_not_followed),
+		UNIT_TEST(tasks_outside_containers_make_nothing),
+		UNIT_TEST(a_read_only_dev_is_named),
+		UNIT_TEST(a_missing_capability_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

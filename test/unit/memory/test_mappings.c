@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The mappings of a restored task: new offsets, and descriptors for CRIU. Regular files stand for
+ * device files. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/kfd.h"
+#include "memory/gpu_files.h"
+#include "memory/mappings.h"
+
+#define KFD     "/dev/kfd"
+#define RENDER0 "/dev/dri/renderD128"
+#define RENDER1 "/dev/dri/renderD129"
+
+#define LOWEST 200
+
+static struct gpu_files files, no_files;
+
+/* mmap offsets of /dev/kfd, see kernel/kfd.h. */
+#define DOORBELL(id) (3ULL << 62 | (uint64_t)(id) << 46)
+#define EVENTS       (2ULL << 62)
+#define MMIO(id)     ((uint64_t)(id) << 46)
+
+static void add_file(const char *name, uint32_t minor)
+{
+	int fd = open(unit_path("%s", name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(fd_move_up(&fd, LOWEST), 0);
+	assert_int_equal(gpu_files_add(&files, minor, fd), 0);
+}
+
+static void add_bo(struct mappings *table, uint32_t minor, uint64_t addr, uint64_t size,
+		   uint64_t old_offset, uint64_t new_offset)
+{
+	const struct mapped_bo bo = { minor, addr, size, old_offset, new_offset };
+
+	assert_int_equal(mappings_add_bo(table, &bo), 0);
+}
+
+static void add_gpu(struct mappings *table, uint32_t old_id, uint32_t user_id, uint32_t new_id)
+{
+	const struct mapped_gpu gpu = { old_id, user_id, new_id };
+
+	assert_int_equal(mappings_add_gpu(table, &gpu), 0);
+}
+
+/* Two GPUs with BOs at the same offset, as each device has its own offsets, and /dev/kfd. */
+static struct mappings make_table(int64_t num_mappings)
+{
+	struct mappings table = { .files = &files, .num_pending = num_mappings };
+
+	add_file("render0", 128);
+	add_file("render1", 129);
+	add_file("kfd", 0);
+	add_bo(&table, 128, 0x10000000, 0x200000, 0x100000000, 0x500000000);
+	add_bo(&table, 129, 0x20000000, 0x200000, 0x100000000, 0x600000000);
+	add_bo(&table, 128, 0x30000000, 0x1000, 0x100200000, 0x700000000);
+	add_bo(&table, 0, 0x40000000, 0x2000, DOORBELL(0x1111), DOORBELL(0xaaaa));
+	add_bo(&table, 0, 0x50000000, 0x1000, MMIO(0x1111), MMIO(0xaaaa));
+	add_gpu(&table, 0x1111, 0x9999, 0xaaaa);
+	add_gpu(&table, 0x2222, 0x2222, 0xbbbb);
+	return table;
+}
+
+static void end(struct mappings *table)
+{
+	mappings_done(table);
+	gpu_files_close(&files, -1);
+}
+
+static bool is_file(int fd, const char *name)
+{
+	struct stat a, b;
+
+	assert_int_equal(stat(unit_path("%s", name), &a), 0);
+	return fstat(fd, &b) == 0 && a.st_ino == b.st_ino;
+}
+
+static void each_mapping_moves_to_its_offset_and_file(void **state)
+{
+	static const struct {
+		const char *path;
+		uint64_t addr;
+		uint64_t old_offset;
+		uint64_t new_offset;
+		const char *file;
+	} cases[] = {
+		{ RENDER0, 0x10000000, 0x100000000, 0x500000000, "render0" },
+		/* The same offset, but of the other GPU. */
+		{ RENDER1, 0x20000000, 0x100000000, 0x600000000, "render1" },
+		{ RENDER0, 0x30000000, 0x100200000, 0x700000000, "render0" },
+		/* A second mapping of a BO, elsewhere than on the GPU. */
+		{ RENDER0, 0x77770000, 0x100000000, 0x500000000, "render0" },
+		{ KFD, 0x40000000, DOORBELL(0x1111), DOORBELL(0xaaaa), "kfd" },
+		{ KFD, 0x50000000, MMIO(0x1111), MMIO(0xaaaa), "kfd" },
+		/* Mappings without a BO. The event page names no GPU. */
+		{ KFD, 0x60000000, EVENTS, EVENTS, "kfd" },
+		{ KFD, 0x61000000, DOORBELL(0x2222), DOORBELL(0xbbbb), "kfd" },
+		{ KFD, 0x62000000, MMIO(0x2222), MMIO(0xbbbb), "kfd" },
+		/* A kernel that maps by the id that the process knows, with and without a BO. */
+		{ KFD, 0x40000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
+		{ KFD, 0x61000000, DOORBELL(0x9999), DOORBELL(0xaaaa), "kfd" },
+	};
+	struct mappings table = make_table(-1);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* CRIU has one string for each open file, so each case has its own. */
+		char *path = strdup(cases[i].path);
+		uint64_t offset = 42;
+		int fd = -1;
+
+		print_message("case %zu\n", i);
+		assert_int_equal(mappings_update(&table, path, cases[i].addr, cases[i].old_offset,
+						 &offset, &fd),
+				 0);
+		assert_true(offset == cases[i].new_offset);
+		assert_true(is_file(fd, cases[i].file));
+		assert_true(fd > LOWEST);
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		(void)close(fd);
+		/* strdup() may return the same address again. */
+		table.run.path = NULL;
+		free(path);
+	}
+	end(&table);
+}
+
+/* BOs of two GPUs, with the same offset. */
+static void a_doorbell_is_found_by_address_first(void **state)
+{
+	struct mappings table = { .files = &files, .num_pending = -1 };
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	add_file("kfd", 0);
+	add_bo(&table, 0, 0x1000, 0x2000, DOORBELL(5), DOORBELL(6));
+	add_bo(&table, 0, 0x9000, 0x2000, DOORBELL(5), DOORBELL(7));
+	assert_int_equal(mappings_update(&table, KFD, 0x9000, DOORBELL(5), &offset, &fd), 0);
+	assert_true(offset == DOORBELL(7));
+	(void)close(fd);
+	end(&table);
+}
+
+/* In a container, two render nodes may have each other's names. The node that CRIU names has
+ * another BO at this offset. */
+static void a_bo_is_found_by_address_under_a_wrong_node_name(void **state)
+{
+	struct mappings table = make_table(-1);
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, RENDER0, 0x20000000, 0x100000000, &offset, &fd),
+			 0);
+	assert_true(offset == 0x600000000);
+	assert_true(is_file(fd, "render1"));
+	(void)close(fd);
+	end(&table);
+}
+
+static void mappings_of_other_devices_are_not_supported(void **state)
+{
+	static const char *const paths[] = {
+		"/dev/null",
+		"/dev/dri/card0",
+		"/dev/dri/renderD",
+		"/dev/dri/renderD130",
+		"/dev/dri/renderD128x",
+		"/dev/shm/x",
+		"",
+		"/dev/kfdx",
+		"/SYSV00000000",
+	};
+	struct mappings table = make_table(-1), empty = { .files = &no_files, .num_pending = -1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		uint64_t offset = 42;
+		int fd = 43;
+
+		print_message("case \"%s\"\n", paths[i]);
+		assert_int_equal(mappings_update(&table, paths[i], 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(mappings_update(&empty, RENDER0, 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(mappings_update(&empty, KFD, 0, 0, &offset, &fd), -ENOTSUP);
+		assert_int_equal(offset, 42);
+		assert_int_equal(fd, 43);
+	}
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
+	end(&table);
+	mappings_done(&empty);
+}
+
+static void mappings_that_cannot_be_restored_are_refused(void **state)
+{
+	static const struct {
+		const char *path;
+		uint64_t addr;
+		uint64_t offset;
+		const char *words;
+	} cases[] = {
+		/* Begins inside the BO, as after munmap() of its first page. */
+		{ RENDER0, 0x10001000, 0x100001000, "inside" },
+		{ RENDER1, 0x201ff000, 0x1001ff000, "inside" },
+		/* No BO has this offset. */
+		{ RENDER0, 0x10000000, 0x100201000, "no BO" },
+		{ RENDER0, 0x10000000, 0xfffff000, "no BO" },
+		/* A BO of the other GPU, and not at its address. */
+		{ RENDER1, 0x31000000, 0x100200000, "no BO" },
+		/* A GPU that the image does not have. */
+		{ KFD, 0x61000000, DOORBELL(0x3333), "no BO" },
+		{ KFD, 0x61000000, MMIO(0x3333), "no BO" },
+	};
+	struct mappings table = make_table(-1);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char address[32];
+		uint64_t offset = 42;
+		int fd = 43;
+
+		print_message("case %zu\n", i);
+		(void)snprintf(address, sizeof(address), "0x%llx",
+			       (unsigned long long)cases[i].addr);
+		unit_forget_lines();
+		assert_int_equal(mappings_update(&table, cases[i].path, cases[i].addr,
+						 cases[i].offset, &offset, &fd),
+				 -EINVAL);
+		assert_logged("Error (amdgpu_plugin): ", address, cases[i].words);
+		assert_int_equal(offset, 42);
+		assert_int_equal(fd, 43);
+	}
+	end(&table);
+}
+
+/* Does as CRIU does with mappings in order: it asks about each, but keeps only the first descriptor
+ * of a run of one file. Versions differ in when they close the descriptor of a run. */
+enum closing {
+	CLOSES_ALL_AT_THE_END,
+	CLOSES_AFTER_OPENING_THE_NEXT,
+	CLOSES_BEFORE_OPENING_THE_NEXT,
+	CLOSINGS,
+};
+
+struct loader {
+	struct mappings *table;
+	enum closing closing;
+	const char *path;
+	int fd;
+	int fds[64];
+	size_t num_fds;
+	unsigned int maps;
+};
+
+static void begin_run(struct loader *loader, const char *path, int fd)
+{
+	if (loader->closing != CLOSES_ALL_AT_THE_END && loader->fd >= 0)
+		(void)close(loader->fd);
+	if (loader->closing == CLOSES_ALL_AT_THE_END && fd >= 0)
+		loader->fds[loader->num_fds++] = fd;
+	loader->path = path;
+	loader->fd = fd;
+}
+
+static void end_run(struct loader *loader, const char *path)
+{
+	if (loader->closing == CLOSES_BEFORE_OPENING_THE_NEXT && loader->path != path)
+		begin_run(loader, NULL, -1);
+}
+
+static void end_all(struct loader *loader)
+{
+	begin_run(loader, NULL, -1);
+	for (size_t i = 0; i < loader->num_fds; i++)
+		assert_int_equal(close(loader->fds[i]), 0);
+}
+
+static void map_device(struct loader *loader, const char *path, uint64_t addr, uint64_t offset,
+		       const char *file)
+{
+	uint64_t new_offset;
+	int fd = -1;
+
+	end_run(loader, path);
+	assert_int_equal(mappings_update(loader->table, path, addr, offset, &new_offset, &fd), 0);
+	if (loader->path != path)
+		begin_run(loader, path, fd);
+	if (!is_file(loader->fd, file))
+		fail_msg("mapping %u: descriptor %d is not open on %s", loader->maps, loader->fd,
+			 file);
+	loader->maps++;
+}
+
+static void map_file(struct loader *loader, const char *path)
+{
+	if (loader->path == path)
+		return;
+	end_run(loader, path);
+	begin_run(loader, path, open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+/* CRIU opens a read-only memfd twice, and closes the first descriptor. */
+static void map_memfd(struct loader *loader, const char *path)
+{
+	int first, second;
+
+	end_run(loader, path);
+	first = open("/dev/null", O_RDWR | O_CLOEXEC);
+	second = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	(void)close(first);
+	begin_run(loader, path, second);
+}
+
+/* One letter for each mapping: 0 and 1 are GPUs, k is /dev/kfd, f and g are files that CRIU opens,
+ * m is a memfd. */
+static void map_all(struct loader *loader, const char *sequence)
+{
+	static const char kfd[] = KFD, render0[] = RENDER0, render1[] = RENDER1;
+	static const char file[] = "/usr/lib/a", other[] = "/usr/lib/b", memfd[] = "/memfd:c";
+
+	for (const char *at = sequence; *at; at++) {
+		if (*at == '0')
+			map_device(loader, render0, 0x10000000, 0x100000000, "render0");
+		else if (*at == '1')
+			map_device(loader, render1, 0x20000000, 0x100000000, "render1");
+		else if (*at == 'k')
+			map_device(loader, kfd, 0x40000000, DOORBELL(0x1111), "kfd");
+		else if (*at == 'm')
+			map_memfd(loader, memfd);
+		else
+			map_file(loader, *at == 'f' ? file : other);
+	}
+	end_all(loader);
+}
+
+static unsigned int count_devices(const char *sequence)
+{
+	unsigned int count = 0;
+
+	for (; *sequence; sequence++)
+		count += *sequence == '0' || *sequence == '1' || *sequence == 'k';
+	return count;
+}
+
+static void runs_of_any_order_leave_nothing_open(void **state)
+{
+	static const char *const sequences[] = {
+		"0",        "00",       "0000k",    "0101",        "k0k0",        "f0f",
+		"ff00ff00", "0f0",      "00f00g00", "0f1f0",       "k00011kkff0", "fgf0gf",
+		"0k1f0k1f", "000fg000", "0m0",      "00m00f0m1m1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CLOSINGS * ARRAY_SIZE(sequences); i++) {
+		const char *sequence = sequences[i / CLOSINGS];
+		struct mappings table = make_table(count_devices(sequence));
+		struct loader loader = { .table = &table, .fd = -1, .closing = i % CLOSINGS };
+
+		print_message("case %s, closing %zu\n", sequence, i % CLOSINGS);
+		map_all(&loader, sequence);
+		assert_int_equal(loader.maps, count_devices(sequence));
+		/* No hook runs after the last mapping, so no file may be open. */
+		assert_int_equal(files.count, 0);
+		for (int fd = LOWEST; fd < LOWEST + 50; fd++)
+			assert_int_equal(fcntl(fd, F_GETFD), -1);
+		end(&table);
+	}
+}
+
+static void a_run_gets_one_descriptor(void **state)
+{
+	static const char path[] = RENDER0, other[] = RENDER1;
+	struct mappings table = make_table(-1);
+	int first, again, third;
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
+			 0);
+	assert_int_equal(first, again);
+	assert_true(offset == 0x700000000);
+	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &third),
+			 0);
+	assert_int_not_equal(third, first);
+	assert_true(is_file(third, "render1"));
+	(void)close(first);
+	(void)close(third);
+	end(&table);
+}
+
+static void a_file_that_criu_opens_ends_the_run(void **state)
+{
+	static const char path[] = RENDER0;
+	struct mappings table = make_table(-1);
+	int first, own, again;
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
+	own = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	(void)close(first);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &again),
+			 0);
+	assert_true(is_file(again, "render0"));
+	(void)close(own);
+	(void)close(again);
+	end(&table);
+}
+
+/* CRIU has one string for each open file, also for two opens of one render node. */
+static void another_string_with_the_same_name_ends_the_run(void **state)
+{
+	static const char path[] = RENDER0, other_string[] = "" RENDER0 "\0other";
+	struct mappings table = make_table(-1);
+	int first, again;
+	uint64_t offset;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &first),
+			 0);
+	assert_int_equal(
+		mappings_update(&table, other_string, 0x30000000, 0x100200000, &offset, &again), 0);
+	assert_int_not_equal(first, again);
+	(void)close(first);
+	assert_true(is_file(again, "render0"));
+	(void)close(again);
+	end(&table);
+}
+
+/* Such a CRIU closes only its duplicate. */
+static void a_criu_that_duplicates_gets_the_task_s_own_descriptor(void **state)
+{
+	static const char path[] = RENDER0, other[] = RENDER1;
+	struct mappings table = make_table(3);
+	uint64_t offset;
+	int own, fd;
+
+	(void)state;
+	table.host_copies = true;
+	own = fcntl(gpu_files_find(&files, 128), F_DUPFD_CLOEXEC, 0);
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(fd, own);
+	assert_int_equal(mappings_update(&table, path, 0x30000000, 0x100200000, &offset, &fd), 0);
+	assert_int_equal(fd, own);
+	/* The task has closed its descriptor of the other GPU. */
+	assert_int_equal(mappings_update(&table, other, 0x20000000, 0x100000000, &offset, &fd), 0);
+	assert_true(is_file(fd, "render1"));
+	assert_int_equal(files.count, 0);
+	(void)close(fd);
+	assert_true(is_file(own, "render0"));
+	(void)close(own);
+	end(&table);
+}
+
+static void files_stay_open_while_mappings_are_pending(void **state)
+{
+	static const char path[] = RENDER0;
+	struct mappings table = make_table(2);
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_true(gpu_files_find(&files, 128) >= LOWEST);
+	assert_true(is_file(gpu_files_find(&files, 129), "render1"));
+	assert_int_equal(mappings_update(&table, path, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_int_equal(gpu_files_find(&files, 128), -1);
+	assert_int_equal(gpu_files_find(&files, 129), -1);
+	assert_int_equal(gpu_files_find(&files, 0), -1);
+	/* The descriptor of CRIU stays open. */
+	assert_true(is_file(fd, "render0"));
+	(void)close(fd);
+	end(&table);
+}
+
+static void images_without_a_count_keep_the_files(void **state)
+{
+	struct mappings table = make_table(-1);
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(
+			mappings_update(&table, RENDER0, 0x10000000, 0x100000000, &offset, &fd), 0);
+	assert_true(is_file(gpu_files_find(&files, 128), "render0"));
+	(void)close(fd);
+	end(&table);
+}
+
+static void refused_mappings_are_not_counted(void **state)
+{
+	struct mappings table = make_table(1);
+	uint64_t offset;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mappings_update(&table, RENDER0, 0x1, 0x2, &offset, &fd), -EINVAL);
+	assert_int_equal(mappings_update(&table, "/dev/zero", 0x1, 0x2, &offset, &fd), -ENOTSUP);
+	assert_true(gpu_files_find(&files, 128) >= 0);
+	end(&table);
+}
+
+static void mappings_done_accepts_empty_and_done_tables(void **state)
+{
+	struct mappings table = make_table(3), empty = { 0 };
+
+	(void)state;
+	end(&table);
+	mappings_done(&table);
+	mappings_done(&empty);
+	gpu_files_close(&files, -1);
+	assert_int_equal(gpu_files_find(&files, 128), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(each_mapping_moves_to_its_offset_and_file),
+		UNIT_TEST(a_doorbell_is_found_by_address_first),
+		UNIT_TEST(a_bo_is_found_by_address_under_a_wrong_node_name),
+		UNIT_TEST(mappings_of_other_devices_are_not_supported),
+		UNIT_TEST(mappings_that_cannot_be_restored_are_refused),
+		UNIT_TEST(runs_of_any_order_leave_nothing_open),
+		UNIT_TEST(a_run_gets_one_descriptor),
+		UNIT_TEST(a_file_that_criu_opens_ends_the_run),
+		UNIT_TEST(another_string_with_the_same_name_ends_the_run),
+		UNIT_TEST(a_criu_that_duplicates_gets_the_task_s_own_descriptor),
+		UNIT_TEST(files_stay_open_while_mappings_are_pending),
+		UNIT_TEST(images_without_a_count_keep_the_files),
+		UNIT_TEST(refused_mappings_are_not_counted),
+		UNIT_TEST(mappings_done_accepts_empty_and_done_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of shared objects: tasks publish, find and await them, and learn that one has failed.
+ */
+#include "host.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "image/image.h"
+#include "memory/objects.h"
+
+static struct objects *objects;
+
+static int begin(void **state)
+{
+	return unit_begin(state) || objects_new(&objects) ? -1 : 0;
+}
+
+static int end(void **state)
+{
+	objects_free(objects);
+	return unit_end(state);
+}
+
+static void an_object_is_published_once(void **state)
+{
+	const struct object object = { .store_id = 7, .gpu_id = 0x10, .mmap_offset = 0x5000 };
+	struct object found = { 0 };
+
+	(void)state;
+	assert_int_equal(objects_find(objects, 3, &found), -ENOENT);
+	assert_false(objects_are_used(objects));
+	assert_int_equal(objects_publish(objects, 3, &object), 0);
+	assert_true(objects_are_used(objects));
+	assert_int_equal(objects_publish(objects, 3, &object), -EEXIST);
+	assert_int_equal(objects_find(objects, 3, &found), 0);
+	assert_memory_equal(&found, &object, sizeof(object));
+	assert_int_equal(objects_find(objects, 2, &found), -ENOENT);
+	assert_int_equal(objects_find(objects, 4, &found), -ENOENT);
+	assert_false(objects_are_used(NULL));
+}
+
+static void numbers_out_of_range_are_no_objects(void **state)
+{
+	const struct object object = { 0 };
+	struct object found;
+
+	(void)state;
+	assert_int_equal(objects_publish(objects, 0, &object), -EINVAL);
+	assert_int_equal(objects_publish(objects, IMAGE_OBJECTS_MAX + 1, &object), -EINVAL);
+	assert_int_equal(objects_find(objects, 0, &found), -ENOENT);
+	assert_int_equal(objects_find(objects, IMAGE_OBJECTS_MAX + 1, &found), -ENOENT);
+	assert_int_equal(objects_publish(objects, IMAGE_OBJECTS_MAX, &object), 0);
+	assert_int_equal(objects_find(objects, IMAGE_OBJECTS_MAX, &found), 0);
+}
+
+/* Awaits object 5 in another process, which exits with 0 if it gets it, else with the error. */
+static pid_t await_in_child(void)
+{
+	struct object found;
+	pid_t pid = fork(), failed = 0;
+	int ret = -ETIME;
+
+	if (pid)
+		return pid;
+	while (ret == -ETIME)
+		ret = objects_await(objects, 5, &found, &failed);
+	if (ret == -ECANCELED && failed != 1234)
+		_exit(1);
+	_exit(ret < 0 ? -ret : found.store_id == 9 ? 0 : 2);
+}
+
+static void assert_exit(pid_t pid, int expected)
+{
+	int status;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), expected);
+}
+
+static void another_process_waits_for_an_object(void **state)
+{
+	const struct object object = { .store_id = 9 };
+	pid_t early = await_in_child();
+
+	(void)state;
+	while (!objects_are_used(objects))
+		(void)usleep(1000);
+	assert_int_equal(objects_publish(objects, 5, &object), 0);
+	objects_announce(objects);
+	assert_exit(early, 0);
+	assert_exit(await_in_child(), 0);
+	/* An object that is there can be had in spite of a failure. */
+	objects_fail(objects, 1234);
+	assert_exit(await_in_child(), 0);
+}
+
+static void nobody_waits_for_a_task_that_has_failed(void **state)
+{
+	pid_t early = await_in_child();
+
+	(void)state;
+	while (!objects_are_used(objects))
+		(void)usleep(1000);
+	objects_fail(objects, 1234);
+	assert_exit(early, ECANCELED);
+	assert_exit(await_in_child(), ECANCELED);
+	objects_fail(NULL, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_object_is_published_once, begin, end),
+		cmocka_unit_test_setup_teardown(numbers_out_of_range_are_no_objects, begin, end),
+		cmocka_unit_test_setup_teardown(another_process_waits_for_an_object, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_a_task_that_has_failed, begin,
+						end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests which files of /dev/kfd a dump finds in the tasks. */
+#include "dump_tree.h"
+
+#include "kernel/proc.h"
+#include "pause/kfd_files.h"
+
+static void files_of_tracees_are_found_once_each(void **state)
+{
+	struct tree_files files;
+	struct member members[2], child;
+	int inherited[2];
+
+	(void)state;
+	join_tree(&members[0], make_process(), 2);
+	join_tree(&members[1], make_process(), 1);
+	/* This task has the files of others, one of them as a duplicate. */
+	inherited[0] = members[0].fds[1];
+	inherited[1] = dup(members[1].fds[0]);
+	child = (struct member){ .pid = start_task(inherited, 2) };
+	(void)close(inherited[1]);
+	assert_int_equal(kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 300, &files),
+			 0);
+	assert_int_equal(files.count, 3);
+	for (size_t i = 0; i < files.count; i++) {
+		assert_true(files.list[i].fd >= 300);
+		assert_int_equal(fcntl(files.list[i].fd, F_GETFD), FD_CLOEXEC);
+		assert_int_equal(files.list[i].pid, members[i / 2].pid);
+		assert_int_equal(kfd_files_same(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
+		assert_int_equal(kfd_files_same(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
+	}
+	kfd_files_done(&files);
+	leave_tree(&child);
+	leave_tree(&members[0]);
+	leave_tree(&members[1]);
+}
+
+/* At each limit of descriptors: a process that the plugin overlooks would not be paused in time. */
+static void without_descriptors_nothing_is_overlooked(void **state)
+{
+	struct rlimit old, few;
+	struct tree_files files;
+	struct member members[2];
+	unsigned int failed = 0;
+	int ret = -1;
+
+	(void)state;
+	join_tree(&members[0], make_process(), 1);
+	join_tree(&members[1], make_process(), 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ret = kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 0, &files);
+		failed += ret == -EMFILE;
+		assert_true(!ret || ret == -EMFILE);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(ret, 0);
+	assert_true(failed > 0);
+	assert_int_equal(files.count, 2);
+	kfd_files_done(&files);
+	leave_tree(&members[0]);
+	leave_tree(&members[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_of_tracees_are_found_once_each),
+		TEST(without_descriptors_nothing_is_overlooked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which BO has a byte of a render node's address space. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "kernel/kfd.h"
+#include "preflight/bo_index.h"
+
+#define BO(gpu, flags, at, bytes)                                                        \
+	{                                                                                \
+		.gpu_id = (gpu), .alloc_flags = (flags), .offset = (at), .size = (bytes) \
+	}
+
+static struct topology_node nodes[] = {
+	{ .gpu_id = 10, .actual_gpu_id = 10, .drm_render_minor = 129 },
+	{ .gpu_id = 20, .actual_gpu_id = 20, .drm_render_minor = 128 },
+	{ .gpu_id = 30, .actual_gpu_id = 30, .drm_render_minor = 130 },
+};
+static const struct topology machine = { nodes, 3 };
+
+/* The process knows both of its GPUs by each other's ids. */
+static struct kfd_device_bucket devices[] = {
+	{ .user_gpu_id = 10, .actual_gpu_id = 20 },
+	{ .user_gpu_id = 20, .actual_gpu_id = 10 },
+};
+static struct kfd_bo_bucket bos[] = {
+	BO(10, KFD_BO_VRAM, 0x9000, 0x2000),    BO(20, KFD_BO_GTT, 0x9000, 0x1000),
+	BO(10, KFD_BO_USERPTR, 0x4000, 0x1000), BO(10, KFD_BO_VRAM, 0x1000, 0x1000),
+	BO(10, KFD_BO_GTT, 0xb000, 0x1000),     BO(10, KFD_BO_VRAM, 0x9000, 0x2000),
+};
+static const struct kfd_state job = {
+	.devices = devices, .num_devices = 2, .bos = bos, .num_bos = ARRAY_SIZE(bos)
+};
+
+static void gpus_are_found_by_the_processs_ids(void **state)
+{
+	(void)state;
+	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 10), &nodes[1]);
+	assert_ptr_equal(bo_index_find_gpu(&job, &machine, 20), &nodes[0]);
+	assert_null(bo_index_find_gpu(&job, &machine, 30));
+}
+
+static void partitions_of_a_pci_device_are_one(void **state)
+{
+	static const struct topology_node gpus[] = {
+		{ .location_id = 0x6300, .drm_render_minor = 128 },
+		{ .location_id = 0x6307, .drm_render_minor = 129 },
+		{ .location_id = 0x6308, .drm_render_minor = 130 },
+		{ .location_id = 0x6300, .domain = 1, .drm_render_minor = 131 },
+		/* Kernels that do not tell. */
+		{ .drm_render_minor = 132 },
+		{ .drm_render_minor = 133 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(gpus); j++)
+			assert_int_equal(bo_index_device(&gpus[i]) == bo_index_device(&gpus[j]),
+					 i == j || i + j == 1);
+	}
+}
+
+static void the_bo_that_has_a_byte_is_found(void **state)
+{
+	static const struct {
+		uint32_t render_minor;
+		uint64_t offset;
+		int index; /* -1: none */
+	} cases[] = {
+		{ 128, 0, -1 },          { 128, 0xfff, -1 },  { 128, 0x1000, 3 },
+		{ 128, 0x1fff, 3 },      { 128, 0x2000, -1 }, { 128, 0x4000, -1 },
+		{ 128, 0x8fff, -1 },     { 128, 0x9000, 0 },  { 128, 0xafff, 0 },
+		{ 128, 0xb000, 4 },      { 128, 0xbfff, 4 },  { 128, 0xc000, -1 },
+		{ 129, 0x8fff, -1 },     { 129, 0x9000, 1 },  { 129, 0x9fff, 1 },
+		{ 129, 0xa000, -1 },     { 130, 0x9000, -1 }, { 127, 0x9000, -1 },
+		{ 128, UINT64_MAX, -1 },
+	};
+	struct bo_index *index;
+
+	(void)state;
+	assert_int_equal(bo_index_new(&job, &machine, &index), 0);
+	assert_int_equal(index->count, 5);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct bo_index_entry *place =
+			bo_index_find_offset(index, cases[i].render_minor, cases[i].offset);
+
+		print_message("case %zu\n", i);
+		assert_int_equal(place ? (int)place->index : -1, cases[i].index);
+	}
+	bo_index_free(index);
+	assert_null(bo_index_find_offset(NULL, 128, 0x9000));
+}
+
+/* One on two GPUs, and another. */
+static void a_bo_with_the_same_dma_buf_is_found(void **state)
+{
+	const int object = memfd_create("object", MFD_CLOEXEC);
+	struct kfd_bo_bucket some[] = {
+		BO(10, KFD_BO_VRAM, 0x9000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x5000, 0x1000),
+		BO(20, KFD_BO_VRAM, 0x9000, 0x1000),
+	};
+	struct kfd_state sharer = job;
+	struct bo_index *index;
+	const struct bo_index_entry *place, *again, *alone;
+
+	(void)state;
+	sharer.bos = some;
+	sharer.num_bos = ARRAY_SIZE(some);
+	some[0].dmabuf_fd = some[2].dmabuf_fd = (uint32_t)object;
+	some[1].dmabuf_fd = (uint32_t)memfd_create("other", MFD_CLOEXEC);
+	assert_int_equal(bo_index_new(&sharer, &machine, &index), 0);
+	place = bo_index_find_offset(index, 128, 0x9000);
+	again = bo_index_find_offset(index, 129, 0x9000);
+	alone = bo_index_find_offset(index, 129, 0x5000);
+	assert_int_equal(again->index, 2);
+	assert_ptr_equal(bo_index_find_inode(index, again->inode), place);
+	assert_int_equal(bo_index_find_inode(index, place->inode)->index, 0);
+	assert_ptr_equal(bo_index_find_inode(index, alone->inode), alone);
+	assert_null(bo_index_find_inode(index, UINT64_MAX));
+	bo_index_free(index);
+	(void)close((int)some[1].dmabuf_fd);
+	assert_int_equal(bo_index_new(&sharer, &machine, &index), -EBADF);
+	(void)close(object);
+}
+
+static void a_process_without_bos_has_no_entries(void **state)
+{
+	struct bo_index *index;
+
+	(void)state;
+	assert_int_equal(bo_index_new(&(const struct kfd_state){ 0 }, &machine, &index), 0);
+	assert_null(bo_index_find_offset(index, 128, 0));
+	bo_index_free(index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(partitions_of_a_pci_device_are_one),
+		UNIT_TEST(gpus_are_found_by_the_processs_ids),
+		UNIT_TEST(the_bo_that_has_a_byte_is_found),
+		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),
+		UNIT_TEST(a_process_without_bos_has_no_entries),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

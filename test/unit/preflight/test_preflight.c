@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Refusals of a process as a whole and by the driver, and docs/refusals.md against the rules.
+ * test_preflight_queues.c and test_preflight_bos.c have the other refusals. */
+#include "preflight_task.h"
+
+#include "image/image.h"
+#include "preflight/preflight.h"
+
+static void private_data_of_an_unknown_layout_is_refused(void **state)
+{
+	struct fake_process *process =
+		make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+
+	(void)state;
+	kernel.bo_record_size = 276;
+	assert_refused(process,
+		       "private data (version 1, 1676 bytes for 2 GPUs, 3 BOs and 3 objects) has "
+		       "a layout that this plugin does not know",
+		       "newer plugin");
+	assert_force_dumps(process, "layout");
+}
+
+/* A pause would wait for the end of running waves, so the refusal comes before it. */
+static void a_driver_that_saves_no_waves_is_refused_before_the_pause(void **state)
+{
+	struct fake_process *process = make_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	unit_print("parameter-cwsr_enable", "0\n");
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Error (amdgpu_plugin): ", "cwsr_enable=1", "AMDGPU_FORCE=1");
+	end_dump(-1);
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+	assert_force_dumps(process, "waves");
+	unit_print("parameter-cwsr_enable", "1\n");
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+/* The driver refuses: the log explains its error, and AMDGPU_FORCE=1 does not help. */
+static void what_the_driver_refuses_is_explained(void **state)
+{
+	static const struct {
+		enum kfd_criu_op op;
+		int error;
+		const char *words;
+	} cases[] = {
+		{ KFD_PROCESS_INFO, ENOTTY, "Linux 5.18" },
+		{ KFD_PROCESS_INFO, EACCES, "CAP_CHECKPOINT_RESTORE" },
+		{ KFD_PROCESS_INFO, EBADF, "not part of this dump" },
+		{ KFD_PROCESS_INFO, EOPNOTSUPP, "debuggers" },
+		{ KFD_CHECKPOINT, EOPNOTSUPP, "this kind of GPU" },
+		{ KFD_CHECKPOINT, EINVAL, "cwsr" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+
+		print_message("case %zu\n", i);
+		kernel.fail_op = cases[i].op;
+		kernel.fail_errno = cases[i].error;
+		kernel.fail_count = 2;
+		assert_refused(process, cases[i].words, strerror(cases[i].error));
+		kernel.fail_count = 2;
+		assert_final(process, cases[i].words);
+		kernel.fail_count = 0;
+	}
+}
+
+/* The driver refuses every operation, so the first one fails. */
+static void what_the_driver_always_refuses_is_explained(void **state)
+{
+	static const struct {
+		int error;
+		const char *words;
+	} cases[] = {
+		{ ENOTTY, "Linux 5.18" },
+		{ EACCES, "CAP_CHECKPOINT_RESTORE" },
+		{ EBADF, "not part of this dump" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process = make_process();
+
+		print_message("case %zu\n", i);
+		kernel.refusal = cases[i].error;
+		assert_refused(process, cases[i].words, strerror(cases[i].error));
+		assert_final(process, cases[i].words);
+	}
+}
+
+static void an_old_driver_is_refused_with_force_too(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.kfd_minor = 7;
+	assert_refused(process, "1.8", "Linux 5.18");
+	assert_final(process, "1.8");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+}
+
+#define REFUSALS "docs/refusals.md"
+
+static const char *const headings[] = {
+	[PREFLIGHT_DUMP] = "## The dump",
+	[PREFLIGHT_PROCESS] = "## Processes",
+	[PREFLIGHT_QUEUE] = "## Queues",
+	[PREFLIGHT_BO] = "## BOs",
+	[PREFLIGHT_FILE] = "## Files and mappings",
+};
+
+/* The next line of the document, without its end; NULL: there is none. */
+static char *next_line(FILE *file, char line[static 1024])
+{
+	if (!fgets(line, 1024, file))
+		return NULL;
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* Skips to the first row of the table below @heading. */
+static void find_table(FILE *file, const char *heading)
+{
+	char line[1024];
+
+	do {
+		assert_non_null(next_line(file, line));
+	} while (strcmp(line, heading) != 0);
+	do {
+		assert_non_null(next_line(file, line));
+	} while (strncmp(line, "| ---", 5) != 0);
+}
+
+static void assert_row(FILE *file, const struct preflight_text *text)
+{
+	char line[1024], expected[1024];
+
+	(void)snprintf(expected, sizeof(expected), "| %s | %s | %s | %s |", text->what, text->how,
+		       text->remedy, text->can_be_forced ? "yes" : "no");
+	assert_non_null(next_line(file, line));
+	assert_string_equal(line, expected);
+}
+
+/* Each rule is one row, in the same order, and no table has another row. */
+static void the_document_has_each_rule(void **state)
+{
+	FILE *file = fopen(REFUSALS, "re");
+	enum preflight_group group = PREFLIGHT_FILE + 1;
+	const struct preflight_text *text;
+	char line[1024];
+
+	(void)state;
+	assert_non_null(file);
+	for (size_t i = 0; (text = preflight_get_text(i)); i++) {
+		if (text->group != group) {
+			assert_true(!i || !*next_line(file, line));
+			find_table(file, headings[text->group]);
+		}
+		group = text->group;
+		assert_row(file, text);
+	}
+	assert_int_equal(group, PREFLIGHT_FILE);
+	assert_true(!*next_line(file, line));
+	(void)fclose(file);
+}
+
+static void several_kfd_contexts_are_refused_before_a_checkpoint(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	unit_print("process/pasid", "0\n");
+	unit_print("process/context_4096/pasid", "0\n");
+	assert_refused(process, "has several KFD contexts", "use one KFD context");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+	assert_final(process, "has several KFD contexts");
+}
+
+static void events_that_restore_does_not_make_are_refused(void **state)
+{
+	static const struct {
+		uint32_t type;
+		bool bad;
+	} cases[] = {
+		{ 0, false }, { 1, true }, { 2, true }, { 3, false }, { 4, true },
+		{ 5, false }, { 6, true }, { 7, true }, { 8, false }, { 9, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		char words[64];
+
+		(void)snprintf(words, sizeof(words), "event 1 of type %u", cases[i].type);
+		print_message("case %s\n", words);
+		kernel.event_type = cases[i].type;
+		if (cases[i].bad) {
+			assert_refused(process, words, "destroy the event");
+			assert_force_dumps(process, words);
+		} else {
+			int fd = open_kfd_of(process);
+
+			start_dump();
+			assert_int_equal(dump_file(fd, 5), 0);
+			end_dump(0);
+			(void)close(fd);
+		}
+	}
+}
+
+static void high_precision_on_gfx950_is_refused(void **state)
+{
+#define GFX "s/^gfx_target_version .*/gfx_target_version "
+	static const struct {
+		const char *gpus, *environment;
+		bool bad;
+	} cases[] = {
+		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=1%cB=2%c", true },
+		{ GFX "90500/", "HSA_HIGH_PRECISION_MODE=yes%c", true },
+		{ GFX "90500/", "A=1%cHSA_HIGH_PRECISION_MODE=0%cB=2%c", false },
+		{ GFX "90500/", "XHSA_HIGH_PRECISION_MODE=1%cHSA_HIGH_PRECISION_MODE=%c", false },
+		{ GFX "90402/", "HSA_HIGH_PRECISION_MODE=1%c", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+		int fd;
+
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		unit_print("environ", cases[i].environment, 0, 0, 0);
+		process = make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		if (cases[i].bad) {
+			assert_refused(process, "HSA_HIGH_PRECISION_MODE",
+				       "start the process without");
+			assert_force_dumps(process, "HSA_HIGH_PRECISION_MODE");
+			continue;
+		}
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		(void)close(fd);
+	}
+}
+
+/* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
+static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
+{
+	unit_print("process/pasid", "%u\n", process_pasid);
+	unit_print("fdinfo-128", "pos:\t0\ndrm-driver:\tamdgpu\npasid:\t%u\n", one);
+	unit_print("fdinfo-129", "pos:\t0\npasid:\t%u\ndrm-driver:\tamdgpu\n", other);
+}
+
+/* CHECKPOINT would crash the kernel, so no CHECKPOINT may come before the refusal. */
+static void a_gpu_without_a_vm_is_refused_before_a_checkpoint(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.num_open_renders = 1;
+	assert_refused(process, "2 GPUs, 1 opened: sees a GPU whose render node", "device cgroup");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+	assert_force_dumps(process, "render node");
+}
+
+static void a_file_with_another_pasid_gives_no_vm(void **state)
+{
+	struct fake_process *process = make_process();
+
+	(void)state;
+	kernel.num_open_renders = 2;
+	make_files(32769, 32769, 32770);
+	assert_refused(process, "render node", "device cgroup");
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
+}
+
+/* Files of the same node, of other drivers, and a process that has no VM and no BO. */
+static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
+{
+	static const struct {
+		unsigned int process, one, other;
+	} pasids[] = {
+		{ 32769, 32769, 32769 },
+		/* Linux 7: each file has its own, and the process has 0. */
+		{ 0, 32770, 32771 },
+		/* A driver in which the PASID has another meaning. */
+		{ 5, 32770, 32771 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i <= ARRAY_SIZE(pasids); i++) {
+		struct fake_process *process;
+		int fd;
+
+		print_message("case %zu\n", i);
+		for (size_t j = 0; j < PROCESSES; j++)
+			free(kernel.processes[j].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		process = make_process();
+		kernel.num_open_renders = 2;
+		if (i < ARRAY_SIZE(pasids)) {
+			make_files(pasids[i].process, pasids[i].one, pasids[i].other);
+		} else {
+			process->num_bos = 0;
+			kernel.num_open_renders = 0;
+		}
+		fd = open_kfd_of(process);
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+		(void)close(fd);
+	}
+}
+
+static struct fake_process *make_process_without_bos(void)
+{
+	struct fake_process *process = add_process(tracee);
+
+	add_device(process, GPU_A, GPU_A);
+	return process;
+}
+
+static void a_process_without_bos_is_refused_where_the_kernel_wants_some(void **state)
+{
+	struct fake_process *process = make_process_without_bos();
+
+	(void)state;
+	kernel.no_bo_errno = EINVAL;
+	assert_refused(process, "cannot be rebuilt by this kernel", "has no BO");
+	assert_force_dumps(process, "has no BO");
+}
+
+/* The answer of newer kernels; other errors tell nothing. */
+static void a_process_without_bos_is_dumped_elsewhere(void **state)
+{
+	static const int errors[] = { EFAULT, EPERM, ENOMEM };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		struct fake_process *process = make_process_without_bos();
+		int fd = open_kfd_of(process);
+
+		kernel.no_bo_errno = errors[i];
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), i > 0);
+		assert_int_equal(unit_count_lines("process without BOs"), i > 0);
+		(void)close(fd);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(private_data_of_an_unknown_layout_is_refused),
+		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
+		TEST(what_the_driver_refuses_is_explained),
+		TEST(what_the_driver_always_refuses_is_explained),
+		TEST(several_kfd_contexts_are_refused_before_a_checkpoint),
+		TEST(events_that_restore_does_not_make_are_refused),
+		TEST(high_precision_on_gfx950_is_refused),
+		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
+		TEST(a_file_with_another_pasid_gives_no_vm),
+		TEST(ordinary_processes_have_a_vm_of_each_gpu),
+		TEST(an_old_driver_is_refused_with_force_too),
+		TEST(the_document_has_each_rule),
+		TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some),
+		TEST(a_process_without_bos_is_dumped_elsewhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
