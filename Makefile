@@ -29,8 +29,10 @@ FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNIN
 	    -Iinclude -Isrc -I$(BUILD) $(DRM_CFLAGS)
 LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
 # Lazy, so neither -z now nor -z defs: a CRIU or libdrm that lacks a function is noticed by who calls it. Missed at
-# dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU.
-LINK     := -shared -Wl,--as-needed,-z,lazy,-z,relro,-z,noexecstack,-z,text
+# dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU. The linker
+# obeys the last of lazy and now, so LAZY follows the LDFLAGS of the caller.
+LINK     := -shared -Wl,--as-needed,-z,relro,-z,noexecstack,-z,text
+LAZY     := -Wl,-z,lazy
 
 # One short line a file; V=1 shows the commands.
 Q    := $(if $(V),,@)
@@ -40,7 +42,7 @@ all: $(PLUGIN) $(TOOL)
 
 $(PLUGIN): $(OBJECTS)
 	$(call SHOW,LD)
-	$(Q)$(CC) $(LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LINK) $(LDFLAGS) $(LAZY) -o $@ $^ $(LIBS)
 
 # Of the plugin, the tool has only the files whose functions it calls.
 $(TOOL): $(TOOL_OBJECTS) $(BUILD)/objects.a
