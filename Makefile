@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make, make check, make demo, make install: see README.md.
 
+# CRIU looks for plugins in lib/criu below its own prefix.
 PREFIX    ?= /usr
-PLUGINDIR ?= $(PREFIX)/lib/criu
+BINDIR    ?= $(PREFIX)/bin
+LIBDIR    ?= $(PREFIX)/lib
+PLUGINDIR ?= $(LIBDIR)/criu
 MANDIR    ?= $(PREFIX)/share/man
+DOCDIR    ?= $(PREFIX)/share/doc/criu-plugin-amdgpu
 BUILD     ?= build
 CFLAGS    ?= -O2 -g
 include $(if $(SANITIZER),test/sanitizer.mk)
@@ -90,16 +94,20 @@ demo:
 	@test/vm/demo
 
 install: $(PLUGIN) $(TOOL)
-	install -D -m 0755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
-	install -D -m 0755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/criu-amdgpu
+	install -D -m 0644 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
+	install -D -m 0755 $(TOOL) $(DESTDIR)$(BINDIR)/criu-amdgpu
 	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples examples/$(NAME).conf
 
 uninstall:
-	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(PREFIX)/bin/criu-amdgpu
+	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
+	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean:
 	rm -rf $(BUILD)

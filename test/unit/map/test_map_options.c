@@ -3,6 +3,7 @@
  * environment variables alone. */
 #include "host.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,56 @@ static void wrong_options_of_criu_are_refused_and_quoted(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "CRIU");
 }
 
+static const char *const keyed_variables[] = {
+#define VARIABLE(field, variable, kind, value) #variable,
+	MAP_OPTIONS(VARIABLE) CONTENT_OPTIONS(VARIABLE) OTHER_OPTIONS(VARIABLE)
+};
+
+/* Copies the example to @text, with the mark of a comment removed from the lines that set options.
+ */
+static void read_example(size_t size, char text[size])
+{
+	FILE *file = fopen("examples/amdgpu_plugin.conf", "re");
+	size_t used = 0;
+	char line[256];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		bool sets = line[0] == '#' && line[1] != ' ';
+		int written = snprintf(text + used, size - used, "%s", line + sets);
+
+		assert_true(written >= 0 && (size_t)written < size - used);
+		used += (size_t)written;
+	}
+	(void)fclose(file);
+}
+
+static void the_example_sets_each_option_to_its_default(void **state)
+{
+	char text[4096] = "", line[64];
+	struct options options;
+
+	(void)state;
+	read_example(sizeof(text), text);
+	for (size_t i = 0; i < ARRAY_SIZE(keyed_variables); i++) {
+		(void)snprintf(line, sizeof(line), "\n%s = ", strchr(keyed_variables[i], '_') + 1);
+		for (char *c = line; *c; c++)
+			*c = *c == '_' ? '-' : (char)tolower(*c);
+		print_message("key %s\n", line + 1);
+		assert_non_null(strstr(text, line));
+	}
+	assert_int_equal(read_file(text, &options), 0);
+#define SAME(group, field, value)                  assert_int_equal((uintptr_t)options.group field, value)
+#define SAME_MAP(field, variable, kind, value)     SAME(map., field, value);
+#define SAME_CONTENT(field, variable, kind, value) SAME(content., field, value);
+#define SAME_OTHER(field, variable, kind, value)   SAME(, field, value);
+	MAP_CHECKS(SAME_MAP)
+	CONTENT_OPTIONS(SAME_CONTENT)
+	OTHER_OPTIONS(SAME_OTHER)
+	assert_non_null(options.map.device_map);
+	options_done(&options);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, unit_end)
 
 int main(void)
@@ -237,6 +288,7 @@ int main(void)
 		TEST(options_of_criu_override_both),
 		TEST(options_of_other_plugins_are_ignored),
 		TEST(wrong_options_of_criu_are_refused_and_quoted),
+		TEST(the_example_sets_each_option_to_its_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
