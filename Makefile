@@ -109,6 +109,10 @@ uninstall:
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -rf $(DESTDIR)$(DOCDIR)
 
+# build/dist: the source archive.
+dist:
+	@packaging/dist $(BUILD)/dist
+
 clean:
 	rm -rf $(BUILD)
 
@@ -117,4 +121,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-kills demo install uninstall clean format
+.PHONY: all analyse check check-containers check-kills demo dist install uninstall clean format
