@@ -48,7 +48,7 @@ static int init(int stage)
 /* All files have been shown. */
 static int complete_dump(void)
 {
-	int ret = render_finish(&session.renders, &session.dump);
+	int ret = drm_finish(&session.renders, &session.dump);
 
 	return ret < 0 ? ret : dump_check_complete(&session.dump);
 }
@@ -72,8 +72,8 @@ static void finish(int stage, int ret)
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
 	if (stage == STAGE_RESTORE && !ret)
-		restore_finish(&session.restore);
-	render_list_done(&session.renders);
+		resume_finish(&session.restore);
+	drm_list_done(&session.renders);
 	dump_done(&session.dump);
 	restore_done(&session.restore);
 	options_done(&session.options);
@@ -97,10 +97,10 @@ static bool is_gpu_file(int answer)
 
 static int handle_device_vma(int fd, const struct stat *stat)
 {
-	if (!is_gpu_file(kfd_is_file(stat)) && !is_gpu_file(render_is_file(fd, stat)))
+	if (!is_gpu_file(kfd_is_file(stat)) && !is_gpu_file(drm_is_render_node(fd, stat)))
 		return -ENOTSUP;
 	return host_errno(session.stage == STAGE_PRE_DUMP
-				  ? dump_refuse(&session.dump, DUMP_IS_PRE_DUMP, "pre-dump:")
+				  ? preflight_refuse(&session.dump, DUMP_IS_PRE_DUMP, "pre-dump:")
 				  : dump_check_mappings(&session.dump));
 }
 
@@ -111,7 +111,7 @@ static int dump_kfd_file(int fd, int id)
 
 	if (ret < 0 || !process)
 		return ret;
-	return render_note_process(&session.renders, &session.dump, process);
+	return drm_note_process(&session.renders, &session.dump, process);
 }
 
 static int dump_ext_file(int fd, int id)
@@ -124,16 +124,16 @@ static int dump_ext_file(int fd, int id)
 			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
 	if (is_gpu_file(kfd_is_file(&stat)))
 		return host_errno(dump_kfd_file(fd, id));
-	if (is_gpu_file(render_is_file(fd, &stat)))
-		return host_errno(render_dump(&session.renders, &session.dump, fd, id));
+	if (is_gpu_file(drm_is_render_node(fd, &stat)))
+		return host_errno(drm_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return host_errno(dump_refuse(&session.dump, DUMP_HAS_DMABUF, "file %d", id));
+		return host_errno(preflight_refuse(&session.dump, DUMP_HAS_DMABUF, "file %d", id));
 	return -ENOTSUP;
 }
 
 static int restore_render_file(int id, struct state_image *image)
 {
-	int ret = render_restore(&session.restore, id, image->render);
+	int ret = drm_restore(&session.restore, id, image->render);
 
 	image_done(image);
 	return ret;
@@ -177,14 +177,14 @@ static int update_vma_map(const char *path, const uint64_t addr, const uint64_t 
 
 static int resume_devices_late(int pid)
 {
-	return restore_resume(&session.restore, pid);
+	return resume_task(&session.restore, pid);
 }
 
 static int post_forking(void)
 {
 	if (!session.restore.handoff)
 		return -ENOTSUP;
-	restore_listen(&session.restore);
+	resume_listen(&session.restore);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ static int driver_is_amdgpu(int fd)
 	return version.name_len == strlen(DRIVER_NAME) && !strcmp(name, DRIVER_NAME);
 }
 
-int render_is_file(int fd, const struct stat *stat)
+int drm_is_render_node(int fd, const struct stat *stat)
 {
 	_cleanup_close_ int own = -1;
 	uint32_t number;
@@ -109,8 +109,8 @@ static int check_handles(const struct dump_session *session, int fd, int id, uin
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
 				 id, number);
-	return count ? dump_refuse(session, DUMP_HAS_GEM_OBJECTS, "render node %d: renderD%u", id,
-				   number)
+	return count ? preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "render node %d: renderD%u",
+					id, number)
 		     : 0;
 }
 
@@ -255,7 +255,7 @@ static int fill_image(const struct dump_session *session, const struct topology_
 		      const struct dumped_render *render, const struct dumped_process *compute,
 		      CriuRenderNode *image)
 {
-	image->device = device_entry_new(&session->topology, node);
+	image->device = topology_entry_new(&session->topology, node);
 	if (!image->device)
 		return -ENOMEM;
 	image->gpu_id = image->device->gpu_id = render->gpu_id;
@@ -318,7 +318,7 @@ static int keep(struct render_list *list, const struct dumped_render *render)
 	return ret;
 }
 
-int render_dump(struct render_list *list, struct dump_session *session, int fd, int id)
+int drm_dump(struct render_list *list, struct dump_session *session, int fd, int id)
 {
 	struct dumped_render render = { .id = id, .fd = fd };
 	const struct dumped_process *compute;
@@ -365,8 +365,8 @@ static int update_gpu_id(struct dump_session *session, struct dumped_render *ren
 	return write_image(session, render, NULL);
 }
 
-int render_note_process(struct render_list *list, struct dump_session *session,
-			struct dumped_process *process)
+int drm_note_process(struct render_list *list, struct dump_session *session,
+		     struct dumped_process *process)
 {
 	int ret = 0;
 
@@ -383,7 +383,7 @@ int render_note_process(struct render_list *list, struct dump_session *session,
 	return ret;
 }
 
-int render_finish(struct render_list *list, struct dump_session *session)
+int drm_finish(struct render_list *list, struct dump_session *session)
 {
 	int ret = 0;
 
@@ -397,7 +397,7 @@ int render_finish(struct render_list *list, struct dump_session *session)
 	return ret;
 }
 
-void render_list_done(struct render_list *list)
+void drm_list_done(struct render_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		fd_close(&list->renders[i].fd);
@@ -432,7 +432,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 				 " process has no KFD state%s",
 				 id,
 				 image_is_streamed() ? " that a stream could be searched for" : "");
-	ret = device_entry_read(image->device, &saved);
+	ret = topology_entry_read(image->device, &saved);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot read the saved topology", id);
 	if (!topology_count_gpus(&saved))
@@ -440,7 +440,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	/* The device-map may name the GPUs of all processes. */
 	options.device_map_is_for_all = true;
 	(void)snprintf(name, sizeof(name), "render node %d", id);
-	ret = restore_map_gpus(session, name, &saved, &options, &local, &map);
+	ret = task_image_map_gpus(session, name, &saved, &options, &local, &map);
 	if (ret < 0)
 		return ret;
 	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);
@@ -460,7 +460,7 @@ static int is_compute_file(const struct restored_task *task, const CriuRenderNod
 	if (image->has_compute_pid)
 		return (pid_t)image->compute_pid == task->vpid;
 	if (image_is_streamed()) {
-		const KfdOwner *owner = restore_find_owner(task, image);
+		const KfdOwner *owner = task_image_find_owner(task, image);
 
 		return !owner || !owner->computes_elsewhere;
 	}
@@ -479,7 +479,7 @@ static int check_computes(int id, const CriuRenderNode *image)
 			 id, image->compute_pid, getpid());
 }
 
-int render_restore(struct restore_session *session, int id, const CriuRenderNode *image)
+int drm_restore(struct restore_session *session, int id, const CriuRenderNode *image)
 {
 	struct restored_task *task = &session->task;
 	const struct topology_node *saved;
@@ -496,7 +496,7 @@ int render_restore(struct restore_session *session, int id, const CriuRenderNode
 				 "render node %d: the image has GEM objects, which cannot be"
 				 " restored yet",
 				 id);
-	ret = restore_prepare(session, image);
+	ret = task_image_read(session, image);
 	if (ret == -ENOENT)
 		return restore_alone(session, id, image);
 	if (ret < 0)

@@ -500,7 +500,8 @@ static int add_links(KfdDeviceEntry *entry, const struct topology *topology,
 	return ret;
 }
 
-KfdDeviceEntry *device_entry_new(const struct topology *topology, const struct topology_node *node)
+KfdDeviceEntry *topology_entry_new(const struct topology *topology,
+				   const struct topology_node *node)
 {
 	KfdDeviceEntry *entry = malloc(sizeof(*entry));
 
@@ -525,7 +526,7 @@ KfdDeviceEntry *device_entry_new(const struct topology *topology, const struct t
 	return entry;
 }
 
-int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
+int topology_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
 {
 	struct topology_node *node = topology_add(topology);
 

@@ -32,24 +32,24 @@ struct render_list {
 	size_t count;
 };
 
-void render_list_done(struct render_list *list);
+void drm_list_done(struct render_list *list);
 
 /* Whether @fd, which may be an O_PATH one, is a render node of an AMD GPU: the driver's name says
  * so, not the number. 1, 0, or -errno after a line. */
-int render_is_file(int fd, const struct stat *stat);
+int drm_is_render_node(int fd, const struct stat *stat);
 
 /* Saves the render node @fd (borrowed) as image @id. -EOPNOTSUPP after a line: it holds GEM objects
  * of its own. */
-int render_dump(struct render_list *list, struct dump_session *session, int fd, int id);
+int drm_dump(struct render_list *list, struct dump_session *session, int fd, int id);
 
 /* Completes the images of the render nodes already dumped: the compute files of @process, and the
  * ids by which the process knows its GPUs. */
-int render_note_process(struct render_list *list, struct dump_session *session,
-			struct dumped_process *process);
+int drm_note_process(struct render_list *list, struct dump_session *session,
+		     struct dumped_process *process);
 /* No more KFD processes will come: writes the images that have waited for them. */
-int render_finish(struct render_list *list, struct dump_session *session);
+int drm_finish(struct render_list *list, struct dump_session *session);
 
 /* Rebuilds the render node of image @id; the descriptor returned is the caller's. */
-int render_restore(struct restore_session *session, int id, const CriuRenderNode *image);
+int drm_restore(struct restore_session *session, int id, const CriuRenderNode *image);
 
 #endif

@@ -116,9 +116,10 @@ size_t topology_count_gpus(const struct topology *topology);
 
 /* Builds the message of a node; free it with kfd_device_entry__free_unpacked(). The message has
  * only those links that lead to a node of @topology. NULL: no memory. */
-KfdDeviceEntry *device_entry_new(const struct topology *topology, const struct topology_node *node);
+KfdDeviceEntry *topology_entry_new(const struct topology *topology,
+				   const struct topology_node *node);
 
 /* Appends the node of the message @entry. */
-int device_entry_read(const KfdDeviceEntry *entry, struct topology *topology);
+int topology_entry_read(const KfdDeviceEntry *entry, struct topology *topology);
 
 #endif

@@ -14,9 +14,9 @@ static const struct command {
 	int (*run)(const struct tool_request *request);
 	const char *purpose;
 } commands[] = {
-	{ "show", tool_show, "what the images hold" },
-	{ "verify", tool_verify, "whether the images are whole, by their checksums" },
-	{ "fit", tool_fit, "whether the images would restore on the GPUs of a machine" },
+	{ "show", show_run, "what the images hold" },
+	{ "verify", verify_run, "whether the images are whole, by their checksums" },
+	{ "fit", fit_run, "whether the images would restore on the GPUs of a machine" },
 };
 
 enum {
@@ -112,9 +112,9 @@ int main(int argc, char **argv)
 	if (argc - optind != 2)
 		return complain(command->name,
 				argc - optind < 2 ? " needs a directory" : " takes one directory");
-	if (request.topology && command->run != tool_fit)
+	if (request.topology && command->run != fit_run)
 		return complain(command->name, " has no option --topology");
-	if (request.json && command->run != tool_show)
+	if (request.json && command->run != show_run)
 		return complain(command->name, " has no option --json");
 	request.dir = argv[optind + 1];
 	return run(command, &request);

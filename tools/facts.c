@@ -5,7 +5,7 @@
 
 #include "kernel/kfd.h"
 
-const struct bo_kind bo_kinds[BO_KINDS] = {
+const struct bo_kind facts_bo_kinds[BO_KINDS] = {
 	{ KFD_BO_VRAM, "VRAM" },       { KFD_BO_GTT, "GTT" },
 	{ KFD_BO_USERPTR, "userptr" }, { KFD_BO_DOORBELL, "doorbell" },
 	{ KFD_BO_MMIO_REMAP, "MMIO" },
@@ -59,7 +59,7 @@ void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
 	*ret_objects = objects;
 }
 
-void objects_done(struct objects *objects)
+void facts_objects_done(struct objects *objects)
 {
 	free(objects->queues);
 }

@@ -17,7 +17,7 @@ struct bo_kind {
 };
 
 #define BO_KINDS 5
-extern const struct bo_kind bo_kinds[BO_KINDS];
+extern const struct bo_kind facts_bo_kinds[BO_KINDS];
 
 struct bo_sum {
 	size_t count;
@@ -38,9 +38,9 @@ struct objects {
 	bool has_svm;
 };
 
-/* Free the result with objects_done(). */
+/* Free the result with facts_objects_done(). */
 void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects);
-void objects_done(struct objects *objects);
+void facts_objects_done(struct objects *objects);
 const char *facts_queue_type(uint32_t type);
 
 /* Which plugin has written the image. */

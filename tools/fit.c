@@ -35,7 +35,7 @@ static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < kfd->message->n_device_entries; i++)
-		ret = device_entry_read(kfd->message->device_entries[i], saved);
+		ret = topology_entry_read(kfd->message->device_entries[i], saved);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", kfd->id) : 0;
 }
 
@@ -52,7 +52,7 @@ static int fit_process(const struct tool_kfd *kfd, const struct topology *local,
 	ret = map_decide(&saved, local, options, &map);
 	if (ret < 0)
 		return ret;
-	ret = map_explain(&map);
+	ret = explain_map(&map);
 	if (!ret && !quiet)
 		print_map(kfd, &saved, &map);
 	if (ret && !quiet)
@@ -94,7 +94,7 @@ static int fit(const struct tool_images *images, const struct topology *local,
 	return status;
 }
 
-int tool_fit(const struct tool_request *request)
+int fit_run(const struct tool_request *request)
 {
 	_cleanup_(images_done) struct tool_images images = { 0 };
 	_cleanup_(topology_done) struct topology local = { 0 };

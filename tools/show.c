@@ -43,16 +43,16 @@ static void print_bos(const CriuKfd *kfd)
 		printf("  %-8s %8s %12s %12s %10s\n", "kind", "BOs", "bytes", "largest",
 		       "checksums");
 	for (size_t i = 0; i < BO_KINDS; i++) {
-		struct bo_sum sum = facts_sum_kind(kfd, bo_kinds[i].flag);
+		struct bo_sum sum = facts_sum_kind(kfd, facts_bo_kinds[i].flag);
 
 		if (sum.count)
-			print_kind(bo_kinds[i].name, &sum);
+			print_kind(facts_bo_kinds[i].name, &sum);
 	}
 }
 
 static void print_objects(const CriuKfd *kfd)
 {
-	_cleanup_(objects_done) struct objects objects = { 0 };
+	_cleanup_(facts_objects_done) struct objects objects = { 0 };
 
 	facts_read_objects(kfd, &objects);
 	if (!objects.known) {
@@ -101,7 +101,7 @@ static void print_render(const struct tool_render *image)
 	printf("\n");
 }
 
-int tool_show(const struct tool_request *request)
+int show_run(const struct tool_request *request)
 {
 	_cleanup_(images_done) struct tool_images images = { 0 };
 

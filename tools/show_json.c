@@ -101,9 +101,9 @@ static json_object *describe_bos(const CriuKfd *kfd)
 	json_object *object = json_object_new_object();
 
 	for (size_t i = 0; i < BO_KINDS; i++) {
-		struct bo_sum sum = facts_sum_kind(kfd, bo_kinds[i].flag);
+		struct bo_sum sum = facts_sum_kind(kfd, facts_bo_kinds[i].flag);
 
-		add(object, bo_kinds[i].name, describe_sum(&sum));
+		add(object, facts_bo_kinds[i].name, describe_sum(&sum));
 	}
 	return object;
 }
@@ -126,7 +126,7 @@ static json_object *describe_queues(const struct objects *objects)
 
 static json_object *describe_process(const struct tool_kfd *image)
 {
-	_cleanup_(objects_done) struct objects objects = { 0 };
+	_cleanup_(facts_objects_done) struct objects objects = { 0 };
 	json_object *object = json_object_new_object();
 	const CriuKfd *kfd = image->message;
 

@@ -31,11 +31,11 @@ struct tool_request {
 };
 
 /* show.c: what the images hold. */
-int tool_show(const struct tool_request *request);
+int show_run(const struct tool_request *request);
 /* verify.c: whether all images are whole. */
-int tool_verify(const struct tool_request *request);
+int verify_run(const struct tool_request *request);
 /* fit.c: whether the GPUs of the images can be mapped to those of a machine. */
-int tool_fit(const struct tool_request *request);
+int fit_run(const struct tool_request *request);
 
 /* images.c: all state images of the directory, in the order of their ids. */
 

@@ -351,7 +351,7 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	return TOOL_YES;
 }
 
-int tool_verify(const struct tool_request *request)
+int verify_run(const struct tool_request *request)
 {
 	_cleanup_(images_done) struct tool_images images = { 0 };
 	int ret = images_read(&images);

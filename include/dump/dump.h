@@ -160,8 +160,8 @@ enum dump_rule {
 /* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns
  * -EOPNOTSUPP. With AMDGPU_FORCE=1 and a rule that can be forced, it logs a warning and returns 0.
  */
-int dump_refuse(const struct dump_session *session, enum dump_rule rule, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
+		     ...) __attribute__((format(printf, 3, 4)));
 
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);

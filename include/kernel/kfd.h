@@ -241,12 +241,12 @@ static inline bool kfd_bo_looks_imported(uint32_t alloc_flags)
 #define KFD_HANDLE(gpu_id, number) ((uint64_t)(gpu_id) << 32 | (number))
 
 /* Imports the dma-buf for GPU @gpu_id at address @addr. */
-int kfd_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle);
+int kfd_memory_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle);
 /* Maps a BO to the GPUs. */
-int kfd_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus);
-/* Takes a handle by a page without an address, until kfd_free(). */
-int kfd_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle);
-int kfd_free(int fd, uint64_t handle);
+int kfd_memory_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus);
+/* Takes a handle by a page without an address, until kfd_memory_free(). */
+int kfd_memory_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle);
+int kfd_memory_free(int fd, uint64_t handle);
 
 /* The cause of @error (-errno) of operation @op, and what helps, to follow the name of the process
  * in a log line. NULL: strerror() is all there is to say. */

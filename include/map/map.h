@@ -79,7 +79,7 @@ struct gpu_map {
 	char problem[256];
 	/* The cost of the search. */
 	uint64_t attempts;
-	/* For map_explain(). */
+	/* For explain_map(). */
 	struct map_input *input;
 };
 
@@ -104,6 +104,6 @@ void map_done(struct gpu_map *map);
 
 /* Logs the mapping, one line per GPU, or why no mapping exists and what the restore needs. 0 if a
  * mapping exists, -ENODEV: refused; -EINVAL: malformed. */
-int map_explain(const struct gpu_map *map);
+int explain_map(const struct gpu_map *map);
 
 #endif

@@ -90,18 +90,19 @@ void restore_done(struct restore_session *session);
 /* Reads the image of the calling task and maps its GPUs. The first hook of the task does it, so the
  * order of its files does not matter. @render is an image of the task, which in a stream names the
  * KFD image. -ENOENT: the task has no KFD state. Logs on other errors. */
-int restore_prepare(struct restore_session *session, const CriuRenderNode *render);
+int task_image_read(struct restore_session *session, const CriuRenderNode *render);
 /* Maps @saved to the GPUs of this machine that the calling task can open, and reads them into
  * @ret_local, which the map borrows. Makes the render nodes of mapped GPUs that a container's /dev
  * lacks. @name begins log lines. Logs on error; *@ret_map is empty then. */
-int restore_map_gpus(const struct restore_session *session, const char *name,
-		     const struct topology *saved, const struct map_options *options,
-		     struct topology *ret_local, struct gpu_map *ret_map);
+int task_image_map_gpus(const struct restore_session *session, const char *name,
+			const struct topology *saved, const struct map_options *options,
+			struct topology *ret_local, struct gpu_map *ret_map);
 /* The entry of @render for the calling task, or NULL. */
-const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render);
+const KfdOwner *task_image_find_owner(const struct restored_task *task,
+				      const CriuRenderNode *render);
 
 /* Reads the state image of file @id, or returns the message that the task has kept. Pass it on to
- * restore_kfd() or render_restore(). Logs on error. */
+ * restore_kfd() or drm_restore(). Logs on error. */
 int restore_read_image(const struct restore_session *session, int id,
 		       struct state_image *ret_image);
 /* Restores the /dev/kfd file of image @id, and takes over @kfd, which restore_read_image() has
@@ -117,21 +118,21 @@ int gpu_files_open_other(const struct restored_task *task, const struct topology
 
 /* In CRIU's main process, when it has forked all tasks: starts the thread that loads the contents
  * of tasks. If that fails, logs a warning, and each task loads its own contents. */
-void restore_listen(struct restore_session *session);
+void resume_listen(struct restore_session *session);
 
 /* Answers UPDATE_VMA_MAP in the calling task; see mappings_update(). After an error other than
- * -ENOTSUP, restore_resume() kills the task. */
+ * -ENOTSUP, resume_task() kills the task. */
 int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
 			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd);
 
 /* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: the plugin has restored no KFD
  * state in it. After other errors the task is dead, because some versions of CRIU ignore the result
  * of this hook. */
-int restore_resume(struct restore_session *session, int pid);
+int resume_task(struct restore_session *session, int pid);
 
 /* In CRIU's main process, at the end of a successful restore: kills all tasks if CRIU has not
- * called restore_resume() for one of them, because another plugin answered first. Logs an error
+ * called resume_task() for one of them, because another plugin answered first. Logs an error
  * then. */
-void restore_finish(struct restore_session *session);
+void resume_finish(struct restore_session *session);
 
 #endif

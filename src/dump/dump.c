@@ -51,9 +51,9 @@ static int check_reopen(struct process_dump *dump)
 
 	if (!process->reopen_vpid || process->reopen_vpid == process->vpid)
 		return 0;
-	return dump_refuse(dump->session, DUMP_FILE_OF_OTHER_PROCESS,
-			   "kfd %d of process %d: process %d", process->id, process->vpid,
-			   process->reopen_vpid);
+	return preflight_refuse(dump->session, DUMP_FILE_OF_OTHER_PROCESS,
+				"kfd %d of process %d: process %d", process->id, process->vpid,
+				process->reopen_vpid);
 }
 
 static int checkpoint(struct process_dump *dump)
@@ -130,7 +130,7 @@ static int check_state(struct process_dump *dump)
 	const struct preflight_subject subject = subject_of(dump);
 	int ret = preflight_check_state(&subject);
 
-	return ret < 0 ? ret : preflight_check_precision(&subject);
+	return ret < 0 ? ret : preflight_process_check_precision(&subject);
 }
 
 static int check_mappings(struct process_dump *dump)
@@ -278,7 +278,7 @@ static int check_mappers(const struct dump_session *session, const struct topolo
 
 	if (ret < 0)
 		return log_error(ret, "mappings: cannot list those of all processes");
-	return pid ? dump_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
+	return pid ? preflight_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
 }
 
 int dump_check_mappings(struct dump_session *session)

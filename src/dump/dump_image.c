@@ -144,7 +144,7 @@ static int save_node(const struct process_dump *dump, const struct topology_node
 
 	if (node->gpu_id && device == dump->state.num_devices)
 		return 0;
-	entry = device_entry_new(dump->topology, node);
+	entry = topology_entry_new(dump->topology, node);
 	if (!entry)
 		return -ENOMEM;
 	kfd->device_entries[kfd->n_device_entries++] = entry;

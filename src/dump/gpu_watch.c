@@ -70,8 +70,8 @@ int gpu_watch_check_idle(const struct dump_session *session)
 	for (size_t i = 0; !ret && i < session->num_watches; i++) {
 		ret = query(&session->watches[i], &flags);
 		if (!ret && flags & IS_IN_RESET)
-			ret = dump_refuse(session, DUMP_GPU_IS_IN_RESET,
-					  "GPU 0x%04x:", session->watches[i].gpu_id);
+			ret = preflight_refuse(session, DUMP_GPU_IS_IN_RESET,
+					       "GPU 0x%04x:", session->watches[i].gpu_id);
 	}
 	return ret;
 }

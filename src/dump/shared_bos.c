@@ -377,10 +377,11 @@ static int refuse_problems(const struct process_dump *dump)
 	}
 	if (!first)
 		return 0;
-	return dump_refuse(dump->session, DUMP_BO_SHARED,
-			   "kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x, (%s)",
-			   dump->process->id, first->index, first->size,
-			   dump->state.bos[first->index].addr, first->alloc_flags, first->problem);
+	return preflight_refuse(
+		dump->session, DUMP_BO_SHARED,
+		"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x, (%s)",
+		dump->process->id, first->index, first->size, dump->state.bos[first->index].addr,
+		first->alloc_flags, first->problem);
 }
 
 int shared_bos_check(struct process_dump *dump)

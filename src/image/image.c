@@ -20,6 +20,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "image/unpack.h"
+#include "kernel/kfd.h"
 
 /* The first buffer for a message. The buffer doubles while more bytes arrive. */
 #define MESSAGE_STEP (64u << 10)
@@ -545,4 +546,17 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd)
 		ret = check_end(name, *fd);
 	fd_close(fd);
 	return ret;
+}
+
+uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+			size += bo->size;
+	}
+	return size;
 }

@@ -8,7 +8,7 @@
 
 #define PAGE 4096
 
-int kfd_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle)
+int kfd_memory_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle)
 {
 	struct kfd_import_args args = {
 		.va_addr = addr,
@@ -21,7 +21,7 @@ int kfd_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *
 	return ret;
 }
 
-int kfd_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus)
+int kfd_memory_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus)
 {
 	struct kfd_map_args args = {
 		.handle = handle,
@@ -32,7 +32,7 @@ int kfd_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus)
 	return num_gpus ? xioctl(fd, KFD_IOC_MAP_MEMORY, &args) : 0;
 }
 
-int kfd_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle)
+int kfd_memory_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle)
 {
 	struct kfd_alloc_args args = {
 		.size = PAGE,
@@ -45,7 +45,7 @@ int kfd_take_handle(int fd, uint32_t gpu_id, uint64_t *ret_handle)
 	return ret;
 }
 
-int kfd_free(int fd, uint64_t handle)
+int kfd_memory_free(int fd, uint64_t handle)
 {
 	return xioctl(fd, KFD_IOC_FREE_MEMORY, &handle);
 }

@@ -381,7 +381,7 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 	return 0;
 }
 
-int map_explain(const struct gpu_map *map)
+int explain_map(const struct gpu_map *map)
 {
 	const struct map_input *in = map->input;
 

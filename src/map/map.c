@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Asks the questions of the mapper in order and keeps the first answer. For the answer in words
- * call map_explain(). */
+ * call explain_map(). */
 #include "map/map.h"
 
 #include <errno.h>

@@ -323,7 +323,7 @@ static int add_filler(struct importer *importer)
 	if (importer->num_fillers == FILLERS_MAX)
 		return log_error(-E2BIG, "kfd %d: the handle of a shared BO is too high",
 				 task->kfd_id);
-	ret = kfd_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
+	ret = kfd_memory_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
 	if (!ret)
 		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
 				   &handle);
@@ -361,7 +361,7 @@ static int import_and_map(struct importer *importer, const struct import *import
 
 	if (ret < 0)
 		return ret;
-	ret = kfd_import(importer->fd, import->gpu_id, import->addr, dmabuf_fd, &handle);
+	ret = kfd_memory_import(importer->fd, import->gpu_id, import->addr, dmabuf_fd, &handle);
 	if (ret < 0)
 		return log_error(ret,
 				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from"
@@ -371,7 +371,7 @@ static int import_and_map(struct importer *importer, const struct import *import
 	ret = check_handle(task, handle, wanted);
 	if (ret < 0)
 		return ret;
-	ret = kfd_map(importer->fd, handle, import->record.gpu_ids, import->record.num_gpus);
+	ret = kfd_memory_map(importer->fd, handle, import->record.gpu_ids, import->record.num_gpus);
 	return ret < 0 ? log_error(ret, "kfd %d: BO at 0x%" PRIx64 ": cannot map it to %u GPUs",
 				   task->kfd_id, import->addr, import->record.num_gpus)
 		       : 0;
@@ -417,7 +417,7 @@ static int import_bo(struct importer *importer, const struct import *import)
 static int free_fillers(struct importer *importer, int ret)
 {
 	for (size_t i = 0; i < importer->num_fillers; i++) {
-		int freed = kfd_free(importer->fd, importer->fillers[i]);
+		int freed = kfd_memory_free(importer->fd, importer->fillers[i]);
 
 		if (freed < 0 && !ret)
 			ret = log_error(freed, "kfd %d: cannot free handle 0x%" PRIx64 " again",

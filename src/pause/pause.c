@@ -277,7 +277,7 @@ int pause_process(struct dump_session *session, struct dumped_process *process)
 		ret = pause_guarded(process);
 	if (ret == -EBADF)
 		return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
-	return ret < 0 ? ret : preflight_check_process(session, process);
+	return ret < 0 ? ret : preflight_process_check(session, process);
 }
 
 /* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so nothing of
@@ -334,7 +334,7 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	if (!ret) {
 		file->process = session->num_processes - 1;
 		log_info("process %d: its queues are stopped", file->pid);
-		return preflight_check_process(session, last_process(session));
+		return preflight_process_check(session, last_process(session));
 	}
 	session->num_processes--;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;

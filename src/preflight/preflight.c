@@ -96,7 +96,7 @@ static bool is_out_of_reach(const struct bo *bo)
 }
 
 /* A rule with a predicate is checked here, the others where their objects are found, by
- * dump_refuse(). */
+ * preflight_refuse(). */
 static const struct rule {
 	struct preflight_text text;
 	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
@@ -269,7 +269,8 @@ static int refuse(const struct dump_session *session, const struct preflight_tex
 	return 0;
 }
 
-int dump_refuse(const struct dump_session *session, enum dump_rule rule, const char *format, ...)
+int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
+		     ...)
 {
 	char object[256];
 	va_list arguments;
@@ -303,7 +304,7 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id)
 	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
 		return 0;
-	return dump_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
+	return preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,
@@ -361,7 +362,7 @@ static int refuse_layout(const struct preflight_subject *subject, const struct k
 	uint32_t version = 0;
 
 	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
-	return dump_refuse(
+	return preflight_refuse(
 		subject->session, DUMP_UNKNOWN_LAYOUT,
 		"kfd %d: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
 		" BOs and %u objects)",
@@ -382,9 +383,9 @@ static int check_events(const struct preflight_subject *subject)
 
 	if (kfd_priv_find_strange_event(&priv, &event) < 0)
 		return 0;
-	return dump_refuse(subject->session, DUMP_EVENT_TYPE,
-			   "kfd %d: event %u of type %u: the process", subject->process->id,
-			   event.id, event.type);
+	return preflight_refuse(subject->session, DUMP_EVENT_TYPE,
+				"kfd %d: event %u of type %u: the process", subject->process->id,
+				event.id, event.type);
 }
 
 /* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most
@@ -400,9 +401,10 @@ static int check_rebuild(const struct preflight_subject *subject,
 		return 0;
 	ret = queue_probe_ask(subject->state, subject->topology, queue, subject->queue_answers);
 	if (ret == -EOPNOTSUPP)
-		return dump_refuse(subject->session, DUMP_QUEUE_REFUSED,
-				   "kfd %d: queue %u of type %u on GPU 0x%04x",
-				   subject->process->id, queue->id, queue->type, queue->gpu_id);
+		return preflight_refuse(subject->session, DUMP_QUEUE_REFUSED,
+					"kfd %d: queue %u of type %u on GPU 0x%04x",
+					subject->process->id, queue->id, queue->type,
+					queue->gpu_id);
 	if (ret < 0)
 		log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on GPU"
 			 " 0x%04x: %s; try a restore before you rely on the dump",
@@ -520,7 +522,7 @@ int preflight_check_mapping(const struct preflight_subject *subject,
 	if (bo)
 		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
 			       subject->state->bos[bo->index].addr);
-	return dump_refuse(subject->session, broken,
-			   "kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
-			   subject->process->id, mapping->start, mapping->end, number, name);
+	return preflight_refuse(subject->session, broken,
+				"kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+				subject->process->id, mapping->start, mapping->end, number, name);
 }

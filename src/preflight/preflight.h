@@ -52,10 +52,10 @@ struct preflight_subject {
 int preflight_check_dump(const struct dump_session *session);
 int preflight_check_driver(const struct dump_session *session, int kfd_id);
 /* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
-int preflight_check_process(const struct dump_session *session,
+int preflight_process_check(const struct dump_session *session,
 			    const struct dumped_process *process);
 /* The rule of HSA_HIGH_PRECISION_MODE. */
-int preflight_check_precision(const struct preflight_subject *subject);
+int preflight_process_check_precision(const struct preflight_subject *subject);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct preflight_subject *subject);
 /* Rules of one mapping of the process. */

@@ -31,10 +31,11 @@ static int check_vms(const struct dump_session *session, const struct dumped_pro
 	ret = kfd_process_count_vms(pid, &session->topology, &vms);
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot list its render nodes", pid);
-	return vms < process->num_devices ? dump_refuse(session, DUMP_LACKS_VM,
-							"process %d, %u GPUs, %zu opened:", pid,
-							process->num_devices, vms)
-					  : 0;
+	return vms < process->num_devices
+		       ? preflight_refuse(session, DUMP_LACKS_VM,
+					  "process %d, %u GPUs, %zu opened:", pid,
+					  process->num_devices, vms)
+		       : 0;
 }
 
 static int try_without_bos(void *unused)
@@ -55,7 +56,7 @@ static int check_bos(const struct dump_session *session, const struct dumped_pro
 	if (!ret)
 		ret = answer;
 	if (ret == -EINVAL)
-		return dump_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
+		return preflight_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
 	if (ret != -EFAULT)
 		log_warn("process %d: cannot try whether this kernel can rebuild a process without"
 			 " BOs: %s; try a restore before you rely on the dump",
@@ -69,7 +70,7 @@ static int check_contexts(const struct dump_session *session, pid_t pid)
 
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot list its KFD contexts", pid);
-	return ret ? dump_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
+	return ret ? preflight_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
 }
 
 /* The pid here of @process. A descriptor of its /dev/kfd may be found in another process. */
@@ -84,7 +85,7 @@ static int find_pid(const struct dumped_process *process, pid_t *ret_pid)
 	return ret < 0 ? log_error(ret, "process %d: cannot find it", process->vpid) : 0;
 }
 
-int preflight_check_process(const struct dump_session *session,
+int preflight_process_check(const struct dump_session *session,
 			    const struct dumped_process *process)
 {
 	pid_t pid;
@@ -112,7 +113,7 @@ static bool has_gfx950(const struct preflight_subject *subject)
 }
 
 /* ROCr turns the variable into a flag of SET_MEMORY_POLICY (Linux 6.18), which no state has. */
-int preflight_check_precision(const struct preflight_subject *subject)
+int preflight_process_check_precision(const struct preflight_subject *subject)
 {
 	pid_t pid;
 	int ret;
@@ -125,5 +126,6 @@ int preflight_check_precision(const struct preflight_subject *subject)
 	ret = kfd_process_was_started_with(pid, "HSA_HIGH_PRECISION_MODE");
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot read its environment", pid);
-	return ret ? dump_refuse(subject->session, DUMP_HIGH_PRECISION, "process %d:", pid) : 0;
+	return ret ? preflight_refuse(subject->session, DUMP_HIGH_PRECISION, "process %d:", pid)
+		   : 0;
 }

@@ -336,7 +336,7 @@ static int load_contents(struct restore *restore)
 
 static int restore_kfd_state(struct restore_session *session, int fd)
 {
-	/* The task has no KFD state before register_task(). If a later step fails, restore_resume()
+	/* The task has no KFD state before register_task(). If a later step fails, resume_task()
 	 * kills the task. */
 	static int (*const steps[])(struct restore * restore) = {
 		check_contents,
@@ -419,7 +419,7 @@ static int check_owner(const struct restored_task *task, int id, const CriuKfd *
  * decides which GPUs the process has, so the state comes first. A stream cannot be searched. */
 static int prepare_other(struct restore_session *session)
 {
-	int ret = image_is_streamed() ? -ENOENT : restore_prepare(session, NULL);
+	int ret = image_is_streamed() ? -ENOENT : task_image_read(session, NULL);
 
 	return ret == -ENOENT ? 0 : ret;
 }
@@ -482,7 +482,7 @@ int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 	return ret;
 }
 
-/* Makes restore_resume() kill this task. */
+/* Makes resume_task() kill this task. */
 static void mark_failed(struct restore_session *session)
 {
 	/* The task may not have restored a file of the plugin yet, so task.vpid may be 0. */

@@ -20,7 +20,7 @@
 #include "restore/restore.h"
 #include "restore/restore_guard.h"
 
-void restore_listen(struct restore_session *session)
+void resume_listen(struct restore_session *session)
 {
 	int ret = handoff_listen(session->handoff);
 
@@ -122,7 +122,7 @@ static int check_memory(int pid)
 		   : 0;
 }
 
-int restore_resume(struct restore_session *session, int pid)
+int resume_task(struct restore_session *session, int pid)
 {
 	enum task_phase phase;
 	pid_t vpid;
@@ -158,7 +158,7 @@ int restore_resume(struct restore_session *session, int pid)
 	return 0;
 }
 
-void restore_finish(struct restore_session *session)
+void resume_finish(struct restore_session *session)
 {
 	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
 	if (restore_guard_check_done(session->guard) < 0)

@@ -48,7 +48,7 @@ static int read_saved_topology(struct restored_task *task)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
-		ret = device_entry_read(task->kfd->device_entries[i], &task->saved);
+		ret = topology_entry_read(task->kfd->device_entries[i], &task->saved);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id);
 	return 0;
@@ -113,9 +113,9 @@ static int decide(const struct host_devices *host, const struct topology *saved,
 	return map_decide(saved, local, options, map);
 }
 
-int restore_map_gpus(const struct restore_session *session, const char *name,
-		     const struct topology *saved, const struct map_options *options,
-		     struct topology *ret_local, struct gpu_map *ret_map)
+int task_image_map_gpus(const struct restore_session *session, const char *name,
+			const struct topology *saved, const struct map_options *options,
+			struct topology *ret_local, struct gpu_map *ret_map)
 {
 	const struct host_devices *host = &session->host_devices;
 	int ret = topology_read(TOPOLOGY_SYSFS, ret_local);
@@ -127,7 +127,7 @@ int restore_map_gpus(const struct restore_session *session, const char *name,
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
 	ret = decide(host, saved, options, ret_local, ret_map);
 	if (!ret)
-		ret = map_explain(ret_map);
+		ret = explain_map(ret_map);
 	if (!ret)
 		ret = make_nodes(host, ret_map);
 	if (ret < 0)
@@ -142,8 +142,8 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	int ret;
 
 	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
-	ret = restore_map_gpus(session, name, &task->saved, &session->options->map, &task->local,
-			       &task->map);
+	ret = task_image_map_gpus(session, name, &task->saved, &session->options->map, &task->local,
+				  &task->map);
 	if (!ret)
 		ret = extra_gpus_check(task, &priv);
 	if (ret < 0)
@@ -181,7 +181,8 @@ int task_image_prepare(struct restore_session *session)
 	return ret;
 }
 
-const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuRenderNode *render)
+const KfdOwner *task_image_find_owner(const struct restored_task *task,
+				      const CriuRenderNode *render)
 {
 	for (size_t i = 0; i < render->n_owners; i++) {
 		if ((pid_t)render->owners[i]->pid == task->vpid)
@@ -193,7 +194,7 @@ const KfdOwner *restore_find_owner(const struct restored_task *task, const CriuR
 /* A stream has each image once, so the task keeps the image until CRIU restores its /dev/kfd. */
 static int find_in_stream(struct restored_task *task, const CriuRenderNode *render)
 {
-	const KfdOwner *owner = restore_find_owner(task, render);
+	const KfdOwner *owner = task_image_find_owner(task, render);
 	int ret;
 
 	/* An older version of the plugin has written the image. The file is the task's compute
@@ -231,7 +232,7 @@ static int find_image(struct restored_task *task, const CriuRenderNode *render)
 	return image_is_streamed() ? find_in_stream(task, render) : find_in_files(task);
 }
 
-int restore_prepare(struct restore_session *session, const CriuRenderNode *render)
+int task_image_read(struct restore_session *session, const CriuRenderNode *render)
 {
 	struct restored_task *task = &session->task;
 	int ret;

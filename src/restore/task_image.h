@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The image of the calling task's KFD state. restore_prepare() in restore/restore.h finds it. */
+/* The image of the calling task's KFD state. task_image_read() in restore/restore.h finds it. */
 #ifndef AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 #define AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	options.device_map = fuzz_take_text(&input);
 	ret = map_decide(&saved, &local, &options, &map);
 	if (!ret)
-		ret = map_explain(&map);
+		ret = explain_map(&map);
 	promise(unit_count_errors() == (ret < 0));
 	if (!ret)
 		judge(&map);

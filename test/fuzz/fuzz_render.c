@@ -26,7 +26,7 @@ static void write_kfd(void)
 	promise(kfd->device_entries);
 	for (size_t i = 0; i < topology.num_nodes; i++)
 		kfd->device_entries[kfd->n_device_entries++] =
-			device_entry_new(&topology, &topology.nodes[i]);
+			topology_entry_new(&topology, &topology.nodes[i]);
 	topology_done(&topology);
 	kfd->priv_data.data = calloc(1, PRIVATE_SIZE);
 	kfd->priv_data.len = PRIVATE_SIZE;

@@ -69,11 +69,11 @@ static void check_nodes(const struct topology *topology)
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 		struct topology again = { 0 };
-		KfdDeviceEntry *entry = device_entry_new(topology, node);
+		KfdDeviceEntry *entry = topology_entry_new(topology, node);
 
 		promise(!i || topology->nodes[i - 1].node_id < node->node_id);
 		promise(node->gpu_id ? node->vram_size != 0 : node->cpu_cores_count != 0);
-		promise(entry && device_entry_read(entry, &again) == 0);
+		promise(entry && topology_entry_read(entry, &again) == 0);
 		promise(again.nodes[0].simd_count == node->simd_count);
 		kfd_device_entry__free_unpacked(entry, NULL);
 		topology_done(&again);
@@ -88,7 +88,7 @@ static void map_to_itself(const struct topology *topology)
 
 	ret = map_decide(topology, topology, &options, &map);
 	if (!ret)
-		ret = map_explain(&map);
+		ret = explain_map(&map);
 	for (size_t i = 0; !ret && i < topology->num_nodes; i++)
 		promise(map.local[i] == (topology->nodes[i].gpu_id ? &topology->nodes[i] : NULL) ||
 			map.local[i]);

@@ -198,7 +198,7 @@ int pair_explain(const struct topology *source, const struct topology *destinati
 
 	if (ret < 0)
 		return ret;
-	ret = map_explain(&map);
+	ret = explain_map(&map);
 	map_done(&map);
 	return ret;
 }

@@ -53,7 +53,7 @@ const char *pair_outcome(enum map_outcome outcome);
 /* The reason of a map as pairs.tsv writes it, for example "no-candidate:fw_version 7cd". */
 void pair_reason(const struct gpu_map *map, char *text, size_t size);
 
-/* Maps, logs the answer and frees the map. Returns what map_explain() returns. */
+/* Maps, logs the answer and frees the map. Returns what explain_map() returns. */
 int pair_explain(const struct topology *source, const struct topology *destination,
 		 const struct map_options *options);
 

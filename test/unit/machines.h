@@ -95,7 +95,7 @@ static inline int map_with(const struct topology *saved, const struct topology *
 
 	assert_int_equal(map_decide(saved, local, options, &map), 0);
 	assert_int_equal(map.num_nodes, saved->num_nodes);
-	ret = map_explain(&map);
+	ret = explain_map(&map);
 	if (ret < 0) {
 		map_done(&map);
 		return ret;

@@ -111,7 +111,7 @@ static inline void make_image(void)
 	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
 	for (size_t i = 0; i < topology.num_nodes; i++)
 		image->device_entries[image->n_device_entries++] =
-			device_entry_new(&topology, &topology.nodes[i]);
+			topology_entry_new(&topology, &topology.nodes[i]);
 	image->device_entries[1]->gpu_id = USER_ID;
 	topology_done(&topology);
 	add_image_bo(KFD_BO_DOORBELL, 0x4000, 0x2000, OLD_DOORBELL);

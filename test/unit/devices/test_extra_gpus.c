@@ -139,7 +139,7 @@ static void write_image(bool svm, uint32_t user_id, size_t cut)
 	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
 	for (size_t i = 0; i < topology.num_nodes; i++)
 		image->device_entries[image->n_device_entries++] =
-			device_entry_new(&topology, &topology.nodes[i]);
+			topology_entry_new(&topology, &topology.nodes[i]);
 	image->device_entries[1]->gpu_id = user_id;
 	topology_done(&topology);
 	set_priv_data(image, svm);

@@ -81,14 +81,14 @@ static void a_message_restores_all_fields_of_a_node(void **state)
 
 	(void)state;
 	make_machine(&topology);
-	entry = device_entry_new(&topology, &topology.nodes[1]);
+	entry = topology_entry_new(&topology, &topology.nodes[1]);
 	assert_non_null(entry);
 	bytes = pack(entry, &size);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	unpacked = kfd_device_entry__unpack(NULL, size, bytes);
 	free(bytes);
 	assert_non_null(unpacked);
-	assert_int_equal(device_entry_read(unpacked, &read), 0);
+	assert_int_equal(topology_entry_read(unpacked, &read), 0);
 	kfd_device_entry__free_unpacked(unpacked, NULL);
 
 	assert_int_equal(read.num_nodes, 1);
@@ -104,8 +104,8 @@ static void only_links_to_known_nodes_are_saved(void **state)
 
 	(void)state;
 	make_machine(&topology);
-	entry = device_entry_new(&topology, &topology.nodes[1]);
-	assert_int_equal(device_entry_read(entry, &read), 0);
+	entry = topology_entry_new(&topology, &topology.nodes[1]);
+	assert_int_equal(topology_entry_read(entry, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	assert_int_equal(read.nodes[0].num_links, 2);
 	assert_int_equal(read.nodes[0].links[0].type, LINK_PCIE);
@@ -124,9 +124,9 @@ static void a_cpu_node_has_gpu_id_0(void **state)
 
 	(void)state;
 	make_machine(&topology);
-	entry = device_entry_new(&topology, &topology.nodes[0]);
+	entry = topology_entry_new(&topology, &topology.nodes[0]);
 	assert_int_equal(entry->gpu_id, 0);
-	assert_int_equal(device_entry_read(entry, &read), 0);
+	assert_int_equal(topology_entry_read(entry, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	assert_int_equal(read.nodes[0].cpu_cores_count, 64);
 	assert_int_equal(topology_count_gpus(&read), 0);
@@ -186,7 +186,7 @@ static void fields_have_the_numbers_of_crius_plugin(void **state)
 
 	(void)state;
 	make_machine(&topology);
-	entry = device_entry_new(&topology, &topology.nodes[1]);
+	entry = topology_entry_new(&topology, &topology.nodes[1]);
 	bytes = pack(entry, &size);
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		const char *field = (const char *)&topology.nodes[1] + fields[i].offset;
@@ -214,7 +214,7 @@ static void a_node_of_zeros_has_all_required_fields(void **state)
 	size_t size;
 
 	(void)state;
-	entry = device_entry_new(&topology, topology_add(&topology));
+	entry = topology_entry_new(&topology, topology_add(&topology));
 	bytes = pack(entry, &size);
 	assert_true(wire_has_up_to(bytes, size, OLD_FIELDS));
 	free(bytes);
@@ -237,7 +237,7 @@ static void missing_fields_of_older_images_are_zero(void **state)
 	wire_bytes(&wire, 32, link.bytes, link.size);
 	entry = kfd_device_entry__unpack(NULL, wire.size, wire.bytes);
 	assert_non_null(entry);
-	assert_int_equal(device_entry_read(entry, &read), 0);
+	assert_int_equal(topology_entry_read(entry, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 
 	node = &read.nodes[0];

@@ -284,7 +284,7 @@ static void assert_map_keeps_links(const struct topology *saved, const struct to
 	struct gpu_map map;
 
 	assert_int_equal(map_decide(saved, local, &all_checks, &map), 0);
-	assert_int_equal(map_explain(&map), 0);
+	assert_int_equal(explain_map(&map), 0);
 	for (size_t i = 0; i < saved->num_nodes; i++) {
 		for (size_t link = 0; link < saved->nodes[i].num_links; link++) {
 			const struct topology_link *from = &saved->nodes[i].links[link];

@@ -289,7 +289,7 @@ static void make_image_of_eight_gpus(void)
 	image->n_device_entries = 0;
 	for (size_t i = 0; i < topology.num_nodes; i++)
 		image->device_entries[image->n_device_entries++] =
-			device_entry_new(&topology, &topology.nodes[i]);
+			topology_entry_new(&topology, &topology.nodes[i]);
 	image->num_of_cpus = (uint32_t)(topology.num_nodes - topology_count_gpus(&topology));
 	image->num_of_gpus = (uint32_t)topology_count_gpus(&topology);
 	for (size_t i = 0; i < image->n_bo_entries; i++)

@@ -316,19 +316,6 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 	return 0;
 }
 
-uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id)
-{
-	uint64_t size = 0;
-
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		const KfdBoEntry *bo = kfd->bo_entries[i];
-
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			size += bo->size;
-	}
-	return size;
-}
-
 int image_validate_render(int id, const CriuRenderNode *render)
 {
 	const struct subject subject = { "render node", id };
