@@ -304,7 +304,8 @@ static int ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size)
 	return 0;
 }
 
-/* The ring, the pointers and the events share one page, because the queue never runs a packet. */
+/* The ring, the pointers and the events share one page with the pattern of a buffer. The pattern is
+ * no packet, so the queue gets no time on the hardware: its percentage is 0. */
 static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page,
 		      uint64_t waves, uint64_t waves_size)
 {
@@ -319,7 +320,7 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 		.ctx_save_restore_size = (uint32_t)waves_size,
 		.gpu_id = gpu->gpu_id,
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = 100,
+		.queue_percentage = 0,
 	};
 	int ret = ctl_stack_size(gpu, &args.ctl_stack_size);
 
