@@ -7,6 +7,10 @@
 
 #define BYTES       0x10000u
 #define PATIENCE_MS 20000
+#define ROUNDS      20
+#define ADDITIONS   1000
+/* how many additions of the CPU lie between two looks for violations */
+#define BETWEEN_LOOKS 1000000
 
 struct engine {
 	struct raw_process process;
@@ -157,6 +161,37 @@ static void a_box_with_a_bit_that_has_no_meaning_is_refused(void **state)
 	}
 }
 
+/* Adds ones, by the queue and by this thread meanwhile: returns how many. */
+static uint64_t add_on_both(struct engine *engine, volatile uint64_t *word)
+{
+	uint64_t added = 0;
+
+	for (int i = 0; i < ADDITIONS; i++)
+		raw_queue_add(&engine->queue, word, 1);
+	raw_queue_ring(&engine->queue);
+	while (*engine->queue.read != engine->queue.written) {
+		(void)__atomic_add_fetch(word, 1, __ATOMIC_RELAXED);
+		if (++added % BETWEEN_LOOKS == 0)
+			assert_int_equal(sim_number("violations", NULL), 0);
+	}
+	return added + ADDITIONS;
+}
+
+static void no_addition_is_lost_between_cpu_and_queue(void **state)
+{
+	struct engine engine;
+	volatile uint64_t *word;
+	uint64_t added = 0;
+
+	(void)state;
+	start(&engine);
+	word = (volatile uint64_t *)(void *)engine.to.address;
+	for (int i = 0; i < ROUNDS; i++)
+		added += add_on_both(&engine, word);
+	assert_true(*word == added);
+	stop(&engine);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -164,6 +199,7 @@ int main(void)
 		TEST(a_flush_before_a_copy_does_not_stop_it),
 		TEST(other_polls_of_registers_are_refused),
 		TEST(a_box_is_copied_into_another),
+		TEST(no_addition_is_lost_between_cpu_and_queue),
 		TEST(a_box_with_a_bit_that_has_no_meaning_is_refused),
 	};
 

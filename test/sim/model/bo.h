@@ -84,5 +84,22 @@ int sim_bo_read(struct sim_bo *bo, u64 offset, void *data, u64 size);
 int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size);
 int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_offset, u64 size);
 int sim_bo_fill(struct sim_bo *bo, u64 offset, u32 pattern, u64 size);
+/* Puts @desired where *@expected is, atomically also against CPUs: 4 or 8 bytes, aligned.
+ * *@expected becomes what was there. */
+int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired);
+
+static inline void sim_exchange(void *at, u32 bytes, u64 *expected, u64 desired)
+{
+	u32 low = (u32)*expected;
+
+	if (bytes == 8) {
+		(void)__atomic_compare_exchange_n((u64 *)at, expected, desired, false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		return;
+	}
+	(void)__atomic_compare_exchange_n((u32 *)at, &low, (u32)desired, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_ACQUIRE);
+	*expected = low;
+}
 
 #endif

@@ -235,6 +235,24 @@ int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size)
 	return ret;
 }
 
+int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired)
+{
+	struct access dst;
+	u8 *page;
+	int ret;
+
+	ret = access_open(&dst, bo, offset, bytes, true);
+	if (ret == 0) {
+		page = writable_page(&dst, offset / SIM_PAGE_SIZE, false);
+		if (page)
+			sim_exchange(page + offset % SIM_PAGE_SIZE, bytes, expected, desired);
+		else
+			ret = lost_page(&dst);
+	}
+	access_close(&dst);
+	return ret;
+}
+
 /* Zeros copied onto a page that already reads as zero and was never touched. */
 static bool nothing_to_do(struct access *dst, u64 index, const void *from)
 {

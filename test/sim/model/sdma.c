@@ -283,9 +283,8 @@ static int run_atomic(const struct sim_client *client, const struct sim_sdma_hea
 {
 	const u32 *dw = head->dwords;
 	u32 operation = dw[0] >> 25;
-	u64 value = 0, addr;
+	u64 addr;
 	u32 size = operation == ATOMIC_ADD64 ? 8 : 4;
-	int ret;
 
 	if (head->available < 8 || dw[0] & 0x01ffff00u ||
 	    (operation != ATOMIC_ADD32 && operation != ATOMIC_ADD64))
@@ -294,11 +293,7 @@ static int run_atomic(const struct sim_client *client, const struct sim_sdma_hea
 	if (addr % size)
 		return -EINVAL;
 	result->length = 8;
-	ret = sim_client_read(client, addr, &value, size);
-	if (ret < 0)
-		return ret;
-	value += join(dw + 3);
-	return sim_client_write(client, addr, &value, size);
+	return sim_client_add(client, addr, size, join(dw + 3));
 }
 
 static int run_fill(const struct sim_client *client, const struct sim_sdma_head *head,

@@ -427,3 +427,32 @@ int sim_client_fill(const struct sim_client *client, u64 addr, u32 pattern, u64 
 	}
 	return 0;
 }
+
+int sim_client_exchange(const struct sim_client *client, u64 addr, u32 bytes, u64 *expected,
+			u64 desired)
+{
+	struct target dst;
+	int ret;
+
+	ret = translate(client, addr, bytes, DRM_VM_READ | DRM_VM_WRITE, &dst);
+	if (ret < 0)
+		return ret;
+	ret = report_lost_pages(client, addr,
+				sim_bo_exchange(dst.bo, dst.offset, bytes, expected, desired));
+	target_put(&dst);
+	return ret;
+}
+
+int sim_client_add(const struct sim_client *client, u64 addr, u32 bytes, u64 value)
+{
+	u64 seen = 0, before;
+	int ret;
+
+	ret = sim_client_read(client, addr, &seen, bytes);
+	do {
+		before = seen;
+		if (ret == 0)
+			ret = sim_client_exchange(client, addr, bytes, &seen, before + value);
+	} while (ret == 0 && seen != before);
+	return ret;
+}

@@ -417,3 +417,24 @@ void *sim_bo_page(struct sim_bo *bo, u64 index, bool create)
 	sim_unlock(&storage->bo.lock);
 	return map ? map + index * SIM_PAGE_SIZE : NULL;
 }
+
+int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64 desired)
+{
+	int ret = check(bo, offset, bytes, true);
+	u8 *at;
+
+	if (ret < 0)
+		return ret;
+	if (bo->kind == SIM_BO_MEMORY) {
+		at = sim_bo_page(bo, offset / SIM_PAGE_SIZE, true);
+		if (!at)
+			return -ENOMEM;
+		at += offset % SIM_PAGE_SIZE;
+	} else {
+		at = user_at(bo, offset);
+		if (!is_mapped(at, bytes))
+			return -EFAULT;
+	}
+	sim_exchange(at, bytes, expected, desired);
+	return 0;
+}
