@@ -15,10 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "raw_kfd.h"
+#include "raw_aql.h"
 
 #define KFDS_MAX 4
-#define NODES    "/sys/class/kfd/kfd/topology/nodes"
 
 /* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
 #define SVM_ALWAYS_MAPPED 0x40
@@ -77,28 +76,6 @@ int simulator_read(const char *file, char *text, size_t size)
 	int ret = function(file, text, size);
 
 	return ret < 0 ? complain(ret, file) : ret;
-}
-
-/* A line "NAME VALUE", or the first number where @name is "". */
-static int read_number(unsigned int node, const char *file_name, const char *name,
-		       uint32_t *ret_number)
-{
-	char path[128], line[256];
-	int ret = -ENOENT;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), NODES "/%u/%s", node, file_name);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	while (ret < 0 && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, name, strlen(name)))
-			continue;
-		*ret_number = (uint32_t)strtoul(line + strlen(name), NULL, 10);
-		ret = 0;
-	}
-	(void)fclose(file);
-	return ret;
 }
 
 int client_open(uint32_t gpus, struct client **ret_client)
@@ -285,25 +262,6 @@ static int make_event(struct client *client, uint32_t type)
 	return ret;
 }
 
-/* Of one XCC's waves (kfd_queue.c in the kernel, for gfx9). */
-static int ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size)
-{
-	static const char *const names[] = { "simd_count ", "simd_per_cu ", "array_count ",
-					     "simd_arrays_per_engine ", "num_xcc " };
-	uint32_t numbers[5], waves, limit;
-	int ret = 0;
-
-	for (int i = 0; !ret && i < 5; i++)
-		ret = read_number((unsigned int)gpu->node, "properties", names[i], &numbers[i]);
-	if (ret < 0)
-		return complain(ret, "properties of a GPU");
-	waves = numbers[0] / numbers[1] / numbers[4] * 40;
-	limit = numbers[2] / numbers[3] * 512;
-	waves = waves < limit ? waves : limit;
-	*ret_size = (40 + waves * 8 + 8 + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
-	return 0;
-}
-
 /* The ring, the pointers and the events share one page with the pattern of a buffer. The pattern is
  * no packet, so the queue gets no time on the hardware: its percentage is 0. */
 static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page,
@@ -322,9 +280,9 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 		.queue_percentage = 0,
 	};
-	int ret = ctl_stack_size(gpu, &args.ctl_stack_size);
+	int ret = raw_ctl_stack_size(gpu, &args.ctl_stack_size);
 
-	return ret < 0 ? ret
+	return ret < 0 ? complain(ret, "properties of a GPU")
 		       : call(client->process.kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
 }
 

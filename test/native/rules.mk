@@ -2,7 +2,7 @@
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
 NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
-		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c)
+		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_aql.c)
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-3.18.so: VERSION_FLAGS := -DHOOKS=10
@@ -41,10 +41,10 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 
 # The simulator by itself, under libdrm and under plain ioctls.
 $(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/sharing.h test/sim/native/amdgpu_sim.h \
-		$(wildcard test/lib/raw_kfd.*) $(SIM)/amdgpu_sim.a
+		$(wildcard test/lib/raw_*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
 	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/sim/native -Itest/lib -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
-		-rdynamic -o $@ $< test/lib/raw_kfd.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+		-rdynamic -o $@ $< test/lib/raw_kfd.c test/lib/raw_aql.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
 $(SIM)/amdgpu_sim.a: sim

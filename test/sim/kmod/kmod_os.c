@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "gcn.h"
 #include "kmod.h"
 
 void *sim_os_alloc(u64 size_bytes)
@@ -213,4 +214,10 @@ static const struct file_operations smi_fops = {
 int sim_os_smi_fd(void)
 {
 	return anon_inode_getfd("kfd_smi_ev", &smi_fops, NULL, O_RDWR);
+}
+
+/* The kernel computes no floats. */
+int sim_gcn_float(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value)
+{
+	return -SIM_ENOTSUPP;
 }

@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs user-mode SDMA queues: watches doorbells, executes packets, moves read pointers, and keeps
- * still what is evicted. One lock is held while a packet runs, so whoever evicts finds every queue
- * between two packets. */
+ * Runs user-mode queues in turn: watches doorbells, lets packets of SDMA queues (sdma.c) and AQL
+ * queues (aql.c) be executed, moves read pointers, and keeps still what is evicted. One lock is
+ * held during a turn, so an eviction finds each queue between two packets, or a kernel between two
+ * instructions. */
+#include "aql.h"
 #include "process.h"
 #include "sdma.h"
 
+/* What a queue may do in a turn. */
 #define PACKETS_PER_TURN 64u
 #define BYTES_PER_TURN   (1ull << 20)
+#define STEPS_PER_TURN   512u /* instructions of kernels */
 
+static u64 *doorbell_of(const struct sim_queue *queue)
+{
+	u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
+
+	return (u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE);
+}
+
+static bool is_aql(const struct sim_queue *queue)
+{
+	return queue->type == SIM_QUEUE_COMPUTE && queue->format == SIM_QUEUE_FORMAT_AQL;
+}
+
+/* The value for an SDMA queue. For an AQL queue each ring counts, whatever its value: the first one
+ * is 0, and threads that share a queue ring in any order. */
 static u64 read_doorbell(const struct sim_queue *queue)
 {
-	const u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
-
-	return __atomic_load_n((const u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE),
-			       __ATOMIC_ACQUIRE);
+	if (is_aql(queue))
+		return __atomic_exchange_n(doorbell_of(queue), SIM_DOORBELL_SILENT,
+					   __ATOMIC_ACQ_REL);
+	return __atomic_load_n(doorbell_of(queue), __ATOMIC_ACQUIRE);
 }
 
 static struct sim_client client_of(const struct sim_queue *queue)
@@ -74,6 +92,25 @@ static int put_on_hardware(struct sim_queue *queue, const struct sim_client *cli
 		return ret;
 	queue->reload = false;
 	return 0;
+}
+
+/* The hardware drops the doorbell's value and takes the write index from memory, in slots
+ * (DOORBELL_BIF_DROP and SLOT_BASED_WPTR, kfd_mqd_manager_v9.c: update_mqd(), Linux 6.12). Programs
+ * may reserve more packets than the ring has. */
+static int update_write_index(struct sim_queue *queue, const struct sim_client *client)
+{
+	int ret = 0;
+
+	if (queue->reload)
+		ret = put_on_hardware(queue, client);
+	else if (read_doorbell(queue) != SIM_DOORBELL_SILENT)
+		ret = read_pointer(client, queue->wptr_addr, &queue->wptr);
+	if (ret < 0 || (s64)(queue->wptr - queue->rptr) >= 0)
+		return ret;
+	sim_violation(client->sim,
+		      "%s: write index %" SIM_PRIu64 " is before read index %" SIM_PRIu64,
+		      queue->who, queue->wptr, queue->rptr);
+	return -EINVAL;
 }
 
 /* Takes what the doorbell says, and checks that the pointers make sense. */
@@ -151,33 +188,64 @@ static int run_packet(struct sim_queue *queue, const struct sim_client *client, 
 	return 1;
 }
 
-static u32 run_queue(struct sim_queue *queue)
+/* What has been done in a turn. */
+struct turn {
+	u32 packets, steps;
+	u64 bytes;
+};
+
+static int run_copies(struct sim_queue *queue, const struct sim_client *client, struct turn *turn)
 {
-	struct sim_client client = client_of(queue);
-	u64 bytes = 0;
-	u32 packets = 0;
 	int ret;
 
-	ret = update_wptr(queue, &client);
+	ret = update_wptr(queue, client);
 	while (ret >= 0 && queue->rptr != queue->wptr) {
-		ret = run_packet(queue, &client, &bytes);
+		ret = run_packet(queue, client, &turn->bytes);
 		if (ret <= 0)
 			break;
-		packets++;
-		if (packets == PACKETS_PER_TURN || bytes >= BYTES_PER_TURN || queue->not_before_ns)
+		turn->packets++;
+		if (turn->packets == PACKETS_PER_TURN || turn->bytes >= BYTES_PER_TURN ||
+		    queue->not_before_ns)
 			break;
 	}
+	return ret;
+}
+
+static int run_aql(struct sim_queue *queue, const struct sim_client *client, struct turn *turn)
+{
+	u32 left = STEPS_PER_TURN;
+	int ret;
+
+	ret = update_write_index(queue, client);
+	while (ret >= 0 && queue->rptr != queue->wptr && left && turn->packets < PACKETS_PER_TURN) {
+		ret = sim_aql_run_packet(queue, client, &left);
+		if (ret <= 0)
+			break;
+		turn->packets++;
+	}
+	turn->steps = STEPS_PER_TURN - left;
+	return ret;
+}
+
+/* Has it done anything? */
+static bool run_queue(struct sim_queue *queue)
+{
+	struct sim_client client = client_of(queue);
+	struct turn turn = { .packets = 0 };
+	int ret =
+		is_aql(queue) ? run_aql(queue, &client, &turn) : run_copies(queue, &client, &turn);
+
 	if (ret < 0 && ret != -ESRCH)
 		hang(queue);
-	sim_count(client.sim, SIM_COUNT_PACKETS, packets);
-	sim_count(client.sim, SIM_COUNT_QUEUE_BYTES, (s64)bytes);
-	return packets;
+	sim_count(client.sim, SIM_COUNT_PACKETS, turn.packets);
+	sim_count(client.sim, SIM_COUNT_QUEUE_BYTES, (s64)turn.bytes);
+	return turn.packets || turn.steps;
 }
 
 static bool may_run(struct sim_queue *queue)
 {
-	if (queue->type == SIM_QUEUE_COMPUTE || queue->hung || !sim_queue_is_active(queue) ||
-	    queue->pdd->process->mm_gone)
+	if ((queue->type == SIM_QUEUE_COMPUTE && !is_aql(queue)) || queue->hung ||
+	    !sim_queue_is_active(queue) || queue->pdd->process->mm_gone)
 		return false;
 	if (!queue->not_before_ns)
 		return true;
@@ -187,17 +255,27 @@ static bool may_run(struct sim_queue *queue)
 	return true;
 }
 
-u32 sim_engine_pass(struct sim *sim)
+void sim_engine_lock(struct sim *sim)
+{
+	(void)__atomic_add_fetch(&sim->engine_waiters, 1, __ATOMIC_RELAXED);
+	sim_lock(&sim->engine_lock);
+	(void)__atomic_sub_fetch(&sim->engine_waiters, 1, __ATOMIC_RELAXED);
+}
+
+/* With nothing to do the caller rests for a moment, so a waiter gets the lock. */
+bool sim_engine_pass(struct sim *sim)
 {
 	struct sim_queue *queue;
-	u32 packets = 0;
+	bool busy = false;
 
+	if (__atomic_load_n(&sim->engine_waiters, __ATOMIC_RELAXED))
+		return false;
 	sim_lock(&sim->engine_lock);
 	for (queue = sim->queues; queue; queue = queue->next)
 		if (may_run(queue))
-			packets += run_queue(queue);
+			busy |= run_queue(queue);
 	sim_unlock(&sim->engine_lock);
-	return packets;
+	return busy;
 }
 
 bool sim_engine_has_work(void *arg)
@@ -222,7 +300,7 @@ void sim_engine_evict(struct sim_pdd *pdd)
 {
 	struct sim *sim = pdd->gpu->sim;
 
-	sim_lock(&sim->engine_lock);
+	sim_engine_lock(sim);
 	pdd->evicted++;
 	sim_unlock(&sim->engine_lock);
 	if (sim->knobs.evict_delay_ms)
@@ -234,7 +312,7 @@ void sim_engine_restore(struct sim_pdd *pdd)
 	struct sim *sim = pdd->gpu->sim;
 	struct sim_queue *queue;
 
-	sim_lock(&sim->engine_lock);
+	sim_engine_lock(sim);
 	if (pdd->evicted && --pdd->evicted == 0)
 		for (queue = sim->queues; queue; queue = queue->next)
 			if (queue->pdd == pdd)

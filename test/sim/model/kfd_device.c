@@ -8,7 +8,6 @@
 #define LDS_BASE           (1ull << 48)
 #define SCRATCH_BASE       (2ull << 48)
 #define LOW_HALF           0xffffffffull
-#define GPU_CLOCK_DIVIDER  10u /* 100 MHz */
 #define TILE_CONFIGS       32u
 #define MACRO_TILE_CONFIGS 16u
 
@@ -132,7 +131,7 @@ SIM_KFD_HANDLER(sim_kfd_get_clock_counters)
 
 	(void)size;
 	/* nodes without a GPU are asked too: they have no GPU clock */
-	out->gpu_clock_counter = pdd ? now / GPU_CLOCK_DIVIDER : 0;
+	out->gpu_clock_counter = pdd ? sim_gpu_clock() : 0;
 	out->cpu_clock_counter = now;
 	out->system_clock_counter = now;
 	out->system_clock_freq = 1000000000;

@@ -2,6 +2,7 @@
 /*
  * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running
  * them is engine.c's. */
+#include "aql.h"
 #include "process.h"
 
 #define QUEUES_PER_PDD     127u
@@ -48,7 +49,8 @@ static int check_ring(u64 addr, u32 size, u32 percent, u32 priority)
 
 static int translate_type(const struct kfd_create_queue_args *io, struct sim_queue *queue)
 {
-	queue->format = io->queue_type == KFD_QUEUE_COMPUTE_AQL;
+	queue->format = io->queue_type == KFD_QUEUE_COMPUTE_AQL ? SIM_QUEUE_FORMAT_AQL
+								: SIM_QUEUE_FORMAT_PM4;
 	switch (io->queue_type) {
 	case KFD_QUEUE_COMPUTE:
 	case KFD_QUEUE_COMPUTE_AQL:
@@ -171,12 +173,14 @@ static void give_engine(struct sim_queue *queue)
 }
 
 /* A doorbell is heard whatever is written to it; here a value is heard that was not there before.
- * So what an earlier queue was rung with must go. */
+ * So what an earlier queue was rung with must go. An SDMA queue is never rung with 0, a compute
+ * queue is. */
 static void silence(const struct sim_queue *queue)
 {
 	u8 *page = queue->pdd->doorbells[queue->doorbell_id * 8 / SIM_PAGE_SIZE];
 
-	__atomic_store_n((u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE), 0,
+	__atomic_store_n((u64 *)(page + queue->doorbell_id * 8 % SIM_PAGE_SIZE),
+			 queue->type == SIM_QUEUE_COMPUTE ? SIM_DOORBELL_SILENT : 0,
 			 __ATOMIC_RELEASE);
 }
 
@@ -212,7 +216,7 @@ static int take_hardware(struct sim_queue *queue, const struct sim_queue_place *
 	struct sim *sim = queue->pdd->gpu->sim;
 	int ret = 0;
 
-	sim_lock(&sim->engine_lock);
+	sim_engine_lock(sim);
 	if (queue->type != SIM_QUEUE_COMPUTE)
 		ret = take_engine(queue, place->sdma_id);
 	if (ret == 0) {
@@ -291,7 +295,7 @@ void sim_queue_remove(struct sim_queue *queue)
 	struct sim *sim = pdd->gpu->sim;
 	struct sim_queue **link;
 
-	sim_lock(&sim->engine_lock);
+	sim_engine_lock(sim);
 	for (link = &sim->queues; *link != queue; link = &(*link)->next)
 		;
 	*link = queue->next;
@@ -301,6 +305,7 @@ void sim_queue_remove(struct sim_queue *queue)
 	(void)sim_ids_remove(&pdd->process->queues, queue->id);
 	pdd->num_queues--;
 	sim_count(sim, SIM_COUNT_QUEUES, -1);
+	sim_aql_drop(queue);
 	sim_os_free(queue);
 }
 
@@ -367,7 +372,7 @@ SIM_KFD_HANDLER(sim_kfd_update_queue)
 	    (in->ring_base_address != queue->ring_addr || in->ring_size != queue->ring_size) &&
 	    !is_mapped_exactly(queue->pdd, in->ring_base_address, align_page(in->ring_size)))
 		return -EFAULT;
-	sim_lock(&sim->engine_lock);
+	sim_engine_lock(sim);
 	queue->ring_addr = in->ring_base_address;
 	queue->ring_size = in->ring_size;
 	queue->percent = in->queue_percentage & 0xff;

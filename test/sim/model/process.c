@@ -108,7 +108,7 @@ void sim_process_done(struct sim_process *process)
 
 void sim_process_mm_gone(struct sim_process *process)
 {
-	sim_lock(&process->sim->engine_lock);
+	sim_engine_lock(process->sim);
 	process->mm_gone = true;
 	sim_unlock(&process->sim->engine_lock);
 }
@@ -149,6 +149,7 @@ int sim_process_print(struct sim_process *process, char *text, u32 size)
 	int length;
 
 	sim_lock(&process->lock);
+	sim_engine_lock(process->sim);
 	for (i = 0; i < process->num_pdds; i++) {
 		bos += count_ids(&process->pdds[i]->mems);
 		evicted = max(evicted, process->pdds[i]->evicted);
@@ -161,6 +162,7 @@ int sim_process_print(struct sim_process *process, char *text, u32 size)
 		" running=%u",
 		process->num_pdds, bos, count_ids(&process->queues), evicted, process->paused,
 		process->blocked, process->packets, running);
+	sim_unlock(&process->sim->engine_lock);
 	sim_unlock(&process->lock);
 	return min(length, (int)size - 1);
 }

@@ -75,14 +75,16 @@ struct sim_queue {
 	u32 sdma_id;
 	bool gws;
 
-	u64 rptr, wptr; /* bytes, growing */
+	u64 rptr, wptr; /* growing: bytes, for AQL packets */
 	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
 			   hardware */
 	bool restored;  /* by CRIU_OP, and has not run since */
 	bool hung;      /* met a bad packet or address */
 	u64 last_doorbell;
 	u64 not_before_ns;
-	char who[40]; /* for messages */
+	u64 began;                         /* AQL: when the packet at rptr was begun, or 0 */
+	struct sim_aql_dispatch *dispatch; /* its kernel, or NULL */
+	char who[40];                      /* for messages */
 };
 
 struct sim_process {
@@ -198,9 +200,13 @@ SIM_KFD_HANDLER(sim_kfd_destroy_queue);
 SIM_KFD_HANDLER(sim_kfd_update_queue);
 SIM_KFD_HANDLER(sim_kfd_set_cu_mask);
 SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
-#define SIM_QUEUE_COMPUTE   0u
-#define SIM_QUEUE_SDMA      1u
-#define SIM_QUEUE_SDMA_XGMI 4u
+#define SIM_QUEUE_COMPUTE    0u
+#define SIM_QUEUE_SDMA       1u
+#define SIM_QUEUE_SDMA_XGMI  4u
+#define SIM_QUEUE_FORMAT_PM4 0u
+#define SIM_QUEUE_FORMAT_AQL 1u
+/* What the engine writes to the doorbell of a compute queue when it has heard it. */
+#define SIM_DOORBELL_SILENT (~0ull)
 /* Numbers that a restored queue must get; ~0: whatever is free. */
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
@@ -226,13 +232,15 @@ u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
 #define SIM_GFX12 120000u
 
 /* engine.c */
-/* Runs what can be run once; returns how many packets that were. */
-u32 sim_engine_pass(struct sim *sim);
+/* Gives each queue a turn; false: no queue has done anything. */
+bool sim_engine_pass(struct sim *sim);
+/* Takes sim->engine_lock, in turn with an engine that never rests. */
+void sim_engine_lock(struct sim *sim);
 /* Is there a queue to look at? With no active queue the engine's thread may sleep
  * until woken through engine_wait. */
 bool sim_engine_has_work(void *sim);
 void sim_engine_kick(struct sim *sim);
-/* Counted eviction of all queues of a GPU's part: the packet under way is completed first. */
+/* Counted eviction of all queues of a GPU's part: the turn under way is completed first. */
 void sim_engine_evict(struct sim_pdd *pdd);
 void sim_engine_restore(struct sim_pdd *pdd);
 

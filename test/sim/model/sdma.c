@@ -316,7 +316,7 @@ static int run_timestamp(const struct sim_client *client, const struct sim_sdma_
 			 struct sim_sdma_result *result)
 {
 	const u32 *dw = head->dwords;
-	u64 now = sim_os_now_ns() / 10; /* 100 MHz */
+	u64 now = sim_gpu_clock();
 
 	if (head->available < 3 || dw[0] != (OP_TIMESTAMP | 2u << 8) || dw[1] & 31)
 		return -EINVAL;

@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 #define POISON_BYTE         0xd6
+#define GPU_CLOCK_PERIOD_NS 10u
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
 
 const char *const sim_count_names[SIM_COUNTS] = {
@@ -35,6 +36,11 @@ static const struct sim_knobs default_knobs = {
 	.fault_queries = 1,
 	.system_mem_limit = 64ull << 30,
 };
+
+u64 sim_gpu_clock(void)
+{
+	return sim_os_now_ns() / GPU_CLOCK_PERIOD_NS;
+}
 
 int sim_init(struct sim *sim)
 {

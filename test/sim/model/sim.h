@@ -127,8 +127,9 @@ struct sim {
 	u64 system_used;
 
 	/* Everything the queue engine looks at: list of queues, evictions. Held
-	 * while one packet runs. */
+	 * while each queue has a turn. */
 	struct sim_lock engine_lock;
+	u32 engine_waiters; /* for the lock, beside the engine; atomic */
 	struct sim_queue *queues;
 	struct sim_wait engine_wait; /* a queue became runnable */
 
@@ -142,6 +143,9 @@ struct sim {
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b);
 /* The partition of the device that has the first render node. */
 struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
+
+/* The GPUs' clock, of 100 MHz. */
+u64 sim_gpu_clock(void);
 
 int sim_init(struct sim *sim);
 void sim_done(struct sim *sim);
