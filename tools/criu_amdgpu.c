@@ -9,44 +9,61 @@
 #include "amdgpu_plugin_util.h"
 #include "tool.h"
 
-static const struct command {
-	const char *name;
-	int (*run)(const struct tool_request *request);
-	const char *purpose;
-} commands[] = {
-	{ "show", show_run, "what the images hold" },
-	{ "verify", verify_run, "whether the images are whole, by their checksums" },
-	{ "fit", fit_run, "whether the images would restore on the GPUs of a machine" },
-};
-
 enum {
 	OPTION_TOPOLOGY = 't',
 	OPTION_QUIET = 'q',
 	OPTION_JSON = 'j',
+	OPTION_IMAGES_DIR = 'D',
+	OPTION_LIBDIR = 'L',
 	OPTION_HELP = 'h',
+};
+
+static const struct command {
+	const char *name;
+	int (*run)(const struct tool_request *request);
+	int arguments_min, arguments_max;
+	/* What the arguments are, for messages. */
+	const char *argument;
+	/* The options that it has, by their letters. */
+	const char *options;
+	const char *purpose;
+} commands[] = {
+	{ "check", check_run, 0, 0, "no argument", "qDL",
+	  "whether this machine can dump processes on its GPUs" },
+	{ "show", show_run, 1, 1, "one directory", "j", "what the images hold" },
+	{ "verify", verify_run, 1, 1, "one directory", "q",
+	  "whether the images are whole, by their checksums" },
+	{ "fit", fit_run, 1, 1, "one directory", "qt",
+	  "whether the images would restore on the GPUs of a machine" },
 };
 
 static const struct option options[] = {
 	{ "topology", required_argument, NULL, OPTION_TOPOLOGY },
 	{ "quiet", no_argument, NULL, OPTION_QUIET },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "images-dir", required_argument, NULL, OPTION_IMAGES_DIR },
+	{ "libdir", required_argument, NULL, OPTION_LIBDIR },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ 0 },
 };
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] DIR\n"
-	       "Reads the images that criu dump and the amdgpu plugin have written to DIR.\n\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [DIR]\n"
+	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, and\n"
+	       "checks whether a dump is possible.\n\n"
 	       "Commands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-8s %s\n", commands[i].name, commands[i].purpose);
 	printf("\nOptions:\n"
+	       "  -D, --images-dir DIR check: the directory for a dump\n"
+	       "  -L, --libdir DIR     check: the directory of CRIU's plugins\n"
 	       "  -t, --topology TREE  fit: a copy of /sys/class/kfd/kfd/topology of another machine\n"
 	       "  -j, --json           show: print JSON\n"
-	       "  -q, --quiet          verify, fit: print only errors\n"
+	       "  -q, --quiet          check, verify, fit: print only errors\n"
 	       "  -h, --help           print this help\n\n"
-	       "Exit status: 0 yes, 1 no (contents differ, no mapping exists), 2 trouble.\n");
+	       "Exit status: 0 yes, 1 no (a dump is refused, contents differ, no mapping exists),\n"
+	       "2 trouble, 3 there is no AMD GPU.\n");
 }
 
 static const struct command *find_command(const char *name)
@@ -58,15 +75,40 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int complain(const char *what, const char *which)
+static int complain(const char *who, const char *what, const char *which)
 {
-	(void)fprintf(stderr, "criu-amdgpu: %s%s; try criu-amdgpu --help\n", what, which);
+	(void)fprintf(stderr, "criu-amdgpu: %s%s%s; try criu-amdgpu --help\n", who, what, which);
 	return TOOL_TROUBLE;
+}
+
+/* The first of the options @given that the command does not have; NULL: none. */
+static const char *find_foreign_option(const struct command *command, const char *given)
+{
+	for (; *given; given++) {
+		for (size_t i = 0; !strchr(command->options, *given) && options[i].name; i++) {
+			if (options[i].val == *given)
+				return options[i].name;
+		}
+	}
+	return NULL;
+}
+
+static int check_arguments(const struct command *command, int count, const char *given)
+{
+	const char *foreign = find_foreign_option(command, given);
+
+	if (foreign)
+		return complain(command->name, " has no option --", foreign);
+	if (count < command->arguments_min)
+		return complain(command->name, " needs ", command->argument);
+	if (count > command->arguments_max)
+		return complain(command->name, " takes ", command->argument);
+	return TOOL_YES;
 }
 
 static int run(const struct command *command, const struct tool_request *request)
 {
-	int ret = host_open_images(request->dir);
+	int ret = request->dir ? host_open_images(request->dir) : 0;
 
 	if (ret < 0) {
 		(void)fprintf(stderr, "criu-amdgpu: cannot open directory %s: %s\n", request->dir,
@@ -82,40 +124,54 @@ static int run(const struct command *command, const struct tool_request *request
 	return ret;
 }
 
+static void set_option(struct tool_request *request, int option)
+{
+	switch (option) {
+	case OPTION_TOPOLOGY:
+		request->topology = optarg;
+		break;
+	case OPTION_QUIET:
+		request->quiet = true;
+		break;
+	case OPTION_JSON:
+		request->json = true;
+		break;
+	case OPTION_IMAGES_DIR:
+		request->dir = optarg;
+		break;
+	case OPTION_LIBDIR:
+		request->libdir = optarg;
+		break;
+	default:
+		break;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct tool_request request = { 0 };
 	const struct command *command;
-	int option;
+	char given[64] = "";
+	int option, ret;
 
-	while ((option = getopt_long(argc, argv, "t:qjh", options, NULL)) >= 0) {
-		switch (option) {
-		case OPTION_TOPOLOGY:
-			request.topology = optarg;
-			break;
-		case OPTION_QUIET:
-			request.quiet = true;
-			break;
-		case OPTION_JSON:
-			request.json = true;
-			break;
-		case OPTION_HELP:
+	while ((option = getopt_long(argc, argv, "t:qjD:L:h", options, NULL)) >= 0) {
+		if (option == OPTION_HELP) {
 			print_help();
 			return TOOL_YES;
-		default:
-			return TOOL_TROUBLE;
 		}
+		if (option == '?')
+			return TOOL_TROUBLE;
+		if (!strchr(given, option))
+			given[strlen(given)] = (char)option;
+		set_option(&request, option);
 	}
 	command = find_command(argv[optind]);
 	if (!command)
-		return complain("there is no command ", argv[optind] ? argv[optind] : "given");
-	if (argc - optind != 2)
-		return complain(command->name,
-				argc - optind < 2 ? " needs a directory" : " takes one directory");
-	if (request.topology && command->run != fit_run)
-		return complain(command->name, " has no option --topology");
-	if (request.json && command->run != show_run)
-		return complain(command->name, " has no option --json");
-	request.dir = argv[optind + 1];
+		return complain("there is no command ", argv[optind] ? argv[optind] : "given", "");
+	ret = check_arguments(command, argc - optind - 1, given);
+	if (ret != TOOL_YES)
+		return ret;
+	if (command->arguments_min)
+		request.dir = argv[optind + 1];
 	return run(command, &request);
 }

@@ -13,16 +13,20 @@
 /* The exit status of a command. */
 enum tool_status {
 	TOOL_YES = 0,
-	/* The answer is no: contents differ, or the images do not fit. */
+	/* The answer is no: a dump is refused, contents differ, or the images do not fit. */
 	TOOL_NO = 1,
 	/* The command line is wrong, or something cannot be read. */
 	TOOL_TROUBLE = 2,
+	/* check: there is no AMD GPU, or the process uses none. */
+	TOOL_NO_GPU = 3,
 };
 
 /* What the user has asked. */
 struct tool_request {
-	/* The image directory. */
+	/* The image directory. check: the one for a dump; NULL: not given. */
 	const char *dir;
+	/* The directory of CRIU's plugins; NULL: the one of the CRIU found. */
+	const char *libdir;
 	/* A tree like /sys/class/kfd/kfd/topology; NULL: this machine. */
 	const char *topology;
 	/* Print only errors. */
@@ -30,6 +34,8 @@ struct tool_request {
 	bool json;
 };
 
+/* check.c: whether this machine can dump processes on its GPUs. */
+int check_run(const struct tool_request *request);
 /* show.c: what the images hold. */
 int show_run(const struct tool_request *request);
 /* verify.c: whether all images are whole. */

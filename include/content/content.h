@@ -73,6 +73,11 @@ int content_save(struct content_job *jobs, size_t num_jobs,
 int content_load(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
 
+/* Opens the copy engine of a GPU and closes it again. -EOPNOTSUPP: the packets of this generation
+ * are not known; -ENODATA: the driver keeps all rings for user queues; -EMEDIUMTYPE: libdrm's list
+ * amdgpu.ids is no regular file of at most 1 MiB. Logs nothing. */
+int content_try_gpu(uint32_t render_minor);
+
 struct content_run;
 
 /* content_load() in two parts. Only the second prints and waits, and another thread may call it.

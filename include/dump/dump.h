@@ -163,6 +163,18 @@ enum dump_rule {
 int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
 		     ...) __attribute__((format(printf, 3, 4)));
 
+/* The same as a warning, where only the dump can tell whether the object breaks the rule. */
+void preflight_warn_of(enum dump_rule rule, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* foresee.c: refusals that show without pausing a process, for criu-amdgpu(1). The log has the same
+ * lines as a dump, one for each broken rule, and warnings where only the dump can tell. */
+
+/* The driver and the GPUs of @topology: 0; -EOPNOTSUPP: every dump would be refused. */
+int foresee_machine(const struct options *options, const struct topology *topology);
+/* The image directory. */
+int foresee_images(const struct options *options);
+
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
 /* Prepares the image directory when CRIU shows the first thing of an AMD GPU: the inventory names

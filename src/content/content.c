@@ -13,6 +13,8 @@
 #include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/gpu_names.h"
+#include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 
@@ -291,4 +293,18 @@ int content_save(struct content_job *jobs, size_t num_jobs, const struct content
 int content_load(struct content_job *jobs, size_t num_jobs, const struct content_settings *settings)
 {
 	return run_jobs(false, jobs, num_jobs, settings);
+}
+
+int content_try_gpu(uint32_t render_minor)
+{
+	struct sdma *gpu = NULL;
+	int ret = gpu_names_check();
+
+	if (!ret)
+		ret = sdma_open(render_minor, 1, CONTENT_ALIGNMENT, &gpu);
+	if (ret < 0)
+		return ret;
+	sdma_stop(gpu);
+	sdma_close(gpu);
+	return 0;
 }

@@ -281,6 +281,18 @@ int preflight_refuse(const struct dump_session *session, enum dump_rule rule, co
 	return refuse(session, &rules[rule].text, object);
 }
 
+void preflight_warn_of(enum dump_rule rule, const char *format, ...)
+{
+	char object[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	log_warn("%s may be refused: it %s; %s", object, rules[rule].text.what,
+		 rules[rule].text.remedy);
+}
+
 int preflight_check_dump(const struct dump_session *session)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
@@ -295,16 +307,21 @@ int preflight_check_dump(const struct dump_session *session)
 }
 
 /* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
-int preflight_check_driver(const struct dump_session *session, int kfd_id)
+bool preflight_driver_saves_waves(void)
 {
 	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
 	int enabled;
 
 	/* A kernel without the parameter saves waves.
 	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-	if (!file || fscanf(file, "%d", &enabled) != 1 || enabled)
-		return 0;
-	return preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
+	return !file || fscanf(file, "%d", &enabled) != 1 || enabled;
+}
+
+int preflight_check_driver(const struct dump_session *session, int kfd_id)
+{
+	return preflight_driver_saves_waves()
+		       ? 0
+		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
 
 static const struct topology_node *find_gpu(const struct preflight_subject *subject,

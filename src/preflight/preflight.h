@@ -45,6 +45,11 @@ struct preflight_subject {
 	struct queue_answers *queue_answers;
 };
 
+bool preflight_driver_saves_waves(void);
+/* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
+ * the plugin cannot ask. */
+int preflight_process_ask_without_bos(void);
+
 /* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With
  * AMDGPU_FORCE=1 and a rule that can be forced, they log a warning and go on. */
 

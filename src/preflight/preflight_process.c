@@ -45,16 +45,21 @@ static int try_without_bos(void *unused)
 }
 
 /* Old kernels do not even look at the private data. */
+int preflight_process_ask_without_bos(void)
+{
+	int answer = 0, ret = child_run(try_without_bos, NULL, TIMEOUT_S, &answer);
+
+	return ret < 0 ? ret : answer;
+}
+
 static int check_bos(const struct dump_session *session, const struct dumped_process *process,
 		     pid_t pid)
 {
-	int answer = 0, ret;
+	int ret;
 
 	if (process->num_bos)
 		return 0;
-	ret = child_run(try_without_bos, NULL, TIMEOUT_S, &answer);
-	if (!ret)
-		ret = answer;
+	ret = preflight_process_ask_without_bos();
 	if (ret == -EINVAL)
 		return preflight_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
 	if (ret != -EFAULT)

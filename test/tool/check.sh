@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What criu-amdgpu check says of machines: without a GPU, with simulated ones, and with each thing missing. Read by run.
+
+# stand_in HOOKS [FUNCTION...]: a program "criu" with so many hooks, without the FUNCTIONs
+stand_in() {
+	local hooks=$1 name functions="print_on_level criu_get_image_dir find_unused_fd_pid fdstore_add fdstore_get img_streamer_open"
+
+	mkdir -p "$work/bin"
+	for name in "${@:2}"; do
+		functions=${functions/$name/}
+	done
+	{
+		echo "char cr_plugin_ctl[$((16 * (hooks + 1)))];"
+		echo 'const char libdir[] = "/usr/lib/criu-of-the-test/criu/";'
+		for name in $functions; do
+			echo "void $name(void); void $name(void) {}"
+		done
+	} | cc -shared -fPIC -x c -o "$work/bin/criu" -
+}
+
+# checked MACHINE NAME STATUS WORDS ARGUMENTS...: like expect, on a simulated machine with the stand-in for CRIU
+checked() {
+	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=$1 PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
+}
+
+checks_criu() {
+	stand_in 17
+	checked one "CRIU" 0 "^ok  CRIU: $work/bin/criu, release 4.3 (17 hooks)" -L build
+	checked one "the plugin" 0 "^ok  plugin: build/amdgpu_plugin.so loads" -L build
+	checked one "no plugin" 1 "cannot read /usr/lib/criu-of-the-test/criu/amdgpu_plugin.so, where CRIU looks for it"
+	CRIU_LIBS_DIR=$PWD/build checked one "a directory in the environment" 0 "plugin: $PWD/build/amdgpu_plugin.so loads"
+	mkdir -p "$work/other" && cp "$work/bin/criu" "$work/other/amdgpu_plugin.so"
+	checked one "another plugin" 1 "is another plugin, for example CRIU's own" -L "$work/other"
+	head -c 100000 build/amdgpu_plugin.so > "$work/other/amdgpu_plugin.so"
+	checked one "half a plugin" 1 "criu-amdgpu: plugin: " -L "$work/other"
+	stand_in 13
+	checked one "CRIU 4.2" 0 "release 4.2 (13 hooks)" -L build
+	stand_in 10
+	checked one "CRIU 3.17.1" 0 "release 3.17 to 3.19 (10 hooks)" -L build
+	stand_in 9
+	checked one "an old CRIU" 1 "has 9 hooks for plugins, and 10 are needed; install" -L build
+	stand_in 17 fdstore_add
+	checked one "CRIU without a function" 1 "lacks the function fdstore_add" -L build
+	echo 'int nothing;' | cc -shared -fPIC -x c -o "$work/bin/criu" -
+	checked one "CRIU without plugins" 1 "loads no plugins; install" -L build
+	echo "#!/bin/sh" > "$work/bin/criu"
+	checked one "a script" 1 "cannot examine $work/bin/criu: Exec format error" -L build
+	stand_in 17
+	truncate -s 3000 "$work/bin/criu"
+	checked one "half a CRIU" 1 "loads no plugins" -L build
+	rm "$work/bin/criu"
+	[ -n "$(command -v criu)" ] || checked one "no CRIU" 1 "CRIU: is not in PATH; install criu" -L build
+	stand_in 17
+}
+
+checks_machine() {
+	PATH=$work/bin:$PATH expect "check, no GPU" 3 "this machine has no AMD GPU, or amdgpu is not loaded" check -L build
+	checked one "a GPU" 0 "^ok  GPU 0x07cd: 0000:63:00.0, renderD128, gfx90a, 64.0 GiB: contents can be copied" -L build
+	checked eight "eight GPUs" 0 "^ok  GPU 0x579d: .*renderD135" -L build
+	checked one "quiet" 0 "" -q -L build
+	checked one "the driver" 0 "^ok  driver: amdgpu of the kernel, KFD 1.18, can checkpoint" -L build
+	AMDGPU_SIM_KNOBS="kfd_minor=7" checked one "an old driver" 1 "version 1.7 cannot checkpoint; use version 1.8" -L build
+	AMDGPU_SIM_KNOBS="faults=kfd:CRIU_UNPAUSE 1 -25;faults=kfd:CRIU_UNPAUSE 2 -25" checked one "a driver without checkpoints" 1 "cannot checkpoint: .*Linux 5.18" -L build
+	AMDGPU_SIM_KNOBS="faults=kfd:CRIU_UNPAUSE 1 -13;faults=kfd:CRIU_UNPAUSE 2 -13" checked one "no right" 1 "cannot checkpoint: .*CAP_CHECKPOINT_RESTORE" -L build
+	AMDGPU_SIM_KNOBS="in_reset=1" checked one "a GPU in reset" 1 "GPU 0x07cd: a GPU is in reset.*dump again" -L build
+	AMDGPU_SIM_KNOBS="in_reset=1" AMDGPU_FORCE=1 checked one "a GPU in reset, forced" 0 "warning: GPU 0x07cd: a GPU is in reset" -L build
+	AMDGPU_SIM_KNOBS="kernel=dkms" checked one "AMD's driver" 0 "a process may be refused: it cannot be rebuilt by this kernel" -L build
+	AMDGPU_SIM_KNOBS="faults=drm:CTX 1 -12" checked one "no copies" 1 "contents cannot be copied: Cannot allocate memory" -L build
+	edited_machine gfx12 's/^gfx_target_version .*/gfx_target_version 120000/'
+	checked "$work/gfx12" "gfx12" 1 "GPU 0x07cd: .*gfx1200.*: contents cannot be copied" -L build
+	checked "$work/gfx12" "BOs of gfx12" 1 "a BO may be refused: it is on a GPU of gfx12" -L build
+	edited_machine gfx11 's/^gfx_target_version .*/gfx_target_version 110000/'
+	checked "$work/gfx11" "queues of gfx11" 0 "a queue may be refused: it is on a GPU of gfx11 or newer" -L build
+	checks_tree
+}
+
+# What the files of a machine say.
+checks_tree() {
+	edited_machine tree ''
+	mkdir -p "$work/tree/sys/module/amdgpu/parameters"
+	echo 0 > "$work/tree/sys/module/amdgpu/parameters/cwsr_enable"
+	checked "$work/tree" "no CWSR" 1 "a process cannot be paused, .*; load amdgpu with cwsr_enable=1" -L build
+	echo 1 > "$work/tree/sys/module/amdgpu/parameters/cwsr_enable"
+	echo 6.10.5 > "$work/tree/sys/module/amdgpu/version"
+	checked "$work/tree" "a version" 0 "driver: AMD's out-of-tree amdgpu 6.10.5, KFD 1.18" -L build
+	rm -r "$work/tree/sys/class/kfd/kfd/topology/nodes"/[1-9]*
+	checked "$work/tree" "no GPU that computes" 3 "KFD shows none here" -L build
+}
+
+checks_room() {
+	local none=$work/none
+
+	mkdir -p "$work/room"
+	checked one "room" 0 "^ok  images: $work/room has room for .*iB" -L build -D "$work/room"
+	checked one "no directory" 2 "cannot open directory $none" -L build -D "$none"
+	ln -s . "$work/room/parent"
+	checked one "an incremental dump" 1 "it is incremental, .*remove the link" -L build -D "$work/room"
+}
+
+# edited_machine NAME EDIT: one, with GPU properties changed by a command of sed's
+edited_machine() {
+	rm -rf "$work/topology-$1"
+	cp -r test/data/machines/one "$work/topology-$1" && chmod -R u+w "$work/topology-$1"
+	sed -i "$2" "$work/topology-$1"/nodes/*/properties
+	sh test/sim/native/mkroot.sh "$work/topology-$1" "$work/$1"
+}
+
+checks() {
+	checks_criu
+	checks_machine
+	checks_room
+	AMDGPU_DEVICE_MAP=1=1 checked one "valid options" 0 "^ok  options: " -L build
+	KFD_MAX_BUFFER_SIZE=few checked one "an option" 1 "option KFD_MAX_BUFFER_SIZE: \"few\" is not a number" -L build
+	expect "check, an argument of others" 2 "check has no option --json" check --json
+}

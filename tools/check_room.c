@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "criu/host.h"
+#include "dump/dump.h"
+
+void check_room(struct check *check)
+{
+	const char *dir = check->request->dir;
+	struct statvfs room;
+	char text[16];
+
+	if (fstatvfs(host_image_dir(), &room) < 0) {
+		check_refuse(check, "images: cannot examine %s: %s", dir, strerror(errno));
+		return;
+	}
+	if (faccessat(host_image_dir(), ".", W_OK, AT_EACCESS) < 0) {
+		check_refuse(check, "images: cannot write to %s: %s; choose another directory", dir,
+			     strerror(errno));
+		return;
+	}
+	if (foresee_images(&check->options) < 0)
+		check->refused = true;
+	check_say_ok(check, "images: %s has room for %s", dir,
+		     text_size((uint64_t)room.f_bavail * room.f_frsize, text));
+}
