@@ -82,7 +82,7 @@ check:
 # times in each scenario, over the CRIUs that it runs under.
 check-kills:
 	@test/native/kill 300 $(SEED)
-	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-restore killed-task
+	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
 # Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
 check-containers:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A guard: a child of CRIU that outlives CRIU and cleans up after it. A killed CRIU cannot unpause
+/* A guard: a process that outlives CRIU and cleans up after it. A killed CRIU cannot unpause
  * the job, and the driver does not do it either.
  *
  * The guard survives a signal to CRIU, to its process group or to its session, and the OOM killer
@@ -38,12 +38,17 @@ struct guard_ops {
  * guard, because it ends without a signal; only a wait() with __WALL or __WCLONE does. -ECHILD: the
  * guard ended during its start, for lack of memory. */
 int guard_start(const struct guard_ops *ops, struct guard *ret_guard);
+/* Starts a guard that is no child of CRIU, for the time after the dump: CRIU waits for all its
+ * children before it ends. Nobody can end this guard, so @ops->watch must return when it is not
+ * needed any more. -ECHILD: it would become CRIU's child again, because CRIU is the init of its pid
+ * namespace or a subreaper; or it ended during its start. */
+int guard_start_orphan(const struct guard_ops *ops);
 /* Kills the guard and waits for its end; afterwards *@guard is none. Does nothing for none. */
 void guard_end(struct guard *guard);
 
-/* For the guard: whether all threads of CRIU have ended, so that CRIU traces no task any more.
- * Waits at most @timeout_ms. False if the kernel reports an error. */
-bool guard_criu_has_ended(int pidfd, int timeout_ms);
+/* For the guard: whether all threads of a process have ended. A CRIU that has ended traces no task
+ * any more. Waits at most @timeout_ms. False if the kernel reports an error. */
+bool guard_process_has_ended(int pidfd, int timeout_ms);
 /* For the guard: returns after CRIU has ended. */
 void guard_await_criu(int pidfd);
 

@@ -52,6 +52,10 @@ bool host_inventory_take(const char *name);
  * PAUSE_DEVICES), and CRIU logs an error. -ENOENT: it does not. */
 int host_is_lazy_dump(void);
 
+/* Whether CRIU is going to kill the tasks of a dump that succeeds. They run on nevertheless if its
+ * post-dump script or a later step fails. False if this CRIU does not tell. */
+bool host_ends_tasks(void);
+
 /* Ends CRIU with an error, for a dump that fails so late that CRIU does not ask for a result any
  * more: it would kill the tasks, and exit with 0. The tasks run on. CRIU's locks of the network and
  * its links to files are removed first, as CRIU does after other errors. */

@@ -197,7 +197,7 @@ int dump_process_has_file(const struct dumped_process *process, int fd);
 /* All files have been shown: whether each paused process has an image. Logs on error. */
 int dump_check_complete(const struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
- * error. Logs on error. */
+ * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */
 int dump_release(struct dump_session *session, int result);
 void dump_done(struct dump_session *session);
 

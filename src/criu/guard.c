@@ -85,6 +85,22 @@ static int fork_without_sigchld(struct guard *ret_guard)
 	return 0;
 }
 
+/* Whether an orphan among CRIU's descendants becomes CRIU's child. */
+static bool adopts_orphans(void)
+{
+	int is_subreaper = 1;
+
+	return (pid_t)syscall(SYS_getpid) == 1 ||
+	       prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) < 0 || is_subreaper;
+}
+
+/* In a child of CRIU: returns in a child of that child, whose parent ends here. */
+static void leave_criu(void)
+{
+	if (syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL) != 0)
+		_exit(0);
+}
+
 /* Waits until the guard has left CRIU's session and has closed the descriptors that it does not
  * need. False: the guard has ended. */
 static bool await_ready(int ready_fd)
@@ -98,7 +114,8 @@ static bool await_ready(int ready_fd)
 	return got == 1;
 }
 
-int guard_start(const struct guard_ops *ops, struct guard *ret_guard)
+/* *@ret_guard: the child of CRIU, which is the guard itself unless @leaves. */
+static int start(const struct guard_ops *ops, bool leaves, struct guard *ret_guard)
 {
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, (pid_t)syscall(SYS_getpid), 0);
 	_cleanup_close_ int ready_fd = -1, write_fd = -1;
@@ -115,8 +132,11 @@ int guard_start(const struct guard_ops *ops, struct guard *ret_guard)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	ret = fork_without_sigchld(&guard);
-	if (!ret && !guard.pid)
+	if (!ret && !guard.pid) {
+		if (leaves)
+			leave_criu();
 		run_guard(ops, self, write_fd);
+	}
 	fd_close(&write_fd);
 	if (!ret && !await_ready(ready_fd)) {
 		guard_end(&guard);
@@ -125,10 +145,31 @@ int guard_start(const struct guard_ops *ops, struct guard *ret_guard)
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret < 0)
 		return ret;
-	/* A low number works, too. */
-	(void)fd_move_up(&guard.fd, HOST_LOWEST_FD);
 	*ret_guard = guard;
 	return 0;
+}
+
+int guard_start(const struct guard_ops *ops, struct guard *ret_guard)
+{
+	int ret = start(ops, false, ret_guard);
+
+	/* A low number works, too. */
+	if (!ret)
+		(void)fd_move_up(&ret_guard->fd, HOST_LOWEST_FD);
+	return ret;
+}
+
+int guard_start_orphan(const struct guard_ops *ops)
+{
+	struct guard between;
+	int ret;
+
+	if (adopts_orphans())
+		return -ECHILD;
+	ret = start(ops, true, &between);
+	if (!ret)
+		guard_end(&between);
+	return ret;
 }
 
 void guard_end(struct guard *guard)
@@ -148,7 +189,7 @@ void guard_end(struct guard *guard)
 	*guard = (struct guard){ 0 };
 }
 
-bool guard_criu_has_ended(int pidfd, int timeout_ms)
+bool guard_process_has_ended(int pidfd, int timeout_ms)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
@@ -158,6 +199,6 @@ bool guard_criu_has_ended(int pidfd, int timeout_ms)
 void guard_await_criu(int pidfd)
 {
 	/* poll() may fail while CRIU is alive, and the guard must not act then. */
-	while (!guard_criu_has_ended(pidfd, -1))
+	while (!guard_process_has_ended(pidfd, -1))
 		(void)nanosleep(&(const struct timespec){ .tv_nsec = RETRY_NS }, NULL);
 }

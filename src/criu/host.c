@@ -99,6 +99,11 @@ static enum final_state find_final_state(void)
 								      : FINAL_UNKNOWN;
 }
 
+bool host_ends_tasks(void)
+{
+	return find_final_state() == FINAL_DEAD;
+}
+
 /* What cr_dump_finish() undoes after an error. Newer versions of CRIU do it before they end
  * plugins, if the tasks are to run on. The others come to it later. */
 static void undo_locks(void)

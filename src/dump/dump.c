@@ -370,6 +370,8 @@ int dump_release(struct dump_session *session, int result)
 		remove_images(session);
 	session->released = true;
 	gpu_watch_end(session);
+	if (!result)
+		pause_leave_to_guard(session);
 	return pause_undo_all(session);
 }
 

@@ -490,6 +490,18 @@ int pause_check_all_seen(const struct dump_session *session)
 	return 0;
 }
 
+void pause_leave_to_guard(struct dump_session *session)
+{
+	int ret = host_ends_tasks() && session->num_processes ? dump_guard_leave(session) : -ENOENT;
+
+	if (!ret)
+		log_info("dump: the queues of the job stay stopped until CRIU has killed it");
+	else if (ret != -ENOENT)
+		log_warn("dump: the queues of the job run for a moment before CRIU kills it,"
+			 " because no guard can stand by: %s",
+			 strerror(-ret));
+}
+
 int pause_undo_all(struct dump_session *session)
 {
 	int ret = 0;

@@ -44,6 +44,11 @@ int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op 
  * image: -EIO after a line. */
 int pause_check_all_seen(const struct dump_session *session);
 
+/* For a dump that has succeeded: if CRIU is going to kill the tasks, their queues need not start
+ * again. A guard stands by for the case that a task lives on. Otherwise, or if that fails, does
+ * nothing; pause_undo_all() follows in any case. */
+void pause_leave_to_guard(struct dump_session *session);
+
 /* Unpauses every paused process, each exactly once, also after errors. Call this in the thread that
  * traces the tasks, when CRIU has saved everything else or the dump has failed. */
 int pause_undo_all(struct dump_session *session);

@@ -150,14 +150,14 @@ static void watch_tasks(void *argument, int criu)
 	struct restore_guard *restore_guard = watch->restore_guard;
 
 	while (!__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) &&
-	       !guard_criu_has_ended(criu, 0))
+	       !guard_process_has_ended(criu, 0))
 		futex_wait_while(&restore_guard->registered, 0, 1);
 	if (note_tasks(watch) < 0) {
 		answer(restore_guard, ANSWER_UNKNOWN);
 		return;
 	}
 	/* CRIU has ended and its pid may be reused: make the tasks fail. */
-	if (guard_criu_has_ended(criu, 0)) {
+	if (guard_process_has_ended(criu, 0)) {
 		answer(restore_guard, ANSWER_DEAD);
 		return;
 	}

@@ -66,6 +66,8 @@ static void add_host(const struct build *build, const struct host_call *call,
 	command_add(command, "%s", scenario->criu ? scenario->criu : "4.3");
 	if (scenario->streams)
 		command_add(command, "-s");
+	if (call->phase == DUMP && scenario->ends_tasks)
+		command_add(command, "-x");
 	if (call->phase == DUMP && call->again)
 		command_add(command, "-a");
 	command_add(command, "%s", phase_names[call->phase]);

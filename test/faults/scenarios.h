@@ -17,6 +17,7 @@ struct scenario {
 	const char *criu;                /* NULL: 4.3 */
 	const char *environment[PHASES]; /* "NAME=VALUE", or NULL */
 	bool streams;                    /* images are streams */
+	bool ends_tasks;                 /* CRIU is to kill the tasks after the dump */
 	bool private;         /* with /dev/shm and /etc of its own (test/faults/private) */
 	bool over_old_images; /* an older dump went to the same directory */
 	bool fails[PHASES];   /* with nothing injected, too */

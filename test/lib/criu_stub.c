@@ -18,6 +18,9 @@
 
 struct criu_stub criu_stub = { .image_dir = -1, .unused_fd = 100, .log_level = 4, .store = -1 };
 
+/* CRIU's options begin with what it does with the tasks of a dump that succeeds. */
+__attribute__((visibility("default"))) int opts;
+
 /* The processes that have the store share this, too. */
 struct criu_stub_ids {
 	pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The functions of CRIU that the plugin calls. Each program that stands in for CRIU defines those
+/* What the plugin uses of CRIU. Each program that stands in for CRIU defines those
  * that it needs. */
 #ifndef TEST_LIB_CRIU_SYMBOLS_H
 #define TEST_LIB_CRIU_SYMBOLS_H
@@ -16,6 +16,13 @@ int fdstore_add(int fd);
 int fdstore_get(int id);
 int img_streamer_open(const char *name, int flags);
 int lazy_pages_setup_zombie(int pid);
+
+/* Programs that export it have the plugin know what CRIU does with the tasks of a dump that
+ * succeeds. 0: not known. */
+#define CRIU_FINAL_ALIVE   1
+#define CRIU_FINAL_DEAD    2
+#define CRIU_FINAL_STOPPED 3
+extern int opts;
 
 /* Some versions. */
 int add_inventory_plugin(const char *name);

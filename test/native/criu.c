@@ -85,6 +85,7 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 
 	if (criu == MAP_FAILED)
 		return -ENOMEM;
+	opts = setup->ends_tasks ? CRIU_FINAL_DEAD : CRIU_FINAL_ALIVE;
 	criu_stub.log_level = (unsigned int)setup->log_level;
 	criu_stub.lowest_fd = CRIU_LOWEST_FD;
 	criu_stub.unused_fd = 64;

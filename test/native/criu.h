@@ -31,6 +31,7 @@ struct criu_setup {
 	int log_level;
 	unsigned int rest_ms;
 	bool streams, captures; /* its images: to a streamer or from one */
+	bool ends_tasks;        /* it is going to kill the tasks of a dump that succeeds */
 };
 int criu_load(const struct criu_setup *setup, struct criu **ret_criu);
 void criu_unload(struct criu *criu);

@@ -23,7 +23,7 @@
 #define MEMORY_STEP (1 << 20)
 
 /* A generous limit, because other programs may use the processor meanwhile. */
-#define THREAD_PATIENCE_MS 60000
+#define PATIENCE_MS 60000
 
 struct arguments {
 	struct criu_setup setup;
@@ -37,7 +37,7 @@ static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-s] "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-s] [-x] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
@@ -45,6 +45,7 @@ static int usage(void)
 		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  -a  a dump that fails is made again, by another CRIU of the same process: that must succeed\n"
 		"  -s  images are streams\n"
+		"  -x  CRIU is to kill the tasks (several) after the dump; \"stopped\": their queues stand still by then\n"
 		"  WORKLOAD: see test/native/workload.h\n");
 	return 2;
 }
@@ -68,7 +69,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:as")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:asx")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
@@ -83,6 +84,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			arguments->setup.streams = true;
 		else if (option == 'a')
 			arguments->again = true;
+		else if (option == 'x')
+			arguments->setup.ends_tasks = true;
 		else if (option == 'k' && arguments->num_early < KNOBS_MAX)
 			arguments->early[arguments->num_early++] = optarg;
 		else if (option == 'f' && arguments->num_late < KNOBS_MAX)
@@ -226,7 +229,7 @@ static bool has_left(const struct process_state *before)
 {
 	struct process_state after = process_state();
 
-	for (int i = 0; i < THREAD_PATIENCE_MS && after.threads > before->threads; i++) {
+	for (int i = 0; i < PATIENCE_MS && after.threads > before->threads; i++) {
 		(void)usleep(1000);
 		after = process_state();
 	}
@@ -253,15 +256,64 @@ static int judge_processes(void)
 	return ret < 0 ? ret : 0;
 }
 
+/* The queues of all processes with GPU state are stopped, and stay so. */
+static bool are_stopped(void)
+{
+	char state[2048], *line, *rest = state;
+	bool stopped = false;
+
+	if (simulator_read("processes", state, sizeof(state)) < 0)
+		return false;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		if (strstr(line, " bos=0 "))
+			continue;
+		if (!strstr(line, " paused=1 ") || strstr(line, " evicted=0 "))
+			return false;
+		stopped = true;
+	}
+	return stopped;
+}
+
+static int judge_dumped(const struct arguments *arguments, int ret)
+{
+	if (ret || !arguments->setup.ends_tasks || !are_stopped())
+		return judge_processes();
+	printf("stopped\n");
+	return 0;
+}
+
+static bool has_objects(void)
+{
+	char objects[4096], *line, *rest = objects;
+	bool found = false;
+
+	if (simulator_read("objects", objects, sizeof(objects)) < 0)
+		return true;
+	while ((line = strsep(&rest, "\n")) && *line)
+		found |= strtoull(strchr(line, ' '), NULL, 10) != 0;
+	return found;
+}
+
+/* The guard of the dump has files of the tasks open, until it sees that the tasks have ended. It is
+ * nobody's child here. */
+static void await_guard(void)
+{
+	for (int i = 0; i < PATIENCE_MS && has_objects(); i++)
+		(void)usleep(1000);
+}
+
 /* After the process's GPU state is gone, no object may be left and no violation may be counted. */
-static int judge_simulator(const struct process_state *before)
+static int judge_simulator(const struct process_state *before, bool has_guard)
 {
 	char violations[4096], objects[4096];
 	char *line, *rest = objects;
 	bool clean;
 
-	if (simulator_write("process_exit", "1") < 0 ||
-	    simulator_read("violations", violations, sizeof(violations)) < 0 ||
+	if (simulator_write("process_exit", "1") < 0)
+		return -EIO;
+	if (has_guard)
+		await_guard();
+	if (simulator_read("violations", violations, sizeof(violations)) < 0 ||
 	    simulator_read("objects", objects, sizeof(objects)) < 0)
 		return -EIO;
 	printf("violations %.*s\n", (int)strcspn(violations, "\n"), violations);
@@ -309,7 +361,7 @@ static int dump_once(const struct arguments *arguments, const struct tasks *task
 	measure_end(&begin, 0);
 	criu_print_times(criu);
 	criu_unload(criu);
-	if (judge_processes() < 0)
+	if (judge_dumped(arguments, ret) < 0)
 		ret = ret ? ret : -EIO;
 	read_objects(after, sizeof(after));
 	if (strcmp(before, after) != 0)
@@ -445,7 +497,7 @@ static int live(void *argument)
 		ret = client_meet(&restored->workload);
 	for (size_t i = 0; i < restored->task->num_files; i++)
 		(void)close(restored->task->files[i].fd);
-	judgement = judge_simulator(&restored->before);
+	judgement = judge_simulator(&restored->before, false);
 	return ret ? ret : judgement;
 }
 
@@ -515,6 +567,8 @@ int main(int argc, char **argv)
 		return usage();
 	(void)mkdir(arguments.setup.directory, 0700);
 	ret = workload_parse(arguments.workload, &workload);
+	if (!ret && arguments.setup.ends_tasks && workload.tasks == 1)
+		ret = -EINVAL;
 	if (!ret)
 		ret = write_knobs(arguments.early, arguments.num_early);
 	if (!ret)
@@ -524,7 +578,7 @@ int main(int argc, char **argv)
 		printf("bytes %" PRIu64 "\n", workload_content_bytes(&workload));
 		ret = !strcmp(arguments.command, "dump") ? dump(&arguments, &workload)
 							 : restore(&arguments, &workload);
-		judgement = judge_simulator(&before);
+		judgement = judge_simulator(&before, arguments.setup.ends_tasks);
 		ret = ret ? ret : judgement;
 	}
 	workload_done(&workload);

@@ -12,6 +12,9 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
+# The plugin finds CRIU's options by their name.
+$(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
+
 # The interpreter of GPU code, by itself.
 GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_run)
 GCN_SOURCES := $(wildcard test/sim/model/gcn_*.c) test/sim/native/native_float.c

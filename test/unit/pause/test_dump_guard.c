@@ -39,12 +39,25 @@ static bool dump_all(struct fake_process *process)
 	       unit_exists(MAIN_IMAGE);
 }
 
+/* A guard that does not end must not hold up all tests. */
+static void give_up(int signal)
+{
+	static const char line[] = "the guard does not end\n";
+
+	(void)signal;
+	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
+	_exit(1);
+}
+
 /* Besides the job there is no other child by then. */
 static void wait_for_guard(void)
 {
 	int status;
 
+	(void)signal(SIGALRM, give_up);
+	(void)alarm(LIMIT_MS / 1000);
 	assert_int_not_equal(waitpid(-1, &status, __WALL), tracee);
+	(void)alarm(0);
 	assert_int_equal(status, 0);
 }
 
@@ -159,6 +172,228 @@ static void a_dump_that_is_complete_needs_no_guard(void **state)
 	assert_true(unit_exists(MAIN_IMAGE));
 }
 
+/* A CRIU that is going to do @final with the tasks of a dump that succeeds. Between the steps of
+ * the test and those of CRIU each waits for a byte of the other. */
+struct ending_criu {
+	pid_t pid;
+	int line;
+};
+
+static bool meet(int line)
+{
+	char byte = 0;
+
+	return write(line, "", 1) == 1 && read(line, &byte, 1) == 1;
+}
+
+/* CRIU: the dump is complete, and CRIU has no child. @then is what it does with the job. */
+static void __attribute__((noreturn))
+be_ending_criu(struct fake_process *process, int final, bool (*then)(void), int line)
+{
+	/* If the test fails in between. */
+	(void)alarm(LIMIT_MS / 2000);
+	opts = final;
+	if (!dump_all(process) || finish_dump(0) || unit_count_children() || !meet(line) ||
+	    !then() || !meet(line))
+		_exit(1);
+	end_dump(0);
+	die();
+}
+
+static struct ending_criu start_ending_criu(struct fake_process *process, int final,
+					    bool (*then)(void))
+{
+	struct ending_criu criu;
+	int line[2];
+	char byte;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), 0);
+	criu = (struct ending_criu){ .pid = fork(), .line = line[0] };
+	if (!criu.pid)
+		be_ending_criu(process, final, then, line[1]);
+	(void)close(line[1]);
+	assert_int_equal(read(criu.line, &byte, 1), 1);
+	return criu;
+}
+
+static void go_on(const struct ending_criu *criu)
+{
+	char byte;
+
+	assert_int_equal(write(criu->line, "", 1), 1);
+	assert_int_equal(read(criu->line, &byte, 1), 1);
+}
+
+static void end_criu(struct ending_criu *criu)
+{
+	assert_int_equal(write(criu->line, "", 1), 1);
+	unit_wait_for_killed(criu->pid);
+	(void)close(criu->line);
+}
+
+/* The tracer waits first, as CRIU does. */
+static bool kill_job(void)
+{
+	return syscall(SYS_kill, tracee, SIGKILL) == 0 && waitpid(tracee, NULL, __WALL) == tracee;
+}
+
+static bool keep_job(void)
+{
+	return true;
+}
+
+/* From the pause to the death of the job its queues do not run. */
+static void queues_of_a_job_that_criu_kills_stay_stopped(void **state)
+{
+	struct fake_process *process = make_process();
+	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, kill_job);
+
+	(void)state;
+	assert_int_equal(process->paused, 1);
+	go_on(&criu);
+	assert_int_equal(waitpid(tracee, NULL, 0), tracee);
+	wait_for_guard();
+	end_criu(&criu);
+	assert_int_equal(process->paused, 1);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 0);
+	assert_true(unit_exists(MAIN_IMAGE));
+}
+
+/* CRIU's post-dump script fails: CRIU lets go of the job, and may live on for long. */
+static void a_job_that_criu_lets_go_of_runs_again(void **state)
+{
+	struct fake_process *process = make_process();
+	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
+
+	(void)state;
+	assert_int_equal(process->paused, 1);
+	go_on(&criu);
+	wait_for_guard();
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	end_criu(&criu);
+	assert_true(unit_exists(MAIN_IMAGE));
+	assert_int_equal(unit_count_children(), 1);
+}
+
+/* The images are complete by then. */
+static void a_job_runs_again_whose_criu_is_killed_before_it_ends_it(void **state)
+{
+	struct fake_process *process = make_process();
+	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, keep_job);
+
+	(void)state;
+	go_on(&criu);
+	assert_int_equal(process->paused, 1);
+	end_criu(&criu);
+	wait_for_guard();
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_true(unit_exists(MAIN_IMAGE));
+}
+
+/* Another dump, or a debugger, may come before the guard. */
+static void a_job_that_another_traces_by_then_runs_in_the_end(void **state)
+{
+	struct fake_process *process = make_process();
+	struct ending_criu criu = start_ending_criu(process, CRIU_FINAL_DEAD, let_go);
+
+	(void)state;
+	go_on(&criu);
+	while (ptrace(PTRACE_SEIZE, tracee, 0, 0) < 0)
+		assert_int_equal(errno, EPERM);
+	end_criu(&criu);
+	assert_true(let_go());
+	wait_for_guard();
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+}
+
+static void a_job_that_stays_is_not_left_to_a_guard(void **state)
+{
+	static const int finals[] = { CRIU_FINAL_ALIVE, CRIU_FINAL_STOPPED, 0, 4 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(finals); i++) {
+		struct fake_process *process = make_process();
+		struct ending_criu criu = start_ending_criu(process, finals[i], keep_job);
+
+		assert_int_equal(process->paused, 0);
+		assert_int_equal(unit_count_children(), 2);
+		go_on(&criu);
+		end_criu(&criu);
+		process->pid = 0; /* make_process() takes its place */
+		(void)unlink(unit_path(MAIN_IMAGE));
+	}
+}
+
+static void a_failed_dump_leaves_nothing_to_a_guard(void **state)
+{
+	struct fake_process *process = make_process();
+	int status;
+	pid_t criu = fork();
+
+	(void)state;
+	if (!criu) {
+		opts = CRIU_FINAL_DEAD;
+		if (!dump_all(process) || finish_dump(-1) || process->paused)
+			_exit(1);
+		end_dump(-1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_int_equal(status, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_int_equal(unit_count_children(), 1);
+	assert_false(unit_exists(MAIN_IMAGE));
+}
+
+/* Such a CRIU would become the guard's parent, and wait for it. */
+static void a_criu_that_adopts_orphans_unpauses_itself(void **state)
+{
+	struct fake_process *process = make_process();
+	int status;
+	pid_t criu = fork();
+
+	(void)state;
+	if (!criu) {
+		opts = CRIU_FINAL_DEAD;
+		if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || !dump_all(process) || finish_dump(0) ||
+		    process->paused || unit_count_children() ||
+		    !unit_logged("run for a moment before CRIU kills it", NULL))
+			_exit(1);
+		end_dump(0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(criu, &status, 0), criu);
+	assert_int_equal(status, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+}
+
+/* CRIU fails after the hook, so it lets go of the job: the guard does its work, and no image stays.
+ */
+static void a_dump_that_fails_at_last_runs_on_without_images(void **state)
+{
+	struct fake_process *process = make_process();
+	pid_t criu = fork();
+
+	(void)state;
+	if (!criu) {
+		opts = CRIU_FINAL_DEAD;
+		if (!dump_all(process) || finish_dump(0) || !process->paused)
+			_exit(1);
+		end_dump(-1);
+		if (!let_go())
+			_exit(1);
+		die();
+	}
+	unit_wait_for_killed(criu);
+	wait_for_guard();
+	assert_int_equal(process->paused, 0);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_false(unit_exists(MAIN_IMAGE));
+}
+
 int main(void)
 {
 #define WITH_JOB(function) cmocka_unit_test_setup_teardown(function, begin_with_job, end)
@@ -167,6 +402,14 @@ int main(void)
 		WITH_JOB(a_job_that_another_traces_runs_again_when_it_is_let_go),
 		WITH_JOB(others_are_let_go_while_one_is_waited_for),
 		WITH_JOB(a_dump_that_is_complete_needs_no_guard),
+		WITH_JOB(queues_of_a_job_that_criu_kills_stay_stopped),
+		WITH_JOB(a_job_that_criu_lets_go_of_runs_again),
+		WITH_JOB(a_job_runs_again_whose_criu_is_killed_before_it_ends_it),
+		WITH_JOB(a_job_that_another_traces_by_then_runs_in_the_end),
+		WITH_JOB(a_job_that_stays_is_not_left_to_a_guard),
+		WITH_JOB(a_failed_dump_leaves_nothing_to_a_guard),
+		WITH_JOB(a_criu_that_adopts_orphans_unpauses_itself),
+		WITH_JOB(a_dump_that_fails_at_last_runs_on_without_images),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,8 @@ no_machine() {
 	local module
 
 	for module in amdgpu_sim amdgpu; do
-		[ ! -d "/sys/module/$module" ] || rmmod "$module" || fail "cannot unload $module"
+		# The guard of a dump may live a moment longer than the job.
+		[ ! -d "/sys/module/$module" ] || until_true rmmod "$module" || fail "cannot unload $module"
 	done
 	rm -f /run/machine
 }

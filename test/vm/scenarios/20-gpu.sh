@@ -160,3 +160,55 @@ scenario_leave_running_tree() { # oldest and newest
 	verify
 	finish
 }
+
+# post_dump COMMAND: CRIU's script after a dump. CRIU has ended the plugin, and holds the job.
+post_dump() {
+	cat > post-dump.sh <<- end
+		#!/bin/sh
+		[ "\$CRTOOLS_SCRIPT_ACTION" = post-dump ] || exit 0
+		grep '^pid=$pid ' $sim/processes > $work/post-dump.txt
+		$1
+	end
+	chmod +x post-dump.sh
+}
+
+stood_still() {
+	grep -q ' paused=1 ' post-dump.txt && ! grep -q ' evicted=0 ' post-dump.txt ||
+		fail "the queues run after the dump: $(cat post-dump.txt)"
+	rm post-dump.txt
+}
+
+runs_on() { until_true runs_again && runs && verify && no_violation; }
+runs_again() { sim_process "$pid" evicted && [ "$value" = 0 ]; }
+
+# Until CRIU has killed the job its queues do not run. They run again if CRIU does not kill it: because it is killed
+# itself, or because its script fails.
+scenario_queues_after_dump() { # oldest and newest
+	local before
+
+	machine one
+	start_client
+	before=$(state "$pid")
+	post_dump 'pkill -9 -x criu'
+	! try_dump killed "$pid" --action-script "$work/post-dump.sh" || fail "nothing was killed"
+	stood_still
+	runs_on
+	post_dump 'exit 3'
+	! try_dump failed "$pid" --action-script "$work/post-dump.sh" || fail "the failure of the script is lost"
+	stood_still
+	runs_on
+	same_state "$before"
+	post_dump 'exit 0'
+	dump img "$pid" --action-script "$work/post-dump.sh"
+	stood_still
+	gone "$pid"
+	nothing_left
+	until_true no_guard || fail "a guard stays"
+	restore img
+	same_state "$before"
+	runs
+	verify
+	finish
+}
+
+no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }

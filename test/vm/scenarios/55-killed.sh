@@ -101,7 +101,7 @@ answers() {
 # A state image means that the dump was complete.
 no_torn_image() {
 	has_no_main_image() { ! compgen -G 'img/amdgpu-kfd-*.img' > /dev/null; }
-	grep -q 'amdgpu_plugin: kfd .*: unpaused process' img/dump.log || has_no_main_image ||
+	grep -q 'amdgpu_plugin: kfd .*: unpaused process\|amdgpu_plugin: dump: .* stay stopped' img/dump.log || has_no_main_image ||
 		fail "a killed dump left $(echo img/amdgpu-kfd-*.img)"
 }
 
@@ -158,6 +158,35 @@ scenario_killed_dump() { # oldest and newest
 	done
 	killed_in_time
 	[ "$lost" -lt "$kills" ] || fail "CRIU has lost the job each time: $(tail -n 1 lost.txt)"
+	come_back
+	finish
+}
+
+# The dump is to end the job, and CRIU is killed in its last steps: before, while or after it kills the job. Whatever
+# lives on has queues that run.
+scenario_killed_last_steps() { # oldest and newest
+	local all n
+
+	read_kills
+	machine one
+	start_client
+	dump img "$pid"
+	gone "$pid"
+	all=$(wc -l < img/dump.log)
+	nothing_left
+	start_client
+	for ((n = 0; n < kills; n++)); do
+		rm -r img
+		random 40
+		kill_at "$((all - number))" '' 0 0 dump img -t "$pid"
+		no_torn_image
+		until_true dead_or_not_paused || fail "the job's queues are stopped"
+		no_violation
+		! alive "$pid" || { answers && runs; } ||
+			echo "lost at line $((all - number)) of $all: $(tail -n 1 img/dump.log)" >> lost.txt
+		new_client
+	done
+	killed_in_time
 	come_back
 	finish
 }
