@@ -13,7 +13,6 @@
 #define PROPERTIES  "/sys/devices/virtual/kfd/kfd/topology/nodes/%d/properties"
 #define RING_BYTES  4096u /* 64 slots */
 #define EOP_BYTES   4096u
-#define WAVES_BYTES (4u << 20)
 #define CODE_OFFSET 256u
 #define STEP_NS     1000000
 #define WAIT_STEPS  60000
@@ -59,7 +58,8 @@ int raw_ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size)
 	return 0;
 }
 
-static int allocate(struct raw_process *process, int gpu, struct raw_aql *queue)
+static int allocate(struct raw_process *process, int gpu, uint32_t waves_bytes,
+		    struct raw_aql *queue)
 {
 	int ret = raw_alloc_mapped(process, gpu, RAW_GTT, RING_BYTES, &queue->ring);
 
@@ -68,7 +68,7 @@ static int allocate(struct raw_process *process, int gpu, struct raw_aql *queue)
 	if (ret == 0)
 		ret = raw_alloc_mapped(process, gpu, RAW_GTT, EOP_BYTES, &queue->eop);
 	if (ret == 0)
-		ret = raw_alloc_mapped(process, gpu, RAW_GTT, WAVES_BYTES, &queue->waves);
+		ret = raw_alloc_mapped(process, gpu, RAW_GTT, waves_bytes, &queue->waves);
 	if (ret < 0)
 		return ret;
 	memset(queue->pointers.address, 0, 4096);
@@ -92,16 +92,22 @@ static int map_doorbell(struct raw_process *process, uint64_t offset, struct raw
 
 int raw_aql_create(struct raw_process *process, int gpu, struct raw_aql *ret_queue)
 {
+	return raw_aql_create_with(process, gpu, RAW_AQL_WAVES, ret_queue);
+}
+
+int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_bytes,
+			struct raw_aql *ret_queue)
+{
 	struct kfd_ioctl_create_queue_args args = {
 		.ring_size = RING_BYTES,
 		.eop_buffer_size = EOP_BYTES,
-		.ctx_save_restore_size = WAVES_BYTES,
+		.ctx_save_restore_size = waves_bytes,
 		.gpu_id = process->gpu[gpu].gpu_id,
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 		.queue_percentage = 100,
 		.queue_priority = 7,
 	};
-	int ret = allocate(process, gpu, ret_queue);
+	int ret = allocate(process, gpu, waves_bytes, ret_queue);
 
 	if (ret == 0)
 		ret = raw_ctl_stack_size(&process->gpu[gpu], &args.ctl_stack_size);

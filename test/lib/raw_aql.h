@@ -44,6 +44,10 @@ struct raw_aql {
 /* The size of the control stack of an XCC's waves (kfd_queue.c in the kernel, for gfx9). */
 int raw_ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size);
 int raw_aql_create(struct raw_process *process, int gpu, struct raw_aql *ret_queue);
+#define RAW_AQL_WAVES (4u << 20)
+/* With an area for waves of @waves_bytes instead of RAW_AQL_WAVES. */
+int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_bytes,
+			struct raw_aql *ret_queue);
 /* UPDATE_QUEUE: with 0 the queue is taken off the hardware. */
 int raw_aql_set_percentage(struct raw_process *process, struct raw_aql *queue, uint32_t percentage);
 int raw_aql_destroy(struct raw_process *process, struct raw_aql *queue);

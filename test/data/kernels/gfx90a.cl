@@ -78,3 +78,27 @@ kernel void uneven(global uint *out)
 	__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 	out[id] = part[255 - id];
 }
+// Items of two waves exchange values in each round. control has the rounds done, how many are wanted, and the starts.
+kernel void march(global ulong *cells, volatile global uint *control)
+{
+	local ulong part[256];
+	local uint wanted;
+	uint id = __builtin_amdgcn_workitem_id_x(), round = 0, last;
+	ulong value = cells[id];
+	if (id == 0) control[2] = control[2] + 1;
+	do {
+		part[id] = value;
+		if (id == 0) wanted = control[1];
+		__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+		__builtin_amdgcn_s_barrier();
+		__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+		value = part[id ^ 65] * 6364136223846793005ul + round;
+		last = wanted;
+		__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+		__builtin_amdgcn_s_barrier();
+		__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+		round++;
+		if (id == 0) control[0] = round;
+	} while (round < last);
+	cells[id] = value;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Queues of AQL packets (HSA Platform System Architecture Specification 1.2, "Architected Queuing
- * Language"): packets and signals in aql.c, dispatches of kernels in aql_dispatch.c. engine.c
- * decides which queue has its turn. Everything here is called under sim->engine_lock. */
+ * Language"): packets and signals in aql.c, dispatches of kernels in aql_dispatch.c, waves that
+ * leave the hardware in aql_save.c. engine.c decides which queue has its turn. Everything here is
+ * called under sim->engine_lock. */
 #ifndef SIM_AQL_H
 #define SIM_AQL_H
 
@@ -31,5 +32,19 @@ int sim_aql_begin(struct sim_queue *queue, const struct sim_client *client,
 int sim_aql_continue(struct sim_queue *queue, const struct sim_client *client, u32 *steps);
 /* Forgets the dispatch, if there is one. */
 void sim_aql_drop(struct sim_queue *queue);
+
+/* A kernel that has begun, with room for its waves and their LDS. */
+struct sim_aql_dispatch {
+	struct sim_gcn_dispatch gcn;
+	struct sim_gcn_group group;
+};
+
+/* Makes room for a dispatch of that size: it is queue->dispatch then, on failure too. */
+int sim_aql_allocate(struct sim_queue *queue, const struct sim_gcn_dispatch *gcn);
+
+/* The queue leaves the hardware: waves of a kernel go to the queue's area, and are forgotten. The
+ * next load takes them from there. -errno after a violation: they are lost. */
+int sim_aql_save(struct sim_queue *queue, const struct sim_client *client);
+int sim_aql_load(struct sim_queue *queue, const struct sim_client *client);
 
 #endif

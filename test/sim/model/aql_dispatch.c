@@ -7,11 +7,6 @@
 #define ENTRY_OFFSET 4u   /* dwords of the descriptor: where the code begins, from there */
 #define QUEUE_READ   128u /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
 
-struct sim_aql_dispatch {
-	struct sim_gcn_dispatch gcn;
-	struct sim_gcn_group group;
-};
-
 static int env_read(void *arg, u64 va, void *data, u32 bytes)
 {
 	return sim_client_read(arg, va, data, bytes);
@@ -63,18 +58,22 @@ void sim_aql_drop(struct sim_queue *queue)
 	queue->dispatch = NULL;
 }
 
-static int allocate_group(struct sim_aql_dispatch *dispatch)
+int sim_aql_allocate(struct sim_queue *queue, const struct sim_gcn_dispatch *gcn)
 {
-	dispatch->group.waves =
-		sim_os_alloc((u64)dispatch->gcn.num_waves * sizeof(*dispatch->group.waves));
+	struct sim_aql_dispatch *dispatch = sim_os_alloc(sizeof(*dispatch));
+
+	if (!dispatch)
+		return -ENOMEM;
+	dispatch->gcn = *gcn;
+	dispatch->group.waves = sim_os_alloc((u64)gcn->num_waves * sizeof(*dispatch->group.waves));
 	dispatch->group.lds = sim_os_alloc(SIM_GCN_LDS_BYTES);
+	queue->dispatch = dispatch;
 	return dispatch->group.waves && dispatch->group.lds ? 0 : -ENOMEM;
 }
 
-static int prepare(struct sim_queue *queue, const struct sim_client *client,
-		   const struct sim_aql_kernel *kernel)
+static int prepare(const struct sim_queue *queue, const struct sim_client *client,
+		   const struct sim_aql_kernel *kernel, struct sim_gcn_dispatch *gcn)
 {
-	struct sim_gcn_dispatch *gcn = &queue->dispatch->gcn;
 	struct sim_gcn_env env = env_of(client);
 	int ret;
 
@@ -89,14 +88,14 @@ static int prepare(struct sim_queue *queue, const struct sim_client *client,
 	gcn->lds_bytes = kernel->group_bytes;
 	memcpy(gcn->grid, kernel->grid, sizeof(gcn->grid));
 	memcpy(gcn->workgroup, kernel->workgroup, sizeof(gcn->workgroup));
-	ret = sim_gcn_begin(gcn, &env);
-	return ret < 0 ? ret : allocate_group(queue->dispatch);
+	return sim_gcn_begin(gcn, &env);
 }
 
 int sim_aql_begin(struct sim_queue *queue, const struct sim_client *client,
 		  const struct sim_aql_kernel *kernel)
 {
 	u32 version = queue->pdd->gpu->gfx_target_version;
+	struct sim_gcn_dispatch gcn;
 	int ret;
 
 	if (version != GFX90A) {
@@ -105,10 +104,10 @@ int sim_aql_begin(struct sim_queue *queue, const struct sim_client *client,
 			      client->who, version);
 		return -EINVAL;
 	}
-	queue->dispatch = sim_os_alloc(sizeof(*queue->dispatch));
-	if (!queue->dispatch)
-		return -ENOMEM;
-	ret = prepare(queue, client, kernel);
+	memset(&gcn, 0, sizeof(gcn));
+	ret = prepare(queue, client, kernel, &gcn);
+	if (ret == 0)
+		ret = sim_aql_allocate(queue, &gcn);
 	if (ret < 0)
 		sim_aql_drop(queue);
 	return ret;

@@ -215,6 +215,7 @@ static void fill_mqd(const struct sim_queue *queue, void *at)
 		.wptr = queue->wptr,
 		.ring_addr = queue->ring_addr,
 		.ring_size = queue->ring_size,
+		.saved = queue->saved,
 	};
 
 	memcpy(at, &mqd, sizeof(mqd));
@@ -261,6 +262,9 @@ static int write_queues(struct writer *writer, struct sim_pdd *pdd)
 			return -EINVAL;
 		memcpy(at, &record, sizeof(record));
 		fill_mqd(queue, at + sizeof(record));
+		if (queue->ctl_stack)
+			memcpy(at + sizeof(record) + record.mqd_size, queue->ctl_stack,
+			       record.ctl_stack_size);
 	}
 	return 0;
 }

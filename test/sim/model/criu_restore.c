@@ -291,6 +291,7 @@ static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_
 	queue->gws = record->gws != 0;
 	queue->rptr = mqd->rptr;
 	queue->wptr = mqd->wptr;
+	queue->saved = mqd->saved != 0;
 	queue->restored = true;
 }
 
@@ -301,13 +302,14 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	struct sim_queue wanted, *queue;
 	struct sim_mqd mqd;
 	struct sim_pdd *pdd;
-	const void *at;
+	const void *at, *ctl_stack;
 	int ret;
 
 	if (!record || record->mqd_size < sizeof(mqd))
 		return -EINVAL;
 	at = take(reader, record->mqd_size);
-	if (!at || !take(reader, record->ctl_stack_size))
+	ctl_stack = take(reader, record->ctl_stack_size);
+	if (!at || !ctl_stack)
 		return -EINVAL;
 	memcpy(&mqd, at, sizeof(mqd));
 	pdd = sim_process_pdd(process, record->gpu_id);
@@ -317,6 +319,7 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	if (ret < 0)
 		return ret;
 	rebuild_queue(record, &mqd, &wanted);
+	wanted.ctl_stack = (void *)(uintptr_t)ctl_stack;
 	/* kfd_criu_restore_queue() of Linux 6.12.111 to 6.12.117 acquires the buffers of the queue
 	 * like CREATE_QUEUE; those of 6.12.107, 7.2 and 7.3 do not. The SVM ranges of the image
 	 * wait for RESUME, so they do not count. */

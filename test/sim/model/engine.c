@@ -91,7 +91,7 @@ static int put_on_hardware(struct sim_queue *queue, const struct sim_client *cli
 	if (ret < 0)
 		return ret;
 	queue->reload = false;
-	return 0;
+	return sim_aql_load(queue, client);
 }
 
 /* The hardware drops the doorbell's value and takes the write index from memory, in slots
@@ -296,11 +296,28 @@ void sim_engine_kick(struct sim *sim)
 	sim_os_wake(&sim->engine_wait);
 }
 
+void sim_engine_unmap(struct sim_queue *queue)
+{
+	struct sim_client client = client_of(queue);
+	int ret;
+
+	if (queue->pdd->process->mm_gone)
+		return;
+	ret = sim_aql_save(queue, &client);
+	if (ret < 0 && ret != -ESRCH)
+		hang(queue);
+	queue->reload = true;
+}
+
 void sim_engine_evict(struct sim_pdd *pdd)
 {
 	struct sim *sim = pdd->gpu->sim;
+	struct sim_queue *queue;
 
 	sim_engine_lock(sim);
+	for (queue = sim->queues; queue && !pdd->evicted; queue = queue->next)
+		if (queue->pdd == pdd)
+			sim_engine_unmap(queue);
 	pdd->evicted++;
 	sim_unlock(&sim->engine_lock);
 	if (sim->knobs.evict_delay_ms)

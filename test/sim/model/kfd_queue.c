@@ -267,20 +267,46 @@ static int enter(struct sim_queue *queue, const struct sim_queue_place *place)
 	return 0;
 }
 
+static void queue_free(struct sim_queue *queue)
+{
+	sim_os_free(queue->ctl_stack);
+	sim_os_free(queue);
+}
+
+/* Queues of the copy engine have no control stack, whatever their size says. */
+static struct sim_queue *queue_copy(const struct sim_queue *wanted)
+{
+	struct sim_queue *queue = sim_os_alloc(sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	*queue = *wanted;
+	queue->ctl_stack = NULL;
+	if (queue->type != SIM_QUEUE_COMPUTE)
+		return queue;
+	queue->ctl_stack = sim_os_alloc(max(queue->ctl_stack_size, 1u));
+	if (!queue->ctl_stack) {
+		sim_os_free(queue);
+		return NULL;
+	}
+	if (wanted->ctl_stack)
+		memcpy(queue->ctl_stack, wanted->ctl_stack, queue->ctl_stack_size);
+	return queue;
+}
+
 int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue)
 {
-	struct sim_queue *queue = sim_os_alloc(sizeof(*queue));
+	struct sim_queue *queue = queue_copy(wanted);
 	int ret;
 
 	if (!queue)
 		return -ENOMEM;
-	*queue = *wanted;
 	queue->pdd = pdd;
 	queue->reload = true;
 	ret = enter(queue, place);
 	if (ret < 0) {
-		sim_os_free(queue);
+		queue_free(queue);
 		return ret;
 	}
 	sim_count(pdd->gpu->sim, SIM_COUNT_QUEUES, 1);
@@ -306,7 +332,7 @@ void sim_queue_remove(struct sim_queue *queue)
 	pdd->num_queues--;
 	sim_count(sim, SIM_COUNT_QUEUES, -1);
 	sim_aql_drop(queue);
-	sim_os_free(queue);
+	queue_free(queue);
 }
 
 SIM_KFD_HANDLER(sim_kfd_create_queue)
@@ -373,11 +399,11 @@ SIM_KFD_HANDLER(sim_kfd_update_queue)
 	    !is_mapped_exactly(queue->pdd, in->ring_base_address, align_page(in->ring_size)))
 		return -EFAULT;
 	sim_engine_lock(sim);
+	sim_engine_unmap(queue);
 	queue->ring_addr = in->ring_base_address;
 	queue->ring_size = in->ring_size;
 	queue->percent = in->queue_percentage & 0xff;
 	queue->priority = in->queue_priority;
-	queue->reload = true;
 	sim_unlock(&sim->engine_lock);
 	sim_engine_kick(sim);
 	return 0;

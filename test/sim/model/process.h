@@ -83,7 +83,9 @@ struct sim_queue {
 	u64 last_doorbell;
 	u64 not_before_ns;
 	u64 began;                         /* AQL: when the packet at rptr was begun, or 0 */
-	struct sim_aql_dispatch *dispatch; /* its kernel, or NULL */
+	struct sim_aql_dispatch *dispatch; /* its kernel on the hardware, or NULL */
+	bool saved;                        /* its kernel's waves are in the area at cwsr_addr */
+	void *ctl_stack;                   /* ctl_stack_size bytes */
 	char who[40];                      /* for messages */
 };
 
@@ -211,7 +213,8 @@ SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
 };
-/* Enters a copy of @wanted, made with sim_os_alloc(): the errors of CREATE_QUEUE. */
+/* Enters a copy of @wanted, made with sim_os_alloc(): the errors of CREATE_QUEUE. The control stack
+ * is a copy, too, or begins empty if there is none. */
 int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
 void sim_queue_remove(struct sim_queue *queue);
@@ -240,7 +243,10 @@ void sim_engine_lock(struct sim *sim);
  * until woken through engine_wait. */
 bool sim_engine_has_work(void *sim);
 void sim_engine_kick(struct sim *sim);
-/* Counted eviction of all queues of a GPU's part: the turn under way is completed first. */
+/* Takes the queue off the hardware, to be put back at its next turn; under sim->engine_lock. */
+void sim_engine_unmap(struct sim_queue *queue);
+/* Counted eviction of all queues of a GPU's part: the turn under way is completed first, waves of
+ * kernels are saved. */
 void sim_engine_evict(struct sim_pdd *pdd);
 void sim_engine_restore(struct sim_pdd *pdd);
 
@@ -319,6 +325,7 @@ struct sim_priv_queue {
 #define SIM_MQD_COMPUTE_BYTES 2048u /* of each XCC */
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;
+	u64 saved; /* the waves of a kernel, as the control stack behind the MQD says */
 };
 struct sim_priv_event {
 	u32 object_type, pad;
