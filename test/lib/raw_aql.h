@@ -64,7 +64,7 @@ void raw_signal_init(struct raw_signal *signal, int64_t value);
 /* -ETIME after some time. */
 int raw_signal_wait(const struct raw_signal *signal, int64_t value);
 
-#define RAW_KERNEL_BYTES 4096u
+#define RAW_KERNEL_BYTES 1536u
 /* Puts a kernel of test/data/kernels into memory: the kernel object begins at @to. */
 int raw_kernel_load(const char *name, void *to, struct raw_packet *ret_packet);
 

@@ -262,8 +262,8 @@ static int make_event(struct client *client, uint32_t type)
 	return ret;
 }
 
-/* The ring, the pointers and the events share one page with the pattern of a buffer. The pattern is
- * no packet, so the queue gets no time on the hardware: its percentage is 0. */
+/* The ring, the pointers and the events share one page of zeros: its write index says that there is
+ * no packet. */
 static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page,
 		      uint64_t waves, uint64_t waves_size)
 {
@@ -278,7 +278,7 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 		.ctx_save_restore_size = (uint32_t)waves_size,
 		.gpu_id = gpu->gpu_id,
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = 0,
+		.queue_percentage = 100,
 	};
 	int ret = raw_ctl_stack_size(gpu, &args.ctl_stack_size);
 
