@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client_kernel.h"
 #include "raw_aql.h"
 
 #define KFDS_MAX 4
@@ -120,6 +121,7 @@ static uint32_t flags_of(char kind)
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'G':
 	case 'Q':
+	case 'K':
 	case 'W':
 	case 'E':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_GTT;
@@ -302,6 +304,9 @@ static int make_queues(struct client *client, const struct workload *workload)
 		if (bo->kind == 'Q')
 			ret = make_queue(client, &client->process.gpu[bo->gpu], address, waves,
 					 waves_size);
+		if (bo->kind == 'K')
+			ret = client_kernel_start(&client->process, &client->process.gpu[bo->gpu],
+						  address, waves, waves_size);
 		address = workload_next_address(address, bo);
 	}
 	return ret;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Verifies every byte of the buffers that this process has in the simulator. */
 #include "client.h"
+#include "client_kernel.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -152,9 +153,10 @@ static int verify_all(const struct workload *workload, const struct place *place
 			at++;
 		if (at == num_places || places[at].address != address)
 			return complain(-EIO, "a buffer is missing");
-		/* the kernel writes to the event page */
-		if (workload_has_content(&workload->bos[i]) && workload->bos[i].kind != 'E')
+		if (workload_has_pattern(workload, i))
 			ret = verify_bo(workload, i, &places[at]);
+		if (!ret && workload->bos[i].kind == 'K')
+			ret = client_kernel_finish(address);
 		address = workload_next_address(address, &workload->bos[i]);
 	}
 	return ret;
