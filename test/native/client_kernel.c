@@ -3,6 +3,7 @@
 #include "client_kernel.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,11 +83,21 @@ static int create(struct raw_process *process, const struct raw_gpu *gpu, struct
 	return ret < 0 ? complain(ret, "CREATE_QUEUE") : 0;
 }
 
-static int await(const volatile uint32_t *rounds, uint32_t wanted)
+/* A queue that has met a violation stops. */
+static bool has_stopped(void)
+{
+	char violations[256];
+
+	return simulator_read("violations", violations, sizeof(violations)) < 0 || atoi(violations);
+}
+
+static int await_loop(const struct march_control *control)
 {
 	for (int i = 0; i < PATIENCE_MS; i++) {
-		if (*rounds >= wanted)
+		if (control->rounds >= IN_LOOP)
 			return 0;
+		if (has_stopped())
+			return complain(-EIO, "its queue has stopped");
 		(void)usleep(1000);
 	}
 	return complain(-ETIME, "it does not run");
@@ -100,7 +111,7 @@ int client_kernel_start(struct raw_process *process, const struct raw_gpu *gpu, 
 
 	if (!ret)
 		ret = create(process, gpu, at, waves, waves_size);
-	return ret ? ret : await(&at->control.rounds, IN_LOOP);
+	return ret ? ret : await_loop(&at->control);
 }
 
 /* The kernel must have gone on from where it was: neither from its beginning, nor with other
@@ -121,16 +132,12 @@ static int compare(const struct page *page)
 	return ret;
 }
 
-/* A queue that has met a violation never completes its packet. */
 static int await_end(const struct raw_signal *signal)
 {
-	char violations[256];
-
 	for (int i = 0; i < PATIENCE_MS; i++) {
 		if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) == 0)
 			return 0;
-		if (simulator_read("violations", violations, sizeof(violations)) < 0 ||
-		    atoi(violations))
+		if (has_stopped())
 			return complain(-EIO, "its queue has stopped");
 		(void)usleep(1000);
 	}

@@ -53,7 +53,7 @@ $(SIM)/amdgpu_sim.a: sim
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(SIM_TESTS) $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
@@ -61,10 +61,10 @@ $(NATIVE)/rocr_%: test/native/rocr/%.c test/native/rocr/rocr.h
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(CFLAGS) -o $@ $< -lhsa-runtime64 -lm
 
-# As make-listing does.
-$(NATIVE)/%.co: test/data/kernels/%.cl
+# As make-listing does, for the simulated GPU and for another one.
+$(NATIVE)/gfx%.co: test/data/kernels/gfx90a.cl
 	@mkdir -p $(@D)
-	clang -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=$* -nogpulib -O2 -o $@ $<
+	clang -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=gfx$* -nogpulib -O2 -o $@ $<
 
 # Stock ROCm programs on the simulated GPUs of all machines.
 check-rocm:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program on stock ROCr: kernels that clang has compiled from test/data/kernels/gfx90a.cl run on
- * the GPU, alone, behind barriers and in several queues. The argument is the code object. Ends with
- * status 0 if the results are right. */
+ * the GPU, alone, behind barriers and in several queues. The arguments are the code object, and one
+ * for another GPU. Ends with status 0 if the results are right. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -30,25 +30,53 @@ struct kernels {
 	struct buffers buffers;
 };
 
-static bool load(struct kernels *kernels, const char *path)
+static bool open_object(const char *path, hsa_code_object_reader_t *ret_reader)
 {
-	hsa_code_object_reader_t reader;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0) {
 		(void)printf("%s: cannot be opened\n", path);
 		return false;
 	}
-	return good(hsa_code_object_reader_create_from_file(fd, &reader), "reader") &&
-	       good(hsa_executable_create_alt(HSA_PROFILE_BASE,
+	return good(hsa_code_object_reader_create_from_file(fd, ret_reader), path) &&
+	       close(fd) == 0;
+}
+
+static bool new_executable(hsa_executable_t *ret_executable)
+{
+	return good(hsa_executable_create_alt(HSA_PROFILE_BASE,
 					      HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL,
-					      &kernels->executable),
-		    "executable") &&
+					      ret_executable),
+		    "executable");
+}
+
+static bool load(struct kernels *kernels, const char *path)
+{
+	hsa_code_object_reader_t reader;
+
+	return open_object(path, &reader) && new_executable(&kernels->executable) &&
 	       good(hsa_executable_load_agent_code_object(
 			    kernels->executable, kernels->rocr.gpu.agent, reader, NULL, NULL),
-		    "code object") &&
+		    path) &&
 	       good(hsa_executable_freeze(kernels->executable, NULL), "freeze") &&
-	       good(hsa_code_object_reader_destroy(reader), "reader") && close(fd) == 0;
+	       good(hsa_code_object_reader_destroy(reader), "reader");
+}
+
+/* A code object for another GPU. */
+static bool refuses(struct kernels *kernels, const char *path)
+{
+	hsa_code_object_reader_t reader;
+	hsa_executable_t executable;
+	hsa_status_t status;
+
+	if (!open_object(path, &reader) || !new_executable(&executable))
+		return false;
+	status = hsa_executable_load_agent_code_object(executable, kernels->rocr.gpu.agent, reader,
+						       NULL, NULL);
+	if (status == HSA_STATUS_SUCCESS)
+		(void)printf("%s: was loaded\n", path);
+	return status != HSA_STATUS_SUCCESS && good(hsa_executable_destroy(executable), path) &&
+	       good(hsa_code_object_reader_destroy(reader), "reader");
 }
 
 static bool make_queue(struct kernels *kernels, hsa_queue_t **ret_queue)
@@ -302,11 +330,11 @@ int main(int argc, char **argv)
 	struct kernels kernels = { .queue = NULL };
 	bool all_right;
 
-	if (argc != 2 || !set_up(&kernels, argv[1]))
+	if (argc != 3 || !set_up(&kernels, argv[1]))
 		return 1;
 	all_right = adds(&kernels) && reduces(&kernels) && computes_floats(&kernels) &&
 		    waits_behind_barriers(&kernels) && counts_with_times(&kernels) &&
-		    fills(&kernels);
+		    fills(&kernels) && refuses(&kernels, argv[2]);
 	all_right = all_right && good(hsa_signal_destroy(kernels.done), "signal") &&
 		    good(hsa_signal_destroy(kernels.go), "signal") &&
 		    good(hsa_queue_destroy(kernels.queue), "queue") &&
