@@ -35,14 +35,14 @@
 
 /* The default of staging_bytes keeps a copy engine and a disk busy at once, and fits in a small
  * container. A step of the copy engine is some MiB, which takes milliseconds. */
-#define CONTENT_OPTIONS(X)                                                           \
-	/* The most staging memory of one GPU; the plugin uses at least one page. */ \
-	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 8ULL << 20)                     \
-	/* The time limit for one step of the copy engine. */                        \
-	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                             \
-	/* Leave holes in files where contents are zero. */                          \
-	X(skip_zeros, AMDGPU_SKIP_ZEROS, SWITCH, true)                               \
-	/* Compute checksums at a dump, compare them at a restore. */                \
+#define CONTENT_OPTIONS(X)                                                              \
+	/* The most staging memory of one GPU; the plugin uses at least three pages. */ \
+	X(staging_bytes, KFD_MAX_BUFFER_SIZE, BYTES, 8ULL << 20)                        \
+	/* The time limit for one step of the copy engine. */                           \
+	X(copy_timeout_s, KFD_COPY_TIMEOUT, SECONDS, 60)                                \
+	/* Leave holes in files where contents are zero. */                             \
+	X(skip_zeros, AMDGPU_SKIP_ZEROS, SWITCH, true)                                  \
+	/* Compute checksums at a dump, compare them at a restore. */                   \
 	X(checksum, AMDGPU_CHECKSUM, SWITCH, true)
 
 #define OTHER_OPTIONS(X)                                                           \

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "image/image.h"
 
 /* The unit of holes: shorter holes cost more calls than they save bytes. */
 #define HOLE_SIZE (256u << 10)
@@ -46,6 +47,31 @@ static bool set_direct(int fd, bool on)
 	return flags >= 0 && fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
+/* Linux 6.1 and newer, and not every file system: the alignment of memory for direct access. Else
+ * it may be that of a block. */
+static bool aligns_memory(int fd)
+{
+#ifdef STATX_DIOALIGN
+	struct statx stat;
+
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stat) &&
+	    stat.stx_mask & STATX_DIOALIGN && stat.stx_dio_mem_align)
+		return stat.stx_dio_mem_align > IMAGE_HEADER_SIZE;
+#endif
+	return true;
+}
+
+static void start_direct(struct image_io *io)
+{
+	io->direct = set_direct(io->fd, true);
+	io->aligns_memory = io->direct && aligns_memory(io->fd);
+}
+
+uint64_t image_io_shift(const struct image_io *io)
+{
+	return io->aligns_memory ? IMAGE_HEADER_SIZE : 0;
+}
+
 /* On tmpfs, fallocate() fills the file with zeros, and there is no page cache to bypass. */
 static bool is_in_memory(int fd)
 {
@@ -67,7 +93,7 @@ int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_ze
 	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
 	if (!io->reserved && errno == ENOSPC)
 		return -ENOSPC;
-	io->direct = set_direct(fd, true);
+	start_direct(io);
 	return 0;
 }
 
@@ -185,7 +211,10 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 		return -EIO;
 	io->sparse = (uint64_t)stat.st_blocks * STAT_BLOCK < size;
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	io->direct = !is_cached(fd, size) && set_direct(fd, true);
+	/* A direct read says nothing of the page cache. */
+	(void)set_direct(fd, false);
+	if (!is_cached(fd, size))
+		start_direct(io);
 	return 0;
 }
 

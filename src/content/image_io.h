@@ -30,6 +30,8 @@ struct image_io {
 	bool sparse;
 	/* O_DIRECT is on. All threads lose it when the file system refuses it. */
 	bool direct;
+	/* Direct access needs memory at multiples of more than IMAGE_HEADER_SIZE. */
+	bool aligns_memory;
 	pthread_mutex_t lock;
 	/* The result of the last lookup in a sparse file; under the lock. */
 	struct extent extent;
@@ -49,6 +51,11 @@ int image_io_end_save(struct image_io *io);
 int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t size);
 /* -EIO: the file or stream ends early. */
 int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t size);
+
+/* Where contents that follow the image's header start in memory, in bytes after a whole page: 0, or
+ * IMAGE_HEADER_SIZE if direct access needs whole pages of memory, too. Does not change after
+ * image_io_begin_save() or image_io_begin_load(). */
+uint64_t image_io_shift(const struct image_io *io);
 
 void image_io_done(struct image_io *io);
 

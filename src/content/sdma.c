@@ -21,7 +21,8 @@
 
 #define GPU_PAGE 4096u
 
-/* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. */
+/* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. A BO
+ * in VRAM does too, if its GPU address has this alignment (amdgpu_vm_pt.c in the kernel). */
 #define HUGE_PAGE (2u << 20)
 
 /* The time between two polls of a fence, as a fraction of the time waited so far: a short copy
@@ -92,8 +93,8 @@ static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_v
 	uint64_t va;
 	int ret;
 
-	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size, GPU_PAGE, 0,
-				    &va, &range, 0);
+	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size,
+				    size < HUGE_PAGE ? GPU_PAGE : HUGE_PAGE, 0, &va, &range, 0);
 	if (ret < 0)
 		return ret;
 	ret = amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_MAP);

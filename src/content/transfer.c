@@ -20,15 +20,8 @@
 #include "content/gpu_names.h"
 #include "content/image_io.h"
 #include "content/sdma.h"
+#include "content/slots.h"
 #include "image/image.h"
-
-#define PAGE CONTENT_ALIGNMENT
-/* A large slot makes the fixed cost of a command buffer and of a storage request small. A small
- * slot stays in the processor's cache from the copy to the write. Several slots keep several
- * requests in flight. */
-#define SLOT_SIZE_MAX (1u << 20)
-#define SLOTS_WANTED  4u
-#define SLOTS_MAX     16u
 
 /* A BO that the copy engine has imported. */
 struct import {
@@ -37,7 +30,7 @@ struct import {
 	unsigned int users;
 };
 
-/* A part of the image, and the slot that holds it. */
+/* A part of the contents, and the slot that holds it. */
 struct range {
 	struct transfer *transfer;
 	unsigned int slot;
@@ -45,6 +38,7 @@ struct range {
 	/* Signals the range's turn, or the error of another thread. */
 	pthread_cond_t turn;
 	uint64_t index;
+	/* In the contents of all BOs. */
 	uint64_t offset;
 	uint64_t size;
 	struct sdma_piece *pieces;
@@ -61,21 +55,23 @@ struct transfer {
 	struct image_io io;
 	/* State of the current BO; NULL: checksums are off. */
 	XXH3_state_t *checksum;
-	unsigned int num_slots;
-	size_t slot_size;
+	struct slots slots;
 	struct range *ranges;
-	uint64_t image_size;
+	/* The bytes of all BOs. */
+	uint64_t size;
 	/* Guards the fields below. */
 	pthread_mutex_t lock;
 	/* One per BO. */
 	struct import *imports;
-	/* The start of the next range, in the image and in the BOs. */
+	/* The start of the next range, in all contents and in its BO. */
 	uint64_t next_index;
 	uint64_t next_offset;
 	size_t bo;
 	uint64_t bo_offset;
 	/* The number of ranges whose turn has ended. */
 	uint64_t turns;
+	/* The bytes of the image before the next range that has a turn. */
+	char before[IMAGE_HEADER_SIZE];
 	uint64_t done_bytes;
 	double copy_s;
 	double storage_s;
@@ -111,9 +107,17 @@ static size_t first_bo(const struct range *range)
 	return range->num_pieces ? piece_bo_index(range->transfer, &range->pieces[0]) : 0;
 }
 
+/* Where the contents start in a slot. */
+static uint64_t contents_at(const struct transfer *transfer)
+{
+	return SLOT_MARGIN + image_io_shift(&transfer->io);
+}
+
 static char *range_memory(const struct range *range)
 {
-	return sdma_slot_memory(range->transfer->gpu, range->slot);
+	const struct transfer *transfer = range->transfer;
+
+	return (char *)sdma_slot_memory(transfer->gpu, range->slot) + contents_at(transfer);
 }
 
 static int import_current(struct transfer *transfer, struct import **ret_import)
@@ -140,7 +144,7 @@ static int add_piece(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 	uint64_t left = transfer->job->bos[transfer->bo].size - transfer->bo_offset;
-	uint64_t room = transfer->slot_size - range->size;
+	uint64_t room = transfer->slots.size - range->size;
 	uint64_t size = left < room ? left : room;
 	struct import *import = NULL;
 	int ret;
@@ -148,14 +152,14 @@ static int add_piece(struct range *range)
 	ret = size ? import_current(transfer, &import) : 0;
 	if (ret < 0)
 		return ret;
-	if (range->num_pieces == SDMA_SLOT_PIECES(transfer->slot_size))
+	if (range->num_pieces == SDMA_SLOT_PIECES(transfer->slots.memory))
 		return fail(transfer, -E2BIG, "divide its contents", transfer->bo);
 	if (import) {
 		import->users++;
 		range->pieces[range->num_pieces++] = (struct sdma_piece){
 			.bo = &import->bo,
 			.offset = transfer->bo_offset,
-			.slot_offset = range->size,
+			.slot_offset = contents_at(transfer) + range->size,
 			.size = size,
 		};
 	}
@@ -168,8 +172,7 @@ static int add_piece(struct range *range)
 	return 0;
 }
 
-/* Sets @range to the next part of the image. Each range fills its slot except the last. The first
- * range starts with the length. */
+/* Sets @range to the next part of the contents. Each range fills its slot except the last. */
 static int next_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
@@ -177,23 +180,24 @@ static int next_range(struct range *range)
 
 	range->index = transfer->next_index++;
 	range->offset = transfer->next_offset;
-	range->size = range->offset ? 0 : IMAGE_HEADER_SIZE;
+	range->size = 0;
 	range->num_pieces = 0;
 	range->copy_s = range->storage_s = 0;
-	while (!ret && transfer->bo < transfer->job->num_bos && range->size < transfer->slot_size)
+	while (!ret && transfer->bo < transfer->job->num_bos && range->size < transfer->slots.size)
 		ret = add_piece(range);
 	transfer->next_offset += range->size;
 	return ret;
 }
 
-/* False: no range is left, or a thread has failed. */
+/* False: no range is left, or a thread has failed. Contents of no bytes have one range. */
 static bool take_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
 	bool taken = false;
 
 	(void)pthread_mutex_lock(&transfer->lock);
-	if (!has_stopped(transfer) && transfer->next_offset < transfer->image_size)
+	if (!has_stopped(transfer) &&
+	    (transfer->next_offset < transfer->size || !transfer->next_index))
 		taken = next_range(range) == 0;
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return taken;
@@ -250,11 +254,15 @@ static int copy(struct range *range, enum sdma_direction direction)
 	return ret < 0 ? fail(transfer, ret, "wait for a copy", first_bo(range)) : 0;
 }
 
+/* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
+ * the bytes before them instead of its own last ones, which the next range writes. */
 static int write_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
+	bool is_last = range->offset + range->size == transfer->size;
 	double begin = now_seconds();
-	int ret = image_io_write(&transfer->io, range_memory(range), range->offset, range->size);
+	int ret = image_io_write(&transfer->io, range_memory(range) - IMAGE_HEADER_SIZE,
+				 range->offset, range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
 
 	range->storage_s += now_seconds() - begin;
 	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(range)) : 0;
@@ -263,11 +271,11 @@ static int write_range(struct range *range)
 static int read_range(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
-	/* image_open_pages() has read the length of a stream. */
-	uint64_t skip = transfer->job->streamed && !range->offset ? IMAGE_HEADER_SIZE : 0;
+	/* A file is read from a whole page on. A stream is already there. */
+	uint64_t before = transfer->job->streamed ? 0 : IMAGE_HEADER_SIZE;
 	double begin = now_seconds();
-	int ret = image_io_read(&transfer->io, range_memory(range) + skip, range->offset + skip,
-				range->size - skip);
+	int ret = image_io_read(&transfer->io, range_memory(range) - before, range->offset,
+				before + range->size);
 
 	range->storage_s += now_seconds() - begin;
 	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(range)) : 0;
@@ -298,7 +306,9 @@ static int add_checksums(struct range *range)
 		size_t bo = piece_bo_index(transfer, piece);
 
 		(void)XXH3_64bits_update(transfer->checksum,
-					 range_memory(range) + piece->slot_offset, piece->size);
+					 range_memory(range) + piece->slot_offset -
+						 contents_at(transfer),
+					 piece->size);
 		if (piece->offset + piece->size == transfer->job->bos[bo].size)
 			ret = take_checksum(transfer, bo);
 	}
@@ -323,11 +333,21 @@ static void end_turn(struct range *range)
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->turns++;
-	for (unsigned int i = 0; i < transfer->num_slots; i++) {
+	for (unsigned int i = 0; i < transfer->slots.count; i++) {
 		if (transfer->ranges[i].index == transfer->turns)
 			(void)pthread_cond_signal(&transfer->ranges[i].turn);
 	}
 	(void)pthread_mutex_unlock(&transfer->lock);
+}
+
+/* Puts the bytes of the image that end the previous range before the contents. */
+static void take_bytes_before(struct range *range)
+{
+	struct transfer *transfer = range->transfer;
+	char *memory = range_memory(range);
+
+	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
+	memcpy(transfer->before, memory + range->size - IMAGE_HEADER_SIZE, IMAGE_HEADER_SIZE);
 }
 
 static int write_in_turn(struct range *range)
@@ -336,6 +356,8 @@ static int write_in_turn(struct range *range)
 
 	if (!ret)
 		ret = add_checksums(range);
+	if (!ret)
+		take_bytes_before(range);
 	if (!ret && range->transfer->job->streamed)
 		ret = write_range(range);
 	if (!ret)
@@ -358,14 +380,8 @@ static int read_in_turn(struct range *range)
 
 static int save_range(struct range *range)
 {
-	int ret;
+	int ret = copy(range, SDMA_BO_TO_SLOT);
 
-	if (!range->offset) {
-		uint64_t length = htole64(range->transfer->image_size - IMAGE_HEADER_SIZE);
-
-		memcpy(range_memory(range), &length, sizeof(length));
-	}
-	ret = copy(range, SDMA_BO_TO_SLOT);
 	if (!ret)
 		ret = write_in_turn(range);
 	if (!ret && !range->transfer->job->streamed)
@@ -394,51 +410,26 @@ static void *run_slot(void *argument)
 		finish_range(range);
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
-	for (unsigned int i = 0; i < transfer->num_slots; i++)
+	for (unsigned int i = 0; i < transfer->slots.count; i++)
 		(void)pthread_cond_signal(&transfer->ranges[i].turn);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
 }
 
-static uint64_t round_to_pages(uint64_t size)
-{
-	return (size + PAGE - 1) / PAGE * PAGE;
-}
-
-/* Divides the allowed memory into slots, and uses no more memory than the image fills. */
-static void choose_slots(struct transfer *transfer)
-{
-	uint64_t budget = transfer->plan->settings->staging_bytes / PAGE * PAGE;
-	uint64_t size, count;
-
-	if (budget < PAGE)
-		budget = PAGE;
-	if (budget > transfer->image_size)
-		budget = round_to_pages(transfer->image_size);
-	size = budget / SLOTS_WANTED / PAGE * PAGE;
-	if (size < PAGE)
-		size = PAGE;
-	if (size > SLOT_SIZE_MAX)
-		size = SLOT_SIZE_MAX;
-	count = budget / size;
-	transfer->slot_size = size;
-	transfer->num_slots = count < SLOTS_MAX ? (unsigned int)count : SLOTS_MAX;
-}
-
 static int alloc_ranges(struct transfer *transfer)
 {
 	transfer->imports = calloc(transfer->job->num_bos, sizeof(*transfer->imports));
-	transfer->ranges = calloc(transfer->num_slots, sizeof(*transfer->ranges));
+	transfer->ranges = calloc(transfer->slots.count, sizeof(*transfer->ranges));
 	if (!transfer->imports || !transfer->ranges)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < transfer->num_slots; i++) {
+	for (unsigned int i = 0; i < transfer->slots.count; i++) {
 		struct range *range = &transfer->ranges[i];
 
 		range->transfer = transfer;
 		range->slot = i;
 		(void)pthread_cond_init(&range->turn, NULL);
 		range->pieces =
-			calloc(SDMA_SLOT_PIECES(transfer->slot_size), sizeof(*range->pieces));
+			calloc(SDMA_SLOT_PIECES(transfer->slots.memory), sizeof(*range->pieces));
 		if (!range->pieces)
 			return -ENOMEM;
 	}
@@ -454,10 +445,13 @@ static int alloc_ranges(struct transfer *transfer)
 static int begin_save(struct transfer *transfer)
 {
 	struct content_job *job = transfer->job;
+	uint64_t length = htole64(transfer->size);
 	int ret = image_io_begin_save(&transfer->io, job->image_fd, job->streamed,
-				      transfer->plan->settings->skip_zeros, transfer->image_size);
+				      transfer->plan->settings->skip_zeros,
+				      IMAGE_HEADER_SIZE + transfer->size);
 
 	job->has_checksums = false;
+	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
 	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
 }
 
@@ -477,7 +471,7 @@ static int end_save(struct transfer *transfer)
 static int begin_load(struct transfer *transfer)
 {
 	int ret = image_io_begin_load(&transfer->io, transfer->job->image_fd,
-				      transfer->job->streamed, transfer->image_size);
+				      transfer->job->streamed, IMAGE_HEADER_SIZE + transfer->size);
 
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
 }
@@ -495,7 +489,7 @@ static int set_up(struct transfer *transfer)
 	if (ret < 0)
 		return fail(transfer, ret,
 			    "libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);
-	ret = sdma_open(transfer->job->render_minor, transfer->num_slots, transfer->slot_size,
+	ret = sdma_open(transfer->job->render_minor, transfer->slots.count, transfer->slots.memory,
 			&transfer->gpu);
 	if (ret == -ENODATA)
 		return fail(transfer, ret,
@@ -516,7 +510,7 @@ static void tear_down(struct transfer *transfer)
 	sdma_close(transfer->gpu);
 	image_io_done(&transfer->io);
 	(void)XXH3_freeState(transfer->checksum);
-	for (unsigned int i = 0; transfer->ranges && i < transfer->num_slots; i++) {
+	for (unsigned int i = 0; transfer->ranges && i < transfer->slots.count; i++) {
 		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
 		free(transfer->ranges[i].pieces);
 	}
@@ -531,8 +525,9 @@ static void run_slots(struct transfer *transfer)
 {
 	unsigned int started = 1;
 
-	while (started < transfer->num_slots && !thread_start(&transfer->ranges[started].thread,
-							      run_slot, &transfer->ranges[started]))
+	while (started < transfer->slots.count &&
+	       !thread_start(&transfer->ranges[started].thread, run_slot,
+			     &transfer->ranges[started]))
 		started++;
 	(void)run_slot(&transfer->ranges[0]);
 	for (unsigned int i = 1; i < started; i++)
@@ -556,8 +551,8 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 	transfer->plan = plan;
 	transfer->job = job;
 	transfer->steps = plan->save ? &saving : &loading;
-	transfer->image_size = IMAGE_HEADER_SIZE + size;
-	choose_slots(transfer);
+	transfer->size = size;
+	transfer->slots = slots_choose(plan->settings->staging_bytes, size);
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	*ret_transfer = transfer;
 	return 0;
@@ -589,11 +584,11 @@ void transfer_get_progress(struct transfer *transfer, struct transfer_progress *
 	(void)pthread_mutex_lock(&transfer->lock);
 	*ret_progress = (struct transfer_progress){
 		.done_bytes = transfer->done_bytes,
-		.total_bytes = transfer->image_size,
+		.total_bytes = transfer->size,
 		.copy_s = transfer->copy_s,
 		.storage_s = transfer->storage_s,
-		.num_slots = transfer->num_slots,
-		.slot_size = transfer->slot_size,
+		.num_slots = transfer->slots.count,
+		.slot_size = transfer->slots.memory,
 	};
 	(void)pthread_mutex_unlock(&transfer->lock);
 }

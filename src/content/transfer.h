@@ -20,7 +20,7 @@ struct transfer_plan {
 };
 
 struct transfer_progress {
-	/* Bytes of the image. */
+	/* Bytes of contents. */
 	uint64_t done_bytes;
 	uint64_t total_bytes;
 	/* Seconds that all threads together spent on copies, and on storage. */

@@ -25,12 +25,13 @@
 #include "amdgpu_sim.h"
 #include "host.h"
 
-#define FAMILY_AI     141
-#define FIRST_MINOR   128
-#define RINGS         4
-#define COPY_PACKET   1u
-#define PACKET_DWORDS 7
-#define MAPS          64
+#define FAMILY_AI      141
+#define FIRST_MINOR    128
+#define RINGS          4
+#define COPY_PACKET    1u
+#define PACKET_DWORDS  7
+#define HUGE_PAGE_SIZE (2u << 20)
+#define MAPS           64
 
 static struct {
 	/* What the library says. 0: what the simulated GPU says. An engine before FAMILY_AI takes a
@@ -50,6 +51,12 @@ static struct {
 	/* Another thread polls the first copy of a ring before the submitting call returns, and the
 	 * copy ends only after that. */
 	bool polls_before_return;
+	/* Count the copies, and those whose source and target have other places in a page. */
+	bool counts_copies;
+	atomic_uint copies;
+	atomic_uint unaligned_copies;
+	/* GPU addresses of large BOs that are not at multiples of 2 MiB. */
+	atomic_uint small_page_addresses;
 	/* The number of the call that fails, from 1; 0: none. */
 	unsigned int fail_at;
 	int fail_errno;
@@ -313,6 +320,11 @@ static inline bool counts_differ(void)
 	return gpu.family && gpu.family < FAMILY_AI;
 }
 
+static inline bool reads_packets(void)
+{
+	return counts_differ() || gpu.counts_copies;
+}
+
 /* The entry of @bo, or a free one for NULL. */
 static inline struct gpu_map *find_map(amdgpu_bo_handle bo)
 {
@@ -331,7 +343,7 @@ int amdgpu_bo_cpu_map(amdgpu_bo_handle bo, void **cpu)
 		return -gpu.fail_errno;
 	ret = made(REAL(amdgpu_bo_cpu_map)(bo, cpu));
 	(void)pthread_mutex_lock(&maps_lock);
-	if (!ret && counts_differ())
+	if (!ret && reads_packets())
 		find_map(bo)->memory = *cpu;
 	(void)pthread_mutex_unlock(&maps_lock);
 	return ret;
@@ -347,10 +359,14 @@ int amdgpu_va_range_alloc(amdgpu_device_handle device, enum amdgpu_gpu_va_range 
 			  uint64_t alignment, uint64_t required, uint64_t *va,
 			  amdgpu_va_handle *va_range_handle, uint64_t flags)
 {
+	int ret;
+
 	if (next_call_fails())
 		return -gpu.fail_errno;
-	return made(REAL(amdgpu_va_range_alloc)(device, type, size, alignment, required, va,
-						va_range_handle, flags));
+	ret = made(REAL(amdgpu_va_range_alloc)(device, type, size, alignment, required, va,
+					       va_range_handle, flags));
+	gpu.small_page_addresses += !ret && size >= HUGE_PAGE_SIZE && *va % HUGE_PAGE_SIZE;
+	return ret;
 }
 
 int amdgpu_va_range_free(amdgpu_va_handle range)
@@ -367,7 +383,7 @@ int amdgpu_bo_va_op(amdgpu_bo_handle bo, uint64_t offset, uint64_t size, uint64_
 	if (map && next_call_fails())
 		return -gpu.fail_errno;
 	(void)pthread_mutex_lock(&maps_lock);
-	if (counts_differ())
+	if (reads_packets())
 		*find_map(map ? NULL : bo) =
 			map ? (struct gpu_map){ bo, address, size, NULL } : (struct gpu_map){ 0 };
 	(void)pthread_mutex_unlock(&maps_lock);
@@ -407,8 +423,17 @@ static inline uint32_t real_ring(uint32_t ring)
 	return (uint32_t)__builtin_popcount(gpu.rings & ((1u << ring) - 1)) % 2;
 }
 
-/* The simulated engine wants the byte counts less one. */
-static inline void convert_counts(const struct amdgpu_cs_ib_info *ib)
+static inline void read_copy(uint32_t *dwords)
+{
+	uint32_t from = dwords[3], to = dwords[5];
+
+	gpu.copies++;
+	gpu.unaligned_copies += from % 4096 != to % 4096;
+	/* The simulated engine wants the byte counts less one. */
+	dwords[1] -= counts_differ();
+}
+
+static inline void read_packets(const struct amdgpu_cs_ib_info *ib)
 {
 	uint32_t *dwords = NULL;
 
@@ -424,7 +449,7 @@ static inline void convert_counts(const struct amdgpu_cs_ib_info *ib)
 	assert_non_null(dwords);
 	for (uint32_t at = 0; at < ib->size; at += dwords[at] ? PACKET_DWORDS : 1) {
 		if (dwords[at] == COPY_PACKET)
-			dwords[at + 1]--;
+			read_copy(dwords + at);
 	}
 }
 
@@ -439,8 +464,8 @@ int amdgpu_cs_submit(amdgpu_context_handle context, uint64_t flags,
 		return -gpu.fail_errno;
 	gpu.submissions++;
 	gpu.ring_submissions[ring % RINGS]++;
-	if (counts_differ())
-		convert_counts(requests->ibs);
+	if (reads_packets())
+		read_packets(requests->ibs);
 	requests->ring = real_ring(ring);
 	ret = REAL(amdgpu_cs_submit)(context, flags, requests, number_of_requests);
 	requests->ring = ring;

@@ -302,7 +302,8 @@ static void holes_that_end_within_a_page_are_loaded(void **state)
  * range, and at the end. */
 static uint64_t offset_case(const struct set *set, unsigned int which)
 {
-	const uint64_t slot = settings.staging_bytes / 4, end = image_size(set);
+	/* Contents have a page before them and a page after them. */
+	const uint64_t slot = settings.staging_bytes / 4 - 2 * PAGE, end = image_size(set);
 	const uint64_t offsets[] = { 0,      PAGE, slot, slot - 1, 5 * slot + 7, end / slot * slot,
 				     end - 1 };
 
@@ -454,6 +455,35 @@ static void bos_need_not_be_whole_pages(void **state)
 	}
 }
 
+/* On file systems that do not need aligned memory, as tmpfs. */
+static void contents_have_the_same_place_in_pages_of_bos_and_slots(void **state)
+{
+	struct set *set = make_set(mixed);
+
+	(void)state;
+	gpu.counts_copies = true;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(gpu.copies >= 2 * set->num_bos);
+	assert_int_equal(gpu.unaligned_copies, 0);
+	free_set(set);
+}
+
+static void large_bos_have_gpu_addresses_of_huge_pages(void **state)
+{
+	struct set *set = make_set(
+		(const uint64_t[]){ PAGE, 2 * MIB, PAGE, 4 * MIB + PAGE, 3 * PAGE, 2 * MIB, 0 });
+
+	(void)state;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	assert_int_equal(gpu.small_page_addresses, 0);
+	free_set(set);
+}
+
 static void slots_are_distributed_over_the_rings(void **state)
 {
 	struct set *set = make_set(mixed);
@@ -531,6 +561,8 @@ int main(void)
 		TEST(a_file_system_that_cannot_reserve_space_works),
 		TEST(an_error_of_fdatasync_fails_the_save),
 		TEST(bos_need_not_be_whole_pages),
+		TEST(contents_have_the_same_place_in_pages_of_bos_and_slots),
+		TEST(large_bos_have_gpu_addresses_of_huge_pages),
 		TEST(slots_are_distributed_over_the_rings),
 		TEST(a_gpu_without_a_ring_is_an_error),
 		TEST(a_long_copy_logs_its_progress),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Divides the staging memory of a GPU into slots. sdma_open() makes the memory. */
+#ifndef AMDGPU_PLUGIN_CONTENT_SLOTS_H
+#define AMDGPU_PLUGIN_CONTENT_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "content/content.h"
+
+/* The contents of a slot have a page before them and a page after them. In the image, contents
+ * start IMAGE_HEADER_SIZE bytes behind a page. With the margins, contents of whole pages lie in
+ * whole pages of the slot, and storage still accesses whole pages of the file. */
+#define SLOT_MARGIN CONTENT_ALIGNMENT
+
+struct slots {
+	unsigned int count;
+	/* Bytes of memory of a slot, and of the contents in it. */
+	size_t memory;
+	size_t size;
+};
+
+/* At most @staging_bytes of memory, but at least one slot of one page, and no more than contents of
+ * @size bytes fill. */
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size);
+
+#endif
