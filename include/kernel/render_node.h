@@ -21,4 +21,9 @@ dev_t render_node_device(uint32_t minor);
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
 
+/* Whether libdrm can read its list of GPU names (amdgpu.ids). libdrm reads it to the end when it
+ * opens a GPU. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most 1 MiB.
+ */
+int render_node_check_names(void);
+
 #endif

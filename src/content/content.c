@@ -13,10 +13,10 @@
 #include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/gpu_names.h"
 #include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
+#include "kernel/render_node.h"
 
 #define PROGRESS_S 2
 #define MIB        1048576.0
@@ -298,7 +298,7 @@ int content_load(struct content_job *jobs, size_t num_jobs, const struct content
 int content_try_gpu(uint32_t render_minor)
 {
 	struct sdma *gpu = NULL;
-	int ret = gpu_names_check();
+	int ret = render_node_check_names();
 
 	if (!ret)
 		ret = sdma_open(render_minor, 1, CONTENT_ALIGNMENT, &gpu);

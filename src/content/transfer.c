@@ -17,11 +17,11 @@
 #endif
 
 #include "amdgpu_plugin_util.h"
-#include "content/gpu_names.h"
 #include "content/image_io.h"
 #include "content/sdma.h"
 #include "content/slots.h"
 #include "image/image.h"
+#include "kernel/render_node.h"
 
 /* A BO that the copy engine has imported. */
 struct import {
@@ -485,7 +485,7 @@ static int set_up(struct transfer *transfer)
 
 	if (ret < 0)
 		return fail(transfer, ret, "allocate", 0);
-	ret = gpu_names_check();
+	ret = render_node_check_names();
 	if (ret < 0)
 		return fail(transfer, ret,
 			    "libdrm's list amdgpu.ids must be a regular file of at most 1 MiB", 0);

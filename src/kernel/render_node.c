@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recognises render nodes by their device numbers, and opens them. */
+/* Recognises render nodes by their device numbers, opens them, and checks the list of names that
+ * libdrm reads when it opens one. */
 #include "kernel/render_node.h"
 
 #include <errno.h>
@@ -46,4 +47,34 @@ int render_node_open(uint32_t number, int lowest_fd, int *ret_fd)
 		return ret;
 	*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+/* libdrm's list has 16 KiB and grows by a few lines a year. */
+#define NAMES_SIZE_MAX (1 << 20)
+
+/* libdrm reads its list of names to the end and allocates memory for each line. A task that loads
+ * its own contents sees the files of its container, where the name may lead to a pipe or to
+ * /dev/zero. libdrm ignores a list that it cannot open. */
+static int check_names(const char *path)
+{
+	struct stat names;
+
+	if (stat(path, &names) < 0)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	return S_ISREG(names.st_mode) && names.st_size <= NAMES_SIZE_MAX ? 0 : -EMEDIUMTYPE;
+}
+
+/* The paths in the builds of distributions, of AMD, and in local builds. */
+int render_node_check_names(void)
+{
+	static const char *const paths[] = {
+		"/usr/share/libdrm/amdgpu.ids",
+		"/opt/amdgpu/share/libdrm/amdgpu.ids",
+		"/usr/local/share/libdrm/amdgpu.ids",
+	};
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(paths); i++)
+		ret = check_names(paths[i]);
+	return ret;
 }
