@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Compares the contents of all BOs with their checksums, and the images with each other. A BO is
- * summed by one thread, because its checksum needs the bytes in order, and several BOs at once. */
+/* Compares the contents of all BOs with their checksums, and the images with each other. Several
+ * threads sum up parts of BOs. A BO of an older image is one part, because its checksum needs the
+ * bytes in order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,20 +19,28 @@
 #include "kernel/kfd.h"
 #include "tool.h"
 
-#define PIECE       (1u << 20)
+#define PIECE (1u << 20)
+/* The most of a BO that is one part. */
+#define PART_MAX    (64ull << 20)
 #define THREADS_MAX 8
 /* A terminal shows the progress this often. */
 #define PROGRESS_MS 200
 
-/* A BO in its pages file. */
+/* A part of a BO. */
 struct piece_of_work {
 	const struct content_job *job;
 	/* Of the BO in the message of its process. */
 	uint32_t index;
+	/* Of the BO in its pages file. */
+	uint64_t bo_offset;
+	/* In the BO. */
 	uint64_t offset;
 	uint64_t size;
+	/* The checksum of the BO. */
 	uint64_t expected;
-	/* 0, or -errno of a read; -EBADMSG: the checksum differs. */
+	/* The checksum of this part. */
+	uint64_t sum;
+	/* 0, or -errno of a read. */
 	int result;
 };
 
@@ -39,6 +48,7 @@ struct piece_of_work {
 struct verification {
 	struct piece_of_work *work;
 	size_t count;
+	size_t num_bos;
 	uint64_t size;
 	atomic_size_t next;
 	atomic_uint_fast64_t done;
@@ -54,8 +64,9 @@ struct totals {
 	uint64_t bytes;
 };
 
-static int sum_up(struct verification *run, const struct piece_of_work *work, uint64_t *ret_sum)
+static int sum_up(struct verification *run, struct piece_of_work *work)
 {
+	bool in_order = work->job->checksums == CONTENT_XXH3;
 	_cleanup_free_ void *piece = malloc(PIECE);
 	XXH3_state_t *state = XXH3_createState();
 	int ret = piece && state ? 0 : -ENOMEM;
@@ -64,31 +75,29 @@ static int sum_up(struct verification *run, const struct piece_of_work *work, ui
 		(void)XXH3_64bits_reset(state);
 	for (uint64_t at = 0; !ret && at < work->size;) {
 		size_t size = work->size - at < PIECE ? (size_t)(work->size - at) : PIECE;
+		uint64_t offset = work->offset + at;
 
-		ret = pread_full(work->job->image_fd, piece, size, work->offset + at);
-		if (!ret)
+		ret = pread_full(work->job->image_fd, piece, size, work->bo_offset + offset);
+		if (!ret && in_order)
 			(void)XXH3_64bits_update(state, piece, size);
+		else if (!ret)
+			work->sum += checksum_pages(piece, size, offset / CONTENT_ALIGNMENT);
 		at += size;
 		(void)atomic_fetch_add(&run->done, size);
 	}
-	*ret_sum = ret ? 0 : XXH3_64bits_digest(state);
+	if (!ret && in_order)
+		work->sum = XXH3_64bits_digest(state);
 	(void)XXH3_freeState(state);
 	return ret;
 }
 
-static void *verify_bos(void *argument)
+static void *verify_parts(void *argument)
 {
 	struct verification *run = argument;
 	size_t i;
 
-	while ((i = atomic_fetch_add(&run->next, 1)) < run->count) {
-		struct piece_of_work *work = &run->work[i];
-		uint64_t sum;
-
-		work->result = sum_up(run, work, &sum);
-		if (!work->result && sum != work->expected)
-			work->result = -EBADMSG;
-	}
+	while ((i = atomic_fetch_add(&run->next, 1)) < run->count)
+		run->work[i].result = sum_up(run, &run->work[i]);
 	(void)pthread_mutex_lock(&run->lock);
 	run->running--;
 	(void)pthread_cond_signal(&run->ended);
@@ -123,13 +132,13 @@ static void await_threads(struct verification *run, bool shows_progress)
 		(void)fprintf(stderr, "\r%*s\r", 60, "");
 }
 
-static size_t choose_threads(size_t num_bos)
+static size_t choose_threads(size_t num_parts)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t count = processors > 0 ? (size_t)processors : 1;
 
 	count = count < THREADS_MAX ? count : THREADS_MAX;
-	return count < num_bos ? count : num_bos;
+	return count < num_parts ? count : num_parts;
 }
 
 static int run_threads(struct verification *run, bool shows_progress)
@@ -140,7 +149,7 @@ static int run_threads(struct verification *run, bool shows_progress)
 
 	(void)pthread_mutex_lock(&run->lock);
 	while (count < wanted && !ret) {
-		ret = thread_start(&threads[count], verify_bos, run);
+		ret = thread_start(&threads[count], verify_parts, run);
 		count += !ret;
 	}
 	run->running += count;
@@ -174,6 +183,19 @@ static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 	return ret;
 }
 
+/* Adds the parts of BO number @index, of which @part has everything else. */
+static void add_parts(struct verification *run, struct piece_of_work part, uint64_t size)
+{
+	uint64_t most = part.job->checksums == CONTENT_XXH3 ? size : PART_MAX;
+
+	for (; part.offset < size; part.offset += part.size) {
+		part.size = size - part.offset < most ? size - part.offset : most;
+		run->work[run->count++] = part;
+	}
+	run->size += size;
+	run->num_bos++;
+}
+
 static void add_work(const struct kfd_jobs *jobs, const struct content_job *job, const CriuKfd *kfd,
 		     struct verification *run)
 {
@@ -184,15 +206,15 @@ static void add_work(const struct kfd_jobs *jobs, const struct content_job *job,
 
 		if (!bo || kfd->bo_entries[i]->gpu_id != job->gpu_id)
 			continue;
-		run->work[run->count++] = (struct piece_of_work){
-			.job = job,
-			.index = (uint32_t)i,
-			.offset = offset,
-			.size = bo->size,
-			.expected = bo->checksum,
-		};
+		add_parts(run,
+			  (struct piece_of_work){
+				  .job = job,
+				  .index = (uint32_t)i,
+				  .bo_offset = offset,
+				  .expected = bo->checksum,
+			  },
+			  bo->size);
 		offset += bo->size;
-		run->size += bo->size;
 	}
 }
 
@@ -208,7 +230,7 @@ static int open_jobs(int id, const CriuKfd *kfd, struct kfd_jobs *jobs, struct v
 			return ret;
 		if (job->image_fd >= 0)
 			(void)posix_fadvise(job->image_fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		if (!job->has_checksums)
+		if (job->checksums == CONTENT_NO_CHECKSUM)
 			totals->num_unchecked += job->num_bos;
 		else
 			add_work(jobs, job, kfd, run);
@@ -216,26 +238,52 @@ static int open_jobs(int id, const CriuKfd *kfd, struct kfd_jobs *jobs, struct v
 	return 0;
 }
 
+static int report_bo(int id, const CriuKfd *kfd, const struct piece_of_work *work, int result)
+{
+	const KfdBoEntry *bo = kfd->bo_entries[work->index];
+	char name[IMAGE_NAME_SIZE];
+
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, work->job->gpu_id);
+	return log_error(result,
+			 "image %s: BO %" PRIu32 " (VA 0x%" PRIx64 ", %" PRIu64
+			 " bytes, at offset %" PRIu64 ") of process %" PRIu32 ": %s",
+			 name, work->index, bo->addr, bo->size, work->bo_offset, kfd->pid,
+			 result == -EBADMSG ? "its contents are not those that were saved"
+					    : "cannot read it");
+}
+
 /* Names the first BO that differs. */
 static int report(int id, const CriuKfd *kfd, const struct verification *run)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		const struct piece_of_work *work = &run->work[i];
-		char name[IMAGE_NAME_SIZE];
+	size_t i = 0;
 
-		if (!work->result)
-			continue;
-		(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, work->job->gpu_id);
-		return log_error(work->result,
-				 "image %s: BO %" PRIu32 " (VA 0x%" PRIx64 ", %" PRIu64
-				 " bytes, at offset %" PRIu64 ") of process %" PRIu32 ": %s",
-				 name, work->index, kfd->bo_entries[work->index]->addr, work->size,
-				 work->offset, kfd->pid,
-				 work->result == -EBADMSG ? "its contents are not those that were"
-							    " saved"
-							  : "cannot read it");
+	while (i < run->count) {
+		const struct piece_of_work *first = &run->work[i];
+		uint64_t sum = 0;
+		int result = 0;
+
+		for (; i < run->count && run->work[i].index == first->index; i++) {
+			sum += run->work[i].sum;
+			result = result ? result : run->work[i].result;
+		}
+		if (!result && sum != first->expected)
+			result = -EBADMSG;
+		if (result)
+			return report_bo(id, kfd, first, result);
 	}
 	return 0;
+}
+
+static size_t most_parts(const struct kfd_jobs *jobs)
+{
+	size_t count = 1;
+
+	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
+		const struct content_job *job = &jobs->jobs[i];
+
+		count += job->num_bos + content_size(job->bos, job->num_bos) / PART_MAX;
+	}
+	return count;
 }
 
 static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, struct totals *totals)
@@ -249,7 +297,9 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 
 	if (!ret)
 		ret = kfd_jobs_init(&state, NULL, &jobs);
-	run.work = work = calloc((size_t)state.num_bos + 1, sizeof(*work));
+	if (!ret)
+		work = calloc(most_parts(&jobs), sizeof(*work));
+	run.work = work;
 	if (ret < 0 || !work)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
 	ret = kfd_jobs_set_checksums(&jobs, kfd->id, kfd->message);
@@ -260,7 +310,7 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot start a thread", kfd->id);
 	}
-	totals->num_bos += run.count;
+	totals->num_bos += run.num_bos;
 	totals->bytes += run.size;
 	return ret ? ret : report(kfd->id, kfd->message, &run);
 }

@@ -7,15 +7,16 @@
  * and holds many small BOs or a part of a large one. Each slot has a thread, which takes the next
  * range, processes all its steps, and takes another:
  *
- *            +------------------------ next range -------------------------+
- *            v                                                             |
- *    save:  next range --> copy to slot --> checksum* --> write -----------+
- *    load:  next range --> read ----------> checksum* --> copy to BOs -----+
+ *            +---------------------------- next range -----------------------------+
+ *            v                                                                     |
+ *    save:  next range --> copy to slot --> checksum --> bytes before* --> write --+
+ *    load:  next range --> read ----------> checksum --> copy to BOs --------------+
  *
  * While the copy engine works for some slots, storage works for others, so the slower of the two is
- * never idle. A checksum needs the bytes of a BO in order, so the ranges take the steps with a star
- * in order, and each range waits for its turn. In a stream, reading and writing belong to this step
- * too. After an error on any GPU, each thread ends with its current step.
+ * never idle. Each thread computes the checksums of the pages that it has. The ranges take the step
+ * with a star in order: each takes over the eight bytes of the image before it. In a stream,
+ * reading and writing are done in order too, and so are the checksums of older images
+ * (CONTENT_XXH3). After an error on any GPU, each thread ends with its current step.
  *
  *    threads:   caller ---> a worker per GPU: opens it, is the thread of its first slot ---> threads of the others */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
@@ -33,11 +34,22 @@
  * memory of a range extends to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
 
+/* How the checksums of BOs are made, and the name of the kind in images. */
+#define CONTENT_XXH3_PAGES_NAME "xxh3-pages"
+
+enum content_checksum {
+	CONTENT_NO_CHECKSUM,
+	/* 64-bit XXH3 of the contents. Images of older versions of this plugin have it. */
+	CONTENT_XXH3,
+	/* See checksum_pages(). */
+	CONTENT_XXH3_PAGES,
+};
+
 struct content_bo {
 	/* Borrowed. */
 	int dmabuf_fd;
 	uint64_t size;
-	/* 64-bit XXH3 of the contents: content_save() sets it, content_load() compares it. */
+	/* Of the contents: content_save() sets it, content_load() compares it. */
 	uint64_t checksum;
 	/* In the GPU's render node; 0: unknown. content_save() compares it. */
 	uint64_t mmap_offset;
@@ -54,16 +66,23 @@ struct content_job {
 	int image_fd;
 	/* The image is a pipe. A pipe to load from starts after the eight bytes of length. */
 	bool streamed;
-	/* The checksums of the BOs are known. */
-	bool has_checksums;
+	/* Of all BOs: content_save() sets it. content_load() compares them at the end. */
+	enum content_checksum checksums;
 };
+
+/* checksum.c */
+
+/* The sum, modulo 2^64, of the 64-bit XXH3 of each page, with the page's index in its BO as the
+ * seed. The sums of parts of a BO therefore add up to the checksum of the BO, in any order.
+ * @pages: @size bytes of contents, whole pages, from page number @first of the BO on. */
+uint64_t checksum_pages(const void *pages, uint64_t size, uint64_t first);
+/* XXH3 of the BOs' checksums, one after the other as little-endian words. -ENOMEM. */
+int checksum_of_job(const struct content_job *job, uint64_t *ret_checksum);
 
 /* content.c */
 
 /* The bytes that the contents of @num_bos BOs have together. */
 uint64_t content_size(const struct content_bo *bos, size_t num_bos);
-/* XXH3 of the BOs' checksums, one after the other as little-endian words. -ENOMEM. */
-int content_checksum(const struct content_job *job, uint64_t *ret_checksum);
 
 /* Copies the contents of all jobs at the same time and returns when all jobs have ended. The first
  * error ends all jobs and is returned, after a line with GPU, BO and action. -EBADMSG: a checksum

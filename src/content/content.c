@@ -4,13 +4,11 @@
  */
 #include "content/content.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
-#include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/sdma.h"
@@ -53,18 +51,6 @@ uint64_t content_size(const struct content_bo *bos, size_t num_bos)
 	return size;
 }
 
-int content_checksum(const struct content_job *job, uint64_t *ret_checksum)
-{
-	_cleanup_free_ uint64_t *sums = calloc(job->num_bos + 1, sizeof(*sums));
-
-	if (!sums)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->num_bos; i++)
-		sums[i] = htole64(job->bos[i].checksum);
-	*ret_checksum = XXH3_64bits(sums, job->num_bos * sizeof(*sums));
-	return 0;
-}
-
 static const char *slower_side(const struct transfer_progress *progress)
 {
 	return progress->copy_s > progress->storage_s ? "the copy engine" : "storage";
@@ -96,8 +82,9 @@ static void report_done(const struct worker *worker, double seconds)
 		 job->gpu_id, worker->run->plan.save ? "saved" : "loaded", job->num_bos, bytes,
 		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
 		 end.num_slots, end.slot_size >> 10);
-	if (!worker->run->plan.save && !job->has_checksums)
-		log_warn("GPU 0x%04x: the contents were not verified: the image has no checksums",
+	if (!worker->run->plan.save && job->checksums == CONTENT_NO_CHECKSUM)
+		log_warn("GPU 0x%04x: the contents were not verified: the image has no checksums"
+			 " that this plugin knows",
 			 job->gpu_id);
 }
 

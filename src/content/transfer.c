@@ -9,14 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* XXH3 with the widest vectors that the processor has. */
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
-
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "content/image_io.h"
 #include "content/sdma.h"
 #include "content/slots.h"
@@ -53,8 +47,7 @@ struct transfer {
 	const struct steps *steps;
 	struct sdma *gpu;
 	struct image_io io;
-	/* State of the current BO; NULL: checksums are off. */
-	XXH3_state_t *checksum;
+	struct checksums checksums;
 	struct slots slots;
 	struct range *ranges;
 	/* The bytes of all BOs. */
@@ -81,7 +74,6 @@ struct transfer {
 struct steps {
 	int (*begin)(struct transfer *transfer);
 	int (*process_range)(struct range *range);
-	/* NULL: nothing is left to do. */
 	int (*end)(struct transfer *transfer);
 };
 
@@ -281,38 +273,18 @@ static int read_range(struct range *range)
 	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(range)) : 0;
 }
 
-static int take_checksum(struct transfer *transfer, size_t index)
-{
-	struct content_bo *bo = &transfer->job->bos[index];
-	uint64_t sum = XXH3_64bits_digest(transfer->checksum);
-
-	(void)XXH3_64bits_reset(transfer->checksum);
-	if (transfer->job->has_checksums && sum != bo->checksum)
-		return fail(
-			transfer, -EBADMSG,
-			"checksum mismatch, its contents in the image differ from those at the dump",
-			index);
-	bo->checksum = sum;
-	return 0;
-}
-
-static int add_checksums(struct range *range)
+static void add_checksums(struct range *range)
 {
 	struct transfer *transfer = range->transfer;
-	int ret = 0;
+	const char *memory = range_memory(range) - contents_at(transfer);
 
-	for (size_t i = 0; transfer->checksum && !ret && i < range->num_pieces; i++) {
+	for (size_t i = 0; i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
 		size_t bo = piece_bo_index(transfer, piece);
 
-		(void)XXH3_64bits_update(transfer->checksum,
-					 range_memory(range) + piece->slot_offset -
-						 contents_at(transfer),
-					 piece->size);
-		if (piece->offset + piece->size == transfer->job->bos[bo].size)
-			ret = take_checksum(transfer, bo);
+		checksum_add(&transfer->checksums, &transfer->job->bos[bo], bo, piece->offset,
+			     memory + piece->slot_offset, piece->size);
 	}
-	return ret;
 }
 
 /* Waits until the turns of all earlier ranges have ended. */
@@ -352,13 +324,15 @@ static void take_bytes_before(struct range *range)
 
 static int write_in_turn(struct range *range)
 {
+	struct transfer *transfer = range->transfer;
 	int ret = await_turn(range);
 
-	if (!ret)
-		ret = add_checksums(range);
-	if (!ret)
-		take_bytes_before(range);
-	if (!ret && range->transfer->job->streamed)
+	if (ret < 0)
+		return ret;
+	if (checksum_needs_order(&transfer->checksums))
+		add_checksums(range);
+	take_bytes_before(range);
+	if (transfer->job->streamed)
 		ret = write_range(range);
 	if (!ret)
 		end_turn(range);
@@ -367,12 +341,13 @@ static int write_in_turn(struct range *range)
 
 static int read_in_turn(struct range *range)
 {
+	struct transfer *transfer = range->transfer;
 	int ret = await_turn(range);
 
-	if (!ret && range->transfer->job->streamed)
+	if (!ret && transfer->job->streamed)
 		ret = read_range(range);
-	if (!ret)
-		ret = add_checksums(range);
+	if (!ret && checksum_needs_order(&transfer->checksums))
+		add_checksums(range);
 	if (!ret)
 		end_turn(range);
 	return ret;
@@ -380,24 +355,29 @@ static int read_in_turn(struct range *range)
 
 static int save_range(struct range *range)
 {
+	struct transfer *transfer = range->transfer;
 	int ret = copy(range, SDMA_BO_TO_SLOT);
 
+	if (!ret && !checksum_needs_order(&transfer->checksums))
+		add_checksums(range);
 	if (!ret)
 		ret = write_in_turn(range);
-	if (!ret && !range->transfer->job->streamed)
+	if (!ret && !transfer->job->streamed)
 		ret = write_range(range);
 	return ret;
 }
 
 static int load_range(struct range *range)
 {
-	int ret = range->transfer->job->streamed ? 0 : read_range(range);
+	struct transfer *transfer = range->transfer;
+	bool in_order = checksum_needs_order(&transfer->checksums);
+	int ret = transfer->job->streamed ? 0 : read_range(range);
 
-	if (!ret)
+	if (!ret && (transfer->job->streamed || in_order))
 		ret = read_in_turn(range);
-	if (!ret)
-		ret = copy(range, SDMA_SLOT_TO_BO);
-	return ret;
+	if (!ret && !in_order)
+		add_checksums(range);
+	return ret < 0 ? ret : copy(range, SDMA_SLOT_TO_BO);
 }
 
 /* The thread of a slot. */
@@ -414,6 +394,22 @@ static void *run_slot(void *argument)
 		(void)pthread_cond_signal(&transfer->ranges[i].turn);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
+}
+
+/* KFD's BOs are whole pages. Others have no checksums. */
+static enum content_checksum choose_checksum(const struct transfer *transfer)
+{
+	const struct content_job *job = transfer->job;
+
+	if (!transfer->plan->settings->checksum)
+		return CONTENT_NO_CHECKSUM;
+	if (!transfer->plan->save)
+		return job->checksums;
+	for (size_t i = 0; i < job->num_bos; i++) {
+		if (job->bos[i].size % CONTENT_ALIGNMENT)
+			return CONTENT_NO_CHECKSUM;
+	}
+	return CONTENT_XXH3_PAGES;
 }
 
 static int alloc_ranges(struct transfer *transfer)
@@ -433,13 +429,8 @@ static int alloc_ranges(struct transfer *transfer)
 		if (!range->pieces)
 			return -ENOMEM;
 	}
-	if (!transfer->plan->settings->checksum)
-		return 0;
-	transfer->checksum = XXH3_createState();
-	if (!transfer->checksum)
-		return -ENOMEM;
-	(void)XXH3_64bits_reset(transfer->checksum);
-	return 0;
+	return checksum_init(&transfer->checksums, choose_checksum(transfer),
+			     transfer->job->num_bos);
 }
 
 static int begin_save(struct transfer *transfer)
@@ -450,7 +441,7 @@ static int begin_save(struct transfer *transfer)
 				      transfer->plan->settings->skip_zeros,
 				      IMAGE_HEADER_SIZE + transfer->size);
 
-	job->has_checksums = false;
+	job->checksums = CONTENT_NO_CHECKSUM;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
 	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
 }
@@ -460,11 +451,9 @@ static int end_save(struct transfer *transfer)
 	struct content_job *job = transfer->job;
 	int ret = image_io_end_save(&transfer->io);
 
-	job->has_checksums = transfer->checksum;
-	for (size_t i = 0; i < job->num_bos; i++) {
-		if (!job->bos[i].size)
-			job->bos[i].checksum = XXH3_64bits("", 0);
-	}
+	job->checksums = transfer->checksums.kind;
+	for (size_t i = 0; job->checksums && i < job->num_bos; i++)
+		job->bos[i].checksum = checksum_get(&transfer->checksums, &job->bos[i], i);
 	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
 
@@ -476,8 +465,22 @@ static int begin_load(struct transfer *transfer)
 	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
 }
 
+static int end_load(struct transfer *transfer)
+{
+	const struct content_job *job = transfer->job;
+
+	for (size_t i = 0; transfer->checksums.kind && i < job->num_bos; i++) {
+		if (checksum_get(&transfer->checksums, &job->bos[i], i) != job->bos[i].checksum)
+			return fail(transfer, -EBADMSG,
+				    "checksum mismatch, its contents in the image differ from those"
+				    " at the dump",
+				    i);
+	}
+	return 0;
+}
+
 static const struct steps saving = { begin_save, save_range, end_save };
-static const struct steps loading = { begin_load, load_range, NULL };
+static const struct steps loading = { begin_load, load_range, end_load };
 
 static int set_up(struct transfer *transfer)
 {
@@ -509,7 +512,7 @@ static void tear_down(struct transfer *transfer)
 		sdma_bo_release(&transfer->imports[i].bo);
 	sdma_close(transfer->gpu);
 	image_io_done(&transfer->io);
-	(void)XXH3_freeState(transfer->checksum);
+	checksum_done(&transfer->checksums);
 	for (unsigned int i = 0; transfer->ranges && i < transfer->slots.count; i++) {
 		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
 		free(transfer->ranges[i].pieces);
@@ -573,7 +576,7 @@ void transfer_run(struct transfer *transfer)
 		return;
 	if (set_up(transfer) == 0) {
 		run_slots(transfer);
-		if (!has_stopped(transfer) && !check_faults(transfer) && transfer->steps->end)
+		if (!has_stopped(transfer) && !check_faults(transfer))
 			(void)transfer->steps->end(transfer);
 	}
 	tear_down(transfer);

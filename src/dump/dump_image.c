@@ -132,8 +132,8 @@ static uint32_t find_device(const struct process_dump *dump, const struct topolo
 static int save_gpu(const struct process_dump *dump, uint32_t device, KfdDeviceEntry *entry)
 {
 	entry->gpu_id = dump->state.devices[device].user_gpu_id;
-	entry->has_contents_xxh3 = dump->jobs.jobs[device].has_checksums;
-	return content_checksum(&dump->jobs.jobs[device], &entry->contents_xxh3);
+	entry->has_contents_checksum = dump->jobs.jobs[device].checksums != CONTENT_NO_CHECKSUM;
+	return checksum_of_job(&dump->jobs.jobs[device], &entry->contents_checksum);
 }
 
 static int save_node(const struct process_dump *dump, const struct topology_node *node,
@@ -180,7 +180,7 @@ static bool has_checksum(const struct process_dump *dump, uint32_t bo)
 {
 	for (uint32_t i = 0; dump->jobs.by_index[bo] && i < dump->jobs.num_jobs; i++) {
 		if (dump->jobs.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
-			return dump->jobs.jobs[i].has_checksums;
+			return dump->jobs.jobs[i].checksums != CONTENT_NO_CHECKSUM;
 	}
 	return false;
 }
@@ -219,8 +219,8 @@ static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
 		/* CRIU's plugin requires the field. KFD's BOs have no handle in a render node. */
 		entry->has_handle = true;
 		entry->handle = 0xffffffff;
-		entry->has_xxh3 = has_checksum(dump, i);
-		entry->xxh3 = entry->has_xxh3 ? dump->jobs.by_index[i]->checksum : 0;
+		entry->has_checksum = has_checksum(dump, i);
+		entry->checksum = entry->has_checksum ? dump->jobs.by_index[i]->checksum : 0;
 		save_object(dump, i, entry);
 		kfd->bo_entries[kfd->n_bo_entries++] = entry;
 	}
@@ -256,6 +256,14 @@ static int save_shared_mem(CriuKfd *kfd)
 	return 0;
 }
 
+static int save_kind_of_checksums(const struct process_dump *dump, CriuKfd *kfd)
+{
+	if (!dump->session->options->content.checksum)
+		return 0;
+	kfd->checksums = strdup(CONTENT_XXH3_PAGES_NAME);
+	return kfd->checksums ? 0 : -ENOMEM;
+}
+
 int dump_image_write_state(struct process_dump *dump)
 {
 	CriuKfd *kfd = malloc(sizeof(*kfd));
@@ -273,6 +281,8 @@ int dump_image_write_state(struct process_dump *dump)
 		ret = save_devices(dump, kfd);
 	if (!ret)
 		ret = save_bos(dump, kfd);
+	if (!ret)
+		ret = save_kind_of_checksums(dump, kfd);
 	if (!ret)
 		ret = save_priv_data(dump, kfd);
 	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)

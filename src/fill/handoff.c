@@ -88,7 +88,7 @@ static int send_job(int socket, struct message *message, const struct content_jo
 		.render_minor = job->render_minor,
 		.num_bos = job->num_bos,
 		.streamed = job->streamed,
-		.has_checksums = job->has_checksums,
+		.checksums = (uint8_t)job->checksums,
 	};
 	ret = handoff_message_send(socket, message, MESSAGE_JOB, sizeof(message->job),
 				   &job->image_fd, job->image_fd >= 0);
@@ -232,13 +232,14 @@ static int add_job(struct handoff_task *task, const struct message *message,
 		.gpu_id = announced->gpu_id,
 		.render_minor = announced->render_minor,
 		.image_fd = extra->num_fds ? extra->fds[0] : -1,
-		.has_checksums = announced->has_checksums,
+		.checksums = announced->checksums,
 	};
 
 	if (message->header.length != sizeof(*announced) || extra->num_fds > 1)
 		return -EPROTO;
 	/* A task reads a stream itself. */
-	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed)
+	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed ||
+	    announced->checksums > CONTENT_XXH3_PAGES)
 		return -EPROTO;
 	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 }

@@ -32,7 +32,8 @@ struct message_job {
 	uint32_t render_minor;
 	uint64_t num_bos;
 	uint8_t streamed;
-	uint8_t has_checksums;
+	/* enum content_checksum */
+	uint8_t checksums;
 	/* Else the compiler may send what is on the stack. */
 	uint8_t padding[6];
 };

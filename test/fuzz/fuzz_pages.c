@@ -17,6 +17,7 @@ enum how {
 	CUT_OFF = 2,
 	CHECKSUMS = 4,
 	LITTLE_STAGING = 8,
+	PAGE_SUMS = 16,
 };
 
 struct pages {
@@ -114,7 +115,9 @@ static int load(struct pages *pages)
 		.num_bos = pages->num_bos,
 		.image_fd = pages->how & STREAMED ? make_pipe(pages) : pages->fd,
 		.streamed = pages->how & STREAMED,
-		.has_checksums = pages->how & CHECKSUMS,
+		.checksums = pages->how & CHECKSUMS   ? CONTENT_XXH3
+			     : pages->how & PAGE_SUMS ? CONTENT_XXH3_PAGES
+						      : CONTENT_NO_CHECKSUM,
 	};
 	int ret = content_load(&job, 1, &settings);
 

@@ -58,6 +58,7 @@ static size_t width_of(const ProtobufCFieldDescriptor *field)
 	case PROTOBUF_C_TYPE_FIXED64:
 		return 8;
 	case PROTOBUF_C_TYPE_MESSAGE:
+	case PROTOBUF_C_TYPE_STRING:
 		return sizeof(void *);
 	default:
 		return 4;
@@ -81,6 +82,12 @@ static void change_bytes(struct mutation *m, ProtobufCBinaryData *data)
 		data->len -= pick(m, (unsigned int)data->len + 1);
 	else
 		data->data[pick(m, (unsigned int)data->len)] = (uint8_t)pick(m, 256);
+}
+
+static void change_text(struct mutation *m, char *text)
+{
+	if (text && *text)
+		text[pick(m, (unsigned int)strlen(text))] = (char)pick(m, 256);
 }
 
 static void change_message(struct mutation *m, ProtobufCMessage *message);
@@ -126,6 +133,10 @@ static void change_field(struct mutation *m, ProtobufCMessage *message,
 	}
 	if (field->type == PROTOBUF_C_TYPE_BYTES) {
 		change_bytes(m, at);
+		return;
+	}
+	if (field->type == PROTOBUF_C_TYPE_STRING) {
+		change_text(m, *(char **)at);
 		return;
 	}
 	if (field->label == PROTOBUF_C_LABEL_OPTIONAL)

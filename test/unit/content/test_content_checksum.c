@@ -5,33 +5,97 @@
 
 #include "content_set.h"
 
+#include <endian.h>
 #include <xxhash.h>
+
+#include "kernel/kfd.h"
+
+static uint64_t sum_of_pages(const char *bytes, uint64_t size)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t page = 0; page < size / PAGE; page++)
+		sum += XXH3_64bits_withSeed(bytes + page * PAGE, PAGE, page);
+	return sum;
+}
+
+static uint64_t sum_in_order(const char *bytes, uint64_t size)
+{
+	return XXH3_64bits(bytes, size);
+}
+
+static void set_checksums(struct set *set, enum content_checksum kind,
+			  uint64_t (*sum_up)(const char *, uint64_t))
+{
+	set->job.checksums = kind;
+	for (size_t bo = 0; bo < set->num_bos; bo++) {
+		char *memory = map_bo(&set->bos[bo]);
+
+		set->bos[bo].checksum = sum_up(memory, set->bos[bo].size);
+		(void)munmap(memory, set->bos[bo].size);
+	}
+}
+
+static const uint64_t staging[] = { PAGE, 100 * PAGE, MIB, 1ull << 40 };
+
+static struct content_settings with_staging(uint64_t bytes)
+{
+	struct content_settings some = settings;
+
+	some.staging_bytes = bytes;
+	return some;
+}
 
 static void checksums_cover_the_contents(void **state)
 {
-	static const uint64_t staging[] = { PAGE, 1 << 20, 1ull << 40 };
-
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
-		struct content_settings some = settings;
+		struct content_settings some = with_staging(staging[i]);
 		struct set *set = make_set(mixed);
 		uint64_t sums[8] = { 0 }, all;
 
-		some.staging_bytes = staging[i];
 		fill(set);
 		assert_int_equal(content_save(&set->job, 1, &some), 0);
-		assert_true(set->job.has_checksums);
+		assert_int_equal(set->job.checksums, CONTENT_XXH3_PAGES);
 		for (size_t bo = 0; bo < set->num_bos; bo++) {
 			void *memory = map_bo(&set->bos[bo]);
 
-			sums[bo] = XXH3_64bits(memory, set->bos[bo].size);
+			sums[bo] = sum_of_pages(memory, set->bos[bo].size);
 			assert_int_equal(set->bos[bo].checksum, sums[bo]);
 			(void)munmap(memory, set->bos[bo].size);
 		}
-		assert_int_equal(content_checksum(&set->job, &all), 0);
+		assert_int_equal(checksum_of_job(&set->job, &all), 0);
 		assert_int_equal(all, XXH3_64bits(sums, set->num_bos * sizeof(*sums)));
 		free_set(set);
 	}
+}
+
+static void pages_are_summed_in_any_order(void **state)
+{
+	static const uint64_t order[] = { 3, 0, 4, 1, 2 };
+	static uint64_t words[5 * 3 * PAGE / 8];
+	const char *bytes = (const char *)words;
+	uint64_t sum = 0;
+
+	(void)state;
+	fill_words(words, 1, sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		sum += checksum_pages(bytes + order[i] * 3 * PAGE, 3 * PAGE, order[i] * 3);
+	assert_int_equal(sum, checksum_pages(bytes, sizeof(words), 0));
+	assert_int_equal(sum, sum_of_pages(bytes, sizeof(words)));
+	assert_int_equal(checksum_pages(bytes, 0, 0), 0);
+}
+
+static void pages_that_changed_places_have_another_sum(void **state)
+{
+	static uint64_t words[2 * PAGE / 8], swapped[2 * PAGE / 8];
+
+	(void)state;
+	fill_words(words, 1, sizeof(words));
+	memcpy(swapped, words + PAGE / 8, PAGE);
+	memcpy(swapped + PAGE / 8, words, PAGE);
+	assert_int_not_equal(checksum_pages(words, sizeof(words), 0),
+			     checksum_pages(swapped, sizeof(swapped), 0));
 }
 
 static void checksums_are_off_by_option(void **state)
@@ -44,12 +108,51 @@ static void checksums_are_off_by_option(void **state)
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
 	assert_true(image_is_filled(set));
-	assert_false(set->job.has_checksums);
+	assert_int_equal(set->job.checksums, CONTENT_NO_CHECKSUM);
 	/* An image without checksums loads. */
 	unit_forget_lines();
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	assert_logged("Warn  (amdgpu_plugin): ", "GPU 0x0100", "not verified");
 	free_set(set);
+}
+
+static const struct {
+	enum content_checksum kind;
+	uint64_t (*sum_up)(const char *, uint64_t);
+} kinds[] = {
+	{ CONTENT_XXH3, sum_in_order },
+	{ CONTENT_XXH3_PAGES, sum_of_pages },
+};
+
+static void checksums_of_both_kinds_are_compared(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) * ARRAY_SIZE(staging); i++) {
+		struct content_settings some = with_staging(staging[i % ARRAY_SIZE(staging)]);
+		struct set *set = make_set(mixed);
+
+		print_message("case %zu\n", i);
+		fill(set);
+		set_checksums(set, kinds[i / ARRAY_SIZE(staging)].kind,
+			      kinds[i / ARRAY_SIZE(staging)].sum_up);
+		write_image(set);
+		unit_forget_lines();
+		assert_int_equal(content_load(&set->job, 1, &some), 0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+		set->bos[5].checksum ^= 1;
+		assert_int_equal(content_load(&set->job, 1, &some), -EBADMSG);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "BO 5 of 6");
+		free_set(set);
+	}
+}
+
+static void change_byte(const struct set *set, uint64_t offset)
+{
+	char byte;
+
+	assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)offset), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
 }
 
 static void a_changed_byte_is_detected(void **state)
@@ -68,21 +171,95 @@ static void a_changed_byte_is_detected(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(kinds); i++) {
+		uint64_t offset = cases[i / ARRAY_SIZE(kinds)].offset;
 		struct set *set = make_set(mixed);
-		char byte;
 
-		print_message("case byte %llu\n", (unsigned long long)cases[i].offset);
+		print_message("case byte %llu\n", (unsigned long long)offset);
 		fill(set);
-		assert_int_equal(content_save(&set->job, 1, &settings), 0);
-		assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
-		byte ^= 0x10;
-		assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)cases[i].offset), 1);
+		set_checksums(set, kinds[i % ARRAY_SIZE(kinds)].kind,
+			      kinds[i % ARRAY_SIZE(kinds)].sum_up);
+		write_image(set);
+		change_byte(set, offset);
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", cases[i].bo);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100",
+			      cases[i / ARRAY_SIZE(kinds)].bo);
 		free_set(set);
 	}
+}
+
+/* A BO of several ranges, the last of which is not full. */
+static void a_changed_byte_is_detected_in_each_page(void **state)
+{
+	struct content_settings some = with_staging(20 * PAGE);
+	struct set *set = make_set((const uint64_t[]){ 11 * PAGE, PAGE, 0 });
+
+	(void)state;
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &some), 0);
+	for (uint64_t page = 0; page < 12; page++) {
+		uint64_t offset = HEADER + page * PAGE + page * 97;
+
+		change_byte(set, offset);
+		unit_forget_lines();
+		assert_int_equal(content_load(&set->job, 1, &some), -EBADMSG);
+		assert_logged("Error (amdgpu_plugin): ", page < 11 ? "BO 0 of 2" : "BO 1 of 2");
+		change_byte(set, offset);
+	}
+	assert_int_equal(content_load(&set->job, 1, &some), 0);
+	free_set(set);
+}
+
+/* One GPU with one BO, whose checksums are valid of both kinds. */
+static enum content_checksum kind_in_image(char *name, bool has_old, bool has_new)
+{
+	struct kfd_device_bucket device = { .user_gpu_id = 0x10 };
+	struct kfd_bo_bucket bo = { .gpu_id = 0x10, .size = PAGE, .alloc_flags = KFD_BO_VRAM };
+	struct kfd_state state = { .num_devices = 1, .devices = &device, .num_bos = 1, .bos = &bo };
+	KfdDeviceEntry entry = KFD_DEVICE_ENTRY__INIT;
+	KfdBoEntry bo_entry = KFD_BO_ENTRY__INIT;
+	KfdDeviceEntry *entries[] = { &entry };
+	KfdBoEntry *bo_entries[] = { &bo_entry };
+	uint64_t old_sum = htole64(7), new_sum = htole64(9), expected;
+	CriuKfd kfd = CRIU_KFD__INIT;
+	enum content_checksum kind;
+	struct kfd_jobs jobs;
+
+	entry.gpu_id = 0x10;
+	entry.has_contents_xxh3 = has_old;
+	entry.contents_xxh3 = XXH3_64bits(&old_sum, sizeof(old_sum));
+	entry.has_contents_checksum = has_new;
+	entry.contents_checksum = XXH3_64bits(&new_sum, sizeof(new_sum));
+	bo_entry.xxh3 = 7;
+	bo_entry.checksum = 9;
+	kfd.n_device_entries = kfd.n_bo_entries = 1;
+	kfd.device_entries = entries;
+	kfd.bo_entries = bo_entries;
+	kfd.checksums = name;
+	assert_int_equal(kfd_jobs_init(&state, NULL, &jobs), 0);
+	assert_int_equal(kfd_jobs_set_checksums(&jobs, 5, &kfd), 0);
+	kind = jobs.jobs[0].checksums;
+	expected = kind == CONTENT_XXH3 ? 7 : 9;
+	if (kind)
+		assert_int_equal(jobs.jobs[0].bos[0].checksum, expected);
+	bo_entry.xxh3 = bo_entry.checksum = 1;
+	assert_int_equal(kfd_jobs_set_checksums(&jobs, 5, &kfd), kind ? -EBADMSG : 0);
+	kfd_jobs_done(&jobs);
+	return kind;
+}
+
+static void the_image_names_the_kind_of_its_checksums(void **state)
+{
+	char known[] = CONTENT_XXH3_PAGES_NAME, unknown[] = "xxh3-pages2";
+
+	(void)state;
+	assert_int_equal(kind_in_image(known, false, true), CONTENT_XXH3_PAGES);
+	assert_int_equal(kind_in_image(known, false, false), CONTENT_NO_CHECKSUM);
+	assert_int_equal(kind_in_image(NULL, true, false), CONTENT_XXH3);
+	assert_int_equal(kind_in_image(NULL, false, false), CONTENT_NO_CHECKSUM);
+	/* Of a newer version of this plugin: nothing is compared. */
+	assert_int_equal(kind_in_image(unknown, false, true), CONTENT_NO_CHECKSUM);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
@@ -92,7 +269,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(checksums_cover_the_contents),
 		TEST(checksums_are_off_by_option),
+		TEST(pages_are_summed_in_any_order),
+		TEST(pages_that_changed_places_have_another_sum),
+		TEST(the_image_names_the_kind_of_its_checksums),
+		TEST(checksums_of_both_kinds_are_compared),
 		TEST(a_changed_byte_is_detected),
+		TEST(a_changed_byte_is_detected_in_each_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

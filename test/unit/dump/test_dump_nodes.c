@@ -27,15 +27,15 @@ static void assert_sum(const CriuKfd *image, const KfdDeviceEntry *entry)
 	struct content_job job = { .bos = &bo, .num_bos = 1 };
 	uint64_t sum;
 
-	assert_int_equal(entry->has_contents_xxh3, entry->gpu_id != 0);
+	assert_int_equal(entry->has_contents_checksum, entry->gpu_id != 0);
 	if (!entry->gpu_id)
 		return;
 	for (size_t i = 0; i < image->n_bo_entries; i++) {
 		if (image->bo_entries[i]->gpu_id == entry->gpu_id)
-			bo.checksum = image->bo_entries[i]->xxh3;
+			bo.checksum = image->bo_entries[i]->checksum;
 	}
-	assert_int_equal(content_checksum(&job, &sum), 0);
-	assert_true(entry->contents_xxh3 == sum);
+	assert_int_equal(checksum_of_job(&job, &sum), 0);
+	assert_true(entry->contents_checksum == sum);
 }
 
 /* CRIU's own plugin takes nodes as sysfs lists them, writes them so, and pairs the GPUs of an image
