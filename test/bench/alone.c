@@ -18,7 +18,7 @@
 
 #define COPY_TIMEOUT_S 60
 #define JOBS_MAX       64
-#define THREADS_MAX    8
+#define THREADS_MAX    16
 
 struct task_of_job {
 	pthread_t thread;
@@ -178,13 +178,17 @@ int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save)
 }
 
 const struct storage_way storage_ways[] = {
-	{ "buffered 256K", 256u << 10, 1, false, false },
-	{ "buffered 4M", 4u << 20, 1, false, false },
-	{ "buffered 4M, 2 threads", 4u << 20, 2, false, false },
-	{ "direct 4M", 4u << 20, 1, true, true },
-	{ "direct 1M, 4 threads", 1u << 20, 4, true, true },
-	{ "direct 4M, 4 threads", 4u << 20, 4, true, true },
-	{ "direct 4M, 8 threads", 4u << 20, 8, true, true },
+	{ "buffered 256K", 256u << 10, 1, false, false, false },
+	{ "buffered 4M", 4u << 20, 1, false, false, false },
+	{ "buffered 4M, 2 threads", 4u << 20, 2, false, false, false },
+	{ "direct 4M", 4u << 20, 1, true, true, false },
+	{ "direct 1M, 4 threads", 1u << 20, 4, true, true, false },
+	{ "direct 4M, 4 threads", 4u << 20, 4, true, true, false },
+	{ "direct 4M, 8 threads", 4u << 20, 8, true, true, false },
+	{ "buffered 1M, 8 threads", 1u << 20, 8, false, false, false },
+	{ "buffered 1M, 16 threads", 1u << 20, 16, false, false, false },
+	{ "mapped 4M, 4 threads", 4u << 20, 4, false, false, true },
+	{ "mapped 4M, 8 threads", 4u << 20, 8, false, false, true },
 };
 const unsigned int num_storage_ways = ARRAY_SIZE(storage_ways);
 
@@ -201,6 +205,17 @@ struct mover {
 	int ret;
 };
 
+static int move_mapped(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
+{
+	char *file = mmap(NULL, size, mover->save ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			  mover->fd, (off_t)offset);
+
+	if (file == MAP_FAILED)
+		return -errno;
+	memcpy(mover->save ? file : memory, mover->save ? memory : file, size);
+	return munmap(file, size) < 0 ? -errno : 0;
+}
+
 /* @size may go beyond the file, which ends with a whole block then. */
 static int move_block(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
 {
@@ -209,6 +224,8 @@ static int move_block(const struct mover *mover, char *memory, uint64_t offset, 
 	if (mover->streamed)
 		return mover->save ? write_full(mover->fd, memory, in_file)
 				   : read_full(mover->fd, memory, in_file);
+	if (way->mapped)
+		return move_mapped(mover, memory, offset, in_file);
 	if (mover->save)
 		return pwrite_full(mover->fd, memory, way->direct ? size : in_file, offset);
 	return pread_up_to(mover->fd, memory, in_file, size, offset);
@@ -289,6 +306,8 @@ static int run_storage(struct content_job *job, bool save)
 		set_direct(mover.fd, true);
 	if (save && way->reserve && !half_zero)
 		(void)fallocate(mover.fd, 0, 0, (off_t)mover.size);
+	if (save && way->mapped && ftruncate(mover.fd, (off_t)mover.size) < 0)
+		return -errno;
 	ret = move_file(&mover);
 	if (!ret && save && ftruncate(mover.fd, (off_t)mover.size) < 0)
 		ret = -errno;

@@ -15,9 +15,11 @@
 #include "criu_stub.h"
 #include "methods.h"
 #include "places.h"
+#include "proof.h"
 #include "smoke.h"
 #include "staging.h"
 #include "subject.h"
+#include "usage.h"
 
 #define ROUNDS_MAX 32
 /* Rounds that others disturbed more than that are made up for by further ones, as long as there is
@@ -25,7 +27,9 @@
 #define OTHERS_MAX_PERCENT 25
 #define ROUNDS_FACTOR      3
 #define LOOK_US            300000
-#define MIB                (1u << 20)
+/* There is no CUDA device. */
+#define EXIT_SKIPPED 77
+#define MIB          (1u << 20)
 
 /* How many ways of storage alone are tried in each round, and how often all of them before. */
 #define BEST_WAYS 2
@@ -53,6 +57,8 @@ struct bench {
 	uint64_t most_bytes, latency_us;
 	unsigned int gpus, rounds;
 	bool save, half_zero, checksums_only;
+	/* A CUDA device is the copy engine, and only the bytes are compared. */
+	bool cuda, proof_only;
 	/* Of storage alone: the best and the second best, and the one in hand. */
 	unsigned int ways[BEST_WAYS], way;
 	bool ways_known;
@@ -64,57 +70,6 @@ struct bench {
 	uint64_t staging_bytes;
 	long peak_kib;
 };
-
-static double cpu_seconds(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-/* Of all processors since they were started, but for idling and waiting. What a
- * hypervisor takes away counts. */
-static double machine_seconds(void)
-{
-	unsigned long long user = 0, nice = 0, system = 0, irq = 0, softirq = 0, steal = 0;
-	FILE *file = fopen("/proc/stat", "re");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &irq,
-		   &softirq, &steal) != 6)
-		user = 0;
-	(void)fclose(file);
-	return (double)(user + nice + system + irq + softirq + steal) /
-	       (double)sysconf(_SC_CLK_TCK);
-}
-
-/* "VmRSS:" or "VmHWM:", in KiB. */
-static long memory_kib(const char *what)
-{
-	FILE *file = fopen("/proc/self/status", "re");
-	char line[256];
-	long kib = 0;
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, what, strlen(what)))
-			kib = strtol(line + strlen(what), NULL, 10);
-	}
-	if (file)
-		(void)fclose(file);
-	return kib;
-}
-
-static void forget_peak(void)
-{
-	FILE *file = fopen("/proc/self/clear_refs", "we");
-
-	if (!file)
-		return;
-	(void)fputs("5", file);
-	(void)fclose(file);
-}
 
 static int run_method(struct bench *bench, enum method method, bool save)
 {
@@ -158,11 +113,11 @@ static int measure(struct bench *bench, enum method method, bool save, double *r
 		return ret;
 	staging_begin(bench->half_zero);
 	begin = now_seconds();
-	cpu = cpu_seconds();
+	cpu = usage_cpu_seconds();
 	ret = run_method(bench, method, save);
 	closed = method == COPY ? 0 : places_close(&bench->places, jobs, num_jobs);
 	*ret_wall = now_seconds() - begin;
-	*ret_cpu = cpu_seconds() - cpu;
+	*ret_cpu = usage_cpu_seconds() - cpu;
 	return ret ? ret : closed;
 }
 
@@ -231,8 +186,8 @@ static int measure_method(struct bench *bench, enum method method, struct round 
 
 	if (method == STORAGE)
 		return measure_best_storage(bench, &round->wall[STORAGE]);
-	forget_peak();
-	before = memory_kib("VmRSS:");
+	usage_forget_peak();
+	before = usage_memory_kib("VmRSS:");
 	ret = measure(bench, method, bench->save, &round->wall[method], &cpu);
 	if (bench->save && method != COPY)
 		places_remove(&bench->places, bench->subject.num_jobs);
@@ -240,8 +195,8 @@ static int measure_method(struct bench *bench, enum method method, struct round 
 		return ret;
 	round->cpu = cpu;
 	bench->staging_bytes = staging_peak() / bench->subject.num_jobs;
-	if (memory_kib("VmHWM:") - before > bench->peak_kib)
-		bench->peak_kib = memory_kib("VmHWM:") - before;
+	if (usage_memory_kib("VmHWM:") - before > bench->peak_kib)
+		bench->peak_kib = usage_memory_kib("VmHWM:") - before;
 	return 0;
 }
 
@@ -257,6 +212,8 @@ static int set_engine(struct bench *bench, double storage_s)
 {
 	uint64_t per_gpu = bench->subject.bytes / bench->subject.num_jobs;
 
+	if (bench->cuda)
+		return 0;
 	bench->gbps = strcmp(bench->engine, "match") ? strtod(bench->engine, NULL)
 						     : (double)per_gpu / storage_s / 1e9;
 	return set_knob("engine_bytes_per_s", (uint64_t)(bench->gbps * 1e9));
@@ -278,13 +235,15 @@ static int warm_up(struct bench *bench)
 /* By turns, so that all have the same share of what else goes on. */
 static int measure_round(struct bench *bench, struct round *round)
 {
-	double machine = machine_seconds(), own = cpu_seconds(), begin = now_seconds(), there_was;
+	double machine = usage_machine_seconds(), own = usage_cpu_seconds(), begin = now_seconds(),
+	       there_was;
 	int ret = 0;
 
 	for (int method = 0; !ret && method < METHODS; method++)
 		ret = measure_method(bench, (enum method)method, round);
 	there_was = (now_seconds() - begin) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-	round->others = (machine_seconds() - machine - cpu_seconds() + own) / there_was * 100;
+	round->others =
+		(usage_machine_seconds() - machine - usage_cpu_seconds() + own) / there_was * 100;
 	return ret;
 }
 
@@ -301,10 +260,10 @@ static void await_quiet(double *patience_s)
 	double begin = now_seconds(), others = 100;
 
 	while (others >= OTHERS_MAX_PERCENT && now_seconds() - begin < *patience_s) {
-		double machine = machine_seconds(), from = now_seconds();
+		double machine = usage_machine_seconds(), from = now_seconds();
 
 		(void)usleep(LOOK_US);
-		others = (machine_seconds() - machine) / (now_seconds() - from) /
+		others = (usage_machine_seconds() - machine) / (now_seconds() - from) /
 			 (double)sysconf(_SC_NPROCESSORS_ONLN) * 100;
 	}
 	*patience_s -= now_seconds() - begin;
@@ -356,15 +315,32 @@ static int measure_checksums(struct bench *bench)
 	return ret;
 }
 
+/* Of a real engine, what is measured also moves the right bytes. BOs that stand in a job several
+ * times would have the bytes of the last. */
+static int prove(struct bench *bench)
+{
+	int ret = 0;
+
+	if (bench->cuda && !bench->save && bench->subject.repeats == 1)
+		ret = proof_run(&bench->places, bench->subject.jobs, bench->subject.num_jobs,
+				&bench->settings);
+	if (!ret && bench->proof_only)
+		printf("proved\n");
+	return ret;
+}
+
 static int measure_all(struct bench *bench)
 {
 	double storage_s = 0;
-	int ret = set_knob("skip_copies", 1);
+	int ret = set_knob("skip_copies", !bench->cuda);
 
 	if (!ret)
-		ret = set_knob("engine_latency_us", bench->latency_us);
+		ret = set_knob("engine_latency_us", bench->cuda ? 0 : bench->latency_us);
 	if (!ret)
-		ret = warm_up(bench);
+		ret = prove(bench);
+	if (ret || bench->proof_only)
+		return ret;
+	ret = warm_up(bench);
 	if (!ret && !bench->checksums_only && !bench->ways_known)
 		ret = choose_ways(bench);
 	if (!ret && !strcmp(bench->engine, "match"))
@@ -448,16 +424,35 @@ static int usage(void)
 		"  -q  SECONDS, in all, to wait for a quiet machine and to repeat rounds\n"
 		"  -z  half of the bytes are zero      -c  only what the checksums cost\n"
 		"  -w WAY:WAY  of storage alone, if it is known which are the best\n"
+		"  -C  a CUDA device is the copy engine   -P  the same, and no times\n"
 		"bench -S DIRECTORY  moves bytes and compares them; no times\n"
 		"  WORDS: see test/native/workload.h\n");
 	return 2;
+}
+
+static bool parse_ways(const char *text, struct bench *bench)
+{
+	unsigned int *ways = bench->ways;
+
+	bench->ways_known = sscanf(text, "%u:%u", &ways[0], &ways[1]) == BEST_WAYS &&
+			    ways[0] < num_storage_ways && ways[1] < num_storage_ways;
+	return bench->ways_known;
+}
+
+static int check_choices(struct bench *bench)
+{
+	if (!bench->rounds || bench->rounds > ROUNDS_MAX || !bench->gpus)
+		return -EINVAL;
+	if (!strcmp(bench->storage, "stream"))
+		bench->places.directory = NULL;
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct bench *bench)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zcw:q:")) >= 0) {
+	while ((option = getopt(argc, argv, "d:s:D:g:e:m:n:l:zcw:q:CP")) >= 0) {
 		switch (option) {
 		case 'd':
 			bench->save = !strcmp(optarg, "dump");
@@ -489,28 +484,29 @@ static int parse(int argc, char **argv, struct bench *bench)
 		case 'c':
 			bench->checksums_only = true;
 			break;
+		case 'P':
+			bench->proof_only = true;
+			bench->save = false;
+			/* fall through */
+		case 'C':
+			bench->cuda = true;
+			break;
 		case 'q':
 			bench->patience_s = strtod(optarg, NULL);
 			break;
 		case 'w':
-			if (sscanf(optarg, "%u:%u", &bench->ways[0], &bench->ways[1]) !=
-				    BEST_WAYS ||
-			    bench->ways[0] >= num_storage_ways ||
-			    bench->ways[1] >= num_storage_ways)
+			if (!parse_ways(optarg, bench))
 				return -EINVAL;
-			bench->ways_known = true;
 			break;
 		default:
 			return -EINVAL;
 		}
 	}
-	if (argc - optind != 2 || !bench->rounds || bench->rounds > ROUNDS_MAX || !bench->gpus)
+	if (argc - optind != 2)
 		return -EINVAL;
 	bench->name = argv[optind];
 	bench->words = argv[optind + 1];
-	if (!strcmp(bench->storage, "stream"))
-		bench->places.directory = NULL;
-	return 0;
+	return check_choices(bench);
 }
 
 static int run(struct bench *bench)
@@ -519,6 +515,8 @@ static int run(struct bench *bench)
 	char words[1024];
 	int ret;
 
+	if (bench->cuda && proof_start_cuda() < 0)
+		return EXIT_SKIPPED;
 	ret = options_read_with_file("/dev/null", &options);
 	if (ret < 0)
 		return ret;
@@ -528,7 +526,7 @@ static int run(struct bench *bench)
 	ret = subject_make(words, bench->most_bytes, &bench->subject);
 	if (!ret)
 		ret = measure_all(bench);
-	if (!ret)
+	if (!ret && !bench->proof_only)
 		(bench->checksums_only ? print_checksums : print_line)(bench);
 	subject_done(&bench->subject);
 	return ret;
@@ -545,6 +543,7 @@ int main(int argc, char **argv)
 		.latency_us = 50,
 		.save = true,
 	};
+	int ret;
 
 	criu_stub.log_level = 1;
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -552,5 +551,6 @@ int main(int argc, char **argv)
 		return smoke(argv[2]);
 	if (parse(argc, argv, &bench) < 0)
 		return usage();
-	return run(&bench) < 0;
+	ret = run(&bench);
+	return ret < 0 ? 1 : ret;
 }

@@ -25,6 +25,7 @@ struct storage_way {
 	unsigned int threads; /* a file */
 	bool direct;
 	bool reserve;
+	bool mapped;
 };
 #define STORAGE_WAYS_MAX 16
 extern const struct storage_way storage_ways[];

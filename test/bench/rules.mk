@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Contents at the speed of the slower of copy engine and storage: measured on the simulator (test/bench).
 BENCH_BIN   := $(BUILD)/bench/bench
-BENCH_PARTS := $(wildcard test/bench/*.c) $(addprefix test/native/,client.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_kfd.c)
+BENCH_PARTS := $(filter-out %/stub_cuda.c,$(wildcard test/bench/*.c)) $(addprefix test/native/,client.c task.c workload.c) $(addprefix test/lib/,criu_stub.c raw_kfd.c raw_aql.c)
 BENCH_WRAPS := -Wl,--wrap=amdgpu_create_bo_from_user_mem,--wrap=sdma_open
 
 $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/*.h) $(BUILD)/objects.a
@@ -10,11 +10,20 @@ $(BENCH_BIN): $(BENCH_PARTS) $(wildcard test/lib/*.h test/bench/*.h test/native/
 	$(CC) -I$(@D)/include $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/native -Itest/lib -o $@ \
 		$(BENCH_PARTS) $(BUILD)/objects.a $(BENCH_WRAPS) $(LIBS) -ldl
 
+# In place of a CUDA device, for machines without one.
+$(BUILD)/bench/stub/libcuda.so.1: test/bench/stub_cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+
 bench: native $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run
 	@BUILD=$(BUILD) test/bench/parallel
 
-bench-smoke: sim $(BENCH_BIN)
+bench-smoke: sim $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
 	@BUILD=$(BUILD) test/bench/smoke
 
-.PHONY: bench bench-smoke
+# With the copy engine of a CUDA device.
+bench-cuda: sim $(BENCH_BIN)
+	@BUILD=$(BUILD) test/bench/cuda
+
+.PHONY: bench bench-cuda bench-smoke

@@ -202,6 +202,12 @@ static void job_work(struct work_struct *work)
 	sim_job_run(container_of(front, struct sim_job, front));
 }
 
+/* Copies end as they are executed. */
+void sim_os_job_copied(struct sim_job *job)
+{
+	sim_job_finish(job, 0);
+}
+
 void sim_os_job_start(struct sim_job *job)
 {
 	struct kmod_gpu *device = job->render->gpu->front;

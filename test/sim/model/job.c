@@ -213,16 +213,24 @@ void sim_job_run(struct sim_job *job)
 	struct sim *sim = job->sim;
 	u64 age_us = (sim_os_now_ns() - job->submitted_ns) / 1000;
 	u64 latency_us = SIM_KNOB(sim, engine_latency_us);
-	int ret;
 
 	if (age_us < latency_us)
 		sim_os_sleep_us((u32)(latency_us - age_us));
 	(void)sim_os_wait(job->wait, may_run, job, SIM_FOREVER, false);
-	if (job_begin(job)) {
-		ret = job_execute(job);
-		/* whatever went wrong inside, a client is told that its work was thrown away */
-		job_end(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
+	if (!job_begin(job)) {
+		job_put(job);
+		return;
 	}
+	job->result = job_execute(job);
+	sim_os_job_copied(job);
+}
+
+void sim_job_finish(struct sim_job *job, int error)
+{
+	int ret = job->result < 0 ? job->result : error;
+
+	/* whatever went wrong inside, a client is told that its work was thrown away */
+	job_end(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
 	job_put(job);
 }
 

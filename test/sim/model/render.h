@@ -65,6 +65,7 @@ struct sim_job {
 	u32 ring;
 	u64 sequence;
 	u64 submitted_ns;
+	int result; /* of its packets */
 	u32 num_ibs;
 	struct {
 		u64 addr;
@@ -81,6 +82,8 @@ void sim_render_init_client(struct sim_render *render, struct sim_gpu *gpu);
 void sim_render_closing(struct sim_render *render);
 void sim_render_done(struct sim_render *render);
 void sim_job_run(struct sim_job *job);
+/* Ends a job whose packets sim_job_run() has executed: @error, if the packets had none. */
+void sim_job_finish(struct sim_job *job, int error);
 
 /* The front end tells of handles that came to be or vanished; opened may refuse (-EPERM). */
 int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo);

@@ -118,6 +118,9 @@ void sim_os_render_put(struct sim_render *render);
 
 /* Runs sim_job_run() (render.h) later, elsewhere; jobs of one (GPU, ring) in the order given. */
 void sim_os_job_start(struct sim_job *job);
+/* The packets of @job have been executed: calls sim_job_finish() once their copies have ended, from
+ * any thread, for the jobs of a ring in their order. */
+void sim_os_job_copied(struct sim_job *job);
 
 /* The caller. */
 bool sim_os_capable(void);                          /* checkpoint-restore or system administrator */

@@ -62,6 +62,9 @@ struct native_bo {
 	struct native_bo *next_by_offset, *next_by_id;
 	struct native_user *users;
 	bool exported, writable; /* as a dma-buf */
+	/* native_cuda.c: memory of a CUDA device, or memory that is registered with it */
+	u64 device_memory; /* 0: none */
+	bool registered;   /* under bo.lock */
 };
 
 enum native_kind { NATIVE_KFD, NATIVE_RENDER, NATIVE_FOREIGN };

@@ -4,6 +4,7 @@
  * in native_data.c, descriptors of them in native_dmabuf.c. */
 
 #include "native.h"
+#include "native_cuda.h"
 
 #define FIRST_OFFSET 0x100000000ull
 #define OFFSET_STEPS 4096u
@@ -91,6 +92,7 @@ void native_bo_put(struct native_bo *bo)
 	if (__atomic_sub_fetch(&bo->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	leave(native_get(), bo);
+	native_cuda_bo_done(bo);
 	sim_bo_done(&bo->bo);
 	free(bo);
 }

@@ -6,6 +6,7 @@
 #include "amdgpu_sim.h"
 #include "kernels.h"
 #include "native.h"
+#include "native_cuda.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -199,6 +200,25 @@ static int print_kfd_bos(struct native *native, char *text, u32 size)
 	return (int)used;
 }
 
+static int print_cuda(struct native *native, char *text, u32 size)
+{
+	const char *name = native_cuda_name();
+
+	(void)native;
+	return name ? snprintf(text, size, "%s\n", name) : -ENODEV;
+}
+
+static int write_cuda(struct native *native, const char *line)
+{
+	(void)native;
+	return atoi(line) ? native_cuda_start() : -EINVAL;
+}
+
+static int write_cuda_scribble(struct native *native, const char *line)
+{
+	return native_cuda_scribble(native, (u8)strtoul(line, NULL, 0));
+}
+
 static const struct text_file text_files[] = {
 	{ "violations", print_violations, write_violations },
 	{ "processes", print_processes, NULL },
@@ -212,6 +232,8 @@ static const struct text_file text_files[] = {
 	{ "task", print_task, write_task },
 	{ "kfd_bos", print_kfd_bos, NULL },
 	{ "process_exit", NULL, write_process_exit },
+	{ "cuda", print_cuda, write_cuda },
+	{ "cuda_scribble", NULL, write_cuda_scribble },
 };
 
 static const struct text_file *find_file(const char *name)

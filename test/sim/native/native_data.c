@@ -9,6 +9,7 @@
 
 #include "abi_drm.h"
 #include "native.h"
+#include "native_cuda.h"
 
 #define BOUNCE_BYTES (256u << 10)
 #define PROBE_BYTES  64u
@@ -25,6 +26,10 @@ int sim_bo_data_init(struct sim_bo *sim_bo)
 	fd = native_fd_memory(name, sim_bo->size);
 	if (fd < 0)
 		return -ENOMEM;
+	if (native_cuda_bo_init(bo) < 0) {
+		(void)NATIVE_REAL(close)(fd);
+		return -ENOMEM;
+	}
 	bo->fd = fd;
 	native_bo_enter(native, bo);
 	return 0;
@@ -180,6 +185,9 @@ int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size)
 {
 	int ret = 0;
 
+	/* The file has none of the bytes. */
+	if (bo->device_memory)
+		return -ENXIO;
 	if (!is_poisoned(&bo->bo))
 		return 0;
 	lock_gaps(bo);
@@ -205,8 +213,11 @@ static void fill_gaps(struct native_bo *bo, u64 offset, u8 *data, u64 size)
 
 static int memory_read(struct native_bo *bo, u64 offset, void *data, u64 size)
 {
-	int ret = read_all(bo, offset, data, size);
+	int ret;
 
+	if (bo->device_memory)
+		return native_cuda_read(bo, offset, data, size);
+	ret = read_all(bo, offset, data, size);
 	if (ret == 0 && is_poisoned(&bo->bo))
 		fill_gaps(bo, offset, data, size);
 	return ret;
@@ -271,6 +282,8 @@ static int memory_write(struct native_bo *bo, u64 offset, const void *data, u64 
 
 	if (!is_mapped(data, size))
 		return -EFAULT;
+	if (bo->device_memory)
+		return native_cuda_write(bo, offset, data, size);
 	if (!is_poisoned(&bo->bo))
 		return write_sparse(bo, offset, data, size);
 	lock_gaps(bo);
@@ -372,6 +385,12 @@ int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_
 		return ret;
 	if (dst->kind == SIM_BO_USERPTR && src->kind == SIM_BO_USERPTR)
 		return copy_user(dst, dst_offset, src, src_offset, size);
+	if (dst->kind == SIM_BO_USERPTR && memory_of(src)->device_memory)
+		return native_cuda_copy_to_user(native_bo_of(dst), dst_offset, memory_of(src),
+						src_offset, size);
+	if (src->kind == SIM_BO_USERPTR && memory_of(dst)->device_memory)
+		return native_cuda_copy_from_user(memory_of(dst), dst_offset, native_bo_of(src),
+						  src_offset, size);
 	if (dst->kind == SIM_BO_USERPTR)
 		return memory_read(memory_of(src), src_offset, user_at(dst, dst_offset), size);
 	if (src->kind == SIM_BO_USERPTR)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "native.h"
+#include "native_cuda.h"
 
 #define NS_PER_S    1000000000ull
 #define LOWEST_USER 4096u  /* no program maps memory below */
@@ -275,6 +276,12 @@ void native_threads_start(void (*function)(void *arg), void *arg, const char *na
 		;
 	(void)sem_destroy(&thread.runs);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void sim_os_job_copied(struct sim_job *job)
+{
+	if (!native_cuda_finish(job))
+		sim_job_finish(job, 0);
 }
 
 static void run_ring(void *arg)

@@ -4,6 +4,7 @@
 #include <sys/sysmacros.h>
 
 #include "native.h"
+#include "native_cuda.h"
 
 #define NODE_FORMAT "/dev/dri/renderD%u%n"
 
@@ -39,7 +40,7 @@ const char *native_path(const char *path, char *buffer)
 {
 	struct native *native;
 
-	if (!path || path[0] != '/' || !is_ours(path))
+	if (!path || path[0] != '/' || !is_ours(path) || native_cuda_is_starting())
 		return path;
 	native = native_get();
 	if (!native || (size_t)snprintf(buffer, PATH_MAX, "%s%s", native->root, path) >= PATH_MAX)
