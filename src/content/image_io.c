@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -20,6 +21,16 @@
 
 /* The number of offsets that is_cached() samples. */
 #define CACHE_PROBES 16
+
+/* A trial has TRIAL_ROUNDS of TRIAL_WRITES in each way. Smaller writes are not counted. */
+#define TRIAL_WRITES 8u
+#define TRIAL_ROUNDS 2u
+#define TRIAL_BYTES  (64u << 10)
+
+/* Linux 5.14; not in the headers of older systems. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* The unit of st_blocks. */
 #define STAT_BLOCK 512u
@@ -88,7 +99,8 @@ int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_ze
 		return 0;
 	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
-	if (is_in_memory(fd))
+	io->in_memory = io->can_map = is_in_memory(fd);
+	if (io->in_memory)
 		return 0;
 	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
 	if (!io->reserved && errno == ENOSPC)
@@ -108,6 +120,74 @@ static int disable_direct(struct image_io *io)
 	return 0;
 }
 
+/* Not for file systems on devices: they allocate blocks when the page is written back, so a full
+ * device could end the process with SIGBUS. */
+static int write_mapped(const struct image_io *io, const char *memory, uint64_t offset,
+			uint64_t size)
+{
+	char *file = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, io->fd, (off_t)offset);
+	int ret;
+
+	if (file == MAP_FAILED)
+		return -errno;
+	/* Allocates the pages. On a full file system that is an error here. */
+	ret = madvise(file, size, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+	if (!ret)
+		memcpy(file, memory, size);
+	(void)munmap(file, size);
+	return ret;
+}
+
+static double seconds_per_byte(const struct image_io_trial *trial, enum image_io_way way)
+{
+	return trial->bytes[way] ? trial->seconds[way] / (double)trial->bytes[way] : 0;
+}
+
+static enum image_io_way choose_way(struct image_io *io, uint64_t size)
+{
+	struct image_io_trial *trial = &io->trial;
+	enum image_io_way way = IMAGE_IO_PWRITE;
+
+	if (size < TRIAL_BYTES)
+		return way;
+	(void)pthread_mutex_lock(&io->lock);
+	if (trial->begun < TRIAL_WRITES * TRIAL_ROUNDS * IMAGE_IO_WAYS)
+		way = (enum image_io_way)(trial->begun++ / TRIAL_WRITES % IMAGE_IO_WAYS);
+	else if (seconds_per_byte(trial, IMAGE_IO_MAPPED) <
+		 seconds_per_byte(trial, IMAGE_IO_PWRITE))
+		way = IMAGE_IO_MAPPED;
+	if (!__atomic_load_n(&io->can_map, __ATOMIC_RELAXED))
+		way = IMAGE_IO_PWRITE;
+	(void)pthread_mutex_unlock(&io->lock);
+	return way;
+}
+
+static void note_way(struct image_io *io, enum image_io_way way, double seconds, uint64_t size)
+{
+	(void)pthread_mutex_lock(&io->lock);
+	io->trial.seconds[way] += seconds;
+	io->trial.bytes[way] += size;
+	(void)pthread_mutex_unlock(&io->lock);
+}
+
+/* If a mapping fails, pwrite() works, or returns the error. */
+static int write_in_memory(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
+{
+	enum image_io_way way = choose_way(io, size);
+	double begin = now_seconds();
+	int ret = way == IMAGE_IO_MAPPED ? write_mapped(io, memory, offset, size) : -EINVAL;
+
+	if (ret < 0) {
+		if (way == IMAGE_IO_MAPPED)
+			__atomic_store_n(&io->can_map, false, __ATOMIC_RELAXED);
+		way = IMAGE_IO_PWRITE;
+		ret = pwrite_full(io->fd, memory, size, offset);
+	}
+	if (size >= TRIAL_BYTES)
+		note_way(io, way, now_seconds() - begin, size);
+	return ret;
+}
+
 /* Bytes of the file without holes. */
 static int write_run(struct image_io *io, char *memory, uint64_t offset, uint64_t size)
 {
@@ -115,6 +195,8 @@ static int write_run(struct image_io *io, char *memory, uint64_t offset, uint64_
 	uint64_t length = direct ? round_up(size) : size;
 	int ret;
 
+	if (io->in_memory)
+		return write_in_memory(io, memory, offset, size);
 	memset(memory + size, 0, length - size);
 	ret = pwrite_full(io->fd, memory, length, offset);
 	if (ret != -EINVAL || !direct)

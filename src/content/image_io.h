@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads and writes ranges of a pages file, in any order and from several threads at the same time,
- * or of a stream, in order only. Bypasses the page cache if the file system allows it, and turns
- * zeros into holes. These functions print nothing: callers print the error. */
+ * or of a stream, in order only. Bypasses the page cache if the file system allows it, turns zeros
+ * into holes, and writes to tmpfs in the way that it finds to be the faster one. These functions
+ * print nothing: callers print the error. */
 #ifndef AMDGPU_PLUGIN_CONTENT_IMAGE_IO_H
 #define AMDGPU_PLUGIN_CONTENT_IMAGE_IO_H
 
@@ -15,6 +16,25 @@ struct extent {
 	uint64_t from;
 	uint64_t to;
 	bool is_hole;
+};
+
+/* How data is written to tmpfs. */
+enum image_io_way {
+	/* pwrite() locks the file, so one thread writes at a time. */
+	IMAGE_IO_PWRITE,
+	/* Several threads write to mappings of the file at the same time. New pages are zeroed
+	 * before. */
+	IMAGE_IO_MAPPED,
+	IMAGE_IO_WAYS,
+};
+
+/* The first writes try both ways in turn. */
+struct image_io_trial {
+	/* Writes that have begun. */
+	unsigned int begun;
+	/* Of the threads together. */
+	double seconds[IMAGE_IO_WAYS];
+	uint64_t bytes[IMAGE_IO_WAYS];
 };
 
 struct image_io {
@@ -32,7 +52,12 @@ struct image_io {
 	bool direct;
 	/* Direct access needs memory at multiples of more than IMAGE_HEADER_SIZE. */
 	bool aligns_memory;
+	/* A file of tmpfs, and mappings of it work. */
+	bool in_memory;
+	bool can_map;
 	pthread_mutex_t lock;
+	/* Under the lock. */
+	struct image_io_trial trial;
 	/* The result of the last lookup in a sparse file; under the lock. */
 	struct extent extent;
 };

@@ -57,7 +57,7 @@ static int create_file(const char *name, int *ret_fd)
 	int fd;
 
 	(void)unlinkat(host_image_dir(), name, 0);
-	fd = openat(host_image_dir(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	fd = openat(host_image_dir(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
 	if (fd < 0)
 		return log_error(-errno, "image %s: cannot create", name);

@@ -25,7 +25,7 @@ $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test
 
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io \
-		test_content_stream)
+		test_content_stream test_content_tmpfs)
 SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
