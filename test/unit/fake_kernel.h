@@ -195,6 +195,8 @@ FILE *fopen(const char *path, const char *mode)
 		path = unit_path("self-cgroup");
 	if (!strcmp(path, "/proc/self/mountinfo") && unit_exists("self-mountinfo"))
 		path = unit_path("self-mountinfo");
+	if (strstr(path, "/smaps") && unit_exists("smaps"))
+		path = unit_path("smaps");
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }

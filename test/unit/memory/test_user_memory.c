@@ -97,6 +97,28 @@ static void a_task_without_memory_that_gpus_use_is_killed(void **state)
 	}
 }
 
+/* AMDGPU_FORCE does not help: the memory would come later, when the GPU has missed it. */
+static void a_task_with_lazy_memory_is_killed(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	fd = restore_task();
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	assert_true(fd >= 0);
+	unit_print("smaps", "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"
+			    "VmFlags: rd wr mr mw me um ac sd\n");
+	kernel.killed = 0;
+	assert_int_equal(resume(getpid()), -EIO);
+	assert_int_equal(kernel.killed, getpid());
+	assert_int_equal(calls(KFD_RESUME), 0);
+	assert_logged("Error (amdgpu_plugin): ", "restore without --lazy-pages");
+	assert_int_equal(munmap(user.memory, PAGES * user.page), 0);
+	(void)close(fd);
+	end_restore(-1);
+}
+
 static void force_starts_the_queues_all_the_same(void **state)
 {
 	int fd;
@@ -120,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(queues_start_if_all_memory_is_there),
 		TEST(a_task_without_memory_that_gpus_use_is_killed),
+		TEST(a_task_with_lazy_memory_is_killed),
 		TEST(force_starts_the_queues_all_the_same),
 	};
 
