@@ -254,12 +254,21 @@ static void high_precision_on_gfx950_is_refused(void **state)
 	}
 }
 
+/* An fdinfo; without the field if @pasid is 0. */
+static void make_fdinfo(const char *name, unsigned int pasid)
+{
+	if (pasid)
+		unit_print(name, "pos:\t0\ndrm-driver:\tamdgpu\npasid:\t%u\n", pasid);
+	else
+		unit_print(name, "pos:\t0\nflags:\t02100002\n");
+}
+
 /* The process sees two GPUs, of the render nodes 128 and 129, and has both open. */
 static void make_files(unsigned int process_pasid, unsigned int one, unsigned int other)
 {
 	unit_print("process/pasid", "%u\n", process_pasid);
-	unit_print("fdinfo-128", "pos:\t0\ndrm-driver:\tamdgpu\npasid:\t%u\n", one);
-	unit_print("fdinfo-129", "pos:\t0\npasid:\t%u\ndrm-driver:\tamdgpu\n", other);
+	make_fdinfo("fdinfo-128", one);
+	make_fdinfo("fdinfo-129", other);
 }
 
 /* CHECKPOINT would crash the kernel, so no CHECKPOINT may come before the refusal. */
@@ -294,6 +303,8 @@ static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
 		{ 32769, 32769, 32769 },
 		/* Linux 7: each file has its own, and the process has 0. */
 		{ 0, 32770, 32771 },
+		/* Files that do not tell. */
+		{ 32769, 0, 0 },
 		/* A driver in which the PASID has another meaning. */
 		{ 5, 32770, 32771 },
 	};
