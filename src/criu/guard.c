@@ -90,8 +90,7 @@ static bool adopts_orphans(void)
 {
 	int is_subreaper = 1;
 
-	return (pid_t)syscall(SYS_getpid) == 1 ||
-	       prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) < 0 || is_subreaper;
+	return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) < 0 || is_subreaper;
 }
 
 /* In a child of CRIU: returns in a child of that child, whose parent ends here. */
