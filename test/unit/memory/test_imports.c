@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Imports of shared BOs under their old handles, by a KFD that only gives out handles. */
+#include "host.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
+#include "memory/imports.h"
+#include "memory/mappings.h"
+#include "memory/objects.h"
+
+/* The process knows its GPUs by the ids of another machine. */
+#define GPUS           2
+#define BOS            8
+#define NUMBERS        64
+#define RECORD         80
+#define DMABUF         0x4000
+#define VPID           100
+#define OWNER          200
+#define MARK           0x80000000u
+#define ADDRESS(index) (0x700000000000ull + ((uint64_t)(index) << 20))
+
+static const uint32_t user_ids[GPUS] = { 0x1111, 0x2222 };
+static const uint32_t local_ids[GPUS] = { 0xaaaa, 0xbbbb };
+
+/* KFD gives out the lowest free number of each GPU. */
+static struct {
+	bool used[GPUS][NUMBERS];
+	unsigned int fillers, imports, frees, maps;
+	uint64_t imported[BOS], addresses[BOS];
+	off_t sizes[BOS];
+	struct kfd_map_args mapped[BOS];
+	uint32_t mapped_ids[BOS][GPUS];
+	/* The import of this number gets a handle that is too high; 0: none does. */
+	unsigned int strange_import;
+	unsigned int strange_filler;
+	unsigned int failing_import;
+} kfd;
+
+static unsigned int gpu_of(uint32_t user_id)
+{
+	assert_true(user_id == user_ids[0] || user_id == user_ids[1]);
+	return user_id == user_ids[1];
+}
+
+static uint64_t take_number(uint32_t user_id, bool strange)
+{
+	bool *used = kfd.used[gpu_of(user_id)];
+	uint32_t number = 0;
+
+	while (used[number] || (strange && !used[number + 1] && number < 40))
+		number++;
+	assert_true(number < NUMBERS);
+	used[number] = true;
+	return KFD_HANDLE(user_id, number);
+}
+
+static int import(struct kfd_import_args *args)
+{
+	unsigned int index = kfd.imports++;
+
+	if (kfd.imports == kfd.failing_import)
+		return ENOMEM;
+	args->handle = take_number(args->gpu_id, kfd.imports == kfd.strange_import);
+	kfd.imported[index] = args->handle;
+	kfd.addresses[index] = args->va_addr;
+	kfd.sizes[index] = lseek((int)args->dmabuf_fd, 0, SEEK_END);
+	return 0;
+}
+
+static int map(const struct kfd_map_args *args)
+{
+	assert_true(args->num_gpus <= GPUS);
+	memcpy(kfd.mapped_ids[kfd.maps], (void *)(uintptr_t)args->gpu_ids,
+	       args->num_gpus * sizeof(uint32_t));
+	kfd.mapped[kfd.maps++] = *args;
+	return 0;
+}
+
+static int alloc(struct kfd_alloc_args *args)
+{
+	kfd.fillers++;
+	assert_int_equal(args->va_addr, 0);
+	args->handle = take_number(args->gpu_id, kfd.fillers == kfd.strange_filler);
+	return 0;
+}
+
+static int release(uint64_t handle)
+{
+	bool *used = &kfd.used[gpu_of((uint32_t)(handle >> 32))][(uint32_t)handle];
+
+	kfd.frees++;
+	assert_true(*used);
+	*used = false;
+	return 0;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	(void)fd;
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	switch (request) {
+	case KFD_IOC_IMPORT_DMABUF:
+		errno = import(argument);
+		return errno ? -1 : 0;
+	case KFD_IOC_MAP_MEMORY:
+		return map(argument);
+	case KFD_IOC_ALLOC_MEMORY:
+		return alloc(argument);
+	case KFD_IOC_FREE_MEMORY:
+		return release(*(uint64_t *)argument);
+	default:
+		fail();
+		return -1;
+	}
+}
+
+/* A task with its image, as restore_kfd() has it. */
+static struct {
+	struct restore_session session;
+	struct topology_node saved[GPUS], local[GPUS];
+	const struct topology_node *map[GPUS];
+	struct mappings mappings;
+	struct kfd_bo_bucket bos[BOS];
+	struct kfd_state state;
+	uint8_t *records;
+} task;
+
+static void make_image(size_t num_bos)
+{
+	CriuKfd *image = calloc(1, sizeof(*image));
+	size_t size = 8 + RECORD * num_bos;
+
+	criu_kfd__init(image);
+	image->bo_entries = calloc(num_bos, sizeof(*image->bo_entries));
+	image->n_bo_entries = num_bos;
+	image->num_of_bos = (uint32_t)num_bos;
+	image->priv_data.data = calloc(1, size);
+	image->priv_data.len = size;
+	memcpy(image->priv_data.data, (uint32_t[]){ 1 | MARK }, 4);
+	task.records = image->priv_data.data + 8;
+	task.session.task.kfd = image;
+}
+
+static int begin(void **state)
+{
+	if (unit_begin(state) < 0 || objects_new(&task.session.objects) < 0)
+		return -1;
+	memset(&kfd, 0, sizeof(kfd));
+	for (size_t i = 0; i < GPUS; i++) {
+		task.saved[i] = (struct topology_node){ .gpu_id = user_ids[i],
+							.drm_render_minor = 128 + (uint32_t)i };
+		task.local[i] = (struct topology_node){ .gpu_id = local_ids[i] };
+		task.map[i] = &task.local[i];
+	}
+	task.session.task.saved = (struct topology){ task.saved, GPUS };
+	task.session.task.local = (struct topology){ task.local, GPUS };
+	task.session.task.map.local = task.map;
+	task.session.task.vpid = VPID;
+	task.session.task.kfd_id = 5;
+	task.session.task.mappings = &task.mappings;
+	return 0;
+}
+
+static int end(void **state)
+{
+	imports_done(&task.session.task);
+	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
+	mappings_done(&task.mappings);
+	objects_free(task.session.objects);
+	for (uint32_t i = 0; i < task.state.num_bos; i++)
+		(void)close((int)task.bos[i].dmabuf_fd);
+	memset(&task, 0, sizeof(task));
+	criu_stub_close_stored();
+	return unit_end(state);
+}
+
+/* Sets BO @index of the image. @object 0: no object; @owner 0: the task makes it. */
+static void set_bo(size_t index, unsigned int gpu, uint32_t number, uint32_t object, pid_t owner)
+{
+	KfdBoEntry *bo = malloc(sizeof(*bo));
+
+	kfd_bo_entry__init(bo);
+	bo->gpu_id = user_ids[gpu];
+	bo->addr = ADDRESS(index);
+	bo->size = DMABUF;
+	bo->offset = 0x10000 * index;
+	bo->has_object = object > 0;
+	bo->object = object;
+	bo->has_owner_pid = owner > 0;
+	bo->owner_pid = (uint32_t)owner;
+	task.session.task.kfd->bo_entries[index] = bo;
+	memcpy(task.records + RECORD * index + 8, &number, sizeof(number));
+	memcpy(task.records + RECORD * index + 12, &user_ids[gpu], sizeof(user_ids[gpu]));
+}
+
+static int make_dmabuf(off_t size)
+{
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, size), 0);
+	return fd;
+}
+
+/* Another task publishes @object. */
+static void publish_elsewhere(uint32_t number, uint32_t gpu_id, off_t size)
+{
+	int fd = make_dmabuf(size);
+	const struct object object = { host_store_fd(fd), gpu_id, 0x5000000 };
+
+	assert_true(object.store_id >= 0);
+	assert_int_equal(objects_publish(task.session.objects, number, &object), 0);
+	(void)close(fd);
+}
+
+/* RESTORE makes what is left in the image, under its old handles. */
+static void rebuild(void)
+{
+	const CriuKfd *image = task.session.task.kfd;
+
+	for (size_t i = 0; i < image->n_bo_entries; i++) {
+		uint32_t number;
+
+		memcpy(&number, image->priv_data.data + 8 + RECORD * i + 8, sizeof(number));
+		kfd.used[gpu_of(image->bo_entries[i]->gpu_id)][number] = true;
+		task.bos[i] = (struct kfd_bo_bucket){ .addr = image->bo_entries[i]->addr,
+						      .gpu_id = image->bo_entries[i]->gpu_id,
+						      .size = DMABUF,
+						      .restored_offset = 0x9000000,
+						      .dmabuf_fd = (uint32_t)make_dmabuf(DMABUF) };
+	}
+	task.state.bos = task.bos;
+	task.state.num_bos = (uint32_t)image->n_bo_entries;
+}
+
+static void take(void)
+{
+	const CriuKfd *image = task.session.task.kfd;
+	const struct kfd_priv priv = { .bytes = image->priv_data.data,
+				       .size = image->priv_data.len,
+				       .num_bos = image->num_of_bos };
+
+	assert_int_equal(imports_take(&task.session.task, &priv), 0);
+}
+
+static int restore(void)
+{
+	take();
+	rebuild();
+	return imports_restore(&task.session, -1, &task.state);
+}
+
+/* Own BOs have 3 and 0 of the first GPU, imports 6, 1 and 4 of it, and 2 of the second. */
+static void make_holes(void)
+{
+	make_image(6);
+	set_bo(0, 0, 6, 1, OWNER);
+	set_bo(1, 0, 3, 0, 0);
+	set_bo(2, 1, 2, 3, OWNER);
+	set_bo(3, 0, 1, 2, OWNER);
+	set_bo(4, 0, 0, 0, 0);
+	set_bo(5, 0, 4, 1, OWNER);
+	publish_elsewhere(1, local_ids[0], DMABUF);
+	publish_elsewhere(2, local_ids[0], DMABUF);
+	publish_elsewhere(3, local_ids[1], DMABUF);
+}
+
+static void imports_leave_the_list_and_the_private_data(void **state)
+{
+	const CriuKfd *image;
+	uint32_t first;
+
+	(void)state;
+	make_holes();
+	take();
+	image = task.session.task.kfd;
+	assert_int_equal(image->n_bo_entries, 2);
+	assert_int_equal(image->num_of_bos, 2);
+	assert_int_equal(image->bo_entries[0]->addr, ADDRESS(1));
+	assert_int_equal(image->bo_entries[1]->addr, ADDRESS(4));
+	assert_int_equal(image->priv_data.len, 8 + RECORD * 2);
+	memcpy(&first, image->priv_data.data, sizeof(first));
+	assert_int_equal(first, 1);
+	assert_int_equal(image->priv_data.data[8 + 8], 3);
+}
+
+/* Also several handles of one object: 6 and 4. */
+static void imports_get_their_handles_and_fillers_take_the_holes(void **state)
+{
+	static const struct {
+		size_t index;
+		unsigned int gpu;
+		uint32_t number;
+	} order[] = { { 3, 0, 1 }, { 5, 0, 4 }, { 0, 0, 6 }, { 2, 1, 2 } };
+
+	(void)state;
+	make_holes();
+	assert_int_equal(restore(), 0);
+	assert_int_equal(kfd.imports, ARRAY_SIZE(order));
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		uint64_t handle = KFD_HANDLE(user_ids[order[i].gpu], order[i].number);
+
+		print_message("import %zu\n", i);
+		assert_int_equal(kfd.imported[i], handle);
+		assert_int_equal(kfd.addresses[i], ADDRESS(order[i].index));
+		assert_int_equal(kfd.sizes[i], DMABUF);
+		assert_int_equal(kfd.mapped[i].handle, handle);
+		assert_int_equal(kfd.mapped[i].num_gpus, 1);
+		assert_int_equal(kfd.mapped_ids[i][0], user_ids[order[i].gpu]);
+	}
+	/* 2 and 5 of the first GPU, 0 and 1 of the second */
+	assert_int_equal(kfd.fillers, 4);
+	assert_int_equal(kfd.frees, 4);
+	assert_false(kfd.used[0][2] || kfd.used[0][5] || kfd.used[1][0] || kfd.used[1][1]);
+	assert_int_equal(task.mappings.num_bos, 4);
+	assert_int_equal(task.mappings.bos[0].new_offset, 0x5000000);
+	assert_int_equal(task.mappings.bos[0].old_offset, 0x30000);
+	assert_logged("kfd 5: shares 0 BOs, and imports 4, with 4 fillers");
+}
+
+static void a_task_imports_what_it_makes_itself(void **state)
+{
+	(void)state;
+	make_image(2);
+	set_bo(0, 0, 0, 7, 0);
+	set_bo(1, 0, 1, 7, VPID);
+	assert_int_equal(restore(), 0);
+	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 1));
+	assert_int_equal(task.mappings.bos[0].new_offset, 0x9000000);
+	assert_logged("kfd 5: shares 1 BOs, and imports 1, with 0 fillers");
+}
+
+/* Each handle of several, and each filler, is compared. */
+static void another_handle_fails_the_restore(void **state)
+{
+	(void)state;
+	for (unsigned int i = 1; i <= 4; i++) {
+		print_message("import %u\n", i);
+		make_holes();
+		kfd.strange_import = i;
+		assert_int_equal(restore(), -EEXIST);
+		assert_logged("Error (amdgpu_plugin): kfd 5: a shared BO would get handle 0x");
+		assert_int_equal(unit_count_errors(), 1);
+		assert_int_equal(kfd.imports, i);
+		assert_int_equal(kfd.frees, kfd.fillers);
+		assert_int_equal(end(state), 0);
+		assert_int_equal(begin(state), 0);
+	}
+	make_holes();
+	kfd.strange_filler = 2;
+	assert_int_equal(restore(), -EEXIST);
+	assert_logged("Error (amdgpu_plugin): kfd 5: a shared BO would get handle 0x");
+	assert_int_equal(kfd.frees, 2);
+}
+
+static void a_failed_import_frees_the_fillers(void **state)
+{
+	(void)state;
+	make_holes();
+	kfd.failing_import = 3;
+	assert_int_equal(restore(), -ENOMEM);
+	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
+		      "cannot import it from process 200");
+	assert_int_equal(kfd.fillers, 2);
+	assert_int_equal(kfd.frees, 2);
+}
+
+static void an_object_on_another_gpu_is_refused(void **state)
+{
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 1, OWNER);
+	publish_elsewhere(1, local_ids[1], DMABUF);
+	assert_int_equal(restore(), -EXDEV);
+	assert_logged("Error (amdgpu_plugin): ", "process 200 has it on GPU 0xbbbb", "GPU 0xaaaa");
+	assert_int_equal(kfd.imports, 0);
+}
+
+static void an_object_of_another_size_is_refused(void **state)
+{
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 1, OWNER);
+	publish_elsewhere(1, local_ids[0], 2 * DMABUF);
+	assert_int_equal(restore(), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): ", "process 200 has made it with 32768");
+	assert_int_equal(kfd.imports, 0);
+}
+
+static void an_object_that_is_made_twice_is_refused(void **state)
+{
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 1, 0);
+	publish_elsewhere(1, local_ids[0], DMABUF);
+	assert_int_equal(restore(), -EEXIST);
+	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "cannot offer it");
+}
+
+/* The task does not wait for a task that has failed, or has no image. */
+static void an_owner_that_will_not_come_fails_the_restore(void **state)
+{
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 1, OWNER);
+	objects_fail(task.session.objects, OWNER);
+	assert_int_equal(restore(), -ECANCELED);
+	assert_logged("Error (amdgpu_plugin): kfd 5: process 200 has failed");
+}
+
+static void an_owner_without_image_fails_the_restore(void **state)
+{
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 1, OWNER);
+	assert_int_equal(restore(), -ENOENT);
+	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
+		      "process 200, which shares it, does not come back");
+	assert_int_equal(unit_count_errors(), 1);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(imports_leave_the_list_and_the_private_data),
+		TEST(imports_get_their_handles_and_fillers_take_the_holes),
+		TEST(a_task_imports_what_it_makes_itself),
+		TEST(another_handle_fails_the_restore),
+		TEST(a_failed_import_frees_the_fillers),
+		TEST(an_object_on_another_gpu_is_refused),
+		TEST(an_object_of_another_size_is_refused),
+		TEST(an_object_that_is_made_twice_is_refused),
+		TEST(an_owner_that_will_not_come_fails_the_restore),
+		TEST(an_owner_without_image_fails_the_restore),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
