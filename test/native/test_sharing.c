@@ -3,6 +3,7 @@
  * plays two KFD processes. It needs a machine whose first two GPUs are partitions of one device. */
 #include <amdgpu_drm.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "sharing.h"
@@ -297,6 +298,62 @@ static void a_freed_import_costs_another_buffer_its_handle(void **state)
 	close_pair(&pair);
 }
 
+/* The number in the dma-buf's fdinfo. */
+static long holders(int fd)
+{
+	char path[64], line[128];
+	long count = -1;
+	FILE *stream;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	stream = fopen(path, "re");
+	assert_non_null(stream);
+	while (fgets(line, sizeof(line), stream))
+		(void)sscanf(line, "count: %ld", &count);
+	(void)fclose(stream);
+	return count;
+}
+
+static void gem_close(int render, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &args), 0);
+}
+
+/* The same steps as in the virtual machine, where the DRM core's own code counts. */
+static void fdinfo_counts_the_holders_of_a_dmabuf(void **state)
+{
+	struct pair pair = open_pair();
+	struct raw_bo bo = alloc(&pair.owner, FIRST, RAW_VRAM), imported, foreign;
+	int fd = export(&pair.owner, &bo), more;
+	uint32_t handle;
+
+	(void)state;
+	/* the object, KFD's own file, the buffer of KFD, the descriptor */
+	assert_int_equal(holders(fd), 4);
+	imported = import(&pair.importer, FIRST, fd);
+	assert_int_equal(holders(fd), 5);
+	handle = prime_import(pair.importer.render[FIRST], fd);
+	assert_int_equal(holders(fd), 6);
+	gem_close(pair.importer.render[FIRST], handle);
+	assert_int_equal(holders(fd), 5);
+	more = dup(fd);
+	assert_int_equal(holders(fd), 6);
+	(void)close(more);
+	/* its attachment, its object, KFD's file on its device, its buffer of KFD */
+	foreign = import(&pair.importer, OTHER, fd);
+	assert_int_equal(holders(fd), 9);
+	release(&pair.importer, &foreign);
+	assert_int_equal(holders(fd), 5);
+	/* an import that is freed also deletes the handle in KFD's own file */
+	release(&pair.importer, &imported);
+	assert_int_equal(holders(fd), 2);
+	(void)close(fd);
+	release(&pair.owner, &bo);
+	close_pair(&pair);
+}
+
 static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **state)
 {
 	struct kfd_criu_bo_bucket own, other;
@@ -325,13 +382,6 @@ static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **
 	(void)close((int)own.dmabuf_fd);
 	release(&pair.importer, &victim);
 	close_pair(&pair);
-}
-
-static void gem_close(int render, uint32_t handle)
-{
-	struct drm_gem_close args = { .handle = handle };
-
-	assert_int_equal(raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &args), 0);
 }
 
 static uint64_t mmap_offset(int render, uint32_t handle)
@@ -493,6 +543,7 @@ int main(void)
 		TEST(an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object),
 		TEST(an_importer_can_be_saved_when_the_owner_is_gone),
 		TEST(a_freed_import_costs_another_buffer_its_handle),
+		TEST(fdinfo_counts_the_holders_of_a_dmabuf),
 		TEST(linux_6_1_imports_on_the_same_device_only_and_has_no_handles),
 		TEST(gem_handles_are_the_lowest_free_numbers_one_an_object),
 		TEST(creation_flags_of_a_buffer_can_be_read_but_not_whether_it_is_public),

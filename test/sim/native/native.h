@@ -214,12 +214,18 @@ int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
 u64 native_bo_count_pages(struct native *native);
 /* The handle by which @render has the buffer: one at most; 0: none. */
 u32 native_handle_find(struct native_render *render, struct native_bo *bo);
+/* What the handles of the buffer, and buffers of other devices that show its memory, hold of its
+ * dma-buf. */
+u32 native_bo_count_prime(struct native_bo *bo);
 int native_handle_close(struct native_render *render, u32 handle);
 void native_handles_close(struct native_render *render);
 
 /* native_dmabuf.c */
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
 bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
+/* How many references the dma-buf of descriptor @fd has: the number that its fdinfo shows as count,
+ * less what the kernel's code for fdinfo holds. false: it is no dma-buf of this machine. */
+bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references);
 /* Descriptors of the program that are dma-bufs. */
 u32 native_dmabuf_count(void);
 

@@ -318,6 +318,44 @@ u32 native_handle_find(struct native_render *render, struct native_bo *bo)
 	return handle;
 }
 
+/* drm_prime.c: drm_prime_add_buf_handle() takes one reference for each file with a handle. As long
+ * as there is a handle, the object itself has one: export_and_register_object(),
+ * drm_gem_prime_fd_to_handle() (6.12). */
+static u32 count_handles(struct native_bo *bo, const struct sim_bo *named)
+{
+	struct native_user *user;
+	u32 files = 0, own = 0;
+
+	for (user = bo->users; user; user = user->next) {
+		struct native_bo *has =
+			user->handle ? sim_ids_get(&user->render->handles, user->handle) : NULL;
+
+		files += has && &has->bo == named;
+		own = own || files;
+	}
+	return files + own;
+}
+
+/* amdgpu_dma_buf.c: amdgpu_gem_prime_import() takes one for the attachment of another device's
+ * buffer (6.12) */
+u32 native_bo_count_prime(struct native_bo *bo)
+{
+	struct native *native = native_get();
+	u32 count, i;
+
+	(void)pthread_mutex_lock(&native->lock);
+	count = count_handles(bo, &bo->bo);
+	for (i = 0; i < NATIVE_BUCKETS; i++) {
+		struct native_bo *shown = native->by_offset[i];
+
+		for (; shown; shown = shown->next_by_offset)
+			if (shown->bo.origin == &bo->bo)
+				count += 1 + count_handles(bo, &shown->bo);
+	}
+	(void)pthread_mutex_unlock(&native->lock);
+	return count;
+}
+
 u64 native_bo_count_pages(struct native *native)
 {
 	struct native_bo *bo;

@@ -263,8 +263,24 @@ int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 	return ret;
 }
 
+static bool is_any(int fd, const void *unused)
+{
+	struct label label;
+
+	(void)unused;
+	return read_label(fd, &label) == 0;
+}
+
+static bool is_of_bo(int fd, const void *bo)
+{
+	struct native_id id;
+
+	return native_fd_identify(fd, &id) == 0 &&
+	       native_id_equal(&id, &((const struct native_bo *)bo)->id);
+}
+
 /* Counts no descriptors of the library itself; those lie above the program's. */
-u32 native_dmabuf_count(void)
+static u32 count_descriptors(bool (*is_wanted)(int fd, const void *argument), const void *argument)
 {
 	DIR *stream = NATIVE_REAL(opendir)("/proc/self/fd");
 	struct dirent *entry;
@@ -272,12 +288,55 @@ u32 native_dmabuf_count(void)
 
 	while (stream && (entry = readdir(stream))) {
 		int fd = atoi(entry->d_name);
-		struct label label;
 
-		if (fd > 2 && fd < native_fd_lowest_kept() && read_label(fd, &label) == 0)
-			count++;
+		count += fd > 2 && fd < native_fd_lowest_kept() && is_wanted(fd, argument);
 	}
 	if (stream)
 		(void)closedir(stream);
 	return count;
+}
+
+u32 native_dmabuf_count(void)
+{
+	return count_descriptors(is_any, NULL);
+}
+
+/* amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf(), import_obj_create() (6.12): each buffer of KFD
+ * holds its dma-buf. */
+static u32 count_mems(struct native *native, const struct native_bo *bo)
+{
+	u32 count = 0, i, pdd, id;
+	struct sim_mem *mem;
+
+	for (i = 0; i < NATIVE_TASKS; i++) {
+		struct sim_process *process =
+			native->processes[i] ? &native->processes[i]->process : NULL;
+
+		if (!process)
+			continue;
+		sim_lock(&process->lock);
+		for (pdd = 0; pdd < process->num_pdds; pdd++)
+			for (id = 0; (mem = sim_ids_next(&process->pdds[pdd]->mems, &id)); id++)
+				count += mem->dmabuf == (const struct sim_dmabuf *)&bo->bo;
+		sim_unlock(&process->lock);
+	}
+	return count;
+}
+
+bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references)
+{
+	struct native *native = native_get();
+	struct native_id id;
+	struct native_bo *bo;
+
+	if (native_fd_identify(fd, &id) < 0)
+		return false;
+	bo = native_bo_by_id(native, &id);
+	if (!bo)
+		return false;
+	*ret_size = bo->bo.size;
+	*ret_references = count_descriptors(is_of_bo, bo) + count_mems(native, bo) +
+			  native_bo_count_prime(bo);
+	native_bo_put(bo);
+	return true;
 }

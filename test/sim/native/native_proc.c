@@ -89,6 +89,29 @@ static int rewrite(struct native *native, const struct native_other *other, cons
 	return -1;
 }
 
+/* dma-buf.c: dma_buf_show_fdinfo() (6.12), behind the lines that each file has; -2: it is no
+ * dma-buf.
+ */
+static int show_dmabuf(int dmabuf)
+{
+	u32 references;
+	int fd;
+	u64 size;
+
+	if (!native_dmabuf_references(dmabuf, &size, &references))
+		return -2;
+	fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
+	if (fd >= 0 && (dprintf(fd,
+				"pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1\nsize:\t%llu\n"
+				"count:\t%u\nexp_name:\tdrm\n",
+				(unsigned long long)size, references) < 0 ||
+			lseek(fd, 0, SEEK_SET) < 0)) {
+		(void)NATIVE_REAL(close)(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* Returns the part behind /proc/self/, or behind /proc/ and this process's number; NULL: the path
  * is about another process. */
 static const char *about_us(struct native *native, const char *path)
@@ -127,7 +150,10 @@ int native_proc_open(const char *path)
 	struct native *native = native_peek();
 	const struct native_other *other = NULL;
 	const char *file = about_us(native, path);
+	int number, length = 0;
 
+	if (file && sscanf(file, "fdinfo/%d%n", &number, &length) == 1 && !file[length])
+		return show_dmabuf(number);
 	if (!file)
 		file = about_other(native, path, &other);
 	if (!file)
