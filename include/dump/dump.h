@@ -103,6 +103,7 @@ struct dump_session {
 	 * list when CRIU shows it. */
 	struct dumped_file *files;
 	size_t num_files;
+	bool files_are_listed;
 	struct dumped_process *processes;
 	size_t num_processes;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */
@@ -150,6 +151,7 @@ enum dump_rule {
 	DUMP_BO_HALVED,
 	DUMP_BO_GENERATION,
 	DUMP_BO_SHARED,
+	DUMP_BO_OUTSIDE,
 	DUMP_HAS_DMABUF,
 	DUMP_HAS_GEM_OBJECTS,
 	DUMP_MAPPING_WITHOUT_BO,

@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "dump/dmabuf_holders.h"
 #include "dump/dump_image.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
@@ -20,12 +21,17 @@
 /* At the restore, a task allocates a page for each free number below the handle of an import. */
 #define FREE_NUMBERS_MAX 65536u
 
+/* The problem of a BO whose owner is outside the dump. */
+static const char OUTSIDE[] = "its dma-buf has more holders than the dump knows";
+
 struct shared_bos {
 	/* By process and index. */
 	struct shared_bo *list;
 	size_t count;
 	/* The processes in the list are the first ones of the session. */
 	size_t num_processes;
+	/* Its dma-bufs are open throughout the scan. */
+	size_t first_process;
 	uint32_t num_objects;
 };
 
@@ -70,13 +76,19 @@ static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *
 	return one->inode == other->inode;
 }
 
-static int add_bo(struct shared_bos *shared, const struct kfd_bo_bucket *bo, uint32_t index,
+static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint32_t index,
 		  const struct topology_node *gpu)
 {
+	const struct kfd_bo_bucket *bo = &state->bos[index];
+	uint64_t references = 0;
 	struct stat file;
+	int ret;
 
 	if (fstat((int)bo->dmabuf_fd, &file) < 0)
 		return -errno;
+	ret = dmabuf_holders_count((int)bo->dmabuf_fd, &references);
+	if (ret < 0)
+		return ret;
 	shared->list[shared->count++] = (struct shared_bo){
 		.process = shared->num_processes - 1,
 		.index = index,
@@ -86,13 +98,50 @@ static int add_bo(struct shared_bos *shared, const struct kfd_bo_bucket *bo, uin
 		.offset = bo->offset,
 		.size = bo->size,
 		.inode = file.st_ino,
+		.references = references,
 	};
 	return 0;
+}
+
+/* In a hive of XGMI, and on other partitions of the device, GPUs map VRAM without an attachment. */
+static bool may_be_attached(const struct topology_node *gpu, const struct topology_node *mapper,
+			    uint32_t alloc_flags)
+{
+	if (!mapper || bo_index_device(gpu) == bo_index_device(mapper))
+		return !mapper;
+	return !(alloc_flags & KFD_BO_VRAM) || !gpu->hive_id || gpu->hive_id != mapper->hive_id;
+}
+
+/* Notes for each BO from @first on how many GPUs may have attached it. */
+static void count_attachments(struct shared_bos *shared, size_t first,
+			      const struct kfd_state *state, const struct topology *topology)
+{
+	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
+				       state->num_bos, state->num_objects };
+	struct kfd_priv_bo_record record;
+	uint64_t bo_size = 0;
+	bool is_known = kfd_priv_find_bo_size(&priv, &bo_size) == 0;
+
+	for (size_t i = first; i < shared->count; i++) {
+		struct shared_bo *bo = &shared->list[i];
+		const struct topology_node *gpu =
+			bo_index_find_gpu(state, topology, state->bos[bo->index].gpu_id);
+
+		bo->attachments = state->num_devices - 1;
+		if (!is_known || kfd_priv_read_bo(&priv, bo_size, bo->index, &record) < 0)
+			continue;
+		bo->attachments = 0;
+		for (uint32_t at = 0; at < record.num_gpus; at++)
+			bo->attachments += may_be_attached(
+				gpu, bo_index_find_gpu(state, topology, record.gpu_ids[at]),
+				bo->alloc_flags);
+	}
 }
 
 static int add_process(struct shared_bos *shared, size_t process, const struct kfd_state *state,
 		       const struct topology *topology)
 {
+	const size_t first = shared->count;
 	int ret = array_grow(&shared->list, shared->count + state->num_bos + 1,
 			     sizeof(*shared->list));
 
@@ -102,12 +151,14 @@ static int add_process(struct shared_bos *shared, size_t process, const struct k
 		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
 
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_bo(shared, bo, i, gpu);
+			ret = add_bo(shared, state, i, gpu);
 	}
+	if (!ret)
+		count_attachments(shared, first, state, topology);
 	return ret;
 }
 
-/* Calls @judge for each run of @list whose neighbours are @alike. */
+/* Calls @judge for each run of @list whose neighbours are @alike, also for runs of one. */
 static void for_each_run(struct shared_bos *shared,
 			 bool (*alike)(const struct shared_bo *, const struct shared_bo *),
 			 void (*judge)(struct shared_bos *shared, struct shared_bo *run,
@@ -118,7 +169,7 @@ static void for_each_run(struct shared_bos *shared,
 	for (size_t i = 1; i <= shared->count; i++) {
 		if (i < shared->count && alike(&shared->list[first], &shared->list[i]))
 			continue;
-		if (i - first > 1)
+		if (i > first)
 			judge(shared, &shared->list[first], i - first);
 		first = i;
 	}
@@ -138,6 +189,50 @@ static void judge_inode(struct shared_bos *shared, struct shared_bo *run, size_t
 	for (size_t i = 1; i < count; i++) {
 		if (!have_one_place(&run[0], &run[i]))
 			note_problem(run, count, "it is imported on another PCI device");
+	}
+}
+
+static bool is_first_of_device(const struct shared_bo *run, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (run[i].device == run[index].device)
+			return false;
+	}
+	return true;
+}
+
+/* At the scan of the last process of a run, all processes of the run have exported their BOs, and
+ * the dma-bufs of that process and of the first one are open. */
+static struct dmabuf_holders list_holders(const struct shared_bos *shared,
+					  const struct shared_bo *run, size_t count)
+{
+	const struct shared_bo *last = &run[count - 1];
+	struct dmabuf_holders holders = { .references = last->references, .bos = count };
+
+	for (size_t i = 0; i < count; i++) {
+		holders.descriptors +=
+			run[i].process == last->process || run[i].process == shared->first_process;
+		holders.other_devices += i && is_first_of_device(run, i);
+		holders.attachments += run[i].attachments;
+	}
+	return holders;
+}
+
+/* An owner whose importers are outside the dump may also be held by something else, so this alone
+ * is worth a warning only. */
+static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	const struct dmabuf_holders holders = list_holders(shared, run, count);
+	bool has_owner = false;
+
+	if (dmabuf_holders_are_known(&holders))
+		return;
+	for (size_t i = 0; i < count; i++)
+		has_owner |= !kfd_bo_looks_imported(run[i].alloc_flags);
+	for (size_t i = 0; i < count; i++) {
+		run[i].held_elsewhere = true;
+		if (!has_owner)
+			run[i].problem = OUTSIDE;
 	}
 }
 
@@ -177,8 +272,11 @@ static const char *find_problem(const struct shared_bo *run, size_t count,
 static void judge_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	const struct shared_bo *owner;
-	const char *problem = find_problem(run, count, &owner);
+	const char *problem;
 
+	if (count == 1)
+		return;
+	problem = find_problem(run, count, &owner);
 	if (!problem && shared->num_objects == IMAGE_OBJECTS_MAX)
 		problem = "too many others are";
 	note_problem(run, count, problem);
@@ -227,6 +325,7 @@ static int scan_all(struct process_dump *dump)
 	struct shared_bos *shared = session->shared;
 	int ret = 0;
 
+	shared->first_process = number_of(dump);
 	for (size_t i = 0; !ret && i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
 		_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
@@ -247,6 +346,8 @@ static int scan_all(struct process_dump *dump)
 		return log_error(ret, "processes: cannot list the BOs that they share");
 	sort(shared, compare_inodes);
 	for_each_run(shared, have_one_inode, judge_inode);
+	if (session->files_are_listed)
+		for_each_run(shared, have_one_inode, judge_holders);
 	sort(shared, compare_places);
 	for_each_run(shared, have_one_place, judge_place);
 	sort(shared, compare_owners);
@@ -378,10 +479,33 @@ static int refuse_problems(const struct process_dump *dump)
 	if (!first)
 		return 0;
 	return preflight_refuse(
-		dump->session, DUMP_BO_SHARED,
+		dump->session, first->problem == OUTSIDE ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
 		"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x, (%s)",
 		dump->process->id, first->index, first->size, dump->state.bos[first->index].addr,
 		first->alloc_flags, first->problem);
+}
+
+static void warn_of_holders(const struct process_dump *dump)
+{
+	const struct shared_bo *first = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		const struct shared_bo *bo = find(dump, i);
+
+		if (!bo || !bo->held_elsewhere || bo->problem)
+			continue;
+		first = first ? first : bo;
+		count++;
+	}
+	if (first)
+		log_warn(
+			"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", and %u more: the"
+			" kernel counts more holders than the dump knows; a process outside the"
+			" dump that shares the BO will not see the restored one; dump all processes"
+			" that share it together",
+			dump->process->id, first->index, first->size,
+			dump->state.bos[first->index].addr, count - 1);
 }
 
 int shared_bos_check(struct process_dump *dump)
@@ -393,7 +517,10 @@ int shared_bos_check(struct process_dump *dump)
 	if (ret < 0)
 		return ret;
 	check_records(dump);
-	return refuse_problems(dump);
+	ret = refuse_problems(dump);
+	if (!ret)
+		warn_of_holders(dump);
+	return ret;
 }
 
 int shared_bos_check_seen(const struct dump_session *session)

@@ -29,6 +29,10 @@ struct shared_bo {
 	uint64_t size;
 	/* Of its dma-buf. */
 	uint64_t inode;
+	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
+	uint64_t references;
+	/* At most so many GPUs map it through PCIe. */
+	uint32_t attachments;
 	/* From 1; 0: a restore makes a BO of its own. */
 	uint32_t object;
 	/* The process whose entry makes the object. */
@@ -37,6 +41,8 @@ struct shared_bo {
 	bool imported;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
 	const char *problem;
+	/* Its dma-buf has a holder that the dump does not know. */
+	bool held_elsewhere;
 };
 
 /* Between CHECKPOINT and the images of a process: looks at the BOs of all processes of the dump, at

@@ -378,6 +378,7 @@ static int list_files(struct dump_session *session, int shown)
 			 strerror(-ret));
 		return 0;
 	}
+	session->files_are_listed = !ret;
 	for (size_t i = 0; !ret && i < files.count; i++)
 		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
 			       files.list[i].reopen_vpid);

@@ -227,6 +227,10 @@ static const struct rule {
 				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
 				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
 				       true } },
+	[DUMP_BO_OUTSIDE] = { .text = { PREFLIGHT_BO,
+					"is imported from a process outside the dump, and each process would get a copy of its own",
+					"all its entries in the dump have the flags of imports, and its dma-buf has a holder that the dump does not know (`count` in its fdinfo, since Linux 6.8)",
+					"dump all processes that share it together", true } },
 
 	[DUMP_HAS_DMABUF] = { .text = { PREFLIGHT_FILE,
 					"is a dma-buf of an AMD GPU, which cannot be saved yet",

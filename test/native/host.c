@@ -357,7 +357,7 @@ static int dump_once(const struct arguments *arguments, const struct tasks *task
 	if (ret < 0)
 		return ret;
 	begin = measure_begin();
-	ret = criu_dump(criu, tasks->tasks, tasks->count);
+	ret = criu_dump(criu, tasks->tasks, tasks->count - tasks->workloads[0].outside);
 	measure_end(&begin, 0);
 	criu_print_times(criu);
 	criu_unload(criu);

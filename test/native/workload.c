@@ -168,6 +168,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->shared = (uint32_t)number;
 	else if (is_named(item, "owner"))
 		workload->owner = (uint32_t)number;
+	else if (is_named(item, "outside") && number < TASKS_MAX)
+		workload->outside = (uint32_t)number;
 	else if (is_named(item, "gone"))
 		workload->gone = number != 0;
 	else if (is_named(item, "seed"))

@@ -20,7 +20,8 @@
  * P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
- * default), strange=N (events of a type that RESTORE does not make). */
+ * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
+ * tasks are not dumped). */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -43,6 +44,7 @@ struct workload {
 	struct workload_bo *bos;
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
+	uint32_t outside;
 	uint32_t owner; /* of shared buffers; WORKLOAD_ALL: each task has its own */
 	uint32_t task;  /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;

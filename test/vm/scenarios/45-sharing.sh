@@ -42,6 +42,28 @@ scenario_sharing_leave_running() { # newest
 	finish
 }
 
+# A rank alone imports from a process outside the dump, so the dump fails and all run on. With force the plugin warns. A
+# dump of all ranks has no such line.
+scenario_sharing_outside() { # newest
+	local rank
+
+	machine one
+	start_sharers 3
+	rank=$(pgrep -P "$pid" | head -n 1)
+	! try_dump img "$rank" --shell-job || fail "the dump succeeded"
+	plugin_error img/dump.log "imported from a process outside the dump"
+	runs
+	verify
+	AMDGPU_FORCE=1 dump forced "$rank" --shell-job --leave-running
+	has_line forced/dump.log "Warn  (amdgpu_plugin): .*imported from a process outside the dump"
+	has_line forced/dump.log "Warn  (amdgpu_plugin): .*more holders than the dump knows"
+	runs
+	verify
+	come_back
+	! grep -q "holders" img1/dump.log || fail "$(grep holders img1/dump.log)"
+	finish
+}
+
 # One of three cannot import: the restore fails, says so, and nobody waits for it.
 scenario_sharing_restore_fails() { # oldest and newest
 	machine one

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The holders of a dma-buf of KFD. Its fdinfo counts the references of all processes, so the dump
+ * can find out that a process outside the dump shares a BO. From Linux 6.8 on, these hold a
+ * dma-buf (drivers/gpu/drm in 6.12):
+ *
+ * - each descriptor;
+ * - each BO of a KFD process that has exported or imported it (kfd_mem_export_dmabuf() and
+ *   import_obj_create() in amdgpu_amdkfd_gpuvm.c), and CHECKPOINT exports all BOs;
+ * - the object, and KFD's own file of its device (drm_prime.c). Both let go of it when a process
+ *   has freed an import, because that deletes the handle which they share;
+ * - the same two and an attachment for each other PCI device with an import
+ *   (amdgpu_gem_prime_import() in amdgpu_dma_buf.c);
+ * - an attachment for each GPU that maps the BO through PCIe (kfd_mem_attach()). */
+#ifndef AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
+#define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dmabuf_holders {
+	/* All of them; 0: the kernel does not tell. */
+	uint64_t references;
+	/* BOs and descriptors that the dump knows. */
+	uint64_t bos;
+	uint64_t descriptors;
+	/* PCI devices with an import, besides the owner's. */
+	uint64_t other_devices;
+	/* At most so many GPUs map a BO through PCIe. */
+	uint64_t attachments;
+};
+
+/* All references to the dma-buf @fd, by its fdinfo; 0: the kernel does not tell. -errno: fdinfo
+ * cannot be read. */
+int dmabuf_holders_count(int fd, uint64_t *ret_count);
+/* Whether holders that the dump knows can explain the number of references. Two more holders may be
+ * taken for the object and KFD's own file, if these have let go. */
+bool dmabuf_holders_are_known(const struct dmabuf_holders *holders);
+
+#endif
