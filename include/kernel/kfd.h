@@ -136,6 +136,10 @@ static inline bool kfd_bo_has_one_kind(uint32_t alloc_flags)
 /* The other bits of alloc_flags: access, and properties of the memory. GPUs before gfx9 map the
  * ring of an AQL queue twice in a row. */
 enum kfd_bo_attribute {
+	KFD_BO_CONTIGUOUS = 1u << 23,
+	KFD_BO_EXT_COHERENT = 1u << 24,
+	KFD_BO_UNCACHED = 1u << 25,
+	KFD_BO_COHERENT = 1u << 26,
 	KFD_BO_AQL_QUEUE_MEM = 1u << 27,
 	KFD_BO_EXECUTABLE = 1u << 30,
 	KFD_BO_WRITABLE = 1u << 31,
@@ -233,6 +237,26 @@ static inline bool kfd_bo_looks_imported(uint32_t alloc_flags)
 {
 	return alloc_flags == (KFD_BO_VRAM | KFD_BO_IMPORTED) ||
 	       alloc_flags == (KFD_BO_GTT | KFD_BO_IMPORTED);
+}
+
+/* The attributes of a BO that was made with the flags @gem_flags of a GEM object
+ * (amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu() in Linux 6.12). */
+static inline uint32_t kfd_bo_flags_of_gem(uint32_t alloc_flags, uint64_t gem_flags)
+{
+	/* AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS, and from Linux 6.2 and 6.8 on three more */
+	const uint64_t contiguous = 1u << 5, coherent = 1u << 13, uncached = 1u << 14,
+		       ext_coherent = 1u << 15;
+	uint32_t flags = 0;
+
+	if (alloc_flags & KFD_BO_VRAM && gem_flags & contiguous)
+		flags |= KFD_BO_CONTIGUOUS;
+	if (gem_flags & coherent)
+		flags |= KFD_BO_COHERENT;
+	if (gem_flags & uncached)
+		flags |= KFD_BO_UNCACHED;
+	if (gem_flags & ext_coherent)
+		flags |= KFD_BO_EXT_COHERENT;
+	return flags;
 }
 
 /* KFD's own memory calls, for the process that has opened @fd: kfd_memory.c. They also work between

@@ -26,4 +26,8 @@ int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
  */
 int render_node_check_names(void);
 
+/* The flags that the BO of @dmabuf_fd was made with (AMDGPU_GEM_CREATE_*), by the render node @fd
+ * of its GPU. */
+int render_node_read_flags(int fd, int dmabuf_fd, uint64_t *ret_flags);
+
 #endif

@@ -28,6 +28,11 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count)
 	return 0;
 }
 
+bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders)
+{
+	return holders->references >= holders->bos + holders->descriptors + holders->other_devices;
+}
+
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders)
 {
 	/* The object and KFD's own file hold the dma-buf together, or both do not. */

@@ -35,5 +35,7 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count);
 /* Whether holders that the dump knows can explain the number of references. Two more holders may be
  * taken for the object and KFD's own file, if these have let go. */
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders);
+/* Whether the number has all holders in it: up to Linux 6.2 imports do not count. */
+bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups the BOs of all processes of a dump by object, and chooses the owner of each object. */
+/* Lists the BOs of all processes of a dump, and refuses what cannot be shared again. object_rules.c
+ * finds out which of them are one object. */
 #include "dump/shared_bos.h"
 
 #include <errno.h>
@@ -9,72 +10,20 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "dump/dmabuf_holders.h"
 #include "dump/dump_image.h"
+#include "dump/object_rules.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/render_node.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
 
 /* At the restore, a task allocates a page for each free number below the handle of an import. */
 #define FREE_NUMBERS_MAX 65536u
-
-/* The problem of a BO whose owner is outside the dump. */
-static const char OUTSIDE[] = "its dma-buf has more holders than the dump knows";
-
-struct shared_bos {
-	/* By process and index. */
-	struct shared_bo *list;
-	size_t count;
-	/* The processes in the list are the first ones of the session. */
-	size_t num_processes;
-	/* Its dma-bufs are open throughout the scan. */
-	size_t first_process;
-	uint32_t num_objects;
-};
-
-static int compare_numbers(uint64_t one, uint64_t other)
-{
-	return one < other ? -1 : one > other;
-}
-
-static int compare_owners(const void *a, const void *b)
-{
-	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->process, other->process);
-
-	return order ? order : compare_numbers(one->index, other->index);
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->device, other->device);
-
-	if (!order)
-		order = compare_numbers(one->offset, other->offset);
-	return order ? order : compare_owners(a, b);
-}
-
-static int compare_inodes(const void *a, const void *b)
-{
-	const struct shared_bo *one = a, *other = b;
-	int order = compare_numbers(one->inode, other->inode);
-
-	return order ? order : compare_owners(a, b);
-}
-
-static bool have_one_place(const struct shared_bo *one, const struct shared_bo *other)
-{
-	return one->device == other->device && one->offset == other->offset;
-}
-
-static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
-{
-	return one->inode == other->inode;
-}
 
 static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint32_t index,
 		  const struct topology_node *gpu)
@@ -158,160 +107,6 @@ static int add_process(struct shared_bos *shared, size_t process, const struct k
 	return ret;
 }
 
-/* Calls @judge for each run of @list whose neighbours are @alike, also for runs of one. */
-static void for_each_run(struct shared_bos *shared,
-			 bool (*alike)(const struct shared_bo *, const struct shared_bo *),
-			 void (*judge)(struct shared_bos *shared, struct shared_bo *run,
-				       size_t count))
-{
-	size_t first = 0;
-
-	for (size_t i = 1; i <= shared->count; i++) {
-		if (i < shared->count && alike(&shared->list[first], &shared->list[i]))
-			continue;
-		if (i > first)
-			judge(shared, &shared->list[first], i - first);
-		first = i;
-	}
-}
-
-static void note_problem(struct shared_bo *run, size_t count, const char *problem)
-{
-	for (size_t i = 0; i < count; i++)
-		run[i].problem = problem;
-}
-
-/* The import of a buffer on another PCI device is an object with an offset of its own. Up to Linux
- * 6.7 there are no such imports, and inodes say nothing. */
-static void judge_inode(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	(void)shared;
-	for (size_t i = 1; i < count; i++) {
-		if (!have_one_place(&run[0], &run[i]))
-			note_problem(run, count, "it is imported on another PCI device");
-	}
-}
-
-static bool is_first_of_device(const struct shared_bo *run, size_t index)
-{
-	for (size_t i = 0; i < index; i++) {
-		if (run[i].device == run[index].device)
-			return false;
-	}
-	return true;
-}
-
-/* At the scan of the last process of a run, all processes of the run have exported their BOs, and
- * the dma-bufs of that process and of the first one are open. */
-static struct dmabuf_holders list_holders(const struct shared_bos *shared,
-					  const struct shared_bo *run, size_t count)
-{
-	const struct shared_bo *last = &run[count - 1];
-	struct dmabuf_holders holders = { .references = last->references, .bos = count };
-
-	for (size_t i = 0; i < count; i++) {
-		holders.descriptors +=
-			run[i].process == last->process || run[i].process == shared->first_process;
-		holders.other_devices += i && is_first_of_device(run, i);
-		holders.attachments += run[i].attachments;
-	}
-	return holders;
-}
-
-/* An owner whose importers are outside the dump may also be held by something else, so this alone
- * is worth a warning only. */
-static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	const struct dmabuf_holders holders = list_holders(shared, run, count);
-	bool has_owner = false;
-
-	if (dmabuf_holders_are_known(&holders))
-		return;
-	for (size_t i = 0; i < count; i++)
-		has_owner |= !kfd_bo_looks_imported(run[i].alloc_flags);
-	for (size_t i = 0; i < count; i++) {
-		run[i].held_elsewhere = true;
-		if (!has_owner)
-			run[i].problem = OUTSIDE;
-	}
-}
-
-/* The images of the processes before may be written, and cannot name the object any more. */
-static bool is_late(const struct shared_bos *shared, const struct shared_bo *run, size_t count)
-{
-	bool is_old = false, is_new = false;
-
-	for (size_t i = 0; i < count; i++) {
-		is_new |= run[i].process == shared->num_processes - 1;
-		is_old |= run[i].process != shared->num_processes - 1;
-	}
-	return is_old && is_new;
-}
-
-static const char *find_problem(const struct shared_bo *run, size_t count,
-				const struct shared_bo **ret_owner)
-{
-	*ret_owner = NULL;
-	for (size_t i = 0; i < count; i++) {
-		if (run[i].problem)
-			return run[i].problem;
-		if (run[i].size != run[0].size)
-			return "its sizes differ";
-		if (run[i].gpu_id != run[0].gpu_id)
-			return "it is imported for another GPU";
-		if (kfd_bo_looks_imported(run[i].alloc_flags))
-			continue;
-		if (*ret_owner)
-			return "several processes look like its owner";
-		*ret_owner = &run[i];
-	}
-	return *ret_owner ? NULL
-			  : "its owner is not in the dump, or cannot be told from the others";
-}
-
-static void judge_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	const struct shared_bo *owner;
-	const char *problem;
-
-	if (count == 1)
-		return;
-	problem = find_problem(run, count, &owner);
-	if (!problem && shared->num_objects == IMAGE_OBJECTS_MAX)
-		problem = "too many others are";
-	note_problem(run, count, problem);
-	if (problem)
-		return;
-	shared->num_objects++;
-	for (size_t i = 0; i < count; i++) {
-		run[i].object = shared->num_objects;
-		run[i].owner = owner->process;
-		run[i].imported = &run[i] != owner;
-	}
-}
-
-static void judge_late(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	for (size_t i = 0; is_late(shared, run, count) && i < count; i++) {
-		if (run[i].process == shared->num_processes - 1)
-			run[i].problem = "its sharers could not be listed in time";
-	}
-}
-
-static void judge_late_process(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	bool is_own = run[0].process == shared->num_processes - 1;
-
-	if (is_own && !is_late(shared, run, count))
-		judge_place(shared, run, count);
-}
-
-static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
-{
-	if (shared->count)
-		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
-}
-
 /* Its index in the session. */
 static size_t number_of(const struct process_dump *dump)
 {
@@ -344,13 +139,7 @@ static int scan_all(struct process_dump *dump)
 	}
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
-	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, judge_inode);
-	if (session->files_are_listed)
-		for_each_run(shared, have_one_inode, judge_holders);
-	sort(shared, compare_places);
-	for_each_run(shared, have_one_place, judge_place);
-	sort(shared, compare_owners);
+	object_rules_judge_all(shared, session->files_are_listed);
 	return 0;
 }
 
@@ -363,12 +152,7 @@ static int scan_late(struct process_dump *dump)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the BOs that it shares",
 				 dump->process->id);
-	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, judge_late);
-	sort(shared, compare_places);
-	for_each_run(shared, have_one_place, judge_late);
-	for_each_run(shared, have_one_place, judge_late_process);
-	sort(shared, compare_owners);
+	object_rules_judge_late(shared);
 	return 0;
 }
 
@@ -390,7 +174,7 @@ static struct shared_bo *find(const struct process_dump *dump, uint32_t index)
 	const struct shared_bo wanted = { .process = number_of(dump), .index = index };
 
 	return shared && shared->count ? bsearch(&wanted, shared->list, shared->count,
-						 sizeof(wanted), compare_owners)
+						 sizeof(wanted), object_rules_compare)
 				       : NULL;
 }
 
@@ -479,10 +263,60 @@ static int refuse_problems(const struct process_dump *dump)
 	if (!first)
 		return 0;
 	return preflight_refuse(
-		dump->session, first->problem == OUTSIDE ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
+		dump->session, first->outside ? DUMP_BO_OUTSIDE : DUMP_BO_SHARED,
 		"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x, (%s)",
 		dump->process->id, first->index, first->size, dump->state.bos[first->index].addr,
 		first->alloc_flags, first->problem);
+}
+
+/* The flags of an import do not say how the object was made. Without the flag PUBLIC, which no
+ * kernel tells, the CPU can map it all the same (amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu()
+ * in 6.12). */
+static int read_flags(const struct process_dump *dump, const struct kfd_bo_bucket *bo,
+		      uint32_t *ret_flags)
+{
+	const struct topology_node *gpu =
+		bo_index_find_gpu(&dump->state, dump->topology, bo->gpu_id);
+	_cleanup_close_ int fd = -1;
+	uint64_t flags;
+	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);
+
+	if (!ret)
+		ret = render_node_read_flags(fd, (int)bo->dmabuf_fd, &flags);
+	if (!ret)
+		*ret_flags = bo->alloc_flags | kfd_bo_flags_of_gem(bo->alloc_flags, flags);
+	return ret;
+}
+
+static int adopt_bo(const struct process_dump *dump, const struct shared_bo *adopted,
+		    struct kfd_bo_bucket *bo)
+{
+	uint32_t flags = 0;
+	int ret = read_flags(dump, bo, &flags);
+
+	if (ret < 0)
+		return log_error(ret,
+				 "kfd %d: BO at 0x%" PRIx64 ": cannot find out how it was made",
+				 dump->process->id, bo->addr);
+	if (adopted->object || flags != bo->alloc_flags)
+		log_info("kfd %d: BO at 0x%" PRIx64 ": no process has it but by import, so this one"
+			 " will make it, with flags 0x%x",
+			 dump->process->id, bo->addr, flags);
+	bo->alloc_flags = flags;
+	return 0;
+}
+
+static int adopt_bos(struct process_dump *dump)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++) {
+		const struct shared_bo *bo = find(dump, i);
+
+		if (bo && bo->adopted && !bo->problem)
+			ret = adopt_bo(dump, bo, &dump->state.bos[i]);
+	}
+	return ret;
 }
 
 static void warn_of_holders(const struct process_dump *dump)
@@ -520,7 +354,7 @@ int shared_bos_check(struct process_dump *dump)
 	ret = refuse_problems(dump);
 	if (!ret)
 		warn_of_holders(dump);
-	return ret;
+	return ret ? ret : adopt_bos(dump);
 }
 
 int shared_bos_check_seen(const struct dump_session *session)

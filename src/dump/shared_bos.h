@@ -5,7 +5,7 @@
  *
  * KFD does not say which entry made an object. An import always has the same flags, and libhsakmt
  * gives other flags to what it makes. So the owner of an object is the only entry whose flags are
- * not those of an import. */
+ * not those of an import. If the owner has freed it, the first importer makes it at the restore. */
 #ifndef AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 #define AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 
@@ -39,10 +39,16 @@ struct shared_bo {
 	size_t owner;
 	/* The object is imported. */
 	bool imported;
+	/* The process makes the BO, but it looks imported. */
+	bool adopted;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
 	const char *problem;
 	/* Its dma-buf has a holder that the dump does not know. */
 	bool held_elsewhere;
+	/* And none of its entries can be the owner's. */
+	bool outside;
+	/* The dump knows all holders of its dma-buf. */
+	bool has_no_other;
 };
 
 /* Between CHECKPOINT and the images of a process: looks at the BOs of all processes of the dump, at

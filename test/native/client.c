@@ -119,6 +119,8 @@ static uint32_t flags_of(char kind)
 	switch (kind) {
 	case 'V':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
+	case 'C':
+		return flags_of('V') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
 	case 'G':
 	case 'Q':
 	case 'K':

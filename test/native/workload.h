@@ -5,7 +5,7 @@
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
- * KIND is V (VRAM, the default), G (GTT), U (memory of the process), D (doorbells), M (the register
+ * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), U (memory of the process), D (doorbells), M (the register
  * page), W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q
  * (a page for a compute queue, which is made, and runs nothing; needs a W or S before it), K (a
  *page for a compute queue whose kernel stays in its loop; needs a W or S of its own before it) or E

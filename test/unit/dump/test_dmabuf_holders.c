@@ -56,6 +56,16 @@ static void references_are_explained_or_not(void **state)
 	}
 }
 
+/* Linux 6.1 makes a dma-buf at each export, and imports do not hold it. */
+static void references_count_all_holders_or_not(void **state)
+{
+	const struct dmabuf_holders complete = { 2, 1, 1, 0, 0 }, lacking = { 3, 2, 2, 0, 0 };
+
+	(void)state;
+	assert_true(dmabuf_holders_are_counted(&complete));
+	assert_false(dmabuf_holders_are_counted(&lacking));
+}
+
 /* The fdinfo of an eventfd has a field whose name ends like that of dma-bufs. */
 static void files_that_are_no_dmabufs_have_no_count(void **state)
 {
@@ -76,6 +86,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(references_are_explained_or_not),
+		cmocka_unit_test(references_count_all_holders_or_not),
 		cmocka_unit_test(files_that_are_no_dmabufs_have_no_count),
 	};
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds the BOs of a dump that are one object, and chooses the owner of each object. */
+#include "dump/object_rules.h"
+
+#include <stdlib.h>
+
+#include "dump/dmabuf_holders.h"
+#include "dump/shared_bos.h"
+#include "image/image.h"
+#include "kernel/kfd.h"
+
+static int compare_numbers(uint64_t one, uint64_t other)
+{
+	return one < other ? -1 : one > other;
+}
+
+int object_rules_compare(const void *a, const void *b)
+{
+	const struct shared_bo *one = a, *other = b;
+	int order = compare_numbers(one->process, other->process);
+
+	return order ? order : compare_numbers(one->index, other->index);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct shared_bo *one = a, *other = b;
+	int order = compare_numbers(one->device, other->device);
+
+	if (!order)
+		order = compare_numbers(one->offset, other->offset);
+	return order ? order : object_rules_compare(a, b);
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct shared_bo *one = a, *other = b;
+	int order = compare_numbers(one->inode, other->inode);
+
+	return order ? order : object_rules_compare(a, b);
+}
+
+static bool have_one_place(const struct shared_bo *one, const struct shared_bo *other)
+{
+	return one->device == other->device && one->offset == other->offset;
+}
+
+static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
+{
+	return one->inode == other->inode;
+}
+
+/* Calls @judge for each run of @list whose neighbours are @alike, also for runs of one. */
+static void for_each_run(struct shared_bos *shared,
+			 bool (*alike)(const struct shared_bo *, const struct shared_bo *),
+			 void (*judge)(struct shared_bos *shared, struct shared_bo *run,
+				       size_t count))
+{
+	size_t first = 0;
+
+	for (size_t i = 1; i <= shared->count; i++) {
+		if (i < shared->count && alike(&shared->list[first], &shared->list[i]))
+			continue;
+		if (i > first)
+			judge(shared, &shared->list[first], i - first);
+		first = i;
+	}
+}
+
+static void note_problem(struct shared_bo *run, size_t count, const char *problem)
+{
+	for (size_t i = 0; i < count; i++)
+		run[i].problem = problem;
+}
+
+/* The import of a buffer on another PCI device is an object with an offset of its own. Up to Linux
+ * 6.7 there are no such imports, and inodes say nothing. */
+static void judge_inode(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	(void)shared;
+	for (size_t i = 1; i < count; i++) {
+		if (!have_one_place(&run[0], &run[i]))
+			note_problem(run, count, "it is imported on another PCI device");
+	}
+}
+
+static bool is_first_of_device(const struct shared_bo *run, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (run[i].device == run[index].device)
+			return false;
+	}
+	return true;
+}
+
+/* At the scan of the last process of a run, all processes of the run have exported their BOs, and
+ * the dma-bufs of that process and of the first one are open. */
+static struct dmabuf_holders list_holders(const struct shared_bos *shared,
+					  const struct shared_bo *run, size_t count)
+{
+	const struct shared_bo *last = &run[count - 1];
+	struct dmabuf_holders holders = { .references = last->references, .bos = count };
+
+	for (size_t i = 0; i < count; i++) {
+		holders.descriptors +=
+			run[i].process == last->process || run[i].process == shared->first_process;
+		holders.other_devices += i && is_first_of_device(run, i);
+		holders.attachments += run[i].attachments;
+	}
+	return holders;
+}
+
+/* An owner whose importers are outside the dump may also be held by something else, so this alone
+ * is worth a warning only. */
+static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	const struct dmabuf_holders holders = list_holders(shared, run, count);
+	bool has_owner = false;
+
+	for (size_t i = 0; i < count; i++)
+		run[i].has_no_other =
+			dmabuf_holders_are_known(&holders) && dmabuf_holders_are_counted(&holders);
+	if (dmabuf_holders_are_known(&holders))
+		return;
+	for (size_t i = 0; i < count; i++)
+		has_owner |= !kfd_bo_looks_imported(run[i].alloc_flags);
+	for (size_t i = 0; i < count; i++) {
+		run[i].held_elsewhere = true;
+		run[i].outside = !has_owner;
+		if (run[i].outside)
+			run[i].problem = "its dma-buf has more holders than the dump knows";
+	}
+}
+
+/* The images of the processes before may be written, and cannot name the object any more. */
+static bool is_late(const struct shared_bos *shared, const struct shared_bo *run, size_t count)
+{
+	bool is_old = false, is_new = false;
+
+	for (size_t i = 0; i < count; i++) {
+		is_new |= run[i].process == shared->num_processes - 1;
+		is_old |= run[i].process != shared->num_processes - 1;
+	}
+	return is_old && is_new;
+}
+
+static const char *find_problem(const struct shared_bo *run, size_t count,
+				const struct shared_bo **ret_owner)
+{
+	*ret_owner = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (run[i].problem)
+			return run[i].problem;
+		if (run[i].size != run[0].size)
+			return "its sizes differ";
+		if (run[i].gpu_id != run[0].gpu_id)
+			return "it is imported for another GPU";
+		if (kfd_bo_looks_imported(run[i].alloc_flags))
+			continue;
+		if (*ret_owner)
+			return "several processes look like its owner";
+		*ret_owner = &run[i];
+	}
+	if (!*ret_owner && !run[0].has_no_other)
+		return "its owner is not in the dump, or cannot be told from the others";
+	/* The owner has freed it, or looks like the others. */
+	if (!*ret_owner)
+		*ret_owner = &run[0];
+	return NULL;
+}
+
+static void judge_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	const struct shared_bo *owner;
+	const char *problem;
+
+	if (count == 1) {
+		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
+		return;
+	}
+	problem = find_problem(run, count, &owner);
+	if (!problem && shared->num_objects == IMAGE_OBJECTS_MAX)
+		problem = "too many others are";
+	note_problem(run, count, problem);
+	if (problem)
+		return;
+	shared->num_objects++;
+	for (size_t i = 0; i < count; i++) {
+		run[i].object = shared->num_objects;
+		run[i].owner = owner->process;
+		run[i].imported = &run[i] != owner;
+		run[i].adopted = !run[i].imported && kfd_bo_looks_imported(run[i].alloc_flags);
+	}
+}
+
+static void judge_late(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	for (size_t i = 0; is_late(shared, run, count) && i < count; i++) {
+		if (run[i].process == shared->num_processes - 1)
+			run[i].problem = "its sharers could not be listed in time";
+	}
+}
+
+static void judge_late_process(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	bool is_own = run[0].process == shared->num_processes - 1;
+
+	if (is_own && !is_late(shared, run, count))
+		judge_place(shared, run, count);
+}
+
+static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
+{
+	if (shared->count)
+		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
+}
+
+void object_rules_judge_all(struct shared_bos *shared, bool all_are_listed)
+{
+	sort(shared, compare_inodes);
+	for_each_run(shared, have_one_inode, judge_inode);
+	if (all_are_listed)
+		for_each_run(shared, have_one_inode, judge_holders);
+	sort(shared, compare_places);
+	for_each_run(shared, have_one_place, judge_place);
+	sort(shared, object_rules_compare);
+}
+
+void object_rules_judge_late(struct shared_bos *shared)
+{
+	sort(shared, compare_inodes);
+	for_each_run(shared, have_one_inode, judge_late);
+	sort(shared, compare_places);
+	for_each_run(shared, have_one_place, judge_late);
+	for_each_run(shared, have_one_place, judge_late_process);
+	sort(shared, object_rules_compare);
+}
