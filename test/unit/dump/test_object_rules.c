@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which BOs of a dump are one object, which of them makes it, and which sharing is refused. */
+#include "host.h"
+
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "dump/object_rules.h"
+#include "dump/shared_bos.h"
+#include "kernel/kfd.h"
+
+#define GPU      0x1111
+#define OTHER    0x2222
+#define SIZE     0x4000
+#define OWN      (KFD_BO_VRAM | KFD_BO_WRITABLE | KFD_BO_EXECUTABLE | 1u << 29)
+#define IMPORTED (KFD_BO_VRAM | KFD_BO_WRITABLE | KFD_BO_EXECUTABLE)
+
+/* A list that grows by process and index. */
+static struct shared_bo list[16];
+static struct shared_bos shared;
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(list, 0, sizeof(list));
+	shared = (struct shared_bos){ .list = list };
+	return 0;
+}
+
+/* Adds the next BO of @process, which is object @object of GPU @gpu_id: it has this inode and an
+ * offset that follows from it. */
+static struct shared_bo *add_on(size_t process, uint32_t gpu_id, uint32_t object, uint32_t flags)
+{
+	struct shared_bo *bo = &list[shared.count++];
+
+	*bo = (struct shared_bo){ .process = process,
+				  .index = (uint32_t)shared.count,
+				  .device = gpu_id,
+				  .gpu_id = gpu_id,
+				  .alloc_flags = flags,
+				  .offset = 0x10000 * object,
+				  .size = SIZE,
+				  .inode = object };
+	shared.num_processes = process + 1;
+	return bo;
+}
+
+static struct shared_bo *add(size_t process, uint32_t object, uint32_t flags)
+{
+	return add_on(process, GPU, object, flags);
+}
+
+/* The entry that add() has returned may have moved meanwhile, but the list is sorted again. */
+static void assert_object(const struct shared_bo *bo, uint32_t object, size_t owner, bool imported)
+{
+	assert_null(bo->problem);
+	assert_int_equal(bo->object, object);
+	assert_int_equal(bo->owner, owner);
+	assert_int_equal(bo->imported, imported);
+}
+
+static void assert_problem(const struct shared_bo *bo, const char *words)
+{
+	assert_non_null(bo->problem);
+	assert_non_null(strstr(bo->problem, words));
+	assert_int_equal(bo->object, 0);
+	assert_false(bo->imported);
+}
+
+/* Fragments of a block are several handles of one object, also in its owner's process. */
+static void the_entry_with_flags_of_its_own_is_the_owner(void **state)
+{
+	const struct shared_bo *first = add(0, 7, IMPORTED), *alone = add(0, 3, OWN);
+	const struct shared_bo *again = add(0, 7, IMPORTED), *second = add(0, 5, OWN);
+	const struct shared_bo *owner = add(1, 7, OWN), *own = add(1, 7, IMPORTED);
+	const struct shared_bo *importer = add(2, 5, IMPORTED);
+
+	(void)state;
+	object_rules_judge_all(&shared, true);
+	assert_object(alone, 0, 0, false);
+	assert_object(second, 1, 0, false);
+	assert_object(importer, 1, 0, true);
+	assert_object(owner, 2, 1, false);
+	assert_object(first, 2, 1, true);
+	assert_object(again, 2, 1, true);
+	assert_object(own, 2, 1, true);
+	assert_int_equal(shared.num_objects, 2);
+	for (size_t i = 0; i < shared.count; i++)
+		assert_false(list[i].adopted || list[i].held_elsewhere || list[i].outside);
+}
+
+static void an_offset_means_nothing_on_another_device(void **state)
+{
+	const struct shared_bo *one = add_on(0, GPU, 4, OWN), *two = add_on(1, OTHER, 4, IMPORTED);
+
+	(void)state;
+	list[1].inode = 99;
+	object_rules_judge_all(&shared, true);
+	assert_object(one, 0, 0, false);
+	assert_object(two, 0, 0, false);
+}
+
+static void sharing_that_cannot_be_restored_has_a_cause(void **state)
+{
+	static const struct {
+		uint32_t flags[2], gpu_ids[2];
+		uint64_t sizes[2];
+		bool moves;
+		const char *words;
+	} cases[] = {
+		{ { OWN, OWN }, { GPU, GPU }, { SIZE, SIZE }, false, "look like its owner" },
+		{ { IMPORTED, IMPORTED }, { GPU, GPU }, { SIZE, SIZE }, false, "owner is not in" },
+		{ { OWN, IMPORTED }, { GPU, GPU }, { SIZE, 2 * SIZE }, false, "sizes differ" },
+		{ { OWN, IMPORTED }, { GPU, OTHER }, { SIZE, SIZE }, false, "for another GPU" },
+		{ { OWN, IMPORTED }, { GPU, OTHER }, { SIZE, SIZE }, true, "another PCI device" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("%s\n", cases[i].words);
+		(void)begin(NULL);
+		for (size_t j = 0; j < 2; j++) {
+			struct shared_bo *bo = add(j, 1, cases[i].flags[j]);
+
+			bo->gpu_id = cases[i].gpu_ids[j];
+			bo->size = cases[i].sizes[j];
+			if (j && cases[i].moves)
+				bo->device = OTHER;
+		}
+		object_rules_judge_all(&shared, true);
+		assert_problem(&list[0], cases[i].words);
+		assert_problem(&list[1], cases[i].words);
+		assert_int_equal(shared.num_objects, 0);
+	}
+}
+
+/* Numbers of references that the kernel counts for two importers, at the scan of the second: each
+ * BO and each of two descriptors has one, the object and KFD's own file may have one each. */
+static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
+{
+	const struct shared_bo *first = add(0, 1, IMPORTED), *second = add(1, 1, IMPORTED);
+	const struct shared_bo *alone = add(1, 2, IMPORTED);
+
+	(void)state;
+	list[1].references = 4;
+	list[2].references = 2;
+	object_rules_judge_all(&shared, true);
+	assert_object(first, 1, 0, false);
+	assert_object(second, 1, 0, true);
+	assert_true(first->adopted);
+	assert_false(second->adopted);
+	assert_object(alone, 0, 0, false);
+	assert_true(alone->adopted);
+}
+
+static void a_buffer_of_a_process_outside_is_refused(void **state)
+{
+	(void)state;
+	(void)add(0, 1, IMPORTED);
+	add(1, 1, IMPORTED)->references = 7;
+	add(1, 2, IMPORTED)->references = 3;
+	object_rules_judge_all(&shared, true);
+	for (size_t i = 0; i < shared.count; i++) {
+		assert_problem(&list[i], "more holders");
+		assert_true(list[i].outside && list[i].held_elsewhere);
+		assert_false(list[i].adopted);
+	}
+}
+
+static void an_owner_with_unknown_holders_still_shares(void **state)
+{
+	const struct shared_bo *owner = add(0, 1, OWN), *importer = add(1, 1, IMPORTED);
+
+	(void)state;
+	list[1].references = 7;
+	object_rules_judge_all(&shared, true);
+	assert_object(owner, 1, 0, false);
+	assert_object(importer, 1, 0, true);
+	assert_true(owner->held_elsewhere && importer->held_elsewhere);
+	assert_false(owner->outside || importer->outside);
+}
+
+/* Processes that join later hold dma-bufs, too. */
+static void nothing_is_outside_before_all_processes_are_known(void **state)
+{
+	const struct shared_bo *owner = add(0, 1, OWN), *alone = add(0, 2, IMPORTED);
+
+	(void)state;
+	list[0].references = list[1].references = 99;
+	object_rules_judge_all(&shared, false);
+	assert_object(owner, 0, 0, false);
+	assert_object(alone, 0, 0, false);
+	assert_false(owner->held_elsewhere || alone->outside || alone->adopted);
+}
+
+/* The images of the first process may be written. */
+static void a_late_process_shares_with_itself_only(void **state)
+{
+	const struct shared_bo *old = add(0, 1, OWN), *old_import = add(0, 1, IMPORTED), *late;
+	const struct shared_bo *other = add(0, 2, OWN), *own, *import;
+
+	(void)state;
+	object_rules_judge_all(&shared, false);
+	assert_object(old_import, 1, 0, true);
+	late = add(1, 2, IMPORTED);
+	own = add(1, 3, OWN);
+	import = add(1, 3, IMPORTED);
+	object_rules_judge_late(&shared);
+	assert_problem(late, "could not be listed in time");
+	assert_object(old, 1, 0, false);
+	assert_object(old_import, 1, 0, true);
+	assert_object(other, 0, 0, false);
+	assert_object(own, 2, 1, false);
+	assert_object(import, 2, 1, true);
+}
+
+static void a_bo_is_found_by_process_and_index(void **state)
+{
+	(void)state;
+	(void)add(0, 9, OWN);
+	(void)add(0, 8, OWN);
+	(void)add(1, 1, OWN);
+	object_rules_judge_all(&shared, true);
+	assert_int_equal(list[0].inode, 9);
+	assert_int_equal(list[1].inode, 8);
+	assert_int_equal(list[2].inode, 1);
+	assert_true(object_rules_compare(&list[0], &list[1]) < 0);
+	assert_true(object_rules_compare(&list[2], &list[1]) > 0);
+	assert_int_equal(object_rules_compare(&list[2], &list[2]), 0);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup(function, begin)
+	const struct CMUnitTest tests[] = {
+		TEST(the_entry_with_flags_of_its_own_is_the_owner),
+		TEST(an_offset_means_nothing_on_another_device),
+		TEST(sharing_that_cannot_be_restored_has_a_cause),
+		TEST(an_importer_adopts_a_buffer_that_nothing_else_holds),
+		TEST(a_buffer_of_a_process_outside_is_refused),
+		TEST(an_owner_with_unknown_holders_still_shares),
+		TEST(nothing_is_outside_before_all_processes_are_known),
+		TEST(a_late_process_shares_with_itself_only),
+		TEST(a_bo_is_found_by_process_and_index),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
