@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
-NATIVE_PARTS := $(filter-out test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
+NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
 		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_aql.c)
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
@@ -35,6 +35,19 @@ BUILD_HOST = @mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm; \
 $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h)
 	$(BUILD_HOST) -ldl
 
+# A reader of images that does not know the fields of shared buffers.
+$(NATIVE)/criu-amdgpu-before.proto: criu-amdgpu.proto
+	@mkdir -p $(@D)
+	sed '/ object = 1001;/d;/ owner_pid = 1002;/d' $< > $@
+
+$(NATIVE)/criu-amdgpu-before.pb-c.c: $(NATIVE)/criu-amdgpu-before.proto
+	protoc-c --proto_path=$(@D) --c_out=$(@D) $<
+
+$(NATIVE)/before: test/native/before.c $(NATIVE)/criu-amdgpu-before.pb-c.c $(wildcard test/lib/raw_*)
+	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
+	$(CC) $(filter-out -fvisibility=hidden,$(FLAGS)) -Itest/lib -I$(@D) -I$(@D)/include $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< \
+		$(NATIVE)/criu-amdgpu-before.pb-c.c test/lib/raw_kfd.c -lprotobuf-c
+
 # With the simulator in it instead of preloaded: sanitizers want to come before every library.
 $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) $(SIM)/amdgpu_sim.a
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
@@ -53,7 +66,7 @@ $(SIM)/amdgpu_sim.a: sim
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(CRIUS)
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
