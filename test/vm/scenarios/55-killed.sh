@@ -273,3 +273,31 @@ scenario_killed_task() { # oldest and newest
 	verify
 	finish
 }
+
+# Tasks share buffers, and one is killed before or while it shares them again. The others wait for it in vain, so the
+# restore fails and none of them runs. The engine is slow, so no restore is over before the kill.
+scenario_killed_sharer() { # oldest and newest
+	local ranks n rank early=0
+
+	machine one
+	start_sharers 3
+	ranks=($(pgrep -P "$pid"))
+	dump img "$pid"
+	gone "$pid"
+	knob engine_bytes_per_s 100000
+	for n in 0 1 2; do
+		nothing_left
+		kill_at 1 'amdgpu_plugin: map: saved' $((3 * n)) "${ranks[n]}" restore img -d
+		[ "$status" != 0 ] || fail "the restore succeeded without process ${ranks[n]}"
+		for rank in "$pid" "${ranks[@]}"; do
+			gone "$rank"
+		done
+	done
+	knob engine_bytes_per_s 0
+	nothing_left
+	no_violation
+	restore img
+	runs
+	verify
+	finish
+}
