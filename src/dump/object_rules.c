@@ -22,7 +22,7 @@ int object_rules_compare(const void *a, const void *b)
 	return order ? order : compare_numbers(one->index, other->index);
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_offsets(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
 	int order = compare_numbers(one->device, other->device);
@@ -40,7 +40,7 @@ static int compare_inodes(const void *a, const void *b)
 	return order ? order : object_rules_compare(a, b);
 }
 
-static bool have_one_place(const struct shared_bo *one, const struct shared_bo *other)
+static bool have_one_offset(const struct shared_bo *one, const struct shared_bo *other)
 {
 	return one->device == other->device && one->offset == other->offset;
 }
@@ -50,11 +50,11 @@ static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *
 	return one->inode == other->inode;
 }
 
-/* Calls @judge for each run of @list whose neighbours are @alike, also for runs of one. */
+/* Calls @act for each run of BOs in @list that are @alike, also for runs of one. */
 static void for_each_run(struct shared_bos *shared,
 			 bool (*alike)(const struct shared_bo *, const struct shared_bo *),
-			 void (*judge)(struct shared_bos *shared, struct shared_bo *run,
-				       size_t count))
+			 void (*act)(struct shared_bos *shared, struct shared_bo *run,
+				     size_t count))
 {
 	size_t first = 0;
 
@@ -62,7 +62,7 @@ static void for_each_run(struct shared_bos *shared,
 		if (i < shared->count && alike(&shared->list[first], &shared->list[i]))
 			continue;
 		if (i > first)
-			judge(shared, &shared->list[first], i - first);
+			act(shared, &shared->list[first], i - first);
 		first = i;
 	}
 }
@@ -75,11 +75,11 @@ static void note_problem(struct shared_bo *run, size_t count, const char *proble
 
 /* The import of a buffer on another PCI device is an object with an offset of its own. Up to Linux
  * 6.7 there are no such imports, and inodes say nothing. */
-static void judge_inode(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void note_other_device(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	(void)shared;
 	for (size_t i = 1; i < count; i++) {
-		if (!have_one_place(&run[0], &run[i]))
+		if (!have_one_offset(&run[0], &run[i]))
 			note_problem(run, count, "it is imported on another PCI device");
 	}
 }
@@ -169,7 +169,7 @@ static const char *find_problem(const struct shared_bo *run, size_t count,
 	return NULL;
 }
 
-static void judge_place(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void share_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	const struct shared_bo *owner;
 	const char *problem;
@@ -193,7 +193,7 @@ static void judge_place(struct shared_bos *shared, struct shared_bo *run, size_t
 	}
 }
 
-static void judge_late(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void note_late(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	for (size_t i = 0; is_late(shared, run, count) && i < count; i++) {
 		if (run[i].process == shared->num_processes - 1)
@@ -201,12 +201,12 @@ static void judge_late(struct shared_bos *shared, struct shared_bo *run, size_t 
 	}
 }
 
-static void judge_late_process(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static void share_own_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	bool is_own = run[0].process == shared->num_processes - 1;
 
 	if (is_own && !is_late(shared, run, count))
-		judge_place(shared, run, count);
+		share_object(shared, run, count);
 }
 
 static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
@@ -215,23 +215,23 @@ static void sort(struct shared_bos *shared, int (*compare)(const void *, const v
 		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
 }
 
-void object_rules_judge_all(struct shared_bos *shared, bool all_are_listed)
+void object_rules_apply(struct shared_bos *shared, bool all_are_listed)
 {
 	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, judge_inode);
+	for_each_run(shared, have_one_inode, note_other_device);
 	if (all_are_listed)
 		for_each_run(shared, have_one_inode, judge_holders);
-	sort(shared, compare_places);
-	for_each_run(shared, have_one_place, judge_place);
+	sort(shared, compare_offsets);
+	for_each_run(shared, have_one_offset, share_object);
 	sort(shared, object_rules_compare);
 }
 
-void object_rules_judge_late(struct shared_bos *shared)
+void object_rules_apply_late(struct shared_bos *shared)
 {
 	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, judge_late);
-	sort(shared, compare_places);
-	for_each_run(shared, have_one_place, judge_late);
-	for_each_run(shared, have_one_place, judge_late_process);
+	for_each_run(shared, have_one_inode, note_late);
+	sort(shared, compare_offsets);
+	for_each_run(shared, have_one_offset, note_late);
+	for_each_run(shared, have_one_offset, share_own_object);
 	sort(shared, object_rules_compare);
 }

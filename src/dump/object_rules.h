@@ -26,8 +26,8 @@ int object_rules_compare(const void *a, const void *b);
 
 /* The list has the BOs of all processes. @all_are_listed: no other process joins the dump, so a
  * holder of a dma-buf that is not in the list is outside. */
-void object_rules_judge_all(struct shared_bos *shared, bool all_are_listed);
+void object_rules_apply(struct shared_bos *shared, bool all_are_listed);
 /* The last process has joined when images of others may be written already. Judges its BOs only. */
-void object_rules_judge_late(struct shared_bos *shared);
+void object_rules_apply_late(struct shared_bos *shared);
 
 #endif

@@ -139,7 +139,7 @@ static int scan_all(struct process_dump *dump)
 	}
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
-	object_rules_judge_all(shared, session->files_are_listed);
+	object_rules_apply(shared, session->files_are_listed);
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static int scan_late(struct process_dump *dump)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the BOs that it shares",
 				 dump->process->id);
-	object_rules_judge_late(shared);
+	object_rules_apply_late(shared);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ static struct use find_use(const CriuKfd *kfd, uint32_t gpu_id)
 }
 
 /* Another visible GPU has the id now. */
-static int judge_taken(const struct restored_task *task, const struct topology_node *saved,
+static int check_taken(const struct restored_task *task, const struct topology_node *saved,
 		       struct use use, bool force)
 {
 	uint32_t id = saved->gpu_id, now = gpu_files_local(task, saved)->gpu_id;
@@ -79,8 +79,8 @@ static int judge_taken(const struct restored_task *task, const struct topology_n
 		task->kfd_id, id, now, id, harm, id);
 }
 
-static int judge(const struct restored_task *task, const struct topology_node *saved,
-		 enum gpu_ids_mmap mmap_ids, bool force)
+static int check_gpu(const struct restored_task *task, const struct topology_node *saved,
+		     enum gpu_ids_mmap mmap_ids, bool force)
 {
 	uint32_t id = saved->gpu_id, now = gpu_files_local(task, saved)->gpu_id;
 	struct use use = find_use(task->kfd, id);
@@ -92,7 +92,7 @@ static int judge(const struct restored_task *task, const struct topology_node *s
 	other = topology_find_gpu(&task->local, id);
 	/* The driver finds no GPU for this process by the id of a hidden one. */
 	if (other && !extra_gpus_is_hidden(task, other))
-		return judge_taken(task, saved, use, force);
+		return check_taken(task, saved, use, force);
 	log_warn(
 		"kfd %d: GPU 0x%04x is now 0x%04x: exports of its memory (IPC, RCCL, virtual memory"
 		" API)%s will fail",
@@ -169,7 +169,7 @@ int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, 
 
 	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
 		if (task->saved.nodes[i].gpu_id)
-			ret = judge(task, &task->saved.nodes[i], mmap_ids, force);
+			ret = check_gpu(task, &task->saved.nodes[i], mmap_ids, force);
 	}
 	return ret;
 }

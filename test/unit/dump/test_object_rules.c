@@ -76,7 +76,7 @@ static void the_entry_with_flags_of_its_own_is_the_owner(void **state)
 	const struct shared_bo *importer = add(2, 5, IMPORTED);
 
 	(void)state;
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	assert_object(alone, 0, 0, false);
 	assert_object(second, 1, 0, false);
 	assert_object(importer, 1, 0, true);
@@ -95,7 +95,7 @@ static void an_offset_means_nothing_on_another_device(void **state)
 
 	(void)state;
 	list[1].inode = 99;
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	assert_object(one, 0, 0, false);
 	assert_object(two, 0, 0, false);
 }
@@ -127,7 +127,7 @@ static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 			if (j && cases[i].moves)
 				bo->device = OTHER;
 		}
-		object_rules_judge_all(&shared, true);
+		object_rules_apply(&shared, true);
 		assert_problem(&list[0], cases[i].words);
 		assert_problem(&list[1], cases[i].words);
 		assert_int_equal(shared.num_objects, 0);
@@ -144,7 +144,7 @@ static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
 	(void)state;
 	list[1].references = 4;
 	list[2].references = 2;
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	assert_object(first, 1, 0, false);
 	assert_object(second, 1, 0, true);
 	assert_true(first->adopted);
@@ -159,7 +159,7 @@ static void a_buffer_of_a_process_outside_is_refused(void **state)
 	(void)add(0, 1, IMPORTED);
 	add(1, 1, IMPORTED)->references = 7;
 	add(1, 2, IMPORTED)->references = 3;
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	for (size_t i = 0; i < shared.count; i++) {
 		assert_problem(&list[i], "more holders");
 		assert_true(list[i].outside && list[i].held_elsewhere);
@@ -173,7 +173,7 @@ static void an_owner_with_unknown_holders_still_shares(void **state)
 
 	(void)state;
 	list[1].references = 7;
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	assert_object(owner, 1, 0, false);
 	assert_object(importer, 1, 0, true);
 	assert_true(owner->held_elsewhere && importer->held_elsewhere);
@@ -187,7 +187,7 @@ static void nothing_is_outside_before_all_processes_are_known(void **state)
 
 	(void)state;
 	list[0].references = list[1].references = 99;
-	object_rules_judge_all(&shared, false);
+	object_rules_apply(&shared, false);
 	assert_object(owner, 0, 0, false);
 	assert_object(alone, 0, 0, false);
 	assert_false(owner->held_elsewhere || alone->outside || alone->adopted);
@@ -200,12 +200,12 @@ static void a_late_process_shares_with_itself_only(void **state)
 	const struct shared_bo *other = add(0, 2, OWN), *own, *import;
 
 	(void)state;
-	object_rules_judge_all(&shared, false);
+	object_rules_apply(&shared, false);
 	assert_object(old_import, 1, 0, true);
 	late = add(1, 2, IMPORTED);
 	own = add(1, 3, OWN);
 	import = add(1, 3, IMPORTED);
-	object_rules_judge_late(&shared);
+	object_rules_apply_late(&shared);
 	assert_problem(late, "could not be listed in time");
 	assert_object(old, 1, 0, false);
 	assert_object(old_import, 1, 0, true);
@@ -220,7 +220,7 @@ static void a_bo_is_found_by_process_and_index(void **state)
 	(void)add(0, 9, OWN);
 	(void)add(0, 8, OWN);
 	(void)add(1, 1, OWN);
-	object_rules_judge_all(&shared, true);
+	object_rules_apply(&shared, true);
 	assert_int_equal(list[0].inode, 9);
 	assert_int_equal(list[1].inode, 8);
 	assert_int_equal(list[2].inode, 1);
