@@ -125,11 +125,11 @@ struct dump_session {
 	struct guard guard;
 };
 
-/* Rules of the dump that other units find broken. See src/preflight/preflight.c for their texts. */
+/* The rules that other code names. src/preflight/preflight.c has their texts, and the rules that
+ * only a predicate in its table finds broken. */
 enum dump_rule {
+	DUMP_BY_PREDICATE,
 	DUMP_IS_PRE_DUMP,
-	DUMP_IS_INCREMENTAL,
-	DUMP_IS_LAZY,
 	DUMP_GPU_IS_IN_RESET,
 	DUMP_CWSR_IS_OFF,
 	DUMP_HAS_NO_KFD_FILE,
@@ -140,15 +140,8 @@ enum dump_rule {
 	DUMP_UNKNOWN_LAYOUT,
 	DUMP_EVENT_TYPE,
 	DUMP_HIGH_PRECISION,
-	DUMP_QUEUE_TYPE,
-	DUMP_QUEUE_XCCS,
-	DUMP_QUEUE_SAVE_AREA,
 	DUMP_QUEUE_GENERATION,
 	DUMP_QUEUE_REFUSED,
-	DUMP_BO_KIND,
-	DUMP_BO_FLAGS,
-	DUMP_BO_ADDRESS,
-	DUMP_BO_HALVED,
 	DUMP_BO_GENERATION,
 	DUMP_BO_SHARED,
 	DUMP_BO_OUTSIDE,

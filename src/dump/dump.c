@@ -62,7 +62,8 @@ static int checkpoint(struct process_dump *dump)
 }
 
 /* The GPU, here, that the process knows as @user_gpu_id. */
-static const struct topology_node *find_gpu(const struct process_dump *dump, uint32_t user_gpu_id)
+static const struct topology_node *gpu_by_user_id(const struct process_dump *dump,
+						  uint32_t user_gpu_id)
 {
 	return bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
 }
@@ -72,7 +73,7 @@ static int check_devices(struct process_dump *dump)
 	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
 		const struct kfd_device_bucket *device = &dump->state.devices[i];
 
-		if (!find_gpu(dump, device->user_gpu_id))
+		if (!gpu_by_user_id(dump, device->user_gpu_id))
 			return log_error(-ENODEV, "kfd %d: GPU 0x%04x is not in the topology",
 					 dump->process->id, device->actual_gpu_id);
 	}
@@ -85,7 +86,7 @@ static int check_bo(const struct process_dump *dump, uint32_t index)
 	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
 	int id = dump->process->id;
 
-	if (!find_gpu(dump, bo->gpu_id))
+	if (!gpu_by_user_id(dump, bo->gpu_id))
 		return log_error(-EINVAL,
 				 "kfd %d: BO %u is of GPU 0x%04x, which is not the process's", id,
 				 index, bo->gpu_id);

@@ -95,165 +95,171 @@ static bool is_out_of_reach(const struct bo *bo)
 	       bo->gpu->gfx_target_version >= GFX12;
 }
 
-/* A rule with a predicate is checked here, the others where their objects are found, by
- * preflight_refuse(). */
+/* A rule with a predicate is checked here. Other code names the others, and calls
+ * preflight_refuse() where it finds their objects. */
 static const struct rule {
+	enum dump_rule name;
 	struct preflight_text text;
 	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
 	int (*is_such_dump)(void);
 	bool (*queue_breaks)(const struct queue *queue);
 	bool (*bo_breaks)(const struct bo *bo);
 } rules[] = {
-	[DUMP_IS_PRE_DUMP] = { .text = { PREFLIGHT_DUMP,
-					 "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
-					 "CRIU's stage, at the first mapping of a GPU",
-					 "leave out the pre-dump and make a full dump", false } },
+	{ .name = DUMP_IS_PRE_DUMP,
+	  .text = { PREFLIGHT_DUMP,
+		    "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
+		    "CRIU's stage, at the first mapping of a GPU",
+		    "leave out the pre-dump and make a full dump", false } },
 	/* A GPU's writes to memory of the process make no page dirty. CRIU would take such a page
 	 * from the images of the dump before. */
-	[DUMP_IS_INCREMENTAL] = { .text = { PREFLIGHT_DUMP,
-					    "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
-					    "CRIU's link `parent` in the image directory",
-					    "leave out --prev-images-dir, and remove the link `parent` from the image directory",
-					    true },
-				  .is_such_dump = image_dir_find_parent },
-	[DUMP_IS_LAZY] = { .text = { PREFLIGHT_DUMP,
-				     "it is lazy, and this CRIU starts the queues before the process's memory has left",
-				     "CRIU would hand over lazy pages, and CRIU has no hook PAUSE_DEVICES",
-				     "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
-			   .is_such_dump = host_is_lazy_dump },
-	[DUMP_GPU_IS_IN_RESET] = { .text = { PREFLIGHT_DUMP,
-					     "a GPU is in reset, and the driver would stop queues that nothing can start",
-					     "a context on each GPU (RESET_IN_PROGRESS, since Linux 6.6)",
-					     "dump again, when the kernel's log says that the reset has ended",
-					     true } },
+	{ .text = { PREFLIGHT_DUMP,
+		    "it is incremental, so it lacks what a GPU has written to the process's memory since the dump before",
+		    "CRIU's link `parent` in the image directory",
+		    "leave out --prev-images-dir, and remove the link `parent` from the image directory",
+		    true },
+	  .is_such_dump = image_dir_find_parent },
+	{ .text = { PREFLIGHT_DUMP,
+		    "it is lazy, and this CRIU starts the queues before the process's memory has left",
+		    "CRIU would hand over lazy pages, and CRIU has no hook PAUSE_DEVICES",
+		    "leave out --lazy-pages, or use CRIU 4.0 or newer", true },
+	  .is_such_dump = host_is_lazy_dump },
+	{ .name = DUMP_GPU_IS_IN_RESET,
+	  .text = { PREFLIGHT_DUMP,
+		    "a GPU is in reset, and the driver would stop queues that nothing can start",
+		    "a context on each GPU (RESET_IN_PROGRESS, since Linux 6.6)",
+		    "dump again, when the kernel's log says that the reset has ended", true } },
 
-	[DUMP_CWSR_IS_OFF] = { .text = { PREFLIGHT_PROCESS,
-					 "cannot be paused, because the driver does not save running waves",
-					 "amdgpu's parameter `cwsr_enable` is 0",
-					 "load amdgpu with cwsr_enable=1", true } },
-	[DUMP_HAS_NO_KFD_FILE] = { .text = { PREFLIGHT_PROCESS,
-					     "maps memory of a GPU, but does not have /dev/kfd open, so CRIU would not save that memory",
-					     "`/proc/PID/maps` and `/proc/PID/fd`",
-					     "have the process keep /dev/kfd open, or unmap the memory",
-					     false } },
-	[DUMP_FILE_OF_OTHER_PROCESS] = { .text = { PREFLIGHT_PROCESS,
-						   "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
-						   "the open files of all tasks, compared by kcmp()",
-						   "have the process close the inherited descriptor, or call exec()",
-						   false } },
-	[DUMP_LACKS_VM] = { .text = { PREFLIGHT_PROCESS,
-				      "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
-				      "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
-				      "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
-				      true } },
-	[DUMP_HAS_NO_BO] = { .text = { PREFLIGHT_PROCESS,
-				       "cannot be rebuilt by this kernel, because it has no BO (AMD's out-of-tree driver, Linux before 6.12.58)",
-				       "RESTORE without BOs and with private data that it cannot read, in a child process that then ends",
-				       "use another kernel", true } },
-	[DUMP_HAS_CONTEXTS] = { .text = { PREFLIGHT_PROCESS,
-					  "has several KFD contexts, and the kernel saves each of them as the same process",
-					  "a directory `context_N` in `/sys/class/kfd/kfd/proc/PID` (Linux 7)",
-					  "have the process use one KFD context", false } },
-	[DUMP_UNKNOWN_LAYOUT] = { .text = { PREFLIGHT_PROCESS,
-					    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
-					    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
-					    "a newer plugin may know it", true } },
+	{ .name = DUMP_CWSR_IS_OFF,
+	  .text = { PREFLIGHT_PROCESS,
+		    "cannot be paused, because the driver does not save running waves",
+		    "amdgpu's parameter `cwsr_enable` is 0", "load amdgpu with cwsr_enable=1",
+		    true } },
+	{ .name = DUMP_HAS_NO_KFD_FILE,
+	  .text = { PREFLIGHT_PROCESS,
+		    "maps memory of a GPU, but does not have /dev/kfd open, so CRIU would not save that memory",
+		    "`/proc/PID/maps` and `/proc/PID/fd`",
+		    "have the process keep /dev/kfd open, or unmap the memory", false } },
+	{ .name = DUMP_FILE_OF_OTHER_PROCESS,
+	  .text = { PREFLIGHT_PROCESS,
+		    "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
+		    "the open files of all tasks, compared by kcmp()",
+		    "have the process close the inherited descriptor, or call exec()", false } },
+	{ .name = DUMP_LACKS_VM,
+	  .text = { PREFLIGHT_PROCESS,
+		    "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
+		    "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
+		    "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
+		    true } },
+	{ .name = DUMP_HAS_NO_BO,
+	  .text = { PREFLIGHT_PROCESS,
+		    "cannot be rebuilt by this kernel, because it has no BO (AMD's out-of-tree driver, Linux before 6.12.58)",
+		    "RESTORE without BOs and with private data that it cannot read, in a child process that then ends",
+		    "use another kernel", true } },
+	{ .name = DUMP_HAS_CONTEXTS,
+	  .text = { PREFLIGHT_PROCESS,
+		    "has several KFD contexts, and the kernel saves each of them as the same process",
+		    "a directory `context_N` in `/sys/class/kfd/kfd/proc/PID` (Linux 7)",
+		    "have the process use one KFD context", false } },
+	{ .name = DUMP_UNKNOWN_LAYOUT,
+	  .text = { PREFLIGHT_PROCESS,
+		    "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
+		    "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
+		    "a newer plugin may know it", true } },
 
-	[DUMP_EVENT_TYPE] = { .text = { PREFLIGHT_PROCESS,
-					"has an event that RESTORE does not make: newer kernels (Linux 6.12.105) refuse the process, older ones drop the event",
-					"the type in the event's record is not 0, 3, 5 or 8",
-					"have the process destroy the event before the dump",
-					true } },
+	{ .name = DUMP_EVENT_TYPE,
+	  .text = { PREFLIGHT_PROCESS,
+		    "has an event that RESTORE does not make: newer kernels (Linux 6.12.105) refuse the process, older ones drop the event",
+		    "the type in the event's record is not 0, 3, 5 or 8",
+		    "have the process destroy the event before the dump", true } },
 
-	[DUMP_HIGH_PRECISION] = { .text = { PREFLIGHT_PROCESS,
-					    "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
-					    "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
-					    "start the process without HSA_HIGH_PRECISION_MODE",
-					    true } },
+	{ .name = DUMP_HIGH_PRECISION,
+	  .text = { PREFLIGHT_PROCESS,
+		    "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
+		    "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
+		    "start the process without HSA_HIGH_PRECISION_MODE", true } },
 
-	[DUMP_QUEUE_TYPE] = { .text = { PREFLIGHT_QUEUE,
-					"has a type that this plugin does not know",
-					"the type in the queue's record",
-					"a newer plugin may know it", true },
-			      .queue_breaks = has_unknown_type },
-	[DUMP_QUEUE_XCCS] = { .text = { PREFLIGHT_QUEUE,
-					"runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
-					"`num_xcc` of the GPU and the size of the saved MQD",
-					"use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
-					true },
-			      .queue_breaks = lacks_xccs },
-	[DUMP_QUEUE_SAVE_AREA] = { .text = { PREFLIGHT_QUEUE,
-					     "has no area for its waves, so running waves would be lost",
-					     "the size of the area in the queue's record",
-					     "load amdgpu with cwsr_enable=1", true },
-				   .queue_breaks = lacks_save_area },
-	[DUMP_QUEUE_GENERATION] = { .text = { PREFLIGHT_QUEUE,
-					      "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
-					      "`gfx_target_version` of the GPU",
-					      "have the process destroy its queues before the dump",
-					      true },
-				    .queue_breaks = cannot_be_rebuilt },
-	[DUMP_QUEUE_REFUSED] = { .text = { PREFLIGHT_QUEUE,
-					   "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, if the area for waves is in an SVM range)",
-					   "RESTORE of a copy of the queue, in a child process that then ends",
-					   "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
-					   true } },
+	{ .text = { PREFLIGHT_QUEUE, "has a type that this plugin does not know",
+		    "the type in the queue's record", "a newer plugin may know it", true },
+	  .queue_breaks = has_unknown_type },
+	{ .text = { PREFLIGHT_QUEUE,
+		    "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
+		    "`num_xcc` of the GPU and the size of the saved MQD",
+		    "use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
+		    true },
+	  .queue_breaks = lacks_xccs },
+	{ .text = { PREFLIGHT_QUEUE, "has no area for its waves, so running waves would be lost",
+		    "the size of the area in the queue's record", "load amdgpu with cwsr_enable=1",
+		    true },
+	  .queue_breaks = lacks_save_area },
+	{ .name = DUMP_QUEUE_GENERATION,
+	  .text = { PREFLIGHT_QUEUE,
+		    "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
+		    "`gfx_target_version` of the GPU",
+		    "have the process destroy its queues before the dump", true },
+	  .queue_breaks = cannot_be_rebuilt },
+	{ .name = DUMP_QUEUE_REFUSED,
+	  .text = { PREFLIGHT_QUEUE,
+		    "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, if the area for waves is in an SVM range)",
+		    "RESTORE of a copy of the queue, in a child process that then ends",
+		    "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
+		    true } },
 
-	[DUMP_BO_KIND] = { .text = { PREFLIGHT_BO, "has an unknown kind",
-				     "no kind bit in its flags, or several",
-				     "a newer plugin may know it", false },
-			   .bo_breaks = has_unknown_kind },
-	[DUMP_BO_FLAGS] = { .text = { PREFLIGHT_BO, "has flags that this plugin does not know",
-				      "its flags", "a newer plugin may know them", true },
-			    .bo_breaks = has_unknown_flags },
-	[DUMP_BO_ADDRESS] = { .text = { PREFLIGHT_BO,
-					"is mapped by its render node (virtual memory API), which the kernel cannot restore",
-					"it has contents and no address",
-					"turn the API off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
-					false },
-			      .bo_breaks = has_no_address },
-	[DUMP_BO_HALVED] = { .text = { PREFLIGHT_BO,
-				       "is queue memory on a GPU before gfx9, and the kernel would restore half of it",
-				       "its AQL flag and `gfx_target_version` of the GPU",
-				       "run the job on a GPU of gfx9 or newer", false },
-			     .bo_breaks = would_be_halved },
-	[DUMP_BO_GENERATION] = { .text = { PREFLIGHT_BO,
-					   "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
-					   "`gfx_target_version` of the GPU",
-					   "a newer plugin may know them", false },
-				 .bo_breaks = is_out_of_reach },
-	[DUMP_BO_SHARED] = { .text = { PREFLIGHT_BO,
-				       "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
-				       "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
-				       "turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
-				       true } },
-	[DUMP_BO_OUTSIDE] = { .text = { PREFLIGHT_BO,
-					"is imported from a process outside the dump, and each process would get a copy of its own",
-					"all its entries in the dump have the flags of imports, and its dma-buf has a holder that the dump does not know (`count` in its fdinfo, since Linux 6.8)",
-					"dump all processes that share it together", true } },
+	{ .text = { PREFLIGHT_BO, "has an unknown kind", "no kind bit in its flags, or several",
+		    "a newer plugin may know it", false },
+	  .bo_breaks = has_unknown_kind },
+	{ .text = { PREFLIGHT_BO, "has flags that this plugin does not know", "its flags",
+		    "a newer plugin may know them", true },
+	  .bo_breaks = has_unknown_flags },
+	{ .text = { PREFLIGHT_BO,
+		    "is mapped by its render node (virtual memory API), which the kernel cannot restore",
+		    "it has contents and no address",
+		    "turn the API off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)", false },
+	  .bo_breaks = has_no_address },
+	{ .text = { PREFLIGHT_BO,
+		    "is queue memory on a GPU before gfx9, and the kernel would restore half of it",
+		    "its AQL flag and `gfx_target_version` of the GPU",
+		    "run the job on a GPU of gfx9 or newer", false },
+	  .bo_breaks = would_be_halved },
+	{ .name = DUMP_BO_GENERATION,
+	  .text = { PREFLIGHT_BO,
+		    "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
+		    "`gfx_target_version` of the GPU", "a newer plugin may know them", false },
+	  .bo_breaks = is_out_of_reach },
+	{ .name = DUMP_BO_SHARED,
+	  .text = { PREFLIGHT_BO,
+		    "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
+		    "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
+		    "turn sharing off (NCCL_P2P_DISABLE=1 and similar)", true } },
+	{ .name = DUMP_BO_OUTSIDE,
+	  .text = { PREFLIGHT_BO,
+		    "is imported from a process outside the dump, and each process would get a copy of its own",
+		    "all its entries in the dump have the flags of imports, and its dma-buf has a holder that the dump does not know (`count` in its fdinfo, since Linux 6.8)",
+		    "dump all processes that share it together", true } },
 
-	[DUMP_HAS_DMABUF] = { .text = { PREFLIGHT_FILE,
-					"is a dma-buf of an AMD GPU, which cannot be saved yet",
-					"the driver knows the dma-buf (GET_DMABUF_INFO)",
-					"have the process close it, or turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
-					false } },
-	[DUMP_HAS_GEM_OBJECTS] = { .text = { PREFLIGHT_FILE,
-					     "has GEM objects of its own (graphics, video), which cannot be saved yet",
-					     "the driver lists them; before Linux 6.18 the plugin tries the first 4096 handles",
-					     "have the process free them", false } },
-	[DUMP_MAPPING_WITHOUT_BO] = { .text = { PREFLIGHT_FILE, "maps no BO of KFD",
-						"`/proc/PID/maps` and the BOs of CHECKPOINT",
-						"have the process unmap it", false } },
-	[DUMP_MAPPING_INSIDE_BO] = { .text = { PREFLIGHT_FILE,
-					       "begins inside the BO, and the kernel maps a BO from its start only",
-					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
-					       "have the process map BOs from their start",
-					       false } },
-	[DUMP_MAPPING_AMBIGUOUS] = { .text = { PREFLIGHT_FILE,
-					       "is at an address where another GPU has a BO with such an offset, and a restore would take that BO",
-					       "`/proc/PID/maps` and the BOs of CHECKPOINT",
-					       "have the process map BOs at their GPU address, as libhsakmt does",
-					       false } },
+	{ .name = DUMP_HAS_DMABUF,
+	  .text = { PREFLIGHT_FILE, "is a dma-buf of an AMD GPU, which cannot be saved yet",
+		    "the driver knows the dma-buf (GET_DMABUF_INFO)",
+		    "have the process close it, or turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+		    false } },
+	{ .name = DUMP_HAS_GEM_OBJECTS,
+	  .text = { PREFLIGHT_FILE,
+		    "has GEM objects of its own (graphics, video), which cannot be saved yet",
+		    "the driver lists them; before Linux 6.18 the plugin tries the first 4096 handles",
+		    "have the process free them", false } },
+	{ .name = DUMP_MAPPING_WITHOUT_BO,
+	  .text = { PREFLIGHT_FILE, "maps no BO of KFD",
+		    "`/proc/PID/maps` and the BOs of CHECKPOINT", "have the process unmap it",
+		    false } },
+	{ .name = DUMP_MAPPING_INSIDE_BO,
+	  .text = { PREFLIGHT_FILE,
+		    "begins inside the BO, and the kernel maps a BO from its start only",
+		    "`/proc/PID/maps` and the BOs of CHECKPOINT",
+		    "have the process map BOs from their start", false } },
+	{ .name = DUMP_MAPPING_AMBIGUOUS,
+	  .text = { PREFLIGHT_FILE,
+		    "is at an address where another GPU has a BO with such an offset, and a restore would take that BO",
+		    "`/proc/PID/maps` and the BOs of CHECKPOINT",
+		    "have the process map BOs at their GPU address, as libhsakmt does", false } },
 };
 
 const struct preflight_text *preflight_get_text(size_t index)
@@ -273,6 +279,16 @@ static int refuse(const struct dump_session *session, const struct preflight_tex
 	return 0;
 }
 
+/* Each name has a row, which a unit test checks. */
+static const struct preflight_text *find_text(enum dump_rule name)
+{
+	size_t i = 0;
+
+	while (rules[i].name != name && i + 1 < ARRAY_SIZE(rules))
+		i++;
+	return &rules[i].text;
+}
+
 int preflight_refuse(const struct dump_session *session, enum dump_rule rule, const char *format,
 		     ...)
 {
@@ -282,19 +298,20 @@ int preflight_refuse(const struct dump_session *session, enum dump_rule rule, co
 	va_start(arguments, format);
 	(void)vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);
-	return refuse(session, &rules[rule].text, object);
+	return refuse(session, find_text(rule), object);
 }
 
 void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 {
 	char object[256];
+	const struct preflight_text *text;
 	va_list arguments;
 
 	va_start(arguments, format);
 	(void)vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);
-	log_warn("%s may be refused: it %s; %s", object, rules[rule].text.what,
-		 rules[rule].text.remedy);
+	text = find_text(rule);
+	log_warn("%s may be refused: it %s; %s", object, text->what, text->remedy);
 }
 
 int preflight_check_dump(const struct dump_session *session)
@@ -328,8 +345,8 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id)
 		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
 
-static const struct topology_node *find_gpu(const struct preflight_subject *subject,
-					    uint32_t user_gpu_id)
+static const struct topology_node *gpu_by_user_id(const struct preflight_subject *subject,
+						  uint32_t user_gpu_id)
 {
 	return bo_index_find_gpu(subject->state, subject->topology, user_gpu_id);
 }
@@ -347,7 +364,7 @@ static int check_queue_gpus(const struct preflight_subject *subject,
 			    const struct kfd_priv_queue *queues, size_t num_queues)
 {
 	for (size_t i = 0; i < num_queues; i++) {
-		if (!find_gpu(subject, queues[i].gpu_id))
+		if (!gpu_by_user_id(subject, queues[i].gpu_id))
 			return log_error(-EINVAL,
 					 "kfd %d: queue %u is on GPU 0x%04x, which the process does"
 					 " not see",
@@ -365,7 +382,7 @@ static int check_queue_rule(const struct preflight_subject *subject,
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		struct queue queue = { &queues[i], find_gpu(subject, queues[i].gpu_id) };
+		struct queue queue = { &queues[i], gpu_by_user_id(subject, queues[i].gpu_id) };
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
@@ -473,7 +490,7 @@ static int check_bo_rule(const struct preflight_subject *subject, const struct r
 
 	for (uint32_t i = 0; i < subject->state->num_bos; i++) {
 		const struct kfd_bo_bucket *saved = &subject->state->bos[i];
-		struct bo bo = { saved, find_gpu(subject, saved->gpu_id) };
+		struct bo bo = { saved, gpu_by_user_id(subject, saved->gpu_id) };
 
 		if (rule->bo_breaks(&bo) && !broken++)
 			first = i;

@@ -172,6 +172,25 @@ static void the_document_has_each_rule(void **state)
 	(void)fclose(file);
 }
 
+/* A rule without a predicate is found by its name. The names and the rows have the same order. */
+static void each_name_has_a_row(void **state)
+{
+	const struct options options = { 0 };
+	const struct dump_session session = { .options = &options };
+	const struct preflight_text *text;
+	size_t row = 0;
+
+	(void)state;
+	for (int name = DUMP_BY_PREDICATE + 1; name <= DUMP_MAPPING_AMBIGUOUS; name++) {
+		assert_int_equal(preflight_refuse(&session, (enum dump_rule)name, "object"),
+				 -EOPNOTSUPP);
+		while ((text = preflight_get_text(row++)) && !unit_count_lines(text->what))
+			;
+		assert_non_null(text);
+		unit_forget_lines();
+	}
+}
+
 static void several_kfd_contexts_are_refused_before_a_checkpoint(void **state)
 {
 	struct fake_process *process = make_process();
@@ -390,6 +409,7 @@ int main(void)
 		TEST(ordinary_processes_have_a_vm_of_each_gpu),
 		TEST(an_old_driver_is_refused_with_force_too),
 		TEST(the_document_has_each_rule),
+		TEST(each_name_has_a_row),
 		TEST(a_process_without_bos_is_refused_where_the_kernel_wants_some),
 		TEST(a_process_without_bos_is_dumped_elsewhere),
 	};
