@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the files of the kernel front end share: the objects that embed the model's, and each file's
- * entry points. What the model wants of the kernel is declared in sim_os.h. */
+/* What the files of the kernel front end share: the objects that embed the model's, and the entry
+ * points of each file. sim_os.h declares the functions that the model needs. */
 #ifndef KMOD_H
 #define KMOD_H
 
@@ -18,10 +17,12 @@
 #include "render.h"
 #include "topology.h"
 
-#define KMOD_FAULT_PAGES 128u /* mapped at once around a fault: emulated faults are slow */
+#define KMOD_FAULT_PAGES                                                        \
+	128u /* mapped at once around a fault, because emulated faults are slow \
+	      */
 #define KMOD_MAX_FOREIGN 32
 
-/* The one machine; everything else is reached from it. */
+/* The one machine, which has everything else. */
 struct kmod {
 	struct sim sim;
 	struct sim_topology topology;
@@ -48,7 +49,8 @@ struct kmod_gpu {
 	struct drm_device *drm;
 	struct drm_client_dev client; /* KFD's own file */
 	bool has_client, opens_client;
-	struct drm_vma_offset_manager *own_offsets; /* of a partition; it uses its device's */
+	/* of a partition, which uses the file of its device */
+	struct drm_vma_offset_manager *own_offsets;
 	struct workqueue_struct *ring_wq[SIM_DMA_RINGS];
 };
 
@@ -77,7 +79,7 @@ struct kmod_process {
 	struct work_struct exit_work, release_work, resume_work;
 };
 
-extern struct kmod *kmod_machine; /* callbacks of the kernel carry no pointer of ours */
+extern struct kmod *kmod_machine; /* callbacks of the kernel have no pointer to it */
 
 static inline struct kmod_bo *kmod_bo_of(struct sim_bo *bo)
 {
@@ -113,7 +115,7 @@ void kmod_topology_done(struct kmod *kmod);
 void kmod_debugfs_init(struct kmod *kmod);
 void kmod_debugfs_done(struct kmod *kmod);
 
-/* Hides the GPUs of a list of indices, and shows all others: -EINVAL. */
+/* Hides the GPUs of a list of indices, and shows all others. -EINVAL. */
 int kmod_hide(struct kmod *kmod, const char *list);
 
 int kmod_kfd_init(struct kmod *kmod);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The test's view of the simulator and its switches, under debugfs. The README beside the model
- * says what each file means. */
+/* The test's view of the simulator and its switches, in debugfs. The README beside the model
+ * describes the files. */
 #include <linux/debugfs.h>
 #include <linux/file.h>
 #include <linux/module.h>
@@ -13,7 +12,7 @@
 
 #define TEXT_BYTES 16384
 
-/* A file whose text is printed at once, and a line written to it. */
+/* A file whose text is printed at once, and that accepts a line. */
 struct text_file {
 	const char *name;
 	int (*print)(struct kmod *kmod, char *text, u32 size);
@@ -33,7 +32,7 @@ static int write_violations(struct kmod *kmod, char *line)
 
 static int print_objects(struct kmod *kmod, char *text, u32 size)
 {
-	/* what has just ended is not to be counted any more, nor the files that it held */
+	/* do not count processes that have just ended, nor the files that they had */
 	flush_workqueue(kmod->process_wq);
 	flush_workqueue(kmod->process_wq);
 	flush_delayed_fput();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The render nodes: a DRM device called amdgpu for each GPU, its open files and its ioctls, and the
- * nodes of "another vendor" that keep minors occupied. Buffers are in kmod_gem.c. */
+/* The render nodes: a DRM device named amdgpu for each GPU, its open files and its ioctls, and the
+ * nodes of "another vendor" that occupy minors. kmod_gem.c has the buffers. */
 #include <drm/drm_drv.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_prime.h>
@@ -13,8 +12,8 @@
 
 #define FIRST_RENDER_MINOR 128
 
-/* All files of a device lead to the drm_device of its first partition; which partition is meant is
- * told by the node, as in amdgpu_xcp.c: amdgpu_xcp_open_device() (6.12). */
+/* All files of a device have the drm_device of its first partition. The node determines the
+ * partition, as in amdgpu_xcp.c: amdgpu_xcp_open_device() (6.12). */
 static struct sim_gpu *gpu_of_file(struct drm_device *drm, struct drm_file *file)
 {
 	struct kmod_gpu *device = drm->dev_private;
@@ -46,7 +45,7 @@ static int drm_open_file(struct drm_device *drm, struct drm_file *file)
 	int ret;
 
 	if (gpu->hidden && !device->opens_client)
-		return -EPERM; /* what a device cgroup would have said */
+		return -EPERM; /* the answer of the device cgroup */
 	render = kzalloc(sizeof(*render), GFP_KERNEL);
 	if (!render)
 		return -ENOMEM;
@@ -88,7 +87,7 @@ SIM_RENDER_IOCTLS(IOCTL_FUNCTION)
 		     .flags = DRM_AUTH | DRM_RENDER_ALLOW,               \
 		     .func = ioctl_##function,                           \
 		     .name = #id },
-/* For the owner of a display alone: there is none, and render nodes may not even ask. */
+/* Only the owner of a display may call it. There is none, and render nodes may not ask. */
 static int ioctl_sched(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	return -EINVAL;
@@ -101,8 +100,8 @@ static const struct drm_ioctl_desc ioctls[] = {
 						 .name = "SCHED" },
 };
 
-/* The DRM core takes the handles away before it calls postclose, and with them the mappings that
- * jobs still need. */
+/* The DRM core deletes the handles before it calls postclose, and with them the mappings that jobs
+ * still need. */
 static int drm_release_file(struct inode *inode, struct file *file)
 {
 	struct drm_file *drm_file = file->private_data;
@@ -132,7 +131,8 @@ static int dumb_create(struct drm_file *file, struct drm_device *drm,
 	return -ENOSYS;
 }
 
-/* Clients within the kernel are for drivers of displays; once there is one, no device is such. */
+/* Clients in the kernel are for drivers of displays. A device has no such client once this one is
+ * set. */
 static const struct drm_driver drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ | DRIVER_MODESET,
 	.dumb_create = dumb_create,
@@ -165,7 +165,7 @@ static int probe(struct platform_device *parent)
 	return 0;
 }
 
-/* Bound to the parents for their names alone: device/driver in sysfs says whose GPU it is. */
+/* Bound to the parents for their names only: device/driver in sysfs names the driver of the GPU. */
 static const struct platform_device_id amdgpu_ids[] = { { "amdgpu_sim" }, {} };
 static const struct platform_device_id foreign_ids[] = { { "foreign_sim" }, {} };
 static struct platform_driver parent_drivers[] = {
@@ -281,8 +281,8 @@ struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu)
 	return &render->render;
 }
 
-/* amdgpu_xcp.c: amdgpu_xcp_dev_alloc() (6.12) leads the nodes of a partition to its device, and
- * amdgpu_xcp_dev_unplug() back. */
+/* amdgpu_xcp.c: amdgpu_xcp_dev_alloc() (6.12) redirects the nodes of a partition to its device, and
+ * amdgpu_xcp_dev_unplug() restores them. */
 static void lead_to_device(struct kmod_gpu *partition, struct drm_device *device)
 {
 	struct drm_device *drm = partition->drm;
@@ -367,7 +367,7 @@ static int gpu_add(struct kmod *kmod, struct sim_gpu *gpu)
 	return 0;
 }
 
-/* The GPU whose captured minor is the smallest one above @minor; NULL: none. */
+/* The GPU whose captured minor is the smallest above @minor; NULL: none. */
 static struct sim_gpu *next_by_minor(struct sim *sim, u32 minor)
 {
 	struct sim_gpu *best = NULL;
@@ -383,7 +383,7 @@ static struct sim_gpu *next_by_minor(struct sim *sim, u32 minor)
 	return best;
 }
 
-/* Minors come in the order of registration; what another GPU would have held is filled. */
+/* DRM numbers minors in the order of registration, so fillers take the minors of other GPUs. */
 int kmod_drm_init(struct kmod *kmod)
 {
 	u32 next = FIRST_RENDER_MINOR, last = 0;
@@ -417,7 +417,7 @@ static void gpu_forget(struct kmod *kmod, u32 index)
 	kmod->gpus[index] = NULL;
 }
 
-/* Partitions go before the device that their nodes lead to. */
+/* Unregister partitions before the device to which their nodes lead. */
 void kmod_drm_done(struct kmod *kmod)
 {
 	u32 i;

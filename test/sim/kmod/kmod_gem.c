@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Buffers as GEM objects: reference counts, handles, CPU mappings and dma-bufs, all with the DRM
- * core's own code. What is in a buffer is the model's business. */
+/* Buffers as GEM objects: reference counts, handles, CPU mappings and dma-bufs, with the code of
+ * the DRM core. The model has the contents. */
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 #include <drm/drm_vma_manager.h>
@@ -37,7 +36,8 @@ static void gem_close(struct drm_gem_object *gem, struct drm_file *file)
 	sim_render_handle_closed(&render->render, &kmod_bo_of_gem(gem)->bo);
 }
 
-/* First page of the block around a fault: small and aligned, so that sparse use stays sparse. */
+/* The first page of the block around a fault: small and aligned, so that sparse buffers stay
+ * sparse. */
 static vm_fault_t map_block(struct vm_area_struct *vma, unsigned long address, struct sim_bo *bo)
 {
 	unsigned long pages = vma_pages(vma);
@@ -75,7 +75,7 @@ static vm_fault_t gem_fault(struct vm_fault *vmf)
 	return map_block(vmf->vma, vmf->address, bo);
 }
 
-/* /proc/PID/mem and ptrace come here, also for mappings that nobody may touch. */
+/* /proc/PID/mem and ptrace use this, also for mappings without access. */
 static int gem_access(struct vm_area_struct *vma, unsigned long addr, void *data, int length,
 		      int write)
 {
@@ -115,7 +115,8 @@ static int gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 		ret = sim_render_check_cpu_map(bo);
 	if (ret < 0)
 		return ret;
-	/* old libhsakmt maps PROT_NONE, MAP_PRIVATE; nobody can write there, so let it through */
+	/* old libhsakmt maps with PROT_NONE and MAP_PRIVATE; such a mapping cannot be written, so
+	 * allow it */
 	if (is_cow(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);
 	if (is_cow(vma->vm_flags))
@@ -249,14 +250,14 @@ u32 sim_os_handle_next(struct sim_render *render, u32 from)
 	return (u32)handle;
 }
 
-/* The buffer behind a dma-buf of ours, borrowed, or NULL. */
+/* The buffer of one of this module's dma-bufs, borrowed, or NULL. */
 static struct kmod_bo *bo_of_dmabuf(struct dma_buf *dmabuf)
 {
 	return dmabuf->ops == &dmabuf_ops ? kmod_bo_of_gem(dmabuf->priv) : NULL;
 }
 
-/* A buffer of @gpu that shows the pages of another GPU's. It holds the dma-buf, as an attachment
- * does. */
+/* A buffer of @gpu that shows the pages of another GPU's buffer. It holds the dma-buf, as an
+ * attachment does. */
 static struct sim_bo *import_from_peer(struct sim_gpu *gpu, struct dma_buf *dmabuf,
 				       struct sim_bo *origin)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The character device /dev/kfd with its class, and the kernel thread that drives
- * the model's queue engine. */
+/* The character device /dev/kfd with its class, and the kernel thread that runs the model's queue
+ * engine. */
 #include <linux/cdev.h>
 #include <linux/compat.h>
 #include <linux/delay.h>
@@ -53,7 +52,7 @@ static int kfd_mmap(struct file *file, struct vm_area_struct *vma)
 	u32 i;
 	int ret;
 
-	/* the rule of kernels that claim 1.19: the file's process, and nobody else */
+	/* the rule of kernels from 1.19 on: only the file's process may use it */
 	if (process->mm != current->mm || !sim_os_is_owner(&process->process))
 		return -EBADF;
 	ret = sim_kfd_mmap(&process->process, (u64)vma->vm_pgoff << PAGE_SHIFT,
@@ -78,7 +77,7 @@ static const struct file_operations kfd_fops = {
 	.llseek = noop_llseek,
 };
 
-/* Polls doorbells while there are queues, less often the longer nothing comes. */
+/* Polls doorbells while there are queues, less often the longer no queue has work. */
 static int engine_thread(void *data)
 {
 	struct sim *sim = data;
@@ -105,7 +104,7 @@ static int engine_thread(void *data)
 	return 0;
 }
 
-/* Another driver has the major number that /dev/kfd had before, as after a reboot. */
+/* Another driver has the old major number of /dev/kfd, as after a reboot. */
 static bool other_kfd_major;
 module_param(other_kfd_major, bool, 0444);
 MODULE_PARM_DESC(other_kfd_major, "give /dev/kfd another major number than the first that is free");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Loading and unloading of the simulated AMD GPUs: parameters, the machine's description, and the
- * order in which the parts come and go. */
+/* Loads and unloads the simulated AMD GPUs: parameters, the machine's description, and the order of
+ * the parts. */
 #include <linux/fs.h>
 #include <linux/kernel_read_file.h>
 #include <linux/module.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The general half of sim_os.h with kernel calls: memory, time, waiting, the caller's memory and
- * address spaces. Buffers, files and processes are in kmod_gem.c, kmod_drm.c and kmod_process.c. */
+/* The general half of sim_os.h with kernel calls: memory, time, waiting, the caller's memory and
+ * address spaces. kmod_gem.c, kmod_drm.c and kmod_process.c have buffers, files and processes. */
 #include <linux/anon_inodes.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -146,8 +145,7 @@ int sim_os_mm_check(struct sim_mm *sim_mm, u64 addr, u64 size_bytes, bool write)
 	mmap_read_lock(mm);
 	ret = check_range(mm, addr, addr + size_bytes, write);
 	mmap_read_unlock(mm);
-	mmput_async(mm); /* never the end of an address space in here: its notifier takes the
-			    model's locks */
+	mmput_async(mm); /* never end an address space here: its notifier takes the model's locks */
 	return ret;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * KFD processes as kernel objects: found by address space, kept by it and by open files, ended by
- * the mmu notifier and a work item. What they own is the model's. */
+/* KFD processes as kernel objects: found by address space, referenced by it and by open files,
+ * ended by the mmu notifier and a work item. The model has their contents. */
 #include <drm/drm_drv.h>
 #include <linux/capability.h>
 #include <linux/delay.h>
@@ -29,7 +28,7 @@ static void release_work(struct work_struct *work)
 
 /* The driver queues its release work in kfd_process_free_notifier() (kfd_process.c, Linux 6.12 and
  * 7.2), which mmu_notifier_put() calls after an SRCU grace period. Until then the work is not in
- * the queue that kfd_create_process() flushes. The knob is asked again and again, so that 0 ends
+ * the queue that kfd_create_process() flushes. The loop reads the knob repeatedly, so that 0 ends
  * the period at once. */
 static void late_work(struct work_struct *work)
 {
@@ -71,13 +70,13 @@ static void exit_work(struct work_struct *work)
 	kmod_process_put(process);
 }
 
-/* The address space ends: from here on no queue may touch it. */
+/* The address space ends: from now on no queue may touch it. */
 static void notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	struct kmod_process *process = container_of(notifier, struct kmod_process, notifier);
 
 	sim_process_mm_gone(&process->process);
-	/* unregistering calls this a second time, if it comes before the end of the first */
+	/* unregistering calls this a second time, if it happens before the first call ends */
 	if (!xchg(&process->exiting, true))
 		queue_work(process->kmod->process_wq, &process->exit_work);
 }
@@ -101,8 +100,8 @@ static void resume_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, resume_work);
 
-	/* one round a run: the file's last reference must not wait for a process that
-	 * will never be complete */
+	/* one round each run: the last reference of the file must not wait for a process that never
+	 * becomes complete */
 	if (!sim_criu_resume_work(&process->process) && !process->process.mm_gone &&
 	    kref_read(&process->refs) > 1) {
 		msleep(RETRY_MS);
@@ -139,7 +138,7 @@ static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
 	if (!process)
 		return -ENOMEM;
 	process->kmod = kmod;
-	kref_init(&process->refs); /* the address space's */
+	kref_init(&process->refs); /* of the address space */
 	INIT_LIST_HEAD(&process->link);
 	INIT_WORK(&process->exit_work, exit_work);
 	INIT_DELAYED_WORK(&process->late_work, late_work);
@@ -161,7 +160,7 @@ static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
 	process->lead_thread = get_task_struct(current->group_leader);
 	__module_get(THIS_MODULE);
 	list_add_tail(&process->link, &kmod->processes);
-	kref_get(&process->refs); /* the caller's */
+	kref_get(&process->refs); /* of the caller */
 	*ret_process = process;
 	return 0;
 }
@@ -172,8 +171,8 @@ int kmod_process_open(struct kmod *kmod, struct kmod_process **ret_process)
 
 	if (!current->mm || current->group_leader->mm != current->mm)
 		return -EINVAL;
-	/* what a process left that has just ended is cleaned up first; the work on its address
-	 * space queues the work on its objects */
+	/* finish the cleanup of a process that has just ended: the work of its address space queues
+	 * the work of its objects */
 	flush_workqueue(kmod->process_wq);
 	flush_workqueue(kmod->process_wq);
 	mutex_lock(&kmod->processes_lock);
@@ -242,7 +241,7 @@ bool sim_os_is_owner(struct sim_process *process)
 	return kmod_process_of(process)->lead_thread == current->group_leader;
 }
 
-/* The very thread that traces, not its group: as the driver has it. */
+/* The tracing thread itself, not its thread group, as in the driver. */
 bool sim_os_is_tracer(struct sim_process *process)
 {
 	bool is_tracer;

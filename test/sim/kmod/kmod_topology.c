@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The topology below the kfd device in sysfs: a kobject for every directory, an attribute for every
- * file of the model's list. Whether a reader may see a file, and what is in it, the model says. */
+/* The topology below the kfd device in sysfs: a kobject for each directory, an attribute for each
+ * file of the model's list. The model decides who may read a file, and has its contents. */
 #include <linux/kobject.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -62,7 +61,7 @@ static struct kobject *add_directory(struct kmod_sysfs *sysfs, struct kobject *p
 	return kobject;
 }
 
-/* The directory of a file, made with all its parents; path "" is topology/ itself. */
+/* The directory of a file, made with all its parents. Path "" is topology/ itself. */
 static struct kobject *get_directory(struct kmod_sysfs *sysfs, const char *path, size_t length)
 {
 	struct kobject *kobject = find_directory(sysfs, path, length), *parent;
@@ -101,7 +100,7 @@ static int add_file(struct kmod_sysfs *sysfs, const struct sim_topology_file *fi
 	return ret;
 }
 
-/* Directories that the kernel makes even if there is nothing in them. */
+/* Directories that the kernel makes even if they are empty. */
 static int add_empty_directories(struct kmod_sysfs *sysfs, u32 nodes)
 {
 	static const char *const names[] = { "mem_banks", "caches", "io_links", "p2p_links",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the model needs of its compiler environment, for the kernel: integer types, errno values,
- * string functions, locks and wait queues. Functions that do something are declared in sim_os.h. */
+/* The model's compiler environment in the kernel: integer types, errno values, string functions,
+ * locks and wait queues. sim_os.h declares the other functions. */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
 

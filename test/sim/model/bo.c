@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What a buffer is made of: its kind, what it is charged to, whose memory it shows. The bytes
- * themselves are kept by bo_pages.c, or by what a front end has instead of it. */
+/* Buffers: their kind, their charge, and the memory that they show. bo_pages.c keeps the bytes,
+ * unless a front end keeps them itself. */
 #include "bo.h"
 #include "abi_drm.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A buffer object: sparse memory of its own, pages of a user's address space, or the
- * memory of another GPU's buffer. Handles, mmap and reference counts are the front
- * end's; addresses are vm.h's. */
+/* A buffer object: sparse memory of its own, pages of a user's address space, or the memory of
+ * another GPU's buffer. The front end has its handles, its mmap() and its reference counts; vm.h
+ * has its addresses. */
 #ifndef SIM_BO_H
 #define SIM_BO_H
 
@@ -23,14 +22,14 @@ struct sim_bo {
 	u64 alignment;
 	u32 domains; /* DRM_DOMAIN_* preferred */
 	u64 flags;   /* DRM_BO_* */
-	bool kfd;    /* made by KFD */
+	bool kfd;    /* KFD has made it */
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
 	bool charged, charged_vram, charged_limited;
-	u32 gem_mappings;     /* that GEM_VA entered, in whatever page tables */
+	u32 gem_mappings;     /* mappings entered by GEM_VA, in all page tables */
 	struct sim_lock lock; /* creation of pages, metadata */
 	void ***chunks;       /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
-	void *background;     /* what an untouched page reads as */
+	void *background;     /* what an untouched page contains */
 
 	struct sim_mm *mm;
 	u64 user_addr;
@@ -43,11 +42,12 @@ struct sim_bo {
 
 #define SIM_BO_CHUNK 512u
 
-/* For the front end, right after allocation and right before release. */
+/* The front end calls these right after it has allocated a buffer and right before it releases it.
+ */
 void sim_bo_init(struct sim_bo *bo, struct sim_gpu *gpu, u64 size_bytes);
 void sim_bo_done(struct sim_bo *bo);
 
-/* What the buffer is made of; called once, before anybody else sees it. */
+/* Sets the kind of the buffer. Called once, before other code sees the buffer. */
 struct sim_bo_memory {
 	u32 domains;
 	u64 flags;
@@ -64,22 +64,22 @@ void sim_bo_touch(struct sim_bo *bo);
 /* The buffer whose memory @bo shows: itself, or that of another GPU. */
 struct sim_bo *sim_bo_storage(struct sim_bo *bo);
 
-/* Is it VRAM that the CPU cannot reach, as the test has it? */
+/* Whether the CPU cannot reach this VRAM (the knob invisible_vram). */
 bool sim_bo_is_invisible(const struct sim_bo *bo);
 
-/* From here on: the bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(); a front
- * end may do it in another way, and leave that file out. */
+/* The bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(). A front end may replace
+ * that file. */
 
-/* For a buffer with memory of its own, once its background is known: -ENOMEM, then there
- * is nothing to undo. */
+/* Called once the background of a buffer with memory of its own is set. After -ENOMEM there is
+ * nothing to undo. */
 int sim_bo_data_init(struct sim_bo *bo);
 void sim_bo_data_done(struct sim_bo *bo);
 
 /* The page with that number for a CPU mapping; NULL: no memory, or not a buffer with pages. */
 void *sim_bo_page(struct sim_bo *bo, u64 index, bool create);
 
-/* Bytes in and out, within the buffer: -EFAULT user pages are unmapped or read-only, -ESRCH their
- * address space is gone, -ENOMEM. */
+/* Copy bytes within the buffer. -EFAULT: user pages are unmapped or read-only; -ESRCH: their
+ * address space has ended; -ENOMEM. */
 int sim_bo_read(struct sim_bo *bo, u64 offset, void *data, u64 size);
 int sim_bo_write(struct sim_bo *bo, u64 offset, const void *data, u64 size);
 int sim_bo_copy(struct sim_bo *dst, u64 dst_offset, struct sim_bo *src, u64 src_offset, u64 size);

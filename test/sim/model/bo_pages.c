@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The bytes of buffers in single pages of the front end's, and the copying between them, a page at
- * a time. A page that nobody has touched costs nothing: it reads as the buffer's background, and
- * copying zeros onto an untouched page leaves it untouched. */
+/* The bytes of buffers, in single pages of the front end, and copies between them, page by page. An
+ * untouched page takes no memory: it reads as the buffer's background, and a copy of zeros to it
+ * leaves it untouched. */
 #include "bo.h"
 
-/* One side of an access: knows how to turn a page number into memory. */
+/* One side of an access: finds the memory of a page number. */
 struct access {
 	struct sim_bo *bo;
 	bool write;
 	struct sim_pin *pin; /* user pages held, or NULL */
-	u64 first;           /* number of the first of them */
-	u64 last_wanted;     /* no page behind this one will be asked for */
-	int error;           /* why there was no page */
+	u64 first;           /* the number of the first of them */
+	u64 last_wanted;     /* no later page is needed */
+	int error;           /* the error of the last request for a page */
 };
 
 static u64 chunk_count(const struct sim_bo *bo)
@@ -58,7 +57,7 @@ static void **chunk_get(struct sim_bo *bo, u64 number, bool create)
 	return chunk;
 }
 
-/* @whole: all of it is about to be written, so what it would have read as does not matter. */
+/* @whole: the caller overwrites the whole page, so its old contents do not matter. */
 static void *page_create(struct sim_bo *bo, u64 index, bool whole)
 {
 	void **chunk, *page = NULL;
@@ -175,13 +174,13 @@ static void *writable_page(struct access *access, u64 index, bool whole)
 			   : page_get(sim_bo_storage(access->bo), index, whole);
 }
 
-/* Why the last request for a page gave none. */
+/* The error of the last request for a page. */
 static int lost_page(const struct access *access)
 {
 	return access->error ? access->error : -ENOMEM;
 }
 
-/* How many of @size bytes lie in the page that @offset lies in. */
+/* How many of @size bytes are in the page of @offset. */
 static u64 in_page(u64 offset, u64 size)
 {
 	return min(size, SIM_PAGE_SIZE - offset % SIM_PAGE_SIZE);
@@ -253,7 +252,7 @@ int sim_bo_exchange(struct sim_bo *bo, u64 offset, u32 bytes, u64 *expected, u64
 	return ret;
 }
 
-/* Zeros copied onto a page that already reads as zero and was never touched. */
+/* Whether the copy would write zeros to an untouched page that reads as zero. */
 static bool nothing_to_do(struct access *dst, u64 index, const void *from)
 {
 	const void *zero = dst->bo->gpu->sim->zero_page;
@@ -275,7 +274,7 @@ static int copy_in_page(struct access *dst, u64 dst_offset, struct access *src, 
 	to = writable_page(dst, dst_offset / SIM_PAGE_SIZE, bytes == SIM_PAGE_SIZE);
 	if (!to)
 		return lost_page(dst);
-	/* A copy may overlap itself; the engine goes from low to high addresses. */
+	/* A copy may overlap itself. The engine goes from low to high addresses. */
 	memmove(to + dst_offset % SIM_PAGE_SIZE, from + src_offset % SIM_PAGE_SIZE, bytes);
 	return 0;
 }

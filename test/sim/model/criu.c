@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The CRIU operations that look at a process: PROCESS_INFO, CHECKPOINT and UNPAUSE. RESTORE, and
- * the reading of priv_data, are in criu_restore.c, RESUME and its worker in criu_resume.c. */
+/* The CRIU operations that read a process: PROCESS_INFO, CHECKPOINT and UNPAUSE. criu_restore.c has
+ * RESTORE and reads private data; criu_resume.c has RESUME and its worker. */
 #include "process.h"
 
-/* What the caller's arrays must be sized for. */
+/* The sizes that the caller's arrays need. */
 struct object_counts {
 	u32 devices, bos, objects;
 	u64 priv_bytes;
 };
 
-/* A place in the private data being written. */
+/* A position in the private data that is being written. */
 struct writer {
 	u8 *data;
 	u64 used, size;
@@ -37,7 +36,7 @@ u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type)
 {
 	if (type != SIM_QUEUE_COMPUTE)
 		return SIM_MQD_SDMA_BYTES;
-	/* older drivers know of the first one only */
+	/* older drivers know only the first XCC */
 	return SIM_MQD_COMPUTE_BYTES * (SIM_KNOB(gpu->sim, one_xcc) ? 1 : max(gpu->num_xcc, 1u));
 }
 
@@ -46,7 +45,7 @@ static u32 mqd_bytes(const struct sim_queue *queue)
 	return sim_queue_mqd_bytes(queue->pdd->gpu, queue->type);
 }
 
-/* There is no function to save queues of some generations. */
+/* No driver has a function that saves queues of these generations. */
 static bool has_unsaved_queues(struct sim_process *process)
 {
 	u32 end =
@@ -82,10 +81,10 @@ static void count_objects(struct sim_process *process, struct object_counts *cou
 	}
 }
 
-/* kfd_process_evict_queues() in amdkfd/kfd_process.c: -EIO of a GPU in reset goes on, and only that
- * of the last GPU comes out. Another error takes back the evictions of the GPUs before, not that of
- * the GPU itself. criu_process_info() marks the process as paused in neither case, so UNPAUSE is
- * EINVAL and the queues that were evicted stay so. */
+/* kfd_process_evict_queues() in amdkfd/kfd_process.c: after -EIO of a GPU in reset the driver goes
+ * on, and returns only the -EIO of the last GPU. After another error it restores the GPUs before,
+ * but not the GPU of the error. In neither case does criu_process_info() mark the process as
+ * paused. UNPAUSE is then EINVAL, and the evicted queues stay evicted. */
 static int evict(struct sim_process *process)
 {
 	u64 in_reset = SIM_KNOB(process->sim, in_reset);
@@ -349,7 +348,7 @@ static int write_priv(struct sim_process *process, struct writer *writer)
 	return ret < 0 ? ret : write_ranges(writer, process);
 }
 
-/* The descriptors of a CHECKPOINT: reserved one by one, then all installed or all given up. */
+/* The descriptors of a CHECKPOINT: reserved one by one, then all installed or all released. */
 struct dumped_fds {
 	struct {
 		int fd;
@@ -402,8 +401,8 @@ static int fill_bucket(struct sim_mem *mem, struct dumped_fds *fds,
 	return 0;
 }
 
-/* A dma-buf of another buffer: amdgpu_amdkfd_gpuvm.c exports by the GEM handle of KFD's client,
- * which several buffers may have had one after the other. */
+/* A dma-buf of another buffer: amdgpu_amdkfd_gpuvm.c exports by a GEM handle of KFD's client, and
+ * several buffers may have had this handle one after the other. */
 static void swap_dmabufs(struct sim *sim, struct kfd_criu_bo_bucket *buckets, u32 last)
 {
 	u32 fd = buckets[last].dmabuf_fd, i;
@@ -450,7 +449,7 @@ static int copy_devices(struct sim_process *process, u64 user)
 	return 0;
 }
 
-/* Everything that CHECKPOINT hands out, built before the caller sees any of it. */
+/* All results of CHECKPOINT, built before the caller sees any of them. */
 struct snapshot {
 	struct kfd_criu_bo_bucket *buckets;
 	struct dumped_fds fds;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CRIU_OP/RESTORE: rebuilds a process from buckets and private data, in the driver's order and,
- * like it, without undoing anything when it fails half way. */
+/* RESTORE of CRIU_OP: rebuilds a process from buckets and private data in the driver's order. Like
+ * the driver, it undoes nothing if it fails half way. */
 #include "process.h"
 
 #define MAX_PRIV (1ull << 30)
 #define MAX_BOS  (1u << 20)
 
-/* The private data being read. */
+/* The private data that is being read. */
 struct reader {
 	const u8 *data;
 	u64 used, size;
@@ -91,7 +90,7 @@ static void set_offset(struct sim_mem *mem, struct kfd_criu_bo_bucket *bucket)
 		bucket->restored_offset = KFD_MMAP_TYPE(KFD_MMAP_MMIO) | real_id;
 	else if (mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT))
 		bucket->restored_offset = sim_os_bo_mmap_offset(mem->bo);
-	/* user memory: what the caller put there stays */
+	/* user memory keeps what the caller has put there */
 }
 
 static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
@@ -321,8 +320,8 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	rebuild_queue(record, &mqd, &wanted);
 	wanted.ctl_stack = (void *)(uintptr_t)ctl_stack;
 	/* kfd_criu_restore_queue() of Linux 6.12.111 to 6.12.117 acquires the buffers of the queue
-	 * like CREATE_QUEUE; those of 6.12.107, 7.2 and 7.3 do not. The SVM ranges of the image
-	 * wait for RESUME, so they do not count. */
+	 * as CREATE_QUEUE does; 6.12.107, 7.2 and 7.3 do not. The SVM ranges of the image come with
+	 * RESUME, so they do not count. */
 	if (SIM_KNOB(process->sim, acquire_queue_buffers)) {
 		ret = sim_queue_check_buffers(pdd, &wanted);
 		if (ret < 0)

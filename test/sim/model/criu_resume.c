@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CRIU_OP/RESUME: applies the SVM ranges that RESTORE has recorded and starts the worker that lets
- * the queues run. */
+/* RESUME of CRIU_OP: applies the SVM ranges that RESTORE has recorded, and starts the worker that
+ * starts the queues. */
 #include "process.h"
 
 static int apply_range(struct sim_process *process, const struct sim_svm_range *range)
@@ -71,7 +70,7 @@ int sim_criu_resume(struct sim *sim, u32 pid)
 	return ret;
 }
 
-/* -ESRCH and other hopeless cases count as valid: nothing will change them. */
+/* Errors that do not go away, such as -ESRCH, count as valid. */
 static bool user_memory_is_there(struct sim_process *process)
 {
 	struct sim_mm *mm = sim_os_process_mm(process);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Submission of command buffers: reads what the client hands in, checks its form and queues a job.
- * Running jobs and waiting for them is job.c's. */
+/* Submission of command buffers: reads the client's arguments, checks their form and queues a job.
+ * job.c runs jobs and waits for them. */
 #include "cs.h"
 #include "sdma.h"
 
@@ -73,7 +72,7 @@ static int add_chunk(struct sim_job *job, u64 user)
 	return -EINVAL;
 }
 
-/* User memory has to be there when the job is handed in. */
+/* User memory must be mapped at the submission. */
 static int check_user_pages(const struct sim_bo_list *list)
 {
 	u32 i;
@@ -122,8 +121,7 @@ static int job_build(struct sim_job *job, const union sim_drm_cs *args)
 	return job->num_ibs ? check_user_pages(job->list) : -EINVAL;
 }
 
-/* Numbers the job and hands it on in one step, so that numbers and execution
- * have the same order. */
+/* Numbers the job and queues it in one step, so that jobs run in the order of their numbers. */
 static int job_enqueue(struct sim_job *job, u64 *ret_sequence)
 {
 	struct sim_render *render = job->render;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the files about command submission share: references to contexts and buffer lists, and the
- * end of a job. The ioctls themselves are declared in render.h. */
+/* What the files of command submission share: references to contexts and buffer lists, and the end
+ * of a job. render.h declares the ioctls. */
 #ifndef SIM_CS_H
 #define SIM_CS_H
 
 #include "render.h"
 
-/* A list of buffers as clients hand it in. */
+/* A client's list of buffers. */
 struct sim_bo_list_in {
 	u32 operation, list_handle, bo_number, bo_info_size;
 	u64 bo_info_ptr;
@@ -21,15 +20,15 @@ void sim_bo_list_put(struct sim_render *render, struct sim_bo_list *list);
 /* -EINVAL sizes, -EFAULT, -ENOENT a handle is unknown, -EPERM memory of another address space. */
 int sim_bo_list_new(struct sim_render *render, const struct sim_bo_list_in *in,
 		    struct sim_bo_list **ret_list);
-/* Gives up all contexts and lists that still have a number. */
+/* Releases all contexts and lists that still have a number. */
 void sim_cs_objects_release(struct sim_render *render);
 
-/* Gives up what a job holds, not the job. */
+/* Releases what a job holds, but not the job. */
 void sim_job_release(struct sim_job *job);
-/* Puts a job at the end of those that wait. */
+/* Appends a job to the waiting jobs. */
 void sim_job_enter(struct sim_job *job);
-/* Drops the jobs of a context, or of the whole file (NULL), that wait: they end with -ECANCELED and
- * never run. Returns when those under way have come to their end. */
+/* Drops the waiting jobs of a context, or with NULL of the whole file: they end with -ECANCELED and
+ * never run. Returns after the running jobs have ended. */
 void sim_jobs_drop(struct sim_render *render, struct sim_context *context);
 
 #endif

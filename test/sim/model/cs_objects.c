@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Contexts and buffer lists of a render file: numbers, references, and the ioctls that make and end
- * them. Submission is cs.c's. */
+/* Contexts and buffer lists of a render file: numbers, references, and the ioctls that create and
+ * free them. cs.c has the submission. */
 #include "cs.h"
 
 #define MAX_LIST     131072u
@@ -111,8 +110,8 @@ static bool is_in_reset(const struct sim_gpu *gpu)
 	       SIM_KNOB(gpu->sim, in_reset) & 1ull << gpu->index;
 }
 
-/* amdgpu_ctx_query2() in amdgpu/amdgpu_ctx.c: a reset since the context was made is told each time,
- * a memory error once. */
+/* amdgpu_ctx_query2() in amdgpu/amdgpu_ctx.c: each query reports a reset since the context was
+ * made; only the first reports a memory error. */
 static u32 query_flags(const struct sim_render *render, struct sim_context *context)
 {
 	u32 errors = __atomic_load_n(&render->gpu->memory_errors, __ATOMIC_RELAXED);
@@ -184,7 +183,8 @@ static int list_fill(struct sim_render *render, struct sim_bo_list *list,
 	return 0;
 }
 
-/* Ascending, as sim_client wants it: lists of thousands are looked into for each packet. */
+/* In ascending order, as sim_client needs it: the engine searches lists of thousands for each
+ * packet. */
 static void list_sort(struct sim_bo_list *list)
 {
 	u32 gap, i, j;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Runs user-mode queues in turn: watches doorbells, lets packets of SDMA queues (sdma.c) and AQL
- * queues (aql.c) be executed, moves read pointers, and keeps still what is evicted. One lock is
- * held during a turn, so an eviction finds each queue between two packets, or a kernel between two
- * instructions. */
+/* Runs user-mode queues in turn: reads doorbells, runs the packets of SDMA queues (sdma.c) and AQL
+ * queues (aql.c), moves read pointers, and does not run evicted queues. It holds one lock during a
+ * turn, so an eviction finds each queue between two packets, or a kernel between two instructions.
+ */
 #include "aql.h"
 #include "process.h"
 #include "sdma.h"
@@ -56,8 +55,8 @@ static int read_pointer(const struct sim_client *client, u64 addr, u64 *ret_valu
 	return sim_client_read(client, addr, ret_value, sizeof(*ret_value));
 }
 
-/* A restored queue must find in memory what it left there: else it was let run before
- * its buffers were filled. */
+/* The read pointer of a restored queue must be in memory as the queue left it. Otherwise the queue
+ * was started before its buffers were filled. */
 static int check_restored(struct sim_queue *queue, const struct sim_client *client)
 {
 	u64 rptr;
@@ -76,8 +75,9 @@ static int check_restored(struct sim_queue *queue, const struct sim_client *clie
 	return -EINVAL;
 }
 
-/* The doorbell first: programs write the pointer and then ring, so that a pointer which is read
- * after it is as new, or newer. The other way round, who rings between the two is not heard. */
+/* The engine reads the doorbell first. A program writes the write pointer and then the doorbell, so
+ * a pointer that is read later is at least as new. In the other order the engine would miss a
+ * program that writes between the two reads. */
 static int put_on_hardware(struct sim_queue *queue, const struct sim_client *client)
 {
 	int ret = 0;
@@ -113,7 +113,7 @@ static int update_write_index(struct sim_queue *queue, const struct sim_client *
 	return -EINVAL;
 }
 
-/* Takes what the doorbell says, and checks that the pointers make sense. */
+/* Reads the doorbell, and checks that the pointers make sense. */
 static int update_wptr(struct sim_queue *queue, const struct sim_client *client)
 {
 	u64 doorbell, pending;
@@ -160,8 +160,8 @@ static void throttle(struct sim_queue *queue, u64 bytes)
 		queue->not_before_ns = sim_os_now_ns() + bytes * 1000000 / max(rate / 1000, (u64)1);
 }
 
-/* One packet, completely: its effects, the read pointer, then its interrupt. 1: done,
- * 0: has to wait. */
+/* Runs one packet completely: its effects, the read pointer, then its interrupt. 1: done, 0: it
+ * must wait. */
 static int run_packet(struct sim_queue *queue, const struct sim_client *client, u64 *bytes)
 {
 	struct sim_process *process = queue->pdd->process;

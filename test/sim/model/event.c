@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Events: numbers, the page of signal slots, setting, waiting, and what a trap packet does. Which
- * memory the slots lie in is decided by the first event that is made. */
+/* Events: numbers, the page of signal slots, setting, waiting, and trap packets. The first event
+ * decides which memory has the slots. */
 #include "process.h"
 
 #define UNSIGNALED      (~0ull)
@@ -88,7 +87,7 @@ int sim_events_set_page(struct sim_process *process, u64 handle)
 	return 0;
 }
 
-/* The kernel's own page, when the process brings none. */
+/* The kernel's own page, if the process does not bring one. */
 static int make_page(struct sim_process *process)
 {
 	u32 i;
@@ -235,7 +234,7 @@ SIM_KFD_HANDLER(sim_kfd_reset_event)
 	return ret;
 }
 
-/* Signals the event whose slot was written; the slot is free for the next time. */
+/* Signals the event whose slot was written, and frees the slot for the next signal. */
 static bool take_slot(struct sim_process *process, struct sim_event *event)
 {
 	u64 *slot = slot_of(process, event->id);
@@ -255,7 +254,7 @@ void sim_events_trap(struct sim_process *process, u32 context)
 	sim_lock(&process->event_lock);
 	event = process->event_page_set ? sim_ids_get(&process->signals, context & TRAP_ID_BITS)
 					: NULL;
-	/* an interrupt that names no signalled event: look at all of them, as the kernel does */
+	/* the interrupt names no signalled event: the kernel then scans all of them */
 	if (process->event_page_set && (!event || !take_slot(process, event)))
 		for (; (event = sim_ids_next(&process->signals, &id)); id++)
 			(void)take_slot(process, event);
@@ -305,7 +304,7 @@ static int look_up(struct sim_process *process, const struct kfd_wait_events_arg
 	return 0;
 }
 
-/* Consumes what is signalled, once. */
+/* Consumes a signal, once. */
 static void look_at(struct sim_process *process, struct waited *waited, bool *destroyed)
 {
 	struct sim_event *event = find_event(process, waited->id);
@@ -369,7 +368,7 @@ static int wait_for(struct kfd_wait_events_args *io, struct waiter *waiter)
 
 	ret = sim_os_wait(&waiter->process->event_wait, is_satisfied, waiter, deadline, true);
 	if (ret < 0 && ret != -ETIME) {
-		/* the call is restarted with what is left of the time */
+		/* the restarted call has the remaining time */
 		passed_ms = (sim_os_now_ns() - start) / 1000000;
 		if (io->timeout && io->timeout != WAIT_FOREVER)
 			io->timeout = passed_ms < io->timeout ? io->timeout - (u32)passed_ms : 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Keeps the armed faults and fires each once. Knows no ioctl. */
+/* Keeps the armed faults, and fires each once. The callers know the ioctls. */
 #include "fault.h"
 
 void sim_faults_init(struct sim_faults *faults)
@@ -47,7 +46,7 @@ static const char *skip_blanks(const char *text)
 	return text;
 }
 
-/* Reads a decimal number and moves the cursor behind it; false when there is none. */
+/* Reads a decimal number and moves the cursor behind it; false: there is none. */
 static bool parse_number(const char **cursor, s32 *ret_value)
 {
 	const char *text = skip_blanks(*cursor);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Calls that are to fail: the test arms a name, a count and an errno, the model asks by name before
- * it does anything. Which names exist is decided where they are asked for. */
+/* Calls that must fail: the test arms a name, a count and an errno, and the model asks by name
+ * before it does anything. The callers choose the names. */
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 
@@ -12,21 +11,20 @@
 
 struct sim_fault {
 	char name[SIM_FAULT_NAME];
-	u32 countdown; /* 0: slot is free */
+	u32 countdown; /* 0: the slot is free */
 	s32 error;     /* negative */
 };
 
 struct sim_faults {
 	struct sim_lock lock;
-	u32 armed; /* atomic: asked for without the lock */
+	u32 armed; /* atomic: read without the lock */
 	struct sim_fault slot[SIM_FAULTS];
 };
 
 void sim_faults_init(struct sim_faults *faults);
-/* 0, or the errno (negative) with which this call has to fail. @group and @name are
- * joined by a colon. */
+/* 0, or the negative errno of this call. A colon joins @group and @name. */
 int sim_fault(struct sim_faults *faults, const char *group, const char *name);
-/* One line as the test writes it: "group:NAME n errno" or "clear". -EINVAL, -ENOSPC. */
+/* A line of the test: "group:NAME n errno" or "clear". -EINVAL, -ENOSPC. */
 int sim_faults_command(struct sim_faults *faults, const char *line);
 int sim_faults_print(struct sim_faults *faults, char *text, u32 size);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An interpreter of the GPUs' machine code (gfx90a): decoding (gcn_decode.c, gcn_text.c),
- * arithmetic (gcn_alu.c), instructions (gcn_exec.c, gcn_memory.c), and waves that run (gcn_run.c).
- * It knows nothing of queues, and reaches memory through functions that it is given. All state of a
- * dispatch is in plain structs, between any two instructions. */
+/* An interpreter of the GPUs' machine code (gfx90a): decoding (gcn_decode.c, gcn_text.c),
+ * arithmetic (gcn_alu.c), instructions (gcn_exec.c, gcn_memory.c), and waves (gcn_run.c). It knows
+ * no queues, and reaches memory through functions of its caller. Between two instructions, all
+ * state of a dispatch is in plain structs. */
 #ifndef SIM_GCN_H
 #define SIM_GCN_H
 
@@ -47,8 +46,8 @@ enum {
 	SIM_GCN_IMMEDIATE = 1u << 2,
 	SIM_GCN_TO_SCALAR = 1u << 3,
 	SIM_GCN_FLOAT = 1u << 4,    /* the front end computes it */
-	SIM_GCN_FROM_INT = 1u << 5, /* its source has no sign bit to be flipped */
-	SIM_GCN_SIGNS = 1u << 6,    /* takes negated sources although it is no float */
+	SIM_GCN_FROM_INT = 1u << 5, /* its source has no sign bit that can be flipped */
+	SIM_GCN_SIGNS = 1u << 6,    /* takes negated sources, but is no float */
 	SIM_GCN_CARRY_IN = 1u << 7,
 	SIM_GCN_CARRY_OUT = 1u << 8,
 	SIM_GCN_ACCUMULATES = 1u << 9,
@@ -57,8 +56,8 @@ enum {
 	SIM_GCN_ATOMIC = 1u << 12,
 	SIM_GCN_SIGNED = 1u << 13,
 	SIM_GCN_PAIR = 1u << 14, /* two accesses, with an offset each */
-	SIM_GCN_FAR = 1u << 15,  /* whose offsets count 64 elements */
-	SIM_GCN_HALF = 1u << 16, /* takes constants of 16 bits, which are others if floats */
+	SIM_GCN_FAR = 1u << 15,  /* the offsets count units of 64 elements */
+	SIM_GCN_HALF = 1u << 16, /* takes constants of 16 bits; those of floats differ */
 };
 
 struct sim_gcn_alu;
@@ -98,8 +97,8 @@ struct sim_gcn_inst {
 	u32 flags;
 	u8 width[4];
 	u32 compare;     /* v_cmp: its code */
-	u16 dst, src[3]; /* 0 where there is none */
-	u16 sdst;        /* the mask that carries go to */
+	u16 dst, src[3]; /* 0: there is none */
+	u16 sdst;        /* the mask that receives carries */
 	u32 literal;
 	u8 neg, abs;
 	s32 offset;  /* memory; LDS: both of a pair, in elements, 8 bits each */
@@ -108,9 +107,9 @@ struct sim_gcn_inst {
 	bool glc, slc;
 };
 
-/* @available: dwords at @words, 1 or 2. -EINVAL: not known, or not for this generation. */
+/* @available: the dwords at @words, 1 or 2. -EINVAL: unknown, or not of this generation. */
 int sim_gcn_decode(const u32 *words, u32 available, struct sim_gcn_inst *ret_inst);
-/* As LLVM's disassembler has it. */
+/* In the notation of LLVM's disassembler. */
 void sim_gcn_text(const struct sim_gcn_inst *inst, char *text, u32 size);
 /* The value of a constant operand (128 to 248, 255) of one or two dwords. */
 u64 sim_gcn_constant(const struct sim_gcn_inst *inst, u32 operand, u32 width);
@@ -125,18 +124,18 @@ struct sim_gcn_wave {
 
 enum sim_gcn_state { SIM_GCN_RUNS, SIM_GCN_WAITS, SIM_GCN_ENDED };
 
-/* What surrounds the waves. Functions return 0 or -errno, which ends the dispatch. */
+/* The environment of the waves. An error (-errno) of a function ends the dispatch. */
 struct sim_gcn_env {
 	void *arg;
 	int (*read)(void *arg, u64 va, void *data, u32 bytes);
 	int (*write)(void *arg, u64 va, const void *data, u32 bytes);
-	/* Puts @desired where @expected is, 4 or 8 bytes, aligned; *@expected becomes what was
-	 * there. */
+	/* Compares and exchanges 4 or 8 aligned bytes: stores @desired if @expected is there.
+	 * *@expected becomes the old value. */
 	int (*exchange)(void *arg, u64 va, u32 bytes, u64 *expected, u64 desired);
-	/* A row with FLOAT, or a comparison (v_cmp, @code): NULL where there are no floats. */
+	/* Computes a row with FLOAT, or a comparison (v_cmp, @code). NULL: there are no floats. */
 	int (*compute)(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
 	u64 (*now)(void *arg);
-	/* Something is wrong with the code. */
+	/* Reports an error of the code. */
 	void (*complain)(void *arg, const char *text);
 };
 
@@ -147,58 +146,58 @@ struct sim_gcn_dispatch {
 	u32 descriptor[16];
 	u32 grid[3], workgroup[3];
 	u32 lds_bytes;
-	/* how far it is */
+	/* the progress */
 	u32 id[3]; /* of the workgroup */
 	u32 num_waves;
 	bool begun, done;
 };
 
-/* Checks and fills in what follows from the above: -EINVAL beyond the limits, or what is not
- * provided (private memory, for one), after a complaint. */
+/* Checks the dispatch and fills in derived fields. After a complaint: -EINVAL for values beyond the
+ * limits, or for features that are missing (private memory, for example). */
 int sim_gcn_begin(struct sim_gcn_dispatch *dispatch, const struct sim_gcn_env *env);
 
-/* The dispatch, with room for the waves of its workgroup and for its LDS: plain memory. */
+/* The dispatch, with plain memory for the waves of its workgroup and for its LDS. */
 struct sim_gcn_group {
 	struct sim_gcn_wave *waves; /* num_waves */
 	u8 *lds;                    /* SIM_GCN_LDS_BYTES */
 };
 
-/* Runs about @steps instructions: 1 all is done, 0 to be continued, or -errno. */
+/* Runs about @steps instructions. 1: all is done; 0: call again; -errno. */
 int sim_gcn_run(struct sim_gcn_dispatch *dispatch, struct sim_gcn_group *group,
 		const struct sim_gcn_env *env, u32 steps);
 
-/* For sim_gcn_env: what a front end has that can compute floats. -SIM_ENOTSUPP: not this one. */
+/* For sim_gcn_env, in a front end that can compute floats. -SIM_ENOTSUPP: not this instruction. */
 int sim_gcn_float(enum sim_gcn_op op, u32 code, const u64 *src, u64 *ret_value);
 
-/* Between the files of the interpreter from here on. */
+/* The following is shared by the files of the interpreter only. */
 
 #define SIM_GCN_CODE_BYTES   64u
 #define SIM_GCN_BOUNCE_BYTES 512u
 
-/* What one call of sim_gcn_run() works on. */
+/* The arguments of one call of sim_gcn_run(). */
 struct sim_gcn_run {
 	struct sim_gcn_dispatch *dispatch;
 	struct sim_gcn_group *group;
 	const struct sim_gcn_env *env;
 	struct sim_gcn_wave *wave;
-	u64 code_at; /* what was fetched last; 0: nothing */
+	u64 code_at; /* the last fetch; 0: nothing */
 	u8 code[SIM_GCN_CODE_BYTES];
 	u8 bounce[SIM_GCN_BOUNCE_BYTES];
 };
 
-/* A row's expression, with the result cut to its width; a v_cmp of integers. */
+/* The expression of a row, cut to the width of the result; or a v_cmp of integers. */
 u64 sim_gcn_compute(enum sim_gcn_op op, struct sim_gcn_alu *alu);
 bool sim_gcn_compare(u32 code, u64 a, u64 b);
 
 u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr);
 void sim_gcn_set_pair(struct sim_gcn_wave *wave, u32 sgpr, u64 value);
-/* One instruction, whose successor is at wave->pc already: 0 or -errno. */
+/* Runs one instruction. Its successor is at wave->pc already. 0 or -errno. */
 int sim_gcn_scalar(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_smem(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
 int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst);
-/* A complaint that names the instruction: -EINVAL. */
+/* Complains, and names the instruction: -EINVAL. */
 int sim_gcn_complain(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, const char *what);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What integer instructions compute, made of the expressions in gcn_ops.h, and the table of all. */
+/* Integer instructions, made of the expressions in gcn_ops.h, and the table of all instructions. */
 #include "gcn.h"
 
 #define SIGN 0x80000000ull
@@ -113,7 +112,7 @@ static u64 middle(u64 a, u64 b, u64 c)
 	return a + b + c - least(a, b, c) - most(a, b, c);
 }
 
-/* v_perm_b32: bytes of eight, or of their signs, or constants. */
+/* v_perm_b32: selects from eight bytes, from their signs, or constants. */
 static u64 permute(u64 bytes, u64 selectors)
 {
 	u64 result = 0;

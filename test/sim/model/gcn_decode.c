@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Decodes instructions of gfx90a, and writes them as LLVM does. What is not in the table, or uses
- * what is not provided (SDWA, DPP, clamping, accumulation registers, GDS), is not known. */
+/* Decodes instructions of gfx90a, and writes them as LLVM does. An instruction is unknown if it is
+ * not in the table, or uses a missing feature (SDWA, DPP, clamping, accumulation registers, GDS).
+ */
 #include "gcn.h"
 
 #define NO_SGPR 127u
@@ -25,17 +25,17 @@ static int take_row(struct sim_gcn_inst *inst, enum sim_gcn_format table, u32 co
 	return 0;
 }
 
-/* Are @width registers from @operand on ones that the generation has there? */
+/* Whether the generation has @width registers from @operand on. */
 static bool is_operand(u32 operand, u32 width, bool vector, bool destination)
 {
 	if (operand >= SIM_GCN_VGPR0)
-		/* gfx90a wants pairs and more at even numbers */
+		/* gfx90a needs even numbers for pairs and longer groups */
 		return vector && operand + width <= SIM_GCN_VGPR0 + SIM_GCN_VGPRS &&
 		       (width < 2 || operand % 2 == 0);
 	if (operand <= 101 || (operand >= 108 && operand <= 123)) {
 		u32 end = operand <= 101 ? 102 : 124;
 
-		/* traps have registers of their own, which programs cannot write */
+		/* the registers of traps, which programs cannot write */
 		return operand + width <= end && operand % min(max(width, 1u), 4u) == 0 &&
 		       operand < 108;
 	}
@@ -47,7 +47,7 @@ static bool is_operand(u32 operand, u32 width, bool vector, bool destination)
 		return width <= 2 && operand % width == 0;
 	if (destination)
 		return false;
-	/* what half of 64 bits a literal is, is left open */
+	/* the manual does not say which half of 64 bits a literal is */
 	if (operand == SIM_GCN_LITERAL)
 		return width == 1;
 	return (operand >= SIM_GCN_ZERO && operand <= 208) || (operand >= 240 && operand <= 248);
@@ -69,7 +69,7 @@ static int check_operands(const struct sim_gcn_inst *inst, bool vector)
 	return 0;
 }
 
-/* A constant of 32 bits may follow an instruction of 32. */
+/* A constant of 32 bits may follow an instruction of 32 bits. */
 static int take_literal(struct sim_gcn_inst *inst, u32 available)
 {
 	u32 i;
@@ -196,7 +196,7 @@ static int decode_vop_short(struct sim_gcn_inst *inst, u32 available)
 	return ret < 0 ? ret : check_operands(inst, true);
 }
 
-/* The long form: any operand anywhere, a mask anywhere, signs; but no literal. */
+/* The long form: all operands and masks, signs, but no literal. */
 static int take_vop3_row(struct sim_gcn_inst *inst, u32 op)
 {
 	if (op < 0x100)
@@ -220,7 +220,7 @@ static int check_signs(const struct sim_gcn_inst *inst)
 	return (inst->neg | inst->abs) & ~used ? -EINVAL : 0;
 }
 
-/* One read of SGPRs in an instruction: the hardware has one bus for them. */
+/* An instruction may read only one SGPR operand, because the hardware has one bus for them. */
 static int check_bus(const struct sim_gcn_inst *inst)
 {
 	u32 i, seen = ~0u;
@@ -237,7 +237,7 @@ static int check_bus(const struct sim_gcn_inst *inst)
 	return 0;
 }
 
-/* Between one lane and SGPRs: which lane is scalar. */
+/* Between one lane and SGPRs: the number of the lane is scalar. */
 static int check_across(const struct sim_gcn_inst *inst)
 {
 	if (inst->op != SIM_GCN_v_readlane_b32 && inst->op != SIM_GCN_v_writelane_b32)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Runs scalar and vector instructions that stay in registers. */
+/* Runs scalar and vector instructions that do not access memory. */
 #include "gcn.h"
 
 u64 sim_gcn_pair(const struct sim_gcn_wave *wave, u32 sgpr)
@@ -77,7 +76,7 @@ static int run_sopp(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
 	case SIM_GCN_s_cbranch_execnz:
 		branch(wave, inst, (exec != 0) == (inst->op == SIM_GCN_s_cbranch_execnz));
 		break;
-	default: /* waits and hints: everything is complete when it is done */
+	default: /* waits and hints: each instruction is complete when it has run */
 		break;
 	}
 	return 0;
@@ -133,7 +132,7 @@ static u32 first_lane(u64 exec)
 	return lane;
 }
 
-/* Between one lane and scalar registers, whatever EXEC says. */
+/* Between one lane and scalar registers. EXEC does not disable these instructions. */
 static bool run_across(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst)
 {
 	u32 lane = inst->width[2] ? operand_of(wave, inst, 1, 0) & 63
@@ -178,7 +177,7 @@ static int compute_lane(struct sim_gcn_run *run, const struct sim_gcn_inst *inst
 	return 0;
 }
 
-/* Where the lanes' bits go. */
+/* The destination of the lanes' bits. */
 static void set_mask(struct sim_gcn_wave *wave, const struct sim_gcn_inst *inst, u64 mask)
 {
 	if (inst->op == SIM_GCN_v_cmp) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Runs instructions that reach memory: scalar loads, lanes' loads, stores and atomics, and LDS. */
+/* Runs instructions that access memory: scalar loads; loads, stores and atomics of lanes; and LDS.
+ */
 #include "gcn.h"
 
 #define NO_SGPR 127u
@@ -41,7 +41,7 @@ static u64 address_of(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, 
 	return va + (u64)(s64)inst->offset;
 }
 
-/* Registers of a lane to and from @bytes of memory. */
+/* Copy between registers of a lane and @bytes of memory. */
 static void gather(struct sim_gcn_run *run, u32 operand, u32 lane, u32 bytes, u8 *to)
 {
 	u32 i;
@@ -65,7 +65,7 @@ static void spread(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32
 	}
 }
 
-/* How many active lanes from @lane on, whose numbers and addresses follow each other. */
+/* The number of active lanes from @lane on with consecutive numbers and addresses. */
 static u32 find_run(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u64 exec, u32 lane,
 		    u32 bytes)
 {
@@ -158,8 +158,8 @@ int sim_gcn_flat(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	return ret;
 }
 
-/* What an access of LDS touches, or NULL. Addresses wrap around at 32 bits: compilers subtract in
- * the register, and add in the offset. */
+/* The part of LDS that an access touches, or NULL. Addresses wrap around at 32 bits, because
+ * compilers subtract in the register and add in the offset. */
 static u8 *lds_at(struct sim_gcn_run *run, const struct sim_gcn_inst *inst, u32 at, u32 bytes)
 {
 	u32 size = run->dispatch->lds_bytes;
@@ -220,7 +220,7 @@ int sim_gcn_ds(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	int ret = 0;
 
 	for (lane = 0; ret == 0 && lane < SIM_GCN_LANES; lane++) {
-		/* read before a load may overwrite it */
+		/* read first, because a load may overwrite it */
 		u32 base = *lane_of(run, inst->src[0], 0, lane);
 
 		if (!(exec >> lane & 1))

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The instructions of gfx90a (CDNA2) that are known: a row has the name, the encoding and the code
- * in it, the width of the result and of three sources in dwords, flags, and what it computes. The
- * last is an expression of the sources a, b and c; x->carry is the carry of a lane, or SCC, before
- * and after. Names and codes are those of LLVM's assembler, meanings those of AMD's "CDNA2
- * Instruction Set Architecture". This file is included several times, each with another meaning of
- * OP(). */
+/* The known instructions of gfx90a (CDNA2). A row has the name, the encoding and its code, the
+ * widths of the result and of three sources in dwords, flags, and the computation: an expression of
+ * the sources a, b and c. x->carry is the carry of a lane, or SCC, before and after. Names and
+ * codes are from LLVM's assembler, meanings from AMD's "CDNA2 Instruction Set Architecture". Other
+ * files include this one several times, each with another meaning of OP(). */
 
 /* clang-format off */
 /* Scalar, two sources. */
@@ -61,8 +59,8 @@ OP(s_pack_ll_b32_b16, SOP2, 0x32, 1,1,1,0, 0, (a & 0xffff) | b << 16)
 OP(s_pack_lh_b32_b16, SOP2, 0x33, 1,1,1,0, 0, (a & 0xffff) | (b & 0xffff0000))
 OP(s_pack_hh_b32_b16, SOP2, 0x34, 1,1,1,0, 0, a >> 16 | (b & 0xffff0000))
 
-/* Scalar, one source. c is what the destination had; with SAVEEXEC, b is EXEC and the result the
- * next one. */
+/* Scalar, one source. c is the old value of the destination. With SAVEEXEC, b is EXEC and the
+ * result is the next EXEC. */
 OP(s_mov_b32,      SOP1, 0x00, 1,1,0,0, 0, a)
 OP(s_mov_b64,      SOP1, 0x01, 2,2,0,0, 0, a)
 OP(s_cmov_b32,     SOP1, 0x02, 1,1,0,0, 0, x->carry ? a : c)
@@ -124,7 +122,7 @@ OP(s_bitcmp1_b64,  SOPC, 0x0f, 0,2,1,0, 0, x->carry = a >> (b & 63) & 1)
 OP(s_cmp_eq_u64,   SOPC, 0x12, 0,2,2,0, 0, x->carry = a == b)
 OP(s_cmp_lg_u64,   SOPC, 0x13, 0,2,2,0, 0, x->carry = a != b)
 
-/* Scalar, a constant of 16 bits: a, with its sign; c is what the destination had. */
+/* Scalar, a constant of 16 bits: a, sign-extended; c is the old value of the destination. */
 OP(s_movk_i32,     SOPK, 0x00, 1,0,0,0, 0, a)
 OP(s_cmovk_i32,    SOPK, 0x01, 1,0,0,0, 0, x->carry ? a : c)
 OP(s_cmpk_eq_i32,  SOPK, 0x02, 1,0,0,0, COMPARES, x->carry = (u32)c == (u32)a)
@@ -232,7 +230,7 @@ OP(v_subrev_u32,   VOP2, 0x36, 1,1,1,0, 0, b - a)
 OP(v_fmac_f32,     VOP2, 0x3b, 1,1,1,0, FLOAT | ACCUMULATES, 0)
 OP(v_xnor_b32,     VOP2, 0x3d, 1,1,1,0, 0, ~(a ^ b))
 
-/* Vector, up to three sources, in the long form alone. */
+/* Vector, up to three sources, in the long form only. */
 OP(v_mad_i32_i24,  VOP3, 0x1c2, 1,1,1,1, 0, signed_bits(a, 0, 24) * signed_bits(b, 0, 24) + c)
 OP(v_mad_u32_u24,  VOP3, 0x1c3, 1,1,1,1, 0, bits(a, 0, 24) * bits(b, 0, 24) + c)
 OP(v_bfe_u32,      VOP3, 0x1c8, 1,1,1,1, 0, bits(a, b & 31, c & 31))
@@ -314,7 +312,7 @@ OP(ds_read2st64_b64, DS, 0x78, 4,1,0,0, LOAD | PAIR | FAR, 8)
 OP(ds_write_b128,  DS, 0xdf, 0,1,4,0, STORE, 16)
 OP(ds_read_b128,   DS, 0xff, 4,1,0,0, LOAD, 16)
 
-/* Memory, by addresses of 64 bits: the name lacks "global_" or "flat_". Widths as above. */
+/* Memory, by addresses of 64 bits. The name lacks "global_" or "flat_". Widths as above. */
 OP(load_ubyte,     FLAT, 0x10, 1,2,0,0, LOAD, 1)
 OP(load_sbyte,     FLAT, 0x11, 1,2,0,0, LOAD | SIGNED, 1)
 OP(load_ushort,    FLAT, 0x12, 1,2,0,0, LOAD, 2)
@@ -329,7 +327,8 @@ OP(store_dword,    FLAT, 0x1c, 0,2,1,0, STORE, 4)
 OP(store_dwordx2,  FLAT, 0x1d, 0,2,2,0, STORE, 8)
 OP(store_dwordx3,  FLAT, 0x1e, 0,2,3,0, STORE, 12)
 OP(store_dwordx4,  FLAT, 0x1f, 0,2,4,0, STORE, 16)
-/* a: what memory has, b: the value, c: what a comparison asks for. The result goes to memory. */
+/* a: the value in memory, b: the operand, c: the value to compare with. The result goes to memory.
+ */
 OP(atomic_swap,    FLAT, 0x40, 1,2,1,0, ATOMIC, b)
 OP(atomic_cmpswap, FLAT, 0x41, 1,2,2,0, ATOMIC, a == c ? b : a)
 OP(atomic_add,     FLAT, 0x42, 1,2,1,0, ATOMIC, a + b)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Runs a dispatch, a slice at a time: workgroups one after another, the waves of one in turn. What
- * registers a wave begins with is told by the kernel's descriptor (LLVM, "User Guide for AMDGPU
+/* Runs a dispatch slice by slice: one workgroup after the other, the waves of a workgroup in turn.
+ * The kernel's descriptor defines the initial registers of a wave (LLVM, "User Guide for AMDGPU
  * Backend", kernel descriptor and initial kernel execution state). */
 #include "gcn.h"
 
@@ -94,7 +93,7 @@ static void set_user_sgprs(struct sim_gcn_wave *wave, const struct sim_gcn_dispa
 	u32 properties = dispatch->descriptor[PROPERTIES], at = 0, i;
 	const u64 values[] = { dispatch->packet, dispatch->queue, dispatch->kernarg };
 
-	/* without private memory its buffer is of no size */
+	/* without private memory the buffer's size is 0 */
 	at += properties & WANTS_PRIVATE_BUFFER ? 4 : 0;
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		if (properties & WANTS_PACKET << i) {
@@ -107,7 +106,7 @@ static void set_user_sgprs(struct sim_gcn_wave *wave, const struct sim_gcn_dispa
 			wave->s[at++] = dispatch->id[i];
 }
 
-/* The position of a work-item in its workgroup; false: there is none, or it is outside of the grid.
+/* The position of a work-item in its workgroup. False: there is none, or it is outside of the grid.
  */
 static bool find_item(const struct sim_gcn_dispatch *dispatch, u32 item, u32 *ret_at)
 {
@@ -135,7 +134,7 @@ static void begin_wave(struct sim_gcn_wave *wave, const struct sim_gcn_dispatch 
 		if (!find_item(dispatch, number * SIM_GCN_LANES + lane, at))
 			continue;
 		exec |= 1ull << lane;
-		/* this generation packs them into one register */
+		/* this generation packs the three into one register */
 		wave->v[0][lane] =
 			at[0] | (ids > 0 ? at[1] << 10 : 0) | (ids > 1 ? at[2] << 20 : 0);
 	}
@@ -168,7 +167,7 @@ static void next_group(struct sim_gcn_dispatch *dispatch)
 	dispatch->done = true;
 }
 
-/* The dwords at wave->pc: one, or two where the second is in what is fetched at once. */
+/* The dwords at wave->pc: one, or two if the fetch includes the second. */
 static int fetch_dword(struct sim_gcn_run *run, u64 va, u32 *ret_dword)
 {
 	u64 at = va & ~(u64)(SIM_GCN_CODE_BYTES - 1);
@@ -185,7 +184,7 @@ static int fetch_dword(struct sim_gcn_run *run, u64 va, u32 *ret_dword)
 	return 0;
 }
 
-/* A second dword is fetched only for what cannot do without: the code may end here. */
+/* Fetches a second dword only for an instruction that needs it, because the code may end here. */
 static int fetch(struct sim_gcn_run *run, struct sim_gcn_inst *ret_inst)
 {
 	struct sim_gcn_wave *wave = run->wave;
@@ -237,7 +236,7 @@ static int step(struct sim_gcn_run *run)
 	}
 }
 
-/* A barrier opens when every wave that has not ended is there. */
+/* A barrier opens when each wave that has not ended has reached it. */
 static bool all_wait(const struct sim_gcn_run *run)
 {
 	u32 i;
@@ -264,7 +263,7 @@ static bool open_barrier(struct sim_gcn_run *run)
 	return any;
 }
 
-/* A turn for every wave: none waits for ever for another that is never let run. */
+/* Each wave gets a turn, so that no wave waits for another that never runs. */
 static int run_turns(struct sim_gcn_run *run, u32 *steps)
 {
 	u32 i, turn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Instructions in the words of LLVM's disassembler: for messages, and for tests that compare. */
+/* Instructions as text in the notation of LLVM's disassembler, for messages and for tests that
+ * compare. */
 #include "gcn.h"
 
 #define NO_SGPR 127u
@@ -8,7 +8,7 @@
 struct text {
 	char *to;
 	u32 size, used;
-	bool operands; /* one is there already */
+	bool operands; /* there is one already */
 };
 
 static void put(struct text *text, const char *format, ...)
@@ -79,7 +79,7 @@ static void put_signed_operand(struct text *text, const struct sim_gcn_inst *ins
 	put_operand(&plain, inst, inst->src[i], inst->width[i + 1]);
 	put(text, text->operands ? ", " : " ");
 	text->operands = true;
-	/* a minus in front of a constant could be its own */
+	/* a minus in front of a constant could belong to the constant */
 	if (neg && !abs && inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
 		put(text, "neg(%s)", part + 1);
 	else
@@ -163,7 +163,7 @@ static void put_compare(struct text *text, u32 code)
 		put(text, "%s_%s", ints[code & 7], types[(code >> 4 & 2) | (code >> 3 & 1)]);
 }
 
-/* The long form of what has a short one is named so. */
+/* Adds _e64 or _e32 to the names of instructions that have both forms. */
 static void put_vector_name(struct text *text, const struct sim_gcn_inst *inst)
 {
 	const struct sim_gcn_row *row = &sim_gcn_rows[inst->op];

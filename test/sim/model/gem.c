@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Buffers of a render file as the GEM ioctls see them: making, describing and placing them in the
- * page tables. Submission is cs.c's, what the device is like is info.c's. */
+/* Buffers of a render file as the GEM ioctls see them: creation, description, and mapping in the
+ * page tables. cs.c has the submission, info.c the description of the device. */
 #include "cs.h"
 
 #define VA_HOLE_START 0x0000800000000000ull
@@ -75,7 +74,7 @@ int sim_render_check_cpu_map(const struct sim_bo *bo)
 	return bo->kind == SIM_BO_MEMORY ? 0 : -EINVAL;
 }
 
-/* Gives a new buffer its handle; the reference of the caller is used up in any case. */
+/* Gives a new buffer its handle. Always consumes the caller's reference. */
 static int give_handle(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle)
 {
 	int ret = sim_os_handle_create(render, bo, ret_handle);
@@ -103,8 +102,8 @@ int sim_gem_create(struct sim_render *render, union sim_drm_gem_create *args)
 {
 	struct sim_bo_memory memory = {
 		.domains = (u32)args->in.domains,
-		/* amdgpu_gem.c: amdgpu_gem_create_ioctl(), amdgpu_gem_object_create(); a wish for
-		 * CPU access is dropped by amdgpu_object.c: amdgpu_bo_create() (6.12) */
+		/* amdgpu_gem.c: amdgpu_gem_create_ioctl(), amdgpu_gem_object_create();
+		 * amdgpu_object.c: amdgpu_bo_create() drops a request for CPU access (6.12) */
 		.flags = (args->in.domain_flags & ~(u64)DRM_BO_CPU_ACCESS) | DRM_BO_VRAM_CLEARED |
 			 DRM_BO_VRAM_WIPE,
 	};

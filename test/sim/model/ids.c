@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A growing array of pointers with a hint at the lowest free slot. Objects belong to the caller. */
+/* A growing array of pointers with a hint to the lowest free slot. The caller owns the objects. */
 #include "ids.h"
 #include "sim_os.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Small numbers for objects, the lowest free one first, as the kernel's idr and bitmaps hand them
- * out. Locking is the caller's. */
+/* Small numbers for objects, the lowest free one first, as the kernel's idr and bitmaps assign
+ * them. The caller locks. */
 #ifndef SIM_IDS_H
 #define SIM_IDS_H
 
@@ -16,15 +15,15 @@ struct sim_ids {
 
 void sim_ids_init(struct sim_ids *ids, u32 base);
 void sim_ids_done(struct sim_ids *ids);
-/* -ENOSPC when the number would reach @end, -ENOMEM. */
+/* -ENOSPC: the number would reach @end; -ENOMEM. */
 int sim_ids_add(struct sim_ids *ids, void *object, u32 end, u32 *ret_id);
-/* -EBUSY when the number is taken, -EINVAL below the base, -ENOMEM. */
+/* -EBUSY: the number is taken; -EINVAL: it is below the base; -ENOMEM. */
 int sim_ids_add_at(struct sim_ids *ids, void *object, u32 id);
 void *sim_ids_get(const struct sim_ids *ids, u32 id);
 void *sim_ids_remove(struct sim_ids *ids, u32 id);
-/* The object with the smallest number >= *@id, which is updated; NULL at the end. */
+/* The object with the smallest number >= *@id, which becomes that number; NULL: there is none. */
 void *sim_ids_next(const struct sim_ids *ids, u32 *id);
-/* The one with the largest number <= *@id, likewise. */
+/* The same for the largest number <= *@id. */
 void *sim_ids_previous(const struct sim_ids *ids, u32 *id);
 
 #endif

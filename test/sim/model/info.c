@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The INFO ioctl: what the device says about itself, as far as libdrm and libhsakmt ask. Everything
- * else is -EINVAL. */
+/* The INFO ioctl: what the device reports about itself, as far as libdrm and libhsakmt ask. Other
+ * queries get -EINVAL. */
 #include "process.h"
 
 #define FAMILY_AI          141u
@@ -15,7 +14,7 @@
 #define FW_GFX_MEC         0x04u
 #define FW_SDMA            0x08u
 
-/* An answer: at most what the caller has room for. */
+/* Copies an answer, at most as much as the caller has room for. */
 static int answer(const struct sim_drm_info *args, const void *data, u64 size)
 {
 	return sim_os_copy_to_user(args->return_pointer, data, min((u64)args->return_size, size));
@@ -106,8 +105,8 @@ static int info_read_mmr_reg(struct sim_gpu *gpu, const struct sim_drm_info *arg
 	return answer(args, &value, sizeof(value));
 }
 
-/* Decides how clients talk to the copy engine. GPUs before gfx9 have libdrm read registers that are
- * not simulated, so they are AI, too. */
+/* Decides the family by which clients choose the copy engine's packets. libdrm reads registers of
+ * GPUs before gfx9, which the simulator lacks, so these GPUs report AI, too. */
 static u32 family_of(const struct sim_gpu *gpu)
 {
 	if (gpu->gfx_target_version >= SIM_GFX12)
@@ -117,9 +116,9 @@ static u32 family_of(const struct sim_gpu *gpu)
 	return gpu->gfx_target_version >= SIM_GFX10 ? FAMILY_NV : FAMILY_AI;
 }
 
-/* What the GPU says in its PCI configuration space (pdev->revision in amdgpu_kms.c, Linux 6.12).
- * libdrm finds the GPU's name by it: amdgpu.ids of libdrm 2.4.114 has one revision of each of
- * these. */
+/* The revision in the GPU's PCI configuration space (pdev->revision in amdgpu_kms.c, Linux 6.12).
+ * libdrm finds the GPU's name by it: amdgpu.ids of libdrm 2.4.114 has one revision of each of these
+ * GPUs. */
 static u32 revision_of(const struct sim_gpu *gpu)
 {
 	static const struct {
@@ -183,7 +182,7 @@ static int info_memory(struct sim_gpu *gpu, const struct sim_drm_info *args)
 	return answer(args, &info, sizeof(info));
 }
 
-/* Of the page tables of the asking file (amdgpu/amdgpu_kms.c, amdgpu_info_ioctl()). */
+/* The state of the calling file's page tables (amdgpu/amdgpu_kms.c, amdgpu_info_ioctl()). */
 static int info_fault(const struct sim_render *render, const struct sim_drm_info *args)
 {
 	struct {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Running command buffers, on a thread of the front end, dropping those of files and contexts that
- * go away, and waiting for them. What the packets do is sdma.c's. */
+/* Runs command buffers on a thread of the front end, drops those of files and contexts that end,
+ * and waits for them. sdma.c runs the packets. */
 #include "cs.h"
 #include "sdma.h"
 
@@ -35,7 +34,7 @@ static bool may_run(void *arg)
 	return dropped || !SIM_KNOB(job->sim, fence_hang);
 }
 
-/* The engine takes the job. Of a dropped one it must not even look at the file. */
+/* The engine takes the job. It must not even read the file of a dropped job. */
 static bool job_begin(struct sim_job *job)
 {
 	struct sim_job **link;
@@ -77,8 +76,8 @@ static bool is_abandoned(const struct sim_job *job)
 	       __atomic_load_n(&job->context->leaving, __ATOMIC_RELAXED);
 }
 
-/* Takes the time that the engine needs for @bytes, from when it was through with all before it,
- * whichever ring that came by. The result is when it will be through with this. */
+/* Reserves the engine's time for @bytes, after all jobs before it on any ring. Returns the time
+ * when the engine will have finished the job. */
 static u64 take_time(struct sim_job *job, u64 bytes)
 {
 	u64 rate = max(SIM_KNOB(job->sim, engine_bytes_per_s) / 1000, (u64)1);
@@ -93,8 +92,8 @@ static u64 take_time(struct sim_job *job, u64 bytes)
 	return end;
 }
 
-/* A slow engine, as far as the test asked for one. What the copying itself took is
- * part of its time. */
+/* Delays the job, if the test asked for a slow engine. The real time of the copy counts as part of
+ * the delay. */
 static void throttle(struct sim_job *job, u64 bytes)
 {
 	u64 end, now;
@@ -106,7 +105,7 @@ static void throttle(struct sim_job *job, u64 bytes)
 		sim_os_sleep_us((u32)min((end - now + 999) / 1000, (u64)THROTTLE_STEP_US));
 }
 
-/* -N of @error is the Nth GPU, else that of the job. */
+/* -N in @error: the Nth GPU, otherwise the GPU of the job. */
 static struct sim_gpu *gpu_of_error(struct sim_job *job, int error)
 {
 	u32 index = (u32)-error - 1;
@@ -114,9 +113,8 @@ static struct sim_gpu *gpu_of_error(struct sim_job *job, int error)
 	return index < job->sim->num_gpus ? &job->sim->gpus[index] : job->render->gpu;
 }
 
-/* What real engines do not survive, or do not tell: the fence of the job signals as if all was
- * well, but after a reset there is nothing in VRAM to be copied, and a page fault drops the access.
- */
+/* Errors that real engines do not report: the fence of the job signals as after success, but after
+ * a reset VRAM is lost, and a page fault drops the access. */
 static bool job_suffers(struct sim_job *job)
 {
 	struct sim_faults *faults = &job->sim->faults;
@@ -203,7 +201,7 @@ static void job_end(struct sim_job *job, int error)
 		sim_unlock(&sim->job_lock);
 	}
 	sim_job_release(job);
-	/* the last look at the file: with no job left it may vanish */
+	/* the last access to the file: without a job the file may end */
 	(void)__atomic_sub_fetch(&render->jobs, 1, __ATOMIC_RELEASE);
 	sim_os_wake(&gpu->job_wait);
 }
@@ -255,7 +253,7 @@ static struct sim_job *take_waiting(struct sim_render *render, const struct sim_
 	return taken;
 }
 
-/* What is going away: a context, or all of a file. */
+/* What ends: a context, or the whole file. */
 struct leaver {
 	struct sim_render *render;
 	struct sim_context *context;
@@ -279,7 +277,7 @@ void sim_jobs_drop(struct sim_render *render, struct sim_context *context)
 	struct sim_wait *wait = &render->gpu->job_wait;
 
 	sim_os_wake(wait);
-	/* fences come in the order of submission */
+	/* fences signal in the order of submission */
 	(void)sim_os_wait(wait, none_runs, &leaver, SIM_FOREVER, false);
 	while ((job = jobs)) {
 		jobs = job->next;

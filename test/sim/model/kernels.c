@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * One table: a column for each kernel, a row for each knob in which kernels differ. The comment at
- * a row names the source of its values, in the kernel's tree from drivers/gpu/drm/amd on. */
+/* One table: a column for each kernel, a row for each knob in which kernels differ. The comment at
+ * a row names the source of its values, relative to drivers/gpu/drm/amd in the kernel's tree. */
 #include "kernels.h"
 #include "sim.h"
 
-/* "default" is Linux 6.18 without GEM_LIST_HANDLES, and takes whatever the plugin cannot cope with
- * yet from older kernels.
- * The columns are Linux 6.1.176, 6.8, 6.12.107, 6.12.117 (the same from 6.12.111 on), 6.18.16,
- * 7.2.13, 7.3.4, and AMD's out-of-tree driver of ROCm 6 and 7. */
+/* "default" is Linux 6.18 without GEM_LIST_HANDLES, plus the behaviour of older kernels that the
+ * plugin does not support yet. The columns are Linux 6.1.176, 6.8, 6.12.107, 6.12.117 (the same
+ * from 6.12.111 on), 6.18.16, 7.2.13, 7.3.4, and AMD's out-of-tree driver of ROCm 6 and 7. */
 static const char *const names[] = { "default", "6.1", "6.8", "6.12", "6.12.111",
 				     "6.18",    "7.2", "7.3", "dkms" };
 
@@ -30,11 +28,12 @@ static const struct row rows[] = {
 	/*                     default 6.1  6.8 6.12 .111 6.18  7.2  7.3 dkms */
 
 	/* include/uapi/linux/kfd_ioctl.h: KFD_IOCTL_MINOR_VERSION; the out-of-tree driver answers
-	 * as its kernel of the same time does */
+	 * like the mainline kernel of its time */
 	ROW(kfd_minor,              18,  11,  15,  17,  17,  18,  23,  23,  18),
 
-	/* amdkfd/kfd_priv.h: sizeof(struct kfd_criu_bo_priv_data), which follows MAX_GPU_INSTANCE: 16
-	 * in 6.1, 64 from 6.5 on; the out-of-tree driver's from images and logs */
+	/* amdkfd/kfd_priv.h: sizeof(struct kfd_criu_bo_priv_data), which depends on
+	 * MAX_GPU_INSTANCE: 16 in 6.1, 64 from 6.5 on; the value of the out-of-tree driver is from
+	 * images and logs */
 	ROW(bo_record_size,        272,  80, 272, 272, 272, 272, 272, 272, 296),
 
 	/* amdkfd/kfd_mqd_manager_v9.c: checkpoint_mqd_v9_4_3() is in 6.18, 7.2 and 7.3, not in 6.12;
@@ -46,12 +45,12 @@ static const struct row rows[] = {
 	ROW(acquire_queue_buffers,   0,   0,   0,   0,   1,   0,   0,   0,   0),
 
 	/* amdgpu/amdgpu_ctx.c, amdgpu_ctx_query2(), has RESET_IN_PROGRESS, and amdgpu/amdgpu_kms.c
-	 * GPUVM_FAULT, in 6.12 and 7.2, not in 6.1. 6.8 and the out-of-tree driver by their DRM
-	 * version */
+	 * GPUVM_FAULT, in 6.12 and 7.2, not in 6.1. The values of 6.8 and of the out-of-tree driver
+	 * follow from their DRM version */
 	ROW(fault_queries,           1,   0,   1,   1,   1,   1,   1,   1,   1),
 
-	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. The plugin
-	 * must ask the out-of-tree driver; here it has none */
+	/* amdgpu/amdgpu_gem.c: amdgpu_gem_list_handles_ioctl() is in 6.18, 7.2 and 7.3. Here the
+	 * out-of-tree driver does not have it, so that the plugin must ask in another way */
 	ROW(list_handles,            0,   0,   0,   0,   0,   1,   1,   1,   0),
 
 	/* amdgpu/amdgpu_gem.c, amdgpu_gem_list_handles_ioctl(): pages in 6.18, bytes in 7.2 and 7.3.4
@@ -95,13 +94,12 @@ static const struct row rows[] = {
 	ROW(event_types,             0,   1,   0,   0,   1,   0,   1,   1,   0),
 
 	/* 0: amdkfd/kfd_mqd_manager_v11.c of 6.1 has no checkpoint_mqd(). 2: init_user_queue() in
-	 * amdkfd/kfd_process_queue_manager.c of 6.12.107 reads through a wptr_bo that RESTORE did not
-	 * set, 6.18.16 too, and 6.8 is taken for the same. 3: 6.12.117 acquires it. 1: 7.2 and 7.3
-	 * answer EINVAL; of the out-of-tree driver nothing is known.
-	 * No kernel can save queues of gfx12. */
+	 * amdkfd/kfd_process_queue_manager.c of 6.12.107 reads through a wptr_bo that RESTORE did
+	 * not set; 6.18.16 does too, and 6.8 probably. 3: 6.12.117 acquires it. 1: 7.2 and 7.3
+	 * answer EINVAL; the out-of-tree driver is unknown. No kernel can save queues of gfx12. */
 	ROW(gfx11_queues,            1,   0,   2,   2,   3,   2,   1,   1,   1),
-	/* amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_bo_mapped_to_dev() compares devices in 6.1, and
-	 * reads through the VM of each GPU from 6.12 on; 6.8 not looked at */
+	/* amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_bo_mapped_to_dev() compares devices in 6.1,
+	 * and reads through the VM of each GPU from 6.12 on; 6.8 has not been read */
 	ROW(unacquired_oops,         1,   0,   1,   1,   1,   1,   1,   1,   1),
 };
 /* clang-format on */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The kernels that the simulated driver can behave like. A personality is a set of values for the
+/* The kernels whose driver the simulator can imitate. A personality is a set of values for the
  * knobs in which kernels differ. */
 #ifndef SIM_KERNELS_H
 #define SIM_KERNELS_H
@@ -9,8 +8,8 @@
 
 struct sim;
 
-/* Sets each knob that differs between kernels to its value under the kernel @name. A knob that is
- * set later keeps its own value. -EINVAL: there is no such kernel. */
+/* Sets each knob that differs between kernels to its value under the kernel @name. A later write to
+ * a knob has priority. -EINVAL: there is no such kernel. */
 int sim_kernel_set(struct sim *sim, const char *name);
 /* The kernel that was set last. */
 const char *sim_kernel_name(const struct sim *sim);

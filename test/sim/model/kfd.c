@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The ioctl dispatcher of /dev/kfd with its order of checks, and mmap. What the ioctls do is in
- * kfd_*.c, event.c, svm.c and criu.c. */
+/* The ioctl dispatcher of /dev/kfd with the driver's order of checks, and mmap(). kfd_*.c, event.c,
+ * svm.c and criu.c have the ioctls. */
 #include "process.h"
 
 #define DIR_READ     1u /* the argument is copied back */
@@ -74,7 +73,7 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(DBG_TRAP, 32, R | W, unsupported),
 };
 
-/* A later kernel has it, the model does not. */
+/* Later kernels have it, the model does not. */
 static const struct ioctl unknown = { .name = "unknown" };
 
 static const char *const criu_names[] = {
@@ -90,7 +89,7 @@ static const char *fault_name(const struct ioctl *ioctl, const void *args)
 	return criu_names[criu->op];
 }
 
-/* WAIT_EVENTS sleeps and sees to its own locking. */
+/* WAIT_EVENTS sleeps, so it locks by itself. */
 static int call(struct sim_process *process, const struct ioctl *ioctl, void *args, u32 size)
 {
 	int ret;
@@ -107,8 +106,8 @@ static int call(struct sim_process *process, const struct ioctl *ioctl, void *ar
 	return ret;
 }
 
-/* @user_size is what the caller's command says; it may be shorter or longer
- * than the model's struct. */
+/* @user_size: the size in the caller's command, which may be smaller or larger than the model's
+ * struct. */
 static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl, u64 user,
 			  u32 user_size)
 {
@@ -122,7 +121,7 @@ static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl
 		ret = sim_os_copy_from_user(args, user, user_size);
 	if (ret == 0) {
 		ret = call(process, ioctl, args, size);
-		/* also when it failed: WAIT_EVENTS tells the time left that way */
+		/* also after an error: WAIT_EVENTS returns the remaining time that way */
 		if (ioctl->flags & DIR_READ && sim_os_copy_to_user(user, args, user_size) < 0)
 			ret = -EFAULT;
 	}
@@ -199,6 +198,6 @@ int sim_kfd_mmap(struct sim_process *process, u64 offset, u64 size, struct sim_k
 		ret_map->count = 1;
 		return 0;
 	default:
-		return -EINVAL; /* trap handler pages are those of old APUs */
+		return -EINVAL; /* only old APUs have trap handler pages */
 	}
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The ioctls about a process and its GPUs as a whole: versions, apertures, acquiring page tables,
- * policies and clocks. Those that only set state keep it, as the real driver does, where CRIU_OP
- * does not look. */
+/* The ioctls about a process and its GPUs as a whole: versions, apertures, page tables, policies
+ * and clocks. State that CRIU_OP does not read is only kept, as in the real driver. */
 #include "process.h"
 
 #define LDS_BASE           (1ull << 48)
@@ -130,7 +128,7 @@ SIM_KFD_HANDLER(sim_kfd_get_clock_counters)
 	u64 now = sim_os_now_ns();
 
 	(void)size;
-	/* nodes without a GPU are asked too: they have no GPU clock */
+	/* libhsakmt also asks for nodes without a GPU: they have no GPU clock */
 	out->gpu_clock_counter = pdd ? sim_gpu_clock() : 0;
 	out->cpu_clock_counter = now;
 	out->system_clock_counter = now;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Buffers that KFD hands out, and their mappings on GPUs. What RESTORE makes comes through
- * sim_mem_new() as well. Dma-bufs are kfd_share.c's, contents are bo.c's. */
+/* KFD's buffers and their mappings on GPUs. RESTORE also uses sim_mem_new(). kfd_share.c has
+ * dma-bufs, bo.c has contents. */
 #include "process.h"
 
 #define TYPES    (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
@@ -24,7 +23,7 @@ struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle)
 	return pdd ? sim_ids_get(&pdd->mems, (u32)handle) : NULL;
 }
 
-/* The first type flag counts, in the order of their bits. */
+/* The first type flag counts, in the order of the bits. */
 static u32 type_of(u32 flags)
 {
 	return flags & TYPES & -(flags & TYPES);
@@ -46,9 +45,9 @@ static int check_wanted(const struct sim_mem_wanted *wanted)
 	}
 }
 
-/* amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu() (6.12). It asks for
- * CPU_ACCESS_REQUIRED where the flags say PUBLIC, but amdgpu_object.c: amdgpu_bo_create() drops
- * that (6.1 to 7.3), so that nobody can tell what was PUBLIC from the buffer. */
+/* amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu() (6.12) asks for
+ * CPU_ACCESS_REQUIRED if the flags have PUBLIC, but amdgpu_object.c: amdgpu_bo_create() drops that
+ * (6.1 to 7.3). The buffer therefore does not show whether it was PUBLIC. */
 static u64 flags_of_bo(u32 flags)
 {
 	u64 bo_flags = DRM_BO_VRAM_WIPE;
@@ -108,7 +107,7 @@ int sim_mem_enter(struct sim_mem *mem)
 	return ret;
 }
 
-/* The part that can be undone by putting the buffer and freeing @mem. */
+/* The part that is undone by a put of the buffer and a free of @mem. */
 static int mem_fill(struct sim_mem *mem, const struct sim_mem_wanted *wanted)
 {
 	struct sim_pdd *pdd = mem->pdd;
@@ -282,7 +281,7 @@ SIM_KFD_HANDLER(sim_kfd_free_memory)
 	return 0;
 }
 
-/* What MAP and UNMAP check alike; the buffer is the result. */
+/* The common checks of MAP and UNMAP. Returns the buffer. */
 static int check_map(struct sim_process *process, const struct kfd_map_memory_args *io,
 		     struct sim_mem **ret_mem)
 {

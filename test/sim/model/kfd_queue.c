@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * User-mode queues: making, changing and removing them, with their numbers and doorbells. Running
- * them is engine.c's. */
+/* User-mode queues: creation, changes and removal, with their numbers and doorbells. engine.c runs
+ * them. */
 #include "aql.h"
 #include "process.h"
 
@@ -10,7 +9,7 @@
 #define USER_END           0x7ffffffff000ull
 #define EOP_BYTES          4096u
 #define ANY                (~0u)
-#define DOORBELLS_COMPUTE  512u /* slots for compute queues; the engines' fixed ones follow */
+#define DOORBELLS_COMPUTE  512u /* slots for compute queues; those of the copy engines follow */
 #define DOORBELL_SDMA      512u
 #define DOORBELL_SDMA_XGMI 768u
 #define MAX_PRIORITY       15u
@@ -97,7 +96,7 @@ static void take_properties(const struct kfd_create_queue_args *io, struct sim_q
 	queue->priority = io->queue_priority;
 }
 
-/* Is there one mapping of exactly [addr, +size)? */
+/* Whether one mapping is exactly [addr, +size). */
 static bool is_mapped_exactly(struct sim_pdd *pdd, u64 addr, u64 size)
 {
 	struct sim_mapping mapping;
@@ -123,7 +122,7 @@ static bool pointer_is_mapped(struct sim_pdd *pdd, u64 addr)
 	return is_mapped_exactly(pdd, addr & ~(SIM_PAGE_SIZE - 1), SIM_PAGE_SIZE);
 }
 
-/* What the kernel demands of the buffers of a new queue since about 6.12
+/* The conditions of the kernel for the buffers of a new queue since about 6.12
  * (kfd_queue_acquire_buffers() in amdkfd/kfd_queue.c). */
 int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
 {
@@ -145,7 +144,7 @@ int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
 	return 0;
 }
 
-/* Under the engine's lock: engines are shared by all processes. */
+/* Under the engine's lock, because all processes share the engines. */
 static int take_engine(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_gpu *gpu = queue->pdd->gpu;
@@ -184,8 +183,8 @@ static void silence(const struct sim_queue *queue)
 			 __ATOMIC_RELEASE);
 }
 
-/* The doorbell of a copy engine's queue follows from its number; compute queues take
- * the first free one. */
+/* The number of a copy engine's queue determines its doorbell. A compute queue gets the first free
+ * doorbell. */
 static int take_doorbell(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_pdd *pdd = queue->pdd;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * How processes share buffers of KFD: dma-bufs that it exports and imports, and the GEM handles
- * behind them. From Linux 6.8 on, KFD opens a file of its own on each device (amdgpu_amdkfd.c:
- * amdgpu_amdkfd_drm_client_create(), DRM client "kfd") and keeps a GEM handle there of each buffer
- * of every process. The knob kfd_client is 0 for kernels without it. */
+/* How processes share buffers of KFD: exported and imported dma-bufs, and the GEM handles behind
+ * them. From Linux 6.8 on, KFD opens a file of its own on each device (amdgpu_amdkfd.c:
+ * amdgpu_amdkfd_drm_client_create(), DRM client "kfd"), and this file has a GEM handle of each
+ * buffer of every process. The knob kfd_client is 0 for kernels without it. */
 #include "process.h"
 #include "topology.h"
 
@@ -26,8 +25,8 @@ int sim_mem_name(struct sim_mem *mem)
 }
 
 /* amdgpu_amdkfd_gpuvm.c (6.12, 7.2, 7.3): amdgpu_amdkfd_gpuvm_free_memory_of_gpu() deletes the
- * number without a look at whose it is. An import that found the exporter's handle deletes that;
- * when the exporter comes to delete it, the number may be another buffer's. */
+ * handle without checking its owner. An import that found the exporter's handle deletes that
+ * handle. When the exporter deletes it, the number may belong to another buffer. */
 void sim_mem_unname(struct sim_mem *mem)
 {
 	if (mem->gem_handle)
@@ -82,7 +81,7 @@ static struct sim_gpu *first_visible(struct sim *sim)
 }
 
 /* kfd_chardev.c: kfd_ioctl_get_dmabuf_info(), amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info()
- * (6.12). Host memory of KFD is of no partition. */
+ * (6.12). Host memory of KFD belongs to no partition. */
 static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *first,
 			       struct kfd_get_dmabuf_info_args *io)
 {
@@ -118,7 +117,7 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 }
 
 /* amdgpu_amdkfd_gpuvm.c (6.12): amdgpu_amdkfd_gpuvm_import_dmabuf_fd(). PRIME finds a dma-buf that
- * KFD has exported under the exporter's handle, of which there is no count. */
+ * KFD has exported under the exporter's handle, and does not count a reference. */
 static int import_by_client(struct sim_mem *mem, int fd)
 {
 	struct sim_render *client = client_of(mem);
@@ -134,8 +133,8 @@ static int import_by_client(struct sim_mem *mem, int fd)
 	return 0;
 }
 
-/* amdgpu_amdkfd_gpuvm.c (6.1): amdgpu_amdkfd_gpuvm_import_dmabuf() takes the buffers of its own
- * device only, and keeps the buffer, not the dma-buf. */
+/* amdgpu_amdkfd_gpuvm.c (6.1): amdgpu_amdkfd_gpuvm_import_dmabuf() accepts only buffers of its own
+ * device, and keeps the buffer, not the dma-buf. */
 static int import_by_itself(struct sim_mem *mem, int fd)
 {
 	struct sim_dmabuf *dmabuf;
@@ -211,9 +210,9 @@ SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 	return ret;
 }
 
-/* The handle's upper half is looked up among the real ids, not the process's (kfd_chardev.c:
- * kfd_ioctl_export_dmabuf(), 6.12, 7.2, 7.3). amdgpu_gem_prime_export() says EPERM of user memory.
- */
+/* The driver looks up the handle's upper half among the real ids, not among the ids of the process
+ * (kfd_chardev.c: kfd_ioctl_export_dmabuf(), 6.12, 7.2, 7.3). amdgpu_gem_prime_export() returns
+ * EPERM for user memory. */
 static int find_export(struct sim_process *process, u64 handle, struct sim_mem **ret_mem)
 {
 	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, (u32)(handle >> 32));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The knobs that are plain numbers, by name. What each one does is said in the README; where it is
- * looked at is everybody's own business. */
+/* The knobs that are plain numbers, by name. The README describes each. */
 #include "process.h"
 
 struct sim_knob {
@@ -33,7 +31,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(one_xcc),
 	KNOB(in_reset),
 	KNOB(evict_timeout),
-	/* in which kernels differ, too */
+	/* kernels differ in the following, too */
 	KNOB(fault_queries),
 	KNOB(last_ioctl),
 	KNOB(pause_nests),
@@ -91,7 +89,7 @@ int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value)
 	    !is_record_size(value))
 		return -EINVAL;
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
-	/* whoever waits for an end of the hang looks again */
+	/* threads that wait for the end of the hang check again */
 	for (i = 0; i < sim->num_gpus; i++)
 		sim_os_wake(&sim->gpus[i].job_wait);
 	return 0;

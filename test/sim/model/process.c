@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Making and ending KFD processes. When that happens, and who counts references, is
- * the front end's business. */
+/* Creates and ends KFD processes. The front end decides when, and counts references. */
 #include "process.h"
 
 static void pdd_free(struct sim_pdd *pdd)
@@ -79,8 +77,8 @@ static void free_queues(struct sim_process *process)
 		sim_queue_remove(queue);
 }
 
-/* The last one first: it is mostly mapped behind the others, which then need not move up in the
- * array of mappings. */
+/* From the last to the first: the last is usually mapped behind the others, so the others need not
+ * move up in the array of mappings. */
 static void free_mems(struct sim_pdd *pdd)
 {
 	struct sim_mem *mem;

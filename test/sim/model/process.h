@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A KFD process: one per address space, with a part for each GPU that was visible when it was
- * made. Memory, queues, events, SVM ranges and the CRIU operations live in files of their own
- * and share these structs. */
+/* A KFD process: one for each address space, with a part for each GPU that was visible when it was
+ * created. Memory, queues, events, SVM ranges and the CRIU operations have files of their own and
+ * share these structs. */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 
@@ -14,17 +13,17 @@
 #define SIM_EVENT_PAGES      (KFD_EVENT_PAGE_BYTES / 4096)
 #define SIM_EVENT_OTHER_BASE 0x40000000u
 
-/* A buffer that a process got from KFD. */
+/* A buffer of KFD. */
 struct sim_mem {
 	struct sim_pdd *pdd;
 	struct sim_bo *bo;
 	u32 id; /* low half of the handle */
 	u64 va;
-	u32 flags;  /* KFD_MEM_* as given */
-	u64 mapped; /* a bit for each pdd in whose page tables it is */
+	u32 flags;  /* KFD_MEM_* of the caller */
+	u64 mapped; /* a bit for each pdd whose page tables have it */
 	u64 user_addr;
 	u32 gem_handle;            /* in KFD's own file; 0: this kernel has none */
-	struct sim_dmabuf *dmabuf; /* made or imported; NULL: not yet */
+	struct sim_dmabuf *dmabuf; /* the dma-buf made or imported; NULL: not yet */
 };
 
 /* The part of a process on one GPU. */
@@ -49,12 +48,11 @@ struct sim_event {
 	u32 id, type;
 	bool auto_reset, signaled;
 	u64 age;
-	u64 serial; /* tells an event from a later one with the same id */
+	u64 serial; /* distinguishes an event from a later one with the same id */
 	u8 exception[32];
 };
 
-/* Attributes of an SVM range; which GPU may access it is a value of
- * enum kfd_svm attribute types. */
+/* Attributes of an SVM range. The access of a GPU is a value of enum kfd_svm attribute types. */
 struct sim_svm_range {
 	struct sim_svm_range *next; /* ascending */
 	u64 first, pages;           /* page numbers */
@@ -62,7 +60,7 @@ struct sim_svm_range {
 	u8 access[SIM_MAX_GPUS];
 };
 
-/* A queue; all of it that the engine uses is under sim->engine_lock. */
+/* A queue. The fields that the engine uses are under sim->engine_lock. */
 struct sim_queue {
 	struct sim_queue *next; /* in sim->queues */
 	struct sim_pdd *pdd;
@@ -78,8 +76,8 @@ struct sim_queue {
 	u64 rptr, wptr; /* growing: bytes, for AQL packets */
 	bool reload;    /* take the write pointer from memory first: the queue was put (back) on the
 			   hardware */
-	bool restored;  /* by CRIU_OP, and has not run since */
-	bool hung;      /* met a bad packet or address */
+	bool restored;  /* made by CRIU_OP, and has not run since */
+	bool hung;      /* had a bad packet or address */
 	u64 last_doorbell;
 	u64 not_before_ns;
 	u64 began;                         /* AQL: when the packet at rptr was begun, or 0 */
@@ -94,49 +92,48 @@ struct sim_process {
 	struct sim_lock lock; /* serialises the ioctls */
 	struct sim_pdd *pdds[SIM_MAX_GPUS];
 	u32 num_pdds;
-	bool mm_gone; /* under sim->engine_lock: queues do not run any more */
+	bool mm_gone; /* under sim->engine_lock: the queues do not run any more */
 
 	struct sim_ids queues; /* struct sim_queue */
 	u64 packets;
 
-	struct sim_lock event_lock; /* everything about events; held for moments only */
+	struct sim_lock event_lock; /* everything about events; held for short times only */
 	struct sim_wait event_wait;
 	struct sim_ids signals, others; /* struct sim_event */
 	u64 event_serial;
 	void *event_page[SIM_EVENT_PAGES];
-	struct sim_mem *event_mem; /* whose pages these are; NULL: ours */
+	struct sim_mem *event_mem; /* the owner of these pages; NULL: this process */
 	bool event_page_set;
 	u32 event_slots; /* usable ones */
 
-	struct sim_lock svm_lock; /* ranges; held for moments only */
+	struct sim_lock svm_lock; /* ranges; held for short times only */
 	struct sim_svm_range *svm;
 	struct sim_svm_range *svm_pending; /* recorded by RESTORE for RESUME */
 
 	bool paused;
 	bool blocked;         /* notifications, from RESTORE to RESUME */
-	u32 resume_evictions; /* taken back by the worker that RESUME starts */
+	u32 resume_evictions; /* released by the worker that RESUME starts */
 	u32 xnack;
 	bool runtime_enabled;
 };
 
-/* The caller gives zeroed memory. Creates the parts for all GPUs that the
- * caller may see: -ENOMEM. */
+/* The caller passes zeroed memory. Creates the parts for all GPUs that the caller may see: -ENOMEM.
+ */
 int sim_process_init(struct sim_process *process, struct sim *sim);
-/* Gives everything up, queues first. */
+/* Releases everything, queues first. */
 void sim_process_done(struct sim_process *process);
-/* The address space is about to lose its mappings: after this no queue touches it. */
+/* The address space is about to lose its mappings. After this call no queue touches it. */
 void sim_process_mm_gone(struct sim_process *process);
-/* A line for the debugfs file; pid and comm are the front end's. */
+/* A line for the debugfs file. The front end has pid and comm. */
 int sim_process_print(struct sim_process *process, char *text, u32 size);
 
 struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id);
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id);
 
-/* The ioctl dispatcher: @user points to the argument in the caller's memory. */
+/* The ioctl dispatcher. @user points to the argument in the caller's memory. */
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
 
-/* mmap of /dev/kfd: which pages lie at @offset (bytes); @ret_page is called
- * for each page number. */
+/* mmap() of /dev/kfd: calls @ret_page for each page number of the pages at @offset (in bytes). */
 struct sim_kfd_map {
 	void *page[SIM_EVENT_PAGES];
 	u32 count;
@@ -161,7 +158,7 @@ SIM_KFD_HANDLER(sim_kfd_set_trap_handler);
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode);
 SIM_KFD_HANDLER(sim_kfd_runtime_enable);
 SIM_KFD_HANDLER(sim_kfd_smi_events);
-/* Makes @render the VM of this GPU; takes over the caller's reference, on failure too. */
+/* Makes @render the VM of this GPU. Always takes over the caller's reference. */
 int sim_pdd_acquire(struct sim_pdd *pdd, struct sim_render *render);
 
 /* kfd_memory.c */
@@ -181,16 +178,16 @@ void sim_mem_free(struct sim_mem *mem);
 int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd);
 /* The buffer of a handle, or NULL. */
 struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle);
-/* What an ioctl knows the buffer by. */
+/* The handle of the buffer in ioctls. */
 u64 sim_mem_handle(const struct sim_mem *mem);
-/* Gives @mem, which has its buffer, a number and its process the right to map it. */
+/* Gives @mem, which has its buffer, a number, and allows its process to map it. */
 int sim_mem_enter(struct sim_mem *mem);
 
 /* kfd_share.c */
 SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info);
 SIM_KFD_HANDLER(sim_kfd_import_dmabuf);
 SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
-/* Gives the buffer a handle in KFD's own file, and takes it away. */
+/* Create and delete the buffer's handle in KFD's own file. */
 int sim_mem_name(struct sim_mem *mem);
 void sim_mem_unname(struct sim_mem *mem);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */
@@ -213,23 +210,24 @@ SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
 };
-/* Enters a copy of @wanted, made with sim_os_alloc(): the errors of CREATE_QUEUE. The control stack
- * is a copy, too, or begins empty if there is none. */
+/* Adds a copy of @wanted, made with sim_os_alloc(). The errors of CREATE_QUEUE. The control stack is
+ * copied, too; without one it starts empty. */
 int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
 void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
-/* Whether the buffers of the queue are mapped as CREATE_QUEUE wants them: 0 or -EINVAL. */
+/* Whether the buffers of the queue are mapped as CREATE_QUEUE requires: 0 or -EINVAL. */
 int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue);
-/* Of the hardware state that CHECKPOINT saves of a queue. */
+/* The size of the hardware state that CHECKPOINT saves of a queue. */
 u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
-/* The knob gfx11_queues: what becomes of queues from gfx11 on, which a firmware schedules. */
+/* The values of the knob gfx11_queues: what happens to queues from gfx11 on, which the firmware
+ * schedules. */
 #define SIM_GFX11_NOT_SAVED   0u
 #define SIM_GFX11_NOT_REBUILT 1u
 #define SIM_GFX11_OOPS        2u
 #define SIM_GFX11_REBUILT     3u
-/* gfx_target_version; from gfx12 on queues are saved by no driver. */
+/* gfx_target_version; no driver saves queues from gfx12 on. */
 #define SIM_GFX10 100000u
 #define SIM_GFX11 110000u
 #define SIM_GFX12 120000u
@@ -258,13 +256,13 @@ SIM_KFD_HANDLER(sim_kfd_reset_event);
 SIM_KFD_HANDLER(sim_kfd_wait_events);
 void sim_events_init(struct sim_process *process);
 void sim_events_done(struct sim_process *process);
-/* A trap packet came by. */
+/* Handles a trap packet. */
 void sim_events_trap(struct sim_process *process, u32 context);
 int sim_events_set_page(struct sim_process *process, u64 handle);
 u32 sim_events_count(struct sim_process *process);
 /* The events in order, for CHECKPOINT; NULL at the end. */
 struct sim_event *sim_events_next(struct sim_process *process, u32 *id);
-/* Enters a copy of @wanted under its own id: -ENOSPC taken. */
+/* Adds a copy of @wanted under its own id: -ENOSPC: it is taken. */
 int sim_events_restore(struct sim_process *process, const struct sim_event *wanted);
 
 /* svm.c */
@@ -272,10 +270,10 @@ SIM_KFD_HANDLER(sim_kfd_svm);
 void sim_svm_init(struct sim_pdd *pdd);
 void sim_svm_done(struct sim_process *process);
 /* A queue's access to memory that is not in the page tables: sim_client.reach, with the GPU's part
- * as argument. To be called under sim->engine_lock, and not after mm_gone. */
+ * as argument. Call it under sim->engine_lock, and not after mm_gone. */
 int sim_svm_reach(void *pdd, u64 addr, u64 size, bool write, struct sim_reach *ret_reach);
 bool sim_svm_overlaps(struct sim_process *process, u64 addr, u64 size);
-/* Is [addr, +size) within ranges that @pdd may access? */
+/* Whether [addr, +size) is within ranges that @pdd may access. */
 bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, u64 size);
 /* The process has unmapped [start, end). */
 void sim_svm_unmapped(struct sim_process *process, u64 start, u64 end);
@@ -288,18 +286,18 @@ SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
 /* RESUME of another process, by its pid: -ESRCH. */
 int sim_criu_resume(struct sim *sim, u32 pid);
-/* The worker that RESUME starts: true when the queues are back, false: call again in a moment. */
+/* The worker that RESUME starts. True: the queues run again; false: call again after a moment. */
 bool sim_criu_resume_work(struct sim_process *process);
 
 #define SIM_PRIV_VERSION 1u
 struct sim_priv_process {
 	u32 version, xnack_mode;
 };
-/* The knob bo_record_size says how many bytes of it a BO's record has. In a longer record, opaque
- * words follow the fields. AMD's out-of-tree driver has 296 bytes: there IPC flags, whether the BO
- * is imported and a share handle of four words follow (ROCm/amdgpu, kfd_chardev.c; known by reading
- * and from logs, the order of these fields is not known). RESTORE acts on these words, so they must
- * come back as CHECKPOINT wrote them. */
+/* The knob bo_record_size is the size of a BO's record. In a longer record, opaque words follow the
+ * fields. AMD's out-of-tree driver has 296 bytes: IPC flags, whether the BO is imported, and a
+ * share handle of four words (ROCm/amdgpu, kfd_chardev.c; known by reading and from logs; the order
+ * of these fields is unknown). RESTORE uses these words, so they must return as CHECKPOINT wrote
+ * them. */
 struct sim_priv_bo {
 	u64 user_addr;
 	u32 id;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * One open file of a render node: its page tables, contexts and buffer lists, and the driver's
- * ioctls on them. GEM handles and PRIME are the front end's; KFD borrows the page tables. */
+/* One open file of a render node: its page tables, contexts and buffer lists, and the driver's
+ * ioctls on them. The front end has GEM handles and PRIME. KFD borrows the page tables. */
 #ifndef SIM_RENDER_H
 #define SIM_RENDER_H
 
@@ -14,27 +13,27 @@ struct sim_render {
 	struct sim_vm vm;
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
-	bool counted;   /* a program's file */
+	bool counted;   /* the file of a program */
 	bool compute;   /* a KFD process has acquired the page tables */
-	bool closing;   /* its jobs are not to be waited for any more; atomic */
+	bool closing;   /* do not wait for its jobs any more; atomic */
 	u32 jobs;       /* not finished yet; atomic */
 	u64 fault_addr; /* of the last page fault in the page tables; atomic */
 	/* under sim->job_lock: */
 	struct sim_job *waiting; /* oldest first */
-	u32 running;             /* jobs under way */
+	u32 running;             /* running jobs */
 };
 
 #define SIM_FAILED_JOBS 8
 
-/* All of it under render->lock, flags are also read without it. */
+/* All of it is under render->lock. Flags are also read without it. */
 struct sim_context {
 	u32 references;
-	bool guilty;               /* a job of it went wrong: nothing more is accepted */
-	bool leaving;              /* freed: nothing more is executed */
-	u32 resets, memory_errors; /* of the GPU: when it was made, and when last asked */
-	u32 running;               /* jobs under way; under sim->job_lock instead */
+	bool guilty;               /* a job of it failed: submissions are refused */
+	bool leaving;              /* freed: nothing more runs */
+	u32 resets, memory_errors; /* of the GPU: at the creation, and at the last query */
+	u32 running;               /* running jobs; under sim->job_lock instead */
 	struct {
-		u64 last; /* number of the newest job; the first is 1 */
+		u64 last; /* the number of the newest job; the first is 1 */
 		u64 done;
 		struct {
 			u64 sequence;
@@ -52,13 +51,14 @@ struct sim_bo_list {
 	struct sim_bo *bos[]; /* ascending */
 };
 
-/* A group of command buffers on its way. */
+/* A submitted group of command buffers. */
 struct sim_job {
 	struct sim *sim;
-	struct sim_job *next;  /* in render->waiting, or in the list of who drops it */
+	struct sim_job *next;  /* in render->waiting, or in the list of the thread that drops it */
 	struct sim_wait *wait; /* of its GPU, which outlives the file */
-	bool dropped;          /* not the engine's any more; under sim->job_lock */
-	u32 holders;           /* the engine, and who drops it; atomic */
+	bool dropped;          /* the engine is done with it; under sim->job_lock */
+	/* references of the engine, and of the thread that drops it; atomic */
+	u32 holders;
 	struct sim_render *render;
 	struct sim_context *context;
 	struct sim_bo_list *list; /* NULL: no buffers */
@@ -71,24 +71,24 @@ struct sim_job {
 		u64 addr;
 		u32 bytes;
 	} ib[SIM_JOB_IBS];
-	void *front[8]; /* the front end's, to queue it */
+	void *front[8]; /* for the front end's queue */
 };
 
 int sim_render_init(struct sim_render *render, struct sim_gpu *gpu);
-/* For KFD's own file, which is there as long as the device is. */
+/* For KFD's own file, which lives as long as the device. */
 void sim_render_init_client(struct sim_render *render, struct sim_gpu *gpu);
-/* Before anything of the file goes away: drops the jobs that wait, and waits
- * for those under way. */
+/* Call this before anything of the file is freed: drops the waiting jobs, and waits for the running
+ * ones. */
 void sim_render_closing(struct sim_render *render);
 void sim_render_done(struct sim_render *render);
 void sim_job_run(struct sim_job *job);
 /* Ends a job whose packets sim_job_run() has executed: @error, if the packets had none. */
 void sim_job_finish(struct sim_job *job, int error);
 
-/* The front end tells of handles that came to be or vanished; opened may refuse (-EPERM). */
+/* The front end reports new and closed handles. The first may refuse (-EPERM). */
 int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo);
 void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo);
-/* Would mapping @bo for the CPU be allowed? -EPERM. */
+/* Whether the CPU may map @bo. -EPERM. */
 int sim_render_check_cpu_map(const struct sim_bo *bo);
 
 /* The ioctls. X(NAME, number from 0x40, type, function). */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Decodes and runs SDMA packets. Every bit that has no meaning here must be zero;
- * where packets come from and what follows an error is decided by render.c (command
- * buffers) and queue.c (rings). */
+/* Decodes and runs SDMA packets. Each bit without a meaning here must be zero. cs.c and job.c
+ * submit command buffers, engine.c reads rings; they handle errors. */
 #include "sdma.h"
 
 enum {
@@ -39,7 +37,7 @@ static u32 sub_op_of(u32 header)
 	return header >> 8 & 0xff;
 }
 
-/* A NOP says in bits 29:16 how many dwords behind it are to be skipped. */
+/* Bits 29:16 of a NOP are the number of dwords behind it to skip. */
 static int nop_length(u32 header, u32 available, u32 *ret_length)
 {
 	u32 length = 1 + (header >> 16 & 0x3fff);
@@ -116,13 +114,13 @@ static int run_nop(const struct sim_client *client, const struct sim_sdma_head *
 	return nop_length(head->dwords[0], head->available, &result->length);
 }
 
-/* A part of memory that is seen as a box of rows and slices: where it begins, and from row to row
- * and slice to slice, in bytes. */
+/* A part of memory as a box of rows and slices: its start, and the distances from row to row and
+ * from slice to slice, in bytes. */
 struct box {
 	u64 addr, pitch, slice;
 };
 
-/* The five dwords that say so, in elements; pitches are one less. */
+/* The five dwords of a box, in elements. Pitches are stored less one. */
 static struct box box_of(const u32 *dw, u32 shift)
 {
 	struct box box = {
@@ -246,8 +244,8 @@ static bool poll_satisfied(u32 function, u32 value, u32 reference)
 	}
 }
 
-/* What ROCr 5.2.3 puts before each copy on gfx9 (hdp_flush_cmd in its sdma_registers.h): it flushes
- * what the host has written to VRAM, which here is there at once. Other polls of registers are
+/* ROCr 5.2.3 puts this packet before each copy on gfx9 (hdp_flush_cmd in its sdma_registers.h). It
+ * flushes the host's writes to VRAM, which are in place at once here. Other polls of registers are
  * malformed. */
 static bool is_hdp_flush(const struct sim_sdma_head *head)
 {

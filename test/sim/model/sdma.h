@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
- * hold copies and NOPs alone; a user's queue may hold all that sdma.c knows. */
+/* The copy engine's instruction set (SDMA 4.4, where a count is bytes - 1). Command buffers may
+ * have only copies and NOPs. A user's queue may have all packets that sdma.c knows. */
 #ifndef SIM_SDMA_H
 #define SIM_SDMA_H
 
@@ -12,27 +11,27 @@
 #define SIM_SDMA_IB_MAX_BYTES  (1u << 20)
 #define SIM_SDMA_HEAD_DWORDS   13u /* the longest packet without payload */
 
-/* Checks a whole command buffer of @count dwords, then runs it; nothing is copied when it is
- * malformed (-EINVAL). -EFAULT: an address was wrong, what lay before it is done. Every
- * failure is a violation. */
+/* Checks a whole command buffer of @count dwords, then runs it. -EINVAL: it is malformed, and
+ * nothing was copied. -EFAULT: an address was wrong, and everything before it is done. Each failure
+ * is a violation. */
 int sim_sdma_run_ib(const struct sim_client *client, const u32 *dwords, u32 count, u64 *ret_bytes);
 
 /* A packet at the head of a user's queue. */
 struct sim_sdma_head {
-	u64 addr;      /* where it lies, for payload */
-	u32 available; /* dwords between it and the write pointer or the end of the ring */
+	u64 addr;      /* its address, for the payload */
+	u32 available; /* dwords from it to the write pointer or the end of the ring */
 	u32 dwords[SIM_SDMA_HEAD_DWORDS]; /* the first of them */
 };
 
 struct sim_sdma_result {
 	u32 length; /* dwords of the packet */
-	u64 bytes;  /* transferred */
-	bool again; /* a poll is not satisfied: not done, try later */
+	u64 bytes;  /* bytes copied */
+	bool again; /* a poll is not satisfied: the packet is not done */
 	bool trap;
 	u32 trap_context;
 };
 
-/* Runs one packet: -EINVAL malformed, -EFAULT; both are violations. */
+/* Runs one packet. -EINVAL: malformed; -EFAULT. Both are violations. */
 int sim_sdma_run_packet(const struct sim_client *client, const struct sim_sdma_head *head,
 			struct sim_sdma_result *ret_result);
 

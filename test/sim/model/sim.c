@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Sets the machine up, counts its objects and hands out its memory. The GPUs themselves are
- * described by topology.c. */
+/* Sets up the machine, counts its objects and accounts for its memory. topology.c describes the
+ * GPUs. */
 #include "sim.h"
 #include "kernels.h"
 
@@ -29,7 +28,7 @@ const char *const sim_count_names[SIM_COUNTS] = {
 	[SIM_COUNT_IOCTLS] = "ioctls",
 };
 
-/* Of the knobs in which kernels do not differ. */
+/* The knobs in which kernels do not differ. */
 static const struct sim_knobs default_knobs = {
 	.engine_latency_us = 100,
 	.poison_vram = 1,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The whole simulated machine: its GPUs, its settings and what it counts. The parts have headers of
- * their own; this one only says what they share. */
+/* The whole simulated machine: its GPUs, its settings and its counters. The parts have headers of
+ * their own; this one has what they share. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -25,7 +24,7 @@ enum sim_count {
 	SIM_COUNT_KFD_BOS,
 	SIM_COUNT_QUEUES,
 	SIM_COUNT_EVENTS,
-	SIM_COUNT_OBJECTS, /* what follows only grows */
+	SIM_COUNT_OBJECTS, /* the following numbers only grow */
 	SIM_COUNT_PACKETS = SIM_COUNT_OBJECTS,
 	SIM_COUNT_QUEUE_BYTES,
 	SIM_COUNT_IBS,
@@ -36,7 +35,7 @@ enum sim_count {
 
 extern const char *const sim_count_names[SIM_COUNTS];
 
-/* What a test may change at any time; plain words, read once per decision. */
+/* Settings that a test may change at any time: plain words, read once for each decision. */
 struct sim_knobs {
 	u64 fence_hang;
 	u64 engine_bytes_per_s;
@@ -58,7 +57,7 @@ struct sim_knobs {
 	u64 in_reset;
 	u64 evict_timeout;
 	u64 fault_queries;
-	/* Read where kernels.c says that kernels differ. */
+	/* Used where kernels.c says that kernels differ. */
 	u64 last_ioctl;
 	u64 pause_nests;
 	u64 bos_required;
@@ -73,7 +72,7 @@ struct sim_knobs {
 	u64 unacquired_oops;
 };
 
-/* A knob as other threads than the test's look at it. */
+/* A knob as a thread other than the test's reads it. */
 #define SIM_KNOB(sim, name) __atomic_load_n(&(sim)->knobs.name, __ATOMIC_RELAXED)
 
 /* A knob by its name; NULL: there is none. */
@@ -83,7 +82,7 @@ const struct sim_knob *sim_knob_find(const char *name);
 const struct sim_knob *sim_knob_at(u32 index);
 const char *sim_knob_name(const struct sim_knob *knob);
 s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob);
-/* -EINVAL: the knob does not take that value. */
+/* -EINVAL: the knob does not take the value. */
 int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value);
 
 struct sim_gpu {
@@ -92,8 +91,8 @@ struct sim_gpu {
 	u32 node;
 	u32 gpu_id;
 	u32 render_minor;
-	/* Where it is on the PCI bus, and the first GPU of the same PCI device: partitions of a
-	 * device share the offsets of mmap(). */
+	/* The PCI address, and the first GPU of the same PCI device. Partitions of a device share
+	 * the offsets of mmap(). */
 	u64 location;
 	u32 device;
 	bool hidden;
@@ -101,15 +100,15 @@ struct sim_gpu {
 	u64 vram_used, gtt_used; /* under sim->memory_lock */
 	u32 device_id;
 	u32 gfx_target_version;
-	u32 num_xcc; /* 0: the topology does not say */
+	u32 num_xcc; /* 0: the topology does not have it */
 	u32 simd_count, simd_per_cu, array_count, arrays_per_engine, cu_per_array;
 	u32 num_sdma_engines, num_sdma_xgmi_engines, queues_per_engine;
 	u32 fw_version, sdma_fw_version;
 	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
-	struct sim_wait job_wait; /* a command buffer is done or dropped, a hang was ended */
-	u32 resets;               /* so far, each with the loss of VRAM; atomic */
-	u32 memory_errors;        /* uncorrectable ones, so far; atomic */
-	u64 job_end_ns; /* when the copy engine is through with what it has; under sim->job_lock */
+	struct sim_wait job_wait; /* wakes up: a command buffer has ended, or a hang has */
+	u32 resets;               /* the number of resets; each loses VRAM; atomic */
+	u32 memory_errors;        /* the number of uncorrectable memory errors; atomic */
+	u64 job_end_ns; /* the time when the copy engine will be idle; under sim->job_lock */
 	void *front;
 };
 
@@ -118,7 +117,7 @@ struct sim {
 	u32 num_gpus;
 	u32 num_nodes;
 	struct sim_knobs knobs;
-	u32 kernel; /* whose behaviour the knobs were set to last: a number of sim_kernel_at() */
+	u32 kernel; /* the last kernel whose values the knobs got: a number of sim_kernel_at() */
 	struct sim_faults faults;
 	struct sim_violations violations;
 	s64 counts[SIM_COUNTS];
@@ -133,13 +132,14 @@ struct sim {
 	struct sim_queue *queues;
 	struct sim_wait engine_wait; /* a queue became runnable */
 
-	struct sim_lock job_lock; /* which jobs wait, run or are dropped; taken last */
+	/* which jobs wait, run or are dropped; the last in the lock order */
+	struct sim_lock job_lock;
 
 	void *zero_page, *poison_page;
 	void *mmio_page; /* stands for the HDP flush registers */
 };
 
-/* Are these partitions of one PCI device? Then they share buffers, offsets and KFD's file. */
+/* Whether these are partitions of one PCI device, which share buffers, offsets and KFD's file. */
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b);
 /* The partition of the device that has the first render node. */
 struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
@@ -151,10 +151,10 @@ int sim_init(struct sim *sim);
 void sim_done(struct sim *sim);
 
 void sim_count(struct sim *sim, enum sim_count what, s64 change);
-/* Text for the front end's files; both return the length. */
+/* Texts for the front end's files. Both return the length. */
 int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size);
 
-/* Takes @bytes of VRAM of @gpu, or of GTT/user memory, from what may be handed out: -ENOMEM. */
+/* Accounts for @bytes of VRAM of @gpu, or of GTT and user memory: -ENOMEM. */
 int sim_memory_charge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes);
 void sim_memory_uncharge(struct sim_gpu *gpu, bool vram, bool limited, u64 bytes);
 u64 sim_memory_vram_limit(const struct sim_gpu *gpu);

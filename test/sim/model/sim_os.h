@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Everything the model asks of its surroundings; each front end implements it. Nothing here knows
- * what the model does with it, and nothing in the model reaches around it. */
+/* The functions that the model needs from its environment. Each front end implements them. The
+ * model uses no other function of its environment. */
 #ifndef SIM_OS_H
 #define SIM_OS_H
 
@@ -20,27 +19,27 @@ struct sim_dmabuf;  /* a dma-buf, owned by the front end */
 struct sim_process; /* process.h */
 struct sim_render;  /* render.h */
 
-/* Memory: zeroed, any size; NULL when there is none. */
+/* Zeroed memory of any size; NULL: there is none. */
 void *sim_os_alloc(u64 size_bytes);
 void sim_os_free(void *memory);
-/* One page of 4096 bytes, not initialised, aligned; NULL when there is none. */
+/* One page of 4096 bytes, not initialised, aligned; NULL: there is none. */
 void *sim_os_page_alloc(void);
 void sim_os_page_free(void *page);
 
-/* Monotonic time in ns, and a plain sleep. */
+/* Monotonic time in ns, and a sleep. */
 u64 sim_os_now_ns(void);
 void sim_os_sleep_us(u32 us);
 
 #define SIM_FOREVER (~0ull)
-/* Sleeps until @done(@arg) is true (0), the absolute time @deadline_ns (-ETIME) or, if
- * @interruptible, a signal
- * (-SIM_ERESTARTSYS). @done runs without any lock of the caller and may take locks. */
+/* Sleeps until @done(@arg) is true (0), until the absolute time @deadline_ns (-ETIME), or, if
+ * @interruptible, until a signal (-SIM_ERESTARTSYS). @done runs without a lock of the caller and
+ * may take locks. */
 int sim_os_wait(struct sim_wait *wait, bool (*done)(void *arg), void *arg, u64 deadline_ns,
 		bool interruptible);
 void sim_os_wake(struct sim_wait *wait);
 
-/* The caller's memory: 0 or -EFAULT. May sleep; not to be called with a BO's or
- * a VM's lock held. */
+/* The caller's memory: 0 or -EFAULT. May sleep, so the caller must not hold the lock of a BO or VM.
+ */
 int sim_os_copy_from_user(void *dst, u64 src, u64 size_bytes);
 int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
 
@@ -48,39 +47,39 @@ int sim_os_copy_to_user(u64 dst, const void *src, u64 size_bytes);
 struct sim_mm *sim_os_mm_get(void);
 void sim_os_mm_put(struct sim_mm *mm);
 bool sim_os_mm_is_current(const struct sim_mm *mm);
-/* Is [addr, addr+size) mapped with ordinary memory, writable if asked? -EFAULT a hole, a device or
- * protection, -ESRCH the address space is gone. */
+/* Whether [addr, addr+size) is mapped with ordinary memory, and writable if asked. -EFAULT: a hole,
+ * a device or protection; -ESRCH: the address space has ended. */
 int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write);
-/* Does the first mapping at or after @addr in @mm belong to a file? */
+/* Whether the first mapping at or after @addr in @mm is one of a file. */
 bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
 
-/* Pages of an address space held for a short access. */
+/* Pages of an address space, pinned for a short access. */
 struct sim_pin {
-	void *page[SIM_PIN_PAGES]; /* where each page can be read or written */
+	void *page[SIM_PIN_PAGES]; /* the address of each page in this process */
 	void *cookie[SIM_PIN_PAGES];
 	u32 count;
 	bool write;
 };
 
-/* Holds up to @count (<= SIM_PIN_PAGES) pages from the page aligned @addr; at
- * least one, or -EFAULT/-ESRCH. */
+/* Pins up to @count (<= SIM_PIN_PAGES) pages from the page-aligned @addr: at least one, or -EFAULT,
+ * -ESRCH. */
 int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin);
 void sim_os_mm_unpin(struct sim_pin *pin);
 
 /* Buffers: the front end's object embeds a struct sim_bo (bo.h) and counts references. new: one
- * reference, *_init() is the model's job; release calls sim_bo_done(). */
+ * reference; the model calls *_init(). The last put calls sim_bo_done(). */
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes);
 void sim_os_bo_get(struct sim_bo *bo);
 void sim_os_bo_put(struct sim_bo *bo);
-/* The offset with which the render node's mmap() takes this buffer; 0 when none could be had. */
+/* The offset by which the render node's mmap() finds this buffer; 0: there is none. */
 u64 sim_os_bo_mmap_offset(struct sim_bo *bo);
-/* May @render map the buffer although it holds no handle? */
+/* Whether @render may map the buffer without a handle. */
 int sim_os_bo_allow(struct sim_bo *bo, struct sim_render *render);
 void sim_os_bo_disallow(struct sim_bo *bo, struct sim_render *render);
 
-/* GEM handles of a render file. lookup: with a reference, or NULL. create: the handle has its own
- * reference. delete: a number that is not in use is let be. next: the smallest handle >= @from, 0
- * when there is none. */
+/* GEM handles of a render file. lookup: with a reference, or NULL. create: the handle has a
+ * reference of its own. delete: ignores an unused number. next: the smallest handle >= @from; 0:
+ * there is none. */
 struct sim_bo *sim_os_handle_lookup(struct sim_render *render, u32 handle);
 int sim_os_handle_create(struct sim_render *render, struct sim_bo *bo, u32 *ret_handle);
 void sim_os_handle_delete(struct sim_render *render, u32 handle);
@@ -89,34 +88,35 @@ u32 sim_os_handle_next(struct sim_render *render, u32 from);
 struct sim_render *sim_os_kfd_client(struct sim_gpu *gpu);
 
 /* PRIME of a render file. export: the one dma-buf of the handle's object, with a reference;
- * @writable decides the mode of its file when it is made; -ENOENT: no such handle. import: the
- * handle that the file has of the dma-buf's object, or a new one: -EBADF, -EINVAL not a dma-buf. */
+ * @writable is the mode of its file when it is made; -ENOENT: no such handle. import: the file's
+ * handle of the dma-buf's object, or a new one: -EBADF; -EINVAL: not a dma-buf. */
 int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
 			struct sim_dmabuf **ret_dmabuf);
 int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle);
 
-/* dma-bufs. new: made for this call, beside any that the buffer has. */
+/* dma-bufs. new: a new one, even if the buffer has others. */
 int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf);
 /* The one that PRIME has made or imported for the buffer, with a reference; NULL: none. */
 struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo);
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf);
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
-/* The dma-buf behind a descriptor of the caller: -EBADF, -EINVAL not a dma-buf. */
+/* The dma-buf of a descriptor of the caller: -EBADF; -EINVAL: not a dma-buf. */
 int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
-/* The exporter's buffer, borrowed from the dma-buf, or NULL when it is foreign. */
+/* The exporter's buffer, borrowed from the dma-buf; NULL: of another driver. */
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
-/* Descriptors of the caller: reserved first, then either installed (nothing can fail
- * then) or given up. */
+/* Descriptors of the caller: reserved first, then either installed, which cannot fail, or
+ * cancelled. */
 int sim_os_fd_reserve(bool cloexec);
 void sim_os_fd_cancel(int fd);
 void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf);
 
-/* The render file behind a descriptor of the caller, with a reference on the open file: NULL when
- * it is none of ours. */
+/* The render file of a descriptor of the caller, with a reference to the open file; NULL: it is no
+ * simulated render node. */
 struct sim_render *sim_os_render_from_fd(int fd);
 void sim_os_render_put(struct sim_render *render);
 
-/* Runs sim_job_run() (render.h) later, elsewhere; jobs of one (GPU, ring) in the order given. */
+/* Runs sim_job_run() (render.h) later, in another thread; jobs of one GPU and ring in this order.
+ */
 void sim_os_job_start(struct sim_job *job);
 /* The packets of @job have been executed: calls sim_job_finish() once their copies have ended, from
  * any thread, for the jobs of a ring in their order. */
@@ -131,12 +131,13 @@ bool sim_os_is_tracer(struct sim_process *process);
 /* Processes. find: by pid in the caller's name space, with a reference; NULL none. */
 struct sim_process *sim_os_process_find(u32 pid);
 void sim_os_process_put(struct sim_process *process);
-u32 sim_os_process_pid(struct sim_process *process); /* in the process's own innermost name space */
+u32 sim_os_process_pid(struct sim_process *process); /* in the process's innermost pid namespace */
 struct sim_mm *sim_os_process_mm(struct sim_process *process); /* borrowed */
-/* Calls sim_criu_resume_work() (criu.h) soon, elsewhere; the process stays until then. */
+/* Calls sim_criu_resume_work() (process.h) soon, in another thread. The process stays until then.
+ */
 void sim_os_resume_start(struct sim_process *process);
 
-/* A descriptor that delivers no events (SMI), or -errno. */
+/* A descriptor without events (SMI), or -errno. */
 int sim_os_smi_fd(void);
 
 void sim_os_log(const char *message);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * SVM ranges: which address ranges have been given attributes, which, and the memory that queues
- * reach through them. Nothing is migrated; the pages are those of the process. */
+/* SVM ranges: their addresses and attributes, and the memory that queues reach through them.
+ * Nothing is migrated: the pages are those of the process. */
 #include "process.h"
 
 #define UNDEFINED           0xffffffffu
@@ -33,8 +32,8 @@ static struct sim_svm_range *range_new(u64 first, u64 pages)
 	return range;
 }
 
-/* Not a buffer of its own: it has no reference count, is charged to nobody and borrows the address
- * space, which outlives the last run of a queue. */
+/* Not an object of its own: it has no reference count and no charge, and borrows the address space,
+ * which outlives the last run of a queue. */
 void sim_svm_init(struct sim_pdd *pdd)
 {
 	pdd->svm_window = (struct sim_bo){
@@ -124,7 +123,7 @@ bool sim_svm_covers(struct sim_process *process, struct sim_pdd *pdd, u64 addr, 
 	return at >= end;
 }
 
-/* Makes a range boundary at @page, if it lies inside a range. */
+/* Splits a range at @page, if @page is inside one. */
 static int split_at(struct sim_process *process, u64 page)
 {
 	struct sim_svm_range *range, *tail;
@@ -234,7 +233,7 @@ int sim_svm_set(struct sim_process *process, u64 addr, u64 size,
 	for (i = 0; i < count; i++)
 		if (check_attr(process, &attrs[i]) < 0)
 			return -EINVAL;
-	/* the kernel insists on mappings that its page fault handler can use */
+	/* the kernel requires mappings that its page fault handler can use */
 	ret = sim_os_mm_check(sim_os_process_mm(process), addr, size, false);
 	if (ret < 0)
 		return ret;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Parses machine bundles ("machine NAME", then "file PATH SIZE" with that many bytes behind it,
- * repeated) and takes from the properties what the model needs to know of a GPU. The text itself is
- * shown as it was captured, save for the render minor. */
+/* Parses machine bundles (repeated "machine NAME", then "file PATH SIZE" with that many bytes
+ * behind it), and takes the properties that the model needs of a GPU. The text of the files stays
+ * as captured, but for the render minor. */
 #include "topology.h"
 
 #define MINOR_NAME      "drm_render_minor "
@@ -13,7 +12,7 @@ struct cursor {
 	const char *at, *end;
 };
 
-/* Takes one line; false at the end. The newline is not part of it. */
+/* Takes one line, without its newline; false: there is none. */
 static bool take_line(struct cursor *cursor, const char **ret_line, u32 *ret_length)
 {
 	const char *newline;
@@ -69,7 +68,7 @@ static bool is_wanted(const char *line, u32 length, const char *name)
 	return !name || (length - 8 == strlen(name) && memcmp(line + 8, name, length - 8) == 0);
 }
 
-/* One pass over the bundle: counts the machine's files, and stores them when there is room. */
+/* One pass over the bundle: counts the machine's files, and stores them if there is room. */
 static int scan(const char *bundle, u64 size, const char *name, struct sim_topology *topology)
 {
 	struct cursor cursor = { bundle, bundle + size };
@@ -223,7 +222,7 @@ static int find_gpus(struct sim *sim, const struct sim_topology *topology)
 	return 0;
 }
 
-/* Says of each file to whose GPU it belongs. */
+/* Sets for each file the GPU to which it belongs. */
 static void assign_files(struct sim *sim, struct sim_topology *topology)
 {
 	u32 i, j;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Counts violations and remembers the newest. What is one is decided where it happens. */
+/* Counts violations and remembers the newest. The callers decide what is one. */
 #include "violation.h"
 #include "sim.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What clients did that hardware would have answered with a hang, a page fault or silent
- * corruption. Counted and kept as text so that a test fails even if the client never
- * looked at its errors. */
+/* Mistakes of clients that would hang real hardware, fault, or corrupt memory silently. They are
+ * counted and kept as text, so that a test fails even if the client did not check its errors. */
 #ifndef SIM_VIOLATION_H
 #define SIM_VIOLATION_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A sorted array of mappings, and the translation of every access through it. Which flags and
- * ranges a client may ask for is checked by render.c and kfd_memory.c. */
+/* A sorted array of mappings, and the translation of each access through it. gem.c and kfd_memory.c
+ * check the flags and ranges of a client. */
 #include "vm.h"
 #include "abi_drm.h"
 
@@ -94,7 +93,7 @@ static int insert(struct sim_vm *vm, const struct sim_mapping *wanted)
 	return 0;
 }
 
-/* Takes the mapping out of the array; the caller frees it without the lock. */
+/* Takes the mapping out of the array. The caller frees it without the lock. */
 static struct sim_mapping *take(struct sim_vm *vm, u32 index)
 {
 	struct sim_mapping *mapping = vm->mappings[index];
@@ -135,7 +134,7 @@ int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_or
 	return 0;
 }
 
-/* Puts back what of a removed mapping lies outside [start, end). */
+/* Adds again the parts of a removed mapping that are outside of [start, end). */
 static int keep_rest(struct sim_vm *vm, const struct sim_mapping *old, u64 start, u64 end)
 {
 	struct sim_mapping rest = *old;
@@ -181,7 +180,7 @@ static struct sim_mapping *take_of_bo(struct sim_vm *vm, const struct sim_bo *bo
 	struct sim_mapping *mapping = NULL;
 	u32 i;
 
-	/* mostly there is nothing, and then looking for it takes long */
+	/* usually there is none, and the search takes long */
 	if (!__atomic_load_n(&bo->gem_mappings, __ATOMIC_RELAXED))
 		return NULL;
 	sim_lock(&vm->lock);
@@ -251,7 +250,7 @@ static bool is_listed(const struct sim_client *client, const struct sim_bo *bo)
 	return false;
 }
 
-/* What an access may touch: the buffer, the offset in it and how many bytes it covers. */
+/* The memory of an access: the buffer, the offset in it and the number of bytes. */
 struct target {
 	struct sim_bo *bo;
 	u64 offset, bytes;
@@ -324,7 +323,7 @@ refuse:
 
 static int report_lost_pages(const struct sim_client *client, u64 addr, int ret)
 {
-	/* a process that is dying is no fault of its own */
+	/* a process that is ending makes no fault */
 	if (ret < 0 && ret != -ESRCH)
 		sim_violation(client->sim,
 			      "%s: pages behind address 0x%" SIM_PRIx64 " cannot be had (%d)",

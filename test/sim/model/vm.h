@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The GPU page tables of one render file: which buffer lies at which address. Both KFD and GEM_VA
- * enter mappings; the engines reach memory through them alone. */
+/* The GPU page tables of one render file: the buffer at each address. KFD and GEM_VA add mappings.
+ * The engines reach memory only through these page tables. */
 #ifndef SIM_VM_H
 #define SIM_VM_H
 
@@ -27,41 +26,41 @@ struct sim_vm {
 void sim_vm_init(struct sim_vm *vm, struct sim *sim);
 void sim_vm_done(struct sim_vm *vm);
 
-/* Enters a mapping with a reference of its own to the buffer: -EINVAL overlap, -ENOMEM. */
+/* Adds a mapping with its own reference to the buffer: -EINVAL: overlap; -ENOMEM. */
 int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping);
-/* Removes the mapping of @bo that starts there: -ENOENT. */
+/* Removes the mapping of @bo that starts at the address: -ENOENT. */
 int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin origin);
-/* Removes every GEM mapping in the range, cutting those that reach beyond it. */
+/* Removes each GEM mapping in the range. Cuts mappings that reach beyond the range. */
 int sim_vm_clear(struct sim_vm *vm, u64 start, u64 end);
-/* Removes what GEM_VA entered for this buffer. */
+/* Removes the mappings that GEM_VA has added for this buffer. */
 void sim_vm_unmap_bo(struct sim_vm *vm, struct sim_bo *bo);
 /* The mapping at an address, with a reference to its buffer: -EFAULT. */
 int sim_vm_find(struct sim_vm *vm, u64 addr, struct sim_mapping *ret_mapping);
-/* Copies up to @capacity mappings of @bo (without references); the real number is the result. */
+/* Copies up to @capacity mappings of @bo, without references. Returns the real number. */
 u32 sim_vm_list(struct sim_vm *vm, const struct sim_bo *bo, struct sim_mapping *list, u32 capacity);
 
-/* Memory that an engine reaches without a mapping of its own. */
+/* Memory that an engine reaches without a mapping in the page tables. */
 struct sim_reach {
-	struct sim_bo *bo; /* borrowed: stays as long as the client may run */
+	struct sim_bo *bo; /* borrowed: it stays as long as the client may run */
 	u64 offset, bytes;
 };
 
-/* Who accesses memory, and what it may touch. */
+/* The client of an access, and the memory that it may touch. */
 struct sim_client {
 	struct sim *sim;
 	struct sim_vm *vm;
-	/* What lies at an address that is not mapped: -EFAULT nothing, -EACCES may not be accessed
-	 * so. NULL: never anything. */
+	/* Finds the memory at an unmapped address. -EFAULT: nothing; -EACCES: this access is not
+	 * allowed. NULL: there is never any. */
 	int (*reach)(void *arg, u64 addr, u64 size, bool write, struct sim_reach *ret_reach);
 	void *reach_arg;
-	struct sim_bo **listed; /* the only buffers allowed, ascending; NULL: all that are mapped */
+	struct sim_bo **listed; /* the only allowed buffers, ascending; NULL: all mapped ones */
 	u32 num_listed;
-	bool skip_copies; /* checks addresses, but moves nothing */
+	bool skip_copies; /* checks addresses, but moves no bytes */
 	const char *who;
 };
 
-/* Accesses by GPU address. Everything that is not mapped, or not in the list, is a violation:
- * -EFAULT; nothing is transferred then beyond the pages in front of it. */
+/* Accesses by GPU address. An access to an unmapped address, or to a buffer outside of the list, is
+ * a violation and -EFAULT. Nothing is transferred then but the pages before it. */
 int sim_client_read(const struct sim_client *client, u64 addr, void *data, u64 size);
 int sim_client_write(const struct sim_client *client, u64 addr, const void *data, u64 size);
 int sim_client_copy(const struct sim_client *client, u64 dst, u64 src, u64 size);
