@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counts and writes down. */
+/* Counts the results, and writes them to a file. */
 #include "coverage.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The program behind test/faults/run, which says what it does: goes through the phases
- * of scenarios. Each is run with nothing injected, its injections are planned, tried
- * side by side, and judged. */
+/* The program behind test/faults/run, which describes it. For each phase of a scenario it runs the
+ * phase without a failure, plans the injections, tries them in parallel, and checks their results.
+ */
 #include <errno.h>
 #include <linux/close_range.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 struct arguments {
 	const char *build;
 	unsigned int jobs;
-	bool few, verbose; /* the short selection; with output */
-	char **names;      /* of scenarios; none: all */
+	bool few, verbose; /* the short selection; whether output is printed */
+	char **names;      /* the names of scenarios; none: all */
 	int num_names;
 };
 
@@ -30,17 +30,17 @@ struct exploration {
 	struct build build;
 	struct symbols *symbols;
 	struct coverage *coverage;
-	struct set seen[PHASES]; /* places of earlier scenarios, by hash */
-	struct set met;          /* call sites */
+	struct set seen[PHASES]; /* the call sites of earlier scenarios, by hash */
+	struct set met;          /* the lines of call sites */
 };
 
-/* Injections that are tried together. */
+/* Injections that are tried in parallel. */
 struct round {
 	struct exploration *exploration;
 	struct trial_setup setup;
 	const struct injections *injections;
 	struct trial *trials;
-	struct injections *behind; /* what was met for the first time */
+	struct injections *behind; /* the call sites that were met for the first time */
 };
 
 static int usage(void)
@@ -120,7 +120,7 @@ static void take(void *argument, size_t job)
 	trial_done(trial);
 }
 
-/* Adds to @behind an injection for each call site that was met for the first time, after the one
+/* Adds to @behind an injection for each call site that a failure has revealed, after the injection
  * that led there. */
 static void try_all(struct exploration *exploration, const struct injections *injections,
 		    const char *images, struct injections *behind)
@@ -187,7 +187,7 @@ static void plan(struct exploration *exploration, const struct scenario *scenari
 			 ret_injections);
 }
 
-/* The second round, for what the first has met. */
+/* The second round, for the call sites that the first has revealed. */
 static void try_behind(struct exploration *exploration, const struct injections *behind,
 		       const char *images)
 {
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 		if (!scenario_find(arguments.names[i]))
 			fail("there is no scenario %s", arguments.names[i]);
 	}
-	/* descriptors of whoever called are not the tests' business */
+	/* close inherited descriptors: the tests count their own */
 	(void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	exploration_init(&exploration, &arguments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the command line of a dump or restore. The environment has
- * been swept by test/faults/run. */
+/* Makes the command line of a dump or restore. test/faults/run has removed variables from the
+ * environment. */
 #include "host.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void build_done(struct build *build)
 	text_done(&build->coverage);
 }
 
-/* With a shell in between, that one preloads. */
+/* If a shell is between, the shell preloads. */
 static void add_environment(const struct build *build, const struct host_call *call,
 			    struct command *command)
 {

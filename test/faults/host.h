@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One dump or restore on the native simulator: calls test/native's host, with
- * or without the injector. */
+/* One dump or restore on the native simulator: starts the host of test/native, with or without the
+ * injector. */
 #ifndef TEST_FAULTS_HOST_H
 #define TEST_FAULTS_HOST_H
 
@@ -20,10 +20,10 @@ void build_done(struct build *build);
 struct host_call {
 	const struct scenario *scenario;
 	enum phase phase;
-	const char *directory; /* of images */
+	const char *directory; /* the directory of images */
 	const char *table;     /* of the injector; NULL: there is none */
-	const char *inject;    /* what the injector is told; NULL: nothing */
-	bool again;            /* a dump that fails is made again */
+	const char *inject;    /* the injector's instruction; NULL: none */
+	bool again;            /* a failed dump is repeated */
 };
 
 void host_run(const struct build *build, const struct host_call *call, struct outcome *ret_outcome);

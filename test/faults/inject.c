@@ -187,7 +187,7 @@ static const char *criu_op_faults(uint64_t op)
 static const char *ioctl_faults(uint64_t detail)
 {
 	switch (detail) {
-	case (uint32_t)DRM_IOCTL_GEM_CLOSE: /* what is there can be freed */
+	case (uint32_t)DRM_IOCTL_GEM_CLOSE: /* the memory can be freed */
 	case (uint32_t)DRM_IOCTL_AMDGPU_BO_LIST | (uint64_t)AMDGPU_BO_LIST_OP_DESTROY << 32:
 	case (uint32_t)DRM_IOCTL_AMDGPU_CTX | (uint64_t)AMDGPU_CTX_OP_FREE_CTX << 32:
 		return "EINTR";
@@ -227,13 +227,13 @@ static const char *faults_of(int number, const long *args, uint64_t detail, uint
 
 static void lock_table(struct table *table)
 {
-	/* A killed process may hold the lock for ever. */
+	/* A killed process may hold the lock. */
 	for (unsigned int i = 0;
 	     i < 10000000 && __atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE); i++)
 		;
 }
 
-/* The number of calls at that place, this one included. */
+/* The number of calls at that place, with this one. */
 static uint64_t count_call(int number, const struct trace *trace, const long *args,
 			   uint64_t *ret_hash)
 {
@@ -288,7 +288,7 @@ static void spoil_stream(int number, const long *args, const char *fault)
 				    : number == CALL___getdelim                    ? 3
 										   : 0];
 
-	/* A buffer that cannot grow is no error of the stream. */
+	/* A failure to grow the buffer is not an error of the stream. */
 	if (strcmp(fault, "ENOMEM") != 0)
 		stream->_flags |= STREAM_HAD_ERROR;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the host's output and exit status. */
+/* Checks the host's output and exit status. */
 #include "judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Said by test/native/host.c: before the second dump, and of the first. */
+/* Lines of test/native/host.c: before the second dump, and about the first. */
 #define SECOND_DUMP "host: dumps again"
 #define FIRST_DUMP  "first "
 
@@ -22,8 +22,8 @@ void judge_add(struct text *wrong, const char *format, ...)
 	free(sentence);
 }
 
-/* What it has left behind, and what the simulator has against it. Whether there was a
- * first dump, which failed. */
+/* Adds the left resources, and the simulator's complaints. Returns whether there was a first dump,
+ * which failed. */
 static bool judge_output(const char *out, const struct rules *rules, struct text *wrong)
 {
 	bool first = false;
@@ -44,7 +44,7 @@ static bool judge_output(const char *out, const struct rules *rules, struct text
 	return first;
 }
 
-/* The plugin must have printed the cause, and must have done so before the second dump. */
+/* Whether the plugin has printed the cause, and before the second dump. */
 static bool has_error_line(const char *err)
 {
 	const char *error = strstr(err, "Error (amdgpu_plugin):"),

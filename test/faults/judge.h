@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is wrong with a dump or restore in which a call failed. */
+/* Checks a dump or restore in which a call failed. */
 #ifndef TEST_FAULTS_JUDGE_H
 #define TEST_FAULTS_JUDGE_H
 
@@ -8,14 +8,15 @@
 #include "process.h"
 
 struct rules {
-	bool dumps_again; /* it was a dump that is made again where it fails */
+	bool dumps_again; /* a failed dump is repeated */
 	bool may_leave_pages, may_leave_images;
 };
 
-/* Whether the plugin said that it failed. Sentences are added to @wrong, "; " between them. */
+/* Whether the plugin reported a failure. Adds sentences about mistakes to @wrong, with "; " between
+ * them. */
 bool judge(const struct outcome *outcome, const struct rules *rules, struct text *wrong);
 
-/* Adds another. */
+/* Adds a sentence. */
 void judge_add(struct text *wrong, const char *format, ...) FORMAT(2);
 
 #endif

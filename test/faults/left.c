@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counts the memory that the plugin and the libraries below it have: blocks and streams by their
- * address, mapped pages by their number. */
+/* Counts the memory of the plugin and of the libraries below it: blocks and streams by address,
+ * mapped pages by number. */
 #include "left.h"
 
 #include <pthread.h>

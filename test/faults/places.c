@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads the injector's table and says what is known of a place by itself; its lines
- * are known to symbols.c. */
+/* Reads the injector's table, and tells about a place what needs no symbols. symbols.c knows the
+ * lines. */
 #include "places.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 
-/* What is tried again, or is no failure at all. */
+/* Errors that lead to a retry, or are no failure. */
 static const char *const soft_faults[] = { "EINTR", "short", "EAGAIN" };
 
 static const char *const criu_ops[] = {
@@ -57,7 +57,7 @@ static int compare_places(const void *one, const void *other)
 
 	if (!order)
 		order = strcmp(a->name, b->name);
-	/* one of another detail */
+	/* one with another detail */
 	return order ? order : (a > b) - (a < b);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Places that the injector has met. */
+/* Places (a function and its return addresses) that the injector has met. */
 #ifndef TEST_FAULTS_PLACES_H
 #define TEST_FAULTS_PLACES_H
 
@@ -10,7 +10,7 @@
 #include "table.h"
 #include "tools.h"
 
-/* What a call can give. */
+/* The ways in which a call can fail. */
 #define FAULTS_MAX 16
 
 struct faults {
@@ -18,11 +18,12 @@ struct faults {
 	size_t count;
 };
 
-/* An injector that was killed early has left no table, or an empty one. The caller frees it with
- * free(). */
+/* Reads the table. An injector that was killed early has left no table, or an empty one. The caller
+ * frees the result with free(). */
 struct table *table_read(const char *path);
 
-/* Those of @table, which they stay in: the callers' calls together, the outermost first. */
+/* Lists the places of @table, which keeps them: the calls of one caller together, the outermost
+ * first. */
 struct places {
 	const struct place **items;
 	size_t count;
@@ -34,15 +35,15 @@ void places_done(struct places *places);
 /* 0 is the plugin. */
 unsigned int frame_library(uint64_t frame);
 uint64_t frame_offset(uint64_t frame);
-/* The innermost frame of the plugin; where there is none, the innermost. */
+/* The innermost frame in the plugin; if there is none, the innermost frame. */
 uint64_t place_own_frame(const struct place *place);
 /* Whether the plugin itself makes this call. */
 bool place_is_own(const struct place *place);
-/* As in lists: ioctls with what they do. */
+/* The name in lists. An ioctl has its request. */
 void place_add_call(const struct place *place, struct text *text);
 
 void place_faults(const struct place *place, struct faults *ret_faults);
-/* The first that is a failure and not just tried again, or else the first; there must be one. */
+/* The first fault that is not just retried, otherwise the first. There must be one. */
 const char *faults_hardest(const struct faults *faults);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Selects injections, and says each in words. */
+/* Selects injections, and describes each in words. */
 #include "plan.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* What is an answer of the driver in these functions, not a failure: CHECKPOINT says so of a
+/* Errors of these functions that are an answer of the driver, not a failure: CHECKPOINT reports a
  * process that is not paused. */
 static const struct {
 	const char *function, *call, *fault;

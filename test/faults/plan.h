@@ -9,14 +9,15 @@
 #include "scenarios.h"
 #include "symbols.h"
 
-/* The @n-th call at a place gives @fault. */
+/* The @n-th call at a place fails with @fault. */
 struct injection {
 	const struct scenario *scenario;
 	enum phase phase;
 	struct place place;
 	uint64_t n;
 	char fault[FAULT_SIZE];
-	const struct injection *after; /* another one that leads there; NULL: none is needed */
+	/* another injection that leads there; NULL: none is needed */
+	const struct injection *after;
 };
 
 /* Empty at first: { 0 }. */
@@ -28,21 +29,21 @@ struct injections {
 void injections_add(struct injections *injections, const struct injection *injection);
 void injections_done(struct injections *injections);
 
-/* All of the scenario and phase that @kind says: of each place the first call with everything that
- * it can give, a middle one and the last; of places in @seen, which earlier scenarios had, the
- * first call once. Adds to @seen. */
+/* Selects injections of a scenario and phase by @kind: at each place the first call with all its
+ * faults, a middle call and the last; at places in @seen, which earlier scenarios had, the first
+ * call once. Adds to @seen. */
 void plan_all(const struct injection *kind, const struct places *places,
 	      const struct symbols *symbols, struct set *seen, struct injections *ret_injections);
 /* Selects each call site once. */
 void plan_short(const struct injection *kind, const struct places *places,
 		const struct symbols *symbols, struct injections *ret_injections);
-/* A call at @place, which is met only where @after has failed. */
+/* Selects a call at @place that is met only after @after has failed. */
 void plan_behind(const struct injection *after, const struct place *place,
 		 struct injections *injections);
 
 /* Formats the injection for FAULTS_INJECT. */
 void injection_add_words(const struct injection *injection, struct text *text);
-/* Call site, call, place, scenario and phase, number of the call, what it gives. */
+/* The words: call site, call, place, scenario and phase, number of the call, fault. */
 void injection_describe(const struct injection *injection, const struct symbols *symbols,
 			struct text *text);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Threads that take the next job until there is none. What the jobs are
- * is their caller's business. */
+/* Threads that take the next job until there is none. The caller defines the jobs. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -15,7 +14,7 @@ struct crew {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	size_t next;
-	unsigned int workers; /* so many have a number */
+	unsigned int workers; /* the number of started workers */
 	bool *done;           /* by job */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Starts a process, collects what it says, and kills it when patience is over. What the output
- * means is others' business. */
+/* Starts a process, collects its output, and kills it after a time limit. The caller interprets the
+ * output. */
 #include "process.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define PATIENCE_S 600
 
-/* Its output, its error output, and itself; -1: at its end. */
+/* Descriptors of its output, its error output and its pidfd; -1: it has ended. */
 enum source { OUT, ERR, SELF, SOURCES };
 
 struct process {
@@ -47,13 +47,13 @@ void command_done(struct command *command)
 	*command = (struct command){ 0 };
 }
 
-/* In the child of a process with threads: nothing that takes a lock. */
+/* In the child of a process with threads: call nothing that takes a lock. */
 static void __attribute__((noreturn)) become(const struct command *command, int out, int err)
 {
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)setsid();
-	/* who interrupts us leaves nothing running */
+	/* an interrupted explorer leaves no process running */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 	    dup2(err, STDERR_FILENO) >= 0)
@@ -115,7 +115,7 @@ static void take_news(struct process *process, struct outcome *outcome)
 	}
 }
 
-/* Whether it came to its end. */
+/* Whether it has ended in time. */
 static bool process_collect(struct process *process, struct outcome *outcome)
 {
 	const struct pollfd *sources = process->sources;
@@ -142,7 +142,7 @@ void process_run(const struct command *command, struct outcome *ret_outcome)
 	outcome.ended = process_collect(&process, &outcome);
 	if (!outcome.ended) {
 		(void)kill(-process.pid, SIGKILL);
-		/* what it has said still counts */
+		/* read the rest of its output */
 		(void)process_collect(&process, &outcome);
 	}
 	process_close(&process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Runs a program and waits for it with patience. May be used by several threads at once. */
+/* Runs a program and waits for it, with a time limit. Several threads may use this at once. */
 #ifndef TEST_FAULTS_PROCESS_H
 #define TEST_FAULTS_PROCESS_H
 
@@ -18,18 +18,17 @@ void command_done(struct command *command);
 
 struct outcome {
 	struct text out, err;
-	bool ended; /* false: it was killed, with all of its process group, for it took too long */
+	bool ended; /* false: the time limit passed, and its process group was killed */
 	int status; /* its exit status, or minus the number of the signal that ended it */
 };
 
-/* Runs it to its end, and to the end of all that hold its output, in a session of its own.
- * The outcome is done with outcome_done(). The program (of the caller) ends with a line where
- * none can be started. */
+/* Runs it in a session of its own until it and all holders of its output have ended. Free the
+ * outcome with outcome_done(). If it cannot be started, this program ends with a line. */
 void process_run(const struct command *command, struct outcome *ret_outcome);
 void outcome_done(struct outcome *outcome);
 
-/* For tools that must not fail: the program ends with a line if they do.
- * The output is text_done()'s. */
+/* For tools that must not fail: if one does, the program ends with a line. Free the output with
+ * text_done(). */
 void process_must(const struct command *command, struct text *ret_out);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The table of scenarios. The first is the smallest: that of the short selection. */
+/* The table of scenarios. The first is the smallest, which the short selection uses. */
 #include "scenarios.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is dumped and restored, and how. */
+/* The scenarios: what is dumped and restored, and how. */
 #ifndef TEST_FAULTS_SCENARIOS_H
 #define TEST_FAULTS_SCENARIOS_H
 
@@ -20,13 +20,13 @@ struct scenario {
 	bool ends_tasks;                 /* CRIU is to kill the tasks after the dump */
 	bool private;         /* with /dev/shm and /etc of its own (test/faults/private) */
 	bool over_old_images; /* an older dump went to the same directory */
-	bool fails[PHASES];   /* with nothing injected, too */
+	bool fails[PHASES];   /* also run without a failure */
 };
 
 extern const struct scenario scenarios[];
 extern const size_t num_scenarios;
 
-/* NULL: there is none of that name. */
+/* NULL: there is no such scenario. */
 const struct scenario *scenario_find(const char *name);
 
 #endif

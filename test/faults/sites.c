@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds calls in the plugin's machine code, as objdump prints it, and explanations in a file. */
+/* Finds calls in the plugin's machine code, as objdump prints it, and reasons in a file. */
 #include "sites.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #include "process.h"
 
 struct site {
-	uint64_t offset; /* where the call returns to */
+	uint64_t offset; /* the return address of the call */
 	const char *call;
 };
 
@@ -48,7 +48,7 @@ static void reasons_done(struct reasons *reasons)
 	free(reasons->items);
 }
 
-/* NULL: none that the injector could make fail. */
+/* NULL: the injector cannot make any of them fail. */
 static const char *find_call(const char *name, size_t length)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
@@ -91,7 +91,7 @@ static void add_site(struct sites *sites, uint64_t offset, const char *call)
 	sites->items[sites->count++] = (struct site){ offset, call };
 }
 
-/* A call's site is known by the instruction behind it. */
+/* The return address identifies a call site. */
 static void find_sites(const char *code, struct sites *ret_sites)
 {
 	const char *line, *call = NULL;
@@ -165,7 +165,7 @@ static bool same_line(const struct site *a, const struct site *b, const struct s
 	       !strcmp(symbols_function(symbols, a->offset), symbols_function(symbols, b->offset));
 }
 
-/* The compiler may have made two of one. */
+/* The compiler may have duplicated one. */
 static bool is_met(const struct sites *sites, const struct site *site, const struct set *met,
 		   const struct symbols *symbols)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls in the plugin's code that could fail, whether a scenario met them or not. */
+/* Calls in the plugin's code that can fail, whether a scenario met them or not. */
 #ifndef TEST_FAULTS_SITES_H
 #define TEST_FAULTS_SITES_H
 
@@ -11,7 +11,7 @@ struct sites_question {
 	const struct set *met;
 };
 
-/* Those that no scenario has met, as one test: each must have its reason. */
+/* Checks the call sites that no scenario has met, as one test: each needs its reason. */
 void sites_check(const struct sites_question *question, struct symbols *symbols,
 		 struct coverage *coverage);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Asks addr2line, for many addresses at once, and remembers. */
+/* Asks addr2line for many addresses at once, and remembers the answers. */
 #include "symbols.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static const struct symbol *find(const struct symbols *symbols, uint64_t offset)
 	return bsearch(&wanted, symbols->items, symbols->count, sizeof(wanted), compare_symbols);
 }
 
-/* A return address belongs to the line after the call. */
+/* A return address may be on the line after the call. */
 static void ask(const char *plugin, const struct set *offsets, struct text *ret_answer)
 {
 	_cleanup_(command_done) struct command command = { 0 };
@@ -80,7 +80,7 @@ static char *copy_line(const char **rest)
 	return must(strndup(line, length));
 }
 
-/* Two lines an offset. */
+/* addr2line prints two lines for each offset. */
 static void take_answer(struct symbols *symbols, const struct set *offsets, const char *answer)
 {
 	size_t count = symbols->count + offsets->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Functions and lines of the plugin's source, by frames. */
+/* Functions and lines of the plugin's source, by frame. */
 #ifndef TEST_FAULTS_SYMBOLS_H
 #define TEST_FAULTS_SYMBOLS_H
 
@@ -13,17 +13,17 @@ struct symbols;
 struct symbols *symbols_new(const char *plugin);
 void symbols_free(struct symbols *symbols);
 
-/* Makes these return addresses known; frames of other libraries than the plugin are left out. Not
- * while other threads ask. */
+/* Looks up these return addresses, except those of other libraries. No other thread may ask
+ * meanwhile. */
 void symbols_load(struct symbols *symbols, const struct set *frames);
 
-/* Of a known frame: "" in other libraries. */
+/* The function of a known frame; "" for other libraries. */
 const char *symbols_function(const struct symbols *symbols, uint64_t frame);
-/* Whether a call at @place was made by @function, or by what that has called. */
+/* Whether @function is among the callers of @place. */
 bool symbols_is_in(const struct symbols *symbols, const struct place *place, const char *function);
-/* "file.c:12", or another library's name. */
+/* "file.c:12", or the name of another library. */
 const char *symbols_line(const struct symbols *symbols, uint64_t frame);
-/* Both; of other libraries name and offset. */
+/* Function and line; for other libraries name and offset. */
 void symbols_add_site(const struct symbols *symbols, uint64_t frame, struct text *text);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Text and sets, see the header. */
+/* Text and sets of numbers. */
 #include "tools.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Where @number is, or would be. */
+/* The index of @number, or where it belongs. */
 static size_t set_find(const struct set *set, uint64_t number)
 {
 	size_t from = 0, to = set->count;

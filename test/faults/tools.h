@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text that grows, lines and words of it, sets of numbers. Where there is no
- * memory, the program ends. */
+/* Growing text, its lines and words, and sets of numbers. Without memory the program ends. */
 #ifndef TEST_FAULTS_TOOLS_H
 #define TEST_FAULTS_TOOLS_H
 
@@ -13,10 +12,10 @@
 
 /* Prints one line on stderr and ends the program. */
 void fail(const char *format, ...) FORMAT(1) __attribute__((noreturn));
-/* What an allocation has given; the program ends where it has given nothing. */
+/* Returns the allocation; the program ends if it is NULL. */
 void *must(void *memory);
 
-/* The text that printf() would print, in memory of the caller's. */
+/* The text that printf() would print. The caller frees it. */
 char *formatted(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /* Empty at first: { 0 }. */
@@ -27,12 +26,12 @@ struct text {
 
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_add(struct text *text, const char *format, ...) FORMAT(2);
-/* The text, empty or not; the text's own. */
+/* The text, which may be empty. It stays owned by @text. */
 const char *text_string(const struct text *text);
 void text_done(struct text *text);
 
-/* The next piece of *@rest between characters of @ends, which moves on; NULL: there is none. Empty
- * ones are passed by. */
+/* The next piece of *@rest between characters of @ends, and moves *@rest on. Skips empty pieces.
+ * NULL: there is none. */
 const char *piece_next(const char **rest, const char *ends, size_t *ret_length);
 bool starts_with(const char *text, const char *start);
 

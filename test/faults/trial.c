@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the folder ready, calls the host, has it judged, and restores what was dumped. */
+/* Prepares the directory, runs the host, checks the result, and restores the images of a dump. */
 #include "trial.h"
 
 #include <errno.h>
@@ -10,14 +10,13 @@
 #include "amdgpu_plugin_util.h"
 #include "judge.h"
 
-/* Threads may come to a place in another order the next time. */
+/* Threads may reach a place in another order the next time. */
 #define ATTEMPTS 3
 
-/* Staging memory stays where it is when nobody knows whether the engine still writes to it: to
- * unmap it could wait for ever for a GPU that hangs. */
+/* After a fence that never signals, the engine may still write to staging memory, so the plugin
+ * keeps it mapped: munmap() could wait for ever for a GPU that hangs. */
 static const char may_leave_pages[] = "poll_fence";
-/* A plugin that cannot begin has let nobody write anything: what an older dump
- * has left is whole. */
+/* A plugin that cannot start has written nothing, so the images of an older dump are whole. */
 static const char may_leave_images[] = "init";
 
 const char *const result_names[] = { "failed", "went on", "not met again" };
@@ -67,7 +66,7 @@ static void copy_old_images(const struct build *build, const char *to)
 	copy_all(from.bytes, to);
 }
 
-/* Images as they were before the first attempt. */
+/* The images before the first attempt. */
 static void get_ready(const struct trial_setup *setup, const struct injection *injection,
 		      const struct place_of_work *work)
 {
@@ -82,7 +81,7 @@ static void get_ready(const struct trial_setup *setup, const struct injection *i
 		copy_old_images(setup->build, work->images.bytes);
 }
 
-/* A stream is read once. */
+/* A stream can be read only once. */
 static void plan_work(const struct trial_setup *setup, const struct injection *injection,
 		      const char *folder, struct place_of_work *ret_work)
 {
@@ -98,13 +97,13 @@ static void plan_work(const struct trial_setup *setup, const struct injection *i
 	*ret_work = work;
 }
 
-/* A second dump would come to the second failure, too. */
+/* A second dump would meet the second failure, too. */
 static bool dumps_again(const struct injection *injection)
 {
 	return injection->phase == DUMP && !injection->after;
 }
 
-/* Whether all that was to fail has failed, or the host ended in a way that ends the matter. */
+/* Whether all injected calls have failed, or the host has ended in a way that explains why not. */
 static bool attempt(const struct trial_setup *setup, const struct injection *injection,
 		    const struct place_of_work *work, struct outcome *ret_outcome,
 		    struct table **ret_table)
@@ -179,7 +178,7 @@ static void judge_trial(const struct trial_setup *setup, const struct injection 
 		judge_add(&trial->wrong, "does not fail");
 }
 
-/* As if nothing had been injected, since nothing has. */
+/* Checked as a run without a failure, because none was injected. */
 static void judge_unmet(const struct injection *injection, const struct outcome *outcome,
 			struct trial *trial)
 {
@@ -231,7 +230,7 @@ void trial_done(struct trial *trial)
 	*trial = (struct trial){ 0 };
 }
 
-/* A stream is read once, and needed again. */
+/* A stream can be read only once, and is needed again. */
 static void prepare_without(const struct build *build, const struct host_call *call,
 			    const char *images)
 {

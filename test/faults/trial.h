@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One injection: runs a dump or restore with it, and reports the errors in its result. */
+/* One injection: runs a dump or restore with it, and reports the errors of the result. */
 #ifndef TEST_FAULTS_TRIAL_H
 #define TEST_FAULTS_TRIAL_H
 
@@ -13,30 +13,30 @@ extern const char *const result_names[];
 /* Empty at first: { 0 }. */
 struct trial {
 	enum result result;
-	struct text wrong; /* sentences; empty: nothing is */
+	struct text wrong; /* sentences; empty: no mistakes */
 	struct text log;
-	struct place *behind; /* failable calls of the plugin's that nobody had met before */
+	struct place *behind; /* failable calls of the plugin that were met for the first time */
 	size_t num_behind;
 };
 
-/* For all trials of a scenario's phase; several threads may use one. */
+/* For all trials of a phase of a scenario. Several threads may use it. */
 struct trial_setup {
 	const struct build *build;
 	const struct symbols *symbols;
-	const struct set *met; /* call sites */
-	const char *images;    /* that a restore is of */
+	const struct set *met; /* the lines of call sites */
+	const char *images;    /* the images for a restore */
 };
 
-/* @folder is the caller's own. */
+/* @folder belongs to the caller. */
 void trial_run(const struct trial_setup *setup, const struct injection *injection,
 	       const char *folder, struct trial *ret_trial);
 void trial_done(struct trial *trial);
 
-/* With nothing injected: the program ends with a line if anything is wrong.
- * The places are free()'s. */
+/* Runs without a failure; on a mistake the program ends with a line. The caller frees the places
+ * with free(). */
 struct table *trial_without(const struct build *build, const struct scenario *scenario,
 			    enum phase phase, const char *images);
-/* A dump that another scenario goes over. */
+/* Makes a dump that another scenario overwrites. */
 void trial_make_old_images(const struct build *build);
 
 #endif
