@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The two limits of the plugin: the copy engine without storage, and storage
- * without the copy engine. */
+/* The two limits of the plugin: the copy engine without storage, and storage without the copy
+ * engine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -55,15 +55,15 @@ int for_all_jobs(struct content_job *jobs, size_t num_jobs,
 	return ret;
 }
 
-/* The copies of one GPU; BOs are imported when they are first needed and let go with their last
- * range, as the plugin does. */
+/* The copies of one GPU. BOs are imported when they are first needed, and released after their last
+ * range, as in the plugin. */
 struct copier {
 	struct content_job *job;
 	struct sdma *gpu;
 	enum sdma_direction direction;
 	uint64_t slot_size;
 	struct sdma_bo *imports;
-	/* Where the next range begins. */
+	/* The start of the next range. */
 	size_t bo;
 	uint64_t offset;
 	uint64_t begin;
@@ -192,7 +192,7 @@ const struct storage_way storage_ways[] = {
 };
 const unsigned int num_storage_ways = ARRAY_SIZE(storage_ways);
 
-/* What is set before the threads start. */
+/* Set before the threads start. */
 static const struct storage_way *way;
 static bool half_zero;
 
@@ -216,7 +216,7 @@ static int move_mapped(const struct mover *mover, char *memory, uint64_t offset,
 	return munmap(file, size) < 0 ? -errno : 0;
 }
 
-/* @size may go beyond the file, which ends with a whole block then. */
+/* @size may exceed the file, which then ends with a whole block. */
 static int move_block(const struct mover *mover, char *memory, uint64_t offset, uint64_t size)
 {
 	uint64_t in_file = mover->size - offset < size ? mover->size - offset : size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench: measures one case, the plugin and what it is compared with by turns, and prints one
- * line of values. The matrix of cases, the table and the plot are made by test/bench/run.
- * Wants the simulator preloaded. */
+/* bench: measures one case. Runs the plugin and the methods for comparison in turn, and prints one
+ * line of values. test/bench/run makes the matrix of cases, the table and the plot. The simulator
+ * must be preloaded. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@
 #include "usage.h"
 
 #define ROUNDS_MAX 32
-/* Rounds that others disturbed more than that are made up for by further ones, as long as there is
- * patience, and up to so many times as many. */
+/* Other processes may use so much of the processors during a round. Otherwise another round is
+ * measured while patience lasts, up to ROUNDS_FACTOR times as many rounds. */
 #define OTHERS_MAX_PERCENT 25
 #define ROUNDS_FACTOR      3
 #define LOOK_US            300000
@@ -31,7 +31,8 @@
 #define EXIT_SKIPPED 77
 #define MIB          (1u << 20)
 
-/* How many ways of storage alone are tried in each round, and how often all of them before. */
+/* The number of storage methods that each round tries, and the number of trials of each before the
+ * rounds. */
 #define BEST_WAYS 2
 #define TRIES     2
 
@@ -45,9 +46,9 @@ enum method {
 
 struct round {
 	double wall[METHODS];
-	/* Of ours. */
+	/* Of the plugin. */
 	double cpu;
-	/* Processor time that was not ours meanwhile, in percent of what there is. */
+	/* Processor time of other processes meanwhile, in percent of all processor time. */
 	double others;
 };
 
@@ -59,7 +60,7 @@ struct bench {
 	bool save, half_zero, checksums_only;
 	/* A CUDA device is the copy engine, and only the bytes are compared. */
 	bool cuda, proof_only;
-	/* Of storage alone: the best and the second best, and the one in hand. */
+	/* Methods of storage alone: the best, the second best, and the current one. */
 	unsigned int ways[BEST_WAYS], way;
 	bool ways_known;
 	double patience_s;
@@ -90,7 +91,7 @@ static int run_method(struct bench *bench, enum method method, bool save)
 	}
 }
 
-/* What a stream gives was never saved. */
+/* The bytes of a stream were never saved. */
 static void expect_checksums(struct bench *bench)
 {
 	for (size_t i = 0; i < bench->subject.num_jobs; i++)
@@ -144,7 +145,7 @@ static unsigned int fastest(const double *walls, unsigned int other_than)
 	return best;
 }
 
-/* Which ways of storage are the fastest, by trying each a few times. */
+/* Finds the fastest methods of storage, by trying each a few times. */
 static int choose_ways(struct bench *bench)
 {
 	double walls[STORAGE_WAYS_MAX], wall;
@@ -162,7 +163,7 @@ static int choose_ways(struct bench *bench)
 	return ret;
 }
 
-/* The better of the two: what else goes on may have spoilt the choice. */
+/* The better of the two, because other processes may have disturbed the choice. */
 static int measure_best_storage(struct bench *bench, double *ret_wall)
 {
 	double wall, best = 0;
@@ -177,7 +178,7 @@ static int measure_best_storage(struct bench *bench, double *ret_wall)
 	return ret;
 }
 
-/* Fills its part of @round. */
+/* Fills the part of @round that this method measures. */
 static int measure_method(struct bench *bench, enum method method, struct round *round)
 {
 	double cpu = 0;
@@ -219,8 +220,8 @@ static int set_engine(struct bench *bench, double storage_s)
 	return set_knob("engine_bytes_per_s", (uint64_t)(bench->gbps * 1e9));
 }
 
-/* One run of ours that is not measured: it tells the slots, and makes the image
- * that is then restored. */
+/* One run of the plugin that is not measured: it finds the slots, and makes the image that is then
+ * restored. */
 static int warm_up(struct bench *bench)
 {
 	double wall, cpu;
@@ -232,7 +233,7 @@ static int warm_up(struct bench *bench)
 	return ret;
 }
 
-/* By turns, so that all have the same share of what else goes on. */
+/* In turn, so that other processes disturb all methods alike. */
 static int measure_round(struct bench *bench, struct round *round)
 {
 	double machine = usage_machine_seconds(), own = usage_cpu_seconds(), begin = now_seconds(),
@@ -254,7 +255,7 @@ static int compare_others(const void *a, const void *b)
 	return (left->others > right->others) - (left->others < right->others);
 }
 
-/* Waits until others leave the processors alone for a moment, as long as there is patience. */
+/* Waits until other processes leave the processors idle for a moment, while patience lasts. */
 static void await_quiet(double *patience_s)
 {
 	double begin = now_seconds(), others = 100;
@@ -275,7 +276,7 @@ static bool may_repeat(const struct bench *bench, unsigned int quiet, unsigned i
 	       bench->patience_s > 0;
 }
 
-/* The first ones in the array are in the end those that count: the least disturbed. */
+/* Measures rounds. The least disturbed ones are at the start of the array in the end, and count. */
 static int measure_rounds(struct bench *bench)
 {
 	unsigned int count = 0, quiet = 0;
@@ -296,7 +297,7 @@ static int measure_rounds(struct bench *bench)
 	return ret;
 }
 
-/* What the checksums cost: ours with them and without, by turns. */
+/* The cost of checksums: the plugin with them and without, in turn. */
 static int measure_checksums(struct bench *bench)
 {
 	int ret = 0;
@@ -362,11 +363,11 @@ static int compare(const void *a, const void *b)
 
 struct values {
 	double median;
-	/* From the least to the most, in percent of the median. */
+	/* The range from the smallest to the largest value, in percent of the median. */
 	double spread;
 };
 
-/* Of the double at @offset in each round. */
+/* For the double at @offset in each round. */
 static struct values sum_up(const struct bench *bench, size_t offset)
 {
 	unsigned int count = bench->rounds;
@@ -381,7 +382,7 @@ static struct values sum_up(const struct bench *bench, size_t offset)
 	return sum;
 }
 
-/* The columns of the CSV file, and then what else the table has. */
+/* The columns of the CSV file, and then the other columns of the table. */
 static void print_line(const struct bench *bench)
 {
 	double cpu = sum_up(bench, offsetof(struct round, cpu)).median;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Other ways to move contents than the plugin's, to compare it with. All take jobs as
- * content_save() does, move those of all GPUs at once, and end with the bytes on the device. 0 or
- * -errno, after a line. */
+/* Other methods to move contents, for comparison with the plugin. All take jobs as content_save()
+ * does, move those of all GPUs at once, and end with the bytes on the device. Return 0, or -errno
+ * after a line. */
 #ifndef TEST_BENCH_METHODS_H
 #define TEST_BENCH_METHODS_H
 
@@ -9,16 +9,17 @@
 
 #include "content/content.h"
 
-/* The practice so far: a thread a GPU, which takes one BO at a time to or from a buffer as large as
- * the largest, waits, writes, and goes to the next; on restore it reads, copies, waits. */
+/* The method of CRIU's own plugin: a thread for each GPU copies one BO at a time to a buffer as
+ * large as the largest BO, waits, writes, and goes on with the next. A restore reads, copies and
+ * waits. */
 int reference_run(struct content_job *jobs, size_t num_jobs, bool save);
 
-/* Only the engine: the copies that the plugin submits, as many slots in flight, and
- * nothing with the slots. */
+/* Only the engine: the copies that the plugin submits, with as many slots in flight, and no
+ * storage. */
 int copy_alone_run(struct content_job *jobs, size_t num_jobs, bool save);
 
-/* Only storage: as many bytes as the image has, in one of several ways to do it; @half_zero:
- * without the second half of each STAGING_PERIOD. */
+/* Only storage: as many bytes as the image has, in one of several ways. @half_zero: without the
+ * second half of each STAGING_PERIOD. */
 struct storage_way {
 	const char *name;
 	size_t block;
@@ -33,7 +34,7 @@ extern const unsigned int num_storage_ways;
 int storage_alone_run(struct content_job *jobs, size_t num_jobs, bool save, bool half_zero,
 		      const struct storage_way *way);
 
-/* Calls @function for each job, at once. */
+/* Calls @function for all jobs in parallel. */
 int for_all_jobs(struct content_job *jobs, size_t num_jobs,
 		 int (*function)(struct content_job *job));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* See the header. */
+/* Files, pipes, and the threads at the other ends of pipes. */
 #include "places.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static int complain(int ret, const char *what)
 	return ret;
 }
 
-/* Takes what comes, and keeps nothing of it. */
+/* Reads all bytes and drops them. */
 static void *take_all(void *argument)
 {
 	struct stream *stream = argument;
@@ -66,7 +66,7 @@ static int open_stream(struct content_job *job, bool save, struct stream *stream
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* as the programs do that take streams from CRIU */
+	/* as programs do that receive streams from CRIU */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, STREAM_BLOCK);
 	job->image_fd = ends[save];
 	job->streamed = true;

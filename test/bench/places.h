@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where images are while they are measured: files in a directory, or pipes with somebody
- * at the other end. */
+/* The images of a measurement: files in a directory, or pipes with a thread at the other end. */
 #ifndef TEST_BENCH_PLACES_H
 #define TEST_BENCH_PLACES_H
 
@@ -15,13 +14,12 @@ struct places {
 	struct stream *streams;
 };
 
-/* Gives each job its image_fd: a new file or pipe to save to, or the file of before, which is
- * in no cache if it is on a disk, or a pipe that gives as many bytes as there are to load.
- * -errno after a line. */
+/* Gives each job its image_fd: a new file or pipe to save to; the saved file, which is in no cache
+ * if it is on a disk; or a pipe that gives as many bytes as the job loads. -errno after a line. */
 int places_open(struct places *places, struct content_job *jobs, size_t num_jobs, bool save);
-/* Closes them, and ends when the other end has got all: that is part of saving to a pipe. */
+/* Closes them, and waits until the other end has all bytes, which is part of a save to a pipe. */
 int places_close(struct places *places, struct content_job *jobs, size_t num_jobs);
-/* Removes the files, and waits until the file system has done with them. */
+/* Removes the files, and waits for the file system. */
 void places_remove(const struct places *places, size_t num_jobs);
 /* The path of the file of @job. */
 void places_path(const struct places *places, size_t job, char *ret_path, size_t size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# How near each case comes to the slower of copy engine and storage, which is 1: gnuplot -e "csv='...'; svg='...'" plot.gp
+# Plots how near each case comes to the slower of copy engine and storage, which is 1: gnuplot -e "csv='...'; svg='...'" plot.gp
 set terminal svg size 1800,700 font "sans,11" background "white"
 set output svg
 set datafile separator ","

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The practice of CRIU's own plugin so far, as plain as it goes: what there is to be compared with.
- * In its favour, the device is opened and the buffer registered once a GPU, and not for each BO. */
+/* The method of CRIU's own plugin, as simple as possible, for comparison. In its favour, it opens
+ * the device and registers the buffer once for each GPU, and not for each BO. */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <endian.h>
@@ -40,7 +40,7 @@ static uint64_t whole_pages(uint64_t size)
 	return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Takes the handle. */
+/* Takes the handle over. */
 static int map(struct reference *reference, amdgpu_bo_handle bo, uint64_t size,
 	       struct mapped *ret_mapped)
 {
@@ -166,7 +166,7 @@ static int move_length(struct reference *reference, const struct content_job *jo
 
 	if (save)
 		return fwrite(&length, sizeof(length), 1, reference->file) == 1 ? 0 : -EIO;
-	/* of a stream, it has been read */
+	/* the length of a stream is already read */
 	return job->streamed || fread(&length, sizeof(length), 1, reference->file) == 1 ? 0 : -EIO;
 }
 
@@ -235,7 +235,7 @@ static void tear_down(struct reference *reference)
 		(void)munmap(reference->memory, reference->size);
 }
 
-/* Until the device has it. */
+/* Waits until the device has the data. */
 static int finish(struct reference *reference)
 {
 	if (fflush(reference->file))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whether what is measured does what it is measured for: bytes that really move, from buffers to
- * images and back, by the practice so far, by the plugin, through files and through pipes. */
+/* Checks that the benchmark moves real bytes, from BOs to images and back, with the reference
+ * method and with the plugin, through files and through pipes. */
 #include "smoke.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void close_images(struct smoke *smoke)
 		fd_close(&smoke->subject.jobs[i].image_fd);
 }
 
-/* Into images that are called after @whose they are. */
+/* Saves to images named after @whose. */
 static int save(struct smoke *smoke, const char *whose, bool ours)
 {
 	struct subject *subject = &smoke->subject;
@@ -96,7 +96,7 @@ static int save(struct smoke *smoke, const char *whose, bool ours)
 	return ret;
 }
 
-/* Over something else than what was saved. */
+/* Loads over other bytes than the saved ones. */
 static int load(struct smoke *smoke, const char *whose, bool ours)
 {
 	struct subject *subject = &smoke->subject;
@@ -112,7 +112,7 @@ static int load(struct smoke *smoke, const char *whose, bool ours)
 	return ret ? ret : subject_verify(subject);
 }
 
-/* Carries bytes between a pipe and an image. */
+/* Copies bytes between a pipe and an image. */
 struct carrier {
 	pthread_t thread;
 	int from, to;
@@ -134,14 +134,14 @@ static void *carry(void *argument)
 	return NULL;
 }
 
-/* Puts a pipe where the image of @job was, which is at the other end now. */
+/* Replaces the image of @job by a pipe, with the image at its other end. */
 static int begin_carrying(struct content_job *job, bool saving, struct carrier *carrier)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* the reader of a stream has had its length */
+	/* the reader of a stream has already read the length */
 	if (!saving)
 		(void)lseek(job->image_fd, sizeof(uint64_t), SEEK_SET);
 	*carrier = (struct carrier){ .from = saving ? ends[0] : job->image_fd,
@@ -151,7 +151,7 @@ static int begin_carrying(struct content_job *job, bool saving, struct carrier *
 	return -pthread_create(&carrier->thread, NULL, carry, carrier);
 }
 
-/* Closing a pipe's end is what ends the other. */
+/* The other end sees the end when a pipe is closed. */
 static int end_carrying(struct smoke *smoke, struct carrier *carriers, size_t started)
 {
 	int ret = 0;
@@ -244,7 +244,7 @@ static void move_everything(struct smoke *smoke)
 	remove_images(smoke);
 }
 
-/* What the simulator has to say when all is over. */
+/* The complaints of the simulator at the end. */
 static void judge_simulator(struct smoke *smoke)
 {
 	char violations[4096] = "";
@@ -267,7 +267,7 @@ static void run_case(struct smoke *smoke, const char *words)
 	judge_simulator(smoke);
 }
 
-/* In a process of its own, which has a simulator and addresses of its own. */
+/* In a process of its own, with its own simulator and address space. */
 static void run_apart(struct smoke *smoke, const char *words)
 {
 	int status = 0;

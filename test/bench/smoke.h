@@ -2,9 +2,9 @@
 #ifndef TEST_BENCH_SMOKE_H
 #define TEST_BENCH_SMOKE_H
 
-/* Moves the bytes of small workloads to images in @directory and back, in each way that the
- * benchmark measures, and compares images and BOs. Prints a line a failure and at last "N passed, N
- * failed"; 0 if none failed. */
+/* Moves the bytes of small workloads to images in @directory and back, by each method of the
+ * benchmark, and compares images and BOs. Prints a line for each failure, and at the end "N passed,
+ * N failed". 0: none failed. */
 int smoke(const char *directory);
 
 #endif

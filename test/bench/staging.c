@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* See the header. Threads of several GPUs come by here at once. */
+/* Counts registered memory, and fills its pages. Threads of several GPUs call this at the same
+ * time. */
 #include "staging.h"
 
 #include <amdgpu.h>
@@ -36,7 +37,7 @@ void staging_begin(bool half_zero)
 	staging.registered = 0;
 }
 
-/* Whoever registers memory in this program keeps it to the end of the run. */
+/* Registered memory stays registered to the end of the run. */
 uint64_t staging_peak(void)
 {
 	return staging.registered;
@@ -48,7 +49,7 @@ void staging_slots(unsigned int *ret_slots, uint64_t *ret_slot_size)
 	*ret_slot_size = staging.slot_size;
 }
 
-/* One word a page is enough for a search for zeros to end there. */
+/* One word in each page ends a search for zeros there. */
 static void mark(char *memory, uint64_t size)
 {
 	for (uint64_t at = 0; at < size; at += PAGE) {

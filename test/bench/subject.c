@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes the BOs of a workload and gets at their dma-bufs; what is done with
- * them is said elsewhere. */
+/* Makes the BOs of a workload, and gets their dma-bufs. */
 #include "subject.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 
-/* Descriptors for other things than BOs. */
+/* Descriptors for everything but BOs. */
 #define OTHER_DESCRIPTORS 600
 
 static int complain(int ret, const char *what)
@@ -42,7 +41,7 @@ static size_t count_contents(const struct workload *workload)
 	return count;
 }
 
-/* Keeps one BO of @step, on each GPU alike. */
+/* Keeps one BO of @step on each GPU. */
 static void thin_out(struct workload *workload, size_t step)
 {
 	size_t kept = 0, seen = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Every call of the plugin fails once (test/faults). Calls are told apart by their lines, so nothing is inlined, and by
-# their names, so _FORTIFY_SOURCE, which renames them, is off.
+# Every call of the plugin fails once (test/faults). Lines identify calls, so nothing is inlined. Names identify them, too,
+# so _FORTIFY_SOURCE, which renames functions, is off.
 FAULTS	     := $(BUILD)/faults
 INJECT_PARTS := test/faults/inject.c test/faults/left.c
 FAULTS_PARTS := $(filter-out $(INJECT_PARTS),$(wildcard test/faults/*.c))

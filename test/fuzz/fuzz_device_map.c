@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The option device-map, for eight GPUs that move to another machine. */
+/* Fuzzes the option device-map, for eight GPUs that move to another machine. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static void read_machines(void)
 	promise(topology_read("test/data/machines/eight-other", &local) == 0);
 }
 
-/* Each saved GPU has one of its own, or there is no map. */
+/* Either each saved GPU has a present GPU of its own, or there is no map. */
 static void judge(const struct gpu_map *map)
 {
 	for (size_t i = 0; i < saved.num_nodes; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files of the image directory as they lie there, and as they come from a streamer: header, length,
- * message. By the first byte: which image, whether it is streamed, and whether it is a file with a
- * hole behind what the input has. */
+/* Fuzzes the files of the image directory, and the same from a streamer: header, length, message.
+ * The first byte selects the image, whether it is streamed, and whether the file has a hole behind
+ * the input. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum how {
 static const uint8_t *text;
 static size_t text_size;
 
-/* All that the streamer gives fits in a pipe. */
+/* A pipe has room for all bytes of the streamer. */
 static int open_streamed(const char *name, int flags)
 {
 	int pipes[2];
@@ -39,7 +39,7 @@ static int open_streamed(const char *name, int flags)
 	return pipes[0];
 }
 
-/* By the name that the other end has, CRIU is known to stream. */
+/* The name of the other end shows the plugin that CRIU streams. */
 static void connect_streamer(int connection[2])
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -63,8 +63,8 @@ static void write_file(const char *name, bool with_hole)
 	unit_write(name, text, text_size);
 	if (!with_hole || text_size < sizeof(length))
 		return;
-	/* As long as it says, if a file can be. What is long but may still be read
-	 * would take its time. */
+	/* A file is as long as its header says, if that is possible. A long file that is still
+	 * valid would take too long to read. */
 	memcpy(&length, text, sizeof(length));
 	if (length < 1u << 20 || length > 1u << 30)
 		(void)!truncate(unit_path("%s", name), (off_t)(8 + length));
@@ -104,7 +104,7 @@ static int read_image(unsigned int kind, uint64_t size)
 	case 2:
 		return read_pages(size);
 	default:
-		/* Those of other processes are passed over. */
+		/* The plugin skips images of other processes. */
 		ret = image_dir_find_kfd(4711, &id, &kfd);
 		if (!ret)
 			criu_kfd__free_unpacked(kfd, NULL);

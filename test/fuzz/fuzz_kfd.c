@@ -45,7 +45,7 @@ static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 	return a < b + b_size && b < a + a_size;
 }
 
-/* For each image: the arguments of RESTORE are possible. */
+/* The arguments of RESTORE are possible for each image. */
 static void judge_restored(void)
 {
 	const struct kfd_criu_args *args = &kernel.restored;
@@ -96,7 +96,7 @@ static void update_mappings(const CriuKfd *kfd)
 	}
 }
 
-/* The last mapping, after which the plugin closes what it had for them. */
+/* After the last mapping, the plugin closes its files. */
 static void close_above(int lowest)
 {
 	for (int fd = lowest; fd < lowest + 64; fd++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file of contents, whole or with holes, too short, or a pipe, on its way to BOs. The input is
- * how, the sizes of the BOs in pages, and runs of bytes, each with how much is left out before it.
- * What arrives is what a plain read gives. */
+/* Fuzzes a file of contents, whole or with holes, too short, or a pipe, on its way to BOs. The
+ * input is the kind, the sizes of the BOs in pages, and runs of bytes, each with the size of the
+ * gap before it. The BOs must get the bytes that a plain read returns. */
 #include "fuzz.h"
 
 #include "fake_gpu.h"
@@ -51,7 +51,7 @@ static void make_bos(struct fuzz_input *input, struct pages *pages)
 	}
 }
 
-/* What is not written is a hole. */
+/* Unwritten parts are holes. */
 static void make_file(struct fuzz_input *input, struct pages *pages)
 {
 	uint64_t at = 0;
@@ -72,7 +72,7 @@ static void make_file(struct fuzz_input *input, struct pages *pages)
 		promise(ftruncate(pages->fd, (off_t)pages->size) == 0);
 }
 
-/* All that a pipe may hold, and so of what is not too long for it; the header has been read. */
+/* The bytes that a pipe has room for; the header has been read. */
 static int make_pipe(const struct pages *pages)
 {
 	static char bytes[ROOM];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The image of a render node: of a process without KFD state, or (by the first byte) of one whose
- * image is there. The rest of the input is the message. */
+/* Fuzzes the image of a render node: of a process without KFD state, or (selected by the first
+ * byte) of a process whose KFD image exists. The rest of the input is the message. */
 #include "restore.h"
 
 #include "amdgpu_plugin_topology.h"
@@ -12,7 +12,7 @@
 const struct ProtobufCMessageDescriptor *mutate_descriptor = &criu_render_node__descriptor;
 const size_t mutate_offset = 1;
 
-/* One that restores, with the GPU that images of the corpus name. */
+/* A valid image, with the GPU that images of the corpus name. */
 static void write_kfd(void)
 {
 	struct topology topology;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An input takes the place of a test: test/unit/host.c has its directory, its CRIU and its log. */
+/* An input replaces a test: test/unit/host.c has its directory, its CRIU and its log. */
 #include "fuzz.h"
 
 #include <string.h>

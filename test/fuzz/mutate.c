@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libFuzzer's custom mutator for targets that read protobuf messages; of
- * others it mutates bytes. */
+/* libFuzzer's custom mutator for targets that read protobuf messages. For other targets it mutates
+ * bytes. */
 #include "mutate.h"
 
 #include <protobuf-c/protobuf-c.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Targets without messages have none of it. */
+/* Targets without messages do not define it. */
 extern const struct ProtobufCMessageDescriptor *mutate_descriptor __attribute__((weak));
 extern const size_t mutate_offset __attribute__((weak));
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room) __attribute__((weak));
@@ -17,7 +17,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigne
 
 struct mutation {
 	unsigned int seed;
-	/* A value that was seen elsewhere in the message. */
+	/* A value from another part of the message. */
 	uint64_t seen;
 };
 
@@ -92,7 +92,7 @@ static void change_text(struct mutation *m, char *text)
 
 static void change_message(struct mutation *m, ProtobufCMessage *message);
 
-/* Swaps two, forgets the last, or goes into one. */
+/* Swaps two elements, removes the last, or changes one. */
 static void change_repeated(struct mutation *m, void **elements, size_t *count)
 {
 	size_t a, b;
@@ -151,7 +151,7 @@ static void change_message(struct mutation *m, ProtobufCMessage *message)
 
 	if (!descriptor->n_fields)
 		return;
-	/* What the next change may take over. */
+	/* Values that the next change may copy. */
 	field = &descriptor->fields[pick(m, descriptor->n_fields)];
 	if (field->label == PROTOBUF_C_LABEL_REQUIRED && width_of(field) == 8 &&
 	    field->type != PROTOBUF_C_TYPE_BYTES)
@@ -159,7 +159,7 @@ static void change_message(struct mutation *m, ProtobufCMessage *message)
 	change_field(m, message, &descriptor->fields[pick(m, descriptor->n_fields)]);
 }
 
-/* A second time, the message at its own end: lists become longer, and hold things twice. */
+/* Appends the message to itself: lists become longer, and have entries twice. */
 static size_t double_message(uint8_t *bytes, size_t size, size_t room)
 {
 	if (2 * size > room)

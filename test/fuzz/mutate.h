@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Changes fields of a message instead of bytes, so that what comes out still parses and
- * gets as far as values are looked at. A target of messages says which, and where in the
- * input the message begins. */
+/* Changes fields of a message instead of bytes, so that the result still parses and the plugin
+ * reads its values. A target of messages names the message, and the start of the message in the
+ * input. */
 #ifndef TEST_FUZZ_MUTATE_H
 #define TEST_FUZZ_MUTATE_H
 

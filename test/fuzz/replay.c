@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Gives each file named to the target, without a fuzzer. What is wrong with
- * one ends the program. */
+/* Gives each named file to the target, without a fuzzer. A finding ends the program. */
 #include "fuzz.h"
 
 static uint8_t *read_file(const char *path, size_t *ret_size)
@@ -19,7 +18,7 @@ static uint8_t *read_file(const char *path, size_t *ret_size)
 		size += got;
 	} while (got);
 	(void)fclose(file);
-	/* No byte more, so that a sanitizer sees who reads beyond. */
+	/* No spare byte, so that a sanitizer sees reads beyond the end. */
 	*ret_size = size;
 	return size ? realloc(bytes, size) : bytes;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A task that restores, of which all but its images is as it should be: a pid that images can name,
- * a machine, a kernel and a GPU that take whatever they are given, so that nothing but the plugin's
- * own checks is in the way. Included by a target once. */
+/* A restored task in which everything but its images is valid: a pid that images can name, a
+ * machine, a kernel and a GPU that accept all arguments. So only the plugin's own checks refuse an
+ * image. One target includes this once. */
 #ifndef TEST_FUZZ_RESTORE_H
 #define TEST_FUZZ_RESTORE_H
 
@@ -16,7 +16,7 @@
 
 #define FUZZ_PID 4711
 
-/* As CRIU 4.2.1 has it. */
+/* As in CRIU 4.2.1. */
 extern char cr_plugin_ctl[224];
 __attribute__((visibility("default"))) char cr_plugin_ctl[224];
 

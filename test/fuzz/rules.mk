@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Readers of bytes from outside, each with a target for libFuzzer; without a fuzzer, files are given to it (test/fuzz).
+# A libFuzzer target for each reader of outside bytes. Without a fuzzer, replay.c gives it files (test/fuzz).
 FUZZ_TARGETS := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_MAIN    ?= test/fuzz/replay.c
 
@@ -12,7 +12,7 @@ $(BUILD)/fuzz/%: test/fuzz/fuzz_%.c $(UNIT_PARTS) test/fuzz/host.c test/fuzz/mut
 
 fuzz-targets: $(FUZZ_TARGETS)
 
-# Each for FUZZ_SECONDS (60), one after the other.
+# Each target for FUZZ_SECONDS (60), one after the other.
 fuzz:
 	@test/fuzz/run
 

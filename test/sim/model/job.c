@@ -227,7 +227,7 @@ void sim_job_finish(struct sim_job *job, int error)
 {
 	int ret = job->result < 0 ? job->result : error;
 
-	/* whatever went wrong inside, a client is told that its work was thrown away */
+	/* whatever failed inside, the client sees that its job was cancelled */
 	job_end(job, ret == -EINVAL || ret == -EFAULT ? -ECANCELED : ret);
 	job_put(job);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A job in a container of runc, with namespaces of its own for network, mounts, processes, IPC, host name
-# and cgroups, is checkpointed and restored with the commands that a user types. README has the first.
+# Jobs in containers of runc, with namespaces of their own for network, mounts, processes, IPC, host name and
+# cgroups. The commands are those that a user types; the first scenario is the example in README.
 
 scenario_container_runc() { # in make check
 	machine one
@@ -15,7 +15,7 @@ scenario_container_runc() { # in make check
 	finish
 }
 
-# Three times, and without paths: runc then uses folders of its own below the current one and the bundle.
+# Three times, and without paths: runc then uses directories below the current one and the bundle.
 scenario_container_runc_again() {
 	local turn
 
@@ -33,7 +33,7 @@ scenario_container_runc_again() {
 	finish
 }
 
-# The original goes on, and the images are worth something too.
+# The original continues. After it has ended, its images restore.
 scenario_container_runc_leave_running() {
 	machine one
 	runc_job
@@ -47,7 +47,7 @@ scenario_container_runc_leave_running() {
 	finish
 }
 
-# Two processes, and GPUs that only the cgroup tells apart: the job sees two of eight.
+# Two processes; the cgroup gives the job two of eight GPUs.
 scenario_container_runc_tree() { # in make check
 	machine eight
 	bundle job /dev/dri/renderD130 /dev/dri/renderD134
@@ -69,11 +69,11 @@ scenario_container_runc_gpu_5_of_8() {
 	finish
 }
 
-# A limit of memory, a network namespace that somebody else has made, and cgroups left to runc.
+# A memory limit, a network namespace that exists before the container, and cgroups that CRIU does not manage.
 scenario_container_runc_limits() {
 	local cgroups=(--manage-cgroups-mode ignore)
 
-	[ "$criu_version" != 3.17.1 ] || cgroups=() # its runc does not know this mode
+	[ "$criu_version" != 3.17.1 ] || cgroups=() # runc of this root lacks the mode
 	machine one
 	bundle job
 	ip netns add job
@@ -91,7 +91,7 @@ scenario_container_runc_limits() {
 	ip netns del job
 }
 
-# A container that has nothing to do with GPUs, with the plugin installed.
+# A container without a GPU, with the plugin installed.
 scenario_container_runc_no_gpu() {
 	no_machine
 	bundle job

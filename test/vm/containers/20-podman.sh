@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The same with podman, over crun, which is its default on Debian, and over runc.
+# Jobs in containers of podman, with crun (the default on Debian) and with runc.
 
 scenario_container_podman() { # in make check
 	crun_checkpoints
@@ -15,7 +15,7 @@ scenario_container_podman() { # in make check
 	finish
 }
 
-# podman_cycle RUNTIME [ARG...]: a job in podman is checkpointed, restored, and verifies.
+# podman_cycle RUNTIME [ARG...]: checkpoints and restores a job in podman, and verifies it.
 podman_cycle() {
 	[ "$1" != crun ] || crun_checkpoints
 	machine one
@@ -43,7 +43,7 @@ scenario_container_podman_terminal() {
 	podman_cycle runc -t
 }
 
-# The original goes on, and comes back from the same checkpoint when it has ended.
+# The original continues. After it has ended, the same checkpoint restores it.
 podman_leave_running() { # RUNTIME
 	[ "$1" != crun ] || crun_checkpoints
 	machine one
@@ -66,7 +66,7 @@ scenario_container_podman_runc_leave_running() {
 	podman_leave_running runc
 }
 
-# Through an archive, as on the way to another machine.
+# Through an archive, as for a move to another machine.
 podman_export() { # RUNTIME
 	[ "$1" != crun ] || crun_checkpoints
 	machine one
@@ -87,7 +87,7 @@ scenario_container_podman_runc_export() {
 	podman_export runc
 }
 
-# One GPU of eight, where runc sets the cgroup before the restore.
+# One GPU of eight. runc sets the cgroup before the restore.
 scenario_container_podman_runc_gpu_5_of_8() {
 	machine eight
 	podman_image

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Jobs in containers whose device nodes are others at the restore: another GPU, another number of
-# /dev/kfd, more GPUs than the job has. Where the /dev that CRIU restores lacks a node, the task makes it.
+# Jobs in containers that are restored with other device nodes: another GPU, another number of /dev/kfd, more GPUs
+# than the job has. If the /dev that CRIU restores lacks a node, the task makes it.
 
-# checkpointed DIR: the job of runc is in images, and the device is free.
+# checkpointed DIR: checkpoints the job of runc, and waits until the device is free.
 checkpointed() {
 	runc checkpoint --image-path "$work/$1" --work-path "$work/$1-logs" job
 	stopped
 }
 
-# restored DIR: from these images; the host's own nodes are as before.
+# restored DIR: restores from these images. The nodes of the host must not change.
 restored() {
 	local nodes
 
@@ -25,8 +25,8 @@ try_runc_restore() {
 
 host_nodes() { stat -c '%n %i %t:%T %a %Z' /dev/kfd /dev/dri /dev/dri/*; }
 
-# made DIR NODE...: the restore has made these nodes, and no others; each has the number of the host's, and the mode that
-# config.json gives to the nodes of the job.
+# made DIR NODE...: the restore must have made these nodes and no others. Each has the number of the host's node, and the
+# mode of the job's nodes in config.json.
 made() {
 	local log=$1-logs/restore.log node
 
@@ -67,7 +67,7 @@ scenario_container_other_machine() { # in make check
 	finish
 }
 
-# The job gets another GPU of eight, and then a third one.
+# The job moves to another GPU of eight, and then to a third one.
 scenario_container_other_gpu() {
 	local any_minor=1
 
@@ -88,7 +88,7 @@ scenario_container_other_gpu() {
 	finish
 }
 
-# config.json of the restore has the rule for another GPU, and not its node: the task makes it all the same.
+# config.json of the restore has the cgroup rule for another GPU, but not its node. The task makes the node.
 scenario_container_rule_without_node() {
 	local any_minor=1
 
@@ -104,7 +104,7 @@ scenario_container_rule_without_node() {
 	finish
 }
 
-# The folder of the host is mounted, so no node is missing, and none is made.
+# The host's /dev/dri is mounted, so no node is missing, and the task makes none.
 scenario_container_mounted_nodes() {
 	local any_minor=1
 
@@ -121,7 +121,7 @@ scenario_container_mounted_nodes() {
 	finish
 }
 
-# /dev/kfd has another number, as after a reboot, and then its old one again.
+# /dev/kfd has another number, as after a reboot, and then its old number again.
 scenario_container_other_major() { # in make check
 	machine one
 	run_job
@@ -143,8 +143,8 @@ scenario_container_other_major() { # in make check
 	finish
 }
 
-# crun, podman's default, sets the device cgroup after the restore: the task sees eight GPUs at first. The job has SVM
-# ranges, so KFD must give the process one GPU.
+# crun sets the device cgroup after the restore, so the task sees eight GPUs at first. The job has SVM ranges, so KFD must
+# give the process one GPU.
 scenario_container_podman_gpu_5_of_8() { # in make check
 	local log
 
@@ -178,7 +178,7 @@ no_program() {
 	[ -z "$links" ] || fail "the program is still attached: $links"
 }
 
-# A podman archive comes to a machine where the GPU has another minor. The restored job can be saved again.
+# A podman archive on a machine where the GPU has another minor. The restored job can be checkpointed again.
 scenario_container_podman_import_elsewhere() {
 	local any_minor=1
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Checkpoints and restores of containers that cannot succeed: the runtime's exit status says so, the user
-# reads the plugin's reason, and nothing is left that is half of something.
+# Checkpoints and restores of containers that must fail. The runtime's exit status reports the failure, the user reads
+# the plugin's reason, and no part of a job is left.
 
 gem='Error (amdgpu_plugin): .*GEM'
 
-# user_reads RUNTIME FILE LOG PATTERN: the runtime printed the line. An older one prints only where CRIU's log is.
+# user_reads RUNTIME FILE LOG PATTERN: the runtime must have printed the line. An older runtime prints only the path of
+# CRIU's log.
 user_reads() {
 	case $(command "$1" --version) in
 	'runc version 1.1.'* | 'crun version 1.21'*)
@@ -16,7 +17,7 @@ user_reads() {
 	esac
 }
 
-# A job that no dump can save goes on, and can be saved as soon as the reason has gone.
+# A refused job continues, and can be checkpointed as soon as it has removed the reason.
 scenario_container_refused() { # in make check
 	machine one
 	bundle job
@@ -53,7 +54,7 @@ scenario_container_podman_runc_refused() {
 	podman_refused runc
 }
 
-# The options' file is the host's. podman does not pass its environment on at a checkpoint.
+# The file of options is on the host. podman does not pass its environment to CRIU at a checkpoint.
 scenario_container_options() {
 	crun_checkpoints
 	machine one
@@ -73,7 +74,7 @@ scenario_container_options() {
 	finish
 }
 
-# restore_refused PATTERN: from the images of a job of runc.
+# restore_refused PATTERN: the restore from the images of a job of runc must fail with this line.
 restore_refused() {
 	! runc_restore || fail "this restore cannot have succeeded"
 	has_line logs/restore.log "Error (amdgpu_plugin): .*$1"
@@ -99,7 +100,7 @@ scenario_container_broken_image() {
 	finish
 }
 
-# An archive from which one of the plugin's images has gone.
+# An archive without one of the plugin's images.
 scenario_container_incomplete_archive() {
 	crun_checkpoints
 	machine one
@@ -146,7 +147,7 @@ scenario_container_wrong_rules() {
 	finish
 }
 
-# while_killed LOG WORDS CMD...: CRIU is killed when its log has these words, and the runtime says that it has failed.
+# while_killed LOG WORDS CMD...: kills CRIU when its log has these words. The runtime must report a failure.
 while_killed() {
 	local log=$1 words=$2 runtime
 
@@ -203,7 +204,8 @@ scenario_container_read_only_dev() {
 	restore_refused '/dev/dri/renderD130: cannot make the node.*/dev is read-only; mount'
 }
 
-# The container's /dev is a folder of the host's disk, so CRIU makes no nodes there. The plugin must, and CRIU may not.
+# The container's /dev is a directory of the host's disk, so CRIU makes no nodes there. The task must make the node, which
+# fails if CRIU has no CAP_MKNOD.
 scenario_container_no_mknod() {
 	local any_minor=1
 
@@ -225,8 +227,8 @@ scenario_container_no_mknod() {
 	finish
 }
 
-# dev_folder NAME: config.json mounts a folder with the nodes of that moment as /dev. With a mounted /dev runc leaves the
-# job the host's /dev/null.
+# dev_folder NAME: config.json mounts a directory with the present nodes as /dev. With a mounted /dev, runc gives the job
+# the host's /dev/null.
 dev_folder() {
 	mkdir -p dev/{pts,shm,mqueue}
 	cp -a /dev/{null,zero,full,random,urandom,tty,kfd,dri} dev/
@@ -235,8 +237,8 @@ dev_folder() {
 		{ destination: "/dev", type: "none", source: $dev, options: ["bind", "rw"] }' --arg dev "$work/dev"
 }
 
-# At the restore the cgroup allows all eight GPUs, and the container's /dev has one. The task must hide the seven others,
-# and has no /sys/fs/cgroup for it.
+# At the restore the cgroup allows all eight GPUs, and the container's /dev has one. The task must hide the other seven,
+# without a /sys/fs/cgroup.
 scenario_container_no_cgroup_mount() {
 	machine eight
 	bundle job /dev/dri/renderD133
@@ -255,7 +257,7 @@ scenario_container_no_cgroup_mount() {
 	finish
 }
 
-# The original still runs, so its copy cannot get the same queues.
+# The original still runs, so a restored copy cannot get the same queues.
 scenario_container_original_runs() {
 	machine one
 	runc_job
@@ -277,7 +279,7 @@ scenario_container_original_runs() {
 
 busy='Error (amdgpu_plugin): .*another process has an SDMA queue with the same number .* the original, which still runs.*; end it'
 
-# podman repeats only the last error that crun found in CRIU's log. The log is there until the container is removed.
+# podman prints only the last error that crun found in CRIU's log. The log exists until the container is removed.
 scenario_container_podman_original_runs() {
 	crun_checkpoints
 	machine one
@@ -292,7 +294,7 @@ scenario_container_podman_original_runs() {
 	finish
 }
 
-# The archive's cgroup rules name the old minor; podman cannot change them, and runc sets them before the restore.
+# The archive's cgroup rules name the old minor. podman cannot change them, and runc sets them before the restore.
 scenario_container_podman_runc_import_elsewhere() {
 	machine one
 	podman_job runc
