@@ -32,8 +32,8 @@ HARDENED := -fstack-protector-strong -fstack-clash-protection $(FORTIFY)
 FLAGS    := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(HARDENED) \
 	    -Iinclude -Isrc -I$(BUILD) $(DRM_CFLAGS)
 LIBS     := -ldrm_amdgpu -ldrm -lprotobuf-c -lxxhash -pthread
-# Lazy, so neither -z now nor -z defs: a CRIU or libdrm that lacks a function is noticed by who calls it. Missed at
-# dlopen(), it would fail every dump and restore on that machine, also those of processes without a GPU. The linker
+# Lazy, so neither -z now nor -z defs: if CRIU or libdrm lacks a function, only its caller fails. A function that is missing
+# at dlopen() would fail every dump and restore on that machine, also those of processes without a GPU. The linker
 # obeys the last of lazy and now, so LAZY follows the LDFLAGS of the caller.
 LINK     := -shared -Wl,--as-needed,-z,relro,-z,noexecstack,-z,text
 LAZY     := -Wl,-z,lazy

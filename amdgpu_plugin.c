@@ -157,7 +157,7 @@ static int restore_ext_file(int id)
 	}
 }
 
-/* As newer hosts call it; they leave the second argument as it was. Nothing needs a retry: who
+/* As newer hosts call it; they do not use the second argument. No retry is needed: the task that
  * comes first reads what the others need. */
 static int restore_ext_file_retry(int id, bool *retry_needed)
 {

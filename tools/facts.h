@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the image of a process says, for those who print it. */
+/* Facts about the image of a process, for the commands that print them. */
 #ifndef AMDGPU_PLUGIN_TOOLS_FACTS_H
 #define AMDGPU_PLUGIN_TOOLS_FACTS_H
 

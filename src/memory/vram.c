@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waits for the VRAM of a process that has just ended.
- *
- * When a process ends, the driver frees its memory later: a callback of the kernel (SRCU) starts
- * the work (kfd_process_notifier_release() in kfd_process.c). Opening /dev/kfd waits for this work,
- * but not for the callback. Nobody can wait for the callback, so the plugin asks for the free
- * memory again and again. */
+/* Waits for the VRAM of a process that has just ended. When a process ends, the driver frees its
+ * memory later: a callback of the kernel (SRCU) starts the work (kfd_process_notifier_release() in
+ * kfd_process.c). Opening /dev/kfd waits for this work, but not for the callback. No call waits for
+ * the callback, so the plugin asks for the free memory repeatedly. */
 #include "memory/vram.h"
 
 #include <stdio.h>

@@ -55,7 +55,7 @@ int find_unused_fd_pid(pid_t pid)
 }
 
 /* As CRIU's fdstore.c does: a socket that is connected to itself keeps the descriptors, each in a
- * message of one byte, and nobody takes a message out. */
+ * message of one byte. No message is taken out. */
 static int connect_to_itself(int socket)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -54,7 +54,7 @@ struct native_bo {
 	int fd;   /* -1: no memory of its own */
 	struct native_id id;
 	u64 offset; /* for mmap() of the render node */
-	char *map;  /* all of it, where somebody wanted a pointer; under bo.lock */
+	char *map;  /* all of it, if it was mapped for a pointer; under bo.lock */
 	struct sim_lock written_lock;
 	u64 written_from,
 		written_to; /* a part that is known to have been written, which stays so */

@@ -52,7 +52,7 @@ static int failed(int ret)
 	return -1;
 }
 
-/* Files of GPUs that nobody may see; the kernel says so when they are read. */
+/* Files of hidden GPUs: the kernel refuses to read them. */
 static bool is_hidden(struct native *native, const char *path)
 {
 	const char *nodes = strstr(path, "/topology/nodes/");

@@ -52,7 +52,7 @@ struct sim_wait {
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	uint64_t
-		wakes; /* how often somebody was woken: none is missed between a look and a sleep */
+		wakes; /* the number of wakes, so that none is missed between a check and a sleep */
 };
 
 static inline void sim_lock_init(struct sim_lock *lock)

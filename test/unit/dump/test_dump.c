@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The dump of KFD processes, from the hooks down to the calls of the kernel: who is paused, for how
- * long, and what is in the images. */
+/* The dump of KFD processes, from the hooks down to the calls of the kernel: which processes are
+ * paused, for how long, and the contents of the images. */
 #include "dump_task.h"
 
 #include "wire.h"
@@ -63,8 +63,8 @@ static void look_at_image(const char *line)
 	seen_with_image = unit_exists("amdgpu-kfd-5.img");
 }
 
-/* With the last of them the guard goes, and nobody would remove the image of a CRIU
- * that is killed then. */
+/* After the last of them the guard ends, and could not remove the image of a CRIU that is killed
+ * then. */
 static void the_image_of_a_failed_dump_goes_before_its_process_runs(void **state)
 {
 	struct fake_process *process = make_process();
@@ -324,8 +324,8 @@ static void contents_are_saved_by_gpu_in_the_order_of_bos(void **state)
 	free(bytes);
 }
 
-/* Thousands of BOs are above the limit of most; their descriptors are in nobody's way and
- * go to no child. */
+/* Thousands of BOs exceed most limits. Their descriptors have high numbers, and no child inherits
+ * them. */
 static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 {
 	struct fake_process *process = make_process();
@@ -341,7 +341,8 @@ static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 	start_dump();
 	open_before = unit_count_fds();
 	assert_int_equal(dump_file(fd, 5), 0);
-	/* More by the file of the paused process, its guard, and the eight GPUs that are watched. */
+	/* More by the file of the paused process, its guard, and the eight GPUs that are watched.
+	 */
 	open_after = unit_count_fds();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	end_dump(0);

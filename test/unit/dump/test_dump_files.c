@@ -140,7 +140,7 @@ static void mappings_of_our_devices_are_ours(void **state)
 	assert_int_equal(unit_criu()->notes, ARRAY_SIZE(files));
 }
 
-/* A file or mapping by which the plugin learns that a dump is its business. */
+/* A file or mapping that tells the plugin that the dump has an AMD GPU. */
 static int show_kfd(int kfd, int render)
 {
 	(void)render;
@@ -244,7 +244,7 @@ static struct fake_process *make_process_that_maps(unsigned int render_minor, of
 	return process;
 }
 
-/* Nobody shows a file of it, and so nothing would be saved. */
+/* CRIU shows no file of it, so nothing would be saved. */
 static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
 {
 	static const struct {
@@ -351,7 +351,7 @@ static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 	assert_fails(dump_file(fd, 7));
 	assert_logged("Error (amdgpu_plugin): ", "file 7", "dma-buf");
 	end_dump(-1);
-	/* Of whoever it is where there is no AMD GPU: not ours. */
+	/* On a machine without an AMD GPU the dma-buf belongs to another driver. */
 	kernel.machine = NULL;
 	unit_forget_lines();
 	start_dump();

@@ -94,7 +94,7 @@ static void another_process_waits_for_an_object(void **state)
 	objects_announce(objects);
 	assert_exit(early, 0);
 	assert_exit(await_in_child(), 0);
-	/* An object that is there can be had in spite of a failure. */
+	/* A published object is available in spite of a failure. */
 	objects_fail(objects, 1234);
 	assert_exit(await_in_child(), 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A dump whose CRIU is killed, which is a process of its own here: the job's queues start again, by
- * somebody who may do that, and nothing is left that could be taken for an image. */
+/* A dump whose CRIU, here a process of its own, is killed: a process that may do it starts the
+ * job's queues again, and removes all state images. */
 #include "dump_task.h"
 
 #include <sys/prctl.h>
@@ -134,7 +134,7 @@ static void a_job_that_another_traces_runs_again_when_it_is_let_go(void **state)
 	assert_int_equal(process->paused, 0);
 }
 
-/* Who is held would stand still with his next signal. */
+/* A seized process would stop at its next signal. */
 static void others_are_let_go_while_one_is_waited_for(void **state)
 {
 	struct fake_process *process = make_process();

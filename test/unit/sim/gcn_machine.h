@@ -23,7 +23,7 @@
 struct machine {
 	_Alignas(64) u8 memory[MEMORY_BYTES];
 	char complaint[256];
-	u32 interference; /* so many exchanges find that somebody else has counted, too */
+	u32 interference; /* so many exchanges find another value than expected */
 	struct sim_gcn_env env;
 	struct sim_gcn_dispatch dispatch;
 	struct sim_gcn_group group;

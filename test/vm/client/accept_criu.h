@@ -22,7 +22,8 @@ struct criu_image {
 struct criu_image *criu_image_new(void);
 
 int criu_process_info(int kfd, struct criu_image *image);
-/* With the counts of the image. The arguments, pointers filled in, can be had to spoil them. */
+/* With the counts of the image. A test may change the arguments, which have their pointers, before
+ * the call. */
 int criu_checkpoint(int kfd, struct criu_image *image);
 struct kfd_ioctl_criu_args criu_checkpoint_args(struct criu_image *image);
 int criu_unpause(int kfd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wrappers around CRIU_OP. What it must do is the business of the tests. */
+/* Wrappers around CRIU_OP, without checks of their own. */
 #include "accept_criu.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Opens GPUs with libdrm_amdgpu and submits command buffers to the copy engine. What is sent and
- * what must come of it is the business of the tests. */
+/* Opens GPUs with libdrm_amdgpu and submits command buffers to the copy engine. The tests choose
+ * the packets and check the results. */
 #include "accept_cs.h"
 
 #include <errno.h>

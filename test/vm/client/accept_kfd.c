@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who may call what on /dev/kfd: dispatch, the owner rule, capabilities and the order of errors.
- * What calls do stands in the other files. */
+/* Which process may make which call on /dev/kfd: dispatch, the owner rule, capabilities and the
+ * order of errors. The other files test the calls themselves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

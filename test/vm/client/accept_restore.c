@@ -391,7 +391,7 @@ static int test_used_render_file(void)
 	struct peer peer;
 
 	EXPECT(source_save(), 0);
-	/* A file whose VM already is somebody's compute VM. */
+	/* A file whose VM is the compute VM of a process already. */
 	EXPECT(raw_open_acquired(&process), 0);
 	used_render_fd = process.render[0];
 	spoil_now = SPOIL_END;

@@ -65,8 +65,8 @@ static bool trial_rewind(struct trial *trial, unsigned int last, unsigned int co
 	return trial_differs(trial);
 }
 
-/* Packets that copy from elsewhere or fill give the same memory when they are repeated at once:
- * that nobody can notice, and it harms nobody. A range with any other packet in it must show. */
+/* Packets that copy from another buffer or fill have the same result if they run twice in a row, so
+ * a repetition cannot be seen and does no harm. A range with any other packet must show. */
 static bool trial_rewind_must_show(const struct trial *trial, unsigned int last, unsigned int count)
 {
 	for (unsigned int packet = last + 1 - count; packet <= last; packet++) {

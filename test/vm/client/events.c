@@ -11,7 +11,8 @@
 
 /* Manual-reset events, in states that change from generation to generation. */
 #define EVENTS_HELD 24
-/* Auto-reset events that were set and that nobody waits for: consumed by the comparison. */
+/* Auto-reset events that are set and that no thread waits for: the comparison consumes the signals.
+ */
 #define EVENTS_LATCHED 4
 /* Of the types that a runtime creates and that never fire here. */
 #define EVENTS_QUIET 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Allocates, maps and frees GPU memory with libhsakmt. Contents are the callers' business. */
+/* Allocates, maps and frees GPU memory with libhsakmt. The callers write the contents. */
 #include "memory.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Position-dependent contents: every 64-bit word is a function of a key and of its index,
- * so that a byte that moved, stayed old or came from another buffer shows. Who owns which
- * key is the caller's. */
+/* Position-dependent contents: every 64-bit word is a function of a key and of its index. A byte
+ * that has moved, is old, or is from another buffer is therefore detected. The caller assigns the
+ * keys. */
 #ifndef CLIENT_PATTERN_H
 #define CLIENT_PATTERN_H
 

@@ -26,7 +26,7 @@ static void report_write(struct report *report, const char *kind, const char *te
 		fd = open(report->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return;
-	/* Nobody is left to tell when the log itself cannot be written. */
+	/* If the log cannot be written, there is no other way to report it. */
 	if (write(fd, line, (size_t)len) != len)
 		(void)!write(STDERR_FILENO, line, (size_t)len);
 	if (report->path)

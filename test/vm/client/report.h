@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The client's voice: whole lines appended to one log file, and the first failure of any thread.
- * What is worth saying is the callers' business. */
+/* The client's log: whole lines appended to one file, and the first failure of any thread. */
 #ifndef CLIENT_REPORT_H
 #define CLIENT_REPORT_H
 
@@ -28,7 +27,7 @@ int report_fail(struct report *report, int ret, const char *format, ...)
 
 bool report_failed(struct report *report);
 
-/* Says the first failure once more, for whoever has just asked. */
+/* Logs the first failure again, as an answer to a request. */
 void report_failed_again(struct report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes SDMA packets into the ring of a user-mode queue and waits for fences. What the packets add
- * up to is the callers' business. */
+/* Writes SDMA packets into the ring of a user-mode queue and waits for fences. The callers choose
+ * the packets. */
 #include "sdma.h"
 
 #include <errno.h>

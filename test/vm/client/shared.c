@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The buffer comes from a render node, as graphics does it, and goes to libhsakmt as a dma-buf. Who
- * counts in it is the chain's business. */
+/* The buffer comes from a render node, as in graphics, and goes to libhsakmt as a dma-buf. chain.c
+ * counts in it. */
 #include "shared.h"
 
 #include <errno.h>

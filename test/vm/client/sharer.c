@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS: processes in a ring, each of which owns a buffer in VRAM and imports that
- * of the process before it by a dma-buf, as ROCr does. An owner writes a number and a page that
- * follows from it; the importer reads both through its own queue and its own mapping, and writes
- * the number back, through its queue. Only then the owner writes the next one. So whoever has a
- * copy of a buffer instead of the buffer waits in vain. */
+/* gpu_sharer LOG RANKS: processes in a ring. Each owns a buffer in VRAM, and imports the buffer of
+ * the process before it by a dma-buf, as ROCr does. An owner writes a number and a page that
+ * follows from it. The importer reads both through its own queue and its own mapping, and writes
+ * the number back through its queue. Only then the owner writes the next number. A process that has
+ * a copy instead of the buffer therefore waits without end. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parent of a process tree of clients: it forwards signals and adds up answers. What a client
- * does with them is the client's business. */
+/* The parent of a process tree of clients: it forwards signals to them and adds up their answers.
+ */
 #include "tree.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A thread that sleeps in hsaKmtWaitOnEvent() and counts its wake-ups. Who sets the event, CPU or
- * GPU, is the business of others. */
+/* A thread that sleeps in hsaKmtWaitOnEvent() and counts its wake-ups. The CPU or the GPU sets the
+ * event. */
 #include "events.h"
 
 #include <errno.h>

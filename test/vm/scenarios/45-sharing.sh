@@ -64,7 +64,7 @@ scenario_sharing_outside() { # newest
 	finish
 }
 
-# One of three cannot import: the restore fails, says so, and nobody waits for it.
+# One of three cannot import: the restore fails with an error line, and the other tasks do not wait for it.
 scenario_sharing_restore_fails() { # oldest and newest
 	machine one
 	start_sharers 3

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A process that holds files that are not an AMD GPU's, so that a test sees who claims them. It
- * answers SIGUSR1 with a line in its log; what becomes of the files is the caller's to judge. */
+/* A process that holds files of other drivers, so that a test sees which plugin claims them. It
+ * answers SIGUSR1 with a line about its files in its log. The caller checks the line. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

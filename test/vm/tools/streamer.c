@@ -57,7 +57,7 @@ static int accept_criu(const char *dir, const char *name)
 	criu = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	need(criu >= 0, "accept");
 	close(listener);
-	/* Whoever looks for the socket's file when all are connected looks in vain. */
+	/* After all connections, no client needs the file of the socket. */
 	unlink(address.sun_path);
 	return criu;
 }
