@@ -18,7 +18,7 @@ static void a_process_is_paused_until_the_dump_is_finished(void **state)
 	assert_string_equal(unit_criu()->name, "amdgpu_plugin");
 	assert_int_equal(finish_dump(0), 0);
 	assert_int_equal(process->paused, 0);
-	/* Again with an error, as newer hosts do when what comes after fails. */
+	/* Again with an error: newer hosts call it so if a later step of the dump fails. */
 	assert_int_equal(finish_dump(-1), 0);
 	end_dump(0);
 	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
@@ -44,7 +44,7 @@ static void without_dump_finish_the_process_is_unpaused_at_exit(void **state)
 		end_dump(results[i]);
 		assert_int_equal(process->paused, 0);
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-		/* What is left of a dump that failed must not look like one. */
+		/* A failed dump leaves no state image. */
 		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), results[i] == 0);
 		(void)close(fd);
 		free(process->bos);
@@ -52,7 +52,7 @@ static void without_dump_finish_the_process_is_unpaused_at_exit(void **state)
 	}
 }
 
-/* Whether the image was there when the process ran again. */
+/* Whether the state image existed when the process ran again. */
 static bool seen_unpaused, seen_with_image;
 
 static void look_at_image(const char *line)
@@ -103,11 +103,11 @@ static void the_image_holds_what_the_kernel_said(void **state)
 	assert_int_equal(kfd->num_of_gpus, 2);
 	assert_int_equal(kfd->num_of_cpus, 2);
 	assert_int_equal(kfd->n_device_entries, 4);
-	/* As sysfs lists the nodes. */
+	/* In the order of sysfs. */
 	assert_int_equal(kfd->device_entries[0]->gpu_id, GPU_B);
 	assert_int_equal(kfd->device_entries[0]->drm_render_minor, 129);
 	assert_int_equal(kfd->device_entries[1]->gpu_id, 0);
-	/* The process's own name of the GPU, the machine's beside it. */
+	/* The id that the process knows, and the id of the machine. */
 	assert_int_equal(kfd->device_entries[2]->gpu_id, 0xbeef);
 	assert_int_equal(kfd->device_entries[2]->actual_gpu_id, GPU_A);
 	assert_int_equal(kfd->device_entries[2]->drm_render_minor, 128);
@@ -126,7 +126,7 @@ static void the_image_holds_what_the_kernel_said(void **state)
 	criu_kfd__free_unpacked(kfd, NULL);
 }
 
-/* All that other programs insist on, by field number. */
+/* The fields that other programs require, by number. */
 static void other_programs_can_read_the_image(void **state)
 {
 	struct fake_process *process = make_process();
@@ -238,7 +238,7 @@ static void a_process_that_cannot_be_unpaused_does_not_keep_others_paused(void *
 	(void)close(second);
 }
 
-/* "A failed UNPAUSE leaves the flag set": it may be asked again. */
+/* A failed UNPAUSE leaves the process marked as paused, so UNPAUSE may be repeated. */
 static void an_unpause_that_the_gpu_missed_is_repeated(void **state)
 {
 	static const int errors[] = { EIO, ETIME, ENOMEM };
@@ -279,7 +279,7 @@ static void counts_that_change_once_are_asked_again(void **state)
 	(void)close(fd);
 }
 
-/* What is in a BO: its address, over and over. */
+/* Fills a BO with words that count up from its address. */
 static void fill_bo(const struct kfd_bo_bucket *bo)
 {
 	uint64_t *words = malloc(bo->size);
@@ -341,8 +341,8 @@ static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 	start_dump();
 	open_before = unit_count_fds();
 	assert_int_equal(dump_file(fd, 5), 0);
-	/* More by the file of the paused process, its guard, and the eight GPUs that are watched.
-	 */
+	/* The additional descriptors: the file of the paused process, its guard, and the eight
+	 * watched GPUs. */
 	open_after = unit_count_fds();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	end_dump(0);
@@ -402,8 +402,8 @@ static void images_of_an_older_dump_go_first(void **state)
 	(void)close(fd);
 }
 
-/* They take room, which the next dump needs. What this one has written
- * for another process stays. */
+/* The next dump removes them, because it needs their room. Contents of another process that this
+ * dump has saved stay. */
 static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 {
 	struct fake_process *process = make_process(), *other = make_process();
@@ -424,7 +424,7 @@ static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 	(void)close(other_fd);
 }
 
-/* A second pause on top of it could not be undone. */
+/* A second pause could not be undone. */
 static void a_process_that_a_killed_dump_has_left_paused_runs_again_afterwards(void **state)
 {
 	struct fake_process *process = make_process();

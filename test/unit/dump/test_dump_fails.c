@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps that fail: the process runs on, one line says why, and nothing that looks like an image of
- * it is left. */
+/* Dumps that fail: the process continues, one line has the reason, and no state image is left. */
 #include "dump_task.h"
 
 #include <sys/resource.h>
@@ -43,8 +42,8 @@ static void a_kernel_that_refuses_leaves_the_process_running(void **state)
 	}
 }
 
-/* Whether there are descriptors enough the kernel says, and there is no other error line. */
-static void a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge(void **state)
+/* The kernel reports that there are too few descriptors. The plugin does not log another error. */
+static void a_limit_that_cannot_be_raised_is_only_a_warning(void **state)
 {
 	struct fake_process *process = make_process();
 	struct rlimit before;
@@ -68,7 +67,7 @@ static void a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* As the kernel sees it when the process has changed between two calls. */
+/* The kernel answers so if the process has changed between two calls. */
 static void counts_that_keep_changing_fail_the_dump(void **state)
 {
 	struct fake_process *process = make_process();
@@ -83,9 +82,9 @@ static void counts_that_keep_changing_fail_the_dump(void **state)
 static void bos_that_could_not_come_back_fail_the_dump_by_index(void **state)
 {
 	static const struct kfd_bo_bucket cases[] = {
-		/* Of a GPU that is not the process's. */
+		/* On a GPU that the process does not have. */
 		{ .gpu_id = 0x4444, .alloc_flags = KFD_BO_DOORBELL, .size = 4096 },
-		/* Of no kind, of two, of one from the future. */
+		/* Without a kind, with two, and with an unknown one. */
 		{ .gpu_id = GPU_B, .alloc_flags = 0, .size = 4096 },
 		{ .gpu_id = GPU_B, .alloc_flags = 3, .addr = 4096, .size = 4096 },
 		{ .gpu_id = GPU_B, .alloc_flags = 0x20, .size = 4096 },
@@ -112,7 +111,7 @@ static void a_gpu_that_the_topology_lacks_fails_the_dump(void **state)
 
 	(void)state;
 	kernel.machine = "one";
-	/* Its file is known by amdgpu's field then. */
+	/* The field of amdgpu in fdinfo then identifies the file. */
 	unit_print("fdinfo-129", "pos:\t0\npasid:\t32770\n");
 	assert_dump_fails(process, "0xdfd4");
 }
@@ -139,7 +138,8 @@ static void a_driver_without_rings_for_commands_is_named(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "SDMA rings", "user_queue");
 }
 
-/* Whichever call of the GPU's library fails: the process runs on, and no main image is there. */
+/* For each call of the GPU's library that fails: the process continues, and there is no state
+ * image. */
 static void whichever_copy_call_fails_the_process_runs_on(void **state)
 {
 	unsigned int call = 0;
@@ -213,7 +213,7 @@ static void a_reset_during_the_dump_fails_it(void **state)
 		free(kernel.processes[0].bos);
 		memset(kernel.processes, 0, sizeof(kernel.processes));
 		kernel.context_flags = cases[i].flags;
-		/* Neither GPU of the process has contents. */
+		/* The process has no contents on either GPU. */
 		assert_dump_fails(make_process(), cases[i].words);
 		assert_logged("Error (amdgpu_plugin): kfd 5: GPU 0x07cd", cases[i].words);
 	}
@@ -239,7 +239,7 @@ static void a_gpu_in_reset_is_refused_before_anything_is_paused(void **state)
 	(void)close(fd);
 }
 
-/* Of a process without contents; with contents the copy engine says what is wrong. */
+/* The process has no contents. With contents, the copy engine reports the error. */
 static void a_gpu_that_cannot_be_watched_does_not_fail_the_dump(void **state)
 {
 	struct fake_process *process = make_process();
@@ -330,7 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_kernel_that_refuses_leaves_the_process_running),
-		TEST(a_limit_that_cannot_be_raised_is_the_kernel_s_to_judge),
+		TEST(a_limit_that_cannot_be_raised_is_only_a_warning),
 		TEST(counts_that_keep_changing_fail_the_dump),
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),

@@ -8,7 +8,7 @@
 
 #include "wire.h"
 
-/* What the job has mapped of /dev/zero, it has mapped of this render node. */
+/* Mappings of /dev/zero appear as mappings of this render node. */
 static unsigned int mapped_minor;
 
 int stat(const char *path, struct stat *stat)
@@ -20,8 +20,8 @@ int stat(const char *path, struct stat *stat)
 	return ret;
 }
 
-/* The compute VM's file is the one through which a BO can be mapped; a descriptor of a
- * path cannot be mapped. */
+/* The file of the compute VM is the one through which a BO can be mapped. A descriptor with O_PATH
+ * cannot be mapped. */
 static void the_render_node_of_the_compute_vm_is_told_from_others(void **state)
 {
 	struct fake_process *process = make_process();
@@ -131,7 +131,7 @@ static void mappings_of_our_devices_are_ours(void **state)
 		start_dump();
 		assert_int_equal(handle_vma(files[i], &stat), 0);
 		end_dump(0);
-		/* What the GPU writes between two pre-dumps is not seen by CRIU. */
+		/* CRIU does not see what the GPU writes between two pre-dumps. */
 		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_PRE_DUMP), 0);
 		assert_fails(handle_vma(files[i], &stat));
 		CR_PLUGIN_DESC.exit(STAGE_PRE_DUMP, -1);
@@ -165,8 +165,6 @@ static int show_mapping(int kfd, int render)
 
 static int (*const shows[])(int kfd, int render) = { show_kfd, show_render, show_mapping };
 
-/* CRIU makes the link before it loads the plugin. What a GPU writes to a process's memory makes no
- * page dirty, so that CRIU would leave it to the images of the dump before. */
 /* This host has as few hooks as CRIU 3.17.1, which ends the plugin before such a dump ends. */
 static void a_lazy_dump_is_refused_before_anything_is_paused(void **state)
 {
@@ -188,6 +186,8 @@ static void a_lazy_dump_is_refused_before_anything_is_paused(void **state)
 	(void)close(fd);
 }
 
+/* CRIU makes the link before it loads the plugin. A GPU's writes to a process's memory make no
+ * page dirty, so CRIU would take such pages from the images of the dump before. */
 static void an_incremental_dump_is_refused_before_anything_is_paused(void **state)
 {
 	struct fake_process *process = make_process();
@@ -218,10 +218,10 @@ static void an_incremental_dump_is_refused_before_anything_is_paused(void **stat
 	(void)close(render);
 }
 
-/* Where the job has it. */
+/* The address in the job. */
 static uint64_t mapped_at;
 
-/* From here on the job is one that has mapped a page of a render node at @offset. */
+/* Makes a job that has mapped a page of a render node at @offset. */
 static struct fake_process *make_process_that_maps(unsigned int render_minor, off_t offset)
 {
 	int zero = openat(AT_FDCWD, "/dev/zero", O_RDWR | O_CLOEXEC);
@@ -254,7 +254,7 @@ static void who_maps_a_gpu_without_having_kfd_fails_the_dump(void **state)
 	} cases[] = {
 		{ 129, false, true },
 		{ 129, true, false },
-		/* Of no GPU of AMD's. */
+		/* Not a GPU of AMD. */
 		{ 200, false, false },
 	};
 	int (*handle_vma)(int, const struct stat *) = CR_PLUGIN_DESC.hooks[HOOK_HANDLE_DEVICE_VMA];
@@ -302,7 +302,7 @@ static void a_mapping_of_a_bo_from_its_start_is_counted(void **state)
 	assert_dumps(make_process_that_maps(129, 0x10000000));
 }
 
-/* The kernel could not make these again. */
+/* Mappings that the kernel cannot make again. */
 static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 {
 	static const struct {
@@ -324,7 +324,7 @@ static void mappings_that_could_not_come_back_fail_the_dump(void **state)
 	}
 }
 
-/* A restore would not know which of two is meant; the address decides there. */
+/* Both BOs fit the mapping. A restore would choose by the address. */
 static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
 {
 	struct fake_process *process = make_process_that_maps(129, 0x10000000);
@@ -335,7 +335,7 @@ static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
 	process = make_process_that_maps(129, 0x10000000);
 	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at, 0x1000, 0x10000000);
 	assert_dump_fails(process, "another GPU");
-	/* Unless it is just where its own GPU has it. */
+	/* At the address of its own GPU the mapping is not ambiguous. */
 	process = make_process_that_maps(129, 0x10000000);
 	process->bos[process->num_bos - 1].addr = mapped_at;
 	add_bo(process, 0xbeef, KFD_BO_VRAM, mapped_at + 0x100000, 0x1000, 0x10000000);

@@ -23,24 +23,24 @@ static void assert_render(int id, uint32_t gpu_id, uint32_t actual_gpu_id)
 
 	assert_int_equal(image_read_render(id, &node), 0);
 	assert_int_equal(node->gpu_id, gpu_id);
-	/* For a restore without KFD state, in which a device-map names GPUs as for the others. */
+	/* A restore without KFD state compares these with the ids in a device-map. */
 	assert_int_equal(node->device->gpu_id, gpu_id);
 	assert_int_equal(node->device->actual_gpu_id, actual_gpu_id);
 	criu_render_node__free_unpacked(node, NULL);
 }
 
-/* The ids of the GPUs on the machine of the dump, and those that the process knows. */
+/* The ids that the process knows, for moves between machines. */
 static const struct {
 	const char *name;
 	uint32_t id_a, id_b;
 } moves[] = {
 	{ "never moved", GPU_A, GPU_B },
 	{ "moved once", 0xbeef, 0xcafe },
-	/* CRIU's plugin would not notice that these are the machine's, and restore other GPUs. */
+	/* CRIU's plugin would take these for ids of the machine, and restore other GPUs. */
 	{ "moved twice, back to the same GPUs in another order", GPU_B, GPU_A },
 };
 
-/* Files that cannot be mapped are not the compute file. */
+/* Only files that can be mapped can be the compute file. */
 struct files {
 	int kfd, compute, other, of_no_bo;
 };
@@ -73,7 +73,7 @@ static void render_images_have_the_ids_that_the_process_knows(void **state)
 			.of_no_bo = open_render(128, O_RDWR),
 		};
 
-		/* By this BO the compute file of GPU_B is known. */
+		/* This BO identifies the compute file of GPU_B. */
 		add_bo(process, id_b, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 		print_message("case %s, KFD first %d, streamed %d\n", moves[i / 4].name, kfd_first,
 			      streamed);
@@ -96,7 +96,7 @@ static void render_images_have_the_ids_that_the_process_knows(void **state)
 	}
 }
 
-/* So it is for processes without KFD state. */
+/* The same as for processes without KFD state. */
 static void a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine(void **state)
 {
 	struct fake_process *process = add_process(tracee);
@@ -115,7 +115,7 @@ static void a_gpu_that_no_kfd_process_sees_has_the_id_of_the_machine(void **stat
 	(void)close(render);
 }
 
-/* A traced process that has open, of the files of this one, @held alone; -1: none. */
+/* Starts a traced process that inherits only the file @held of this process; -1: none. */
 static pid_t start_holder(int held)
 {
 	int ready[2];
@@ -161,14 +161,15 @@ long syscall(long number, ...)
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* A restored process and its child, which has opened /dev/kfd on this machine, know the GPU by two
- * ids. CRIU restores the file in the process that has it; of several, in that with the lowest pid.
- */
+/* A restored process, and its child, which has opened /dev/kfd on this machine, know the GPU by
+ * different ids. CRIU restores a file in the process that has it; if several have it, in the one
+ * with the lowest pid. */
 static const struct {
 	const char *name;
 	bool has[2];
 	bool kcmp_fails;
-	/* Index of the process whose id is right; 2: that of the machine, 3: the lowest pid's. */
+	/* The index of the process whose id is right; 2: the id of the machine; 3: that of the
+	 * lowest pid. */
 	unsigned int expected;
 } holders[] = {
 	{ "the first has it", { true, false }, false, 0 },
@@ -178,7 +179,7 @@ static const struct {
 	{ "the kernel does not tell", { false, true }, true, 3 },
 };
 
-/* The render node comes before, between or after the files of /dev/kfd. */
+/* Shows the render node before, between or after the files of /dev/kfd. */
 static void show_in_order(int render, const int *kfds, size_t position)
 {
 	start_dump();

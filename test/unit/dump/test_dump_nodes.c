@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The nodes of a KFD image: which there are, and in which order. */
+/* The nodes of a KFD image, and their order. */
 #include "dump_task.h"
 
 #include "content/content.h"
@@ -38,8 +38,8 @@ static void assert_sum(const CriuKfd *image, const KfdDeviceEntry *entry)
 	assert_true(entry->contents_checksum == sum);
 }
 
-/* CRIU's own plugin takes nodes as sysfs lists them, writes them so, and pairs the GPUs of an image
- * with those of a machine in that order: in another it moves GPUs that could stay, and finds no map
+/* CRIU's own plugin lists nodes in the order of sysfs, and pairs the GPUs of an image with those of
+ * a machine in that order. In another order it would move GPUs that could stay, and find no mapping
  * for some machines. */
 static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t count)
 {
@@ -50,7 +50,7 @@ static void assert_nodes(const char *machine, const uint32_t *node_ids, size_t c
 	kernel.machine = machine;
 	add_device(process, GPU_B, GPU_A);
 	add_device(process, GPU_A, GPU_B);
-	/* Sums of contents go with their GPU. */
+	/* Each GPU has its own sum of contents. */
 	add_bo(process, GPU_A, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	add_bo(process, GPU_B, KFD_BO_VRAM, 0x900000, 0x3000, 0x20000000);
 	start_dump();

@@ -12,7 +12,7 @@
 #define LIMIT_MS   120000
 #define MAIN_IMAGE "amdgpu-kfd-5.img"
 
-/* A job that runs; what outlives its parent becomes a child of this process. */
+/* Starts a job. A process that outlives its parent becomes a child of this process. */
 static int begin_with_job(void **state)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -24,14 +24,14 @@ static int begin_with_job(void **state)
 	return 0;
 }
 
-/* kill() here would take it for a task that gives itself up. */
+/* The fake kernel takes kill() for a task that kills itself. */
 static void __attribute__((noreturn)) die(void)
 {
 	(void)syscall(SYS_kill, getpid(), SIGKILL);
 	_exit(1);
 }
 
-/* In CRIU: whether the dump has come so far that only CRIU's own part is missing. */
+/* In CRIU: dumps all of the plugin's part. The return value is whether that succeeded. */
 static bool dump_all(struct fake_process *process)
 {
 	return ptrace(PTRACE_SEIZE, tracee, 0, 0) == 0 && CR_PLUGIN_DESC.init(STAGE_DUMP) == 0 &&
@@ -49,7 +49,7 @@ static void give_up(int signal)
 	_exit(1);
 }
 
-/* Besides the job there is no other child by then. */
+/* By then the guard is the only other child. */
 static void wait_for_guard(void)
 {
 	int status;
@@ -81,7 +81,7 @@ static void a_job_whose_dump_is_killed_runs_again(void **state)
 	assert_true(unit_exists("core-1.img"));
 }
 
-/* So that another may have it. */
+/* Another process may then trace the job. */
 static bool let_go(void)
 {
 	int status;
@@ -97,8 +97,8 @@ static void wait_until_removed(const char *name)
 	assert_false(unit_exists(name));
 }
 
-/* A dump is killed when another, this process, has come to trace the job; CRIU traces also
- * @other, unless that is 0. Images go at once. */
+/* Kills a dump after this process has begun to trace its job. CRIU also traces @other, unless that
+ * is 0. The guard removes the images at once. */
 static void kill_dump_of_a_job_that_another_traces(struct fake_process *process, pid_t other)
 {
 	int line[2];

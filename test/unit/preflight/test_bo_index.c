@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which BO has a byte of a render node's address space. */
+/* Tests which BO has a byte of a render node's offsets. */
 #include "host.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static struct topology_node nodes[] = {
 };
 static const struct topology machine = { nodes, 3 };
 
-/* The process knows both of its GPUs by each other's ids. */
+/* The process knows each of its two GPUs by the id of the other. */
 static struct kfd_device_bucket devices[] = {
 	{ .user_gpu_id = 10, .actual_gpu_id = 20 },
 	{ .user_gpu_id = 20, .actual_gpu_id = 10 },
@@ -53,7 +53,7 @@ static void partitions_of_a_pci_device_are_one(void **state)
 		{ .location_id = 0x6307, .drm_render_minor = 129 },
 		{ .location_id = 0x6308, .drm_render_minor = 130 },
 		{ .location_id = 0x6300, .domain = 1, .drm_render_minor = 131 },
-		/* Kernels that do not tell. */
+		/* Kernels that do not report the PCI device. */
 		{ .drm_render_minor = 132 },
 		{ .drm_render_minor = 133 },
 	};
@@ -97,7 +97,7 @@ static void the_bo_that_has_a_byte_is_found(void **state)
 	assert_null(bo_index_find_offset(NULL, 128, 0x9000));
 }
 
-/* One on two GPUs, and another. */
+/* One object on two GPUs, and another object. */
 static void a_bo_with_the_same_dma_buf_is_found(void **state)
 {
 	const int object = memfd_create("object", MFD_CLOEXEC);
