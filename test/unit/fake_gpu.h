@@ -11,7 +11,6 @@
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -161,20 +160,7 @@ static inline int free_object(void *object)
 	return 0;
 }
 
-/* Only one thread at a time may use the library's list of devices. */
-static inline bool enter_list(void)
-{
-	gpu.violations += atomic_fetch_add(&gpu.in_list, 1) != 0;
-	(void)sched_yield();
-	return true;
-}
-
-static inline void leave_list(const bool *entered)
-{
-	gpu.in_list -= *entered;
-}
-
-#define IN_LIST __attribute__((cleanup(leave_list), unused)) bool entered = enter_list()
+#include "device_list.h"
 
 int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_version,
 			     amdgpu_device_handle *device_handle)
