@@ -9,7 +9,7 @@
 #include "content/content.h"
 
 /* The contents of a slot have a page before them and a page after them. In the image, contents
- * start IMAGE_HEADER_SIZE bytes behind a page. With the margins, contents of whole pages lie in
+ * start IMAGE_HEADER_SIZE bytes after a page. With the margins, contents of whole pages lie in
  * whole pages of the slot, and storage still accesses whole pages of the file. */
 #define SLOT_MARGIN CONTENT_ALIGNMENT
 
