@@ -109,9 +109,23 @@ uninstall:
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -rf $(DESTDIR)$(DOCDIR)
 
-# build/dist: the source archive.
+# The source archive.
 dist:
 	@packaging/dist $(BUILD)/dist
+
+# The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
+PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/* man/* docs/* \
+		 examples/* packaging/* debian/* debian/source/*)
+
+$(PACKAGE): $(PACKAGE_FILES)
+	$(call SHOW,DEB)
+	$(Q)rm -rf $(@D) && archive=$$(packaging/dist $(@D)) && \
+		DEB_BUILD_OPTIONS=nocheck packaging/build "$$archive" $(@D)/first > $(@D)/build.log 2>&1 || \
+		{ tail -n 25 $(@D)/build.log >&2; exit 1; }
+	$(Q)cp $(@D)/first/criu-plugin-amdgpu_*.deb $@
+
+package: $(PACKAGE)
 
 clean:
 	rm -rf $(BUILD)
@@ -121,4 +135,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-kills demo dist install uninstall clean format
+.PHONY: all analyse check check-containers check-kills demo dist install package uninstall clean format
