@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests without a GPU: `criu check` passes, and CRIU dumps and restores a process without GPUs.
+# Tests without a GPU: `criu check` passes, CRIU dumps and restores a process without GPUs, and the
+# package goes and comes back.
 
 scenario_host_check() {
 	criu check > check.log 2>&1 || fail "$(tail -n 3 check.log)"
@@ -39,4 +40,25 @@ talk_dump_restore() {
 	wait_line talk.log "alive $pid"
 	wait_line talk.log "alive child"
 	! grep -q 'Error (amdgpu_plugin)' img/*.log || fail "the plugin complains"
+}
+
+# Without the package CRIU works as before, and no file of the package is left.
+scenario_package_removed() { # oldest and newest
+	local left
+
+	no_machine
+	dpkg --purge criu-plugin-amdgpu
+	left=$(find /etc /usr /var -xdev \( -name '*amdgpu_plugin*' -o -name '*criu*amdgpu*' \))
+	[ -z "$left" ] || fail "left of the package: $left"
+	start sleep.log sleep 1000
+	dump img "$pid"
+	gone "$pid"
+	restore img
+	alive "$pid" || fail "the process did not come back"
+	! grep amdgpu_plugin img/*.log || fail "CRIU still knows the plugin"
+	kill -9 "$pid"
+	gone "$pid"
+	rm -r img
+	/opt/vm/guest/install-package
+	talk_dump_restore
 }

@@ -160,14 +160,15 @@ scenario_neighbour_alone() { # oldest and newest
 # plugin_folder first|second: a folder with both plugins, the other plugin in that place. CRIU loads plugins in
 # the order of the folder, and a tmpfs lists files by time of creation.
 plugin_folder() {
-	local libs=$work/libs-$1 files order
+	local libs=$work/libs-$1 neighbour=/opt/vm/lib/neighbour.so amdgpu_plugin=/usr/lib/criu/amdgpu_plugin.so
+	local files file order
 
 	mkdir "$libs"
 	mount -t tmpfs libs "$libs"
 	for files in "neighbour amdgpu_plugin" "amdgpu_plugin neighbour"; do
 		rm -f "$libs"/*
 		for file in $files; do
-			cp "/opt/vm/lib/$file.so" "$libs/"
+			cp "${!file}" "$libs/"
 		done
 		order=$(ls -U "$libs" | head -n 1)
 		case $1-$order in
