@@ -109,6 +109,14 @@ uninstall:
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -rf $(DESTDIR)$(DOCDIR)
 
+# The Debian package of SUITE (bookworm), built in a minimal root of that suite.
+deb:
+	@packaging/deb $(BUILD)/deb
+
+# The package of two suites: built, installed, removed. The first run makes their roots.
+check-deb:
+	@test/package/suites
+
 # The source archive.
 dist:
 	@packaging/dist $(BUILD)/dist
@@ -135,4 +143,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-kills demo dist install package uninstall clean format
+.PHONY: all analyse check check-containers check-deb check-kills deb demo dist install package uninstall clean format
