@@ -296,7 +296,8 @@ static int adopt_bo(const struct process_dump *dump, const struct shared_bo *ado
 
 	if (ret < 0)
 		return log_error(ret,
-				 "kfd %d: BO at 0x%" PRIx64 ": cannot find out how it was made",
+				 "kfd %d: BO at 0x%" PRIx64
+				 ": cannot import the dma-buf to see how it was made",
 				 dump->process->id, bo->addr);
 	if (adopted->object || flags != bo->alloc_flags)
 		log_info("kfd %d: BO at 0x%" PRIx64 ": no process has it but by import, so this one"
