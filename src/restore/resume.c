@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The part of CRIU's main process in a restore: it loads the contents that tasks hand over, starts
  * the queues of each task, and kills a task with incomplete GPU state. */
-#include <dirent.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "criu/host.h"
 #include "criu/log.h"
@@ -17,6 +12,7 @@
 #include "memory/objects.h"
 #include "memory/restore_shared.h"
 #include "memory/user_memory.h"
+#include "restore/reap.h"
 #include "restore/restore.h"
 #include "restore/restore_guard.h"
 
@@ -32,43 +28,11 @@ void resume_listen(struct restore_session *session)
 		restore_shared_set_handoff_ready(session->shared);
 }
 
-/* Reaps a thread that this thread traces. waitpid() fails at once for any other thread. */
-static void reap_thread(pid_t tid)
-{
-	int status;
-
-	while (waitpid(tid, &status, __WALL) == tid && !WIFEXITED(status) && !WIFSIGNALED(status))
-		;
-}
-
-/* CRIU traces all threads of the task, but waits for the leader only. The kernel reports a leader
- * after its threads (delay_group_leader() in kernel/exit.c), and only their tracer can reap them.
- * Without this CRIU would wait forever. */
-static void reap_threads(int pid)
-{
-	struct dirent *entry;
-	char path[64];
-	DIR *stream;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	stream = opendir(path);
-	if (!stream)
-		return;
-	while ((entry = readdir(stream))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid != pid)
-			reap_thread(tid);
-	}
-	(void)closedir(stream);
-}
-
 /* Some versions of CRIU ignore the result of this hook. If a task is dead, each version fails the
  * restore. */
 static int kill_task(int ret, int pid)
 {
-	(void)kill(pid, SIGKILL);
-	reap_threads(pid);
+	reap_kill(pid);
 	log_warn("process %d: killed, since not all of its GPU state is restored", pid);
 	return host_errno(ret);
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The end of traced tasks that are killed: their tracer sees it, however many threads and
+ * descendants the task has, and in a pid namespace, too. */
+#include "host.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
+#include "restore/reap.h"
+
+#define THREADS 8
+/* Which thread of a killed process ends last is up to the scheduler. */
+#define ROUNDS 20
+
+static void *stay(void *argument)
+{
+	(void)argument;
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+/* A task: @children processes below it, and @threads more threads. Writes a byte when complete. */
+static _Noreturn void run_task(int ready, int threads, int children)
+{
+	pthread_t thread;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < children; i++) {
+		if (!fork())
+			(void)stay(NULL);
+	}
+	for (int i = 0; i < threads; i++) {
+		if (pthread_create(&thread, NULL, stay, NULL))
+			abort();
+	}
+	if (write(ready, "r", 1) != 1)
+		abort();
+	(void)stay(NULL);
+	abort();
+}
+
+static pid_t start_task(unsigned long namespaces, int threads, int children)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
+	assert_true(pid >= 0);
+	if (!pid)
+		run_task(ready[1], threads, children);
+	assert_int_equal(close(ready[1]), 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(close(ready[0]), 0);
+	return pid;
+}
+
+static void seize_threads(pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *stream;
+
+	assert_true(snprintf(path, sizeof(path), "/proc/%d/task", pid) > 0);
+	stream = opendir(path);
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0)
+			assert_int_equal(ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_EXITKILL), 0);
+	}
+	assert_int_equal(closedir(stream), 0);
+}
+
+static void seize_tree(pid_t top)
+{
+	struct pid_list tree = { 0 };
+
+	assert_int_equal(proc_list_tree(top, &tree), 0);
+	for (size_t i = 0; i < tree.count; i++)
+		seize_threads(tree.pids[i]);
+	pid_list_done(&tree);
+}
+
+/* What CRIU does next. */
+static void assert_reported(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, __WALL), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void kill_tasks(unsigned long namespaces, int threads, int children)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		pid_t pid = start_task(namespaces, threads, children);
+
+		seize_tree(pid);
+		reap_kill(pid);
+		assert_reported(pid);
+	}
+}
+
+static void task_with_threads(void **state)
+{
+	(void)state;
+	kill_tasks(0, THREADS, 0);
+}
+
+/* A job in a container. */
+static void first_process_with_threads(void **state)
+{
+	(void)state;
+	kill_tasks(CLONE_NEWPID, THREADS, 0);
+}
+
+static void first_process_with_children(void **state)
+{
+	(void)state;
+	kill_tasks(CLONE_NEWPID, 0, 3);
+}
+
+static void first_process_with_both(void **state)
+{
+	(void)state;
+	kill_tasks(CLONE_NEWPID, THREADS, 3);
+}
+
+/* The children of other tasks live on. */
+static void children_survive(void **state)
+{
+	pid_t pid = start_task(0, 0, 1);
+	struct pid_list tree = { 0 };
+
+	(void)state;
+	assert_int_equal(proc_list_tree(pid, &tree), 0);
+	assert_int_equal(tree.count, 2);
+	seize_tree(pid);
+	reap_kill(pid);
+	assert_reported(pid);
+	assert_int_equal(waitpid(tree.pids[1], NULL, __WALL | WNOHANG), 0);
+	reap_kill(tree.pids[1]);
+	assert_reported(tree.pids[1]);
+	pid_list_done(&tree);
+}
+
+static void child_without_tracing(void **state)
+{
+	(void)state;
+	reap_kill(start_task(0, 0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(task_with_threads),
+		cmocka_unit_test(first_process_with_threads),
+		cmocka_unit_test(first_process_with_children),
+		cmocka_unit_test(first_process_with_both),
+		cmocka_unit_test(children_survive),
+		cmocka_unit_test(child_without_tracing),
+	};
+
+	/* A wait without end fails the test. */
+	(void)alarm(600);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
