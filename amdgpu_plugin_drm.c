@@ -25,21 +25,6 @@
 /* The driver's name as DRM_IOCTL_VERSION gives it. */
 #define DRIVER_NAME "amdgpu"
 
-/* The kernel gives out the lowest free GEM handle, from 1 on. So a file without one of the first
- * handles has, for all practical purposes, no GEM object. Only for kernels before 6.18, which list
- * no handles. */
-#define HANDLES_PROBED 4096
-
-/* Since 6.18; not in the headers of older systems. */
-struct gem_list_handles {
-	/* cppcheck-suppress unusedStructMember ; in the kernel's order */
-	uint64_t entries;
-	uint32_t num_entries;
-	/* cppcheck-suppress unusedStructMember ; the same */
-	uint32_t padding;
-};
-#define IOCTL_GEM_LIST_HANDLES DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct gem_list_handles)
-
 /* 1, 0, or -errno: the driver does not answer. */
 static int driver_is_amdgpu(int fd)
 {
@@ -72,39 +57,10 @@ int drm_is_render_node(int fd, const struct stat *stat)
 	return ret;
 }
 
-/* The number of GEM objects of the file, without KFD's BOs. On older kernels 1 stands for any
- * number. */
-static int count_handles(int fd, uint32_t *ret_count)
-{
-	struct gem_list_handles list = { 0 };
-	struct drm_amdgpu_gem_create_in info;
-	int ret;
-
-	ret = xioctl(fd, IOCTL_GEM_LIST_HANDLES, &list);
-	*ret_count = list.num_entries;
-	if (ret != -EINVAL)
-		return ret;
-	for (uint32_t handle = 1; handle <= HANDLES_PROBED; handle++) {
-		struct drm_amdgpu_gem_op op = {
-			.handle = handle,
-			.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
-			.value = (uintptr_t)&info,
-		};
-
-		ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
-		if (ret == -ENOENT)
-			continue;
-		*ret_count = 1;
-		return 0;
-	}
-	*ret_count = 0;
-	return 0;
-}
-
 static int check_handles(const struct dump_session *session, int fd, int id, uint32_t number)
 {
 	uint32_t count;
-	int ret = count_handles(fd, &count);
+	int ret = render_node_count_objects(fd, &count);
 
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whether this machine can dump processes on its GPUs. */
+/* Whether this machine, or a process, can be dumped. */
 #include "check.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void check_say_ok(const struct check *check, const char *format, ...)
 {
 	va_list arguments;
 
-	if (check->request->quiet)
+	if (check->quiet)
 		return;
 	va_start(arguments, format);
 	print_line(stdout, "ok  ", format, arguments);
@@ -43,20 +43,46 @@ static void check_done(struct check *check)
 	topology_done(&check->topology);
 }
 
+static int examine_machine(struct check *check)
+{
+	bool has_gpu = false;
+
+	check_criu(check);
+	if (check->request->dir)
+		check_room(check);
+	check_machine(check, &has_gpu);
+	return has_gpu ? TOOL_YES : TOOL_NO_GPU;
+}
+
+static int examine_process(struct check *check)
+{
+	bool has_gpu = false, uses_gpu = false;
+	int ret;
+
+	check->quiet = true;
+	check_machine(check, &has_gpu);
+	check->quiet = check->request->quiet;
+	if (!has_gpu)
+		return TOOL_NO_GPU;
+	ret = check_process(check, &uses_gpu);
+	if (ret != TOOL_YES)
+		return ret;
+	if (check->request->dir)
+		check_room(check);
+	return uses_gpu ? TOOL_YES : TOOL_NO_GPU;
+}
+
 int check_run(const struct tool_request *request)
 {
-	_cleanup_(check_done) struct check check = { .request = request };
-	bool has_gpu = false;
+	_cleanup_(check_done) struct check check = { .request = request, .quiet = request->quiet };
+	int ret;
 
 	if (options_read(&check.options) < 0)
 		check.refused = true;
-	else
+	else if (!request->pid)
 		check_say_ok(&check, "options: %s and the environment are valid", OPTIONS_FILE);
-	check_criu(&check);
-	if (request->dir)
-		check_room(&check);
-	check_machine(&check, &has_gpu);
-	if (!has_gpu)
-		return TOOL_NO_GPU;
+	ret = request->pid ? examine_process(&check) : examine_machine(&check);
+	if (ret != TOOL_YES)
+		return ret;
 	return check.refused ? TOOL_NO : TOOL_YES;
 }

@@ -15,6 +15,10 @@ struct check {
 	struct topology topology;
 	/* Something forbids a dump. */
 	bool refused;
+	/* Print only what forbids a dump. */
+	bool quiet;
+	/* About the bytes of contents of a dump; 0: not known. */
+	uint64_t contents;
 };
 
 /* Prints a line for what is right. */
@@ -24,10 +28,15 @@ void check_say_ok(const struct check *check, const char *format, ...)
 void check_refuse(struct check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* check_machine.c: kernel, driver and GPUs. @ret_has_gpu: whether the machine has an AMD GPU. */
+/* check_machine.c: kernel and driver, and without a process all GPUs. @ret_has_gpu: whether the machine has an AMD GPU. */
 void check_machine(struct check *check, bool *ret_has_gpu);
+/* Whether the contents of the GPU can be copied. */
+void check_machine_gpu(struct check *check, const struct topology_node *gpu);
 /* check_criu.c: CRIU, and whether it will load the plugin. */
 void check_criu(struct check *check);
+/* check_process.c: the process of the request and its descendants. @ret_has_gpu: whether one uses a
+ * GPU. TOOL_TROUBLE: there is no such process. */
+int check_process(struct check *check, bool *ret_has_gpu);
 /* check_room.c: the directory for a dump. */
 void check_room(struct check *check);
 

@@ -80,7 +80,7 @@ static void name_gpu(const struct check *check, const struct topology_node *gpu,
 	kfd_device_entry__free_unpacked(entry, NULL);
 }
 
-static void check_gpu(struct check *check, const struct topology_node *gpu)
+void check_machine_gpu(struct check *check, const struct topology_node *gpu)
 {
 	char name[128];
 	int ret = content_try_gpu(gpu->drm_render_minor);
@@ -116,10 +116,13 @@ void check_machine(struct check *check, bool *ret_has_gpu)
 		return;
 	}
 	check_driver(check);
-	for (size_t i = 0; i < check->topology.num_nodes; i++) {
+	for (size_t i = 0; !check->request->pid && i < check->topology.num_nodes; i++) {
 		if (check->topology.nodes[i].gpu_id)
-			check_gpu(check, &check->topology.nodes[i]);
+			check_machine_gpu(check, &check->topology.nodes[i]);
 	}
 	if (foresee_machine(&check->options, &check->topology) < 0)
 		check->refused = true;
+	/* Of a process, foresee_process() knows more. */
+	if (!check->request->pid)
+		foresee_warn(&check->topology);
 }

@@ -14,6 +14,7 @@ void check_room(struct check *check)
 	const char *dir = check->request->dir;
 	struct statvfs room;
 	char text[16];
+	uint64_t bytes;
 
 	if (fstatvfs(host_image_dir(), &room) < 0) {
 		check_refuse(check, "images: cannot examine %s: %s", dir, strerror(errno));
@@ -26,6 +27,15 @@ void check_room(struct check *check)
 	}
 	if (foresee_images(&check->options) < 0)
 		check->refused = true;
-	check_say_ok(check, "images: %s has room for %s", dir,
-		     text_size((uint64_t)room.f_bavail * room.f_frsize, text));
+	bytes = (uint64_t)room.f_bavail * room.f_frsize;
+	if (bytes < check->contents) {
+		char needed[16];
+
+		check_refuse(check,
+			     "images: %s has room for %s, and the contents need about %s; choose"
+			     " another directory",
+			     dir, text_size(bytes, text), text_size(check->contents, needed));
+		return;
+	}
+	check_say_ok(check, "images: %s has room for %s", dir, text_size(bytes, text));
 }

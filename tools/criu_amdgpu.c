@@ -28,8 +28,8 @@ static const struct command {
 	const char *options;
 	const char *purpose;
 } commands[] = {
-	{ "check", check_run, 0, 0, "no argument", "qDL",
-	  "whether this machine can dump processes on its GPUs" },
+	{ "check", check_run, 0, 1, "one process", "qDL",
+	  "whether this machine, or process PID, can be dumped" },
 	{ "show", show_run, 1, 1, "one directory", "j", "what the images hold" },
 	{ "verify", verify_run, 1, 1, "one directory", "q",
 	  "whether the images are whole, by their checksums" },
@@ -49,7 +49,7 @@ static const struct option options[] = {
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] [DIR]\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR]\n"
 	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, and\n"
 	       "checks whether a dump is possible.\n\n"
 	       "Commands:\n");
@@ -171,7 +171,9 @@ int main(int argc, char **argv)
 	ret = check_arguments(command, argc - optind - 1, given);
 	if (ret != TOOL_YES)
 		return ret;
-	if (command->arguments_min)
+	if (command->run == check_run)
+		request.pid = argv[optind + 1];
+	else
 		request.dir = argv[optind + 1];
 	return run(command, &request);
 }

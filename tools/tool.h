@@ -27,6 +27,8 @@ struct tool_request {
 	const char *dir;
 	/* The directory of CRIU's plugins; NULL: the one of the CRIU found. */
 	const char *libdir;
+	/* check: the process; NULL: none, so the machine. */
+	const char *pid;
 	/* A tree like /sys/class/kfd/kfd/topology; NULL: this machine. */
 	const char *topology;
 	/* Print only errors. */

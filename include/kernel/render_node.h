@@ -17,6 +17,10 @@ bool render_node_is_device(dev_t device, uint32_t *ret_minor);
 /* The device number of the render node with @minor. */
 dev_t render_node_device(uint32_t minor);
 
+/* render_node_count.c: the number of GEM objects of the open file, without KFD's BOs. On older
+ * kernels 1 stands for any number. Logs nothing. */
+int render_node_count_objects(int fd, uint32_t *ret_count);
+
 /* Opens the render node with @minor, as a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Applies those rules of preflight.c that need no CHECKPOINT, without pausing a process. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,14 +13,37 @@
 #include "criu/log.h"
 #include "dump/dump.h"
 #include "dump/gpu_watch.h"
+#include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+#include "pause/kfd_files.h"
+#include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
 
 /* Only AMD's out-of-tree driver has a version. */
 #define DRIVER_VERSION "/sys/module/amdgpu/version"
 
 /* gfx_target_version, see preflight.c. */
-#define GFX11 110000u
-#define GFX12 120000u
+#define GFX950 90500u
+#define GFX11  110000u
+#define GFX12  120000u
+
+/* The rules that show before the dump, at least in part. Those of the dump as a whole do, too. */
+static const bool shows_early[] = {
+	[DUMP_CWSR_IS_OFF] = true,
+	[DUMP_HAS_NO_KFD_FILE] = true,
+	[DUMP_FILE_OF_OTHER_PROCESS] = true,
+	[DUMP_LACKS_VM] = true,
+	[DUMP_HAS_NO_BO] = true,
+	[DUMP_HAS_CONTEXTS] = true,
+	[DUMP_HIGH_PRECISION] = true,
+	[DUMP_QUEUE_TYPE] = true,
+	[DUMP_QUEUE_GENERATION] = true,
+	[DUMP_BO_GENERATION] = true,
+	[DUMP_HAS_DMABUF] = true,
+	[DUMP_HAS_GEM_OBJECTS] = true,
+};
 
 /* Linux releases whose RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in
  * kfd_queue.c, called by kfd_criu_restore_queue()). */
@@ -49,6 +75,8 @@ static int foresee_resets(struct dump_session *session)
 
 static void warn_of_gpu(const struct topology_node *gpu)
 {
+	if (!gpu->gpu_id)
+		return;
 	if (gpu->gfx_target_version >= GFX12)
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
 	if (gpu->gfx_target_version >= GFX11)
@@ -65,13 +93,17 @@ int foresee_machine(const struct options *options, const struct topology *topolo
 	if (!preflight_driver_saves_waves())
 		ret = preflight_refuse(&session, DUMP_CWSR_IS_OFF, "a process");
 	failed = foresee_resets(&session);
+	return ret < 0 ? ret : failed;
+}
+
+void foresee_warn(const struct topology *topology)
+{
 	for (size_t i = 0; i < topology->num_nodes; i++)
 		warn_of_gpu(&topology->nodes[i]);
 	if (has_release_that_refuses_queues())
 		preflight_warn_of(DUMP_QUEUE_REFUSED, "a compute queue");
 	if (preflight_process_ask_without_bos() == -EINVAL)
 		preflight_warn_of(DUMP_HAS_NO_BO, "a process");
-	return ret < 0 ? ret : failed;
 }
 
 int foresee_images(const struct options *options)
@@ -79,4 +111,241 @@ int foresee_images(const struct options *options)
 	const struct dump_session session = { .options = options };
 
 	return preflight_check_dump(&session);
+}
+
+/* A process of which survey.c has made a survey. */
+struct subject {
+	const struct dump_session *session;
+	const struct topology *topology;
+	const struct survey *survey;
+	pid_t pid;
+};
+
+static int check_kfd_file(const struct subject *subject)
+{
+	pid_t pid = subject->pid, found = 0;
+	const struct pid_list tasks = { .pids = &pid, .count = 1 };
+	int ret = kfd_files_find_mapper(&tasks, subject->topology, &found);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its mappings", pid);
+	return found ? preflight_refuse(subject->session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid)
+		     : 0;
+}
+
+/* A process that has inherited the file is no KFD process. CRIU opens the file in the process with
+ * the lowest pid, so this shows only if the owner has ended or closed it; see pause.c. */
+static int check_owner(const struct subject *subject)
+{
+	if (!subject->survey->has_kfd || subject->survey->is_in_sysfs)
+		return 0;
+	preflight_warn_of(DUMP_FILE_OF_OTHER_PROCESS, "process %d:", subject->pid);
+	return 0;
+}
+
+static int check_contexts(const struct subject *subject)
+{
+	int ret = kfd_process_has_contexts(subject->pid);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its KFD contexts", subject->pid);
+	return ret ? preflight_refuse(subject->session, DUMP_HAS_CONTEXTS,
+				      "process %d:", subject->pid)
+		   : 0;
+}
+
+static int check_vms(const struct subject *subject)
+{
+	size_t visible = subject->survey->num_visible, vms = 0;
+	int ret;
+
+	if (!subject->survey->has_kfd || !survey_estimate(subject->survey))
+		return 0;
+	ret = kfd_process_count_vms(subject->pid, subject->topology, &vms);
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot list its render nodes", subject->pid);
+	return vms < visible ? preflight_refuse(subject->session, DUMP_LACKS_VM,
+						"process %d, %zu GPUs, %zu opened:", subject->pid,
+						visible, vms)
+			     : 0;
+}
+
+static int check_precision(const struct subject *subject)
+{
+	bool has_gfx950 = false;
+	int ret;
+
+	for (size_t i = 0; i < subject->survey->num_gpus; i++)
+		has_gfx950 |= subject->survey->gpus[i].node->gfx_target_version == GFX950;
+	if (!has_gfx950)
+		return 0;
+	ret = kfd_process_was_started_with(subject->pid, "HSA_HIGH_PRECISION_MODE");
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot read its environment", subject->pid);
+	return ret ? preflight_refuse(subject->session, DUMP_HIGH_PRECISION,
+				      "process %d:", subject->pid)
+		   : 0;
+}
+
+static int check_queue(const struct subject *subject, const struct survey_queue *queue)
+{
+	const struct topology_node *gpu = topology_find_gpu(subject->topology, queue->gpu_id);
+	enum dump_rule rule;
+
+	if (queue->type != KFD_PRIV_QUEUE_COMPUTE && queue->type != KFD_PRIV_QUEUE_SDMA &&
+	    queue->type != KFD_PRIV_QUEUE_SDMA_XGMI)
+		rule = DUMP_QUEUE_TYPE;
+	else if (gpu && gpu->gfx_target_version >= GFX11)
+		rule = DUMP_QUEUE_GENERATION;
+	else
+		return 0;
+	return preflight_refuse(subject->session, rule,
+				"process %d: queue %u of type %u on GPU 0x%04x", subject->pid,
+				queue->id, queue->type, queue->gpu_id);
+}
+
+static int check_queues(const struct subject *subject)
+{
+	const struct survey *survey = subject->survey;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < survey->num_queues; i++)
+		ret = check_queue(subject, &survey->queues[i]);
+	for (size_t i = 0; !ret && i < survey->num_queues; i++) {
+		if (survey->queues[i].type != KFD_PRIV_QUEUE_COMPUTE ||
+		    !has_release_that_refuses_queues())
+			continue;
+		preflight_warn_of(DUMP_QUEUE_REFUSED, "process %d: queue %u", subject->pid,
+				  survey->queues[i].id);
+		break;
+	}
+	return ret;
+}
+
+static int check_contents(const struct subject *subject)
+{
+	for (size_t i = 0; i < subject->survey->num_gpus; i++) {
+		const struct survey_gpu *gpu = &subject->survey->gpus[i];
+
+		if (gpu->node->gfx_target_version >= GFX12 && (gpu->vram_bytes || gpu->num_mapped))
+			return preflight_refuse(subject->session, DUMP_BO_GENERATION,
+						"process %d: a BO of GPU 0x%04x", subject->pid,
+						gpu->node->gpu_id);
+	}
+	return 0;
+}
+
+static int check_bos(const struct subject *subject)
+{
+	if (subject->survey->has_kfd && !survey_estimate(subject->survey) &&
+	    preflight_process_ask_without_bos() == -EINVAL)
+		preflight_warn_of(DUMP_HAS_NO_BO, "process %d:", subject->pid);
+	return 0;
+}
+
+static int check_render_file(const struct subject *subject, int number, uint32_t minor)
+{
+	_cleanup_close_ int fd = -1;
+	uint32_t count = 0;
+	int ret = proc_get_fd(subject->pid, number, &fd);
+
+	if (!ret)
+		ret = render_node_count_objects(fd, &count);
+	/* The dump reports what the driver does not answer. */
+	return !ret && count ? preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
+						"process %d: file %d, renderD%u", subject->pid,
+						number, minor)
+			     : 0;
+}
+
+static int check_dmabuf(const struct subject *subject, int number)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (proc_get_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
+		return 0;
+	return preflight_refuse(subject->session, DUMP_HAS_DMABUF, "process %d: file %d",
+				subject->pid, number);
+}
+
+static int check_file(const struct subject *subject, int number)
+{
+	struct stat stat;
+	uint32_t minor;
+	int ret = proc_stat_fd(subject->pid, number, &stat);
+
+	if (ret <= 0)
+		return 0;
+	/* A dma-buf has no file type. */
+	if (!(stat.st_mode & S_IFMT))
+		return check_dmabuf(subject, number);
+	if (S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor) &&
+	    topology_find_minor(subject->topology, minor))
+		return check_render_file(subject, number, minor);
+	return 0;
+}
+
+static int check_files(const struct subject *subject)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(subject->pid, &stream), broken = 0;
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		int failed = entry->d_name[0] == '.' ? 0 : check_file(subject, atoi(entry->d_name));
+
+		broken = broken ? broken : failed;
+	}
+	(void)closedir(stream);
+	return ret ? ret : broken;
+}
+
+int foresee_process(const struct options *options, const struct topology *topology,
+		    const struct survey *survey)
+{
+	static int (*const checks[])(const struct subject *subject) = {
+		check_kfd_file, check_owner,    check_contexts, check_vms,   check_precision,
+		check_queues,   check_contents, check_bos,      check_files,
+	};
+	const struct dump_session session = { .options = options };
+	const struct subject subject = { &session, topology, survey, survey->pid };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		int failed = checks[i](&subject);
+
+		ret = ret ? ret : failed;
+	}
+	return ret;
+}
+
+static bool is_late(size_t index)
+{
+	enum dump_rule name = preflight_get_name(index);
+
+	return preflight_get_text(index)->group != PREFLIGHT_DUMP &&
+	       (name >= ARRAY_SIZE(shows_early) || !shows_early[name]);
+}
+
+bool foresee_name_late(size_t index, char *text, size_t size)
+{
+	static const char *const objects[] = {
+		[PREFLIGHT_DUMP] = "the dump",  [PREFLIGHT_PROCESS] = "a process",
+		[PREFLIGHT_QUEUE] = "a queue",  [PREFLIGHT_BO] = "a BO",
+		[PREFLIGHT_FILE] = "a mapping",
+	};
+
+	const struct preflight_text *rule;
+
+	for (size_t i = 0; (rule = preflight_get_text(i)); i++) {
+		if (!is_late(i) || index--)
+			continue;
+		(void)snprintf(text, size, "%s %s", objects[rule->group], rule->what);
+		return true;
+	}
+	return false;
 }

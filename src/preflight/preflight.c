@@ -178,7 +178,8 @@ static const struct rule {
 		    "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
 		    "start the process without HSA_HIGH_PRECISION_MODE", true } },
 
-	{ .text = { PREFLIGHT_QUEUE, "has a type that this plugin does not know",
+	{ .name = DUMP_QUEUE_TYPE,
+	  .text = { PREFLIGHT_QUEUE, "has a type that this plugin does not know",
 		    "the type in the queue's record", "a newer plugin may know it", true },
 	  .queue_breaks = has_unknown_type },
 	{ .text = { PREFLIGHT_QUEUE,
@@ -265,6 +266,11 @@ static const struct rule {
 const struct preflight_text *preflight_get_text(size_t index)
 {
 	return index < ARRAY_SIZE(rules) ? &rules[index].text : NULL;
+}
+
+enum dump_rule preflight_get_name(size_t index)
+{
+	return rules[index].name;
 }
 
 static int refuse(const struct dump_session *session, const struct preflight_text *text,

@@ -106,10 +106,102 @@ edited_machine() {
 	sh test/sim/native/mkroot.sh "$work/topology-$1" "$work/$1"
 }
 
+# hold FILE...: starts a process that has the FILEs open, and sets $holder. Ends with release.
+hold() {
+	[ -x "$work/hold" ] || cc -o "$work/hold" test/tool/hold.c || exit 1
+	coproc HOLDER { exec "$work/hold" "$@"; }
+	holder=$HOLDER_PID
+	read -r _ <&"${HOLDER[0]}" || exit 1
+}
+
+release() {
+	local input=${HOLDER[1]} process=$holder
+
+	exec {input}>&-
+	wait "$process"
+}
+
+# kfd_process MACHINE PID: sets $kfd to the directory that KFD's sysfs has of the process, with VRAM of GPU 0x07cd
+kfd_process() {
+	kfd=$1/sys/class/kfd/kfd/proc/$2
+	mkdir -p "$kfd/queues"
+	echo 3221225472 > "$kfd/vram_$((0x07cd))"
+}
+
+queue() { # ID TYPE: of GPU 0x07cd
+	mkdir -p "$kfd/queues/$1"
+	echo "$2" > "$kfd/queues/$1/type"
+	echo $((0x07cd)) > "$kfd/queues/$1/gpuid"
+}
+
+# A process that has the devices open, as /proc and KFD's sysfs show it.
+checks_process() {
+	mknod "$work/kfd" c 510 0 && mknod "$work/node" c 226 128 || exit 1
+	edited_machine tree ''
+	hold
+	checked "$work/tree" "a process without GPU" 3 "process $holder and its descendants use no AMD GPU" -q "$holder"
+	release
+	hold "$work/kfd" "$work/node"
+	kfd_process "$work/tree" "$holder"
+	queue 3 0
+	queue 4 1
+	checked "$work/tree" "a process" 0 "^process $holder (hold): has /dev/kfd open" "$holder"
+	checked "$work/tree" "its GPU" 0 "^  0x07cd   renderD128      3.0 GiB          0 B        0" "$holder"
+	checked "$work/tree" "its queues" 0 "^  queue 4: SDMA on GPU 0x07cd" "$holder"
+	checked "$work/tree" "the estimate" 0 "^contents: about 3.0 GiB, which take 3.0 s if the storage takes 1 GiB/s" "$holder"
+	checked "$work/tree" "what only the dump tells" 0 "^  a BO has flags that this plugin does not know" "$holder"
+	checked "$work/tree" "quiet" 0 "" -q "$holder"
+	checked "$work/tree" "its parent" 0 "^process $holder (hold)" $$
+	checked "$work/tree" "no process" 2 "there is no process 4194305" 4194305
+	checked "$work/tree" "no number" 2 "there is no process 12x" 12x
+	checked "$work/tree" "two processes" 2 "check takes one process" 1 2
+	refusals_of_process
+	release
+}
+
+# Each refusal that shows before the dump.
+refusals_of_process() {
+	queue 5 2
+	checked "$work/tree" "a queue of unknown type" 1 "queue 5 of type 2 on GPU 0x07cd has a type that this plugin does not know" -q "$holder"
+	AMDGPU_FORCE=1 checked "$work/tree" "the same, forced" 0 "warning: process $holder: queue 5" -q "$holder"
+	rm -r "$kfd/queues/5"
+	mkdir "$kfd/context_1"
+	checked "$work/tree" "KFD contexts" 1 "process $holder: has several KFD contexts" -q "$holder"
+	rmdir "$kfd/context_1"
+	echo 0 > "$kfd/vram_$((0xdfd4))"
+	checked "$work/tree" "no VM" 1 "process $holder, 2 GPUs, 1 opened: sees a GPU whose render node it has not opened" -q "$holder"
+	rm "$kfd/vram_$((0xdfd4))"
+	echo 9223372036854775807 > "$kfd/vram_$((0x07cd))"
+	checked "$work/tree" "no room" 1 "images: $work has room for .*, and the contents need about 8.0 EiB" -D "$work" "$holder"
+	rm -r "$kfd"
+	checked "$work/tree" "an inherited file" 0 "may be refused: it has the open /dev/kfd of another process" -q "$holder"
+	AMDGPU_SIM_KNOBS="kernel=dkms" checked "$work/tree" "no BO" 0 "process $holder: may be refused: it cannot be rebuilt by this kernel" -q "$holder"
+	generations_of_process
+}
+
+generations_of_process() {
+	kfd_process "$work/gfx12" "$holder"
+	checked "$work/gfx12" "a BO of gfx12" 1 "process $holder: a BO of GPU 0x07cd is on a GPU of gfx12 or newer" -q "$holder"
+	kfd_process "$work/gfx11" "$holder"
+	checked "$work/gfx11" "no queue of gfx11" 0 "" "$holder" -q
+	queue 3 1
+	checked "$work/gfx11" "a queue of gfx11" 1 "queue 3 of type 1 on GPU 0x07cd is on a GPU of gfx11 or newer" -q "$holder"
+	edited_machine gfx950 's/^gfx_target_version .*/gfx_target_version 90500/'
+	kfd_process "$work/gfx950" "$holder"
+	checked "$work/gfx950" "another precision" 0 "" -q "$holder"
+	release
+	export HSA_HIGH_PRECISION_MODE=1
+	hold "$work/kfd" "$work/node"
+	unset HSA_HIGH_PRECISION_MODE
+	kfd_process "$work/gfx950" "$holder"
+	checked "$work/gfx950" "high precision" 1 "process $holder: computes on gfx950 with HSA_HIGH_PRECISION_MODE" -q "$holder"
+}
+
 checks() {
 	checks_criu
 	checks_machine
 	checks_room
+	checks_process
 	AMDGPU_DEVICE_MAP=1=1 checked one "valid options" 0 "^ok  options: " -L build
 	KFD_MAX_BUFFER_SIZE=few checked one "an option" 1 "option KFD_MAX_BUFFER_SIZE: \"few\" is not a number" -L build
 	expect "check, an argument of others" 2 "check has no option --json" check --json

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads what /proc and KFD's sysfs say of a running process. Stops nothing. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_util.h"
+#include "dump/dump.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+/* A directory for each KFD process. It has a file vram_ID for each GPU that the process sees, with
+ * the VRAM of its BOs in bytes, and a directory for each queue (kfd_procfs_add_queue() and
+ * kfd_procfs_add_sysfs_files() in the kernel's kfd_process.c). */
+#define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
+#define VRAM_PREFIX   "vram_"
+#define PATH_SIZE     160
+
+/* A number of sysfs. -ENOENT: there is no such file. */
+static int read_number(const char *path, uint64_t *ret_number)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+
+	if (!file)
+		return -errno;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	return fscanf(file, "%" SCNu64, ret_number) == 1 ? 0 : -EIO;
+}
+
+/* NULL: errno has the error. */
+static DIR *open_directory(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+	if (stream)
+		(void)take_fd(&fd);
+	return stream;
+}
+
+/* @ret_gpu: valid until the next call. */
+static int use_gpu(struct survey *survey, const struct topology_node *node,
+		   struct survey_gpu **ret_gpu)
+{
+	const struct survey_gpu gpu = { .node = node };
+	int ret;
+
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		if (survey->gpus[i].node == node) {
+			*ret_gpu = &survey->gpus[i];
+			return 0;
+		}
+	}
+	ret = array_append(&survey->gpus, &survey->num_gpus, sizeof(gpu), &gpu);
+	if (!ret)
+		*ret_gpu = &survey->gpus[survey->num_gpus - 1];
+	return ret;
+}
+
+/* Entry @name of the directory of the KFD process. */
+static int add_entry(struct survey *survey, const struct topology *topology, const char *name)
+{
+	const struct topology_node *node;
+	struct survey_gpu *gpu;
+	char path[PATH_SIZE];
+	uint64_t bytes;
+	int ret;
+
+	if (strncmp(name, VRAM_PREFIX, strlen(VRAM_PREFIX)) != 0)
+		return 0;
+	survey->num_visible++;
+	node = topology_find_gpu(topology, (uint32_t)strtoul(name + strlen(VRAM_PREFIX), NULL, 10));
+	if (!node)
+		return 0;
+	ret = use_gpu(survey, node, &gpu);
+	if (ret < 0)
+		return ret;
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%.32s", survey->pid, name);
+	if (!read_number(path, &bytes))
+		gpu->vram_bytes = bytes;
+	return 0;
+}
+
+static int add_queue(struct survey *survey, const char *name)
+{
+	struct survey_queue queue = { .id = (uint32_t)strtoul(name, NULL, 10) };
+	uint64_t type = 0, gpu_id = 0;
+	char path[PATH_SIZE];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues/%.32s/type", survey->pid,
+		       name);
+	ret = read_number(path, &type);
+	if (ret < 0) /* The process has destroyed the queue meanwhile. */
+		return 0;
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues/%.32s/gpuid", survey->pid,
+		       name);
+	(void)read_number(path, &gpu_id);
+	queue.type = (uint32_t)type;
+	queue.gpu_id = (uint32_t)gpu_id;
+	return array_append(&survey->queues, &survey->num_queues, sizeof(queue), &queue);
+}
+
+static int read_queues(struct survey *survey)
+{
+	struct dirent *entry;
+	char path[PATH_SIZE];
+	DIR *stream;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues", survey->pid);
+	stream = open_directory(path);
+	if (!stream)
+		return 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+			ret = add_queue(survey, entry->d_name);
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+static int read_sysfs(struct survey *survey, const struct topology *topology)
+{
+	struct dirent *entry;
+	char path[PATH_SIZE];
+	DIR *stream;
+	int ret = 0;
+
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d", survey->pid);
+	stream = open_directory(path);
+	if (!stream)
+		return errno == ENOENT ? 0 : -errno;
+	survey->is_in_sysfs = true;
+	while (!ret && (entry = next_entry(stream, &ret)))
+		ret = add_entry(survey, topology, entry->d_name);
+	(void)closedir(stream);
+	return ret < 0 ? ret : read_queues(survey);
+}
+
+/* Descriptor @number of the process. */
+static int add_descriptor(struct survey *survey, const struct topology *topology, int number)
+{
+	const struct topology_node *node;
+	struct survey_gpu *gpu;
+	struct stat stat;
+	uint32_t minor;
+	int ret = proc_stat_fd(survey->pid, number, &stat);
+
+	if (ret <= 0)
+		return ret;
+	ret = kfd_is_file(&stat);
+	if (ret) {
+		survey->has_kfd |= ret > 0;
+		return ret < 0 ? ret : 0;
+	}
+	node = S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor)
+		       ? topology_find_minor(topology, minor)
+		       : NULL;
+	if (!node)
+		return 0;
+	ret = use_gpu(survey, node, &gpu);
+	if (!ret)
+		gpu->is_open = true;
+	return ret;
+}
+
+static int read_descriptors(struct survey *survey, const struct topology *topology)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(survey->pid, &stream);
+
+	if (ret <= 0)
+		return ret < 0 ? ret : -ESRCH;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		if (entry->d_name[0] != '.')
+			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+			ret = add_descriptor(survey, topology, atoi(entry->d_name));
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+/* libhsakmt maps each of its BOs through the render node of its GPU. */
+static int read_mappings(struct survey *survey, const struct topology *topology)
+{
+	_cleanup_free_ struct proc_mapping *mappings = NULL;
+	size_t count = 0;
+	int ret = proc_list_mappings(survey->pid, &mappings, &count);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		const struct topology_node *node;
+		struct survey_gpu *gpu;
+		uint32_t minor;
+
+		node = render_node_is_device(mappings[i].device, &minor)
+			       ? topology_find_minor(topology, minor)
+			       : NULL;
+		if (!node)
+			continue;
+		ret = use_gpu(survey, node, &gpu);
+		if (ret < 0)
+			return ret;
+		gpu->num_mapped++;
+		gpu->mapped_bytes += mappings[i].end - mappings[i].start;
+	}
+	return ret;
+}
+
+int survey_read(pid_t pid, const struct topology *topology, struct survey *ret_survey)
+{
+	struct survey survey = { .pid = pid };
+	int ret = read_sysfs(&survey, topology);
+
+	if (!ret)
+		ret = read_descriptors(&survey, topology);
+	if (!ret)
+		ret = read_mappings(&survey, topology);
+	if (ret < 0)
+		survey_done(&survey);
+	else
+		*ret_survey = survey;
+	return ret;
+}
+
+uint64_t survey_estimate(const struct survey *survey)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		const struct survey_gpu *gpu = &survey->gpus[i];
+
+		bytes += gpu->mapped_bytes > gpu->vram_bytes ? gpu->mapped_bytes : gpu->vram_bytes;
+	}
+	return bytes;
+}
+
+void survey_done(struct survey *survey)
+{
+	free(survey->gpus);
+	free(survey->queues);
+	*survey = (struct survey){ 0 };
+}

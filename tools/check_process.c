@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A process and its descendants, which run on meanwhile. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu_plugin_util.h"
+#include "check.h"
+#include "dump/dump.h"
+#include "facts.h"
+#include "kernel/proc.h"
+
+/* The storage that the estimate of the time assumes. */
+#define BYTES_PER_SECOND (1ULL << 30)
+
+static int read_pid(const char *text, pid_t *ret_pid)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (!*text || *end || pid <= 0 || pid > INT32_MAX)
+		return -EINVAL;
+	*ret_pid = (pid_t)pid;
+	return 0;
+}
+
+/* "(python3)"; "" if the process has ended. */
+static const char *read_name(pid_t pid, char text[static 32])
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], name[24] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	text[0] = '\0';
+	if (file && fgets(name, sizeof(name), file)) {
+		/* A program chooses its name. */
+		for (char *c = name; *c; c++)
+			*c = *c == '\n' ? '\0' : *c;
+		for (char *c = name; *c; c++)
+			*c = *c < ' ' || *c > '~' ? '?' : *c;
+		(void)snprintf(text, 32, " (%s)", name);
+	}
+	return text;
+}
+
+static void print_gpu(const struct survey *survey, const struct survey_gpu *gpu)
+{
+	char vram[16] = "unknown", mapped[16], node[24];
+
+	(void)snprintf(node, sizeof(node), "renderD%" PRIu32, gpu->node->drm_render_minor);
+	if (survey->is_in_sysfs)
+		(void)text_size(gpu->vram_bytes, vram);
+	printf("  0x%04" PRIx32 "   %-10s %12s %12s %8zu\n", gpu->node->gpu_id, node, vram,
+	       text_size(gpu->mapped_bytes, mapped), gpu->num_mapped);
+}
+
+static void print_survey(const struct survey *survey)
+{
+	char name[32];
+
+	printf("process %d%s: %s\n", survey->pid, read_name(survey->pid, name),
+	       survey->has_kfd ? "has /dev/kfd open" : "has /dev/kfd not open");
+	printf("  %-8s %-10s %12s %12s %8s\n", "GPU", "node", "VRAM in use", "mapped", "mappings");
+	for (size_t i = 0; i < survey->num_gpus; i++)
+		print_gpu(survey, &survey->gpus[i]);
+	for (size_t i = 0; i < survey->num_queues; i++)
+		printf("  queue %" PRIu32 ": %s on GPU 0x%04" PRIx32 "\n", survey->queues[i].id,
+		       facts_queue_type(survey->queues[i].type), survey->queues[i].gpu_id);
+}
+
+static bool uses_gpu(const struct survey *survey)
+{
+	return survey->has_kfd || survey->is_in_sysfs || survey->num_gpus;
+}
+
+/* A process that has ended meanwhile is no error. */
+static int examine(struct check *check, pid_t pid, bool *uses)
+{
+	_cleanup_(survey_done) struct survey survey = { 0 };
+	int ret = survey_read(pid, &check->topology, &survey);
+
+	if (ret == -ESRCH || ret == -ENOENT)
+		return TOOL_YES;
+	if (ret < 0) {
+		check_refuse(check, "process %d: cannot examine: %s; run this command as root", pid,
+			     strerror(-ret));
+		return TOOL_TROUBLE;
+	}
+	if (!uses_gpu(&survey))
+		return TOOL_YES;
+	*uses = true;
+	check->contents += survey_estimate(&survey);
+	if (!check->quiet)
+		print_survey(&survey);
+	for (size_t i = 0; i < survey.num_gpus; i++) {
+		if (survey.gpus[i].vram_bytes || survey.gpus[i].num_mapped)
+			check_machine_gpu(check, survey.gpus[i].node);
+	}
+	(void)fflush(stdout);
+	if (foresee_process(&check->options, &check->topology, &survey) < 0)
+		check->refused = true;
+	return TOOL_YES;
+}
+
+static void print_estimate(const struct check *check)
+{
+	double seconds = (double)check->contents / BYTES_PER_SECOND;
+	char size[16], text[512];
+
+	printf("contents: about %s, which take %.1f s if the storage takes 1 GiB/s\n",
+	       text_size(check->contents, size), seconds);
+	printf("only the dump can tell whether\n");
+	for (size_t i = 0; foresee_name_late(i, text, sizeof(text)); i++)
+		printf("  %s\n", text);
+}
+
+int check_process(struct check *check, bool *ret_has_gpu)
+{
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
+	pid_t pid = 0;
+	int ret = read_pid(check->request->pid, &pid);
+
+	*ret_has_gpu = false;
+	if (!ret)
+		ret = proc_list_tree(pid, &tree);
+	if (ret < 0 || !tree.count) {
+		check_refuse(check, "there is no process %s", check->request->pid);
+		return TOOL_TROUBLE;
+	}
+	for (size_t i = 0; i < tree.count; i++) {
+		ret = examine(check, tree.pids[i], ret_has_gpu);
+		if (ret != TOOL_YES)
+			return ret;
+	}
+	if (!*ret_has_gpu)
+		check_refuse(check, "process %d and its descendants use no AMD GPU", pid);
+	else if (!check->quiet)
+		print_estimate(check);
+	return TOOL_YES;
+}
