@@ -7,6 +7,7 @@ BINDIR    ?= $(PREFIX)/bin
 LIBDIR    ?= $(PREFIX)/lib
 PLUGINDIR ?= $(LIBDIR)/criu
 MANDIR    ?= $(PREFIX)/share/man
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 DOCDIR    ?= $(PREFIX)/share/doc/criu-plugin-amdgpu
 BUILD     ?= build
 CFLAGS    ?= -O2 -g
@@ -58,6 +59,10 @@ $(BUILD)/%.o: %.c $(MESSAGES).h
 	$(call SHOW,CC)
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# The package and the tool have one version.
+$(BUILD)/tools/criu_amdgpu.o: debian/changelog
+$(BUILD)/tools/criu_amdgpu.o: CPPFLAGS += -DVERSION='"$(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)"'
+
 $(MESSAGES).o: $(MESSAGES).c
 	$(call SHOW,CC)
 	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
@@ -96,6 +101,7 @@ demo:
 install: $(PLUGIN) $(TOOL)
 	install -D -m 0644 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/$(NAME).so
 	install -D -m 0755 $(TOOL) $(DESTDIR)$(BINDIR)/criu-amdgpu
+	install -D -m 0644 tools/criu-amdgpu.bash $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	install -D -m 0644 man/criu-amdgpu.1 $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	install -D -m 0644 man/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
@@ -105,6 +111,7 @@ install: $(PLUGIN) $(TOOL)
 
 uninstall:
 	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu
+	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -rf $(DESTDIR)$(DOCDIR)

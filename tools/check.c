@@ -8,9 +8,10 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 
-static void print_line(FILE *to, const char *head, const char *format, va_list arguments)
+static void print_line(FILE *to, const char *colour, const char *head, const char *format,
+		       va_list arguments)
 {
-	(void)fputs(head, to);
+	(void)fprintf(to, "%s%s%s", text_colour(to, colour), head, text_colour(to, TEXT_PLAIN));
 	(void)vfprintf(to, format, arguments);
 	(void)fputc('\n', to);
 }
@@ -22,7 +23,7 @@ void check_say_ok(const struct check *check, const char *format, ...)
 	if (check->quiet)
 		return;
 	va_start(arguments, format);
-	print_line(stdout, "ok  ", format, arguments);
+	print_line(stdout, TEXT_GREEN, "ok  ", format, arguments);
 	va_end(arguments);
 }
 
@@ -33,7 +34,7 @@ void check_refuse(struct check *check, const char *format, ...)
 	check->refused = true;
 	(void)fflush(stdout);
 	va_start(arguments, format);
-	print_line(stderr, "criu-amdgpu: ", format, arguments);
+	print_line(stderr, TEXT_RED, "criu-amdgpu: ", format, arguments);
 	va_end(arguments);
 }
 

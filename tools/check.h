@@ -28,7 +28,8 @@ void check_say_ok(const struct check *check, const char *format, ...)
 void check_refuse(struct check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* check_machine.c: kernel and driver, and without a process all GPUs. @ret_has_gpu: whether the machine has an AMD GPU. */
+/* check_machine.c: kernel and driver, and without a process all GPUs. @ret_has_gpu: whether the
+ * machine has an AMD GPU. */
 void check_machine(struct check *check, bool *ret_has_gpu);
 /* Whether the contents of the GPU can be copied. */
 void check_machine_gpu(struct check *check, const struct topology_node *gpu);

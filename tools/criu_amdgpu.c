@@ -9,6 +9,11 @@
 #include "amdgpu_plugin_util.h"
 #include "tool.h"
 
+/* The Makefile says which. */
+#ifndef VERSION
+#define VERSION "(unknown version)"
+#endif
+
 enum {
 	OPTION_TOPOLOGY = 't',
 	OPTION_QUIET = 'q',
@@ -16,6 +21,7 @@ enum {
 	OPTION_IMAGES_DIR = 'D',
 	OPTION_LIBDIR = 'L',
 	OPTION_HELP = 'h',
+	OPTION_VERSION = 'V',
 };
 
 static const struct command {
@@ -33,6 +39,8 @@ static const struct command {
 	{ "show", show_run, 1, 1, "one directory", "j", "what the images hold" },
 	{ "verify", verify_run, 1, 1, "one directory", "q",
 	  "whether the images are whole, by their checksums" },
+	{ "diff", diff_run, 2, 2, "two directories", "",
+	  "what differs between two image directories of a job" },
 	{ "fit", fit_run, 1, 1, "one directory", "qt",
 	  "whether the images would restore on the GPUs of a machine" },
 };
@@ -44,12 +52,13 @@ static const struct option options[] = {
 	{ "images-dir", required_argument, NULL, OPTION_IMAGES_DIR },
 	{ "libdir", required_argument, NULL, OPTION_LIBDIR },
 	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ 0 },
 };
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR]\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR [DIR]]\n"
 	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, and\n"
 	       "checks whether a dump is possible.\n\n"
 	       "Commands:\n");
@@ -61,8 +70,9 @@ static void print_help(void)
 	       "  -t, --topology TREE  fit: a copy of /sys/class/kfd/kfd/topology of another machine\n"
 	       "  -j, --json           show: print JSON\n"
 	       "  -q, --quiet          check, verify, fit: print only errors\n"
-	       "  -h, --help           print this help\n\n"
-	       "Exit status: 0 yes, 1 no (a dump is refused, contents differ, no mapping exists),\n"
+	       "  -h, --help           print this help\n"
+	       "  -V, --version        print the version\n\n"
+	       "Exit status: 0 yes, 1 no (a dump is refused, images differ, no mapping exists),\n"
 	       "2 trouble, 3 there is no AMD GPU.\n");
 }
 
@@ -154,9 +164,13 @@ int main(int argc, char **argv)
 	char given[64] = "";
 	int option, ret;
 
-	while ((option = getopt_long(argc, argv, "t:qjD:L:h", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "t:qjD:L:hV", options, NULL)) >= 0) {
 		if (option == OPTION_HELP) {
 			print_help();
+			return TOOL_YES;
+		}
+		if (option == OPTION_VERSION) {
+			printf("criu-amdgpu %s\n", VERSION);
 			return TOOL_YES;
 		}
 		if (option == '?')
@@ -175,5 +189,7 @@ int main(int argc, char **argv)
 		request.pid = argv[optind + 1];
 	else
 		request.dir = argv[optind + 1];
+	if (command->arguments_max > 1)
+		request.other = argv[optind + 2];
 	return run(command, &request);
 }

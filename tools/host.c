@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_util.h"
 #include "tool.h"
 
 /* CRIU's levels: 1 is an error, 2 a warning. Others are of no interest here. */
@@ -17,8 +18,13 @@ static int image_dir = -1;
 
 int host_open_images(const char *dir)
 {
-	image_dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return image_dir < 0 ? -errno : 0;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	fd_close(&image_dir);
+	image_dir = fd;
+	return 0;
 }
 
 /* The user did not start the plugin, so its name is of no interest. */

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "tool.h"
+
+const char *text_colour(FILE *stream, const char *escape)
+{
+	const char *refusal = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if ((refusal && *refusal) || !isatty(fileno(stream)) || !terminal ||
+	    !strcmp(terminal, "dumb"))
+		return "";
+	return escape;
+}
 
 const char *text_size(uint64_t bytes, char text[16])
 {

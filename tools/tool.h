@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "criu-amdgpu.pb-c.h"
 
@@ -25,6 +26,8 @@ enum tool_status {
 struct tool_request {
 	/* The image directory. check: the one for a dump; NULL: not given. */
 	const char *dir;
+	/* diff: the second directory. */
+	const char *other;
 	/* The directory of CRIU's plugins; NULL: the one of the CRIU found. */
 	const char *libdir;
 	/* check: the process; NULL: none, so the machine. */
@@ -42,6 +45,8 @@ int check_run(const struct tool_request *request);
 int show_run(const struct tool_request *request);
 /* verify.c: whether all images are whole. */
 int verify_run(const struct tool_request *request);
+/* diff.c: what differs between two image directories of a job. */
+int diff_run(const struct tool_request *request);
 /* fit.c: whether the GPUs of the images can be mapped to those of a machine. */
 int fit_run(const struct tool_request *request);
 
@@ -74,10 +79,17 @@ int show_json(const struct tool_images *images);
 
 /* host.c: stands in for CRIU. Errors and warnings go to standard error, a line each. */
 
-/* Opens the image directory for the units of the plugin. -errno. */
+/* Opens the image directory for the units of the plugin, and closes the one before. -errno. */
 int host_open_images(const char *dir);
 
 /* text.c */
+
+/* Words in a colour, if the stream is a terminal and the user does not refuse colours (NO_COLOR);
+ * otherwise "". */
+const char *text_colour(FILE *stream, const char *escape);
+#define TEXT_GREEN "\033[32m"
+#define TEXT_RED   "\033[31m"
+#define TEXT_PLAIN "\033[0m"
 
 /* "5.5 MiB" */
 const char *text_size(uint64_t bytes, char text[16]);

@@ -14,6 +14,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "contents.h"
 #include "criu/log.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
@@ -160,29 +161,6 @@ static int run_threads(struct verification *run, bool shows_progress)
 	return count ? 0 : ret;
 }
 
-/* The state from which kfd_jobs_init() makes the jobs. */
-static int read_state(const CriuKfd *kfd, struct kfd_state *state)
-{
-	uint32_t count = 0;
-	int ret;
-
-	state->num_devices = kfd->num_of_gpus;
-	state->num_bos = (uint32_t)kfd->n_bo_entries;
-	ret = kfd_state_alloc(state);
-	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
-		if (kfd->device_entries[i]->gpu_id)
-			state->devices[count++].user_gpu_id = kfd->device_entries[i]->gpu_id;
-	}
-	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
-		state->bos[i].gpu_id = kfd->bo_entries[i]->gpu_id;
-		state->bos[i].size = kfd->bo_entries[i]->size;
-		/* The contents of an import are those of its owner. */
-		if (!kfd->bo_entries[i]->has_owner_pid)
-			state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
-	}
-	return ret;
-}
-
 /* Adds the parts of BO number @index, of which @part has everything else. */
 static void add_parts(struct verification *run, struct piece_of_work part, uint64_t size)
 {
@@ -293,7 +271,7 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 	struct verification run = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				    .ended = PTHREAD_COND_INITIALIZER };
 	_cleanup_free_ struct piece_of_work *work = NULL;
-	int ret = read_state(kfd->message, &state);
+	int ret = contents_read_state(kfd->message, &state);
 
 	if (!ret)
 		ret = kfd_jobs_init(&state, NULL, &jobs);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The contents of the BOs of a process, in its pages files. */
+#ifndef AMDGPU_PLUGIN_TOOLS_CONTENTS_H
+#define AMDGPU_PLUGIN_TOOLS_CONTENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "content/content.h"
+#include "kernel/kfd.h"
+#include "tool.h"
+
+/* A BO in its pages file. */
+struct contents_piece {
+	const struct content_job *job;
+	/* Of the BO in the message of its process. */
+	uint32_t index;
+	uint64_t offset;
+	uint64_t size;
+};
+
+/* The state from which kfd_jobs_init() makes jobs. Free it with kfd_state_done(), also on error. */
+int contents_read_state(const CriuKfd *kfd, struct kfd_state *state);
+
+struct contents {
+	struct kfd_jobs jobs;
+	struct contents_piece *pieces;
+	size_t count;
+};
+
+/* Opens the pages files of the process in the image directory, and finds its BOs there. Logs on
+ * error. Free the result with contents_close(). */
+int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents);
+void contents_close(struct contents *contents);
+
+#endif
