@@ -68,6 +68,11 @@ struct content_job {
 	bool streamed;
 	/* Of all BOs: content_save() sets it. content_load() compares them at the end. */
 	enum content_checksum checksums;
+	/* Of the last save or load, for content_totals_add(): when it began and ended, on the clock
+	 * that time namespaces do not change, and how long all threads together copied, and waited
+	 * for storage. */
+	uint64_t begin_us, end_us;
+	uint64_t copy_us, storage_us;
 };
 
 /* checksum.c */
@@ -111,6 +116,31 @@ int content_finish(struct content_run *run);
 void content_stop(struct content_run *run);
 /* Ends the run early without a line, and frees it. Call this or content_finish(). */
 void content_cancel(struct content_run *run);
+
+/* What all processes of a dump or a restore have copied, for one line of the log. */
+
+#define CONTENT_MINORS 256
+
+/* Zero at first. Processes may share the memory. */
+struct content_totals {
+	uint64_t processes;
+	/* A bit a render minor, modulo CONTENT_MINORS. */
+	uint64_t minors[CONTENT_MINORS / 64];
+	uint64_t bytes;
+	uint64_t begin_us, end_us;
+	uint64_t copy_us, storage_us;
+	/* The jobs without checksums. */
+	uint64_t unchecked;
+};
+
+/* Adds jobs that have ended well. */
+void content_totals_add(struct content_totals *totals, const struct content_job *jobs,
+			size_t num_jobs);
+void content_totals_count_process(struct content_totals *totals);
+/* One line with processes, GPUs, bytes, seconds, rate, what limited it, and whether contents have
+ * checksums (@saved), or were compared with them. @checked: checksums are on. Logs nothing if there
+ * was no process. */
+void content_totals_log(const struct content_totals *totals, bool saved, bool checked);
 
 /* kfd_jobs.c: the BOs of a KFD process as jobs, in the order of the image format. */
 

@@ -11,6 +11,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "content/content.h"
 #include "criu/guard.h"
 #include "criu/options.h"
 
@@ -118,6 +119,7 @@ struct dump_session {
 	size_t num_watches;
 	/* The log says what the kernel does not save. */
 	bool gaps_are_told;
+	struct content_totals totals;
 	/* The dump is over: the processes run again. */
 	bool released;
 	/* A process was unpaused, and could not be paused again. Which one it is, is not known. */

@@ -36,6 +36,7 @@ struct content_run {
 	/* Workers whose thread could be started. */
 	size_t num_started;
 	double begin;
+	uint64_t begin_us;
 	pthread_mutex_t lock;
 	pthread_cond_t worker_ended;
 	/* Workers that have not ended; under the lock. */
@@ -69,6 +70,23 @@ static void report_progress(const struct worker *worker, double seconds)
 		 (double)now.done_bytes / MIB / seconds, slower_side(&now));
 }
 
+/* In microseconds. */
+static uint64_t real_time(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void note_times(const struct worker *worker, const struct transfer_progress *end)
+{
+	worker->job->begin_us = worker->run->begin_us;
+	worker->job->end_us = real_time();
+	worker->job->copy_us = (uint64_t)(end->copy_s * 1e6);
+	worker->job->storage_us = (uint64_t)(end->storage_s * 1e6);
+}
+
 static void report_done(const struct worker *worker, double seconds)
 {
 	const struct content_job *job = worker->job;
@@ -76,6 +94,7 @@ static void report_done(const struct worker *worker, double seconds)
 	uint64_t bytes = content_size(job->bos, job->num_bos);
 
 	transfer_get_progress(worker->transfer, &end);
+	note_times(worker, &end);
 	log_info("GPU 0x%04x: %s %zu BOs, %" PRIu64
 		 " bytes in %.3f s, %.1f MiB/s, limited by %s, %u slots of"
 		 " %zu KiB",
@@ -213,6 +232,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->settings = *settings;
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
+	run->begin_us = real_time();
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
 	init_locks(run);
 	ret = add_workers(run, jobs, num_jobs);
@@ -294,4 +314,87 @@ int content_try_gpu(uint32_t render_minor)
 	sdma_stop(gpu);
 	sdma_close(gpu);
 	return 0;
+}
+
+/* Restored tasks add to the sums at the same time. */
+static void add(uint64_t *sum, uint64_t value)
+{
+	(void)__atomic_add_fetch(sum, value, __ATOMIC_RELAXED);
+}
+
+static void keep_first(uint64_t *first_us, uint64_t us)
+{
+	uint64_t old = __atomic_load_n(first_us, __ATOMIC_RELAXED);
+
+	while ((!old || us < old) &&
+	       !__atomic_compare_exchange_n(first_us, &old, us, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		; /* Another task was faster, and @old is its time. */
+}
+
+static void keep_last(uint64_t *last_us, uint64_t us)
+{
+	uint64_t old = __atomic_load_n(last_us, __ATOMIC_RELAXED);
+
+	while (us > old && !__atomic_compare_exchange_n(last_us, &old, us, false, __ATOMIC_RELAXED,
+							__ATOMIC_RELAXED))
+		; /* The same. */
+}
+
+static void add_job(struct content_totals *totals, const struct content_job *job)
+{
+	uint32_t number = job->render_minor % CONTENT_MINORS;
+
+	(void)__atomic_or_fetch(&totals->minors[number / 64], 1ULL << number % 64,
+				__ATOMIC_RELAXED);
+	if (!job->num_bos)
+		return;
+	add(&totals->bytes, content_size(job->bos, job->num_bos));
+	add(&totals->copy_us, job->copy_us);
+	add(&totals->storage_us, job->storage_us);
+	add(&totals->unchecked, job->checksums == CONTENT_NO_CHECKSUM);
+	keep_first(&totals->begin_us, job->begin_us);
+	keep_last(&totals->end_us, job->end_us);
+}
+
+void content_totals_add(struct content_totals *totals, const struct content_job *jobs,
+			size_t num_jobs)
+{
+	for (size_t i = 0; i < num_jobs; i++)
+		add_job(totals, &jobs[i]);
+}
+
+void content_totals_count_process(struct content_totals *totals)
+{
+	add(&totals->processes, 1);
+}
+
+static unsigned int count_gpus(const struct content_totals *totals)
+{
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(totals->minors); i++)
+		count += (unsigned int)__builtin_popcountll(totals->minors[i]);
+	return count;
+}
+
+void content_totals_log(const struct content_totals *totals, bool saved, bool checked)
+{
+	double seconds = (double)(totals->end_us - totals->begin_us) / 1e6;
+	unsigned int gpus = count_gpus(totals);
+	const char *checks = saved ? "with checksums" : "verified";
+	char rate[64] = "no contents";
+
+	if (!totals->processes)
+		return;
+	if (!checked || totals->unchecked)
+		checks = saved ? "without checksums" : "not verified";
+	if (totals->bytes)
+		(void)snprintf(rate, sizeof(rate), "%.1f MiB/s, limited by %s",
+			       (double)totals->bytes / MIB / (seconds > 0 ? seconds : 1e-6),
+			       totals->copy_us > totals->storage_us ? "the copy engine"
+								    : "storage");
+	log_info("%s: %" PRIu64 " processes on %u GPUs, %.1f MiB of contents in %.3f s, %s, %s",
+		 saved ? "dump" : "restore", totals->processes, gpus, (double)totals->bytes / MIB,
+		 seconds, rate, checks);
 }

@@ -339,8 +339,10 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	/* PROCESS_INFO answers this if the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !dump.process->paused)
 		return dump_image_write_plain(id, "its process sees no GPU");
-	if (!ret)
+	if (!ret) {
+		content_totals_count_process(&session->totals);
 		*ret_process = dump.process;
+	}
 	return ret;
 }
 
@@ -365,6 +367,8 @@ static void remove_images(const struct dump_session *session)
 
 int dump_release(struct dump_session *session, int result)
 {
+	int ret;
+
 	/* The guard still stands: if CRIU is killed here, the guard removes the images. The queues
 	 * wait no longer than the removal of some names takes. */
 	if (result)
@@ -373,7 +377,11 @@ int dump_release(struct dump_session *session, int result)
 	gpu_watch_end(session);
 	if (!result)
 		pause_leave_to_guard(session);
-	return pause_undo_all(session);
+	ret = pause_undo_all(session);
+	if (!result && !ret)
+		content_totals_log(&session->totals, true, session->options->content.checksum);
+	session->totals = (struct content_totals){ 0 };
+	return ret;
 }
 
 void dump_done(struct dump_session *session)

@@ -114,6 +114,8 @@ int dump_image_save_contents(struct process_dump *dump)
 	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++)
 		ret = image_close_pages(dump->process->id, jobs->jobs[i].gpu_id,
 					&jobs->jobs[i].image_fd);
+	if (!ret)
+		content_totals_add(&dump->session->totals, jobs->jobs, jobs->num_jobs);
 	return ret;
 }
 

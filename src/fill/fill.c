@@ -61,8 +61,10 @@ static int load_streams(const struct restore_session *session, struct kfd_jobs *
 		ret = open_pages(&session->task, job, 1);
 		if (!ret)
 			ret = content_load(job, 1, &session->options->content);
-		if (!ret)
-			ret = image_end_pages(id, job->gpu_id, &job->image_fd);
+		if (ret < 0)
+			return ret;
+		content_totals_add(restore_shared_totals(session->shared), job, 1);
+		ret = image_end_pages(id, job->gpu_id, &job->image_fd);
 	}
 	return ret;
 }
@@ -78,7 +80,11 @@ static int load_files(const struct restore_session *session, struct kfd_jobs *jo
 	*ret_phase = hand_off ? PHASE_HANDED_OFF : PHASE_DONE;
 	if (hand_off)
 		return handoff_send(session->handoff, jobs->jobs, jobs->num_jobs);
-	return content_load(jobs->jobs, jobs->num_jobs, &session->options->content);
+	ret = content_load(jobs->jobs, jobs->num_jobs, &session->options->content);
+	if (!ret)
+		content_totals_add(restore_shared_totals(session->shared), jobs->jobs,
+				   jobs->num_jobs);
+	return ret;
 }
 
 int fill_contents(const struct restore_session *session, const struct kfd_state *state,

@@ -38,6 +38,8 @@ struct handoff_task {
 
 struct handoff {
 	struct content_settings settings;
+	/* NULL: nothing is summed up. */
+	struct content_totals *totals;
 	/* How many more GPUs may load at the same time. */
 	sem_t gpu_limit;
 	/* Guards @listen_sock. */
@@ -495,8 +497,16 @@ int handoff_finish(struct handoff *handoff, pid_t pid)
 		return log_error(handoff->ret ? handoff->ret : -EPROTO,
 				 "process %d: its contents did not arrive", pid);
 	ret = finish_task(task);
+	if (!ret && handoff->totals)
+		content_totals_add(handoff->totals, task->jobs, task->num_jobs);
 	free_task(task);
 	return ret;
+}
+
+void handoff_set_totals(struct handoff *handoff, struct content_totals *totals)
+{
+	if (handoff)
+		handoff->totals = totals;
 }
 
 int handoff_finish_all(struct handoff *handoff, unsigned int count)

@@ -27,6 +27,7 @@
 
 #include "content/content.h"
 
+struct content_totals;
 struct handoff;
 
 /* In the main process, before CRIU forks the tasks. */
@@ -48,6 +49,8 @@ void handoff_stop_listening(struct handoff *handoff);
 /* In the main process: waits until the contents of task @pid are in place. Calls
  * handoff_stop_listening(). After an error, which it logs, the task must not run. */
 int handoff_finish(struct handoff *handoff, pid_t pid);
+/* From now on handoff_finish() adds what it has loaded to @totals. */
+void handoff_set_totals(struct handoff *handoff, struct content_totals *totals);
 /* The same for all tasks, of which there are @count. handoff_finish() must still be called for each
  * of them. -EPROTO: the contents of a task did not arrive. */
 int handoff_finish_all(struct handoff *handoff, unsigned int count);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "content/content.h"
 #include "kernel/kfd.h"
 
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
@@ -19,6 +20,7 @@
 
 struct restore_shared {
 	uint8_t handoff_ready;
+	struct content_totals totals;
 	/* The tasks in each phase. */
 	unsigned int counts[PHASES];
 	/* enum task_phase, by vpid. */
@@ -92,6 +94,11 @@ int restore_shared_get_range(const struct restore_shared *shared, uint32_t index
 	*ret_vpid = shared->ranges[index].vpid;
 	*ret_range = shared->ranges[index].range;
 	return 0;
+}
+
+struct content_totals *restore_shared_totals(struct restore_shared *shared)
+{
+	return &shared->totals;
 }
 
 bool restore_shared_handoff_is_ready(const struct restore_shared *shared)

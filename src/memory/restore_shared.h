@@ -21,6 +21,7 @@ enum task_phase {
 	PHASES,
 };
 
+struct content_totals;
 struct restore_shared;
 
 /* In CRIU's main process, before CRIU forks the tasks. */
@@ -38,6 +39,9 @@ int restore_shared_add_range(struct restore_shared *shared, pid_t vpid, struct p
 /* Memory number @index; -ENOENT: there are not so many. */
 int restore_shared_get_range(const struct restore_shared *shared, uint32_t index, pid_t *ret_vpid,
 			     struct proc_range *ret_range);
+
+/* The contents that all tasks have loaded. */
+struct content_totals *restore_shared_totals(struct restore_shared *shared);
 
 /* Whether the main process takes over the contents of tasks. */
 bool restore_shared_handoff_is_ready(const struct restore_shared *shared);

@@ -75,6 +75,7 @@ int restore_init(struct restore_session *session)
 	if (image_is_streamed())
 		return 0;
 	ret = handoff_new(&session->options->content, &session->handoff);
+	handoff_set_totals(session->handoff, restore_shared_totals(session->shared));
 	return ret < 0 ? log_error(ret, "restore: cannot make a socket for the tasks") : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "content/content.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "fill/handoff.h"
@@ -118,6 +119,7 @@ int resume_task(struct restore_session *session, int pid)
 	if (ret < 0)
 		return kill_task(ret, pid);
 	log_info("process %d: resumed", pid);
+	content_totals_count_process(restore_shared_totals(session->shared));
 	restore_guard_task_done(session->guard);
 	return 0;
 }
@@ -127,4 +129,7 @@ void resume_finish(struct restore_session *session)
 	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
 	if (restore_guard_check_done(session->guard) < 0)
 		restore_guard_detach(&session->guard);
+	else if (session->shared)
+		content_totals_log(restore_shared_totals(session->shared), false,
+				   session->options->content.checksum);
 }
