@@ -27,6 +27,21 @@ static inline void put_bo(struct wire *kfd, enum vintage vintage)
 	wire_bytes(kfd, 6, bo.bytes, bo.size);
 }
 
+/* The value of a device's field: its number, where any is possible. */
+static inline uint64_t device_field(unsigned int field)
+{
+	enum { RENDER_MINOR = 21, VRAM_SIZE = 31 };
+
+	switch (field) {
+	case RENDER_MINOR:
+		return 128;
+	case VRAM_SIZE:
+		return 1ULL << 36;
+	default:
+		return field;
+	}
+}
+
 /* A KFD image of another program: a process with one CPU node, one GPU and one BO. */
 static inline struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
 {
@@ -41,7 +56,7 @@ static inline struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
 		wire_number(&device, 1, i);
 		wire_number(&device, 2, i ? 0xbeef : 0);
 		for (unsigned int field = 3; field <= 31; field++)
-			wire_number(&device, field, field);
+			wire_number(&device, field, device_field(field));
 		wire_bytes(&kfd, 4, device.bytes, device.size);
 	}
 	wire_number(&kfd, 5, 1);
@@ -49,7 +64,7 @@ static inline struct wire foreign_kfd(uint32_t pid, enum vintage vintage)
 	wire_number(&kfd, 7, 4);
 	wire_number(&kfd, 8, 8);
 	wire_number(&kfd, 9, 0x12345678);
-	wire_bytes(&kfd, 10, "private", 7);
+	wire_bytes(&kfd, 10, "private data of an unknown layout", 33);
 	return kfd;
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* make_image TREE DIR: writes the image of a process to DIR. It sees all GPUs of the topology TREE,
+ * and has nothing else. make_image a|b DIR: an image of CRIU's own plugin, of 3.17 to 4.2 or later.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "image/image.h"
+#include "tools/tool.h"
+
+/* The unit test's images of other programs, without its way to write them. */
+#define TEST_UNIT_FRAMED_H
+static void write_framed(const char *name, const void *bytes, size_t size)
+{
+	FILE *file = fopen(name, "we");
+	uint64_t length = size;
+
+	/* Little-endian, as on the machines that the tests run on. */
+	if (!file || fwrite(&length, sizeof(length), 1, file) != 1 ||
+	    fwrite(bytes, size, 1, file) != 1 || fclose(file))
+		abort();
+}
+#include "foreign_image.h"
+
+static int write_machine(const char *tree)
+{
+	struct topology topology;
+	CriuKfd *kfd = malloc(sizeof(*kfd));
+	int ret = topology_read(tree, &topology);
+
+	if (ret < 0 || !kfd)
+		return ret;
+	criu_kfd__init(kfd);
+	kfd->pid = 100;
+	kfd->priv_data.data = malloc(1);
+	kfd->priv_data.len = kfd->priv_data.data != NULL;
+	if (kfd->priv_data.len)
+		kfd->priv_data.data[0] = 0;
+	kfd->device_entries = calloc(topology.num_nodes + 1, sizeof(*kfd->device_entries));
+	for (size_t i = 0; i < topology.num_nodes; i++) {
+		kfd->device_entries[kfd->n_device_entries++] =
+			topology_entry_new(&topology, &topology.nodes[i]);
+		kfd->num_of_gpus += topology.nodes[i].gpu_id != 0;
+	}
+	return image_write_kfd(1, kfd);
+}
+
+int main(int argc, char **argv)
+{
+	char name[4096];
+
+	if (argc != 3)
+		return 2;
+	(void)mkdir(argv[2], 0700);
+	(void)snprintf(name, sizeof(name), "%s/amdgpu-kfd-1.img", argv[2]);
+	if (!strcmp(argv[1], "a") || !strcmp(argv[1], "b")) {
+		write_foreign_kfd(name, 100, argv[1][0] == 'a' ? VINTAGE_A : VINTAGE_B);
+		return 0;
+	}
+	return host_open_images(argv[2]) < 0 || write_machine(argv[1]) < 0;
+}
