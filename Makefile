@@ -107,7 +107,7 @@ install: $(PLUGIN) $(TOOL)
 	install -D -m 0644 man/$(NAME).7 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR) README.md
 	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/docs docs/*.md
-	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples examples/$(NAME).conf
+	install -D -m 0644 -t $(DESTDIR)$(DOCDIR)/examples docs/examples/$(NAME).conf
 
 uninstall:
 	rm -f $(DESTDIR)$(PLUGINDIR)/$(NAME).so $(DESTDIR)$(BINDIR)/criu-amdgpu
@@ -118,7 +118,7 @@ uninstall:
 
 # The Debian package of SUITE (bookworm), built in a minimal root of that suite.
 deb:
-	@packaging/deb $(BUILD)/deb
+	@tools/package/deb $(BUILD)/deb
 
 # The package of two suites: built, installed, removed. The first run makes their roots.
 check-deb:
@@ -126,17 +126,17 @@ check-deb:
 
 # The source archive.
 dist:
-	@packaging/dist $(BUILD)/dist
+	@tools/package/dist $(BUILD)/dist
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/* man/* docs/* \
-		 examples/* packaging/* debian/* debian/source/*)
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/*.[ch] man/* docs/*.md \
+		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
 	$(call SHOW,DEB)
-	$(Q)rm -rf $(@D) && archive=$$(packaging/dist $(@D)) && \
-		DEB_BUILD_OPTIONS=nocheck packaging/build "$$archive" $(@D)/first > $(@D)/build.log 2>&1 || \
+	$(Q)rm -rf $(@D) && archive=$$(tools/package/dist $(@D)) && \
+		DEB_BUILD_OPTIONS=nocheck tools/package/build "$$archive" $(@D)/first > $(@D)/build.log 2>&1 || \
 		{ tail -n 25 $(@D)/build.log >&2; exit 1; }
 	$(Q)cp $(@D)/first/criu-plugin-amdgpu_*.deb $@
 

@@ -234,7 +234,7 @@ static const char *const keyed_variables[] = {
  */
 static void read_example(size_t size, char text[size])
 {
-	FILE *file = fopen("examples/amdgpu_plugin.conf", "re");
+	FILE *file = fopen("docs/examples/amdgpu_plugin.conf", "re");
 	size_t used = 0;
 	char line[256];
 
