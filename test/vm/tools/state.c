@@ -139,6 +139,30 @@ static long session_of(const char *pid)
 	return session;
 }
 
+/* The pid in the process's own pid namespace; 0: the process has ended. */
+static long own_number(const char *pid)
+{
+	FILE *status = open_of(pid, "status");
+	char line[512];
+	long number = 0;
+
+	while (status && fgets(line, sizeof(line), status)) {
+		if (!strncmp(line, "NSpid:", 6))
+			number = atol(strrchr(line, '\t') + 1);
+	}
+	if (status)
+		fclose(status);
+	return number;
+}
+
+/* By own number: a restore keeps that one only. */
+static int compare_processes(const struct dirent **a, const struct dirent **b)
+{
+	long first = own_number((*a)->d_name), second = own_number((*b)->d_name);
+
+	return first == second ? versionsort(a, b) : first < second ? -1 : 1;
+}
+
 static int is_process(const struct dirent *entry)
 {
 	return isdigit((unsigned char)*entry->d_name);
@@ -153,7 +177,7 @@ int main(int argc, char **argv)
 		any_minor = 1;
 	if (argc != 2 + any_minor)
 		return 2;
-	count = scandir("/proc", &processes, is_process, versionsort);
+	count = scandir("/proc", &processes, is_process, compare_processes);
 	for (int i = 0; i < count; i++) {
 		const char *pid = processes[i]->d_name;
 
