@@ -130,7 +130,7 @@ dist:
 
 # The Debian package, made with the tools of this machine. Its unit tests are those of `make unit`.
 PACKAGE       := $(BUILD)/package/criu-plugin-amdgpu.deb
-PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/*.[ch] man/* docs/*.md \
+PACKAGE_FILES := $(SOURCES) $(HEADERS) Makefile README.md criu-amdgpu.proto $(wildcard tools/*.* man/* docs/*.md \
 		 docs/examples/* tools/package/* debian/* debian/source/*)
 
 $(PACKAGE): $(PACKAGE_FILES)
