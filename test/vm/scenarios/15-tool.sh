@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The program criu-amdgpu beside a job: before its dump, on its images, and without a GPU.
+
+# tool STATUS WORDS ARG...: the program ends with this status, and a line of its output has WORDS.
+tool() {
+	local got=0
+
+	criu-amdgpu "${@:3}" > tool.log 2>&1 < /dev/null || got=$?
+	[ "$got" = "$1" ] || fail "criu-amdgpu ${*:3}: status $got, not $1: $(tail -n 3 tool.log)"
+	has_line tool.log "$2"
+}
+
+scenario_tool() { # newest
+	no_machine
+	tool 3 "this machine has no AMD GPU" check
+	machine eight
+	start sleep.log sleep 1000
+	tool 3 "process $pid and its descendants use no AMD GPU" check "$pid"
+	start_client --gpus 0,7
+	tool 0 "CRIU: .*/criu, release 4.3 (17 hooks)" check -D .
+	has_line tool.log "plugin: /usr/lib/criu/amdgpu_plugin.so loads"
+	has_line tool.log "driver: amdgpu of the kernel, KFD .*, can checkpoint"
+	has_line tool.log "renderD135, gfx90a, 64.0 GiB: contents can be copied"
+	tool 0 "process $pid (gpu_client): has /dev/kfd open" check -D . "$pid"
+	has_line tool.log "renderD128 .*iB"
+	has_line tool.log "contents: about .* MiB, which take"
+	runs
+	verify
+	dump img "$pid"
+	gone "$pid"
+	tool 0 "process $pid, 8 GPUs" show img
+	tool 0 "as they were saved" verify img
+	tool 0 "process $pid (kfd .*): fits" fit img
+	machine one
+	tool 1 "process $pid (kfd .*): does not fit" fit img
+	machine eight
+	restore img
+	runs
+	verify
+	tool 0 "process $pid (gpu_client): has /dev/kfd open" check "$pid"
+	finish
+}
