@@ -98,10 +98,11 @@ scenario_queues_of_gfx11() { # newest
 	finish
 }
 
-# The engines of three processes count in one buffer, and have seconds of work in their rings. Each process gets a
-# copy of the buffer. The copies must have the same counts, so the dump took them at the same moment.
+# The engines of three processes count in one buffer, and have seconds of work in their rings. This kernel cannot give
+# the processes one buffer again. Each process gets a copy of the buffer. The copies must have the same counts, so the
+# dump took them at the same moment.
 scenario_shared_buffer() { # oldest and newest
-	local copy words=() seen i j
+	local copy words=() seen i j kernel=6.1
 
 	machine one
 	knob engine_bytes_per_s 8000000
