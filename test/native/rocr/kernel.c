@@ -15,6 +15,7 @@
 #define GROUP  64u
 #define SLOTS  64u
 #define ROUNDS 200u
+#define TURNS  10u
 
 struct buffers {
 	uint32_t *in, *out; /* of the CPU's pool, ITEMS * 4 words each */
@@ -257,6 +258,21 @@ static void *sleep_until_done(void *arg)
 	return rocr_wait(kernels->done, "asleep") ? kernels : NULL;
 }
 
+/* Queues take turns: when the other queue has run packets one after another, the first had turns.
+ */
+static bool let_queues_have_turns(struct kernels *kernels)
+{
+	hsa_barrier_and_packet_t packet = { .completion_signal = kernels->go };
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		hsa_signal_store_relaxed(kernels->go, 1);
+		submit(kernels->other, &packet, HSA_PACKET_TYPE_BARRIER_AND);
+		if (!rocr_wait(kernels->go, "a turn"))
+			return false;
+	}
+	return true;
+}
+
 /* A kernel behind a barrier that waits for the other queue's barrier, which waits for this program;
  * meanwhile a thread sleeps until the kernel is through. */
 static bool waits_behind_barriers(struct kernels *kernels)
@@ -269,16 +285,17 @@ static bool waits_behind_barriers(struct kernels *kernels)
 
 	if (!good(hsa_signal_create(1, 0, NULL, &between), "signal"))
 		return false;
-	hsa_signal_store_relaxed(kernels->go, 1);
 	first.completion_signal = second.dep_signal[0] = between;
 	set_addition(&kernels->buffers);
 	submit(kernels->queue, &second, HSA_PACKET_TYPE_BARRIER_OR);
 	if (!dispatch(kernels, "add.kd", ITEMS, GROUP) ||
-	    pthread_create(&thread, NULL, sleep_until_done, kernels))
+	    pthread_create(&thread, NULL, sleep_until_done, kernels) ||
+	    !let_queues_have_turns(kernels))
 		return false;
+	hsa_signal_store_relaxed(kernels->go, 1);
 	submit(kernels->other, &first, HSA_PACKET_TYPE_BARRIER_AND);
 	if (hsa_signal_load_scacquire(kernels->done) != 1)
-		(void)printf("the kernel did not wait\n");
+		return right("a barrier did not wait", 1);
 	hsa_signal_store_screlease(kernels->go, 0);
 	return pthread_join(thread, &in_time) == 0 && in_time &&
 	       good(hsa_signal_destroy(between), "signal") &&
