@@ -53,6 +53,12 @@
 	NEW(cwsr_size, uint32_t)                  \
 	NEW(ctl_stack_size, uint32_t)
 
+/* gfx_target_version: major * 10000 + minor * 100 + stepping. */
+#define TOPOLOGY_GFX9   90000u
+#define TOPOLOGY_GFX950 90500u /* MI350 */
+#define TOPOLOGY_GFX11  110000u
+#define TOPOLOGY_GFX12  120000u
+
 /* The type of a link (CRAT link types in the kernel's kfd_crat.h). */
 enum topology_link_type {
 	LINK_PCIE = 2,

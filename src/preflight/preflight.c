@@ -25,11 +25,6 @@
 /* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
 #define MQD_OF_ONE_XCC 2048u
 
-/* gfx_target_version is major * 10000 + minor * 100 + stepping. */
-#define GFX9  90000u
-#define GFX11 110000u
-#define GFX12 120000u
-
 struct queue {
 	const struct kfd_priv_queue *saved;
 	const struct topology_node *gpu;
@@ -63,7 +58,7 @@ static bool lacks_save_area(const struct queue *queue)
  * the plugin cannot ask by trying. */
 static bool cannot_be_rebuilt(const struct queue *queue)
 {
-	return queue->gpu->gfx_target_version >= GFX11;
+	return queue->gpu->gfx_target_version >= TOPOLOGY_GFX11;
 }
 
 static bool has_unknown_kind(const struct bo *bo)
@@ -85,14 +80,14 @@ static bool has_no_address(const struct bo *bo)
 static bool would_be_halved(const struct bo *bo)
 {
 	return bo->saved->alloc_flags & KFD_BO_AQL_QUEUE_MEM && bo->gpu->gfx_target_version &&
-	       bo->gpu->gfx_target_version < GFX9;
+	       bo->gpu->gfx_target_version < TOPOLOGY_GFX9;
 }
 
 /* SDMA 7 has another copy packet; src/content/sdma_packet.c lists the known ones. */
 static bool is_out_of_reach(const struct bo *bo)
 {
 	return bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
-	       bo->gpu->gfx_target_version >= GFX12;
+	       bo->gpu->gfx_target_version >= TOPOLOGY_GFX12;
 }
 
 /* A rule with a predicate is checked here. Other code names the others, and calls

@@ -12,9 +12,6 @@
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
 
-/* gfx_target_version of MI350. */
-#define GFX950 90500u
-
 /* A child that takes longer hangs in the kernel. */
 #define TIMEOUT_S 5
 
@@ -112,7 +109,7 @@ static bool has_gfx950(const struct preflight_subject *subject)
 		const struct topology_node *gpu = bo_index_find_gpu(
 			subject->state, subject->topology, subject->state->devices[i].user_gpu_id);
 
-		found |= gpu && gpu->gfx_target_version == GFX950;
+		found |= gpu && gpu->gfx_target_version == TOPOLOGY_GFX950;
 	}
 	return found;
 }

@@ -11,8 +11,7 @@
 #include "kernel/render_node.h"
 #include "preflight/bo_index.h"
 
-#define GFX11 110000u
-#define PAGE  4096u
+#define PAGE 4096u
 
 /* A child that takes longer hangs in the kernel. */
 #define TIMEOUT_S 5
@@ -64,7 +63,8 @@ static bool can_ask(const struct kfd_state *state, const struct topology *topolo
 {
 	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
 
-	return queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu && gpu->gfx_target_version < GFX11;
+	return queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu &&
+	       gpu->gfx_target_version < TOPOLOGY_GFX11;
 }
 
 const struct kfd_priv_queue *queue_probe_choose(const struct kfd_state *state,
