@@ -10,12 +10,10 @@
 #include "check.h"
 #include "content/content.h"
 #include "criu/log.h"
-#include "dump/dump.h"
+#include "foresee.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
-
-#define DRIVER_VERSION "/sys/module/amdgpu/version"
 
 static void say_kernel(const struct check *check)
 {

@@ -8,9 +8,10 @@
 
 #include "amdgpu_plugin_util.h"
 #include "check.h"
-#include "dump/dump.h"
 #include "facts.h"
+#include "foresee.h"
 #include "kernel/proc.h"
+#include "survey.h"
 
 /* The storage that the estimate of the time assumes. */
 #define BYTES_PER_SECOND (1ULL << 30)

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "criu/host.h"
-#include "dump/dump.h"
+#include "foresee.h"
 
 void check_room(struct check *check)
 {

@@ -19,7 +19,6 @@
 
 struct bo_index;
 struct shared_bos;
-struct survey;
 
 /* An open /dev/kfd of the dump. */
 struct dumped_file {
@@ -165,63 +164,6 @@ int preflight_refuse(const struct dump_session *session, enum dump_rule rule, co
 /* The same as a warning, where only the dump can tell whether the object breaks the rule. */
 void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* foresee.c: refusals that show without pausing a process, for criu-amdgpu(1). The log has the same
- * lines as a dump, one for each broken rule, and warnings where only the dump can tell. */
-
-/* The driver and the GPUs of @topology: 0; -EOPNOTSUPP: every dump would be refused. */
-int foresee_machine(const struct options *options, const struct topology *topology);
-/* Warns of rules that some processes break on this machine. */
-void foresee_warn(const struct topology *topology);
-/* The image directory. */
-int foresee_images(const struct options *options);
-/* A process of which a survey was made: 0; -EOPNOTSUPP: its dump would be refused. Other errors
- * after a line: the process cannot be examined. */
-int foresee_process(const struct options *options, const struct topology *topology,
-		    const struct survey *survey);
-/* The rules of which nothing shows before the dump, as "a BO has an unknown kind". @index counts
- * them from 0. False: there are no more. */
-bool foresee_name_late(size_t index, char *text, size_t size);
-
-/* survey.c: what /proc and KFD's sysfs say of a running process. */
-
-struct survey {
-	pid_t pid;
-	/* The process has /dev/kfd open. */
-	bool has_kfd;
-	/* KFD's sysfs knows the process. Without it, queues, num_visible and vram_bytes are not
-	 * known. Linux 5.9 and newer have it, but for processes of another pid namespace. */
-	bool is_in_sysfs;
-	/* The GPUs that the driver lets the process see. */
-	size_t num_visible;
-	/* The GPUs that the process sees, opens or maps. */
-	struct survey_gpu {
-		/* Borrowed. */
-		const struct topology_node *node;
-		bool is_open;
-		/* The VRAM of its BOs. */
-		uint64_t vram_bytes;
-		/* Its mappings of the render node. */
-		size_t num_mapped;
-		uint64_t mapped_bytes;
-	} * gpus;
-	size_t num_gpus;
-	struct survey_queue {
-		uint32_t id;
-		/* enum kfd_priv_queue_type */
-		uint32_t type;
-		/* Of this machine. */
-		uint32_t gpu_id;
-	} * queues;
-	size_t num_queues;
-};
-
-/* -ESRCH: there is no such process. -EACCES, -EPERM: no right. Logs nothing. Borrows @topology.
- * Free the result with survey_done(). */
-int survey_read(pid_t pid, const struct topology *topology, struct survey *ret_survey);
-/* About the bytes of contents that a dump would save. */
-uint64_t survey_estimate(const struct survey *survey);
-void survey_done(struct survey *survey);
 
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);

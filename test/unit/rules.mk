@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The tests of src/FOLDER are in test/unit/FOLDER, those of the files at the top are in test/unit. Those in
-# test/unit/sim are of the simulator.
+# test/unit/sim are of the simulator, those in test/unit/tools of the tool.
 TESTS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(wildcard test/unit/test_*.c test/unit/*/test_*.c)))
 vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 
@@ -22,6 +22,11 @@ GCN_SOURCES := $(wildcard test/sim/model/gcn_*.c) test/sim/native/native_float.c
 $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h test/lib/gcn_listing.h \
 		$(wildcard test/sim/model/gcn*.h)
 	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/sim/model -Itest/lib -o $@ $< $(GCN_SOURCES) -lcmocka -lm
+
+# Of the tool, a test has the file that it tests.
+$(BUILD)/unit/test_foresee: CPPFLAGS += -Itools
+$(BUILD)/unit/test_foresee: LIBS += $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
+$(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io \

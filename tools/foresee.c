@@ -13,6 +13,7 @@
 #include "criu/log.h"
 #include "dump/dump.h"
 #include "dump/gpu_watch.h"
+#include "foresee.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
@@ -20,14 +21,7 @@
 #include "pause/kfd_files.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
-
-/* Only AMD's out-of-tree driver has a version. */
-#define DRIVER_VERSION "/sys/module/amdgpu/version"
-
-/* gfx_target_version, see preflight.c. */
-#define GFX950 90500u
-#define GFX11  110000u
-#define GFX12  120000u
+#include "survey.h"
 
 /* The rules that show before the dump, at least in part. Those of the dump as a whole do, too. */
 static const bool shows_early[] = {
@@ -77,9 +71,9 @@ static void warn_of_gpu(const struct topology_node *gpu)
 {
 	if (!gpu->gpu_id)
 		return;
-	if (gpu->gfx_target_version >= GFX12)
+	if (gpu->gfx_target_version >= TOPOLOGY_GFX12)
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
-	if (gpu->gfx_target_version >= GFX11)
+	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
 }
 
@@ -176,7 +170,7 @@ static int check_precision(const struct subject *subject)
 	int ret;
 
 	for (size_t i = 0; i < subject->survey->num_gpus; i++)
-		has_gfx950 |= subject->survey->gpus[i].node->gfx_target_version == GFX950;
+		has_gfx950 |= subject->survey->gpus[i].node->gfx_target_version == TOPOLOGY_GFX950;
 	if (!has_gfx950)
 		return 0;
 	ret = kfd_process_was_started_with(subject->pid, "HSA_HIGH_PRECISION_MODE");
@@ -195,7 +189,7 @@ static int check_queue(const struct subject *subject, const struct survey_queue 
 	if (queue->type != KFD_PRIV_QUEUE_COMPUTE && queue->type != KFD_PRIV_QUEUE_SDMA &&
 	    queue->type != KFD_PRIV_QUEUE_SDMA_XGMI)
 		rule = DUMP_QUEUE_TYPE;
-	else if (gpu && gpu->gfx_target_version >= GFX11)
+	else if (gpu && gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		rule = DUMP_QUEUE_GENERATION;
 	else
 		return 0;
@@ -227,7 +221,8 @@ static int check_contents(const struct subject *subject)
 	for (size_t i = 0; i < subject->survey->num_gpus; i++) {
 		const struct survey_gpu *gpu = &subject->survey->gpus[i];
 
-		if (gpu->node->gfx_target_version >= GFX12 && (gpu->vram_bytes || gpu->num_mapped))
+		if (gpu->node->gfx_target_version >= TOPOLOGY_GFX12 &&
+		    (gpu->vram_bytes || gpu->num_mapped))
 			return preflight_refuse(subject->session, DUMP_BO_GENERATION,
 						"process %d: a BO of GPU 0x%04x", subject->pid,
 						gpu->node->gpu_id);

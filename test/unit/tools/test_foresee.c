@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "foresee.h"
 #include "preflight/preflight.h"
 
 static const char *release = "6.18.0";

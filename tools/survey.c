@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_util.h"
-#include "dump/dump.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
+#include "survey.h"
 
 /* A directory for each KFD process. It has a file vram_ID for each GPU that the process sees, with
  * the VRAM of its BOs in bytes, and a directory for each queue (kfd_procfs_add_queue() and
