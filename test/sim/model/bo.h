@@ -26,10 +26,11 @@ struct sim_bo {
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
 	bool charged, charged_vram, charged_limited;
-	u32 gem_mappings;     /* mappings entered by GEM_VA, in all page tables */
-	struct sim_lock lock; /* creation of pages, metadata */
-	void ***chunks;       /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
-	void *background;     /* what an untouched page contains */
+	u32 gem_mappings;      /* mappings entered by GEM_VA, in all page tables */
+	struct sim_bo_va *vas; /* the page tables that may map it: bo_va.c */
+	struct sim_lock lock;  /* creation of pages, metadata, vas */
+	void ***chunks;        /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
+	void *background;      /* what an untouched page contains */
 
 	struct sim_mm *mm;
 	u64 user_addr;

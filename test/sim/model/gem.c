@@ -6,7 +6,7 @@
 #define VA_HOLE_START 0x0000800000000000ull
 #define VA_HOLE_END   0xffff800000000000ull
 #define VA_MASK       0x0000ffffffffffffull
-#define LIST_MAPPINGS 1024u
+#define LIST_MAPPINGS 65536u
 
 static void init(struct sim_render *render, struct sim_gpu *gpu)
 {
@@ -58,13 +58,14 @@ void sim_render_done(struct sim_render *render)
 
 int sim_render_handle_opened(struct sim_render *render, struct sim_bo *bo)
 {
-	(void)render;
-	return bo->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(bo->mm) ? -EPERM : 0;
+	if (bo->kind == SIM_BO_USERPTR && !sim_os_mm_is_current(bo->mm))
+		return -EPERM;
+	return sim_bo_va_get(bo, &render->vm);
 }
 
 void sim_render_handle_closed(struct sim_render *render, struct sim_bo *bo)
 {
-	sim_vm_unmap_bo(&render->vm, bo);
+	sim_bo_va_put(bo, &render->vm);
 }
 
 int sim_render_check_cpu_map(const struct sim_bo *bo)
@@ -233,7 +234,7 @@ static int va_map(struct sim_render *render, struct sim_bo *bo, const struct sim
 		.end = start + args->map_size,
 		.offset = args->offset_in_bo,
 		.bo = bo,
-		.flags = args->flags & ~DRM_VM_DELAY_UPDATE,
+		.flags = args->flags,
 		.origin = SIM_VM_GEM,
 	};
 	int ret;
@@ -246,6 +247,18 @@ static int va_map(struct sim_render *render, struct sim_bo *bo, const struct sim
 			return ret;
 	}
 	return sim_vm_map(&render->vm, &mapping);
+}
+
+static int va_unmap(struct sim_render *render, struct sim_bo *bo, u64 start)
+{
+	enum sim_vm_origin origin;
+	int ret = sim_vm_unmap(&render->vm, bo, start, &origin);
+
+	if (ret == 0 && origin == SIM_VM_KFD)
+		sim_violation(render->gpu->sim,
+			      "GEM_VA removes the mapping at 0x%" SIM_PRIx64 ", which KFD has made",
+			      start);
+	return ret;
 }
 
 int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
@@ -267,7 +280,7 @@ int sim_gem_va(struct sim_render *render, struct sim_drm_gem_va *args)
 	if (!bo)
 		return -ENOENT;
 	if (args->operation == DRM_VA_UNMAP)
-		ret = sim_vm_unmap(&render->vm, bo, start, SIM_VM_GEM);
+		ret = va_unmap(render, bo, start);
 	else
 		ret = va_map(render, bo, args);
 	sim_os_bo_put(bo);
@@ -302,19 +315,20 @@ static int copy_entries(struct sim_mapping *list, u32 count, u64 user)
 	return 0;
 }
 
+/* amdgpu_gem.c: amdgpu_gem_op_ioctl() (7.3). The list has the mappings that KFD has made, too. */
 static int op_mapping_info(struct sim_render *render, struct sim_bo *bo,
 			   struct sim_drm_gem_op *args)
 {
+	u32 room = min(args->num_entries, LIST_MAPPINGS), count;
 	struct sim_mapping *list;
-	u32 count;
 	int ret = 0;
 
-	list = sim_os_alloc(LIST_MAPPINGS * sizeof(*list));
+	list = sim_os_alloc((room + 1) * sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	count = sim_vm_list(&render->vm, bo, list, LIST_MAPPINGS);
-	if (count <= args->num_entries)
-		ret = copy_entries(list, min(count, LIST_MAPPINGS), args->value);
+	count = sim_vm_list(&render->vm, bo, list, room);
+	if (count <= room)
+		ret = copy_entries(list, count, args->value);
 	args->num_entries = count;
 	sim_os_free(list);
 	return ret;

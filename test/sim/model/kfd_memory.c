@@ -164,7 +164,9 @@ int sim_mem_new(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted, struct
 
 static void mem_unmap(struct sim_mem *mem, struct sim_pdd *pdd)
 {
-	(void)sim_vm_unmap(&pdd->render->vm, mem->bo, mem->va, SIM_VM_KFD);
+	enum sim_vm_origin origin;
+
+	(void)sim_vm_unmap(&pdd->render->vm, mem->bo, mem->va, &origin);
 	mem->mapped &= ~(1ull << pdd->index);
 }
 
@@ -173,9 +175,12 @@ void sim_mem_free(struct sim_mem *mem)
 	struct sim_process *process = mem->pdd->process;
 	u32 i;
 
-	for (i = 0; i < process->num_pdds; i++)
+	for (i = 0; i < process->num_pdds; i++) {
 		if (mem->mapped & 1ull << i)
 			mem_unmap(mem, process->pdds[i]);
+		if (mem->attached & 1ull << i)
+			sim_bo_va_put(mem->bo, &process->pdds[i]->render->vm);
+	}
 	(void)sim_ids_remove(&mem->pdd->mems, mem->id);
 	sim_os_bo_disallow(mem->bo, mem->pdd->render);
 	sim_mem_unname(mem);
@@ -184,6 +189,19 @@ void sim_mem_free(struct sim_mem *mem)
 	sim_os_bo_put(mem->bo);
 	sim_count(process->sim, SIM_COUNT_KFD_BOS, -1);
 	sim_os_free(mem);
+}
+
+/* amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_gpuvm_map_memory_to_gpu() attaches once; only a free
+ * detaches (6.12, 7.3) */
+static int attach(struct sim_mem *mem, struct sim_pdd *pdd)
+{
+	int ret = 0;
+
+	if (!(mem->attached & 1ull << pdd->index))
+		ret = sim_bo_va_get(mem->bo, &pdd->render->vm);
+	if (ret == 0)
+		mem->attached |= 1ull << pdd->index;
+	return ret;
 }
 
 int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
@@ -203,7 +221,9 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd)
 		mapping.flags |= DRM_VM_WRITE;
 	if (mem->flags & KFD_MEM_EXECUTABLE)
 		mapping.flags |= DRM_VM_EXEC;
-	ret = sim_vm_map(&pdd->render->vm, &mapping);
+	ret = attach(mem, pdd);
+	if (ret == 0)
+		ret = sim_vm_map(&pdd->render->vm, &mapping);
 	if (ret == 0)
 		mem->mapped |= 1ull << pdd->index;
 	return ret;

@@ -19,8 +19,9 @@ struct sim_mem {
 	struct sim_bo *bo;
 	u32 id; /* low half of the handle */
 	u64 va;
-	u32 flags;  /* KFD_MEM_* of the caller */
-	u64 mapped; /* a bit for each pdd whose page tables have it */
+	u32 flags;    /* KFD_MEM_* of the caller */
+	u64 mapped;   /* a bit for each pdd whose page tables have it */
+	u64 attached; /* or have had it */
 	u64 user_addr;
 	u32 gem_handle;            /* in KFD's own file; 0: this kernel has none */
 	struct sim_dmabuf *dmabuf; /* the dma-buf made or imported; NULL: not yet */
@@ -210,8 +211,8 @@ SIM_KFD_HANDLER(sim_kfd_alloc_queue_gws);
 struct sim_queue_place {
 	u32 id, sdma_id, doorbell_id;
 };
-/* Adds a copy of @wanted, made with sim_os_alloc(). The errors of CREATE_QUEUE. The control stack is
- * copied, too; without one it starts empty. */
+/* Adds a copy of @wanted, made with sim_os_alloc(). The errors of CREATE_QUEUE. The control stack
+ * is copied, too; without one it starts empty. */
 int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
 void sim_queue_remove(struct sim_queue *queue);

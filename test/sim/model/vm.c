@@ -117,7 +117,8 @@ int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping)
 	return ret;
 }
 
-int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin origin)
+/* amdgpu_vm.c: amdgpu_vm_bo_unmap() (6.12, 7.3) does not ask whether GEM_VA or KFD has made it */
+int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin *ret_origin)
 {
 	struct sim_mapping *mapping = NULL;
 	u32 index;
@@ -125,11 +126,12 @@ int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_or
 	sim_lock(&vm->lock);
 	index = find_index(vm, start);
 	if (index < vm->count && vm->mappings[index]->start == start &&
-	    vm->mappings[index]->bo == bo && vm->mappings[index]->origin == origin)
+	    vm->mappings[index]->bo == bo)
 		mapping = take(vm, index);
 	sim_unlock(&vm->lock);
 	if (!mapping)
 		return -ENOENT;
+	*ret_origin = mapping->origin;
 	mapping_free(vm, mapping);
 	return 0;
 }

@@ -29,7 +29,7 @@ void sim_vm_done(struct sim_vm *vm);
 /* Adds a mapping with its own reference to the buffer: -EINVAL: overlap; -ENOMEM. */
 int sim_vm_map(struct sim_vm *vm, const struct sim_mapping *mapping);
 /* Removes the mapping of @bo that starts at the address: -ENOENT. */
-int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin origin);
+int sim_vm_unmap(struct sim_vm *vm, struct sim_bo *bo, u64 start, enum sim_vm_origin *ret_origin);
 /* Removes each GEM mapping in the range. Cuts mappings that reach beyond the range. */
 int sim_vm_clear(struct sim_vm *vm, u64 start, u64 end);
 /* Removes the mappings that GEM_VA has added for this buffer. */
@@ -38,6 +38,11 @@ void sim_vm_unmap_bo(struct sim_vm *vm, struct sim_bo *bo);
 int sim_vm_find(struct sim_vm *vm, u64 addr, struct sim_mapping *ret_mapping);
 /* Copies up to @capacity mappings of @bo, without references. Returns the real number. */
 u32 sim_vm_list(struct sim_vm *vm, const struct sim_bo *bo, struct sim_mapping *list, u32 capacity);
+
+/* bo_va.c: a GEM handle, or a buffer of KFD, needs the mappings of @bo in @vm. The last put removes
+ * those that GEM_VA has added. */
+int sim_bo_va_get(struct sim_bo *bo, struct sim_vm *vm);
+void sim_bo_va_put(struct sim_bo *bo, struct sim_vm *vm);
 
 /* Memory that an engine reaches without a mapping in the page tables. */
 struct sim_reach {

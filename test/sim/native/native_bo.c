@@ -247,6 +247,8 @@ int sim_os_handle_create(struct sim_render *sim_render, struct sim_bo *sim_bo, u
 	if (ret == 0)
 		sim_os_bo_get(sim_bo);
 	(void)pthread_mutex_unlock(&native->lock);
+	if (ret < 0)
+		sim_render_handle_closed(sim_render, sim_bo);
 	return ret;
 }
 
