@@ -53,6 +53,11 @@ struct dirent *next_entry(DIR *stream, int *ret_error)
 	return entry;
 }
 
+int stream_error(FILE *file)
+{
+	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+}
+
 int take_fd(int *fd)
 {
 	int taken = *fd;

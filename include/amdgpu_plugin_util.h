@@ -28,6 +28,10 @@ void cleanup_fclose(FILE **file);
 /* The next entry of a directory. NULL: the end, or an error if *@ret_error is not 0 but -errno. */
 struct dirent *next_entry(DIR *stream, int *ret_error);
 
+/* Why getline() or getdelim() has returned -1. 0: the file is at its end. They also stop for lack of
+ * memory, and then set no error in the stream. */
+int stream_error(FILE *file);
+
 /* Returns *@fd and sets it to -1, so that the cleanup attribute does not close it. */
 int take_fd(int *fd);
 /* Returns *@memory (the address of a pointer) and sets it to NULL, in the same way. */

@@ -323,6 +323,7 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	_cleanup_free_ char *line = NULL;
 	size_t count = 0, room = 0;
 	char path[64];
+	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	file = fopen(path, "re");
@@ -330,8 +331,8 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 		return -errno;
 	while (getline(&line, &room, file) >= 0) {
 		struct proc_mapping mapping;
-		int ret = parse_mapping(pid, line, &mapping);
 
+		ret = parse_mapping(pid, line, &mapping);
 		if (ret == -ENOENT)
 			continue;
 		if (!ret)
@@ -339,9 +340,9 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 		if (ret < 0)
 			return ret;
 	}
-	/* getline() also stops for lack of memory, and then sets no error in the stream. */
-	if (!feof(file))
-		return ferror(file) ? -EIO : -ENOMEM;
+	ret = stream_error(file);
+	if (ret < 0)
+		return ret;
 	*ret_mappings = take_ptr(&mappings);
 	*ret_count = count;
 	return 0;
@@ -363,8 +364,7 @@ int proc_has_lazy_memory(pid_t pid)
 		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " um"))
 			return 1;
 	}
-	/* getline() also stops for lack of memory, and then sets no error in the stream. */
-	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+	return stream_error(file);
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -379,6 +379,7 @@ static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *r
 {
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
+	int ret;
 
 	*ret_range = *next;
 	*next = (struct proc_range){ 0 };
@@ -396,10 +397,8 @@ static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *r
 			ret_range->start = range.start;
 		ret_range->end = range.end;
 	}
-	/* getline() also stops for lack of memory, and then sets no error in the stream. */
-	if (!feof(file))
-		return ferror(file) ? -EIO : -ENOMEM;
-	return ret_range->end ? 1 : 0;
+	ret = stream_error(file);
+	return ret < 0 ? ret : ret_range->end ? 1 : 0;
 }
 
 int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,

@@ -225,6 +225,5 @@ int kfd_process_was_started_with(pid_t pid, const char *name)
 		if (is_set(variable, name))
 			return 1;
 	}
-	/* getdelim() also stops for lack of memory, and then sets no error in the stream. */
-	return feof(file) ? 0 : ferror(file) ? -EIO : -ENOMEM;
+	return stream_error(file);
 }
