@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -238,11 +239,27 @@ static int check_bos(const struct subject *subject)
 	return 0;
 }
 
+/* A copy of descriptor @number of process @pid (pidfd_getfd(), Linux 5.6), which does not stop the
+ * process. -EPERM: this process may not trace it; -EBADF: there is no such descriptor. */
+static int copy_fd(pid_t pid, int number, int *ret_fd)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd;
+
+	if (pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 static int check_render_file(const struct subject *subject, int number, uint32_t minor)
 {
 	_cleanup_close_ int fd = -1;
 	uint32_t count = 0;
-	int ret = proc_get_fd(subject->pid, number, &fd);
+	int ret = copy_fd(subject->pid, number, &fd);
 
 	if (!ret)
 		ret = render_node_count_objects(fd, &count);
@@ -257,7 +274,7 @@ static int check_dmabuf(const struct subject *subject, int number)
 {
 	_cleanup_close_ int fd = -1;
 
-	if (proc_get_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
+	if (copy_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
 		return 0;
 	return preflight_refuse(subject->session, DUMP_HAS_DMABUF, "process %d: file %d",
 				subject->pid, number);
