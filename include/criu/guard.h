@@ -39,9 +39,9 @@ struct guard_ops {
  * guard ended during its start, for lack of memory. */
 int guard_start(const struct guard_ops *ops, struct guard *ret_guard);
 /* Starts a guard that is no child of CRIU, for the time after the dump: CRIU waits for all its
- * children before it ends. Nobody can end this guard, so @ops->watch must return when it is not
- * needed any more. -ECHILD: it would become CRIU's child again, because CRIU is the init of its pid
- * namespace or a subreaper; or it ended during its start. */
+ * children before it ends. The dump cannot end this guard, so @ops->watch must return when it is
+ * not needed any more. -ECHILD: it would become CRIU's child again, because CRIU is the init of its
+ * pid namespace or a subreaper; or it ended during its start. */
 int guard_start_orphan(const struct guard_ops *ops);
 /* Kills the guard and waits for its end; afterwards *@guard is none. Does nothing for none. */
 void guard_end(struct guard *guard);

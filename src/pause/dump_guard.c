@@ -26,7 +26,7 @@
 /* How often the guard looks whether CRIU still traces the job. The kernel has no event for that. */
 #define LOOK_MS 10
 
-/* The job of a dead CRIU, or of one that is about to end it. */
+/* The tasks that CRIU leaves behind: it has died, or is about to kill them. */
 struct orphans {
 	/* Files of /dev/kfd. */
 	int *files;

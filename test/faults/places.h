@@ -35,7 +35,7 @@ void places_done(struct places *places);
 /* 0 is the plugin. */
 unsigned int frame_library(uint64_t frame);
 uint64_t frame_offset(uint64_t frame);
-/* The innermost frame in the plugin; if there is none, the innermost frame. */
+/* The innermost frame in the plugin; where no frame is in the plugin, the innermost of all. */
 uint64_t place_own_frame(const struct place *place);
 /* Whether the plugin itself makes this call. */
 bool place_is_own(const struct place *place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Threads that take the next job until there is none. The caller defines the jobs. */
+/* Threads that each take one job after another, until all are done. The caller defines the jobs. */
 #include "pool.h"
 
 #include <pthread.h>

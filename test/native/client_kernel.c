@@ -59,7 +59,8 @@ static int fill(struct page *page)
 	return 0;
 }
 
-/* The write index counts when the queue comes to the hardware, so nobody has to ring. */
+/* The write index counts when the queue comes to the hardware, so the doorbell need not be written.
+ */
 static int create(struct raw_process *process, const struct raw_gpu *gpu, struct page *page,
 		  uint64_t waves, uint64_t waves_size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A compute queue with a kernel that stays in its loop until it is told to end. The queue and all
- * that its kernel needs lie in one page, except the area for waves. */
+/* A compute queue with a kernel that loops until the client ends it by a flag in memory. The queue
+ * and all that its kernel needs lie in one page, except the area for waves. */
 #ifndef TEST_NATIVE_CLIENT_KERNEL_H
 #define TEST_NATIVE_CLIENT_KERNEL_H
 

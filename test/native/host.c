@@ -295,7 +295,7 @@ static bool has_objects(void)
 }
 
 /* The guard of the dump has files of the tasks open, until it sees that the tasks have ended. It is
- * nobody's child here. */
+ * no child of this process, so it cannot be waited for. */
 static void await_guard(void)
 {
 	for (int i = 0; i < PATIENCE_MS && has_objects(); i++)

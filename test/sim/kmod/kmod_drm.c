@@ -87,7 +87,8 @@ SIM_RENDER_IOCTLS(IOCTL_FUNCTION)
 		     .flags = DRM_AUTH | DRM_RENDER_ALLOW,               \
 		     .func = ioctl_##function,                           \
 		     .name = #id },
-/* Only the owner of a display may call it. There is none, and render nodes may not ask. */
+/* Only the owner of a display may call it. These GPUs have no display, and render nodes may not
+ * call it. */
 static int ioctl_sched(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	return -EINVAL;

@@ -127,7 +127,7 @@ static const char *find_pm4_fault(const struct pm4 *packet)
 
 	if (packet->jump[0] != PM4_INDIRECT_BUFFER || packet->jump[1] & 3 ||
 	    packet->jump[2] >> 16 || packet->jump[3] >> 20 != PM4_VALID >> 20)
-		return "a jump that is none";
+		return "a wrong jump";
 	if ((packet->jump[3] & 0xfffff) > PM4_MAX_DWORDS)
 		return "a long command buffer";
 	for (i = 0; i < ARRAY_SIZE(packet->reserved); i++)
@@ -214,8 +214,8 @@ static int look_at_value(const struct sim_client *client, const struct barrier_v
 	}
 }
 
-/* The dwords of the PM4 packet at @at of @count; 0: it is none that is known. Only caches are
- * maintained in this way, and here are none. */
+/* The dwords of the PM4 packet at @at of @count; 0: the packet is not known. Only caches are
+ * maintained in this way, and the model has no caches. */
 static u32 pm4_length(const u32 *dwords, u32 at, u32 count)
 {
 	u32 header = dwords[at], op = header >> 8 & 0xff, length = (header >> 16 & 0x3fff) + 2;
@@ -299,7 +299,7 @@ static int complete(struct sim_queue *queue, const struct sim_client *client, u6
 	if (ret < 0)
 		return ret;
 	if (at % 64 || signal.kind != SIGNAL_USER)
-		return refuse(queue, client, "a completion signal that is none");
+		return refuse(queue, client, "a wrong completion signal");
 	ret = sim_client_write(client, at + offsetof(struct signal, start), times, sizeof(times));
 	if (ret == 0)
 		ret = sim_client_add(client, at + offsetof(struct signal, value), 8, ~0ull);
