@@ -116,7 +116,7 @@ uninstall:
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
 	rm -rf $(DESTDIR)$(DOCDIR)
 
-# The Debian package of SUITE (bookworm), built in a minimal root of that suite.
+# The Debian package of SUITE (that of this machine), built in a minimal root of that suite.
 deb:
 	@tools/package/deb $(BUILD)/deb
 
