@@ -165,12 +165,16 @@ refusals_of_process() {
 	checked "$work/tree" "a queue of unknown type" 1 "queue 5 of type 2 on GPU 0x07cd has a type that this plugin does not know" -q "$holder"
 	AMDGPU_FORCE=1 checked "$work/tree" "the same, forced" 0 "warning: process $holder: queue 5" -q "$holder"
 	rm -r "$kfd/queues/5"
+	checked "$work/tree" "no such queue any more" 0 "" -q "$holder"
 	mkdir "$kfd/context_1"
 	checked "$work/tree" "KFD contexts" 1 "process $holder: has several KFD contexts" -q "$holder"
 	rmdir "$kfd/context_1"
+	checked "$work/tree" "one KFD context" 0 "" -q "$holder"
 	echo 0 > "$kfd/vram_$((0xdfd4))"
 	checked "$work/tree" "no VM" 1 "process $holder, 2 GPUs, 1 opened: sees a GPU whose render node it has not opened" -q "$holder"
+	AMDGPU_FORCE=1 checked "$work/tree" "no VM, forced" 0 "warning: process $holder, 2 GPUs, 1 opened: sees a GPU" -q "$holder"
 	rm "$kfd/vram_$((0xdfd4))"
+	checked "$work/tree" "the other GPU is hidden" 0 "" -q "$holder"
 	echo 9223372036854775807 > "$kfd/vram_$((0x07cd))"
 	checked "$work/tree" "no room" 1 "images: $work has room for .*, and the contents need about 8.0 EiB" -D "$work" "$holder"
 	rm -r "$kfd"
@@ -185,7 +189,9 @@ generations_of_process() {
 	kfd_process "$work/gfx11" "$holder"
 	checked "$work/gfx11" "no queue of gfx11" 0 "" "$holder" -q
 	queue 3 1
-	checked "$work/gfx11" "a queue of gfx11" 1 "queue 3 of type 1 on GPU 0x07cd is on a GPU of gfx11 or newer" -q "$holder"
+	checked "$work/gfx11" "a queue of gfx11" 1 "queue 3 of type 1 on GPU 0x07cd is on a GPU of gfx11 or newer, .*; have the process destroy its queues" -q "$holder"
+	rm -r "$kfd/queues/3"
+	checked "$work/gfx11" "the queue is destroyed" 0 "" -q "$holder"
 	edited_machine gfx950 's/^gfx_target_version .*/gfx_target_version 90500/'
 	kfd_process "$work/gfx950" "$holder"
 	checked "$work/gfx950" "another precision" 0 "" -q "$holder"

@@ -41,3 +41,33 @@ scenario_tool() { # newest
 	tool 0 "process $pid (gpu_client): has /dev/kfd open" check "$pid"
 	finish
 }
+
+# hold FILE...: like start, a process that has these.
+hold() {
+	rm -f hold.log
+	start hold.log /opt/vm/bin/hold "$work/hold.log" "$@"
+	wait_line hold.log ready
+}
+
+# Jobs that a dump would refuse, and the same after the remedy that the program names.
+scenario_tool_refusals() { # newest
+	machine one
+	hold gem /dev/dri/renderD128
+	tool 1 "process $pid: file [0-9]*, renderD128 has GEM objects of its own (.*; have the process free them" check "$pid"
+	kill -9 "$pid"
+	gone "$pid"
+	start_client --gem-bo
+	tool 1 "process $pid: file [0-9]*, renderD128 has GEM objects of its own" check "$pid"
+	kill -USR2 "$pid"
+	wait_line client.log "client $pid: dropped"
+	tool 0 "process $pid (gpu_client)" check "$pid"
+	kill -9 "$pid"
+	gone "$pid"
+	hold gem-mapping /dev/dri/renderD128
+	tool 1 "process $pid: maps memory of a GPU, but does not have /dev/kfd open, .*; have the process keep /dev/kfd open" check "$pid"
+	has_line tool.log "renderD128 .* 4.0 KiB *1$"
+	kill -9 "$pid"
+	gone "$pid"
+	hold open /dev/dri/renderD128
+	tool 0 "process $pid (hold): has /dev/kfd not open" check "$pid"
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that holds files of other drivers, so that a test sees which plugin claims them. It
- * answers SIGUSR1 with a line about its files in its log. The caller checks the line. */
+/* A process that holds files of other drivers, so that a test sees which plugin claims them, or GPU
+ * memory that no dump saves. It answers SIGUSR1 with a line about its files in its log. The caller checks the line. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <libdrm/amdgpu_drm.h>
 #include <libdrm/drm.h>
 #include <libdrm/drm_mode.h>
 
@@ -67,6 +68,66 @@ static void hold_dumb(const char *card)
 	close(fd);
 }
 
+/* A GEM object of an AMD GPU, as programs for graphics have. Returns the render node's file. */
+static int create_gem(const char *node, uint32_t *ret_handle)
+{
+	union drm_amdgpu_gem_create create = {
+		.in = { .bo_size = 4096, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_GTT },
+	};
+	int fd = open(node, O_RDWR);
+
+	need(fd >= 0, node);
+	need(!ioctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), "GEM_CREATE");
+	*ret_handle = create.out.handle;
+	return fd;
+}
+
+static void hold_gem(const char *node)
+{
+	uint32_t handle;
+
+	(void)create_gem(node, &handle);
+}
+
+/* Only the mapping stays. */
+static void hold_gem_mapping(const char *node)
+{
+	union drm_amdgpu_gem_mmap where = { 0 };
+	uint32_t handle;
+	int fd = create_gem(node, &handle);
+	void *memory;
+
+	where.in.handle = handle;
+	need(!ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &where), "GEM_MMAP");
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		      (off_t)where.out.addr_ptr);
+	need(memory != MAP_FAILED, "mmap");
+	close(fd);
+}
+
+static const struct {
+	const char *name;
+	void (*hold)(const char *path);
+} kinds[] = {
+	{ "open", hold_file }, { "map", map_file },
+	{ "dumb", hold_dumb }, { "gem", hold_gem },
+	{ "gem-mapping", hold_gem_mapping },
+};
+
+/* Whether @name is a kind of file that has a @path. */
+static int hold_kind(const char *name, const char *path)
+{
+	size_t i;
+
+	for (i = 0; path && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(name, kinds[i].name))
+			continue;
+		kinds[i].hold(path);
+		return 1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	sigset_t signals;
@@ -74,7 +135,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2) {
 		fprintf(stderr,
-			"usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD]...\n");
+			"usage: hold LOG [open FILE | map FILE | udmabuf | dumb CARD |"
+			" gem NODE | gem-mapping NODE]...\n");
 		return 2;
 	}
 	log_path = argv[1];
@@ -83,12 +145,8 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 
 	for (i = 2; i < argc; i++) {
-		if (!strcmp(argv[i], "open") && i + 1 < argc)
-			hold_file(argv[++i]);
-		else if (!strcmp(argv[i], "map") && i + 1 < argc)
-			map_file(argv[++i]);
-		else if (!strcmp(argv[i], "dumb") && i + 1 < argc)
-			hold_dumb(argv[++i]);
+		if (hold_kind(argv[i], argv[i + 1]))
+			i++;
 		else if (!strcmp(argv[i], "udmabuf"))
 			hold_udmabuf();
 		else
