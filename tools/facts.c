@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "facts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
 
 const struct bo_kind facts_bo_kinds[BO_KINDS] = {
@@ -37,10 +39,43 @@ struct bo_sum facts_sum_contents(const CriuKfd *kfd, uint32_t gpu_id)
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    !bo->has_owner_pid)
 			add(&sum, bo);
 	}
 	return sum;
+}
+
+struct bo_sum facts_sum_shared(const CriuKfd *kfd)
+{
+	struct bo_sum sum = { 0 };
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->has_object)
+			add(&sum, kfd->bo_entries[i]);
+	}
+	return sum;
+}
+
+struct bo_sum facts_sum_imports(const CriuKfd *kfd)
+{
+	struct bo_sum sum = { 0 };
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->has_owner_pid)
+			add(&sum, kfd->bo_entries[i]);
+	}
+	return sum;
+}
+
+/* -EINVAL: the layout is unknown. */
+static int count_svm_ranges(const struct kfd_priv *priv, size_t *ret_count)
+{
+	/* Without a kind, a BO is no memory of the process: the SVM ranges are left. */
+	_cleanup_free_ struct kfd_bo_bucket *bos = calloc((size_t)priv->num_bos + 1, sizeof(*bos));
+	_cleanup_free_ struct proc_range *ranges = NULL;
+
+	return bos ? kfd_priv_list_memory(priv, bos, &ranges, ret_count) : -ENOMEM;
 }
 
 void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
@@ -55,7 +90,9 @@ void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
 	struct objects objects = { 0 };
 
 	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues) &&
-			!kfd_priv_has_svm(&priv, &objects.has_svm);
+			!count_svm_ranges(&priv, &objects.num_svm_ranges);
+	if (objects.known)
+		objects.num_events = priv.num_objects - objects.num_queues - objects.num_svm_ranges;
 	*ret_objects = objects;
 }
 

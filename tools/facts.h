@@ -29,13 +29,18 @@ struct bo_sum {
 struct bo_sum facts_sum_kind(const CriuKfd *kfd, uint32_t flag);
 /* The BOs of a GPU that have contents in its pages file. */
 struct bo_sum facts_sum_contents(const CriuKfd *kfd, uint32_t gpu_id);
+/* The BOs that other entries of the dump are, too. */
+struct bo_sum facts_sum_shared(const CriuKfd *kfd);
+/* Those of them that a restore imports, so their contents are with another entry. */
+struct bo_sum facts_sum_imports(const CriuKfd *kfd);
 
 struct objects {
 	/* Whether the layout of the private data is known; if not, nothing else is. */
 	bool known;
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
-	bool has_svm;
+	size_t num_events;
+	size_t num_svm_ranges;
 };
 
 /* Free the result with facts_objects_done(). */

@@ -39,6 +39,8 @@ static void print_kind(const char *name, const struct bo_sum *sum)
 
 static void print_bos(const CriuKfd *kfd)
 {
+	const struct bo_sum shared = facts_sum_shared(kfd), imports = facts_sum_imports(kfd);
+
 	if (kfd->n_bo_entries)
 		printf("  %-8s %8s %12s %12s %10s\n", "kind", "BOs", "bytes", "largest",
 		       "checksums");
@@ -48,6 +50,10 @@ static void print_bos(const CriuKfd *kfd)
 		if (sum.count)
 			print_kind(facts_bo_kinds[i].name, &sum);
 	}
+	if (shared.count)
+		print_kind("shared", &shared);
+	if (imports.count)
+		print_kind("imported", &imports);
 }
 
 static void print_objects(const CriuKfd *kfd)
@@ -64,9 +70,10 @@ static void print_objects(const CriuKfd *kfd)
 	for (size_t i = 0; i < objects.num_queues; i++)
 		printf("  queue %" PRIu32 ": %s on GPU 0x%04" PRIx32 "\n", objects.queues[i].id,
 		       facts_queue_type(objects.queues[i].type), objects.queues[i].gpu_id);
-	if (kfd->num_of_objects > objects.num_queues)
-		printf("  %zu events%s\n", kfd->num_of_objects - objects.num_queues,
-		       objects.has_svm ? " and SVM ranges" : "");
+	if (objects.num_events)
+		printf("  %zu events\n", objects.num_events);
+	if (objects.num_svm_ranges)
+		printf("  %zu SVM ranges\n", objects.num_svm_ranges);
 }
 
 static void print_kfd(const struct tool_kfd *image)
@@ -98,6 +105,8 @@ static void print_render(const struct tool_render *image)
 	printf("GPU 0x%04" PRIx32, node->gpu_id);
 	if (node->has_compute_pid)
 		printf(", compute VM of process %" PRIu32, node->compute_pid);
+	if (node->num_of_bos)
+		printf(", %" PRIu64 " GEM objects, which a restore refuses", node->num_of_bos);
 	printf("\n");
 }
 

@@ -129,6 +129,7 @@ static json_object *describe_process(const struct tool_kfd *image)
 	_cleanup_(facts_objects_done) struct objects objects = { 0 };
 	json_object *object = json_object_new_object();
 	const CriuKfd *kfd = image->message;
+	const struct bo_sum shared = facts_sum_shared(kfd), imports = facts_sum_imports(kfd);
 
 	facts_read_objects(kfd, &objects);
 	add(object, "image", image_of(IMAGE_KFD_NAME, image->id));
@@ -136,10 +137,14 @@ static json_object *describe_process(const struct tool_kfd *image)
 	add(object, "writer", json_object_new_string(facts_writer(kfd)));
 	add(object, "gpus", describe_gpus(kfd));
 	add(object, "bos", describe_bos(kfd));
+	add(object, "shared", describe_sum(&shared));
+	add(object, "imported", describe_sum(&imports));
 	add(object, "objects", number(kfd->num_of_objects));
 	if (objects.known) {
 		add(object, "queues", describe_queues(&objects));
-		add(object, "has_svm_ranges", json_object_new_boolean(objects.has_svm));
+		add(object, "events", number(objects.num_events));
+		add(object, "svm_ranges", number(objects.num_svm_ranges));
+		add(object, "has_svm_ranges", json_object_new_boolean(objects.num_svm_ranges > 0));
 	}
 	return object;
 }
@@ -155,6 +160,7 @@ static json_object *describe_render(const struct tool_render *image)
 		add(object, "render_minor", number(node->drm_render_minor));
 	if (node->has_compute_pid)
 		add(object, "compute_pid", number(node->compute_pid));
+	add(object, "gem_objects", number(node->num_of_bos));
 	return object;
 }
 
