@@ -10,7 +10,8 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 
-int contents_read_state(const CriuKfd *kfd, struct kfd_state *state)
+/* The state from which kfd_jobs_init() makes jobs. */
+static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 {
 	uint32_t count = 0;
 	int ret;
@@ -71,7 +72,7 @@ int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
 {
 	_cleanup_(contents_close) struct contents contents = { 0 };
 	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
-	int ret = contents_read_state(kfd->message, &state);
+	int ret = read_state(kfd->message, &state);
 
 	if (!ret)
 		ret = kfd_jobs_init(&state, NULL, &contents.jobs);

@@ -19,9 +19,6 @@ struct contents_piece {
 	uint64_t size;
 };
 
-/* The state from which kfd_jobs_init() makes jobs. Free it with kfd_state_done(), also on error. */
-int contents_read_state(const CriuKfd *kfd, struct kfd_state *state);
-
 struct contents {
 	struct kfd_jobs jobs;
 	struct contents_piece *pieces;

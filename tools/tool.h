@@ -45,6 +45,10 @@ int check_run(const struct tool_request *request);
 int show_run(const struct tool_request *request);
 /* verify.c: whether all images are whole. */
 int verify_run(const struct tool_request *request);
+/* verify_images.c: 0; -EINVAL after a line: an image needs another that is not there, or two are
+ * from two dumps. */
+struct tool_images;
+int verify_images(const struct tool_images *images);
 /* diff.c: what differs between two image directories of a job. */
 int diff_run(const struct tool_request *request);
 /* fit.c: whether the GPUs of the images can be mapped to those of a machine. */

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Compares the contents of all BOs with their checksums, and the images with each other. Several
- * threads sum up parts of BOs. A BO of an older image is one part, because its checksum needs the
- * bytes in order. */
+/* Compares the contents of all BOs with their checksums. Several threads sum up parts of BOs. A BO
+ * of an older image is one part, because its checksum needs the bytes in order. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +15,6 @@
 #include "contents.h"
 #include "criu/log.h"
 #include "image/image.h"
-#include "kernel/kfd.h"
 #include "tool.h"
 
 #define PIECE (1u << 20)
@@ -29,16 +26,10 @@
 
 /* A part of a BO. */
 struct piece_of_work {
-	const struct content_job *job;
-	/* Of the BO in the message of its process. */
-	uint32_t index;
-	/* Of the BO in its pages file. */
-	uint64_t bo_offset;
+	const struct contents_piece *bo;
 	/* In the BO. */
 	uint64_t offset;
 	uint64_t size;
-	/* The checksum of the BO. */
-	uint64_t expected;
 	/* The checksum of this part. */
 	uint64_t sum;
 	/* 0, or -errno of a read. */
@@ -67,7 +58,8 @@ struct totals {
 
 static int sum_up(struct verification *run, struct piece_of_work *work)
 {
-	bool in_order = work->job->checksums == CONTENT_XXH3;
+	const struct content_job *job = work->bo->job;
+	bool in_order = job->checksums == CONTENT_XXH3;
 	_cleanup_free_ void *piece = malloc(PIECE);
 	XXH3_state_t *state = XXH3_createState();
 	int ret = piece && state ? 0 : -ENOMEM;
@@ -78,7 +70,7 @@ static int sum_up(struct verification *run, struct piece_of_work *work)
 		size_t size = work->size - at < PIECE ? (size_t)(work->size - at) : PIECE;
 		uint64_t offset = work->offset + at;
 
-		ret = pread_full(work->job->image_fd, piece, size, work->bo_offset + offset);
+		ret = pread_full(job->image_fd, piece, size, work->bo->offset + offset);
 		if (!ret && in_order)
 			(void)XXH3_64bits_update(state, piece, size);
 		else if (!ret)
@@ -161,183 +153,107 @@ static int run_threads(struct verification *run, bool shows_progress)
 	return count ? 0 : ret;
 }
 
-/* Adds the parts of BO number @index, of which @part has everything else. */
-static void add_parts(struct verification *run, struct piece_of_work part, uint64_t size)
+/* Adds the parts of a BO. */
+static void add_parts(struct verification *run, const struct contents_piece *bo)
 {
-	uint64_t most = part.job->checksums == CONTENT_XXH3 ? size : PART_MAX;
+	uint64_t most = bo->job->checksums == CONTENT_XXH3 ? bo->size : PART_MAX;
+	struct piece_of_work part = { .bo = bo };
 
-	for (; part.offset < size; part.offset += part.size) {
-		part.size = size - part.offset < most ? size - part.offset : most;
+	for (; part.offset < bo->size; part.offset += part.size) {
+		part.size = bo->size - part.offset < most ? bo->size - part.offset : most;
 		run->work[run->count++] = part;
 	}
-	run->size += size;
+	run->size += bo->size;
 	run->num_bos++;
 }
 
-static void add_work(const struct kfd_jobs *jobs, const struct content_job *job, const CriuKfd *kfd,
-		     struct verification *run)
+static void add_bos(const struct contents *contents, struct verification *run,
+		    struct totals *totals)
 {
-	uint64_t offset = IMAGE_HEADER_SIZE;
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct contents_piece *bo = &contents->pieces[i];
 
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		const struct content_bo *bo = jobs->by_index[i];
-
-		if (!bo || kfd->bo_entries[i]->gpu_id != job->gpu_id)
-			continue;
-		add_parts(run,
-			  (struct piece_of_work){
-				  .job = job,
-				  .index = (uint32_t)i,
-				  .bo_offset = offset,
-				  .expected = bo->checksum,
-			  },
-			  bo->size);
-		offset += bo->size;
-	}
-}
-
-static int open_jobs(int id, const CriuKfd *kfd, struct kfd_jobs *jobs, struct verification *run,
-		     struct totals *totals)
-{
-	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
-		struct content_job *job = &jobs->jobs[i];
-		int ret = image_open_pages(id, job->gpu_id, content_size(job->bos, job->num_bos),
-					   &job->image_fd);
-
-		if (ret < 0)
-			return ret;
-		if (job->image_fd >= 0)
-			(void)posix_fadvise(job->image_fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		if (job->checksums == CONTENT_NO_CHECKSUM)
-			totals->num_unchecked += job->num_bos;
+		if (bo->job->checksums == CONTENT_NO_CHECKSUM)
+			totals->num_unchecked++;
 		else
-			add_work(jobs, job, kfd, run);
+			add_parts(run, bo);
 	}
-	return 0;
 }
 
-static int report_bo(int id, const CriuKfd *kfd, const struct piece_of_work *work, int result)
+static int report_bo(int id, const CriuKfd *kfd, const struct contents_piece *piece, int result)
 {
-	const KfdBoEntry *bo = kfd->bo_entries[work->index];
+	const KfdBoEntry *bo = kfd->bo_entries[piece->index];
 	char name[IMAGE_NAME_SIZE];
 
-	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, work->job->gpu_id);
+	(void)snprintf(name, sizeof(name), IMAGE_PAGES_NAME, id, piece->job->gpu_id);
 	return log_error(result,
 			 "image %s: BO %" PRIu32 " (VA 0x%" PRIx64 ", %" PRIu64
 			 " bytes, at offset %" PRIu64 ") of process %" PRIu32 ": %s",
-			 name, work->index, bo->addr, bo->size, work->bo_offset, kfd->pid,
+			 name, piece->index, bo->addr, bo->size, piece->offset, kfd->pid,
 			 result == -EBADMSG ? "its contents are not those that were saved"
 					    : "cannot read it");
 }
 
+/* The checksum that was saved with the BO. */
+static uint64_t expect(const struct contents *contents, const struct contents_piece *bo)
+{
+	return contents->jobs.by_index[bo->index]->checksum;
+}
+
 /* Names the first BO that differs. */
-static int report(int id, const CriuKfd *kfd, const struct verification *run)
+static int report(const struct tool_kfd *kfd, const struct contents *contents,
+		  const struct verification *run)
 {
 	size_t i = 0;
 
 	while (i < run->count) {
-		const struct piece_of_work *first = &run->work[i];
+		const struct contents_piece *bo = run->work[i].bo;
 		uint64_t sum = 0;
 		int result = 0;
 
-		for (; i < run->count && run->work[i].index == first->index; i++) {
+		for (; i < run->count && run->work[i].bo == bo; i++) {
 			sum += run->work[i].sum;
 			result = result ? result : run->work[i].result;
 		}
-		if (!result && sum != first->expected)
+		if (!result && sum != expect(contents, bo))
 			result = -EBADMSG;
 		if (result)
-			return report_bo(id, kfd, first, result);
+			return report_bo(kfd->id, kfd->message, bo, result);
 	}
 	return 0;
 }
 
-static size_t most_parts(const struct kfd_jobs *jobs)
+static size_t most_parts(const struct contents *contents)
 {
 	size_t count = 1;
 
-	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
-		const struct content_job *job = &jobs->jobs[i];
-
-		count += job->num_bos + content_size(job->bos, job->num_bos) / PART_MAX;
-	}
+	for (size_t i = 0; i < contents->count; i++)
+		count += 1 + contents->pieces[i].size / PART_MAX;
 	return count;
 }
 
 static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, struct totals *totals)
 {
-	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
-	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
+	_cleanup_(contents_close) struct contents contents = { 0 };
 	struct verification run = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				    .ended = PTHREAD_COND_INITIALIZER };
 	_cleanup_free_ struct piece_of_work *work = NULL;
-	int ret = contents_read_state(kfd->message, &state);
+	int ret = contents_open(kfd, &contents);
 
-	if (!ret)
-		ret = kfd_jobs_init(&state, NULL, &jobs);
-	if (!ret)
-		work = calloc(most_parts(&jobs), sizeof(*work));
-	run.work = work;
-	if (ret < 0 || !work)
+	if (ret < 0)
+		return ret;
+	run.work = work = calloc(most_parts(&contents), sizeof(*work));
+	if (!work)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
-	ret = kfd_jobs_set_checksums(&jobs, kfd->id, kfd->message);
-	if (!ret)
-		ret = open_jobs(kfd->id, kfd->message, &jobs, &run, totals);
-	if (!ret && run.count) {
+	add_bos(&contents, &run, totals);
+	if (run.count) {
 		ret = run_threads(&run, shows_progress);
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot start a thread", kfd->id);
 	}
 	totals->num_bos += run.num_bos;
 	totals->bytes += run.size;
-	return ret ? ret : report(kfd->id, kfd->message, &run);
-}
-
-static const struct tool_kfd *find_state(const struct tool_images *images, uint32_t pid)
-{
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const CriuKfd *kfd = images->kfds[i].message;
-
-		if (kfd->num_of_gpus && kfd->pid == pid)
-			return &images->kfds[i];
-	}
-	return NULL;
-}
-
-/* Two states of one process are from two dumps. */
-static int check_kfds(const struct tool_images *images)
-{
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const struct tool_kfd *kfd = &images->kfds[i], *first;
-
-		first = kfd->message->num_of_gpus ? find_state(images, kfd->message->pid) : kfd;
-		if (first && first != kfd)
-			return log_error(-EINVAL,
-					 "images: kfd %d and kfd %d both have the state of process"
-					 " %" PRIu32 ", so they are from two dumps",
-					 first->id, kfd->id, kfd->message->pid);
-	}
-	return 0;
-}
-
-static int check_renders(const struct tool_images *images)
-{
-	for (size_t i = 0; i < images->num_renders; i++) {
-		const CriuRenderNode *node = images->renders[i].message;
-
-		for (size_t j = 0; j < node->n_owners; j++) {
-			const KfdOwner *owner = node->owners[j];
-			const struct tool_kfd *kfd = find_state(images, owner->pid);
-
-			if (!kfd || (uint32_t)kfd->id != owner->kfd_id)
-				return log_error(-EINVAL,
-						 "images: render node %d names kfd %" PRIu32
-						 " of process %" PRIu32
-						 ", which the directory does not have",
-						 images->renders[i].id, owner->kfd_id, owner->pid);
-		}
-	}
-	return 0;
+	return report(kfd, &contents, &run);
 }
 
 static void print_result(const struct totals *totals, double seconds)
@@ -360,10 +276,8 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	bool shows_progress = !request->quiet && isatty(STDERR_FILENO);
 	struct totals totals = { 0 };
 	double begin = now_seconds();
-	int ret = check_kfds(images);
+	int ret = verify_images(images);
 
-	if (!ret)
-		ret = check_renders(images);
 	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
 		if (images->kfds[i].message->num_of_gpus)
 			ret = verify_contents(&images->kfds[i], shows_progress, &totals);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Compares the state images of a directory with each other. verify.c compares the contents. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "tool.h"
+
+static const struct tool_kfd *find_state(const struct tool_images *images, uint32_t pid)
+{
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		const CriuKfd *kfd = images->kfds[i].message;
+
+		if (kfd->num_of_gpus && kfd->pid == pid)
+			return &images->kfds[i];
+	}
+	return NULL;
+}
+
+/* Two states of one process are from two dumps. */
+static int check_kfds(const struct tool_images *images)
+{
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		const struct tool_kfd *kfd = &images->kfds[i], *first;
+
+		first = kfd->message->num_of_gpus ? find_state(images, kfd->message->pid) : kfd;
+		if (first && first != kfd)
+			return log_error(-EINVAL,
+					 "images: kfd %d and kfd %d both have the state of process"
+					 " %" PRIu32 ", so they are from two dumps",
+					 first->id, kfd->id, kfd->message->pid);
+	}
+	return 0;
+}
+
+/* A shared BO, and the process whose image has its contents. */
+struct object {
+	uint32_t pid;
+	uint32_t number;
+};
+
+struct object_list {
+	struct object *list;
+	size_t count;
+};
+
+static void object_list_done(struct object_list *objects)
+{
+	free(objects->list);
+}
+
+static int compare_objects(const void *left, const void *right)
+{
+	const struct object *a = left, *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int add_objects(const CriuKfd *kfd, struct object_list *objects)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+		const struct object object = { kfd->pid, bo->object };
+
+		if (bo->has_object && !bo->has_owner_pid)
+			ret = array_append(&objects->list, &objects->count, sizeof(object),
+					   &object);
+	}
+	return ret;
+}
+
+/* In an order that bsearch() can use. */
+static int list_objects(const struct tool_images *images, struct object_list *objects)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < images->num_kfds; i++)
+		ret = add_objects(images->kfds[i].message, objects);
+	if (ret < 0)
+		return log_error(ret, "images: cannot list their shared BOs");
+	if (objects->count)
+		qsort(objects->list, objects->count, sizeof(*objects->list), compare_objects);
+	return 0;
+}
+
+static int check_imports(const struct tool_kfd *kfd, const struct object_list *objects)
+{
+	for (size_t i = 0; i < kfd->message->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->message->bo_entries[i];
+		const struct object object = { bo->owner_pid, bo->object };
+
+		if (!bo->has_owner_pid ||
+		    (objects->count && bsearch(&object, objects->list, objects->count,
+					       sizeof(object), compare_objects)))
+			continue;
+		return log_error(-EINVAL,
+				 "images: BO %zu of kfd %d imports object %" PRIu32
+				 " of process %" PRIu32 ", which the directory does not have",
+				 i, kfd->id, bo->object, bo->owner_pid);
+	}
+	return 0;
+}
+
+/* The process that an import names has the contents. */
+static int check_objects(const struct tool_images *images)
+{
+	_cleanup_(object_list_done) struct object_list objects = { 0 };
+	int ret = list_objects(images, &objects);
+
+	for (size_t i = 0; !ret && i < images->num_kfds; i++)
+		ret = check_imports(&images->kfds[i], &objects);
+	return ret;
+}
+
+static int check_renders(const struct tool_images *images)
+{
+	for (size_t i = 0; i < images->num_renders; i++) {
+		const CriuRenderNode *node = images->renders[i].message;
+
+		for (size_t j = 0; j < node->n_owners; j++) {
+			const KfdOwner *owner = node->owners[j];
+			const struct tool_kfd *kfd = find_state(images, owner->pid);
+
+			if (!kfd || (uint32_t)kfd->id != owner->kfd_id)
+				return log_error(-EINVAL,
+						 "images: render node %d names kfd %" PRIu32
+						 " of process %" PRIu32
+						 ", which the directory does not have",
+						 images->renders[i].id, owner->kfd_id, owner->pid);
+		}
+	}
+	return 0;
+}
+
+int verify_images(const struct tool_images *images)
+{
+	int ret = check_kfds(images);
+
+	if (!ret)
+		ret = check_renders(images);
+	return ret ? ret : check_objects(images);
+}
