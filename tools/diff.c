@@ -20,6 +20,16 @@ struct side {
 	/* Of the process that is compared. */
 	const struct tool_kfd *kfd;
 	struct contents contents;
+	/* All pieces of the contents, in the order of compare_keys(). */
+	struct key *keys;
+};
+
+/* By which a BO is found on the other side. */
+struct key {
+	uint32_t gpu_id;
+	uint64_t addr;
+	uint64_t size;
+	const struct contents_piece *piece;
 };
 
 struct counts {
@@ -35,15 +45,6 @@ static int read_side(struct side *side, const char *dir)
 	if (ret < 0)
 		return log_error(ret, "cannot open directory %s", dir);
 	return images_read(&side->images);
-}
-
-static int open_contents(struct side *side)
-{
-	int ret = host_open_images(side->dir);
-
-	if (ret < 0)
-		return log_error(ret, "cannot open directory %s", side->dir);
-	return contents_open(side->kfd, &side->contents);
 }
 
 static void side_done(struct side *side)
@@ -67,17 +68,60 @@ static const KfdBoEntry *entry_of(const struct side *side, const struct contents
 	return side->kfd->message->bo_entries[piece->index];
 }
 
-/* The same BO has the same place: addresses on the GPU do not change. */
+static int compare_keys(const void *left, const void *right)
+{
+	const struct key *a = left, *b = right;
+
+	if (a->gpu_id != b->gpu_id)
+		return a->gpu_id < b->gpu_id ? -1 : 1;
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	return a->size < b->size ? -1 : a->size > b->size;
+}
+
+static struct key key_of(const KfdBoEntry *bo, const struct contents_piece *piece)
+{
+	return (struct key){ bo->gpu_id, bo->addr, bo->size, piece };
+}
+
+static int list_keys(struct side *side)
+{
+	side->keys = calloc(side->contents.count + 1, sizeof(*side->keys));
+	if (!side->keys)
+		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", side->kfd->id);
+	for (size_t i = 0; i < side->contents.count; i++) {
+		const struct contents_piece *piece = &side->contents.pieces[i];
+
+		side->keys[i] = key_of(entry_of(side, piece), piece);
+	}
+	qsort(side->keys, side->contents.count, sizeof(*side->keys), compare_keys);
+	return 0;
+}
+
+static int open_contents(struct side *side)
+{
+	int ret = host_open_images(side->dir);
+
+	if (ret < 0)
+		return log_error(ret, "cannot open directory %s", side->dir);
+	ret = contents_open(side->kfd, &side->contents);
+	return ret ? ret : list_keys(side);
+}
+
+static void close_contents(struct side *side)
+{
+	contents_close(&side->contents);
+	free(side->keys);
+	side->keys = NULL;
+}
+
+/* Addresses on the GPU do not change between dumps. */
 static const struct contents_piece *find_piece(const struct side *side, const KfdBoEntry *bo)
 {
-	for (size_t i = 0; i < side->contents.count; i++) {
-		const KfdBoEntry *other = entry_of(side, &side->contents.pieces[i]);
+	const struct key key = key_of(bo, NULL), *found;
 
-		if (other->gpu_id == bo->gpu_id && other->addr == bo->addr &&
-		    other->size == bo->size)
-			return &side->contents.pieces[i];
-	}
-	return NULL;
+	found = bsearch(&key, side->keys, side->contents.count, sizeof(key), compare_keys);
+	return found ? found->piece : NULL;
 }
 
 static uint64_t count_bytes(const uint8_t *a, const uint8_t *b, size_t size)
@@ -202,8 +246,8 @@ static int compare_process(struct side *a, struct side *b)
 		ret = open_contents(b);
 	if (!ret)
 		ret = compare_bos(a, b, &counts);
-	contents_close(&a->contents);
-	contents_close(&b->contents);
+	close_contents(a);
+	close_contents(b);
 	if (ret < 0)
 		return TOOL_TROUBLE;
 	printf("  %zu BOs are the same, %zu differ, %zu and %zu are in one only: %s of %s\n",
