@@ -75,6 +75,22 @@ static int read_machine(const char *tree, struct topology *ret_local)
 	return 0;
 }
 
+/* A restore refuses such an image of CRIU's own plugin, whatever the GPUs. */
+static int check_renders(const struct tool_images *images)
+{
+	for (size_t i = 0; i < images->num_renders; i++) {
+		const CriuRenderNode *node = images->renders[i].message;
+
+		if (node->num_of_bos || node->n_bo_entries)
+			return log_error(
+				-EOPNOTSUPP,
+				"render node %d: the image has GEM objects, which cannot be"
+				" restored yet",
+				images->renders[i].id);
+	}
+	return 0;
+}
+
 static int fit(const struct tool_images *images, const struct topology *local,
 	       const struct options *options, bool quiet)
 {
@@ -91,7 +107,7 @@ static int fit(const struct tool_images *images, const struct topology *local,
 		if (ret < 0)
 			status = TOOL_NO;
 	}
-	return status;
+	return check_renders(images) < 0 ? TOOL_NO : status;
 }
 
 int fit_run(const struct tool_request *request)
