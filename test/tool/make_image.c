@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* make_image TREE DIR: writes the image of a process to DIR. It sees all GPUs of the topology TREE,
- * and has nothing else. make_image a|b DIR: an image of CRIU's own plugin, of 3.17 to 4.2 or later.
- */
+ * and has nothing else. make_image a|b|gem DIR: images of CRIU's own plugin, of 3.17 to 4.2 or
+ * later, or later with a GEM object. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,36 @@ static void write_framed(const char *name, const void *bytes, size_t size)
 		abort();
 }
 #include "foreign_image.h"
+
+/* A render node of CRIU's own plugin. */
+static void write_foreign_render(const char *name, enum vintage vintage, bool has_gem_object)
+{
+	struct wire node = { 0 }, object = { 0 };
+
+	wire_number(&node, 1, 0xbeef);
+	if (vintage == VINTAGE_B) {
+		wire_number(&node, 2, 2);
+		wire_number(&node, 3, 128);
+		wire_number(&node, 4, has_gem_object);
+	}
+	for (unsigned int field = 1; field <= 9; field++)
+		wire_number(&object, field, field < 9 ? 0x1000 : 0);
+	if (has_gem_object)
+		wire_bytes(&node, 5, object.bytes, object.size);
+	write_framed(name, node.bytes, node.size);
+}
+
+static int write_foreign(const char *kind, const char *dir)
+{
+	enum vintage vintage = kind[0] == 'a' ? VINTAGE_A : VINTAGE_B;
+	char name[4096];
+
+	(void)snprintf(name, sizeof(name), "%s/amdgpu-kfd-1.img", dir);
+	write_foreign_kfd(name, 100, vintage);
+	(void)snprintf(name, sizeof(name), "%s/amdgpu-renderD-2.img", dir);
+	write_foreign_render(name, vintage, !strcmp(kind, "gem"));
+	return 0;
+}
 
 static int write_machine(const char *tree)
 {
@@ -51,15 +82,10 @@ static int write_machine(const char *tree)
 
 int main(int argc, char **argv)
 {
-	char name[4096];
-
 	if (argc != 3)
 		return 2;
 	(void)mkdir(argv[2], 0700);
-	(void)snprintf(name, sizeof(name), "%s/amdgpu-kfd-1.img", argv[2]);
-	if (!strcmp(argv[1], "a") || !strcmp(argv[1], "b")) {
-		write_foreign_kfd(name, 100, argv[1][0] == 'a' ? VINTAGE_A : VINTAGE_B);
-		return 0;
-	}
+	if (!strcmp(argv[1], "a") || !strcmp(argv[1], "b") || !strcmp(argv[1], "gem"))
+		return write_foreign(argv[1], argv[2]);
 	return host_open_images(argv[2]) < 0 || write_machine(argv[1]) < 0;
 }
