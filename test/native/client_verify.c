@@ -24,6 +24,7 @@ static int complain(int ret, const char *what)
 /* The current places of buffers, from the simulator's list, sorted by address. */
 struct place {
 	uint64_t address, size, handle;
+	uint64_t mapped; /* the sum of the ids of the GPUs that map it */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -44,8 +45,10 @@ static int parse_places(char *text, struct place **ret_places, size_t *ret_count
 
 		if (!(count & (count + 1)))
 			places = realloc(places, (count + 1) * 2 * sizeof(*places));
-		if (!places || sscanf(line, "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64,
-				      &place.address, &place.size, &place.handle) != 3)
+		if (!places ||
+		    sscanf(line,
+			   "va=%" SCNx64 " size=%" SCNu64 " handle=%" SCNx64 " mapped=%" SCNx64,
+			   &place.address, &place.size, &place.handle, &place.mapped) != 4)
 			return complain(-EINVAL, "kfd_bos");
 		places[count++] = place;
 	}
@@ -356,8 +359,9 @@ int client_save_list(const struct workload *workload, const char *directory)
 	int ret = file ? find_places(&places, &count) : -errno;
 
 	for (size_t i = 0; !ret && i < count; i++)
-		(void)fprintf(file, "%" PRIx64 " %" PRIu64 " %" PRIx64 "\n", places[i].address,
-			      places[i].size, places[i].handle);
+		(void)fprintf(file, "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIx64 "\n",
+			      places[i].address, places[i].size, places[i].handle,
+			      places[i].mapped);
 	free(places);
 	if (file && fclose(file))
 		return -EIO;
@@ -372,11 +376,11 @@ int client_compare_list(const struct workload *workload, const char *directory)
 	int ret = file ? find_places(&places, &count) : -errno;
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		if (fscanf(file, "%" SCNx64 " %" SCNu64 " %" SCNx64, &was.address, &was.size,
-			   &was.handle) != 3 ||
-		    was.address != places[i].address || was.size != places[i].size ||
-		    was.handle != places[i].handle)
-			ret = complain(-EIO, "a buffer has another address, size or handle");
+		if (fscanf(file, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNx64, &was.address,
+			   &was.size, &was.handle, &was.mapped) != 4 ||
+		    memcmp(&was, &places[i], sizeof(was)) != 0)
+			ret = complain(-EIO, "a buffer has another address, size or handle, or"
+					     " other GPUs map it");
 	}
 	free(places);
 	if (file)

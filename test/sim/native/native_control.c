@@ -178,6 +178,17 @@ static int write_process_exit(struct native *native, const char *line)
 	return 0;
 }
 
+static u64 sum_mapping_ids(const struct sim_process *process, const struct sim_mem *mem)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < process->num_pdds; i++)
+		if (mem->mapped & 1ull << i)
+			sum += process->pdds[i]->user_gpu_id;
+	return sum;
+}
+
 /* Returns the whole length, so that the caller can allocate enough room. */
 static int print_kfd_bos(struct native *native, char *text, u32 size)
 {
@@ -193,8 +204,9 @@ static int print_kfd_bos(struct native *native, char *text, u32 size)
 		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++)
 			used += (u32)snprintf(
 				used < size ? text + used : NULL, used < size ? size - used : 0,
-				"va=%llx size=%llu handle=%llx\n", mem->va, mem->bo->size,
-				(u64)mem->pdd->user_gpu_id << 32 | mem->id);
+				"va=%llx size=%llu handle=%llx mapped=%llx\n", mem->va,
+				mem->bo->size, (u64)mem->pdd->user_gpu_id << 32 | mem->id,
+				sum_mapping_ids(process, mem));
 	sim_unlock(&process->lock);
 	sim_os_process_put(process);
 	return (int)used;
