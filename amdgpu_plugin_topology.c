@@ -17,6 +17,9 @@
 /* Larger than any file of a node. */
 #define NODE_FILE_MAX 65536
 
+#define KEY_IS_LOCATION (1ULL << 63)
+#define FUNCTION_BITS   7u
+
 struct property {
 	const char *name;
 	size_t offset;
@@ -466,6 +469,16 @@ size_t topology_count_gpus(const struct topology *topology)
 	for (size_t i = 0; i < topology->num_nodes; i++)
 		count += topology->nodes[i].gpu_id != 0;
 	return count;
+}
+
+/* The driver stores the number of a partition in the function's bits of location_id
+ * (kfd_topology.c). A kernel that tells no location has no partitions. */
+uint64_t topology_pci_device(const struct topology_node *gpu)
+{
+	if (!gpu->location_id)
+		return gpu->drm_render_minor;
+	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
+	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
 }
 
 static int add_link(KfdDeviceEntry *entry, const struct topology_link *link)

@@ -120,6 +120,10 @@ const struct topology_node *topology_find_listed(const struct topology *topology
 						 uint32_t position);
 size_t topology_count_gpus(const struct topology *topology);
 
+/* A number that GPUs have in common if, and only if, they are partitions of one PCI device. Such
+ * GPUs share mmap offsets. */
+uint64_t topology_pci_device(const struct topology_node *gpu);
+
 /* Builds the message of a node; free it with kfd_device_entry__free_unpacked(). The message has
  * only those links that lead to a node of @topology. NULL: no memory. */
 KfdDeviceEntry *topology_entry_new(const struct topology *topology,

@@ -153,6 +153,7 @@ enum dump_rule {
 	DUMP_MAPPING_WITHOUT_BO,
 	DUMP_MAPPING_INSIDE_BO,
 	DUMP_MAPPING_AMBIGUOUS,
+	DUMP_MAPPING_OF_IMPORT,
 };
 
 /* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns

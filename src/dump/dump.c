@@ -146,8 +146,11 @@ static int check_mappings(struct process_dump *dump)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
 				 dump->process->id, dump->process->vpid);
-	for (size_t i = 0; !ret && i < dump->num_mappings; i++)
+	for (size_t i = 0; !ret && i < dump->num_mappings; i++) {
 		ret = preflight_check_mapping(&subject, &dump->mappings[i]);
+		if (!ret)
+			ret = shared_bos_check_mapping(dump, &dump->mappings[i]);
+	}
 	return ret;
 }
 

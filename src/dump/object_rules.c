@@ -32,6 +32,16 @@ static int compare_offsets(const void *a, const void *b)
 	return order ? order : object_rules_compare(a, b);
 }
 
+static int compare_homes(const void *a, const void *b)
+{
+	const struct shared_bo *one = a, *other = b;
+	int order = compare_numbers(one->home_device, other->home_device);
+
+	if (!order)
+		order = compare_numbers(one->home_offset, other->home_offset);
+	return order ? order : object_rules_compare(a, b);
+}
+
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct shared_bo *one = a, *other = b;
@@ -43,6 +53,11 @@ static int compare_inodes(const void *a, const void *b)
 static bool have_one_offset(const struct shared_bo *one, const struct shared_bo *other)
 {
 	return one->device == other->device && one->offset == other->offset;
+}
+
+static bool have_one_home(const struct shared_bo *one, const struct shared_bo *other)
+{
+	return one->home_device == other->home_device && one->home_offset == other->home_offset;
 }
 
 static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
@@ -73,14 +88,63 @@ static void note_problem(struct shared_bo *run, size_t count, const char *proble
 		run[i].problem = problem;
 }
 
-/* The import of a buffer on another PCI device is an object with an offset of its own. Up to Linux
- * 6.7 there are no such imports, and inodes say nothing. */
-static void note_other_device(struct shared_bos *shared, struct shared_bo *run, size_t count)
+static bool have_several_offsets(const struct shared_bo *run, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		if (!have_one_offset(&run[0], &run[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The entries of a dma-buf have several offsets. Those on the PCI device of the owner have its
+ * offset. */
+static const char *find_home(const struct shared_bo *run, size_t count,
+			     const struct shared_bo **ret_home)
+{
+	*ret_home = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (kfd_bo_looks_imported(run[i].alloc_flags))
+			continue;
+		if (*ret_home)
+			return "several processes look like its owner";
+		*ret_home = &run[i];
+	}
+	if (!*ret_home)
+		return "it is imported on several PCI devices, and its owner is not in the dump";
+	for (size_t i = 0; i < count; i++) {
+		if (run[i].device == (*ret_home)->device && run[i].offset != (*ret_home)->offset)
+			return "its dma-buf is also that of another BO";
+	}
+	return NULL;
+}
+
+/* The import of a buffer on another PCI device is an object of the kernel with an offset of its
+ * own, and with the dma-buf of the buffer (amdgpu_gem_prime_import() in amdgpu_dma_buf.c, Linux
+ * 6.12). Up to Linux 6.7 there are no such imports, and each export has a dma-buf of its own. */
+static void set_home(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	const struct shared_bo *home;
+	const char *problem;
+
+	(void)shared;
+	if (!have_several_offsets(run, count))
+		return;
+	problem = find_home(run, count, &home);
+	note_problem(run, count, problem);
+	for (size_t i = 0; !problem && i < count; i++) {
+		run[i].home_device = home->device;
+		run[i].home_offset = home->offset;
+	}
+}
+
+/* The dma-bufs of one offset are one dma-buf, or lead to no other offset. */
+static void check_homes(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	(void)shared;
 	for (size_t i = 1; i < count; i++) {
-		if (!have_one_offset(&run[0], &run[i]))
-			note_problem(run, count, "it is imported on another PCI device");
+		if (!have_one_home(&run[0], &run[i]))
+			note_problem(run, count, "its entries have different dma-bufs");
 	}
 }
 
@@ -153,8 +217,6 @@ static const char *find_problem(const struct shared_bo *run, size_t count,
 			return run[i].problem;
 		if (run[i].size != run[0].size)
 			return "its sizes differ";
-		if (run[i].gpu_id != run[0].gpu_id)
-			return "it is imported for another GPU";
 		if (kfd_bo_looks_imported(run[i].alloc_flags))
 			continue;
 		if (*ret_owner)
@@ -189,6 +251,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 		run[i].object = shared->num_objects;
 		run[i].owner = owner->process;
 		run[i].imported = &run[i] != owner;
+		run[i].on_other_device = run[i].device != owner->device;
 		run[i].adopted = !run[i].imported && kfd_bo_looks_imported(run[i].alloc_flags);
 	}
 }
@@ -201,12 +264,33 @@ static void note_late(struct shared_bos *shared, struct shared_bo *run, size_t c
 	}
 }
 
+static void set_own_home(struct shared_bos *shared, struct shared_bo *run, size_t count)
+{
+	bool is_own = run[0].process == shared->num_processes - 1;
+
+	if (is_own && !is_late(shared, run, count))
+		set_home(shared, run, count);
+}
+
 static void share_own_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	bool is_own = run[0].process == shared->num_processes - 1;
 
 	if (is_own && !is_late(shared, run, count))
 		share_object(shared, run, count);
+}
+
+/* Until set_home() finds another one. */
+static void set_own_homes(struct shared_bos *shared, size_t first_process)
+{
+	for (size_t i = 0; i < shared->count; i++) {
+		struct shared_bo *bo = &shared->list[i];
+
+		if (bo->process < first_process)
+			continue;
+		bo->home_device = bo->device;
+		bo->home_offset = bo->offset;
+	}
 }
 
 static void sort(struct shared_bos *shared, int (*compare)(const void *, const void *))
@@ -217,21 +301,28 @@ static void sort(struct shared_bos *shared, int (*compare)(const void *, const v
 
 void object_rules_apply(struct shared_bos *shared, bool all_are_listed)
 {
+	set_own_homes(shared, 0);
 	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, note_other_device);
+	for_each_run(shared, have_one_inode, set_home);
 	if (all_are_listed)
 		for_each_run(shared, have_one_inode, judge_holders);
 	sort(shared, compare_offsets);
-	for_each_run(shared, have_one_offset, share_object);
+	for_each_run(shared, have_one_offset, check_homes);
+	sort(shared, compare_homes);
+	for_each_run(shared, have_one_home, share_object);
 	sort(shared, object_rules_compare);
 }
 
 void object_rules_apply_late(struct shared_bos *shared)
 {
+	set_own_homes(shared, shared->num_processes - 1);
 	sort(shared, compare_inodes);
 	for_each_run(shared, have_one_inode, note_late);
+	for_each_run(shared, have_one_inode, set_own_home);
 	sort(shared, compare_offsets);
 	for_each_run(shared, have_one_offset, note_late);
-	for_each_run(shared, have_one_offset, share_own_object);
+	for_each_run(shared, have_one_offset, check_homes);
+	sort(shared, compare_homes);
+	for_each_run(shared, have_one_home, share_own_object);
 	sort(shared, object_rules_compare);
 }

@@ -41,7 +41,7 @@ static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint
 	shared->list[shared->count++] = (struct shared_bo){
 		.process = shared->num_processes - 1,
 		.index = index,
-		.device = bo_index_device(gpu),
+		.device = topology_pci_device(gpu),
 		.gpu_id = gpu->actual_gpu_id,
 		.alloc_flags = bo->alloc_flags,
 		.offset = bo->offset,
@@ -56,7 +56,7 @@ static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint
 static bool may_be_attached(const struct topology_node *gpu, const struct topology_node *mapper,
 			    uint32_t alloc_flags)
 {
-	if (!mapper || bo_index_device(gpu) == bo_index_device(mapper))
+	if (!mapper || topology_pci_device(gpu) == topology_pci_device(mapper))
 		return !mapper;
 	return !(alloc_flags & KFD_BO_VRAM) || !gpu->hive_id || gpu->hive_id != mapper->hive_id;
 }
@@ -183,6 +183,30 @@ const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t
 	return find(dump, index);
 }
 
+/* KFD makes an object for the import on another PCI device, and no call returns its offset. The CPU
+ * cannot access its memory anyway (ttm_bo_vm_fault_reserved() in Linux 6.12). */
+int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_mapping *mapping)
+{
+	const struct bo_index_entry *entry = NULL;
+	const struct topology_node *gpu = NULL;
+	const struct shared_bo *bo;
+	uint32_t minor;
+
+	if (render_node_is_device(mapping->device, &minor))
+		gpu = topology_find_minor(dump->topology, minor);
+	if (gpu)
+		entry = bo_index_find_offset(dump->process->bo_index, topology_pci_device(gpu),
+					     mapping->offset);
+	bo = entry ? find(dump, entry->index) : NULL;
+	if (!bo || !bo->on_other_device)
+		return 0;
+	return preflight_refuse(dump->session, DUMP_MAPPING_OF_IMPORT,
+				"kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64
+				" of renderD%u, BO 0x%" PRIx64 ",",
+				dump->process->id, mapping->start, mapping->end, minor,
+				dump->state.bos[entry->index].addr);
+}
+
 bool shared_bos_is_private(const struct process_dump *dump, uint32_t index)
 {
 	const struct shared_bo *bo = find(dump, index);
@@ -259,6 +283,7 @@ static int refuse_problems(const struct process_dump *dump)
 			first = bo;
 		bo->object = 0;
 		bo->imported = false;
+		bo->on_other_device = false;
 	}
 	if (!first)
 		return 0;

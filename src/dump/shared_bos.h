@@ -15,13 +15,14 @@
 
 #include "dump/dump.h"
 
+struct proc_mapping;
 struct process_dump;
 
 struct shared_bo {
 	/* Index in dump_session.processes, and in the list of BOs of that process. */
 	size_t process;
 	uint32_t index;
-	/* bo_index_device() of its GPU, and the GPU, as this machine names it. */
+	/* topology_pci_device() of its GPU, and the GPU, as this machine names it. */
 	uint64_t device;
 	uint32_t gpu_id;
 	uint32_t alloc_flags;
@@ -33,12 +34,17 @@ struct shared_bo {
 	uint64_t references;
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
+	/* Where the owner has the object. */
+	uint64_t home_device;
+	uint64_t home_offset;
 	/* From 1; 0: a restore makes a BO of its own. */
 	uint32_t object;
 	/* The process whose entry makes the object. */
 	size_t owner;
 	/* The object is imported. */
 	bool imported;
+	/* On another PCI device than the owner's. */
+	bool on_other_device;
 	/* The process makes the BO, but it looks imported. */
 	bool adopted;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
@@ -56,6 +62,9 @@ struct shared_bo {
 int shared_bos_check(struct process_dump *dump);
 /* The entry of a BO. NULL: the BO has no contents. */
 const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t index);
+/* Refuses a mapping of a BO if no restore could tell CRIU its new offset. The process has its index
+ * of BOs. */
+int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_mapping *mapping);
 /* Whether the BO has contents, and no other entry is the same object. */
 bool shared_bos_is_private(const struct process_dump *dump, uint32_t index);
 /* All files have been shown: whether each process that has a part in an object has an image. Logs

@@ -203,13 +203,19 @@ static const struct topology_node *saved_gpu(const struct restored_task *task, u
 	return topology_find_gpu(&task->saved, gpu_id);
 }
 
+static struct object_gpu name_gpu(const struct topology_node *gpu)
+{
+	return (struct object_gpu){ gpu->actual_gpu_id, topology_pci_device(gpu) };
+}
+
 static int publish(const struct restore_session *session, const struct made *made,
 		   const struct kfd_bo_bucket *bo)
 {
-	const struct restored_task *task = &session->task;
+	const struct topology_node *gpu = saved_gpu(&session->task, bo->gpu_id);
 	struct object object = {
 		.store_id = host_store_fd((int)bo->dmabuf_fd),
-		.gpu_id = gpu_files_local(task, saved_gpu(task, bo->gpu_id))->gpu_id,
+		.gpu = name_gpu(gpu_files_local(&session->task, gpu)),
+		.saved_gpu = name_gpu(gpu),
 		.mmap_offset = bo->restored_offset,
 	};
 
@@ -277,20 +283,37 @@ static int await(struct importer *importer, const struct import *import, struct 
 		       : 0;
 }
 
-/* The object must be on the GPU that the import is for: elsewhere KFD would make another kind of
- * BO. */
+enum relation { ONE_GPU, ONE_DEVICE, TWO_DEVICES };
+
+static enum relation relate(const struct object_gpu *one, const struct object_gpu *other)
+{
+	if (one->device != other->device)
+		return TWO_DEVICES;
+	return one->gpu_id == other->gpu_id ? ONE_GPU : ONE_DEVICE;
+}
+
+/* KFD makes another kind of BO for another PCI device. */
 static int check_gpu(const struct restored_task *task, const struct import *import,
 		     const struct object *object)
 {
-	uint32_t gpu_id = gpu_files_local(task, saved_gpu(task, import->gpu_id))->gpu_id;
+	static const char *const words[] = {
+		[ONE_GPU] = "one GPU",
+		[ONE_DEVICE] = "partitions of one PCI device",
+		[TWO_DEVICES] = "on different PCI devices",
+	};
+	const struct topology_node *node = saved_gpu(task, import->gpu_id);
+	const struct object_gpu saved = name_gpu(node);
+	const struct object_gpu gpu = name_gpu(gpu_files_local(task, node));
+	const enum relation relation = relate(&saved, &object->saved_gpu);
 
-	if (object->gpu_id == gpu_id)
+	if (relate(&gpu, &object->gpu) == relation)
 		return 0;
 	return log_error(-EXDEV,
-			 "kfd %d: BO at 0x%" PRIx64 ": process %d has it on GPU 0x%04x, and this"
-			 " process would look for it on GPU 0x%04x; map both to the same GPU with"
-			 " device-map",
-			 task->kfd_id, import->addr, import->owner, object->gpu_id, gpu_id);
+			 "kfd %d: BO at 0x%" PRIx64 ": saved GPU 0x%04x of process %d, which makes"
+			 " it, is GPU 0x%04x now, and saved GPU 0x%04x of this process is GPU"
+			 " 0x%04x; choose GPUs with device-map that are %s, as at the dump",
+			 task->kfd_id, import->addr, object->saved_gpu.gpu_id, import->owner,
+			 object->gpu.gpu_id, saved.gpu_id, gpu.gpu_id, words[relation]);
 }
 
 static int check_size(const struct restored_task *task, const struct import *import, int dmabuf_fd)
@@ -377,18 +400,23 @@ static int import_and_map(struct importer *importer, const struct import *import
 		       : 0;
 }
 
+/* A dump refuses mappings of imports on another PCI device. */
 static int note_mapping(const struct restored_task *task, const struct import *import,
 			const struct object *object)
 {
+	const struct topology_node *saved = saved_gpu(task, import->gpu_id);
 	const struct mapped_bo mapped = {
-		.saved_minor = saved_gpu(task, import->gpu_id)->drm_render_minor,
+		.saved_minor = saved->drm_render_minor,
 		.addr = import->addr,
 		.size = import->size,
 		.old_offset = import->old_offset,
 		.new_offset = object->mmap_offset,
 	};
-	int ret = mappings_add_bo(task->mappings, &mapped);
+	int ret;
 
+	if (topology_pci_device(saved) != object->saved_gpu.device)
+		return 0;
+	ret = mappings_add_bo(task->mappings, &mapped);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 

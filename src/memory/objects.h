@@ -12,11 +12,18 @@
 
 struct objects;
 
+/* A GPU, and its topology_pci_device(), as its machine names them. */
+struct object_gpu {
+	uint32_t gpu_id;
+	uint64_t device;
+};
+
 struct object {
 	/* Of the dma-buf in CRIU's descriptor store. */
 	int store_id;
-	/* The GPU that has the memory, as this machine names it. */
-	uint32_t gpu_id;
+	/* The GPU that has the memory, on this machine and on that of the dump. */
+	struct object_gpu gpu;
+	struct object_gpu saved_gpu;
 	/* In the render nodes of that GPU's PCI device. */
 	uint64_t mmap_offset;
 };

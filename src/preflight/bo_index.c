@@ -10,9 +10,6 @@
 #include "amdgpu_plugin_topology.h"
 #include "kernel/kfd.h"
 
-#define KEY_IS_LOCATION (1ULL << 63)
-#define FUNCTION_BITS   7u
-
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology, uint32_t user_gpu_id)
 {
@@ -21,16 +18,6 @@ const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 			return topology_find_actual(topology, state->devices[i].actual_gpu_id);
 	}
 	return NULL;
-}
-
-/* The driver stores the number of a partition in the function's bits of location_id
- * (kfd_topology.c). A kernel that tells no location has no partitions. */
-uint64_t bo_index_device(const struct topology_node *gpu)
-{
-	if (!gpu->location_id)
-		return gpu->drm_render_minor;
-	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
-	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
 }
 
 static int compare(const void *a, const void *b)
@@ -80,7 +67,7 @@ static int add_all(const struct kfd_state *state, const struct topology *topolog
 		const struct topology_node *gpu = bo_index_find_gpu(state, topology, bo->gpu_id);
 
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
-			ret = add_entry(index, bo, i, bo_index_device(gpu));
+			ret = add_entry(index, bo, i, topology_pci_device(gpu));
 	}
 	return ret;
 }

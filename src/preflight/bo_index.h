@@ -16,7 +16,7 @@ struct topology;
 struct topology_node;
 
 struct bo_index_entry {
-	/* bo_index_device() of its GPU. */
+	/* topology_pci_device() of its GPU. */
 	uint64_t device;
 	/* Of the BO in the state's list. */
 	uint32_t index;
@@ -39,9 +39,6 @@ struct bo_index {
 const struct topology_node *bo_index_find_gpu(const struct kfd_state *state,
 					      const struct topology *topology,
 					      uint32_t user_gpu_id);
-
-/* A number that GPUs have in common if, and only if, they are partitions of one PCI device. */
-uint64_t bo_index_device(const struct topology_node *gpu);
 
 /* The BOs of @state have their dma-bufs. -ENOMEM, or the error of fstat() on a dma-buf. */
 int bo_index_new(const struct kfd_state *state, const struct topology *topology,

@@ -256,6 +256,11 @@ static const struct rule {
 		    "is at an address where another GPU has a BO with such an offset, and a restore would take that BO",
 		    "`/proc/PID/maps` and the BOs of CHECKPOINT",
 		    "have the process map BOs at their GPU address, as libhsakmt does", false } },
+	{ .name = DUMP_MAPPING_OF_IMPORT,
+	  .text = { PREFLIGHT_FILE,
+		    "maps the import of a BO on another PCI device, whose new offset no kernel tells",
+		    "`/proc/PID/maps` and the BOs of all processes of the dump",
+		    "have the process unmap it; the CPU cannot access it anyway", false } },
 };
 
 const struct preflight_text *preflight_get_text(size_t index)
@@ -548,7 +553,7 @@ int preflight_check_mapping(const struct preflight_subject *subject,
 		      : NULL;
 	if (!gpu)
 		return 0;
-	bo = bo_index_find_offset(subject->process->bo_index, bo_index_device(gpu),
+	bo = bo_index_find_offset(subject->process->bo_index, topology_pci_device(gpu),
 				  mapping->offset);
 	if (!bo)
 		broken = DUMP_MAPPING_WITHOUT_BO;

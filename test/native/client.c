@@ -379,7 +379,8 @@ int client_export(struct client *client, size_t index, int *ret_fd)
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd)
 {
 	void *address = (void *)(uintptr_t)workload_import_address(owner, index);
-	uint32_t gpu_id = client->process.gpu[owner->bos[index].gpu].gpu_id;
+	const uint32_t gpu = owner->bos[index].gpu, gpus = (uint32_t)client->process.gpus;
+	uint32_t gpu_id = client->process.gpu[(gpu + owner->peer) % gpus].gpu_id;
 	struct raw_bo filler = { .size = WORKLOAD_PAGE }, bo;
 	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
 
@@ -387,6 +388,8 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 		ret = raw_import(&client->process, gpu_id, fd, address, &bo);
 	if (!ret)
 		ret = raw_map(&client->process, &bo, gpu_id);
+	if (!ret && owner->both)
+		ret = raw_map(&client->process, &bo, client->process.gpu[gpu].gpu_id);
 	if (!ret)
 		ret = raw_free(&client->process, &filler);
 	return ret < 0 ? complain(ret, "IMPORT_DMABUF") : 0;

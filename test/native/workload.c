@@ -170,6 +170,10 @@ static int set_number(struct workload *workload, const char *item)
 		workload->owner = (uint32_t)number;
 	else if (is_named(item, "outside") && number < TASKS_MAX)
 		workload->outside = (uint32_t)number;
+	else if (is_named(item, "peer"))
+		workload->peer = (uint32_t)number;
+	else if (is_named(item, "both"))
+		workload->both = number != 0;
 	else if (is_named(item, "gone"))
 		workload->gone = number != 0;
 	else if (is_named(item, "seed"))

@@ -16,8 +16,9 @@
  * /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default
  *16), shared=N (each task imports the first N buffers of each other task, or of itself if it is
  *alone), owner=N (only task N, from 0, has those buffers, and shares them), gone=1 (owners have
- *freed them), verify=0. A name instead of items is a profile, whose settings can be set otherwise
- *behind it: P1-issue2663, P2-train, P4-serve, P7-small.
+ *freed them), peer=N (imports are for the GPU that follows N behind the buffer's), both=1 (the
+ *buffer's GPU maps such imports, too), verify=0. A name instead of items is a profile, whose
+ *settings can be set otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
@@ -45,11 +46,13 @@ struct workload {
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
 	uint32_t outside;
+	uint32_t peer;  /* how far the GPU of an import is from that of the buffer */
 	uint32_t owner; /* of shared buffers; WORKLOAD_ALL: each task has its own */
 	uint32_t task;  /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool gone; /* owners have freed the shared buffers */
+	bool both; /* the GPU of a shared buffer maps imports for another one, too */
 	bool verify;
 	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */

@@ -158,13 +158,15 @@ static inline bool is_for(const struct fake_process *process)
 	return traced;
 }
 
-/* Private data is process, devices, BOs, queues, events. Bytes that only the driver reads are 0x5a.
- */
+/* Private data is process, devices, BOs, queues, events. Its own GPU maps each BO. Bytes that only
+ * the driver reads are 0x5a. */
 static inline void fill_private(const struct fake_process *process, uint8_t *at)
 {
 	memset(at, 0x5a, private_size(process));
 	memcpy(at, (uint32_t[]){ 1, 0 }, 8);
-	at += 8 + 8 * process->num_devices + kernel.bo_record_size * process->num_bos;
+	at += 8 + 8 * process->num_devices;
+	for (uint32_t i = 0; i < process->num_bos; i++, at += kernel.bo_record_size)
+		memcpy(at + 8, (uint32_t[]){ i, process->bos[i].gpu_id, 0 }, 12);
 	for (uint32_t i = 0; i < process->num_queues; i++) {
 		const struct fake_queue *queue = &process->queues[i];
 

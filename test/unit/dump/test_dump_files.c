@@ -342,6 +342,25 @@ static void a_mapping_where_another_gpu_has_a_bo_fails_the_dump(void **state)
 	assert_dumps(process);
 }
 
+/* The buffer of another GPU has the same dma-buf, so both are files with one inode. */
+static void a_mapping_of_an_import_on_another_device_fails_the_dump(void **state)
+{
+	const uint32_t flags = KFD_BO_WRITABLE | KFD_BO_EXECUTABLE;
+	struct fake_process *process = make_process_that_maps(129, 0x10000000);
+	struct kfd_bo_bucket *import = &process->bos[process->num_bos - 1];
+	int file = open_device("bo-800000", O_RDWR);
+
+	(void)state;
+	import->alloc_flags |= flags;
+	add_bo(process, 0xbeef, KFD_BO_VRAM | flags | 1u << 29, 0x900000, 0x3000, 0x20000000);
+	assert_dumps(process);
+	assert_int_equal(unlink(unit_path("bo-900000")), 0);
+	assert_int_equal(
+		linkat(AT_FDCWD, unit_path("bo-800000"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
+	assert_dump_fails(process, "maps the import of a BO on another PCI device");
+	(void)close(file);
+}
+
 static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 {
 	int fd = open_device("dmabuf-1", O_RDWR);
@@ -388,6 +407,7 @@ int main(void)
 		TEST(a_mapping_of_a_bo_from_its_start_is_counted),
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump),
+		TEST(a_mapping_of_an_import_on_another_device_fails_the_dump),
 		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
 		TEST(without_a_driver_nothing_is_ours),
 	};

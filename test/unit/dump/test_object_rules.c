@@ -14,6 +14,7 @@
 #define SIZE     0x4000
 #define OWN      (KFD_BO_VRAM | KFD_BO_WRITABLE | KFD_BO_EXECUTABLE | 1u << 29)
 #define IMPORTED (KFD_BO_VRAM | KFD_BO_WRITABLE | KFD_BO_EXECUTABLE)
+#define FOREIGN  (KFD_BO_GTT | KFD_BO_WRITABLE | KFD_BO_EXECUTABLE)
 
 /* A list that grows by process and index. */
 static struct shared_bo list[16];
@@ -100,19 +101,69 @@ static void an_offset_means_nothing_on_another_device(void **state)
 	assert_object(two, 0, 0, false);
 }
 
+/* The object of the second PCI device has an offset of its own, which all imports there share. */
+static void imports_on_another_device_are_the_object_of_their_dmabuf(void **state)
+{
+	const struct shared_bo *first = add_on(0, OTHER, 9, FOREIGN), *own = add_on(1, GPU, 4, OWN);
+	const struct shared_bo *near = add_on(1, GPU, 4, IMPORTED);
+	const struct shared_bo *far = add_on(2, OTHER, 9, FOREIGN),
+			       *alone = add_on(2, OTHER, 4, OWN);
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		list[i].inode = 7;
+	object_rules_apply(&shared, true);
+	assert_object(own, 1, 1, false);
+	assert_object(near, 1, 1, true);
+	assert_object(first, 1, 1, true);
+	assert_object(far, 1, 1, true);
+	assert_object(alone, 0, 0, false);
+	assert_int_equal(shared.num_objects, 1);
+	assert_true(first->on_other_device && far->on_other_device);
+	assert_false(own->on_other_device || near->on_other_device);
+}
+
+/* Partitions of a PCI device have the object itself. */
+static void an_import_on_another_partition_is_the_object(void **state)
+{
+	const struct shared_bo *own = add(0, 4, OWN), *import = add(1, 4, IMPORTED);
+
+	(void)state;
+	list[1].gpu_id = OTHER;
+	object_rules_apply(&shared, true);
+	assert_object(own, 1, 0, false);
+	assert_object(import, 1, 0, true);
+	assert_false(import->on_other_device);
+}
+
+/* The kernel may return the dma-buf of another BO. One of the two imports would become a copy. */
+static void entries_of_one_offset_with_different_dmabufs_are_refused(void **state)
+{
+	(void)state;
+	(void)add_on(0, GPU, 1, OWN);
+	(void)add_on(1, OTHER, 2, FOREIGN);
+	(void)add_on(2, OTHER, 2, FOREIGN);
+	list[1].inode = 1;
+	object_rules_apply(&shared, true);
+	for (size_t i = 0; i < 3; i++)
+		assert_problem(&list[i], "different dma-bufs");
+	assert_int_equal(shared.num_objects, 0);
+}
+
 static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 {
 	static const struct {
-		uint32_t flags[2], gpu_ids[2];
-		uint64_t sizes[2];
-		bool moves;
+		uint32_t flags[2], devices[2];
+		uint64_t sizes[2], offsets[2], inodes[2];
 		const char *words;
 	} cases[] = {
-		{ { OWN, OWN }, { GPU, GPU }, { SIZE, SIZE }, false, "look like its owner" },
-		{ { IMPORTED, IMPORTED }, { GPU, GPU }, { SIZE, SIZE }, false, "owner is not in" },
-		{ { OWN, IMPORTED }, { GPU, GPU }, { SIZE, 2 * SIZE }, false, "sizes differ" },
-		{ { OWN, IMPORTED }, { GPU, OTHER }, { SIZE, SIZE }, false, "for another GPU" },
-		{ { OWN, IMPORTED }, { GPU, OTHER }, { SIZE, SIZE }, true, "another PCI device" },
+		{ { OWN, OWN }, { GPU, GPU }, { 1, 1 }, { 1, 1 }, { 1, 1 }, "look like its owner" },
+		{ { IMPORTED, IMPORTED }, { GPU, GPU }, { 1, 1 }, { 1, 1 }, { 1, 1 }, "not in" },
+		{ { OWN, IMPORTED }, { GPU, GPU }, { 1, 2 }, { 1, 1 }, { 1, 1 }, "sizes differ" },
+		{ { OWN, FOREIGN }, { GPU, OTHER }, { 1, 2 }, { 1, 2 }, { 1, 1 }, "sizes differ" },
+		{ { OWN, OWN }, { GPU, OTHER }, { 1, 1 }, { 1, 2 }, { 1, 1 }, "look like its" },
+		{ { FOREIGN, IMPORTED }, { GPU, OTHER }, { 1, 1 }, { 1, 2 }, { 1, 1 }, "several" },
+		{ { OWN, IMPORTED }, { GPU, GPU }, { 1, 1 }, { 1, 2 }, { 1, 1 }, "another BO" },
 	};
 
 	(void)state;
@@ -120,12 +171,11 @@ static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 		print_message("%s\n", cases[i].words);
 		(void)begin(NULL);
 		for (size_t j = 0; j < 2; j++) {
-			struct shared_bo *bo = add(j, 1, cases[i].flags[j]);
+			struct shared_bo *bo = add_on(j, cases[i].devices[j], 1, cases[i].flags[j]);
 
-			bo->gpu_id = cases[i].gpu_ids[j];
-			bo->size = cases[i].sizes[j];
-			if (j && cases[i].moves)
-				bo->device = OTHER;
+			bo->size = cases[i].sizes[j] * SIZE;
+			bo->offset = cases[i].offsets[j];
+			bo->inode = cases[i].inodes[j];
 		}
 		object_rules_apply(&shared, true);
 		assert_problem(&list[0], cases[i].words);
@@ -214,6 +264,25 @@ static void a_late_process_shares_with_itself_only(void **state)
 	assert_object(import, 2, 1, true);
 }
 
+static void a_late_process_imports_its_own_buffer_on_another_device(void **state)
+{
+	const struct shared_bo *old = add_on(0, GPU, 1, OWN), *own, *import, *late;
+
+	(void)state;
+	object_rules_apply(&shared, false);
+	own = add_on(1, GPU, 3, OWN);
+	import = add_on(1, OTHER, 5, FOREIGN);
+	late = add_on(1, OTHER, 6, FOREIGN);
+	list[2].inode = 3;
+	list[3].inode = 1;
+	object_rules_apply_late(&shared);
+	assert_object(old, 0, 0, false);
+	assert_object(own, 1, 1, false);
+	assert_object(import, 1, 1, true);
+	assert_true(import->on_other_device);
+	assert_problem(late, "could not be listed in time");
+}
+
 static void a_bo_is_found_by_process_and_index(void **state)
 {
 	(void)state;
@@ -235,12 +304,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_entry_with_flags_of_its_own_is_the_owner),
 		TEST(an_offset_means_nothing_on_another_device),
+		TEST(imports_on_another_device_are_the_object_of_their_dmabuf),
+		TEST(an_import_on_another_partition_is_the_object),
+		TEST(entries_of_one_offset_with_different_dmabufs_are_refused),
 		TEST(sharing_that_cannot_be_restored_has_a_cause),
 		TEST(an_importer_adopts_a_buffer_that_nothing_else_holds),
 		TEST(a_buffer_of_a_process_outside_is_refused),
 		TEST(an_owner_with_unknown_holders_still_shares),
 		TEST(nothing_is_outside_before_all_processes_are_known),
 		TEST(a_late_process_shares_with_itself_only),
+		TEST(a_late_process_imports_its_own_buffer_on_another_device),
 		TEST(a_bo_is_found_by_process_and_index),
 	};
 

@@ -163,8 +163,11 @@ static int begin(void **state)
 	memset(&kfd, 0, sizeof(kfd));
 	for (size_t i = 0; i < GPUS; i++) {
 		task.saved[i] = (struct topology_node){ .gpu_id = user_ids[i],
+							.actual_gpu_id = user_ids[i],
 							.drm_render_minor = 128 + (uint32_t)i };
-		task.local[i] = (struct topology_node){ .gpu_id = local_ids[i] };
+		task.local[i] = (struct topology_node){ .gpu_id = local_ids[i],
+							.actual_gpu_id = local_ids[i],
+							.drm_render_minor = 130 + (uint32_t)i };
 		task.map[i] = &task.local[i];
 	}
 	task.session.task.saved = (struct topology){ task.saved, GPUS };
@@ -216,15 +219,25 @@ static int make_dmabuf(off_t size)
 	return fd;
 }
 
-/* Another task publishes @object. */
-static void publish_elsewhere(uint32_t number, uint32_t gpu_id, off_t size)
+/* Another task publishes an object of its GPU @saved, which is GPU @gpu here. */
+static void publish_elsewhere_on(uint32_t number, unsigned int saved, unsigned int gpu, off_t size)
 {
 	int fd = make_dmabuf(size);
-	const struct object object = { host_store_fd(fd), gpu_id, 0x5000000 };
+	const struct object object = {
+		.store_id = host_store_fd(fd),
+		.gpu = { local_ids[gpu], topology_pci_device(&task.local[gpu]) },
+		.saved_gpu = { user_ids[saved], topology_pci_device(&task.saved[saved]) },
+		.mmap_offset = 0x5000000,
+	};
 
 	assert_true(object.store_id >= 0);
 	assert_int_equal(objects_publish(task.session.objects, number, &object), 0);
 	(void)close(fd);
+}
+
+static void publish_elsewhere(uint32_t number, unsigned int gpu, off_t size)
+{
+	publish_elsewhere_on(number, gpu, gpu, size);
 }
 
 /* RESTORE makes what is left in the image, under its old handles. */
@@ -274,9 +287,9 @@ static void make_holes(void)
 	set_bo(3, 0, 1, 2, OWNER);
 	set_bo(4, 0, 0, 0, 0);
 	set_bo(5, 0, 4, 1, OWNER);
-	publish_elsewhere(1, local_ids[0], DMABUF);
-	publish_elsewhere(2, local_ids[0], DMABUF);
-	publish_elsewhere(3, local_ids[1], DMABUF);
+	publish_elsewhere(1, 0, DMABUF);
+	publish_elsewhere(2, 0, DMABUF);
+	publish_elsewhere(3, 1, DMABUF);
 }
 
 static void imports_leave_the_list_and_the_private_data(void **state)
@@ -379,15 +392,69 @@ static void a_failed_import_frees_the_fillers(void **state)
 	assert_int_equal(kfd.frees, 2);
 }
 
-static void an_object_on_another_gpu_is_refused(void **state)
+static void make_partitions(struct topology_node *gpus)
 {
-	(void)state;
+	for (uint32_t i = 0; i < GPUS; i++)
+		gpus[i].location_id = 0x100 | i;
+}
+
+static void import_from(unsigned int saved, unsigned int gpu)
+{
 	make_image(1);
 	set_bo(0, 0, 0, 1, OWNER);
-	publish_elsewhere(1, local_ids[1], DMABUF);
-	assert_int_equal(restore(), -EXDEV);
-	assert_logged("Error (amdgpu_plugin): ", "process 200 has it on GPU 0xbbbb", "GPU 0xaaaa");
-	assert_int_equal(kfd.imports, 0);
+	publish_elsewhere_on(1, saved, gpu, DMABUF);
+}
+
+/* The mapping of a file of the importer has the owner's offset only on one PCI device. */
+static void imports_may_be_for_another_gpu(void **state)
+{
+	(void)state;
+	import_from(1, 1);
+	assert_int_equal(restore(), 0);
+	assert_int_equal(kfd.imported[0], KFD_HANDLE(user_ids[0], 0));
+	assert_int_equal(task.mappings.num_bos, 0);
+	assert_int_equal(end(state), 0);
+	assert_int_equal(begin(state), 0);
+	make_partitions(task.saved);
+	make_partitions(task.local);
+	import_from(1, 1);
+	assert_int_equal(restore(), 0);
+	assert_int_equal(task.mappings.num_bos, 1);
+	assert_int_equal(task.mappings.bos[0].new_offset, 0x5000000);
+}
+
+static void gpus_with_another_relation_are_refused(void **state)
+{
+	static const struct {
+		bool saved_are_partitions, are_partitions;
+		unsigned int saved, gpu;
+		const char *words;
+	} cases[] = {
+		{ false, false, 0, 1, "are one GPU, as" },
+		{ false, true, 0, 1, "are one GPU, as" },
+		{ true, true, 1, 0, "are partitions of one PCI device, as" },
+		{ true, false, 1, 1, "are partitions of one PCI device, as" },
+		{ false, true, 1, 1, "are on different PCI devices, as" },
+		{ false, false, 1, 0, "are on different PCI devices, as" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		if (cases[i].saved_are_partitions)
+			make_partitions(task.saved);
+		if (cases[i].are_partitions)
+			make_partitions(task.local);
+		import_from(cases[i].saved, cases[i].gpu);
+		assert_int_equal(restore(), -EXDEV);
+		assert_logged("Error (amdgpu_plugin): ", "of process 200, which makes it",
+			      cases[i].words);
+		assert_int_equal(kfd.imports, 0);
+		assert_int_equal(end(state), 0);
+		assert_int_equal(begin(state), 0);
+	}
+	/* for the end of the test */
+	make_image(1);
+	set_bo(0, 0, 0, 0, 0);
 }
 
 static void an_object_of_another_size_is_refused(void **state)
@@ -395,7 +462,7 @@ static void an_object_of_another_size_is_refused(void **state)
 	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 1, OWNER);
-	publish_elsewhere(1, local_ids[0], 2 * DMABUF);
+	publish_elsewhere(1, 0, 2 * DMABUF);
 	assert_int_equal(restore(), -EINVAL);
 	assert_logged("Error (amdgpu_plugin): ", "process 200 has made it with 32768");
 	assert_int_equal(kfd.imports, 0);
@@ -406,7 +473,7 @@ static void an_object_that_is_made_twice_is_refused(void **state)
 	(void)state;
 	make_image(1);
 	set_bo(0, 0, 0, 1, 0);
-	publish_elsewhere(1, local_ids[0], DMABUF);
+	publish_elsewhere(1, 0, DMABUF);
 	assert_int_equal(restore(), -EEXIST);
 	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "cannot offer it");
 }
@@ -442,7 +509,8 @@ int main(void)
 		TEST(a_task_imports_what_it_makes_itself),
 		TEST(another_handle_fails_the_restore),
 		TEST(a_failed_import_frees_the_fillers),
-		TEST(an_object_on_another_gpu_is_refused),
+		TEST(imports_may_be_for_another_gpu),
+		TEST(gpus_with_another_relation_are_refused),
 		TEST(an_object_of_another_size_is_refused),
 		TEST(an_object_that_is_made_twice_is_refused),
 		TEST(an_owner_that_will_not_come_fails_the_restore),

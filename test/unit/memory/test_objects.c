@@ -26,7 +26,7 @@ static int end(void **state)
 
 static void an_object_is_published_once(void **state)
 {
-	const struct object object = { .store_id = 7, .gpu_id = 0x10, .mmap_offset = 0x5000 };
+	const struct object object = { .store_id = 7, .mmap_offset = 0x5000 };
 	struct object found = { 0 };
 
 	(void)state;

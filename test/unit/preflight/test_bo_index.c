@@ -61,7 +61,8 @@ static void partitions_of_a_pci_device_are_one(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(gpus); j++)
-			assert_int_equal(bo_index_device(&gpus[i]) == bo_index_device(&gpus[j]),
+			assert_int_equal(topology_pci_device(&gpus[i]) ==
+						 topology_pci_device(&gpus[j]),
 					 i == j || i + j == 1);
 	}
 }
