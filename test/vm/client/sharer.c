@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS: processes in a ring. Each owns a buffer in VRAM, and imports the buffer of
- * the process before it by a dma-buf, as ROCr does. An owner writes a number and a page that
- * follows from it. The importer reads both through its own queue and its own mapping, and writes
- * the number back through its queue. Only then the owner writes the next number. A process that has
- * a copy instead of the buffer therefore waits without end. */
+/* gpu_sharer LOG RANKS [GPU]: processes in a ring. Each owns a buffer in VRAM, and imports the
+ * buffer of the process before it by a dma-buf, as ROCr does. An owner writes a number and a page
+ * that follows from it. The importer reads both through its own queue and its own mapping, and
+ * writes the number back through its queue. Only then the owner writes the next number. A process
+ * that has a copy instead of the buffer therefore waits without end.
+ *
+ * Buffers are on the first GPU. @GPU, 0 if it is left out, is the index of the GPU for which the
+ * others import them, and whose queue reads and writes them. The CPU cannot map an import on
+ * another device than the buffer's. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -40,6 +44,7 @@ struct rank {
 	struct report *report;
 	struct board *board;
 	unsigned int number, before;
+	int gpu; /* of the import and of the queue */
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo own, import, staging;
@@ -118,7 +123,7 @@ static int make_own(struct rank *rank)
 /* The page that was allocated before leaves a hole below the handle of the import. */
 static int import(struct rank *rank, const struct offer *offer, int fd)
 {
-	uint32_t gpu_id = rank->process.gpu[0].gpu_id;
+	uint32_t gpu_id = rank->process.gpu[rank->gpu].gpu_id;
 	void *address = mmap(NULL, offer->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct raw_bo hole;
 	int ret = address == MAP_FAILED ? -ENOMEM : 0;
@@ -134,6 +139,8 @@ static int import(struct rank *rank, const struct offer *offer, int fd)
 	if (ret < 0)
 		return ret;
 	(void)munmap(hole.address, PAGE);
+	if (rank->gpu)
+		return 0;
 	rank->import.mmap_offset = offer->mmap_offset;
 	return raw_mmap(rank->process.render[0], &rank->import);
 }
@@ -164,15 +171,17 @@ static int start(struct rank *rank, int from, int to)
 {
 	int ret = raw_open_acquired(&rank->process);
 
+	if (ret == 0 && rank->gpu >= rank->process.gpus)
+		ret = -ENODEV;
 	if (ret == 0)
 		ret = make_own(rank);
 	if (ret == 0)
 		ret = join_ring(rank, from, to);
 	if (ret == 0)
-		ret = raw_alloc_mapped(&rank->process, 0, RAW_GTT, BUFFER_PAGES * PAGE,
+		ret = raw_alloc_mapped(&rank->process, rank->gpu, RAW_GTT, BUFFER_PAGES * PAGE,
 				       &rank->staging);
 	if (ret == 0)
-		ret = raw_create_queue(&rank->process, 0, &rank->queue);
+		ret = raw_create_queue(&rank->process, rank->gpu, &rank->queue);
 	return ret < 0 ? fail(rank, ret, "cannot start") : 0;
 }
 
@@ -204,7 +213,7 @@ static int check_still(struct rank *rank)
 
 	for (unsigned int i = FIRST_STILL; ret == 0 && i < BUFFER_PAGES; i++) {
 		ret = check_page(rank, page(&rank->staging, i), i, 0);
-		if (ret == 0)
+		if (ret == 0 && !rank->gpu)
 			ret = check_page(rank, page(&rank->import, i), i, 0);
 	}
 	return ret;
@@ -223,7 +232,7 @@ static int answer(struct rank *rank)
 	ret = gpu_copy(rank, rank->import.address, rank->staging.address, PAGE);
 	if (ret == 0)
 		ret = check_page(rank, copy, question, 1);
-	if (ret == 0)
+	if (ret == 0 && !rank->gpu)
 		ret = check_page(rank, page(&rank->import, QUESTION), question, 1);
 	if (ret == 0)
 		ret = check_still(rank);
@@ -271,7 +280,7 @@ static int run_rank(struct rank *rank, int from, int to)
 	return ret;
 }
 
-static int fork_ranks(struct report *report, struct board *board, unsigned int ranks)
+static int fork_ranks(struct report *report, struct board *board, unsigned int ranks, int gpu)
 {
 	int pairs[RANKS_MAX][2];
 
@@ -283,7 +292,8 @@ static int fork_ranks(struct report *report, struct board *board, unsigned int r
 		struct rank rank = { .report = report,
 				     .board = board,
 				     .number = i,
-				     .before = (i + ranks - 1) % ranks };
+				     .before = (i + ranks - 1) % ranks,
+				     .gpu = gpu };
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -337,13 +347,14 @@ static int collect(struct report *report, struct board *board)
 
 int main(int argc, char **argv)
 {
-	unsigned int ranks = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
+	unsigned int ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
+	int gpu = argc == 4 ? atoi(argv[3]) : 0;
 	struct report report;
 	struct board *board;
 	sigset_t set;
 	int signal;
 
-	if (ranks < 2 || ranks > RANKS_MAX)
+	if (ranks < 2 || ranks > RANKS_MAX || gpu < 0)
 		return 2;
 	report_init(&report, argv[1]);
 	sigemptyset(&set);
@@ -352,7 +363,7 @@ int main(int argc, char **argv)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (board == MAP_FAILED || fork_ranks(&report, board, ranks) < 0)
+	if (board == MAP_FAILED || fork_ranks(&report, board, ranks, gpu) < 0)
 		return 1;
 	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < ranks && !board->failed)
 		(void)usleep(STEP_US);

@@ -2,9 +2,9 @@
 #
 # Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
 
-# start_sharers RANKS: processes in a ring, each of which owns a buffer that the next one imports.
+# start_sharers RANKS [GPU]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an index).
 start_sharers() {
-	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$1"
+	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
 	wait_line client.log "$client ready"
 }
@@ -29,6 +29,15 @@ scenario_sharing_ring() { # newest
 		then_machine=one come_back
 		finish
 	done
+}
+
+# The imports are for another GPU than that of the buffers, there, and back again.
+scenario_sharing_peer() { # oldest and newest
+	machine eight
+	start_sharers 3 1
+	then_machine=eight-other come_back
+	then_machine=eight come_back
+	finish
 }
 
 # A dump leaves the job running, and what the processes do later reaches the others.
