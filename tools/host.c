@@ -47,6 +47,8 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
+	/* In the order of time, also if both are one file. */
+	(void)fflush(stdout);
 	(void)fprintf(stderr, "criu-amdgpu: %s%s", level == LEVEL_WARN ? "warning: " : "",
 		      skip_prefix(line));
 }
