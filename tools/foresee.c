@@ -128,11 +128,24 @@ static int check_kfd_file(const struct subject *subject)
 		     : 0;
 }
 
+static bool has_mappings(const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		if (survey->gpus[i].num_mapped)
+			return true;
+	}
+	return false;
+}
+
 /* A process that has inherited the file is no KFD process. CRIU opens the file in the process with
- * the lowest pid, so this shows only if the owner has ended or closed it; see pause.c. */
+ * the lowest pid, so this shows only if the owner has ended or closed it; see pause.c. Sysfs lacks
+ * the processes of another pid namespace, but a process that maps GPU memory has made it: no child
+ * inherits the mappings of libhsakmt. */
 static int check_owner(const struct subject *subject)
 {
-	if (!subject->survey->has_kfd || subject->survey->is_in_sysfs)
+	const struct survey *survey = subject->survey;
+
+	if (!survey->has_kfd || survey->is_in_sysfs || has_mappings(survey))
 		return 0;
 	preflight_warn_of(DUMP_FILE_OF_OTHER_PROCESS, "process %d:", subject->pid);
 	return 0;

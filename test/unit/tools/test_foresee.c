@@ -18,6 +18,116 @@ int uname(struct utsname *name)
 	return 0;
 }
 
+/* The link of a mapping leads to the file of a device; see fake_kernel.h. */
+int stat(const char *path, struct stat *stat)
+{
+	char link[512];
+	ssize_t length = readlink(path, link, sizeof(link) - 1);
+	const char *node;
+
+	if (fstatat(AT_FDCWD, path, stat, 0) < 0)
+		return -1;
+	link[length < 0 ? 0 : length] = '\0';
+	node = strstr(link, "/renderD-");
+	if (strstr(path, "/map_files/") && node) {
+		stat->st_mode = S_IFCHR | 0666;
+		stat->st_rdev = makedev(226, (unsigned int)atoi(node + strlen("/renderD-")));
+	}
+	return 0;
+}
+
+/* What foresee_process() says of a process that has the open files and the mappings of this one. */
+static int foresee_child(void)
+{
+	const struct options options = { 0 };
+	pid_t child = unit_start_sleeper();
+	struct topology topology;
+	struct survey survey;
+	int ret;
+
+	unit_forget_lines();
+	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
+	assert_int_equal(survey_read(child, &topology, &survey), 0);
+	ret = foresee_process(&options, &topology, &survey);
+	survey_done(&survey);
+	topology_done(&topology);
+	unit_end_sleeper(child);
+	return ret;
+}
+
+static void *map_render(uint32_t minor)
+{
+	int fd = open_render(minor, O_RDWR);
+	void *memory;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(memory != MAP_FAILED);
+	(void)close(fd);
+	return memory;
+}
+
+static void a_dmabuf_of_a_gpu_is_foreseen(void **state)
+{
+	int fd = open_device("dmabuf-7", O_RDWR);
+
+	(void)state;
+	assert_int_equal(foresee_child(), -EOPNOTSUPP);
+	assert_logged("Error (amdgpu_plugin): process ", "is a dma-buf of an AMD GPU",
+		      "have the process close it");
+	(void)close(fd);
+	assert_int_equal(foresee_child(), 0);
+}
+
+static void gem_objects_are_foreseen(void **state)
+{
+	int fd = open_render(128, O_RDWR);
+
+	(void)state;
+	kernel.gem_objects = 1;
+	assert_int_equal(foresee_child(), -EOPNOTSUPP);
+	assert_logged("Error (amdgpu_plugin): process ", "renderD128 has GEM objects",
+		      "have the process free them");
+	kernel.gem_objects = 0;
+	assert_int_equal(foresee_child(), 0);
+	(void)close(fd);
+}
+
+static void a_mapping_without_kfd_is_foreseen(void **state)
+{
+	void *memory = map_render(128);
+	int fd;
+
+	(void)state;
+	assert_int_equal(foresee_child(), -EOPNOTSUPP);
+	assert_logged("Error (amdgpu_plugin): process ", "does not have /dev/kfd open",
+		      "have the process keep /dev/kfd open, or unmap the memory");
+	fd = open_device("kfd-0", O_RDWR);
+	(void)foresee_child();
+	assert_int_equal(unit_count_lines("does not have /dev/kfd open"), 0);
+	(void)close(fd);
+	(void)munmap(memory, 4096);
+	assert_int_equal(foresee_child(), 0);
+}
+
+/* Sysfs says which process KFD knows, but not in another pid namespace. */
+static void an_inherited_kfd_file_is_foreseen(void **state)
+{
+	int fd = open_device("kfd-0", O_RDWR);
+	void *memory;
+
+	(void)state;
+	assert_int_equal(foresee_child(), 0);
+	assert_int_equal(unit_count_lines("may be refused: it has the open /dev/kfd"), 1);
+	memory = map_render(128);
+	(void)foresee_child();
+	assert_int_equal(unit_count_lines("may be refused: it has the open /dev/kfd"), 0);
+	(void)munmap(memory, 4096);
+	(void)close(fd);
+	assert_int_equal(foresee_child(), 0);
+	assert_int_equal(unit_count_lines("may be refused"), 0);
+}
+
 static void warn_on(const char *kernel_release)
 {
 	struct topology topology;
@@ -97,6 +207,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(late_rules_are_named_with_their_objects, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_driver_without_waves_is_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(a_dmabuf_of_a_gpu_is_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(gem_objects_are_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(a_mapping_without_kfd_is_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(an_inherited_kfd_file_is_foreseen, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
