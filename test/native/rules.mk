@@ -53,7 +53,7 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
-$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/sharing.h test/native/aql_machine.h test/native/march.h \
+$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/sharing.h test/native/aql_machine.h \
 		test/sim/native/amdgpu_sim.h \
 		$(wildcard test/lib/raw_*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
@@ -70,9 +70,9 @@ native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(NATIVE)/rocr_copy $(NATI
 native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
-$(NATIVE)/rocr_%: test/native/rocr/%.c test/native/rocr/rocr.h
+$(NATIVE)/rocr_%: test/native/rocr/%.c test/native/rocr/say.c test/lib/rocr.c test/lib/rocr.h
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) -o $@ $< -lhsa-runtime64 -lm
+	$(CC) $(FLAGS) $(CFLAGS) -Itest/lib -o $@ $(filter %.c,$^) -lhsa-runtime64 -lm
 
 # As make-listing does, for the simulated GPU and for another one.
 $(NATIVE)/gfx%.co: test/data/kernels/gfx90a.cl

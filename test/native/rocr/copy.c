@@ -2,15 +2,19 @@
 /*
  * A program on stock ROCr: copies to a GPU's VRAM and back, whole and in a box, by the copy
  * engine. Ends with status 0 if the bytes are right. */
+#include <stdio.h>
+#include <string.h>
+
 #include "rocr.h"
 
-#define BYTES   (1u << 20)
-#define CPU_ROW 256u
-#define GPU_ROW 512u
-#define ROWS    64u
-#define BOX_X   100u
-#define BOX_Y   20u
-#define BOX_Z   2u
+#define BYTES      (1u << 20)
+#define CPU_ROW    256u
+#define GPU_ROW    512u
+#define ROWS       64u
+#define BOX_X      100u
+#define BOX_Y      20u
+#define BOX_Z      2u
+#define PATIENCE_S 20u
 
 struct copies {
 	struct rocr rocr;
@@ -22,16 +26,16 @@ static bool set_up(struct copies *copies)
 {
 	struct rocr *rocr = &copies->rocr;
 
-	return rocr_open(rocr) && rocr_allocate(rocr, &rocr->cpu, BYTES, &copies->from) &&
-	       rocr_allocate(rocr, &rocr->cpu, BYTES, &copies->to) &&
-	       rocr_allocate(rocr, &rocr->gpu, BYTES, &copies->vram) &&
-	       good(hsa_signal_create(1, 0, NULL, &copies->done), "signal");
+	return rocr_open(rocr) && rocr_allocate(&rocr->cpu, rocr->gpus, BYTES, &copies->from) &&
+	       rocr_allocate(&rocr->cpu, rocr->gpus, BYTES, &copies->to) &&
+	       rocr_allocate(rocr->gpus, rocr->gpus, BYTES, &copies->vram) &&
+	       rocr_good(hsa_signal_create(1, 0, NULL, &copies->done), "signal");
 }
 
 /* For what was just started. */
 static bool wait(struct copies *copies)
 {
-	bool in_time = rocr_wait(copies->done, "a copy");
+	bool in_time = rocr_wait(copies->done, PATIENCE_S, "a copy");
 
 	hsa_signal_store_relaxed(copies->done, 1);
 	return in_time;
@@ -39,14 +43,16 @@ static bool wait(struct copies *copies)
 
 static bool copy_whole(struct copies *copies)
 {
-	if (!good(hsa_amd_memory_async_copy(copies->vram, copies->rocr.gpu.agent, copies->from,
-					    copies->rocr.cpu.agent, BYTES, 0, NULL, copies->done),
-		  "copy to VRAM") ||
+	if (!rocr_good(hsa_amd_memory_async_copy(copies->vram, copies->rocr.gpus->agent,
+						 copies->from, copies->rocr.cpu.agent, BYTES, 0,
+						 NULL, copies->done),
+		       "copy to VRAM") ||
 	    !wait(copies))
 		return false;
-	if (!good(hsa_amd_memory_async_copy(copies->to, copies->rocr.cpu.agent, copies->vram,
-					    copies->rocr.gpu.agent, BYTES, 0, NULL, copies->done),
-		  "copy from VRAM") ||
+	if (!rocr_good(hsa_amd_memory_async_copy(copies->to, copies->rocr.cpu.agent, copies->vram,
+						 copies->rocr.gpus->agent, BYTES, 0, NULL,
+						 copies->done),
+		       "copy from VRAM") ||
 	    !wait(copies))
 		return false;
 	if (memcmp(copies->from, copies->to, BYTES) == 0)
@@ -78,10 +84,10 @@ static bool copy_box(struct copies *copies)
 	hsa_dim3_t to_at = { 8, 2, 1 }, from_at = { 16, 3, 1 }, size = { BOX_X, BOX_Y, BOX_Z };
 
 	memset(copies->to, 0, BYTES);
-	return good(hsa_amd_memory_async_copy_rect(&to, &to_at, &from, &from_at, &size,
-						   copies->rocr.gpu.agent, hsaDeviceToHost, 0, NULL,
-						   copies->done),
-		    "copy of a box") &&
+	return rocr_good(hsa_amd_memory_async_copy_rect(&to, &to_at, &from, &from_at, &size,
+							copies->rocr.gpus->agent, hsaDeviceToHost,
+							0, NULL, copies->done),
+			 "copy of a box") &&
 	       wait(copies) && box_is_right(copies);
 }
 
@@ -96,5 +102,5 @@ int main(void)
 		copies.from[i] = (unsigned char)(i * 2654435761u >> 24);
 	right = copy_whole(&copies) && copy_box(&copies);
 	(void)hsa_signal_destroy(copies.done);
-	return right && good(hsa_shut_down(), "shut down") ? 0 : 1;
+	return right && rocr_good(hsa_shut_down(), "shut down") ? 0 : 1;
 }

@@ -3,19 +3,20 @@
  * A program on stock ROCr: kernels that clang has compiled from test/data/kernels/gfx90a.cl run on
  * the GPU, alone, behind barriers and in several queues. The arguments are the code object, and one
  * for another GPU. Ends with status 0 if the results are right. */
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "rocr.h"
 
-#define ITEMS  1000u
-#define GROUP  64u
-#define SLOTS  64u
-#define ROUNDS 200u
-#define TURNS  10u
+#define ITEMS      1000u
+#define GROUP      64u
+#define SLOTS      64u
+#define ROUNDS     200u
+#define TURNS      10u
+#define PATIENCE_S 20u
 
 struct buffers {
 	uint32_t *in, *out; /* of the CPU's pool, ITEMS * 4 words each */
@@ -31,38 +32,6 @@ struct kernels {
 	struct buffers buffers;
 };
 
-static bool open_object(const char *path, hsa_code_object_reader_t *ret_reader)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0) {
-		(void)printf("%s: cannot be opened\n", path);
-		return false;
-	}
-	return good(hsa_code_object_reader_create_from_file(fd, ret_reader), path) &&
-	       close(fd) == 0;
-}
-
-static bool new_executable(hsa_executable_t *ret_executable)
-{
-	return good(hsa_executable_create_alt(HSA_PROFILE_BASE,
-					      HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL,
-					      ret_executable),
-		    "executable");
-}
-
-static bool load(struct kernels *kernels, const char *path)
-{
-	hsa_code_object_reader_t reader;
-
-	return open_object(path, &reader) && new_executable(&kernels->executable) &&
-	       good(hsa_executable_load_agent_code_object(
-			    kernels->executable, kernels->rocr.gpu.agent, reader, NULL, NULL),
-		    path) &&
-	       good(hsa_executable_freeze(kernels->executable, NULL), "freeze") &&
-	       good(hsa_code_object_reader_destroy(reader), "reader");
-}
-
 /* A code object for another GPU. */
 static bool refuses(struct kernels *kernels, const char *path)
 {
@@ -70,21 +39,15 @@ static bool refuses(struct kernels *kernels, const char *path)
 	hsa_executable_t executable;
 	hsa_status_t status;
 
-	if (!open_object(path, &reader) || !new_executable(&executable))
+	if (!rocr_open_object(path, &reader) || !rocr_new_executable(&executable))
 		return false;
-	status = hsa_executable_load_agent_code_object(executable, kernels->rocr.gpu.agent, reader,
-						       NULL, NULL);
+	status = hsa_executable_load_agent_code_object(executable, kernels->rocr.gpus->agent,
+						       reader, NULL, NULL);
 	if (status == HSA_STATUS_SUCCESS)
 		(void)printf("%s: was loaded\n", path);
-	return status != HSA_STATUS_SUCCESS && good(hsa_executable_destroy(executable), path) &&
-	       good(hsa_code_object_reader_destroy(reader), "reader");
-}
-
-static bool make_queue(struct kernels *kernels, hsa_queue_t **ret_queue)
-{
-	return good(hsa_queue_create(kernels->rocr.gpu.agent, SLOTS, HSA_QUEUE_TYPE_MULTI, NULL,
-				     NULL, UINT32_MAX, UINT32_MAX, ret_queue),
-		    "queue");
+	return status != HSA_STATUS_SUCCESS &&
+	       rocr_good(hsa_executable_destroy(executable), path) &&
+	       rocr_good(hsa_code_object_reader_destroy(reader), "reader");
 }
 
 static bool set_up(struct kernels *kernels, const char *path)
@@ -92,53 +55,15 @@ static bool set_up(struct kernels *kernels, const char *path)
 	struct rocr *rocr = &kernels->rocr;
 	struct buffers *buffers = &kernels->buffers;
 
-	return rocr_open(rocr) && load(kernels, path) && make_queue(kernels, &kernels->queue) &&
-	       make_queue(kernels, &kernels->other) &&
-	       rocr_allocate(rocr, &rocr->cpu, ITEMS * 16, &buffers->in) &&
-	       rocr_allocate(rocr, &rocr->cpu, ITEMS * 16, &buffers->out) &&
-	       rocr_allocate(rocr, &rocr->gpu, ITEMS * 16, &buffers->vram) &&
-	       rocr_allocate(rocr, &rocr->cpu, 4096, &buffers->arguments) &&
-	       good(hsa_signal_create(1, 0, NULL, &kernels->done), "signal") &&
-	       good(hsa_signal_create(1, 0, NULL, &kernels->go), "signal");
-}
-
-static bool find_kernel(struct kernels *kernels, const char *name,
-			hsa_kernel_dispatch_packet_t *packet)
-{
-	hsa_executable_symbol_t symbol;
-
-	return good(hsa_executable_get_symbol_by_name(kernels->executable, name,
-						      &kernels->rocr.gpu.agent, &symbol),
-		    name) &&
-	       good(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-						   &packet->kernel_object),
-		    "kernel object") &&
-	       good(hsa_executable_symbol_get_info(
-			    symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
-			    &packet->group_segment_size),
-		    "group segment") &&
-	       good(hsa_executable_symbol_get_info(
-			    symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-			    &packet->private_segment_size),
-		    "private segment");
-}
-
-static uint16_t header_of(hsa_packet_type_t type)
-{
-	return (uint16_t)(type | 1 << HSA_PACKET_HEADER_BARRIER |
-			  HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
-			  HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
-}
-
-/* The header last: then the packet is the processor's. */
-static void submit(hsa_queue_t *queue, const void *packet, hsa_packet_type_t type)
-{
-	uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
-	char *slot = (char *)queue->base_address + index % queue->size * 64;
-
-	memcpy(slot + 2, (const char *)packet + 2, 62);
-	__atomic_store_n((uint16_t *)(void *)slot, header_of(type), __ATOMIC_RELEASE);
-	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+	return rocr_open(rocr) && rocr_load(rocr->gpus, path, &kernels->executable) &&
+	       rocr_make_queue(rocr->gpus, SLOTS, &kernels->queue) &&
+	       rocr_make_queue(rocr->gpus, SLOTS, &kernels->other) &&
+	       rocr_allocate(&rocr->cpu, rocr->gpus, ITEMS * 16, &buffers->in) &&
+	       rocr_allocate(&rocr->cpu, rocr->gpus, ITEMS * 16, &buffers->out) &&
+	       rocr_allocate(rocr->gpus, rocr->gpus, ITEMS * 16, &buffers->vram) &&
+	       rocr_allocate(&rocr->cpu, rocr->gpus, 4096, &buffers->arguments) &&
+	       rocr_good(hsa_signal_create(1, 0, NULL, &kernels->done), "signal") &&
+	       rocr_good(hsa_signal_create(1, 0, NULL, &kernels->go), "signal");
 }
 
 static bool dispatch(struct kernels *kernels, const char *name, uint32_t items, uint16_t group)
@@ -155,10 +80,10 @@ static bool dispatch(struct kernels *kernels, const char *name, uint32_t items, 
 		.completion_signal = kernels->done,
 	};
 
-	if (!find_kernel(kernels, name, &packet))
+	if (!rocr_find_kernel(kernels->executable, kernels->rocr.gpus, name, &packet))
 		return false;
 	hsa_signal_store_relaxed(kernels->done, 1);
-	submit(kernels->queue, &packet, HSA_PACKET_TYPE_KERNEL_DISPATCH);
+	rocr_submit(kernels->queue, &packet, HSA_PACKET_TYPE_KERNEL_DISPATCH);
 	return true;
 }
 
@@ -199,8 +124,8 @@ static bool added(const char *name, const struct buffers *buffers)
 static bool adds(struct kernels *kernels)
 {
 	set_addition(&kernels->buffers);
-	return dispatch(kernels, "add.kd", ITEMS, GROUP) && rocr_wait(kernels->done, "add") &&
-	       added("add", &kernels->buffers);
+	return dispatch(kernels, "add.kd", ITEMS, GROUP) &&
+	       rocr_wait(kernels->done, PATIENCE_S, "add") && added("add", &kernels->buffers);
 }
 
 /* LDS, barriers of workgroups and an atomic. */
@@ -215,7 +140,8 @@ static bool reduces(struct kernels *kernels)
 	for (uint32_t i = 0; i < ITEMS; i++)
 		sum += buffers->in[i];
 	memcpy(buffers->arguments, arguments, sizeof(arguments));
-	return dispatch(kernels, "reduce.kd", 1024, 256) && rocr_wait(kernels->done, "reduce") &&
+	return dispatch(kernels, "reduce.kd", 1024, 256) &&
+	       rocr_wait(kernels->done, PATIENCE_S, "reduce") &&
 	       right("reduce", buffers->out[0] != sum);
 }
 
@@ -243,7 +169,8 @@ static bool computes_floats(struct kernels *kernels)
 	for (uint32_t i = 0; i < 2 * GROUP; i++)
 		a[i] = (float)(int)(i * 37 % 101) - 50.5f;
 	memcpy(buffers->arguments, &arguments, sizeof(arguments));
-	if (!dispatch(kernels, "mix.kd", GROUP, GROUP) || !rocr_wait(kernels->done, "mix"))
+	if (!dispatch(kernels, "mix.kd", GROUP, GROUP) ||
+	    !rocr_wait(kernels->done, PATIENCE_S, "mix"))
 		return false;
 	out = (float *)(void *)buffers->out;
 	for (uint32_t i = 0; i < GROUP; i++)
@@ -255,7 +182,7 @@ static void *sleep_until_done(void *arg)
 {
 	struct kernels *kernels = arg;
 
-	return rocr_wait(kernels->done, "asleep") ? kernels : NULL;
+	return rocr_wait(kernels->done, PATIENCE_S, "asleep") ? kernels : NULL;
 }
 
 /* Queues take turns: when the other queue has run packets one after another, the first had turns.
@@ -266,8 +193,8 @@ static bool let_queues_have_turns(struct kernels *kernels)
 
 	for (uint32_t i = 0; i < TURNS; i++) {
 		hsa_signal_store_relaxed(kernels->go, 1);
-		submit(kernels->other, &packet, HSA_PACKET_TYPE_BARRIER_AND);
-		if (!rocr_wait(kernels->go, "a turn"))
+		rocr_submit(kernels->other, &packet, HSA_PACKET_TYPE_BARRIER_AND);
+		if (!rocr_wait(kernels->go, PATIENCE_S, "a turn"))
 			return false;
 	}
 	return true;
@@ -283,22 +210,22 @@ static bool waits_behind_barriers(struct kernels *kernels)
 	pthread_t thread;
 	void *in_time = NULL;
 
-	if (!good(hsa_signal_create(1, 0, NULL, &between), "signal"))
+	if (!rocr_good(hsa_signal_create(1, 0, NULL, &between), "signal"))
 		return false;
 	first.completion_signal = second.dep_signal[0] = between;
 	set_addition(&kernels->buffers);
-	submit(kernels->queue, &second, HSA_PACKET_TYPE_BARRIER_OR);
+	rocr_submit(kernels->queue, &second, HSA_PACKET_TYPE_BARRIER_OR);
 	if (!dispatch(kernels, "add.kd", ITEMS, GROUP) ||
 	    pthread_create(&thread, NULL, sleep_until_done, kernels) ||
 	    !let_queues_have_turns(kernels))
 		return false;
 	hsa_signal_store_relaxed(kernels->go, 1);
-	submit(kernels->other, &first, HSA_PACKET_TYPE_BARRIER_AND);
+	rocr_submit(kernels->other, &first, HSA_PACKET_TYPE_BARRIER_AND);
 	if (hsa_signal_load_scacquire(kernels->done) != 1)
 		return right("a barrier did not wait", 1);
 	hsa_signal_store_screlease(kernels->go, 0);
 	return pthread_join(thread, &in_time) == 0 && in_time &&
-	       good(hsa_signal_destroy(between), "signal") &&
+	       rocr_good(hsa_signal_destroy(between), "signal") &&
 	       added("behind barriers", &kernels->buffers);
 }
 
@@ -310,17 +237,17 @@ static bool counts_with_times(struct kernels *kernels)
 	hsa_amd_profiling_dispatch_time_t time = { 0 };
 	uint64_t *cells = (uint64_t *)(void *)buffers->out, sum = 5, last = 0;
 
-	if (!good(hsa_amd_profiling_set_profiler_enabled(kernels->queue, 1), "profiling"))
+	if (!rocr_good(hsa_amd_profiling_set_profiler_enabled(kernels->queue, 1), "profiling"))
 		return false;
 	cells[3] = sum;
 	memcpy(buffers->arguments, arguments, sizeof(arguments));
 	for (uint32_t i = 0; i < ROUNDS; i++, last = time.end) {
 		sum = sum * 6364136223846793005ull + 3;
 		if (!dispatch(kernels, "count.kd", GROUP, GROUP) ||
-		    !rocr_wait(kernels->done, "count") ||
-		    !good(hsa_amd_profiling_get_dispatch_time(kernels->rocr.gpu.agent,
-							      kernels->done, &time),
-			  "time"))
+		    !rocr_wait(kernels->done, PATIENCE_S, "count") ||
+		    !rocr_good(hsa_amd_profiling_get_dispatch_time(kernels->rocr.gpus->agent,
+								   kernels->done, &time),
+			       "time"))
 			return false;
 		if (time.start > time.end || time.start < last)
 			return right("times", 1);
@@ -334,8 +261,8 @@ static bool fills(struct kernels *kernels)
 	struct buffers *buffers = &kernels->buffers;
 	uint32_t wrong = 0;
 
-	if (!good(hsa_amd_memory_fill(buffers->vram, 0x01234567, ITEMS), "fill") ||
-	    !good(hsa_memory_copy(buffers->out, buffers->vram, ITEMS * 4), "copy"))
+	if (!rocr_good(hsa_amd_memory_fill(buffers->vram, 0x01234567, ITEMS), "fill") ||
+	    !rocr_good(hsa_memory_copy(buffers->out, buffers->vram, ITEMS * 4), "copy"))
 		return false;
 	for (uint32_t i = 0; i < ITEMS; i++)
 		wrong += buffers->out[i] != 0x01234567;
@@ -352,10 +279,10 @@ int main(int argc, char **argv)
 	all_right = adds(&kernels) && reduces(&kernels) && computes_floats(&kernels) &&
 		    waits_behind_barriers(&kernels) && counts_with_times(&kernels) &&
 		    fills(&kernels) && refuses(&kernels, argv[2]);
-	all_right = all_right && good(hsa_signal_destroy(kernels.done), "signal") &&
-		    good(hsa_signal_destroy(kernels.go), "signal") &&
-		    good(hsa_queue_destroy(kernels.queue), "queue") &&
-		    good(hsa_queue_destroy(kernels.other), "queue") &&
-		    good(hsa_executable_destroy(kernels.executable), "executable");
-	return all_right && good(hsa_shut_down(), "shut down") ? 0 : 1;
+	all_right = all_right && rocr_good(hsa_signal_destroy(kernels.done), "signal") &&
+		    rocr_good(hsa_signal_destroy(kernels.go), "signal") &&
+		    rocr_good(hsa_queue_destroy(kernels.queue), "queue") &&
+		    rocr_good(hsa_queue_destroy(kernels.other), "queue") &&
+		    rocr_good(hsa_executable_destroy(kernels.executable), "executable");
+	return all_right && rocr_good(hsa_shut_down(), "shut down") ? 0 : 1;
 }
