@@ -36,6 +36,7 @@ struct kmod {
 	struct device *kfd;
 	int kfd_major, taken_major;
 	struct kmod_sysfs *sysfs;
+	struct kobject *module;
 	struct dentry *debugfs;
 	struct task_struct *engine;
 	struct mutex processes_lock;
@@ -111,6 +112,9 @@ int kmod_gem_mmap_pages(struct vm_area_struct *vma, struct sim_bo *bo);
 
 int kmod_topology_init(struct kmod *kmod);
 void kmod_topology_done(struct kmod *kmod);
+
+int kmod_module_init(struct kmod *kmod);
+void kmod_module_done(struct kmod *kmod);
 
 void kmod_debugfs_init(struct kmod *kmod);
 void kmod_debugfs_done(struct kmod *kmod);

@@ -76,6 +76,7 @@ static int read_machine(struct kmod *kmod)
 static void tear_down(struct kmod *kmod)
 {
 	kmod_debugfs_done(kmod);
+	kmod_module_done(kmod);
 	kmod_topology_done(kmod);
 	kmod_kfd_done(kmod);
 	kmod_drm_done(kmod);
@@ -103,6 +104,8 @@ static int build_up(struct kmod *kmod)
 		ret = kmod_kfd_init(kmod);
 	if (ret == 0)
 		ret = kmod_topology_init(kmod);
+	if (ret == 0)
+		ret = kmod_module_init(kmod);
 	if (ret == 0)
 		kmod_debugfs_init(kmod);
 	return ret;

@@ -133,6 +133,7 @@ load_machine() { # NAME
 	no_machine
 	case $name in
 	/*)
+		sh /opt/vm/machines/caches.sh "$name"
 		sh /opt/vm/machines/mkbundle.sh "$name" > "$work/bundle"
 		parameters=("machine_file=$work/bundle")
 		;;
