@@ -79,10 +79,12 @@ $(NATIVE)/gfx%.co: test/data/kernels/gfx90a.cl
 	@mkdir -p $(@D)
 	clang -x cl -cl-std=CL2.0 -Xclang -finclude-default-header -target amdgcn-amd-amdhsa -mcpu=gfx$* -nogpulib -O2 -o $@ $<
 
-# Stock ROCm programs on the simulated GPUs of all machines.
+# Stock ROCm programs on the simulated GPUs of all machines, then with dumps and restores in the virtual machine; the
+# first run builds roots with ROCm.
 check-rocm:
 	@test/setup
 	@$(MAKE) native
 	@test/native/rocm $(notdir $(wildcard test/data/machines/*))
+	@test/vm/run -R
 
 .PHONY: check-rocm sim native native-linked native-valgrind

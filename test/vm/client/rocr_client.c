@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A program on stock ROCr that uses all GPUs, and tells whether a dump and a restore have preserved
+ * what it has there. README.md has its options, signals and log lines. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "report.h"
+#include "rocr_gpu.h"
+
+static struct report report;
+
+void rocr_say(const char *format, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	(void)report_fail(&report, 0, "%s", text);
+}
+
+struct client {
+	const char *code_object;
+	struct rocr rocr;
+	struct rocr_gpu gpus[ROCR_MAX_GPUS];
+};
+
+static bool for_each_gpu(struct client *client, bool (*call)(struct rocr_gpu *gpu))
+{
+	for (unsigned int i = 0; i < client->rocr.num_gpus; i++)
+		if (!call(&client->gpus[i]))
+			return false;
+	return true;
+}
+
+static bool set_up(struct client *client)
+{
+	if (!rocr_open(&client->rocr))
+		return false;
+	for (unsigned int i = 0; i < client->rocr.num_gpus; i++)
+		if (!rocr_gpu_open(&client->gpus[i], &client->rocr, i, client->code_object))
+			return false;
+	return for_each_gpu(client, rocr_gpu_begin);
+}
+
+/* Says so when the next dump would interrupt as much as the last one. */
+static bool verify(struct client *client)
+{
+	if (!for_each_gpu(client, rocr_gpu_verify) || report_failed(&report) ||
+	    !for_each_gpu(client, rocr_gpu_begin))
+		return false;
+	report_line(&report, "verified %u GPUs", client->rocr.num_gpus);
+	return true;
+}
+
+static bool finish(struct client *client)
+{
+	if (!for_each_gpu(client, rocr_gpu_verify) || !for_each_gpu(client, rocr_gpu_close) ||
+	    !rocr_good(hsa_shut_down(), "shut down") || report_failed(&report))
+		return false;
+	report_line(&report, "finished ok");
+	return true;
+}
+
+/* Verifies at each SIGUSR1 and goes on, until SIGTERM. */
+static bool serve(struct client *client, const sigset_t *signals)
+{
+	int number;
+
+	while (sigwait(signals, &number) == 0 && number == SIGUSR1) {
+		if (report_failed(&report))
+			report_failed_again(&report);
+		else if (!verify(client))
+			return false;
+	}
+	return finish(client);
+}
+
+static const char *parse(int argc, char **argv, struct client *client)
+{
+	static const struct option options[] = {
+		{ "log", required_argument, NULL, 'l' },
+		{ "kernels", required_argument, NULL, 'k' },
+		{ 0 },
+	};
+	const char *log = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'l')
+			log = optarg;
+		else if (option == 'k')
+			client->code_object = optarg;
+		else
+			return NULL;
+	}
+	return optind == argc ? log : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct client client;
+	const char *log = parse(argc, argv, &client);
+	sigset_t signals;
+
+	if (!log) {
+		(void)fprintf(stderr, "usage: rocr_client --log FILE [--kernels CODE_OBJECT]\n");
+		return 2;
+	}
+	report_init(&report, log);
+	/* Threads inherit the mask. */
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGUSR1);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	if (!set_up(&client))
+		return 1;
+	report_line(&report, "ready on %u GPUs", client.rocr.num_gpus);
+	return serve(&client, &signals) ? 0 : 1;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the ROCr client does on one GPU: buffers, copies that never rest, a copy that waits over the
+ * dump with a thread that sleeps until it is done, and kernels. A function that returns false has
+ * said why. */
+#ifndef CLIENT_ROCR_GPU_H
+#define CLIENT_ROCR_GPU_H
+
+#include <pthread.h>
+
+#include "rocr.h"
+#include "rocr_kernels.h"
+
+/* Copies from two buffers of VRAM in turn, one after another. */
+struct rocr_loop {
+	pthread_t thread;
+	uint32_t *vram[2], *to;
+	hsa_signal_t done;
+	bool stop, wrong;
+};
+
+struct rocr_gpu {
+	const struct rocr *rocr;
+	const struct rocr_place *place;
+	unsigned int index, generation;
+	uint32_t *from, *to;   /* of the CPU's pool */
+	uint32_t *vram, *kept; /* the copy that waits goes to the first */
+	hsa_signal_t go,
+		copied; /* the copy begins when the first is 0; the second is 0 when it is done */
+	hsa_signal_t done;
+	pthread_t sleeper;
+	struct rocr_loop loop;
+	struct rocr_kernels *kernels; /* NULL: none */
+};
+
+/* Starts what never rests. @code_object: NULL for a client without kernels. */
+bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int index,
+		   const char *code_object);
+
+/* Starts what a dump is to interrupt. */
+bool rocr_gpu_begin(struct rocr_gpu *gpu);
+
+/* Lets go on what rocr_gpu_begin() has started, waits for its end, and compares everything. */
+bool rocr_gpu_verify(struct rocr_gpu *gpu);
+
+bool rocr_gpu_close(struct rocr_gpu *gpu);
+
+#endif

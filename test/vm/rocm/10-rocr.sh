@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Stock ROCr and rocminfo of the root's suite: 5.2.3 (CRIU 3.17.1), 6.1.2 (4.1.1) or 6.4.3. The client has
+# copies that never rest, a copy that waits over the dump, and a thread that sleeps until it is done.
+
+start_rocr() { program=rocr_client start_client "$@"; }
+with_kernels="--kernels /opt/vm/lib/gfx90a.co"
+
+# rocminfo says what the machine's data says.
+lists() { # MACHINE
+	machine "$1"
+	rocminfo > "$1.txt" 2> "$1.err" < /dev/null || fail "$1: rocminfo: status $?: $(tail -n 1 "$1.err")"
+	rocminfo_differs "/opt/vm/machines/$1" "$1.txt" > "$1.diff.txt" && fail "$1: $(head -n 3 "$1.diff.txt")"
+	no_violation
+}
+
+scenario_rocm_rocminfo() {
+	. /opt/vm/guest/rocminfo.sh
+	lists one
+	lists eight
+}
+
+scenario_rocm_copies() {
+	machine one
+	start_rocr
+	come_back
+	come_back
+	finish
+}
+
+# A kernel is in the middle of its loop at each dump. Another one waits behind a barrier.
+scenario_rocm_kernels() { # in make check
+	machine one
+	start_rocr $with_kernels
+	come_back
+	come_back
+	finish
+}
+
+scenario_rocm_move() { # in make check
+	machine one
+	start_rocr $with_kernels
+	then_machine=one-other come_back
+	then_machine=one come_back
+	finish
+}
+
+scenario_rocm_move_eight() {
+	machine eight
+	start_rocr $with_kernels
+	then_machine=eight-other come_back
+	finish
+}
