@@ -36,6 +36,21 @@ static const char *skip_prefix(const char *line)
 	return end ? end + 2 : line;
 }
 
+/* The lines of a refusal and of damaged contents say more than the names of these errors. */
+static void drop_error(char *line)
+{
+	static const int errors[] = { EOPNOTSUPP, EBADMSG };
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		char text[64];
+		size_t length = strlen(line), size;
+
+		size = (size_t)snprintf(text, sizeof(text), ": %s\n", strerror(errors[i]));
+		if (length > size && !strcmp(line + length - size, text))
+			(void)strcpy(line + length - size, "\n");
+	}
+}
+
 void print_on_level(unsigned int level, const char *format, ...);
 void print_on_level(unsigned int level, const char *format, ...)
 {
@@ -47,6 +62,7 @@ void print_on_level(unsigned int level, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
+	drop_error(line);
 	/* In the order of time, also if both are one file. */
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "criu-amdgpu: %s%s", level == LEVEL_WARN ? "warning: " : "",
