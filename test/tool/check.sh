@@ -109,7 +109,11 @@ edited_machine() {
 # hold FILE...: starts a process that has the FILEs open, and sets $holder. Ends with release.
 hold() {
 	[ -x "$work/hold" ] || cc -o "$work/hold" test/tool/hold.c || exit 1
-	coproc HOLDER { exec "$work/hold" "$@"; }
+	hold_by "$work/hold" "$@"
+}
+
+hold_by() { # PROGRAM FILE...
+	coproc HOLDER { exec "$@"; }
 	holder=$HOLDER_PID
 	read -r _ <&"${HOLDER[0]}" || exit 1
 }
