@@ -24,6 +24,9 @@ struct worker {
 	struct content_job *job;
 	struct transfer *transfer;
 	pthread_t thread;
+	/* When the contents were complete. */
+	double end;
+	uint64_t end_us;
 };
 
 struct content_run {
@@ -82,16 +85,18 @@ static uint64_t real_time(void)
 static void note_times(const struct worker *worker, const struct transfer_progress *end)
 {
 	worker->job->begin_us = worker->run->begin_us;
-	worker->job->end_us = real_time();
+	worker->job->end_us = worker->end_us;
 	worker->job->copy_us = (uint64_t)(end->copy_s * 1e6);
 	worker->job->storage_us = (uint64_t)(end->storage_s * 1e6);
 }
 
-static void report_done(const struct worker *worker, double seconds)
+/* CRIU may have come to this long after the contents were complete. */
+static void report_done(const struct worker *worker)
 {
 	const struct content_job *job = worker->job;
 	struct transfer_progress end;
 	uint64_t bytes = content_size(job->bos, job->num_bos);
+	double seconds = worker->end - worker->run->begin;
 
 	transfer_get_progress(worker->transfer, &end);
 	note_times(worker, &end);
@@ -116,7 +121,7 @@ static int report(struct content_run *run)
 				 error->job->gpu_id, run->plan.save ? "save" : "load", error->bo,
 				 error->job->num_bos, error->action);
 	for (size_t i = 0; i < run->num_workers; i++)
-		report_done(&run->workers[i], now_seconds() - run->begin);
+		report_done(&run->workers[i]);
 	return 0;
 }
 
@@ -128,6 +133,8 @@ static void *run_worker(void *argument)
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
 	transfer_run(worker->transfer);
+	worker->end = now_seconds();
+	worker->end_us = real_time();
 	if (run->gpu_limit)
 		(void)sem_post(run->gpu_limit);
 	(void)pthread_mutex_lock(&run->lock);
