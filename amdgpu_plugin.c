@@ -50,7 +50,7 @@ static int complete_dump(void)
 {
 	int ret = drm_finish(&session.renders, &session.dump);
 
-	return ret < 0 ? ret : dump_check_complete(&session.dump);
+	return ret < 0 ? ret : dump_complete(&session.dump);
 }
 
 /* With CRIU before 4.3, which has no DUMP_FINISH, this is the last moment at which the tasks are
@@ -233,6 +233,6 @@ __attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = 
 static void __attribute__((constructor)) fit_to_host(void)
 {
 	CR_PLUGIN_DESC.max_hooks = host_count_hooks();
-	if (CR_PLUGIN_DESC.max_hooks > HOOK_DUMP_FINISH)
+	if (host_calls_dump_finish())
 		CR_PLUGIN_DESC.hooks[HOOK_RESTORE_EXT_FILE] = (void *)restore_ext_file_retry;
 }

@@ -331,6 +331,11 @@ int thread_start(pthread_t *thread, void *(*function)(void *), void *argument)
 	return ret;
 }
 
+int thread_unshare_fs(void)
+{
+	return unshare(CLONE_FS) < 0 ? -errno : 0;
+}
+
 static void __attribute__((noreturn))
 run_child(int (*job)(void *argument), void *argument, pid_t parent)
 {

@@ -101,6 +101,10 @@ void futex_wake_all(uint32_t *word);
 
 /* Starts a thread that blocks all signals, so that CRIU's handlers run in CRIU's thread. */
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
+/* Gives this thread, and the threads that it starts, a root and working directory of their own.
+ * CRIU's main thread enters mount namespaces. The kernel refuses that to a process whose threads
+ * share a root (mntns_install() in fs/namespace.c: EINVAL). */
+int thread_unshare_fs(void);
 
 /* Runs @job in a child process with a copy of this process's memory, and waits for its end, at most
  * @timeout_s seconds. The child has no descriptors, no signals and one thread, so @job must not

@@ -104,12 +104,20 @@ int content_try_gpu(uint32_t render_minor);
 
 struct content_run;
 
-/* content_load() in two parts. Only the second prints and waits, and another thread may call it.
- * The jobs are borrowed until the end. Several loads may share @gpu_limit: each GPU takes one from
- * it while it loads, and waits if there is none. -ENOMEM. */
+/* CRIU's main process saves or loads the contents of so many GPUs at once, over all tasks. */
+#define CONTENT_GPUS_AT_ONCE 8
+
+/* content_save() and content_load() in two parts. Only the second prints and waits, and another
+ * thread may call it. The jobs are borrowed until the end. Several runs may share @gpu_limit: each
+ * GPU takes one from it while it is copied, and waits if there is none. -ENOMEM. */
+int content_start_save(struct content_job *jobs, size_t num_jobs,
+		       const struct content_settings *settings, sem_t *gpu_limit,
+		       struct content_run **ret_run);
 int content_start_load(struct content_job *jobs, size_t num_jobs,
 		       const struct content_settings *settings, sem_t *gpu_limit,
 		       struct content_run **ret_run);
+/* The bytes of the images of a save for which the file system has no blocks yet, at most. */
+uint64_t content_missing_room(const struct content_run *run);
 int content_finish(struct content_run *run);
 /* Makes the run end early, and does not wait; content_cancel() must follow. A GPU that waits for
  * @gpu_limit keeps waiting. Stop all runs that share a limit before you cancel the first. */

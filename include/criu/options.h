@@ -48,6 +48,8 @@
 #define OTHER_OPTIONS(X)                                                           \
 	/* CRIU's main process restores the contents of BOs, if it can. */         \
 	X(parallel_restore, AMDGPU_PARALLEL_RESTORE, SWITCH, true)                 \
+	/* Contents are saved while CRIU saves other things, if it can wait. */    \
+	X(parallel_dump, AMDGPU_PARALLEL_DUMP, SWITCH, true)                       \
 	/* Dump with a warning what a rule refuses, unless no restore is possible. \
 	 * At a restore, allow that another GPU has the gpu_id of a GPU. */        \
 	X(force, AMDGPU_FORCE, SWITCH, false)

@@ -17,6 +17,7 @@
 
 #define DUMP_NO_ID (-1)
 
+struct background;
 struct bo_index;
 struct shared_bos;
 
@@ -114,6 +115,9 @@ struct dump_session {
 	struct queue_answers queue_answers;
 	/* The BOs that are one object; NULL: not looked for yet. See src/dump/shared_bos.h. */
 	struct shared_bos *shared;
+	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
+	 */
+	struct background *background;
 	struct dumped_watch *watches;
 	size_t num_watches;
 	/* The log says what the kernel does not save. */
@@ -178,15 +182,17 @@ int dump_topology(struct dump_session *session, const struct topology **ret_topo
  * open /dev/kfd, which CRIU would never show. Logs on error. */
 int dump_check_mappings(struct dump_session *session);
 /* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. *@ret_process:
- * the process whose state the image holds; NULL: the image is that of a plain open file. Logs on
- * error. */
+ * the process whose state the image holds; NULL: the image is that of a plain open file. Contents
+ * and the state image may still be missing when this returns; dump_complete() waits for them. Logs
+ * on error. */
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
 /* Whether @process has the open file @fd: 1, 0 or -errno. */
 int dump_process_has_file(const struct dumped_process *process, int fd);
 
-/* All files have been shown: whether each paused process has an image. Logs on error. */
-int dump_check_complete(const struct dump_session *session);
+/* All files have been shown: waits for the contents of all processes, and finds out whether each
+ * paused process has an image. Logs on error. */
+int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
  * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */
 int dump_release(struct dump_session *session, int result);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
@@ -18,6 +19,9 @@
 
 #define PROGRESS_S 2
 #define MIB        1048576.0
+
+/* The unit of st_blocks. */
+#define STAT_BLOCK 512u
 
 struct worker {
 	struct content_run *run;
@@ -252,11 +256,44 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	return 0;
 }
 
+int content_start_save(struct content_job *jobs, size_t num_jobs,
+		       const struct content_settings *settings, sem_t *gpu_limit,
+		       struct content_run **ret_run)
+{
+	return start(true, jobs, num_jobs, settings, gpu_limit, ret_run);
+}
+
 int content_start_load(struct content_job *jobs, size_t num_jobs,
 		       const struct content_settings *settings, sem_t *gpu_limit,
 		       struct content_run **ret_run)
 {
 	return start(false, jobs, num_jobs, settings, gpu_limit, ret_run);
+}
+
+/* Blocks of a disk are reserved at once, those of tmpfs come with the contents. */
+static uint64_t missing_room(const struct worker *worker)
+{
+	struct transfer_progress now;
+	uint64_t blocks, left;
+	struct stat stat;
+
+	transfer_get_progress(worker->transfer, &now);
+	left = now.total_bytes - now.done_bytes;
+	if (fstat(worker->job->image_fd, &stat) < 0)
+		return left;
+	blocks = (uint64_t)stat.st_blocks * STAT_BLOCK;
+	if (blocks >= now.total_bytes)
+		return 0;
+	return left < now.total_bytes - blocks ? left : now.total_bytes - blocks;
+}
+
+uint64_t content_missing_room(const struct content_run *run)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < run->num_workers; i++)
+		bytes += missing_room(&run->workers[i]);
+	return bytes;
 }
 
 static void join_workers(struct content_run *run)

@@ -208,6 +208,11 @@ bool host_calls_post_forking(void)
 	return host_count_hooks() > HOOK_POST_FORKING;
 }
 
+bool host_calls_dump_finish(void)
+{
+	return host_count_hooks() > HOOK_DUMP_FINISH;
+}
+
 int host_store_fd(int fd)
 {
 	int id = fdstore_add(fd);

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "dump/background.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
@@ -20,13 +22,6 @@
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
 #include "preflight/preflight.h"
-
-static void finish_dump(struct process_dump *dump)
-{
-	kfd_jobs_done(&dump->jobs);
-	kfd_state_done(&dump->state);
-	free(dump->mappings);
-}
 
 static int pause_and_count(struct process_dump *dump)
 {
@@ -194,40 +189,34 @@ static int note_gpus(struct process_dump *dump)
 	return ret;
 }
 
-static int check_gpus(struct process_dump *dump)
+static int begin_contents(struct process_dump *dump)
 {
-	return gpu_watch_check(dump->session, dump->process);
+	return dump_image_begin_contents(dump, background_missing_room(dump->session));
 }
 
-/* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
-static int tell_gaps(struct process_dump *dump)
+/* The contents come last, because CRIU goes on while they are saved. */
+static int save_contents(struct process_dump *dump)
 {
-	if (!dump->session->gaps_are_told)
-		log_info("kfd %d: the kernel does not save trap handlers (asserts in GPU code) and"
-			 " the state for debuggers",
-			 dump->process->id);
-	dump->session->gaps_are_told = true;
-	return 0;
+	int id = dump->process->id;
+	int ret = background_is_possible(dump->session) ? background_start(dump) : -EOPNOTSUPP;
+
+	if (!ret) {
+		log_info("kfd %d: its contents are saved while CRIU goes on", id);
+		return 0;
+	}
+	if (ret != -EOPNOTSUPP)
+		log_warn("kfd %d: CRIU waits for its contents, because no thread can save them: %s",
+			 id, strerror(-ret));
+	ret = content_save(dump->jobs.jobs, dump->jobs.num_jobs, &dump->session->options->content);
+	return ret < 0 ? ret : dump_image_finish(dump);
 }
 
 static int dump_process(struct process_dump *dump)
 {
-	/* The state image comes last: without it a restore ignores the other images. */
 	static int (*const steps[])(struct process_dump * dump) = {
-		pause_and_count,
-		check_reopen,
-		checkpoint,
-		check_devices,
-		check_bos,
-		index_bos,
-		check_state,
-		shared_bos_check,
-		check_mappings,
-		note_gpus,
-		dump_image_save_contents,
-		check_gpus,
-		dump_image_write_state,
-		tell_gaps,
+		pause_and_count, check_reopen, checkpoint,     check_devices,
+		check_bos,       index_bos,    check_state,    shared_bos_check,
+		check_mappings,  note_gpus,    begin_contents, save_contents,
 	};
 	int ret = 0;
 
@@ -316,9 +305,26 @@ static int check_before_pause(struct dump_session *session, int id)
 	return ret < 0 ? ret : gpu_watch_check_idle(session);
 }
 
+/* *@ret_process: the process to save; NULL: it has an image. */
+static int find_process(struct dump_session *session, int fd, int id,
+			struct dumped_process **ret_process)
+{
+	int ret = pause_tree(session, fd);
+	size_t known = session->num_processes;
+
+	if (!ret)
+		ret = pause_lookup(session, fd, id, ret_process);
+	/* To find out who shares the BOs of a process that joins late, shared_bos.c counts the
+	 * references to dma-bufs. Contents that are being saved have some, too. */
+	if (!ret && session->num_processes > known)
+		ret = background_finish(session);
+	return ret;
+}
+
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	_cleanup_(finish_dump) struct process_dump dump = { .session = session };
+	_cleanup_(dump_image_done) struct process_dump dump = { .session = session };
+	struct dumped_process *process = NULL;
 	int ret;
 
 	*ret_process = NULL;
@@ -330,29 +336,28 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (!ret && !session->tree_is_paused)
 		ret = check_before_pause(session, id);
 	if (!ret)
-		ret = pause_tree(session, fd);
-	if (!ret)
-		ret = pause_lookup(session, fd, id, &dump.process);
+		ret = find_process(session, fd, id, &process);
 	if (ret < 0)
 		return ret;
-	if (!dump.process)
+	if (!process)
 		return dump_image_write_plain(id,
 					      "is one more file of a process that has an image");
+	dump.process = process;
 	ret = dump_process(&dump);
 	/* PROCESS_INFO answers this if the process's cgroup or the machine has no GPU. */
-	if (ret == -ENODEV && !dump.process->paused)
+	if (ret == -ENODEV && !process->paused)
 		return dump_image_write_plain(id, "its process sees no GPU");
-	if (!ret) {
-		content_totals_count_process(&session->totals);
-		*ret_process = dump.process;
-	}
+	if (!ret)
+		*ret_process = process;
 	return ret;
 }
 
-int dump_check_complete(const struct dump_session *session)
+int dump_complete(struct dump_session *session)
 {
-	int ret = pause_check_all_seen(session);
+	int ret = background_finish(session);
 
+	if (!ret)
+		ret = pause_check_all_seen(session);
 	return ret < 0 ? ret : shared_bos_check_seen(session);
 }
 
@@ -372,6 +377,8 @@ int dump_release(struct dump_session *session, int result)
 {
 	int ret;
 
+	/* After an error of CRIU, nothing needs the contents. */
+	background_done(session);
 	/* The guard still stands: if CRIU is killed here, the guard removes the images. The queues
 	 * wait no longer than the removal of some names takes. */
 	if (result)
@@ -393,6 +400,7 @@ void dump_done(struct dump_session *session)
 		free(session->processes[i].gpus);
 		bo_index_free(session->processes[i].bo_index);
 	}
+	background_done(session);
 	free(session->processes);
 	shared_bos_done(session);
 	gpu_watch_end(session);

@@ -10,6 +10,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/hsakmt_shm.h"
@@ -54,9 +55,9 @@ static int count_mappings(const struct process_dump *dump, CriuKfd *kfd)
 
 /* Asks for room last: creating the files has removed those of an older dump and freed their
  * blocks. */
-static int create_pages(struct process_dump *dump)
+static int create_pages(struct process_dump *dump, uint64_t missing_room)
 {
-	uint64_t total = 0;
+	uint64_t total = missing_room;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < dump->jobs.num_jobs; i++) {
@@ -99,18 +100,21 @@ static int list_contents(struct process_dump *dump)
 	return kfd_jobs_init(&dump->state, imported, &dump->jobs);
 }
 
-int dump_image_save_contents(struct process_dump *dump)
+int dump_image_begin_contents(struct process_dump *dump, uint64_t missing_room)
 {
-	struct kfd_jobs *jobs = &dump->jobs;
-	int ret;
+	int ret = list_contents(dump);
 
-	ret = list_contents(dump);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
 	note_offsets(dump);
-	ret = create_pages(dump);
-	if (!ret)
-		ret = content_save(jobs->jobs, jobs->num_jobs, &dump->session->options->content);
+	return create_pages(dump, missing_room);
+}
+
+static int end_contents(struct process_dump *dump)
+{
+	struct kfd_jobs *jobs = &dump->jobs;
+	int ret = 0;
+
 	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++)
 		ret = image_close_pages(dump->process->id, jobs->jobs[i].gpu_id,
 					&jobs->jobs[i].image_fd);
@@ -266,7 +270,7 @@ static int save_kind_of_checksums(const struct process_dump *dump, CriuKfd *kfd)
 	return kfd->checksums ? 0 : -ENOMEM;
 }
 
-int dump_image_write_state(struct process_dump *dump)
+static int write_state(struct process_dump *dump)
 {
 	CriuKfd *kfd = malloc(sizeof(*kfd));
 	int ret;
@@ -291,6 +295,39 @@ int dump_image_write_state(struct process_dump *dump)
 		      : image_write_kfd(dump->process->id, kfd);
 	criu_kfd__free_unpacked(kfd, NULL);
 	return ret;
+}
+
+/* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
+static void tell_gaps(const struct process_dump *dump)
+{
+	if (!dump->session->gaps_are_told)
+		log_info("kfd %d: the kernel does not save trap handlers (asserts in GPU code) and"
+			 " the state for debuggers",
+			 dump->process->id);
+	dump->session->gaps_are_told = true;
+}
+
+int dump_image_finish(struct process_dump *dump)
+{
+	int ret = end_contents(dump);
+
+	if (!ret)
+		ret = gpu_watch_check(dump->session, dump->process);
+	/* Without a state image, a restore ignores the other images. */
+	if (!ret)
+		ret = write_state(dump);
+	if (ret < 0)
+		return ret;
+	tell_gaps(dump);
+	content_totals_count_process(&dump->session->totals);
+	return 0;
+}
+
+void dump_image_done(struct process_dump *dump)
+{
+	kfd_jobs_done(&dump->jobs);
+	kfd_state_done(&dump->state);
+	free(dump->mappings);
 }
 
 int dump_image_write_plain(int id, const char *reason)

@@ -25,12 +25,17 @@ struct process_dump {
 /* The render minor, on this machine, of the GPU that the process knows as @user_gpu_id. */
 int dump_image_find_minor(const struct process_dump *dump, uint32_t user_gpu_id,
 			  uint32_t *ret_minor);
-/* Saves the contents of all BOs, one file for each GPU, and notes their checksums. */
-int dump_image_save_contents(struct process_dump *dump);
-/* Writes the state image. It names all other images of the process, so it comes after them. */
-int dump_image_write_state(struct process_dump *dump);
+/* Lists the contents in dump->jobs, and creates a file for each GPU. -ENOSPC: they have less room
+ * than that and the @missing_room of other processes. */
+int dump_image_begin_contents(struct process_dump *dump, uint64_t missing_room);
+/* The contents have been saved: looks whether the GPUs were reset, and writes the state image, which
+ * names all other images of the process. */
+int dump_image_finish(struct process_dump *dump);
 /* Writes the image of a /dev/kfd without state, which a restore merely opens; @reason is for the
  * log. */
 int dump_image_write_plain(int id, const char *reason);
+
+/* Logs nothing. */
+void dump_image_done(struct process_dump *dump);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -15,9 +14,6 @@
 #include "criu/log.h"
 #include "fill/handoff_message.h"
 #include "image/image.h"
-
-/* The main process loads the contents of so many GPUs at once, over all tasks. */
-#define GPUS_AT_ONCE 8
 
 /* A faulty task must not keep the main process busy or use up its memory. KFD has at most 64 GPUs
  * (MAX_GPU_INSTANCE in kfd_priv.h). */
@@ -364,20 +360,12 @@ static void close_listen_sock(struct handoff *handoff)
 	(void)pthread_mutex_unlock(&handoff->lock);
 }
 
-/* Gives this thread and its workers their own root and working directory. CRIU's main thread enters
- * mount namespaces meanwhile. The kernel refuses that to a process whose threads share a root
- * (mntns_install() in fs/namespace.c: EINVAL). */
-static int unshare_fs(void)
-{
-	return unshare(CLONE_FS) < 0 ? -errno : 0;
-}
-
 /* Returns when the main process shuts the socket down, or on an error. */
 static void *listen_for_tasks(void *argument)
 {
 	struct handoff *handoff = argument;
 	_cleanup_free_ struct message *message = calloc(1, sizeof(*message));
-	int ret = message ? unshare_fs() : -ENOMEM;
+	int ret = message ? thread_unshare_fs() : -ENOMEM;
 
 	handoff->ready_ret = ret;
 	(void)sem_post(&handoff->ready);
@@ -416,7 +404,7 @@ int handoff_new(const struct content_settings *settings, struct handoff **ret_ha
 	handoff->listen_sock = -1;
 	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
-	(void)sem_init(&handoff->gpu_limit, 0, GPUS_AT_ONCE);
+	(void)sem_init(&handoff->gpu_limit, 0, CONTENT_GPUS_AT_ONCE);
 	ret = open_listen_sock(handoff, &task_end);
 	if (!ret) {
 		handoff->store_id = host_store_fd(task_end);

@@ -15,6 +15,10 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 # The plugin finds CRIU's options by their name.
 $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
 
+# The plugin finds out whether CRIU calls DUMP_FINISH, and waits in these functions.
+$(BUILD)/unit/test_background: LIBS += -Wl,--export-dynamic-symbol=cr_plugin_ctl -Wl,--wrap=pthread_cond_timedwait \
+	-Wl,--wrap=pthread_join -Wl,--wrap=sem_wait -Wl,--wrap=unshare -Wl,--wrap=fstatvfs
+
 # The interpreter of GPU code, by itself.
 GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_run)
 GCN_SOURCES := $(wildcard test/sim/model/gcn_*.c) test/sim/native/native_float.c

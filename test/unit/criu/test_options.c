@@ -22,6 +22,7 @@ static const struct {
 	{ "KFD_NUMA_CHECK", offsetof(struct options, map.check_numa) },
 	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, map.check_capability) },
 	{ "AMDGPU_SKIP_ZEROS", offsetof(struct options, content.skip_zeros) },
+	{ "AMDGPU_PARALLEL_DUMP", offsetof(struct options, parallel_dump) },
 	{ "AMDGPU_PARALLEL_RESTORE", offsetof(struct options, parallel_restore) },
 	{ "AMDGPU_CHECKSUM", offsetof(struct options, content.checksum) },
 };

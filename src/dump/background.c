@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Saves contents in threads that outlive the hook. dump_image.c has what comes before and after the
+ * contents of a process. */
+#include "dump/background.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_util.h"
+#include "content/content.h"
+#include "criu/host.h"
+#include "dump/dump_image.h"
+#include "image/image.h"
+
+/* A process whose contents are being saved. */
+struct saving {
+	struct process_dump dump;
+	/* Its index in dump_session.processes, which may move. */
+	size_t process;
+	/* NULL: it has ended. */
+	struct content_run *run;
+};
+
+struct background {
+	/* How many more GPUs may be saved at the same time. */
+	sem_t gpu_limit;
+	/* In the order of the dump. */
+	struct saving *list;
+	size_t count;
+};
+
+bool background_is_possible(const struct dump_session *session)
+{
+	return session->options->parallel_dump && host_calls_dump_finish() && !image_is_streamed();
+}
+
+static int prepare(struct dump_session *session, struct background **ret_background)
+{
+	struct background *background = session->background;
+
+	if (!background)
+		background = calloc(1, sizeof(*background));
+	if (!background)
+		return -ENOMEM;
+	if (!session->background)
+		(void)sem_init(&background->gpu_limit, 0, CONTENT_GPUS_AT_ONCE);
+	session->background = *ret_background = background;
+	return array_grow(&background->list, background->count + 1, sizeof(*background->list));
+}
+
+/* For the thread that starts the threads of a run, which inherit its root. */
+struct start {
+	const struct process_dump *dump;
+	sem_t *gpu_limit;
+	struct content_run *run;
+	int ret;
+};
+
+static void *start_run(void *argument)
+{
+	struct start *start = argument;
+	const struct kfd_jobs *jobs = &start->dump->jobs;
+
+	start->ret = thread_unshare_fs();
+	if (!start->ret)
+		start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
+						&start->dump->session->options->content,
+						start->gpu_limit, &start->run);
+	return NULL;
+}
+
+int background_start(struct process_dump *dump)
+{
+	struct dump_session *session = dump->session;
+	struct background *background = NULL;
+	struct start start = { .dump = dump };
+	pthread_t thread;
+	int ret = prepare(session, &background);
+
+	if (ret < 0)
+		return ret;
+	start.gpu_limit = &background->gpu_limit;
+	ret = thread_start(&thread, start_run, &start);
+	if (ret < 0)
+		return ret;
+	/* CRIU must not go on before the threads have a root of their own. */
+	(void)pthread_join(thread, NULL);
+	if (start.ret < 0)
+		return start.ret;
+	background->list[background->count++] = (struct saving){
+		.dump = *dump,
+		.process = (size_t)(dump->process - session->processes),
+		.run = start.run,
+	};
+	*dump = (struct process_dump){ .session = session };
+	return 0;
+}
+
+uint64_t background_missing_room(const struct dump_session *session)
+{
+	const struct background *background = session->background;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; background && i < background->count; i++)
+		bytes += content_missing_room(background->list[i].run);
+	return bytes;
+}
+
+static int finish(struct dump_session *session, struct saving *saving)
+{
+	int ret = content_finish(take_ptr(&saving->run));
+
+	saving->dump.process = &session->processes[saving->process];
+	return ret < 0 ? ret : dump_image_finish(&saving->dump);
+}
+
+int background_finish(struct dump_session *session)
+{
+	struct background *background = session->background;
+	int ret = 0;
+
+	for (size_t i = 0; background && !ret && i < background->count; i++)
+		ret = finish(session, &background->list[i]);
+	background_done(session);
+	return ret;
+}
+
+void background_done(struct dump_session *session)
+{
+	struct background *background = take_ptr(&session->background);
+
+	for (size_t i = 0; background && i < background->count; i++) {
+		if (background->list[i].run)
+			content_stop(background->list[i].run);
+	}
+	/* The last one first: each has raised RLIMIT_NOFILE above that of the one before. */
+	while (background && background->count) {
+		struct saving *saving = &background->list[--background->count];
+
+		if (saving->run)
+			content_cancel(saving->run);
+		dump_image_done(&saving->dump);
+	}
+	if (!background)
+		return;
+	(void)sem_destroy(&background->gpu_limit);
+	free(background->list);
+	free(background);
+}

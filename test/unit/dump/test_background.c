@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Contents that are saved while CRIU goes on with its dump. No copy begins before the plugin waits
+ * for it, so these tests decide what comes first without a clock. */
+#include "dump_tree.h"
+
+#include <linux/kcmp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/statvfs.h>
+
+#include "dump/dump.h"
+
+#define BO_SIZE 0x300000u
+
+/* Of a CRIU that calls DUMP_FINISH. */
+extern char cr_plugin_ctl[];
+__attribute__((visibility("default"))) char cr_plugin_ctl[16 * (HOOK_MAX + 1)];
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t released;
+	/* No copy begins, until this thread waits for contents. Under the lock. */
+	bool held;
+	/* Or until this thread joins a thread. */
+	bool ends_in_join;
+	bool unshare_fails;
+	/* Free bytes of the file system; 0: as many as there are. */
+	uint64_t room;
+} test;
+
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end);
+int __real_pthread_join(pthread_t thread, void **ret_result);
+int __real_sem_wait(sem_t *limit);
+int __real_unshare(int flags);
+int __real_fstatvfs(int fd, struct statvfs *stat);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end);
+int __wrap_pthread_join(pthread_t thread, void **ret_result);
+int __wrap_sem_wait(sem_t *limit);
+int __wrap_unshare(int flags);
+int __wrap_fstatvfs(int fd, struct statvfs *stat);
+
+static void set_held(bool held)
+{
+	(void)pthread_mutex_lock(&test.lock);
+	test.held = held;
+	(void)pthread_cond_broadcast(&test.released);
+	(void)pthread_mutex_unlock(&test.lock);
+}
+
+static void hold_gpu(void)
+{
+	set_held(true);
+}
+
+static void release_gpu(bool now)
+{
+	if (now && gettid() == getpid())
+		set_held(false);
+}
+
+/* The thread of a GPU waits until few enough others are copied. */
+int __wrap_sem_wait(sem_t *limit)
+{
+	(void)pthread_mutex_lock(&test.lock);
+	while (test.held)
+		(void)pthread_cond_wait(&test.released, &test.lock);
+	(void)pthread_mutex_unlock(&test.lock);
+	return __real_sem_wait(limit);
+}
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end)
+{
+	release_gpu(true);
+	return __real_pthread_cond_timedwait(cond, mutex, end);
+}
+
+int __wrap_pthread_join(pthread_t thread, void **ret_result)
+{
+	release_gpu(test.ends_in_join);
+	return __real_pthread_join(thread, ret_result);
+}
+
+int __wrap_unshare(int flags)
+{
+	if (!test.unshare_fails)
+		return __real_unshare(flags);
+	errno = EPERM;
+	return -1;
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *stat)
+{
+	int ret = __real_fstatvfs(fd, stat);
+
+	if (!ret && test.room)
+		stat->f_bfree = test.room / stat->f_frsize;
+	return ret;
+}
+
+static int begin_held(void **state)
+{
+	memset(&test, 0, sizeof(test));
+	(void)pthread_mutex_init(&test.lock, NULL);
+	(void)pthread_cond_init(&test.released, NULL);
+	(void)unsetenv("AMDGPU_PARALLEL_DUMP");
+	return begin(state);
+}
+
+/* A test that fails leaves a dump. */
+static int end_held(void **state)
+{
+	release_gpu(true);
+	end_dump(-1);
+	return end(state);
+}
+
+static struct fake_process *make_full_process(void)
+{
+	struct fake_process *process = make_process();
+
+	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, BO_SIZE, 0x100000000);
+	gpu.wants_all_paused = true;
+	return process;
+}
+
+/* Whether the images of process @id are complete: their contents have checksums. */
+static bool is_complete(int id)
+{
+	bool complete = false;
+	CriuKfd *kfd;
+
+	if (!unit_exists(unit_path("amdgpu-kfd-%d.img", id) + strlen(unit_directory()) + 1))
+		return false;
+	assert_int_equal(image_read_kfd(id, &kfd), 0);
+	for (size_t i = 0; i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id == GPU_B)
+			complete = kfd->device_entries[i]->has_contents_checksum;
+	}
+	criu_kfd__free_unpacked(kfd, NULL);
+	return complete;
+}
+
+static void criu_goes_on_and_waits_at_the_end(void **state)
+{
+	struct fake_process *process = make_full_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	hold_gpu();
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_true(test.held);
+	assert_int_equal(gpu.submissions, 0);
+	assert_false(is_complete(5));
+	assert_int_equal(process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
+	assert_false(test.held);
+	assert_true(gpu.submissions > 0);
+	assert_int_equal(gpu.objects, 0);
+	assert_true(is_complete(5));
+	assert_int_equal(process->paused, 0);
+	end_dump(0);
+	assert_true(is_complete(5));
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	(void)close(fd);
+}
+
+static void contents_that_cannot_be_saved_fail_the_end(void **state)
+{
+	struct fake_process *process = make_full_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	gpu.fail_at = 1;
+	gpu.fail_errno = EACCES;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_int_equal(process->paused, 1);
+	assert_fails(finish_dump(0));
+	assert_logged("Error (amdgpu_plugin): ", "GPU 0xdfd4", strerror(EACCES));
+	assert_int_equal(unit_count_errors(), 1);
+	assert_int_equal(process->paused, 0);
+	end_dump(-1);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
+	(void)close(fd);
+}
+
+/* CRIU fails before the end, and then calls DUMP_FINISH with its error, or not at all. */
+static void a_dump_that_fails_meanwhile_saves_no_more(void **state)
+{
+	(void)state;
+	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
+		struct fake_process *process = make_full_process();
+		int fd = open_kfd_of(process);
+
+		gpu.submissions = 0;
+		hold_gpu();
+		start_dump();
+		test.ends_in_join = false;
+		assert_int_equal(dump_file(fd, 5), 0);
+		test.ends_in_join = true;
+		if (with_finish) {
+			assert_int_equal(finish_dump(-1), 0);
+			assert_false(test.held);
+		}
+		end_dump(-1);
+		assert_int_equal(gpu.objects, 0);
+		assert_int_equal(gpu.submissions, 0);
+		assert_int_equal(process->paused, 0);
+		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+		assert_int_equal(unit_count_errors(), 0);
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+		(void)close(fd);
+		free(process->bos);
+		memset(process, 0, sizeof(*process));
+	}
+}
+
+static unsigned int count_threads(bool sharing_root)
+{
+	DIR *stream = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned int count = 0;
+
+	assert_non_null(stream);
+	while ((entry = readdir(stream))) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || tid == getpid())
+			continue;
+		count += !sharing_root || syscall(SYS_kcmp, getpid(), tid, KCMP_FS, 0, 0) == 0;
+	}
+	(void)closedir(stream);
+	return count;
+}
+
+/* CRIU enters mount namespaces meanwhile. */
+static void no_thread_shares_the_root_of_criu(void **state)
+{
+	struct fake_process *process = make_full_process();
+	/* A sanitizer may have a thread. */
+	unsigned int before = count_threads(true), all = count_threads(false);
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	if (syscall(SYS_kcmp, getpid(), getpid(), KCMP_FS, 0, 0) != 0)
+		skip();
+	hold_gpu();
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_true(count_threads(false) > all);
+	assert_int_equal(count_threads(true), before);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_true(is_complete(5));
+	(void)close(fd);
+}
+
+static void criu_waits_if_a_thread_cannot_leave_its_root(void **state)
+{
+	struct fake_process *process = make_full_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	test.unshare_fails = true;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_true(is_complete(5));
+	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+static void criu_waits_if_the_user_wants_that(void **state)
+{
+	struct fake_process *process = make_full_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	assert_int_equal(setenv("AMDGPU_PARALLEL_DUMP", "0", 1), 0);
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_true(is_complete(5));
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("CRIU waits"), 0);
+	(void)close(fd);
+}
+
+static void make_tree(struct member members[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct fake_process *process = make_process();
+
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000 + (i << 24), BO_SIZE,
+		       0x100000000 + (i << 24));
+		join_tree(&members[i], process, 1);
+	}
+	gpu.wants_all_paused = true;
+}
+
+static void processes_are_saved_side_by_side(void **state)
+{
+	struct member members[2];
+
+	(void)state;
+	make_tree(members);
+	hold_gpu();
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
+	assert_true(test.held);
+	assert_false(is_complete(5) || is_complete(6));
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(is_complete(5 + (int)i));
+		assert_int_equal(members[i].process->calls[KFD_UNPAUSE], 1);
+		leave_tree(&members[i]);
+	}
+}
+
+/* The first process fails, and the contents of the second, which wait, are given up. */
+static void one_failure_ends_all(void **state)
+{
+	struct member members[2];
+
+	(void)state;
+	make_tree(members);
+	gpu.fail_at = 1;
+	gpu.fail_errno = EACCES;
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
+	assert_fails(finish_dump(0));
+	end_dump(-1);
+	assert_int_equal(unit_count_errors(), 1);
+	for (size_t i = 0; i < 2; i++) {
+		assert_false(is_complete(5 + (int)i));
+		assert_int_equal(members[i].process->paused, 0);
+		leave_tree(&members[i]);
+	}
+}
+
+/* The room is enough for each process, and not for both. */
+static void room_is_counted_for_all_that_are_saved(void **state)
+{
+	struct member members[2];
+
+	(void)state;
+	make_tree(members);
+	test.room = BO_SIZE + BO_SIZE / 2;
+	hold_gpu();
+	start_dump();
+	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
+	assert_int_equal(dump_file(members[1].fds[0], 6), -ENOSPC);
+	assert_logged("Error (amdgpu_plugin): ", "6 MiB", "4 MiB");
+	test.ends_in_join = true;
+	assert_int_equal(finish_dump(-1), 0);
+	end_dump(-1);
+	for (size_t i = 0; i < 2; i++)
+		leave_tree(&members[i]);
+}
+
+/* A process that is not known before the first contents. */
+static void a_late_process_waits_for_the_others(void **state)
+{
+	struct fake_process *first = make_full_process(), *second;
+	pid_t first_tracee = tracee;
+	int fds[2];
+
+	(void)state;
+	/* It inherits no file of the first. */
+	assert_int_equal(start_tracee(), 0);
+	second = make_process();
+	add_bo(second, GPU_B, KFD_BO_VRAM, 0x1800000, BO_SIZE, 0x180000000);
+	gpu.wants_all_paused = false;
+	fds[0] = open_kfd_of(first);
+	fds[1] = open_kfd_of(second);
+	hold_gpu();
+	start_dump();
+	assert_int_equal(dump_file(fds[0], 5), 0);
+	assert_false(is_complete(5));
+	assert_int_equal(dump_file(fds[1], 6), 0);
+	assert_true(is_complete(5));
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	assert_true(is_complete(6));
+	unit_end_sleeper(first_tracee);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+#define HELD(function) cmocka_unit_test_setup_teardown(function, begin_held, end_held)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HELD(criu_goes_on_and_waits_at_the_end),
+		HELD(contents_that_cannot_be_saved_fail_the_end),
+		HELD(a_dump_that_fails_meanwhile_saves_no_more),
+		HELD(no_thread_shares_the_root_of_criu),
+		HELD(criu_waits_if_a_thread_cannot_leave_its_root),
+		HELD(criu_waits_if_the_user_wants_that),
+		HELD(processes_are_saved_side_by_side),
+		HELD(one_failure_ends_all),
+		HELD(room_is_counted_for_all_that_are_saved),
+		HELD(a_late_process_waits_for_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
