@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # CRIU's main process loads the contents while the tasks restore the rest, if this CRIU has the hooks. The tasks load
-# them if the user wants that.
+# them if the user wants that. And a dump saves contents while CRIU goes on, if this CRIU waits for them at its end.
 
 # filled_by main|task LOG: that process logs that it loaded contents. Lines of a task begin with its pid.
 filled_by() {
@@ -117,5 +117,60 @@ scenario_parallel_namespaces() {
 	runs
 	verify
 	no_violation
+	finish
+}
+
+# CRIU 4.3.
+has_dump_finish() {
+	case $criu_version in
+	3.* | 4.[0-2]*) skip "this CRIU does not wait for the plugin at the end of a dump" ;;
+	esac
+}
+
+# All files and all memory of the tasks are saved while the engine, which is slow, copies the contents.
+scenario_parallel_dump() {
+	local went_on first
+
+	has_dump_finish
+	machine eight
+	start_client --tree 4 --gpus 1,6
+	knob engine_bytes_per_s 8000000
+	dump img "$pid"
+	knob engine_bytes_per_s 0
+	[ "$(grep -c 'amdgpu_plugin: .* saved while CRIU goes on' img/dump.log)" = 4 ] || fail "CRIU did not go on"
+	[ "$(grep -c 'amdgpu_plugin: GPU .* saved .* BOs' img/dump.log)" -ge 8 ] || fail "not all GPUs of all tasks"
+	first=$(grep -n -m 1 'amdgpu_plugin: GPU .* saved .* BOs' img/dump.log | cut -d : -f 1)
+	went_on=$(grep -n 'Dumping task (pid: ' img/dump.log | tail -n 1 | cut -d : -f 1)
+	[ "$went_on" -lt "$first" ] || fail "a task waited for the contents of others"
+	gone "$pid"
+	restore img
+	runs
+	verify
+	finish
+}
+
+scenario_parallel_dump_off() {
+	has_dump_finish
+	machine eight
+	start_client --gpus 3,6
+	export AMDGPU_PARALLEL_DUMP=0
+	come_back
+	! grep -q 'saved while CRIU goes on' img1/dump.log || fail "CRIU went on"
+	finish
+}
+
+# The contents of one task cannot be saved. CRIU has saved everything else when it finds out, and the dump fails.
+scenario_parallel_dump_fails() {
+	has_dump_finish
+	machine eight
+	start_client --tree 2 --gpus 1,6
+	fault drm:CS 2 5
+	! try_dump img "$pid" || fail "this dump cannot have succeeded"
+	plugin_error img/dump.log "GPU .*cannot save BO"
+	has_line img/dump.log 'amdgpu_plugin: .* saved while CRIU goes on'
+	! compgen -G "img/amdgpu-kfd-*.img" > /dev/null || fail "a failed dump left state images"
+	runs
+	verify
+	come_back
 	finish
 }
