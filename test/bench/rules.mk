@@ -17,7 +17,8 @@ $(BUILD)/bench/stub/libcuda.so.1: test/bench/stub_cuda.c
 
 bench: native $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run
-	@BUILD=$(BUILD) test/bench/parallel
+	@BUILD=$(BUILD) test/bench/parallel restore
+	@BUILD=$(BUILD) test/bench/parallel dump
 
 bench-smoke: sim $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
 	@BUILD=$(BUILD) test/bench/smoke

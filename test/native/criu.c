@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,6 +21,9 @@
 #include "criu_calls.h"
 #include "criu_stub.h"
 #include "streamer.h"
+
+/* Bytes of one write. */
+#define MEMORY_STEP (1u << 20)
 
 static const char *const names[HOOK_MAX + 2] = {
 	[HOOK_DUMP_EXT_FILE] = "dump_ext_file",
@@ -102,6 +106,7 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		return ret;
 	}
 	criu->rest_ms = setup->rest_ms;
+	criu->memory = setup->memory;
 	*ret_criu = criu;
 	return 0;
 }
@@ -229,6 +234,23 @@ static int dump_core(const struct task *tasks, const struct task *task)
 	return fd < 0 ? -errno : close(fd);
 }
 
+/* CRIU writes the memory of the tasks from pipes that have their pages. */
+static int dump_memory(const char *path)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC);
+	int to = openat(criu_stub.image_dir, "pages-1.img",
+			O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	ssize_t copied = from < 0 || to < 0 ? -1 : 1;
+
+	while (copied > 0)
+		copied = sendfile(to, from, NULL, MEMORY_STEP);
+	if (from >= 0)
+		(void)close(from);
+	if (to < 0 || close(to) < 0 || copied < 0)
+		return criu_complain("cannot write the memory of the tasks");
+	return 0;
+}
+
 static int call_for_all(struct criu *criu, enum criu_plugin_hook number, const struct task *tasks,
 			size_t num_tasks)
 {
@@ -287,6 +309,8 @@ int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks)
 	if (ret < 0)
 		return ret;
 	ret = dump_all(criu, tasks, num_tasks);
+	if (!ret && criu->memory)
+		ret = dump_memory(criu->memory);
 	(void)usleep(criu->rest_ms * 1000);
 	/* The argument says whether the tasks will run on. */
 	finished = criu_call_with_pid(criu, HOOK_DUMP_FINISH, ret);

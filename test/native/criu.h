@@ -24,12 +24,14 @@ struct criu;
 /* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with
  * what these export, @directory that of the images, @log_level what CRIU's -v gives: 1 errors to 4
  * debug;
- * @rest_ms how long a dump takes besides, between what the plugin saves and its end. -errno after
- * a line on stderr. */
+ * @rest_ms how long a dump takes besides, between what the plugin saves and its end; @memory a file
+ * that a dump writes to its images there, as the memory of the tasks, or NULL. -errno after a line
+ * on stderr. */
 struct criu_setup {
 	const char *version, *hosts, *plugin, *directory;
 	int log_level;
 	unsigned int rest_ms;
+	const char *memory;
 	bool streams, captures; /* its images: to a streamer or from one */
 	bool ends_tasks;        /* it is going to kill the tasks of a dump that succeeds */
 };

@@ -41,7 +41,8 @@ static int usage(void)
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
-		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images\n"
+		"  -m  a file: on restore the task reads all of it into its memory, as CRIU does with its own images;\n"
+		"      a dump writes all of it to its images, as CRIU does with the memory of tasks\n"
 		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  -a  a dump that fails is made again, by another CRIU of the same process: that must succeed\n"
 		"  -s  images are streams\n"
@@ -97,6 +98,8 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		return -EINVAL;
 	arguments->command = argv[optind];
 	arguments->setup.captures = !strcmp(arguments->command, "dump");
+	if (arguments->setup.captures)
+		arguments->setup.memory = arguments->memory;
 	arguments->setup.directory = argv[optind + 1];
 	arguments->workload = argv[optind + 2];
 	return 0;
