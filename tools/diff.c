@@ -44,7 +44,10 @@ static int read_side(struct side *side, const char *dir)
 	side->dir = dir;
 	if (ret < 0)
 		return log_error(ret, "cannot open directory %s", dir);
-	return images_read(&side->images);
+	host_name_images(dir);
+	ret = images_read(&side->images);
+	host_name_images(NULL);
+	return ret;
 }
 
 static void side_done(struct side *side)
@@ -104,7 +107,9 @@ static int open_contents(struct side *side)
 
 	if (ret < 0)
 		return log_error(ret, "cannot open directory %s", side->dir);
+	host_name_images(side->dir);
 	ret = contents_open(side->kfd, &side->contents);
+	host_name_images(NULL);
 	return ret ? ret : list_keys(side);
 }
 

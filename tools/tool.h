@@ -85,6 +85,9 @@ int show_json(const struct tool_images *images);
 
 /* Opens the image directory for the units of the plugin, and closes the one before. -errno. */
 int host_open_images(const char *dir);
+/* From now on errors begin with @dir, which lives on; NULL: they do not. A command that reads two
+ * directories needs that. */
+void host_name_images(const char *dir);
 
 /* text.c */
 
