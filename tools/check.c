@@ -57,15 +57,18 @@ static int examine_machine(struct check *check)
 
 static int examine_process(struct check *check)
 {
+	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 	bool has_gpu = false, uses_gpu = false;
-	int ret;
+	int ret = check_find_process(check, &tree);
 
+	if (ret != TOOL_YES)
+		return ret;
 	check->quiet = true;
 	check_machine(check, &has_gpu);
 	check->quiet = check->request->quiet;
 	if (!has_gpu)
 		return TOOL_NO_GPU;
-	ret = check_process(check, &uses_gpu);
+	ret = check_process(check, &tree, &uses_gpu);
 	if (ret != TOOL_YES)
 		return ret;
 	if (check->request->dir)

@@ -7,6 +7,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "criu/options.h"
+#include "kernel/proc.h"
 #include "tool.h"
 
 struct check {
@@ -35,9 +36,11 @@ void check_machine(struct check *check, bool *ret_has_gpu);
 void check_machine_gpu(struct check *check, const struct topology_node *gpu);
 /* check_criu.c: CRIU, and whether it will load the plugin. */
 void check_criu(struct check *check);
-/* check_process.c: the process of the request and its descendants. @ret_has_gpu: whether one uses a
- * GPU. TOOL_TROUBLE: there is no such process. */
-int check_process(struct check *check, bool *ret_has_gpu);
+/* check_process.c: the process of the request and its descendants. TOOL_TROUBLE: there is no such
+ * process. Free the list with pid_list_done(), also then. */
+int check_find_process(struct check *check, struct pid_list *ret_tree);
+/* Examines them. @ret_has_gpu: whether one uses a GPU. */
+int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu);
 /* check_room.c: the directory for a dump. */
 void check_room(struct check *check);
 

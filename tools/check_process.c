@@ -118,26 +118,31 @@ static void print_estimate(const struct check *check)
 		printf("  %s\n", text);
 }
 
-int check_process(struct check *check, bool *ret_has_gpu)
+int check_find_process(struct check *check, struct pid_list *ret_tree)
 {
-	_cleanup_(pid_list_done) struct pid_list tree = { 0 };
 	pid_t pid = 0;
 	int ret = read_pid(check->request->pid, &pid);
 
-	*ret_has_gpu = false;
 	if (!ret)
-		ret = proc_list_tree(pid, &tree);
-	if (ret < 0 || !tree.count) {
-		check_refuse(check, "there is no process %s", check->request->pid);
-		return TOOL_TROUBLE;
-	}
-	for (size_t i = 0; i < tree.count; i++) {
-		ret = examine(check, tree.pids[i], ret_has_gpu);
+		ret = proc_list_tree(pid, ret_tree);
+	if (!ret && ret_tree->count)
+		return TOOL_YES;
+	check_refuse(check, "there is no process %s", check->request->pid);
+	return TOOL_TROUBLE;
+}
+
+int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu)
+{
+	*ret_has_gpu = false;
+	for (size_t i = 0; i < tree->count; i++) {
+		int ret = examine(check, tree->pids[i], ret_has_gpu);
+
 		if (ret != TOOL_YES)
 			return ret;
 	}
 	if (!*ret_has_gpu)
-		check_refuse(check, "process %d and its descendants use no AMD GPU", pid);
+		check_refuse(check, "process %s and its descendants use no AMD GPU",
+			     check->request->pid);
 	else if (!check->quiet)
 		print_estimate(check);
 	return TOOL_YES;

@@ -28,6 +28,10 @@ void check_room(struct check *check)
 	if (foresee_images(&check->options) < 0)
 		check->refused = true;
 	bytes = (uint64_t)room.f_bavail * room.f_frsize;
+	if (!bytes) {
+		check_refuse(check, "images: %s has no room; choose another directory", dir);
+		return;
+	}
 	if (bytes < check->contents) {
 		char needed[16];
 

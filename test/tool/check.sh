@@ -55,6 +55,7 @@ checks_criu() {
 }
 
 checks_machine() {
+	expect "check, no number, no GPU" 2 "there is no process 12x" check 12x
 	PATH=$work/bin:$PATH expect "check, no GPU" 3 "this machine has no AMD GPU, or amdgpu is not loaded" check -L build
 	checked one "a GPU" 0 "^ok  GPU 0x07cd: 0000:63:00.0, renderD128, gfx90a, 64.0 GiB: contents can be copied" -L build
 	checked eight "eight GPUs" 0 "^ok  GPU 0x579d: .*renderD135" -L build
@@ -93,6 +94,7 @@ checks_room() {
 
 	mkdir -p "$work/room"
 	checked one "room" 0 "^ok  images: $work/room has room for .*iB" -L build -D "$work/room"
+	checked one "no room at all" 1 "images: /proc has no room; choose another directory" -L build -D /proc
 	checked one "no directory" 2 "cannot open directory $none" -L build -D "$none"
 	ln -s . "$work/room/parent"
 	checked one "an incremental dump" 1 "it is incremental, .*remove the link" -L build -D "$work/room"
