@@ -36,24 +36,29 @@ struct piece_of_work {
 	int result;
 };
 
+/* The processes that are verified. */
+struct totals {
+	size_t num_bos;
+	size_t num_unchecked;
+	uint64_t bytes;
+	/* With those of the processes that follow. */
+	uint64_t all_bytes;
+};
+
 /* All BOs of one process. */
 struct verification {
 	struct piece_of_work *work;
 	size_t count;
 	size_t num_bos;
 	uint64_t size;
+	/* Of all processes; NULL: do not show the progress. */
+	const struct totals *totals;
 	atomic_size_t next;
 	atomic_uint_fast64_t done;
 	/* The threads that have not ended, and a wake-up for the end of the last. */
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	size_t running;
-};
-
-struct totals {
-	size_t num_bos;
-	size_t num_unchecked;
-	uint64_t bytes;
 };
 
 static int sum_up(struct verification *run, struct piece_of_work *work)
@@ -100,15 +105,15 @@ static void *verify_parts(void *argument)
 
 static void show_progress(struct verification *run)
 {
-	uint64_t done = atomic_load(&run->done);
+	uint64_t done = run->totals->bytes + atomic_load(&run->done);
 	char now[16], all[16];
 
 	(void)fprintf(stderr, "\rverified %s of %s", text_size(done, now),
-		      text_size(run->size, all));
+		      text_size(run->totals->all_bytes, all));
 }
 
 /* The lock is held. Shows the progress until all threads have ended. */
-static void await_threads(struct verification *run, bool shows_progress)
+static void await_threads(struct verification *run)
 {
 	while (run->running) {
 		struct timespec until;
@@ -118,10 +123,10 @@ static void await_threads(struct verification *run, bool shows_progress)
 		until.tv_sec += until.tv_nsec / 1000000000L;
 		until.tv_nsec %= 1000000000L;
 		(void)pthread_cond_timedwait(&run->ended, &run->lock, &until);
-		if (shows_progress)
+		if (run->totals)
 			show_progress(run);
 	}
-	if (shows_progress)
+	if (run->totals)
 		(void)fprintf(stderr, "\r%*s\r", 60, "");
 }
 
@@ -134,7 +139,7 @@ static size_t choose_threads(size_t num_parts)
 	return count < num_parts ? count : num_parts;
 }
 
-static int run_threads(struct verification *run, bool shows_progress)
+static int run_threads(struct verification *run)
 {
 	pthread_t threads[THREADS_MAX];
 	size_t wanted = choose_threads(run->count), count = 0;
@@ -146,7 +151,7 @@ static int run_threads(struct verification *run, bool shows_progress)
 		count += !ret;
 	}
 	run->running += count;
-	await_threads(run, shows_progress);
+	await_threads(run);
 	(void)pthread_mutex_unlock(&run->lock);
 	for (size_t i = 0; i < count; i++)
 		(void)pthread_join(threads[i], NULL);
@@ -235,7 +240,8 @@ static size_t most_parts(const struct contents *contents)
 static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, struct totals *totals)
 {
 	_cleanup_(contents_close) struct contents contents = { 0 };
-	struct verification run = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	struct verification run = { .totals = shows_progress ? totals : NULL,
+				    .lock = PTHREAD_MUTEX_INITIALIZER,
 				    .ended = PTHREAD_COND_INITIALIZER };
 	_cleanup_free_ struct piece_of_work *work = NULL;
 	int ret = contents_open(kfd, &contents);
@@ -247,7 +253,7 @@ static int verify_contents(const struct tool_kfd *kfd, bool shows_progress, stru
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);
 	add_bos(&contents, &run, totals);
 	if (run.count) {
-		ret = run_threads(&run, shows_progress);
+		ret = run_threads(&run);
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot start a thread", kfd->id);
 	}
@@ -265,6 +271,20 @@ static void print_result(const struct totals *totals, double seconds)
 	       text_size((uint64_t)((double)totals->bytes / (seconds > 0 ? seconds : 1e-9)), rate));
 }
 
+/* The bytes of contents that have checksums. */
+static uint64_t sum_contents(const CriuKfd *kfd)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->has_checksum || bo->has_xxh3)
+			bytes += bo->size;
+	}
+	return bytes;
+}
+
 /* Errors that lie in the images themselves. */
 static bool is_damage(int ret)
 {
@@ -278,6 +298,8 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	double begin = now_seconds();
 	int ret = verify_images(images);
 
+	for (size_t i = 0; i < images->num_kfds; i++)
+		totals.all_bytes += sum_contents(images->kfds[i].message);
 	for (size_t i = 0; !ret && i < images->num_kfds; i++) {
 		if (images->kfds[i].message->num_of_gpus)
 			ret = verify_contents(&images->kfds[i], shows_progress, &totals);
