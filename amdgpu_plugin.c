@@ -67,10 +67,24 @@ static void finish_dump(int result)
 	}
 }
 
+/* podman shows only the last error in CRIU's log. CRIU has logged errors of its own since the one of
+ * the task that failed, so that one is repeated as the last. */
+static void repeat_first_error(void)
+{
+	const char *line = log_first_error();
+
+	if (!line)
+		return;
+	host_stop_cgroup_helper();
+	(void)log_error(0, "restore failed: %s", line);
+}
+
 static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
+	if (stage == STAGE_RESTORE && ret)
+		repeat_first_error();
 	if (stage == STAGE_RESTORE && !ret)
 		resume_finish(&session.restore);
 	drm_list_done(&session.renders);

@@ -61,6 +61,10 @@ bool host_ends_tasks(void);
  * its links to files are removed first, as CRIU does after other errors. */
 void host_fail_dump(void) __attribute__((noreturn));
 
+/* Stops CRIU's helper for cgroups, after a restore that has failed. CRIU (4.0 and newer) lets it run
+ * until CRIU's own end, and then the helper logs an error that has nothing to do with the cause. */
+void host_stop_cgroup_helper(void);
+
 /* A descriptor number that is higher than all descriptors of the restored task with vpid @pid, or
  * -errno. */
 int host_unused_fd(pid_t pid);

@@ -33,6 +33,7 @@ extern void unsuspend_lsm(void) __attribute__((weak));
 extern void network_unlock(void) __attribute__((weak));
 extern void delete_link_remaps(void) __attribute__((weak));
 extern void clean_cr_time_mounts(void) __attribute__((weak));
+extern int stop_cgroupd(void) __attribute__((weak));
 
 /* The sockets of criu-image-streamer, without their directory. */
 static const char *const streamer_sockets[] = { "streamer-capture.sock", "streamer-serve.sock" };
@@ -225,6 +226,12 @@ int host_fetch_fd(int id)
 	int fd = fdstore_get(id);
 
 	return fd < 0 ? -EIO : fd;
+}
+
+void host_stop_cgroup_helper(void)
+{
+	if (stop_cgroupd)
+		(void)stop_cgroupd();
 }
 
 int host_unused_fd(pid_t pid)

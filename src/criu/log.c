@@ -15,7 +15,13 @@ enum criu_log_level {
 	CRIU_DEBUG = 4,
 };
 
+/* The room for the text of an errno value. */
+#define CAUSE_SIZE 64
+
 extern void print_on_level(unsigned int level, const char *format, ...);
+
+/* CRIU has one log, and so the plugin has one first line of it. */
+static struct log_first *kept;
 
 /* crun shows its user a line of CRIU's log only if the line contains "Error ". */
 static const char *line_prefix(unsigned int level)
@@ -30,36 +36,56 @@ static const char *line_prefix(unsigned int level)
 	}
 }
 
-static void print_line(unsigned int level, const char *format, va_list arguments, int error)
+static void print_line(unsigned int level, const char *line)
 {
-	const char *prefix = line_prefix(level);
-	char line[1024];
+	print_on_level(level, "%s%s\n", line_prefix(level), line);
+}
 
-	(void)vsnprintf(line, sizeof(line), format, arguments);
-	if (error)
-		print_on_level(level, "%s%s: %s\n", prefix, line, strerror(error));
-	else
-		print_on_level(level, "%s%s\n", prefix, line);
+static void keep_first(const char *line)
+{
+	if (!kept || __atomic_exchange_n(&kept->taken, true, __ATOMIC_ACQ_REL))
+		return;
+	(void)snprintf(kept->line, sizeof(kept->line), "%s", line);
+	__atomic_store_n(&kept->complete, true, __ATOMIC_RELEASE);
+}
+
+void log_keep_first(struct log_first *first)
+{
+	kept = first;
+}
+
+const char *log_first_error(void)
+{
+	return kept && __atomic_load_n(&kept->complete, __ATOMIC_ACQUIRE) ? kept->line : NULL;
 }
 
 int log_error(int ret, const char *format, ...)
 {
+	char line[LOG_LINE_SIZE];
 	va_list arguments;
+	size_t length;
 
 	va_start(arguments, format);
-	print_line(CRIU_ERROR, format, arguments, -ret);
+	(void)vsnprintf(line, sizeof(line) - CAUSE_SIZE, format, arguments);
 	va_end(arguments);
+	length = strlen(line);
+	if (ret)
+		(void)snprintf(line + length, sizeof(line) - length, ": %s", strerror(-ret));
+	keep_first(line);
+	print_line(CRIU_ERROR, line);
 	return ret;
 }
 
-#define DEFINE_LOG(name, level)                          \
-	void name(const char *format, ...)               \
-	{                                                \
-		va_list arguments;                       \
-                                                         \
-		va_start(arguments, format);             \
-		print_line(level, format, arguments, 0); \
-		va_end(arguments);                       \
+#define DEFINE_LOG(name, level)                                         \
+	void name(const char *format, ...)                              \
+	{                                                               \
+		char line[LOG_LINE_SIZE];                               \
+		va_list arguments;                                      \
+                                                                        \
+		va_start(arguments, format);                            \
+		(void)vsnprintf(line, sizeof(line), format, arguments); \
+		va_end(arguments);                                      \
+		print_line(level, line);                                \
 	}
 
 DEFINE_LOG(log_warn, CRIU_WARN)

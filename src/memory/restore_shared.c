@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "content/content.h"
+#include "criu/log.h"
 #include "kernel/kfd.h"
 
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
@@ -21,6 +22,7 @@
 struct restore_shared {
 	uint8_t handoff_ready;
 	struct content_totals totals;
+	struct log_first first_error;
 	/* The tasks in each phase. */
 	unsigned int counts[PHASES];
 	/* enum task_phase, by vpid. */
@@ -43,13 +45,16 @@ int restore_shared_new(struct restore_shared **ret_shared)
 	if (shared == MAP_FAILED)
 		return -errno;
 	*ret_shared = shared;
+	log_keep_first(&(*ret_shared)->first_error);
 	return 0;
 }
 
 void restore_shared_free(struct restore_shared *shared)
 {
-	if (shared)
-		(void)munmap(shared, sizeof(*shared));
+	if (!shared)
+		return;
+	log_keep_first(NULL);
+	(void)munmap(shared, sizeof(*shared));
 }
 
 enum task_phase restore_shared_phase(const struct restore_shared *shared, pid_t vpid)

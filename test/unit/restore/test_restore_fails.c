@@ -2,10 +2,19 @@
 /* Restores that fail: the log has one error, and a half-restored task never runs. */
 #include "restore_task.h"
 
+/* CRIU's function. The plugin's last line comes after it. */
+int stop_cgroupd(void);
+
+int stop_cgroupd(void)
+{
+	unit_forget_lines();
+	return 0;
+}
+
 /* In seconds: a test that blocks fails after this time. */
 #define TIME_LIMIT 20
 
-/* Expects one error line with @words, and no RESTORE. */
+/* Expects one error line with @words, which the end of the restore repeats, and no RESTORE. */
 static void assert_refused(const char *words)
 {
 	write_image(5);
@@ -17,6 +26,8 @@ static void assert_refused(const char *words)
 	assert_int_equal(calls(KFD_RESTORE), 0);
 	assert_int_equal(resume(getpid()), -ENOTSUP);
 	end_restore(-1);
+	assert_logged("Error (amdgpu_plugin): restore failed: ", words);
+	assert_int_equal(unit_count_errors(), 1);
 }
 
 static void an_image_with_contradicting_counts_is_refused(void **state)

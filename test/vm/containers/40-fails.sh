@@ -279,7 +279,8 @@ scenario_container_original_runs() {
 
 busy='Error (amdgpu_plugin): .*another process has an SDMA queue with the same number .* the original, which still runs.*; end it'
 
-# podman prints only the last error that crun found in CRIU's log. The log exists until the container is removed.
+# podman prints only the last error that crun found in CRIU's log, and the plugin repeats its reason there. crun 1.21
+# does not read the log, which exists until the container is removed.
 scenario_container_podman_original_runs() {
 	crun_checkpoints
 	machine one
@@ -289,6 +290,10 @@ scenario_container_podman_original_runs() {
 	! podman --runtime crun container restore --import "$work/job.tar.zst" --name copy 2> said.txt ||
 		fail "two jobs have the same queues"
 	has_line "$(podman_log restore)" "$busy"
+	case $(crun --version) in
+	'crun version 1.21'*) ;;
+	*) has_line said.txt "${busy#* }" ;;
+	esac
 	unchanged
 	podman rm -f copy
 	finish
