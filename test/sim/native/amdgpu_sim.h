@@ -16,5 +16,8 @@ int amdgpu_sim_read(const char *file, char *text, size_t size);
  * no mapping and allocates no memory for unwritten pages. 0 or -errno. */
 int amdgpu_sim_peek(uint64_t handle, uint64_t offset, void *data, size_t size);
 int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data, size_t size);
+/* Reads bytes at an address of the GPUs, through the page tables of each GPU that maps the address.
+ * Returns the number of these GPUs. -EIO: they see different bytes. */
+int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size);
 
 #endif

@@ -212,6 +212,72 @@ static int print_kfd_bos(struct native *native, char *text, u32 size)
 	return (int)used;
 }
 
+static int print_mappings(struct sim_pdd *pdd, u32 handle, char *text, u32 size)
+{
+	struct sim_bo *bo = sim_os_handle_lookup(pdd->render, handle);
+	struct sim_mapping list[16];
+	u32 count = bo ? min(sim_vm_list(&pdd->render->vm, bo, list, ARRAY_SIZE(list)),
+			     (u32)ARRAY_SIZE(list))
+		       : 0;
+	u32 used = 0, i;
+
+	for (i = 0; i < count; i++)
+		used += (u32)snprintf(used < size ? text + used : NULL,
+				      used < size ? size - used : 0,
+				      " va=%llx size=%llu offset=%llu flags=%x by=%s",
+				      list[i].start, list[i].end - list[i].start, list[i].offset,
+				      list[i].flags, list[i].origin == SIM_VM_GEM ? "gem" : "kfd");
+	if (bo)
+		sim_os_bo_put(bo);
+	return (int)used;
+}
+
+/* The next one by the id that the process knows; NULL: none. */
+static struct sim_pdd *next_pdd(struct sim_process *process, u32 above)
+{
+	struct sim_pdd *next = NULL;
+	u32 i;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		struct sim_pdd *pdd = process->pdds[i];
+
+		if (pdd->user_gpu_id > above && (!next || pdd->user_gpu_id < next->user_gpu_id))
+			next = pdd;
+	}
+	return next;
+}
+
+static int print_handles(struct sim_pdd *pdd, char *text, u32 size)
+{
+	u32 handle = pdd->render ? sim_os_handle_next(pdd->render, 1) : 0, used = 0;
+
+	for (; handle; handle = sim_os_handle_next(pdd->render, handle + 1)) {
+		used += (u32)snprintf(used < size ? text + used : NULL,
+				      used < size ? size - used : 0, "gpu=%x handle=%u",
+				      pdd->user_gpu_id, handle);
+		used += (u32)print_mappings(pdd, handle, used < size ? text + used : NULL,
+					    used < size ? size - used : 0);
+		used += (u32)snprintf(used < size ? text + used : NULL,
+				      used < size ? size - used : 0, "\n");
+	}
+	return (int)used;
+}
+
+static int print_gem_handles(struct native *native, char *text, u32 size)
+{
+	struct sim_process *process = sim_os_process_find((u32)native->mm.pid);
+	struct sim_pdd *pdd = process ? next_pdd(process, 0) : NULL;
+	u32 used = 0;
+
+	text[0] = '\0';
+	for (; pdd; pdd = next_pdd(process, pdd->user_gpu_id))
+		used += (u32)print_handles(pdd, used < size ? text + used : NULL,
+					   used < size ? size - used : 0);
+	if (process)
+		sim_os_process_put(process);
+	return (int)used;
+}
+
 static int print_cuda(struct native *native, char *text, u32 size)
 {
 	const char *name = native_cuda_name();
@@ -243,6 +309,7 @@ static const struct text_file text_files[] = {
 	{ "traced", print_traced, write_traced },
 	{ "task", print_task, write_task },
 	{ "kfd_bos", print_kfd_bos, NULL },
+	{ "gem_handles", print_gem_handles, NULL },
 	{ "process_exit", NULL, write_process_exit },
 	{ "cuda", print_cuda, write_cuda },
 	{ "cuda_scribble", NULL, write_cuda_scribble },
@@ -360,6 +427,44 @@ EXPORTED int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data,
 	ret = sim_bo_write(bo, offset, data, size);
 	sim_os_bo_put(bo);
 	return ret;
+}
+
+/* 1: the GPU maps the address; 0: it does not; or -errno. */
+static int peek_va(struct sim_pdd *pdd, uint64_t va, void *data, size_t size)
+{
+	const struct sim_client client = { .sim = pdd->process->sim,
+					   .vm = &pdd->render->vm,
+					   .who = "peek" };
+	struct sim_mapping mapping;
+	int ret = sim_vm_find(&pdd->render->vm, va, &mapping);
+
+	if (ret < 0)
+		return 0;
+	sim_os_bo_put(mapping.bo);
+	ret = sim_client_read(&client, va, data, size);
+	return ret < 0 ? ret : 1;
+}
+
+EXPORTED int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size)
+{
+	struct native *native = native_get();
+	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	void *other = malloc(size);
+	int ret = other ? 0 : -ENOMEM, count = 0;
+	u32 i;
+
+	for (i = 0; process && ret >= 0 && i < process->num_pdds; i++) {
+		struct sim_pdd *pdd = process->pdds[i];
+
+		ret = pdd->render ? peek_va(pdd, va, count ? other : data, size) : 0;
+		if (ret > 0 && count && memcmp(data, other, size) != 0)
+			ret = -EIO;
+		count += ret > 0;
+	}
+	free(other);
+	if (process)
+		sim_os_process_put(process);
+	return ret < 0 ? ret : count;
 }
 
 /* AMDGPU_SIM_KNOBS="FILE=TEXT;FILE=TEXT" */
