@@ -4,6 +4,7 @@
 #define AMDGPU_PLUGIN_KERNEL_RENDER_NODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,54 @@ dev_t render_node_device(uint32_t minor);
 /* render_node_count.c: the number of GEM objects of the open file, without KFD's BOs. On older
  * kernels 1 stands for any number. Logs nothing. */
 int render_node_count_objects(int fd, uint32_t *ret_count);
+
+/* render_node_gem.c: the GEM handles of the open file @fd and their mappings on its GPU. The
+ * functions log nothing. */
+
+/* As the kernel lists it. */
+struct render_gem {
+	uint32_t handle;
+	/* RENDER_GEM_... */
+	uint32_t flags;
+	uint64_t size;
+	uint64_t domains;
+	uint64_t alloc_flags;
+	/* In pages or bytes, depending on the kernel. */
+	uint64_t alignment;
+};
+
+/* The object is that of another device. */
+#define RENDER_GEM_IS_IMPORT 1u
+
+struct render_mapping {
+	uint64_t addr;
+	uint64_t size;
+	/* In the object. */
+	uint64_t offset;
+	/* AMDGPU_VM_... */
+	uint64_t flags;
+};
+
+/* The handles in ascending order, and the mappings of one handle, those of KFD too. The caller
+ * frees the lists. -EINVAL: the kernel does not list them (before Linux 6.18). */
+int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count);
+int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **ret_list,
+			     size_t *ret_count);
+/* Whether the kernel lists them, for the render node with @minor. */
+bool render_node_gem_can_list(uint32_t minor);
+/* The offset by which mmap() of this render node finds the object. */
+int render_node_gem_offset(int fd, uint32_t handle, uint64_t *ret_offset);
+/* The inode of the object's dma-buf. Makes the dma-buf if there is none. */
+int render_node_gem_inode(int fd, uint32_t handle, uint64_t *ret_inode);
+/* The handle of the dma-buf's object: the file's only one, or the lowest number that is free. */
+int render_node_gem_import(int fd, int dmabuf_fd, uint32_t *ret_handle);
+/* Takes the lowest number that is free, with an object of one page. */
+int render_node_gem_take(int fd, uint32_t *ret_handle);
+int render_node_gem_close(int fd, uint32_t handle);
+/* Whether GEM_VA knows the flags of @mapping. */
+bool render_node_gem_can_map(const struct render_mapping *mapping);
+/* Adds @mapping. -EINVAL: it overlaps another one, or is outside of the object. */
+int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *mapping);
 
 /* Opens the render node with @minor, as a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * path is another file, which is possible in the mount namespace of a task. */

@@ -14,6 +14,7 @@
 #include "image/image.h"
 #include "map/map.h"
 
+struct gem_handles;
 struct gpu_file;
 struct handoff;
 struct imports;
@@ -50,6 +51,8 @@ struct restored_task {
 	bool kfd_opened;
 	/* BOs that are not in @kfd any more, see memory/imports.h. NULL: the task shares none. */
 	struct imports *imports;
+	/* See memory/gem_handles.h. NULL: the task has none. */
+	struct gem_handles *gem_handles;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */

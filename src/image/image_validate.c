@@ -207,7 +207,7 @@ static bool may_coexist(const struct span *a, const struct span *b, bool by_offs
 }
 
 /* Lists mmap offsets, or GPU addresses if not @by_offset. Leaves out user memory and doorbells, of
- * which several BOs may have the same range. */
+ * which several BOs may have the same range, and BOs without an address. */
 static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 {
 	size_t count = 0;
@@ -216,7 +216,7 @@ static size_t list_spans(const CriuKfd *kfd, bool by_offset, struct span *spans)
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 		uint64_t from = by_offset ? bo->offset : bo->addr;
 
-		if (bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+		if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && (by_offset || bo->addr))
 			spans[count++] = (struct span){ bo->gpu_id, from, from + bo->size, i };
 	}
 	return count;
@@ -297,6 +297,51 @@ static int check_bos(const struct subject *subject, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_overlaps(subject, kfd);
 }
 
+static const char *find_wrong_mapping(const DrmVmEntry *mapping, uint64_t bo_size)
+{
+	if (!mapping->size || (mapping->addr | mapping->size | mapping->offset) % PAGE)
+		return "a mapping that is no whole pages";
+	if (mapping->size > bo_size || mapping->offset > bo_size - mapping->size)
+		return "a mapping outside of its BO";
+	return mapping->addr > UINT64_MAX - mapping->size ? "a mapping too high for its size"
+							  : NULL;
+}
+
+static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *handle,
+				     const GemHandleEntry *before)
+{
+	const KfdBoEntry *bo = handle->bo < kfd->n_bo_entries ? kfd->bo_entries[handle->bo] : NULL;
+	const char *wrong = NULL;
+
+	if (!device_by_gpu_id(kfd, handle->gpu_id))
+		return "a GPU that the image does not have";
+	if (!bo || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
+		return "no BO that can be shared";
+	if (!handle->handle || handle->handle > IMAGE_GEM_HANDLES_MAX)
+		return "an impossible number";
+	if (before && (before->gpu_id > handle->gpu_id ||
+		       (before->gpu_id == handle->gpu_id && before->handle >= handle->handle)))
+		return "a lower number than the one before";
+	for (size_t i = 0; !wrong && i < handle->n_mappings; i++)
+		wrong = find_wrong_mapping(handle->mappings[i], bo->size);
+	return wrong;
+}
+
+static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
+		const GemHandleEntry *handle = kfd->gem_handles[i];
+		const char *wrong =
+			find_wrong_handle(kfd, handle, i ? kfd->gem_handles[i - 1] : NULL);
+
+		if (wrong)
+			return log_error(-EINVAL, "%s %d: GEM handle %u of GPU 0x%04x has %s",
+					 subject->kind, subject->id, handle->handle, handle->gpu_id,
+					 wrong);
+	}
+	return 0;
+}
+
 int image_validate_kfd(int id, const CriuKfd *kfd)
 {
 	const struct subject subject = { "kfd", id };
@@ -304,6 +349,8 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 
 	if (!ret)
 		ret = check_bos(&subject, kfd);
+	if (!ret)
+		ret = check_gem_handles(&subject, kfd);
 	if (ret < 0)
 		return ret;
 	if (!kfd->num_of_gpus || !kfd->priv_data.len)

@@ -18,6 +18,7 @@
 #include "image/image.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
+#include "memory/gem_handles.h"
 #include "memory/gpu_files.h"
 #include "memory/imports.h"
 #include "memory/mappings.h"
@@ -318,6 +319,11 @@ static int import_bos(struct restore *restore)
 	return imports_restore(restore->session, restore->fd, &restore->state);
 }
 
+static int make_gem_handles(struct restore *restore)
+{
+	return gem_handles_restore(restore->session, &restore->state);
+}
+
 static int close_unneeded_files(struct restore *restore)
 {
 	return gpu_files_close_unneeded(restore->task);
@@ -337,12 +343,12 @@ static int load_contents(struct restore *restore)
 
 static int restore_kfd_state(struct restore_session *session, int fd)
 {
-	/* The task has no KFD state before register_task(). If a later step fails, resume_task()
-	 * kills the task. */
 	static int (*const steps[])(struct restore * restore) = {
 		check_contents,
 		restore_hsakmt_shm,
 		keep_kfd,
+		/* From here on the task has KFD state. If a later step fails, resume_task() kills
+		 * the task. */
 		register_task,
 		alloc_state,
 		fill_in_devices,
@@ -351,6 +357,7 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 		check_ids,
 		note_mappings,
 		import_bos,
+		make_gem_handles,
 		note_user_memory,
 		close_unneeded_files,
 		load_contents,

@@ -15,12 +15,14 @@
 #include "devices/node.h"
 #include "image/image.h"
 #include "kernel/render_node.h"
+#include "memory/gem_handles.h"
 #include "memory/imports.h"
 #include "memory/mappings.h"
 
 void task_image_forget(struct restored_task *task)
 {
 	imports_done(task);
+	gem_handles_done(task);
 	free(task->hidden);
 	task->hidden = NULL;
 	task->num_hidden = 0;
@@ -151,11 +153,12 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	return ret;
 }
 
-static int take_imports(struct restored_task *task)
+static int take_shared(struct restored_task *task)
 {
 	const struct kfd_priv priv = task_image_priv(task);
+	int ret = gem_handles_take(task);
 
-	return imports_take(task, &priv);
+	return ret < 0 ? ret : imports_take(task, &priv);
 }
 
 int task_image_prepare(struct restore_session *session)
@@ -170,7 +173,7 @@ int task_image_prepare(struct restore_session *session)
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
 	if (!ret)
-		ret = take_imports(task);
+		ret = take_shared(task);
 	if (!ret)
 		ret = read_saved_topology(task);
 	if (!ret)

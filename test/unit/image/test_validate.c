@@ -20,6 +20,11 @@ static struct image {
 	KfdDeviceEntry *device_list[3];
 	KfdBoEntry bos[4];
 	KfdBoEntry *bo_list[4];
+	bool has_handles;
+	GemHandleEntry handles[2];
+	GemHandleEntry *handle_list[2];
+	DrmVmEntry mapping;
+	DrmVmEntry *mapping_list[1];
 	uint8_t private_data[64];
 	CriuKfd kfd;
 } image;
@@ -34,6 +39,31 @@ static KfdBoEntry bo_of(uint32_t flags, uint64_t addr, uint64_t size, uint64_t o
 	bo.size = size;
 	bo.offset = offset;
 	return bo;
+}
+
+/* Both name the GTT BO. The second one has a mapping of its last two pages. */
+static void make_handles(CriuKfd *kfd)
+{
+	DrmVmEntry mapping = DRM_VM_ENTRY__INIT;
+
+	mapping.addr = ADDR * 2;
+	mapping.size = 0x2000;
+	mapping.offset = 64 * MIB - 0x2000;
+	image.mapping = mapping;
+	image.mapping_list[0] = &image.mapping;
+	for (uint32_t i = 0; i < ARRAY_SIZE(image.handles); i++) {
+		GemHandleEntry handle = GEM_HANDLE_ENTRY__INIT;
+
+		handle.gpu_id = 0x10;
+		handle.handle = 2 + i;
+		handle.bo = 1;
+		handle.n_mappings = i;
+		handle.mappings = image.mapping_list;
+		image.handles[i] = handle;
+		image.handle_list[i] = &image.handles[i];
+	}
+	kfd->n_gem_handles = ARRAY_SIZE(image.handles);
+	kfd->gem_handles = image.handle_list;
 }
 
 static void make_image(void)
@@ -67,6 +97,8 @@ static void make_image(void)
 	kfd.bo_entries = image.bo_list;
 	kfd.num_of_objects = 16;
 	kfd.priv_data = (ProtobufCBinaryData){ sizeof(image.private_data), image.private_data };
+	if (image.has_handles)
+		make_handles(&kfd);
 	image.kfd = kfd;
 }
 
@@ -153,6 +185,37 @@ static void ids_and_minors_out_of_range_are_refused(void **state)
 
 	(void)state;
 	assert_refused(cases, ARRAY_SIZE(cases));
+}
+
+static void handles_and_mappings_that_cannot_be_are_refused(void **state)
+{
+	const struct hostile cases[] = {
+		{ "no GPU", &image.handles[1].gpu_id, W32, 0x30, "a GPU that the image" },
+		{ "a CPU", &image.handles[1].gpu_id, W32, 0, "a GPU that the image" },
+		{ "no BO", &image.handles[1].bo, W32, 4, "no BO that can be shared" },
+		{ "any BO", &image.handles[1].bo, W32, UINT32_MAX, "no BO that can be shared" },
+		{ "user memory", &image.handles[1].bo, W32, 2, "no BO that can be shared" },
+		{ "number 0", &image.handles[0].handle, W32, 0, "GEM handle 0 of GPU 0x0010" },
+		{ "a number to fill up to", &image.handles[1].handle, W32, (1 << 20) + 1,
+		  "an impossible number" },
+		{ "the same number", &image.handles[1].handle, W32, 2, "a lower number" },
+		{ "a lower number", &image.handles[1].handle, W32, 1, "a lower number" },
+		{ "no size", &image.mapping.size, W64, 0, "no whole pages" },
+		{ "half a page", &image.mapping.size, W64, 0x1800, "no whole pages" },
+		{ "an address in a page", &image.mapping.addr, W64, ADDR + 1, "no whole pages" },
+		{ "a page too many", &image.mapping.size, W64, 0x3000, "outside of its BO" },
+		{ "an offset behind it", &image.mapping.offset, W64, 64 * MIB,
+		  "outside of its BO" },
+		{ "any offset", &image.mapping.offset, W64, ~0xfffULL, "outside of its BO" },
+		{ "the last page", &image.mapping.addr, W64, ~0xfffULL, "too high for its size" },
+	};
+
+	(void)state;
+	image.has_handles = true;
+	make_image();
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	assert_refused(cases, ARRAY_SIZE(cases));
+	image.has_handles = false;
 }
 
 static void duplicates_are_refused(void **state)
@@ -387,6 +450,7 @@ int main(void)
 		UNIT_TEST(a_good_image_passes),
 		UNIT_TEST(counts_that_disagree_are_refused),
 		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
+		UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused),
 		UNIT_TEST(duplicates_are_refused),
 		UNIT_TEST(bos_that_were_one_object_pass),
 		UNIT_TEST(bos_with_impossible_ranges_are_refused),

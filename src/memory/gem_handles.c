@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes the GEM handles of a task again, each under its old number, and their mappings. imports.c
+ * has made the BOs of which this task has an import. */
+#include "memory/gem_handles.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "kernel/kfd.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/render_node.h"
+#include "memory/gpu_files.h"
+#include "memory/objects.h"
+
+/* A handle of the image. Its mappings stay in the image. */
+struct gem_handle {
+	const GemHandleEntry *entry;
+	/* From 1: the task imports the object; 0: it makes the BO itself. */
+	uint32_t object;
+	/* In the list of BOs that RESTORE makes. */
+	uint32_t bo;
+};
+
+struct gem_handles {
+	struct gem_handle *list;
+	size_t count;
+};
+
+/* The handles of one render file. */
+struct maker {
+	const struct restore_session *session;
+	const struct kfd_state *state;
+	uint32_t gpu_id;
+	int fd;
+	/* The number that the kernel gives out next. */
+	uint32_t next;
+	uint32_t *fillers;
+	size_t num_fillers;
+};
+
+void gem_handles_done(struct restored_task *task)
+{
+	if (task->gem_handles)
+		free(task->gem_handles->list);
+	free(task->gem_handles);
+	task->gem_handles = NULL;
+}
+
+/* The number of BOs before @index that RESTORE makes. */
+static uint32_t count_made(const CriuKfd *kfd, uint32_t index)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < index; i++)
+		count += !kfd->bo_entries[i]->has_owner_pid;
+	return count;
+}
+
+static int take_all(struct restored_task *task, struct gem_handles *handles)
+{
+	const CriuKfd *kfd = task->kfd;
+
+	handles->list = calloc(kfd->n_gem_handles, sizeof(*handles->list));
+	if (!handles->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
+		const GemHandleEntry *entry = kfd->gem_handles[i];
+		const KfdBoEntry *bo = kfd->bo_entries[entry->bo];
+
+		handles->list[handles->count++] = (struct gem_handle){
+			.entry = entry,
+			.object = bo->has_owner_pid ? bo->object : 0,
+			.bo = count_made(kfd, entry->bo),
+		};
+	}
+	return 0;
+}
+
+int gem_handles_take(struct restored_task *task)
+{
+	ProtobufCBinaryData *priv_data = &task->kfd->priv_data;
+	int ret;
+
+	if (!task->kfd->n_gem_handles)
+		return 0;
+	kfd_priv_unmark(priv_data->data, priv_data->len);
+	task->gem_handles = calloc(1, sizeof(*task->gem_handles));
+	ret = task->gem_handles ? take_all(task, task->gem_handles) : -ENOMEM;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot list its GEM handles", task->kfd_id) : 0;
+}
+
+static int check_handle(const struct maker *maker, uint32_t handle, uint32_t wanted)
+{
+	if (handle == wanted)
+		return 0;
+	return log_error(-EEXIST, "kfd %d: a GEM handle of GPU 0x%04x would be %u instead of %u",
+			 maker->session->task.kfd_id, maker->gpu_id, handle, wanted);
+}
+
+static int add_filler(struct maker *maker)
+{
+	uint32_t handle;
+	int ret = render_node_gem_take(maker->fd, &handle);
+
+	if (!ret)
+		ret = array_append(&maker->fillers, &maker->num_fillers, sizeof(handle), &handle);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot take GEM handle %u of GPU 0x%04x",
+				 maker->session->task.kfd_id, maker->next, maker->gpu_id);
+	return check_handle(maker, handle, maker->next);
+}
+
+/* Makes @handle the lowest number that is free. */
+static int fill_up_to(struct maker *maker, uint32_t handle)
+{
+	int ret = 0;
+
+	for (; !ret && maker->next < handle; maker->next++)
+		ret = add_filler(maker);
+	return ret;
+}
+
+/* *@ret_fetched: the descriptor, if the caller must close it. */
+static int find_dmabuf(const struct maker *maker, const struct gem_handle *handle, int *ret_fetched)
+{
+	struct object object;
+	int ret;
+
+	if (!handle->object)
+		return (int)maker->state->bos[handle->bo].dmabuf_fd;
+	ret = objects_find(maker->session->objects, handle->object, &object);
+	*ret_fetched = ret < 0 ? ret : host_fetch_fd(object.store_id);
+	return *ret_fetched;
+}
+
+static int import(struct maker *maker, const struct gem_handle *handle)
+{
+	const uint32_t wanted = handle->entry->handle;
+	_cleanup_close_ int fetched = -1;
+	uint32_t number = 0;
+	int ret = fill_up_to(maker, wanted);
+
+	if (ret < 0)
+		return ret;
+	ret = find_dmabuf(maker, handle, &fetched);
+	if (ret >= 0)
+		ret = render_node_gem_import(maker->fd, ret, &number);
+	if (ret < 0)
+		return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot import its BO",
+				 maker->session->task.kfd_id, wanted, maker->gpu_id);
+	maker->next = wanted + 1;
+	return check_handle(maker, number, wanted);
+}
+
+static int map(const struct maker *maker, const struct gem_handle *handle)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < handle->entry->n_mappings; i++) {
+		const DrmVmEntry *entry = handle->entry->mappings[i];
+		const struct render_mapping mapping = {
+			.addr = entry->addr,
+			.size = entry->size,
+			.offset = entry->offset,
+			.flags = entry->flags,
+		};
+
+		ret = render_node_gem_map(maker->fd, handle->entry->handle, &mapping);
+		if (ret < 0)
+			(void)log_error(ret,
+					"kfd %d: GEM handle %u of GPU 0x%04x: cannot map %" PRIu64
+					" bytes at 0x%" PRIx64,
+					maker->session->task.kfd_id, handle->entry->handle,
+					maker->gpu_id, mapping.size, mapping.addr);
+	}
+	return ret;
+}
+
+/* Also after an error, although the task then ends. */
+static int close_fillers(struct maker *maker, int ret)
+{
+	for (size_t i = 0; i < maker->num_fillers; i++) {
+		int closed = render_node_gem_close(maker->fd, maker->fillers[i]);
+
+		if (closed < 0 && !ret)
+			ret = log_error(
+				closed, "kfd %d: cannot close GEM handle %u of GPU 0x%04x again",
+				maker->session->task.kfd_id, maker->fillers[i], maker->gpu_id);
+	}
+	free(maker->fillers);
+	maker->fillers = NULL;
+	return ret;
+}
+
+static int make_of_gpu(struct maker *maker, const struct gem_handles *handles)
+{
+	size_t count = 0;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < handles->count; i++) {
+		const struct gem_handle *handle = &handles->list[i];
+
+		if (handle->entry->gpu_id != maker->gpu_id)
+			continue;
+		count++;
+		ret = import(maker, handle);
+		if (!ret)
+			ret = map(maker, handle);
+	}
+	ret = close_fillers(maker, ret);
+	if (!ret && count)
+		log_info("kfd %d: made %zu GEM handles of GPU 0x%04x, with %zu fillers",
+			 maker->session->task.kfd_id, count, maker->gpu_id, maker->num_fillers);
+	return ret;
+}
+
+int gem_handles_restore(struct restore_session *session, const struct kfd_state *state)
+{
+	struct restored_task *task = &session->task;
+	int ret = 0;
+
+	for (size_t i = 0; task->gem_handles && !ret && i < task->saved.num_nodes; i++) {
+		const struct topology_node *gpu = &task->saved.nodes[i];
+		struct maker maker = {
+			.session = session, .state = state, .gpu_id = gpu->gpu_id, .next = 1
+		};
+
+		if (!gpu->gpu_id)
+			continue;
+		maker.fd = gpu_files_find(&task->files, gpu->drm_render_minor);
+		ret = make_of_gpu(&maker, task->gem_handles);
+	}
+	return ret;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* GEM handles under their old numbers, by render files that only give out the lowest free number.
+ */
+#include "host.h"
+
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "kernel/kfd.h"
+#include "memory/gem_handles.h"
+#include "memory/gpu_files.h"
+#include "memory/objects.h"
+
+#define GPUS    2
+#define NUMBERS 32
+#define CALLS   32
+#define OWN     300 /* the dma-buf of BO n that RESTORE makes is descriptor OWN + n */
+#define MARK    0x80000000u
+#define OBJECT  7
+
+static const uint32_t user_ids[GPUS] = { 0x1111, 0x2222 };
+
+/* The numbers in use, and the dma-buf behind each, of two render files. */
+static struct {
+	int fds[GPUS];
+	int dmabuf[GPUS][NUMBERS];
+	unsigned int fillers, closed, imports;
+	struct drm_amdgpu_gem_va mapped[CALLS];
+	unsigned int maps;
+	/* A number too high for this import; 0: none. */
+	unsigned int strange_import;
+	unsigned long failing;
+} render;
+
+static unsigned int file_of(int fd)
+{
+	assert_true(fd == render.fds[0] || fd == render.fds[1]);
+	return fd == render.fds[1];
+}
+
+static uint32_t take(unsigned int file, uint32_t from, int dmabuf)
+{
+	while (render.dmabuf[file][from])
+		from++;
+	render.dmabuf[file][from] = dmabuf;
+	return from;
+}
+
+static void import(unsigned int file, struct drm_prime_handle *args)
+{
+	bool strange = ++render.imports == render.strange_import;
+
+	args->handle = take(file, strange ? 20 : 1, args->fd);
+}
+
+static void release(unsigned int file, uint32_t handle)
+{
+	assert_int_equal(render.dmabuf[file][handle], -1);
+	render.dmabuf[file][handle] = 0;
+	render.closed++;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	unsigned int file = file_of(fd);
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	if (request == render.failing) {
+		errno = ENOMEM;
+		return -1;
+	}
+	switch (request) {
+	case DRM_IOCTL_AMDGPU_GEM_CREATE:
+		render.fillers++;
+		((union drm_amdgpu_gem_create *)argument)->out.handle = take(file, 1, -1);
+		return 0;
+	case DRM_IOCTL_PRIME_FD_TO_HANDLE:
+		import(file, argument);
+		return 0;
+	case DRM_IOCTL_GEM_CLOSE:
+		release(file, ((struct drm_gem_close *)argument)->handle);
+		return 0;
+	case DRM_IOCTL_AMDGPU_GEM_VA:
+		render.mapped[render.maps++] = *(struct drm_amdgpu_gem_va *)argument;
+		return 0;
+	default:
+		fail();
+		return -1;
+	}
+}
+
+static struct {
+	struct restore_session session;
+	struct topology_node saved[GPUS];
+	struct kfd_bo_bucket bos[3];
+	struct kfd_state state;
+} task;
+
+static void add_bo(CriuKfd *image, bool imported)
+{
+	KfdBoEntry *bo = malloc(sizeof(*bo));
+
+	kfd_bo_entry__init(bo);
+	bo->has_object = bo->has_owner_pid = imported;
+	bo->object = imported ? OBJECT : 0;
+	image->bo_entries[image->n_bo_entries++] = bo;
+}
+
+/* BOs 0 and 2 are the task's, 1 is imported. */
+static CriuKfd *make_image(void)
+{
+	CriuKfd *image = calloc(1, sizeof(*image));
+
+	criu_kfd__init(image);
+	image->bo_entries = calloc(3, sizeof(*image->bo_entries));
+	add_bo(image, false);
+	add_bo(image, true);
+	add_bo(image, false);
+	image->gem_handles = calloc(8, sizeof(*image->gem_handles));
+	image->priv_data.data = calloc(1, 8);
+	image->priv_data.len = 8;
+	memcpy(image->priv_data.data, (uint32_t[]){ 1 | MARK }, 4);
+	return image;
+}
+
+static GemHandleEntry *add_handle(unsigned int gpu, uint32_t number, uint32_t bo)
+{
+	CriuKfd *image = task.session.task.kfd;
+	GemHandleEntry *entry = malloc(sizeof(*entry));
+
+	gem_handle_entry__init(entry);
+	entry->gpu_id = user_ids[gpu];
+	entry->handle = number;
+	entry->bo = bo;
+	image->gem_handles[image->n_gem_handles++] = entry;
+	return entry;
+}
+
+static void add_mapping(GemHandleEntry *entry, uint64_t addr, uint64_t offset, uint64_t flags)
+{
+	DrmVmEntry *mapping = malloc(sizeof(*mapping));
+
+	drm_vm_entry__init(mapping);
+	mapping->addr = addr;
+	mapping->size = 0x3000;
+	mapping->offset = offset;
+	mapping->flags = flags;
+	entry->mappings = realloc(entry->mappings, (entry->n_mappings + 1) * sizeof(mapping));
+	entry->mappings[entry->n_mappings++] = mapping;
+}
+
+static void publish_object(void)
+{
+	struct object object = { 0 };
+
+	object.store_id = host_store_fd(render.fds[0]);
+	assert_true(object.store_id >= 0);
+	assert_int_equal(objects_publish(task.session.objects, OBJECT, &object), 0);
+}
+
+static int begin(void **state)
+{
+	if (unit_begin(state) < 0 || objects_new(&task.session.objects) < 0)
+		return -1;
+	memset(&render, 0, sizeof(render));
+	for (size_t i = 0; i < GPUS; i++) {
+		task.saved[i] = (struct topology_node){ .gpu_id = user_ids[i],
+							.drm_render_minor = 128 + (uint32_t)i };
+		render.fds[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
+		assert_int_equal(
+			gpu_files_add(&task.session.task.files, 128 + (uint32_t)i, render.fds[i]),
+			0);
+	}
+	task.session.task.saved = (struct topology){ task.saved, GPUS };
+	task.session.task.kfd_id = 5;
+	task.session.task.kfd = make_image();
+	task.bos[0].dmabuf_fd = OWN;
+	task.bos[1].dmabuf_fd = OWN + 1;
+	task.state.bos = task.bos;
+	task.state.num_bos = 2;
+	return 0;
+}
+
+static int end(void **state)
+{
+	gem_handles_done(&task.session.task);
+	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
+	gpu_files_close(&task.session.task.files, -1);
+	objects_free(task.session.objects);
+	memset(&task, 0, sizeof(task));
+	criu_stub_close_stored();
+	return unit_end(state);
+}
+
+static int restore(void)
+{
+	assert_int_equal(gem_handles_take(&task.session.task), 0);
+	return gem_handles_restore(&task.session, &task.state);
+}
+
+static void handles_get_their_numbers_and_fillers_take_the_holes(void **state)
+{
+	uint32_t version;
+
+	(void)state;
+	add_handle(0, 2, 2);
+	add_handle(0, 5, 0);
+	add_handle(1, 1, 0);
+	publish_object();
+	assert_int_equal(restore(), 0);
+	/* BO 2 of the image is the second that RESTORE makes */
+	assert_int_equal(render.dmabuf[0][2], OWN + 1);
+	assert_int_equal(render.dmabuf[0][5], OWN);
+	assert_int_equal(render.dmabuf[1][1], OWN);
+	assert_int_equal(render.fillers, 3);
+	assert_int_equal(render.closed, 3);
+	memcpy(&version, task.session.task.kfd->priv_data.data, sizeof(version));
+	assert_int_equal(version, 1);
+}
+
+static void a_handle_of_an_import_names_the_owners_object(void **state)
+{
+	(void)state;
+	add_handle(0, 1, 1);
+	publish_object();
+	assert_int_equal(restore(), 0);
+	assert_true(render.dmabuf[0][1] > 0);
+	assert_true(render.dmabuf[0][1] < OWN || render.dmabuf[0][1] > OWN + 1);
+	/* only the plugin's descriptor of it is closed */
+	assert_int_equal(fcntl(render.dmabuf[0][1], F_GETFD), -1);
+}
+
+static void mappings_are_made_with_their_flags(void **state)
+{
+	GemHandleEntry *entry;
+
+	(void)state;
+	entry = add_handle(0, 1, 0);
+	add_mapping(entry, 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
+	add_mapping(entry, 0x600000000000, 0x1000,
+		    AMDGPU_VM_DELAY_UPDATE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_UC);
+	assert_int_equal(restore(), 0);
+	assert_int_equal(render.maps, 2);
+	assert_int_equal(render.mapped[0].handle, 1);
+	assert_int_equal(render.mapped[0].operation, AMDGPU_VA_OP_MAP);
+	assert_int_equal(render.mapped[0].va_address, 0x700000000000);
+	assert_int_equal(render.mapped[0].flags, AMDGPU_VM_PAGE_READABLE);
+	assert_int_equal(render.mapped[1].offset_in_bo, 0x1000);
+	assert_int_equal(render.mapped[1].map_size, 0x3000);
+	/* the page tables must be complete when the queues start */
+	assert_int_equal(render.mapped[1].flags, AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_UC);
+}
+
+static void another_number_fails(void **state)
+{
+	(void)state;
+	render.strange_import = 2;
+	add_handle(0, 1, 0);
+	add_handle(0, 3, 2);
+	assert_int_equal(restore(), -EEXIST);
+	assert_logged("Error (amdgpu_plugin): ", "would be 20 instead of 3");
+	/* fillers go in any case */
+	assert_int_equal(render.fillers, render.closed);
+}
+
+static void calls_that_fail_are_named(void **state)
+{
+	static const struct {
+		unsigned long request;
+		const char *words;
+	} cases[] = {
+		{ DRM_IOCTL_AMDGPU_GEM_CREATE, "cannot take GEM handle 1" },
+		{ DRM_IOCTL_PRIME_FD_TO_HANDLE, "GEM handle 2 of GPU 0x1111: cannot import" },
+		{ DRM_IOCTL_AMDGPU_GEM_VA, "cannot map 12288 bytes at 0x700000000000" },
+		{ DRM_IOCTL_GEM_CLOSE, "cannot close GEM handle 1" },
+	};
+
+	(void)state;
+	add_mapping(add_handle(0, 2, 0), 0x700000000000, 0, AMDGPU_VM_PAGE_READABLE);
+	assert_int_equal(gem_handles_take(&task.session.task), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %s\n", cases[i].words);
+		memset(render.dmabuf, 0, sizeof(render.dmabuf));
+		render.failing = cases[i].request;
+		unit_forget_lines();
+		assert_int_equal(gem_handles_restore(&task.session, &task.state), -ENOMEM);
+		assert_logged("Error (amdgpu_plugin): ", cases[i].words);
+	}
+}
+
+static void an_image_without_handles_is_left_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(restore(), 0);
+	assert_null(task.session.task.gem_handles);
+	assert_int_equal(render.imports, 0);
+	/* imports_take() removes the mark */
+	assert_int_equal(task.session.task.kfd->priv_data.data[3], MARK >> 24);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(handles_get_their_numbers_and_fillers_take_the_holes),
+		TEST(a_handle_of_an_import_names_the_owners_object),
+		TEST(mappings_are_made_with_their_flags),
+		TEST(another_number_fails),
+		TEST(calls_that_fail_are_named),
+		TEST(an_image_without_handles_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
