@@ -57,17 +57,40 @@ int drm_is_render_node(int fd, const struct stat *stat)
 	return ret;
 }
 
-static int check_handles(const struct dump_session *session, int fd, int id, uint32_t number)
+static int refuse_handles(const struct dump_session *session, const struct dumped_render *render)
 {
-	uint32_t count;
-	int ret = render_node_count_objects(fd, &count);
+	return preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "render node %d: renderD%u",
+				render->id, render->render_minor);
+}
 
-	if (ret < 0)
-		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
-				 id, number);
-	return count ? preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "render node %d: renderD%u",
-					id, number)
-		     : 0;
+/* If the kernel lists the handles, they may be those in the image of a KFD process. */
+static int count_handles(const struct dump_session *session, struct dumped_render *render)
+{
+	_cleanup_free_ struct render_gem *gems = NULL;
+	uint32_t count = 0;
+	int ret = render_node_gem_list(render->fd, &gems, &render->num_handles);
+
+	if (ret == -EINVAL) {
+		ret = render_node_count_objects(render->fd, &count);
+		if (!ret && count)
+			return refuse_handles(session, render);
+	}
+	return ret < 0 ? log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
+				   render->id, render->render_minor)
+		       : 0;
+}
+
+/* @compute: the process whose compute VM is the VM of the file; NULL: none. */
+static int check_handles(const struct dump_session *session, const struct dumped_render *render,
+			 const struct dumped_process *compute)
+{
+	size_t saved = 0;
+
+	for (size_t i = 0; compute && i < compute->num_gpus; i++) {
+		if (compute->gpus[i].render_minor == render->render_minor)
+			saved = compute->gpus[i].num_handles;
+	}
+	return render->num_handles == saved ? 0 : refuse_handles(session, render);
 }
 
 /* Whether @fd is the compute file of @process: only that file can map the BOs of the process. Notes
@@ -286,12 +309,15 @@ int drm_dump(struct render_list *list, struct dump_session *session, int fd, int
 	render.render_minor = minor(stat.st_rdev);
 	ret = dump_begin(session);
 	if (!ret)
-		ret = check_handles(session, fd, id, render.render_minor);
+		ret = count_handles(session, &render);
 	if (!ret)
 		ret = check_node(session, id, render.render_minor);
 	if (ret < 0)
 		return ret;
 	compute = find_compute_process(session, fd, render.render_minor);
+	ret = compute ? check_handles(session, &render, compute) : 0;
+	if (ret < 0)
+		return ret;
 	render.unwritten = !compute && image_is_streamed();
 	ret = render.unwritten ? 0 : write_image(session, &render, compute);
 	if (ret < 0 || compute)
@@ -303,8 +329,10 @@ int drm_dump(struct render_list *list, struct dump_session *session, int fd, int
 static int note_compute_file(struct dump_session *session, struct dumped_render *render,
 			     const struct dumped_process *process)
 {
-	int ret = write_image(session, render, process);
+	int ret = check_handles(session, render, process);
 
+	if (!ret)
+		ret = write_image(session, render, process);
 	render->unwritten = false;
 	fd_close(&render->fd);
 	return ret;
@@ -346,7 +374,8 @@ int drm_finish(struct render_list *list, struct dump_session *session)
 	for (size_t i = 0; !ret && i < list->count; i++) {
 		struct dumped_render *render = &list->renders[i];
 
-		if (render->unwritten)
+		ret = render->fd < 0 ? 0 : check_handles(session, render, NULL);
+		if (!ret && render->unwritten)
 			ret = write_image(session, render, NULL);
 		render->unwritten = false;
 	}

@@ -252,42 +252,34 @@ static int check_bos(const struct subject *subject)
 	return 0;
 }
 
-/* A copy of descriptor @number of process @pid (pidfd_getfd(), Linux 5.6), which does not stop the
- * process. -EPERM: this process may not trace it; -EBADF: there is no such descriptor. */
-static int copy_fd(pid_t pid, int number, int *ret_fd)
-{
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int fd;
-
-	if (pidfd < 0)
-		return -errno;
-	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
 static int check_render_file(const struct subject *subject, int number, uint32_t minor)
 {
+	_cleanup_free_ struct render_gem *gems = NULL;
 	_cleanup_close_ int fd = -1;
 	uint32_t count = 0;
-	int ret = copy_fd(subject->pid, number, &fd);
+	size_t listed;
+	int ret = proc_get_fd(subject->pid, number, &fd);
 
 	if (!ret)
 		ret = render_node_count_objects(fd, &count);
 	/* The dump reports what the driver does not answer. */
-	return !ret && count ? preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
-						"process %d: file %d, renderD%u", subject->pid,
-						number, minor)
-			     : 0;
+	if (ret < 0 || !count)
+		return 0;
+	if (render_node_gem_list(fd, &gems, &listed) < 0)
+		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
+					"process %d: file %d, renderD%u", subject->pid, number,
+					minor);
+	/* They may be those of KFD's BOs. */
+	preflight_warn_of(DUMP_HAS_GEM_OBJECTS, "process %d: file %d, renderD%u", subject->pid,
+			  number, minor);
+	return 0;
 }
 
 static int check_dmabuf(const struct subject *subject, int number)
 {
 	_cleanup_close_ int fd = -1;
 
-	if (copy_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
+	if (proc_get_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
 		return 0;
 	return preflight_refuse(subject->session, DUMP_HAS_DMABUF, "process %d: file %d",
 				subject->pid, number);

@@ -72,6 +72,8 @@ struct dumped_process {
 		/* A BO of the GPU has this mmap offset. Only the process's compute file maps it. */
 		bool has_bo;
 		uint64_t bo_offset;
+		/* The GEM handles of the compute file that the process's image has. */
+		size_t num_handles;
 		/* CRIU has shown the compute file. */
 		bool found;
 	} * gpus;

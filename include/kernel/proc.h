@@ -40,6 +40,10 @@ int proc_open_fds(pid_t pid, DIR **ret_stream);
  * descriptor meanwhile, or the file is on a file system that forbids it, so it is no device. */
 int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat);
 
+/* A copy of descriptor @number of process @pid (pidfd_getfd(), Linux 5.6), which does not stop the
+ * process. -EPERM: this process may not trace it; -EBADF: there is no such descriptor. */
+int proc_get_fd(pid_t pid, int number, int *ret_fd);
+
 struct proc_mapping {
 	uint64_t start;
 	uint64_t end;

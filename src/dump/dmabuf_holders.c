@@ -28,16 +28,21 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count)
 	return 0;
 }
 
+static uint64_t count_certain(const struct dmabuf_holders *holders)
+{
+	return holders->bos + holders->descriptors + holders->other_devices + holders->files;
+}
+
 bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders)
 {
-	return holders->references >= holders->bos + holders->descriptors + holders->other_devices;
+	return holders->references >= count_certain(holders);
 }
 
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders)
 {
 	/* The object and KFD's own file hold the dma-buf together, or both do not. */
 	const uint64_t pairs = 2 * (1 + holders->other_devices);
-	uint64_t certain = holders->bos + holders->descriptors + holders->other_devices;
+	const uint64_t certain = count_certain(holders);
 	uint64_t rest;
 
 	if (holders->references <= certain)
@@ -45,5 +50,5 @@ bool dmabuf_holders_are_known(const struct dmabuf_holders *holders)
 	rest = holders->references - certain;
 	if (rest > pairs + holders->attachments)
 		return false;
-	return holders->attachments || rest % 2 == 0;
+	return holders->attachments || holders->files || rest % 2 == 0;
 }

@@ -10,6 +10,8 @@
  *   has freed an import, because that deletes the handle which they share;
  * - the same two and an attachment for each other PCI device with an import
  *   (amdgpu_gem_prime_import() in amdgpu_dma_buf.c);
+ * - each render file with a GEM handle of the object. The object then holds it, too, also without
+ *   KFD's own file;
  * - an attachment for each GPU that maps the BO through PCIe (kfd_mem_attach()). */
 #ifndef AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
 #define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
@@ -27,6 +29,8 @@ struct dmabuf_holders {
 	uint64_t other_devices;
 	/* At most so many GPUs map a BO through PCIe. */
 	uint64_t attachments;
+	/* References of render files with a GEM handle of the object (virtual memory API). */
+	uint64_t files;
 };
 
 /* All references to the dma-buf @fd, by its fdinfo; 0: the kernel does not tell. -errno: fdinfo

@@ -21,6 +21,7 @@
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
+#include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 
 static int pause_and_count(struct process_dump *dump)
@@ -150,15 +151,20 @@ static int check_mappings(struct process_dump *dump)
 }
 
 /* The first BO of the GPU that only the files of this process can map; the number of BOs if there
- * is none. All sharers of an object can map it. */
+ * is none. All sharers of an object can map it. A BO without an address may have a GEM handle, and
+ * the file with the handle can map the BO, so such a BO comes last. */
 static uint32_t find_mappable_bo(const struct process_dump *dump, uint32_t gpu_id)
 {
-	uint32_t i = 0;
+	uint32_t found = dump->state.num_bos;
 
-	while (i < dump->state.num_bos &&
-	       (dump->state.bos[i].gpu_id != gpu_id || !shared_bos_is_private(dump, i)))
-		i++;
-	return i;
+	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
+		if (dump->state.bos[i].gpu_id != gpu_id || !shared_bos_is_private(dump, i))
+			continue;
+		if (dump->state.bos[i].addr)
+			return i;
+		found = found == dump->state.num_bos ? i : found;
+	}
+	return found;
 }
 
 static int note_gpu(struct process_dump *dump, uint32_t user_gpu_id)
@@ -189,6 +195,35 @@ static int note_gpus(struct process_dump *dump)
 	return ret;
 }
 
+/* A GPU without BOs has its compute file by the object of a handle. */
+static void note_gem_handle(struct dumped_process *process, const struct gem_saved *saved)
+{
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		struct dumped_gpu *gpu = &process->gpus[i];
+
+		if (gpu->user_gpu_id != saved->gpu_id)
+			continue;
+		gpu->num_handles++;
+		gpu->bo_offset = gpu->has_bo ? gpu->bo_offset : saved->mmap_offset;
+		gpu->has_bo = true;
+	}
+}
+
+static int list_gem_handles(struct process_dump *dump)
+{
+	const struct preflight_subject subject = subject_of(dump);
+	struct dumped_process *process = dump->process;
+	pid_t pid;
+	int ret = proc_find_tracee(process->vpid, &pid);
+
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot find process %d", process->id, process->vpid);
+	ret = gem_list_save(&subject, pid, &dump->gem);
+	for (size_t i = 0; !ret && i < dump->gem.count; i++)
+		note_gem_handle(process, &dump->gem.list[i]);
+	return ret;
+}
+
 static int begin_contents(struct process_dump *dump)
 {
 	return dump_image_begin_contents(dump, background_missing_room(dump->session));
@@ -214,9 +249,21 @@ static int save_contents(struct process_dump *dump)
 static int dump_process(struct process_dump *dump)
 {
 	static int (*const steps[])(struct process_dump * dump) = {
-		pause_and_count, check_reopen, checkpoint,     check_devices,
-		check_bos,       index_bos,    check_state,    shared_bos_check,
-		check_mappings,  note_gpus,    begin_contents, save_contents,
+		/* What can be refused. */
+		pause_and_count,
+		check_reopen,
+		checkpoint,
+		check_devices,
+		check_bos,
+		index_bos,
+		check_state,
+		shared_bos_check,
+		check_mappings,
+		note_gpus,
+		list_gem_handles,
+		/* The contents and the state image. */
+		begin_contents,
+		save_contents,
 	};
 	int ret = 0;
 

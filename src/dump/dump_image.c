@@ -233,6 +233,66 @@ static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
 	return 0;
 }
 
+static DrmVmEntry *mapping_new(const struct render_mapping *mapping)
+{
+	DrmVmEntry *entry = malloc(sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	drm_vm_entry__init(entry);
+	entry->addr = mapping->addr;
+	entry->size = mapping->size;
+	entry->offset = mapping->offset;
+	entry->flags = mapping->flags;
+	return entry;
+}
+
+static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
+{
+	entry->gpu_id = saved->gpu_id;
+	entry->handle = saved->handle;
+	entry->bo = saved->bo;
+	entry->mappings = calloc(saved->num_mappings + 1, sizeof(*entry->mappings));
+	if (!entry->mappings)
+		return -ENOMEM;
+	for (size_t i = 0; i < saved->num_mappings; i++) {
+		entry->mappings[i] = mapping_new(&saved->mappings[i]);
+		if (!entry->mappings[i])
+			return -ENOMEM;
+		entry->n_mappings++;
+	}
+	return 0;
+}
+
+static int save_gem_handles(const struct process_dump *dump, CriuKfd *kfd)
+{
+	int ret = 0;
+
+	kfd->gem_handles = calloc(dump->gem.count + 1, sizeof(*kfd->gem_handles));
+	if (!kfd->gem_handles)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < dump->gem.count; i++) {
+		GemHandleEntry *entry = malloc(sizeof(*entry));
+
+		if (!entry)
+			return -ENOMEM;
+		gem_handle_entry__init(entry);
+		kfd->gem_handles[kfd->n_gem_handles++] = entry;
+		ret = save_gem_handle(&dump->gem.list[i], entry);
+	}
+	return ret;
+}
+
+/* A reader that does not know shared BOs or GEM handles must not restore the process. */
+static bool needs_mark(const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		if (kfd->bo_entries[i]->has_object)
+			return true;
+	}
+	return kfd->n_gem_handles > 0;
+}
+
 static int save_priv_data(const struct process_dump *dump, CriuKfd *kfd)
 {
 	kfd->priv_data.data = malloc(dump->state.priv_data_size + 1);
@@ -240,10 +300,8 @@ static int save_priv_data(const struct process_dump *dump, CriuKfd *kfd)
 		return -ENOMEM;
 	kfd->priv_data.len = dump->state.priv_data_size;
 	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
-	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
-		if (kfd->bo_entries[i]->has_object)
-			kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
-	}
+	if (needs_mark(kfd))
+		kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
 	return 0;
 }
 
@@ -290,6 +348,8 @@ static int write_state(struct process_dump *dump)
 	if (!ret)
 		ret = save_kind_of_checksums(dump, kfd);
 	if (!ret)
+		ret = save_gem_handles(dump, kfd);
+	if (!ret)
 		ret = save_priv_data(dump, kfd);
 	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)
 		      : image_write_kfd(dump->process->id, kfd);
@@ -327,6 +387,7 @@ void dump_image_done(struct process_dump *dump)
 {
 	kfd_jobs_done(&dump->jobs);
 	kfd_state_done(&dump->state);
+	gem_list_saved_done(&dump->gem);
 	free(dump->mappings);
 }
 

@@ -6,6 +6,7 @@
 #include "content/content.h"
 #include "dump/dump.h"
 #include "kernel/kfd.h"
+#include "preflight/gem_list.h"
 
 /* Begins all zero but for the session. */
 struct process_dump {
@@ -17,6 +18,7 @@ struct process_dump {
 	/* The mappings that the process has of devices. */
 	struct proc_mapping *mappings;
 	size_t num_mappings;
+	struct gem_saved_list gem;
 	struct kfd_jobs jobs;
 };
 

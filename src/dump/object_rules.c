@@ -157,6 +157,16 @@ static bool is_first_of_device(const struct shared_bo *run, size_t index)
 	return true;
 }
 
+/* The render files of a process count once. */
+static bool is_first_of_process(const struct shared_bo *run, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (run[i].process == run[index].process)
+			return false;
+	}
+	return true;
+}
+
 /* At the scan of the last process of a run, all processes of the run have exported their BOs, and
  * the dma-bufs of that process and of the first one are open. */
 static struct dmabuf_holders list_holders(const struct shared_bos *shared,
@@ -170,6 +180,7 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 			run[i].process == last->process || run[i].process == shared->first_process;
 		holders.other_devices += i && is_first_of_device(run, i);
 		holders.attachments += run[i].attachments;
+		holders.files += is_first_of_process(run, i) ? run[i].gem_holders : 0;
 	}
 	return holders;
 }

@@ -18,9 +18,11 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
+#include "preflight/gem_list.h"
 
 /* At the restore, a task allocates a page for each free number below the handle of an import. */
 #define FREE_NUMBERS_MAX 65536u
@@ -87,9 +89,30 @@ static void count_attachments(struct shared_bos *shared, size_t first,
 	}
 }
 
-static int add_process(struct shared_bos *shared, size_t process, const struct kfd_state *state,
-		       const struct topology *topology)
+/* Notes for each BO from @first on how many references the render files of its process hold. Of
+ * several BOs that are one object, each counts them. */
+static int count_gem_holders(struct shared_bos *shared, size_t first,
+			     const struct dump_session *session,
+			     const struct dumped_process *process)
 {
+	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
+	pid_t pid;
+	int ret = proc_find_tracee(process->vpid, &pid);
+
+	if (!ret)
+		ret = gem_list_read(pid, &session->topology, &files);
+	for (size_t i = first; !ret && i < shared->count; i++) {
+		struct shared_bo *bo = &shared->list[i];
+
+		bo->gem_holders = gem_list_count_holders(&files, bo->device, bo->offset, bo->inode);
+	}
+	return ret;
+}
+
+static int add_process(struct shared_bos *shared, size_t process, const struct kfd_state *state,
+		       const struct dump_session *session)
+{
+	const struct topology *topology = &session->topology;
 	const size_t first = shared->count;
 	int ret = array_grow(&shared->list, shared->count + state->num_bos + 1,
 			     sizeof(*shared->list));
@@ -102,9 +125,10 @@ static int add_process(struct shared_bos *shared, size_t process, const struct k
 		if (gpu && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
 			ret = add_bo(shared, state, i, gpu);
 	}
-	if (!ret)
-		count_attachments(shared, first, state, topology);
-	return ret;
+	if (ret < 0)
+		return ret;
+	count_attachments(shared, first, state, topology);
+	return count_gem_holders(shared, first, session, &session->processes[process]);
 }
 
 /* Its index in the session. */
@@ -126,7 +150,7 @@ static int scan_all(struct process_dump *dump)
 		_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
 
 		if (process == dump->process) {
-			ret = add_process(shared, i, &dump->state, dump->topology);
+			ret = add_process(shared, i, &dump->state, session);
 			continue;
 		}
 		/* It sees no GPU. */
@@ -135,7 +159,7 @@ static int scan_all(struct process_dump *dump)
 		ret = pause_checkpoint(session, process, &state);
 		if (ret < 0)
 			return ret;
-		ret = add_process(shared, i, &state, dump->topology);
+		ret = add_process(shared, i, &state, session);
 	}
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
@@ -147,7 +171,7 @@ static int scan_all(struct process_dump *dump)
 static int scan_late(struct process_dump *dump)
 {
 	struct shared_bos *shared = dump->session->shared;
-	int ret = add_process(shared, number_of(dump), &dump->state, dump->topology);
+	int ret = add_process(shared, number_of(dump), &dump->state, dump->session);
 
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the BOs that it shares",

@@ -37,6 +37,8 @@ struct shared_bo {
 	/* Where the owner has the object. */
 	uint64_t home_device;
 	uint64_t home_offset;
+	/* References to its dma-buf that render files of its process hold. */
+	uint64_t gem_holders;
 	/* From 1; 0: a restore makes a BO of its own. */
 	uint32_t object;
 	/* The process whose entry makes the object. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -254,6 +255,20 @@ int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat)
 	if (fd >= 0)
 		return fstat(fd, ret_stat) < 0 ? 0 : 1;
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+}
+
+int proc_get_fd(pid_t pid, int number, int *ret_fd)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd;
+
+	if (pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
 }
 
 int proc_device_of_path(const char *path)

@@ -73,7 +73,8 @@ static bool has_unknown_flags(const struct bo *bo)
 
 static bool has_no_address(const struct bo *bo)
 {
-	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS;
+	return !bo->saved->addr && bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
+	       !render_node_gem_can_list(bo->gpu->drm_render_minor);
 }
 
 /* CHECKPOINT reports half the size that the process asked for, and RESTORE takes half of that. */
@@ -207,9 +208,10 @@ static const struct rule {
 		    "a newer plugin may know them", true },
 	  .bo_breaks = has_unknown_flags },
 	{ .text = { PREFLIGHT_BO,
-		    "is mapped by its render node (virtual memory API), which the kernel cannot restore",
-		    "it has contents and no address",
-		    "turn the API off (PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)", false },
+		    "is mapped by its render node (virtual memory API), and the kernel does not list such mappings",
+		    "it has contents and no address, and a render node does not know LIST_HANDLES",
+		    "use Linux 6.18 or newer, or memory of another API: hipMalloc() or hsa_amd_memory_pool_allocate(); PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False; vLLM: no sleep mode; RCCL: NCCL_CUMEM_ENABLE=0",
+		    false },
 	  .bo_breaks = has_no_address },
 	{ .text = { PREFLIGHT_BO,
 		    "is queue memory on a GPU before gfx9, and the kernel would restore half of it",
@@ -239,8 +241,8 @@ static const struct rule {
 		    false } },
 	{ .name = DUMP_HAS_GEM_OBJECTS,
 	  .text = { PREFLIGHT_FILE,
-		    "has GEM objects of its own (graphics, video), which cannot be saved yet",
-		    "the driver lists them; before Linux 6.18 the plugin tries the first 4096 handles",
+		    "has GEM objects that are none of KFD's (graphics, video), or that are not in a file of a compute VM, which cannot be saved yet",
+		    "the driver lists them, and CHECKPOINT has no such BO; before Linux 6.18 the plugin tries the first 4096 handles, and any object is one",
 		    "have the process free them", false } },
 	{ .name = DUMP_MAPPING_WITHOUT_BO,
 	  .text = { PREFLIGHT_FILE, "maps no BO of KFD",

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "client_kernel.h"
+#include "client_vmem.h"
 #include "raw_aql.h"
 
 #define KFDS_MAX 4
@@ -118,6 +119,7 @@ static uint32_t flags_of(char kind)
 
 	switch (kind) {
 	case 'V':
+	case 'N':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'C':
 		return flags_of('V') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
@@ -238,7 +240,9 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		return make_svm_range(client, bo, address);
 	if (bo->kind == 'U')
 		ret = map_user_memory(bo, address);
-	if (!ret)
+	if (!ret && bo->kind == 'N')
+		ret = client_vmem_make(&client->process, workload, index, address, &raw);
+	else if (!ret)
 		ret = allocate(client, bo, address, &raw);
 	if (!ret && workload_is_shared(workload, index) && index < SHARED_MAX)
 		client->shared[index] = raw;

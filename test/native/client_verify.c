@@ -2,6 +2,7 @@
 /* Verifies every byte of the buffers that this process has in the simulator. */
 #include "client.h"
 #include "client_kernel.h"
+#include "client_vmem.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,10 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *left = a, *right = b;
 
-	return left->address < right->address ? -1 : left->address > right->address;
+	if (left->address != right->address)
+		return left->address < right->address ? -1 : 1;
+	/* those without an address */
+	return left->handle < right->handle ? -1 : left->handle > right->handle;
 }
 
 static int parse_places(char *text, struct place **ret_places, size_t *ret_count)
@@ -149,6 +153,11 @@ static int verify_all(const struct workload *workload, const struct place *place
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		if (!workload_is_buffer(&workload->bos[i]) || !workload_keeps(workload, i)) {
+			address = workload_next_address(address, &workload->bos[i]);
+			continue;
+		}
+		if (workload->bos[i].kind == 'N') {
+			ret = client_vmem_verify(workload, i, address);
 			address = workload_next_address(address, &workload->bos[i]);
 			continue;
 		}
@@ -365,7 +374,7 @@ int client_save_list(const struct workload *workload, const char *directory)
 	free(places);
 	if (file && fclose(file))
 		return -EIO;
-	return ret;
+	return ret ? ret : client_vmem_save_list(workload, directory);
 }
 
 int client_compare_list(const struct workload *workload, const char *directory)
@@ -385,5 +394,5 @@ int client_compare_list(const struct workload *workload, const char *directory)
 	free(places);
 	if (file)
 		(void)fclose(file);
-	return ret;
+	return ret ? ret : client_vmem_compare_list(workload, directory);
 }

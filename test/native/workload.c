@@ -100,7 +100,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VCGUDMQKWSE", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VCGNUDMQKWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -317,6 +317,11 @@ uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo)
 	return (address + bo->size + gap) / WORKLOAD_PAGE * WORKLOAD_PAGE;
 }
 
+uint64_t workload_second_address(uint64_t address)
+{
+	return address - WORKLOAD_SECOND_DISTANCE;
+}
+
 uint64_t workload_import_address(const struct workload *workload, size_t index)
 {
 	uint64_t address = workload_first_address(workload);
@@ -356,7 +361,7 @@ bool workload_is_buffer(const struct workload_bo *bo)
 
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return workload_is_buffer(bo) && (strchr("VCG", bo->kind) || is_for_driver(bo));
+	return workload_is_buffer(bo) && (strchr("VCGN", bo->kind) || is_for_driver(bo));
 }
 
 bool workload_has_pattern(const struct workload *workload, size_t index)

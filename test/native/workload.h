@@ -5,20 +5,22 @@
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
- * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), U (memory of the process), D
- *(doorbells), M (the register page), W (where waves of queues are saved), S (the same in an SVM
- *range, which is no buffer), Q (a page for a compute queue, which is made, and runs nothing; needs
- *a W or S before it), K (a page for a compute queue whose kernel stays in its loop; needs a W or S
- *of its own before it) or E (the page of signal events, 32K or more; without it the kernel makes
- *one). Settings follow or precede: gpus=N (of those there are, default 1), scale=N/M (sizes times
- *that), count=N/M (counts times that, at least one), zero=PERCENT (of each buffer's end is never
- *written), events=N, tasks=N (so many processes, each with all of this, up to 7), kfds=N (how often
- * /dev/kfd is open, up to 4), seed=N, map=N (buffers a GPU that stay mapped for the CPU, default
- *16), shared=N (each task imports the first N buffers of each other task, or of itself if it is
- *alone), owner=N (only task N, from 0, has those buffers, and shares them), gone=1 (owners have
- *freed them), peer=N (imports are for the GPU that follows N behind the buffer's), both=1 (the
- *buffer's GPU maps such imports, too), verify=0. A name instead of items is a profile, whose
- *settings can be set otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small.
+ * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), N (VRAM of the virtual memory
+ *API: KFD knows no address, and GEM_VA maps it at its address, from its second half at another one,
+ *and on the next GPU of several), U (memory of the process), D (doorbells), M (the register page),
+ *W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q (a page
+ *for a compute queue, which is made, and runs nothing; needs a W or S before it), K (a page for a
+ *compute queue whose kernel stays in its loop; needs a W or S of its own before it) or E (the page
+ *of signal events, 32K or more; without it the kernel makes one). Settings follow or precede:
+ *gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts times
+ *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
+ *many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4),
+ *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), shared=N (each task
+ *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
+ *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
+ *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
+ *too), verify=0. A name instead of items is a profile, whose settings can be set otherwise behind
+ *it: P1-issue2663, P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
@@ -67,6 +69,11 @@ struct workload workload_of_task(const struct workload *workload, uint32_t task)
 /* The address of the first buffer, and the address behind @bo. */
 uint64_t workload_first_address(const struct workload *workload);
 uint64_t workload_next_address(uint64_t address, const struct workload_bo *bo);
+
+/* The distance of the second mapping of a buffer of kind N below the first. */
+#define WORKLOAD_SECOND_DISTANCE (2ull << 40)
+
+uint64_t workload_second_address(uint64_t address);
 
 /* The distance of imports below their originals. */
 #define WORKLOAD_IMPORT_DISTANCE (1ull << 40)

@@ -23,30 +23,34 @@ static void references_are_explained_or_not(void **state)
 		bool known;
 	} cases[] = {
 		/* the kernel does not tell, or makes a dma-buf at each export */
-		{ { 0, 1, 1, 0, 0 }, true },
-		{ { 1, 1, 1, 0, 0 }, true },
+		{ { 0, 1, 1, 0, 0, 0 }, true },
+		{ { 1, 1, 1, 0, 0, 0 }, true },
 		/* a BO that nothing else shares */
-		{ { 4, 1, 1, 0, 0 }, true },
+		{ { 4, 1, 1, 0, 0, 0 }, true },
 		/* a process outside imports it */
-		{ { 5, 1, 1, 0, 0 }, false },
-		{ { 6, 1, 1, 0, 0 }, false },
+		{ { 5, 1, 1, 0, 0, 0 }, false },
+		{ { 6, 1, 1, 0, 0, 0 }, false },
 		/* an import was freed, and then a process outside imports it */
-		{ { 2, 1, 1, 0, 0 }, true },
-		{ { 3, 1, 1, 0, 0 }, false },
+		{ { 2, 1, 1, 0, 0, 0 }, true },
+		{ { 3, 1, 1, 0, 0, 0 }, false },
 		/* an owner and two importers, one of them scanned with two descriptors open */
-		{ { 8, 3, 3, 0, 0 }, true },
-		{ { 9, 3, 3, 0, 0 }, false },
+		{ { 8, 3, 3, 0, 0, 0 }, true },
+		{ { 9, 3, 3, 0, 0, 0 }, false },
 		/* an import on another device has an attachment, an object and KFD's file there */
-		{ { 9, 2, 2, 1, 0 }, true },
-		{ { 7, 2, 2, 1, 0 }, true },
-		{ { 10, 2, 2, 1, 0 }, false },
-		{ { 8, 2, 2, 1, 0 }, false },
+		{ { 9, 2, 2, 1, 0, 0 }, true },
+		{ { 7, 2, 2, 1, 0, 0 }, true },
+		{ { 10, 2, 2, 1, 0, 0 }, false },
+		{ { 8, 2, 2, 1, 0, 0 }, false },
 		/* GPUs that map it through PCIe may have attached it, or not */
-		{ { 4, 1, 1, 0, 2 }, true },
-		{ { 5, 1, 1, 0, 2 }, true },
-		{ { 6, 1, 1, 0, 2 }, true },
-		{ { 7, 1, 1, 0, 2 }, false },
-		{ { UINT64_MAX, 1, 1, 0, 2 }, false },
+		{ { 4, 1, 1, 0, 2, 0 }, true },
+		{ { 5, 1, 1, 0, 2, 0 }, true },
+		{ { 6, 1, 1, 0, 2, 0 }, true },
+		{ { 7, 1, 1, 0, 2, 0 }, false },
+		{ { UINT64_MAX, 1, 1, 0, 2, 0 }, false },
+		/* a render file has a GEM handle, so the object holds it without KFD's file, too */
+		{ { 5, 1, 1, 0, 0, 1 }, true },
+		{ { 4, 1, 1, 0, 0, 1 }, true },
+		{ { 6, 1, 1, 0, 0, 1 }, false },
 	};
 
 	(void)state;
@@ -59,7 +63,7 @@ static void references_are_explained_or_not(void **state)
 /* Linux 6.1 makes a dma-buf at each export, and imports do not hold it. */
 static void references_count_all_holders_or_not(void **state)
 {
-	const struct dmabuf_holders complete = { 2, 1, 1, 0, 0 }, lacking = { 3, 2, 2, 0, 0 };
+	const struct dmabuf_holders complete = { 2, 1, 1, 0, 0, 0 }, lacking = { 3, 2, 2, 0, 0, 0 };
 
 	(void)state;
 	assert_true(dmabuf_holders_are_counted(&complete));

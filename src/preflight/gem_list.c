@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Lists the GEM handles of a process, and finds the BOs of KFD that they name. render_node_gem.c
+ * has the calls. */
+#include "preflight/gem_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "image/image.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
+#include "preflight/bo_index.h"
+#include "preflight/preflight.h"
+
+/* The references that an import on another PCI device holds: its attachment, its object, and the
+ * file (drm_gem_prime_fd_to_handle() and amdgpu_gem_prime_import() in 6.12). A file with a handle
+ * of the object itself holds one. */
+#define IMPORT_REFERENCES 3
+
+void gem_list_files_done(struct gem_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		fd_close(&files->list[i].fd);
+		free(files->list[i].handles);
+	}
+	free(files->list);
+	*files = (struct gem_files){ 0 };
+}
+
+void gem_list_saved_done(struct gem_saved_list *saved)
+{
+	for (size_t i = 0; i < saved->count; i++)
+		free(saved->list[i].mappings);
+	free(saved->list);
+	*saved = (struct gem_saved_list){ 0 };
+}
+
+/* Without a key, the key is 0, which is that of no BO. */
+static int read_key(int fd, const struct render_gem *gem, struct gem_named *named)
+{
+	int ret;
+
+	named->handle = gem->handle;
+	named->is_import = gem->flags & RENDER_GEM_IS_IMPORT;
+	ret = named->is_import ? render_node_gem_inode(fd, gem->handle, &named->key)
+			       : render_node_gem_offset(fd, gem->handle, &named->key);
+	/* The CPU may not map some objects of graphics. */
+	return ret == -EPERM ? 0 : ret;
+}
+
+static int read_handles(struct gem_file *file)
+{
+	_cleanup_free_ struct render_gem *gems = NULL;
+	size_t count = 0;
+	int ret = render_node_gem_list(file->fd, &gems, &count);
+
+	if (ret < 0)
+		return ret == -EINVAL ? 0 : ret;
+	file->handles = calloc(count + 1, sizeof(*file->handles));
+	if (!file->handles)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = read_key(file->fd, &gems[i], &file->handles[file->num_handles++]);
+	return ret;
+}
+
+/* *@ret_known: one of @files is the open file @fd. */
+static int find_file(const struct gem_files *files, int fd, bool *ret_known)
+{
+	const pid_t self = getpid();
+
+	*ret_known = false;
+	for (size_t i = 0; !*ret_known && i < files->count; i++) {
+		long order = syscall(SYS_kcmp, self, self, KCMP_FILE, files->list[i].fd, fd);
+
+		if (order < 0)
+			return -errno;
+		*ret_known = order == 0;
+	}
+	return 0;
+}
+
+static int add_file(struct gem_files *files, const struct topology_node *gpu, int *fd)
+{
+	struct gem_file file = { .fd = *fd, .gpu = gpu };
+	int ret = read_handles(&file);
+
+	if (!ret)
+		ret = array_append(&files->list, &files->count, sizeof(file), &file);
+	if (ret < 0)
+		free(file.handles);
+	else
+		(void)take_fd(fd);
+	return ret;
+}
+
+/* Descriptor @number of the process. */
+static int add_descriptor(struct gem_files *files, const struct topology *topology, pid_t pid,
+			  int number)
+{
+	_cleanup_close_ int fd = -1;
+	const struct topology_node *gpu;
+	struct stat stat;
+	uint32_t minor;
+	bool known = false;
+	int ret = proc_stat_fd(pid, number, &stat);
+
+	if (ret <= 0)
+		return ret;
+	if (!S_ISCHR(stat.st_mode) || !render_node_is_device(stat.st_rdev, &minor))
+		return 0;
+	gpu = topology_find_minor(topology, minor);
+	if (!gpu)
+		return 0;
+	ret = proc_get_fd(pid, number, &fd);
+	if (ret < 0)
+		return ret == -EPERM || ret == -ENOSYS || ret == -EBADF ? 0 : ret;
+	ret = find_file(files, fd, &known);
+	if (!ret && !known)
+		ret = fd_move_up(&fd, HOST_LOWEST_FD);
+	return ret || known ? ret : add_file(files, gpu, &fd);
+}
+
+int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
+{
+	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret < 0 ? ret : -ESRCH;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		if (entry->d_name[0] != '.')
+			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+			ret = add_descriptor(&files, topology, pid, atoi(entry->d_name));
+	}
+	(void)closedir(stream);
+	if (ret < 0)
+		return ret;
+	*ret_files = files;
+	files = (struct gem_files){ 0 };
+	return 0;
+}
+
+uint64_t gem_list_count_holders(const struct gem_files *files, uint64_t device, uint64_t offset,
+				uint64_t inode)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const struct gem_file *file = &files->list[i];
+		const bool is_same = topology_pci_device(file->gpu) == device;
+
+		for (size_t j = 0; j < file->num_handles; j++) {
+			const struct gem_named *named = &file->handles[j];
+
+			if (named->is_import && named->key == inode)
+				count += IMPORT_REFERENCES;
+			if (!named->is_import && is_same && named->key == offset)
+				count++;
+		}
+	}
+	return count;
+}
+
+static bool has_key(const struct gem_file *file, uint64_t key)
+{
+	for (size_t i = 0; i < file->num_handles; i++) {
+		if (!file->handles[i].is_import && file->handles[i].key == key)
+			return true;
+	}
+	return false;
+}
+
+static bool can_map(int fd, uint64_t offset)
+{
+	void *mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
+
+	if (mapping == MAP_FAILED)
+		return false;
+	(void)munmap(mapping, 1);
+	return true;
+}
+
+static bool is_only_one(const struct gem_files *files, const struct gem_file *file)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		if (&files->list[i] != file && files->list[i].gpu == file->gpu &&
+		    files->list[i].num_handles)
+			return false;
+	}
+	return true;
+}
+
+/* Only the compute file can map the BOs of the process, but a file with a handle can map the
+ * object, too. Without a BO that tells, the only file with handles is taken for the compute file:
+ * programs use these handles through it (libhsakmt gives libdrm that file). */
+static bool is_compute_file(const struct gem_files *files, const struct gem_file *file,
+			    const struct dumped_gpu *gpu)
+{
+	if (gpu->has_bo && !has_key(file, gpu->bo_offset))
+		return can_map(file->fd, gpu->bo_offset);
+	return is_only_one(files, file);
+}
+
+static const struct bo_index_entry *find_bo(const struct preflight_subject *subject,
+					    const struct gem_file *file,
+					    const struct gem_named *named)
+{
+	const struct bo_index *index = subject->process->bo_index;
+	const struct bo_index_entry *bo;
+
+	if (named->is_import)
+		return bo_index_find_inode(index, named->key);
+	bo = bo_index_find_offset(index, topology_pci_device(file->gpu), named->key);
+	return bo && bo->offset == named->key ? bo : NULL;
+}
+
+/* Whether KFD maps BO @index on the GPU. Without a record that can be read: yes. */
+static bool is_mapped_by_kfd(const struct preflight_subject *subject, uint32_t index,
+			     uint32_t gpu_id)
+{
+	const struct kfd_state *state = subject->state;
+	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
+				       state->num_bos, state->num_objects };
+	struct kfd_priv_bo_record record;
+	uint64_t bo_size;
+
+	if (kfd_priv_find_bo_size(&priv, &bo_size) < 0 ||
+	    kfd_priv_read_bo(&priv, bo_size, index, &record) < 0)
+		return true;
+	for (uint32_t i = 0; i < record.num_gpus; i++) {
+		if (record.gpu_ids[i] == gpu_id)
+			return true;
+	}
+	return false;
+}
+
+/* KFD and GEM_VA enter mappings of an object in one list of the VM (kfd_mem_attach() in
+ * amdgpu_amdkfd_gpuvm.c, 6.12 and 7.3), and RESTORE makes those of KFD. */
+static bool is_of_kfd(const struct preflight_subject *subject, const struct gem_saved *saved,
+		      const struct render_mapping *mapping)
+{
+	const struct kfd_bo_bucket *bos = subject->state->bos, *object = &bos[saved->bo];
+
+	for (uint32_t i = 0; i < subject->state->num_bos; i++) {
+		if (bos[i].addr == mapping->addr && bos[i].size == mapping->size &&
+		    !mapping->offset && bos[i].offset == object->offset &&
+		    bos[i].alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    is_mapped_by_kfd(subject, i, saved->gpu_id))
+			return true;
+	}
+	return false;
+}
+
+static int keep_mappings(const struct preflight_subject *subject, const struct gem_file *file,
+			 bool is_import, struct gem_saved *saved)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < saved->num_mappings; i++) {
+		const struct render_mapping *mapping = &saved->mappings[i];
+
+		if (!render_node_gem_can_map(mapping))
+			return preflight_refuse(
+				subject->session, DUMP_HAS_GEM_OBJECTS,
+				"kfd %d: renderD%u, GEM handle %u with a mapping of flags"
+				" 0x%" PRIx64 " at 0x%" PRIx64 ",",
+				subject->process->id, file->gpu->drm_render_minor, saved->handle,
+				mapping->flags, mapping->addr);
+		if (is_import || !is_of_kfd(subject, saved, mapping))
+			saved->mappings[kept++] = *mapping;
+	}
+	saved->num_mappings = kept;
+	return 0;
+}
+
+static int save_handle(const struct preflight_subject *subject, const struct gem_file *file,
+		       const struct gem_named *named, struct gem_saved *saved)
+{
+	const struct bo_index_entry *bo = find_bo(subject, file, named);
+	int ret;
+
+	saved->handle = named->handle;
+	if (!bo || named->handle > IMAGE_GEM_HANDLES_MAX)
+		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
+					"kfd %d: renderD%u, GEM handle %u,", subject->process->id,
+					file->gpu->drm_render_minor, named->handle);
+	saved->bo = bo->index;
+	ret = render_node_gem_offset(file->fd, named->handle, &saved->mmap_offset);
+	if (!ret)
+		ret = render_node_gem_mappings(file->fd, named->handle, &saved->mappings,
+					       &saved->num_mappings);
+	if (ret < 0)
+		return log_error(ret,
+				 "kfd %d: renderD%u: cannot list the mappings of GEM handle %u",
+				 subject->process->id, file->gpu->drm_render_minor, named->handle);
+	return keep_mappings(subject, file, named->is_import, saved);
+}
+
+static int save_file(const struct preflight_subject *subject, const struct gem_file *file,
+		     uint32_t gpu_id, struct gem_saved_list *list)
+{
+	int ret = array_grow(&list->list, list->count + file->num_handles + 1, sizeof(*list->list));
+
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its GEM handles", subject->process->id);
+	for (size_t i = 0; !ret && i < file->num_handles; i++) {
+		struct gem_saved *saved = &list->list[list->count++];
+
+		*saved = (struct gem_saved){ .gpu_id = gpu_id };
+		ret = save_handle(subject, file, &file->handles[i], saved);
+	}
+	return ret;
+}
+
+static int save_files(const struct preflight_subject *subject, const struct gem_files *files,
+		      struct gem_saved_list *list)
+{
+	const struct dumped_process *process = subject->process;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
+		const struct dumped_gpu *gpu = &process->gpus[i];
+
+		for (size_t j = 0; !ret && j < files->count; j++) {
+			const struct gem_file *file = &files->list[j];
+
+			if (file->num_handles && file->gpu->drm_render_minor == gpu->render_minor &&
+			    is_compute_file(files, file, gpu))
+				ret = save_file(subject, file, gpu->user_gpu_id, list);
+		}
+	}
+	return ret;
+}
+
+static int compare_saved(const void *a, const void *b)
+{
+	const struct gem_saved *one = a, *other = b;
+
+	if (one->gpu_id != other->gpu_id)
+		return one->gpu_id < other->gpu_id ? -1 : 1;
+	return one->handle < other->handle ? -1 : one->handle > other->handle;
+}
+
+int gem_list_save(const struct preflight_subject *subject, pid_t pid,
+		  struct gem_saved_list *ret_saved)
+{
+	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
+	int ret = gem_list_read(pid, subject->topology, &files);
+
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list the GEM handles of process %d",
+				 subject->process->id, pid);
+	ret = save_files(subject, &files, ret_saved);
+	if (ret < 0)
+		return ret;
+	if (ret_saved->count)
+		qsort(ret_saved->list, ret_saved->count, sizeof(*ret_saved->list), compare_saved);
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The GEM handles of a KFD process (virtual memory API): a program imports KFD's BOs into the
+ * render files of its compute VMs, and maps them there by GEM_VA. Kernels list handles and mappings
+ * from Linux 6.18 on. */
+#ifndef AMDGPU_PLUGIN_PREFLIGHT_GEM_LIST_H
+#define AMDGPU_PLUGIN_PREFLIGHT_GEM_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/render_node.h"
+
+struct preflight_subject;
+struct topology;
+struct topology_node;
+
+/* The render files of a process, each once, however many descriptors it has. */
+struct gem_files {
+	struct gem_file {
+		/* In this process. */
+		int fd;
+		/* Borrowed. */
+		const struct topology_node *gpu;
+		struct gem_named {
+			uint32_t handle;
+			/* The object is of another PCI device, and @key is the inode of its
+			 * dma-buf. Otherwise @key is its mmap offset. */
+			bool is_import;
+			uint64_t key;
+		} * handles;
+		size_t num_handles;
+	} * list;
+	size_t count;
+};
+
+/* A handle of a BO of the process, for the image. */
+struct gem_saved {
+	uint32_t gpu_id;
+	uint32_t handle;
+	/* Index of a BO that is the object. */
+	uint32_t bo;
+	/* Of the object in this file. Only files with a handle of it can map it, but for KFD's BOs.
+	 */
+	uint64_t mmap_offset;
+	/* Those that KFD has made are left out. */
+	struct render_mapping *mappings;
+	size_t num_mappings;
+};
+
+struct gem_saved_list {
+	struct gem_saved *list;
+	size_t count;
+};
+
+/* Lists the files of process @pid and their handles. A kernel that lists no handles, or does not
+ * hand out descriptors of other processes, shows none. Free the result with gem_list_files_done().
+ * Logs nothing. */
+int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
+void gem_list_files_done(struct gem_files *files);
+
+/* The references to the dma-buf of an object that the files hold: @device is that of
+ * topology_pci_device(). */
+uint64_t gem_list_count_holders(const struct gem_files *files, uint64_t device, uint64_t offset,
+				uint64_t inode);
+
+/* Lists the handles in the compute files of a process, by GPU and number, whose GPUs are noted in
+ * subject->process. -EOPNOTSUPP: an object is none of KFD's. Logs on error. */
+int gem_list_save(const struct preflight_subject *subject, pid_t pid,
+		  struct gem_saved_list *ret_saved);
+void gem_list_saved_done(struct gem_saved_list *saved);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes and verifies buffers of the virtual memory API. */
+#include "client_vmem.h"
+
+#include <amdgpu_drm.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define CHUNK (1u << 20)
+
+static int complain(int ret, const char *what)
+{
+	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
+	return ret;
+}
+
+static uint64_t half_of(const struct workload_bo *bo)
+{
+	return bo->size / 2 / WORKLOAD_PAGE * WORKLOAD_PAGE;
+}
+
+static int map(int render, uint32_t handle, uint64_t address, uint64_t offset, uint64_t size)
+{
+	struct drm_amdgpu_gem_va args = {
+		.handle = handle,
+		.operation = AMDGPU_VA_OP_MAP,
+		.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE |
+			 AMDGPU_VM_PAGE_EXECUTABLE,
+		.va_address = address,
+		.offset_in_bo = offset,
+		.map_size = size,
+	};
+
+	return raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_VA, &args);
+}
+
+static int import(int render, int dmabuf, uint32_t *ret_handle)
+{
+	union drm_amdgpu_gem_create filler = { .in = { .bo_size = WORKLOAD_PAGE,
+						       .domains = AMDGPU_GEM_DOMAIN_GTT } };
+	struct drm_prime_handle args = { .fd = dmabuf };
+	struct drm_gem_close close_args;
+	int ret = raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &filler);
+
+	if (!ret)
+		ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+	/* The first number stays free. Later ones are taken in turn. */
+	close_args = (struct drm_gem_close){ .handle = filler.out.handle };
+	if (!ret)
+		ret = raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &close_args);
+	*ret_handle = args.handle;
+	return ret;
+}
+
+static int map_on_gpu(const struct raw_process *process, int gpu, const struct workload_bo *bo,
+		      int dmabuf, uint64_t address)
+{
+	uint32_t handle = 0;
+	int ret = import(process->render[gpu], dmabuf, &handle);
+
+	return ret ? ret : map(process->render[gpu], handle, address, 0, bo->size);
+}
+
+static int map_half(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
+		    uint64_t address)
+{
+	struct drm_prime_handle args = { .fd = dmabuf };
+	int render = process->render[bo->gpu];
+	int ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+
+	return ret ? ret
+		   : map(render, args.handle, workload_second_address(address), half_of(bo),
+			 bo->size - half_of(bo));
+}
+
+int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
+		     uint64_t address, struct raw_bo *ret_bo)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	int gpu = (int)bo->gpu, peer = (gpu + 1) % (int)workload->gpus, dmabuf = -1, ret;
+
+	*ret_bo = (struct raw_bo){ .size = bo->size };
+	ret = raw_alloc_at(process, process->gpu[gpu].gpu_id, RAW_VRAM, ret_bo);
+	ret_bo->address = (char *)(uintptr_t)address;
+	if (!ret)
+		ret = raw_export(process, ret_bo, &dmabuf);
+	if (ret < 0)
+		return complain(ret, "cannot allocate memory without an address");
+	ret = map_on_gpu(process, gpu, bo, dmabuf, address);
+	if (!ret)
+		ret = map_half(process, bo, dmabuf, address);
+	if (!ret && peer != gpu)
+		ret = map_on_gpu(process, peer, bo, dmabuf, address);
+	(void)close(dmabuf);
+	return ret < 0 ? complain(ret, "cannot map memory by its render node") : 0;
+}
+
+/* Compares [@from, +@size) of the buffer with what GPUs see at @address. */
+static int verify_va(const struct workload *workload, size_t index, uint64_t from, uint64_t size,
+		     uint64_t address)
+{
+	int (*peek)(uint64_t va, void *data, size_t size) = simulator_find("amdgpu_sim_peek_va");
+	void *memory = malloc(CHUNK);
+	int ret = memory ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; !ret && at < size; at += CHUNK) {
+		uint64_t part = size - at < CHUNK ? size - at : CHUNK;
+		int gpus = peek(address + at, memory, part);
+
+		if (gpus < 0)
+			ret = complain(gpus, "GPUs do not see the same memory");
+		else if (gpus != (from || workload->gpus == 1 ? 1 : 2))
+			ret = complain(-EIO, "an address is mapped on more GPUs, or fewer");
+		else if (workload_check(workload, index, from + at, memory, part) != part)
+			ret = complain(-EIO, "memory at an address of the GPU is wrong");
+	}
+	free(memory);
+	return ret;
+}
+
+int client_vmem_verify(const struct workload *workload, size_t index, uint64_t address)
+{
+	const struct workload_bo *bo = &workload->bos[index];
+	int ret = verify_va(workload, index, 0, bo->size, address);
+
+	if (!ret && half_of(bo))
+		ret = verify_va(workload, index, half_of(bo), bo->size - half_of(bo),
+				workload_second_address(address));
+	if (!ret && bo->mapped &&
+	    workload_check(workload, index, 0, (void *)(uintptr_t)address, bo->size) != bo->size)
+		ret = complain(-EIO, "memory mapped for the CPU is wrong");
+	return ret;
+}
+
+static int read_list(char **ret_text)
+{
+	int ret = simulator_read("gem_handles", (char[]){ 0 }, 1);
+
+	if (ret < 0)
+		return ret;
+	*ret_text = malloc((size_t)ret + 1);
+	if (!*ret_text)
+		return -ENOMEM;
+	return simulator_read("gem_handles", *ret_text, (size_t)ret + 1);
+}
+
+static FILE *open_list(const struct workload *workload, const char *directory, const char *mode)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/handles-%u.txt", directory, workload->task);
+	return fopen(path, mode);
+}
+
+int client_vmem_save_list(const struct workload *workload, const char *directory)
+{
+	FILE *file = open_list(workload, directory, "we");
+	char *text = NULL;
+	int ret = file ? read_list(&text) : -errno;
+
+	if (ret > 0 && fwrite(text, (size_t)ret, 1, file) != 1)
+		ret = -EIO;
+	free(text);
+	if (file && fclose(file))
+		ret = -EIO;
+	return ret < 0 ? complain(ret, "cannot save the list of GEM handles") : 0;
+}
+
+int client_vmem_compare_list(const struct workload *workload, const char *directory)
+{
+	FILE *file = open_list(workload, directory, "re");
+	char *text = NULL, *was = NULL;
+	int ret = file ? read_list(&text) : -errno;
+
+	if (ret >= 0)
+		was = calloc((size_t)ret + 2, 1);
+	if (ret >= 0 && (!was || fread(was, 1, (size_t)ret + 1, file) != (size_t)ret ||
+			 strcmp(was, text) != 0)) {
+		(void)fprintf(stderr, "client: now:\n%sbefore:\n%s\n", text, was ? was : "");
+		ret = complain(-EIO, "a GEM handle or its mapping is another one");
+	}
+	free(text);
+	free(was);
+	if (file)
+		(void)fclose(file);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Buffers of the virtual memory API, made as ROCr makes them: KFD allocates VRAM without an
+ * address, the render file of the compute VM imports its dma-buf, and GEM_VA maps it. */
+#ifndef TEST_NATIVE_CLIENT_VMEM_H
+#define TEST_NATIVE_CLIENT_VMEM_H
+
+#include "raw_kfd.h"
+#include "workload.h"
+
+/* Leaves a hole below the first handle of each GPU. With several GPUs, the next one imports and
+ * maps the buffer, too. *@ret_bo has the address of the first mapping. */
+int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
+		     uint64_t address, struct raw_bo *ret_bo);
+/* Checks every byte through each GPU address, on each GPU, and as the CPU sees it. */
+int client_vmem_verify(const struct workload *workload, size_t index, uint64_t address);
+/* Writes the simulator's list of handles and mappings into @directory, or compares the list with
+ * that file: -EIO after a line. */
+int client_vmem_save_list(const struct workload *workload, const char *directory);
+int client_vmem_compare_list(const struct workload *workload, const char *directory);
+
+#endif
