@@ -307,15 +307,28 @@ static void assert_refused(struct machine *machine, const struct raw_packet *pac
 	stop(machine);
 }
 
+/* A good packet of which bits of one word (of eight bytes) are flipped, and the violation. */
+struct malformed {
+	struct raw_packet (*make)(const struct machine *machine);
+	uint32_t word;
+	uint64_t flip;
+	const char *text;
+};
+
+static void assert_malformed(const struct malformed *row)
+{
+	struct machine machine;
+	struct raw_packet packet;
+
+	start(&machine);
+	packet = row->make(&machine);
+	((uint64_t *)(void *)&packet)[row->word] ^= row->flip;
+	assert_refused(&machine, &packet, row->text);
+}
+
 static void malformed_packets_stop_the_queue(void **state)
 {
-	/* which word of eight bytes becomes what, and what is said */
-	static const struct {
-		struct raw_packet (*make)(const struct machine *machine);
-		uint32_t word;
-		uint64_t flip;
-		const char *text;
-	} rows[] = {
+	static const struct malformed rows[] = {
 		{ addition, 0, 1ull << 13, "no meaning" },
 		{ addition, 0, 1ull << 9, "scope" },
 		{ addition, 0, 6, "unknown type" },
@@ -339,15 +352,8 @@ static void malformed_packets_stop_the_queue(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct machine machine;
-		struct raw_packet packet;
-
-		start(&machine);
-		packet = rows[i].make(&machine);
-		((uint64_t *)(void *)&packet)[rows[i].word] ^= rows[i].flip;
-		assert_refused(&machine, &packet, rows[i].text);
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_malformed(&rows[i]);
 }
 
 static struct raw_packet waits_for_all(const struct machine *machine)
@@ -362,12 +368,7 @@ static struct raw_packet waits_for_a_value(const struct machine *machine)
 
 static void malformed_barriers_stop_the_queue(void **state)
 {
-	static const struct {
-		struct raw_packet (*make)(const struct machine *machine);
-		uint32_t word;
-		uint64_t flip;
-		const char *text;
-	} rows[] = {
+	static const struct malformed rows[] = {
 		{ waits_for_all, 0, 1ull << 16, "reserved" },
 		{ waits_for_all, 0, 1ull << 32, "reserved" },
 		{ waits_for_all, 1, 1ull << 46, "not mapped" },
@@ -380,15 +381,8 @@ static void malformed_barriers_stop_the_queue(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct machine machine;
-		struct raw_packet packet;
-
-		start(&machine);
-		packet = rows[i].make(&machine);
-		((uint64_t *)(void *)&packet)[rows[i].word] ^= rows[i].flip;
-		assert_refused(&machine, &packet, rows[i].text);
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_malformed(&rows[i]);
 }
 
 static void a_write_index_before_the_read_index_stops_the_queue(void **state)
