@@ -133,16 +133,11 @@ static void a_buffer_of_two_processes_is_refused(void **state)
 	(void)close(second);
 }
 
-/* One dma-buf is of BOs on two GPUs, which both look like the owner's. In this test BOs at the same
- * address have the same memory file. */
-static void a_buffer_of_two_gpus_is_refused(void **state)
+/* BO 2 of the second process is shared with the first. */
+static void assert_second_is_refused(const struct fake_process *one, const struct fake_process *two)
 {
-	struct fake_process *one = make_process(), *two = make_process();
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
-	(void)state;
-	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
-	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
 	start_dump();
 	assert_int_equal(dump_file(first, 5), 0);
 	assert_fails(dump_file(second, 6));
@@ -150,6 +145,18 @@ static void a_buffer_of_two_gpus_is_refused(void **state)
 	end_dump(-1);
 	(void)close(first);
 	(void)close(second);
+}
+
+/* One dma-buf is of BOs on two GPUs, which both look like the owner's. In this test BOs at the same
+ * address have the same memory file. */
+static void a_buffer_of_two_gpus_is_refused(void **state)
+{
+	struct fake_process *one = make_process(), *two = make_process();
+
+	(void)state;
+	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
+	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x800000, 0x1000, 0x500000);
+	assert_second_is_refused(one, two);
 }
 
 static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
@@ -167,19 +174,12 @@ static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
 static void a_buffer_of_two_partitions_is_refused(void **state)
 {
 	struct fake_process *one = make_process(), *two = make_process();
-	int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	(void)state;
 	change_gpus("s/^location_id .*/location_id 25344/");
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
 	add_bo(two, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000);
-	start_dump();
-	assert_int_equal(dump_file(first, 5), 0);
-	assert_fails(dump_file(second, 6));
-	assert_logged("Error (amdgpu_plugin): kfd 6: BO 2", "shared");
-	end_dump(-1);
-	(void)close(first);
-	(void)close(second);
+	assert_second_is_refused(one, two);
 }
 
 int main(void)
