@@ -45,6 +45,16 @@ static int restore_task(void)
 	return restore_file(5);
 }
 
+static int force_restore_task(void)
+{
+	int fd;
+
+	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
+	fd = restore_task();
+	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
+	return fd;
+}
+
 static void lose_page(size_t number)
 {
 	assert_int_equal(munmap(user.memory + number * user.page, user.page), 0);
@@ -101,12 +111,9 @@ static void a_task_without_memory_that_gpus_use_is_killed(void **state)
 /* AMDGPU_FORCE does not help: the memory would come later, when the GPU has missed it. */
 static void a_task_with_lazy_memory_is_killed(void **state)
 {
-	int fd;
+	int fd = force_restore_task();
 
 	(void)state;
-	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
-	fd = restore_task();
-	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 	assert_true(fd >= 0);
 	unit_print("smaps", "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"
 			    "VmFlags: rd wr mr mw me um ac sd\n");
@@ -122,12 +129,9 @@ static void a_task_with_lazy_memory_is_killed(void **state)
 
 static void force_starts_the_queues_all_the_same(void **state)
 {
-	int fd;
+	int fd = force_restore_task();
 
 	(void)state;
-	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
-	fd = restore_task();
-	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
 	assert_true(fd >= 0);
 	lose_page(1);
 	assert_int_equal(resume(getpid()), 0);
