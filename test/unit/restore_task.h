@@ -11,6 +11,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
+#include "image_of_one.h"
 #include "restore_hooks.h"
 
 /* Ids of the GPU in the image and here. The machine of the restore is "one-other". */
@@ -100,20 +101,7 @@ static inline void add_image_bo(uint32_t flags, uint64_t addr, uint64_t size, ui
  * doorbell and a userptr. */
 static inline void make_image(void)
 {
-	struct topology topology;
-
-	assert_int_equal(topology_read("test/data/machines/one", &topology), 0);
-	image = malloc(sizeof(*image));
-	assert_non_null(image);
-	criu_kfd__init(image);
-	image->pid = (uint32_t)getpid();
-	image->num_of_gpus = image->num_of_cpus = 1;
-	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
-	for (size_t i = 0; i < topology.num_nodes; i++)
-		image->device_entries[image->n_device_entries++] =
-			topology_entry_new(&topology, &topology.nodes[i]);
-	image->device_entries[1]->gpu_id = USER_ID;
-	topology_done(&topology);
+	image = new_image_of_one(USER_ID);
 	add_image_bo(KFD_BO_DOORBELL, 0x4000, 0x2000, OLD_DOORBELL);
 	add_image_bo(KFD_BO_USERPTR, 0x700000, 0x5000, 0);
 	image->num_of_objects = 2;

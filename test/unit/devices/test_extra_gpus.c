@@ -11,6 +11,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/plugin_abi.h"
 #include "image/image.h"
+#include "image_of_one.h"
 
 extern struct criu_plugin_desc CR_PLUGIN_DESC;
 
@@ -128,20 +129,8 @@ static void set_priv_data(CriuKfd *image, bool svm)
 
 static void write_image(bool svm, uint32_t user_id, size_t cut)
 {
-	struct topology topology;
-	CriuKfd *image = malloc(sizeof(*image));
+	CriuKfd *image = new_image_of_one(user_id);
 
-	assert_non_null(image);
-	assert_int_equal(topology_read("test/data/machines/one", &topology), 0);
-	criu_kfd__init(image);
-	image->pid = (uint32_t)getpid();
-	image->num_of_gpus = image->num_of_cpus = 1;
-	image->device_entries = calloc(topology.num_nodes, sizeof(*image->device_entries));
-	for (size_t i = 0; i < topology.num_nodes; i++)
-		image->device_entries[image->n_device_entries++] =
-			topology_entry_new(&topology, &topology.nodes[i]);
-	image->device_entries[1]->gpu_id = user_id;
-	topology_done(&topology);
 	set_priv_data(image, svm);
 	image->priv_data.len -= cut;
 	assert_int_equal(image_write_kfd(5, image), 0);
