@@ -95,6 +95,17 @@ int raw_aql_create(struct raw_process *process, int gpu, struct raw_aql *ret_que
 	return raw_aql_create_with(process, gpu, RAW_AQL_WAVES, ret_queue);
 }
 
+int raw_aql_create_on(const struct raw_process *process, const struct raw_gpu *gpu,
+		      struct kfd_ioctl_create_queue_args *args)
+{
+	int ret = raw_ctl_stack_size(gpu, &args->ctl_stack_size);
+
+	args->gpu_id = gpu->gpu_id;
+	args->queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+	args->queue_percentage = 100;
+	return ret ? ret : raw_ioctl(process->kfd, AMDKFD_IOC_CREATE_QUEUE, args);
+}
+
 int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_bytes,
 			struct raw_aql *ret_queue)
 {
@@ -102,15 +113,10 @@ int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_byt
 		.ring_size = RING_BYTES,
 		.eop_buffer_size = EOP_BYTES,
 		.ctx_save_restore_size = waves_bytes,
-		.gpu_id = process->gpu[gpu].gpu_id,
-		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = 100,
 		.queue_priority = 7,
 	};
 	int ret = allocate(process, gpu, waves_bytes, ret_queue);
 
-	if (ret == 0)
-		ret = raw_ctl_stack_size(&process->gpu[gpu], &args.ctl_stack_size);
 	if (ret < 0)
 		return ret;
 	args.ring_base_address = (uintptr_t)ret_queue->ring.address;
@@ -118,7 +124,7 @@ int raw_aql_create_with(struct raw_process *process, int gpu, uint32_t waves_byt
 	args.write_pointer_address = (uintptr_t)ret_queue->write;
 	args.eop_buffer_address = (uintptr_t)ret_queue->eop.address;
 	args.ctx_save_restore_address = (uintptr_t)ret_queue->waves.address;
-	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
+	ret = raw_aql_create_on(process, &process->gpu[gpu], &args);
 	if (ret < 0)
 		return ret;
 	ret_queue->id = args.queue_id;

@@ -43,6 +43,9 @@ struct raw_aql {
 
 /* The size of the control stack of an XCC's waves (kfd_queue.c in the kernel, for gfx9). */
 int raw_ctl_stack_size(const struct raw_gpu *gpu, uint32_t *ret_size);
+/* Makes an AQL queue on the buffers that @args has already, and sets the rest of @args. */
+int raw_aql_create_on(const struct raw_process *process, const struct raw_gpu *gpu,
+		      struct kfd_ioctl_create_queue_args *args);
 int raw_aql_create(struct raw_process *process, int gpu, struct raw_aql *ret_queue);
 #define RAW_AQL_WAVES (4u << 20)
 /* With an area for waves of @waves_bytes instead of RAW_AQL_WAVES. */

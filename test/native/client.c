@@ -284,14 +284,10 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 		.eop_buffer_size = WORKLOAD_PAGE,
 		.ctx_save_restore_address = waves,
 		.ctx_save_restore_size = (uint32_t)waves_size,
-		.gpu_id = gpu->gpu_id,
-		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = 100,
 	};
-	int ret = raw_ctl_stack_size(gpu, &args.ctl_stack_size);
+	int ret = raw_aql_create_on(&client->process, gpu, &args);
 
-	return ret < 0 ? complain(ret, "properties of a GPU")
-		       : call(client->process.kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
+	return ret < 0 ? complain(ret, "CREATE_QUEUE") : 0;
 }
 
 /* Makes one queue for each such page. The save area is the last buffer before the page. */

@@ -73,14 +73,9 @@ static int create(struct raw_process *process, const struct raw_gpu *gpu, struct
 		.eop_buffer_size = PAGE_BYTES,
 		.ctx_save_restore_address = waves,
 		.ctx_save_restore_size = (uint32_t)waves_size,
-		.gpu_id = gpu->gpu_id,
-		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = 100,
 	};
-	int ret = raw_ctl_stack_size(gpu, &args.ctl_stack_size);
+	int ret = raw_aql_create_on(process, gpu, &args);
 
-	if (!ret)
-		ret = raw_ioctl(process->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
 	return ret < 0 ? complain(ret, "CREATE_QUEUE") : 0;
 }
 
