@@ -80,7 +80,16 @@ int simulator_read(const char *file, char *text, size_t size)
 	return ret < 0 ? complain(ret, file) : ret;
 }
 
-int client_open(uint32_t gpus, struct client **ret_client)
+/* Lists the GPU with index @first first. */
+static void rotate_gpus(struct raw_process *process, uint32_t first)
+{
+	struct raw_process old = *process;
+
+	for (int i = 0; i < process->gpus; i++)
+		process->gpu[i] = old.gpu[((uint32_t)i + first) % (uint32_t)process->gpus];
+}
+
+int client_open(const struct workload *workload, struct client **ret_client)
 {
 	struct client *client = calloc(1, sizeof(*client));
 	int ret;
@@ -88,8 +97,10 @@ int client_open(uint32_t gpus, struct client **ret_client)
 	if (!client)
 		return -ENOMEM;
 	ret = raw_open(&client->process);
-	if (!ret && (uint32_t)client->process.gpus > gpus)
-		client->process.gpus = (int)gpus;
+	if (!ret && workload->apart)
+		rotate_gpus(&client->process, workload->task);
+	if (!ret && (uint32_t)client->process.gpus > workload->opened)
+		client->process.gpus = (int)workload->opened;
 	if (!ret)
 		ret = raw_acquire_all(&client->process);
 	if (ret < 0) {

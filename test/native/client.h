@@ -9,8 +9,8 @@
 
 struct client;
 
-/* Opens /dev/kfd and the first @gpus GPUs (runtimes open all): -errno after a line on stderr. */
-int client_open(uint32_t gpus, struct client **ret_client);
+/* Opens /dev/kfd and the GPUs of the workload (runtimes open all): -errno after a line on stderr. */
+int client_open(const struct workload *workload, struct client **ret_client);
 /* Makes the buffers, fills them with their patterns, and notes in @task the files and mappings that
  * CRIU will see. */
 int client_make(struct client *client, const struct workload *workload, struct task *task);

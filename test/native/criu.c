@@ -92,7 +92,8 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 	opts = setup->ends_tasks ? CRIU_FINAL_DEAD : CRIU_FINAL_ALIVE;
 	criu_stub.log_level = (unsigned int)setup->log_level;
 	criu_stub.lowest_fd = CRIU_LOWEST_FD;
-	criu_stub.unused_fd = 64;
+	/* Above the files of seven tasks with eight GPUs. */
+	criu_stub.unused_fd = 128;
 	criu_stub.image_dir =
 		criu_stub_keep_fd(open(setup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	ret = criu_stub.image_dir < 0 ? criu_complain("cannot open the image directory")

@@ -84,7 +84,7 @@ static int make_task(struct tasks *tasks, struct task *task)
 	int ret = play(process_of(tasks, task));
 
 	if (!ret)
-		ret = client_open(tasks->workloads[i].opened, &tasks->clients[i]);
+		ret = client_open(&tasks->workloads[i], &tasks->clients[i]);
 	if (!ret)
 		ret = client_make(tasks->clients[i], &tasks->workloads[i], task);
 	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);

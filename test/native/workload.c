@@ -172,6 +172,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->outside = (uint32_t)number;
 	else if (is_named(item, "peer"))
 		workload->peer = (uint32_t)number;
+	else if (is_named(item, "apart"))
+		workload->apart = number != 0;
 	else if (is_named(item, "both"))
 		workload->both = number != 0;
 	else if (is_named(item, "gone"))
