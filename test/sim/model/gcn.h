@@ -74,7 +74,7 @@ struct sim_gcn_row {
 struct sim_gcn_alu {
 	u64 src[3];
 	bool carry; /* or SCC */
-	u32 lane;
+	u32 lane, select;
 };
 
 extern const struct sim_gcn_row sim_gcn_rows[SIM_GCN_OPS];
@@ -101,6 +101,7 @@ struct sim_gcn_inst {
 	u16 sdst;        /* the mask that receives carries */
 	u32 literal;
 	u8 neg, abs;
+	u8 select;   /* a bit for each of two sources: its high half is taken */
 	s32 offset;  /* memory; LDS: both of a pair, in elements, 8 bits each */
 	u16 saddr;   /* memory: SGPR pair, 127 none; SMEM: SGPR with an offset, 127 none */
 	bool global; /* and not flat */

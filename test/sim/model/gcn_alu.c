@@ -133,6 +133,12 @@ static u64 permute(u64 bytes, u64 selectors)
 	return result;
 }
 
+/* A half of each source. */
+static u64 halves(const struct sim_gcn_alu *x, u64 a, u64 b)
+{
+	return (u32)(x->select & 1 ? a >> 32 : a) | (x->select & 2 ? b >> 32 : b) << 32;
+}
+
 #define OP(name, format, code, d, s0, s1, s2, flags, expression) \
 	static u64 do_##name(struct sim_gcn_alu *x)              \
 	{                                                        \

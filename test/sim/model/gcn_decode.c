@@ -5,8 +5,9 @@
 #include "gcn.h"
 
 #define NO_SGPR 127u
+#define PACKED  0x380u /* codes of VOP3 from here on: VOP3P */
 
-static const u16 by_code[SIM_GCN_FORMATS][0x300] = {
+static const u16 by_code[SIM_GCN_FORMATS][0x400] = {
 #define OP(name, format, code, ...) [SIM_GCN_##format][code] = SIM_GCN_##name,
 #include "gcn_ops.h"
 #undef OP
@@ -248,6 +249,21 @@ static int check_across(const struct sim_gcn_inst *inst)
 										       : -EINVAL;
 }
 
+/* Packed instructions (VOP3P) have other fields for halves and signs. Of the fields for the high
+ * half of the result, only those of LLVM are known. The manual does not say what constants mean. */
+static int check_packed(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0], dw = inst->words[1], i;
+
+	if (in >> 8 & 7 || in >> 13 & 1 || !(in >> 14 & 1) || in >> 15 & 1 || dw >> 18 != 3u << 9)
+		return -EINVAL;
+	inst->select = in >> 11 & 3;
+	for (i = 0; i < 2; i++)
+		if (inst->src[i] >= SIM_GCN_ZERO && inst->src[i] < SIM_GCN_VGPR0)
+			return -EINVAL;
+	return 0;
+}
+
 static int check_vop3(const struct sim_gcn_inst *inst)
 {
 	u32 dw = inst->words[1], i;
@@ -267,6 +283,19 @@ static int check_vop3(const struct sim_gcn_inst *inst)
 	return check_signs(inst);
 }
 
+static int take_signs(struct sim_gcn_inst *inst)
+{
+	u32 in = inst->words[0];
+
+	inst->neg = inst->words[1] >> 29;
+	if (inst->flags & SIM_GCN_CARRY_OUT) {
+		inst->sdst = in >> 8 & 0x7f;
+		return 0;
+	}
+	inst->abs = in >> 8 & 7;
+	return in >> 11 & 0xf ? -EINVAL : 0;
+}
+
 static int decode_vop3(struct sim_gcn_inst *inst)
 {
 	u32 in = inst->words[0], dw = inst->words[1], op = in >> 16 & 0x3ff;
@@ -279,20 +308,18 @@ static int decode_vop3(struct sim_gcn_inst *inst)
 	inst->src[0] = dw & 0x1ff;
 	inst->src[1] = dw >> 9 & 0x1ff;
 	inst->src[2] = dw >> 18 & 0x1ff;
-	inst->neg = dw >> 29;
 	inst->dst = in & 0xff;
 	if (inst->op != SIM_GCN_v_cmp && !(inst->flags & SIM_GCN_TO_SCALAR))
 		inst->dst += SIM_GCN_VGPR0;
 	else if (inst->dst >= 128)
 		return -EINVAL;
-	if (inst->flags & SIM_GCN_CARRY_OUT) {
-		inst->sdst = in >> 8 & 0x7f;
+	if (op >= PACKED) {
+		ret = check_packed(inst);
 	} else {
-		inst->abs = in >> 8 & 7;
-		if (in >> 11 & 0xf)
-			return -EINVAL;
+		ret = take_signs(inst);
+		if (ret == 0)
+			ret = check_vop3(inst);
 	}
-	ret = check_vop3(inst);
 	if (ret == 0)
 		ret = check_across(inst);
 	if (ret == 0)

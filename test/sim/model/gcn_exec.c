@@ -214,7 +214,9 @@ int sim_gcn_vector(struct sim_gcn_run *run, const struct sim_gcn_inst *inst)
 	if (inst->flags & SIM_GCN_CARRY_IN)
 		carries = sim_gcn_pair(wave, inst->src[2]);
 	for (lane = 0; lane < SIM_GCN_LANES; lane++) {
-		struct sim_gcn_alu alu = { .lane = lane, .carry = carries >> lane & 1 };
+		struct sim_gcn_alu alu = { .lane = lane,
+					   .carry = carries >> lane & 1,
+					   .select = inst->select };
 		u64 value = 0;
 
 		if (!(exec >> lane & 1))

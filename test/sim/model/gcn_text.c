@@ -192,6 +192,8 @@ static void put_vector(struct text *text, const struct sim_gcn_inst *inst)
 			put_signed_operand(text, inst, i);
 	if (inst->flags & SIM_GCN_CARRY_IN)
 		put_operand(text, inst, inst->src[2], 2);
+	if (inst->select)
+		put(text, " op_sel:[%u,%u]", inst->select & 1, inst->select >> 1);
 }
 
 static void put_ds(struct text *text, const struct sim_gcn_inst *inst)

@@ -37,7 +37,7 @@ static const struct {
 	{ 0x80000000, 23, 0x60 },  { 0xb0000000, 23, 0x20 },  { 0xbe800000, 8, 0x100 },
 	{ 0xbf000000, 16, 0x80 },  { 0xbf800000, 16, 0x80 },  { 0xc0000000, 18, 0x100 },
 	{ 0x00000000, 25, 0x3e },  { 0x7c000000, 17, 0x100 }, { 0x7e000000, 9, 0x100 },
-	{ 0xd0000000, 16, 0x300 }, { 0xd8000000, 17, 0x100 }, { 0xdc000000, 18, 0x80 },
+	{ 0xd0000000, 16, 0x400 }, { 0xd8000000, 17, 0x100 }, { 0xdc000000, 18, 0x80 },
 };
 
 static void make_words(u32 encoding, u32 code, u32 *words)
@@ -68,6 +68,8 @@ static void make_words(u32 encoding, u32 code, u32 *words)
 		words[0] |= 1u << 17;
 	else if (encoding == 5) /* no address */
 		words[0] &= 0xfffc1fc0, words[1] = 0;
+	if (encoding == 9 && code >= 0x380) /* packed: the usual halves */
+		words[0] |= 1u << 14, words[1] = (words[1] & 0x3ffff) | 3u << 27;
 	if (encoding == 11 && random_number() & 1) /* global, without an SGPR */
 		words[0] |= 2u << 14, words[1] |= 0x7f0000;
 }

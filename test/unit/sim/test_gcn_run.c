@@ -407,6 +407,22 @@ static void computes_as_the_processor(void **state)
 	}
 }
 
+static void moves_halves_of_two_pairs(void **state)
+{
+	static const u64 wanted[] = { 0xbbbbbbbb22222222ull, 0xbbbbbbbb11111111ull,
+				      0xaaaaaaaa22222222ull, 0xaaaaaaaa11111111ull };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct sim_gcn_alu alu = { .select = i };
+
+		alu.src[0] = 0x1111111122222222ull;
+		alu.src[1] = 0xaaaaaaaabbbbbbbbull;
+		assert_int_equal(sim_gcn_compute(SIM_GCN_v_pk_mov_b32, &alu), wanted[i]);
+	}
+}
+
 static void carries_as_the_processor(void **state)
 {
 	u32 round, sum;
@@ -452,6 +468,7 @@ int main(void)
 		MACHINE_TEST(ends_a_slice_of_what_never_ends),
 		cmocka_unit_test(computes_as_the_processor),
 		cmocka_unit_test(carries_as_the_processor),
+		cmocka_unit_test(moves_halves_of_two_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
