@@ -177,6 +177,15 @@ static struct raw_packet barrier_value(const struct machine *machine, uint32_t c
 	return packet;
 }
 
+/* As HIP 6.4.3 does. */
+static void leave_garbage(struct raw_packet *packet)
+{
+	static const uint32_t reserved[] = { 1, 9, 10, 11, 12, 13 };
+
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+		((uint32_t *)(void *)packet)[reserved[i]] = 0xf8015e60;
+}
+
 static void a_barrier_waits_for_a_value(void **state)
 {
 	/* equal, not equal, less, greater or equal; first the value that does not satisfy */
@@ -195,6 +204,7 @@ static void a_barrier_waits_for_a_value(void **state)
 
 		start(&machine);
 		packet = barrier_value(&machine, rows[i].condition, rows[i].value, rows[i].mask);
+		leave_garbage(&packet);
 		signal_of(&machine, 1)->value = rows[i].unsatisfied;
 		submit(&machine, &packet);
 		let_queues_have_turns(&machine);
@@ -375,9 +385,6 @@ static void malformed_barriers_stop_the_queue(void **state)
 		{ waits_for_all, 6, 1, "reserved" },
 		{ waits_for_a_value, 0, 1ull << 24, "reserved" },
 		{ waits_for_a_value, 4, 4, "condition" },
-		{ waits_for_a_value, 4, 1ull << 32, "reserved" },
-		{ waits_for_a_value, 5, 1, "reserved" },
-		{ waits_for_a_value, 6, 1, "reserved" },
 	};
 
 	(void)state;

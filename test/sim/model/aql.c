@@ -113,10 +113,10 @@ static const char *find_barrier_fault(const struct barrier *packet)
 		       : NULL;
 }
 
+/* HIP 6.4.3 leaves whatever was on its stack in the other reserved fields. */
 static const char *find_value_fault(const struct barrier_value *packet)
 {
-	if (packet->reserved1 || packet->reserved2 || packet->reserved3 || packet->reserved4 ||
-	    packet->reserved5)
+	if (packet->reserved1)
 		return "reserved fields that are not 0";
 	return packet->condition > 3 ? "an unknown condition" : NULL;
 }
