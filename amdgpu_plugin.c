@@ -128,6 +128,13 @@ static int dump_kfd_file(int fd, int id)
 	return drm_note_process(&session.renders, &session.dump, process);
 }
 
+static int dump_dmabuf_file(int fd, int id)
+{
+	int ret = dump_begin(&session.dump);
+
+	return ret < 0 ? ret : dmabuf_files_dump(&session.dump, fd, id);
+}
+
 static int dump_ext_file(int fd, int id)
 {
 	struct stat stat;
@@ -141,13 +148,21 @@ static int dump_ext_file(int fd, int id)
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
 		return host_errno(drm_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
-		return host_errno(preflight_refuse(&session.dump, DUMP_HAS_DMABUF, "file %d", id));
+		return host_errno(dump_dmabuf_file(fd, id));
 	return -ENOTSUP;
 }
 
 static int restore_render_file(int id, struct state_image *image)
 {
 	int ret = drm_restore(&session.restore, id, image->render);
+
+	image_done(image);
+	return ret;
+}
+
+static int restore_dmabuf_file(int id, struct state_image *image)
+{
+	int ret = restore_dmabuf_open(&session.restore, id, image->dmabuf);
 
 	image_done(image);
 	return ret;
@@ -165,6 +180,8 @@ static int restore_ext_file(int id)
 		return host_errno(restore_kfd(&session.restore, id, image.kfd));
 	case IMAGE_RENDER:
 		return host_errno(restore_render_file(id, &image));
+	case IMAGE_DMABUF:
+		return host_errno(restore_dmabuf_file(id, &image));
 	default:
 		image_dir_report_missing(id, session.restore.needed);
 		return -ENOTSUP;

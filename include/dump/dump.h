@@ -19,6 +19,7 @@
 
 struct background;
 struct bo_index;
+struct dumped_dmabuf;
 struct shared_bos;
 
 /* An open /dev/kfd of the dump. */
@@ -120,6 +121,9 @@ struct dump_session {
 	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
 	 */
 	struct background *background;
+	/* The open dma-bufs that CRIU has shown. See src/dump/dmabuf_files.h. */
+	struct dumped_dmabuf *dmabufs;
+	size_t num_dmabufs;
 	struct dumped_watch *watches;
 	size_t num_watches;
 	/* The log says what the kernel does not save. */
@@ -189,11 +193,15 @@ int dump_check_mappings(struct dump_session *session);
  * on error. */
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
+/* dmabuf_files.c, after dump_begin(): notes the dma-buf that CRIU shows as @fd.
+ * dump_complete() writes its image @id. Logs on error. */
+int dmabuf_files_dump(struct dump_session *session, int fd, int id);
+
 /* Whether @process has the open file @fd: 1, 0 or -errno. */
 int dump_process_has_file(const struct dumped_process *process, int fd);
 
 /* All files have been shown: waits for the contents of all processes, and finds out whether each
- * paused process has an image. Logs on error. */
+ * paused process has an image. Writes the images of dma-bufs. Logs on error. */
 int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
  * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */

@@ -18,6 +18,7 @@
 #define IMAGE_NAME_SIZE   64
 #define IMAGE_KFD_NAME    "amdgpu-kfd-%d.img"
 #define IMAGE_RENDER_NAME "amdgpu-renderD-%d.img"
+#define IMAGE_DMABUF_NAME "amdgpu-dmabuf_%d.img"
 #define IMAGE_PAGES_NAME  "amdgpu-pages-%d-%04x.img" /* of GPU 0x%04x */
 
 /* Offset of the contents in every image file. */
@@ -42,6 +43,8 @@ int image_read_kfd(int id, CriuKfd **ret_kfd);
 /* Removes the file, so that a failed dump does not look complete. */
 void image_remove_kfd(int id);
 
+int image_write_dmabuf(int id, const CriuDmabufNode *dmabuf);
+
 int image_write_render(int id, const CriuRenderNode *node);
 int image_read_render(int id, CriuRenderNode **ret_node);
 
@@ -54,6 +57,7 @@ enum image_kind {
 	IMAGE_NONE,
 	IMAGE_KFD,
 	IMAGE_RENDER,
+	IMAGE_DMABUF,
 };
 
 /* The state image of a file. */
@@ -63,6 +67,7 @@ struct state_image {
 	union {
 		CriuKfd *kfd;
 		CriuRenderNode *render;
+		CriuDmabufNode *dmabuf;
 	};
 };
 
@@ -129,6 +134,7 @@ int image_dir_remove_old(void);
 /* The state of a process that has GPUs, in image @id. */
 int image_validate_kfd(int id, const CriuKfd *kfd);
 int image_validate_render(int id, const CriuRenderNode *render);
+int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf);
 /* The bytes of contents of GPU @gpu_id. In a valid message the sum does not overflow. */
 uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id);
 

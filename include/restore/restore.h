@@ -57,6 +57,8 @@ struct restored_task {
 	bool prepared;
 	/* RESTORE has been called. */
 	bool rebuilt;
+	/* The restored /dev/kfd, which CRIU has not asked for yet; 0: none. */
+	int early_fd;
 	struct mappings *mappings;
 	struct gpu_files files;
 };
@@ -112,6 +114,10 @@ int restore_read_image(const struct restore_session *session, int id,
  * returned. Returns a descriptor, which is the caller's. Logs on error; then the task must not run.
  */
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd);
+
+/* Restores the open dma-buf of image @id. If the task has KFD state, restores that first: other
+ * tasks may wait for it. Returns a descriptor, which is the caller's. Logs on error. */
+int restore_dmabuf_open(struct restore_session *session, int id, const CriuDmabufNode *image);
 
 /* The open file through which RESTORE and mappings use GPU @saved: a descriptor of that file, or of
  * another open file of the same node. Both are the caller's. Log nothing. */

@@ -1,12 +1,99 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads and judges how many references a dma-buf has. shared_bos.c knows the BOs of the dump. */
+/* Reads and judges how many references a dma-buf has, and lists the descriptors of all tasks.
+ * shared_bos.c knows the BOs of the dump. */
 #include "dump/dmabuf_holders.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct dmabuf_file *one = a, *other = b;
+
+	if (one->device != other->device)
+		return one->device < other->device ? -1 : 1;
+	return one->inode < other->inode ? -1 : one->inode > other->inode;
+}
+
+static int add_file(struct dmabuf_files *files, pid_t pid, int number)
+{
+	struct dmabuf_file file;
+	struct stat stat;
+	int ret = proc_stat_fd(pid, number, &stat);
+
+	if (ret <= 0 || stat.st_mode & S_IFMT)
+		return ret < 0 ? ret : 0;
+	file = (struct dmabuf_file){ stat.st_dev, stat.st_ino };
+	return array_append(&files->list, &files->count, sizeof(file), &file);
+}
+
+static int add_files(struct dmabuf_files *files, pid_t pid)
+{
+	struct dirent *entry;
+	DIR *stream;
+	int ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (!ret && (entry = next_entry(stream, &ret))) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		ret = entry->d_name[0] == '.' ? 0 : add_file(files, pid, atoi(entry->d_name));
+	}
+	(void)closedir(stream);
+	return ret;
+}
+
+void dmabuf_holders_done(struct dmabuf_files *files)
+{
+	free(files->list);
+	*files = (struct dmabuf_files){ 0 };
+}
+
+int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	_cleanup_(dmabuf_holders_done) struct dmabuf_files files = { 0 };
+	int ret = tasks->count ? 0 : proc_list_tracees(&traced);
+
+	if (!tasks->count)
+		tasks = &traced;
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = add_files(&files, tasks->pids[i]);
+	if (ret < 0)
+		return ret;
+	if (files.count)
+		qsort(files.list, files.count, sizeof(*files.list), compare_files);
+	*ret_files = files;
+	files = (struct dmabuf_files){ 0 };
+	return 0;
+}
+
+uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat)
+{
+	const struct dmabuf_file wanted = { stat->st_dev, stat->st_ino };
+	size_t first = 0, end = files->count;
+	uint32_t count = 0;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare_files(&files->list[middle], &wanted) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	while (first < files->count && !compare_files(&files->list[first], &wanted)) {
+		first++;
+		count++;
+	}
+	return count;
+}
 
 int dmabuf_holders_count(int fd, uint64_t *ret_count)
 {

@@ -17,7 +17,11 @@
 #define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+
+struct pid_list;
 
 struct dmabuf_holders {
 	/* All of them; 0: the kernel does not tell. */
@@ -32,6 +36,21 @@ struct dmabuf_holders {
 	/* References of render files with a GEM handle of the object (virtual memory API). */
 	uint64_t files;
 };
+
+/* The files without a type that tasks have open, for each descriptor. Dma-bufs are among them. */
+struct dmabuf_files {
+	struct dmabuf_file {
+		uint64_t device;
+		uint64_t inode;
+	} * list;
+	size_t count;
+};
+
+/* Lists them for all @tasks; without @tasks, for all tasks that this thread traces. */
+int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files);
+void dmabuf_holders_done(struct dmabuf_files *files);
+/* How many of the descriptors are the file @stat. */
+uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat);
 
 /* All references to the dma-buf @fd, by its fdinfo; 0: the kernel does not tell. -errno: fdinfo
  * cannot be read. */

@@ -12,6 +12,7 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "dump/background.h"
+#include "dump/dmabuf_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
@@ -128,6 +129,12 @@ static int check_state(struct process_dump *dump)
 	int ret = preflight_check_state(&subject);
 
 	return ret < 0 ? ret : preflight_process_check_precision(&subject);
+}
+
+/* Before that, a process that joins may have the BO. */
+static int check_dmabufs(struct process_dump *dump)
+{
+	return dump->session->files_are_listed ? dmabuf_files_check(dump->session) : 0;
 }
 
 static int check_mappings(struct process_dump *dump)
@@ -258,6 +265,7 @@ static int dump_process(struct process_dump *dump)
 		index_bos,
 		check_state,
 		shared_bos_check,
+		check_dmabufs,
 		check_mappings,
 		note_gpus,
 		list_gem_handles,
@@ -384,6 +392,8 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 		ret = check_before_pause(session, id);
 	if (!ret)
 		ret = find_process(session, fd, id, &process);
+	if (!ret)
+		ret = shared_bos_begin(session);
 	if (ret < 0)
 		return ret;
 	if (!process)
@@ -405,7 +415,9 @@ int dump_complete(struct dump_session *session)
 
 	if (!ret)
 		ret = pause_check_all_seen(session);
-	return ret < 0 ? ret : shared_bos_check_seen(session);
+	if (!ret)
+		ret = shared_bos_check_seen(session);
+	return ret < 0 ? ret : dmabuf_files_write(session);
 }
 
 static void remove_images(const struct dump_session *session)
@@ -449,6 +461,7 @@ void dump_done(struct dump_session *session)
 	}
 	background_done(session);
 	free(session->processes);
+	free(session->dmabufs);
 	shared_bos_done(session);
 	gpu_watch_end(session);
 	pause_close_files(session);

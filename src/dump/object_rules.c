@@ -173,7 +173,9 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 					  const struct shared_bo *run, size_t count)
 {
 	const struct shared_bo *last = &run[count - 1];
-	struct dmabuf_holders holders = { .references = last->references, .bos = count };
+	struct dmabuf_holders holders = { .references = last->references,
+					  .bos = count,
+					  .descriptors = last->descriptors };
 
 	for (size_t i = 0; i < count; i++) {
 		holders.descriptors +=
@@ -247,7 +249,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	const struct shared_bo *owner;
 	const char *problem;
 
-	if (count == 1) {
+	if (count == 1 && !run->descriptors) {
 		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
 		return;
 	}

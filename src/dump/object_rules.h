@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dump/dmabuf_holders.h"
+
 struct shared_bo;
 
 struct shared_bos {
@@ -19,6 +21,9 @@ struct shared_bos {
 	/* Its dma-bufs are open throughout the scan. */
 	size_t first_process;
 	uint32_t num_objects;
+	bool are_listed;
+	/* Descriptors of tasks. */
+	struct dmabuf_files files;
 };
 
 /* For qsort() and bsearch(): by process and index. */

@@ -49,6 +49,8 @@ static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint
 		.offset = bo->offset,
 		.size = bo->size,
 		.inode = file.st_ino,
+		.file_system = file.st_dev,
+		.descriptors = dmabuf_holders_find(&shared->files, &file),
 		.references = references,
 	};
 	return 0;
@@ -145,6 +147,7 @@ static int scan_all(struct process_dump *dump)
 	int ret = 0;
 
 	shared->first_process = number_of(dump);
+	shared->are_listed = true;
 	for (size_t i = 0; !ret && i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
 		_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
@@ -180,16 +183,31 @@ static int scan_late(struct process_dump *dump)
 	return 0;
 }
 
+int shared_bos_begin(struct dump_session *session)
+{
+	int ret;
+
+	if (session->shared)
+		return 0;
+	session->shared = calloc(1, sizeof(*session->shared));
+	if (!session->shared)
+		return log_error(-ENOMEM, "processes: cannot list their BOs");
+	ret = dmabuf_holders_list(&session->tasks, &session->shared->files);
+	return ret < 0 ? log_error(ret, "processes: cannot list their open files") : 0;
+}
+
+bool shared_bos_are_listed(const struct dump_session *session)
+{
+	return session->shared && session->shared->are_listed;
+}
+
 static int scan(struct process_dump *dump)
 {
-	struct dump_session *session = dump->session;
+	const struct shared_bos *shared = dump->session->shared;
 
-	if (!session->shared) {
-		session->shared = calloc(1, sizeof(*session->shared));
-		return session->shared ? scan_all(dump)
-				       : log_error(-ENOMEM, "processes: cannot list their BOs");
-	}
-	return number_of(dump) < session->shared->num_processes ? 0 : scan_late(dump);
+	if (!shared->are_listed)
+		return scan_all(dump);
+	return number_of(dump) < shared->num_processes ? 0 : scan_late(dump);
 }
 
 static struct shared_bo *find(const struct process_dump *dump, uint32_t index)
@@ -407,6 +425,23 @@ int shared_bos_check(struct process_dump *dump)
 	return ret ? ret : adopt_bos(dump);
 }
 
+int shared_bos_find_file(const struct dump_session *session, const struct stat *stat,
+			 uint32_t *ret_object, const struct dumped_process **ret_owner)
+{
+	const struct shared_bos *shared = session->shared;
+
+	for (size_t i = 0; shared && i < shared->count; i++) {
+		const struct shared_bo *bo = &shared->list[i];
+
+		if (!bo->object || bo->inode != stat->st_ino || bo->file_system != stat->st_dev)
+			continue;
+		*ret_object = bo->object;
+		*ret_owner = &session->processes[bo->owner];
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int shared_bos_check_seen(const struct dump_session *session)
 {
 	const struct shared_bos *shared = session->shared;
@@ -426,8 +461,10 @@ int shared_bos_check_seen(const struct dump_session *session)
 
 void shared_bos_done(struct dump_session *session)
 {
-	if (session->shared)
+	if (session->shared) {
+		dmabuf_holders_done(&session->shared->files);
 		free(session->shared->list);
+	}
 	free(session->shared);
 	session->shared = NULL;
 }

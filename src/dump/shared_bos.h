@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "dump/dump.h"
 
@@ -30,6 +31,9 @@ struct shared_bo {
 	uint64_t size;
 	/* Of its dma-buf. */
 	uint64_t inode;
+	uint64_t file_system;
+	/* How many descriptors of it the tasks of the dump have. */
+	uint32_t descriptors;
 	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
 	uint64_t references;
 	/* At most so many GPUs map it through PCIe. */
@@ -59,6 +63,11 @@ struct shared_bo {
 	bool has_no_other;
 };
 
+/* Before the first CHECKPOINT, which returns dma-bufs to this process: lists those of the tasks.
+ * Logs on error. */
+int shared_bos_begin(struct dump_session *session);
+/* Whether the BOs of the dump are known. */
+bool shared_bos_are_listed(const struct dump_session *session);
 /* Between CHECKPOINT and the images of a process: looks at the BOs of all processes of the dump, at
  * the first call, and refuses sharing that a restore cannot rebuild. Logs on error. */
 int shared_bos_check(struct process_dump *dump);
@@ -69,6 +78,10 @@ const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t
 int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_mapping *mapping);
 /* Whether the BO has contents, and no other entry is the same object. */
 bool shared_bos_is_private(const struct process_dump *dump, uint32_t index);
+/* An entry of the object that has the dma-buf @stat, and the process that makes the object.
+ * -ENOENT: no process of the dump has such a BO, or the BOs are not listed yet. */
+int shared_bos_find_file(const struct dump_session *session, const struct stat *stat,
+			 uint32_t *ret_object, const struct dumped_process **ret_owner);
 /* All files have been shown: whether each process that has a part in an object has an image. Logs
  * on error. */
 int shared_bos_check_seen(const struct dump_session *session);

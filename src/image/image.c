@@ -44,6 +44,8 @@ static const struct message_type {
 			offsetof(CriuKfd, xxh3) },
 	[IMAGE_RENDER] = { IMAGE_RENDER_NAME, &criu_render_node__descriptor,
 			   offsetof(CriuRenderNode, has_xxh3), offsetof(CriuRenderNode, xxh3) },
+	[IMAGE_DMABUF] = { IMAGE_DMABUF_NAME, &criu_dmabuf_node__descriptor,
+			   offsetof(CriuDmabufNode, has_xxh3), offsetof(CriuDmabufNode, xxh3) },
 };
 
 bool image_is_streamed(void)
@@ -370,6 +372,11 @@ int image_write_render(int id, const CriuRenderNode *node)
 	return write_message(IMAGE_RENDER, id, &node->base);
 }
 
+int image_write_dmabuf(int id, const CriuDmabufNode *dmabuf)
+{
+	return write_message(IMAGE_DMABUF, id, &dmabuf->base);
+}
+
 /* An image without a GPU is for a plain open of /dev/kfd, and must have no state. */
 static bool has_state(const CriuKfd *kfd)
 {
@@ -398,10 +405,15 @@ int image_read_render(int id, CriuRenderNode **ret_node)
 	return read_message(IMAGE_RENDER, id, (ProtobufCMessage **)ret_node);
 }
 
-/* Looks for the two possible files in the directory. */
+static int image_read_dmabuf(int id, CriuDmabufNode **ret_dmabuf)
+{
+	return read_message(IMAGE_DMABUF, id, (ProtobufCMessage **)ret_dmabuf);
+}
+
+/* Looks for the possible files in the directory. */
 static int find_kind(int id, enum image_kind *ret_kind)
 {
-	for (enum image_kind kind = IMAGE_KFD; kind <= IMAGE_RENDER; kind++) {
+	for (enum image_kind kind = IMAGE_KFD; kind <= IMAGE_DMABUF; kind++) {
 		char name[IMAGE_NAME_SIZE];
 		struct stat stat;
 
@@ -425,6 +437,8 @@ static int read_file(int id, struct state_image *image)
 		ret = image_read_kfd(id, &image->kfd);
 	if (!ret && image->kind == IMAGE_RENDER)
 		ret = image_read_render(id, &image->render);
+	if (!ret && image->kind == IMAGE_DMABUF)
+		ret = image_read_dmabuf(id, &image->dmabuf);
 	return ret;
 }
 
@@ -437,7 +451,11 @@ static int read_stream(int id, struct state_image *image)
 	if (ret != -ENOENT)
 		return ret;
 	ret = image_read_render(id, &image->render);
-	image->kind = ret == -ENOENT ? IMAGE_NONE : IMAGE_RENDER;
+	image->kind = IMAGE_RENDER;
+	if (ret != -ENOENT)
+		return ret;
+	ret = image_read_dmabuf(id, &image->dmabuf);
+	image->kind = ret == -ENOENT ? IMAGE_NONE : IMAGE_DMABUF;
 	return ret == -ENOENT ? 0 : ret;
 }
 
@@ -457,6 +475,8 @@ void image_done(struct state_image *image)
 		criu_kfd__free_unpacked(image->kfd, NULL);
 	if (image->kind == IMAGE_RENDER)
 		criu_render_node__free_unpacked(image->render, NULL);
+	if (image->kind == IMAGE_DMABUF)
+		criu_dmabuf_node__free_unpacked(image->dmabuf, NULL);
 	*image = (struct state_image){ 0 };
 }
 

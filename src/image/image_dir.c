@@ -171,9 +171,9 @@ void image_dir_report_missing(int id, bool expected)
 	else if (!expected)
 		expected = image_dir_has_any();
 	if (expected)
-		log_warn("file %d: neither image " IMAGE_KFD_NAME " nor image " IMAGE_RENDER_NAME
-			 " exists",
-			 id, id, id);
+		log_warn("file %d: none of the images " IMAGE_KFD_NAME ", " IMAGE_RENDER_NAME
+			 " and " IMAGE_DMABUF_NAME " exists",
+			 id, id, id, id);
 }
 
 int image_dir_find_parent(void)
@@ -229,8 +229,11 @@ static int remove_all(const char *pattern)
 int image_dir_remove_state(void)
 {
 	int kfd = remove_all(IMAGE_KFD_NAME), render = remove_all(IMAGE_RENDER_NAME);
+	int dmabuf = remove_all(IMAGE_DMABUF_NAME);
 
-	return kfd < 0 ? kfd : render;
+	if (kfd < 0)
+		return kfd;
+	return render < 0 ? render : dmabuf;
 }
 
 int image_dir_remove_old(void)

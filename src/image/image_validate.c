@@ -378,3 +378,23 @@ int image_validate_render(int id, const CriuRenderNode *render)
 		ret = check_minor(&subject, render->gpu_id, render->drm_render_minor);
 	return ret < 0 || !render->device ? ret : check_device(&subject, render->device);
 }
+
+int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf)
+{
+	for (size_t i = 0; i < dmabuf->n_owners; i++) {
+		if (dmabuf->owners[i]->kfd_id > INT32_MAX)
+			return log_error(-EINVAL, "dma-buf %d: names kfd %u", id,
+					 dmabuf->owners[i]->kfd_id);
+	}
+	if (!dmabuf->has_object)
+		return log_error(-EINVAL,
+				 "dma-buf %d: the image names no BO; only images of this plugin"
+				 " can be restored",
+				 id);
+	if (!dmabuf->object || dmabuf->object > IMAGE_OBJECTS_MAX)
+		return log_error(-EINVAL, "dma-buf %d: has the impossible object %u", id,
+				 dmabuf->object);
+	if (!dmabuf->owner_pid || dmabuf->owner_pid > INT32_MAX)
+		return log_error(-EINVAL, "dma-buf %d: has an owner that is no process", id);
+	return 0;
+}

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -242,45 +243,60 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 }
 
 /* Whether the owner of an object that is long in coming has an image at all. */
-static int check_owner(struct importer *importer, pid_t owner)
+static int check_owner(struct awaited_object *awaited)
 {
 	CriuKfd *kfd = NULL;
 	int id, ret;
 
-	if (owner == importer->known_owner || image_is_streamed())
+	if (awaited->owner == awaited->known_owner || image_is_streamed())
 		return 0;
-	ret = image_dir_find_kfd(owner, &id, &kfd);
+	ret = image_dir_find_kfd(awaited->owner, &id, &kfd);
 	if (kfd)
 		criu_kfd__free_unpacked(kfd, NULL);
 	if (!ret)
-		importer->known_owner = owner;
+		awaited->known_owner = awaited->owner;
 	return ret;
+}
+
+int imports_await(const struct restore_session *session, struct awaited_object *awaited,
+		  struct object *ret_object)
+{
+	pid_t failed = 0;
+	int ret;
+
+	/* The task has published its own. */
+	if (awaited->owner == session->task.vpid)
+		ret = objects_find(session->objects, awaited->number, ret_object);
+	else
+		ret = objects_await(session->objects, awaited->number, ret_object, &failed);
+	while (ret == -ETIME) {
+		ret = check_owner(awaited);
+		if (!ret)
+			ret = objects_await(session->objects, awaited->number, ret_object, &failed);
+	}
+	if (ret == -ECANCELED)
+		return log_error(ret, "%s: process %d has failed, and others share its BOs",
+				 awaited->name, failed);
+	return ret < 0 ? log_error(ret, "%s: process %d, which shares it, does not come back",
+				   awaited->name, awaited->owner)
+		       : 0;
 }
 
 static int await(struct importer *importer, const struct import *import, struct object *ret_object)
 {
 	const struct restore_session *session = importer->session;
-	pid_t failed = 0;
+	struct awaited_object awaited = {
+		.number = import->object,
+		.owner = import->owner,
+		.known_owner = importer->known_owner,
+	};
 	int ret;
 
-	/* The task has published its own. */
-	if (import->owner == session->task.vpid)
-		ret = objects_find(session->objects, import->object, ret_object);
-	else
-		ret = objects_await(session->objects, import->object, ret_object, &failed);
-	while (ret == -ETIME) {
-		ret = check_owner(importer, import->owner);
-		if (!ret)
-			ret = objects_await(session->objects, import->object, ret_object, &failed);
-	}
-	if (ret == -ECANCELED)
-		return log_error(ret, "kfd %d: process %d has failed, and others share its BOs",
-				 session->task.kfd_id, failed);
-	return ret < 0 ? log_error(ret,
-				   "kfd %d: BO at 0x%" PRIx64
-				   ": process %d, which shares it, does not come back",
-				   session->task.kfd_id, import->addr, import->owner)
-		       : 0;
+	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
+		       session->task.kfd_id, import->addr);
+	ret = imports_await(session, &awaited, ret_object);
+	importer->known_owner = awaited.known_owner;
+	return ret;
 }
 
 enum relation { ONE_GPU, ONE_DEVICE, TWO_DEVICES };

@@ -9,12 +9,27 @@
 #include "restore/restore.h"
 
 struct kfd_priv;
+struct object;
 struct kfd_state;
 
 /* Takes the imports out of the image in task->kfd: the list of BOs and the private data are then
  * those for RESTORE. The image is valid, and @priv is its private data. Logs on error. */
 int imports_take(struct restored_task *task, const struct kfd_priv *priv);
 void imports_done(struct restored_task *task);
+
+/* An object of another task. */
+struct awaited_object {
+	uint32_t number;
+	/* The task that makes it, and the last one whose image is known to exist; 0: none. */
+	pid_t owner;
+	pid_t known_owner;
+	/* Begins log lines. */
+	char name[64];
+};
+
+/* Waits until the object is published. Logs on error: the owner has failed, or has no image. */
+int imports_await(const struct restore_session *session, struct awaited_object *awaited,
+		  struct object *ret_object);
 
 /* After RESTORE of @state by the /dev/kfd @fd: publishes the task's objects, waits for those of
  * others, and imports them. Notes the mappings of imports. Logs on error. */

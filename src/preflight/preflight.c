@@ -235,9 +235,10 @@ static const struct rule {
 		    "dump all processes that share it together", true } },
 
 	{ .name = DUMP_HAS_DMABUF,
-	  .text = { PREFLIGHT_FILE, "is a dma-buf of an AMD GPU, which cannot be saved yet",
-		    "the driver knows the dma-buf (GET_DMABUF_INFO)",
-		    "have the process close it, or turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
+	  .text = { PREFLIGHT_FILE,
+		    "is a dma-buf of an AMD GPU, and not that of a BO of KFD in the dump",
+		    "the driver knows the dma-buf (GET_DMABUF_INFO), and the dma-buf of no BO has its inode (the same since Linux 6.8)",
+		    "have the process close it, or dump all processes that share it together",
 		    false } },
 	{ .name = DUMP_HAS_GEM_OBJECTS,
 	  .text = { PREFLIGHT_FILE,

@@ -483,8 +483,15 @@ int restore_read_image(const struct restore_session *session, int id, struct sta
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 {
 	_cleanup_(free_image) CriuKfd *own = kfd == session->task.kfd ? NULL : kfd;
-	int ret = restore_file(session, id, &own);
+	struct restored_task *task = &session->task;
+	int ret;
 
+	if (task->early_fd && task->kfd_id == id) {
+		ret = task->early_fd;
+		task->early_fd = 0;
+		return ret;
+	}
+	ret = restore_file(session, id, &own);
 	if (ret < 0)
 		objects_fail(session->objects, session->task.vpid);
 	return ret;

@@ -40,7 +40,7 @@ const struct scenario scenarios[] = {
 	  .environment = { [RESTORE] = "AMDGPU_DEVICE_MAP=0x07cd=renderD128" } },
 	{ .name = "more-gpus", .workload = FEW, .machine = { "one", "eight" } },
 	{ .name = "sharing",
-	  .workload = "tasks=2,shared=1,3x64K," FEW,
+	  .workload = "tasks=2,shared=1,dmabufs=1,3x64K," FEW,
 	  .machine = { "one", "one-other" } },
 	{ .name = "ends-tasks",
 	  .workload = "tasks=2," FEW,

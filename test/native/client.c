@@ -34,6 +34,7 @@ struct client {
 	int gpu_files[RAW_GPUS];
 	int more_kfds[KFDS_MAX];
 	uint32_t num_more_kfds;
+	int dmabufs[SHARED_MAX];
 	uint64_t event_page; /* handle of its buffer; 0: the kernel makes one */
 	struct raw_bo shared[SHARED_MAX];
 };
@@ -119,6 +120,10 @@ void client_close(struct client *client)
 	}
 	for (uint32_t i = 0; i < client->num_more_kfds; i++)
 		(void)close(client->more_kfds[i]);
+	for (uint32_t i = 0; i < SHARED_MAX; i++) {
+		if (client->dmabufs[i])
+			(void)close(client->dmabufs[i]);
+	}
 	if (client->process.kfd >= 0)
 		(void)close(client->process.kfd);
 	free(client);
@@ -255,7 +260,7 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = client_vmem_make(&client->process, workload, index, address, &raw);
 	else if (!ret)
 		ret = allocate(client, bo, address, &raw);
-	if (!ret && workload_is_shared(workload, index) && index < SHARED_MAX)
+	if (!ret && index < SHARED_MAX)
 		client->shared[index] = raw;
 	if (!ret && bo->mapped && bo->kind != 'U')
 		ret = map_bo(client, bo, &raw, task);
@@ -358,11 +363,46 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 	return ret < 0 ? ret : 0;
 }
 
+int client_export(struct client *client, size_t index, int *ret_fd)
+{
+	int ret = index < SHARED_MAX ? raw_export(&client->process, &client->shared[index], ret_fd)
+				     : -EINVAL;
+
+	return ret < 0 ? complain(ret, "EXPORT_DMABUF") : 0;
+}
+
+static int add_dmabuf(const struct workload *workload, size_t index, int fd, struct task *task)
+{
+	char path[TASK_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "dmabuf:%u:%zu", workload->task, index);
+	return task_add_file(task, fd, path);
+}
+
+/* The first file of the list is that of the first buffer. */
+static int open_dmabufs(struct client *client, const struct workload *workload, struct task *task)
+{
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < workload->dmabufs; i++) {
+		ret = client_export(client, i, &client->dmabufs[i]);
+		if (ret < 0)
+			break;
+		if (i)
+			ret = add_dmabuf(workload, i, client->dmabufs[i], task);
+		else
+			task->files[0].fd = client->dmabufs[i];
+	}
+	return ret < 0 ? ret : 0;
+}
+
 int client_make(struct client *client, const struct workload *workload, struct task *task)
 {
 	uint64_t address = workload_first_address(workload);
-	int ret = note_files(client, task);
+	int ret = workload->dmabufs ? add_dmabuf(workload, 0, -1, task) : 0;
 
+	if (ret >= 0)
+		ret = note_files(client, task);
 	if (!ret)
 		ret = open_more_kfds(client, workload->kfds, task);
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
@@ -370,6 +410,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
 			ret = make_bo(client, workload, i, address, task);
 		address = workload_next_address(address, &workload->bos[i]);
 	}
+	if (!ret)
+		ret = open_dmabufs(client, workload, task);
 	if (!ret)
 		ret = make_queues(client, workload);
 	for (uint32_t i = 0; !ret && i < workload->events; i++)
@@ -379,12 +421,18 @@ int client_make(struct client *client, const struct workload *workload, struct t
 	return ret;
 }
 
-int client_export(struct client *client, size_t index, int *ret_fd)
+int client_give_dmabufs(struct client *client, const struct workload *workload, struct task *task)
 {
-	int ret = index < SHARED_MAX ? raw_export(&client->process, &client->shared[index], ret_fd)
-				     : -EINVAL;
+	int ret = 0, fd;
 
-	return ret < 0 ? complain(ret, "EXPORT_DMABUF") : 0;
+	for (size_t i = 0; ret >= 0 && i < workload->shared; i++) {
+		if (!workload_makes(workload, i))
+			continue;
+		ret = client_export(client, i, &fd);
+		if (ret >= 0)
+			ret = add_dmabuf(workload, i, fd, task);
+	}
+	return ret < 0 ? ret : 0;
 }
 
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd)
@@ -422,7 +470,8 @@ int client_map_user_memory(const struct workload *workload)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
-		if (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S')
+		if (workload_makes(workload, i) &&
+		    (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S'))
 			ret = map_user_memory(&workload->bos[i], address);
 		address = workload_next_address(address, &workload->bos[i]);
 	}

@@ -20,6 +20,12 @@ int client_export(struct client *client, size_t index, int *ret_fd);
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd);
 /* Frees shared buffer @index, which other processes have imported. */
 int client_release(struct client *client, const struct workload *workload, size_t index);
+/* Puts dma-bufs of the shared buffers of @client into the files of @task, which has no KFD. */
+int client_give_dmabufs(struct client *client, const struct workload *workload, struct task *task);
+/* client_dmabuf.c: through its dma-bufs, checks the contents of buffers, and that a process with
+ * KFD has the same memory. A broker writes to each shared buffer, and waits for the others: -ETIME
+ * or -EIO after a line. */
+int client_verify_dmabufs(const struct workload *workload, const struct task *task);
 /* Writes to each shared buffer, then waits until the writes of all other tasks are visible: -ETIME
  * after a line. */
 int client_meet(const struct workload *workload);

@@ -253,7 +253,7 @@ static uint32_t slot_of(const struct workload *workload, const struct share *sha
 
 static uint64_t word_of(const struct share *share, uint32_t slot)
 {
-	return 0x5348415245440000ull + (share->owner.task << 12) + (share->index << 4) + slot;
+	return workload_slot_word(share->owner.task, share->index, slot);
 }
 
 static uint64_t slot_offset(const struct share *share, uint32_t slot)

@@ -498,6 +498,8 @@ static int live(void *argument)
 					  restored->arguments->setup.directory);
 	if (!ret)
 		ret = client_meet(&restored->workload);
+	if (!ret)
+		ret = client_verify_dmabufs(&restored->workload, restored->task);
 	for (size_t i = 0; i < restored->task->num_files; i++)
 		(void)close(restored->task->files[i].fd);
 	judgement = judge_simulator(&restored->before, false);

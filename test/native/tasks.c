@@ -48,8 +48,9 @@ be_task(const struct tasks *tasks, const struct task *own, int line)
 		if (!has_descriptor(own, fd) && fd != line)
 			(void)close(fd);
 	}
-	for (const struct task *other = tasks->tasks; other < own; other++) {
-		for (size_t i = 0; i < other->num_vmas; i++)
+	for (const struct task *other = tasks->tasks; other < tasks->tasks + tasks->count;
+	     other++) {
+		for (size_t i = 0; other != own && i < other->num_vmas; i++)
 			(void)munmap((void *)(uintptr_t)other->vmas[i].addr, other->vmas[i].size);
 	}
 	(void)close(line);
@@ -83,11 +84,27 @@ static int make_task(struct tasks *tasks, struct task *task)
 	uint32_t i = task->number;
 	int ret = play(process_of(tasks, task));
 
+	if (workload_is_broker(&tasks->workloads[i]))
+		return ret;
 	if (!ret)
 		ret = client_open(&tasks->workloads[i], &tasks->clients[i]);
 	if (!ret)
 		ret = client_make(tasks->clients[i], &tasks->workloads[i], task);
 	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);
+}
+
+/* The others have their buffers. */
+static int make_broker(struct tasks *tasks)
+{
+	int ret = 0;
+
+	for (uint32_t i = 1; !ret && i < tasks->count; i++) {
+		ret = play(process_of(tasks, &tasks->tasks[i]));
+		if (!ret)
+			ret = client_give_dmabufs(tasks->clients[i], &tasks->workloads[i],
+						  &tasks->tasks[0]);
+	}
+	return ret ? ret : fork_task(tasks, &tasks->tasks[0]);
 }
 
 /* CRIU has KFD state too, once the plugin has opened /dev/kfd. Opening it now keeps later counts of
@@ -152,6 +169,8 @@ int tasks_make(const struct workload *workload, struct tasks *ret_tasks)
 		ret_tasks->tasks[i].number = i;
 		ret = make_task(ret_tasks, &ret_tasks->tasks[i]);
 	}
+	if (!ret && workload->broker)
+		ret = make_broker(ret_tasks);
 	if (!ret)
 		ret = share_buffers(ret_tasks);
 	return ret || workload->tasks == 1 ? ret : make_criu();
@@ -197,6 +216,8 @@ void tasks_end(struct tasks *tasks)
 	for (uint32_t i = 0; i < tasks->count; i++) {
 		if (tasks->clients[i])
 			client_close(tasks->clients[i]);
+		for (size_t j = 0; !tasks->clients[i] && j < tasks->tasks[i].num_files; j++)
+			(void)close(tasks->tasks[i].files[j].fd);
 		end_task(&tasks->tasks[i]);
 	}
 }

@@ -174,6 +174,10 @@ static int set_number(struct workload *workload, const char *item)
 		workload->peer = (uint32_t)number;
 	else if (is_named(item, "apart"))
 		workload->apart = number != 0;
+	else if (is_named(item, "dmabufs"))
+		workload->dmabufs = (uint32_t)number;
+	else if (is_named(item, "broker"))
+		workload->broker = number != 0;
 	else if (is_named(item, "both"))
 		workload->both = number != 0;
 	else if (is_named(item, "gone"))
@@ -333,8 +337,20 @@ uint64_t workload_import_address(const struct workload *workload, size_t index)
 	return address - WORKLOAD_IMPORT_DISTANCE;
 }
 
+bool workload_is_broker(const struct workload *workload)
+{
+	return workload->broker && !workload->task;
+}
+
+uint64_t workload_slot_word(uint32_t owner, size_t index, uint32_t slot)
+{
+	return 0x5348415245440000ull + (owner << 12) + (index << 4) + slot;
+}
+
 bool workload_makes(const struct workload *workload, size_t index)
 {
+	if (workload_is_broker(workload))
+		return false;
 	return !workload_is_shared(workload, index) || workload->owner == WORKLOAD_ALL ||
 	       workload->owner == workload->task;
 }
@@ -347,6 +363,8 @@ bool workload_keeps(const struct workload *workload, size_t index)
 
 bool workload_imports(const struct workload *workload, uint32_t owner)
 {
+	if (workload_is_broker(workload) || (workload->broker && !owner))
+		return false;
 	return (workload->tasks == 1 || owner != workload->task) &&
 	       (workload->owner == WORKLOAD_ALL || workload->owner == owner);
 }

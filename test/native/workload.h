@@ -20,8 +20,10 @@
  *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
  *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
  *too), apart=1 (task N counts GPUs from the N-th on, so that tasks with one GPU each have different
- *ones), verify=0. A name instead of items is a profile, whose settings can be set otherwise behind
- *it: P1-issue2663, P2-train, P4-serve, P7-small.
+ *ones), dmabufs=N (each task keeps a dma-buf of its first N buffers open, the first of them in a
+ *lower descriptor than /dev/kfd), broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared
+ *buffers of all others), verify=0. A name instead of items is a profile, whose settings can be set
+ *otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
@@ -49,14 +51,16 @@ struct workload {
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
 	uint32_t outside;
+	uint32_t dmabufs;
 	uint32_t peer;  /* how far the GPU of an import is from that of the buffer */
 	uint32_t owner; /* of shared buffers; WORKLOAD_ALL: each task has its own */
 	uint32_t task;  /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
-	bool gone; /* owners have freed the shared buffers */
+	bool broker;
+	bool gone;  /* owners have freed the shared buffers */
 	bool apart; /* the first GPU of a task is the one with its number */
-	bool both; /* the GPU of a shared buffer maps imports for another one, too */
+	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
 	bool verify;
 	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */
@@ -67,6 +71,9 @@ int workload_parse(const char *text, struct workload *ret_workload);
 void workload_done(struct workload *workload);
 /* The same workload for another task; @workload keeps the ownership of the buffers. */
 struct workload workload_of_task(const struct workload *workload, uint32_t task);
+
+/* Whether the task has no KFD. */
+bool workload_is_broker(const struct workload *workload);
 
 /* The address of the first buffer, and the address behind @bo. */
 uint64_t workload_first_address(const struct workload *workload);
@@ -91,6 +98,8 @@ bool workload_imports(const struct workload *workload, uint32_t owner);
  */
 bool workload_is_shared(const struct workload *workload, size_t index);
 #define WORKLOAD_SLOTS 64u
+/* What task @slot writes to its slot of buffer @index of task @owner. */
+uint64_t workload_slot_word(uint32_t owner, size_t index, uint32_t slot);
 
 /* False: the buffer is memory of the process in an SVM range. */
 bool workload_is_buffer(const struct workload_bo *bo);

@@ -158,6 +158,12 @@ int native_proc_open(const char *path)
 		file = about_other(native, path, &other);
 	if (!file)
 		return -2;
+	/* the library's own descriptors are not the process's */
+	if (sscanf(file, "fd/%d%n", &number, &length) == 1 && !file[length] &&
+	    number >= native_fd_lowest_kept()) {
+		errno = ENOENT;
+		return -1;
+	}
 	if (strcmp(file, "maps") == 0)
 		return rewrite(native, other, path, copy_mapping);
 	if (strcmp(file, "status") == 0 && (other || native->traced || native->own_pid))

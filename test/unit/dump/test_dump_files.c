@@ -361,15 +361,26 @@ static void a_mapping_of_an_import_on_another_device_fails_the_dump(void **state
 	(void)close(file);
 }
 
-static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
+static void a_dmabuf_of_no_bo_fails_the_dump(void **state)
 {
-	int fd = open_device("dmabuf-1", O_RDWR);
+	struct fake_process *process = make_process();
+	int fd = open_device("dmabuf-1", O_RDWR), kfd = open_kfd_of(process);
 
 	(void)state;
 	start_dump();
-	assert_fails(dump_file(fd, 7));
-	assert_logged("Error (amdgpu_plugin): ", "file 7", "dma-buf");
+	assert_int_equal(dump_file(fd, 7), 0);
+	assert_fails(finish_dump(0));
+	assert_logged("Error (amdgpu_plugin): file 7", "not that of a BO");
+	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_dump(-1);
+	/* The BOs of the dump are known. */
+	unit_forget_lines();
+	start_dump();
+	assert_int_equal(dump_file(kfd, 5), 0);
+	assert_fails(dump_file(fd, 7));
+	assert_logged("Error (amdgpu_plugin): file 7", "not that of a BO");
+	end_dump(-1);
+	assert_false(unit_exists("amdgpu-kfd-5.img"));
 	/* On a machine without an AMD GPU the dma-buf belongs to another driver. */
 	kernel.machine = NULL;
 	unit_forget_lines();
@@ -378,6 +389,70 @@ static void a_dmabuf_of_a_gpu_fails_the_dump_in_words(void **state)
 	end_dump(0);
 	assert_int_equal(unit_count_lines("amdgpu_plugin"), 0);
 	(void)close(fd);
+	(void)close(kfd);
+}
+
+/* Another process that this thread traces, with the descriptors that this one has now. */
+static struct fake_process *start_again(void)
+{
+	(void)kill(tracee, SIGKILL);
+	(void)waitpid(tracee, NULL, 0);
+	assert_int_equal(start_tracee(), 0);
+	return make_process();
+}
+
+static void check_dmabuf_image(const struct fake_process *process)
+{
+	struct state_image image = { 0 };
+	CriuKfd *kfd;
+
+	assert_int_equal(image_read(7, &image), 0);
+	assert_int_equal(image.kind, IMAGE_DMABUF);
+	assert_int_equal(image.dmabuf->gem_handle, UINT32_MAX);
+	assert_int_equal(image.dmabuf->object, 1);
+	assert_int_equal(image.dmabuf->owner_pid, process->pid);
+	assert_int_equal(image.dmabuf->n_owners, 1);
+	assert_int_equal(image.dmabuf->owners[0]->pid, process->pid);
+	assert_int_equal(image.dmabuf->owners[0]->kfd_id, 5);
+	image_done(&image);
+	assert_int_equal(image_read_kfd(5, &kfd), 0);
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		assert_int_equal(kfd->bo_entries[i]->object, kfd->bo_entries[i]->addr == 0x900000);
+		assert_false(kfd->bo_entries[i]->has_owner_pid);
+	}
+	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+/* CRIU shows the dma-buf before the /dev/kfd of the process or after it. A failed dump leaves no
+ * image of it. */
+static void a_dmabuf_of_a_bo_is_saved(void **state)
+{
+	int dmabuf = open_device("dmabuf-1", O_RDWR), kfd;
+	struct fake_process *process = start_again();
+
+	(void)state;
+	assert_int_equal(
+		linkat(AT_FDCWD, unit_path("dmabuf-1"), AT_FDCWD, unit_path("bo-900000"), 0), 0);
+	add_bo(process, GPU_B, KFD_BO_VRAM | KFD_BO_WRITABLE, 0x900000, 0x3000, 0x20000000);
+	add_bo(process, GPU_B, KFD_BO_VRAM | KFD_BO_WRITABLE, 0xa00000, 0x3000, 0x30000000);
+	kfd = open_kfd_of(process);
+	for (int first = 0; first < 2; first++) {
+		start_dump();
+		assert_int_equal(first ? dump_file(dmabuf, 7) : 0, 0);
+		assert_int_equal(dump_file(kfd, 5), 0);
+		assert_int_equal(first ? 0 : dump_file(dmabuf, 7), 0);
+		assert_int_equal(finish_dump(0), 0);
+		end_dump(0);
+		check_dmabuf_image(process);
+	}
+	start_dump();
+	assert_int_equal(dump_file(kfd, 5), 0);
+	assert_int_equal(dump_file(dmabuf, 7), 0);
+	assert_int_equal(finish_dump(-EIO), 0);
+	end_dump(-1);
+	assert_false(unit_exists("amdgpu-dmabuf_7.img"));
+	(void)close(dmabuf);
+	(void)close(kfd);
 }
 
 static void without_a_driver_nothing_is_ours(void **state)
@@ -408,7 +483,8 @@ int main(void)
 		TEST(mappings_that_could_not_come_back_fail_the_dump),
 		TEST(a_mapping_where_another_gpu_has_a_bo_fails_the_dump),
 		TEST(a_mapping_of_an_import_on_another_device_fails_the_dump),
-		TEST(a_dmabuf_of_a_gpu_fails_the_dump_in_words),
+		TEST(a_dmabuf_of_no_bo_fails_the_dump),
+		TEST(a_dmabuf_of_a_bo_is_saved),
 		TEST(without_a_driver_nothing_is_ours),
 	};
 

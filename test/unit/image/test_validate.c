@@ -444,6 +444,40 @@ static void render_nodes_of_other_programs_pass(void **state)
 	assert_int_equal(image_validate_render(3, &render), 0);
 }
 
+static void impossible_dmabufs_are_refused(void **state)
+{
+	static const struct {
+		bool has_object;
+		uint32_t object, owner, kfd_id;
+		const char *words;
+	} cases[] = {
+		{ false, 0, 0, 1, "names no BO" },
+		{ true, 0, 9, 1, "impossible object 0" },
+		{ true, IMAGE_OBJECTS_MAX + 1, 9, 1, "impossible object" },
+		{ true, 1, 0, 1, "no process" },
+		{ true, 1, 0x80000000, 1, "no process" },
+		{ true, 1, 9, 0x80000000, "names kfd 2147483648" },
+	};
+	KfdOwner owner = KFD_OWNER__INIT;
+	KfdOwner *owners[] = { &owner };
+	CriuDmabufNode dmabuf = CRIU_DMABUF_NODE__INIT;
+
+	(void)state;
+	dmabuf.n_owners = 1;
+	dmabuf.owners = owners;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		dmabuf.has_object = cases[i].has_object;
+		dmabuf.object = cases[i].object;
+		dmabuf.owner_pid = cases[i].owner;
+		owner.kfd_id = cases[i].kfd_id;
+		assert_int_equal(image_validate_dmabuf(3, &dmabuf), -EINVAL);
+		assert_logged("Error (amdgpu_plugin): dma-buf 3: ", cases[i].words);
+	}
+	dmabuf.owner_pid = 9;
+	owner.kfd_id = 1;
+	assert_int_equal(image_validate_dmabuf(3, &dmabuf), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -461,6 +495,7 @@ int main(void)
 		UNIT_TEST(unusual_but_harmless_values_pass),
 		UNIT_TEST(render_nodes_with_impossible_numbers_are_refused),
 		UNIT_TEST(render_nodes_of_other_programs_pass),
+		UNIT_TEST(impossible_dmabufs_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS [GPU]: processes in a ring. Each owns a buffer in VRAM, and imports the
- * buffer of the process before it by a dma-buf, as ROCr does. An owner writes a number and a page
- * that follows from it. The importer reads both through its own queue and its own mapping, and
+/* gpu_sharer LOG RANKS [GPU [keep]]: processes in a ring. Each owns a buffer in VRAM, and imports
+ * the buffer of the process before it by a dma-buf, as ROCr does. An owner writes a number and a
+ * page that follows from it. The importer reads both through its own queue and its own mapping, and
  * writes the number back through its queue. Only then the owner writes the next number. A process
  * that has a copy instead of the buffer therefore waits without end.
  *
  * Buffers are on the first GPU. @GPU, 0 if it is left out, is the index of the GPU for which the
  * others import them, and whose queue reads and writes them. The CPU cannot map an import on
- * another device than the buffer's. */
+ * another device than the buffer's.
+ *
+ * With `keep`, the parent of the processes keeps a dma-buf of each buffer. The parent has no
+ * /dev/kfd, and looks at the buffers through the dma-bufs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -40,11 +43,22 @@ struct board {
 	uint32_t rounds[RANKS_MAX];
 };
 
+/* What the parent knows. */
+struct parent {
+	struct report *report;
+	struct board *board;
+	unsigned int ranks;
+	int gpu;
+	bool keeps;
+	int dmabufs[RANKS_MAX];
+};
+
 struct rank {
 	struct report *report;
 	struct board *board;
 	unsigned int number, before;
-	int gpu; /* of the import and of the queue */
+	int gpu;    /* of the import and of the queue */
+	int parent; /* a socket that takes the dma-buf of the own buffer; -1: none does */
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo own, import, staging;
@@ -153,6 +167,8 @@ static int join_ring(struct rank *rank, int from, int to)
 
 	if (ret == 0)
 		ret = send_offer(to, &rank->own, fd);
+	if (ret == 0 && rank->parent >= 0)
+		ret = send_offer(rank->parent, &rank->own, fd);
 	if (fd >= 0)
 		(void)close(fd);
 	fd = -1;
@@ -164,6 +180,8 @@ static int join_ring(struct rank *rank, int from, int to)
 		(void)close(fd);
 	(void)close(from);
 	(void)close(to);
+	if (rank->parent >= 0)
+		(void)close(rank->parent);
 	return ret;
 }
 
@@ -280,40 +298,94 @@ static int run_rank(struct rank *rank, int from, int to)
 	return ret;
 }
 
-static int fork_ranks(struct report *report, struct board *board, unsigned int ranks, int gpu)
-{
+/* Sockets, by rank: pairs[i] leads from rank i to the next, up[i] from rank i to the parent. */
+struct sockets {
 	int pairs[RANKS_MAX][2];
+	int up[RANKS_MAX][2];
+};
 
-	for (unsigned int i = 0; i < ranks; i++) {
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[i]) < 0)
-			return -errno;
-	}
-	for (unsigned int i = 0; i < ranks; i++) {
-		struct rank rank = { .report = report,
-				     .board = board,
-				     .number = i,
-				     .before = (i + ranks - 1) % ranks,
-				     .gpu = gpu };
-		pid_t pid = fork();
+static int open_sockets(const struct parent *parent, struct sockets *sockets)
+{
+	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
-		if (pid < 0)
+	for (unsigned int i = 0; i < parent->ranks; i++) {
+		sockets->up[i][0] = sockets->up[i][1] = -1;
+		if (socketpair(AF_UNIX, type, 0, sockets->pairs[i]) < 0 ||
+		    (parent->keeps && socketpair(AF_UNIX, type, 0, sockets->up[i]) < 0))
 			return -errno;
-		if (pid)
-			continue;
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (unsigned int j = 0; j < ranks; j++) {
-			if (j != rank.before)
-				(void)close(pairs[j][1]);
-			if (j != i)
-				(void)close(pairs[j][0]);
-		}
-		_exit(run_rank(&rank, pairs[rank.before][1], pairs[i][0]) ? 1 : 0);
-	}
-	for (unsigned int i = 0; i < ranks; i++) {
-		(void)close(pairs[i][0]);
-		(void)close(pairs[i][1]);
 	}
 	return 0;
+}
+
+static void close_unless(int fd, int kept)
+{
+	if (fd >= 0 && fd != kept)
+		(void)close(fd);
+}
+
+static void close_others(const struct parent *parent, const struct sockets *sockets,
+			 const struct rank *rank)
+{
+	for (unsigned int i = 0; i < parent->ranks; i++) {
+		close_unless(sockets->pairs[i][1], sockets->pairs[rank->before][1]);
+		close_unless(sockets->pairs[i][0], sockets->pairs[rank->number][0]);
+		close_unless(sockets->up[i][0], -1);
+		close_unless(sockets->up[i][1], rank->parent);
+	}
+}
+
+static int fork_rank(const struct parent *parent, const struct sockets *sockets,
+		     unsigned int number)
+{
+	struct rank rank = { .report = parent->report,
+			     .board = parent->board,
+			     .number = number,
+			     .before = (number + parent->ranks - 1) % parent->ranks,
+			     .gpu = parent->gpu,
+			     .parent = sockets->up[number][1] };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid < 0 ? -errno : 0;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_others(parent, sockets, &rank);
+	_exit(run_rank(&rank, sockets->pairs[rank.before][1], sockets->pairs[number][0]) ? 1 : 0);
+}
+
+static int fork_ranks(struct parent *parent)
+{
+	struct sockets sockets;
+	struct offer offer;
+	int ret = open_sockets(parent, &sockets);
+
+	for (unsigned int i = 0; ret == 0 && i < parent->ranks; i++)
+		ret = fork_rank(parent, &sockets, i);
+	for (unsigned int i = 0; ret == 0 && i < parent->ranks; i++) {
+		(void)close(sockets.pairs[i][0]);
+		(void)close(sockets.pairs[i][1]);
+		if (!parent->keeps)
+			continue;
+		(void)close(sockets.up[i][1]);
+		ret = receive_offer(sockets.up[i][0], &offer, &parent->dmabufs[i]);
+		(void)close(sockets.up[i][0]);
+	}
+	return ret;
+}
+
+/* The question in the buffer of rank @number, whose other pages are right; 0: they are not. */
+static uint64_t look_at(const struct parent *parent, unsigned int number)
+{
+	const uint64_t *words =
+		mmap(NULL, BUFFER_PAGES * PAGE, PROT_READ, MAP_SHARED, parent->dmabufs[number], 0);
+	uint64_t question = words == MAP_FAILED ? 0 : __atomic_load_n(words, __ATOMIC_ACQUIRE);
+
+	for (uint64_t i = FIRST_STILL; question && i < BUFFER_PAGES; i++) {
+		for (size_t at = 0; question && at < WORDS; at++)
+			question = words[i * WORDS + at] == word(number, i, at) ? question : 0;
+	}
+	if (words != MAP_FAILED)
+		(void)munmap((void *)(uintptr_t)words, BUFFER_PAGES * PAGE);
+	return question;
 }
 
 /* Every rank has asked and been answered twice since now. */
@@ -332,6 +404,20 @@ static bool all_go_on(struct board *board, unsigned int ranks)
 	return true;
 }
 
+/* The parent sees the questions of all ranks go on, too. */
+static bool all_are_seen(const struct parent *parent)
+{
+	uint64_t before[RANKS_MAX] = { 0 };
+	bool good = all_go_on(parent->board, parent->ranks);
+
+	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
+		before[i] = look_at(parent, i);
+	good = good && all_go_on(parent->board, parent->ranks);
+	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
+		good &= before[i] && look_at(parent, i) > before[i];
+	return good;
+}
+
 static int collect(struct report *report, struct board *board)
 {
 	bool good = true;
@@ -347,14 +433,16 @@ static int collect(struct report *report, struct board *board)
 
 int main(int argc, char **argv)
 {
-	unsigned int ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
-	int gpu = argc == 4 ? atoi(argv[3]) : 0;
+	struct parent parent = { 0 };
 	struct report report;
 	struct board *board;
 	sigset_t set;
 	int signal;
 
-	if (ranks < 2 || ranks > RANKS_MAX || gpu < 0)
+	parent.ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
+	parent.gpu = argc >= 4 ? atoi(argv[3]) : 0;
+	parent.keeps = argc == 5;
+	if (parent.ranks < 2 || parent.ranks > RANKS_MAX || parent.gpu < 0)
 		return 2;
 	report_init(&report, argv[1]);
 	sigemptyset(&set);
@@ -363,14 +451,18 @@ int main(int argc, char **argv)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (board == MAP_FAILED || fork_ranks(&report, board, ranks, gpu) < 0)
+	if (board == MAP_FAILED)
 		return 1;
-	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < ranks && !board->failed)
+	parent.report = &report;
+	parent.board = board;
+	if (fork_ranks(&parent) < 0)
+		return 1;
+	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < parent.ranks && !board->failed)
 		(void)usleep(STEP_US);
-	report_line(&report, "ready, %u ranks", ranks);
+	report_line(&report, "ready, %u ranks", parent.ranks);
 	while (!sigwait(&set, &signal) && signal == SIGUSR1) {
-		if (all_go_on(board, ranks))
-			report_line(&report, "verified, %u ranks", ranks);
+		if (all_are_seen(&parent))
+			report_line(&report, "verified, %u ranks", parent.ranks);
 	}
 	return collect(&report, board);
 }

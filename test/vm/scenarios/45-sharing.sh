@@ -2,7 +2,8 @@
 #
 # Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
 
-# start_sharers RANKS [GPU]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an index).
+# start_sharers RANKS [GPU [keep]]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an
+# index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer.
 start_sharers() {
 	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
@@ -37,6 +38,15 @@ scenario_sharing_peer() { # oldest and newest
 	start_sharers 3 1
 	then_machine=eight-other come_back
 	then_machine=eight come_back
+	finish
+}
+
+# A process without /dev/kfd keeps the dma-bufs of all buffers, and sees what their owners write.
+scenario_sharing_broker() { # oldest and newest
+	machine one
+	start_sharers 2 0 keep
+	then_machine=one-other come_back
+	then_machine=one come_back
 	finish
 }
 

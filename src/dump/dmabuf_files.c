@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Dumps the open dma-bufs of BOs. shared_bos.c knows the BOs. */
+#include "dump/dmabuf_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "dump/dump.h"
+#include "dump/shared_bos.h"
+#include "image/image.h"
+
+/* GEM handles are those of CRIU's own plugin. */
+#define NO_HANDLE UINT32_MAX
+
+struct dumped_dmabuf {
+	int id;
+	struct stat stat;
+};
+
+static int check(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
+{
+	const struct dumped_process *owner;
+	uint32_t object;
+
+	return shared_bos_find_file(session, &dmabuf->stat, &object, &owner) < 0
+		       ? preflight_refuse(session, DUMP_HAS_DMABUF, "file %d", dmabuf->id)
+		       : 0;
+}
+
+int dmabuf_files_check(const struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_dmabufs; i++)
+		ret = check(session, &session->dmabufs[i]);
+	return ret;
+}
+
+int dmabuf_files_dump(struct dump_session *session, int fd, int id)
+{
+	struct dumped_dmabuf dmabuf = { .id = id };
+	int ret;
+
+	if (fstat(fd, &dmabuf.stat) < 0)
+		return log_error(-errno, "file %d: cannot examine", id);
+	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
+	if (ret < 0)
+		return log_error(ret, "file %d: cannot note the dma-buf", id);
+	return shared_bos_are_listed(session) ? check(session, &dmabuf) : 0;
+}
+
+static int add_owner(CriuDmabufNode *image, const struct dumped_process *process)
+{
+	KfdOwner *owner = malloc(sizeof(*owner));
+
+	if (!owner)
+		return -ENOMEM;
+	kfd_owner__init(owner);
+	owner->pid = (uint32_t)process->vpid;
+	owner->kfd_id = (uint32_t)process->id;
+	image->owners[image->n_owners++] = owner;
+	return 0;
+}
+
+/* Processes without state were not paused and have no vpid. */
+static int add_owners(const struct dump_session *session, CriuDmabufNode *image)
+{
+	int ret = 0;
+
+	image->owners = calloc(session->num_processes + 1, sizeof(*image->owners));
+	if (!image->owners)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < session->num_processes; i++) {
+		if (session->processes[i].vpid && session->processes[i].id != DUMP_NO_ID)
+			ret = add_owner(image, &session->processes[i]);
+	}
+	return ret;
+}
+
+static int write_image(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
+{
+	const struct dumped_process *owner;
+	CriuDmabufNode *image;
+	uint32_t object;
+	int ret = check(session, dmabuf);
+
+	if (ret < 0 || shared_bos_find_file(session, &dmabuf->stat, &object, &owner) < 0)
+		return ret;
+	image = malloc(sizeof(*image));
+	if (!image)
+		return log_error(-ENOMEM, "file %d: cannot write its image", dmabuf->id);
+	criu_dmabuf_node__init(image);
+	image->gem_handle = NO_HANDLE;
+	image->has_object = image->has_owner_pid = true;
+	image->object = object;
+	image->owner_pid = (uint32_t)owner->vpid;
+	ret = add_owners(session, image);
+	ret = ret < 0 ? log_error(ret, "file %d: cannot write its image", dmabuf->id)
+		      : image_write_dmabuf(dmabuf->id, image);
+	criu_dmabuf_node__free_unpacked(image, NULL);
+	if (!ret)
+		log_info("file %d: saved the dma-buf of a BO of process %d", dmabuf->id,
+			 owner->vpid);
+	return ret;
+}
+
+int dmabuf_files_write(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_dmabufs; i++)
+		ret = write_image(session, &session->dmabufs[i]);
+	session->num_dmabufs = 0;
+	return ret;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The open dma-bufs of a dump: a program may keep a dma-buf of a BO, also one without /dev/kfd that
+ * hands it on. A restore gives it a dma-buf of the restored BO. Such a BO is an object
+ * (shared_bos.h), also if one process has it alone. A dma-buf is that of a BO if it has the inode
+ * of the dma-buf of CHECKPOINT: from Linux 6.8 on a BO has but one. */
+#ifndef AMDGPU_PLUGIN_DUMP_DMABUF_FILES_H
+#define AMDGPU_PLUGIN_DUMP_DMABUF_FILES_H
+
+struct dump_session;
+
+/* Whether the dma-bufs that CRIU has shown are those of BOs of the dump, once these are listed.
+ * Logs on error. */
+int dmabuf_files_check(const struct dump_session *session);
+/* All files have been shown: writes the images of dma-bufs. Later calls do nothing. Logs on error.
+ */
+int dmabuf_files_write(struct dump_session *session);
+
+#endif
