@@ -30,9 +30,15 @@ struct background {
 	size_t count;
 };
 
+/* A forced dump may save an object once for each process that shares it, from a dma-buf each. If
+ * two of them are imported at the same time, older kernels warn (drm_gem_prime_fd_to_handle() in
+ * drm_prime.c). */
 bool background_is_possible(const struct dump_session *session)
 {
-	return session->options->parallel_dump && host_calls_dump_finish() && !image_is_streamed();
+	const struct options *options = session->options;
+
+	return options->parallel_dump && !options->force && host_calls_dump_finish() &&
+	       !image_is_streamed();
 }
 
 static int prepare(struct dump_session *session, struct background **ret_background)

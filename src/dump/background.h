@@ -25,7 +25,8 @@
 struct process_dump;
 
 /* Whether this dump can save contents in the background: CRIU asks for the result at the end, and
- * the user has not switched it off. A stream takes images one after the other. */
+ * the user has not switched it off and does not force the dump. A stream takes images one after the
+ * other. */
 bool background_is_possible(const struct dump_session *session);
 /* After dump_image_begin_contents(): starts to save the contents of the process, and takes @dump
  * over, which is empty then. On error, nothing has changed; the caller saves the contents. */

@@ -276,20 +276,30 @@ static void criu_waits_if_a_thread_cannot_leave_its_root(void **state)
 	(void)close(fd);
 }
 
+/* With AMDGPU_FORCE=1, processes may have dma-bufs of one object. */
 static void criu_waits_if_the_user_wants_that(void **state)
 {
-	struct fake_process *process = make_full_process();
-	int fd = open_kfd_of(process);
+	static const char *const settings[][2] = { { "AMDGPU_PARALLEL_DUMP", "0" },
+						   { "AMDGPU_FORCE", "1" } };
 
 	(void)state;
-	assert_int_equal(setenv("AMDGPU_PARALLEL_DUMP", "0", 1), 0);
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	assert_true(is_complete(5));
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
-	assert_int_equal(unit_count_lines("CRIU waits"), 0);
-	(void)close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		struct fake_process *process = make_full_process();
+		int fd = open_kfd_of(process);
+
+		print_message("case %s\n", settings[i][0]);
+		assert_int_equal(setenv(settings[i][0], settings[i][1], 1), 0);
+		start_dump();
+		(void)unsetenv(settings[i][0]);
+		assert_int_equal(dump_file(fd, 5), 0);
+		assert_true(is_complete(5));
+		assert_int_equal(finish_dump(0), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("CRIU waits"), 0);
+		(void)close(fd);
+		free(process->bos);
+		memset(process, 0, sizeof(*process));
+	}
 }
 
 static void make_tree(struct member members[2])
