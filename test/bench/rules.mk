@@ -19,6 +19,7 @@ bench: native $(BENCH_BIN)
 	@BUILD=$(BUILD) test/bench/run
 	@BUILD=$(BUILD) test/bench/parallel restore
 	@BUILD=$(BUILD) test/bench/parallel dump
+	@BUILD=$(BUILD) test/bench/sharing
 
 bench-smoke: sim $(BENCH_BIN) $(BUILD)/bench/stub/libcuda.so.1
 	@BUILD=$(BUILD) test/bench/smoke

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +55,15 @@ int find_unused_fd_pid(pid_t pid)
 	return criu_stub.unused_fd;
 }
 
+/* Room for many descriptors (fdstore_init() in CRIU's fdstore.c). The kernel doubles the value. */
+static void make_room(int socket)
+{
+	const int size = INT_MAX / 2;
+
+	(void)setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	(void)setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+}
+
 /* As CRIU's fdstore.c does: a socket that is connected to itself keeps the descriptors, each in a
  * message of one byte. No message is taken out. */
 static int connect_to_itself(int socket)
@@ -80,6 +90,7 @@ int criu_stub_open_store(void)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (criu_stub.ids == MAP_FAILED || fd < 0 || connect_to_itself(fd) < 0)
 		return -1;
+	make_room(fd);
 	(void)pthread_mutexattr_init(&attributes);
 	(void)pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
 	(void)pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);

@@ -16,7 +16,7 @@
 #define COUNT_MAX   1000000u
 #define GOLDEN      0x9e3779b97f4a7c15ull
 #define DEFAULT_MAP 16u
-#define TASKS_MAX   7u
+#define TASKS_MAX   8u
 
 /* Buffer counts and sizes per GPU, taken from real programs. */
 static const struct {

@@ -14,7 +14,7 @@
  *of signal events, 32K or more; without it the kernel makes one). Settings follow or precede:
  *gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts times
  *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
- *many processes, each with all of this, up to 7), kfds=N (how often /dev/kfd is open, up to 4),
+ *many processes, each with all of this, up to 8), kfds=N (how often /dev/kfd is open, up to 4),
  *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), shared=N (each task
  *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
  *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
