@@ -136,6 +136,7 @@ static uint32_t flags_of(char kind)
 	switch (kind) {
 	case 'V':
 	case 'N':
+	case 'B':
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'C':
 		return flags_of('V') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
@@ -260,6 +261,8 @@ static int make_bo(struct client *client, const struct workload *workload, size_
 		ret = client_vmem_make(&client->process, workload, index, address, &raw);
 	else if (!ret)
 		ret = allocate(client, bo, address, &raw);
+	if (!ret && bo->kind == 'B')
+		ret = client_vmem_map_again(&client->process, bo, &raw);
 	if (!ret && index < SHARED_MAX)
 		client->shared[index] = raw;
 	if (!ret && bo->mapped && bo->kind != 'U')

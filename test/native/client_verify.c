@@ -167,6 +167,8 @@ static int verify_all(const struct workload *workload, const struct place *place
 			return complain(-EIO, "a buffer is missing");
 		if (workload_has_pattern(workload, i))
 			ret = verify_bo(workload, i, &places[at]);
+		if (!ret && workload->bos[i].kind == 'B')
+			ret = client_vmem_verify(workload, i, address);
 		if (!ret && workload->bos[i].kind == 'K')
 			ret = client_kernel_finish(address);
 		address = workload_next_address(address, &workload->bos[i]);

@@ -100,11 +100,24 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 	return ret < 0 ? complain(ret, "cannot map memory by its render node") : 0;
 }
 
+int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,
+			  const struct raw_bo *raw)
+{
+	int dmabuf = -1, ret = raw_export(process, raw, &dmabuf);
+
+	if (!ret)
+		ret = map_half(process, bo, dmabuf, (uintptr_t)raw->address);
+	if (dmabuf >= 0)
+		(void)close(dmabuf);
+	return ret < 0 ? complain(ret, "cannot map a buffer of KFD by its render node") : 0;
+}
+
 /* Compares [@from, +@size) of the buffer with what GPUs see at @address. */
 static int verify_va(const struct workload *workload, size_t index, uint64_t from, uint64_t size,
 		     uint64_t address)
 {
 	int (*peek)(uint64_t va, void *data, size_t size) = simulator_find("amdgpu_sim_peek_va");
+	bool is_of_kfd = workload->bos[index].kind == 'B';
 	void *memory = malloc(CHUNK);
 	int ret = memory ? 0 : -ENOMEM;
 
@@ -114,7 +127,7 @@ static int verify_va(const struct workload *workload, size_t index, uint64_t fro
 
 		if (gpus < 0)
 			ret = complain(gpus, "GPUs do not see the same memory");
-		else if (gpus != (from || workload->gpus == 1 ? 1 : 2))
+		else if (gpus != (from || workload->gpus == 1 || is_of_kfd ? 1 : 2))
 			ret = complain(-EIO, "an address is mapped on more GPUs, or fewer");
 		else if (workload_check(workload, index, from + at, memory, part) != part)
 			ret = complain(-EIO, "memory at an address of the GPU is wrong");

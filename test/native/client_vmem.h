@@ -11,6 +11,10 @@
  * maps the buffer, too. *@ret_bo has the address of the first mapping. */
 int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
 		     uint64_t address, struct raw_bo *ret_bo);
+/* Gives a buffer that KFD has mapped at @raw's address a GEM handle, and maps its second half by
+ * that handle, too. */
+int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,
+			  const struct raw_bo *raw);
 /* Checks every byte through each GPU address, on each GPU, and as the CPU sees it. */
 int client_vmem_verify(const struct workload *workload, size_t index, uint64_t address);
 /* Writes the simulator's list of handles and mappings into @directory, or compares the list with

@@ -7,7 +7,8 @@
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
  * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), N (VRAM of the virtual memory
  *API: KFD knows no address, and GEM_VA maps it at its address, from its second half at another one,
- *and on the next GPU of several), U (memory of the process), D (doorbells), M (the register page),
+ *and on the next GPU of several), B (VRAM that KFD has mapped, with a GEM handle, and such a second
+ *mapping), U (memory of the process), D (doorbells), M (the register page),
  *W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q (a page
  *for a compute queue, which is made, and runs nothing; needs a W or S before it), K (a page for a
  *compute queue whose kernel stays in its loop; needs a W or S of its own before it) or E (the page
