@@ -50,6 +50,34 @@ scenario_sharing_broker() { # oldest and newest
 	finish
 }
 
+# start_vmem HANDLES: a process with memory of the virtual memory API: GEM handles with holes, one of them mapped twice and
+# for the CPU.
+start_vmem() {
+	start client.log /opt/vm/bin/gpu_vmem "$work/client.log" "$@"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+}
+
+# There, on another machine and back again: 300 handles, as expandable segments have. Then a kernel that does not list
+# them: the dump fails, and the process runs on.
+scenario_sharing_vmem() { # oldest and newest
+	local kernel=7.3
+
+	machine one
+	start_vmem 300
+	then_machine=one-other come_back
+	then_machine=one come_back
+	finish
+	kernel=6.12
+	machine one
+	start_vmem 4
+	! try_dump img "$pid" || fail "the dump succeeded"
+	plugin_error img/dump.log "does not list such mappings; use Linux 6.18"
+	runs
+	verify
+	finish
+}
+
 # A dump leaves the job running, and what the processes do later reaches the others.
 scenario_sharing_leave_running() { # newest
 	machine one
