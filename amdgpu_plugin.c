@@ -147,7 +147,7 @@ static int dump_ext_file(int fd, int id)
 		return host_errno(dump_kfd_file(fd, id));
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
 		return host_errno(drm_dump(&session.renders, &session.dump, fd, id));
-	if (!(stat.st_mode & S_IFMT) && kfd_is_dmabuf(fd))
+	if (!(stat.st_mode & S_IFMT) && is_gpu_file(kfd_is_dmabuf(fd)))
 		return host_errno(dump_dmabuf_file(fd, id));
 	return -ENOTSUP;
 }

@@ -279,7 +279,7 @@ static int check_dmabuf(const struct subject *subject, int number)
 {
 	_cleanup_close_ int fd = -1;
 
-	if (proc_get_fd(subject->pid, number, &fd) < 0 || !kfd_is_dmabuf(fd))
+	if (proc_get_fd(subject->pid, number, &fd) < 0 || kfd_is_dmabuf(fd) <= 0)
 		return 0;
 	preflight_warn_of(DUMP_HAS_DMABUF, "process %d: file %d", subject->pid, number);
 	return 0;

@@ -68,7 +68,12 @@ int kfd_is_file(const struct stat *stat)
 	return stat->st_rdev == device;
 }
 
-bool kfd_is_dmabuf(int fd)
+static int report_dmabuf(int ret)
+{
+	return log_error(ret, "%s: cannot ask whose dma-buf a file is", KFD_PATH);
+}
+
+int kfd_is_dmabuf(int fd)
 {
 	_cleanup_close_ int kfd = open(KFD_PATH, O_RDWR | O_CLOEXEC);
 	/* If the metadata did not fit, the error would be that for a foreign dma-buf. */
@@ -78,8 +83,13 @@ bool kfd_is_dmabuf(int fd)
 		.metadata_size = sizeof(metadata),
 		.dmabuf_fd = (uint32_t)fd,
 	};
+	int ret;
 
-	return kfd >= 0 && xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args) == 0;
+	if (kfd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? report_dmabuf(-errno)
+									     : 0;
+	ret = xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args);
+	return ret == -ENOMEM ? report_dmabuf(ret) : !ret;
 }
 
 static int report_open(int ret)
