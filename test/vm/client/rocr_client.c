@@ -2,12 +2,11 @@
 /* A program on stock ROCr that uses all GPUs, and tells whether a dump and a restore have preserved
  * what it has there. README.md has its options, signals and log lines. */
 #include <getopt.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "report.h"
 #include "rocr_gpu.h"
+#include "serve.h"
 
 static struct report report;
 
@@ -36,47 +35,31 @@ static bool for_each_gpu(struct client *client, bool (*call)(struct rocr_gpu *gp
 	return true;
 }
 
-static bool set_up(struct client *client)
+static bool set_up(void *arg)
 {
+	struct client *client = arg;
+
 	if (!rocr_open(&client->rocr))
 		return false;
 	for (unsigned int i = 0; i < client->rocr.num_gpus; i++)
 		if (!rocr_gpu_open(&client->gpus[i], &client->rocr, i, client->code_object))
 			return false;
-	return for_each_gpu(client, rocr_gpu_begin);
-}
-
-/* Says so when the next dump would interrupt as much as the last one. */
-static bool verify(struct client *client)
-{
-	if (!for_each_gpu(client, rocr_gpu_verify) || report_failed(&report) ||
-	    !for_each_gpu(client, rocr_gpu_begin))
-		return false;
-	report_line(&report, "verified %u GPUs", client->rocr.num_gpus);
 	return true;
 }
 
-static bool finish(struct client *client)
+static bool begin(void *arg)
 {
-	if (!for_each_gpu(client, rocr_gpu_verify) || !for_each_gpu(client, rocr_gpu_close) ||
-	    !rocr_good(hsa_shut_down(), "shut down") || report_failed(&report))
-		return false;
-	report_line(&report, "finished ok");
-	return true;
+	return for_each_gpu(arg, rocr_gpu_begin);
 }
 
-/* Verifies at each SIGUSR1 and goes on, until SIGTERM. */
-static bool serve(struct client *client, const sigset_t *signals)
+static bool verify(void *arg)
 {
-	int number;
+	return for_each_gpu(arg, rocr_gpu_verify);
+}
 
-	while (sigwait(signals, &number) == 0 && number == SIGUSR1) {
-		if (report_failed(&report))
-			report_failed_again(&report);
-		else if (!verify(client))
-			return false;
-	}
-	return finish(client);
+static bool tear_down(void *arg)
+{
+	return for_each_gpu(arg, rocr_gpu_close) && rocr_good(hsa_shut_down(), "shut down");
 }
 
 static const char *parse(int argc, char **argv, struct client *client)
@@ -104,20 +87,11 @@ int main(int argc, char **argv)
 {
 	static struct client client;
 	const char *log = parse(argc, argv, &client);
-	sigset_t signals;
 
 	if (!log) {
 		(void)fprintf(stderr, "usage: rocr_client --log FILE [--kernels CODE_OBJECT]\n");
 		return 2;
 	}
 	report_init(&report, log);
-	/* Threads inherit the mask. */
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGUSR1);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (!set_up(&client))
-		return 1;
-	report_line(&report, "ready on %u GPUs", client.rocr.num_gpus);
-	return serve(&client, &signals) ? 0 : 1;
+	return serve(&(struct serve){ &report, &client, set_up, begin, verify, tear_down });
 }
