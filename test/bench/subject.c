@@ -172,7 +172,7 @@ int subject_make(const char *words, uint64_t most_bytes, struct subject *ret_sub
 	subject->repeats = (wanted + most - 1) / most;
 	if (subject->repeats > 1)
 		thin_out(&subject->workload, subject->repeats);
-	ret = client_open(UINT32_MAX, &subject->client);
+	ret = client_open(&subject->workload, &subject->client);
 	if (!ret)
 		ret = client_make(subject->client, &subject->workload, &subject->task);
 	if (!ret)
