@@ -108,8 +108,8 @@ struct content_run;
 #define CONTENT_GPUS_AT_ONCE 8
 
 /* content_save() and content_load() in two parts. Only the second prints and waits, and another
- * thread may call it. The jobs are borrowed until the end. Several runs may share @gpu_limit: each
- * GPU takes one from it while it is copied, and waits if there is none. -ENOMEM. */
+ * thread may call it. The jobs are borrowed until the end. Several runs may share @gpu_limit,
+ * the number of GPUs that may be copied at the same time: the others wait. -ENOMEM. */
 int content_start_save(struct content_job *jobs, size_t num_jobs,
 		       const struct content_settings *settings, sem_t *gpu_limit,
 		       struct content_run **ret_run);

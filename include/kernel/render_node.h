@@ -58,7 +58,7 @@ int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **re
 bool render_node_gem_can_list(uint32_t minor);
 /* The offset by which mmap() of this render node finds the object. */
 int render_node_gem_offset(int fd, uint32_t handle, uint64_t *ret_offset);
-/* The inode of the object's dma-buf. Makes the dma-buf if there is none. */
+/* The inode of the object's dma-buf. An object without a dma-buf gets one. */
 int render_node_gem_inode(int fd, uint32_t handle, uint64_t *ret_inode);
 /* The handle of the dma-buf's object: the file's only one, or the lowest number that is free. */
 int render_node_gem_import(int fd, int dmabuf_fd, uint32_t *ret_handle);

@@ -66,7 +66,7 @@ uint64_t gem_list_count_holders(const struct gem_files *files, uint64_t device, 
 				uint64_t inode);
 
 /* Lists the handles in the compute files of a process, by GPU and number, whose GPUs are noted in
- * subject->process. -EOPNOTSUPP: an object is none of KFD's. Logs on error. */
+ * subject->process. -EOPNOTSUPP: KFD does not know an object. Logs on error. */
 int gem_list_save(const struct preflight_subject *subject, pid_t pid,
 		  struct gem_saved_list *ret_saved);
 void gem_list_saved_done(struct gem_saved_list *saved);

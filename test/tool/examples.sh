@@ -29,7 +29,7 @@ make_examples() {
 	cp "$work/hold" "$work/python3"
 }
 
-# run_example COMMAND: as a user who has installed everything types it
+# run_example COMMAND: runs the command as a user with the installed package would type it
 run_example() {
 	local shell=(bash -c "${1//4242/$holder}") tree=$work/one
 

@@ -29,7 +29,7 @@
 
 struct buffer {
 	struct raw_bo bo; /* its address is that of the first mapping */
-	char *second;     /* NULL: there is none */
+	char *second;     /* the second mapping; NULL: not mapped twice */
 	uint32_t handle;
 	uint64_t generation;
 };

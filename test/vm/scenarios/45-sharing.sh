@@ -132,7 +132,7 @@ scenario_sharing_restore_fails() { # oldest and newest
 shared_counts() { tail -n "+$(($1 + 1))" client.log | sed -n 's/.*: shared [0-9]* //p'; }
 
 # The engines of three processes count in one buffer, and the process that made it has freed it. After the restore they
-# still count in one buffer: nobody sees less than anybody saw before.
+# still count in one buffer: no process reads a lower count than one of them read before.
 scenario_sharing_owner_gone() { # oldest and newest
 	local before after
 
