@@ -83,8 +83,10 @@ static void finish(int stage, int ret)
 {
 	if (stage == STAGE_DUMP)
 		finish_dump(ret);
-	if (stage == STAGE_RESTORE && ret)
+	if (stage == STAGE_RESTORE && ret) {
+		host_empty_store(host_find_store());
 		repeat_first_error();
+	}
 	if (stage == STAGE_RESTORE && !ret)
 		resume_finish(&session.restore);
 	drm_list_done(&session.renders);

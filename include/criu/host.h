@@ -79,6 +79,13 @@ bool host_calls_dump_finish(void);
  * owns; or -errno. */
 int host_store_fd(int fd);
 int host_fetch_fd(int id);
+/* The descriptor of that store, which CRIU owns. -ENOENT: this process has none. */
+int host_find_store(void);
+/* Drops all descriptors from descriptor store @store, after which nobody can add one; -ENOENT: does
+ * nothing. For a restore that has failed: CRIU 4.3 starts a helper process that inherits the store
+ * and ends when all others have closed a socket. The store has that socket, too. So a helper whose
+ * task is killed does not end, and what is in the store, BOs included, stays allocated with it. */
+void host_empty_store(int store);
 
 /* The arguments of CRIU's --plugin-option for all plugins, each of the form "--PLUGIN.NAME=VALUE"
  * (CRIU 4.3). CRIU owns them. *@ret_argc is 0 if this CRIU has no such option. -EINVAL: CRIU

@@ -152,16 +152,21 @@ static bool is_streamer(int fd)
 	return false;
 }
 
-bool host_is_streaming(void)
+static int find_service_fd(bool (*is_wanted)(int fd))
 {
 	int image_dir = criu_get_image_dir();
 	int first = image_dir < SERVICE_FDS_MAX ? 0 : image_dir - SERVICE_FDS_MAX;
 
 	for (int fd = first; image_dir >= 0 && fd <= image_dir + SERVICE_FDS_MAX; fd++) {
-		if (is_streamer(fd))
-			return true;
+		if (is_wanted(fd))
+			return fd;
 	}
-	return false;
+	return -ENOENT;
+}
+
+bool host_is_streaming(void)
+{
+	return find_service_fd(is_streamer) >= 0;
 }
 
 /* CRIU exits if @flags are not those that it passes itself. */
@@ -226,6 +231,37 @@ int host_fetch_fd(int id)
 	int fd = fdstore_get(id);
 
 	return fd < 0 ? -EIO : fd;
+}
+
+/* CRIU's store is the queue of a datagram socket that is connected to itself. */
+static bool is_store(int fd)
+{
+	struct sockaddr_un own = { 0 }, peer = { 0 };
+	socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
+
+	return getsockname(fd, (struct sockaddr *)&own, &own_size) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 &&
+	       own.sun_family == AF_UNIX && own_size > sizeof(sa_family_t) &&
+	       own_size == peer_size && !memcmp(&own, &peer, own_size);
+}
+
+int host_find_store(void)
+{
+	return find_service_fd(is_store);
+}
+
+void host_empty_store(int store)
+{
+	ssize_t got;
+	char byte;
+
+	/* A task that does not know of the failure yet must not store more. */
+	if (store < 0 || shutdown(store, SHUT_RDWR) < 0)
+		return;
+	/* Without room for control data the kernel drops the descriptors of a message. */
+	do {
+		got = recv(store, &byte, sizeof(byte), MSG_DONTWAIT);
+	} while (got >= 0 || errno == EINTR);
 }
 
 void host_stop_cgroup_helper(void)

@@ -14,6 +14,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/guard.h"
+#include "criu/host.h"
 #include "criu/log.h"
 #include "kernel/proc.h"
 
@@ -47,6 +48,8 @@ struct watch {
 	struct restore_guard *restore_guard;
 	pid_t criu;
 	pid_t above_criu;
+	/* CRIU's descriptor store, or negative. */
+	int store;
 	int *pidfds;
 	size_t count;
 };
@@ -165,6 +168,7 @@ static void watch_tasks(void *argument, int criu)
 	guard_await_criu(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
+	host_empty_store(watch->store);
 }
 
 int restore_guard_new(struct restore_guard **ret_guard)
@@ -173,8 +177,12 @@ int restore_guard_new(struct restore_guard **ret_guard)
 		mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct watch watch = { .restore_guard = restore_guard,
 			       .criu = getpid(),
-			       .above_criu = getppid() };
-	const struct guard_ops ops = { .watch = watch_tasks, .argument = &watch };
+			       .above_criu = getppid(),
+			       .store = host_find_store() };
+	const struct guard_ops ops = { .watch = watch_tasks,
+				       .argument = &watch,
+				       .fds = &watch.store,
+				       .num_fds = 1 };
 	int ret;
 
 	if (restore_guard == MAP_FAILED)

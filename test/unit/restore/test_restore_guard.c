@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/host.h"
 #include "host.h"
 #include "restore/restore_guard.h"
 
@@ -174,6 +175,33 @@ static void tasks_without_a_gpu_die_with_them(void **state)
 	assert_die_with_criu(start_tree);
 }
 
+/* This program has the descriptor store, too, like a helper process of CRIU that outlives it. */
+static void what_is_stored_is_dropped_with_a_criu_that_is_killed(void **state)
+{
+	struct pollfd other_end = { 0 };
+	int ends[2];
+	pid_t criu;
+
+	(void)state;
+	assert_int_equal(criu_stub_open_store(), 0);
+	assert_int_equal(pipe(ends), 0);
+	criu = fork();
+	if (!criu) {
+		struct restore_guard *restore_guard;
+
+		if (restore_guard_new(&restore_guard) == 0 && host_store_fd(ends[1]) >= 0 &&
+		    start_tasks(restore_guard))
+			(void)raise(SIGKILL);
+		_exit(1);
+	}
+	(void)close(ends[1]);
+	unit_wait_for_killed(criu);
+	assert_tasks_die();
+	other_end.fd = ends[0];
+	assert_int_equal(poll(&other_end, 1, LIMIT_MS), 1);
+	(void)close(ends[0]);
+}
+
 /* Another plugin may answer RESUME_DEVICES_LATE for all tasks, so that CRIU reports success. */
 static void tasks_that_are_not_resumed_die_when_criu_ends(void **state)
 {
@@ -259,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(tasks_die_with_a_criu_that_is_killed),
 		TEST(tasks_without_a_gpu_die_with_them),
+		TEST(what_is_stored_is_dropped_with_a_criu_that_is_killed),
 		TEST(tasks_that_are_not_resumed_die_when_criu_ends),
 		TEST(complete_tasks_survive_criu),
 		TEST(a_task_that_registers_after_criu_s_end_fails),

@@ -397,8 +397,15 @@ all_zero() {
 	done < "$sim/objects"
 }
 nothing_left() {
-	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"
+	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')$(holders)"
 }
+
+# What may hold it: the processes other than those of the kernel and of this test, each with its state.
+holders() { ps -o pid=,ppid=,stat=,wchan=,comm= --ppid 2 -p 2 -N | grep -vE '\<(init|bash|ps|sleep|timeout|tail)$' | tr -s ' \n' ' ;'; }
+
+criu_gone() { ! pgrep -x criu > /dev/null; }
+# CRIU 4.3 would leave a helper process.
+no_helper_left() { until_true criu_gone || fail "a process of CRIU does not end: $(holders)"; }
 
 # come_back [ARG...]: dump, death, restore, and the same state as before. $then_machine changes the
 # machine in between: its name, and the hidden GPUs if any.
