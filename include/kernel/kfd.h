@@ -171,8 +171,8 @@ int kfd_read_device(dev_t *ret_device);
 /* Whether @stat is that of a /dev/kfd, by the device number in sysfs: the major is dynamic, and
  * /dev may lack the file. 1, 0, or -errno, which is logged. */
 int kfd_is_file(const struct stat *stat);
-/* Whether @fd is a dma-buf of an AMD GPU: 1; 0, also if /dev/kfd cannot be opened; or -errno, which
- * is logged, if this process lacks descriptors or the kernel lacks memory. */
+/* Whether @fd is a dma-buf of an AMD GPU: 1; 0, also where there is no driver; or -errno, which is
+ * logged. */
 int kfd_is_dmabuf(int fd);
 
 /* Opens /dev/kfd for the plugin. -EOPNOTSUPP: the driver is older than 1.8, so it cannot save the

@@ -85,11 +85,14 @@ int kfd_is_dmabuf(int fd)
 	};
 	int ret;
 
+	/* Without the driver no dma-buf is KFD's. */
 	if (kfd < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? report_dmabuf(-errno)
-									     : 0;
+		return errno == ENOENT || errno == ENXIO || errno == ENODEV ? 0
+									    : report_dmabuf(-errno);
 	ret = xioctl(kfd, KFD_IOC_GET_DMABUF_INFO, &args);
-	return ret == -ENOMEM ? report_dmabuf(ret) : !ret;
+	if (ret == -EINVAL)
+		return 0;
+	return ret < 0 ? report_dmabuf(ret) : 1;
 }
 
 static int report_open(int ret)

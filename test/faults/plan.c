@@ -8,12 +8,13 @@
 #include "amdgpu_plugin_util.h"
 
 /* Errors of these functions that are an answer of the driver, not a failure: CHECKPOINT reports a
- * process that is not paused. */
+ * process that is not paused, and GET_DMABUF_INFO a dma-buf of another driver. */
 static const struct {
 	const char *function, *call, *fault;
 } answers[] = {
 	{ "is_paused", "ioctl", "EINVAL" },
 	{ "is_paused", "ioctl", "EBADF" },
+	{ "kfd_is_dmabuf", "ioctl", "EINVAL" },
 };
 
 void injections_add(struct injections *injections, const struct injection *injection)
