@@ -43,6 +43,12 @@ void cleanup_fclose(FILE **file)
 		(void)fclose(*file);
 }
 
+void cleanup_closedir(DIR **stream)
+{
+	if (*stream)
+		(void)closedir(*stream);
+}
+
 struct dirent *next_entry(DIR *stream, int *ret_error)
 {
 	struct dirent *entry;

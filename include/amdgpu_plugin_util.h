@@ -17,19 +17,21 @@
 void fd_close(int *fd);
 void cleanup_free(void *memory);
 void cleanup_fclose(FILE **file);
+void cleanup_closedir(DIR **stream);
 
-#define _cleanup_(f)     __attribute__((cleanup(f)))
-#define _cleanup_close_  _cleanup_(fd_close)
-#define _cleanup_free_   _cleanup_(cleanup_free)
-#define _cleanup_fclose_ _cleanup_(cleanup_fclose)
+#define _cleanup_(f)       __attribute__((cleanup(f)))
+#define _cleanup_close_    _cleanup_(fd_close)
+#define _cleanup_free_     _cleanup_(cleanup_free)
+#define _cleanup_fclose_   _cleanup_(cleanup_fclose)
+#define _cleanup_closedir_ _cleanup_(cleanup_closedir)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The next entry of a directory. NULL: the end, or an error if *@ret_error is not 0 but -errno. */
 struct dirent *next_entry(DIR *stream, int *ret_error);
 
-/* Why getline() or getdelim() has returned -1. 0: the file is at its end. They also stop for lack of
- * memory, and then set no error in the stream. */
+/* Why getline() or getdelim() has returned -1. 0: the file is at its end. They also stop for lack
+ * of memory, and then set no error in the stream. */
 int stream_error(FILE *file);
 
 /* Returns *@fd and sets it to -1, so that the cleanup attribute does not close it. */

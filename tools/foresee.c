@@ -304,20 +304,18 @@ static int check_file(const struct subject *subject, int number)
 
 static int check_files(const struct subject *subject)
 {
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(subject->pid, &stream), broken = 0;
 
 	if (ret <= 0)
 		return ret;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		int failed = entry->d_name[0] == '.' ? 0 : check_file(subject, atoi(entry->d_name));
+	while (!ret && proc_next_fd(stream, &number, &ret)) {
+		int failed = check_file(subject, number);
 
 		broken = broken ? broken : failed;
 	}
-	(void)closedir(stream);
 	return ret ? ret : broken;
 }
 

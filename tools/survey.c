@@ -173,19 +173,15 @@ static int add_descriptor(struct survey *survey, const struct topology *topology
 
 static int read_descriptors(struct survey *survey, const struct topology *topology)
 {
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(survey->pid, &stream);
 
 	if (ret <= 0)
 		return ret < 0 ? ret : -ESRCH;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		if (entry->d_name[0] != '.')
-			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-			ret = add_descriptor(survey, topology, atoi(entry->d_name));
-	}
-	(void)closedir(stream);
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = add_descriptor(survey, topology, number);
 	return ret;
 }
 

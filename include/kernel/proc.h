@@ -35,6 +35,9 @@ bool proc_is_traced(pid_t pid);
 
 /* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
 int proc_open_fds(pid_t pid, DIR **ret_stream);
+/* The number of the next descriptor in that directory. False: the end, or an error if *@ret_error
+ * is not 0 but -errno. */
+bool proc_next_fd(DIR *stream, int *ret_number, int *ret_error);
 /* Examines descriptor @number of the process without opening its device, which could have effects:
  * 1, 0, or -errno if this process lacks descriptors or memory. 0: the process has closed the
  * descriptor meanwhile, or the file is on a file system that forbids it, so it is no device. */

@@ -34,18 +34,15 @@ static int add_file(struct dmabuf_files *files, pid_t pid, int number)
 
 static int add_files(struct dmabuf_files *files, pid_t pid)
 {
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		ret = entry->d_name[0] == '.' ? 0 : add_file(files, pid, atoi(entry->d_name));
-	}
-	(void)closedir(stream);
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = add_file(files, pid, number);
 	return ret;
 }
 

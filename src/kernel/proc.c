@@ -245,6 +245,18 @@ int proc_open_fds(pid_t pid, DIR **ret_stream)
 	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 }
 
+bool proc_next_fd(DIR *stream, int *ret_number, int *ret_error)
+{
+	struct dirent *entry;
+
+	do
+		entry = next_entry(stream, ret_error);
+	while (entry && entry->d_name[0] == '.');
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	*ret_number = entry ? atoi(entry->d_name) : -1;
+	return entry;
+}
+
 int proc_stat_fd(pid_t pid, int number, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;

@@ -152,14 +152,10 @@ static void holder_done(struct holder *holder)
 static int find_in(struct search *search, pid_t pid, DIR *stream)
 {
 	_cleanup_(holder_done) struct holder holder = { .pid = pid, .pidfd = -1 };
-	struct dirent *entry;
-	int ret = 0;
+	int number, ret = 0;
 
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		int number = atoi(entry->d_name);
-
-		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, number);
+	while (!ret && proc_next_fd(stream, &number, &ret)) {
+		ret = is_kfd(pid, number);
 		if (ret <= 0)
 			continue;
 		ret = holder.pidfd < 0 ? identify_holder(&holder, search->is_one_tree) : 0;
@@ -171,14 +167,12 @@ static int find_in(struct search *search, pid_t pid, DIR *stream)
 
 static int find_of(struct search *search, pid_t pid)
 {
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
-	ret = find_in(search, pid, stream);
-	(void)closedir(stream);
-	return ret;
+	return find_in(search, pid, stream);
 }
 
 /* The tree of the file @shown: 1; 0: no task has the file any more; or -errno. */
@@ -249,31 +243,25 @@ static int compare_with(pid_t pid, int number, int fd)
 
 int kfd_files_has(pid_t pid, int fd)
 {
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		ret = entry->d_name[0] == '.' ? 0 : compare_with(pid, atoi(entry->d_name), fd);
-	}
-	(void)closedir(stream);
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = compare_with(pid, number, fd);
 	return ret;
 }
 
 /* 1, 0 or -errno. */
 static int has_kfd(pid_t pid, DIR *stream)
 {
-	struct dirent *entry;
-	int ret = 0;
+	int number, ret = 0;
 
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		ret = entry->d_name[0] == '.' ? 0 : is_kfd(pid, atoi(entry->d_name));
-	}
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = is_kfd(pid, number);
 	return ret;
 }
 
@@ -304,14 +292,13 @@ static int maps_gpu(pid_t pid, const struct topology *topology)
  * not. */
 static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_maps)
 {
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream);
 
 	*ret_maps = false;
 	if (ret <= 0)
 		return ret;
 	ret = has_kfd(pid, stream);
-	(void)closedir(stream);
 	if (ret)
 		return ret < 0 ? ret : 0;
 	ret = maps_gpu(pid, topology);

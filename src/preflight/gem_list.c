@@ -134,19 +134,15 @@ static int add_descriptor(struct gem_files *files, const struct topology *topolo
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
 {
 	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret < 0 ? ret : -ESRCH;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		if (entry->d_name[0] != '.')
-			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-			ret = add_descriptor(&files, topology, pid, atoi(entry->d_name));
-	}
-	(void)closedir(stream);
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = add_descriptor(&files, topology, pid, number);
 	if (ret < 0)
 		return ret;
 	*ret_files = files;

@@ -118,19 +118,15 @@ static int add_descriptor(struct node_uses *uses, pid_t pid, int number)
 
 static int add_descriptors(struct node_uses *uses, pid_t pid)
 {
-	struct dirent *entry;
-	DIR *stream;
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number;
 	int ret = proc_open_fds(pid, &stream);
 
 	if (ret <= 0)
 		return ret < 0 ? ret : -ESRCH;
 	ret = 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		if (entry->d_name[0] != '.')
-			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-			ret = add_descriptor(uses, pid, atoi(entry->d_name));
-	}
-	(void)closedir(stream);
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = add_descriptor(uses, pid, number);
 	return ret;
 }
 
