@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The GEM handles of a process, which this process plays: what is listed, what is saved, and what
+ * is refused. */
+#include "gem_driver.h"
+
+#include "amdgpu_plugin_topology.h"
+#include "criu/host.h"
+#include "image/image.h"
+#include "kernel/kfd.h"
+#include "preflight/bo_index.h"
+#include "preflight/gem_list.h"
+#include "preflight/preflight.h"
+#include "priv_builder.h"
+
+#define ROUND 0x3000u
+#define ADDR  0x7000000ull
+#define RW    (AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE)
+
+/* A and B are partitions of one PCI device. */
+enum { GPU_A = 0xaa, GPU_B = 0xbb, GPU_C = 0xcc };
+
+static struct topology_node nodes[] = {
+	{ .gpu_id = GPU_A, .actual_gpu_id = GPU_A, .drm_render_minor = 128, .location_id = 0x100 },
+	{ .gpu_id = GPU_B, .actual_gpu_id = GPU_B, .drm_render_minor = 129, .location_id = 0x101 },
+	{ .gpu_id = GPU_C, .actual_gpu_id = GPU_C, .drm_render_minor = 130, .location_id = 0x200 },
+};
+static const struct topology machine = { nodes, ARRAY_SIZE(nodes) };
+
+/* BO 0 is object 0, on GPU A; BO 1 is object 1, on GPU C. KFD maps BO 0 on A. */
+static struct {
+	struct builder builder;
+	struct kfd_bo_bucket bos[2];
+	struct kfd_state state;
+	struct options options;
+	struct dump_session session;
+	struct dumped_gpu gpus[2];
+	struct dumped_process process;
+	struct preflight_subject subject;
+	struct gem_saved_list saved;
+} job;
+
+static struct kfd_device_bucket devices[] = {
+	{ .user_gpu_id = GPU_A, .actual_gpu_id = GPU_A },
+	{ .user_gpu_id = GPU_C, .actual_gpu_id = GPU_C },
+};
+
+static void make_priv(void)
+{
+	struct builder *b = &job.builder;
+
+	*b = (struct builder){ .priv = { .num_devices = 2, .num_bos = 2 } };
+	set(add(b, 8), 0, 1);
+	(void)add(b, 8 * 2);
+	set(add(b, KFD_PRIV_BO_SIZE_LINUX), 12, GPU_A);
+	(void)add(b, KFD_PRIV_BO_SIZE_LINUX);
+}
+
+static void make_state(void)
+{
+	static const uint32_t gpu_ids[] = { GPU_A, GPU_C };
+
+	for (size_t i = 0; i < ARRAY_SIZE(job.bos); i++)
+		job.bos[i] = (struct kfd_bo_bucket){
+			.addr = ADDR * (i + 1),
+			.size = ROUND,
+			.offset = offsets[i],
+			.gpu_id = gpu_ids[i],
+			.alloc_flags = KFD_BO_VRAM,
+			.dmabuf_fd = (uint32_t)driver.dmabufs[i],
+		};
+	job.state = (struct kfd_state){
+		.devices = devices,
+		.num_devices = 2,
+		.bos = job.bos,
+		.num_bos = 2,
+		.priv_data = job.builder.bytes,
+		.priv_data_size = job.builder.priv.size,
+	};
+}
+
+static void make_subject(void)
+{
+	job.session.options = &job.options;
+	job.gpus[0] = (struct dumped_gpu){ .render_minor = 128, .user_gpu_id = GPU_A };
+	job.gpus[1] = (struct dumped_gpu){ .render_minor = 130, .user_gpu_id = GPU_C };
+	job.process = (struct dumped_process){ .id = 5, .gpus = job.gpus, .num_gpus = 2 };
+	assert_int_equal(bo_index_new(&job.state, &machine, &job.process.bo_index), 0);
+	job.subject = (struct preflight_subject){ &job.session, &job.process, &job.state, &machine,
+						  NULL };
+}
+
+static int begin_job(void **state)
+{
+	if (unit_begin(state) < 0)
+		return -1;
+	memset(&driver, 0, sizeof(driver));
+	driver.failing_syscall = -1;
+	memset(&job, 0, sizeof(job));
+	for (size_t i = 0; i < OBJECTS; i++)
+		driver.dmabufs[i] = memfd_create("object", MFD_CLOEXEC);
+	make_priv();
+	make_state();
+	make_subject();
+	return 0;
+}
+
+static int end_job(void **state)
+{
+	gem_list_saved_done(&job.saved);
+	bo_index_free(job.process.bo_index);
+	for (size_t i = 0; i < driver.num_files; i++)
+		(void)close(driver.files[i].fd);
+	for (size_t i = 0; i < OBJECTS; i++)
+		(void)close(driver.dmabufs[i]);
+	return unit_end(state);
+}
+
+static int save(void)
+{
+	gem_list_saved_done(&job.saved);
+	return gem_list_save(&job.subject, getpid(), &job.saved);
+}
+
+static uint64_t inode_of(unsigned int object)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(driver.dmabufs[object], &stat), 0);
+	return stat.st_ino;
+}
+
+static void each_file_is_listed_once_with_its_handles(void **state)
+{
+	struct file *file = open_render(128);
+	const int again = dup(file->fd);
+	struct gem_files files;
+
+	(void)state;
+	add_handle(file, 2, 1);
+	add_handle(file, 5, 2)->is_import = true;
+	add_handle(file, 6, 0)->is_private = true;
+	(void)open_render(130);
+	(void)open_render(200); /* of no GPU */
+	assert_int_equal(gem_list_read(getpid(), &machine, &files), 0);
+	assert_int_equal(files.count, 2);
+	assert_ptr_equal(files.list[0].gpu, &nodes[0]);
+	assert_ptr_equal(files.list[1].gpu, &nodes[2]);
+	assert_true(files.list[0].fd >= HOST_LOWEST_FD);
+	assert_int_equal(files.list[0].num_handles, 3);
+	assert_int_equal(files.list[1].num_handles, 0);
+	assert_int_equal(files.list[0].handles[0].handle, 2);
+	assert_false(files.list[0].handles[0].is_import);
+	assert_int_equal(files.list[0].handles[0].key, offsets[1]);
+	assert_int_equal(files.list[0].handles[1].handle, 5);
+	assert_true(files.list[0].handles[1].is_import);
+	assert_int_equal(files.list[0].handles[1].key, inode_of(2));
+	assert_int_equal(files.list[0].handles[2].key, 0);
+	gem_list_files_done(&files);
+	(void)close(again);
+}
+
+static void what_the_kernel_does_not_show_is_left_out(void **state)
+{
+	static const struct {
+		enum call failing;
+		long failing_syscall;
+		int error;
+		size_t files;
+	} cases[] = {
+		/* before Linux 6.18 */
+		{ LIST_HANDLES, -1, EINVAL, 1 },
+		{ NO_CALL, SYS_pidfd_open, ENOSYS, 0 },
+		{ NO_CALL, SYS_pidfd_getfd, EPERM, 0 },
+		{ NO_CALL, SYS_pidfd_getfd, EBADF, 0 },
+	};
+
+	(void)state;
+	add_handle(open_render(128), 1, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct gem_files files;
+
+		print_message("case %zu\n", i);
+		driver.failing = cases[i].failing;
+		driver.failing_syscall = cases[i].failing_syscall;
+		driver.error = cases[i].error;
+		assert_int_equal(gem_list_read(getpid(), &machine, &files), 0);
+		assert_int_equal(files.count, cases[i].files);
+		assert_int_equal(files.count ? files.list[0].num_handles : 0, 0);
+		gem_list_files_done(&files);
+	}
+}
+
+static void each_error_of_a_list_comes_back(void **state)
+{
+	static const struct {
+		enum call failing;
+		long failing_syscall;
+		int error;
+	} cases[] = {
+		{ LIST_HANDLES, -1, ENOMEM },       { GEM_MMAP, -1, EINVAL },
+		{ GEM_MMAP, -1, ENOENT },           { HANDLE_TO_FD, -1, EMFILE },
+		{ NO_CALL, SYS_pidfd_open, ESRCH }, { NO_CALL, SYS_pidfd_getfd, EMFILE },
+		{ NO_CALL, SYS_kcmp, ENOSYS },
+	};
+	struct gem_files files;
+	struct file *file = open_render(128);
+
+	(void)state;
+	add_handle(file, 1, 0);
+	add_handle(file, 2, 1)->is_import = true;
+	(void)open_render(129);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		driver.failing = cases[i].failing;
+		driver.failing_syscall = cases[i].failing_syscall;
+		driver.error = cases[i].error;
+		unit_forget_lines();
+		assert_int_equal(gem_list_read(getpid(), &machine, &files), -cases[i].error);
+		assert_int_equal(unit_count_errors(), 0);
+		assert_int_equal(save(), -cases[i].error);
+		assert_logged("Error (amdgpu_plugin): ", "kfd 5: cannot list the GEM handles of");
+	}
+	driver.failing_syscall = -1;
+	driver.failing = NO_CALL;
+	assert_int_equal(gem_list_read(INT32_MAX, &machine, &files), -ESRCH);
+}
+
+static void holders_are_those_of_the_object(void **state)
+{
+	struct file *a = open_render(128), *b = open_render(129), *c = open_render(130);
+	struct gem_files files;
+
+	(void)state;
+	add_handle(a, 1, 0);
+	add_handle(b, 1, 0);
+	add_handle(b, 2, 1);
+	/* another object, whose offset on its device is the same */
+	add_handle(c, 1, 0);
+	add_handle(c, 2, 0)->is_import = true;
+	add_handle(c, 3, 2)->is_import = true;
+	assert_int_equal(gem_list_read(getpid(), &machine, &files), 0);
+	assert_int_equal(gem_list_count_holders(&files, topology_pci_device(&nodes[0]), offsets[0],
+						inode_of(0)),
+			 2 + 3);
+	assert_int_equal(gem_list_count_holders(&files, topology_pci_device(&nodes[0]), offsets[1],
+						inode_of(1)),
+			 1);
+	assert_int_equal(gem_list_count_holders(&files, topology_pci_device(&nodes[2]), offsets[1],
+						inode_of(1)),
+			 0);
+	gem_list_files_done(&files);
+}
+
+static void handles_are_saved_by_gpu_and_number(void **state)
+{
+	struct file *c = open_render(130), *a = open_render(128);
+
+	(void)state;
+	add_handle(c, 1, 1);
+	add_handle(c, 3, 0)->is_import = true;
+	/* KFD maps the BO on C, too, but not the object that the handle names there */
+	set(job.builder.bytes + 24, 16, GPU_C);
+	add_mapping(&c->handles[1], ADDR, ROUND, 0, RW);
+	add_handle(a, 4, 0);
+	job.gpus[0] = (struct dumped_gpu){ .render_minor = 130, .user_gpu_id = GPU_C };
+	job.gpus[1] = (struct dumped_gpu){ .render_minor = 128, .user_gpu_id = GPU_A };
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.count, 3);
+	for (size_t i = 0; i < job.saved.count; i++) {
+		static const struct gem_saved expected[] = {
+			{ .gpu_id = GPU_A, .handle = 4, .bo = 0 },
+			{ .gpu_id = GPU_C, .handle = 1, .bo = 1 },
+			{ .gpu_id = GPU_C, .handle = 3, .bo = 0, .num_mappings = 1 },
+		};
+
+		assert_int_equal(job.saved.list[i].gpu_id, expected[i].gpu_id);
+		assert_int_equal(job.saved.list[i].handle, expected[i].handle);
+		assert_int_equal(job.saved.list[i].bo, expected[i].bo);
+		assert_int_equal(job.saved.list[i].mmap_offset, offsets[expected[i].bo]);
+		assert_int_equal(job.saved.list[i].num_mappings, expected[i].num_mappings);
+	}
+}
+
+/* RESTORE makes those of KFD. */
+static void only_mappings_of_gem_va_are_saved(void **state)
+{
+	struct file *a = open_render(128);
+	struct handle *handle = add_handle(a, 1, 0);
+
+	(void)state;
+	add_mapping(handle, ADDR, ROUND, 0, RW);
+	add_mapping(handle, ADDR + 0x100000, ROUND, 0, RW);
+	add_mapping(handle, ADDR, 0x1000, 0, RW);
+	add_mapping(handle, ADDR, ROUND, 0x1000, RW);
+	/* the address of another object */
+	add_mapping(handle, 2 * ADDR, ROUND, 0, RW);
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.list[0].num_mappings, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_memory_equal(&job.saved.list[0].mappings[i], &handle->mappings[i + 1],
+				    sizeof(*handle->mappings));
+	/* KFD maps the BO on another GPU only */
+	set(job.builder.bytes + 24, 12, GPU_C);
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.list[0].num_mappings, 5);
+	/* without a record that can be read, KFD is taken to map the BO */
+	job.state.priv_data_size--;
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.list[0].num_mappings, 4);
+}
+
+static void objects_that_kfd_does_not_have_are_refused(void **state)
+{
+	static const struct {
+		struct handle handle;
+		const char *words;
+	} cases[] = {
+		/* begins inside a BO */
+		{ { .number = 3, .object = 2 }, "renderD128, GEM handle 3," },
+		{ { .number = 3, .object = 2, .is_import = true }, "renderD128, GEM handle 3," },
+		{ { .number = 3, .is_private = true }, "renderD128, GEM handle 3," },
+		/* the object of another device has this offset */
+		{ { .number = 3, .object = 1 }, "renderD128, GEM handle 3," },
+		{ { .number = IMAGE_GEM_HANDLES_MAX + 1 }, "GEM handle 1048577," },
+		{ { .number = 4,
+		    .mappings = { { ADDR, ROUND, 0, AMDGPU_VM_PAGE_PRT } },
+		    .num_mappings = 1 },
+		  "GEM handle 4 with a mapping of flags 0x10 at 0x7000000," },
+	};
+	struct file *file = open_render(128);
+
+	(void)state;
+	file->num_handles = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		file->handles[0] = cases[i].handle;
+		for (unsigned int forced = 0; forced < 2; forced++) {
+			job.options.force = forced;
+			unit_forget_lines();
+			assert_int_equal(save(), -EOPNOTSUPP);
+			assert_logged("Error (amdgpu_plugin): ", "kfd 5: ", cases[i].words,
+				      "have the process free them");
+		}
+	}
+	file->handles[0] = (struct handle){ .number = IMAGE_GEM_HANDLES_MAX };
+	assert_int_equal(save(), 0);
+}
+
+/* Handles in other files than the compute file are not those of the virtual memory API. */
+static void only_the_compute_file_has_handles_to_save(void **state)
+{
+	static const struct {
+		bool has_bo;
+		uint64_t bo_offset;
+		/* of the first and the second file of the GPU */
+		uint64_t mappable[2];
+		size_t saved;
+		uint32_t handle;
+	} cases[] = {
+		{ true, 0x900000, { 0, 0 }, 0, 0 },
+		{ true, 0x300000, { 0x300000, 0 }, 1, 1 },
+		{ true, 0x300000, { 0, 0x300000 }, 1, 2 },
+		/* a file that has a handle of the BO can map it in any case */
+		{ true, offsets[0], { offsets[0], offsets[0] }, 0, 0 },
+		{ false, 0, { 0, 0 }, 0, 0 },
+	};
+	struct file *one = open_render(128), *two = open_render(128);
+
+	(void)state;
+	add_handle(one, 1, 0);
+	add_handle(two, 2, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		job.gpus[0].has_bo = cases[i].has_bo;
+		job.gpus[0].bo_offset = cases[i].bo_offset;
+		one->mappable = cases[i].mappable[0];
+		two->mappable = cases[i].mappable[1];
+		assert_int_equal(save(), 0);
+		assert_int_equal(job.saved.count, cases[i].saved);
+		assert_int_equal(job.saved.count ? job.saved.list[0].handle : 0, cases[i].handle);
+	}
+	/* a file of another GPU, and one without handles, are none */
+	two->minor = 130;
+	two->handles[0].object = 1;
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.count, 2);
+	two->minor = 128;
+	two->num_handles = 0;
+	assert_int_equal(save(), 0);
+	assert_int_equal(job.saved.count, 1);
+}
+
+static void calls_that_fail_for_a_handle_are_named(void **state)
+{
+	(void)state;
+	add_mapping(add_handle(open_render(128), 7, 0), 2 * ADDR, ROUND, 0, RW);
+	driver.error = EFAULT;
+	driver.failing = MAPPING_INFO;
+	assert_int_equal(save(), -EFAULT);
+	assert_logged("Error (amdgpu_plugin): ",
+		      "kfd 5: renderD128: cannot list the mappings of GEM handle 7");
+	/* the list of handles has asked for the offset first */
+	driver.failing = GEM_MMAP;
+	driver.good = 1;
+	unit_forget_lines();
+	assert_int_equal(save(), -EFAULT);
+	assert_logged("Error (amdgpu_plugin): ", "of GEM handle 7");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_job, end_job)
+	const struct CMUnitTest tests[] = {
+		TEST(each_file_is_listed_once_with_its_handles),
+		TEST(what_the_kernel_does_not_show_is_left_out),
+		TEST(each_error_of_a_list_comes_back),
+		TEST(holders_are_those_of_the_object),
+		TEST(handles_are_saved_by_gpu_and_number),
+		TEST(only_mappings_of_gem_va_are_saved),
+		TEST(objects_that_kfd_does_not_have_are_refused),
+		TEST(only_the_compute_file_has_handles_to_save),
+		TEST(calls_that_fail_for_a_handle_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
