@@ -247,6 +247,42 @@ int raw_import(struct raw_process *process, uint32_t gpu_id, int fd, void *addre
 	return ret;
 }
 
+/* kfd_ioctl.h of ROCm; the kernel's header does not have them. */
+struct raw_ipc_export_args {
+	uint64_t handle;
+	uint32_t share_handle[4];
+	uint32_t gpu_id, flags;
+};
+
+struct raw_ipc_import_args {
+	uint64_t handle, va_addr, mmap_offset;
+	uint32_t share_handle[4];
+	uint32_t gpu_id, flags;
+};
+
+int raw_ipc_export(struct raw_process *process, const struct raw_bo *bo, uint32_t *ret_handle)
+{
+	struct raw_ipc_export_args args = { .handle = bo->handle,
+					    .gpu_id = (uint32_t)(bo->handle >> 32) };
+	int ret = raw_ioctl(process->kfd, AMDKFD_IOWR(0x81, struct raw_ipc_export_args), &args);
+
+	memcpy(ret_handle, args.share_handle, sizeof(args.share_handle));
+	return ret;
+}
+
+int raw_ipc_import(struct raw_process *process, uint32_t gpu_id, const uint32_t *handle,
+		   struct raw_bo *bo)
+{
+	struct raw_ipc_import_args args = { .va_addr = (uintptr_t)bo->address, .gpu_id = gpu_id };
+	int ret;
+
+	memcpy(args.share_handle, handle, sizeof(args.share_handle));
+	ret = raw_ioctl(process->kfd, AMDKFD_IOWR(0x80, struct raw_ipc_import_args), &args);
+	bo->handle = args.handle;
+	bo->mmap_offset = args.mmap_offset;
+	return ret;
+}
+
 int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
 	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count)
 {

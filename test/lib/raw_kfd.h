@@ -85,6 +85,12 @@ int raw_export(struct raw_process *process, const struct raw_bo *bo, int *ret_fd
 int raw_import(struct raw_process *process, uint32_t gpu_id, int fd, void *address,
 	       struct raw_bo *ret_bo);
 
+/* The share handle of the buffer (AMD's out-of-tree driver), and the buffer of one, at bo->address.
+ */
+int raw_ipc_export(struct raw_process *process, const struct raw_bo *bo, uint32_t *ret_handle);
+int raw_ipc_import(struct raw_process *process, uint32_t gpu_id, const uint32_t *handle,
+		   struct raw_bo *bo);
+
 /* The SVM ioctl, with @count (up to 8) attributes, which come back. */
 int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,
 	    struct kfd_ioctl_svm_attribute *attrs, uint32_t count);

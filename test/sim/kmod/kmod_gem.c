@@ -353,6 +353,21 @@ int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 	return drm_gem_prime_fd_to_handle(file->minor->dev, file, fd, ret_handle);
 }
 
+/* The model has the handles of all processes. */
+int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle)
+{
+	return 0;
+}
+
+int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf)
+{
+	return -EINVAL;
+}
+
+void sim_os_share_leave(const u32 *handle)
+{
+}
+
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 {
 	get_dma_buf((struct dma_buf *)dmabuf);

@@ -48,6 +48,9 @@ enum {
 	KFD_RUNTIME_ENABLE = 0x25,
 	KFD_DBG_TRAP = 0x26,
 	KFD_COMMAND_END = 0x27,
+	/* of AMD's out-of-tree driver */
+	KFD_IPC_IMPORT_HANDLE = 0x80,
+	KFD_IPC_EXPORT_HANDLE = 0x81,
 };
 
 struct kfd_get_version_args {
@@ -176,6 +179,20 @@ struct kfd_import_dmabuf_args {
 struct kfd_export_dmabuf_args {
 	u64 handle;
 	u32 flags, dmabuf_fd;
+};
+
+/* Of AMD's out-of-tree driver: kfd_ioctl.h of ROCm. */
+#define SIM_SHARE_WORDS 4u
+struct kfd_ipc_export_args {
+	u64 handle;
+	u32 share_handle[SIM_SHARE_WORDS];
+	u32 gpu_id, flags;
+};
+
+struct kfd_ipc_import_args {
+	u64 handle, va_addr, mmap_offset;
+	u32 share_handle[SIM_SHARE_WORDS];
+	u32 gpu_id, flags;
 };
 
 struct kfd_available_memory_args {

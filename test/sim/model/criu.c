@@ -183,6 +183,12 @@ static void note_oops(const struct sim_process *process)
 				      process->pdds[i]->gpu->gpu_id);
 }
 
+bool sim_criu_has_ipc_record(const struct sim *sim)
+{
+	return SIM_KNOB(sim, ipc_handles) &&
+	       sim->knobs.bo_record_size == SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc);
+}
+
 static int write_bo(struct writer *writer, struct sim_mem *mem)
 {
 	struct sim_process *process = mem->pdd->process;
@@ -201,7 +207,9 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 		if (mem->mapped & 1ull << i)
 			record.mapped_gpu_ids[used++] = process->pdds[i]->user_gpu_id;
 	memcpy(at, &record, min(bytes, (u64)sizeof(record)));
-	if (bytes > sizeof(record))
+	if (sim_criu_has_ipc_record(process->sim))
+		sim_ipc_write_record(mem, (void *)((u8 *)at + SIM_PRIV_BO_OPAQUE));
+	else if (bytes > sizeof(record))
 		fill_opaque(mem, at, bytes);
 	return 0;
 }

@@ -93,8 +93,15 @@ static void set_offset(struct sim_mem *mem, struct kfd_criu_bo_bucket *bucket)
 	/* user memory keeps what the caller has put there */
 }
 
+static bool is_shared(const struct sim_priv_ipc *ipc)
+{
+	static const u32 none[SIM_SHARE_WORDS];
+
+	return memcmp(ipc->share_handle, none, sizeof(none)) != 0;
+}
+
 static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
-		      const struct sim_priv_bo *record)
+		      const struct sim_priv_bo *record, const struct sim_priv_ipc *ipc)
 {
 	struct sim_pdd *pdd = sim_process_pdd(process, bucket->gpu_id);
 	struct sim_mem_wanted wanted = {
@@ -113,7 +120,8 @@ static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bu
 		return -ENODEV;
 	if (record->id > 0x7fffffff)
 		return -EINVAL;
-	ret = sim_mem_new(pdd, &wanted, &mem);
+	ret = is_shared(ipc) ? sim_ipc_restore(pdd, &wanted, ipc, &mem)
+			     : sim_mem_new(pdd, &wanted, &mem);
 	if (ret < 0)
 		return ret;
 	set_offset(mem, bucket);
@@ -169,7 +177,8 @@ static int check_opaque(struct sim_process *process, const struct kfd_criu_bo_bu
 }
 
 static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_bucket *bucket,
-			  struct reader *reader, struct sim_priv_bo *ret_record)
+			  struct reader *reader, struct sim_priv_bo *ret_record,
+			  struct sim_priv_ipc *ret_ipc)
 {
 	u64 bytes = process->sim->knobs.bo_record_size;
 	const void *at = take(reader, bytes);
@@ -177,6 +186,12 @@ static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_
 	if (!at)
 		return -EINVAL;
 	memset(ret_record, 0, sizeof(*ret_record));
+	memset(ret_ipc, 0, sizeof(*ret_ipc));
+	if (sim_criu_has_ipc_record(process->sim)) {
+		memcpy(ret_record, at, SIM_PRIV_BO_OPAQUE);
+		memcpy(ret_ipc, (const u8 *)at + SIM_PRIV_BO_OPAQUE, sizeof(*ret_ipc));
+		return 0;
+	}
 	memcpy(ret_record, at, min(bytes, (u64)sizeof(*ret_record)));
 	if (bytes > sizeof(*ret_record))
 		return check_opaque(process, bucket, ret_record->id, at);
@@ -187,15 +202,16 @@ static int restore_each_bo(struct sim_process *process, struct kfd_criu_bo_bucke
 			   u32 count, struct reader *reader, struct restored_fds *fds)
 {
 	struct sim_priv_bo record;
+	struct sim_priv_ipc ipc;
 	u32 i;
 	int ret = 0;
 
 	for (i = 0; ret == 0 && i < count; i++) {
 		ret = sim_fault(&process->sim->faults, "restore", "BO");
 		if (ret == 0)
-			ret = read_bo_record(process, &buckets[i], reader, &record);
+			ret = read_bo_record(process, &buckets[i], reader, &record, &ipc);
 		if (ret == 0)
-			ret = restore_bo(process, &buckets[i], &record);
+			ret = restore_bo(process, &buckets[i], &record, &ipc);
 		if (ret == 0)
 			ret = add_fd(process, &buckets[i], record.id, fds);
 	}

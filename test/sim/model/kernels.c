@@ -101,6 +101,9 @@ static const struct row rows[] = {
 	/* amdgpu/amdgpu_amdkfd_gpuvm.c: amdgpu_amdkfd_bo_mapped_to_dev() compares devices in 6.1,
 	 * and reads through the VM of each GPU from 6.12 on; 6.8 has not been read */
 	ROW(unacquired_oops,         1,   0,   1,   1,   1,   1,   1,   1,   1),
+
+	/* ROCm/ROCK-Kernel-Driver, amdkfd/kfd_ipc.c: only the out-of-tree driver has share handles */
+	ROW(ipc_handles,             0,   0,   0,   0,   0,   0,   0,   0,   1),
 };
 /* clang-format on */
 

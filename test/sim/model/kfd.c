@@ -73,6 +73,9 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(DBG_TRAP, 32, R | W, unsupported),
 };
 
+static const struct ioctl ipc_import = { "IPC_IMPORT_HANDLE", sim_kfd_ipc_import, 48, R | W };
+static const struct ioctl ipc_export = { "IPC_EXPORT_HANDLE", sim_kfd_ipc_export, 32, R | W };
+
 /* Later kernels have it, the model does not. */
 static const struct ioctl unknown = { .name = "unknown" };
 
@@ -129,14 +132,26 @@ static int call_with_copy(struct sim_process *process, const struct ioctl *ioctl
 	return ret;
 }
 
+/* NULL: this kernel does not have it. */
+static const struct ioctl *find_ioctl(const struct sim *sim, u32 number)
+{
+	if (number >= KFD_IPC_IMPORT_HANDLE && SIM_KNOB(sim, ipc_handles)) {
+		if (number == KFD_IPC_IMPORT_HANDLE)
+			return &ipc_import;
+		return number == KFD_IPC_EXPORT_HANDLE ? &ipc_export : &unknown;
+	}
+	if (number < KFD_GET_VERSION || number > SIM_KNOB(sim, last_ioctl))
+		return NULL;
+	return number < KFD_COMMAND_END ? &ioctls[number] : &unknown;
+}
+
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user)
 {
 	u32 number = cmd & 0xff, size = cmd >> 16 & 0x3fff;
-	const struct ioctl *ioctl;
+	const struct ioctl *ioctl = find_ioctl(process->sim, number);
 
-	if (number < KFD_GET_VERSION || number > SIM_KNOB(process->sim, last_ioctl))
+	if (!ioctl)
 		return -ENOTTY;
-	ioctl = number < KFD_COMMAND_END ? &ioctls[number] : &unknown;
 	if (!sim_os_is_owner(process) && !(ioctl->flags & FLAG_CRIU && sim_os_is_tracer(process)))
 		return -EBADF;
 	if (!ioctl->function)

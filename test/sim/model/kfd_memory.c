@@ -93,9 +93,9 @@ static int enter(struct sim_mem *mem, bool fixed_id, u32 id)
 	return sim_ids_add(mems, mem, 0x7fffffff, &mem->id) < 0 ? -EFAULT : 0;
 }
 
-int sim_mem_enter(struct sim_mem *mem)
+int sim_mem_enter(struct sim_mem *mem, const u32 *id)
 {
-	int ret = enter(mem, false, 0);
+	int ret = enter(mem, id != NULL, id ? *id : 0);
 
 	if (ret == 0) {
 		ret = sim_os_bo_allow(mem->bo, mem->pdd->render);
@@ -184,6 +184,8 @@ void sim_mem_free(struct sim_mem *mem)
 	(void)sim_ids_remove(&mem->pdd->mems, mem->id);
 	sim_os_bo_disallow(mem->bo, mem->pdd->render);
 	sim_mem_unname(mem);
+	if (mem->ipc)
+		sim_ipc_put(process->sim, mem->ipc);
 	if (mem->dmabuf)
 		sim_os_dmabuf_put(mem->dmabuf);
 	sim_os_bo_put(mem->bo);

@@ -46,6 +46,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(gfx11_queues),
 	KNOB(acquire_queue_buffers),
 	KNOB(unacquired_oops),
+	KNOB(ipc_handles),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

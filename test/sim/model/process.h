@@ -25,6 +25,9 @@ struct sim_mem {
 	u64 user_addr;
 	u32 gem_handle;            /* in KFD's own file; 0: this kernel has none */
 	struct sim_dmabuf *dmabuf; /* the dma-buf made or imported; NULL: not yet */
+	struct sim_ipc *ipc;       /* its share handle; NULL: none */
+	u32 ipc_flags;
+	bool imported; /* by its share handle */
 };
 
 /* The part of a process on one GPU. */
@@ -181,8 +184,9 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd);
 struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle);
 /* The handle of the buffer in ioctls. */
 u64 sim_mem_handle(const struct sim_mem *mem);
-/* Gives @mem, which has its buffer, a number, and allows its process to map it. */
-int sim_mem_enter(struct sim_mem *mem);
+/* Gives @mem, which has its buffer, number *@id, or the lowest if that is NULL, and allows its
+ * process to map it. */
+int sim_mem_enter(struct sim_mem *mem, const u32 *id);
 
 /* kfd_share.c */
 SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info);
@@ -193,6 +197,19 @@ int sim_mem_name(struct sim_mem *mem);
 void sim_mem_unname(struct sim_mem *mem);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
+
+/* kfd_ipc.c */
+SIM_KFD_HANDLER(sim_kfd_ipc_export);
+SIM_KFD_HANDLER(sim_kfd_ipc_import);
+struct sim_priv_ipc;
+void sim_ipc_put(struct sim *sim, struct sim_ipc *ipc);
+/* Whether a share handle has a reference to the dma-buf. */
+bool sim_ipc_holds(struct sim *sim, const struct sim_dmabuf *dmabuf);
+/* What CHECKPOINT says of the buffer. */
+void sim_ipc_write_record(const struct sim_mem *mem, struct sim_priv_ipc *record);
+/* RESTORE of a buffer whose record has a share handle. */
+int sim_ipc_restore(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted,
+		    const struct sim_priv_ipc *record, struct sim_mem **ret_mem);
 
 /* kfd_queue.c */
 SIM_KFD_HANDLER(sim_kfd_create_queue);
@@ -285,6 +302,8 @@ u32 sim_svm_count(struct sim_process *process);
 /* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
+/* Whether records of BOs end with a struct sim_priv_ipc. */
+bool sim_criu_has_ipc_record(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
 int sim_criu_resume(struct sim *sim, u32 pid);
 /* The worker that RESUME starts. True: the queues run again; false: call again after a moment. */
@@ -295,10 +314,7 @@ struct sim_priv_process {
 	u32 version, xnack_mode;
 };
 /* The knob bo_record_size is the size of a BO's record. In a longer record, opaque words follow the
- * fields. AMD's out-of-tree driver has 296 bytes: IPC flags, whether the BO is imported, and a
- * share handle of four words (ROCm/amdgpu, kfd_chardev.c; known by reading and from logs; the order
- * of these fields is unknown). RESTORE uses these words, so they must return as CHECKPOINT wrote
- * them. */
+ * fields. RESTORE checks that they return as CHECKPOINT wrote them. */
 struct sim_priv_bo {
 	u64 user_addr;
 	u32 id;
@@ -307,6 +323,13 @@ struct sim_priv_bo {
 #define SIM_PRIV_BO_MIN    80u /* room for 16 GPUs */
 #define SIM_PRIV_BO_MAX    4096u
 #define SIM_PRIV_BO_OPAQUE 268u /* where the opaque words of a longer record begin */
+/* What AMD's out-of-tree driver (the knob ipc_handles) has in the place of opaque words: flags,
+ * whether the BO is imported, and the share handle, or zeros (ROCm/amdgpu, kfd_chardev.c; the size
+ * of the record is known from logs). The order of the fields is not published. The simulator
+ * chooses this one. */
+struct sim_priv_ipc {
+	u32 flags, imported, share_handle[SIM_SHARE_WORDS], pad;
+};
 /* The opaque word at @offset in the record of the BO with that address, GPU and id. Never 0. */
 u32 sim_priv_bo_word(u64 va, u32 user_gpu_id, u32 id, u32 offset);
 #define SIM_PRIV_QUEUE 0u
@@ -342,5 +365,6 @@ _Static_assert(sizeof(struct sim_priv_queue) == 120, "priv_data");
 _Static_assert(sizeof(struct sim_priv_event) == 64, "priv_data");
 _Static_assert(sizeof(struct sim_priv_svm) == 24, "priv_data");
 _Static_assert(sizeof(struct sim_priv_bo) == 272, "priv_data");
+_Static_assert(SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc) == 296, "priv_data");
 
 #endif

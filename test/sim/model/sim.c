@@ -48,6 +48,7 @@ int sim_init(struct sim *sim)
 	sim_faults_init(&sim->faults);
 	sim_violations_init(&sim->violations);
 	sim_lock_init(&sim->memory_lock);
+	sim_lock_init(&sim->ipc_lock);
 	sim_lock_init(&sim->engine_lock);
 	sim_wait_init(&sim->engine_wait);
 	sim_lock_init(&sim->job_lock);

@@ -70,6 +70,7 @@ struct sim_knobs {
 	u64 event_types;
 	u64 gfx11_queues;
 	u64 unacquired_oops;
+	u64 ipc_handles;
 };
 
 /* A knob as a thread other than the test's reads it. */
@@ -124,6 +125,10 @@ struct sim {
 
 	struct sim_lock memory_lock;
 	u64 system_used;
+
+	/* Share handles of AMD's out-of-tree driver: kfd_ipc.c */
+	struct sim_lock ipc_lock;
+	struct sim_ipc *ipcs;
 
 	/* Everything the queue engine looks at: list of queues, evictions. Held
 	 * while each queue has a turn. */

@@ -104,6 +104,11 @@ void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
 int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
 /* The exporter's buffer, borrowed from the dma-buf; NULL: of another driver. */
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
+/* Share handles of processes that this simulator does not have, but that the front end knows.
+ * enter: -EEXIST: another process has entered the handle. find: with a reference; -EINVAL: none. */
+int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle);
+int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf);
+void sim_os_share_leave(const u32 *handle);
 /* Descriptors of the caller: reserved first, then either installed, which cannot fail, or
  * cancelled. */
 int sim_os_fd_reserve(bool cloexec);

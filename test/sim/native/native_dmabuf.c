@@ -336,7 +336,8 @@ bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references)
 		return false;
 	*ret_size = bo->bo.size;
 	*ret_references = count_descriptors(is_of_bo, bo) + count_mems(native, bo) +
-			  native_bo_count_prime(bo);
+			  native_bo_count_prime(bo) +
+			  sim_ipc_holds(&native->sim, (const struct sim_dmabuf *)&bo->bo);
 	native_bo_put(bo);
 	return true;
 }

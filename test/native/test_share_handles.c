@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests through raw ioctls how processes share buffers by the share handles of AMD's out-of-tree
+ * driver, and what its CRIU operations do with them. This program plays two KFD processes. It needs
+ * a machine with one GPU. */
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "raw_kfd.h"
+#include "sim_test.h"
+
+#define SIZE       65536u
+#define RECORD     296u
+#define IPC_FIELDS 268u /* where they begin in a record */
+#define NO_FD      UINT32_MAX
+/* The record of the process and that of one GPU come first. */
+#define FIRST_RECORD 16u
+#define IMPORT_FLAGS 0xc0000001u
+#define OWNER_FLAGS  (RAW_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT)
+
+/* As the simulator orders them. */
+struct ipc_fields {
+	uint32_t flags, imported, handle[4], pad;
+};
+
+/* What CHECKPOINT returns of a process with one buffer. */
+struct saved {
+	struct kfd_ioctl_criu_args args;
+	struct kfd_criu_device_bucket device;
+	struct kfd_criu_bo_bucket bo;
+	uint8_t priv[FIRST_RECORD + RECORD];
+};
+
+static int begin_dkms(void **state)
+{
+	sim_write("kernel", "dkms");
+	return begin(state);
+}
+
+static int end_dkms(void **state)
+{
+	int ret = end(state);
+
+	sim_write("kernel", "default");
+	return ret;
+}
+
+static void open_process(const char *task, struct raw_process *process)
+{
+	sim_write("task", task);
+	assert_int_equal(raw_open_acquired(process), 0);
+	sim_write("task", "0");
+}
+
+static void close_process(struct raw_process *process)
+{
+	(void)close(process->render[0]);
+	(void)close(process->kfd);
+}
+
+static struct raw_bo alloc(struct raw_process *process, uint32_t flags)
+{
+	struct raw_bo bo;
+
+	assert_int_equal(raw_alloc(process, process->gpu[0].gpu_id, flags, SIZE, NULL, &bo), 0);
+	return bo;
+}
+
+static int import_at(struct raw_process *process, const uint32_t *handle, struct raw_bo *bo)
+{
+	bo->address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bo->size = SIZE;
+	return raw_ipc_import(process, process->gpu[0].gpu_id, handle, bo);
+}
+
+static void release(struct raw_process *process, struct raw_bo *bo)
+{
+	assert_int_equal(raw_free(process, bo), 0);
+	(void)munmap(bo->address, bo->size);
+}
+
+static struct saved save(struct raw_process *process)
+{
+	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
+	struct saved saved = { .args = { .op = KFD_CRIU_OP_PROCESS_INFO } };
+
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
+	assert_int_equal(saved.args.num_bos, 1);
+	assert_int_equal(saved.args.priv_data_size, sizeof(saved.priv));
+	saved.args.op = KFD_CRIU_OP_CHECKPOINT;
+	saved.args.devices = (uintptr_t)&saved.device;
+	saved.args.bos = (uintptr_t)&saved.bo;
+	saved.args.priv_data = (uintptr_t)saved.priv;
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved.args), 0);
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
+	(void)close((int)saved.bo.dmabuf_fd);
+	return saved;
+}
+
+static struct ipc_fields fields_of(const struct saved *saved)
+{
+	struct ipc_fields fields;
+
+	memcpy(&fields, saved->priv + FIRST_RECORD + IPC_FIELDS, sizeof(fields));
+	return fields;
+}
+
+/* Into a process without KFD state. The buffer gets a new mmap offset. */
+static void restore(const char *task, struct saved *saved, struct raw_process *process)
+{
+	sim_write("task", task);
+	assert_int_equal(raw_open(process), 0);
+	assert_int_equal(raw_open_render(&process->gpu[0], &process->render[0]), 0);
+	saved->args.op = KFD_CRIU_OP_RESTORE;
+	saved->args.devices = (uintptr_t)&saved->device;
+	saved->args.bos = (uintptr_t)&saved->bo;
+	saved->args.priv_data = (uintptr_t)saved->priv;
+	saved->device.drm_fd = (uint32_t)process->render[0];
+	saved->bo.dmabuf_fd = NO_FD;
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &saved->args), 0);
+	(void)close((int)saved->bo.dmabuf_fd);
+	sim_write("task", "0");
+}
+
+/* Writes through one mapping are seen through the other. */
+static void check_shared(int render, uint64_t offset, int other_render, uint64_t other_offset)
+{
+	char *one = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, render, (off_t)offset);
+	char *other = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, other_render,
+			   (off_t)other_offset);
+
+	assert_true(one != MAP_FAILED && other != MAP_FAILED);
+	one[17] = 0x33;
+	assert_int_equal(other[17], 0x33);
+	other[18] = 0x44;
+	assert_int_equal(one[18], 0x44);
+	(void)munmap(one, SIZE);
+	(void)munmap(other, SIZE);
+}
+
+static void a_handle_names_the_buffer_for_every_process(void **state)
+{
+	struct raw_process owner, importer;
+	uint32_t handle[4], again[4];
+	struct raw_bo bo, imported, none;
+	struct saved own, other;
+
+	(void)state;
+	open_process("0", &owner);
+	open_process("1", &importer);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
+	assert_int_equal(raw_ipc_export(&owner, &bo, again), 0);
+	assert_memory_equal(again, handle, sizeof(handle));
+	assert_int_equal(import_at(&importer, handle, &imported), 0);
+	assert_int_equal((uint32_t)imported.handle, 0);
+	assert_int_equal(imported.mmap_offset, bo.mmap_offset);
+	assert_int_equal(raw_ipc_export(&importer, &imported, again), 0);
+	assert_memory_equal(again, handle, sizeof(handle));
+	own = save(&owner);
+	other = save(&importer);
+	assert_int_equal(own.bo.alloc_flags, OWNER_FLAGS);
+	assert_int_equal(other.bo.alloc_flags, IMPORT_FLAGS);
+	check_shared(owner.render[0], bo.mmap_offset, importer.render[0], imported.mmap_offset);
+	again[0] ^= 2;
+	assert_int_equal(import_at(&importer, again, &none), -EINVAL);
+	(void)munmap(none.address, SIZE);
+	/* the name lives as long as a holder */
+	release(&owner, &bo);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(import_at(&owner, handle, &none), 0);
+	release(&owner, &none);
+	release(&importer, &imported);
+	assert_int_equal(import_at(&owner, handle, &none), -EINVAL);
+	(void)munmap(none.address, SIZE);
+	release(&owner, &bo);
+	close_process(&owner);
+	close_process(&importer);
+}
+
+static void mainline_has_no_share_handles(void **state)
+{
+	struct raw_process owner;
+	uint32_t handle[4] = { 0 };
+	struct raw_bo bo, none;
+
+	(void)state;
+	sim_write("kernel", "7.3");
+	open_process("0", &owner);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), -ENOTTY);
+	assert_int_equal(import_at(&owner, handle, &none), -ENOTTY);
+	(void)munmap(none.address, SIZE);
+	release(&owner, &bo);
+	close_process(&owner);
+}
+
+static void records_of_all_holders_have_the_handle(void **state)
+{
+	static const struct ipc_fields none;
+	struct raw_process owner, importer;
+	struct ipc_fields own, other;
+	struct raw_bo bo, imported;
+	struct saved saved;
+	uint32_t handle[4];
+
+	(void)state;
+	open_process("0", &owner);
+	open_process("1", &importer);
+	bo = alloc(&owner, OWNER_FLAGS);
+	saved = save(&owner);
+	own = fields_of(&saved);
+	assert_memory_equal(&own, &none, sizeof(none));
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
+	assert_int_equal(import_at(&importer, handle, &imported), 0);
+	saved = save(&owner);
+	own = fields_of(&saved);
+	saved = save(&importer);
+	other = fields_of(&saved);
+	assert_memory_equal(own.handle, handle, sizeof(handle));
+	assert_memory_equal(other.handle, handle, sizeof(handle));
+	assert_int_equal(own.imported, 0);
+	assert_int_equal(other.imported, 1);
+	release(&owner, &bo);
+	release(&importer, &imported);
+	close_process(&owner);
+	close_process(&importer);
+}
+
+/* The two processes as they were saved, with an owner and an importer. */
+struct saved_pair {
+	struct saved owner, importer;
+};
+
+static struct saved_pair save_pair(bool ends)
+{
+	struct raw_process owner, importer;
+	struct raw_bo bo, imported;
+	struct saved_pair pair;
+	uint32_t handle[4];
+
+	open_process("0", &owner);
+	open_process("1", &importer);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
+	assert_int_equal(import_at(&importer, handle, &imported), 0);
+	assert_int_equal(raw_map(&importer, &imported, importer.gpu[0].gpu_id), 0);
+	pair.owner = save(&owner);
+	pair.importer = save(&importer);
+	close_process(&owner);
+	close_process(&importer);
+	(void)munmap(bo.address, SIZE);
+	(void)munmap(imported.address, SIZE);
+	if (ends)
+		sim_write("process_exit", "1");
+	return pair;
+}
+
+static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **state)
+{
+	for (int importer_first = 0; importer_first < 2; importer_first++) {
+		struct saved_pair pair = save_pair(true);
+		struct saved *first = importer_first ? &pair.importer : &pair.owner;
+		struct saved *second = importer_first ? &pair.owner : &pair.importer;
+		const uint32_t flags = first->bo.alloc_flags;
+		struct raw_process one, other;
+		struct saved saved;
+
+		(void)state;
+		restore("0", first, &one);
+		restore("1", second, &other);
+		assert_int_equal(first->bo.restored_offset, second->bo.restored_offset);
+		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
+			     second->bo.restored_offset);
+		/* the flags of its bucket, also if that is an importer's */
+		saved = save(&one);
+		assert_int_equal(saved.bo.alloc_flags, flags);
+		saved = save(&other);
+		assert_int_equal(saved.bo.alloc_flags, IMPORT_FLAGS);
+		assert_int_equal(fields_of(&saved).imported, 1);
+		close_process(&one);
+		close_process(&other);
+		sim_write("process_exit", "1");
+	}
+}
+
+/* What the plugin must refuse. */
+static void a_restore_joins_the_buffer_of_a_process_that_still_lives(void **state)
+{
+	struct saved_pair pair = save_pair(false);
+	struct raw_process replica;
+
+	(void)state;
+	restore("2", &pair.importer, &replica);
+	assert_int_equal(pair.importer.bo.restored_offset, pair.owner.bo.offset);
+	close_process(&replica);
+	sim_write("process_exit", "1");
+}
+
+static void without_the_handle_each_process_gets_a_copy(void **state)
+{
+	struct saved_pair pair = save_pair(true);
+	struct raw_process one, other;
+
+	(void)state;
+	memset(pair.importer.priv + FIRST_RECORD + IPC_FIELDS, 0, sizeof(struct ipc_fields));
+	restore("0", &pair.owner, &one);
+	restore("1", &pair.importer, &other);
+	assert_int_not_equal(pair.owner.bo.restored_offset, pair.importer.bo.restored_offset);
+	close_process(&one);
+	close_process(&other);
+	sim_write("process_exit", "1");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_dkms, end_dkms)
+	const struct CMUnitTest tests[] = {
+		TEST(a_handle_names_the_buffer_for_every_process),
+		TEST(mainline_has_no_share_handles),
+		TEST(records_of_all_holders_have_the_handle),
+		TEST(the_first_restored_makes_the_buffer_and_the_others_import_it),
+		TEST(a_restore_joins_the_buffer_of_a_process_that_still_lives),
+		TEST(without_the_handle_each_process_gets_a_copy),
+	};
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

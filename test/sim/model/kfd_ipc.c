@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Share handles of AMD's out-of-tree driver: 128 random bits that name a buffer for all processes
+ * of the host. ROCm/ROCK-Kernel-Driver, kfd_ipc.c, has the ioctls, and ROCm/amdgpu, kfd_chardev.c
+ * (criu_checkpoint_bos(), criu_restore_memory_of_gpu_ipc()), the CRIU operations. Both are known
+ * from descriptions. Mainline has no such handles: the knob ipc_handles is 0. */
+#include "process.h"
+
+/* A name and its dma-buf, which it holds. It lives as long as a buffer of KFD has it. */
+struct sim_ipc {
+	struct sim_ipc *next;
+	u32 handle[SIM_SHARE_WORDS];
+	struct sim_dmabuf *dmabuf;
+	u32 references;
+};
+
+static void make_handle(u32 *handle)
+{
+	static u64 counter;
+	u64 word = sim_os_now_ns() ^ __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED) << 48;
+	u32 i;
+
+	for (i = 0; i < SIM_SHARE_WORDS; i++) {
+		word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull + 0x9e3779b97f4a7c15ull;
+		handle[i] = (u32)(word >> 32) | 1;
+	}
+}
+
+/* Under sim->ipc_lock, as the next two. */
+static struct sim_ipc *find(struct sim *sim, const u32 *handle)
+{
+	struct sim_ipc *ipc = sim->ipcs;
+
+	while (ipc && memcmp(ipc->handle, handle, sizeof(ipc->handle)) != 0)
+		ipc = ipc->next;
+	return ipc;
+}
+
+/* Takes over the reference to @dmabuf on success. */
+static int enter(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf,
+		 struct sim_ipc **ret_ipc)
+{
+	struct sim_ipc *ipc = sim_os_alloc(sizeof(*ipc));
+
+	if (!ipc)
+		return -ENOMEM;
+	memcpy(ipc->handle, handle, sizeof(ipc->handle));
+	ipc->dmabuf = dmabuf;
+	ipc->references = 1;
+	ipc->next = sim->ipcs;
+	sim->ipcs = ipc;
+	*ret_ipc = ipc;
+	return 0;
+}
+
+/* A new name: the caller has made the buffer. -EEXIST: another buffer has this name. */
+static int name_bo(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf,
+		   struct sim_ipc **ret_ipc)
+{
+	int ret = -EEXIST;
+
+	sim_lock(&sim->ipc_lock);
+	if (!find(sim, handle))
+		ret = sim_os_share_enter(dmabuf, handle);
+	if (ret == 0)
+		ret = enter(sim, handle, dmabuf, ret_ipc);
+	sim_unlock(&sim->ipc_lock);
+	return ret;
+}
+
+/* -EINVAL: no buffer has this name. */
+static int get(struct sim *sim, const u32 *handle, struct sim_ipc **ret_ipc)
+{
+	struct sim_dmabuf *dmabuf;
+	int ret = 0;
+
+	sim_lock(&sim->ipc_lock);
+	*ret_ipc = find(sim, handle);
+	if (*ret_ipc) {
+		(*ret_ipc)->references++;
+	} else {
+		ret = sim_os_share_find(handle, &dmabuf);
+		if (ret == 0) {
+			ret = enter(sim, handle, dmabuf, ret_ipc);
+			if (ret < 0)
+				sim_os_dmabuf_put(dmabuf);
+		}
+	}
+	sim_unlock(&sim->ipc_lock);
+	return ret;
+}
+
+void sim_ipc_put(struct sim *sim, struct sim_ipc *ipc)
+{
+	struct sim_ipc **at = &sim->ipcs;
+
+	sim_lock(&sim->ipc_lock);
+	if (--ipc->references) {
+		sim_unlock(&sim->ipc_lock);
+		return;
+	}
+	while (*at != ipc)
+		at = &(*at)->next;
+	*at = ipc->next;
+	sim_os_share_leave(ipc->handle);
+	sim_unlock(&sim->ipc_lock);
+	sim_os_dmabuf_put(ipc->dmabuf);
+	sim_os_free(ipc);
+}
+
+bool sim_ipc_holds(struct sim *sim, const struct sim_dmabuf *dmabuf)
+{
+	struct sim_ipc *ipc;
+
+	sim_lock(&sim->ipc_lock);
+	for (ipc = sim->ipcs; ipc && ipc->dmabuf != dmabuf;)
+		ipc = ipc->next;
+	sim_unlock(&sim->ipc_lock);
+	return ipc != NULL;
+}
+
+/* An import: the buffer itself, with the flags of each import. The driver's import on another
+ * device is not modelled. */
+static int fill(struct sim_mem *mem, const struct sim_ipc *ipc, const u32 *id)
+{
+	struct sim_bo *bo = sim_os_dmabuf_bo(ipc->dmabuf);
+
+	if (!bo || !sim_gpu_same_device(bo->gpu, mem->pdd->gpu))
+		return -EINVAL;
+	mem->bo = bo;
+	mem->flags = bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
+	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
+	return sim_mem_enter(mem, id);
+}
+
+/* Takes over the reference to @ipc on success. */
+static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *id,
+		  struct sim_mem **ret_mem)
+{
+	struct sim_mem *mem = sim_os_alloc(sizeof(*mem));
+	int ret;
+
+	if (!mem)
+		return -ENOMEM;
+	mem->pdd = pdd;
+	mem->va = va;
+	ret = fill(mem, ipc, id);
+	if (ret < 0) {
+		sim_os_free(mem);
+		return ret;
+	}
+	sim_os_bo_get(mem->bo);
+	sim_os_dmabuf_get(ipc->dmabuf);
+	mem->dmabuf = ipc->dmabuf;
+	mem->ipc = ipc;
+	mem->imported = true;
+	*ret_mem = mem;
+	return 0;
+}
+
+static int import_by_handle(struct sim_pdd *pdd, const u32 *handle, u64 va, const u32 *id,
+			    struct sim_mem **ret_mem)
+{
+	struct sim *sim = pdd->gpu->sim;
+	struct sim_ipc *ipc;
+	int ret = get(sim, handle, &ipc);
+
+	if (ret < 0)
+		return ret;
+	ret = import(pdd, ipc, va, id, ret_mem);
+	if (ret < 0)
+		sim_ipc_put(sim, ipc);
+	return ret;
+}
+
+static int name_mem(struct sim_mem *mem, const u32 *handle)
+{
+	struct sim_dmabuf *dmabuf;
+	int ret = sim_mem_dmabuf(mem, &dmabuf);
+
+	if (ret < 0)
+		return ret;
+	ret = name_bo(mem->pdd->gpu->sim, handle, dmabuf, &mem->ipc);
+	if (ret < 0)
+		sim_os_dmabuf_put(dmabuf);
+	return ret;
+}
+
+SIM_KFD_HANDLER(sim_kfd_ipc_export)
+{
+	struct kfd_ipc_export_args *io = args;
+	struct sim_mem *mem = sim_mem_find(process, io->handle);
+	u32 handle[SIM_SHARE_WORDS];
+	int ret = 0;
+
+	(void)size;
+	if (!mem || mem->bo->kind != SIM_BO_MEMORY)
+		return -EINVAL;
+	if (!mem->ipc) {
+		make_handle(handle);
+		ret = name_mem(mem, handle);
+		mem->ipc_flags = io->flags;
+	}
+	if (ret == 0)
+		memcpy(io->share_handle, mem->ipc->handle, sizeof(io->share_handle));
+	return ret;
+}
+
+SIM_KFD_HANDLER(sim_kfd_ipc_import)
+{
+	struct kfd_ipc_import_args *io = args;
+	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
+	struct sim_mem *mem;
+	int ret;
+
+	(void)size;
+	if (!pdd)
+		return -EINVAL;
+	if (!pdd->render)
+		return -ENODEV;
+	ret = import_by_handle(pdd, io->share_handle, io->va_addr, NULL, &mem);
+	if (ret < 0)
+		return ret;
+	io->handle = sim_mem_handle(mem);
+	io->mmap_offset = sim_os_bo_mmap_offset(mem->bo);
+	io->flags = mem->flags;
+	return 0;
+}
+
+void sim_ipc_write_record(const struct sim_mem *mem, struct sim_priv_ipc *record)
+{
+	memset(record, 0, sizeof(*record));
+	if (!mem->ipc)
+		return;
+	record->flags = mem->ipc_flags;
+	record->imported = mem->imported;
+	memcpy(record->share_handle, mem->ipc->handle, sizeof(record->share_handle));
+}
+
+/* criu_restore_memory_of_gpu_ipc(): the first process makes the buffer and names it, and the others
+ * import it. Of two that make it at once, the second frees its own. */
+int sim_ipc_restore(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted,
+		    const struct sim_priv_ipc *record, struct sim_mem **ret_mem)
+{
+	int ret = import_by_handle(pdd, record->share_handle, wanted->va, &wanted->id, ret_mem);
+
+	if (ret != -EINVAL)
+		goto done;
+	ret = sim_mem_new(pdd, wanted, ret_mem);
+	if (ret < 0)
+		return ret;
+	ret = name_mem(*ret_mem, record->share_handle);
+	if (ret < 0)
+		sim_mem_free(*ret_mem);
+	if (ret == -EEXIST)
+		ret = import_by_handle(pdd, record->share_handle, wanted->va, &wanted->id, ret_mem);
+done:
+	if (ret == 0)
+		(*ret_mem)->ipc_flags = record->flags;
+	return ret;
+}
