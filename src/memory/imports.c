@@ -238,7 +238,6 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 					 ": cannot offer it to the processes that share it",
 					 session->task.kfd_id, bo->addr);
 	}
-	objects_announce(session->objects);
 	return 0;
 }
 
@@ -264,19 +263,21 @@ int imports_await(const struct restore_session *session, struct awaited_object *
 	pid_t failed = 0;
 	int ret;
 
-	/* The task has published its own. */
-	if (awaited->owner == session->task.vpid)
-		ret = objects_find(session->objects, awaited->number, ret_object);
-	else
-		ret = objects_await(session->objects, awaited->number, ret_object, &failed);
+	ret = objects_await(session->objects, awaited->number, awaited->owner, ret_object, &failed);
 	while (ret == -ETIME) {
 		ret = check_owner(awaited);
 		if (!ret)
-			ret = objects_await(session->objects, awaited->number, ret_object, &failed);
+			ret = objects_await(session->objects, awaited->number, awaited->owner,
+					    ret_object, &failed);
 	}
 	if (ret == -ECANCELED)
 		return log_error(ret, "%s: process %d has failed, and others share its BOs",
 				 awaited->name, failed);
+	if (ret == -ENODATA)
+		return log_error(ret,
+				 "%s: the image of process %d, which shares it, does not have it;"
+				 " the images are damaged, or from two dumps",
+				 awaited->name, awaited->owner);
 	return ret < 0 ? log_error(ret, "%s: process %d, which shares it, does not come back",
 				   awaited->name, awaited->owner)
 		       : 0;
@@ -475,11 +476,12 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 {
 	const struct imports *imports = session->task.imports;
 	struct importer importer = { .session = session, .imports = imports, .fd = fd };
-	int ret;
+	int ret = imports ? publish_all(session, state) : 0;
 
+	if (!ret)
+		objects_announce(session->objects, session->task.vpid);
 	if (!imports)
 		return 0;
-	ret = publish_all(session, state);
 	for (size_t i = 0; !ret && i < imports->count; i++)
 		ret = import_bo(&importer, &imports->list[i]);
 	ret = free_fillers(&importer, ret);

@@ -27,7 +27,8 @@ struct awaited_object {
 	char name[64];
 };
 
-/* Waits until the object is published. Logs on error: the owner has failed, or has no image. */
+/* Waits until the object is published. Logs on error: the owner has failed, or has no image, or its
+ * image lacks the object. */
 int imports_await(const struct restore_session *session, struct awaited_object *awaited,
 		  struct object *ret_object);
 

@@ -13,6 +13,9 @@
 /* The time after which a waiting task looks again, in seconds. */
 #define WAIT_S 1
 
+/* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). */
+#define PIDS_MAX 4194304
+
 /* The kernel allocates only those pages of the table that are written. */
 struct objects {
 	/* A futex, which changes with each announcement. */
@@ -20,7 +23,10 @@ struct objects {
 	/* The vpid of a task that has failed; 0: none. */
 	uint32_t failed;
 	bool used;
+	/* By vpid: the task has published all its objects. */
+	bool complete[PIDS_MAX];
 	struct slot {
+		bool taken;
 		bool published;
 		struct object object;
 	} slots[IMAGE_OBJECTS_MAX];
@@ -54,7 +60,7 @@ int objects_publish(struct objects *objects, uint32_t number, const struct objec
 
 	if (!slot)
 		return -EINVAL;
-	if (__atomic_load_n(&slot->published, __ATOMIC_ACQUIRE))
+	if (__atomic_exchange_n(&slot->taken, true, __ATOMIC_ACQ_REL))
 		return -EEXIST;
 	slot->object = *object;
 	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
@@ -62,10 +68,16 @@ int objects_publish(struct objects *objects, uint32_t number, const struct objec
 	return 0;
 }
 
-void objects_announce(struct objects *objects)
+static void wake(struct objects *objects)
 {
 	(void)__atomic_add_fetch(&objects->announcements, 1, __ATOMIC_ACQ_REL);
 	futex_wake_all(&objects->announcements);
+}
+
+void objects_announce(struct objects *objects, pid_t vpid)
+{
+	__atomic_store_n(&objects->complete[vpid % PIDS_MAX], true, __ATOMIC_RELEASE);
+	wake(objects);
 }
 
 int objects_find(struct objects *objects, uint32_t number, struct object *ret_object)
@@ -78,15 +90,18 @@ int objects_find(struct objects *objects, uint32_t number, struct object *ret_ob
 	return 0;
 }
 
-int objects_await(struct objects *objects, uint32_t number, struct object *ret_object,
+int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct object *ret_object,
 		  pid_t *ret_failed)
 {
 	uint32_t seen = __atomic_load_n(&objects->announcements, __ATOMIC_ACQUIRE);
+	bool complete = __atomic_load_n(&objects->complete[owner % PIDS_MAX], __ATOMIC_ACQUIRE);
 	int ret = objects_find(objects, number, ret_object);
 
 	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
 	if (!ret)
 		return 0;
+	if (complete)
+		return -ENODATA;
 	*ret_failed = (pid_t)__atomic_load_n(&objects->failed, __ATOMIC_ACQUIRE);
 	if (*ret_failed)
 		return -ECANCELED;
@@ -99,7 +114,7 @@ void objects_fail(struct objects *objects, pid_t vpid)
 	if (!objects)
 		return;
 	__atomic_store_n(&objects->failed, (uint32_t)vpid, __ATOMIC_RELEASE);
-	objects_announce(objects);
+	wake(objects);
 }
 
 bool objects_are_used(const struct objects *objects)

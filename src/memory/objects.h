@@ -33,15 +33,16 @@ int objects_new(struct objects **ret_objects);
 /* Accepts NULL. */
 void objects_free(struct objects *objects);
 
-/* Publishes object @number, from 1 to IMAGE_OBJECTS_MAX. -EEXIST: another BO is this object.
- * Waiting tasks go on after objects_announce(). */
+/* Publishes object @number, from 1 to IMAGE_OBJECTS_MAX. -EEXIST: another BO is this object. */
 int objects_publish(struct objects *objects, uint32_t number, const struct object *object);
-void objects_announce(struct objects *objects);
+/* Task @vpid has published all its objects, or has none: waiting tasks go on. */
+void objects_announce(struct objects *objects, pid_t vpid);
 /* -ENOENT: object @number is not published. */
 int objects_find(struct objects *objects, uint32_t number, struct object *ret_object);
-/* Waits until it is. -ETIME: not yet, after a second. -ECANCELED: a task has failed, and CRIU is
- * going to kill all of them; *@ret_failed is its vpid. */
-int objects_await(struct objects *objects, uint32_t number, struct object *ret_object,
+/* Waits until task @owner has published it. -ETIME: not yet, after a second. -ENODATA: the task has
+ * published all its objects, and this one is not among them. -ECANCELED: a task has failed, and
+ * CRIU is going to kill all of them; *@ret_failed is its vpid. */
+int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct object *ret_object,
 		  pid_t *ret_failed);
 /* Task @vpid fails: the others do not wait any more. Accepts NULL. */
 void objects_fail(struct objects *objects, pid_t vpid);

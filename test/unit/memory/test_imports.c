@@ -500,6 +500,40 @@ static void an_owner_without_image_fails_the_restore(void **state)
 	assert_int_equal(unit_count_errors(), 1);
 }
 
+/* The images are damaged, or from two dumps. */
+static void an_object_that_no_image_has_fails_the_restore(void **state)
+{
+	static const uint32_t owners[] = { OWNER, VPID };
+
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
+		make_image(1);
+		set_bo(0, 0, 0, 1, owners[i]);
+		objects_announce(task.session.objects, OWNER);
+		assert_int_equal(restore(), -ENODATA);
+		assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x", "the image of process",
+			      "does not have it");
+		assert_int_equal(unit_count_errors(), 1);
+		assert_int_equal(end(state), 0);
+		assert_int_equal(begin(state), 0);
+	}
+	/* for the end of the test */
+	make_image(1);
+	set_bo(0, 0, 0, 0, 0);
+}
+
+/* Another task may want an object of it. */
+static void a_task_without_shared_bos_says_so(void **state)
+{
+	struct object object;
+	pid_t failed;
+
+	(void)state;
+	make_image(1);
+	set_bo(0, 0, 0, 0, 0);
+	assert_int_equal(restore(), 0);
+	assert_int_equal(objects_await(task.session.objects, 1, VPID, &object, &failed), -ENODATA);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
@@ -515,6 +549,8 @@ int main(void)
 		TEST(an_object_that_is_made_twice_is_refused),
 		TEST(an_owner_that_will_not_come_fails_the_restore),
 		TEST(an_owner_without_image_fails_the_restore),
+		TEST(an_object_that_no_image_has_fails_the_restore),
+		TEST(a_task_without_shared_bos_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 #include "image/image.h"
 #include "memory/objects.h"
 
+#define OWNER 200
+
 static struct objects *objects;
 
 static int begin(void **state)
@@ -66,7 +68,7 @@ static pid_t await_in_child(void)
 	if (pid)
 		return pid;
 	while (ret == -ETIME)
-		ret = objects_await(objects, 5, &found, &failed);
+		ret = objects_await(objects, 5, OWNER, &found, &failed);
 	if (ret == -ECANCELED && failed != 1234)
 		_exit(1);
 	_exit(ret < 0 ? -ret : found.store_id == 9 ? 0 : 2);
@@ -91,7 +93,7 @@ static void another_process_waits_for_an_object(void **state)
 	while (!objects_are_used(objects))
 		(void)usleep(1000);
 	assert_int_equal(objects_publish(objects, 5, &object), 0);
-	objects_announce(objects);
+	objects_announce(objects, OWNER);
 	assert_exit(early, 0);
 	assert_exit(await_in_child(), 0);
 	/* A published object is available in spite of a failure. */
@@ -112,6 +114,23 @@ static void nobody_waits_for_a_task_that_has_failed(void **state)
 	objects_fail(NULL, 1);
 }
 
+static void nobody_waits_for_an_object_that_its_owner_lacks(void **state)
+{
+	const struct object object = { .store_id = 7 };
+	pid_t early = await_in_child();
+
+	(void)state;
+	while (!objects_are_used(objects))
+		(void)usleep(1000);
+	/* another task */
+	objects_announce(objects, OWNER + 1);
+	assert_int_equal(waitpid(early, NULL, WNOHANG), 0);
+	assert_int_equal(objects_publish(objects, 6, &object), 0);
+	objects_announce(objects, OWNER);
+	assert_exit(early, ENODATA);
+	assert_exit(await_in_child(), ENODATA);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +139,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_process_waits_for_an_object, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_a_task_that_has_failed, begin,
 						end),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_an_object_that_its_owner_lacks,
+						begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
