@@ -297,6 +297,58 @@ static int check_bos(const struct subject *subject, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_overlaps(subject, kfd);
 }
 
+static int compare_numbers(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* The objects that the process makes: those of entries without an owner. */
+static size_t list_made(const CriuKfd *kfd, uint32_t *made)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (bo->has_object && !bo->has_owner_pid)
+			made[count++] = bo->object;
+	}
+	if (count)
+		qsort(made, count, sizeof(*made), compare_numbers);
+	return count;
+}
+
+/* Each object is made once, and the process makes those that it imports from itself. Objects of
+ * other processes are in other images. */
+static int check_objects(const struct subject *subject, const CriuKfd *kfd)
+{
+	_cleanup_free_ uint32_t *made = calloc(kfd->n_bo_entries + 1, sizeof(*made));
+	size_t count;
+
+	if (!made)
+		return log_error(-ENOMEM, "%s %d: cannot verify", subject->kind, subject->id);
+	count = list_made(kfd, made);
+	for (size_t i = 1; i < count; i++) {
+		if (made[i] == made[i - 1])
+			return log_error(-EINVAL, "%s %d: two BOs make object %u", subject->kind,
+					 subject->id, made[i]);
+	}
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		if (!bo->has_owner_pid || bo->owner_pid != kfd->pid ||
+		    (count && bsearch(&bo->object, made, count, sizeof(*made), compare_numbers)))
+			continue;
+		return log_error(-EINVAL,
+				 "%s %d: BO %zu is imported from object %u of the same process,"
+				 " which no BO makes",
+				 subject->kind, subject->id, i, bo->object);
+	}
+	return 0;
+}
+
 static const char *find_wrong_mapping(const DrmVmEntry *mapping, uint64_t bo_size)
 {
 	if (!mapping->size || (mapping->addr | mapping->size | mapping->offset) % PAGE)
@@ -349,6 +401,8 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 
 	if (!ret)
 		ret = check_bos(&subject, kfd);
+	if (!ret)
+		ret = check_objects(&subject, kfd);
 	if (!ret)
 		ret = check_gem_handles(&subject, kfd);
 	if (ret < 0)

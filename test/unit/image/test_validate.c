@@ -366,6 +366,28 @@ static void impossible_shared_bos_are_refused(void **state)
 	}
 }
 
+static void objects_are_made_once_and_by_their_owner(void **state)
+{
+	(void)state;
+	make_image();
+	share(&image.bos[0], 3, 0);
+	share(&image.bos[1], 3, 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): kfd 7: two BOs make object 3");
+	/* the process of this image */
+	share(&image.bos[1], 3, 1);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	share(&image.bos[0], 2, 0);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): kfd 7: BO 1 is imported from object 3");
+	share(&image.bos[0], 0, 0);
+	unit_forget_lines();
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
+	share(&image.bos[1], 3, 2);
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+}
+
 /* Other programs, kernels and GPUs lead to such values. */
 static void unusual_but_harmless_values_pass(void **state)
 {
@@ -482,6 +504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_good_image_passes),
+		UNIT_TEST(objects_are_made_once_and_by_their_owner),
 		UNIT_TEST(counts_that_disagree_are_refused),
 		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
 		UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused),
