@@ -50,8 +50,9 @@ int image_read_render(int id, CriuRenderNode **ret_node);
 
 /* Numbers of shared objects in a dump are from 1 to this. */
 #define IMAGE_OBJECTS_MAX (1u << 20)
-/* The highest GEM handle. A restore takes each free number below it for a moment. */
-#define IMAGE_GEM_HANDLES_MAX (1u << 20)
+/* The most free numbers below a GEM handle. A restore takes each of them for a moment, with a page
+ * of memory. */
+#define IMAGE_GEM_HOLES_MAX 65536u
 
 enum image_kind {
 	IMAGE_NONE,

@@ -359,8 +359,9 @@ static const char *find_wrong_mapping(const DrmVmEntry *mapping, uint64_t bo_siz
 							  : NULL;
 }
 
+/* @before: the entry before, or NULL. @lower: the entries of the same GPU before. */
 static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *handle,
-				     const GemHandleEntry *before)
+				     const GemHandleEntry *before, size_t lower)
 {
 	const KfdBoEntry *bo = handle->bo < kfd->n_bo_entries ? kfd->bo_entries[handle->bo] : NULL;
 	const char *wrong = NULL;
@@ -369,7 +370,7 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 		return "a GPU that the image does not have";
 	if (!bo || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
 		return "no BO that can be shared";
-	if (!handle->handle || handle->handle > IMAGE_GEM_HANDLES_MAX)
+	if (!handle->handle || handle->handle - 1 > IMAGE_GEM_HOLES_MAX + lower)
 		return "an impossible number";
 	if (before && (before->gpu_id > handle->gpu_id ||
 		       (before->gpu_id == handle->gpu_id && before->handle >= handle->handle)))
@@ -381,11 +382,15 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 
 static int check_gem_handles(const struct subject *subject, const CriuKfd *kfd)
 {
+	size_t lower = 0;
+
 	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
 		const GemHandleEntry *handle = kfd->gem_handles[i];
-		const char *wrong =
-			find_wrong_handle(kfd, handle, i ? kfd->gem_handles[i - 1] : NULL);
+		const GemHandleEntry *before = i ? kfd->gem_handles[i - 1] : NULL;
+		const char *wrong;
 
+		lower = before && before->gpu_id == handle->gpu_id ? lower + 1 : 0;
+		wrong = find_wrong_handle(kfd, handle, before, lower);
 		if (wrong)
 			return log_error(-EINVAL, "%s %d: GEM handle %u of GPU 0x%04x has %s",
 					 subject->kind, subject->id, handle->handle, handle->gpu_id,

@@ -290,7 +290,7 @@ static int save_handle(const struct preflight_subject *subject, const struct gem
 	int ret;
 
 	saved->handle = named->handle;
-	if (!bo || named->handle > IMAGE_GEM_HANDLES_MAX)
+	if (!bo || named->handle - 1 > IMAGE_GEM_HOLES_MAX + (size_t)(named - file->handles))
 		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
 					"kfd %d: renderD%u, GEM handle %u,", subject->process->id,
 					file->gpu->drm_render_minor, named->handle);

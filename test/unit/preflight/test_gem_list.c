@@ -321,7 +321,7 @@ static void objects_that_kfd_does_not_have_are_refused(void **state)
 		{ { .number = 3, .is_private = true }, "renderD128, GEM handle 3," },
 		/* the object of another device has this offset */
 		{ { .number = 3, .object = 1 }, "renderD128, GEM handle 3," },
-		{ { .number = IMAGE_GEM_HANDLES_MAX + 1 }, "GEM handle 1048577," },
+		{ { .number = IMAGE_GEM_HOLES_MAX + 2 }, "GEM handle 65538," },
 		{ { .number = 4,
 		    .mappings = { { ADDR, ROUND, 0, AMDGPU_VM_PAGE_PRT } },
 		    .num_mappings = 1 },
@@ -342,7 +342,11 @@ static void objects_that_kfd_does_not_have_are_refused(void **state)
 				      "have the process free them");
 		}
 	}
-	file->handles[0] = (struct handle){ .number = IMAGE_GEM_HANDLES_MAX };
+	file->handles[0] = (struct handle){ .number = IMAGE_GEM_HOLES_MAX + 1 };
+	assert_int_equal(save(), 0);
+	/* with another one below */
+	file->handles[0].number = 1;
+	add_handle(file, IMAGE_GEM_HOLES_MAX + 2, 0);
 	assert_int_equal(save(), 0);
 }
 
