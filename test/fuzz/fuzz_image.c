@@ -19,6 +19,7 @@
 enum how {
 	STREAMED = 4,
 	WITH_HOLE = 8,
+	DMABUF = 16,
 };
 
 static const uint8_t *text;
@@ -84,6 +85,19 @@ static int read_pages(uint64_t size)
 	return ret;
 }
 
+static int read_dmabuf(void)
+{
+	struct state_image image;
+	int ret = image_read(ID, &image);
+
+	promise(ret < 0 || image.kind == IMAGE_DMABUF);
+	if (ret < 0)
+		return ret;
+	ret = image_validate_dmabuf(ID, image.dmabuf);
+	image_done(&image);
+	return ret;
+}
+
 static int read_image(unsigned int kind, uint64_t size)
 {
 	CriuRenderNode *render;
@@ -118,7 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 					     "amdgpu-pages-5-0010.img", "amdgpu-kfd-5.img" };
 	struct fuzz_input input = { bytes, size };
 	uint64_t how = fuzz_take_number(&input, 1);
-	unsigned int kind = how & 3;
+	bool is_dmabuf = how & DMABUF;
+	unsigned int kind = is_dmabuf ? 0 : how & 3;
 	uint64_t wanted = kind == 2 ? fuzz_take_number(&input, 8) : 0;
 	int connection[2] = { -1, -1 };
 	int ret;
@@ -126,11 +141,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fuzz_begin();
 	text = input.bytes;
 	text_size = input.size;
-	if (how & STREAMED && kind != 3)
+	if (how & STREAMED && kind != 3 && !is_dmabuf)
 		connect_streamer(connection);
 	else
-		write_file(names[kind], how & WITH_HOLE);
-	ret = read_image(kind, wanted);
+		write_file(is_dmabuf ? "amdgpu-dmabuf_5.img" : names[kind], how & WITH_HOLE);
+	ret = is_dmabuf ? read_dmabuf() : read_image(kind, wanted);
 	promise(ret != -ENOENT || text_size > 60000);
 	promise(ret == -ENOENT || unit_count_errors() == (ret < 0));
 	(void)close(connection[0]);

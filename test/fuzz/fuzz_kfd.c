@@ -17,10 +17,18 @@ const size_t mutate_offset;
  * CONTENTS_MAX has no file. */
 static void write_pages(const CriuKfd *kfd, uint32_t gpu_id)
 {
-	uint64_t size = image_contents_size(kfd, gpu_id);
+	uint64_t size = 0;
 	char name[64];
 	int fd;
 
+	for (size_t i = 0; i < kfd->n_bo_entries && size <= CONTENTS_MAX; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+
+		/* Imports have no contents. */
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    !bo->has_owner_pid)
+			size = bo->size > CONTENTS_MAX ? UINT64_MAX : size + bo->size;
+	}
 	if (size > CONTENTS_MAX)
 		return;
 	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", ID, gpu_id);
@@ -131,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	promise(unit_count_errors() == (fd < 0));
 	if (fd >= 0)
 		judge_success(bytes, size, fd);
-	CR_PLUGIN_DESC.exit(STAGE_RESTORE, fd < 0 ? -1 : 0);
+	restore_leave(fd < 0 ? -1 : 0);
 	close_above(100);
 	promise(fake_gpu_end(NULL) == 0);
 	return 0;

@@ -9,9 +9,11 @@
 
 #include "fake_gpu.h"
 
+#include <linux/futex.h>
 #include <semaphore.h>
 
 #include "framed.h"
+#include "memory.h"
 #include "restore_hooks.h"
 
 #define FUZZ_PID 4711
@@ -45,18 +47,48 @@ int sem_close(sem_t *closed)
 	return 0;
 }
 
+/* No task of another image comes, and an input must not take seconds. */
+long syscall(long number, ...)
+{
+	static long (*next)(long, ...);
+	va_list arguments;
+	long a[6];
+
+	va_start(arguments, number);
+	for (size_t i = 0; i < 6; i++)
+		a[i] = va_arg(arguments, long);
+	va_end(arguments);
+	if (number == SYS_futex && a[1] == FUTEX_WAIT && a[3]) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	if (!next)
+		next = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 static inline void restore_begin(const char *machine)
 {
 	(void)setenv("AMDGPU_PARALLEL_RESTORE", "0", 1);
 	promise(fake_gpu_begin(NULL) == 0);
 	kernel.machine = machine;
 	(void)add_process(FUZZ_PID);
+	fuzz_memory_begin();
 	promise(CR_PLUGIN_DESC.init(STAGE_RESTORE) == 0);
+}
+
+static inline void restore_leave(int ret)
+{
+	criu_stub_close_stored();
+	CR_PLUGIN_DESC.exit(STAGE_RESTORE, ret);
+	fuzz_memory_end();
+	if (getenv("FUZZ_SHOW"))
+		unit_show_lines();
 }
 
 static inline void restore_end(int ret)
 {
-	CR_PLUGIN_DESC.exit(STAGE_RESTORE, ret);
+	restore_leave(ret);
 	promise(fake_gpu_end(NULL) == 0);
 }
 

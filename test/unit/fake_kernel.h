@@ -361,7 +361,7 @@ static inline int render_ioctl(unsigned long request, void *argument)
 		return EINVAL;
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_OP)
 		return *(uint32_t *)argument <= kernel.gem_objects ? 0 : ENOENT;
-	return ENOTTY;
+	return kernel.other_render ? kernel.other_render(request, argument) : ENOTTY;
 }
 
 int ioctl(int fd, unsigned long request, ...)

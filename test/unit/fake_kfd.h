@@ -78,6 +78,10 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	bool maps_known_ids;
 	/* Called when a process opens /dev/kfd. */
 	void (*kfd_opens)(void);
+	/* Answers other calls of /dev/kfd, or of a render node, with an errno. NULL: there are
+	 * none. */
+	int (*other_kfd)(unsigned long request, void *argument);
+	int (*other_render)(unsigned long request, void *argument);
 	/* The next @fail_count calls of @fail_op give @fail_errno. */
 	enum kfd_criu_op fail_op;
 	unsigned int fail_count;
@@ -353,6 +357,8 @@ static inline int kfd_ioctl(int index, unsigned long request, void *argument)
 	}
 	if (request == KFD_IOC_CRIU_OP)
 		return criu_op(&kernel.processes[index], argument);
+	if (kernel.other_kfd)
+		return kernel.other_kfd(request, argument);
 	kernel.wrong_calls++;
 	return ENOTTY;
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Fuzzes the image of an open dma-buf: of a process without KFD state, or (selected by the first
+ * byte) of a process whose KFD image exists and has a shared BO. The rest of the input is the
+ * message. */
+#include "restore.h"
+
+#include "amdgpu_plugin_topology.h"
+#include "image/image.h"
+#include "mutate.h"
+
+#define ID     5
+#define KFD_ID 4
+#define SIZE   4096
+
+const struct ProtobufCMessageDescriptor *mutate_descriptor = &criu_dmabuf_node__descriptor;
+const size_t mutate_offset = 1;
+
+/* A BO in GTT, which is object 1. */
+static void add_shared_bo(CriuKfd *kfd, uint32_t gpu_id)
+{
+	KfdBoEntry *bo = malloc(sizeof(*bo));
+
+	kfd->bo_entries = calloc(1, sizeof(*kfd->bo_entries));
+	promise(bo && kfd->bo_entries);
+	kfd_bo_entry__init(bo);
+	bo->addr = 0x7f0000000000;
+	bo->size = SIZE;
+	bo->offset = 0x100000000;
+	bo->alloc_flags = KFD_BO_GTT;
+	bo->gpu_id = gpu_id;
+	bo->has_object = true;
+	bo->object = 1;
+	kfd->bo_entries[0] = bo;
+	kfd->num_of_bos = kfd->n_bo_entries = 1;
+}
+
+static void add_private_data(CriuKfd *kfd)
+{
+	kfd->priv_data.len = 16 + KFD_PRIV_BO_SIZE_LINUX;
+	kfd->priv_data.data = calloc(1, kfd->priv_data.len);
+	promise(kfd->priv_data.data);
+	kfd->priv_data.data[0] = 1;
+	kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
+}
+
+static void write_pages(uint32_t gpu_id)
+{
+	static const uint8_t zeros[SIZE];
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", KFD_ID, gpu_id);
+	write_framed(name, zeros, sizeof(zeros));
+}
+
+static void write_kfd(void)
+{
+	struct topology topology;
+	CriuKfd *kfd = malloc(sizeof(*kfd));
+
+	promise(kfd && topology_read("test/data/machines/one", &topology) == 0);
+	criu_kfd__init(kfd);
+	kfd->pid = FUZZ_PID;
+	kfd->num_of_gpus = kfd->num_of_cpus = 1;
+	kfd->device_entries = calloc(topology.num_nodes, sizeof(*kfd->device_entries));
+	promise(kfd->device_entries);
+	for (size_t i = 0; i < topology.num_nodes; i++) {
+		kfd->device_entries[kfd->n_device_entries++] =
+			topology_entry_new(&topology, &topology.nodes[i]);
+		if (topology.nodes[i].gpu_id)
+			add_shared_bo(kfd, topology.nodes[i].gpu_id);
+	}
+	topology_done(&topology);
+	add_private_data(kfd);
+	write_pages(kfd->bo_entries[0]->gpu_id);
+	promise(image_write_kfd(KFD_ID, kfd) == 0);
+	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct fuzz_input input = { bytes, size };
+	bool beside_kfd = fuzz_take_number(&input, 1) & 1;
+	int fd, kfd_fd = -1;
+
+	restore_begin("one-other");
+	if (beside_kfd)
+		write_kfd();
+	write_framed("amdgpu-dmabuf_5.img", input.bytes, input.size);
+	fd = restore_file(ID);
+	promise(fd != -ENOTSUP);
+	/* One failure, one line. */
+	promise(unit_count_errors() == (fd < 0));
+	/* Only the BO of the image has a dma-buf. */
+	promise(fd < 0 || (beside_kfd && kernel.processes[0].calls[KFD_RESTORE] == 1));
+	/* The restored /dev/kfd waits for CRIU. */
+	if (kernel.processes[0].calls[KFD_RESTORE])
+		kfd_fd = restore_file(KFD_ID);
+	if (fd >= 0)
+		(void)close(fd);
+	if (kfd_fd >= 0)
+		(void)close(kfd_fd);
+	restore_end(fd < 0 ? -1 : 0);
+	return 0;
+}
