@@ -68,6 +68,74 @@ struct bo_sum facts_sum_imports(const CriuKfd *kfd)
 	return sum;
 }
 
+static int compare_owners(const void *left, const void *right)
+{
+	const struct owner_sum *a = left, *b = right;
+
+	return a->owner_pid < b->owner_pid ? -1 : a->owner_pid > b->owner_pid;
+}
+
+static void add_object(struct owner_sum *owner, const KfdBoEntry *bo)
+{
+	add(&owner->bos, bo);
+	if (!owner->lowest_object || bo->object < owner->lowest_object)
+		owner->lowest_object = bo->object;
+	if (bo->object > owner->highest_object)
+		owner->highest_object = bo->object;
+}
+
+/* The owner of a shared BO; NULL: no memory. */
+static struct owner_sum *find_owner(struct owner_sum **owners, size_t *count, uint32_t pid)
+{
+	const struct owner_sum owner = { .owner_pid = pid };
+	size_t i = 0;
+
+	while (i < *count && (*owners)[i].owner_pid != pid)
+		i++;
+	if (i == *count && array_append(owners, count, sizeof(owner), &owner) < 0)
+		return NULL;
+	return &(*owners)[i];
+}
+
+int facts_sum_owners(const CriuKfd *kfd, struct owner_sum **ret_owners, size_t *ret_count)
+{
+	_cleanup_free_ struct owner_sum *owners = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+		struct owner_sum *owner;
+
+		if (!bo->has_object)
+			continue;
+		owner = find_owner(&owners, &count, bo->has_owner_pid ? bo->owner_pid : kfd->pid);
+		if (!owner)
+			return -ENOMEM;
+		add_object(owner, bo);
+	}
+	if (count)
+		qsort(owners, count, sizeof(*owners), compare_owners);
+	*ret_owners = take_ptr(&owners);
+	*ret_count = count;
+	return 0;
+}
+
+struct gem_sum facts_sum_gem_handles(const CriuKfd *kfd, uint32_t gpu_id)
+{
+	struct gem_sum sum = { 0 };
+
+	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
+		const GemHandleEntry *handle = kfd->gem_handles[i];
+
+		if (handle->gpu_id != gpu_id)
+			continue;
+		sum.lowest = sum.count++ ? sum.lowest : handle->handle;
+		sum.highest = handle->handle;
+		sum.mappings += handle->n_mappings;
+	}
+	return sum;
+}
+
 /* -EINVAL: the layout is unknown. */
 static int count_svm_ranges(const struct kfd_priv *priv, size_t *ret_count)
 {

@@ -34,6 +34,28 @@ struct bo_sum facts_sum_shared(const CriuKfd *kfd);
 /* Those of them that a restore imports, so their contents are with another entry. */
 struct bo_sum facts_sum_imports(const CriuKfd *kfd);
 
+/* The BOs of a process that process @owner_pid makes at a restore. */
+struct owner_sum {
+	uint32_t owner_pid;
+	struct bo_sum bos;
+	uint32_t lowest_object;
+	uint32_t highest_object;
+};
+
+/* One for each owner, by pid, in memory that the caller frees. The process itself is the owner of
+ * what it makes for others. -ENOMEM. */
+int facts_sum_owners(const CriuKfd *kfd, struct owner_sum **ret_owners, size_t *ret_count);
+
+/* The GEM handles of a process in the render file of a GPU. */
+struct gem_sum {
+	size_t count;
+	uint32_t lowest;
+	uint32_t highest;
+	size_t mappings;
+};
+
+struct gem_sum facts_sum_gem_handles(const CriuKfd *kfd, uint32_t gpu_id);
+
 struct objects {
 	/* Whether the layout of the private data is known; if not, nothing else is. */
 	bool known;

@@ -27,6 +27,39 @@ static int read_render(int id, struct tool_render *render)
 	return ret ? ret : image_validate_render(id, render->message);
 }
 
+/* An image of CRIU's own plugin names no object. */
+static int read_dmabuf(int id, struct tool_dmabuf *dmabuf)
+{
+	struct state_image image;
+	int ret = image_read(id, &image);
+
+	if (ret < 0)
+		return ret;
+	if (image.kind != IMAGE_DMABUF) {
+		image_done(&image);
+		return log_error(-EINVAL, "images: file %d has images of two kinds", id);
+	}
+	dmabuf->id = id;
+	dmabuf->message = image.dmabuf;
+	return dmabuf->message->has_object ? image_validate_dmabuf(id, dmabuf->message) : 0;
+}
+
+static int read_dmabufs(struct tool_images *images)
+{
+	_cleanup_free_ int *ids = NULL;
+	size_t count = 0;
+	int ret = image_dir_list(IMAGE_DMABUF, &ids, &count);
+
+	if (ret < 0)
+		return ret;
+	images->dmabufs = calloc(count + 1, sizeof(*images->dmabufs));
+	if (!images->dmabufs)
+		return log_error(-ENOMEM, "images: cannot read them");
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = read_dmabuf(ids[i], &images->dmabufs[images->num_dmabufs++]);
+	return ret;
+}
+
 static int read_kfds(struct tool_images *images)
 {
 	_cleanup_free_ int *ids = NULL;
@@ -66,9 +99,11 @@ int images_read(struct tool_images *ret_images)
 
 	if (!ret)
 		ret = read_renders(&images);
+	if (!ret)
+		ret = read_dmabufs(&images);
 	if (ret < 0)
 		return ret;
-	if (!images.num_kfds && !images.num_renders)
+	if (!images.num_kfds && !images.num_renders && !images.num_dmabufs)
 		return log_error(-ENOENT, "the directory has no images of AMD GPUs");
 	*ret_images = images;
 	images = (struct tool_images){ 0 };
@@ -85,6 +120,11 @@ void images_done(struct tool_images *images)
 		if (images->renders[i].message)
 			criu_render_node__free_unpacked(images->renders[i].message, NULL);
 	}
+	for (size_t i = 0; i < images->num_dmabufs; i++) {
+		if (images->dmabufs[i].message)
+			criu_dmabuf_node__free_unpacked(images->dmabufs[i].message, NULL);
+	}
+	free(images->dmabufs);
 	free(images->kfds);
 	free(images->renders);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what the images hold, for people. show_json.c does it for programs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "amdgpu_plugin_util.h"
+#include "criu/log.h"
 #include "facts.h"
 #include "tool.h"
 
@@ -76,13 +78,56 @@ static void print_objects(const CriuKfd *kfd)
 		printf("  %zu SVM ranges\n", objects.num_svm_ranges);
 }
 
-static void print_kfd(const struct tool_kfd *image)
+static void print_owner(const CriuKfd *kfd, const struct owner_sum *owner)
+{
+	char bytes[16];
+
+	if (owner->owner_pid == kfd->pid)
+		printf("  made by this process: ");
+	else
+		printf("  made by process %" PRIu32 ": ", owner->owner_pid);
+	printf("%zu shared BOs, %s, object%s %" PRIu32, owner->bos.count,
+	       text_size(owner->bos.bytes, bytes),
+	       owner->lowest_object == owner->highest_object ? "" : "s", owner->lowest_object);
+	if (owner->lowest_object != owner->highest_object)
+		printf(" to %" PRIu32, owner->highest_object);
+	printf("\n");
+}
+
+static int print_owners(const CriuKfd *kfd)
+{
+	_cleanup_free_ struct owner_sum *owners = NULL;
+	size_t count = 0;
+	int ret = facts_sum_owners(kfd, &owners, &count);
+
+	if (ret < 0)
+		return log_error(ret, "images: cannot describe them");
+	for (size_t i = 0; i < count; i++)
+		print_owner(kfd, &owners[i]);
+	return 0;
+}
+
+static void print_gem_handles(const CriuKfd *kfd)
+{
+	for (size_t i = 0; i < kfd->n_device_entries; i++) {
+		const struct gem_sum sum =
+			facts_sum_gem_handles(kfd, kfd->device_entries[i]->gpu_id);
+
+		if (sum.count)
+			printf("  %zu GEM handles on GPU 0x%04" PRIx32 ", from %" PRIu32
+			       " to %" PRIu32 ", with %zu mappings\n",
+			       sum.count, kfd->device_entries[i]->gpu_id, sum.lowest, sum.highest,
+			       sum.mappings);
+	}
+}
+
+static int print_kfd(const struct tool_kfd *image)
 {
 	const CriuKfd *kfd = image->message;
 
 	if (!kfd->num_of_gpus) {
 		printf("amdgpu-kfd-%d.img: /dev/kfd without state\n", image->id);
-		return;
+		return 0;
 	}
 	printf("amdgpu-kfd-%d.img: process %" PRIu32 ", %" PRIu32 " GPUs, %zu BOs, %" PRIu32
 	       " objects, by %s\n",
@@ -90,9 +135,13 @@ static void print_kfd(const struct tool_kfd *image)
 	       facts_writer(kfd));
 	print_gpus(kfd);
 	print_bos(kfd);
+	if (print_owners(kfd) < 0)
+		return -ENOMEM;
+	print_gem_handles(kfd);
 	print_objects(kfd);
 	if (kfd->shared_mem_size)
 		printf("  /dev/shm/hsakmt_shared_mem: %" PRIu64 " bytes\n", kfd->shared_mem_size);
+	return 0;
 }
 
 static void print_render(const struct tool_render *image)
@@ -110,6 +159,18 @@ static void print_render(const struct tool_render *image)
 	printf("\n");
 }
 
+static void print_dmabuf(const struct tool_dmabuf *image)
+{
+	const CriuDmabufNode *dmabuf = image->message;
+
+	printf("amdgpu-dmabuf_%d.img: dma-buf of ", image->id);
+	if (dmabuf->has_object)
+		printf("object %" PRIu32 ", made by process %" PRIu32 "\n", dmabuf->object,
+		       dmabuf->owner_pid);
+	else
+		printf("GEM handle %" PRIu32 ", which a restore refuses\n", dmabuf->gem_handle);
+}
+
 int show_run(const struct tool_request *request)
 {
 	_cleanup_(images_done) struct tool_images images = { 0 };
@@ -118,9 +179,13 @@ int show_run(const struct tool_request *request)
 		return TOOL_TROUBLE;
 	if (request->json)
 		return show_json(&images);
-	for (size_t i = 0; i < images.num_kfds; i++)
-		print_kfd(&images.kfds[i]);
+	for (size_t i = 0; i < images.num_kfds; i++) {
+		if (print_kfd(&images.kfds[i]) < 0)
+			return TOOL_TROUBLE;
+	}
 	for (size_t i = 0; i < images.num_renders; i++)
 		print_render(&images.renders[i]);
+	for (size_t i = 0; i < images.num_dmabufs; i++)
+		print_dmabuf(&images.dmabufs[i]);
 	return TOOL_YES;
 }

@@ -124,6 +124,46 @@ static json_object *describe_queues(const struct objects *objects)
 	return list;
 }
 
+static json_object *describe_shared(const CriuKfd *kfd)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
+		const KfdBoEntry *bo = kfd->bo_entries[i];
+		json_object *object;
+
+		if (!bo->has_object)
+			continue;
+		object = json_object_new_object();
+		add(object, "object", number(bo->object));
+		add(object, "owner_pid", number(bo->has_owner_pid ? bo->owner_pid : kfd->pid));
+		add(object, "is_import", json_object_new_boolean(bo->has_owner_pid));
+		add(object, "gpu_id", gpu_id_of(bo->gpu_id));
+		add(object, "bo", number(i));
+		add(object, "bytes", number(bo->size));
+		append(list, object);
+	}
+	return list;
+}
+
+static json_object *describe_gem_handles(const CriuKfd *kfd)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
+		const GemHandleEntry *handle = kfd->gem_handles[i];
+		json_object *object = json_object_new_object();
+
+		add(object, "gpu_id", gpu_id_of(handle->gpu_id));
+		add(object, "handle", number(handle->handle));
+		add(object, "bo", number(handle->bo));
+		add(object, "bytes", number(kfd->bo_entries[handle->bo]->size));
+		add(object, "mappings", number(handle->n_mappings));
+		append(list, object);
+	}
+	return list;
+}
+
 static json_object *describe_process(const struct tool_kfd *image)
 {
 	_cleanup_(facts_objects_done) struct objects objects = { 0 };
@@ -139,6 +179,8 @@ static json_object *describe_process(const struct tool_kfd *image)
 	add(object, "bos", describe_bos(kfd));
 	add(object, "shared", describe_sum(&shared));
 	add(object, "imported", describe_sum(&imports));
+	add(object, "shared_bos", describe_shared(kfd));
+	add(object, "gem_handles", describe_gem_handles(kfd));
 	add(object, "objects", number(kfd->num_of_objects));
 	if (objects.known) {
 		add(object, "queues", describe_queues(&objects));
@@ -164,6 +206,28 @@ static json_object *describe_render(const struct tool_render *image)
 	return object;
 }
 
+static json_object *describe_dmabuf(const struct tool_dmabuf *image)
+{
+	const CriuDmabufNode *dmabuf = image->message;
+	json_object *object = json_object_new_object();
+
+	add(object, "image", image_of(IMAGE_DMABUF_NAME, image->id));
+	if (dmabuf->has_object) {
+		add(object, "object", number(dmabuf->object));
+		add(object, "owner_pid", number(dmabuf->owner_pid));
+	}
+	return object;
+}
+
+static json_object *describe_dmabufs(const struct tool_images *images)
+{
+	json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < images->num_dmabufs; i++)
+		append(list, describe_dmabuf(&images->dmabufs[i]));
+	return list;
+}
+
 static json_object *describe(const struct tool_images *images)
 {
 	json_object *root = json_object_new_object(), *processes = json_object_new_array(),
@@ -173,6 +237,7 @@ static json_object *describe(const struct tool_images *images)
 	add(root, "processes", processes);
 	add(root, "kfd_without_state", plain);
 	add(root, "render_nodes", renders);
+	add(root, "dma_bufs", describe_dmabufs(images));
 	for (size_t i = 0; i < images->num_kfds; i++) {
 		if (images->kfds[i].message->num_of_gpus)
 			append(processes, describe_process(&images->kfds[i]));

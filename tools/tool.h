@@ -66,9 +66,16 @@ struct tool_render {
 	CriuRenderNode *message;
 };
 
+struct tool_dmabuf {
+	int id;
+	CriuDmabufNode *message;
+};
+
 struct tool_images {
 	struct tool_kfd *kfds;
 	size_t num_kfds;
+	struct tool_dmabuf *dmabufs;
+	size_t num_dmabufs;
 	struct tool_render *renders;
 	size_t num_renders;
 };

@@ -89,15 +89,20 @@ static int list_objects(const struct tool_images *images, struct object_list *ob
 	return 0;
 }
 
+static bool has_object(const struct object_list *objects, uint32_t pid, uint32_t number)
+{
+	const struct object object = { pid, number };
+
+	return objects->count &&
+	       bsearch(&object, objects->list, objects->count, sizeof(object), compare_objects);
+}
+
 static int check_imports(const struct tool_kfd *kfd, const struct object_list *objects)
 {
 	for (size_t i = 0; i < kfd->message->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->message->bo_entries[i];
-		const struct object object = { bo->owner_pid, bo->object };
 
-		if (!bo->has_owner_pid ||
-		    (objects->count && bsearch(&object, objects->list, objects->count,
-					       sizeof(object), compare_objects)))
+		if (!bo->has_owner_pid || has_object(objects, bo->owner_pid, bo->object))
 			continue;
 		return log_error(-EINVAL,
 				 "images: BO %zu of kfd %d imports object %" PRIu32
@@ -107,7 +112,22 @@ static int check_imports(const struct tool_kfd *kfd, const struct object_list *o
 	return 0;
 }
 
-/* The process that an import names has the contents. */
+static int check_dmabufs(const struct tool_images *images, const struct object_list *objects)
+{
+	for (size_t i = 0; i < images->num_dmabufs; i++) {
+		const CriuDmabufNode *dmabuf = images->dmabufs[i].message;
+
+		if (dmabuf->has_object && !has_object(objects, dmabuf->owner_pid, dmabuf->object))
+			return log_error(-EINVAL,
+					 "images: dma-buf %d is of object %" PRIu32
+					 " of process %" PRIu32
+					 ", which the directory does not have",
+					 images->dmabufs[i].id, dmabuf->object, dmabuf->owner_pid);
+	}
+	return 0;
+}
+
+/* The process that an import or a dma-buf names has the contents. */
 static int check_objects(const struct tool_images *images)
 {
 	_cleanup_(object_list_done) struct object_list objects = { 0 };
@@ -115,7 +135,7 @@ static int check_objects(const struct tool_images *images)
 
 	for (size_t i = 0; !ret && i < images->num_kfds; i++)
 		ret = check_imports(&images->kfds[i], &objects);
-	return ret;
+	return ret < 0 ? ret : check_dmabufs(images, &objects);
 }
 
 static int check_renders(const struct tool_images *images)

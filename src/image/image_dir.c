@@ -136,8 +136,13 @@ static int compare_ids(const void *a, const void *b)
 int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
 {
 	_cleanup_free_ int *ids = NULL;
+	static const char *const names[] = {
+		[IMAGE_KFD] = IMAGE_KFD_NAME,
+		[IMAGE_RENDER] = IMAGE_RENDER_NAME,
+		[IMAGE_DMABUF] = IMAGE_DMABUF_NAME,
+	};
 	struct id_list list = { 0 };
-	int ret = scan(kind == IMAGE_KFD ? IMAGE_KFD_NAME : IMAGE_RENDER_NAME, add_id, &list);
+	int ret = scan(names[kind], add_id, &list);
 
 	ids = list.ids;
 	if (ret != -ENOENT)
