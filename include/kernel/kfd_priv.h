@@ -121,6 +121,17 @@ int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
  * 7.3). */
 #define KFD_PRIV_BO_SIZE_LINUX 272
 
+/* Those of AMD's out-of-tree driver (ROCm/amdgpu, kfd_chardev.c). The fields after those of Linux
+ * tell of legacy IPC: flags, whether the BO is imported, and the share handle, which is 128 random
+ * bits. They are zero for a BO that was never exported. Their order is not published. */
+#define KFD_PRIV_BO_SIZE_SHARED 296
+#define KFD_PRIV_SHARED_WORDS   7
+#define KFD_PRIV_HANDLE_WORDS   4
+
+struct kfd_priv_shared {
+	uint32_t words[KFD_PRIV_SHARED_WORDS];
+};
+
 /* No driver knows more GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define KFD_PRIV_GPUS_MAX 64
 
@@ -137,6 +148,17 @@ struct kfd_priv_bo_record {
  * record. */
 int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record);
+
+/* The fields of legacy IPC in the record of BO @index; zeros if records of @bo_size bytes have
+ * none. -EINVAL: the data has no such record. */
+int kfd_priv_read_shared(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+			 struct kfd_priv_shared *ret_shared);
+/* Whether the record may have a share handle. */
+bool kfd_priv_may_be_shared(const struct kfd_priv_shared *shared);
+/* Whether both records have one share handle: four words in a row are equal, and none of them is 0.
+ * In each order of the fields, one of four words is random. */
+bool kfd_priv_have_one_handle(const struct kfd_priv_shared *one,
+			      const struct kfd_priv_shared *other);
 
 /* Removes the records of the BOs whose element of @cut is true from the @size bytes at @bytes,
  * which @priv describes. Returns the new size. -EINVAL: no size of BO records fits. */

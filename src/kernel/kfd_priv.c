@@ -469,6 +469,40 @@ int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t ind
 	return 0;
 }
 
+int kfd_priv_read_shared(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
+			 struct kfd_priv_shared *ret_shared)
+{
+	const uint64_t at = devices_end(priv) + bo_size * index;
+
+	*ret_shared = (struct kfd_priv_shared){ 0 };
+	if (bo_size != KFD_PRIV_BO_SIZE_SHARED)
+		return 0;
+	if (index >= priv->num_bos || at > priv->size || bo_size > priv->size - at)
+		return -EINVAL;
+	memcpy(ret_shared->words, priv->bytes + at + bo_size - sizeof(ret_shared->words),
+	       sizeof(ret_shared->words));
+	return 0;
+}
+
+bool kfd_priv_may_be_shared(const struct kfd_priv_shared *shared)
+{
+	for (size_t i = 0; i < KFD_PRIV_SHARED_WORDS; i++) {
+		if (shared->words[i])
+			return true;
+	}
+	return false;
+}
+
+bool kfd_priv_have_one_handle(const struct kfd_priv_shared *one,
+			      const struct kfd_priv_shared *other)
+{
+	uint32_t equal = 0;
+
+	for (size_t i = 0; i < KFD_PRIV_SHARED_WORDS && equal < KFD_PRIV_HANDLE_WORDS; i++)
+		equal = one->words[i] && one->words[i] == other->words[i] ? equal + 1 : 0;
+	return equal == KFD_PRIV_HANDLE_WORDS;
+}
+
 int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes, size_t *ret_size)
 {
 	uint64_t bo_size, from, to;

@@ -109,11 +109,67 @@ static void a_mark_changes_the_version_and_nothing_else(void **state)
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
 }
 
+/* The order of the fields is not published: flags, whether the BO is imported, the handle of four
+ * words, and padding. */
+static void a_share_handle_is_found_in_each_order_of_the_fields(void **state)
+{
+	static const char *const orders[] = { "fihhhhp", "ifhhhhp", "hhhhfip", "hhhhifp",
+					      "fhhhhip", "ihhhhfp", "fiphhhh", "phhhhfi" };
+	static const uint32_t handle[] = { 0x1111, 0x2222, 0x3333, 0x4444 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		struct kfd_priv_shared own = { 0 }, import = { 0 }, other = { 0 };
+		size_t word = 0;
+
+		print_message("order %s\n", orders[i]);
+		for (size_t at = 0; at < KFD_PRIV_SHARED_WORDS; at++) {
+			if (orders[i][at] == 'f')
+				own.words[at] = import.words[at] = other.words[at] = 7;
+			else if (orders[i][at] == 'i')
+				import.words[at] = 1;
+			else if (orders[i][at] == 'h') {
+				own.words[at] = import.words[at] = handle[word++];
+				other.words[at] = own.words[at] + 1;
+			}
+		}
+		assert_true(kfd_priv_have_one_handle(&own, &import));
+		assert_true(kfd_priv_have_one_handle(&own, &own));
+		assert_false(kfd_priv_have_one_handle(&own, &other));
+		assert_false(kfd_priv_have_one_handle(&import, &other));
+		assert_true(kfd_priv_may_be_shared(&own));
+	}
+}
+
+static void a_bo_that_was_never_exported_has_no_share_handle(void **state)
+{
+	struct kfd_priv_shared shared;
+	struct builder b;
+
+	(void)state;
+	begin(&b, KFD_PRIV_BO_SIZE_SHARED);
+	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, 1, &shared), 0);
+	assert_int_equal(shared.words[0], 0x11111111);
+	assert_int_equal(shared.words[6], 0x11111111);
+	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 3, NULL, 0);
+	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, 1, &shared), 0);
+	assert_false(kfd_priv_may_be_shared(&shared));
+	assert_false(kfd_priv_have_one_handle(&shared, &shared));
+	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, BOS, &shared),
+			 -EINVAL);
+	/* the records of Linux have no such fields */
+	begin(&b, KFD_PRIV_BO_SIZE_LINUX);
+	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_LINUX, 1, &shared), 0);
+	assert_false(kfd_priv_may_be_shared(&shared));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it),
 		UNIT_TEST(records_of_bos_are_cut_out),
+		UNIT_TEST(a_share_handle_is_found_in_each_order_of_the_fields),
+		UNIT_TEST(a_bo_that_was_never_exported_has_no_share_handle),
 		UNIT_TEST(a_mark_changes_the_version_and_nothing_else),
 	};
 
