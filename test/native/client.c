@@ -457,6 +457,31 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 	return ret < 0 ? complain(ret, "IMPORT_DMABUF") : 0;
 }
 
+int client_export_handle(struct client *client, size_t index, uint32_t *ret_handle)
+{
+	int ret = raw_ipc_export(&client->process, &client->shared[index], ret_handle);
+
+	return ret < 0 ? complain(ret, "IPC_EXPORT_HANDLE") : 0;
+}
+
+int client_import_handle(struct client *client, const struct workload *owner, size_t index,
+			 const uint32_t *handle)
+{
+	const uint32_t gpu_id = client->process.gpu[owner->bos[index].gpu].gpu_id;
+	struct raw_bo filler = { .size = WORKLOAD_PAGE };
+	struct raw_bo bo = { .address = (void *)(uintptr_t)workload_import_address(owner, index),
+			     .size = owner->bos[index].size };
+	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
+
+	if (!ret)
+		ret = raw_ipc_import(&client->process, gpu_id, handle, &bo);
+	if (!ret)
+		ret = raw_map(&client->process, &bo, gpu_id);
+	if (!ret)
+		ret = raw_free(&client->process, &filler);
+	return ret < 0 ? complain(ret, "IPC_IMPORT_HANDLE") : 0;
+}
+
 int client_release(struct client *client, const struct workload *workload, size_t index)
 {
 	uint32_t gpu_id = client->process.gpu[workload->bos[index].gpu].gpu_id;

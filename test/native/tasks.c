@@ -122,24 +122,50 @@ static int make_criu(void)
 	return 0;
 }
 
+/* What a task gives to the others: a dma-buf or a share handle. */
+struct share {
+	int fd;
+	uint32_t handle[4];
+};
+
+static int give(const struct tasks *tasks, const struct task *owner, size_t index,
+		struct share *share)
+{
+	struct client *client = tasks->clients[owner->number];
+	int ret = play(process_of(tasks, owner));
+
+	if (ret < 0)
+		return ret;
+	return tasks->workloads[0].legacy ? client_export_handle(client, index, share->handle)
+					  : client_export(client, index, &share->fd);
+}
+
+static int take(const struct tasks *tasks, const struct task *task, const struct workload *owner,
+		size_t index, const struct share *share)
+{
+	struct client *client = tasks->clients[task->number];
+	int ret = play(process_of(tasks, task));
+
+	if (ret < 0)
+		return ret;
+	return owner->legacy ? client_import_handle(client, owner, index, share->handle)
+			     : client_import(client, owner, index, share->fd);
+}
+
 /* Shares buffer @index of @owner with all other tasks, or with @owner itself if it is the only
  * task. */
 static int share_buffer(const struct tasks *tasks, const struct task *owner, size_t index)
 {
 	const struct workload *workload = &tasks->workloads[owner->number];
-	int ret = play(process_of(tasks, owner)), fd = -1;
+	struct share share = { .fd = -1 };
+	int ret = give(tasks, owner, index, &share);
 
-	if (!ret)
-		ret = client_export(tasks->clients[owner->number], index, &fd);
 	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
-		if (!workload_imports(&tasks->workloads[i], owner->number))
-			continue;
-		ret = play(process_of(tasks, &tasks->tasks[i]));
-		if (!ret)
-			ret = client_import(tasks->clients[i], workload, index, fd);
+		if (workload_imports(&tasks->workloads[i], owner->number))
+			ret = take(tasks, &tasks->tasks[i], workload, index, &share);
 	}
-	if (fd >= 0)
-		(void)close(fd);
+	if (share.fd >= 0)
+		(void)close(share.fd);
 	if (ret < 0 || workload_keeps(workload, index))
 		return ret;
 	ret = play(process_of(tasks, owner));

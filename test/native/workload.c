@@ -180,6 +180,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->broker = number != 0;
 	else if (is_named(item, "both"))
 		workload->both = number != 0;
+	else if (is_named(item, "legacy"))
+		workload->legacy = number != 0;
 	else if (is_named(item, "gone"))
 		workload->gone = number != 0;
 	else if (is_named(item, "seed"))

@@ -20,11 +20,12 @@
  *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
  *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
  *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
- *too), apart=1 (task N counts GPUs from the N-th on, so that tasks with one GPU each have different
- *ones), dmabufs=N (each task keeps a dma-buf of its first N buffers open, the first of them in a
- *lower descriptor than /dev/kfd), broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared
- *buffers of all others), verify=0. A name instead of items is a profile, whose settings can be set
- *otherwise behind it: P1-issue2663, P2-train, P4-serve, P7-small.
+ *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs), apart=1 (task N counts GPUs
+ *from the N-th on, so that tasks with one GPU each have different ones), dmabufs=N (each task keeps
+ *a dma-buf of its first N buffers open, the first of them in a lower descriptor than /dev/kfd),
+ *broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others), verify=0. A
+ *name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
+ *P2-train, P4-serve, P7-small.
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
@@ -59,9 +60,10 @@ struct workload {
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool broker;
-	bool gone;  /* owners have freed the shared buffers */
-	bool apart; /* the first GPU of a task is the one with its number */
-	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
+	bool gone;   /* owners have freed the shared buffers */
+	bool apart;  /* the first GPU of a task is the one with its number */
+	bool legacy; /* tasks share by share handles */
+	bool both;   /* the GPU of a shared buffer maps imports for another one, too */
 	bool verify;
 	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */
