@@ -17,6 +17,14 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
 int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
+/* The directory of the driver with a directory for each process that has a KFD process, by its pid
+ * (kfd_create_process_sysfs() in kfd_process.c). */
+#define PROC_KFD "/sys/class/kfd/kfd/proc"
+
+/* Adds the processes that have a KFD process to @ret_list, also those that have ended and whose
+ * memory the driver has not freed yet. */
+int proc_list_kfd(struct pid_list *ret_list);
+
 /* The processes that this thread traces. */
 int proc_list_tracees(struct pid_list *ret_list);
 /* The root of the tree of tracee @pid: its highest ancestor, or @pid itself, such that this thread

@@ -72,11 +72,11 @@ static bool is_hidden(int error)
 	return error == -ESRCH || error == -EPERM || error == -EACCES;
 }
 
-/* Adds each process for which @matches returns 1, in the order of /proc. */
-static int add_processes(int (*matches)(pid_t pid, const void *what), const void *what,
-			 struct pid_list *list)
+/* Adds each process of @directory for which @matches returns 1, in the order there. */
+static int add_processes(const char *directory, int (*matches)(pid_t pid, const void *what),
+			 const void *what, struct pid_list *list)
 {
-	DIR *stream = opendir("/proc");
+	DIR *stream = opendir(directory);
 	struct dirent *entry;
 	int ret = 0;
 
@@ -101,7 +101,7 @@ static int list_processes(int (*matches)(pid_t pid, const void *what), const voi
 			  struct pid_list *ret_list)
 {
 	struct pid_list list = { 0 };
-	int ret = add_processes(matches, what, &list);
+	int ret = add_processes("/proc", matches, what, &list);
 
 	if (ret < 0) {
 		pid_list_done(&list);
@@ -109,6 +109,20 @@ static int list_processes(int (*matches)(pid_t pid, const void *what), const voi
 	}
 	*ret_list = list;
 	return 0;
+}
+
+static int is_any(pid_t pid, const void *what)
+{
+	(void)pid;
+	(void)what;
+	return 1;
+}
+
+int proc_list_kfd(struct pid_list *ret_list)
+{
+	int ret = add_processes(PROC_KFD, is_any, NULL, ret_list);
+
+	return ret == -ENOENT ? 0 : ret;
 }
 
 static int is_traced_by(pid_t pid, const void *tracer)

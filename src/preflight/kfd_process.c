@@ -17,10 +17,8 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* A directory for each process that has a KFD process, by its pid. It has a directory for each
- * further KFD process (kfd_create_process_sysfs() in kfd_process.c). */
-#define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
-#define CONTEXT       "context_"
+/* In the process's directory of PROC_KFD, one for each further KFD process. */
+#define CONTEXT "context_"
 
 /* How a process uses one render node. */
 struct node_use {
@@ -69,7 +67,7 @@ static unsigned int read_process_pasid(pid_t pid)
 	unsigned int pasid;
 	char path[96];
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/pasid", pid);
+	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/pasid", pid);
 	file = fopen(path, "re");
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
@@ -182,7 +180,7 @@ int kfd_process_has_contexts(pid_t pid)
 	char path[64];
 	int ret = 0;
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d", pid);
+	(void)snprintf(path, sizeof(path), PROC_KFD "/%d", pid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* A pid namespace of CRIU's hides the directory under another pid. */
 	if (fd < 0)

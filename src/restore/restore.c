@@ -27,6 +27,7 @@
 #include "memory/user_memory.h"
 #include "memory/vram.h"
 #include "restore/gpu_ids.h"
+#include "restore/originals.h"
 #include "restore/restore_guard.h"
 #include "restore/task_image.h"
 
@@ -67,7 +68,9 @@ int restore_init(struct restore_session *session)
 	if (!session->task.mappings)
 		return log_error(-ENOMEM, "restore: cannot keep a table of mappings");
 	session->task.mappings->files = &session->task.files;
-	ret = start_guard(session);
+	ret = originals_await(session);
+	if (!ret)
+		ret = start_guard(session);
 	if (ret < 0)
 		return ret;
 	if (!session->needed || !session->options->parallel_restore || !host_calls_post_forking())
