@@ -199,6 +199,7 @@ static void save_object(const struct process_dump *dump, uint32_t index, KfdBoEn
 		return;
 	entry->has_object = true;
 	entry->object = bo->object;
+	entry->has_by_share_handle = entry->by_share_handle = bo->by_share_handle;
 	entry->has_owner_pid = bo->imported;
 	if (bo->imported)
 		entry->owner_pid = (uint32_t)dump->session->processes[bo->owner].vpid;

@@ -176,14 +176,18 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 	struct dmabuf_holders holders = { .references = last->references,
 					  .bos = count,
 					  .descriptors = last->descriptors };
+	bool may_be_shared = false;
 
 	for (size_t i = 0; i < count; i++) {
+		may_be_shared |= kfd_priv_may_be_shared(&run[i].shared);
 		holders.descriptors +=
 			run[i].process == last->process || run[i].process == shared->first_process;
 		holders.other_devices += i && is_first_of_device(run, i);
 		holders.attachments += run[i].attachments;
 		holders.files += is_first_of_process(run, i) ? run[i].gem_holders : 0;
 	}
+	/* The driver's table of share handles (kfd_ipc.c). */
+	holders.files += may_be_shared;
 	return holders;
 }
 
@@ -244,10 +248,23 @@ static const char *find_problem(const struct shared_bo *run, size_t count,
 	return NULL;
 }
 
+/* Whether RESTORE shares the object: all entries have one share handle. The restore compares their
+ * dma-bufs. */
+static bool have_one_handle(const struct shared_bo *run, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!kfd_priv_have_one_handle(&run[0].shared, &run[i].shared) ||
+		    !have_one_offset(&run[0], &run[i]) || !have_one_inode(&run[0], &run[i]))
+			return false;
+	}
+	return count > 1;
+}
+
 static void share_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
 	const struct shared_bo *owner;
 	const char *problem;
+	bool by_share_handle;
 
 	if (count == 1 && !run->descriptors) {
 		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
@@ -260,12 +277,16 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	if (problem)
 		return;
 	shared->num_objects++;
+	by_share_handle = have_one_handle(run, count);
 	for (size_t i = 0; i < count; i++) {
+		run[i].by_share_handle = by_share_handle;
+		run[i].owner_flags = owner->alloc_flags;
 		run[i].object = shared->num_objects;
 		run[i].owner = owner->process;
 		run[i].imported = &run[i] != owner;
 		run[i].on_other_device = run[i].device != owner->device;
-		run[i].adopted = !run[i].imported && kfd_bo_looks_imported(run[i].alloc_flags);
+		run[i].adopted = (!run[i].imported || by_share_handle) &&
+				 kfd_bo_looks_imported(owner->alloc_flags);
 	}
 }
 

@@ -65,9 +65,10 @@ static bool may_be_attached(const struct topology_node *gpu, const struct topolo
 	return !(alloc_flags & KFD_BO_VRAM) || !gpu->hive_id || gpu->hive_id != mapper->hive_id;
 }
 
-/* Notes for each BO from @first on how many GPUs may have attached it. */
-static void count_attachments(struct shared_bos *shared, size_t first,
-			      const struct kfd_state *state, const struct topology *topology)
+/* Notes for each BO from @first on what its record says: legacy IPC, and how many GPUs may have
+ * attached it. */
+static void read_records(struct shared_bos *shared, size_t first, const struct kfd_state *state,
+			 const struct topology *topology)
 {
 	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
 				       state->num_bos, state->num_objects };
@@ -81,6 +82,8 @@ static void count_attachments(struct shared_bos *shared, size_t first,
 			bo_index_find_gpu(state, topology, state->bos[bo->index].gpu_id);
 
 		bo->attachments = state->num_devices - 1;
+		if (is_known)
+			(void)kfd_priv_read_shared(&priv, bo_size, bo->index, &bo->shared);
 		if (!is_known || kfd_priv_read_bo(&priv, bo_size, bo->index, &record) < 0)
 			continue;
 		bo->attachments = 0;
@@ -129,7 +132,7 @@ static int add_process(struct shared_bos *shared, size_t process, const struct k
 	}
 	if (ret < 0)
 		return ret;
-	count_attachments(shared, first, state, topology);
+	read_records(shared, first, state, topology);
 	return count_gem_holders(shared, first, session, &session->processes[process]);
 }
 
@@ -306,7 +309,12 @@ static void check_records(const struct process_dump *dump)
 	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
 		struct shared_bo *bo = find(dump, i);
 
-		if (bo && bo->imported && !bo->problem)
+		if (!bo || bo->problem)
+			continue;
+		if (kfd_priv_may_be_shared(&bo->shared) && image_is_streamed())
+			bo->problem = "a stream cannot be searched for its share handle; dump "
+				      "without --stream";
+		else if (bo->imported && !bo->by_share_handle)
 			bo->problem = check_record(dump, &priv, i);
 	}
 }
@@ -326,6 +334,8 @@ static int refuse_problems(const struct process_dump *dump)
 		bo->object = 0;
 		bo->imported = false;
 		bo->on_other_device = false;
+		bo->by_share_handle = false;
+		bo->adopted = false;
 	}
 	if (!first)
 		return 0;
@@ -381,7 +391,12 @@ static int adopt_bos(struct process_dump *dump)
 	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++) {
 		const struct shared_bo *bo = find(dump, i);
 
-		if (bo && bo->adopted && !bo->problem)
+		if (!bo || bo->problem)
+			continue;
+		/* The process that is restored first makes the object with these flags. */
+		if (bo->by_share_handle)
+			dump->state.bos[i].alloc_flags = bo->owner_flags;
+		if (bo->adopted)
 			ret = adopt_bo(dump, bo, &dump->state.bos[i]);
 	}
 	return ret;

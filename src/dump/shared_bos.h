@@ -5,7 +5,10 @@
  *
  * KFD does not say which entry made an object. An import always has the same flags, and libhsakmt
  * gives other flags to what it makes. So the owner of an object is the only entry whose flags are
- * not those of an import. If the owner has freed it, the first importer makes it at the restore. */
+ * not those of an import. If the owner has freed it, the first importer makes it at the restore.
+ *
+ * AMD's out-of-tree driver also shares by share handles (legacy hipIpc), which it saves. Its
+ * RESTORE lets the first process make the object, and the others import it. */
 #ifndef AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 #define AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 
@@ -15,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "dump/dump.h"
+#include "kernel/kfd_priv.h"
 
 struct proc_mapping;
 struct process_dump;
@@ -36,6 +40,8 @@ struct shared_bo {
 	uint32_t descriptors;
 	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
 	uint64_t references;
+	/* What the driver's record says of legacy IPC. */
+	struct kfd_priv_shared shared;
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
 	/* Where the owner has the object. */
@@ -49,6 +55,10 @@ struct shared_bo {
 	size_t owner;
 	/* The object is imported. */
 	bool imported;
+	/* RESTORE shares the object by its share handle. All entries then need the owner's flags.
+	 */
+	bool by_share_handle;
+	uint32_t owner_flags;
 	/* On another PCI device than the owner's. */
 	bool on_other_device;
 	/* The process makes the BO, but it looks imported. */

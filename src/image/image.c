@@ -575,7 +575,8 @@ uint64_t image_contents_size(const CriuKfd *kfd, uint32_t gpu_id)
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS)
+		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
+		    !bo->has_owner_pid)
 			size += bo->size;
 	}
 	return size;

@@ -129,6 +129,8 @@ static const char *find_wrong_object(const KfdBoEntry *bo)
 {
 	if (bo->has_owner_pid && !bo->has_object)
 		return "the owner of an object, but no object";
+	if (bo->by_share_handle && !bo->has_object)
+		return "a share handle, but no object";
 	if (!bo->has_object)
 		return NULL;
 	if (!bo->object || bo->object > IMAGE_OBJECTS_MAX)

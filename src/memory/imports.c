@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -33,6 +34,8 @@ struct made {
 
 struct import {
 	uint32_t object;
+	/* In the list of BOs without imports, if RESTORE imports it by its share handle. */
+	uint32_t bo;
 	pid_t owner;
 	uint32_t gpu_id;
 	uint64_t addr;
@@ -46,6 +49,9 @@ struct imports {
 	size_t num_made;
 	struct import *list;
 	size_t count;
+	/* Imports of RESTORE, by share handles. */
+	struct import *joined;
+	size_t num_joined;
 	/* The handles of all BOs that RESTORE makes. */
 	uint64_t *taken;
 	size_t num_taken;
@@ -74,6 +80,7 @@ void imports_done(struct restored_task *task)
 		return;
 	free(imports->made);
 	free(imports->list);
+	free(imports->joined);
 	free(imports->taken);
 	free(imports);
 	task->imports = NULL;
@@ -88,10 +95,9 @@ static bool has_objects(const CriuKfd *kfd)
 	return false;
 }
 
-static int add_import(struct imports *imports, const KfdBoEntry *bo,
-		      const struct kfd_priv_bo_record *record)
+static struct import describe(const KfdBoEntry *bo, const struct kfd_priv_bo_record *record)
 {
-	const struct import import = {
+	return (struct import){
 		.object = bo->object,
 		.owner = (pid_t)bo->owner_pid,
 		.gpu_id = bo->gpu_id,
@@ -100,8 +106,24 @@ static int add_import(struct imports *imports, const KfdBoEntry *bo,
 		.old_offset = bo->offset,
 		.record = *record,
 	};
+}
+
+static int add_import(struct imports *imports, const KfdBoEntry *bo,
+		      const struct kfd_priv_bo_record *record)
+{
+	const struct import import = describe(bo, record);
 
 	return array_append(&imports->list, &imports->count, sizeof(import), &import);
+}
+
+static int add_joined(struct imports *imports, const KfdBoEntry *bo,
+		      const struct kfd_priv_bo_record *record)
+{
+	struct import import = describe(bo, record);
+
+	import.bo = (uint32_t)imports->num_taken;
+	imports->taken[imports->num_taken++] = KFD_HANDLE(bo->gpu_id, record->handle);
+	return array_append(&imports->joined, &imports->num_joined, sizeof(import), &import);
 }
 
 static int add_bo(struct imports *imports, const KfdBoEntry *bo,
@@ -128,8 +150,11 @@ static int list_bos(const struct restored_task *task, const struct kfd_priv *pri
 		ret = kfd_priv_read_bo(priv, bo_size, i, &record);
 		if (ret < 0)
 			break;
-		cut[i] = bo->has_owner_pid;
-		ret = cut[i] ? add_import(imports, bo, &record) : add_bo(imports, bo, &record);
+		cut[i] = bo->has_owner_pid && !bo->by_share_handle;
+		if (!bo->has_owner_pid)
+			ret = add_bo(imports, bo, &record);
+		else
+			ret = (cut[i] ? add_import : add_joined)(imports, bo, &record);
 	}
 	return ret;
 }
@@ -458,6 +483,41 @@ static int import_bo(struct importer *importer, const struct import *import)
 	return ret < 0 ? ret : note_mapping(task, import, &object);
 }
 
+static bool is_one_file(int fd, int other_fd)
+{
+	struct stat one, other;
+
+	return !fstat(fd, &one) && !fstat(other_fd, &other) && one.st_ino == other.st_ino &&
+	       one.st_dev == other.st_dev;
+}
+
+/* RESTORE does not say whether it has imported the object or made another one. Each object has one
+ * dma-buf. */
+static int check_joined(struct importer *importer, const struct import *import,
+			const struct kfd_bo_bucket *bo)
+{
+	const struct restored_task *task = &importer->session->task;
+	_cleanup_close_ int dmabuf_fd = -1;
+	struct object object = { 0 };
+	int ret = await(importer, import, &object);
+
+	if (!ret)
+		ret = check_gpu(task, import, &object);
+	if (ret < 0)
+		return ret;
+	dmabuf_fd = host_fetch_fd(object.store_id);
+	if (dmabuf_fd < 0)
+		return log_error(dmabuf_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
+				 task->kfd_id, import->addr);
+	if (is_one_file((int)bo->dmabuf_fd, dmabuf_fd))
+		return 0;
+	return log_error(-EXDEV,
+			 "kfd %d: BO at 0x%" PRIx64 ": the driver has not shared it with process"
+			 " %d by its share handle; restore where the job was dumped, with that"
+			 " driver",
+			 task->kfd_id, import->addr, import->owner);
+}
+
 /* Also after an error, although the task then ends. */
 static int free_fillers(struct importer *importer, int ret)
 {
@@ -482,12 +542,16 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 		objects_announce(session->objects, session->task.vpid);
 	if (!imports)
 		return 0;
+	for (size_t i = 0; !ret && i < imports->num_joined; i++)
+		ret = check_joined(&importer, &imports->joined[i],
+				   &state->bos[imports->joined[i].bo]);
 	for (size_t i = 0; !ret && i < imports->count; i++)
 		ret = import_bo(&importer, &imports->list[i]);
 	ret = free_fillers(&importer, ret);
 	if (!ret)
-		log_info("kfd %d: shares %zu BOs, and imports %zu, with %zu fillers",
+		log_info("kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by"
+			 " share handles",
 			 session->task.kfd_id, imports->num_made, imports->count,
-			 importer.num_fillers);
+			 importer.num_fillers, imports->num_joined);
 	return ret;
 }

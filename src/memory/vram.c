@@ -18,13 +18,17 @@
 _Static_assert(POLL_NS *POLLS_MAX == WAIT_SECONDS * 1000000000L, "one limit");
 
 /* A sum that overflows only changes how long the plugin waits. */
-static uint64_t vram_of(const struct kfd_state *state, uint32_t user_gpu_id)
+static uint64_t vram_of(const struct restored_task *task, const struct kfd_state *state,
+			uint32_t user_gpu_id)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < state->num_bos; i++) {
 		const struct kfd_bo_bucket *bo = &state->bos[i];
 
+		/* It has the memory of its owner. */
+		if (task->kfd && task->kfd->bo_entries[i]->has_owner_pid)
+			continue;
 		if (bo->gpu_id == user_gpu_id && bo->alloc_flags & KFD_BO_VRAM)
 			bytes += bo->size;
 	}
@@ -76,7 +80,7 @@ void vram_await(struct restore_shared *shared, const struct restored_task *task,
 	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
 	for (uint32_t i = 0; i < state->num_devices; i++) {
 		const struct kfd_device_bucket *device = &state->devices[i];
-		uint64_t bytes = vram_of(state, device->user_gpu_id);
+		uint64_t bytes = vram_of(task, state, device->user_gpu_id);
 
 		restore_shared_claim_vram(shared, device->actual_gpu_id, bytes);
 		if (bytes)
@@ -84,12 +88,13 @@ void vram_await(struct restore_shared *shared, const struct restored_task *task,
 	}
 }
 
-void vram_end_claim(struct restore_shared *shared, const struct kfd_state *state)
+void vram_end_claim(struct restore_shared *shared, const struct restored_task *task,
+		    const struct kfd_state *state)
 {
 	for (uint32_t i = 0; i < state->num_devices; i++) {
 		const struct kfd_device_bucket *device = &state->devices[i];
 
 		restore_shared_claim_vram(shared, device->actual_gpu_id,
-					  -vram_of(state, device->user_gpu_id));
+					  -vram_of(task, state, device->user_gpu_id));
 	}
 }

@@ -14,6 +14,7 @@
 void vram_await(struct restore_shared *shared, const struct restored_task *task, int fd,
 		const struct kfd_state *state);
 /* After RESTORE: ends the claim. */
-void vram_end_claim(struct restore_shared *shared, const struct kfd_state *state);
+void vram_end_claim(struct restore_shared *shared, const struct restored_task *task,
+		    const struct kfd_state *state);
 
 #endif

@@ -240,7 +240,7 @@ static int rebuild(struct restore *restore)
 	if (!ret) {
 		vram_await(restore->session->shared, task, restore->fd, state);
 		ret = kfd_restore(restore->fd, state, gpu_files_lowest_fd(task));
-		vram_end_claim(restore->session->shared, state);
+		vram_end_claim(restore->session->shared, task, state);
 		task->rebuilt = true;
 		if (ret < 0)
 			(void)report_refusal(restore, ret);

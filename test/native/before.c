@@ -101,6 +101,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("bos %zu\n", image->n_bo_entries);
+	for (size_t i = 0; i < image->n_bo_entries; i++)
+		printf("flags 0x%x\n", image->bo_entries[i]->alloc_flags);
 	printf("before %d\n", restore(image, &process));
 	return 0;
 }

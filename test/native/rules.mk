@@ -38,7 +38,7 @@ $(NATIVE)/host: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h)
 # A reader of images that does not know the fields of shared buffers.
 $(NATIVE)/criu-amdgpu-before.proto: criu-amdgpu.proto
 	@mkdir -p $(@D)
-	sed '/ object = 1001;/d;/ owner_pid = 1002;/d;/ gem_handles = 1004;/d' $< > $@
+	sed '/ object = 1001;/d;/ owner_pid = 1002;/d;/ gem_handles = 1004;/d;/ by_share_handle = 1004;/d' $< > $@
 
 $(NATIVE)/criu-amdgpu-before.pb-c.c: $(NATIVE)/criu-amdgpu-before.proto
 	protoc-c --proto_path=$(@D) --c_out=$(@D) $<

@@ -298,6 +298,66 @@ static void a_bo_is_found_by_process_and_index(void **state)
 	assert_int_equal(object_rules_compare(&list[2], &list[2]), 0);
 }
 
+static void give_handle(struct shared_bo *bo, uint32_t imported, uint32_t handle)
+{
+	bo->shared = (struct kfd_priv_shared){ { 0, imported, handle, handle + 1, handle + 2,
+						 handle + 3, 0 } };
+}
+
+/* RESTORE makes it for the process that comes first, with the flags of its bucket. */
+static void all_holders_of_a_share_handle_get_the_flags_of_the_owner(void **state)
+{
+	struct shared_bo *first = add(0, 7, IMPORTED), *by_dmabuf = add(0, 5, IMPORTED);
+	struct shared_bo *owner = add(1, 7, OWN), *other = add(1, 5, OWN);
+	struct shared_bo *last = add(2, 7, IMPORTED), *gone = add(2, 3, IMPORTED);
+	struct shared_bo *also_gone = add(3, 3, IMPORTED);
+
+	(void)state;
+	give_handle(first, 1, 0x100);
+	give_handle(owner, 0, 0x100);
+	give_handle(last, 1, 0x100);
+	give_handle(other, 0, 0x200);
+	give_handle(gone, 1, 0x300);
+	give_handle(also_gone, 1, 0x300);
+	gone->references = also_gone->references = 5;
+	object_rules_apply(&shared, true);
+	assert_object(first, 3, 1, true);
+	assert_object(last, 3, 1, true);
+	assert_object(owner, 3, 1, false);
+	for (size_t i = 0; i < shared.count; i++) {
+		const bool named = list[i].inode != 5;
+
+		assert_int_equal(list[i].by_share_handle, named);
+		assert_int_equal(list[i].adopted, list[i].inode == 3);
+		if (list[i].inode == 7)
+			assert_int_equal(list[i].owner_flags, OWN);
+	}
+	assert_object(by_dmabuf, 2, 1, true);
+	/* no entry is the owner's: the first one makes it, and all get its flags */
+	assert_object(gone, 1, 2, false);
+	assert_object(also_gone, 1, 2, true);
+}
+
+static void different_share_handles_or_dmabufs_are_not_one(void **state)
+{
+	struct shared_bo *owner = add(0, 7, OWN), *import = add(1, 7, IMPORTED);
+
+	(void)state;
+	give_handle(owner, 0, 0x100);
+	give_handle(import, 1, 0x200);
+	object_rules_apply(&shared, true);
+	assert_object(import, 1, 0, true);
+	assert_false(list[0].by_share_handle || list[1].by_share_handle);
+	(void)begin(NULL);
+	owner = add(0, 7, OWN);
+	import = add(1, 7, IMPORTED);
+	give_handle(owner, 0, 0x100);
+	give_handle(import, 1, 0x100);
+	import->inode = 8;
+	object_rules_apply(&shared, true);
+	assert_false(list[0].by_share_handle || list[1].by_share_handle);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, begin)
@@ -314,6 +374,8 @@ int main(void)
 		TEST(nothing_is_outside_before_all_processes_are_known),
 		TEST(a_late_process_shares_with_itself_only),
 		TEST(a_late_process_imports_its_own_buffer_on_another_device),
+		TEST(all_holders_of_a_share_handle_get_the_flags_of_the_owner),
+		TEST(different_share_handles_or_dmabufs_are_not_one),
 		TEST(a_bo_is_found_by_process_and_index),
 	};
 

@@ -372,6 +372,10 @@ static void impossible_shared_bos_are_refused(void **state)
 		assert_logged("Error (amdgpu_plugin): kfd 7: ", cases[i].words);
 		assert_int_equal(unit_count_lines("amdgpu_plugin"), 1);
 	}
+	make_image();
+	image.bos[0].has_by_share_handle = image.bos[0].by_share_handle = true;
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): kfd 7: ", "a share handle, but no object");
 }
 
 static void objects_are_made_once_and_by_their_owner(void **state)

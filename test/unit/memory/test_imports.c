@@ -137,6 +137,8 @@ static struct {
 	struct mappings mappings;
 	struct kfd_bo_bucket bos[BOS];
 	struct kfd_state state;
+	/* RESTORE imports the second BO. */
+	bool is_joined;
 	uint8_t *records;
 } task;
 
@@ -256,6 +258,9 @@ static void rebuild(void)
 						      .restored_offset = 0x9000000,
 						      .dmabuf_fd = (uint32_t)make_dmabuf(DMABUF) };
 	}
+	/* The driver has imported the second BO. */
+	if (task.is_joined)
+		assert_true(dup2((int)task.bos[0].dmabuf_fd, (int)task.bos[1].dmabuf_fd) >= 0);
 	task.state.bos = task.bos;
 	task.state.num_bos = (uint32_t)image->n_bo_entries;
 }
@@ -534,6 +539,33 @@ static void a_task_without_shared_bos_says_so(void **state)
 	assert_int_equal(objects_await(task.session.objects, 1, VPID, &object, &failed), -ENODATA);
 }
 
+/* RESTORE imports the BO, so nothing is left to do but to find out whether it did. */
+static void restore_has_imported_what_has_a_share_handle(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		KfdBoEntry **bos;
+
+		make_image(2);
+		set_bo(0, 0, 0, 7, 0);
+		set_bo(1, 0, 1, 7, VPID);
+		bos = task.session.task.kfd->bo_entries;
+		bos[0]->by_share_handle = bos[1]->by_share_handle = true;
+		task.is_joined = i == 0;
+		assert_int_equal(restore(), i == 0 ? 0 : -EXDEV);
+		assert_int_equal(task.session.task.kfd->n_bo_entries, 2);
+		assert_int_equal(kfd.imports, 0);
+		assert_true(objects_are_used(task.session.objects));
+		if (i == 0)
+			assert_int_equal(unit_count_errors(), 0);
+		else
+			assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
+				      "the driver has not shared it");
+		assert_int_equal(end(state), 0);
+		assert_int_equal(begin(state), 0);
+	}
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
@@ -542,6 +574,7 @@ int main(void)
 		TEST(imports_get_their_handles_and_fillers_take_the_holes),
 		TEST(a_task_imports_what_it_makes_itself),
 		TEST(another_handle_fails_the_restore),
+		TEST(restore_has_imported_what_has_a_share_handle),
 		TEST(a_failed_import_frees_the_fillers),
 		TEST(imports_may_be_for_another_gpu),
 		TEST(gpus_with_another_relation_are_refused),

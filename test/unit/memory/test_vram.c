@@ -109,8 +109,8 @@ static void two_tasks_need_room_for_both(void **state)
 	assert_int_equal(time_passes.naps, 0);
 	vram_await(shared, &task, fd, &needs);
 	assert_int_equal(time_passes.naps, 3);
-	vram_end_claim(shared, &needs);
-	vram_end_claim(shared, &needs);
+	vram_end_claim(shared, &task, &needs);
+	vram_end_claim(shared, &task, &needs);
 	assert_int_equal(restore_shared_claimed_vram(shared, NEW_ID), 0);
 	restore_shared_free(shared);
 	(void)close(fd);
