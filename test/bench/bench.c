@@ -316,13 +316,13 @@ static int measure_checksums(struct bench *bench)
 	return ret;
 }
 
-/* Of a real engine, what is measured also moves the right bytes. BOs that stand in a job several
- * times would have the bytes of the last. */
+/* Of a real engine, what is measured also moves the right bytes. Then no BO is zero: a dump would
+ * skip such contents. BOs that stand in a job several times would have the bytes of the last. */
 static int prove(struct bench *bench)
 {
 	int ret = 0;
 
-	if (bench->cuda && !bench->save && bench->subject.repeats == 1)
+	if (bench->cuda && bench->subject.repeats == 1)
 		ret = proof_run(&bench->places, bench->subject.jobs, bench->subject.num_jobs,
 				&bench->settings);
 	if (!ret && bench->proof_only)
