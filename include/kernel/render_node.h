@@ -70,6 +70,17 @@ bool render_node_gem_can_map(const struct render_mapping *mapping);
 /* Adds @mapping. -EINVAL: it overlaps another one, or is outside of the object. */
 int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *mapping);
 
+/* What the render node @fd tells of the BO of @dmabuf_fd. Logs nothing. */
+struct render_bo {
+	/* It was made with them (AMDGPU_GEM_CREATE_*). */
+	uint64_t flags;
+	/* For mmap(). A BO of another PCI device has another offset in each open file. 0: the CPU
+	 * may not map it. */
+	uint64_t mmap_offset;
+};
+
+int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo);
+
 /* Opens the render node with @minor, as a descriptor of at least @lowest_fd (0: any). -ENXIO: the
  * path is another file, which is possible in the mount namespace of a task. */
 int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
@@ -78,9 +89,5 @@ int render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
  * opens a GPU. 0, also without a list; -EMEDIUMTYPE: the list is no regular file of at most 1 MiB.
  */
 int render_node_check_names(void);
-
-/* The flags that the BO of @dmabuf_fd was made with (AMDGPU_GEM_CREATE_*), by the render node @fd
- * of its GPU. */
-int render_node_read_flags(int fd, int dmabuf_fd, uint64_t *ret_flags);
 
 #endif

@@ -346,36 +346,50 @@ static int refuse_problems(const struct process_dump *dump)
 		first->alloc_flags, first->problem);
 }
 
-/* The flags of an import do not say how the object was made. Without the flag PUBLIC, which no
- * kernel tells, the CPU can map it all the same (amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu()
- * in 6.12). */
-static int read_flags(const struct process_dump *dump, const struct kfd_bo_bucket *bo,
-		      uint32_t *ret_flags)
+static int read_bo(const struct process_dump *dump, const struct kfd_bo_bucket *bo,
+		   struct render_bo *ret_bo)
 {
 	const struct topology_node *gpu =
 		bo_index_find_gpu(&dump->state, dump->topology, bo->gpu_id);
 	_cleanup_close_ int fd = -1;
-	uint64_t flags;
 	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);
 
-	if (!ret)
-		ret = render_node_read_flags(fd, (int)bo->dmabuf_fd, &flags);
-	if (!ret)
-		*ret_flags = bo->alloc_flags | kfd_bo_flags_of_gem(bo->alloc_flags, flags);
-	return ret;
+	return ret ? ret : render_node_gem_read(fd, (int)bo->dmabuf_fd, ret_bo);
 }
 
+/* The memory is that of another PCI device: a restore would make it elsewhere, and the plugin
+ * cannot tell that the dma-buf is the right one. */
+static int refuse_lost(const struct process_dump *dump, const struct shared_bo *adopted,
+		       const struct kfd_bo_bucket *bo)
+{
+	return preflight_refuse(dump->session, DUMP_BO_SHARED,
+				"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64
+				", flags 0x%x, (it is of another PCI device, and the process that"
+				" made it has freed it)",
+				dump->process->id, adopted->index, bo->size, bo->addr,
+				bo->alloc_flags);
+}
+
+/* The flags of an import do not say how the object was made. Without the flag PUBLIC, which no
+ * kernel tells, the CPU can map it all the same (amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu()
+ * in 6.12). */
 static int adopt_bo(const struct process_dump *dump, const struct shared_bo *adopted,
 		    struct kfd_bo_bucket *bo)
 {
-	uint32_t flags = 0;
-	int ret = read_flags(dump, bo, &flags);
+	struct render_bo made = { 0 };
+	uint32_t flags;
+	int ret = read_bo(dump, bo, &made);
 
 	if (ret < 0)
 		return log_error(ret,
 				 "kfd %d: BO at 0x%" PRIx64
 				 ": cannot import the dma-buf to see how it was made",
 				 dump->process->id, bo->addr);
+	if (made.mmap_offset && made.mmap_offset != bo->offset)
+		ret = refuse_lost(dump, adopted, bo);
+	if (ret < 0)
+		return ret;
+	flags = bo->alloc_flags | kfd_bo_flags_of_gem(bo->alloc_flags, made.flags);
 	if (adopted->object || flags != bo->alloc_flags)
 		log_info("kfd %d: BO at 0x%" PRIx64 ": no process has it but by import, so this one"
 			 " will make it, with flags 0x%x",

@@ -3,7 +3,6 @@
  * libdrm reads when it opens one. */
 #include "kernel/render_node.h"
 
-#include <amdgpu_drm.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -77,34 +76,5 @@ int render_node_check_names(void)
 
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(paths); i++)
 		ret = check_names(paths[i]);
-	return ret;
-}
-
-static int read_flags(int fd, uint32_t handle, uint64_t *ret_flags)
-{
-	struct drm_amdgpu_gem_create_in info = { 0 };
-	struct drm_amdgpu_gem_op op = {
-		.handle = handle,
-		.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
-		.value = (uintptr_t)&info,
-	};
-	int ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
-
-	if (!ret)
-		*ret_flags = info.domain_flags;
-	return ret;
-}
-
-int render_node_read_flags(int fd, int dmabuf_fd, uint64_t *ret_flags)
-{
-	struct drm_prime_handle prime = { .fd = dmabuf_fd };
-	struct drm_gem_close gem = { 0 };
-	int ret = xioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
-
-	if (ret < 0)
-		return ret;
-	ret = read_flags(fd, prime.handle, ret_flags);
-	gem.handle = prime.handle;
-	(void)xioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem);
 	return ret;
 }

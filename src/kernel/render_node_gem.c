@@ -188,3 +188,38 @@ int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *ma
 
 	return xioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, &args);
 }
+
+static int read_flags(int fd, uint32_t handle, uint64_t *ret_flags)
+{
+	struct drm_amdgpu_gem_create_in info = { 0 };
+	struct drm_amdgpu_gem_op op = {
+		.handle = handle,
+		.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+		.value = (uintptr_t)&info,
+	};
+	int ret = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op);
+
+	if (!ret)
+		*ret_flags = info.domain_flags;
+	return ret;
+}
+
+int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo)
+{
+	struct drm_prime_handle prime = { .fd = dmabuf_fd };
+	struct render_bo bo = { 0 };
+	struct drm_gem_close gem = { 0 };
+	int ret = xioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
+
+	if (ret < 0)
+		return ret;
+	ret = read_flags(fd, prime.handle, &bo.flags);
+	if (!ret)
+		ret = render_node_gem_offset(fd, prime.handle, &bo.mmap_offset);
+	gem.handle = prime.handle;
+	(void)xioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem);
+	if (ret < 0 && ret != -EPERM)
+		return ret;
+	*ret_bo = bo;
+	return 0;
+}
