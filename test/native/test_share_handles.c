@@ -285,6 +285,37 @@ static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **
 	}
 }
 
+/* With the owner's flags for all, as the plugin gives them: each dump finds one owner, which may be
+ * another process than before, and the handle stays. */
+static void a_restored_pair_can_be_saved_and_restored_again(void **state)
+{
+	struct saved_pair pair = save_pair(true);
+	const struct ipc_fields before = fields_of(&pair.owner);
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		struct raw_process one, other;
+		struct ipc_fields now;
+		struct saved *first = round % 2 ? &pair.owner : &pair.importer;
+		struct saved *second = round % 2 ? &pair.importer : &pair.owner;
+
+		first->bo.alloc_flags = second->bo.alloc_flags = OWNER_FLAGS;
+		restore("0", first, &one);
+		restore("1", second, &other);
+		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
+			     second->bo.restored_offset);
+		*first = save(&one);
+		*second = save(&other);
+		assert_int_equal(first->bo.alloc_flags, OWNER_FLAGS);
+		assert_int_equal(second->bo.alloc_flags, IMPORT_FLAGS);
+		now = fields_of(second);
+		assert_memory_equal(now.handle, before.handle, sizeof(before.handle));
+		close_process(&one);
+		close_process(&other);
+		sim_write("process_exit", "1");
+	}
+}
+
 /* What the plugin must refuse. */
 static void a_restore_joins_the_buffer_of_a_process_that_still_lives(void **state)
 {
@@ -321,6 +352,7 @@ int main(void)
 		TEST(mainline_has_no_share_handles),
 		TEST(records_of_all_holders_have_the_handle),
 		TEST(the_first_restored_makes_the_buffer_and_the_others_import_it),
+		TEST(a_restored_pair_can_be_saved_and_restored_again),
 		TEST(a_restore_joins_the_buffer_of_a_process_that_still_lives),
 		TEST(without_the_handle_each_process_gets_a_copy),
 	};
