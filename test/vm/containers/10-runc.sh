@@ -58,6 +58,21 @@ scenario_container_runc_tree() { # in make check
 	finish
 }
 
+# Three processes share a buffer of the GPU.
+scenario_container_runc_sharing() {
+	machine one
+	bundle job
+	job_args job --tree 3 --shared --depth 64 --gpus 0
+	runc_run
+	ready runc job --tree
+	runc_cycle
+	counts_in_one_buffer 3
+	rm -r images
+	runc_cycle
+	counts_in_one_buffer 3
+	finish
+}
+
 scenario_container_runc_gpu_5_of_8() {
 	machine eight
 	bundle job /dev/dri/renderD133

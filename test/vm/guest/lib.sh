@@ -314,6 +314,28 @@ verify() {
 	wait_line client.log "$client verified" "$lines"
 }
 
+# shared_counts AFTER: what the clients saw in the buffer since line AFTER of client.log, a line each.
+shared_counts() { tail -n "+$(($1 + 1))" client.log | sed -n 's/.*: shared [0-9]* //p'; }
+
+# counts_in_one_buffer COUNT: the engines of the tree's COUNT processes (--shared) count in one buffer, so no process
+# reads a lower count than one of them has read before.
+counts_in_one_buffer() {
+	local count=$1 before after
+
+	runs
+	lines client.log
+	before=$lines
+	verify
+	lines client.log
+	after=$lines
+	runs
+	verify
+	{ shared_counts "$before" | head -n "$count"; shared_counts "$after" | tail -n "$count"; } > counts.txt
+	awk -v n="$count" 'NR <= n { for (i = 1; i <= n; i++) if ($i > most[i]) most[i] = $i }
+	     NR > n { for (i = 1; i <= n; i++) if ($i < most[i] || !$i) exit 1 }
+	     END { if (NR != 2 * n) exit 1 }' counts.txt || fail "not one buffer: $(tr '\n' ';' < counts.txt)"
+}
+
 # The client verifies everything once more and exits.
 finish() {
 	lines client.log
