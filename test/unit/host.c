@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -126,6 +127,9 @@ pid_t unit_start_sleeper(void)
 {
 	pid_t pid = fork();
 
+	/* If the test fails before it ends the sleeper. */
+	if (!pid)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!pid)
 		(void)pause();
 	return pid;
