@@ -110,6 +110,15 @@ int pid_list_add(struct pid_list *list, pid_t pid)
 	return array_append(&list->pids, &list->count, sizeof(pid), &pid);
 }
 
+bool pid_list_has(const struct pid_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
 void pid_list_done(struct pid_list *list)
 {
 	free(list->pids);

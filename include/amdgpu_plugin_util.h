@@ -53,6 +53,7 @@ struct pid_list {
 };
 
 int pid_list_add(struct pid_list *list, pid_t pid);
+bool pid_list_has(const struct pid_list *list, pid_t pid);
 void pid_list_done(struct pid_list *list);
 
 /* Calls ioctl(), again after EINTR and EAGAIN. 0 or -errno. */

@@ -462,22 +462,33 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
+/* *@ret_fd: the dma-buf of the object, which the caller owns. */
+static int await_dmabuf(struct importer *importer, const struct import *import,
+			struct object *ret_object, int *ret_fd)
+{
+	const struct restored_task *task = &importer->session->task;
+	int ret = await(importer, import, ret_object);
+
+	if (!ret)
+		ret = check_gpu(task, import, ret_object);
+	if (ret < 0)
+		return ret;
+	*ret_fd = host_fetch_fd(ret_object->store_id);
+	return *ret_fd < 0 ? log_error(*ret_fd,
+				       "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
+				       task->kfd_id, import->addr)
+			   : 0;
+}
+
 static int import_bo(struct importer *importer, const struct import *import)
 {
 	const struct restored_task *task = &importer->session->task;
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = await(importer, import, &object);
+	int ret = await_dmabuf(importer, import, &object, &dmabuf_fd);
 
 	if (!ret)
-		ret = check_gpu(task, import, &object);
-	if (ret < 0)
-		return ret;
-	dmabuf_fd = host_fetch_fd(object.store_id);
-	if (dmabuf_fd < 0)
-		return log_error(dmabuf_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
-				 task->kfd_id, import->addr);
-	ret = check_size(task, import, dmabuf_fd);
+		ret = check_size(task, import, dmabuf_fd);
 	if (!ret)
 		ret = import_and_map(importer, import, dmabuf_fd);
 	return ret < 0 ? ret : note_mapping(task, import, &object);
@@ -499,16 +510,10 @@ static int check_joined(struct importer *importer, const struct import *import,
 	const struct restored_task *task = &importer->session->task;
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = await(importer, import, &object);
+	int ret = await_dmabuf(importer, import, &object, &dmabuf_fd);
 
-	if (!ret)
-		ret = check_gpu(task, import, &object);
 	if (ret < 0)
 		return ret;
-	dmabuf_fd = host_fetch_fd(object.store_id);
-	if (dmabuf_fd < 0)
-		return log_error(dmabuf_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
-				 task->kfd_id, import->addr);
 	if (is_one_file((int)bo->dmabuf_fd, dmabuf_fd))
 		return 0;
 	return log_error(-EXDEV,

@@ -63,15 +63,6 @@ static int list_holders(struct pid_list *holders)
 	return ret;
 }
 
-static bool has_pid(const struct pid_list *list, pid_t pid)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 /* A process that may have a share handle of the images; 0: none. */
 static int find_original(const struct pid_list *holders, pid_t *ret_original)
 {
@@ -85,7 +76,7 @@ static int find_original(const struct pid_list *holders, pid_t *ret_original)
 		ret = proc_vpid(users.pids[i], &vpid);
 		if (ret < 0 && ret != -ESRCH)
 			return ret;
-		if (ret == -ESRCH || has_pid(holders, vpid)) {
+		if (ret == -ESRCH || pid_list_has(holders, vpid)) {
 			*ret_original = users.pids[i];
 			return 0;
 		}

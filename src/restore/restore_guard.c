@@ -82,15 +82,6 @@ static int find_root(const struct watch *watch, pid_t pid, pid_t *ret_root)
 	return ret;
 }
 
-static bool has_pid(const struct pid_list *list, pid_t pid)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 /* Adds the tree of @pid, if it is in one. */
 static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks)
 {
@@ -117,10 +108,10 @@ static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 	for (size_t i = 0; !ret && i < sharers.count; i++) {
 		pid_t pid = sharers.pids[i];
 
-		if (pid == getpid() || pid == watch->criu || has_pid(ret_tasks, pid))
+		if (pid == getpid() || pid == watch->criu || pid_list_has(ret_tasks, pid))
 			continue;
 		ret = add_tree(watch, pid, ret_tasks);
-		if (!ret && !has_pid(ret_tasks, pid))
+		if (!ret && !pid_list_has(ret_tasks, pid))
 			ret = pid_list_add(ret_tasks, pid);
 	}
 	return ret;
