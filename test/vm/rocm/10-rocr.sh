@@ -37,6 +37,15 @@ scenario_rocm_kernels() { # in make check
 	finish
 }
 
+# ROCr has what kernels, signals and queues need in BOs, which the plugin saves, and not in memory of the process.
+scenario_rocm_kernels_in_bos() {
+	machine one
+	HSA_USERPTR_FOR_PAGED_MEM=0 start_rocr $with_kernels
+	come_back
+	come_back
+	finish
+}
+
 scenario_rocm_move() { # in make check
 	machine one
 	start_rocr $with_kernels

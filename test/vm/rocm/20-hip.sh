@@ -20,6 +20,13 @@ scenario_rocm_hip_move() {
 	finish
 }
 
+scenario_rocm_hip_eight() {
+	machine eight
+	start_hip
+	then_machine=eight-other come_back
+	finish
+}
+
 # clinfo finds the GPUs that the machine's data has, each with its compute units.
 opencl_lists() { # MACHINE
 	machine "$1"
