@@ -81,10 +81,11 @@ int host_store_fd(int fd);
 int host_fetch_fd(int id);
 /* The descriptor of that store, which CRIU owns. -ENOENT: this process has none. */
 int host_find_store(void);
-/* Drops all descriptors from descriptor store @store, after which nobody can add one; -ENOENT: does
- * nothing. For a restore that has failed: CRIU 4.3 starts a helper process that inherits the store
- * and ends when all others have closed a socket. The store has that socket, too. So a helper whose
- * task is killed does not end, and what is in the store, BOs included, stays allocated with it. */
+/* Empties CRIU's descriptor store @store, and closes it for new descriptors. Does nothing if @store
+ * is -ENOENT. For a restore that has failed: CRIU 4.3 starts a helper process, which inherits the
+ * store. The helper ends when all other processes have closed a certain socket, but the store has
+ * that socket, too. So the helper does not end if its task is killed, and the BOs whose dma-bufs
+ * are in the store stay allocated. */
 void host_empty_store(int store);
 
 /* The arguments of CRIU's --plugin-option for all plugins, each of the form "--PLUGIN.NAME=VALUE"
