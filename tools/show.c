@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints what the images hold, for people. show_json.c does it for programs. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -124,6 +123,7 @@ static void print_gem_handles(const CriuKfd *kfd)
 static int print_kfd(const struct tool_kfd *image)
 {
 	const CriuKfd *kfd = image->message;
+	int ret;
 
 	if (!kfd->num_of_gpus) {
 		printf("amdgpu-kfd-%d.img: /dev/kfd without state\n", image->id);
@@ -135,8 +135,9 @@ static int print_kfd(const struct tool_kfd *image)
 	       facts_writer(kfd));
 	print_gpus(kfd);
 	print_bos(kfd);
-	if (print_owners(kfd) < 0)
-		return -ENOMEM;
+	ret = print_owners(kfd);
+	if (ret < 0)
+		return ret;
 	print_gem_handles(kfd);
 	print_objects(kfd);
 	if (kfd->shared_mem_size)
