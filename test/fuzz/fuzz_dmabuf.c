@@ -4,7 +4,6 @@
  * message. */
 #include "restore.h"
 
-#include "amdgpu_plugin_topology.h"
 #include "image/image.h"
 #include "mutate.h"
 
@@ -54,22 +53,12 @@ static void write_pages(uint32_t gpu_id)
 
 static void write_kfd(void)
 {
-	struct topology topology;
-	CriuKfd *kfd = malloc(sizeof(*kfd));
+	CriuKfd *kfd = new_kfd();
 
-	promise(kfd && topology_read("test/data/machines/one", &topology) == 0);
-	criu_kfd__init(kfd);
-	kfd->pid = FUZZ_PID;
-	kfd->num_of_gpus = kfd->num_of_cpus = 1;
-	kfd->device_entries = calloc(topology.num_nodes, sizeof(*kfd->device_entries));
-	promise(kfd->device_entries);
-	for (size_t i = 0; i < topology.num_nodes; i++) {
-		kfd->device_entries[kfd->n_device_entries++] =
-			topology_entry_new(&topology, &topology.nodes[i]);
-		if (topology.nodes[i].gpu_id)
-			add_shared_bo(kfd, topology.nodes[i].gpu_id);
+	for (size_t i = 0; i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id)
+			add_shared_bo(kfd, kfd->device_entries[i]->gpu_id);
 	}
-	topology_done(&topology);
 	add_private_data(kfd);
 	write_pages(kfd->bo_entries[0]->gpu_id);
 	promise(image_write_kfd(KFD_ID, kfd) == 0);

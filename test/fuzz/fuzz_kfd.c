@@ -17,18 +17,10 @@ const size_t mutate_offset;
  * CONTENTS_MAX has no file. */
 static void write_pages(const CriuKfd *kfd, uint32_t gpu_id)
 {
-	uint64_t size = 0;
+	uint64_t size = image_contents_size(kfd, gpu_id);
 	char name[64];
 	int fd;
 
-	for (size_t i = 0; i < kfd->n_bo_entries && size <= CONTENTS_MAX; i++) {
-		const KfdBoEntry *bo = kfd->bo_entries[i];
-
-		/* Imports have no contents. */
-		if (bo->gpu_id == gpu_id && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    !bo->has_owner_pid)
-			size = bo->size > CONTENTS_MAX ? UINT64_MAX : size + bo->size;
-	}
 	if (size > CONTENTS_MAX)
 		return;
 	(void)snprintf(name, sizeof(name), "amdgpu-pages-%d-%04x.img", ID, gpu_id);

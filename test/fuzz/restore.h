@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <semaphore.h>
 
+#include "amdgpu_plugin_topology.h"
 #include "framed.h"
 #include "memory.h"
 #include "restore_hooks.h"
@@ -65,6 +66,25 @@ long syscall(long number, ...)
 	if (!next)
 		next = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* The message of a process without BOs on a machine with one GPU, which images of the corpus name. */
+static inline CriuKfd *new_kfd(void)
+{
+	struct topology topology;
+	CriuKfd *kfd = malloc(sizeof(*kfd));
+
+	promise(kfd && topology_read("test/data/machines/one", &topology) == 0);
+	criu_kfd__init(kfd);
+	kfd->pid = FUZZ_PID;
+	kfd->num_of_gpus = kfd->num_of_cpus = 1;
+	kfd->device_entries = calloc(topology.num_nodes, sizeof(*kfd->device_entries));
+	promise(kfd->device_entries);
+	for (size_t i = 0; i < topology.num_nodes; i++)
+		kfd->device_entries[kfd->n_device_entries++] =
+			topology_entry_new(&topology, &topology.nodes[i]);
+	topology_done(&topology);
+	return kfd;
 }
 
 static inline void restore_begin(const char *machine)
