@@ -212,11 +212,9 @@ remove_containers() {
 	[ ! -d /scratch/podman/overlay-containers ] || command podman rm -f -a -t 0 || true
 }
 
-nothing_of_criu_runs() { ! pgrep -x 'criu|amdgpu_guard' > /dev/null; }
-
 # Run after every scenario with containers that came to its end.
 no_containers() {
 	remove_containers
 	[ -z "$(command runc list -q)" ] || fail "runc has containers left: $(command runc list -q)"
-	until_true nothing_of_criu_runs || fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"
+	criu_ends
 }

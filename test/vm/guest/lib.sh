@@ -425,9 +425,9 @@ nothing_left() {
 # What may hold it: the processes other than those of the kernel and of this test, each with its state.
 holders() { ps -o pid=,ppid=,stat=,wchan=,comm= --ppid 2 -p 2 -N | grep -vE '\<(init|bash|ps|sleep|timeout|tail)$' | tr -s ' \n' ' ;'; }
 
-criu_gone() { ! pgrep -x criu > /dev/null; }
-# CRIU 4.3 would leave a helper process.
-no_helper_left() { until_true criu_gone || fail "a process of CRIU does not end: $(holders)"; }
+nothing_of_criu_runs() { ! pgrep -x 'criu|amdgpu_guard' > /dev/null; }
+# Also the helper process of CRIU 4.3.
+criu_ends() { until_true nothing_of_criu_runs || fail "left of CRIU: $(pgrep -a -x 'criu|amdgpu_guard')"; }
 
 # come_back [ARG...]: dump, death, restore, and the same state as before. $then_machine changes the
 # machine in between: its name, and the hidden GPUs if any.

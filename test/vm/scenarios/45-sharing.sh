@@ -126,7 +126,7 @@ scenario_sharing_restore_fails() { # oldest and newest
 		has_line img/restore.log "Error (amdgpu_plugin): .*cannot import it"
 		gone "$pid"
 		nothing_left
-		no_helper_left
+		criu_ends
 	done
 	restore img
 	runs

@@ -200,7 +200,7 @@ nothing_restored() {
 	# CRIU may leave a task without GPU state.
 	kill -9 "$pid" 2> /dev/null || true
 	gone "$pid"
-	no_helper_left
+	criu_ends
 }
 
 # No process starts it again, so it must work as it is.
