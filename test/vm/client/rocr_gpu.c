@@ -11,11 +11,11 @@
 #define PATIENCE_S  100u
 #define REST_US     20000u
 
-enum purpose { WAITING, KEPT, FIRST_OF_LOOP, SECOND_OF_LOOP };
+enum purpose { WAITING, KEPT, FIRST_OF_LOOP, SECOND_OF_LOOP, LOCKED, SHARED, PURPOSES };
 
 static uint32_t pattern(const struct rocr_gpu *gpu, enum purpose purpose, uint32_t word)
 {
-	uint32_t seed = (gpu->generation * ROCR_MAX_GPUS + gpu->index) * 4 + purpose + 1;
+	uint32_t seed = (gpu->generation * ROCR_MAX_GPUS + gpu->index) * PURPOSES + purpose + 1;
 
 	return (word + seed * 40503u) * 2654435761u;
 }
@@ -110,6 +110,8 @@ bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int i
 	       rocr_allocate(cpu, gpu->place, WORDS * 4, &gpu->to) &&
 	       rocr_allocate(gpu->place, gpu->place, WORDS * 4, &gpu->vram) &&
 	       rocr_allocate(gpu->place, gpu->place, WORDS * 4, &gpu->kept) &&
+	       rocr_host_lock(gpu->place, WORDS * 4, &gpu->locked) &&
+	       rocr_host_share(gpu->place, WORDS * 4, &gpu->shared) &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->go), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->done), "signal") &&
@@ -132,6 +134,8 @@ bool rocr_gpu_begin(struct rocr_gpu *gpu)
 	gpu->generation++;
 	if (!put(gpu, KEPT, gpu->kept))
 		return false;
+	fill(gpu, LOCKED, gpu->locked.memory);
+	fill(gpu, SHARED, gpu->shared.memory);
 	fill(gpu, WAITING, gpu->from);
 	hsa_signal_store_relaxed(gpu->go, 1);
 	hsa_signal_store_relaxed(gpu->copied, 1);
@@ -162,6 +166,25 @@ static bool verify_kept(struct rocr_gpu *gpu)
 	       compare(gpu, KEPT, gpu->to, WORDS, "VRAM");
 }
 
+/* The GPU reads what the CPU has written before the dump, and writes what the CPU reads. */
+static bool verify_host(const struct rocr_gpu *gpu, const struct rocr_host *host,
+			enum purpose purpose, const char *what)
+{
+	return compare(gpu, purpose, host->memory, WORDS, what) &&
+	       copy_in(gpu, gpu->vram, host->mapped) &&
+	       copy_out(gpu, gpu->to, gpu->vram, gpu->done) &&
+	       compare(gpu, purpose, gpu->to, WORDS, what) &&
+	       copy_out(gpu, host->mapped, gpu->kept, gpu->done) &&
+	       compare(gpu, KEPT, host->memory, WORDS, what);
+}
+
+static bool verify_hosts(const struct rocr_gpu *gpu)
+{
+	return verify_host(gpu, &gpu->locked, LOCKED, "locked memory") &&
+	       verify_host(gpu, &gpu->shared, SHARED, "SVM memory") &&
+	       rocr_host_verify_attributes(&gpu->shared);
+}
+
 /* New memory. ROCr copies within a GPU by a kernel of its own. */
 static bool use_new_memory(struct rocr_gpu *gpu)
 {
@@ -186,7 +209,7 @@ bool rocr_gpu_verify(struct rocr_gpu *gpu)
 
 	return in_loop && verify_waiting_copy(gpu) &&
 	       (!gpu->kernels || rocr_kernels_verify_behind(gpu->kernels)) && verify_kept(gpu) &&
-	       use_new_memory(gpu) && !gpu->loop.wrong;
+	       verify_hosts(gpu) && use_new_memory(gpu) && !gpu->loop.wrong;
 }
 
 static bool close_loop(struct rocr_loop *loop)
@@ -205,6 +228,7 @@ bool rocr_gpu_close(struct rocr_gpu *gpu)
 	       rocr_good(hsa_signal_destroy(gpu->go), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->done), "signal") &&
+	       rocr_host_unlock(&gpu->locked) && rocr_host_unshare(&gpu->shared) &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->from), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->to), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->vram), "free") &&

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the ROCr client does on one GPU: buffers, copies that never rest, a copy that waits over the
- * dump with a thread that sleeps until it is done, and kernels. A function that returns false has
- * said why. */
+/* What the ROCr client does on one GPU: buffers, locked and shared memory of the process, copies
+ * that never rest, a copy that waits over the dump with a thread that sleeps until it is done, and
+ * kernels. A function that returns false has said why. */
 #ifndef CLIENT_ROCR_GPU_H
 #define CLIENT_ROCR_GPU_H
 
 #include <pthread.h>
 
 #include "rocr.h"
+#include "rocr_host.h"
 #include "rocr_kernels.h"
 
 /* Copies from two buffers of VRAM in turn, one after another. */
@@ -24,6 +25,7 @@ struct rocr_gpu {
 	unsigned int index, generation;
 	uint32_t *from, *to;   /* of the CPU's pool */
 	uint32_t *vram, *kept; /* the copy that waits goes to the first */
+	struct rocr_host locked, shared;
 	hsa_signal_t go,
 		copied; /* the copy begins when the first is 0; the second is 0 when it is done */
 	hsa_signal_t done;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "march.h"
+#include "rocr_host.h"
 
 #define SLOTS       64u
 #define IN_LOOP     5u /* rounds */
@@ -15,6 +16,7 @@
 #define COUNT_ITEMS 64u
 #define COUNTS      3u
 #define PATIENCE_S  100u
+#define PAGE        4096u
 
 /* What the kernels reach, in the CPU's pool. */
 struct page {
@@ -23,7 +25,6 @@ struct page {
 	struct {
 		uint64_t cells, rounds;
 	} count;
-	uint64_t march_cells[MARCH_ITEMS], count_cells[COUNT_ITEMS];
 };
 
 struct rocr_kernels {
@@ -33,6 +34,7 @@ struct rocr_kernels {
 	hsa_queue_t *loop, *behind;
 	hsa_signal_t marched, counted;
 	struct page *page;
+	struct rocr_host march_cells, count_cells;
 };
 
 bool rocr_kernels_open(const struct rocr *rocr, unsigned int gpu, const char *path,
@@ -51,6 +53,8 @@ bool rocr_kernels_open(const struct rocr *rocr, unsigned int gpu, const char *pa
 	       rocr_make_queue(kernels->place, SLOTS, &kernels->loop) &&
 	       rocr_make_queue(kernels->place, SLOTS, &kernels->behind) &&
 	       rocr_allocate(&rocr->cpu, kernels->place, sizeof(*kernels->page), &kernels->page) &&
+	       rocr_host_lock(kernels->place, MARCH_ITEMS * 8, &kernels->march_cells) &&
+	       rocr_host_share(kernels->place, PAGE, &kernels->count_cells) &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &kernels->marched), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &kernels->counted), "signal");
 }
@@ -97,12 +101,13 @@ static bool goes_on(const struct rocr_kernels *kernels, uint32_t rounds)
 static bool begin_loop(struct rocr_kernels *kernels)
 {
 	struct page *page = kernels->page;
+	uint64_t *cells = kernels->march_cells.memory;
 
 	for (uint32_t i = 0; i < MARCH_ITEMS; i++)
-		page->march_cells[i] = march_first(i);
+		cells[i] = march_first(i);
 	page->control = (struct march_control){ .wanted = UINT32_MAX };
-	page->march =
-		(struct march_arguments){ (uintptr_t)page->march_cells, (uintptr_t)&page->control };
+	page->march = (struct march_arguments){ (uintptr_t)kernels->march_cells.mapped,
+						(uintptr_t)&page->control };
 	return dispatch(kernels, kernels->loop, "march.kd", MARCH_ITEMS, &page->march,
 			kernels->marched) &&
 	       goes_on(kernels, IN_LOOP);
@@ -112,10 +117,11 @@ bool rocr_kernels_begin(struct rocr_kernels *kernels, hsa_signal_t go)
 {
 	hsa_barrier_and_packet_t barrier = { .dep_signal[0] = go };
 	struct page *page = kernels->page;
+	uint64_t *cells = kernels->count_cells.memory;
 
 	for (uint32_t i = 0; i < COUNT_ITEMS; i++)
-		page->count_cells[i] = march_first(i);
-	page->count.cells = (uintptr_t)page->count_cells;
+		cells[i] = march_first(i);
+	page->count.cells = (uintptr_t)kernels->count_cells.mapped;
 	page->count.rounds = COUNTS;
 	rocr_submit(kernels->behind, &barrier, HSA_PACKET_TYPE_BARRIER_AND);
 	return dispatch(kernels, kernels->behind, "count.kd", COUNT_ITEMS, &page->count,
@@ -134,7 +140,7 @@ static bool marched_right(const struct rocr_kernels *kernels)
 		return false;
 	}
 	march_compute(page->control.rounds, cells);
-	if (memcmp(cells, page->march_cells, sizeof(cells)) == 0)
+	if (memcmp(cells, kernels->march_cells.memory, sizeof(cells)) == 0)
 		return true;
 	rocr_say("GPU %u: the kernel has wrong results after %u rounds", kernels->gpu,
 		 page->control.rounds);
@@ -164,10 +170,12 @@ static uint64_t count(uint32_t item)
 
 bool rocr_kernels_verify_behind(struct rocr_kernels *kernels)
 {
+	const uint64_t *cells = kernels->count_cells.memory;
+
 	if (!rocr_wait(kernels->counted, PATIENCE_S, "the kernel behind a barrier"))
 		return false;
 	for (uint32_t i = 0; i < COUNT_ITEMS; i++) {
-		if (kernels->page->count_cells[i] == count(i))
+		if (cells[i] == count(i))
 			continue;
 		rocr_say("GPU %u: the kernel behind a barrier has wrong results", kernels->gpu);
 		return false;
@@ -182,6 +190,8 @@ bool rocr_kernels_close(struct rocr_kernels *kernels)
 		    rocr_good(hsa_executable_destroy(kernels->executable), "executable") &&
 		    rocr_good(hsa_signal_destroy(kernels->marched), "signal") &&
 		    rocr_good(hsa_signal_destroy(kernels->counted), "signal") &&
+		    rocr_host_unlock(&kernels->march_cells) &&
+		    rocr_host_unshare(&kernels->count_cells) &&
 		    rocr_good(hsa_amd_memory_pool_free(kernels->page), "free");
 
 	free(kernels);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernels of the ROCr client on one GPU, of test/data/kernels: one is in the middle of its loop
- * at a dump, another waits behind a barrier in a queue of its own. */
+ * at a dump, another waits behind a barrier in a queue of its own. The first writes its results to
+ * locked memory of the process, the second computes in memory with SVM attributes. */
 #ifndef CLIENT_ROCR_KERNELS_H
 #define CLIENT_ROCR_KERNELS_H
 
