@@ -2,7 +2,6 @@
 /* Reads what /proc and KFD's sysfs say of a running process. Stops nothing. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,28 +19,22 @@
  * kfd_procfs_add_sysfs_files() in the kernel's kfd_process.c). */
 #define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
 #define VRAM_PREFIX   "vram_"
+#define QUEUES        "queues"
 #define PATH_SIZE     160
 
-/* A number of sysfs. -ENOENT: there is no such file. */
-static int read_number(const char *path, uint64_t *ret_number)
+/* The number in the file @name of the directory of the KFD process. -ENOENT: there is no such file.
+ */
+static int read_number(const struct survey *survey, const char *name, uint64_t *ret_number)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[PATH_SIZE];
 
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%.64s", survey->pid, name);
+	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
 	return fscanf(file, "%" SCNu64, ret_number) == 1 ? 0 : -EIO;
-}
-
-/* NULL: errno has the error. */
-static DIR *open_directory(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-
-	if (stream)
-		(void)take_fd(&fd);
-	return stream;
 }
 
 /* @ret_gpu: valid until the next call. */
@@ -68,7 +61,6 @@ static int add_entry(struct survey *survey, const struct topology *topology, con
 {
 	const struct topology_node *node;
 	struct survey_gpu *gpu;
-	char path[PATH_SIZE];
 	uint64_t bytes;
 	int ret;
 
@@ -81,67 +73,70 @@ static int add_entry(struct survey *survey, const struct topology *topology, con
 	ret = use_gpu(survey, node, &gpu);
 	if (ret < 0)
 		return ret;
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%.32s", survey->pid, name);
-	if (!read_number(path, &bytes))
+	if (!read_number(survey, name, &bytes))
 		gpu->vram_bytes = bytes;
 	return 0;
 }
 
-static int add_queue(struct survey *survey, const char *name)
+/* Entry @name of the directory of its queues. */
+static int add_queue(struct survey *survey, const struct topology *topology, const char *name)
 {
 	struct survey_queue queue = { .id = (uint32_t)strtoul(name, NULL, 10) };
 	uint64_t type = 0, gpu_id = 0;
-	char path[PATH_SIZE];
-	int ret;
+	char file[64];
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues/%.32s/type", survey->pid,
-		       name);
-	ret = read_number(path, &type);
-	if (ret < 0) /* The process has destroyed the queue meanwhile. */
+	(void)topology;
+	if (name[0] < '0' || name[0] > '9')
 		return 0;
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues/%.32s/gpuid", survey->pid,
-		       name);
-	(void)read_number(path, &gpu_id);
+	(void)snprintf(file, sizeof(file), QUEUES "/%.32s/type", name);
+	if (read_number(survey, file, &type) < 0)
+		return 0; /* The process has destroyed the queue meanwhile. */
+	(void)snprintf(file, sizeof(file), QUEUES "/%.32s/gpuid", name);
+	(void)read_number(survey, file, &gpu_id);
 	queue.type = (uint32_t)type;
 	queue.gpu_id = (uint32_t)gpu_id;
 	return array_append(&survey->queues, &survey->num_queues, sizeof(queue), &queue);
 }
 
-static int read_queues(struct survey *survey)
+/* Calls @add for each entry of @directory, which is in that of the KFD process. -ENOENT: there is
+ * no such directory. */
+static int
+add_entries(struct survey *survey, const struct topology *topology, const char *directory,
+	    int (*add)(struct survey *survey, const struct topology *topology, const char *name))
 {
+	_cleanup_closedir_ DIR *stream = NULL;
 	struct dirent *entry;
 	char path[PATH_SIZE];
-	DIR *stream;
 	int ret = 0;
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/queues", survey->pid);
-	stream = open_directory(path);
+	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%s", survey->pid, directory);
+	stream = opendir(path);
 	if (!stream)
-		return 0;
-	while (!ret && (entry = next_entry(stream, &ret))) {
-		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
-			ret = add_queue(survey, entry->d_name);
-	}
-	(void)closedir(stream);
+		return -errno;
+	while (!ret && (entry = next_entry(stream, &ret)))
+		ret = add(survey, topology, entry->d_name);
 	return ret;
 }
 
 static int read_sysfs(struct survey *survey, const struct topology *topology)
 {
-	struct dirent *entry;
-	char path[PATH_SIZE];
-	DIR *stream;
-	int ret = 0;
+	int ret = add_entries(survey, topology, ".", add_entry);
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d", survey->pid);
-	stream = open_directory(path);
-	if (!stream)
-		return errno == ENOENT ? 0 : -errno;
+	if (ret == -ENOENT)
+		return 0;
+	if (ret < 0)
+		return ret;
 	survey->is_in_sysfs = true;
-	while (!ret && (entry = next_entry(stream, &ret)))
-		ret = add_entry(survey, topology, entry->d_name);
-	(void)closedir(stream);
-	return ret < 0 ? ret : read_queues(survey);
+	ret = add_entries(survey, topology, QUEUES, add_queue);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* The GPU of a render node; NULL: the device is no render node of a GPU. */
+static const struct topology_node *find_gpu(const struct topology *topology, dev_t device)
+{
+	uint32_t minor;
+
+	return render_node_is_device(device, &minor) ? topology_find_minor(topology, minor) : NULL;
 }
 
 /* Descriptor @number of the process. */
@@ -150,7 +145,6 @@ static int add_descriptor(struct survey *survey, const struct topology *topology
 	const struct topology_node *node;
 	struct survey_gpu *gpu;
 	struct stat stat;
-	uint32_t minor;
 	int ret = proc_stat_fd(survey->pid, number, &stat);
 
 	if (ret <= 0)
@@ -160,9 +154,7 @@ static int add_descriptor(struct survey *survey, const struct topology *topology
 		survey->has_kfd |= ret > 0;
 		return ret < 0 ? ret : 0;
 	}
-	node = S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor)
-		       ? topology_find_minor(topology, minor)
-		       : NULL;
+	node = S_ISCHR(stat.st_mode) ? find_gpu(topology, stat.st_rdev) : NULL;
 	if (!node)
 		return 0;
 	ret = use_gpu(survey, node, &gpu);
@@ -193,13 +185,9 @@ static int read_mappings(struct survey *survey, const struct topology *topology)
 	int ret = proc_list_mappings(survey->pid, &mappings, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		const struct topology_node *node;
+		const struct topology_node *node = find_gpu(topology, mappings[i].device);
 		struct survey_gpu *gpu;
-		uint32_t minor;
 
-		node = render_node_is_device(mappings[i].device, &minor)
-			       ? topology_find_minor(topology, minor)
-			       : NULL;
 		if (!node)
 			continue;
 		ret = use_gpu(survey, node, &gpu);
