@@ -55,17 +55,6 @@ static void side_done(struct side *side)
 	images_done(&side->images);
 }
 
-static const struct tool_kfd *find_process(const struct side *side, uint32_t pid)
-{
-	for (size_t i = 0; i < side->images.num_kfds; i++) {
-		const CriuKfd *kfd = side->images.kfds[i].message;
-
-		if (kfd->num_of_gpus && kfd->pid == pid)
-			return &side->images.kfds[i];
-	}
-	return NULL;
-}
-
 static const KfdBoEntry *entry_of(const struct side *side, const struct contents_piece *piece)
 {
 	return side->kfd->message->bo_entries[piece->index];
@@ -269,7 +258,7 @@ static int compare_sides(struct side *a, struct side *b)
 		int ret = TOOL_NO;
 
 		a->kfd = &a->images.kfds[i];
-		b->kfd = find_process(b, a->kfd->message->pid);
+		b->kfd = images_find_process(&b->images, a->kfd->message->pid);
 		if (!a->kfd->message->num_of_gpus)
 			continue;
 		if (b->kfd)
@@ -281,7 +270,7 @@ static int compare_sides(struct side *a, struct side *b)
 	for (size_t i = 0; i < b->images.num_kfds && status != TOOL_TROUBLE; i++) {
 		const CriuKfd *kfd = b->images.kfds[i].message;
 
-		if (!kfd->num_of_gpus || find_process(a, kfd->pid))
+		if (!kfd->num_of_gpus || images_find_process(&a->images, kfd->pid))
 			continue;
 		printf("process %" PRIu32 ": only in %s\n", kfd->pid, b->dir);
 		status = TOOL_NO;

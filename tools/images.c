@@ -7,29 +7,46 @@
 #include "image/image.h"
 #include "tool.h"
 
-static int read_kfd(int id, struct tool_kfd *kfd)
+/* Appends @image, which has no message yet. */
+static int add_image(void *list, size_t *count, size_t size, const void *image)
 {
-	int ret;
+	int ret = array_append(list, count, size, image);
 
-	kfd->id = id;
-	ret = image_read_kfd(id, &kfd->message);
-	if (!ret && kfd->message->num_of_gpus)
-		ret = image_validate_kfd(id, kfd->message);
+	return ret < 0 ? log_error(ret, "images: cannot list them") : 0;
+}
+
+static int read_kfd(struct tool_images *images, int id)
+{
+	const struct tool_kfd image = { .id = id };
+	int ret = add_image(&images->kfds, &images->num_kfds, sizeof(image), &image);
+	CriuKfd **message;
+
+	if (ret < 0)
+		return ret;
+	message = &images->kfds[images->num_kfds - 1].message;
+	ret = image_read_kfd(id, message);
+	if (!ret && (*message)->num_of_gpus)
+		ret = image_validate_kfd(id, *message);
 	return ret;
 }
 
-static int read_render(int id, struct tool_render *render)
+static int read_render(struct tool_images *images, int id)
 {
-	int ret;
+	const struct tool_render image = { .id = id };
+	int ret = add_image(&images->renders, &images->num_renders, sizeof(image), &image);
+	CriuRenderNode **message;
 
-	render->id = id;
-	ret = image_read_render(id, &render->message);
-	return ret ? ret : image_validate_render(id, render->message);
+	if (ret < 0)
+		return ret;
+	message = &images->renders[images->num_renders - 1].message;
+	ret = image_read_render(id, message);
+	return ret ? ret : image_validate_render(id, *message);
 }
 
 /* An image of CRIU's own plugin names no object. */
-static int read_dmabuf(int id, struct tool_dmabuf *dmabuf)
+static int read_dmabuf(struct tool_images *images, int id)
 {
+	struct tool_dmabuf dmabuf = { .id = id };
 	struct state_image image;
 	int ret = image_read(id, &image);
 
@@ -39,68 +56,37 @@ static int read_dmabuf(int id, struct tool_dmabuf *dmabuf)
 		image_done(&image);
 		return log_error(-EINVAL, "images: file %d has images of two kinds", id);
 	}
-	dmabuf->id = id;
-	dmabuf->message = image.dmabuf;
-	return dmabuf->message->has_object ? image_validate_dmabuf(id, dmabuf->message) : 0;
+	dmabuf.message = image.dmabuf;
+	ret = add_image(&images->dmabufs, &images->num_dmabufs, sizeof(dmabuf), &dmabuf);
+	if (ret < 0) {
+		image_done(&image);
+		return ret;
+	}
+	return dmabuf.message->has_object ? image_validate_dmabuf(id, dmabuf.message) : 0;
 }
 
-static int read_dmabufs(struct tool_images *images)
+/* @read appends the image of a file to a list of @images. */
+static int read_kind(struct tool_images *images, enum image_kind kind,
+		     int (*read)(struct tool_images *images, int id))
 {
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
-	int ret = image_dir_list(IMAGE_DMABUF, &ids, &count);
+	int ret = image_dir_list(kind, &ids, &count);
 
-	if (ret < 0)
-		return ret;
-	images->dmabufs = calloc(count + 1, sizeof(*images->dmabufs));
-	if (!images->dmabufs)
-		return log_error(-ENOMEM, "images: cannot read them");
 	for (size_t i = 0; !ret && i < count; i++)
-		ret = read_dmabuf(ids[i], &images->dmabufs[images->num_dmabufs++]);
-	return ret;
-}
-
-static int read_kfds(struct tool_images *images)
-{
-	_cleanup_free_ int *ids = NULL;
-	size_t count = 0;
-	int ret = image_dir_list(IMAGE_KFD, &ids, &count);
-
-	if (ret < 0)
-		return ret;
-	images->kfds = calloc(count + 1, sizeof(*images->kfds));
-	if (!images->kfds)
-		return log_error(-ENOMEM, "images: cannot read them");
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = read_kfd(ids[i], &images->kfds[images->num_kfds++]);
-	return ret;
-}
-
-static int read_renders(struct tool_images *images)
-{
-	_cleanup_free_ int *ids = NULL;
-	size_t count = 0;
-	int ret = image_dir_list(IMAGE_RENDER, &ids, &count);
-
-	if (ret < 0)
-		return ret;
-	images->renders = calloc(count + 1, sizeof(*images->renders));
-	if (!images->renders)
-		return log_error(-ENOMEM, "images: cannot read them");
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = read_render(ids[i], &images->renders[images->num_renders++]);
+		ret = read(images, ids[i]);
 	return ret;
 }
 
 int images_read(struct tool_images *ret_images)
 {
 	_cleanup_(images_done) struct tool_images images = { 0 };
-	int ret = read_kfds(&images);
+	int ret = read_kind(&images, IMAGE_KFD, read_kfd);
 
 	if (!ret)
-		ret = read_renders(&images);
+		ret = read_kind(&images, IMAGE_RENDER, read_render);
 	if (!ret)
-		ret = read_dmabufs(&images);
+		ret = read_kind(&images, IMAGE_DMABUF, read_dmabuf);
 	if (ret < 0)
 		return ret;
 	if (!images.num_kfds && !images.num_renders && !images.num_dmabufs)
@@ -127,4 +113,15 @@ void images_done(struct tool_images *images)
 	free(images->dmabufs);
 	free(images->kfds);
 	free(images->renders);
+}
+
+const struct tool_kfd *images_find_process(const struct tool_images *images, uint32_t pid)
+{
+	for (size_t i = 0; i < images->num_kfds; i++) {
+		const CriuKfd *kfd = images->kfds[i].message;
+
+		if (kfd->num_of_gpus && kfd->pid == pid)
+			return &images->kfds[i];
+	}
+	return NULL;
 }

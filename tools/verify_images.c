@@ -8,25 +8,14 @@
 #include "criu/log.h"
 #include "tool.h"
 
-static const struct tool_kfd *find_state(const struct tool_images *images, uint32_t pid)
-{
-	for (size_t i = 0; i < images->num_kfds; i++) {
-		const CriuKfd *kfd = images->kfds[i].message;
-
-		if (kfd->num_of_gpus && kfd->pid == pid)
-			return &images->kfds[i];
-	}
-	return NULL;
-}
-
 /* Two states of one process are from two dumps. */
 static int check_kfds(const struct tool_images *images)
 {
 	for (size_t i = 0; i < images->num_kfds; i++) {
 		const struct tool_kfd *kfd = &images->kfds[i], *first;
 
-		first = kfd->message->num_of_gpus ? find_state(images, kfd->message->pid) : kfd;
-		if (first && first != kfd)
+		first = images_find_process(images, kfd->message->pid);
+		if (kfd->message->num_of_gpus && first != kfd)
 			return log_error(-EINVAL,
 					 "images: kfd %d and kfd %d both have the state of process"
 					 " %" PRIu32 ", so they are from two dumps",
@@ -145,7 +134,7 @@ static int check_renders(const struct tool_images *images)
 
 		for (size_t j = 0; j < node->n_owners; j++) {
 			const KfdOwner *owner = node->owners[j];
-			const struct tool_kfd *kfd = find_state(images, owner->pid);
+			const struct tool_kfd *kfd = images_find_process(images, owner->pid);
 
 			if (!kfd || (uint32_t)kfd->id != owner->kfd_id)
 				return log_error(-EINVAL,
