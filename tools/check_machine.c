@@ -78,6 +78,26 @@ static void name_gpu(const struct check *check, const struct topology_node *gpu,
 	kfd_device_entry__free_unpacked(entry, NULL);
 }
 
+/* What helps against an error of content_try_gpu(); "": nothing known does. */
+static const char *find_remedy(int error)
+{
+	static const struct {
+		int error;
+		const char *text;
+	} remedies[] = {
+		{ -EACCES, "; run this command as root" },
+		{ -EPERM, "; let the device cgroup of the container allow its render node" },
+		{ -ENOENT, "; make its render node in /dev/dri" },
+		{ -ENODATA, " (no SDMA rings); load amdgpu with user_queue=1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++) {
+		if (remedies[i].error == error)
+			return remedies[i].text;
+	}
+	return "";
+}
+
 void check_machine_gpu(struct check *check, const struct topology_node *gpu)
 {
 	char name[128];
@@ -89,8 +109,7 @@ void check_machine_gpu(struct check *check, const struct topology_node *gpu)
 			     name);
 	else
 		check_refuse(check, "GPU 0x%04" PRIx32 ": %s: contents cannot be copied: %s%s",
-			     gpu->gpu_id, name, strerror(-ret),
-			     ret == -ENODATA ? " (no SDMA rings; set amdgpu's user_queue=1)" : "");
+			     gpu->gpu_id, name, strerror(-ret), find_remedy(ret));
 }
 
 void check_machine(struct check *check, bool *ret_has_gpu)

@@ -21,7 +21,7 @@ stand_in() {
 
 # checked MACHINE NAME STATUS WORDS ARGUMENTS...: like expect, on a simulated machine with the stand-in for CRIU
 checked() {
-	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=$1 PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
+	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so:${preloaded-} AMDGPU_SIM_MACHINE=$1 PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
 }
 
 checks_criu() {
@@ -68,12 +68,35 @@ checks_machine() {
 	AMDGPU_SIM_KNOBS="in_reset=1" AMDGPU_FORCE=1 checked one "a GPU in reset, forced" 0 "warning: GPU 0x07cd: a GPU is in reset" -L build
 	AMDGPU_SIM_KNOBS="kernel=dkms" checked one "AMD's driver" 0 "a process may be refused: it cannot be rebuilt by this kernel" -L build
 	AMDGPU_SIM_KNOBS="faults=drm:CTX 1 -12" checked one "no copies" 1 "contents cannot be copied: Cannot allocate memory" -L build
+	checks_kernels
 	edited_machine gfx12 's/^gfx_target_version .*/gfx_target_version 120000/'
 	checked "$work/gfx12" "gfx12" 1 "GPU 0x07cd: .*gfx1200.*: contents cannot be copied" -L build
 	checked "$work/gfx12" "BOs of gfx12" 1 "a BO may be refused: it is on a GPU of gfx12" -L build
 	edited_machine gfx11 's/^gfx_target_version .*/gfx_target_version 110000/'
 	checked "$work/gfx11" "queues of gfx11" 0 "a queue may be refused: it is on a GPU of gfx11 or newer" -L build
 	checks_tree
+}
+
+# Kernels that the simulator cannot be: other_kernel.c says what they say.
+checks_kernels() {
+	local error remedy release
+
+	preloaded=$PWD/build/tool/other_kernel.so
+	while read -r error remedy; do
+		HW_IP_ERROR=$error checked one "copies, error $error" 1 "contents cannot be copied: .*$remedy\$" -L build
+	done <<-END
+		0 (no SDMA rings); load amdgpu with user_queue=1
+		1 ; let the device cgroup of the container allow its render node
+		2 ; make its render node in /dev/dri
+		13 ; run this command as root
+	END
+	for release in 6.12.111-amd64 6.12.117+deb13-amd64; do
+		RELEASE=$release checked one "Linux $release" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q -L build
+	done
+	for release in 6.12.110-amd64 6.12.118-amd64 6.13.112-amd64 7.12.112-amd64 6.12-amd64; do
+		RELEASE=$release checked one "Linux $release" 0 "" -q -L build
+	done
+	preloaded=
 }
 
 # What the files of a machine say.
@@ -85,6 +108,7 @@ checks_tree() {
 	echo 1 > "$work/tree/sys/module/amdgpu/parameters/cwsr_enable"
 	echo 6.10.5 > "$work/tree/sys/module/amdgpu/version"
 	checked "$work/tree" "a version" 0 "driver: AMD's out-of-tree amdgpu 6.10.5, KFD 1.18" -L build
+	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.12.112 checked "$work/tree" "another driver than the kernel's" 0 "" -q -L build
 	rm -r "$work/tree/sys/class/kfd/kfd/topology/nodes"/[1-9]*
 	checked "$work/tree" "no GPU that computes" 3 "KFD shows none here" -L build
 }
@@ -96,6 +120,9 @@ checks_room() {
 	checked one "room" 0 "^ok  images: $work/room has room for .*iB" -L build -D "$work/room"
 	checked one "no room at all" 1 "images: /proc has no room; choose another directory" -L build -D /proc
 	checked one "no directory" 2 "cannot open directory $none" -L build -D "$none"
+	mkdir -m 0555 "$work/fixed"
+	command="setpriv --bounding-set -dac_override" checked one "no right to write" 1 \
+		"images: cannot write to $work/fixed: Permission denied; choose another directory" -L build -D "$work/fixed"
 	ln -s . "$work/room/parent"
 	checked one "an incremental dump" 1 "it is incremental, .*remove the link" -L build -D "$work/room"
 }
@@ -156,12 +183,18 @@ checks_process() {
 	checked "$work/tree" "its queues" 0 "^  queue 4: SDMA on GPU 0x07cd" "$holder"
 	checked "$work/tree" "the estimate" 0 "^contents: about 3.0 GiB, which take 3.0 s if the storage takes 1 GiB/s" "$holder"
 	checked "$work/tree" "what only the dump tells" 0 "^  a BO has flags that this plugin does not know" "$holder"
+	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.12.117 checked "$work/tree" "a queue that its kernel refuses" 0 \
+		"process $holder: queue 3 may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q "$holder"
 	checked "$work/tree" "quiet" 0 "" -q "$holder"
 	checked "$work/tree" "its parent" 0 "^process $holder (hold)" $$
 	checked "$work/tree" "no process" 2 "there is no process 4194305" 4194305
 	checked "$work/tree" "no number" 2 "there is no process 12x" 12x
 	checked "$work/tree" "two processes" 2 "check takes one process" 1 2
 	refusals_of_process
+	release
+	cp "$work/hold" "$work/a"$'\033'"[31mb"
+	hold_by "$work/a"$'\033'"[31mb" "$work/kfd"
+	checked "$work/tree" "a name that would colour a terminal" 0 "^process $holder (a?\[31mb): has /dev/kfd open" "$holder"
 	release
 }
 
