@@ -123,7 +123,7 @@ int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
 
 /* Those of AMD's out-of-tree driver (ROCm/amdgpu, kfd_chardev.c). The fields after those of Linux
  * tell of legacy IPC: flags, whether the BO is imported, and the share handle, which is 128 random
- * bits. They are zero for a BO that was never exported. Their order is not published. */
+ * bits. They are zero for a BO that was never exported. Their order is not known. */
 #define KFD_PRIV_BO_SIZE_SHARED 296
 #define KFD_PRIV_SHARED_WORDS   7
 #define KFD_PRIV_HANDLE_WORDS   4
@@ -148,6 +148,11 @@ struct kfd_priv_bo_record {
  * record. */
 int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record);
+
+/* Whether each BO has another handle on its GPU, whose id is in @gpu_ids, and a GPU maps a BO: the
+ * fields that kfd_priv_read_bo() reads are where the function expects them. */
+bool kfd_priv_have_own_handles(const struct kfd_priv *priv, uint64_t bo_size,
+			       const uint32_t *gpu_ids);
 
 /* The fields of legacy IPC in the record of BO @index; zeros if records of @bo_size bytes have
  * none. -EINVAL: the data has no such record. */

@@ -286,15 +286,31 @@ static bool maps_known_gpus(const struct process_dump *dump,
 	return true;
 }
 
+/* The records of Linux are known. AMD's out-of-tree driver appends fields, as far as is known;
+ * handles that differ prove that they are not in front. 0: unknown. */
+static uint64_t find_record_size(const struct process_dump *dump, const struct kfd_priv *priv)
+{
+	_cleanup_free_ uint32_t *gpu_ids = NULL;
+	uint64_t size;
+
+	if (kfd_priv_find_bo_size(priv, &size) < 0)
+		return 0;
+	if (size <= KFD_PRIV_BO_SIZE_LINUX)
+		return size;
+	gpu_ids = calloc((size_t)priv->num_bos + 1, sizeof(*gpu_ids));
+	for (uint32_t i = 0; gpu_ids && i < priv->num_bos; i++)
+		gpu_ids[i] = dump->state.bos[i].gpu_id;
+	return gpu_ids && kfd_priv_have_own_handles(priv, size, gpu_ids) ? size : 0;
+}
+
 /* A restore needs the record of an import. */
 static const char *check_record(const struct process_dump *dump, const struct kfd_priv *priv,
-				uint32_t index)
+				uint64_t bo_size, uint32_t index)
 {
 	struct kfd_priv_bo_record record;
-	uint64_t bo_size;
 
-	if (kfd_priv_find_bo_size(priv, &bo_size) < 0 || bo_size > KFD_PRIV_BO_SIZE_LINUX ||
-	    kfd_priv_read_bo(priv, bo_size, index, &record) < 0 || !maps_known_gpus(dump, &record))
+	if (!bo_size || kfd_priv_read_bo(priv, bo_size, index, &record) < 0 ||
+	    !maps_known_gpus(dump, &record))
 		return "the driver's record of it has an unknown layout";
 	return record.handle > FREE_NUMBERS_MAX + dump->state.num_bos ? "its handle is too high"
 								      : NULL;
@@ -305,6 +321,7 @@ static void check_records(const struct process_dump *dump)
 	const struct kfd_priv priv = { dump->state.priv_data, dump->state.priv_data_size,
 				       dump->state.num_devices, dump->state.num_bos,
 				       dump->state.num_objects };
+	const uint64_t bo_size = find_record_size(dump, &priv);
 
 	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
 		struct shared_bo *bo = find(dump, i);
@@ -315,7 +332,7 @@ static void check_records(const struct process_dump *dump)
 			bo->problem = "a stream cannot be searched for its share handle; dump "
 				      "without --stream";
 		else if (bo->imported && !bo->by_share_handle)
-			bo->problem = check_record(dump, &priv, i);
+			bo->problem = check_record(dump, &priv, bo_size, i);
 	}
 }
 

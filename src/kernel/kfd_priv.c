@@ -469,6 +469,36 @@ int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t ind
 	return 0;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return *one < *other ? -1 : *one > *other;
+}
+
+bool kfd_priv_have_own_handles(const struct kfd_priv *priv, uint64_t bo_size,
+			       const uint32_t *gpu_ids)
+{
+	_cleanup_free_ uint64_t *handles = calloc((size_t)priv->num_bos + 1, sizeof(*handles));
+	struct kfd_priv_bo_record record;
+	bool is_mapped = false;
+
+	for (uint32_t i = 0; handles && i < priv->num_bos; i++) {
+		if (kfd_priv_read_bo(priv, bo_size, i, &record) < 0)
+			return false;
+		handles[i] = (uint64_t)gpu_ids[i] << 32 | record.handle;
+		is_mapped |= record.num_gpus != 0;
+	}
+	if (!handles || !is_mapped)
+		return false;
+	qsort(handles, priv->num_bos, sizeof(*handles), compare_numbers);
+	for (uint32_t i = 1; i < priv->num_bos; i++) {
+		if (handles[i] == handles[i - 1])
+			return false;
+	}
+	return true;
+}
+
 int kfd_priv_read_shared(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
 			 struct kfd_priv_shared *ret_shared)
 {

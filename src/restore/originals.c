@@ -20,7 +20,7 @@
 
 _Static_assert(POLL_NS *POLLS_MAX == WAIT_SECONDS * 1000000000L, "one limit");
 
-/* The order of the fields is not published, so any number may be of a share handle. */
+/* The order of the fields is not known, so any number may be of a share handle. */
 static bool may_have_handle(const CriuKfd *kfd)
 {
 	const struct kfd_priv priv = { kfd->priv_data.data, kfd->priv_data.len, kfd->num_of_gpus,

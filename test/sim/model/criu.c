@@ -183,10 +183,21 @@ static void note_oops(const struct sim_process *process)
 				      process->pdds[i]->gpu->gpu_id);
 }
 
-bool sim_criu_has_ipc_record(const struct sim *sim)
+u32 sim_criu_ipc_record_at(const struct sim *sim)
 {
-	return SIM_KNOB(sim, ipc_handles) &&
-	       sim->knobs.bo_record_size == SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc);
+	if (!SIM_KNOB(sim, ipc_handles) ||
+	    sim->knobs.bo_record_size != SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc))
+		return 0;
+	return SIM_KNOB(sim, ipc_handles) == 2 ? SIM_PRIV_BO_FRONT : SIM_PRIV_BO_OPAQUE;
+}
+
+/* @at: the record of the BO, of which @ipc_at bytes come before the fields of legacy IPC. */
+static void write_ipc(const struct sim_mem *mem, u32 ipc_at, u8 *at)
+{
+	const u32 bytes = sizeof(struct sim_priv_ipc);
+
+	memmove(at + ipc_at + bytes, at + ipc_at, SIM_PRIV_BO_OPAQUE - ipc_at);
+	sim_ipc_write_record(mem, (struct sim_priv_ipc *)(at + ipc_at));
 }
 
 static int write_bo(struct writer *writer, struct sim_mem *mem)
@@ -195,6 +206,7 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 	u64 bytes = process->sim->knobs.bo_record_size;
 	struct sim_priv_bo record;
 	void *at = reserve(writer, bytes);
+	u32 ipc_at = sim_criu_ipc_record_at(process->sim);
 	u32 i, used = 0;
 
 	if (!at)
@@ -207,8 +219,8 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 		if (mem->mapped & 1ull << i)
 			record.mapped_gpu_ids[used++] = process->pdds[i]->user_gpu_id;
 	memcpy(at, &record, min(bytes, (u64)sizeof(record)));
-	if (sim_criu_has_ipc_record(process->sim))
-		sim_ipc_write_record(mem, (void *)((u8 *)at + SIM_PRIV_BO_OPAQUE));
+	if (ipc_at)
+		write_ipc(mem, ipc_at, at);
 	else if (bytes > sizeof(record))
 		fill_opaque(mem, at, bytes);
 	return 0;

@@ -181,15 +181,18 @@ static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_
 			  struct sim_priv_ipc *ret_ipc)
 {
 	u64 bytes = process->sim->knobs.bo_record_size;
-	const void *at = take(reader, bytes);
+	u32 ipc_at = sim_criu_ipc_record_at(process->sim);
+	const u8 *at = take(reader, bytes);
 
 	if (!at)
 		return -EINVAL;
 	memset(ret_record, 0, sizeof(*ret_record));
 	memset(ret_ipc, 0, sizeof(*ret_ipc));
-	if (sim_criu_has_ipc_record(process->sim)) {
-		memcpy(ret_record, at, SIM_PRIV_BO_OPAQUE);
-		memcpy(ret_ipc, (const u8 *)at + SIM_PRIV_BO_OPAQUE, sizeof(*ret_ipc));
+	if (ipc_at) {
+		memcpy(ret_record, at, ipc_at);
+		memcpy(ret_ipc, at + ipc_at, sizeof(*ret_ipc));
+		memcpy((u8 *)ret_record + ipc_at, at + ipc_at + sizeof(*ret_ipc),
+		       SIM_PRIV_BO_OPAQUE - ipc_at);
 		return 0;
 	}
 	memcpy(ret_record, at, min(bytes, (u64)sizeof(*ret_record)));

@@ -302,8 +302,8 @@ u32 sim_svm_count(struct sim_process *process);
 /* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
-/* Whether records of BOs end with a struct sim_priv_ipc. */
-bool sim_criu_has_ipc_record(const struct sim *sim);
+/* Where records of BOs have a struct sim_priv_ipc; 0: nowhere. */
+u32 sim_criu_ipc_record_at(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
 int sim_criu_resume(struct sim *sim, u32 pid);
 /* The worker that RESUME starts. True: the queues run again; false: call again after a moment. */
@@ -322,11 +322,12 @@ struct sim_priv_bo {
 };
 #define SIM_PRIV_BO_MIN    80u /* room for 16 GPUs */
 #define SIM_PRIV_BO_MAX    4096u
+#define SIM_PRIV_BO_FRONT  8u   /* where the fields after the address begin */
 #define SIM_PRIV_BO_OPAQUE 268u /* where the opaque words of a longer record begin */
 /* What AMD's out-of-tree driver (the knob ipc_handles) has in the place of opaque words: flags,
  * whether the BO is imported, and the share handle, or zeros (ROCm/amdgpu, kfd_chardev.c; the size
- * of the record is known from logs). The order of the fields is not published. The simulator
- * chooses this one. */
+ * of the record is known from logs). The order of the fields is not known. The simulator
+ * chooses this one. If the knob is 2, they follow the address, and the other fields follow them. */
 struct sim_priv_ipc {
 	u32 flags, imported, share_handle[SIM_SHARE_WORDS], pad;
 };

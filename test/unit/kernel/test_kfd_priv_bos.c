@@ -54,6 +54,30 @@ static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
 	assert_int_equal(record.num_gpus, 17);
 }
 
+/* Fields of a driver in front of these would be read as handles and as ids of GPUs. */
+static void handles_that_differ_show_that_the_fields_are_where_they_should_be(void **state)
+{
+	static const uint32_t gpus[BOS] = { 0xdfd4, 0xdfd4, 0xa7ac, 0xdfd4 };
+	struct builder b;
+
+	(void)state;
+	begin(&b, KFD_PRIV_BO_SIZE_SHARED);
+	for (uint32_t i = 0; i < BOS; i++)
+		set_record(&b, KFD_PRIV_BO_SIZE_SHARED, i, i, gpus, i == 3);
+	assert_true(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+	/* each GPU has numbers of its own */
+	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 2, 0, gpus, 0);
+	assert_true(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 0, gpus, 0);
+	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+	/* and a GPU maps something */
+	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 1, gpus, 0);
+	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 3, 3, gpus, 0);
+	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+	b.priv.size -= 1;
+	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+}
+
 static void records_of_bos_are_cut_out(void **state)
 {
 	static const bool cut[BOS] = { true, false, true, false };
@@ -167,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it),
+		UNIT_TEST(handles_that_differ_show_that_the_fields_are_where_they_should_be),
 		UNIT_TEST(records_of_bos_are_cut_out),
 		UNIT_TEST(a_share_handle_is_found_in_each_order_of_the_fields),
 		UNIT_TEST(a_bo_that_was_never_exported_has_no_share_handle),
