@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000ull
+#define COPY_S   100u
 
 bool rocr_good(hsa_status_t status, const char *what)
 {
@@ -163,4 +164,34 @@ bool rocr_wait(hsa_signal_t signal, unsigned int seconds, const char *what)
 	if (value != 0)
 		rocr_say("%s: the signal is %ld at the end of the wait", what, (long)value);
 	return value == 0;
+}
+
+bool rocr_copier_open(const struct rocr *rocr, const struct rocr_place *gpu,
+		      struct rocr_copier *ret_copier)
+{
+	*ret_copier = (struct rocr_copier){ .cpu = rocr->cpu.agent, .gpu = gpu->agent };
+	return rocr_good(hsa_signal_create(1, 0, NULL, &ret_copier->done), "signal");
+}
+
+bool rocr_copier_close(struct rocr_copier *copier)
+{
+	return rocr_good(hsa_signal_destroy(copier->done), "signal");
+}
+
+bool rocr_copy_in(const struct rocr_copier *copier, void *to, const void *from, size_t size)
+{
+	hsa_signal_store_relaxed(copier->done, 1);
+	return rocr_good(hsa_amd_memory_async_copy(to, copier->gpu, from, copier->cpu, size, 0,
+						   NULL, copier->done),
+			 "copy to VRAM") &&
+	       rocr_wait(copier->done, COPY_S, "a copy to VRAM");
+}
+
+bool rocr_copy_out(const struct rocr_copier *copier, void *to, const void *from, size_t size)
+{
+	hsa_signal_store_relaxed(copier->done, 1);
+	return rocr_good(hsa_amd_memory_async_copy(to, copier->cpu, from, copier->gpu, size, 0,
+						   NULL, copier->done),
+			 "copy from VRAM") &&
+	       rocr_wait(copier->done, COPY_S, "a copy from VRAM");
 }

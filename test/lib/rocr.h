@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What programs on stock ROCr begin with: CPUs, GPUs, memory that both reach, code objects, packets
- * and waits. A function that returns false has said why. */
+/* What programs on stock ROCr begin with: CPUs, GPUs, memory that both reach, code objects,
+ * packets, waits and copies. A function that returns false has said why. */
 #ifndef TEST_LIB_ROCR_H
 #define TEST_LIB_ROCR_H
 
@@ -55,5 +55,19 @@ void rocr_submit(hsa_queue_t *queue, const void *packet, hsa_packet_type_t type)
 
 /* Waits until the signal is 0, at most @seconds; asleep, if it takes longer. */
 bool rocr_wait(hsa_signal_t signal, unsigned int seconds, const char *what);
+
+/* Copies between one GPU and the CPU's memory, one at a time. */
+struct rocr_copier {
+	hsa_agent_t cpu, gpu;
+	hsa_signal_t done;
+};
+
+bool rocr_copier_open(const struct rocr *rocr, const struct rocr_place *gpu,
+		      struct rocr_copier *ret_copier);
+bool rocr_copier_close(struct rocr_copier *copier);
+
+/* To the GPU or from there. A copy has 100 seconds. */
+bool rocr_copy_in(const struct rocr_copier *copier, void *to, const void *from, size_t size);
+bool rocr_copy_out(const struct rocr_copier *copier, void *to, const void *from, size_t size);
 
 #endif

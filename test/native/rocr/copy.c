@@ -19,7 +19,7 @@
 struct copies {
 	struct rocr rocr;
 	unsigned char *from, *to, *vram;
-	hsa_signal_t done;
+	struct rocr_copier copier;
 };
 
 static bool set_up(struct copies *copies)
@@ -29,31 +29,13 @@ static bool set_up(struct copies *copies)
 	return rocr_open(rocr) && rocr_allocate(&rocr->cpu, rocr->gpus, BYTES, &copies->from) &&
 	       rocr_allocate(&rocr->cpu, rocr->gpus, BYTES, &copies->to) &&
 	       rocr_allocate(rocr->gpus, rocr->gpus, BYTES, &copies->vram) &&
-	       rocr_good(hsa_signal_create(1, 0, NULL, &copies->done), "signal");
-}
-
-/* For what was just started. */
-static bool wait(struct copies *copies)
-{
-	bool in_time = rocr_wait(copies->done, PATIENCE_S, "a copy");
-
-	hsa_signal_store_relaxed(copies->done, 1);
-	return in_time;
+	       rocr_copier_open(rocr, rocr->gpus, &copies->copier);
 }
 
 static bool copy_whole(struct copies *copies)
 {
-	if (!rocr_good(hsa_amd_memory_async_copy(copies->vram, copies->rocr.gpus->agent,
-						 copies->from, copies->rocr.cpu.agent, BYTES, 0,
-						 NULL, copies->done),
-		       "copy to VRAM") ||
-	    !wait(copies))
-		return false;
-	if (!rocr_good(hsa_amd_memory_async_copy(copies->to, copies->rocr.cpu.agent, copies->vram,
-						 copies->rocr.gpus->agent, BYTES, 0, NULL,
-						 copies->done),
-		       "copy from VRAM") ||
-	    !wait(copies))
+	if (!rocr_copy_in(&copies->copier, copies->vram, copies->from, BYTES) ||
+	    !rocr_copy_out(&copies->copier, copies->to, copies->vram, BYTES))
 		return false;
 	if (memcmp(copies->from, copies->to, BYTES) == 0)
 		return true;
@@ -84,11 +66,13 @@ static bool copy_box(struct copies *copies)
 	hsa_dim3_t to_at = { 8, 2, 1 }, from_at = { 16, 3, 1 }, size = { BOX_X, BOX_Y, BOX_Z };
 
 	memset(copies->to, 0, BYTES);
+	hsa_signal_store_relaxed(copies->copier.done, 1);
 	return rocr_good(hsa_amd_memory_async_copy_rect(&to, &to_at, &from, &from_at, &size,
 							copies->rocr.gpus->agent, hsaDeviceToHost,
-							0, NULL, copies->done),
+							0, NULL, copies->copier.done),
 			 "copy of a box") &&
-	       wait(copies) && box_is_right(copies);
+	       rocr_wait(copies->copier.done, PATIENCE_S, "a copy of a box") &&
+	       box_is_right(copies);
 }
 
 int main(void)
@@ -101,6 +85,7 @@ int main(void)
 	for (unsigned int i = 0; i < BYTES; i++)
 		copies.from[i] = (unsigned char)(i * 2654435761u >> 24);
 	right = copy_whole(&copies) && copy_box(&copies);
-	(void)hsa_signal_destroy(copies.done);
-	return right && rocr_good(hsa_shut_down(), "shut down") ? 0 : 1;
+	return right && rocr_copier_close(&copies.copier) && rocr_good(hsa_shut_down(), "shut down")
+		       ? 0
+		       : 1;
 }

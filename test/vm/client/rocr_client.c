@@ -2,24 +2,11 @@
 /* A program on stock ROCr that uses all GPUs, and tells whether a dump and a restore have preserved
  * what it has there. README.md has its options, signals and log lines. */
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "rocr_gpu.h"
+#include "rocr_report.h"
 #include "serve.h"
-
-static struct report report;
-
-void rocr_say(const char *format, ...)
-{
-	char text[400];
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	(void)report_fail(&report, 0, "%s", text);
-}
 
 struct client {
 	const char *code_object;
@@ -92,6 +79,6 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "usage: rocr_client --log FILE [--kernels CODE_OBJECT]\n");
 		return 2;
 	}
-	report_init(&report, log);
-	return serve(&(struct serve){ &report, &client, set_up, begin, verify, tear_down });
+	return serve(&(struct serve){ rocr_report_init(log), &client, set_up, begin, verify,
+				      tear_down });
 }

@@ -39,25 +39,14 @@ static bool compare(const struct rocr_gpu *gpu, enum purpose purpose, const uint
 	return true;
 }
 
-/* Copies from VRAM to the CPU's pool, and waits. */
-static bool copy_out(const struct rocr_gpu *gpu, uint32_t *to, const uint32_t *vram,
-		     hsa_signal_t done)
+static bool copy_out(const struct rocr_gpu *gpu, uint32_t *to, const uint32_t *vram)
 {
-	hsa_signal_store_relaxed(done, 1);
-	return rocr_good(hsa_amd_memory_async_copy(to, gpu->rocr->cpu.agent, vram,
-						   gpu->place->agent, WORDS * 4, 0, NULL, done),
-			 "copy from VRAM") &&
-	       rocr_wait(done, PATIENCE_S, "a copy from VRAM");
+	return rocr_copy_out(&gpu->copier, to, vram, WORDS * 4);
 }
 
 static bool copy_in(const struct rocr_gpu *gpu, uint32_t *vram, const uint32_t *from)
 {
-	hsa_signal_store_relaxed(gpu->done, 1);
-	return rocr_good(hsa_amd_memory_async_copy(vram, gpu->place->agent, from,
-						   gpu->rocr->cpu.agent, WORDS * 4, 0, NULL,
-						   gpu->done),
-			 "copy to VRAM") &&
-	       rocr_wait(gpu->done, PATIENCE_S, "a copy to VRAM");
+	return rocr_copy_in(&gpu->copier, vram, from, WORDS * 4);
 }
 
 static bool put(const struct rocr_gpu *gpu, enum purpose purpose, uint32_t *vram)
@@ -74,7 +63,7 @@ static void *copy_in_turn(void *arg)
 
 	first.generation = 0;
 	for (unsigned int turn = 0; !__atomic_load_n(&loop->stop, __ATOMIC_ACQUIRE); turn++) {
-		if (!copy_out(&first, loop->to, loop->vram[turn & 1], loop->done) ||
+		if (!rocr_copy_out(&loop->copier, loop->to, loop->vram[turn & 1], WORDS * 4) ||
 		    !compare(&first, turn & 1 ? SECOND_OF_LOOP : FIRST_OF_LOOP, loop->to, WORDS,
 			     "a copy in the loop")) {
 			loop->wrong = true;
@@ -92,7 +81,7 @@ static bool start_loop(struct rocr_gpu *gpu)
 	return rocr_allocate(gpu->place, gpu->place, WORDS * 4, &loop->vram[0]) &&
 	       rocr_allocate(gpu->place, gpu->place, WORDS * 4, &loop->vram[1]) &&
 	       rocr_allocate(&gpu->rocr->cpu, gpu->place, WORDS * 4, &loop->to) &&
-	       rocr_good(hsa_signal_create(1, 0, NULL, &loop->done), "signal") &&
+	       rocr_copier_open(gpu->rocr, gpu->place, &loop->copier) &&
 	       put(gpu, FIRST_OF_LOOP, loop->vram[0]) && put(gpu, SECOND_OF_LOOP, loop->vram[1]) &&
 	       pthread_create(&loop->thread, NULL, copy_in_turn, gpu) == 0;
 }
@@ -115,6 +104,7 @@ bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int i
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->go), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->done), "signal") &&
+	       rocr_copier_open(rocr, gpu->place, &gpu->copier) &&
 	       (!code_object || rocr_kernels_open(rocr, index, code_object, &gpu->kernels)) &&
 	       start_loop(gpu);
 }
@@ -155,15 +145,13 @@ static bool verify_waiting_copy(struct rocr_gpu *gpu)
 		return false;
 	}
 	hsa_signal_store_screlease(gpu->go, 0);
-	return pthread_join(gpu->sleeper, NULL) == 0 &&
-	       copy_out(gpu, gpu->to, gpu->vram, gpu->done) &&
+	return pthread_join(gpu->sleeper, NULL) == 0 && copy_out(gpu, gpu->to, gpu->vram) &&
 	       compare(gpu, WAITING, gpu->to, WORDS, "what a waiting copy has written");
 }
 
 static bool verify_kept(struct rocr_gpu *gpu)
 {
-	return copy_out(gpu, gpu->to, gpu->kept, gpu->done) &&
-	       compare(gpu, KEPT, gpu->to, WORDS, "VRAM");
+	return copy_out(gpu, gpu->to, gpu->kept) && compare(gpu, KEPT, gpu->to, WORDS, "VRAM");
 }
 
 /* The GPU reads what the CPU has written before the dump, and writes what the CPU reads. */
@@ -171,10 +159,9 @@ static bool verify_host(const struct rocr_gpu *gpu, const struct rocr_host *host
 			enum purpose purpose, const char *what)
 {
 	return compare(gpu, purpose, host->memory, WORDS, what) &&
-	       copy_in(gpu, gpu->vram, host->mapped) &&
-	       copy_out(gpu, gpu->to, gpu->vram, gpu->done) &&
+	       copy_in(gpu, gpu->vram, host->mapped) && copy_out(gpu, gpu->to, gpu->vram) &&
 	       compare(gpu, purpose, gpu->to, WORDS, what) &&
-	       copy_out(gpu, host->mapped, gpu->kept, gpu->done) &&
+	       copy_out(gpu, host->mapped, gpu->kept) &&
 	       compare(gpu, KEPT, host->memory, WORDS, what);
 }
 
@@ -198,7 +185,7 @@ static bool use_new_memory(struct rocr_gpu *gpu)
 						   gpu->done),
 			 "copy within VRAM") &&
 	       rocr_wait(gpu->done, PATIENCE_S, "a copy within VRAM") &&
-	       copy_out(gpu, gpu->to, vram, gpu->done) &&
+	       copy_out(gpu, gpu->to, vram) &&
 	       compare(gpu, KEPT, gpu->to, SHORT_WORDS, "new VRAM") &&
 	       rocr_good(hsa_amd_memory_pool_free(vram), "free");
 }
@@ -216,7 +203,7 @@ static bool close_loop(struct rocr_loop *loop)
 {
 	__atomic_store_n(&loop->stop, true, __ATOMIC_RELEASE);
 	return pthread_join(loop->thread, NULL) == 0 && !loop->wrong &&
-	       rocr_good(hsa_signal_destroy(loop->done), "signal") &&
+	       rocr_copier_close(&loop->copier) &&
 	       rocr_good(hsa_amd_memory_pool_free(loop->vram[0]), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(loop->vram[1]), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(loop->to), "free");
@@ -228,7 +215,8 @@ bool rocr_gpu_close(struct rocr_gpu *gpu)
 	       rocr_good(hsa_signal_destroy(gpu->go), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->done), "signal") &&
-	       rocr_host_unlock(&gpu->locked) && rocr_host_unshare(&gpu->shared) &&
+	       rocr_copier_close(&gpu->copier) && rocr_host_unlock(&gpu->locked) &&
+	       rocr_host_unshare(&gpu->shared) &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->from), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->to), "free") &&
 	       rocr_good(hsa_amd_memory_pool_free(gpu->vram), "free") &&

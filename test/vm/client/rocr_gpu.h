@@ -15,7 +15,7 @@
 struct rocr_loop {
 	pthread_t thread;
 	uint32_t *vram[2], *to;
-	hsa_signal_t done;
+	struct rocr_copier copier;
 	bool stop, wrong;
 };
 
@@ -28,6 +28,7 @@ struct rocr_gpu {
 	struct rocr_host locked, shared;
 	hsa_signal_t go,
 		copied; /* the copy begins when the first is 0; the second is 0 when it is done */
+	struct rocr_copier copier;
 	hsa_signal_t done;
 	pthread_t sleeper;
 	struct rocr_loop loop;
