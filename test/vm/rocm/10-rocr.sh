@@ -60,3 +60,35 @@ scenario_rocm_move_eight() {
 	then_machine=eight-other come_back
 	finish
 }
+
+# The second number of ROCr's library: 5 (5.2.3), 13 (6.1.2) or 15 (6.4.3).
+rocr_interface() { readlink /usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 | cut -d . -f 4; }
+
+# start_rocr_sharers RANKS: processes in a ring that share their buffers by ROCr's IPC.
+start_rocr_sharers() {
+	rocm_before
+	start client.log /opt/vm/bin/rocr_sharer "$work/client.log" "$1"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+}
+
+# By dma-bufs, which the owner sends over a socket.
+scenario_rocm_ipc() {
+	[ "$(rocr_interface)" -ge 15 ] || skip "this ROCr has IPC by share handles only"
+	machine one
+	HSA_ENABLE_IPC_MODE_LEGACY=0 start_rocr_sharers 2
+	come_back
+	come_back
+	finish
+}
+
+# By share handles of AMD's out-of-tree driver, as every ROCr can.
+scenario_rocm_ipc_legacy() {
+	local kernel=dkms
+
+	machine one
+	HSA_ENABLE_IPC_MODE_LEGACY=1 start_rocr_sharers 2
+	come_back
+	come_back
+	finish
+}

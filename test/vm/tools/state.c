@@ -7,7 +7,7 @@
  *     state [-m] SESSION
  *
  * -m leaves out the minors of render nodes: another machine has
- * others. */
+ * others. The numbers of sockets are always left out, since new sockets have new ones. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
@@ -30,10 +30,12 @@ static FILE *open_of(const char *pid, const char *name)
 
 static void show_name(const char *name)
 {
-	static const char render[] = "/dev/dri/renderD";
+	static const char render[] = "/dev/dri/renderD", socket[] = "socket:";
 
 	if (any_minor && !strncmp(name, render, strlen(render)))
 		name = render;
+	if (!strncmp(name, socket, strlen(socket)))
+		name = socket;
 	puts(name);
 }
 

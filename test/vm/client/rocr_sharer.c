@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* rocr_sharer LOG RANKS: processes in a ring, on stock ROCr. Each owns a buffer in VRAM, and
+ * attaches that of the process before it by ROCr's IPC. A number goes around the ring: a process
+ * that finds it in the buffer of the process before it compares the page that follows from the
+ * number, answers in that buffer, and writes number and page into its own buffer. The first process
+ * adds one. An owner that has no answer when the number is back fails, and so does a process that
+ * the number does not reach in time. So a process with a copy instead of the buffer is found either
+ * way.
+ *
+ * Copies are done by the GPU. The buffers are on the first one. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rocr.h"
+#include "rocr_report.h"
+
+#define RANKS_MAX    8u
+#define PAGE         4096u
+#define WORDS        (PAGE / sizeof(uint64_t))
+#define BUFFER_PAGES 4u
+/* Pages of a buffer: what the owner writes, what the next process answers; the others never change.
+ */
+enum { QUESTION, ANSWER, FIRST_STILL };
+#define BYTES (BUFFER_PAGES * PAGE)
+/* A process waits so many of its steps for a number. */
+#define PATIENCE 20000
+#define STEP_US  5000
+#define ROUNDS   3u /* of each process in a verification */
+#define GOLDEN   0x9e3779b97f4a7c15ull
+
+/* Shared by all processes. */
+struct board {
+	uint32_t stop, ready, failed;
+	uint32_t rounds[RANKS_MAX];
+	uint32_t created[RANKS_MAX];
+	hsa_amd_ipc_memory_t handles[RANKS_MAX];
+};
+
+struct rank {
+	struct board *board;
+	unsigned int number, before;
+	struct rocr rocr;
+	char *own, *import; /* VRAM */
+	uint64_t *staging;  /* of the CPU's pool, as large as a buffer */
+	struct rocr_copier copier;
+	uint64_t passed; /* the number that the own buffer has */
+	unsigned int waited;
+};
+
+static uint64_t word(unsigned int owner, uint64_t number, size_t i)
+{
+	return (((uint64_t)owner + 1) << 48 ^ number << 16 ^ i) * GOLDEN;
+}
+
+static bool copy_in(struct rank *rank, char *vram, size_t bytes)
+{
+	return rocr_copy_in(&rank->copier, vram, rank->staging, bytes);
+}
+
+static bool copy_out(struct rank *rank, const char *vram, size_t bytes)
+{
+	return rocr_copy_out(&rank->copier, rank->staging, vram, bytes);
+}
+
+/* The number comes last: then the page is there. */
+static bool pass_on(struct rank *rank, uint64_t number)
+{
+	for (size_t i = 1; i < WORDS; i++)
+		rank->staging[i] = word(rank->number, number, i);
+	rank->staging[0] = rank->passed;
+	if (!copy_in(rank, rank->own, PAGE))
+		return false;
+	rank->staging[0] = number;
+	if (!copy_in(rank, rank->own, sizeof(number)))
+		return false;
+	rank->passed = number;
+	rank->waited = 0;
+	return true;
+}
+
+static bool make_own(struct rank *rank)
+{
+	if (!rocr_allocate(rank->rocr.gpus, rank->rocr.gpus, BYTES, &rank->own) ||
+	    !rocr_allocate(&rank->rocr.cpu, rank->rocr.gpus, BYTES, &rank->staging) ||
+	    !rocr_copier_open(&rank->rocr, rank->rocr.gpus, &rank->copier))
+		return false;
+	memset(rank->staging, 0, BYTES);
+	for (size_t i = FIRST_STILL * WORDS; i < BUFFER_PAGES * WORDS; i++)
+		rank->staging[i] = word(rank->number, 0, i);
+	return copy_in(rank, rank->own, BYTES) &&
+	       rocr_good(hsa_amd_ipc_memory_create(rank->own, BYTES,
+						   &rank->board->handles[rank->number]),
+			 "IPC handle");
+}
+
+static bool attach(struct rank *rank)
+{
+	struct board *board = rank->board;
+	void *import;
+
+	__atomic_store_n(&board->created[rank->number], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&board->created[rank->before], __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&board->stop, __ATOMIC_ACQUIRE))
+			return false;
+		(void)usleep(STEP_US);
+	}
+	if (!rocr_good(hsa_amd_ipc_memory_attach(&board->handles[rank->before], BYTES, 1,
+						 &rank->rocr.gpus->agent, &import),
+		       "attach"))
+		return false;
+	rank->import = import;
+	return true;
+}
+
+static bool start(struct rank *rank)
+{
+	return rocr_open(&rank->rocr) && make_own(rank) && attach(rank) &&
+	       (rank->number || pass_on(rank, 1));
+}
+
+static bool check_import(struct rank *rank, uint64_t number)
+{
+	for (size_t i = 1; i < BUFFER_PAGES * WORDS; i++) {
+		bool still = i >= FIRST_STILL * WORDS;
+
+		if (i / WORDS == ANSWER ||
+		    rank->staging[i] == word(rank->before, still ? 0 : number, i))
+			continue;
+		rocr_say("rank %u: word %zu of rank %u is 0x%" PRIx64 " with number %" PRIu64,
+			 rank->number, i, rank->before, rank->staging[i], number);
+		return false;
+	}
+	return true;
+}
+
+/* The next process has answered with the number that this one has passed on. */
+static bool is_answered(struct rank *rank)
+{
+	if (!copy_out(rank, rank->own + ANSWER * PAGE, sizeof(*rank->staging)))
+		return false;
+	if (rank->staging[0] == rank->passed)
+		return true;
+	rocr_say("rank %u: the answer to number %" PRIu64 " is %" PRIu64, rank->number,
+		 rank->passed, rank->staging[0]);
+	return false;
+}
+
+/* The number @number has come. */
+static bool take(struct rank *rank, uint64_t number)
+{
+	/* what was read before may be older than the number */
+	if (!copy_out(rank, rank->import, BYTES) || !check_import(rank, number))
+		return false;
+	rank->staging[0] = number;
+	if (!copy_in(rank, rank->import + ANSWER * PAGE, sizeof(number)) || !is_answered(rank) ||
+	    !pass_on(rank, rank->number ? number : number + 1))
+		return false;
+	__atomic_add_fetch(&rank->board->rounds[rank->number], 1, __ATOMIC_ACQ_REL);
+	return true;
+}
+
+static bool step(struct rank *rank)
+{
+	uint64_t wanted = rank->number ? rank->passed + 1 : rank->passed;
+
+	if (!copy_out(rank, rank->import, BYTES))
+		return false;
+	if (rank->staging[0] == wanted)
+		return take(rank, wanted);
+	if (rank->staging[0] != wanted - 1 || rank->waited++ == PATIENCE) {
+		rocr_say("rank %u: waits for number %" PRIu64 ", and sees %" PRIu64, rank->number,
+			 wanted, rank->staging[0]);
+		return false;
+	}
+	return true;
+}
+
+static bool leave(struct rank *rank)
+{
+	return rocr_good(hsa_amd_ipc_memory_detach(rank->import), "detach") &&
+	       rocr_good(hsa_amd_memory_pool_free(rank->own), "free") &&
+	       rocr_good(hsa_amd_memory_pool_free(rank->staging), "free") &&
+	       rocr_copier_close(&rank->copier) && rocr_good(hsa_shut_down(), "shut down");
+}
+
+static bool run_rank(struct rank *rank)
+{
+	bool good = start(rank);
+
+	if (good)
+		__atomic_add_fetch(&rank->board->ready, 1, __ATOMIC_ACQ_REL);
+	while (good && !__atomic_load_n(&rank->board->stop, __ATOMIC_ACQUIRE)) {
+		good = step(rank);
+		(void)usleep(STEP_US);
+	}
+	good = good && leave(rank);
+	if (!good)
+		__atomic_add_fetch(&rank->board->failed, 1, __ATOMIC_ACQ_REL);
+	return good;
+}
+
+static bool fork_ranks(struct board *board, unsigned int ranks)
+{
+	for (unsigned int i = 0; i < ranks; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return false;
+		if (pid == 0) {
+			struct rank rank = { .board = board,
+					     .number = i,
+					     .before = (i + ranks - 1) % ranks };
+
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(run_rank(&rank) ? 0 : 1);
+		}
+	}
+	return true;
+}
+
+static bool failed(const struct board *board)
+{
+	return __atomic_load_n(&board->failed, __ATOMIC_ACQUIRE);
+}
+
+static bool all_go_on(struct board *board, unsigned int ranks)
+{
+	uint32_t before[RANKS_MAX];
+
+	memcpy(before, board->rounds, sizeof(before));
+	for (unsigned int i = 0; i < ranks; i++) {
+		while (__atomic_load_n(&board->rounds[i], __ATOMIC_ACQUIRE) - before[i] < ROUNDS) {
+			if (failed(board))
+				return false;
+			(void)usleep(STEP_US);
+		}
+	}
+	return true;
+}
+
+static int collect(struct report *report, struct board *board)
+{
+	bool good = true;
+	int status;
+	pid_t pid;
+
+	__atomic_store_n(&board->stop, 1, __ATOMIC_RELEASE);
+	while ((pid = wait(&status)) > 0 || errno == EINTR)
+		good &= pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status));
+	report_line(report, good ? "finished ok" : "FAILED: a rank is wrong");
+	return good ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int ranks = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
+	struct report *report;
+	struct board *board;
+	sigset_t set;
+	int signal;
+
+	if (ranks < 2 || ranks > RANKS_MAX)
+		return 2;
+	report = rocr_report_init(argv[1]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (board == MAP_FAILED || !fork_ranks(board, ranks))
+		return 1;
+	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < ranks && !failed(board))
+		(void)usleep(STEP_US);
+	if (failed(board))
+		return collect(report, board);
+	report_line(report, "ready, %u ranks", ranks);
+	while (!sigwait(&set, &signal) && signal == SIGUSR1) {
+		if (!all_go_on(board, ranks))
+			break;
+		report_line(report, "verified, %u ranks", ranks);
+	}
+	return collect(report, board);
+}
