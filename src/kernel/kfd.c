@@ -204,7 +204,7 @@ static int move_dmabuf_fds(struct kfd_state *state, int lowest_fd)
 
 /* Does not repeat the call after EINTR or EAGAIN, as xioctl() would: the driver may have failed
  * halfway, and a second call would use what the first one has freed. */
-static int call_once(int fd, struct kfd_criu_args *args)
+static int call_unrepeated(int fd, struct kfd_criu_args *args)
 {
 	return ioctl(fd, KFD_IOC_CRIU_OP, args) < 0 ? -errno : 0;
 }
@@ -222,7 +222,7 @@ static int call_for_dmabufs(int fd, struct kfd_state *state, enum kfd_criu_op op
 		log_warn("kfd: cannot raise RLIMIT_NOFILE to %llu for the dma-bufs of BOs: %s",
 			 (unsigned long long)highest, strerror(-ret));
 	state->limit_raised = !ret;
-	ret = op == KFD_RESTORE ? call_once(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
+	ret = op == KFD_RESTORE ? call_unrepeated(fd, &args) : xioctl(fd, KFD_IOC_CRIU_OP, &args);
 	return ret < 0 ? ret : move_dmabuf_fds(state, lowest_fd);
 }
 
@@ -270,7 +270,7 @@ static int try_once(struct kfd_criu_args *args)
 {
 	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
 
-	return fd < 0 ? -errno : call_once(fd, args);
+	return fd < 0 ? -errno : call_unrepeated(fd, args);
 }
 
 int kfd_try_restore(struct kfd_state *state)
@@ -317,7 +317,7 @@ int kfd_resume(pid_t pid)
 	ret = kfd_open(&fd);
 	if (ret < 0)
 		return ret;
-	ret = call_once(fd, &args);
+	ret = call_unrepeated(fd, &args);
 	return ret < 0 ? log_error(ret, "process %d: cannot resume the queues", pid) : 0;
 }
 
