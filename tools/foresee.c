@@ -34,24 +34,45 @@ static const bool shows_early[] = {
 	[DUMP_HAS_CONTEXTS] = true,
 	[DUMP_HIGH_PRECISION] = true,
 	[DUMP_QUEUE_TYPE] = true,
+	[DUMP_QUEUE_XCCS] = true,
 	[DUMP_QUEUE_GENERATION] = true,
 	[DUMP_BO_GENERATION] = true,
 	[DUMP_HAS_DMABUF] = true,
 	[DUMP_HAS_GEM_OBJECTS] = true,
 };
 
-/* Linux releases whose RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in
- * kfd_queue.c, called by kfd_criu_restore_queue()). */
-static bool has_release_that_refuses_queues(void)
+#define RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))
+
+/* The Linux release whose driver this is; 0: the driver is not that of the kernel, or unknown. Only
+ * a warning may depend on it. */
+static unsigned int find_release(void)
 {
 	unsigned int major = 0, minor = 0, patch = 0;
 	struct utsname name;
 
 	if (uname(&name) < 0 || !access(DRIVER_VERSION, F_OK))
-		return false;
+		return 0;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	return sscanf(name.release, "%u.%u.%u", &major, &minor, &patch) == 3 && major == 6 &&
-	       minor == 12 && patch >= 111 && patch <= 117;
+	(void)sscanf(name.release, "%u.%u.%u", &major, &minor, &patch);
+	return RELEASE(major, minor, patch);
+}
+
+/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c, called by
+ * kfd_criu_restore_queue()). */
+static bool has_release_that_refuses_queues(void)
+{
+	unsigned int release = find_release();
+
+	return release >= RELEASE(6, 12, 111) && release <= RELEASE(6, 12, 117);
+}
+
+/* CHECKPOINT saves the first XCC of a queue: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is
+ * newer. */
+static bool loses_xccs(const struct topology_node *gpu)
+{
+	unsigned int release = find_release();
+
+	return gpu->num_xcc > 1 && release && release < RELEASE(6, 18, 0);
 }
 
 static void session_done(struct dump_session *session)
@@ -76,6 +97,8 @@ static void warn_of_gpu(const struct topology_node *gpu)
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
 	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
+	if (loses_xccs(gpu))
+		preflight_warn_of(DUMP_QUEUE_XCCS, "GPU 0x%04x: a compute queue", gpu->gpu_id);
 }
 
 int foresee_machine(const struct options *options, const struct topology *topology)
@@ -91,10 +114,25 @@ int foresee_machine(const struct options *options, const struct topology *topolo
 	return ret < 0 ? ret : failed;
 }
 
+static bool is_reachable(const struct topology_node *node)
+{
+	_cleanup_close_ int fd = -1;
+
+	return node->gpu_id && !render_node_open(node->drm_render_minor, 0, &fd);
+}
+
 void foresee_warn(const struct topology *topology)
 {
-	for (size_t i = 0; i < topology->num_nodes; i++)
-		warn_of_gpu(&topology->nodes[i]);
+	bool can_list = true;
+
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		const struct topology_node *node = &topology->nodes[i];
+
+		warn_of_gpu(node);
+		can_list &= !is_reachable(node) || render_node_gem_can_list(node->drm_render_minor);
+	}
+	if (!can_list)
+		preflight_warn_of(DUMP_BO_UNLISTED, "a BO");
 	if (has_release_that_refuses_queues())
 		preflight_warn_of(DUMP_QUEUE_REFUSED, "a compute queue");
 	if (preflight_process_ask_without_bos() == -EINVAL)
@@ -212,6 +250,32 @@ static int check_queue(const struct subject *subject, const struct survey_queue 
 				queue->id, queue->type, queue->gpu_id);
 }
 
+/* Rules of compute queues that depend on what the kernel saves. */
+static void warn_of_queues(const struct subject *subject)
+{
+	const struct survey *survey = subject->survey;
+	const struct survey_queue *refused = NULL, *reduced = NULL;
+
+	for (size_t i = 0; i < survey->num_queues; i++) {
+		const struct survey_queue *queue = &survey->queues[i];
+		const struct topology_node *gpu =
+			topology_find_gpu(subject->topology, queue->gpu_id);
+
+		if (queue->type != KFD_PRIV_QUEUE_COMPUTE)
+			continue;
+		if (!refused && has_release_that_refuses_queues())
+			refused = queue;
+		if (!reduced && gpu && loses_xccs(gpu))
+			reduced = queue;
+	}
+	if (refused)
+		preflight_warn_of(DUMP_QUEUE_REFUSED, "process %d: queue %u", subject->pid,
+				  refused->id);
+	if (reduced)
+		preflight_warn_of(DUMP_QUEUE_XCCS, "process %d: queue %u", subject->pid,
+				  reduced->id);
+}
+
 static int check_queues(const struct subject *subject)
 {
 	const struct survey *survey = subject->survey;
@@ -219,14 +283,8 @@ static int check_queues(const struct subject *subject)
 
 	for (size_t i = 0; !ret && i < survey->num_queues; i++)
 		ret = check_queue(subject, &survey->queues[i]);
-	for (size_t i = 0; !ret && i < survey->num_queues; i++) {
-		if (survey->queues[i].type != KFD_PRIV_QUEUE_COMPUTE ||
-		    !has_release_that_refuses_queues())
-			continue;
-		preflight_warn_of(DUMP_QUEUE_REFUSED, "process %d: queue %u", subject->pid,
-				  survey->queues[i].id);
-		break;
-	}
+	if (!ret)
+		warn_of_queues(subject);
 	return ret;
 }
 

@@ -21,7 +21,8 @@ stand_in() {
 
 # checked MACHINE NAME STATUS WORDS ARGUMENTS...: like expect, on a simulated machine with the stand-in for CRIU
 checked() {
-	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so:${preloaded-} AMDGPU_SIM_MACHINE=$1 PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
+	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so:${preloaded-} AMDGPU_SIM_MACHINE=$1 AMDGPU_SIM_KNOBS="kernel=6.18;${AMDGPU_SIM_KNOBS-}" \
+		PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
 }
 
 checks_criu() {
@@ -93,6 +94,14 @@ checks_kernels() {
 	for release in 6.12.111-amd64 6.12.117+deb13-amd64; do
 		RELEASE=$release checked one "Linux $release" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q -L build
 	done
+	edited_machine xccs 's/^num_xcc .*/num_xcc 8/'
+	for release in 6.1.0-40-amd64 6.17.13; do
+		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "a compute queue may be refused: it runs on several XCCs, .*; use .*Linux 6.18" -q -L build
+	done
+	for release in 6.18-amd64 7.1.0; do
+		RELEASE=$release checked "$work/xccs" "XCCs with Linux $release" 0 "" -q -L build
+	done
+	AMDGPU_SIM_KNOBS="kernel=6.12" checked one "memory that a kernel does not list" 0 "a BO may be refused: it is mapped by its render node .*; use Linux 6.18" -q -L build
 	for release in 6.12.110-amd64 6.12.118-amd64 6.13.112-amd64 7.12.112-amd64 6.12-amd64; do
 		RELEASE=$release checked one "Linux $release" 0 "" -q -L build
 	done
@@ -185,6 +194,10 @@ checks_process() {
 	checked "$work/tree" "what only the dump tells" 0 "^  a BO has flags that this plugin does not know" "$holder"
 	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.12.117 checked "$work/tree" "a queue that its kernel refuses" 0 \
 		"process $holder: queue 3 may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q "$holder"
+	sed -i 's/^num_xcc .*/num_xcc 8/' "$work/tree/sys/class/kfd/kfd/topology/nodes/1/properties"
+	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.17.13 checked "$work/tree" "a queue on several XCCs" 0 \
+		"process $holder: queue 3 may be refused: it runs on several XCCs, .*; use .*Linux 6.18" -q "$holder"
+	sed -i 's/^num_xcc .*/num_xcc 1/' "$work/tree/sys/class/kfd/kfd/topology/nodes/1/properties"
 	checked "$work/tree" "quiet" 0 "" -q "$holder"
 	checked "$work/tree" "its parent" 0 "^process $holder (hold)" $$
 	checked "$work/tree" "no process" 2 "there is no process 4194305" 4194305

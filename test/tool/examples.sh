@@ -34,7 +34,7 @@ run_example() {
 	local shell=(bash -c "${1//4242/$holder}") tree=$work/one
 
 	[[ $1 != *" check "*4242* ]] || tree=$work/tree
-	(cd "$work/page" && PATH=$work/bin:$OLDPWD/build:$PATH CRIU_LIBS_DIR=$OLDPWD/build AMDGPU_SIM_MACHINE=$tree \
+	(cd "$work/page" && PATH=$work/bin:$OLDPWD/build:$PATH CRIU_LIBS_DIR=$OLDPWD/build AMDGPU_SIM_MACHINE=$tree AMDGPU_SIM_KNOBS=kernel=6.18 \
 		LD_PRELOAD=$OLDPWD/build/sim/libamdgpu_sim.so "${shell[@]}") 2>&1 < /dev/null
 }
 

@@ -181,7 +181,7 @@ static void each_name_has_a_row(void **state)
 	size_t row = 0;
 
 	(void)state;
-	for (int name = DUMP_BY_PREDICATE + 1; name <= DUMP_MAPPING_AMBIGUOUS; name++) {
+	for (int name = DUMP_BY_PREDICATE + 1; name <= DUMP_MAPPING_OF_IMPORT; name++) {
 		assert_int_equal(preflight_refuse(&session, (enum dump_rule)name, "object"),
 				 -EOPNOTSUPP);
 		while ((text = preflight_get_text(row++)) && !unit_count_lines(text->what))
