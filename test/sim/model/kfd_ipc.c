@@ -208,16 +208,14 @@ SIM_KFD_HANDLER(sim_kfd_ipc_export)
 SIM_KFD_HANDLER(sim_kfd_ipc_import)
 {
 	struct kfd_ipc_import_args *io = args;
-	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
+	struct sim_pdd *pdd;
 	struct sim_mem *mem;
 	int ret;
 
 	(void)size;
-	if (!pdd)
-		return -EINVAL;
-	if (!pdd->render)
-		return -ENODEV;
-	ret = import_by_handle(pdd, io->share_handle, io->va_addr, NULL, &mem);
+	ret = sim_process_pdd_with_vm(process, io->gpu_id, &pdd);
+	if (ret == 0)
+		ret = import_by_handle(pdd, io->share_handle, io->va_addr, NULL, &mem);
 	if (ret < 0)
 		return ret;
 	io->handle = sim_mem_handle(mem);

@@ -307,15 +307,15 @@ SIM_KFD_HANDLER(sim_kfd_free_memory)
 static int check_map(struct sim_process *process, const struct kfd_map_memory_args *io,
 		     struct sim_mem **ret_mem)
 {
-	struct sim_pdd *pdd = sim_process_pdd(process, (u32)(io->handle >> 32));
+	struct sim_pdd *pdd;
 	struct sim_mem *mem;
+	int ret;
 
 	if (!io->n_devices || io->n_success > io->n_devices || io->n_devices > SIM_MAX_GPUS)
 		return -EINVAL;
-	if (!pdd)
-		return -EINVAL;
-	if (!pdd->render)
-		return -ENODEV;
+	ret = sim_process_pdd_with_vm(process, (u32)(io->handle >> 32), &pdd);
+	if (ret < 0)
+		return ret;
 	mem = sim_ids_get(&pdd->mems, (u32)io->handle);
 	if (!mem)
 		return -ENOMEM;
@@ -326,18 +326,11 @@ static int check_map(struct sim_process *process, const struct kfd_map_memory_ar
 static int next_device(struct sim_process *process, const struct kfd_map_memory_args *io,
 		       struct sim_pdd **ret_pdd)
 {
-	struct sim_pdd *pdd;
 	u32 id;
 
 	if (sim_os_copy_from_user(&id, io->device_ids_ptr + 4ull * io->n_success, sizeof(id)) < 0)
 		return -EFAULT;
-	pdd = sim_process_pdd(process, id);
-	if (!pdd)
-		return -EINVAL;
-	if (!pdd->render)
-		return -ENODEV;
-	*ret_pdd = pdd;
-	return 0;
+	return sim_process_pdd_with_vm(process, id, ret_pdd);
 }
 
 SIM_KFD_HANDLER(sim_kfd_map_memory)

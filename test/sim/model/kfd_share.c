@@ -195,16 +195,14 @@ static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)
 SIM_KFD_HANDLER(sim_kfd_import_dmabuf)
 {
 	struct kfd_import_dmabuf_args *io = args;
-	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
+	struct sim_pdd *pdd;
 	struct sim_mem *mem;
 	int ret;
 
 	(void)size;
-	if (!pdd)
-		return -EINVAL;
-	if (!pdd->render)
-		return -ENODEV;
-	ret = import(pdd, (int)io->dmabuf_fd, io->va_addr, &mem);
+	ret = sim_process_pdd_with_vm(process, io->gpu_id, &pdd);
+	if (ret == 0)
+		ret = import(pdd, (int)io->dmabuf_fd, io->va_addr, &mem);
 	if (ret == 0)
 		io->handle = sim_mem_handle(mem);
 	return ret;

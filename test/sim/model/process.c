@@ -121,6 +121,18 @@ struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id)
 	return NULL;
 }
 
+int sim_process_pdd_with_vm(struct sim_process *process, u32 user_gpu_id, struct sim_pdd **ret_pdd)
+{
+	struct sim_pdd *pdd = sim_process_pdd(process, user_gpu_id);
+
+	if (!pdd)
+		return -EINVAL;
+	if (!pdd->render)
+		return -ENODEV;
+	*ret_pdd = pdd;
+	return 0;
+}
+
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id)
 {
 	u32 i;
