@@ -114,7 +114,7 @@ int dmabuf_holders_count(int fd, uint64_t *ret_count)
 
 static uint64_t count_certain(const struct dmabuf_holders *holders)
 {
-	return holders->bos + holders->descriptors + holders->other_devices + holders->files;
+	return holders->bos + holders->descriptors + holders->other_offsets + holders->files;
 }
 
 bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders)
@@ -125,7 +125,7 @@ bool dmabuf_holders_are_counted(const struct dmabuf_holders *holders)
 bool dmabuf_holders_are_known(const struct dmabuf_holders *holders)
 {
 	/* The object and KFD's own file hold the dma-buf together, or both do not. */
-	const uint64_t pairs = 2 * (1 + holders->other_devices);
+	const uint64_t pairs = 2 * (1 + holders->other_offsets);
 	const uint64_t certain = count_certain(holders);
 	uint64_t rest;
 

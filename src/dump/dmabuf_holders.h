@@ -29,8 +29,9 @@ struct dmabuf_holders {
 	/* BOs and descriptors that the dump knows. */
 	uint64_t bos;
 	uint64_t descriptors;
-	/* PCI devices with an import, besides the owner's. */
-	uint64_t other_devices;
+	/* Objects of imports on other PCI devices than the owner's. A device has one for all
+	 * imports of a dma-buf, but one for each import by a share handle. */
+	uint64_t other_offsets;
 	/* At most so many GPUs map a BO through PCIe. */
 	uint64_t attachments;
 	/* References of render files with a GEM handle of the object (virtual memory API). */

@@ -148,10 +148,10 @@ static void check_homes(struct shared_bos *shared, struct shared_bo *run, size_t
 	}
 }
 
-static bool is_first_of_device(const struct shared_bo *run, size_t index)
+static bool is_first_of_offset(const struct shared_bo *run, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
-		if (run[i].device == run[index].device)
+		if (have_one_offset(&run[i], &run[index]))
 			return false;
 	}
 	return true;
@@ -182,7 +182,7 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 		may_be_shared |= kfd_priv_may_be_shared(&run[i].shared);
 		holders.descriptors +=
 			run[i].process == last->process || run[i].process == shared->first_process;
-		holders.other_devices += i && is_first_of_device(run, i);
+		holders.other_offsets += i && is_first_of_offset(run, i);
 		holders.attachments += run[i].attachments;
 		holders.files += is_first_of_process(run, i) ? run[i].gem_holders : 0;
 	}

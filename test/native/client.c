@@ -438,25 +438,6 @@ int client_give_dmabufs(struct client *client, const struct workload *workload, 
 	return ret < 0 ? ret : 0;
 }
 
-int client_import(struct client *client, const struct workload *owner, size_t index, int fd)
-{
-	void *address = (void *)(uintptr_t)workload_import_address(owner, index);
-	const uint32_t gpu = owner->bos[index].gpu, gpus = (uint32_t)client->process.gpus;
-	uint32_t gpu_id = client->process.gpu[(gpu + owner->peer) % gpus].gpu_id;
-	struct raw_bo filler = { .size = WORKLOAD_PAGE }, bo;
-	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
-
-	if (!ret)
-		ret = raw_import(&client->process, gpu_id, fd, address, &bo);
-	if (!ret)
-		ret = raw_map(&client->process, &bo, gpu_id);
-	if (!ret && owner->both)
-		ret = raw_map(&client->process, &bo, client->process.gpu[gpu].gpu_id);
-	if (!ret)
-		ret = raw_free(&client->process, &filler);
-	return ret < 0 ? complain(ret, "IMPORT_DMABUF") : 0;
-}
-
 int client_export_handle(struct client *client, size_t index, uint32_t *ret_handle)
 {
 	int ret = raw_ipc_export(&client->process, &client->shared[index], ret_handle);
@@ -464,22 +445,26 @@ int client_export_handle(struct client *client, size_t index, uint32_t *ret_hand
 	return ret < 0 ? complain(ret, "IPC_EXPORT_HANDLE") : 0;
 }
 
-int client_import_handle(struct client *client, const struct workload *owner, size_t index,
-			 const uint32_t *handle)
+int client_import(struct client *client, const struct workload *owner, size_t index, int fd,
+		  const uint32_t *handle)
 {
-	const uint32_t gpu_id = client->process.gpu[owner->bos[index].gpu].gpu_id;
+	void *address = (void *)(uintptr_t)workload_import_address(owner, index);
+	const uint32_t gpu = owner->bos[index].gpu, gpus = (uint32_t)client->process.gpus;
+	uint32_t gpu_id = client->process.gpu[(gpu + owner->peer) % gpus].gpu_id;
 	struct raw_bo filler = { .size = WORKLOAD_PAGE };
-	struct raw_bo bo = { .address = (void *)(uintptr_t)workload_import_address(owner, index),
-			     .size = owner->bos[index].size };
+	struct raw_bo bo = { .address = address, .size = owner->bos[index].size };
 	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
 
 	if (!ret)
-		ret = raw_ipc_import(&client->process, gpu_id, handle, &bo);
+		ret = handle ? raw_ipc_import(&client->process, gpu_id, handle, &bo)
+			     : raw_import(&client->process, gpu_id, fd, address, &bo);
 	if (!ret)
 		ret = raw_map(&client->process, &bo, gpu_id);
+	if (!ret && owner->both)
+		ret = raw_map(&client->process, &bo, client->process.gpu[gpu].gpu_id);
 	if (!ret)
 		ret = raw_free(&client->process, &filler);
-	return ret < 0 ? complain(ret, "IPC_IMPORT_HANDLE") : 0;
+	return ret < 0 ? complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF") : 0;
 }
 
 int client_release(struct client *client, const struct workload *workload, size_t index)

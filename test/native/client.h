@@ -15,14 +15,13 @@ int client_open(const struct workload *workload, struct client **ret_client);
 /* Makes the buffers, fills them with their patterns, and notes in @task the files and mappings that
  * CRIU will see. */
 int client_make(struct client *client, const struct workload *workload, struct task *task);
-/* Exports shared buffer @index as a dma-buf, or imports it in another process. The import leaves a
- * hole below the first handle. */
+/* Exports shared buffer @index as a dma-buf, or by a share handle of four words. */
 int client_export(struct client *client, size_t index, int *ret_fd);
-int client_import(struct client *client, const struct workload *owner, size_t index, int fd);
-/* The same by a share handle, of four words. */
 int client_export_handle(struct client *client, size_t index, uint32_t *ret_handle);
-int client_import_handle(struct client *client, const struct workload *owner, size_t index,
-			 const uint32_t *handle);
+/* Imports shared buffer @index of another process, by the dma-buf @fd, or by @handle unless that is
+ * NULL. The import leaves a hole below the first handle. */
+int client_import(struct client *client, const struct workload *owner, size_t index, int fd,
+		  const uint32_t *handle);
 /* Frees shared buffer @index, which other processes have imported. */
 int client_release(struct client *client, const struct workload *workload, size_t index);
 /* Puts dma-bufs of the shared buffers of @client into the files of @task, which has no KFD. */

@@ -122,7 +122,7 @@ static int make_criu(void)
 	return 0;
 }
 
-/* What a task gives to the others: a dma-buf or a share handle. */
+/* What a task gives to the others: a dma-buf, a share handle, or both. */
 struct share {
 	int fd;
 	uint32_t handle[4];
@@ -134,10 +134,17 @@ static int give(const struct tasks *tasks, const struct task *owner, size_t inde
 	struct client *client = tasks->clients[owner->number];
 	int ret = play(process_of(tasks, owner));
 
-	if (ret < 0)
-		return ret;
-	return tasks->workloads[0].legacy ? client_export_handle(client, index, share->handle)
-					  : client_export(client, index, &share->fd);
+	if (!ret && tasks->workloads[0].legacy)
+		ret = client_export_handle(client, index, share->handle);
+	if (!ret && tasks->workloads[0].legacy != WORKLOAD_LEGACY)
+		ret = client_export(client, index, &share->fd);
+	return ret;
+}
+
+static bool takes_handle(const struct task *task, const struct workload *owner)
+{
+	return owner->legacy == WORKLOAD_LEGACY ||
+	       (owner->legacy == WORKLOAD_HALF_LEGACY && task->number % 2);
 }
 
 static int take(const struct tasks *tasks, const struct task *task, const struct workload *owner,
@@ -146,10 +153,9 @@ static int take(const struct tasks *tasks, const struct task *task, const struct
 	struct client *client = tasks->clients[task->number];
 	int ret = play(process_of(tasks, task));
 
-	if (ret < 0)
-		return ret;
-	return owner->legacy ? client_import_handle(client, owner, index, share->handle)
-			     : client_import(client, owner, index, share->fd);
+	return ret ? ret
+		   : client_import(client, owner, index, share->fd,
+				   takes_handle(task, owner) ? share->handle : NULL);
 }
 
 /* Shares buffer @index of @owner with all other tasks, or with @owner itself if it is the only

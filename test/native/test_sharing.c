@@ -354,6 +354,43 @@ static void fdinfo_counts_the_holders_of_a_dmabuf(void **state)
 	close_pair(&pair);
 }
 
+/* By a share handle of AMD's out-of-tree driver, each of them. */
+static void each_import_by_name_on_another_device_is_an_object_of_its_own(void **state)
+{
+	struct raw_bo bo, imports[2] = { { .size = SIZE }, { .size = SIZE } };
+	uint32_t name[4];
+	struct pair pair;
+	int fd;
+
+	(void)state;
+	sim_write("kernel", "dkms");
+	pair = open_pair();
+	bo = alloc(&pair.owner, FIRST, RAW_VRAM);
+	fd = export(&pair.owner, &bo);
+	assert_int_equal(raw_ipc_export(&pair.owner, &bo, name), 0);
+	/* the object, KFD's own file, the buffer of KFD, the name, the descriptor */
+	assert_int_equal(holders(fd), 5);
+	for (int i = 0; i < 2; i++) {
+		imports[i].address =
+			mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_int_equal(raw_ipc_import(&pair.importer, pair.importer.gpu[OTHER].gpu_id,
+						name, &imports[i]),
+				 0);
+		/* its attachment, its buffer of KFD */
+		assert_int_equal(holders(fd), 7 + 2 * i);
+	}
+	assert_int_not_equal(imports[0].mmap_offset, imports[1].mmap_offset);
+	check_shared(&pair, &bo, &imports[0], OTHER);
+	check_shared(&pair, &bo, &imports[1], OTHER);
+	release(&pair.importer, &imports[0]);
+	release(&pair.importer, &imports[1]);
+	assert_int_equal(holders(fd), 5);
+	(void)close(fd);
+	release(&pair.owner, &bo);
+	close_pair(&pair);
+	sim_write("kernel", "default");
+}
+
 static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **state)
 {
 	struct kfd_criu_bo_bucket own, other;
@@ -538,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_import_on_the_same_device_is_the_object_itself),
 		TEST(an_import_on_another_device_is_an_object_of_its_own),
+		TEST(each_import_by_name_on_another_device_is_an_object_of_its_own),
 		TEST(handles_are_the_lowest_free_numbers),
 		TEST(a_process_may_hold_an_object_several_times),
 		TEST(an_importer_may_map_for_the_cpu_as_long_as_it_holds_the_object),

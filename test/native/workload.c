@@ -181,7 +181,7 @@ static int set_number(struct workload *workload, const char *item)
 	else if (is_named(item, "both"))
 		workload->both = number != 0;
 	else if (is_named(item, "legacy"))
-		workload->legacy = number != 0;
+		workload->legacy = (uint32_t)number;
 	else if (is_named(item, "gone"))
 		workload->gone = number != 0;
 	else if (is_named(item, "seed"))

@@ -20,7 +20,8 @@
  *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
  *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
  *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
- *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs), apart=1 (task N counts GPUs
+ *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs; 2: tasks with odd numbers
+ *only), apart=1 (task N counts GPUs
  *from the N-th on, so that tasks with one GPU each have different ones), dmabufs=N (each task keeps
  *a dma-buf of its first N buffers open, the first of them in a lower descriptor than /dev/kfd),
  *broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others), verify=0. A
@@ -40,6 +41,10 @@
 #define WORKLOAD_PAGE 4096u
 #define WORKLOAD_ALL  UINT32_MAX
 
+/* For workload.legacy: all tasks, and those with odd numbers. */
+#define WORKLOAD_LEGACY      1u
+#define WORKLOAD_HALF_LEGACY 2u
+
 struct workload_bo {
 	uint32_t gpu; /* index among the GPUs of the machine */
 	char kind;
@@ -54,16 +59,16 @@ struct workload {
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
 	uint32_t outside;
 	uint32_t dmabufs;
-	uint32_t peer;  /* how far the GPU of an import is from that of the buffer */
-	uint32_t owner; /* of shared buffers; WORKLOAD_ALL: each task has its own */
-	uint32_t task;  /* the task's number: addresses and contents differ from task to task */
+	uint32_t peer;   /* how far the GPU of an import is from that of the buffer */
+	uint32_t legacy; /* which tasks import by share handles */
+	uint32_t owner;  /* of shared buffers; WORKLOAD_ALL: each task has its own */
+	uint32_t task;   /* the task's number: addresses and contents differ from task to task */
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool broker;
-	bool gone;   /* owners have freed the shared buffers */
-	bool apart;  /* the first GPU of a task is the one with its number */
-	bool legacy; /* tasks share by share handles */
-	bool both;   /* the GPU of a shared buffer maps imports for another one, too */
+	bool gone;  /* owners have freed the shared buffers */
+	bool apart; /* the first GPU of a task is the one with its number */
+	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
 	bool verify;
 	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */

@@ -291,6 +291,11 @@ static int import(struct dma_buf *dmabuf, struct sim_gpu *gpu, struct sim_bo **r
 	return 0;
 }
 
+int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
+{
+	return import((struct dma_buf *)dmabuf, gpu, ret_bo);
+}
+
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf)
 {
 	struct kmod_bo *bo = bo_of_dmabuf((struct dma_buf *)dmabuf);

@@ -118,18 +118,20 @@ bool sim_ipc_holds(struct sim *sim, const struct sim_dmabuf *dmabuf)
 	return ipc != NULL;
 }
 
-/* An import: the buffer itself, with the flags of each import. The driver's import on another
- * device is not modelled. */
+/* An import, with the flags of each import. On another device it is an object of its own, as that
+ * of IMPORT_DMABUF: both call amdgpu_amdkfd_gpuvm_import_dmabuf(). */
 static int fill(struct sim_mem *mem, const struct sim_ipc *ipc, const u32 *id)
 {
-	struct sim_bo *bo = sim_os_dmabuf_bo(ipc->dmabuf);
+	int ret = sim_os_dmabuf_import(ipc->dmabuf, mem->pdd->gpu, &mem->bo);
 
-	if (!bo || !sim_gpu_same_device(bo->gpu, mem->pdd->gpu))
-		return -EINVAL;
-	mem->bo = bo;
-	mem->flags = bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
+	if (ret < 0)
+		return ret;
+	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
-	return sim_mem_enter(mem, id);
+	ret = sim_mem_enter(mem, id);
+	if (ret < 0)
+		sim_os_bo_put(mem->bo);
+	return ret;
 }
 
 /* Takes over the reference to @ipc on success. */
@@ -148,7 +150,6 @@ static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *i
 		sim_os_free(mem);
 		return ret;
 	}
-	sim_os_bo_get(mem->bo);
 	sim_os_dmabuf_get(ipc->dmabuf);
 	mem->dmabuf = ipc->dmabuf;
 	mem->ipc = ipc;

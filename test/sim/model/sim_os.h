@@ -104,6 +104,9 @@ void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
 int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
 /* The exporter's buffer, borrowed from the dma-buf; NULL: of another driver. */
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
+/* The buffer as @gpu has it, with a reference: the exporter's on one device, a new one that shows
+ * its memory on another. -EINVAL: of another driver. */
+int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo);
 /* Share handles of processes that this simulator does not have, but that the front end knows.
  * enter: -EEXIST: another process has entered the handle. find: with a reference; -EINVAL: none. */
 int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle);

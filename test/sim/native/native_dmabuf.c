@@ -167,7 +167,7 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
 
 /* amdgpu_dma_buf.c (6.1, 6.12): amdgpu_gem_prime_import() gives the object itself to files of its
  * own device, a new one that shows the same memory to those of others. */
-static int show(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
+int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
 {
 	struct sim_bo *origin = (struct sim_bo *)dmabuf, *bo;
 
@@ -242,7 +242,7 @@ static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *
 		return 0;
 	ret = sim_fault(&gpu->sim->faults, "drm", "PRIME_IMPORT");
 	if (ret == 0)
-		ret = show(dmabuf, gpu, &bo);
+		ret = sim_os_dmabuf_import(dmabuf, gpu, &bo);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_handle_create(&render->render, bo, ret_handle);
