@@ -19,6 +19,22 @@ stand_in() {
 	} | cc -shared -fPIC -x c -o "$work/bin/criu" -
 }
 
+# library FILE SOURCE ARGUMENT...: a shared library, which finds others in its own directory
+library() {
+	cc -shared -fPIC -Wl,-rpath,'$ORIGIN' -x c -o "$1" - -x none "${@:3}" <<< "$2" || exit 1
+}
+
+# has_not NAME WORDS: no line of the last output has WORDS
+has_not() {
+	if ! has_output "$2"; then
+		passed=$((passed + 1))
+		return
+	fi
+	failed=$((failed + 1))
+	echo "tool: check, $1 failed: a line with \"$2\"; the output:"
+	sed 's/^/    /' "$work/output"
+}
+
 # checked MACHINE NAME STATUS WORDS ARGUMENTS...: like expect, on a simulated machine with the stand-in for CRIU
 checked() {
 	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so:${preloaded-} AMDGPU_SIM_MACHINE=$1 AMDGPU_SIM_KNOBS="kernel=6.18;${AMDGPU_SIM_KNOBS-}" \
@@ -32,9 +48,14 @@ checks_criu() {
 	checked one "no plugin" 1 "cannot read /usr/lib/criu-of-the-test/criu/amdgpu_plugin.so, where CRIU looks for it"
 	CRIU_LIBS_DIR=$PWD/build checked one "a directory in the environment" 0 "plugin: $PWD/build/amdgpu_plugin.so loads"
 	mkdir -p "$work/other" && cp "$work/bin/criu" "$work/other/amdgpu_plugin.so"
-	checked one "another plugin" 1 "is another plugin, for example CRIU's own" -L "$work/other"
+	checked one "another plugin" 1 "is another plugin, for example CRIU's own; replace it" -L "$work/other"
 	head -c 100000 build/amdgpu_plugin.so > "$work/other/amdgpu_plugin.so"
 	checked one "half a plugin" 1 "criu-amdgpu: plugin: " -L "$work/other"
+	library "$work/other/libgone.so" 'int gone;'
+	library "$work/other/amdgpu_plugin.so" 'extern int gone; int *there = &gone; const char option[] = "AMDGPU_DEVICE_MAP";' -L"$work/other" -lgone
+	checked one "a plugin without a descriptor" 1 "is no plugin for this CRIU, so CRIU fails every dump; install it again" -L "$work/other"
+	rm "$work/other/libgone.so"
+	checked one "a plugin without its library" 1 "cannot load, so CRIU fails every dump: libgone.so: .*; install the libraries that it needs" -L "$work/other"
 	stand_in 13
 	checked one "CRIU 4.2" 0 "release 4.2 (13 hooks)" -L build
 	stand_in 10
@@ -46,7 +67,7 @@ checks_criu() {
 	echo 'int nothing;' | cc -shared -fPIC -x c -o "$work/bin/criu" -
 	checked one "CRIU without plugins" 1 "loads no plugins; install" -L build
 	echo "#!/bin/sh" > "$work/bin/criu"
-	checked one "a script" 1 "cannot examine $work/bin/criu: Exec format error" -L build
+	checked one "a script" 1 "cannot examine $work/bin/criu: Exec format error; it must be CRIU's program itself" -L build
 	stand_in 17
 	truncate -s 3000 "$work/bin/criu"
 	checked one "half a CRIU" 1 "loads no plugins" -L build
@@ -119,7 +140,7 @@ checks_tree() {
 	checked "$work/tree" "a version" 0 "driver: AMD's out-of-tree amdgpu 6.10.5, KFD 1.18" -L build
 	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.12.112 checked "$work/tree" "another driver than the kernel's" 0 "" -q -L build
 	rm -r "$work/tree/sys/class/kfd/kfd/topology/nodes"/[1-9]*
-	checked "$work/tree" "no GPU that computes" 3 "KFD shows none here" -L build
+	checked "$work/tree" "no GPU that computes" 3 "KFD shows none here; .* the device cgroup hides it$" -L build
 }
 
 checks_room() {
@@ -180,6 +201,13 @@ queue() { # ID TYPE: of GPU 0x07cd
 checks_process() {
 	mknod "$work/kfd" c 510 0 && mknod "$work/node" c 226 128 || exit 1
 	edited_machine tree ''
+	hold_by setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "echo ready; cat"
+	command="setpriv --bounding-set -dac_override,-dac_read_search,-sys_ptrace" checked "$work/tree" "a process of another user" 2 \
+		"process $holder: cannot examine: Permission denied; run this command as root" "$holder"
+	release
+	hold "$work/node"
+	AMDGPU_SIM_KNOBS="kernel=dkms" checked "$work/tree" "a process without KFD" 0 "" -q "$holder"
+	release
 	hold
 	checked "$work/tree" "a process without GPU" 3 "process $holder and its descendants use no AMD GPU" -q "$holder"
 	release
@@ -192,6 +220,7 @@ checks_process() {
 	checked "$work/tree" "its queues" 0 "^  queue 4: SDMA on GPU 0x07cd" "$holder"
 	checked "$work/tree" "the estimate" 0 "^contents: about 3.0 GiB, which take 3.0 s if the storage takes 1 GiB/s" "$holder"
 	checked "$work/tree" "what only the dump tells" 0 "^  a BO has flags that this plugin does not know" "$holder"
+	has_not "what shows before the dump" "^  a process has several KFD contexts"
 	preloaded=$PWD/build/tool/other_kernel.so RELEASE=6.12.117 checked "$work/tree" "a queue that its kernel refuses" 0 \
 		"process $holder: queue 3 may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q "$holder"
 	sed -i 's/^num_xcc .*/num_xcc 8/' "$work/tree/sys/class/kfd/kfd/topology/nodes/1/properties"
