@@ -120,7 +120,7 @@ uninstall:
 deb:
 	@tools/package/deb $(BUILD)/deb
 
-# The package of two suites: built, installed, removed. The first run makes their roots.
+# The package of three suites: built, installed, removed. The first run makes their roots.
 check-deb:
 	@test/package/suites
 
