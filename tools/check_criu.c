@@ -18,7 +18,7 @@
 #define MORE_DIRECTORIES ":/usr/local/sbin:/usr/sbin:/sbin"
 #define PLUGIN_FILE      PLUGIN_NAME ".so"
 /* The name of an option that only this plugin has: CRIU's own plugin has the same file name. */
-#define OUR_MARK "AMDGPU_DEVICE_MAP"
+#define PLUGIN_MARK "AMDGPU_DEVICE_MAP"
 /* CR_PLUGIN_DEFAULT of CRIU's build ends so. */
 #define PLUGIN_DIR_END "/criu/"
 #define PLUGIN_DIR     "/usr/lib" PLUGIN_DIR_END
@@ -101,7 +101,7 @@ static bool is_this_plugin(const char *path)
 
 	if (elf_open(path, &plugin) < 0)
 		return false;
-	found = memmem(plugin.bytes, plugin.size, OUR_MARK, strlen(OUR_MARK)) != NULL;
+	found = memmem(plugin.bytes, plugin.size, PLUGIN_MARK, strlen(PLUGIN_MARK)) != NULL;
 	elf_close(&plugin);
 	return found;
 }

@@ -85,9 +85,10 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int complain(const char *who, const char *what, const char *which)
+static int complain(const char *subject, const char *problem, const char *detail)
 {
-	(void)fprintf(stderr, "criu-amdgpu: %s%s%s; try criu-amdgpu --help\n", who, what, which);
+	(void)fprintf(stderr, "criu-amdgpu: %s%s%s; try criu-amdgpu --help\n", subject, problem,
+		      detail);
 	return TOOL_TROUBLE;
 }
 
@@ -157,32 +158,52 @@ static void set_option(struct tool_request *request, int option)
 	}
 }
 
+/* The letters of the options that are given, each once. */
+struct given {
+	char letters[64];
+};
+
+/* False: the program ends with *@ret_status. */
+static bool read_options(int argc, char **argv, struct tool_request *request, struct given *given,
+			 int *ret_status)
+{
+	int option;
+
+	*ret_status = TOOL_YES;
+	while ((option = getopt_long(argc, argv, "t:qjD:L:hV", options, NULL)) >= 0) {
+		switch (option) {
+		case OPTION_HELP:
+			print_help();
+			return false;
+		case OPTION_VERSION:
+			printf("criu-amdgpu %s\n", VERSION);
+			return false;
+		case '?':
+			*ret_status = TOOL_TROUBLE;
+			return false;
+		default:
+			break;
+		}
+		if (!strchr(given->letters, option))
+			given->letters[strlen(given->letters)] = (char)option;
+		set_option(request, option);
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	struct tool_request request = { 0 };
+	struct given given = { 0 };
 	const struct command *command;
-	char given[64] = "";
-	int option, ret;
+	int ret;
 
-	while ((option = getopt_long(argc, argv, "t:qjD:L:hV", options, NULL)) >= 0) {
-		if (option == OPTION_HELP) {
-			print_help();
-			return TOOL_YES;
-		}
-		if (option == OPTION_VERSION) {
-			printf("criu-amdgpu %s\n", VERSION);
-			return TOOL_YES;
-		}
-		if (option == '?')
-			return TOOL_TROUBLE;
-		if (!strchr(given, option))
-			given[strlen(given)] = (char)option;
-		set_option(&request, option);
-	}
+	if (!read_options(argc, argv, &request, &given, &ret))
+		return ret;
 	command = find_command(argv[optind]);
 	if (!command)
 		return complain("there is no command ", argv[optind] ? argv[optind] : "given", "");
-	ret = check_arguments(command, argc - optind - 1, given);
+	ret = check_arguments(command, argc - optind - 1, given.letters);
 	if (ret != TOOL_YES)
 		return ret;
 	if (command->run == check_run)

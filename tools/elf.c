@@ -11,9 +11,9 @@
 #include "amdgpu_plugin_util.h"
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define OUR_ORDER ELFDATA2LSB
+#define HOST_ORDER ELFDATA2LSB
 #else
-#define OUR_ORDER ELFDATA2MSB
+#define HOST_ORDER ELFDATA2MSB
 #endif
 
 /* @count elements of @size bytes at @offset; NULL: not in the file. */
@@ -29,7 +29,7 @@ static int check_head(const struct elf *elf)
 	const Elf64_Ehdr *head = part_of(elf, 0, 1, sizeof(*head));
 
 	if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_ident[EI_DATA] != OUR_ORDER ||
+	    head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_ident[EI_DATA] != HOST_ORDER ||
 	    head->e_shentsize != sizeof(Elf64_Shdr))
 		return -ENOEXEC;
 	return 0;

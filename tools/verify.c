@@ -310,7 +310,7 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 		print_result(&totals, now_seconds() - begin);
 	if (!totals.num_unchecked)
 		return TOOL_YES;
-	log_warn("%zu BOs have no checksums, so nobody can tell whether they are whole",
+	log_warn("%zu BOs have no checksums, so a damaged one would not be found",
 		 totals.num_unchecked);
 	return TOOL_YES;
 }
