@@ -27,6 +27,10 @@
 #define TRIAL_ROUNDS 2u
 #define TRIAL_BYTES  (64u << 10)
 
+/* The bytes of a window. mmap() and munmap() wait until no thread of the process adds pages to a
+ * mapping, and the others wait meanwhile, so there must be few calls. */
+#define WINDOW_SIZE (8u << 20)
+
 /* Linux 5.14; not in the headers of older systems. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -120,21 +124,96 @@ static int disable_direct(struct image_io *io)
 	return 0;
 }
 
-/* Not for file systems on devices: they allocate blocks when the page is written back, so a full
- * device could end the process with SIGBUS. */
-static int write_mapped(const struct image_io *io, const char *memory, uint64_t offset,
-			uint64_t size)
+/* Called with the lock. The window at @offset, or the oldest one that no thread uses; NULL: all are
+ * in use. */
+static struct image_io_window *find_window(struct image_io *io, uint64_t offset)
 {
-	char *file = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, io->fd, (off_t)offset);
+	struct image_io_window *found = NULL;
+
+	for (unsigned int i = 0; i < IMAGE_IO_WINDOWS; i++) {
+		struct image_io_window *window = &io->windows[i];
+
+		if (window->memory && window->offset == offset)
+			return window;
+		if (!window->users && (!found || window->offset < found->offset))
+			found = window;
+	}
+	return found;
+}
+
+/* Called with the lock. @ret_old: memory to unmap without the lock, or NULL. */
+static int map_window(const struct image_io *io, struct image_io_window *window, uint64_t offset,
+		      char **ret_old)
+{
+	char *memory = mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, io->fd,
+			    (off_t)offset);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_old = window->memory;
+	*window = (struct image_io_window){ .memory = memory, .offset = offset };
+	return 0;
+}
+
+static int enter_window(struct image_io *io, uint64_t offset, struct image_io_window **ret_window)
+{
+	struct image_io_window *window;
+	char *old = NULL;
 	int ret;
 
-	if (file == MAP_FAILED)
-		return -errno;
-	/* Allocates the pages. On a full file system that is an error here. */
-	ret = madvise(file, size, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+	(void)pthread_mutex_lock(&io->lock);
+	window = find_window(io, offset);
+	ret = window ? 0 : -EBUSY;
+	if (window && (!window->memory || window->offset != offset))
+		ret = map_window(io, window, offset, &old);
 	if (!ret)
-		memcpy(file, memory, size);
-	(void)munmap(file, size);
+		window->users++;
+	(void)pthread_mutex_unlock(&io->lock);
+	if (old)
+		(void)munmap(old, WINDOW_SIZE);
+	*ret_window = window;
+	return ret;
+}
+
+static void leave_window(struct image_io *io, struct image_io_window *window)
+{
+	(void)pthread_mutex_lock(&io->lock);
+	window->users--;
+	(void)pthread_mutex_unlock(&io->lock);
+}
+
+/* A part of one window. */
+static int write_part(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
+{
+	uint64_t at = offset % WINDOW_SIZE;
+	struct image_io_window *window;
+	int ret = enter_window(io, offset - at, &window);
+
+	if (ret < 0)
+		return ret;
+	/* Allocates the pages. On a full file system that is an error here. */
+	ret = madvise(window->memory + at, size, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+	if (!ret)
+		memcpy(window->memory + at, memory, size);
+	leave_window(io, window);
+	return ret;
+}
+
+/* Not for file systems on devices: they allocate blocks when the page is written back, so a full
+ * device could end the process with SIGBUS. */
+static int write_mapped(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
+{
+	int ret = 0;
+
+	while (!ret && size) {
+		uint64_t room = WINDOW_SIZE - offset % WINDOW_SIZE;
+		uint64_t part = size < room ? size : room;
+
+		ret = write_part(io, memory, offset, part);
+		memory += part;
+		offset += part;
+		size -= part;
+	}
 	return ret;
 }
 
@@ -369,5 +448,9 @@ int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t s
 
 void image_io_done(struct image_io *io)
 {
+	for (unsigned int i = 0; i < IMAGE_IO_WINDOWS; i++) {
+		if (io->windows[i].memory)
+			(void)munmap(io->windows[i].memory, WINDOW_SIZE);
+	}
 	(void)pthread_mutex_destroy(&io->lock);
 }

@@ -37,6 +37,19 @@ struct image_io_trial {
 	uint64_t bytes[IMAGE_IO_WAYS];
 };
 
+/* A part of a file of tmpfs that is mapped for all threads. */
+struct image_io_window {
+	/* NULL: none. */
+	char *memory;
+	uint64_t offset;
+	/* Threads that write to it. */
+	unsigned int users;
+};
+
+/* The ranges that are written at the same time follow each other, so they lie in two windows, or in
+ * three. */
+#define IMAGE_IO_WINDOWS 4
+
 struct image_io {
 	/* Borrowed. */
 	int fd;
@@ -58,6 +71,7 @@ struct image_io {
 	pthread_mutex_t lock;
 	/* Under the lock. */
 	struct image_io_trial trial;
+	struct image_io_window windows[IMAGE_IO_WINDOWS];
 	/* The result of the last lookup in a sparse file; under the lock. */
 	struct extent extent;
 };

@@ -15,23 +15,68 @@
 static struct {
 	atomic_uint populated;
 	atomic_uint written;
+	/* Mappings that have too few bytes for several ranges. */
+	atomic_uint small;
 	int populate_error;
+	/* The first thread that fills a mapping waits until the others have filled many, and pwrite()
+	 * is slow. */
+	bool one_is_slow;
 } calls;
+
+/* The bytes of the mapping of an image that contains @address, 0: none. NULL: of any one. */
+static size_t size_of_mapping(const void *address)
+{
+	uintptr_t at = (uintptr_t)address;
+	unsigned long begin, end;
+	size_t size = 0;
+	char line[512];
+	FILE *file = fopen("/proc/self/maps", "re");
+
+	assert_non_null(file);
+	while (!size && fgets(line, sizeof(line), file)) {
+		if (strstr(line, "/memfd:image ") &&
+		    sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
+		    (!address || (at >= begin && at < end)))
+			size = end - begin;
+	}
+	(void)fclose(file);
+	return size;
+}
+
+/* With so many parts, the others have used each mapping that is there for something else. If they
+ * cannot map the file, they write. */
+#define MANY_PARTS  48
+#define MANY_WRITES 40
+
+static void wait_for_others(void)
+{
+	while (calls.populated < MANY_PARTS && calls.written < MANY_WRITES)
+		(void)sched_yield();
+}
 
 int madvise(void *memory, size_t size, int advice)
 {
-	if (advice == POPULATE_WRITE) {
-		calls.populated++;
-		errno = calls.populate_error;
-		if (calls.populate_error)
-			return -1;
-	}
-	return (int)system_call(SYS_madvise, memory, size, advice);
+	bool first;
+	int ret;
+
+	if (advice != POPULATE_WRITE)
+		return (int)system_call(SYS_madvise, memory, size, advice);
+	first = !calls.populated++;
+	calls.small += size_of_mapping(memory) < 4 * MIB;
+	errno = calls.populate_error;
+	if (calls.populate_error)
+		return -1;
+	ret = (int)system_call(SYS_madvise, memory, size, advice);
+	if (first && calls.one_is_slow)
+		wait_for_others();
+	return ret;
 }
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
 	calls.written++;
+	if (calls.one_is_slow)
+		(void)usleep(2000);
 	return system_call(SYS_pwrite64, fd, bytes, size, offset);
 }
 
@@ -54,6 +99,36 @@ static void both_ways_are_tried(void **state)
 	assert_int_equal(content_save(&set->job, 1, &settings), 0);
 	assert_true(calls.populated >= 16);
 	assert_true(calls.written >= 16);
+	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
+/* Threads wait while one of them maps the file, so they share mappings of many ranges. */
+static void threads_share_mappings(void **state)
+{
+	struct set *set = make_set(many_ranges);
+
+	(void)state;
+	fill(set);
+	calls.populated = 0;
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(calls.populated >= 16);
+	assert_int_equal(calls.small, 0);
+	assert_int_equal(size_of_mapping(NULL), 0);
+	free_set(set);
+}
+
+static void a_slow_thread_keeps_its_mapping(void **state)
+{
+	static const uint64_t sizes[] = { 80 * MIB, 0 };
+	struct set *set = make_set(sizes);
+
+	(void)state;
+	fill(set);
+	calls.written = calls.populated = 0;
+	calls.one_is_slow = true;
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(calls.populated >= MANY_PARTS);
 	assert_true(image_is_filled(set));
 	free_set(set);
 }
@@ -118,6 +193,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(both_ways_are_tried),
+		TEST(threads_share_mappings),
+		TEST(a_slow_thread_keeps_its_mapping),
 		TEST(a_file_that_cannot_be_mapped_is_written),
 		TEST(a_full_tmpfs_is_an_error),
 	};
