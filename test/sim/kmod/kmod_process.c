@@ -3,7 +3,6 @@
  * ended by the mmu notifier and a work item. The model has their contents. */
 #include <drm/drm_drv.h>
 #include <linux/capability.h>
-#include <linux/delay.h>
 #include <linux/device_cgroup.h>
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -100,14 +99,7 @@ static void resume_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, resume_work);
 
-	/* one round each run: the last reference of the file must not wait for a process that never
-	 * becomes complete */
-	if (!sim_criu_resume_work(&process->process) && !process->process.mm_gone &&
-	    kref_read(&process->refs) > 1) {
-		msleep(RETRY_MS);
-		queue_work(system_unbound_wq, &process->resume_work);
-		return;
-	}
+	sim_criu_resume_work(&process->process);
 	kmod_process_put(process);
 }
 

@@ -70,35 +70,16 @@ int sim_criu_resume(struct sim *sim, u32 pid)
 	return ret;
 }
 
-/* Errors that do not go away, such as -ESRCH, count as valid. */
-static bool user_memory_is_there(struct sim_process *process)
+/* The driver does not wait for user memory that is not there: update_invalid_user_pages() in
+ * amdgpu_amdkfd_gpuvm.c (Linux 6.12 and 7.3) takes -EFAULT for success, and the queues fault when
+ * they come to it. */
+void sim_criu_resume_work(struct sim_process *process)
 {
-	struct sim_mm *mm = sim_os_process_mm(process);
-	struct sim_mem *mem;
-	u32 id, i;
-
-	for (i = 0; i < process->num_pdds; i++) {
-		for (id = 0; (mem = sim_ids_next(&process->pdds[i]->mems, &id)); id++) {
-			if (!(mem->flags & KFD_MEM_USERPTR))
-				continue;
-			if (sim_os_mm_check(mm, mem->user_addr & ~(SIM_PAGE_SIZE - 1),
-					    mem->bo->size, false) == -EFAULT)
-				return false;
-		}
-	}
-	return true;
-}
-
-bool sim_criu_resume_work(struct sim_process *process)
-{
-	bool done;
 	u32 i;
 
 	sim_lock(&process->lock);
-	done = user_memory_is_there(process);
-	for (; done && process->resume_evictions; process->resume_evictions--)
+	for (; process->resume_evictions; process->resume_evictions--)
 		for (i = 0; i < process->num_pdds; i++)
 			sim_engine_restore(process->pdds[i]);
 	sim_unlock(&process->lock);
-	return done;
 }

@@ -308,8 +308,8 @@ int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
 u32 sim_criu_ipc_record_at(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
 int sim_criu_resume(struct sim *sim, u32 pid);
-/* The worker that RESUME starts. True: the queues run again; false: call again after a moment. */
-bool sim_criu_resume_work(struct sim_process *process);
+/* The worker that RESUME starts: the queues run again. */
+void sim_criu_resume_work(struct sim_process *process);
 
 #define SIM_PRIV_VERSION 1u
 struct sim_priv_process {

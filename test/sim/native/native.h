@@ -95,7 +95,6 @@ struct sim_mm {
 struct native_process {
 	struct sim_process process;
 	u32 refs; /* atomic: the address space, every open file, work to be done */
-	bool exiting;
 };
 
 /* Command buffers of one ring, and the thread that runs them. */

@@ -6,7 +6,6 @@
 
 #include "native.h"
 
-#define RESUME_RETRY_US 1000u
 #define IDLE_MIN_US     50u
 #define IDLE_MAX_US     2000u
 
@@ -113,7 +112,6 @@ static void process_exit(struct native *native, u32 task)
 	(void)pthread_mutex_unlock(&native->lock);
 	if (!process)
 		return;
-	__atomic_store_n(&process->exiting, true, __ATOMIC_RELAXED);
 	sim_process_mm_gone(&process->process);
 	native_process_settle(native);
 	native_process_put(process);
@@ -179,9 +177,7 @@ static void resume(void *arg)
 	struct native_process *process = arg;
 	struct native *native = native_get();
 
-	while (!sim_criu_resume_work(&process->process) &&
-	       !__atomic_load_n(&process->exiting, __ATOMIC_RELAXED))
-		sim_os_sleep_us(RESUME_RETRY_US);
+	sim_criu_resume_work(&process->process);
 	native_process_put(process);
 	(void)__atomic_sub_fetch(&native->resuming, 1, __ATOMIC_RELEASE);
 	sim_os_wake(&native->resumed);
