@@ -9,7 +9,7 @@
 #include "serve.h"
 
 struct client {
-	const char *code_object;
+	struct rocr_work work;
 	struct rocr rocr;
 	struct rocr_gpu gpus[ROCR_MAX_GPUS];
 };
@@ -29,7 +29,7 @@ static bool set_up(void *arg)
 	if (!rocr_open(&client->rocr))
 		return false;
 	for (unsigned int i = 0; i < client->rocr.num_gpus; i++)
-		if (!rocr_gpu_open(&client->gpus[i], &client->rocr, i, client->code_object))
+		if (!rocr_gpu_open(&client->gpus[i], &client->rocr, i, &client->work))
 			return false;
 	return true;
 }
@@ -54,6 +54,7 @@ static const char *parse(int argc, char **argv, struct client *client)
 	static const struct option options[] = {
 		{ "log", required_argument, NULL, 'l' },
 		{ "kernels", required_argument, NULL, 'k' },
+		{ "vmem", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	const char *log = NULL;
@@ -63,7 +64,9 @@ static const char *parse(int argc, char **argv, struct client *client)
 		if (option == 'l')
 			log = optarg;
 		else if (option == 'k')
-			client->code_object = optarg;
+			client->work.code_object = optarg;
+		else if (option == 'v')
+			client->work.vmem = true;
 		else
 			return NULL;
 	}
@@ -76,7 +79,8 @@ int main(int argc, char **argv)
 	const char *log = parse(argc, argv, &client);
 
 	if (!log) {
-		(void)fprintf(stderr, "usage: rocr_client --log FILE [--kernels CODE_OBJECT]\n");
+		(void)fprintf(stderr,
+			      "usage: rocr_client --log FILE [--kernels CODE_OBJECT] [--vmem]\n");
 		return 2;
 	}
 	return serve(&(struct serve){ rocr_report_init(log), &client, set_up, begin, verify,

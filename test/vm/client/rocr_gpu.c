@@ -87,7 +87,7 @@ static bool start_loop(struct rocr_gpu *gpu)
 }
 
 bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int index,
-		   const char *code_object)
+		   const struct rocr_work *work)
 {
 	const struct rocr_place *cpu = &rocr->cpu;
 
@@ -105,8 +105,9 @@ bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int i
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_create(1, 0, NULL, &gpu->done), "signal") &&
 	       rocr_copier_open(rocr, gpu->place, &gpu->copier) &&
-	       (!code_object || rocr_kernels_open(rocr, index, code_object, &gpu->kernels)) &&
-	       start_loop(gpu);
+	       (!work->code_object ||
+		rocr_kernels_open(rocr, index, work->code_object, &gpu->kernels)) &&
+	       (!work->vmem || rocr_vmem_open(rocr, index, &gpu->vmem)) && start_loop(gpu);
 }
 
 /* No time limit: the dump may take any time. */
@@ -122,7 +123,7 @@ static void *sleep_until_copied(void *arg)
 bool rocr_gpu_begin(struct rocr_gpu *gpu)
 {
 	gpu->generation++;
-	if (!put(gpu, KEPT, gpu->kept))
+	if (!put(gpu, KEPT, gpu->kept) || (gpu->vmem && !rocr_vmem_begin(gpu->vmem)))
 		return false;
 	fill(gpu, LOCKED, gpu->locked.memory);
 	fill(gpu, SHARED, gpu->shared.memory);
@@ -196,7 +197,8 @@ bool rocr_gpu_verify(struct rocr_gpu *gpu)
 
 	return in_loop && verify_waiting_copy(gpu) &&
 	       (!gpu->kernels || rocr_kernels_verify_behind(gpu->kernels)) && verify_kept(gpu) &&
-	       verify_hosts(gpu) && use_new_memory(gpu) && !gpu->loop.wrong;
+	       verify_hosts(gpu) && (!gpu->vmem || rocr_vmem_verify(gpu->vmem)) &&
+	       use_new_memory(gpu) && !gpu->loop.wrong;
 }
 
 static bool close_loop(struct rocr_loop *loop)
@@ -212,6 +214,7 @@ static bool close_loop(struct rocr_loop *loop)
 bool rocr_gpu_close(struct rocr_gpu *gpu)
 {
 	return close_loop(&gpu->loop) && (!gpu->kernels || rocr_kernels_close(gpu->kernels)) &&
+	       (!gpu->vmem || rocr_vmem_close(gpu->vmem)) &&
 	       rocr_good(hsa_signal_destroy(gpu->go), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->copied), "signal") &&
 	       rocr_good(hsa_signal_destroy(gpu->done), "signal") &&

@@ -10,6 +10,7 @@
 #include "rocr.h"
 #include "rocr_host.h"
 #include "rocr_kernels.h"
+#include "rocr_vmem.h"
 
 /* Copies from two buffers of VRAM in turn, one after another. */
 struct rocr_loop {
@@ -33,11 +34,17 @@ struct rocr_gpu {
 	pthread_t sleeper;
 	struct rocr_loop loop;
 	struct rocr_kernels *kernels; /* NULL: none */
+	struct rocr_vmem *vmem;       /* NULL: none */
 };
 
-/* Starts what never rests. @code_object: NULL for a client without kernels. */
+struct rocr_work {
+	const char *code_object; /* NULL: no kernels */
+	bool vmem;               /* of the virtual memory API */
+};
+
+/* Starts what never rests. */
 bool rocr_gpu_open(struct rocr_gpu *gpu, const struct rocr *rocr, unsigned int index,
-		   const char *code_object);
+		   const struct rocr_work *work);
 
 /* Starts what a dump is to interrupt. */
 bool rocr_gpu_begin(struct rocr_gpu *gpu);

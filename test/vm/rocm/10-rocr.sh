@@ -92,3 +92,17 @@ scenario_rocm_ipc_legacy() {
 	come_back
 	finish
 }
+
+# Memory of the virtual memory API, on kernels that list the handles of such memory.
+scenario_rocm_vmem() {
+	local kernel
+
+	[ "$(rocr_interface)" -ge 13 ] || skip "this ROCr has no virtual memory API"
+	for kernel in 6.18 7.3; do
+		machine one
+		start_rocr $with_kernels --vmem
+		come_back
+		come_back
+		finish
+	done
+}
