@@ -78,6 +78,7 @@ static int compare_owners(const void *left, const void *right)
 static void add_object(struct owner_sum *owner, const KfdBoEntry *bo)
 {
 	add(&owner->bos, bo);
+	owner->by_share_handle += bo->by_share_handle != 0;
 	if (!owner->lowest_object || bo->object < owner->lowest_object)
 		owner->lowest_object = bo->object;
 	if (bo->object > owner->highest_object)

@@ -38,6 +38,8 @@ struct bo_sum facts_sum_imports(const CriuKfd *kfd);
 struct owner_sum {
 	uint32_t owner_pid;
 	struct bo_sum bos;
+	/* How many of them RESTORE shares by share handles. */
+	size_t by_share_handle;
 	uint32_t lowest_object;
 	uint32_t highest_object;
 };

@@ -90,6 +90,9 @@ static void print_owner(const CriuKfd *kfd, const struct owner_sum *owner)
 	       owner->lowest_object == owner->highest_object ? "" : "s", owner->lowest_object);
 	if (owner->lowest_object != owner->highest_object)
 		printf(" to %" PRIu32, owner->highest_object);
+	if (owner->by_share_handle)
+		printf(", %zu by share handle%s", owner->by_share_handle,
+		       owner->by_share_handle == 1 ? "" : "s");
 	printf("\n");
 }
 

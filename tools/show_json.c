@@ -138,6 +138,7 @@ static json_object *describe_shared(const CriuKfd *kfd)
 		add(object, "object", number(bo->object));
 		add(object, "owner_pid", number(bo->has_owner_pid ? bo->owner_pid : kfd->pid));
 		add(object, "is_import", json_object_new_boolean(bo->has_owner_pid));
+		add(object, "by_share_handle", json_object_new_boolean(bo->by_share_handle));
 		add(object, "gpu_id", gpu_id_of(bo->gpu_id));
 		add(object, "bo", number(i));
 		add(object, "bytes", number(bo->size));

@@ -28,6 +28,9 @@ static int check_kfds(const struct tool_images *images)
 struct object {
 	uint32_t pid;
 	uint32_t number;
+	/* How RESTORE makes it. All entries of an object that has a share handle agree. */
+	bool by_share_handle;
+	uint32_t alloc_flags;
 };
 
 struct object_list {
@@ -55,7 +58,8 @@ static int add_objects(const CriuKfd *kfd, struct object_list *objects)
 
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
-		const struct object object = { kfd->pid, bo->object };
+		const struct object object = { kfd->pid, bo->object, bo->by_share_handle,
+					       bo->alloc_flags };
 
 		if (bo->has_object && !bo->has_owner_pid)
 			ret = array_append(&objects->list, &objects->count, sizeof(object),
@@ -78,25 +82,46 @@ static int list_objects(const struct tool_images *images, struct object_list *ob
 	return 0;
 }
 
-static bool has_object(const struct object_list *objects, uint32_t pid, uint32_t number)
+/* NULL: no image has it. */
+static const struct object *find_object(const struct object_list *objects, uint32_t pid,
+					uint32_t number)
 {
-	const struct object object = { pid, number };
+	const struct object object = { .pid = pid, .number = number };
 
-	return objects->count &&
-	       bsearch(&object, objects->list, objects->count, sizeof(object), compare_objects);
+	return objects->count ? bsearch(&object, objects->list, objects->count, sizeof(object),
+					compare_objects)
+			      : NULL;
+}
+
+/* The process that RESTORE comes to first makes an object that has a share handle. */
+static bool agree(const struct object *object, const KfdBoEntry *bo)
+{
+	return object->by_share_handle == (bool)bo->by_share_handle &&
+	       (!object->by_share_handle || object->alloc_flags == bo->alloc_flags);
 }
 
 static int check_imports(const struct tool_kfd *kfd, const struct object_list *objects)
 {
 	for (size_t i = 0; i < kfd->message->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->message->bo_entries[i];
+		const struct object *object;
 
-		if (!bo->has_owner_pid || has_object(objects, bo->owner_pid, bo->object))
+		if (!bo->has_owner_pid)
 			continue;
-		return log_error(-EINVAL,
-				 "images: BO %zu of kfd %d imports object %" PRIu32
-				 " of process %" PRIu32 ", which the directory does not have",
-				 i, kfd->id, bo->object, bo->owner_pid);
+		object = find_object(objects, bo->owner_pid, bo->object);
+		if (!object)
+			return log_error(-EINVAL,
+					 "images: BO %zu of kfd %d imports object %" PRIu32
+					 " of process %" PRIu32
+					 ", which the directory does not have",
+					 i, kfd->id, bo->object, bo->owner_pid);
+		if (!agree(object, bo))
+			return log_error(-EINVAL,
+					 "images: BO %zu of kfd %d imports object %" PRIu32
+					 " of process %" PRIu32
+					 ", whose image shares it in another way, so they are from"
+					 " two dumps",
+					 i, kfd->id, bo->object, bo->owner_pid);
 	}
 	return 0;
 }
@@ -106,7 +131,7 @@ static int check_dmabufs(const struct tool_images *images, const struct object_l
 	for (size_t i = 0; i < images->num_dmabufs; i++) {
 		const CriuDmabufNode *dmabuf = images->dmabufs[i].message;
 
-		if (dmabuf->has_object && !has_object(objects, dmabuf->owner_pid, dmabuf->object))
+		if (dmabuf->has_object && !find_object(objects, dmabuf->owner_pid, dmabuf->object))
 			return log_error(-EINVAL,
 					 "images: dma-buf %d is of object %" PRIu32
 					 " of process %" PRIu32
