@@ -36,7 +36,7 @@ struct kmod {
 	struct device *kfd;
 	int kfd_major, taken_major;
 	struct kmod_sysfs *sysfs;
-	struct kobject *module;
+	struct kobject *module, *procfs;
 	struct dentry *debugfs;
 	struct task_struct *engine;
 	struct mutex processes_lock;
@@ -74,6 +74,7 @@ struct kmod_process {
 	struct mmu_notifier notifier;
 	struct mm_struct *mm;
 	struct task_struct *lead_thread;
+	struct kmod_directory *directory; /* NULL: it has none */
 	bool exiting;
 	u64 ended_ns;
 	struct delayed_work late_work;
@@ -112,6 +113,12 @@ int kmod_gem_mmap_pages(struct vm_area_struct *vma, struct sim_bo *bo);
 
 int kmod_topology_init(struct kmod *kmod);
 void kmod_topology_done(struct kmod *kmod);
+
+int kmod_procfs_init(struct kmod *kmod);
+void kmod_procfs_done(struct kmod *kmod);
+/* The directory of a process in sysfs. */
+void kmod_procfs_add(struct kmod_process *process);
+void kmod_procfs_remove(struct kmod_process *process);
 
 int kmod_module_init(struct kmod *kmod);
 void kmod_module_done(struct kmod *kmod);

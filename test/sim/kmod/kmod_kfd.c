@@ -150,11 +150,14 @@ int kmod_kfd_init(struct kmod *kmod)
 		kmod->engine = NULL;
 		return ret;
 	}
-	return make_device(kmod);
+	ret = make_device(kmod);
+	return ret < 0 ? ret : kmod_procfs_init(kmod);
 }
 
 void kmod_kfd_done(struct kmod *kmod)
 {
+	if (kmod->procfs)
+		kmod_procfs_done(kmod);
 	if (kmod->kfd)
 		device_destroy(kmod->class, MKDEV(kmod->kfd_major, 0));
 	if (kmod->class)

@@ -19,6 +19,8 @@ static void release_work(struct work_struct *work)
 {
 	struct kmod_process *process = container_of(work, struct kmod_process, release_work);
 
+	/* before its memory is freed, as in kfd_process_wq_release() (kfd_process.c) */
+	kmod_procfs_remove(process);
 	sim_process_done(&process->process);
 	put_task_struct(process->lead_thread);
 	kfree(process);
@@ -151,6 +153,7 @@ static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
 	}
 	process->lead_thread = get_task_struct(current->group_leader);
 	__module_get(THIS_MODULE);
+	kmod_procfs_add(process);
 	list_add_tail(&process->link, &kmod->processes);
 	kref_get(&process->refs); /* of the caller */
 	*ret_process = process;

@@ -165,6 +165,7 @@ static int import_fill(struct sim_mem *mem, int fd)
 		return -EINVAL;
 	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
+	mem->imported = true;
 	return sim_mem_enter(mem, NULL);
 }
 

@@ -133,6 +133,21 @@ int sim_process_pdd_with_vm(struct sim_process *process, u32 user_gpu_id, struct
 	return 0;
 }
 
+/* kfd_chardev.c: kfd_ioctl_alloc_memory_of_gpu() counts, kfd_ioctl_import_dmabuf() does not */
+u64 sim_pdd_vram_bytes(struct sim_pdd *pdd)
+{
+	const struct sim_mem *mem;
+	u64 bytes = 0;
+	u32 id = 0;
+
+	sim_lock(&pdd->process->lock);
+	for (; (mem = sim_ids_next(&pdd->mems, &id)); id++)
+		if (mem->flags & KFD_MEM_VRAM && !mem->imported)
+			bytes += mem->bo->size;
+	sim_unlock(&pdd->process->lock);
+	return bytes;
+}
+
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id)
 {
 	u32 i;

@@ -134,6 +134,8 @@ int sim_process_print(struct sim_process *process, char *text, u32 size);
 struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id);
 /* Its part on a GPU whose VM it has: -EINVAL: the process has no such GPU; -ENODEV: no VM. */
 int sim_process_pdd_with_vm(struct sim_process *process, u32 user_gpu_id, struct sim_pdd **ret_pdd);
+/* The VRAM of its buffers, without imports. */
+u64 sim_pdd_vram_bytes(struct sim_pdd *pdd);
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id);
 
 /* The ioctl dispatcher. @user points to the argument in the caller's memory. */
