@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS [GPU [keep]]: processes in a ring. Each owns a buffer in VRAM, and imports
+/* gpu_sharer LOG RANKS [GPU [keep|legacy]]: processes in a ring. Each owns a buffer in VRAM, and imports
  * the buffer of the process before it by a dma-buf, as ROCr does. An owner writes a number and a
  * page that follows from it. The importer reads both through its own queue and its own mapping, and
  * writes the number back through its queue. Only then the owner writes the next number. A process
@@ -10,7 +10,9 @@
  * another device than the buffer's.
  *
  * With `keep`, the parent of the processes keeps a dma-buf of each buffer. The parent has no
- * /dev/kfd, and looks at the buffers through the dma-bufs. */
+ * /dev/kfd, and looks at the buffers through the dma-bufs.
+ *
+ * With `legacy`, the processes share by share handles of AMD's out-of-tree driver. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -49,7 +51,7 @@ struct parent {
 	struct board *board;
 	unsigned int ranks;
 	int gpu;
-	bool keeps;
+	bool keeps, is_legacy;
 	int dmabufs[RANKS_MAX];
 };
 
@@ -59,6 +61,7 @@ struct rank {
 	unsigned int number, before;
 	int gpu;    /* of the import and of the queue */
 	int parent; /* a socket that takes the dma-buf of the own buffer; -1: none does */
+	bool is_legacy;
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo own, import, staging;
@@ -66,10 +69,11 @@ struct rank {
 	unsigned int waited;
 };
 
-/* What goes along with a dma-buf. */
+/* What goes along with a dma-buf, or without one. */
 struct offer {
 	uint64_t mmap_offset;
 	uint64_t size;
+	uint32_t handle[4];
 };
 
 static uint64_t word(unsigned int owner, uint64_t question, size_t i)
@@ -88,9 +92,9 @@ static int fail(struct rank *rank, int ret, const char *what)
 			   strerror(-ret));
 }
 
-static int send_offer(int socket, const struct raw_bo *bo, int fd)
+/* @fd: -1: none. */
+static int send_offer(int socket, struct offer offer, int fd)
 {
-	struct offer offer = { bo->mmap_offset, bo->size };
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -101,10 +105,13 @@ static int send_offer(int socket, const struct raw_bo *bo, int fd)
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
 
+	if (fd < 0)
+		return send(socket, &offer, sizeof(offer), 0) == sizeof(offer) ? 0 : -EPIPE;
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	return sendmsg(socket, &message, 0) == sizeof(offer) ? 0 : -EPIPE;
 }
 
+/* *@ret_fd: -1: none came. */
 static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
 {
 	union {
@@ -119,7 +126,9 @@ static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
 
 	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof(*ret_offer))
 		return -EPIPE;
-	memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+	*ret_fd = -1;
+	if (message.msg_controllen)
+		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
 	return 0;
 }
 
@@ -134,6 +143,15 @@ static int make_own(struct rank *rank)
 	return ret;
 }
 
+static int take_offer(struct rank *rank, const struct offer *offer, int fd, uint32_t gpu_id,
+		      void *address)
+{
+	if (fd >= 0)
+		return raw_import(&rank->process, gpu_id, fd, address, &rank->import);
+	rank->import = (struct raw_bo){ .address = address, .size = offer->size };
+	return raw_ipc_import(&rank->process, gpu_id, offer->handle, &rank->import);
+}
+
 /* The page that was allocated before leaves a hole below the handle of the import. */
 static int import(struct rank *rank, const struct offer *offer, int fd)
 {
@@ -145,7 +163,7 @@ static int import(struct rank *rank, const struct offer *offer, int fd)
 	if (ret == 0)
 		ret = raw_alloc(&rank->process, gpu_id, RAW_GTT, PAGE, NULL, &hole);
 	if (ret == 0)
-		ret = raw_import(&rank->process, gpu_id, fd, address, &rank->import);
+		ret = take_offer(rank, offer, fd, gpu_id, address);
 	if (ret == 0)
 		ret = raw_map(&rank->process, &rank->import, gpu_id);
 	if (ret == 0)
@@ -162,13 +180,15 @@ static int import(struct rank *rank, const struct offer *offer, int fd)
 /* The ends of the ring: of the rank before, and of the one behind. */
 static int join_ring(struct rank *rank, int from, int to)
 {
-	struct offer offer = { 0 };
-	int fd = -1, ret = raw_export(&rank->process, &rank->own, &fd);
+	struct offer offer = { .mmap_offset = rank->own.mmap_offset, .size = rank->own.size };
+	int fd = -1;
+	int ret = rank->is_legacy ? raw_ipc_export(&rank->process, &rank->own, offer.handle)
+				  : raw_export(&rank->process, &rank->own, &fd);
 
 	if (ret == 0)
-		ret = send_offer(to, &rank->own, fd);
+		ret = send_offer(to, offer, fd);
 	if (ret == 0 && rank->parent >= 0)
-		ret = send_offer(rank->parent, &rank->own, fd);
+		ret = send_offer(rank->parent, offer, fd);
 	if (fd >= 0)
 		(void)close(fd);
 	fd = -1;
@@ -342,7 +362,8 @@ static int fork_rank(const struct parent *parent, const struct sockets *sockets,
 			     .number = number,
 			     .before = (number + parent->ranks - 1) % parent->ranks,
 			     .gpu = parent->gpu,
-			     .parent = sockets->up[number][1] };
+			     .parent = sockets->up[number][1],
+			     .is_legacy = parent->is_legacy };
 	pid_t pid = fork();
 
 	if (pid)
@@ -441,7 +462,8 @@ int main(int argc, char **argv)
 
 	parent.ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
 	parent.gpu = argc >= 4 ? atoi(argv[3]) : 0;
-	parent.keeps = argc == 5;
+	parent.keeps = argc == 5 && !strcmp(argv[4], "keep");
+	parent.is_legacy = argc == 5 && !strcmp(argv[4], "legacy");
 	if (parent.ranks < 2 || parent.ranks > RANKS_MAX || parent.gpu < 0)
 		return 2;
 	report_init(&report, argv[1]);

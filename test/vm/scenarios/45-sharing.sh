@@ -2,8 +2,9 @@
 #
 # Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
 
-# start_sharers RANKS [GPU [keep]]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an
-# index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer.
+# start_sharers RANKS [GPU [keep|legacy]]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an
+# index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With legacy, they share by share
+# handles.
 start_sharers() {
 	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
@@ -142,5 +143,42 @@ scenario_sharing_owner_gone() { # oldest and newest
 	gone "$pid"
 	restore img
 	counts_in_one_buffer 3
+	finish
+}
+
+# AMD's out-of-tree driver shares by share handles. There, on another machine and back again.
+scenario_sharing_legacy_ipc() { # oldest and newest
+	local kernel=dkms
+
+	machine one
+	start_sharers 3 0 legacy
+	then_machine=one-other come_back
+	has_line img1/restore.log "shares 1 BOs, and imports 0, with 0 fillers, and 1 by share handles"
+	then_machine=one come_back
+	finish
+}
+
+# The driver would give the buffers of the dumped job to the restored one, so a restore beside it fails after a wait, and
+# the job runs on. When the job has ended, a restore waits until the driver has freed its buffers.
+scenario_sharing_legacy_original() { # newest
+	local kernel=dkms
+
+	machine one
+	start_sharers 2 0 legacy
+	dump img "$pid" --leave-running
+	runs
+	verify
+	! try_restore img || fail "the restore succeeded"
+	plugin_error img/restore.log "process [0-9]* may have the share handles of the images"
+	runs
+	verify
+	no_violation
+	knob teardown_delay_ms 3000
+	kill -KILL -- "-$pid"
+	gone "$pid"
+	restore img
+	knob teardown_delay_ms 0
+	runs
+	verify
 	finish
 }
