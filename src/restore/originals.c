@@ -51,7 +51,6 @@ static int add_holder(int id, struct pid_list *holders)
 	return ret;
 }
 
-/* The processes of the images whose BOs may have share handles. */
 static int list_holders(struct pid_list *holders)
 {
 	_cleanup_free_ int *ids = NULL;
@@ -63,20 +62,45 @@ static int list_holders(struct pid_list *holders)
 	return ret;
 }
 
+struct search {
+	/* The processes of the images whose BOs may have share handles. */
+	struct pid_list holders;
+	bool are_listed;
+};
+
+static void search_done(struct search *search)
+{
+	pid_list_done(&search->holders);
+}
+
+/* Most hosts have no process that uses GPUs, and then no image is read. */
+static int list_users(struct search *search, struct pid_list *users)
+{
+	int ret = proc_list_kfd(users);
+
+	if (ret < 0)
+		return log_error(ret, "restore: cannot list the processes that use GPUs");
+	if (!users->count || search->are_listed)
+		return 0;
+	search->are_listed = true;
+	return list_holders(&search->holders);
+}
+
 /* A process that may have a share handle of the images; 0: none. */
-static int find_original(const struct pid_list *holders, pid_t *ret_original)
+static int find_original(struct search *search, pid_t *ret_original)
 {
 	_cleanup_(pid_list_done) struct pid_list users = { 0 };
-	int ret = proc_list_kfd(&users);
+	int ret = list_users(search, &users);
 
 	*ret_original = 0;
-	for (size_t i = 0; !ret && i < users.count; i++) {
+	for (size_t i = 0; !ret && search->holders.count && i < users.count; i++) {
 		pid_t vpid;
 
 		ret = proc_vpid(users.pids[i], &vpid);
 		if (ret < 0 && ret != -ESRCH)
-			return ret;
-		if (ret == -ESRCH || pid_list_has(holders, vpid)) {
+			return log_error(ret, "restore: cannot read the pid of process %d",
+					 users.pids[i]);
+		if (ret == -ESRCH || pid_list_has(&search->holders, vpid)) {
 			*ret_original = users.pids[i];
 			return 0;
 		}
@@ -84,19 +108,8 @@ static int find_original(const struct pid_list *holders, pid_t *ret_original)
 	return ret;
 }
 
-static int await_end(const struct restore_session *session, const struct pid_list *holders)
+static int refuse(const struct restore_session *session, pid_t original)
 {
-	pid_t original = 0;
-	int ret = find_original(holders, &original);
-
-	for (unsigned int i = 0; !ret && original && i < POLLS_MAX; i++) {
-		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
-		ret = find_original(holders, &original);
-	}
-	if (ret < 0)
-		return log_error(ret, "restore: cannot list the processes that use GPUs");
-	if (!original)
-		return 0;
 	if (session->options->force) {
 		log_warn("restore: process %d may have the share handles of the images, so the"
 			 " driver may give its BOs to the restored tasks",
@@ -112,16 +125,16 @@ static int await_end(const struct restore_session *session, const struct pid_lis
 
 int originals_await(const struct restore_session *session)
 {
-	_cleanup_(pid_list_done) struct pid_list users = { 0 }, holders = { 0 };
+	_cleanup_(search_done) struct search search = { .are_listed = false };
+	pid_t original = 0;
 	int ret;
 
 	if (image_is_streamed())
 		return 0;
-	ret = proc_list_kfd(&users);
-	if (ret < 0)
-		return log_error(ret, "restore: cannot list the processes that use GPUs");
-	ret = users.count ? list_holders(&holders) : 0;
-	if (ret < 0)
-		return ret;
-	return holders.count ? await_end(session, &holders) : 0;
+	ret = find_original(&search, &original);
+	for (unsigned int i = 0; !ret && original && i < POLLS_MAX; i++) {
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		ret = find_original(&search, &original);
+	}
+	return ret || !original ? ret : refuse(session, original);
 }
