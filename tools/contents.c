@@ -10,7 +10,7 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 
-/* The state from which kfd_jobs_init() makes jobs. */
+/* The state from which kfd_jobs_init_saved() makes jobs. */
 static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 {
 	uint32_t count = 0;
@@ -26,9 +26,7 @@ static int read_state(const CriuKfd *kfd, struct kfd_state *state)
 	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++) {
 		state->bos[i].gpu_id = kfd->bo_entries[i]->gpu_id;
 		state->bos[i].size = kfd->bo_entries[i]->size;
-		/* The contents of an import are those of its owner. */
-		if (!kfd->bo_entries[i]->has_owner_pid)
-			state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
+		state->bos[i].alloc_flags = kfd->bo_entries[i]->alloc_flags;
 	}
 	return ret;
 }
@@ -75,7 +73,7 @@ int contents_open(const struct tool_kfd *kfd, struct contents *ret_contents)
 	int ret = read_state(kfd->message, &state);
 
 	if (!ret)
-		ret = kfd_jobs_init(&state, NULL, &contents.jobs);
+		ret = kfd_jobs_init_saved(&state, kfd->message, &contents.jobs);
 	contents.pieces = calloc((size_t)state.num_bos + 1, sizeof(*contents.pieces));
 	if (ret < 0 || !contents.pieces)
 		return log_error(-ENOMEM, "kfd %d: cannot list its BOs", kfd->id);

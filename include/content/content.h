@@ -166,6 +166,10 @@ struct kfd_jobs {
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. @without: leaves out the contents of the BOs
  * whose element is true; NULL: of none. */
 int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd_jobs *ret_jobs);
+/* The same for the BOs whose contents the image @kfd has; @state has the BOs of @kfd. The contents of
+ * an import are in the image of its owner. */
+int kfd_jobs_init_saved(const struct kfd_state *state, const CriuKfd *kfd,
+			struct kfd_jobs *ret_jobs);
 /* Sets the expected checksums, if the image has them. @kfd is the valid image @id, from which the
  * state came. -EBADMSG: the checksum of a GPU's checksums differs. Logs on error. */
 int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd);

@@ -52,6 +52,18 @@ int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd
 	return 0;
 }
 
+int kfd_jobs_init_saved(const struct kfd_state *state, const CriuKfd *kfd,
+			struct kfd_jobs *ret_jobs)
+{
+	_cleanup_free_ bool *imported = calloc(kfd->n_bo_entries + 1, sizeof(*imported));
+
+	if (!imported)
+		return -ENOMEM;
+	for (size_t i = 0; i < kfd->n_bo_entries; i++)
+		imported[i] = kfd->bo_entries[i]->has_owner_pid;
+	return kfd_jobs_init(state, imported, ret_jobs);
+}
+
 static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
 {
 	size_t i = 0;

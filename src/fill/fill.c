@@ -92,15 +92,9 @@ int fill_contents(const struct restore_session *session, const struct kfd_state 
 		  enum task_phase *ret_phase)
 {
 	_cleanup_(kfd_jobs_done) struct kfd_jobs jobs = { 0 };
-	const CriuKfd *kfd = session->task.kfd;
-	_cleanup_free_ bool *imported = calloc(kfd->n_bo_entries + 1, sizeof(*imported));
-	int ret = imported ? 0 : -ENOMEM;
+	/* The task that owns an object loads its contents. */
+	int ret = kfd_jobs_init_saved(state, session->task.kfd, &jobs);
 
-	/* The task that owns the object loads its contents. */
-	for (size_t i = 0; !ret && i < kfd->n_bo_entries; i++)
-		imported[i] = kfd->bo_entries[i]->has_owner_pid;
-	if (!ret)
-		ret = kfd_jobs_init(state, imported, &jobs);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its BOs", session->task.kfd_id);
 	ret = kfd_jobs_set_checksums(&jobs, session->task.kfd_id, session->task.kfd);
