@@ -29,6 +29,7 @@ scenario_tool() { # newest
 	verify
 	dump img "$pid"
 	gone "$pid"
+	has_line img/dump.log "dump: 1 processes on .* GPUs, .* MiB of contents in .* s, .* MiB/s, limited by .*, with checksums"
 	tool 0 "process $pid, 8 GPUs" show img
 	tool 0 "as they were saved" verify img
 	tool 0 "process $pid (kfd .*): fits" fit img
@@ -36,6 +37,7 @@ scenario_tool() { # newest
 	tool 1 "process $pid (kfd .*): does not fit" fit img
 	machine eight
 	restore img
+	has_line img/restore.log "restore: 1 processes on .* GPUs, .* MiB of contents in .* s, .* MiB/s, limited by .*, verified"
 	runs
 	verify
 	tool 0 "process $pid (gpu_client): has /dev/kfd open" check "$pid"
