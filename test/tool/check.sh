@@ -37,7 +37,7 @@ has_not() {
 
 # checked MACHINE NAME STATUS WORDS ARGUMENTS...: like expect, on a simulated machine with the stand-in for CRIU
 checked() {
-	LD_PRELOAD=$PWD/build/sim/libamdgpu_sim.so:${preloaded-} AMDGPU_SIM_MACHINE=$1 AMDGPU_SIM_KNOBS="kernel=6.18;${AMDGPU_SIM_KNOBS-}" \
+	LD_PRELOAD=${preloaded-}:$PWD/build/sim/libamdgpu_sim.so AMDGPU_SIM_MACHINE=$1 AMDGPU_SIM_KNOBS="kernel=6.18;${AMDGPU_SIM_KNOBS-}" \
 		PATH=$work/bin:$PATH expect "check, $2" "$3" "$4" check "${@:5}"
 }
 
@@ -109,9 +109,10 @@ checks_kernels() {
 	done <<-END
 		0 (no SDMA rings); load amdgpu with user_queue=1
 		1 ; let the device cgroup of the container allow its render node
-		2 ; make its render node in /dev/dri
 		13 ; run this command as root
 	END
+	LOST=/dev/dri/renderD128 checked one "a lost render node" 1 "contents cannot be copied: No such file or directory; make its render node in /dev/dri$" -L build
+	has_not "the memory of a lost render node" "a BO may be refused"
 	for release in 6.12.111-amd64 6.12.117+deb13-amd64; do
 		RELEASE=$release checked one "Linux $release" 0 "a compute queue may be refused: it cannot be rebuilt by this kernel, .*HSA_USE_SVM=0" -q -L build
 	done

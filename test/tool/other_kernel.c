@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Preloaded: the machine has the kernel RELEASE, and its render nodes answer HW_IP_ERROR (an errno)
- * to the question for copy engines, or have no rings (0). A variable that is not set changes
- * nothing. */
+ * to the question for copy engines, or have no rings (0). The file LOST is not there. A variable
+ * that is not set changes nothing. */
 #include <amdgpu.h>
 #include <amdgpu_drm.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -34,4 +38,21 @@ int amdgpu_query_hw_ip_info(amdgpu_device_handle device, unsigned type, unsigned
 	if (!ret && error)
 		info->available_rings = 0;
 	return ret;
+}
+
+int open(const char *path, int flags, ...)
+{
+	int (*next)(const char *path, int flags, ...) = dlsym(RTLD_NEXT, "open");
+	const char *lost = getenv("LOST");
+	va_list arguments;
+	mode_t mode;
+
+	if (lost && !strcmp(path, lost)) {
+		errno = ENOENT;
+		return -1;
+	}
+	va_start(arguments, flags);
+	mode = va_arg(arguments, mode_t);
+	va_end(arguments);
+	return next(path, flags, mode);
 }
