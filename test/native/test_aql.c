@@ -348,6 +348,7 @@ static void malformed_packets_stop_the_queue(void **state)
 		{ addition, 0, 3ull << 48, "does not have" },
 		{ addition, 1, 1ull << 16, "reserved" },
 		{ addition, 1, (uint64_t)ITEMS << 32, "size of 0" },
+		{ addition, 3, 4, "private memory" },
 		{ addition, 3, 0x10001ull << 32, "LDS beyond" },
 		{ addition, 4, 8, "not aligned" },
 		{ addition, 4, 1ull << 46, "not mapped" },
