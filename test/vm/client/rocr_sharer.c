@@ -30,8 +30,8 @@
 enum { QUESTION, ANSWER, FIRST_STILL };
 #define BYTES (BUFFER_PAGES * PAGE)
 /* A process waits so many of its steps for a number. */
-#define PATIENCE 20000
-#define STEP_US  5000
+#define PATIENCE 3000
+#define STEP_US  20000
 #define ROUNDS   3u /* of each process in a verification */
 #define GOLDEN   0x9e3779b97f4a7c15ull
 
