@@ -23,6 +23,7 @@
 #include "pause/pause.h"
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
+#include "preflight/preflight.h"
 
 /* At the restore, a task allocates a page for each free number below the handle of an import. */
 #define FREE_NUMBERS_MAX 65536u
@@ -142,6 +143,23 @@ static size_t number_of(const struct process_dump *dump)
 	return (size_t)(dump->process - dump->session->processes);
 }
 
+/* A restore keeps imports from RESTORE, and some kernels refuse a RESTORE without BOs. */
+static int check_own_bos(const struct dump_session *session, size_t number)
+{
+	const struct dumped_process *process = &session->processes[number];
+	const struct shared_bos *shared = session->shared;
+	size_t imports = 0;
+
+	for (size_t i = 0; i < shared->count; i++) {
+		const struct shared_bo *bo = &shared->list[i];
+
+		imports += bo->process == number && bo->imported && !bo->by_share_handle;
+	}
+	return imports && imports == process->num_bos
+		       ? preflight_process_refuse_without_bos(session, process->pid)
+		       : 0;
+}
+
 /* Adds all processes that are known by now. */
 static int scan_all(struct process_dump *dump)
 {
@@ -170,7 +188,9 @@ static int scan_all(struct process_dump *dump)
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
 	object_rules_apply(shared, session->files_are_listed);
-	return 0;
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = check_own_bos(session, i);
+	return ret;
 }
 
 /* Adds the process of @dump, which was not known when others were scanned. */
@@ -183,7 +203,7 @@ static int scan_late(struct process_dump *dump)
 		return log_error(ret, "kfd %d: cannot list the BOs that it shares",
 				 dump->process->id);
 	object_rules_apply_late(shared);
-	return 0;
+	return check_own_bos(dump->session, number_of(dump));
 }
 
 int shared_bos_begin(struct dump_session *session)

@@ -148,7 +148,7 @@ static const struct rule {
 		    true } },
 	{ .name = DUMP_HAS_NO_BO,
 	  .text = { PREFLIGHT_PROCESS,
-		    "cannot be rebuilt by this kernel, because it has no BO (AMD's out-of-tree driver, Linux before 6.12.58)",
+		    "cannot be rebuilt by this kernel, because it has no BO of its own (AMD's out-of-tree driver, Linux before 6.12.58)",
 		    "RESTORE without BOs and with private data that it cannot read, in a child process that then ends",
 		    "use another kernel", true } },
 	{ .name = DUMP_HAS_CONTEXTS,

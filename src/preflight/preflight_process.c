@@ -49,14 +49,10 @@ int preflight_process_ask_without_bos(void)
 	return ret < 0 ? ret : answer;
 }
 
-static int check_bos(const struct dump_session *session, const struct dumped_process *process,
-		     pid_t pid)
+int preflight_process_refuse_without_bos(const struct dump_session *session, pid_t pid)
 {
-	int ret;
+	int ret = preflight_process_ask_without_bos();
 
-	if (process->num_bos)
-		return 0;
-	ret = preflight_process_ask_without_bos();
 	if (ret == -EINVAL)
 		return preflight_refuse(session, DUMP_HAS_NO_BO, "process %d:", pid);
 	if (ret != -EFAULT)
@@ -64,6 +60,12 @@ static int check_bos(const struct dump_session *session, const struct dumped_pro
 			 " BOs: %s; try a restore before you rely on the dump",
 			 pid, strerror(-ret));
 	return 0;
+}
+
+static int check_bos(const struct dump_session *session, const struct dumped_process *process,
+		     pid_t pid)
+{
+	return process->num_bos ? 0 : preflight_process_refuse_without_bos(session, pid);
 }
 
 static int check_contexts(const struct dump_session *session, pid_t pid)
