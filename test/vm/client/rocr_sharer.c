@@ -8,16 +8,14 @@
  * way.
  *
  * Copies are done by the GPU. The buffers are on the first one. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "board.h"
 #include "rocr.h"
 #include "rocr_report.h"
 
@@ -32,19 +30,17 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 /* A process waits so many of its steps for a number. */
 #define PATIENCE 3000
 #define STEP_US  20000
-#define ROUNDS   3u /* of each process in a verification */
 #define GOLDEN   0x9e3779b97f4a7c15ull
 
 /* Shared by all processes. */
-struct board {
-	uint32_t stop, ready, failed;
-	uint32_t rounds[RANKS_MAX];
+struct ring {
+	struct board board;
 	uint32_t created[RANKS_MAX];
 	hsa_amd_ipc_memory_t handles[RANKS_MAX];
 };
 
 struct rank {
-	struct board *board;
+	struct ring *ring;
 	unsigned int number, before;
 	struct rocr rocr;
 	char *own, *import; /* VRAM */
@@ -96,22 +92,22 @@ static bool make_own(struct rank *rank)
 		rank->staging[i] = word(rank->number, 0, i);
 	return copy_in(rank, rank->own, BYTES) &&
 	       rocr_good(hsa_amd_ipc_memory_create(rank->own, BYTES,
-						   &rank->board->handles[rank->number]),
+						   &rank->ring->handles[rank->number]),
 			 "IPC handle");
 }
 
 static bool attach(struct rank *rank)
 {
-	struct board *board = rank->board;
+	struct ring *ring = rank->ring;
 	void *import;
 
-	__atomic_store_n(&board->created[rank->number], 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&board->created[rank->before], __ATOMIC_ACQUIRE)) {
-		if (__atomic_load_n(&board->stop, __ATOMIC_ACQUIRE))
+	__atomic_store_n(&ring->created[rank->number], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&ring->created[rank->before], __ATOMIC_ACQUIRE)) {
+		if (board_stops(&ring->board))
 			return false;
 		(void)usleep(STEP_US);
 	}
-	if (!rocr_good(hsa_amd_ipc_memory_attach(&board->handles[rank->before], BYTES, 1,
+	if (!rocr_good(hsa_amd_ipc_memory_attach(&ring->handles[rank->before], BYTES, 1,
 						 &rank->rocr.gpus->agent, &import),
 		       "attach"))
 		return false;
@@ -162,7 +158,7 @@ static bool take(struct rank *rank, uint64_t number)
 	if (!copy_in(rank, rank->import + ANSWER * PAGE, sizeof(number)) || !is_answered(rank) ||
 	    !pass_on(rank, rank->number ? number : number + 1))
 		return false;
-	__atomic_add_fetch(&rank->board->rounds[rank->number], 1, __ATOMIC_ACQ_REL);
+	board_count_round(&rank->ring->board, rank->number);
 	return true;
 }
 
@@ -195,26 +191,28 @@ static bool run_rank(struct rank *rank)
 	bool good = start(rank);
 
 	if (good)
-		__atomic_add_fetch(&rank->board->ready, 1, __ATOMIC_ACQ_REL);
-	while (good && !__atomic_load_n(&rank->board->stop, __ATOMIC_ACQUIRE)) {
+		board_enter(&rank->ring->board);
+	while (good && !board_stops(&rank->ring->board)) {
 		good = step(rank);
 		(void)usleep(STEP_US);
 	}
 	good = good && leave(rank);
 	if (!good)
-		__atomic_add_fetch(&rank->board->failed, 1, __ATOMIC_ACQ_REL);
+		board_fail(&rank->ring->board);
 	return good;
 }
 
-static bool fork_ranks(struct board *board, unsigned int ranks)
+static bool fork_ranks(struct ring *ring)
 {
+	const unsigned int ranks = ring->board.ranks;
+
 	for (unsigned int i = 0; i < ranks; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
 			return false;
 		if (pid == 0) {
-			struct rank rank = { .board = board,
+			struct rank rank = { .ring = ring,
 					     .number = i,
 					     .before = (i + ranks - 1) % ranks };
 
@@ -225,67 +223,20 @@ static bool fork_ranks(struct board *board, unsigned int ranks)
 	return true;
 }
 
-static bool failed(const struct board *board)
+static bool verify(void *ring)
 {
-	return __atomic_load_n(&board->failed, __ATOMIC_ACQUIRE);
-}
-
-static bool all_go_on(struct board *board, unsigned int ranks)
-{
-	uint32_t before[RANKS_MAX];
-
-	memcpy(before, board->rounds, sizeof(before));
-	for (unsigned int i = 0; i < ranks; i++) {
-		while (__atomic_load_n(&board->rounds[i], __ATOMIC_ACQUIRE) - before[i] < ROUNDS) {
-			if (failed(board))
-				return false;
-			(void)usleep(STEP_US);
-		}
-	}
-	return true;
-}
-
-static int collect(struct report *report, struct board *board)
-{
-	bool good = true;
-	int status;
-	pid_t pid;
-
-	__atomic_store_n(&board->stop, 1, __ATOMIC_RELEASE);
-	while ((pid = wait(&status)) > 0 || errno == EINTR)
-		good &= pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status));
-	report_line(report, good ? "finished ok" : "FAILED: a rank is wrong");
-	return good ? 0 : 1;
+	return board_goes_on(&((struct ring *)ring)->board);
 }
 
 int main(int argc, char **argv)
 {
 	unsigned int ranks = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
-	struct report *report;
-	struct board *board;
-	sigset_t set;
-	int signal;
+	struct ring *ring;
 
 	if (ranks < 2 || ranks > RANKS_MAX)
 		return 2;
-	report = rocr_report_init(argv[1]);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	if (board == MAP_FAILED || !fork_ranks(board, ranks))
+	ring = (struct ring *)board_new(sizeof(*ring), ranks, STEP_US);
+	if (!ring || !fork_ranks(ring))
 		return 1;
-	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < ranks && !failed(board))
-		(void)usleep(STEP_US);
-	if (failed(board))
-		return collect(report, board);
-	report_line(report, "ready, %u ranks", ranks);
-	while (!sigwait(&set, &signal) && signal == SIGUSR1) {
-		if (!all_go_on(board, ranks))
-			break;
-		report_line(report, "verified, %u ranks", ranks);
-	}
-	return collect(report, board);
+	return board_serve(&ring->board, rocr_report_init(argv[1]), verify, ring);
 }

@@ -21,13 +21,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "board.h"
 #include "raw_kfd.h"
 #include "report.h"
 
-#define RANKS_MAX    16
 #define PAGE         4096u
 #define WORDS        (PAGE / sizeof(uint64_t))
 #define BUFFER_PAGES 16u
@@ -38,13 +37,6 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 #define STEP_US  5000
 #define GOLDEN   0x9e3779b97f4a7c15ull
 
-/* Shared by all processes. */
-struct board {
-	uint32_t stop;
-	uint32_t ready, failed;
-	uint32_t rounds[RANKS_MAX];
-};
-
 /* What the parent knows. */
 struct parent {
 	struct report *report;
@@ -52,7 +44,7 @@ struct parent {
 	unsigned int ranks;
 	int gpu;
 	bool keeps, is_legacy;
-	int dmabufs[RANKS_MAX];
+	int dmabufs[BOARD_RANKS_MAX];
 };
 
 struct rank {
@@ -297,7 +289,7 @@ static int ask(struct rank *rank)
 	for (size_t i = 1; i < WORDS; i++)
 		words[i] = word(rank->number, rank->question, i);
 	__atomic_store_n(words, rank->question, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&rank->board->rounds[rank->number], 1, __ATOMIC_ACQ_REL);
+	board_count_round(rank->board, rank->number);
 	return 0;
 }
 
@@ -306,22 +298,22 @@ static int run_rank(struct rank *rank, int from, int to)
 	int ret = start(rank, from, to);
 
 	if (ret == 0)
-		__atomic_add_fetch(&rank->board->ready, 1, __ATOMIC_ACQ_REL);
-	while (ret == 0 && !__atomic_load_n(&rank->board->stop, __ATOMIC_ACQUIRE)) {
+		board_enter(rank->board);
+	while (ret == 0 && !board_stops(rank->board)) {
 		ret = ask(rank);
 		if (ret == 0)
 			ret = answer(rank);
 		(void)usleep(STEP_US);
 	}
 	if (ret < 0)
-		__atomic_add_fetch(&rank->board->failed, 1, __ATOMIC_ACQ_REL);
+		board_fail(rank->board);
 	return ret;
 }
 
 /* Sockets, by rank: pairs[i] leads from rank i to the next, up[i] from rank i to the parent. */
 struct sockets {
-	int pairs[RANKS_MAX][2];
-	int up[RANKS_MAX][2];
+	int pairs[BOARD_RANKS_MAX][2];
+	int up[BOARD_RANKS_MAX][2];
 };
 
 static int open_sockets(const struct parent *parent, struct sockets *sockets)
@@ -409,82 +401,36 @@ static uint64_t look_at(const struct parent *parent, unsigned int number)
 	return question;
 }
 
-/* Every rank has asked and been answered twice since now. */
-static bool all_go_on(struct board *board, unsigned int ranks)
-{
-	uint32_t before[RANKS_MAX];
-
-	memcpy(before, board->rounds, sizeof(before));
-	for (unsigned int i = 0; i < ranks; i++) {
-		while (__atomic_load_n(&board->rounds[i], __ATOMIC_ACQUIRE) - before[i] < 3) {
-			if (__atomic_load_n(&board->failed, __ATOMIC_ACQUIRE))
-				return false;
-			(void)usleep(STEP_US);
-		}
-	}
-	return true;
-}
-
 /* The parent sees the questions of all ranks go on, too. */
-static bool all_are_seen(const struct parent *parent)
+static bool verify(void *argument)
 {
-	uint64_t before[RANKS_MAX] = { 0 };
-	bool good = all_go_on(parent->board, parent->ranks);
+	const struct parent *parent = argument;
+	uint64_t before[BOARD_RANKS_MAX] = { 0 };
+	bool good = board_goes_on(parent->board);
 
 	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
 		before[i] = look_at(parent, i);
-	good = good && all_go_on(parent->board, parent->ranks);
+	good = good && board_goes_on(parent->board);
 	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
 		good &= before[i] && look_at(parent, i) > before[i];
 	return good;
-}
-
-static int collect(struct report *report, struct board *board)
-{
-	bool good = true;
-	int status;
-	pid_t pid;
-
-	__atomic_store_n(&board->stop, 1, __ATOMIC_RELEASE);
-	while ((pid = wait(&status)) > 0 || errno == EINTR)
-		good &= pid < 0 || (WIFEXITED(status) && !WEXITSTATUS(status));
-	report_line(report, good ? "finished ok" : "FAILED: a rank is wrong");
-	return good ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
 	struct parent parent = { 0 };
 	struct report report;
-	struct board *board;
-	sigset_t set;
-	int signal;
 
 	parent.ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
 	parent.gpu = argc >= 4 ? atoi(argv[3]) : 0;
 	parent.keeps = argc == 5 && !strcmp(argv[4], "keep");
 	parent.is_legacy = argc == 5 && !strcmp(argv[4], "legacy");
-	if (parent.ranks < 2 || parent.ranks > RANKS_MAX || parent.gpu < 0)
+	if (parent.ranks < 2 || parent.ranks > BOARD_RANKS_MAX || parent.gpu < 0)
 		return 2;
 	report_init(&report, argv[1]);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		     0);
-	if (board == MAP_FAILED)
-		return 1;
 	parent.report = &report;
-	parent.board = board;
-	if (fork_ranks(&parent) < 0)
+	parent.board = board_new(sizeof(*parent.board), parent.ranks, STEP_US);
+	if (!parent.board || fork_ranks(&parent) < 0)
 		return 1;
-	while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < parent.ranks && !board->failed)
-		(void)usleep(STEP_US);
-	report_line(&report, "ready, %u ranks", parent.ranks);
-	while (!sigwait(&set, &signal) && signal == SIGUSR1) {
-		if (all_are_seen(&parent))
-			report_line(&report, "verified, %u ranks", parent.ranks);
-	}
-	return collect(&report, board);
+	return board_serve(parent.board, &report, verify, &parent);
 }
