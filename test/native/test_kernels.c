@@ -133,12 +133,12 @@ static void bo_records_have_a_size_that_drivers_can_have(void **state)
 	assert_int_equal(sim_number("bo_record_size", NULL), 272);
 }
 
-static const char *const kernels[] = { "default", "6.1", "6.8", "6.12", "6.12.111",
-				       "6.18",    "7.2", "7.3", "dkms" };
+static const char *const kernels[] = { "default",  "6.1",  "6.5", "6.8", "6.12",
+				       "6.12.111", "6.18", "7.2", "7.3", "dkms" };
 
 static void each_kernel_has_its_version(void **state)
 {
-	static const long minors[] = { 18, 11, 15, 17, 17, 18, 23, 23, 18 };
+	static const long minors[] = { 18, 11, 14, 15, 17, 17, 18, 23, 23, 18 };
 	char name[64];
 
 	(void)state;
