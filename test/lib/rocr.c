@@ -178,20 +178,22 @@ bool rocr_copier_close(struct rocr_copier *copier)
 	return rocr_good(hsa_signal_destroy(copier->done), "signal");
 }
 
-bool rocr_copy_in(const struct rocr_copier *copier, void *to, const void *from, size_t size)
+static bool copy(const struct rocr_copier *copier, void *to, hsa_agent_t to_agent, const void *from,
+		 hsa_agent_t from_agent, size_t size, const char *what)
 {
 	hsa_signal_store_relaxed(copier->done, 1);
-	return rocr_good(hsa_amd_memory_async_copy(to, copier->gpu, from, copier->cpu, size, 0,
-						   NULL, copier->done),
-			 "copy to VRAM") &&
-	       rocr_wait(copier->done, COPY_S, "a copy to VRAM");
+	return rocr_good(hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size, 0, NULL,
+						   copier->done),
+			 what) &&
+	       rocr_wait(copier->done, COPY_S, what);
+}
+
+bool rocr_copy_in(const struct rocr_copier *copier, void *to, const void *from, size_t size)
+{
+	return copy(copier, to, copier->gpu, from, copier->cpu, size, "a copy to VRAM");
 }
 
 bool rocr_copy_out(const struct rocr_copier *copier, void *to, const void *from, size_t size)
 {
-	hsa_signal_store_relaxed(copier->done, 1);
-	return rocr_good(hsa_amd_memory_async_copy(to, copier->cpu, from, copier->gpu, size, 0,
-						   NULL, copier->done),
-			 "copy from VRAM") &&
-	       rocr_wait(copier->done, COPY_S, "a copy from VRAM");
+	return copy(copier, to, copier->cpu, from, copier->gpu, size, "a copy from VRAM");
 }
