@@ -41,7 +41,6 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 struct parent {
 	struct report *report;
 	struct board *board;
-	unsigned int ranks;
 	int gpu;
 	bool keeps, is_legacy;
 	int dmabufs[BOARD_RANKS_MAX];
@@ -320,7 +319,7 @@ static int open_sockets(const struct parent *parent, struct sockets *sockets)
 {
 	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
-	for (unsigned int i = 0; i < parent->ranks; i++) {
+	for (unsigned int i = 0; i < parent->board->ranks; i++) {
 		sockets->up[i][0] = sockets->up[i][1] = -1;
 		if (socketpair(AF_UNIX, type, 0, sockets->pairs[i]) < 0 ||
 		    (parent->keeps && socketpair(AF_UNIX, type, 0, sockets->up[i]) < 0))
@@ -338,7 +337,7 @@ static void close_unless(int fd, int kept)
 static void close_others(const struct parent *parent, const struct sockets *sockets,
 			 const struct rank *rank)
 {
-	for (unsigned int i = 0; i < parent->ranks; i++) {
+	for (unsigned int i = 0; i < parent->board->ranks; i++) {
 		close_unless(sockets->pairs[i][1], sockets->pairs[rank->before][1]);
 		close_unless(sockets->pairs[i][0], sockets->pairs[rank->number][0]);
 		close_unless(sockets->up[i][0], -1);
@@ -352,7 +351,7 @@ static int fork_rank(const struct parent *parent, const struct sockets *sockets,
 	struct rank rank = { .report = parent->report,
 			     .board = parent->board,
 			     .number = number,
-			     .before = (number + parent->ranks - 1) % parent->ranks,
+			     .before = (number + parent->board->ranks - 1) % parent->board->ranks,
 			     .gpu = parent->gpu,
 			     .parent = sockets->up[number][1],
 			     .is_legacy = parent->is_legacy };
@@ -371,9 +370,9 @@ static int fork_ranks(struct parent *parent)
 	struct offer offer;
 	int ret = open_sockets(parent, &sockets);
 
-	for (unsigned int i = 0; ret == 0 && i < parent->ranks; i++)
+	for (unsigned int i = 0; ret == 0 && i < parent->board->ranks; i++)
 		ret = fork_rank(parent, &sockets, i);
-	for (unsigned int i = 0; ret == 0 && i < parent->ranks; i++) {
+	for (unsigned int i = 0; ret == 0 && i < parent->board->ranks; i++) {
 		(void)close(sockets.pairs[i][0]);
 		(void)close(sockets.pairs[i][1]);
 		if (!parent->keeps)
@@ -408,28 +407,28 @@ static bool verify(void *argument)
 	uint64_t before[BOARD_RANKS_MAX] = { 0 };
 	bool good = board_goes_on(parent->board);
 
-	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
+	for (unsigned int i = 0; parent->keeps && i < parent->board->ranks; i++)
 		before[i] = look_at(parent, i);
 	good = good && board_goes_on(parent->board);
-	for (unsigned int i = 0; parent->keeps && i < parent->ranks; i++)
+	for (unsigned int i = 0; parent->keeps && i < parent->board->ranks; i++)
 		good &= before[i] && look_at(parent, i) > before[i];
 	return good;
 }
 
 int main(int argc, char **argv)
 {
+	unsigned int ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
 	struct parent parent = { 0 };
 	struct report report;
 
-	parent.ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
 	parent.gpu = argc >= 4 ? atoi(argv[3]) : 0;
 	parent.keeps = argc == 5 && !strcmp(argv[4], "keep");
 	parent.is_legacy = argc == 5 && !strcmp(argv[4], "legacy");
-	if (parent.ranks < 2 || parent.ranks > BOARD_RANKS_MAX || parent.gpu < 0)
+	if (ranks < 2 || ranks > BOARD_RANKS_MAX || parent.gpu < 0)
 		return 2;
 	report_init(&report, argv[1]);
 	parent.report = &report;
-	parent.board = board_new(sizeof(*parent.board), parent.ranks, STEP_US);
+	parent.board = board_new(sizeof(*parent.board), ranks, STEP_US);
 	if (!parent.board || fork_ranks(&parent) < 0)
 		return 1;
 	return board_serve(parent.board, &report, verify, &parent);
