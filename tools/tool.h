@@ -84,7 +84,7 @@ struct tool_images {
  * with images_done(). */
 int images_read(struct tool_images *ret_images);
 void images_done(struct tool_images *images);
-/* The first state of process @pid; NULL: there is none. */
+/* The first KFD image with the state of process @pid; NULL: no image has its state. */
 const struct tool_kfd *images_find_process(const struct tool_images *images, uint32_t pid);
 
 /* show_json.c: what the images hold, for programs. */
