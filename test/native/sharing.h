@@ -6,8 +6,10 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <amdgpu_drm.h>
 #include <drm.h>
 
 #include "raw_kfd.h"
@@ -93,6 +95,60 @@ static inline uint32_t prime_import(int render, int fd)
 
 	assert_int_equal(raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), 0);
 	return args.handle;
+}
+
+static inline ino_t inode(int fd)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(fd, &stat), 0);
+	return stat.st_ino;
+}
+
+/* The record that CHECKPOINT returns for the buffer at @address, or the error. The caller owns the
+ * dma-buf. */
+static inline int checkpoint(struct raw_process *process, const void *address,
+		      struct kfd_criu_bo_bucket *ret_bucket)
+{
+	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
+	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
+	struct kfd_criu_device_bucket devices[RAW_GPUS];
+	struct kfd_criu_bo_bucket buckets[16];
+	static uint8_t priv[16384];
+	int ret;
+
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
+	assert_true(args.num_bos <= 16 && args.priv_data_size <= sizeof(priv));
+	args.op = KFD_CRIU_OP_CHECKPOINT;
+	args.devices = (uintptr_t)devices;
+	args.bos = (uintptr_t)buckets;
+	args.priv_data = (uintptr_t)priv;
+	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args);
+	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
+	for (uint32_t i = 0; ret == 0 && i < args.num_bos; i++) {
+		if (buckets[i].addr == (uintptr_t)address)
+			*ret_bucket = buckets[i];
+		else if (buckets[i].dmabuf_fd != KFD_INVALID_FD)
+			(void)close((int)buckets[i].dmabuf_fd);
+	}
+	return ret;
+}
+
+static inline struct kfd_criu_bo_bucket saved(struct raw_process *process, const struct raw_bo *bo)
+{
+	struct kfd_criu_bo_bucket bucket = { 0 };
+
+	assert_int_equal(checkpoint(process, bo->address, &bucket), 0);
+	assert_int_equal(bucket.addr, (uintptr_t)bo->address);
+	return bucket;
+}
+
+static inline uint64_t mmap_offset(int render, uint32_t handle)
+{
+	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
+
+	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
+	return args.out.addr_ptr;
 }
 
 #endif

@@ -4,59 +4,12 @@
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "sharing.h"
 
 static uint32_t number(const struct raw_bo *bo)
 {
 	return (uint32_t)bo->handle;
-}
-
-static ino_t inode(int fd)
-{
-	struct stat stat;
-
-	assert_int_equal(fstat(fd, &stat), 0);
-	return stat.st_ino;
-}
-
-/* The record that CHECKPOINT returns for the buffer at @address, or the error. The caller owns the
- * dma-buf. */
-static int checkpoint(struct raw_process *process, const void *address,
-		      struct kfd_criu_bo_bucket *ret_bucket)
-{
-	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
-	struct kfd_ioctl_criu_args unpause = { .op = KFD_CRIU_OP_UNPAUSE };
-	struct kfd_criu_device_bucket devices[RAW_GPUS];
-	struct kfd_criu_bo_bucket buckets[16];
-	static uint8_t priv[16384];
-	int ret;
-
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
-	assert_true(args.num_bos <= 16 && args.priv_data_size <= sizeof(priv));
-	args.op = KFD_CRIU_OP_CHECKPOINT;
-	args.devices = (uintptr_t)devices;
-	args.bos = (uintptr_t)buckets;
-	args.priv_data = (uintptr_t)priv;
-	ret = raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &args);
-	assert_int_equal(raw_ioctl(process->kfd, AMDKFD_IOC_CRIU_OP, &unpause), 0);
-	for (uint32_t i = 0; ret == 0 && i < args.num_bos; i++) {
-		if (buckets[i].addr == (uintptr_t)address)
-			*ret_bucket = buckets[i];
-		else if (buckets[i].dmabuf_fd != KFD_INVALID_FD)
-			(void)close((int)buckets[i].dmabuf_fd);
-	}
-	return ret;
-}
-
-static struct kfd_criu_bo_bucket saved(struct raw_process *process, const struct raw_bo *bo)
-{
-	struct kfd_criu_bo_bucket bucket = { 0 };
-
-	assert_int_equal(checkpoint(process, bo->address, &bucket), 0);
-	assert_int_equal(bucket.addr, (uintptr_t)bo->address);
-	return bucket;
 }
 
 /* Copies from @from, which the GPU reads, to @to, which the GPU writes. */
@@ -419,14 +372,6 @@ static void linux_6_1_imports_on_the_same_device_only_and_has_no_handles(void **
 	(void)close((int)own.dmabuf_fd);
 	release(&pair.importer, &victim);
 	close_pair(&pair);
-}
-
-static uint64_t mmap_offset(int render, uint32_t handle)
-{
-	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
-
-	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
-	return args.out.addr_ptr;
 }
 
 /* DRM_IOCTL_GEM_CHANGE_HANDLE, which Linux 7.2 and 7.3 answer with drm_invalid_op(). */

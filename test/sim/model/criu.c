@@ -384,7 +384,7 @@ static int add_fd(struct dumped_fds *fds, struct sim_mem *mem, u32 *ret_fd)
 
 	ret = sim_fault(&mem->bo->gpu->sim->faults, "checkpoint", "FD");
 	if (ret == 0)
-		ret = sim_mem_dmabuf(mem, &dmabuf);
+		ret = sim_mem_criu_dmabuf(mem, &dmabuf);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);

@@ -144,7 +144,7 @@ static int add_fd(struct sim_process *process, struct kfd_criu_bo_bucket *bucket
 
 	if (!(mem->flags & (KFD_MEM_VRAM | KFD_MEM_GTT)))
 		return 0;
-	ret = sim_mem_dmabuf(mem, &fds->dmabufs[fds->count]);
+	ret = sim_mem_criu_dmabuf(mem, &fds->dmabufs[fds->count]);
 	if (ret < 0)
 		return ret;
 	ret = sim_os_fd_reserve(false);

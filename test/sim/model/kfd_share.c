@@ -34,22 +34,33 @@ void sim_mem_unname(struct sim_mem *mem)
 	mem->gem_handle = 0;
 }
 
-/* amdgpu_amdkfd_gpuvm.c (6.12): kfd_mem_export_dmabuf(). The buffer keeps its dma-buf for life. Up
- * to 6.7 kfd_chardev.c: criu_get_prime_handle() (6.1) makes a new one at each call. */
+/* amdgpu_amdkfd_gpuvm.c (6.12): kfd_mem_export_dmabuf(). The buffer keeps its dma-buf for life.
+ * Without KFD's client, the process's entry has one of its own (kfd_mem_attach_dmabuf() in 6.1),
+ * and the object does not know it: amdgpu_dma_buf.c, amdgpu_gem_prime_export(), makes a new one. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
 {
 	bool writable = (mem->flags & KFD_MEM_WRITABLE) != 0;
 	int ret = 0;
 
-	if (!has_client(mem))
-		return sim_os_dmabuf_new(mem->bo, writable, ret_dmabuf);
-	if (!mem->dmabuf)
+	if (!mem->dmabuf && has_client(mem))
 		ret = sim_os_prime_export(client_of(mem), mem->gem_handle, writable, &mem->dmabuf);
+	else if (!mem->dmabuf)
+		ret = sim_os_dmabuf_new(mem->bo, writable, &mem->dmabuf);
 	if (ret < 0)
 		return ret;
 	sim_os_dmabuf_get(mem->dmabuf);
 	*ret_dmabuf = mem->dmabuf;
 	return 0;
+}
+
+/* kfd_chardev.c: criu_get_prime_handle() exports the object in 6.1, so each call makes a dma-buf.
+ * From 6.8 on it takes the buffer's own (6.12). */
+int sim_mem_criu_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
+{
+	bool writable = (mem->flags & KFD_MEM_WRITABLE) != 0;
+
+	return has_client(mem) ? sim_mem_dmabuf(mem, ret_dmabuf)
+			       : sim_os_dmabuf_new(mem->bo, writable, ret_dmabuf);
 }
 
 static int answer_metadata(struct sim_bo *bo, struct kfd_get_dmabuf_info_args *io)

@@ -201,6 +201,8 @@ int sim_mem_name(struct sim_mem *mem);
 void sim_mem_unname(struct sim_mem *mem);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
+/* The same as CHECKPOINT and RESTORE return it. */
+int sim_mem_criu_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
 
 /* kfd_ipc.c */
 SIM_KFD_HANDLER(sim_kfd_ipc_export);

@@ -47,11 +47,23 @@ struct native_user {
 	u32 allowed;
 };
 
+struct native_bo;
+
+/* A dma-buf. A buffer has one without a number. Kernels that make a dma-buf at each export number
+ * the others. A descriptor of a dma-buf is one of the buffer's memory, and its position is the
+ * number: a position goes wherever the descriptor goes, and nothing else needs it. */
+struct sim_dmabuf {
+	struct native_bo *bo;
+	u64 number;
+	u32 refs; /* atomic; not used without a number */
+};
+
 /* A buffer. A memory file holds its bytes, and that file is also its dma-buf. */
 struct native_bo {
 	struct sim_bo bo;
-	u32 refs; /* atomic */
-	int fd;   /* -1: no memory of its own */
+	struct sim_dmabuf dmabuf; /* the one without a number */
+	u32 refs;                 /* atomic */
+	int fd;                   /* -1: no memory of its own */
 	struct native_id id;
 	u64 offset; /* for mmap() of the render node */
 	char *map;  /* all of it, if it was mapped for a pointer; under bo.lock */
@@ -222,6 +234,12 @@ void native_handles_close(struct native_render *render);
 /* native_dmabuf.c */
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
 bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
+/* Fills in what stat() says of a dma-buf. */
+void native_dmabuf_stat(int fd, struct stat *stat);
+/* lseek() of a dma-buf; false: @fd is none. */
+bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at);
+/* Opens the link /proc/PID/fd/NUMBER of a dma-buf for stat(); -1: the link leads elsewhere. */
+int native_dmabuf_open_link(const char *path);
 /* How many references the dma-buf of descriptor @fd has: the number that its fdinfo shows as count,
  * less what the kernel's code for fdinfo holds. false: it is no dma-buf of this machine. */
 bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references);

@@ -111,6 +111,7 @@ struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 		return NULL;
 	bo->refs = 1;
 	bo->fd = -1;
+	bo->dmabuf.bo = bo;
 	sim_lock_init(&bo->written_lock);
 	sim_bo_init(&bo->bo, gpu, size_bytes);
 	(void)pthread_mutex_lock(&native->lock);

@@ -133,6 +133,11 @@ static int open_any(int directory, const char *path, int flags, mode_t mode)
 
 	if (open_special(path, flags, &fd))
 		return fd;
+	if (ready && path && flags & O_PATH) {
+		fd = native_dmabuf_open_link(path);
+		if (fd >= 0)
+			return fd;
+	}
 	if (path && is_hidden_at(directory, path))
 		return failed(-EPERM);
 	return NATIVE_REAL(openat)(directory, path_of(path, buffer), flags, mode);
@@ -319,6 +324,20 @@ EXPORTED int fstat64(int fd, struct stat64 *result)
 EXPORTED int fstatat64(int directory, const char *path, struct stat64 *result, int flags)
 {
 	return fstatat(directory, path, (struct stat *)result, flags);
+}
+
+EXPORTED off_t lseek(int fd, off_t offset, int whence)
+{
+	off_t at;
+
+	if (!ready || !native_dmabuf_seek(fd, offset, whence, &at))
+		return NATIVE_REAL(lseek)(fd, offset, whence);
+	return at < 0 ? failed((int)at) : at;
+}
+
+EXPORTED off64_t lseek64(int fd, off64_t offset, int whence)
+{
+	return lseek(fd, offset, whence);
 }
 
 EXPORTED int ioctl(int fd, unsigned long request, ...)

@@ -57,7 +57,7 @@ static u64 written_until(struct native_bo *bo, u64 offset)
 
 	sim_lock(&bo->written_lock);
 	if (offset < bo->written_from || offset >= bo->written_to) {
-		off_t hole = lseek(bo->fd, (off_t)offset, SEEK_HOLE);
+		off_t hole = NATIVE_REAL(lseek)(bo->fd, (off_t)offset, SEEK_HOLE);
 
 		bo->written_from = offset;
 		bo->written_to = hole < 0 ? bo->bo.size : (u64)hole;
@@ -80,8 +80,8 @@ static bool is_known(struct native_bo *bo, u64 offset)
 /* Finds the next written part of [@offset, @end); false: there is none. */
 static bool find_data(struct native_bo *bo, u64 offset, u64 end, u64 *ret_start, u64 *ret_end)
 {
-	off_t start =
-		is_known(bo, offset) ? (off_t)offset : lseek(bo->fd, (off_t)offset, SEEK_DATA);
+	off_t start = is_known(bo, offset) ? (off_t)offset
+					   : NATIVE_REAL(lseek)(bo->fd, (off_t)offset, SEEK_DATA);
 
 	if (start < 0 || (u64)start >= end)
 		return false;

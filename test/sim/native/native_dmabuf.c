@@ -8,21 +8,31 @@
 
 #include "native.h"
 
-/* A dma-buf is the buffer itself: the file holds the buffer's memory, and lives as long as a
- * descriptor of it. */
+/* Inodes of dma-bufs with a number: no file system has so many. */
+#define NUMBERED_INODE (1ull << 62)
+
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 {
-	sim_os_bo_get((struct sim_bo *)dmabuf);
+	if (dmabuf->number)
+		(void)__atomic_add_fetch(&dmabuf->refs, 1, __ATOMIC_RELAXED);
+	else
+		sim_os_bo_get(&dmabuf->bo->bo);
 }
 
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf)
 {
-	sim_os_bo_put((struct sim_bo *)dmabuf);
+	struct native_bo *bo = dmabuf->bo;
+
+	if (dmabuf->number && __atomic_sub_fetch(&dmabuf->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	if (dmabuf->number)
+		free(dmabuf);
+	native_bo_put(bo);
 }
 
 struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf)
 {
-	return (struct sim_bo *)dmabuf;
+	return &dmabuf->bo->bo;
 }
 
 static bool is_exported(struct native *native, struct native_bo *bo)
@@ -54,24 +64,47 @@ static int export(struct sim_bo *sim_bo, bool writable, struct sim_dmabuf **ret_
 		(void)pthread_mutex_unlock(&native->lock);
 	}
 	sim_os_bo_get(&bo->bo);
-	*ret_dmabuf = (struct sim_dmabuf *)&bo->bo;
+	*ret_dmabuf = &bo->dmabuf;
 	return 0;
 }
 
-/* Makes no separate object: the dma-buf has the inode of the buffer's memory, like all others. */
+/* Takes over the reference to @bo. */
+static int new_numbered(struct native_bo *bo, u64 number, struct sim_dmabuf **ret_dmabuf)
+{
+	struct sim_dmabuf *dmabuf = calloc(1, sizeof(*dmabuf));
+
+	if (!dmabuf) {
+		native_bo_put(bo);
+		return -ENOMEM;
+	}
+	*dmabuf = (struct sim_dmabuf){ .bo = bo, .number = number, .refs = 1 };
+	*ret_dmabuf = dmabuf;
+	return 0;
+}
+
+/* Numbers differ between processes, which have a simulator each. */
 int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_dmabuf)
 {
-	return export(bo, writable, ret_dmabuf);
+	static u32 last;
+	struct sim_dmabuf *first;
+	int ret = export(bo, writable, &first);
+
+	if (ret < 0)
+		return ret;
+	return new_numbered(first->bo,
+			    (u64)native_real_pid() << 32 |
+				    __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
+			    ret_dmabuf);
 }
 
 struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo)
 {
-	struct sim_bo *storage = sim_bo_storage(bo);
+	struct native_bo *storage = native_bo_of(sim_bo_storage(bo));
 
-	if (!is_exported(native_get(), native_bo_of(storage)))
+	if (!is_exported(native_get(), storage))
 		return NULL;
-	sim_os_bo_get(storage);
-	return (struct sim_dmabuf *)storage;
+	sim_os_bo_get(&storage->bo);
+	return &storage->dmabuf;
 }
 
 int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
@@ -115,22 +148,80 @@ bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
 	return !stat->st_nlink && S_ISREG(stat->st_mode) && read_label(fd, &label) == 0;
 }
 
+static u64 number_of(int fd)
+{
+	off_t position = NATIVE_REAL(lseek)(fd, 0, SEEK_CUR);
+
+	return position < 0 ? 0 : (u64)position;
+}
+
+/* A dma-buf has no file type. */
+void native_dmabuf_stat(int fd, struct stat *stat)
+{
+	u64 number = number_of(fd);
+
+	stat->st_mode &= ~(mode_t)S_IFMT;
+	if (number)
+		stat->st_ino = NUMBERED_INODE | number;
+}
+
+/* dma-buf.c: dma_buf_llseek() (6.12) */
+bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at)
+{
+	struct stat stat;
+
+	if (fd >= native_fd_lowest_kept() || !native_peek() || NATIVE_REAL(fstat)(fd, &stat) < 0 ||
+	    !native_dmabuf_is_foreign(fd, &stat))
+		return false;
+	*ret_at = whence == SEEK_END ? stat.st_size : 0;
+	if (offset || (whence != SEEK_END && whence != SEEK_SET))
+		*ret_at = -EINVAL;
+	return true;
+}
+
+/* A descriptor of O_PATH would have no position. */
+int native_dmabuf_open_link(const char *path)
+{
+	long long position = 0;
+	char text[64] = "";
+	int pid, number, fd = -1, length = 0;
+	FILE *file;
+
+	if (sscanf(path, "/proc/%d/fd/%d%n", &pid, &number, &length) != 2 || path[length])
+		return -1;
+	(void)snprintf(text, sizeof(text), "/proc/%d/fdinfo/%d", pid, number);
+	file = NATIVE_REAL(fopen)(text, "re");
+	if (file && fgets(text, sizeof(text), file) && sscanf(text, "pos: %lld", &position) == 1 &&
+	    position)
+		fd = NATIVE_REAL(open)(path, O_RDONLY | O_CLOEXEC);
+	if (file)
+		(void)fclose(file);
+	if (fd >= 0 && read_label(fd, &(struct label){ 0 }) == 0) {
+		(void)NATIVE_REAL(lseek)(fd, (off_t)position, SEEK_SET);
+		return fd;
+	}
+	if (fd >= 0)
+		(void)NATIVE_REAL(close)(fd);
+	return -1;
+}
+
 /* Enters a buffer of another process. Only its memory file is known here. */
 static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 {
 	struct sim_bo *sim_bo = NULL;
 	struct label label;
-	off_t size;
+	struct stat stat;
 	int ret;
 	u32 i;
 
 	ret = read_label(fd, &label);
 	if (ret < 0)
 		return ret;
-	size = lseek(fd, 0, SEEK_END);
+	if (NATIVE_REAL(fstat)(fd, &stat) < 0)
+		return -errno;
 	for (i = 0; i < native->sim.num_gpus && !sim_bo; i++)
 		if (native->sim.gpus[i].gpu_id == label.gpu_id)
-			sim_bo = sim_os_bo_new(&native->sim.gpus[i], (u64)size);
+			sim_bo = sim_os_bo_new(&native->sim.gpus[i], (u64)stat.st_size);
 	if (!sim_bo)
 		return -EINVAL;
 	/* the engine writes to it whatever the descriptor is good for */
@@ -160,8 +251,10 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
 		return -EBADF;
 	bo = native_bo_by_id(native, &id);
 	ret = bo ? 0 : adopt(native, fd, &bo);
+	if (ret == 0 && number_of(fd))
+		return new_numbered(bo, number_of(fd), ret_dmabuf);
 	if (ret == 0)
-		*ret_dmabuf = (struct sim_dmabuf *)&bo->bo;
+		*ret_dmabuf = &bo->dmabuf;
 	return ret;
 }
 
@@ -169,7 +262,7 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
  * own device, a new one that shows the same memory to those of others. */
 int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
 {
-	struct sim_bo *origin = (struct sim_bo *)dmabuf, *bo;
+	struct sim_bo *origin = &dmabuf->bo->bo, *bo;
 
 	if (sim_gpu_same_device(origin->gpu, gpu)) {
 		sim_os_bo_get(origin);
@@ -201,13 +294,14 @@ void sim_os_fd_cancel(int fd)
 
 void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
 {
-	struct native_bo *bo = native_bo_of((struct sim_bo *)dmabuf);
+	const struct native_bo *bo = dmabuf->bo;
 	int flags = fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
 	/* not our own open file: its lock would outlive this process in each process that has the
 	 * descriptor */
 	int source = native_fd_reopen(bo->fd, bo->writable ? O_RDWR : O_RDONLY);
 
-	if (source < 0 || NATIVE_REAL(dup3)(source, fd, flags) < 0)
+	if (source < 0 || NATIVE_REAL(lseek)(source, (off_t)dmabuf->number, SEEK_SET) < 0 ||
+	    NATIVE_REAL(dup3)(source, fd, flags) < 0)
 		abort(); /* a reserved number always takes a file */
 	(void)NATIVE_REAL(close)(source);
 }
@@ -237,7 +331,7 @@ static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *
 	struct sim_bo *bo = NULL;
 	int ret;
 
-	*ret_handle = native_handle_find(render, native_bo_of((struct sim_bo *)dmabuf));
+	*ret_handle = native_handle_find(render, dmabuf->bo);
 	if (*ret_handle)
 		return 0;
 	ret = sim_fault(&gpu->sim->faults, "drm", "PRIME_IMPORT");
@@ -271,12 +365,13 @@ static bool is_any(int fd, const void *unused)
 	return read_label(fd, &label) == 0;
 }
 
-static bool is_of_bo(int fd, const void *bo)
+static bool is_one_of(int fd, const void *argument)
 {
+	const struct sim_dmabuf *dmabuf = argument;
 	struct native_id id;
 
-	return native_fd_identify(fd, &id) == 0 &&
-	       native_id_equal(&id, &((const struct native_bo *)bo)->id);
+	return native_fd_identify(fd, &id) == 0 && native_id_equal(&id, &dmabuf->bo->id) &&
+	       number_of(fd) == dmabuf->number;
 }
 
 /* Counts no descriptors of the library itself; those lie above the program's. */
@@ -303,7 +398,7 @@ u32 native_dmabuf_count(void)
 
 /* amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf(), import_obj_create() (6.12): each buffer of KFD
  * holds its dma-buf. */
-static u32 count_mems(struct native *native, const struct native_bo *bo)
+static u32 count_mems(struct native *native, const struct sim_dmabuf *dmabuf)
 {
 	u32 count = 0, i, pdd, id;
 	struct sim_mem *mem;
@@ -317,7 +412,8 @@ static u32 count_mems(struct native *native, const struct native_bo *bo)
 		sim_lock(&process->lock);
 		for (pdd = 0; pdd < process->num_pdds; pdd++)
 			for (id = 0; (mem = sim_ids_next(&process->pdds[pdd]->mems, &id)); id++)
-				count += mem->dmabuf == (const struct sim_dmabuf *)&bo->bo;
+				count += mem->dmabuf && mem->dmabuf->bo == dmabuf->bo &&
+					 mem->dmabuf->number == dmabuf->number;
 		sim_unlock(&process->lock);
 	}
 	return count;
@@ -326,18 +422,19 @@ static u32 count_mems(struct native *native, const struct native_bo *bo)
 bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references)
 {
 	struct native *native = native_get();
+	struct sim_dmabuf dmabuf = { .number = number_of(fd) };
 	struct native_id id;
-	struct native_bo *bo;
 
 	if (native_fd_identify(fd, &id) < 0)
 		return false;
-	bo = native_bo_by_id(native, &id);
-	if (!bo)
+	dmabuf.bo = native_bo_by_id(native, &id);
+	if (!dmabuf.bo)
 		return false;
-	*ret_size = bo->bo.size;
-	*ret_references = count_descriptors(is_of_bo, bo) + count_mems(native, bo) +
-			  native_bo_count_prime(bo) +
-			  sim_ipc_holds(&native->sim, (const struct sim_dmabuf *)&bo->bo);
-	native_bo_put(bo);
+	*ret_size = dmabuf.bo->bo.size;
+	*ret_references = count_descriptors(is_one_of, &dmabuf) + count_mems(native, &dmabuf);
+	if (!dmabuf.number)
+		*ret_references += native_bo_count_prime(dmabuf.bo) +
+				   sim_ipc_holds(&native->sim, &dmabuf.bo->dmabuf);
+	native_bo_put(dmabuf.bo);
 	return true;
 }

@@ -111,9 +111,8 @@ void native_stat_of_fd(int fd, struct stat *stat)
 		return;
 	if (S_ISREG(stat->st_mode) && !stat->st_nlink)
 		bo = native_bo_by_id(native, &id);
-	/* a dma-buf has no file type */
 	if (bo || native_dmabuf_is_foreign(fd, stat))
-		stat->st_mode &= ~(mode_t)S_IFMT;
+		native_dmabuf_stat(fd, stat);
 	if (bo)
 		native_bo_put(bo);
 }

@@ -77,7 +77,7 @@ int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle)
 	}
 	if (ret == 0) {
 		memcpy(entry->handle, handle, sizeof(entry->handle));
-		entry->fd = native_bo_of((struct sim_bo *)dmabuf)->fd;
+		entry->fd = dmabuf->bo->fd;
 		entry->pid = native_real_pid();
 	}
 	unlock_table();
