@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The open dma-bufs of a dump: a program may keep a dma-buf of a BO, also one without /dev/kfd that
  * hands it on. A restore gives it a dma-buf of the restored BO. Such a BO is an object
- * (shared_bos.h), also if one process has it alone. A dma-buf is that of a BO if it has the inode
- * of the dma-buf of CHECKPOINT: from Linux 6.8 on a BO has but one. */
+ * (shared_bos.h), also if one process has it alone. dmabuf_bos.h says which BO a dma-buf is. */
 #ifndef AMDGPU_PLUGIN_DUMP_DMABUF_FILES_H
 #define AMDGPU_PLUGIN_DUMP_DMABUF_FILES_H
 

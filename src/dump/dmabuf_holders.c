@@ -28,7 +28,9 @@ static int add_file(struct dmabuf_files *files, pid_t pid, int number)
 
 	if (ret <= 0 || stat.st_mode & S_IFMT)
 		return ret < 0 ? ret : 0;
-	file = (struct dmabuf_file){ stat.st_dev, stat.st_ino };
+	file = (struct dmabuf_file){
+		.device = stat.st_dev, .inode = stat.st_ino, .pid = pid, .number = number
+	};
 	return array_append(&files->list, &files->count, sizeof(file), &file);
 }
 
@@ -73,7 +75,7 @@ int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_f
 
 uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat)
 {
-	const struct dmabuf_file wanted = { stat->st_dev, stat->st_ino };
+	const struct dmabuf_file wanted = { .device = stat->st_dev, .inode = stat->st_ino };
 	size_t first = 0, end = files->count;
 	uint32_t count = 0;
 

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 struct pid_list;
 
@@ -43,6 +44,13 @@ struct dmabuf_files {
 	struct dmabuf_file {
 		uint64_t device;
 		uint64_t inode;
+		/* One that has it open, and its descriptor. */
+		pid_t pid;
+		int number;
+		/* dmabuf_bos.c: the BO has another inode, and this offset on its PCI device. */
+		bool has_bo;
+		uint64_t bo_device;
+		uint64_t bo_offset;
 	} * list;
 	size_t count;
 };

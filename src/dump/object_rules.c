@@ -266,7 +266,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	const char *problem;
 	bool by_share_handle;
 
-	if (count == 1 && !run->descriptors) {
+	if (count == 1 && !run->is_open) {
 		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
 		return;
 	}

@@ -12,6 +12,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "dump/dmabuf_bos.h"
 #include "dump/dmabuf_holders.h"
 #include "dump/dump_image.h"
 #include "dump/object_rules.h"
@@ -185,6 +186,8 @@ static int scan_all(struct process_dump *dump)
 			return ret;
 		ret = add_process(shared, i, &state, session);
 	}
+	if (!ret)
+		ret = dmabuf_bos_find(shared, &session->topology);
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
 	object_rules_apply(shared, session->files_are_listed);
@@ -199,6 +202,8 @@ static int scan_late(struct process_dump *dump)
 	struct shared_bos *shared = dump->session->shared;
 	int ret = add_process(shared, number_of(dump), &dump->state, dump->session);
 
+	if (!ret)
+		ret = dmabuf_bos_find(shared, &dump->session->topology);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list the BOs that it shares",
 				 dump->process->id);
@@ -499,7 +504,7 @@ int shared_bos_find_file(const struct dump_session *session, const struct stat *
 	for (size_t i = 0; shared && i < shared->count; i++) {
 		const struct shared_bo *bo = &shared->list[i];
 
-		if (!bo->object || bo->inode != stat->st_ino || bo->file_system != stat->st_dev)
+		if (!bo->object || !dmabuf_bos_is_of(shared, stat, bo))
 			continue;
 		*ret_object = bo->object;
 		*ret_owner = &session->processes[bo->owner];

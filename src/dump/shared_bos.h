@@ -38,6 +38,8 @@ struct shared_bo {
 	uint64_t file_system;
 	/* How many descriptors of it the tasks of the dump have. */
 	uint32_t descriptors;
+	/* A task has a dma-buf of the object open, perhaps another one. */
+	bool is_open;
 	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
 	uint64_t references;
 	/* What the driver's record says of legacy IPC. */

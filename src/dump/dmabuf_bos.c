@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Finds the BOs of open dma-bufs, by inode or by an import of the plugin's own. */
+#include "dump/dmabuf_bos.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/host.h"
+#include "criu/log.h"
+#include "dump/object_rules.h"
+#include "dump/shared_bos.h"
+#include "kernel/kfd.h"
+#include "kernel/proc.h"
+#include "kernel/render_node.h"
+
+static bool is_inode_of(const struct dmabuf_file *file, const struct shared_bo *bo)
+{
+	return bo->inode == file->inode && bo->file_system == file->device;
+}
+
+static bool is_of(const struct dmabuf_file *file, const struct shared_bo *bo)
+{
+	return file->has_bo ? file->bo_device == bo->device && file->bo_offset == bo->offset
+			    : is_inode_of(file, bo);
+}
+
+static bool has_bo(const struct shared_bos *shared, const struct dmabuf_file *file)
+{
+	for (size_t i = 0; i < shared->count; i++) {
+		if (is_of(file, &shared->list[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A BO of the dump on @device with @size bytes, and with @offset unless that is 0. */
+static bool has_bo_like(const struct shared_bos *shared, uint64_t device, uint64_t size,
+			uint64_t offset)
+{
+	for (size_t i = 0; i < shared->count; i++) {
+		const struct shared_bo *bo = &shared->list[i];
+
+		if (bo->device == device && bo->size == size && (!offset || bo->offset == offset))
+			return true;
+	}
+	return false;
+}
+
+static bool is_out_of_resources(int ret)
+{
+	return ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE;
+}
+
+/* Imports the dma-buf into a file of @gpu, which may be the GPU of the BO: 1; 0: it is not; or
+ * -errno. */
+static int try_gpu(const struct shared_bos *shared, const struct topology_node *gpu, int dmabuf_fd,
+		   uint64_t size, struct dmabuf_file *file)
+{
+	const uint64_t device = topology_pci_device(gpu);
+	_cleanup_close_ int fd = -1;
+	struct render_bo bo = { 0 };
+	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);
+
+	if (!ret)
+		ret = render_node_gem_read(fd, dmabuf_fd, &bo);
+	if (ret < 0)
+		return is_out_of_resources(ret) ? ret : 0;
+	if (!bo.mmap_offset)
+		log_info("process %d: descriptor %d: the kernel does not tell which BO of"
+			 " renderD%u this dma-buf is, because the CPU may not map it",
+			 file->pid, file->number, gpu->drm_render_minor);
+	if (!bo.mmap_offset || !has_bo_like(shared, device, size, bo.mmap_offset))
+		return 0;
+	file->has_bo = true;
+	file->bo_device = device;
+	file->bo_offset = bo.mmap_offset;
+	return 1;
+}
+
+/* Partitions of a device have one space of offsets, so one of them is enough. */
+static bool is_first_of_device(const struct topology *topology, size_t index)
+{
+	const uint64_t device = topology_pci_device(&topology->nodes[index]);
+
+	for (size_t i = 0; i < index; i++) {
+		if (topology->nodes[i].gpu_id && topology_pci_device(&topology->nodes[i]) == device)
+			return false;
+	}
+	return true;
+}
+
+static int try_gpus(const struct shared_bos *shared, const struct topology *topology, int dmabuf_fd,
+		    struct dmabuf_file *file)
+{
+	const off_t size = lseek(dmabuf_fd, 0, SEEK_END);
+	int ret = 0;
+
+	for (size_t i = 0; size > 0 && !ret && i < topology->num_nodes; i++) {
+		const struct topology_node *gpu = &topology->nodes[i];
+
+		if (gpu->gpu_id && is_first_of_device(topology, i) &&
+		    has_bo_like(shared, topology_pci_device(gpu), (uint64_t)size, 0))
+			ret = try_gpu(shared, gpu, dmabuf_fd, (uint64_t)size, file);
+	}
+	return ret;
+}
+
+/* Files without a type are also eventfds and the like, which the driver tells from dma-bufs. */
+static int find_by_import(const struct shared_bos *shared, const struct topology *topology,
+			  struct dmabuf_file *file)
+{
+	_cleanup_close_ int fd = -1;
+	int ret = proc_get_fd(file->pid, file->number, &fd);
+
+	if (ret < 0)
+		return is_out_of_resources(ret) ? ret : 0;
+	ret = kfd_is_dmabuf(fd);
+	return ret > 0 ? try_gpus(shared, topology, fd, file) : ret;
+}
+
+static bool is_same_file(const struct dmabuf_file *one, const struct dmabuf_file *other)
+{
+	return one->device == other->device && one->inode == other->inode;
+}
+
+/* Descriptors of one file follow each other. */
+static int find_all(struct shared_bos *shared, const struct topology *topology)
+{
+	struct dmabuf_file *list = shared->files.list;
+	int ret = 0;
+
+	for (size_t i = 0; ret >= 0 && i < shared->files.count; i++) {
+		if (i && is_same_file(&list[i - 1], &list[i])) {
+			list[i].has_bo = list[i - 1].has_bo;
+			list[i].bo_device = list[i - 1].bo_device;
+			list[i].bo_offset = list[i - 1].bo_offset;
+		} else if (!has_bo(shared, &list[i])) {
+			ret = find_by_import(shared, topology, &list[i]);
+		}
+	}
+	return ret < 0 ? ret : 0;
+}
+
+int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology)
+{
+	int ret = find_all(shared, topology);
+
+	for (size_t i = 0; !ret && i < shared->files.count; i++) {
+		const struct dmabuf_file *file = &shared->files.list[i];
+
+		if (i && is_same_file(file - 1, file))
+			continue;
+		for (size_t j = 0; j < shared->count; j++)
+			shared->list[j].is_open |= is_of(file, &shared->list[j]);
+	}
+	return ret;
+}
+
+bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,
+		      const struct shared_bo *bo)
+{
+	const struct dmabuf_file wanted = { .device = stat->st_dev, .inode = stat->st_ino };
+
+	for (size_t i = 0; i < shared->files.count; i++) {
+		if (is_same_file(&shared->files.list[i], &wanted))
+			return is_of(&shared->files.list[i], bo);
+	}
+	return is_inode_of(&wanted, bo);
+}

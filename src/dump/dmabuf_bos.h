@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which BOs the open dma-bufs of the tasks are. From Linux 6.8 on, a BO has one dma-buf, and the
+ * inode tells. Older kernels make a dma-buf at each CHECKPOINT (criu_get_prime_handle() in
+ * kfd_chardev.c, Linux 6.1). There the plugin imports the dma-buf into a render file of its own: a
+ * file of the BO's PCI device gets the object itself (amdgpu_gem_prime_import() in
+ * amdgpu_dma_buf.c), and with it the mmap offset that CHECKPOINT reports. A file of another device
+ * gets a new object, whose offset no BO has. */
+#ifndef AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
+#define AMDGPU_PLUGIN_DUMP_DMABUF_BOS_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct shared_bo;
+struct shared_bos;
+struct topology;
+
+/* Notes in shared->list which BOs a task has a dma-buf of, and in shared->files the BO of each
+ * dma-buf. Later calls look only for what is not found yet. Logs nothing, but for a dma-buf whose
+ * offset the kernel does not tell. */
+int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology);
+/* Whether the file @stat is a dma-buf of @bo. */
+bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,
+		      const struct shared_bo *bo);
+
+#endif

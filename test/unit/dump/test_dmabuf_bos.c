@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which BO an open dma-buf is, where its inode does not tell. The dma-bufs are files in memory of
+ * this process, and each render node tells an offset. */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "dump/dmabuf_bos.h"
+#include "dump/object_rules.h"
+#include "dump/shared_bos.h"
+#include "kernel/kfd.h"
+#include "kernel/render_node.h"
+
+#define SIZE 0x3000u
+
+int __wrap_kfd_is_dmabuf(int fd);
+int __wrap_render_node_open(uint32_t minor, int lowest_fd, int *ret_fd);
+int __wrap_render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo);
+
+/* Two partitions of a PCI device, and another device. */
+static struct topology_node nodes[] = {
+	{ .gpu_id = 1, .drm_render_minor = 128, .location_id = 0x100, .vendor_id = 1 },
+	{ .gpu_id = 2, .drm_render_minor = 129, .location_id = 0x101, .vendor_id = 1 },
+	{ .gpu_id = 3, .drm_render_minor = 130, .location_id = 0x200, .vendor_id = 1 },
+};
+static const struct topology topology = { nodes, 3 };
+
+static struct {
+	/* What the render nodes tell. */
+	uint64_t offsets[3];
+	int errors[3];
+	unsigned int imports[3];
+	unsigned int asked;
+	uint32_t minor;
+	int is_dmabuf;
+} test;
+
+static struct shared_bo list[4];
+static struct dmabuf_file files[3];
+static struct shared_bos shared;
+static int dmabuf;
+
+int __wrap_kfd_is_dmabuf(int fd)
+{
+	(void)fd;
+	test.asked++;
+	return test.is_dmabuf;
+}
+
+int __wrap_render_node_open(uint32_t minor, int lowest_fd, int *ret_fd)
+{
+	test.minor = minor - 128;
+	*ret_fd = fcntl(dmabuf, F_DUPFD_CLOEXEC, lowest_fd);
+	return 0;
+}
+
+int __wrap_render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo)
+{
+	(void)fd;
+	(void)dmabuf_fd;
+	test.imports[test.minor]++;
+	ret_bo->mmap_offset = test.offsets[test.minor];
+	return test.errors[test.minor];
+}
+
+static struct stat stat_of(int fd)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(fd, &stat), 0);
+	return stat;
+}
+
+static void add_bo(const struct topology_node *gpu, uint64_t offset, uint64_t size, uint64_t inode)
+{
+	list[shared.count++] = (struct shared_bo){
+		.device = topology_pci_device(gpu),
+		.offset = offset,
+		.size = size,
+		.inode = inode,
+		.file_system = (uint64_t)stat_of(dmabuf).st_dev,
+	};
+}
+
+/* A descriptor of the dma-buf. */
+static void add_file(void)
+{
+	const struct stat stat = stat_of(dmabuf);
+
+	files[shared.files.count++] = (struct dmabuf_file){
+		.device = stat.st_dev, .inode = stat.st_ino, .pid = getpid(), .number = dmabuf
+	};
+}
+
+static int begin(void **state)
+{
+	if (unit_begin(state) < 0)
+		return -1;
+	memset(&test, 0, sizeof(test));
+	test.is_dmabuf = 1;
+	dmabuf = memfd_create("dmabuf", MFD_CLOEXEC);
+	shared = (struct shared_bos){ .list = list, .files.list = files };
+	add_bo(&nodes[2], 0x10000, SIZE, 1);
+	add_bo(&nodes[1], 0x10000, SIZE, 2);
+	add_bo(&nodes[0], 0x20000, SIZE, 3);
+	add_file();
+	return ftruncate(dmabuf, SIZE);
+}
+
+static int end(void **state)
+{
+	(void)close(dmabuf);
+	return unit_end(state);
+}
+
+/* @expected: the index of the BO, or -1. */
+static void assert_found(int expected)
+{
+	const struct stat stat = stat_of(dmabuf);
+
+	for (int i = 0; i < (int)shared.count; i++) {
+		assert_int_equal(list[i].is_open, i == expected);
+		assert_int_equal(dmabuf_bos_is_of(&shared, &stat, &list[i]), i == expected);
+	}
+}
+
+static void the_inode_tells_without_an_import(void **state)
+{
+	(void)state;
+	list[1].inode = (uint64_t)stat_of(dmabuf).st_ino;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(1);
+	assert_int_equal(test.asked, 0);
+}
+
+/* A file of the first partition knows the BO of the second one. The BO with the same offset on the
+ * other device is another one. */
+static void the_offset_tells_on_the_device_of_the_bo_only(void **state)
+{
+	(void)state;
+	test.offsets[0] = 0x10000;
+	test.offsets[2] = 0x70000;
+	add_file();
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(1);
+	assert_int_equal(test.imports[0], 1);
+	assert_int_equal(test.imports[1], 0);
+	assert_true(files[1].has_bo);
+}
+
+/* An import for another device gets an offset that no BO has there. */
+static void the_other_device_is_tried_next(void **state)
+{
+	(void)state;
+	test.offsets[0] = 0x70000;
+	test.offsets[2] = 0x10000;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(0);
+}
+
+static void a_dmabuf_of_another_bo_or_driver_is_not_found(void **state)
+{
+	(void)state;
+	test.offsets[0] = test.offsets[2] = 0x70000;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(-1);
+	assert_int_equal(test.imports[0] + test.imports[2], 2);
+	/* the BO of a process that joins late */
+	add_bo(&nodes[2], 0x70000, SIZE, 4);
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(3);
+	files[0].has_bo = list[3].is_open = false;
+	test.is_dmabuf = 0;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(-1);
+}
+
+static void only_gpus_with_a_bo_of_the_size_are_tried(void **state)
+{
+	(void)state;
+	list[0].size = 2 * SIZE;
+	test.offsets[2] = 0x10000;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(-1);
+	assert_int_equal(test.imports[2], 0);
+}
+
+/* GEM_MMAP tells no offset of a BO that the CPU may not map. */
+static void errors_of_the_kernel(void **state)
+{
+	(void)state;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(-1);
+	assert_logged("amdgpu_plugin: process", "because the CPU may not map it");
+	test.offsets[0] = 0x10000;
+	test.errors[0] = -EINVAL;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+	assert_found(-1);
+	test.errors[0] = -ENOMEM;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), -ENOMEM);
+	test.is_dmabuf = -EACCES;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), -EACCES);
+	files[0].number = 65000;
+	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(the_inode_tells_without_an_import),
+		TEST(the_offset_tells_on_the_device_of_the_bo_only),
+		TEST(the_other_device_is_tried_next),
+		TEST(a_dmabuf_of_another_bo_or_driver_is_not_found),
+		TEST(only_gpus_with_a_bo_of_the_size_are_tried),
+		TEST(errors_of_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
