@@ -126,9 +126,7 @@ static int fill(struct sim_mem *mem, const struct sim_ipc *ipc, const u32 *id)
 
 	if (ret < 0)
 		return ret;
-	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
-	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
-	ret = sim_mem_enter(mem, id);
+	ret = sim_mem_enter_import(mem, id);
 	if (ret < 0)
 		sim_os_bo_put(mem->bo);
 	return ret;
@@ -153,7 +151,6 @@ static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *i
 	sim_os_dmabuf_get(ipc->dmabuf);
 	mem->dmabuf = ipc->dmabuf;
 	mem->ipc = ipc;
-	mem->imported = true;
 	*ret_mem = mem;
 	return 0;
 }

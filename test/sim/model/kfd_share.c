@@ -165,19 +165,22 @@ static int import_by_itself(struct sim_mem *mem, int fd)
 }
 
 /* amdgpu_amdkfd_gpuvm.c: import_obj_create() (6.12), the same in 6.1 */
-static int import_fill(struct sim_mem *mem, int fd)
+int sim_mem_enter_import(struct sim_mem *mem, const u32 *id)
 {
-	int ret;
-
-	ret = has_client(mem) ? import_by_client(mem, fd) : import_by_itself(mem, fd);
-	if (ret < 0)
-		return ret;
 	if (!(mem->bo->domains & (DRM_DOMAIN_VRAM | DRM_DOMAIN_GTT)))
 		return -EINVAL;
 	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
 	mem->imported = true;
-	return sim_mem_enter(mem, NULL);
+	return sim_mem_enter(mem, id);
+}
+
+static int import_fill(struct sim_mem *mem, int fd)
+{
+	int ret;
+
+	ret = has_client(mem) ? import_by_client(mem, fd) : import_by_itself(mem, fd);
+	return ret < 0 ? ret : sim_mem_enter_import(mem, NULL);
 }
 
 static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)

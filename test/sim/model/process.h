@@ -199,6 +199,9 @@ SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
 /* Create and delete the buffer's handle in KFD's own file. */
 int sim_mem_name(struct sim_mem *mem);
 void sim_mem_unname(struct sim_mem *mem);
+/* Enters a process's import of mem->bo, with the flags of each import, as number *@id; NULL: the
+ * lowest that is free. -EINVAL: it is no GPU memory. */
+int sim_mem_enter_import(struct sim_mem *mem, const u32 *id);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
 /* The same as CHECKPOINT and RESTORE return it. */
