@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/image_io.h"
 #include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
@@ -38,6 +39,7 @@ struct content_run {
 	struct content_settings settings;
 	sem_t *gpu_limit;
 	struct transfer_error error;
+	struct image_io_trial trial;
 	struct worker *workers;
 	size_t num_workers;
 	/* Workers whose thread could be started. */
@@ -197,6 +199,15 @@ static void init_locks(struct content_run *run)
 	(void)pthread_mutex_init(&run->error.lock, NULL);
 }
 
+static size_t count_images(const struct content_job *jobs, size_t num_jobs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < num_jobs; i++)
+		count += jobs[i].num_bos > 0;
+	return count;
+}
+
 /* GPUs without BOs need no worker. */
 static int add_workers(struct content_run *run, struct content_job *jobs, size_t num_jobs)
 {
@@ -225,6 +236,7 @@ static void free_run(struct content_run *run)
 	for (size_t i = 0; i < run->num_workers; i++)
 		transfer_free(run->workers[i].transfer);
 	free(run->workers);
+	image_io_trial_done(&run->trial);
 	(void)pthread_mutex_destroy(&run->lock);
 	(void)pthread_mutex_destroy(&run->error.lock);
 	(void)pthread_cond_destroy(&run->worker_ended);
@@ -244,8 +256,9 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();
-	run->plan = (struct transfer_plan){ save, &run->settings, &run->error };
+	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial };
 	init_locks(run);
+	image_io_trial_init(&run->trial, count_images(jobs, num_jobs));
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

@@ -20,7 +20,8 @@ struct extent {
 
 /* How data is written to tmpfs. */
 enum image_io_way {
-	/* pwrite() locks the file, so one thread writes at a time. */
+	/* pwrite() locks the file, so one thread writes at a time. It takes the least time of a
+	 * processor. */
 	IMAGE_IO_PWRITE,
 	/* Several threads write to mappings of the file at the same time. New pages are zeroed
 	 * before. */
@@ -28,11 +29,14 @@ enum image_io_way {
 	IMAGE_IO_WAYS,
 };
 
-/* The first writes try both ways in turn. */
+/* The first writes of a run try both ways in turn. All images of a run share the result: they are
+ * in one directory, and a trial of each of them would take a large part of the time. */
 struct image_io_trial {
-	/* Writes that have begun. */
+	/* False: always pwrite(). */
+	bool useful;
+	pthread_mutex_t lock;
+	/* Under the lock: writes that have begun, and what ended, of all threads together. */
 	unsigned int begun;
-	/* Of the threads together. */
 	double seconds[IMAGE_IO_WAYS];
 	uint64_t bytes[IMAGE_IO_WAYS];
 };
@@ -68,17 +72,25 @@ struct image_io {
 	/* A file of tmpfs, and mappings of it work. */
 	bool in_memory;
 	bool can_map;
+	/* Borrowed. */
+	struct image_io_trial *trial;
 	pthread_mutex_t lock;
 	/* Under the lock. */
-	struct image_io_trial trial;
 	struct image_io_window windows[IMAGE_IO_WINDOWS];
 	/* The result of the last lookup in a sparse file; under the lock. */
 	struct extent extent;
 };
 
+/* For @num_images that are written at the same time. Mappings help only processors that have
+ * nothing else to do, so there is no trial if the process may use few processors. */
+void image_io_trial_init(struct image_io_trial *trial, size_t num_images);
+void image_io_trial_done(struct image_io_trial *trial);
+
 /* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
- * that no later write lacks it: -ENOSPC. Call image_io_done() even after an error. */
-int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size);
+ * that no later write lacks it: -ENOSPC. Borrows @trial. Call image_io_done() even after an
+ * error. */
+int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
+			struct image_io_trial *trial);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
  * next multiple of CONTENT_ALIGNMENT. */
 int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t size);

@@ -439,7 +439,7 @@ static int begin_save(struct transfer *transfer)
 	uint64_t length = htole64(transfer->size);
 	int ret = image_io_begin_save(&transfer->io, job->image_fd, job->streamed,
 				      transfer->plan->settings->skip_zeros,
-				      IMAGE_HEADER_SIZE + transfer->size);
+				      IMAGE_HEADER_SIZE + transfer->size, transfer->plan->trial);
 
 	job->checksums = CONTENT_NO_CHECKSUM;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);

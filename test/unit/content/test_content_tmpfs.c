@@ -21,6 +21,8 @@ static struct {
 	/* The first thread that fills a mapping waits until the others have filled many, and
 	 * pwrite() is slow. */
 	bool one_is_slow;
+	/* That the process may use. */
+	unsigned int processors;
 } calls;
 
 /* The bytes of the mapping of an image that contains @address, 0: none. NULL: of any one. */
@@ -81,9 +83,19 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 	return system_call(SYS_pwrite64, fd, bytes, size, offset);
 }
 
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)pid;
+	CPU_ZERO_S(size, set);
+	for (unsigned int i = 0; i < calls.processors; i++)
+		CPU_SET_S(2 * i, size, set);
+	return calls.processors ? 0 : -1;
+}
+
 static int begin(void **state)
 {
 	memset(&calls, 0, sizeof(calls));
+	calls.processors = 4;
 	return drm_calls_begin(state);
 }
 
@@ -111,6 +123,58 @@ static void both_ways_are_tried(void **state)
 	assert_true(calls.written >= 16);
 	assert_true(image_is_filled(set));
 	free_set(set);
+}
+
+/* With few processors, or with many images, the others have enough to do. */
+static void few_processors_write(void **state)
+{
+	struct set *set;
+
+	(void)state;
+	calls.processors = 3;
+	set = save_set(many_ranges, false);
+	assert_int_equal(calls.populated, 0);
+	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
+static void an_unknown_number_of_processors_is_a_large_one(void **state)
+{
+	struct set *set;
+
+	(void)state;
+	calls.processors = 0;
+	set = save_set(many_ranges, false);
+	assert_true(calls.populated >= 16);
+	free_set(set);
+}
+
+/* Eight ranges of 248 KiB, and a trial tries pwrite() in its first eight. */
+static const uint64_t eight_ranges[] = { 1984 << 10, 0 };
+
+/* Saves two images at the same time with @processors, and returns how many ranges were mapped. */
+static unsigned int save_two_images(unsigned int processors)
+{
+	struct set *sets[] = { make_set_of_gpu(0, eight_ranges), make_set_of_gpu(1, eight_ranges) };
+	struct content_job jobs[] = { sets[0]->job, sets[1]->job };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		fill(sets[i]);
+	calls.processors = processors;
+	calls.populated = 0;
+	assert_int_equal(content_save(jobs, ARRAY_SIZE(jobs), &settings), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		assert_true(image_is_filled(sets[i]));
+		free_set(sets[i]);
+	}
+	return calls.populated;
+}
+
+static void images_share_a_trial(void **state)
+{
+	(void)state;
+	assert_int_equal(save_two_images(8), 8);
+	assert_int_equal(save_two_images(7), 0);
 }
 
 /* Threads wait while one of them maps the file, so they share mappings of many ranges. */
@@ -199,6 +263,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(both_ways_are_tried),
+		TEST(few_processors_write),
+		TEST(an_unknown_number_of_processors_is_a_large_one),
+		TEST(images_share_a_trial),
 		TEST(threads_share_mappings),
 		TEST(a_slow_thread_keeps_its_mapping),
 		TEST(a_file_that_cannot_be_mapped_is_written),
