@@ -326,7 +326,8 @@ EXPORTED int fstatat64(int directory, const char *path, struct stat64 *result, i
 	return fstatat(directory, path, (struct stat *)result, flags);
 }
 
-EXPORTED off_t lseek(int fd, off_t offset, int whence)
+/* Weak, since unit tests that are linked with this have an lseek() of their own. */
+EXPORTED __attribute__((weak)) off_t lseek(int fd, off_t offset, int whence)
 {
 	off_t at;
 
