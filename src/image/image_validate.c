@@ -440,6 +440,17 @@ int image_validate_render(int id, const CriuRenderNode *render)
 	return ret < 0 || !render->device ? ret : check_device(&subject, render->device);
 }
 
+/* The image names all processes with KFD state. A task would wait for another one for ever, if it
+ * came from a stream, which cannot be searched. */
+static bool has_state(const CriuDmabufNode *dmabuf)
+{
+	for (size_t i = 0; i < dmabuf->n_owners; i++) {
+		if (dmabuf->owners[i]->pid == dmabuf->owner_pid)
+			return true;
+	}
+	return false;
+}
+
 int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf)
 {
 	for (size_t i = 0; i < dmabuf->n_owners; i++) {
@@ -457,5 +468,10 @@ int image_validate_dmabuf(int id, const CriuDmabufNode *dmabuf)
 				 dmabuf->object);
 	if (!dmabuf->owner_pid || dmabuf->owner_pid > INT32_MAX)
 		return log_error(-EINVAL, "dma-buf %d: has an owner that is no process", id);
-	return 0;
+	return has_state(dmabuf)
+		       ? 0
+		       : log_error(-EINVAL,
+				   "dma-buf %d: process %u, which makes the BO, has no KFD"
+				   " state; the image is damaged",
+				   id, dmabuf->owner_pid);
 }

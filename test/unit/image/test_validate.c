@@ -491,6 +491,7 @@ static void impossible_dmabufs_are_refused(void **state)
 		{ true, 1, 0, 1, "no process" },
 		{ true, 1, 0x80000000, 1, "no process" },
 		{ true, 1, 9, 0x80000000, "names kfd 2147483648" },
+		{ true, 1, 8, 1, "process 8, which makes the BO, has no KFD state" },
 	};
 	KfdOwner owner = KFD_OWNER__INIT;
 	KfdOwner *owners[] = { &owner };
@@ -499,6 +500,7 @@ static void impossible_dmabufs_are_refused(void **state)
 	(void)state;
 	dmabuf.n_owners = 1;
 	dmabuf.owners = owners;
+	owner.pid = 9;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		dmabuf.has_object = cases[i].has_object;
 		dmabuf.object = cases[i].object;
