@@ -17,6 +17,9 @@ int proc_find_tracee(pid_t vpid, pid_t *ret_pid);
 /* The pid of process @pid in the process's own pid namespace. -ESRCH: there is no such process. */
 int proc_vpid(pid_t pid, pid_t *ret_vpid);
 
+/* Whether no process of this pid namespace has @pid. */
+bool proc_is_missing(pid_t pid);
+
 /* The directory of the driver with a directory for each process that has a KFD process, by its pid
  * (kfd_create_process_sysfs() in kfd_process.c). */
 #define PROC_KFD "/sys/class/kfd/kfd/proc"

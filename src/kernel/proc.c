@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,11 @@ int proc_vpid(pid_t pid, pid_t *ret_vpid)
 	if (!ret)
 		*ret_vpid = status.vpid;
 	return ret;
+}
+
+bool proc_is_missing(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
 /* The process has ended, or /proc hides it. */

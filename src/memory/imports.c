@@ -18,6 +18,7 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/proc.h"
 #include "memory/gpu_files.h"
 #include "memory/mappings.h"
 #include "memory/objects.h"
@@ -266,12 +267,15 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 	return 0;
 }
 
-/* Whether the owner of an object that is long in coming has an image at all. */
+/* Whether the owner of an object that is long in coming exists, and has an image at all. CRIU has
+ * forked all tasks before the first of them restores its files. A stream cannot be searched. */
 static int check_owner(struct awaited_object *awaited)
 {
 	CriuKfd *kfd = NULL;
 	int id, ret;
 
+	if (proc_is_missing(awaited->owner))
+		return -ESRCH;
 	if (awaited->owner == awaited->known_owner || image_is_streamed())
 		return 0;
 	ret = image_dir_find_kfd(awaited->owner, &id, &kfd);
@@ -474,10 +478,10 @@ static int await_dmabuf(struct importer *importer, const struct import *import,
 	if (ret < 0)
 		return ret;
 	*ret_fd = host_fetch_fd(ret_object->store_id);
-	return *ret_fd < 0 ? log_error(*ret_fd,
-				       "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
-				       task->kfd_id, import->addr)
-			   : 0;
+	return *ret_fd < 0
+		       ? log_error(*ret_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
+				   task->kfd_id, import->addr)
+		       : 0;
 }
 
 static int import_bo(struct importer *importer, const struct import *import)

@@ -56,7 +56,7 @@ static struct entry *find(const u32 *handle)
 	for (i = 0; i < ENTRIES; i++) {
 		struct entry *entry = &table->entries[i];
 
-		if (entry->pid && kill(entry->pid, 0) < 0)
+		if (entry->pid && NATIVE_REAL(kill)(entry->pid, 0) < 0)
 			entry->pid = 0;
 		if (handle ? entry->pid && !memcmp(entry->handle, handle, sizeof(entry->handle))
 			   : !entry->pid)

@@ -74,6 +74,8 @@ static void an_unused_pid_is_no_process(void **state)
 	assert_int_equal(proc_vpid(0, &pid), -ESRCH);
 	assert_int_equal(proc_vpid(0x7fffffff, &pid), -ESRCH);
 	assert_int_equal(pid, 42);
+	assert_true(proc_is_missing(4194304));
+	assert_false(proc_is_missing(getpid()));
 }
 
 static void the_first_process_of_a_pid_namespace_has_vpid_1(void **state)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A task of a streamed restore waits for a process that is no task: no image tells so. */
+#include "host.h"
+
+#include <errno.h>
+
+#include "kernel/proc.h"
+#include "memory/imports.h"
+#include "memory/objects.h"
+
+#define OWNER 200
+
+bool __wrap_proc_is_missing(pid_t pid);
+bool __wrap_host_is_streaming(void);
+
+static unsigned int looks;
+
+/* The owner ends after the first look. */
+bool __wrap_proc_is_missing(pid_t pid)
+{
+	assert_int_equal(pid, OWNER);
+	return ++looks == 2;
+}
+
+bool __wrap_host_is_streaming(void)
+{
+	return true;
+}
+
+static void an_owner_that_no_task_is_fails_the_restore_of_a_stream(void **state)
+{
+	struct awaited_object awaited = { .number = 1, .owner = OWNER, .name = "kfd 5" };
+	struct restore_session session = { 0 };
+	struct object object;
+
+	(void)state;
+	assert_int_equal(objects_new(&session.objects), 0);
+	assert_int_equal(imports_await(&session, &awaited, &object), -ESRCH);
+	assert_int_equal(looks, 2);
+	assert_logged("Error (amdgpu_plugin): kfd 5: ",
+		      "process 200, which shares it, does not come back");
+	assert_int_equal(unit_count_errors(), 1);
+	objects_free(session.objects);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(an_owner_that_no_task_is_fails_the_restore_of_a_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
