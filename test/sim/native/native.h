@@ -58,6 +58,12 @@ struct sim_dmabuf {
 	u32 refs; /* atomic; not used without a number */
 };
 
+/* Descriptors of the program that have been seen to be a buffer's dma-buf. */
+struct native_descriptors {
+	int *numbers;
+	u32 count, room;
+};
+
 /* A buffer. A memory file holds its bytes, and that file is also its dma-buf. */
 struct native_bo {
 	struct sim_bo bo;
@@ -73,10 +79,12 @@ struct native_bo {
 	/* under native->lock: */
 	struct native_bo *next_by_offset, *next_by_id;
 	struct native_user *users;
+	struct native_bo *shown, *next_shown; /* buffers of other devices that show its memory */
 	bool exported, writable; /* as a dma-buf */
 	/* native_cuda.c: memory of a CUDA device, or memory that is registered with it */
 	u64 device_memory; /* 0: none */
 	bool registered;   /* under bo.lock */
+	struct native_descriptors descriptors; /* native_holders.c, under its lock */
 };
 
 enum native_kind { NATIVE_KFD, NATIVE_RENDER, NATIVE_FOREIGN };
@@ -219,6 +227,8 @@ struct native_bo *native_bo_by_id(struct native *native, const struct native_id 
 struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
 void native_bo_enter(struct native *native, struct native_bo *bo);
 void native_bo_put(struct native_bo *bo);
+/* Enters @bo in the list of buffers that show the memory of its origin. */
+void native_bo_show(struct sim_bo *bo);
 /* Prepares a mapping so that the CPU will see the same bytes as an engine. */
 int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
 /* Memory of buffers, in pages. */
@@ -233,6 +243,9 @@ void native_handles_close(struct native_render *render);
 
 /* native_dmabuf.c */
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd);
+bool native_dmabuf_is_any(int fd);
+/* 0: that of the buffer, not one made by an export. */
+u64 native_dmabuf_number(int fd);
 bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
 /* Fills in what stat() says of a dma-buf. */
 void native_dmabuf_stat(int fd, struct stat *stat);
@@ -240,11 +253,17 @@ void native_dmabuf_stat(int fd, struct stat *stat);
 bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at);
 /* Opens the link /proc/PID/fd/NUMBER of a dma-buf for stat(); -1: the link leads elsewhere. */
 int native_dmabuf_open_link(const char *path);
+
+/* native_holders.c */
+/* The program has a new descriptor: it may be a dma-buf. */
+void native_holders_note(int fd);
+/* The program may have descriptors of dma-bufs that were not noted. */
+void native_holders_forget(void);
 /* How many references the dma-buf of descriptor @fd has: the number that its fdinfo shows as count,
  * less what the kernel's code for fdinfo holds. false: it is no dma-buf of this machine. */
-bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references);
-/* Descriptors of the program that are dma-bufs. */
-u32 native_dmabuf_count(void);
+bool native_holders_count(int fd, u64 *ret_size, u32 *ret_references);
+/* Counts the descriptors of the program that are dma-bufs. One that was not noted is a violation. */
+u32 native_holders_count_descriptors(struct native *native);
 
 /* native_drm.c, native_kfd.c: handlers of the ioctls, -errno. */
 int native_drm_ioctl(struct native_file *file, unsigned long request, void *argument);

@@ -69,11 +69,28 @@ void native_bo_enter(struct native *native, struct native_bo *bo)
 	(void)pthread_mutex_unlock(&native->lock);
 }
 
+void native_bo_show(struct sim_bo *bo)
+{
+	struct native_bo *shown = native_bo_of(bo), *origin = native_bo_of(bo->origin);
+	struct native *native = native_get();
+
+	(void)pthread_mutex_lock(&native->lock);
+	shown->next_shown = origin->shown;
+	origin->shown = shown;
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
 static void leave(struct native *native, struct native_bo *bo)
 {
 	struct native_bo **link;
 
 	(void)pthread_mutex_lock(&native->lock);
+	if (bo->bo.origin) {
+		for (link = &native_bo_of(bo->bo.origin)->shown; *link != bo;
+		     link = &(*link)->next_shown)
+			;
+		*link = bo->next_shown;
+	}
 	for (link = &native->by_offset[bucket_of_offset(bo->offset)]; *link != bo;
 	     link = &(*link)->next_by_offset)
 		;
@@ -94,6 +111,7 @@ void native_bo_put(struct native_bo *bo)
 	leave(native_get(), bo);
 	native_cuda_bo_done(bo);
 	sim_bo_done(&bo->bo);
+	free(bo->descriptors.numbers);
 	free(bo);
 }
 
@@ -344,17 +362,13 @@ static u32 count_handles(struct native_bo *bo, const struct sim_bo *named)
 u32 native_bo_count_prime(struct native_bo *bo)
 {
 	struct native *native = native_get();
-	u32 count, i;
+	const struct native_bo *shown;
+	u32 count;
 
 	(void)pthread_mutex_lock(&native->lock);
 	count = count_handles(bo, &bo->bo);
-	for (i = 0; i < NATIVE_BUCKETS; i++) {
-		struct native_bo *shown = native->by_offset[i];
-
-		for (; shown; shown = shown->next_by_offset)
-			if (shown->bo.origin == &bo->bo)
-				count += 1 + count_handles(bo, &shown->bo);
-	}
+	for (shown = bo->shown; shown; shown = shown->next_shown)
+		count += 1 + count_handles(bo, &shown->bo);
 	(void)pthread_mutex_unlock(&native->lock);
 	return count;
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -141,7 +142,11 @@ static int open_any(int directory, const char *path, int flags, mode_t mode)
 	}
 	if (path && is_hidden_at(directory, path))
 		return failed(-EPERM);
-	return NATIVE_REAL(openat)(directory, path_of(path, buffer), flags, mode);
+	fd = NATIVE_REAL(openat)(directory, path_of(path, buffer), flags, mode);
+	/* a link to a file that is open elsewhere */
+	if (ready && fd >= 0 && path && strncmp(path, "/proc/", strlen("/proc/")) == 0)
+		native_holders_note(fd);
+	return fd;
 }
 
 static mode_t mode_of(int flags, va_list arguments)
@@ -437,18 +442,67 @@ EXPORTED int close(int fd)
 	return after_close(ours, NATIVE_REAL(close)(fd));
 }
 
+/* A dma-buf has one more descriptor, if @fd is one. */
+static int noted(int fd)
+{
+	if (ready && fd >= 0)
+		native_holders_note(fd);
+	return fd;
+}
+
 EXPORTED int dup2(int fd, int to)
 {
 	bool ours = is_ours(to);
 
-	return after_close(ours, NATIVE_REAL(dup2)(fd, to));
+	return noted(after_close(ours, NATIVE_REAL(dup2)(fd, to)));
 }
 
 EXPORTED int dup3(int fd, int to, int flags)
 {
 	bool ours = is_ours(to);
 
-	return after_close(ours, NATIVE_REAL(dup3)(fd, to, flags));
+	return noted(after_close(ours, NATIVE_REAL(dup3)(fd, to, flags)));
+}
+
+EXPORTED int dup(int fd)
+{
+	return noted(NATIVE_REAL(dup)(fd));
+}
+
+static int duplicated(int command, int ret)
+{
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? noted(ret) : ret;
+}
+
+EXPORTED int fcntl(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return duplicated(command, NATIVE_REAL(fcntl)(fd, command, argument));
+}
+
+EXPORTED int fcntl64(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return duplicated(command, NATIVE_REAL(fcntl64)(fd, command, argument));
+}
+
+EXPORTED ssize_t recvmsg(int socket, struct msghdr *message, int flags)
+{
+	ssize_t size = NATIVE_REAL(recvmsg)(socket, message, flags);
+
+	if (ready && size >= 0 && message->msg_controllen)
+		native_holders_forget();
+	return size;
 }
 
 /* A process of a pid name space of its own does not know the others there, so all of them exist. */
@@ -470,7 +524,7 @@ EXPORTED pid_t getpid(void)
 EXPORTED long syscall(long number, ...)
 {
 	struct native *native = machine();
-	long arguments[6];
+	long arguments[6], ret;
 	va_list list;
 	int i;
 
@@ -481,6 +535,7 @@ EXPORTED long syscall(long number, ...)
 	for (i = 0; number == SYS_kcmp && i < 2; i++)
 		if (native && native->own_pid && arguments[i] == native->own_pid)
 			arguments[i] = native->mm.pid;
-	return NATIVE_REAL(syscall)(number, arguments[0], arguments[1], arguments[2], arguments[3],
-				    arguments[4], arguments[5]);
+	ret = NATIVE_REAL(syscall)(number, arguments[0], arguments[1], arguments[2], arguments[3],
+				   arguments[4], arguments[5]);
+	return number == SYS_pidfd_getfd ? noted((int)ret) : ret;
 }

@@ -36,7 +36,8 @@ static int print_objects(struct native *native, char *text, u32 size)
 	native_files_reap(native);
 	__atomic_store_n(&counts[SIM_COUNT_PAGES], (s64)native_bo_count_pages(native),
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&counts[SIM_COUNT_DMABUFS], (s64)native_dmabuf_count(), __ATOMIC_RELAXED);
+	__atomic_store_n(&counts[SIM_COUNT_DMABUFS], (s64)native_holders_count_descriptors(native),
+			 __ATOMIC_RELAXED);
 	return sim_print_counts(&native->sim, 0, SIM_COUNT_OBJECTS, text, size);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Dma-bufs: the files that hold the buffers' memory, as descriptors of the program. So the program
  * can import a dma-buf of another process like one of its own. */
-#include <dirent.h>
 #include <drm.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -141,14 +140,19 @@ static int read_label(int fd, struct label *ret_label)
 		       : -EINVAL;
 }
 
-bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
+bool native_dmabuf_is_any(int fd)
 {
 	struct label label;
 
-	return !stat->st_nlink && S_ISREG(stat->st_mode) && read_label(fd, &label) == 0;
+	return read_label(fd, &label) == 0;
 }
 
-static u64 number_of(int fd)
+bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
+{
+	return !stat->st_nlink && S_ISREG(stat->st_mode) && native_dmabuf_is_any(fd);
+}
+
+u64 native_dmabuf_number(int fd)
 {
 	off_t position = NATIVE_REAL(lseek)(fd, 0, SEEK_CUR);
 
@@ -158,7 +162,7 @@ static u64 number_of(int fd)
 /* A dma-buf has no file type. */
 void native_dmabuf_stat(int fd, struct stat *stat)
 {
-	u64 number = number_of(fd);
+	u64 number = native_dmabuf_number(fd);
 
 	stat->st_mode &= ~(mode_t)S_IFMT;
 	if (number)
@@ -236,6 +240,7 @@ static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 	native_bo_of(sim_bo)->fd = ret;
 	native_bo_of(sim_bo)->exported = native_bo_of(sim_bo)->writable = true;
 	native_bo_enter(native, native_bo_of(sim_bo));
+	native_holders_forget();
 	*ret_bo = native_bo_of(sim_bo);
 	return 0;
 }
@@ -251,8 +256,8 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
 		return -EBADF;
 	bo = native_bo_by_id(native, &id);
 	ret = bo ? 0 : adopt(native, fd, &bo);
-	if (ret == 0 && number_of(fd))
-		return new_numbered(bo, number_of(fd), ret_dmabuf);
+	if (ret == 0 && native_dmabuf_number(fd))
+		return new_numbered(bo, native_dmabuf_number(fd), ret_dmabuf);
 	if (ret == 0)
 		*ret_dmabuf = &bo->dmabuf;
 	return ret;
@@ -273,6 +278,7 @@ int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct 
 	if (!bo)
 		return -ENOMEM;
 	sim_bo_set_origin(bo, origin);
+	native_bo_show(bo);
 	*ret_bo = bo;
 	return 0;
 }
@@ -304,6 +310,7 @@ void sim_os_fd_install(int fd, struct sim_dmabuf *dmabuf)
 	    NATIVE_REAL(dup3)(source, fd, flags) < 0)
 		abort(); /* a reserved number always takes a file */
 	(void)NATIVE_REAL(close)(source);
+	native_holders_note(fd);
 }
 
 int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int *ret_fd)
@@ -355,86 +362,4 @@ int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 	ret = import(native_render_of(render), dmabuf, ret_handle);
 	sim_os_dmabuf_put(dmabuf);
 	return ret;
-}
-
-static bool is_any(int fd, const void *unused)
-{
-	struct label label;
-
-	(void)unused;
-	return read_label(fd, &label) == 0;
-}
-
-static bool is_one_of(int fd, const void *argument)
-{
-	const struct sim_dmabuf *dmabuf = argument;
-	struct native_id id;
-
-	return native_fd_identify(fd, &id) == 0 && native_id_equal(&id, &dmabuf->bo->id) &&
-	       number_of(fd) == dmabuf->number;
-}
-
-/* Counts no descriptors of the library itself; those lie above the program's. */
-static u32 count_descriptors(bool (*is_wanted)(int fd, const void *argument), const void *argument)
-{
-	DIR *stream = NATIVE_REAL(opendir)("/proc/self/fd");
-	struct dirent *entry;
-	u32 count = 0;
-
-	while (stream && (entry = readdir(stream))) {
-		int fd = atoi(entry->d_name);
-
-		count += fd > 2 && fd < native_fd_lowest_kept() && is_wanted(fd, argument);
-	}
-	if (stream)
-		(void)closedir(stream);
-	return count;
-}
-
-u32 native_dmabuf_count(void)
-{
-	return count_descriptors(is_any, NULL);
-}
-
-/* amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf(), import_obj_create() (6.12): each buffer of KFD
- * holds its dma-buf. */
-static u32 count_mems(struct native *native, const struct sim_dmabuf *dmabuf)
-{
-	u32 count = 0, i, pdd, id;
-	struct sim_mem *mem;
-
-	for (i = 0; i < NATIVE_TASKS; i++) {
-		struct sim_process *process =
-			native->processes[i] ? &native->processes[i]->process : NULL;
-
-		if (!process)
-			continue;
-		sim_lock(&process->lock);
-		for (pdd = 0; pdd < process->num_pdds; pdd++)
-			for (id = 0; (mem = sim_ids_next(&process->pdds[pdd]->mems, &id)); id++)
-				count += mem->dmabuf && mem->dmabuf->bo == dmabuf->bo &&
-					 mem->dmabuf->number == dmabuf->number;
-		sim_unlock(&process->lock);
-	}
-	return count;
-}
-
-bool native_dmabuf_references(int fd, u64 *ret_size, u32 *ret_references)
-{
-	struct native *native = native_get();
-	struct sim_dmabuf dmabuf = { .number = number_of(fd) };
-	struct native_id id;
-
-	if (native_fd_identify(fd, &id) < 0)
-		return false;
-	dmabuf.bo = native_bo_by_id(native, &id);
-	if (!dmabuf.bo)
-		return false;
-	*ret_size = dmabuf.bo->bo.size;
-	*ret_references = count_descriptors(is_one_of, &dmabuf) + count_mems(native, &dmabuf);
-	if (!dmabuf.number)
-		*ret_references += native_bo_count_prime(dmabuf.bo) +
-				   sim_ipc_holds(&native->sim, &dmabuf.bo->dmabuf);
-	native_bo_put(dmabuf.bo);
-	return true;
 }

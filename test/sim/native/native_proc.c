@@ -98,7 +98,7 @@ static int show_dmabuf(int dmabuf)
 	int fd;
 	u64 size;
 
-	if (!native_dmabuf_references(dmabuf, &size, &references))
+	if (!native_holders_count(dmabuf, &size, &references))
 		return -2;
 	fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
 	if (fd >= 0 && (dprintf(fd,
