@@ -140,6 +140,8 @@ static uint32_t flags_of(char kind)
 		return access | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 	case 'C':
 		return flags_of('V') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
+	case 'H':
+		return flags_of('G') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
 	case 'G':
 	case 'Q':
 	case 'K':
@@ -453,8 +455,12 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 	uint32_t gpu_id = client->process.gpu[(gpu + owner->peer) % gpus].gpu_id;
 	struct raw_bo filler = { .size = WORKLOAD_PAGE };
 	struct raw_bo bo = { .address = address, .size = owner->bos[index].size };
-	int ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
+	int ret;
 
+	if (owner->host)
+		return client_vmem_import(&client->process, &owner->bos[index], fd,
+					  (uintptr_t)address);
+	ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
 	if (!ret)
 		ret = handle ? raw_ipc_import(&client->process, gpu_id, handle, &bo)
 			     : raw_import(&client->process, gpu_id, fd, address, &bo);

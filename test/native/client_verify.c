@@ -215,7 +215,7 @@ static int for_each_share(const struct workload *workload, const struct place *p
 		const struct place *place;
 
 		if (share.imported
-			    ? !workload_imports(workload, owner)
+			    ? workload->host || !workload_imports(workload, owner)
 			    : owner != workload->task || !workload_keeps(workload, share.index))
 			continue;
 		share.owner = owner_of(workload, owner);
@@ -331,7 +331,7 @@ static uint32_t count_imports(const struct workload *workload)
 {
 	uint32_t count = 0;
 
-	for (uint32_t owner = 0; owner < workload->tasks; owner++)
+	for (uint32_t owner = 0; owner < workload->tasks && !workload->host; owner++)
 		count += workload_imports(workload, owner) ? workload->shared : 0;
 	return count;
 }

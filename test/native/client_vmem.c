@@ -100,6 +100,14 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 	return ret < 0 ? complain(ret, "cannot map memory by its render node") : 0;
 }
 
+int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
+		       uint64_t address)
+{
+	int ret = map_on_gpu(process, (int)bo->gpu, bo, dmabuf, address);
+
+	return ret < 0 ? complain(ret, "cannot import memory by a render node") : 0;
+}
+
 int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,
 			  const struct raw_bo *raw)
 {

@@ -11,6 +11,9 @@
  * maps the buffer, too. *@ret_bo has the address of the first mapping. */
 int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
 		     uint64_t address, struct raw_bo *ret_bo);
+/* Imports and maps the buffer of another process in the same way, without a buffer of KFD. */
+int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
+		       uint64_t address);
 /* Gives a buffer that KFD has mapped at @raw's address a GEM handle, and maps its second half by
  * that handle, too. */
 int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,

@@ -100,7 +100,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VCGNBUDMQKWSE", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VCGHNBUDMQKWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -182,6 +182,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->both = number != 0;
 	else if (is_named(item, "legacy"))
 		workload->legacy = (uint32_t)number;
+	else if (is_named(item, "host"))
+		workload->host = number != 0;
 	else if (is_named(item, "gone"))
 		workload->gone = number != 0;
 	else if (is_named(item, "seed"))
@@ -383,7 +385,7 @@ bool workload_is_buffer(const struct workload_bo *bo)
 
 bool workload_has_content(const struct workload_bo *bo)
 {
-	return workload_is_buffer(bo) && (strchr("VCGNB", bo->kind) || is_for_driver(bo));
+	return workload_is_buffer(bo) && (strchr("VCGHNB", bo->kind) || is_for_driver(bo));
 }
 
 bool workload_has_pattern(const struct workload *workload, size_t index)

@@ -5,10 +5,10 @@
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
  * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
- * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), N (VRAM of the virtual memory
- *API: KFD knows no address, and GEM_VA maps it at its address, from its second half at another one,
- *and on the next GPU of several), B (VRAM that KFD has mapped, with a GEM handle, and such a second
- *mapping), U (memory of the process), D (doorbells), M (the register page),
+ * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), H (coherent GTT), N (VRAM of the
+ *virtual memory API: KFD knows no address, and GEM_VA maps it at its address, from its second half
+ *at another one, and on the next GPU of several), B (VRAM that KFD has mapped, with a GEM handle,
+ *and such a second mapping), U (memory of the process), D (doorbells), M (the register page),
  *W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q (a page
  *for a compute queue, which is made, and runs nothing; needs a W or S before it), K (a page for a
  *compute queue whose kernel stays in its loop; needs a W or S of its own before it) or E (the page
@@ -21,7 +21,8 @@
  *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
  *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
  *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs; 2: tasks with odd numbers
- *only), apart=1 (task N counts GPUs
+ *only), host=1 (such imports have a GEM handle and a mapping by GEM_VA instead of a BO of KFD, as
+ *ROCr imports host memory), apart=1 (task N counts GPUs
  *from the N-th on, so that tasks with one GPU each have different ones), dmabufs=N (each task keeps
  *a dma-buf of its first N buffers open, the first of them in a lower descriptor than /dev/kfd),
  *broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others), verify=0. A
@@ -66,6 +67,7 @@ struct workload {
 	uint64_t scale_times, scale_by, count_times, count_by;
 	uint64_t seed;
 	bool broker;
+	bool host;  /* imports by the render node */
 	bool gone;  /* owners have freed the shared buffers */
 	bool apart; /* the first GPU of a task is the one with its number */
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
