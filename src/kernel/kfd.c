@@ -99,6 +99,16 @@ static int report_open(int ret)
 {
 	dev_t device = 0;
 
+	if (ret == -EACCES)
+		return log_error(ret,
+				 "%s: cannot open; run this as root, or as a member of the node's"
+				 " group",
+				 KFD_PATH);
+	if (ret == -ENOENT)
+		return log_error(ret,
+				 "%s: cannot open; load the driver amdgpu, or give the container"
+				 " the node (podman: --device /dev/kfd)",
+				 KFD_PATH);
 	if (ret != -EPERM || kfd_read_device(&device) < 0)
 		return log_error(ret, "%s: cannot open", KFD_PATH);
 	return log_error(ret,
