@@ -112,7 +112,25 @@ new_client() {
 	start_client
 }
 
-# While the plugin works, the parasite waits for commands, so only the GPU is at risk.
+# CRIU is killed while the queues of the job are stopped. In the hook, the parasite waits for commands meanwhile, so only
+# the GPU is at risk. In the background, CRIU uses and removes the parasite meanwhile, so the task may be lost.
+killed_in_hook() { # MS
+	AMDGPU_PARALLEL_DUMP=0 kill_at 1 ': paused process' "$1" 0 dump img -t "$pid" --leave-running
+	until_true not_paused || fail "the job's queues are stopped"
+	no_torn_image
+	runs
+	verify
+}
+
+killed_in_background() { # MS
+	kill_at 1 ': paused process' "$1" 0 dump img -t "$pid" --leave-running
+	until_true dead_or_not_paused || fail "the job's queues are stopped"
+	no_torn_image
+	answers && runs && return
+	echo "lost $1 ms after its queues were stopped: $(tail -n 1 img/dump.log)" >> lost.txt
+	new_client
+}
+
 scenario_killed_while_paused() { # oldest and newest
 	local n
 
@@ -122,11 +140,7 @@ scenario_killed_while_paused() { # oldest and newest
 	knob engine_bytes_per_s 3000000 # so that copying takes two seconds
 	for ((n = 0; n < kills; n++)); do
 		random 400
-		kill_at 1 ': paused process' "$number" 0 dump img -t "$pid" --leave-running
-		until_true not_paused || fail "the job's queues are stopped"
-		no_torn_image
-		runs
-		verify
+		if [ $((n % 2)) = 0 ]; then killed_in_hook "$number"; else killed_in_background "$number"; fi
 		no_violation
 		rm -r img
 	done
