@@ -75,6 +75,7 @@ struct kmod_process {
 	struct mm_struct *mm;
 	struct task_struct *lead_thread;
 	struct kmod_directory *directory; /* NULL: it has none */
+	u32 number;                       /* of a context, among those of its address space */
 	bool exiting;
 	u64 ended_ns;
 	struct delayed_work late_work;
@@ -116,8 +117,8 @@ void kmod_topology_done(struct kmod *kmod);
 
 int kmod_procfs_init(struct kmod *kmod);
 void kmod_procfs_done(struct kmod *kmod);
-/* The directory of a process in sysfs. */
-void kmod_procfs_add(struct kmod_process *process);
+/* The directory of a process in sysfs. That of a context is in that of the @first process. */
+void kmod_procfs_add(struct kmod_process *process, const struct kmod_process *first);
 void kmod_procfs_remove(struct kmod_process *process);
 
 int kmod_module_init(struct kmod *kmod);
@@ -133,6 +134,10 @@ int kmod_kfd_init(struct kmod *kmod);
 void kmod_kfd_done(struct kmod *kmod);
 
 int kmod_process_open(struct kmod *kmod, struct kmod_process **ret_process);
+/* A further KFD process of the address space of @first. */
+int kmod_process_new_context(struct kmod_process *first, struct kmod_process **ret_process);
+/* The address space ends, or the file of a context. */
+void kmod_process_end(struct kmod_process *process);
 void kmod_process_put(struct kmod_process *process);
 
 #endif

@@ -126,6 +126,14 @@ static const struct file_operations drm_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
+/* amdgpu_fdinfo.c: amdgpu_show_fdinfo() (6.12), of which only the PASID is here */
+static void show_fdinfo(struct drm_printer *printer, struct drm_file *file)
+{
+	const struct kmod_render *render = file->driver_priv;
+
+	drm_printf(printer, "pasid:\t%u\n", render->render.pasid);
+}
+
 static int dumb_create(struct drm_file *file, struct drm_device *drm,
 		       struct drm_mode_create_dumb *args)
 {
@@ -139,6 +147,7 @@ static const struct drm_driver drm_driver = {
 	.dumb_create = dumb_create,
 	.open = drm_open_file,
 	.postclose = drm_close_file,
+	.show_fdinfo = show_fdinfo,
 	.gem_prime_import = kmod_gem_import,
 	.fops = &drm_fops,
 	.ioctls = ioctls,

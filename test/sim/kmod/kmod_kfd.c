@@ -34,15 +34,35 @@ static int kfd_open(struct inode *inode, struct file *file)
 
 static int kfd_release(struct inode *inode, struct file *file)
 {
-	kmod_process_put(file->private_data);
+	struct kmod_process *process = file->private_data;
+
+	/* kfd_chardev.c: kfd_release() (Linux 7.3) */
+	if (process->process.is_context)
+		kmod_process_end(process);
+	kmod_process_put(process);
+	return 0;
+}
+
+/* The file has a process of its own from now on (kfd_chardev.c: kfd_ioctl_create_process(), Linux
+ * 7.3). */
+static int new_context(struct file *file)
+{
+	struct kmod_process *first = file->private_data, *context;
+	int ret = kmod_process_new_context(first, &context);
+
+	if (ret < 0)
+		return ret;
+	file->private_data = context;
+	kmod_process_put(first);
 	return 0;
 }
 
 static long kfd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct kmod_process *process = file->private_data;
+	long ret = sim_kfd_ioctl(&process->process, cmd, arg);
 
-	return sim_kfd_ioctl(&process->process, cmd, arg);
+	return ret == SIM_KFD_NEW_CONTEXT ? new_context(file) : ret;
 }
 
 static int kfd_mmap(struct file *file, struct vm_area_struct *vma)

@@ -71,15 +71,18 @@ static void exit_work(struct work_struct *work)
 	kmod_process_put(process);
 }
 
-/* The address space ends: from now on no queue may touch it. */
-static void notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+/* From now on no queue may touch the address space. */
+void kmod_process_end(struct kmod_process *process)
 {
-	struct kmod_process *process = container_of(notifier, struct kmod_process, notifier);
-
 	sim_process_mm_gone(&process->process);
 	/* unregistering calls this a second time, if it happens before the first call ends */
 	if (!xchg(&process->exiting, true))
 		queue_work(process->kmod->process_wq, &process->exit_work);
+}
+
+static void notifier_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	kmod_process_end(container_of(notifier, struct kmod_process, notifier));
 }
 
 static int notifier_invalidate(struct mmu_notifier *notifier,
@@ -118,13 +121,28 @@ static struct kmod_process *find_locked(struct kmod *kmod, const struct mm_struc
 {
 	struct kmod_process *process;
 
-	list_for_each_entry(process, &kmod->processes,
-			    link) if (process->mm == mm &&
-				      kref_get_unless_zero(&process->refs)) return process;
+	list_for_each_entry(process, &kmod->processes, link) {
+		if (process->mm == mm && !process->process.is_context &&
+		    kref_get_unless_zero(&process->refs))
+			return process;
+	}
 	return NULL;
 }
 
-static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
+static bool has_context(struct kmod *kmod, const struct mm_struct *mm, u32 number)
+{
+	const struct kmod_process *process;
+
+	list_for_each_entry(process, &kmod->processes, link) {
+		if (process->mm == mm && process->process.is_context && process->number == number)
+			return true;
+	}
+	return false;
+}
+
+/* @first: the process that the new one is a context of, or NULL. */
+static int process_new(struct kmod *kmod, struct kmod_process *first,
+		       struct kmod_process **ret_process)
 {
 	struct kmod_process *process = kzalloc(sizeof(*process), GFP_KERNEL);
 	int ret;
@@ -153,7 +171,10 @@ static int process_new(struct kmod *kmod, struct kmod_process **ret_process)
 	}
 	process->lead_thread = get_task_struct(current->group_leader);
 	__module_get(THIS_MODULE);
-	kmod_procfs_add(process);
+	process->process.is_context = first;
+	while (first && has_context(kmod, process->mm, process->number))
+		process->number++;
+	kmod_procfs_add(process, first);
 	list_add_tail(&process->link, &kmod->processes);
 	kref_get(&process->refs); /* of the caller */
 	*ret_process = process;
@@ -173,8 +194,18 @@ int kmod_process_open(struct kmod *kmod, struct kmod_process **ret_process)
 	mutex_lock(&kmod->processes_lock);
 	*ret_process = find_locked(kmod, current->mm);
 	if (!*ret_process)
-		ret = process_new(kmod, ret_process);
+		ret = process_new(kmod, NULL, ret_process);
 	mutex_unlock(&kmod->processes_lock);
+	return ret;
+}
+
+int kmod_process_new_context(struct kmod_process *first, struct kmod_process **ret_process)
+{
+	int ret;
+
+	mutex_lock(&first->kmod->processes_lock);
+	ret = process_new(first->kmod, first, ret_process);
+	mutex_unlock(&first->kmod->processes_lock);
 	return ret;
 }
 

@@ -27,6 +27,7 @@ int sim_render_init(struct sim_render *render, struct sim_gpu *gpu)
 		return ret;
 	init(render, gpu);
 	render->counted = true;
+	render->pasid = sim_pasid_new(gpu->sim);
 	sim_count(gpu->sim, SIM_COUNT_RENDER_FILES, 1);
 	return 0;
 }

@@ -62,6 +62,11 @@ static const struct row rows[] = {
 	 * EXPORT_DMABUF is not there; DBG_TRAP of 6.12, PROFILER of 7.2 and 7.3 */
 	ROW(last_ioctl,           0x26, 0x23, 0x26, 0x26, 0x26, 0x26, 0x26, 0x28, 0x28, 0x26),
 
+	/* amdkfd/kfd_process.c, kfd_procfs_show() and kfd_process_device_init_vm(): in 6.12 a process
+	 * has a PASID, which the VMs that it acquires get; in 7.3 each file keeps its own. The change
+	 * came with 6.15. 6.1 and the out-of-tree driver are taken to be like 6.12 */
+	ROW(process_pasid,           1,   1,   1,   1,   1,   1,   0,   0,   0,   1),
+
 	/* amdkfd/kfd_chardev.c, criu_process_info(): 6.12.117 and 7.3.4 evict once; 6.1, 6.12.107 and
 	 * 7.2.13 evict at each call */
 	ROW(pause_nests,             1,   1,   1,   1,   1,   0,   1,   1,   0,   1),

@@ -28,6 +28,13 @@ static SIM_KFD_HANDLER(unsupported)
 	return -EINVAL;
 }
 
+/* kfd_chardev.c: kfd_ioctl_create_process() (Linux 7.3) */
+static SIM_KFD_HANDLER(create_process)
+{
+	(void)args, (void)size;
+	return process->is_context ? -EINVAL : SIM_KFD_NEW_CONTEXT;
+}
+
 #define R                                   DIR_READ
 #define W                                   DIR_WRITE
 #define ENTRY(name, bytes, flags, function) [KFD_##name] = { #name, function, bytes, flags }
@@ -71,6 +78,7 @@ static const struct ioctl ioctls[KFD_COMMAND_END] = {
 	ENTRY(EXPORT_DMABUF, 16, R | W, sim_kfd_export_dmabuf),
 	ENTRY(RUNTIME_ENABLE, 16, R | W, sim_kfd_runtime_enable),
 	ENTRY(DBG_TRAP, 32, R | W, unsupported),
+	ENTRY(CREATE_PROCESS, 0, 0, create_process),
 };
 
 static const struct ioctl ipc_import = { "IPC_IMPORT_HANDLE", sim_kfd_ipc_import, 48, R | W };

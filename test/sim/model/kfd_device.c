@@ -87,6 +87,8 @@ int sim_pdd_acquire(struct sim_pdd *pdd, struct sim_render *render)
 		sim_os_render_put(render);
 		return -EINVAL;
 	}
+	if (pdd->process->pasid)
+		render->pasid = pdd->process->pasid;
 	pdd->render = render;
 	return 0;
 }

@@ -238,6 +238,9 @@ static int check_alloc(struct sim_process *process, const struct kfd_alloc_memor
 
 	if (!io->size)
 		return -EINVAL;
+	/* kfd_chardev.c: kfd_ioctl_alloc_memory_of_gpu() (Linux 7.3) */
+	if (process->is_context && io->flags & KFD_MEM_USERPTR)
+		return -EOPNOTSUPP;
 	if (!nowhere && sim_svm_overlaps(process, io->va_addr, io->size))
 		return -EADDRINUSE;
 	if (type_of(io->flags) == KFD_MEM_USERPTR &&

@@ -309,6 +309,7 @@ int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		return ret;
 	}
 	sim_count(pdd->gpu->sim, SIM_COUNT_QUEUES, 1);
+	sim_os_queue_entered(queue);
 	sim_engine_kick(pdd->gpu->sim);
 	*ret_queue = queue;
 	return 0;
@@ -320,6 +321,7 @@ void sim_queue_remove(struct sim_queue *queue)
 	struct sim *sim = pdd->gpu->sim;
 	struct sim_queue **link;
 
+	sim_os_queue_leaves(queue);
 	sim_engine_lock(sim);
 	for (link = &sim->queues; *link != queue; link = &(*link)->next)
 		;

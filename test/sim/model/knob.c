@@ -34,6 +34,7 @@ static const struct sim_knob knobs[] = {
 	/* kernels differ in the following, too */
 	KNOB(fault_queries),
 	KNOB(last_ioctl),
+	KNOB(process_pasid),
 	KNOB(pause_nests),
 	KNOB(bos_required),
 	KNOB(addressless_bos),

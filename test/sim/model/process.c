@@ -53,6 +53,7 @@ int sim_process_init(struct sim_process *process, struct sim *sim)
 	sim_ids_init(&process->queues, 0);
 	sim_events_init(process);
 	sim_count(sim, SIM_COUNT_PROCESSES, 1);
+	process->pasid = SIM_KNOB(sim, process_pasid) ? sim_pasid_new(sim) : 0;
 	for (i = 0; i < sim->num_gpus; i++) {
 		struct sim_gpu *gpu = &sim->gpus[i];
 
@@ -146,6 +147,24 @@ u64 sim_pdd_vram_bytes(struct sim_pdd *pdd)
 			bytes += mem->bo->size;
 	sim_unlock(&pdd->process->lock);
 	return bytes;
+}
+
+void sim_queue_read_facts(const struct sim_queue *queue, struct sim_queue_facts *ret_facts)
+{
+	*ret_facts = (struct sim_queue_facts){ queue->ring_size, queue->id, queue->type,
+					       queue->pdd->gpu->gpu_id };
+}
+
+bool sim_process_next_queue(struct sim_process *process, u32 id, struct sim_queue_facts *ret_facts)
+{
+	const struct sim_queue *queue;
+
+	sim_lock(&process->lock);
+	queue = sim_ids_next(&process->queues, &id);
+	if (queue)
+		sim_queue_read_facts(queue, ret_facts);
+	sim_unlock(&process->lock);
+	return queue;
 }
 
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id)

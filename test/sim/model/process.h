@@ -89,6 +89,7 @@ struct sim_queue {
 	bool saved;                        /* its kernel's waves are in the area at cwsr_addr */
 	void *ctl_stack;                   /* ctl_stack_size bytes */
 	char who[40];                      /* for messages */
+	void *directory;                   /* the front end's, in sysfs */
 };
 
 struct sim_process {
@@ -114,6 +115,10 @@ struct sim_process {
 	struct sim_svm_range *svm;
 	struct sim_svm_range *svm_pending; /* recorded by RESTORE for RESUME */
 
+	/* The front end sets it: not the first KFD process of its address space, but a further
+	 * context, which CREATE_PROCESS has made. */
+	bool is_context;
+	u32 pasid; /* 0: this kernel gives a process none */
 	bool paused;
 	bool blocked;         /* notifications, from RESTORE to RESUME */
 	u32 resume_evictions; /* released by the worker that RESUME starts */
@@ -136,9 +141,19 @@ struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id);
 int sim_process_pdd_with_vm(struct sim_process *process, u32 user_gpu_id, struct sim_pdd **ret_pdd);
 /* The VRAM of its buffers, without imports. */
 u64 sim_pdd_vram_bytes(struct sim_pdd *pdd);
+/* The queues of the process in order: copies the first whose id is at least @id; false: there is
+ * none. */
+struct sim_queue_facts {
+	u64 size_bytes;
+	u32 id, type, gpu_id;
+};
+void sim_queue_read_facts(const struct sim_queue *queue, struct sim_queue_facts *ret_facts);
+bool sim_process_next_queue(struct sim_process *process, u32 id, struct sim_queue_facts *ret_facts);
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id);
 
-/* The ioctl dispatcher. @user points to the argument in the caller's memory. */
+/* The ioctl dispatcher. @user points to the argument in the caller's memory. SIM_KFD_NEW_CONTEXT:
+ * the front end gives the open file a KFD process of its own, a context. */
+#define SIM_KFD_NEW_CONTEXT 1
 long sim_kfd_ioctl(struct sim_process *process, u32 cmd, u64 user);
 
 /* mmap() of /dev/kfd: calls @ret_page for each page number of the pages at @offset (in bytes). */

@@ -13,6 +13,7 @@ struct sim_render {
 	struct sim_vm vm;
 	struct sim_lock lock;
 	struct sim_ids contexts, bo_lists;
+	u32 pasid;
 	bool counted;   /* the file of a program */
 	bool compute;   /* a KFD process has acquired the page tables */
 	bool closing;   /* do not wait for its jobs any more; atomic */

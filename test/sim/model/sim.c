@@ -5,6 +5,7 @@
 #include "kernels.h"
 
 #define POISON_BYTE         0xd6
+#define PASID_FIRST         0x8001u
 #define GPU_CLOCK_PERIOD_NS 10u
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
 
@@ -39,6 +40,11 @@ static const struct sim_knobs default_knobs = {
 u64 sim_gpu_clock(void)
 {
 	return sim_os_now_ns() / GPU_CLOCK_PERIOD_NS;
+}
+
+u32 sim_pasid_new(struct sim *sim)
+{
+	return PASID_FIRST + __atomic_fetch_add(&sim->pasids, 1, __ATOMIC_RELAXED);
 }
 
 int sim_init(struct sim *sim)

@@ -59,6 +59,7 @@ struct sim_knobs {
 	u64 fault_queries;
 	/* Used where kernels.c says that kernels differ. */
 	u64 last_ioctl;
+	u64 process_pasid;
 	u64 pause_nests;
 	u64 bos_required;
 	u64 addressless_bos;
@@ -118,6 +119,7 @@ struct sim {
 	u32 num_gpus;
 	u32 num_nodes;
 	struct sim_knobs knobs;
+	u32 pasids; /* given out so far; atomic */
 	u32 kernel; /* the last kernel whose values the knobs got: a number of sim_kernel_at() */
 	struct sim_faults faults;
 	struct sim_violations violations;
@@ -151,6 +153,9 @@ struct sim_gpu *sim_gpu_device(struct sim_gpu *gpu);
 
 /* The GPUs' clock, of 100 MHz. */
 u64 sim_gpu_clock(void);
+
+/* A number for page tables, or for a process. No number is given out twice. */
+u32 sim_pasid_new(struct sim *sim);
 
 int sim_init(struct sim *sim);
 void sim_done(struct sim *sim);

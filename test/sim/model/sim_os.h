@@ -17,6 +17,7 @@ struct sim_job;
 struct sim_mm;      /* an address space, owned by the front end */
 struct sim_dmabuf;  /* a dma-buf, owned by the front end */
 struct sim_process; /* process.h */
+struct sim_queue;   /* the same */
 struct sim_render;  /* render.h */
 
 /* Zeroed memory of any size; NULL: there is none. */
@@ -141,6 +142,9 @@ struct sim_process *sim_os_process_find(u32 pid);
 void sim_os_process_put(struct sim_process *process);
 u32 sim_os_process_pid(struct sim_process *process); /* in the process's innermost pid namespace */
 struct sim_mm *sim_os_process_mm(struct sim_process *process); /* borrowed */
+/* A queue begins and ends, for its directory in sysfs. Its process is locked, or ends. */
+void sim_os_queue_entered(struct sim_queue *queue);
+void sim_os_queue_leaves(struct sim_queue *queue);
 /* Calls sim_criu_resume_work() (process.h) soon, in another thread. The process stays until then.
  */
 void sim_os_resume_start(struct sim_process *process);

@@ -324,6 +324,9 @@ SIM_KFD_HANDLER(sim_kfd_svm)
 {
 	struct kfd_svm_args *io = args;
 
+	/* kfd_chardev.c: kfd_ioctl_svm() (Linux 7.3) */
+	if (process->is_context)
+		return -EOPNOTSUPP;
 	if (!io->start_addr || !io->size || (io->start_addr | io->size) % SIM_PAGE_SIZE)
 		return -EINVAL;
 	if (io->nattr > (size - sizeof(*io)) / sizeof(io->attrs[0]))

@@ -9,7 +9,7 @@ root=$2
 kfd_major=510
 
 rm -rf "$root"
-mkdir -p "$root/dev/dri" "$root/sys/class/kfd/kfd" "$root/sys/devices/virtual/kfd"
+mkdir -p "$root/dev/dri" "$root/sys/class/kfd/kfd/proc" "$root/sys/devices/virtual/kfd"
 ln -s ../../../class/kfd/kfd "$root/sys/devices/virtual/kfd/kfd"
 : > "$root/dev/kfd"
 echo "$kfd_major:0" > "$root/sys/class/kfd/kfd/dev"

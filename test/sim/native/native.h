@@ -115,6 +115,10 @@ struct sim_mm {
 struct native_process {
 	struct sim_process process;
 	u32 refs; /* atomic: the address space, every open file, work to be done */
+	u32 task; /* its number in native->processes, or that of its first process */
+	/* of a context (sim_process.is_context), under native->lock: */
+	struct native_process *next_context; /* ascending */
+	u32 number;                          /* among those of its task, lowest free */
 };
 
 /* Command buffers of one ring, and the thread that runs them. */
@@ -148,6 +152,7 @@ struct native {
 	struct native_render *kfd_clients[SIM_MAX_GPUS]; /* by the device's first partition */
 	struct native_process
 		*processes[NATIVE_TASKS]; /* this process's, and those of others that it plays */
+	struct native_process *contexts;  /* further ones of these processes */
 	u32 task;                         /* which of them /dev/kfd is opened for */
 	struct native_kfd_map *kfd_maps;
 	u32 num_kfd_maps;
@@ -276,6 +281,11 @@ void *native_kfd_mmap(struct native_file *file, void *addr, size_t size, int pro
 bool native_kfd_find_map(struct native *native, u64 addr, u64 *ret_offset);
 int native_process_open(struct native *native, struct native_process **ret_process);
 void native_process_put(struct native_process *process);
+/* A reference to the process of a task; NULL: it has none. */
+struct native_process *native_process_get(struct native *native, u32 task);
+/* A reference to the task's context with the smallest number >= *@number, which becomes that number;
+ * NULL: there is none. */
+struct native_process *native_context_next(struct native *native, u32 task, u32 *number);
 /* Waits for the threads that put queues back. */
 void native_process_settle(struct native *native);
 /* Acts as if the address space had ended. */
@@ -298,6 +308,10 @@ const char *native_path(const char *path, char *buffer);
 /* Fills in the stat() result of a simulated device. */
 void native_stat_of_path(const char *path, struct stat *stat);
 void native_stat_of_fd(int fd, struct stat *stat);
+
+/* native_procfs.c: the file that stands for @path below /sys/class/kfd/kfd/proc, in @buffer of PATH_MAX
+ * bytes; false: the path leads elsewhere. */
+bool native_procfs_path(struct native *native, const char *path, char *buffer);
 
 /* native_proc.c: opens a simulated version of @path below /proc for this process. Returns a
  * descriptor, -1 with errno, or -2: the simulator does not change this file. */

@@ -56,13 +56,30 @@ static int write_faults(struct native *native, const char *line)
 	return sim_faults_command(&native->sim.faults, line);
 }
 
-static int print_process(struct native *native, u32 task, char *text, u32 size)
+static int print_process(struct native *native, struct native_process *process, char *text,
+			 u32 size)
 {
-	pid_t pid = task ? native->others[task - 1].pid : native->mm.pid;
+	pid_t pid = process->task ? native->others[process->task - 1].pid : native->mm.pid;
 	int used = snprintf(text, size, "pid=%d comm=%s ", pid, program_invocation_short_name);
 
-	used += sim_process_print(&native->processes[task]->process, text + used, size - (u32)used);
+	used += sim_process_print(&process->process, text + used, size - (u32)used);
+	native_process_put(process);
 	return used + snprintf(text + used, size - (u32)used, "\n");
+}
+
+/* The process of a task, and its contexts. */
+static int print_processes_of(struct native *native, u32 task, char *text, u32 size)
+{
+	struct native_process *process = native_process_get(native, task);
+	int used = 0;
+	u32 number;
+
+	if (!process)
+		return 0;
+	used += print_process(native, process, text, size);
+	for (number = 0; (process = native_context_next(native, task, &number)); number++)
+		used += print_process(native, process, text + used, size - (u32)used);
+	return used;
 }
 
 static int print_processes(struct native *native, char *text, u32 size)
@@ -73,8 +90,7 @@ static int print_processes(struct native *native, char *text, u32 size)
 	native_process_settle(native);
 	text[0] = '\0';
 	for (task = 0; task < NATIVE_TASKS; task++)
-		if (native->processes[task])
-			used += print_process(native, task, text + used, size - (u32)used);
+		used += print_processes_of(native, task, text + used, size - (u32)used);
 	return used;
 }
 

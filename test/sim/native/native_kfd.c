@@ -6,8 +6,8 @@
 
 #include "native.h"
 
-#define IDLE_MIN_US     50u
-#define IDLE_MAX_US     2000u
+#define IDLE_MIN_US 50u
+#define IDLE_MAX_US 2000u
 
 /* Polls doorbells while some queue may run. The longer no doorbell rings, the less often this
  * thread polls. */
@@ -27,24 +27,110 @@ static void run_engine(void *arg)
 	}
 }
 
+static void context_remove(struct native *native, const struct native_process *context)
+{
+	struct native_process **link = &native->contexts;
+
+	(void)pthread_mutex_lock(&native->lock);
+	while (*link && *link != context)
+		link = &(*link)->next_context;
+	if (*link)
+		*link = context->next_context;
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
 void native_process_put(struct native_process *process)
 {
 	if (__atomic_sub_fetch(&process->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
+	if (process->process.is_context)
+		context_remove(native_get(), process);
 	sim_process_done(&process->process);
 	free(process);
 }
 
-static struct native_process *process_get(struct native *native)
+/* A reference, unless the last one has gone. */
+static bool try_get(struct native_process *process)
+{
+	u32 refs = __atomic_load_n(&process->refs, __ATOMIC_RELAXED);
+
+	while (refs && !__atomic_compare_exchange_n(&process->refs, &refs, refs + 1, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return refs;
+}
+
+struct native_process *native_process_get(struct native *native, u32 task)
 {
 	struct native_process *process;
 
 	(void)pthread_mutex_lock(&native->lock);
-	process = native->processes[native->task];
+	process = native->processes[task];
 	if (process)
 		(void)__atomic_add_fetch(&process->refs, 1, __ATOMIC_RELAXED);
 	(void)pthread_mutex_unlock(&native->lock);
 	return process;
+}
+
+static struct native_process *process_get(struct native *native)
+{
+	return native_process_get(native, native->task);
+}
+
+struct native_process *native_context_next(struct native *native, u32 task, u32 *number)
+{
+	struct native_process *context;
+
+	(void)pthread_mutex_lock(&native->lock);
+	context = native->contexts;
+	while (context && (context->task != task || context->number < *number || !try_get(context)))
+		context = context->next_context;
+	if (context)
+		*number = context->number;
+	(void)pthread_mutex_unlock(&native->lock);
+	return context;
+}
+
+/* The lowest number that is free among those of its task (kfd_process.c: kfd_process_alloc_id(),
+ * Linux 7.3). The list is in this order. */
+static void context_enter(struct native *native, struct native_process *context)
+{
+	struct native_process **link = &native->contexts;
+
+	(void)pthread_mutex_lock(&native->lock);
+	for (; *link; link = &(*link)->next_context) {
+		if ((*link)->task != context->task)
+			continue;
+		if ((*link)->number != context->number)
+			break;
+		context->number++;
+	}
+	context->next_context = *link;
+	*link = context;
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
+/* The file has a process of its own from now on (kfd_chardev.c: kfd_ioctl_create_process(), Linux
+ * 7.3). It ends with the file. */
+static int context_new(struct native_file *file)
+{
+	struct native_process *context = calloc(1, sizeof(*context)), *first = file->process;
+	int ret;
+
+	if (!context)
+		return -ENOMEM;
+	context->refs = 1;
+	context->task = first->task;
+	ret = sim_process_init(&context->process, first->process.sim);
+	if (ret < 0) {
+		free(context);
+		return ret;
+	}
+	context->process.is_context = true;
+	context_enter(native_get(), context);
+	file->process = context;
+	native_process_put(first);
+	return 0;
 }
 
 static int process_new(struct native *native)
@@ -55,6 +141,7 @@ static int process_new(struct native *native)
 	if (!process)
 		return -ENOMEM;
 	process->refs = 1; /* the address space's */
+	process->task = native->task;
 	ret = sim_process_init(&process->process, &native->sim);
 	if (ret < 0) {
 		free(process);
@@ -103,8 +190,13 @@ void native_process_settle(struct native *native)
 
 static void process_exit(struct native *native, u32 task)
 {
-	struct native_process *process;
+	struct native_process *process, *context;
+	u32 number;
 
+	for (number = 0; (context = native_context_next(native, task, &number)); number++) {
+		sim_process_mm_gone(&context->process);
+		native_process_put(context);
+	}
 	(void)pthread_mutex_lock(&native->lock);
 	process = native->processes[task];
 	native->processes[task] = NULL;
@@ -143,13 +235,10 @@ void sim_os_process_put(struct sim_process *process)
 u32 sim_os_process_pid(struct sim_process *process)
 {
 	struct native *native = native_get();
-	u32 task = 0;
+	u32 task = native_process_of(process)->task;
 
-	while (task < native->num_others &&
-	       native->processes[task + 1] != native_process_of(process))
-		task++;
-	if (task < native->num_others)
-		return (u32)native->others[task].own_pid;
+	if (task)
+		return (u32)native->others[task - 1].own_pid;
 	return (u32)(native->own_pid ? native->own_pid : native->mm.pid);
 }
 
@@ -195,11 +284,13 @@ void sim_os_resume_start(struct sim_process *sim_process)
 long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
 {
 	const struct kfd_criu_args *args = argument;
+	long ret;
 
 	if ((request & 0xff) == KFD_CRIU_OP && args->op == KFD_CRIU_RESUME &&
 	    (pid_t)args->pid != native_real_pid())
 		return native_resume_elsewhere(native_get(), (pid_t)args->pid);
-	return sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
+	ret = sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);
+	return ret == SIM_KFD_NEW_CONTEXT ? context_new(file) : ret;
 }
 
 /* Records the offset that mmap() was given, because /proc/PID/maps shows another one. */

@@ -43,6 +43,8 @@ const char *native_path(const char *path, char *buffer)
 	if (!path || path[0] != '/' || !is_ours(path) || native_cuda_is_starting())
 		return path;
 	native = native_get();
+	if (native && native_procfs_path(native, path, buffer))
+		return buffer;
 	if (!native || (size_t)snprintf(buffer, PATH_MAX, "%s%s", native->root, path) >= PATH_MAX)
 		return path;
 	return buffer;

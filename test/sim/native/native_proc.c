@@ -89,27 +89,60 @@ static int rewrite(struct native *native, const struct native_other *other, cons
 	return -1;
 }
 
+static int show_text(const char *text)
+{
+	int fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
+
+	if (fd >= 0 &&
+	    (dprintf(fd, "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1\n%s", text) < 0 ||
+	     lseek(fd, 0, SEEK_SET) < 0)) {
+		(void)NATIVE_REAL(close)(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* dma-buf.c: dma_buf_show_fdinfo() (6.12), behind the lines that each file has; -2: it is no
  * dma-buf.
  */
 static int show_dmabuf(int dmabuf)
 {
 	u32 references;
-	int fd;
+	char text[96];
 	u64 size;
 
 	if (!native_holders_count(dmabuf, &size, &references))
 		return -2;
-	fd = memfd_create("amdgpu_sim.proc", MFD_CLOEXEC);
-	if (fd >= 0 && (dprintf(fd,
-				"pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1\nsize:\t%llu\n"
-				"count:\t%u\nexp_name:\tdrm\n",
-				(unsigned long long)size, references) < 0 ||
-			lseek(fd, 0, SEEK_SET) < 0)) {
-		(void)NATIVE_REAL(close)(fd);
-		fd = -1;
+	(void)snprintf(text, sizeof(text), "size:\t%llu\ncount:\t%u\nexp_name:\tdrm\n",
+		       (unsigned long long)size, references);
+	return show_text(text);
+}
+
+/* amdgpu_fdinfo.c: amdgpu_show_fdinfo() (6.12), of which only the PASID is here; -2: the descriptor
+ * is not a file of a simulated render node. @path: its fdinfo. A task that this process plays has
+ * descriptors of the files here. */
+static int show_render(struct native *native, const char *path, const char *behind_pid)
+{
+	char link[PATH_MAX], text[64];
+	struct native_file *file;
+	struct native_id id;
+	struct stat of_file;
+	int ret = -2;
+
+	(void)snprintf(link, sizeof(link), "%.*sfd/%s", (int)(behind_pid - path), path,
+		       behind_pid + strlen("fdinfo/"));
+	if (NATIVE_REAL(stat)(link, &of_file) < 0 || !S_ISSOCK(of_file.st_mode))
+		return -2;
+	id = (struct native_id){ of_file.st_dev, of_file.st_ino };
+	file = native_file_get_by_id(native, &id);
+	if (file && file->render) {
+		(void)snprintf(text, sizeof(text), "drm-driver:\tamdgpu\npasid:\t%u\n",
+			       file->render->render.pasid);
+		ret = show_text(text);
 	}
-	return fd;
+	if (file)
+		native_file_put(file);
+	return ret;
 }
 
 /* Returns the part behind /proc/self/, or behind /proc/ and this process's number; NULL: the path
@@ -150,14 +183,18 @@ int native_proc_open(const char *path)
 	struct native *native = native_peek();
 	const struct native_other *other = NULL;
 	const char *file = about_us(native, path);
-	int number, length = 0;
+	int number, length = 0, fd;
 
-	if (file && sscanf(file, "fdinfo/%d%n", &number, &length) == 1 && !file[length])
-		return show_dmabuf(number);
+	if (file && sscanf(file, "fdinfo/%d%n", &number, &length) == 1 && !file[length]) {
+		fd = show_dmabuf(number);
+		return fd == -2 ? show_render(native, path, file) : fd;
+	}
 	if (!file)
 		file = about_other(native, path, &other);
 	if (!file)
 		return -2;
+	if (strncmp(file, "fdinfo/", strlen("fdinfo/")) == 0)
+		return show_render(native, path, file);
 	/* the library's own descriptors are not the process's */
 	if (sscanf(file, "fd/%d%n", &number, &length) == 1 && !file[length] &&
 	    number >= native_fd_lowest_kept()) {

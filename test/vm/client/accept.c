@@ -21,7 +21,7 @@
 static const struct accept_group *const groups[] = {
 	&accept_kfd_group,  &accept_memory_group, &accept_event_group,   &accept_queue_group,
 	&accept_criu_group, &accept_ptrace_group, &accept_restore_group, &accept_ids_group,
-	&accept_drm_group,  &accept_cs_group,     &accept_share_group,
+	&accept_drm_group,  &accept_cs_group,     &accept_share_group,   &accept_procfs_group,
 };
 
 /* Shared by all processes of a test; the first one to complain is heard. */

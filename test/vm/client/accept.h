@@ -30,6 +30,7 @@ extern const struct accept_group accept_restore_group;
 extern const struct accept_group accept_ids_group;
 extern const struct accept_group accept_drm_group;
 extern const struct accept_group accept_cs_group;
+extern const struct accept_group accept_procfs_group;
 
 /* Remembers why the test fails, from whatever process of the test; returns -1. */
 int accept_fail(const char *file, int line, const char *format, ...)
