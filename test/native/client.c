@@ -24,6 +24,9 @@
 /* Not in the headers of older systems: KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED. */
 #define SVM_ALWAYS_MAPPED 0x40
 
+/* Nor is AMDKFD_IOC_CREATE_PROCESS of Linux 7.3. */
+#define CREATE_PROCESS _IO('K', 0x27)
+
 #define CHUNK      (1u << 20)
 #define SHARED_MAX 64
 
@@ -32,7 +35,7 @@ struct client {
 	/* Indices of files in struct task. */
 	int file;
 	int gpu_files[RAW_GPUS];
-	int more_kfds[KFDS_MAX];
+	int more_kfds[2 * KFDS_MAX];
 	uint32_t num_more_kfds;
 	int dmabufs[SHARED_MAX];
 	uint64_t event_page; /* handle of its buffer; 0: the kernel makes one */
@@ -368,6 +371,17 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 	return ret < 0 ? ret : 0;
 }
 
+/* Each file of CREATE_PROCESS has a KFD state of its own. */
+static int open_contexts(struct client *client, uint32_t contexts, struct task *task)
+{
+	const uint32_t first = client->num_more_kfds;
+	int ret = open_more_kfds(client, contexts + 1, task);
+
+	for (uint32_t i = first; !ret && i < client->num_more_kfds; i++)
+		ret = call(client->more_kfds[i], CREATE_PROCESS, NULL, "CREATE_PROCESS");
+	return ret;
+}
+
 int client_export(struct client *client, size_t index, int *ret_fd)
 {
 	int ret = index < SHARED_MAX ? raw_export(&client->process, &client->shared[index], ret_fd)
@@ -410,6 +424,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
 		ret = note_files(client, task);
 	if (!ret)
 		ret = open_more_kfds(client, workload->kfds, task);
+	if (!ret)
+		ret = open_contexts(client, workload->contexts, task);
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		if (workload_makes(workload, i))
 			ret = make_bo(client, workload, i, address, task);

@@ -158,6 +158,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->strange = (uint32_t)number;
 	else if (is_named(item, "kfds"))
 		workload->kfds = (uint32_t)number;
+	else if (is_named(item, "contexts"))
+		workload->contexts = (uint32_t)number;
 	else if (is_named(item, "opened"))
 		workload->opened = (uint32_t)number;
 	else if (is_named(item, "tasks") && number && number <= TASKS_MAX)

@@ -31,7 +31,7 @@
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
- * tasks are not dumped). */
+ * tasks are not dumped), contexts=N (so many KFD contexts beside the process's first, up to 4). */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -59,6 +59,7 @@ struct workload {
 	size_t num_bos;
 	uint32_t gpus, events, strange, kfds, tasks, opened, zero_percent, map, shared;
 	uint32_t outside;
+	uint32_t contexts;
 	uint32_t dmabufs;
 	uint32_t peer;   /* how far the GPU of an import is from that of the buffer */
 	uint32_t legacy; /* which tasks import by share handles */
