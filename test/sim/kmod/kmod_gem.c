@@ -378,6 +378,11 @@ void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf)
 	get_dma_buf((struct dma_buf *)dmabuf);
 }
 
+/* The reference is what the kernel counts. */
+void sim_os_dmabuf_count_mem(struct sim_dmabuf *dmabuf, int change)
+{
+}
+
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf)
 {
 	dma_buf_put((struct dma_buf *)dmabuf);

@@ -149,7 +149,7 @@ static int import(struct sim_pdd *pdd, struct sim_ipc *ipc, u64 va, const u32 *i
 		return ret;
 	}
 	sim_os_dmabuf_get(ipc->dmabuf);
-	mem->dmabuf = ipc->dmabuf;
+	sim_mem_keep_dmabuf(mem, ipc->dmabuf);
 	mem->ipc = ipc;
 	*ret_mem = mem;
 	return 0;

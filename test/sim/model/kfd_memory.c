@@ -186,8 +186,7 @@ void sim_mem_free(struct sim_mem *mem)
 	sim_mem_unname(mem);
 	if (mem->ipc)
 		sim_ipc_put(process->sim, mem->ipc);
-	if (mem->dmabuf)
-		sim_os_dmabuf_put(mem->dmabuf);
+	sim_mem_drop_dmabuf(mem);
 	sim_os_bo_put(mem->bo);
 	sim_count(process->sim, SIM_COUNT_KFD_BOS, -1);
 	sim_os_free(mem);

@@ -34,20 +34,39 @@ void sim_mem_unname(struct sim_mem *mem)
 	mem->gem_handle = 0;
 }
 
+void sim_mem_keep_dmabuf(struct sim_mem *mem, struct sim_dmabuf *dmabuf)
+{
+	mem->dmabuf = dmabuf;
+	if (dmabuf)
+		sim_os_dmabuf_count_mem(dmabuf, 1);
+}
+
+void sim_mem_drop_dmabuf(struct sim_mem *mem)
+{
+	if (!mem->dmabuf)
+		return;
+	sim_os_dmabuf_count_mem(mem->dmabuf, -1);
+	sim_os_dmabuf_put(mem->dmabuf);
+	mem->dmabuf = NULL;
+}
+
 /* amdgpu_amdkfd_gpuvm.c (6.12): kfd_mem_export_dmabuf(). The buffer keeps its dma-buf for life.
  * Without KFD's client, the process's entry has one of its own (kfd_mem_attach_dmabuf() in 6.1),
  * and the object does not know it: amdgpu_dma_buf.c, amdgpu_gem_prime_export(), makes a new one. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf)
 {
 	bool writable = (mem->flags & KFD_MEM_WRITABLE) != 0;
+	struct sim_dmabuf *dmabuf;
 	int ret = 0;
 
 	if (!mem->dmabuf && has_client(mem))
-		ret = sim_os_prime_export(client_of(mem), mem->gem_handle, writable, &mem->dmabuf);
+		ret = sim_os_prime_export(client_of(mem), mem->gem_handle, writable, &dmabuf);
 	else if (!mem->dmabuf)
-		ret = sim_os_dmabuf_new(mem->bo, writable, &mem->dmabuf);
+		ret = sim_os_dmabuf_new(mem->bo, writable, &dmabuf);
 	if (ret < 0)
 		return ret;
+	if (!mem->dmabuf)
+		sim_mem_keep_dmabuf(mem, dmabuf);
 	sim_os_dmabuf_get(mem->dmabuf);
 	*ret_dmabuf = mem->dmabuf;
 	return 0;
@@ -140,7 +159,7 @@ static int import_by_client(struct sim_mem *mem, int fd)
 	mem->bo = sim_os_handle_lookup(client, mem->gem_handle);
 	if (!mem->bo)
 		return -EINVAL;
-	mem->dmabuf = sim_os_bo_dmabuf(mem->bo);
+	sim_mem_keep_dmabuf(mem, sim_os_bo_dmabuf(mem->bo));
 	return 0;
 }
 
@@ -199,8 +218,7 @@ static int import(struct sim_pdd *pdd, int fd, u64 va, struct sim_mem **ret_mem)
 		return 0;
 	}
 	sim_mem_unname(mem);
-	if (mem->dmabuf)
-		sim_os_dmabuf_put(mem->dmabuf);
+	sim_mem_drop_dmabuf(mem);
 	if (mem->bo)
 		sim_os_bo_put(mem->bo);
 	sim_os_free(mem);

@@ -217,6 +217,9 @@ void sim_mem_unname(struct sim_mem *mem);
 /* Enters a process's import of mem->bo, with the flags of each import, as number *@id; NULL: the
  * lowest that is free. -EINVAL: it is no GPU memory. */
 int sim_mem_enter_import(struct sim_mem *mem, const u32 *id);
+/* The buffer holds @dmabuf, which may be NULL, and takes over the caller's reference, or drops it. */
+void sim_mem_keep_dmabuf(struct sim_mem *mem, struct sim_dmabuf *dmabuf);
+void sim_mem_drop_dmabuf(struct sim_mem *mem);
 /* The dma-buf of a VRAM or GTT buffer, with a reference. */
 int sim_mem_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
 /* The same as CHECKPOINT and RESTORE return it. */

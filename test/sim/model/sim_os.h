@@ -101,6 +101,8 @@ int sim_os_dmabuf_new(struct sim_bo *bo, bool writable, struct sim_dmabuf **ret_
 struct sim_dmabuf *sim_os_bo_dmabuf(struct sim_bo *bo);
 void sim_os_dmabuf_get(struct sim_dmabuf *dmabuf);
 void sim_os_dmabuf_put(struct sim_dmabuf *dmabuf);
+/* So many more buffers of KFD hold it, for its fdinfo. */
+void sim_os_dmabuf_count_mem(struct sim_dmabuf *dmabuf, int change);
 /* The dma-buf of a descriptor of the caller: -EBADF; -EINVAL: not a dma-buf. */
 int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf);
 /* The exporter's buffer, borrowed from the dma-buf; NULL: of another driver. */

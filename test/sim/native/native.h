@@ -56,6 +56,8 @@ struct sim_dmabuf {
 	struct native_bo *bo;
 	u64 number;
 	u32 refs; /* atomic; not used without a number */
+	u32 mems; /* buffers of KFD that hold it; atomic */
+	u32 seen; /* the same, counted again by a check */
 };
 
 /* Descriptors of the program that have been seen to be a buffer's dma-buf. */
@@ -267,7 +269,8 @@ void native_holders_forget(void);
 /* How many references the dma-buf of descriptor @fd has: the number that its fdinfo shows as count,
  * less what the kernel's code for fdinfo holds. false: it is no dma-buf of this machine. */
 bool native_holders_count(int fd, u64 *ret_size, u32 *ret_references);
-/* Counts the descriptors of the program that are dma-bufs. One that was not noted is a violation. */
+/* Counts the descriptors of the program that are dma-bufs. One that was not noted is a violation, and
+ * so is a number of buffers of KFD that is not that of a dma-buf's holders. */
 u32 native_holders_count_descriptors(struct native *native);
 
 /* native_drm.c, native_kfd.c: handlers of the ioctls, -errno. */

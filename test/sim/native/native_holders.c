@@ -115,25 +115,65 @@ static u32 count_descriptors(struct native *native, const struct sim_dmabuf *dma
 
 /* amdgpu_amdkfd_gpuvm.c: kfd_mem_export_dmabuf(), import_obj_create() (6.12): each buffer of KFD
  * holds its dma-buf. */
+void sim_os_dmabuf_count_mem(struct sim_dmabuf *dmabuf, int change)
+{
+	(void)__atomic_add_fetch(&dmabuf->mems, (u32)change, __ATOMIC_RELAXED);
+}
+
+static void for_each_mem_of(struct sim_process *process,
+			    void (*function)(const struct sim_mem *mem, void *arg), void *arg)
+{
+	const struct sim_mem *mem;
+	u32 pdd, id;
+
+	sim_lock(&process->lock);
+	for (pdd = 0; pdd < process->num_pdds; pdd++)
+		for (id = 0; (mem = sim_ids_next(&process->pdds[pdd]->mems, &id)); id++)
+			function(mem, arg);
+	sim_unlock(&process->lock);
+}
+
+static void for_each_mem(struct native *native,
+			 void (*function)(const struct sim_mem *mem, void *arg), void *arg)
+{
+	struct native_process *process;
+	u32 task, number;
+
+	for (task = 0; task < NATIVE_TASKS; task++) {
+		process = native_process_get(native, task);
+		if (process) {
+			for_each_mem_of(&process->process, function, arg);
+			native_process_put(process);
+		}
+		for (number = 0; (process = native_context_next(native, task, &number)); number++) {
+			for_each_mem_of(&process->process, function, arg);
+			native_process_put(process);
+		}
+	}
+}
+
+struct mem_count {
+	const struct sim_dmabuf *dmabuf;
+	u32 count;
+};
+
+static void count_mem(const struct sim_mem *mem, void *arg)
+{
+	struct mem_count *wanted = arg;
+
+	wanted->count += mem->dmabuf && mem->dmabuf->bo == wanted->dmabuf->bo &&
+			 mem->dmabuf->number == wanted->dmabuf->number;
+}
+
+/* A descriptor does not lead to a dma-buf with a number, so its holders are searched. */
 static u32 count_mems(struct native *native, const struct sim_dmabuf *dmabuf)
 {
-	u32 count = 0, i, pdd, id;
-	struct sim_mem *mem;
+	struct mem_count wanted = { .dmabuf = dmabuf };
 
-	for (i = 0; i < NATIVE_TASKS; i++) {
-		struct sim_process *process =
-			native->processes[i] ? &native->processes[i]->process : NULL;
-
-		if (!process)
-			continue;
-		sim_lock(&process->lock);
-		for (pdd = 0; pdd < process->num_pdds; pdd++)
-			for (id = 0; (mem = sim_ids_next(&process->pdds[pdd]->mems, &id)); id++)
-				count += mem->dmabuf && mem->dmabuf->bo == dmabuf->bo &&
-					 mem->dmabuf->number == dmabuf->number;
-		sim_unlock(&process->lock);
-	}
-	return count;
+	if (!dmabuf->number)
+		return __atomic_load_n(&dmabuf->bo->dmabuf.mems, __ATOMIC_RELAXED);
+	for_each_mem(native, count_mem, &wanted);
+	return wanted.count;
 }
 
 bool native_holders_count(int fd, u64 *ret_size, u32 *ret_references)
@@ -174,6 +214,38 @@ static void check(struct native *native, int fd)
 	native_bo_put(bo);
 }
 
+static void see_mem(const struct sim_mem *mem, void *arg)
+{
+	u64 *mems = arg;
+
+	(*mems)++;
+	if (mem->dmabuf)
+		mem->dmabuf->seen++;
+}
+
+/* Compares the number of holders of each buffer's dma-buf with those that there are. Buffers of a
+ * process that has ended while its file is open are not found; then the check is left out. */
+static void check_mems(struct native *native)
+{
+	struct native_bo *bo;
+	u64 mems = 0;
+	u32 i;
+
+	for_each_mem(native, see_mem, &mems);
+	(void)pthread_mutex_lock(&native->lock);
+	for (i = 0; i < NATIVE_BUCKETS; i++) {
+		for (bo = native->by_id[i]; bo; bo = bo->next_by_id) {
+			if (bo->dmabuf.seen != bo->dmabuf.mems &&
+			    mems == (u64)native->sim.counts[SIM_COUNT_KFD_BOS])
+				sim_violation(&native->sim,
+					      "simulator: a dma-buf has %u holders in KFD, not %u",
+					      bo->dmabuf.seen, bo->dmabuf.mems);
+			bo->dmabuf.seen = 0;
+		}
+	}
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
 u32 native_holders_count_descriptors(struct native *native)
 {
 	u32 count;
@@ -182,6 +254,7 @@ u32 native_holders_count_descriptors(struct native *native)
 	num_dmabufs = 0;
 	for_each_descriptor(native, check);
 	count = num_dmabufs;
+	check_mems(native);
 	(void)pthread_mutex_unlock(&lock);
 	return count;
 }
