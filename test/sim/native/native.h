@@ -234,8 +234,8 @@ struct native_bo *native_bo_by_id(struct native *native, const struct native_id 
 struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
 void native_bo_enter(struct native *native, struct native_bo *bo);
 void native_bo_put(struct native_bo *bo);
-/* Enters @bo in the list of buffers that show the memory of its origin. */
-void native_bo_show(struct sim_bo *bo);
+/* Enters @bo in the list of buffers that show the memory of its origin. After an error, too. */
+int native_bo_show(struct sim_bo *bo);
 /* Prepares a mapping so that the CPU will see the same bytes as an engine. */
 int native_bo_prepare_cpu(struct native_bo *bo, u64 offset, u64 size);
 /* Memory of buffers, in pages. */

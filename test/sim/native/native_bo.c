@@ -3,6 +3,8 @@
  * Buffers as objects: references, places for mmap(), and handles of render files. Their bytes are
  * in native_data.c, descriptors of them in native_dmabuf.c. */
 
+#include <unistd.h>
+
 #include "native.h"
 #include "native_cuda.h"
 
@@ -69,15 +71,21 @@ void native_bo_enter(struct native *native, struct native_bo *bo)
 	(void)pthread_mutex_unlock(&native->lock);
 }
 
-void native_bo_show(struct sim_bo *bo)
+/* The CPU may map such a buffer, but not touch the mapping, which is one of a file without bytes.
+ */
+int native_bo_show(struct sim_bo *bo)
 {
 	struct native_bo *shown = native_bo_of(bo), *origin = native_bo_of(bo->origin);
 	struct native *native = native_get();
 
+	shown->fd = native_fd_memory("amdgpu_sim.import", 0);
+	if (shown->fd >= 0)
+		native_bo_enter(native, shown);
 	(void)pthread_mutex_lock(&native->lock);
 	shown->next_shown = origin->shown;
 	origin->shown = shown;
 	(void)pthread_mutex_unlock(&native->lock);
+	return shown->fd < 0 ? shown->fd : 0;
 }
 
 static void leave(struct native *native, struct native_bo *bo)
@@ -109,6 +117,8 @@ void native_bo_put(struct native_bo *bo)
 	if (__atomic_sub_fetch(&bo->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	leave(native_get(), bo);
+	if (bo->bo.origin && bo->fd >= 0)
+		(void)NATIVE_REAL(close)(bo->fd);
 	native_cuda_bo_done(bo);
 	sim_bo_done(&bo->bo);
 	free(bo->descriptors.numbers);

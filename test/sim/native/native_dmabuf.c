@@ -268,6 +268,7 @@ int sim_os_dmabuf_from_fd(int fd, struct sim_dmabuf **ret_dmabuf)
 int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo)
 {
 	struct sim_bo *origin = &dmabuf->bo->bo, *bo;
+	int ret;
 
 	if (sim_gpu_same_device(origin->gpu, gpu)) {
 		sim_os_bo_get(origin);
@@ -278,7 +279,11 @@ int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct 
 	if (!bo)
 		return -ENOMEM;
 	sim_bo_set_origin(bo, origin);
-	native_bo_show(bo);
+	ret = native_bo_show(bo);
+	if (ret < 0) {
+		sim_os_bo_put(bo);
+		return -ENOMEM;
+	}
 	*ret_bo = bo;
 	return 0;
 }

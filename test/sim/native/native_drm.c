@@ -164,12 +164,14 @@ static void *map_bo(struct native_bo *bo, void *addr, size_t size, int prot, int
 		    int *ret_error)
 {
 	struct native_bo *storage = native_bo_of(sim_bo_storage(&bo->bo));
-	bool invisible = sim_bo_is_invisible(&bo->bo);
-	int fd = invisible ? invisible_memory() : storage->fd;
+	/* drivers/gpu/drm/ttm/ttm_bo_vm.c: ttm_bo_vm_fault_reserved() (6.12) gives SIGBUS for an
+	 * import of another device's buffer */
+	bool imported = bo->bo.origin, invisible = !imported && sim_bo_is_invisible(&bo->bo);
+	int fd = imported ? bo->fd : invisible ? invisible_memory() : storage->fd;
 	void *mapping = MAP_FAILED;
 
 	*ret_error = fd < 0 ? fd : 0;
-	if (*ret_error == 0 && !invisible && prot != PROT_NONE)
+	if (*ret_error == 0 && !invisible && !imported && prot != PROT_NONE)
 		*ret_error = native_bo_prepare_cpu(storage, 0, size);
 	if (*ret_error == 0 && prot != PROT_NONE)
 		sim_bo_touch(&bo->bo); /* as if at once */
