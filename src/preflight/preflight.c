@@ -530,16 +530,30 @@ int preflight_check_state(const struct preflight_subject *subject)
 	return ret < 0 ? ret : check_events(subject);
 }
 
-/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
- * has them. So a mapping at another address must not be where another GPU has a BO that fits. */
-static bool is_ambiguous(const struct kfd_state *state, const struct proc_mapping *mapping,
-			 const struct kfd_bo_bucket *mapped)
+static bool is_on_device(const struct preflight_subject *subject, const struct kfd_bo_bucket *bo,
+			 uint64_t device)
 {
-	for (uint32_t i = 0; mapped->addr != mapping->start && i < state->num_bos; i++) {
+	const struct topology_node *gpu =
+		bo_index_find_gpu(subject->state, subject->topology, bo->gpu_id);
+
+	return gpu && topology_pci_device(gpu) == device;
+}
+
+/* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
+ * has them. So a mapping at another address must not be where another GPU has a BO that fits. On
+ * one PCI device such a BO is the mapped object itself, of which the process has several BOs. */
+static bool is_ambiguous(const struct preflight_subject *subject,
+			 const struct proc_mapping *mapping, const struct bo_index_entry *mapped)
+{
+	const struct kfd_state *state = subject->state;
+
+	for (uint32_t i = 0; state->bos[mapped->index].addr != mapping->start && i < state->num_bos;
+	     i++) {
 		const struct kfd_bo_bucket *bo = &state->bos[i];
 
 		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    mapping->offset - bo->offset < bo->size)
+		    mapping->offset - bo->offset < bo->size &&
+		    !is_on_device(subject, bo, mapped->device))
 			return true;
 	}
 	return false;
@@ -565,7 +579,7 @@ int preflight_check_mapping(const struct preflight_subject *subject,
 		broken = DUMP_MAPPING_WITHOUT_BO;
 	else if (mapping->offset != bo->offset)
 		broken = DUMP_MAPPING_INSIDE_BO;
-	else if (is_ambiguous(subject->state, mapping, &subject->state->bos[bo->index]))
+	else if (is_ambiguous(subject, mapping, bo))
 		broken = DUMP_MAPPING_AMBIGUOUS;
 	else
 		return 0;

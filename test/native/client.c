@@ -3,6 +3,7 @@
  * same in every run. */
 #include "client.h"
 
+#include <amdgpu_drm.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -463,12 +464,50 @@ int client_export_handle(struct client *client, size_t index, uint32_t *ret_hand
 	return ret < 0 ? complain(ret, "IPC_EXPORT_HANDLE") : 0;
 }
 
+/* The offset of AMD's import by a share handle, or of the same object in a render file. */
+static int find_import_offset(int render, int fd, const struct raw_bo *bo, uint64_t *ret_offset)
+{
+	struct drm_prime_handle prime = { .fd = fd };
+	union drm_amdgpu_gem_mmap map = { .in = { .handle = 0 } };
+	struct drm_gem_close close_args;
+	int ret;
+
+	*ret_offset = bo->mmap_offset;
+	if (bo->mmap_offset)
+		return 0;
+	ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
+	if (ret < 0)
+		return ret;
+	map.in.handle = prime.handle;
+	ret = raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_MMAP, &map);
+	*ret_offset = map.out.addr_ptr;
+	close_args = (struct drm_gem_close){ .handle = prime.handle };
+	return ret ? ret : raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &close_args);
+}
+
+/* Maps an import for the CPU at its GPU address, as ROCr does by share handles. */
+static int map_import(const struct client *client, uint32_t gpu, int fd, const struct raw_bo *bo,
+		      struct task *task)
+{
+	struct task_vma vma = { .addr = (uintptr_t)bo->address,
+				.size = bo->size,
+				.file = (uint32_t)client->gpu_files[gpu] };
+	const int render = client->process.render[gpu];
+	int ret = find_import_offset(render, fd, bo, &vma.offset);
+
+	if (!ret && mmap(bo->address, bo->size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED_NOREPLACE, render, (off_t)vma.offset) == MAP_FAILED)
+		ret = -errno;
+	return ret < 0 ? complain(ret, "mmap of an import") : task_add_vma(task, &vma);
+}
+
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd,
-		  const uint32_t *handle)
+		  const uint32_t *handle, struct task *task)
 {
 	void *address = (void *)(uintptr_t)workload_import_address(owner, index);
 	const uint32_t gpu = owner->bos[index].gpu, gpus = (uint32_t)client->process.gpus;
-	uint32_t gpu_id = client->process.gpu[(gpu + owner->peer) % gpus].gpu_id;
+	const uint32_t peer = (gpu + owner->peer) % gpus;
+	uint32_t gpu_id = client->process.gpu[peer].gpu_id;
 	struct raw_bo filler = { .size = WORKLOAD_PAGE };
 	struct raw_bo bo = { .address = address, .size = owner->bos[index].size };
 	int ret;
@@ -486,7 +525,9 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 		ret = raw_map(&client->process, &bo, client->process.gpu[gpu].gpu_id);
 	if (!ret)
 		ret = raw_free(&client->process, &filler);
-	return ret < 0 ? complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF") : 0;
+	if (ret < 0)
+		return complain(ret, handle ? "IPC_IMPORT_HANDLE" : "IMPORT_DMABUF");
+	return owner->cpu ? map_import(client, peer, fd, &bo, task) : 0;
 }
 
 int client_release(struct client *client, const struct workload *workload, size_t index)

@@ -19,9 +19,10 @@ int client_make(struct client *client, const struct workload *workload, struct t
 int client_export(struct client *client, size_t index, int *ret_fd);
 int client_export_handle(struct client *client, size_t index, uint32_t *ret_handle);
 /* Imports shared buffer @index of another process, by the dma-buf @fd, or by @handle unless that is
- * NULL. The import leaves a hole below the first handle. */
+ * NULL. The import leaves a hole below the first handle. Notes its mapping for the CPU, if there is
+ * one, in @task. */
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd,
-		  const uint32_t *handle);
+		  const uint32_t *handle, struct task *task);
 /* Frees shared buffer @index, which other processes have imported. */
 int client_release(struct client *client, const struct workload *workload, size_t index);
 /* Puts dma-bufs of the shared buffers of @client into the files of @task, which has no KFD. */

@@ -147,7 +147,7 @@ static bool takes_handle(const struct task *task, const struct workload *owner)
 	       (owner->legacy == WORKLOAD_HALF_LEGACY && task->number % 2);
 }
 
-static int take(const struct tasks *tasks, const struct task *task, const struct workload *owner,
+static int take(const struct tasks *tasks, struct task *task, const struct workload *owner,
 		size_t index, const struct share *share)
 {
 	struct client *client = tasks->clients[task->number];
@@ -155,12 +155,12 @@ static int take(const struct tasks *tasks, const struct task *task, const struct
 
 	return ret ? ret
 		   : client_import(client, owner, index, share->fd,
-				   takes_handle(task, owner) ? share->handle : NULL);
+				   takes_handle(task, owner) ? share->handle : NULL, task);
 }
 
 /* Shares buffer @index of @owner with all other tasks, or with @owner itself if it is the only
  * task. */
-static int share_buffer(const struct tasks *tasks, const struct task *owner, size_t index)
+static int share_buffer(struct tasks *tasks, const struct task *owner, size_t index)
 {
 	const struct workload *workload = &tasks->workloads[owner->number];
 	struct share share = { .fd = -1 };
@@ -178,7 +178,7 @@ static int share_buffer(const struct tasks *tasks, const struct task *owner, siz
 	return ret ? ret : client_release(tasks->clients[owner->number], workload, index);
 }
 
-static int share_buffers(const struct tasks *tasks)
+static int share_buffers(struct tasks *tasks)
 {
 	int ret = 0;
 

@@ -22,7 +22,8 @@
  *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
  *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs; 2: tasks with odd numbers
  *only), host=1 (such imports have a GEM handle and a mapping by GEM_VA instead of a BO of KFD, as
- *ROCr imports host memory), apart=1 (task N counts GPUs
+ *ROCr imports host memory), cpu=1 (a single task also maps its
+ *imports for the CPU), apart=1 (task N counts GPUs
  *from the N-th on, so that tasks with one GPU each have different ones), dmabufs=N (each task keeps
  *a dma-buf of its first N buffers open, the first of them in a lower descriptor than /dev/kfd),
  *broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others), verify=0. A
@@ -69,6 +70,7 @@ struct workload {
 	uint64_t seed;
 	bool broker;
 	bool host;  /* imports by the render node */
+	bool cpu;   /* maps imports for the CPU, too */
 	bool gone;  /* owners have freed the shared buffers */
 	bool apart; /* the first GPU of a task is the one with its number */
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
