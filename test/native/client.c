@@ -545,7 +545,7 @@ int client_map_user_memory(const struct workload *workload)
 	uint64_t address = workload_first_address(workload);
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
+	for (size_t i = 0; !ret && !workload->lost && i < workload->num_bos; i++) {
 		if (workload_makes(workload, i) &&
 		    (workload->bos[i].kind == 'U' || workload->bos[i].kind == 'S'))
 			ret = map_user_memory(&workload->bos[i], address);

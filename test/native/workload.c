@@ -186,6 +186,8 @@ static int set_number(struct workload *workload, const char *item)
 		workload->legacy = (uint32_t)number;
 	else if (is_named(item, "cpu"))
 		workload->cpu = number != 0;
+	else if (is_named(item, "lost"))
+		workload->lost = number != 0;
 	else if (is_named(item, "host"))
 		workload->host = number != 0;
 	else if (is_named(item, "gone"))

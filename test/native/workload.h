@@ -32,7 +32,8 @@
  *
  * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
  * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
- * tasks are not dumped), contexts=N (so many KFD contexts beside the process's first, up to 4). */
+ * tasks are not dumped), contexts=N (so many KFD contexts beside the process's first, up to 4).
+ * For restores that fail: lost=1 (CRIU does not bring the memory of kinds U and S back). */
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
@@ -71,6 +72,7 @@ struct workload {
 	bool broker;
 	bool host;  /* imports by the render node */
 	bool cpu;   /* maps imports for the CPU, too */
+	bool lost;  /* memory of the process (kinds U and S) does not come back */
 	bool gone;  /* owners have freed the shared buffers */
 	bool apart; /* the first GPU of a task is the one with its number */
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
