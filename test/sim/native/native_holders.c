@@ -227,10 +227,13 @@ static void see_mem(const struct sim_mem *mem, void *arg)
  * process that has ended while its file is open are not found; then the check is left out. */
 static void check_mems(struct native *native)
 {
+	static pthread_mutex_t checking = PTHREAD_MUTEX_INITIALIZER;
 	struct native_bo *bo;
 	u64 mems = 0;
 	u32 i;
 
+	/* not the lock above, which ioctls take in turn with that of their process */
+	(void)pthread_mutex_lock(&checking);
 	for_each_mem(native, see_mem, &mems);
 	(void)pthread_mutex_lock(&native->lock);
 	for (i = 0; i < NATIVE_BUCKETS; i++) {
@@ -244,6 +247,7 @@ static void check_mems(struct native *native)
 		}
 	}
 	(void)pthread_mutex_unlock(&native->lock);
+	(void)pthread_mutex_unlock(&checking);
 }
 
 u32 native_holders_count_descriptors(struct native *native)
@@ -254,7 +258,7 @@ u32 native_holders_count_descriptors(struct native *native)
 	num_dmabufs = 0;
 	for_each_descriptor(native, check);
 	count = num_dmabufs;
-	check_mems(native);
 	(void)pthread_mutex_unlock(&lock);
+	check_mems(native);
 	return count;
 }
