@@ -412,7 +412,7 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	/* A direct read says nothing of the page cache. */
 	(void)set_direct(fd, false);
-	if (!is_cached(fd, size))
+	if (!is_in_memory(fd) && !is_cached(fd, size))
 		start_direct(io);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Tests contents in files of tmpfs, which are written in two ways. */
 #include "drm_calls.h"
 
+#include "content/image_io.h"
 #include "content_set.h"
 
 #include <sched.h>
@@ -231,6 +232,39 @@ static void mount_tmpfs(const char *size)
 	assert_int_equal(mount("tmpfs", unit_path("tmpfs"), "tmpfs", 0, size), 0);
 }
 
+static void unmount_tmpfs(void)
+{
+	assert_int_equal(umount(unit_path("tmpfs")), 0);
+	assert_int_equal(rmdir(unit_path("tmpfs")), 0);
+}
+
+static int open_on_tmpfs(void)
+{
+	int fd = open(unit_path("tmpfs/image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Newer kernels accept O_DIRECT on tmpfs, and RWF_NOWAIT does not tell there what is in memory. The
+ * contents of a file with direct access start 8 bytes after a whole page of memory. */
+static void files_in_memory_are_loaded_into_whole_pages(void **state)
+{
+	struct image_io io;
+	int fd;
+
+	(void)state;
+	mount_tmpfs("size=1M");
+	fd = open_on_tmpfs();
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(image_io_begin_load(&io, fd, false, PAGE), 0);
+	assert_int_equal(image_io_shift(&io), 0);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_DIRECT, 0);
+	image_io_done(&io);
+	assert_int_equal(close(fd), 0);
+	unmount_tmpfs();
+}
+
 /* A store to a mapping of a full tmpfs would end the process with SIGBUS. */
 static void a_full_tmpfs_is_an_error(void **state)
 {
@@ -243,17 +277,14 @@ static void a_full_tmpfs_is_an_error(void **state)
 		print_message("case %s\n", sizes[i]);
 		mount_tmpfs(sizes[i]);
 		(void)close(set->job.image_fd);
-		set->job.image_fd =
-			open(unit_path("tmpfs/image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		assert_true(set->job.image_fd >= 0);
+		set->job.image_fd = open_on_tmpfs();
 		fill(set);
 		unit_forget_lines();
 		assert_int_equal(content_save(&set->job, 1, &settings), -ENOSPC);
 		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "write to the image",
 			      strerror(ENOSPC));
 		free_set(set);
-		assert_int_equal(umount(unit_path("tmpfs")), 0);
-		assert_int_equal(rmdir(unit_path("tmpfs")), 0);
+		unmount_tmpfs();
 	}
 }
 
@@ -269,6 +300,7 @@ int main(void)
 		TEST(threads_share_mappings),
 		TEST(a_slow_thread_keeps_its_mapping),
 		TEST(a_file_that_cannot_be_mapped_is_written),
+		TEST(files_in_memory_are_loaded_into_whole_pages),
 		TEST(a_full_tmpfs_is_an_error),
 	};
 
