@@ -93,20 +93,36 @@ static int check_handles(const struct dump_session *session, const struct dumped
 	return render->num_handles == saved ? 0 : refuse_handles(session, render);
 }
 
+static bool can_map(int fd, uint64_t offset)
+{
+	void *mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
+
+	if (mapping == MAP_FAILED)
+		return false;
+	(void)munmap(mapping, 1);
+	return true;
+}
+
+/* The files of several processes may have the same handle of one object. */
+static bool has_handle(const struct dumped_process *process, const struct dumped_gpu *gpu, int fd)
+{
+	uint64_t offset = 0;
+
+	return gpu->handle && !render_node_gem_offset(fd, gpu->handle, &offset) &&
+	       offset == gpu->bo_offset && dump_process_has_file(process, fd) != 0;
+}
+
 /* Whether @fd is the compute file of @process: only that file can map the BOs of the process. Notes
  * the answer in the process. */
 static bool is_compute_file_of(struct dumped_process *process, int fd, uint32_t number)
 {
 	for (size_t i = 0; i < process->num_gpus; i++) {
 		struct dumped_gpu *gpu = &process->gpus[i];
-		void *mapping;
 
-		if (gpu->render_minor != number || !gpu->has_bo)
+		if (gpu->render_minor != number)
 			continue;
-		mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)gpu->bo_offset);
-		if (mapping == MAP_FAILED)
+		if (gpu->has_bo ? !can_map(fd, gpu->bo_offset) : !has_handle(process, gpu, fd))
 			continue;
-		(void)munmap(mapping, 1);
 		gpu->found = true;
 		return true;
 	}

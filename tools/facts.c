@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "amdgpu_plugin_util.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
 
 const struct bo_kind facts_bo_kinds[BO_KINDS] = {
@@ -132,6 +133,7 @@ struct gem_sum facts_sum_gem_handles(const CriuKfd *kfd, uint32_t gpu_id)
 			continue;
 		sum.lowest = sum.count++ ? sum.lowest : handle->handle;
 		sum.highest = handle->handle;
+		sum.others += handle->bo == IMAGE_NO_BO;
 		sum.mappings += handle->n_mappings;
 	}
 	return sum;

@@ -53,6 +53,8 @@ struct gem_sum {
 	size_t count;
 	uint32_t lowest;
 	uint32_t highest;
+	/* Of objects of which only other processes have a BO. */
+	size_t others;
 	size_t mappings;
 };
 

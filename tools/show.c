@@ -115,11 +115,15 @@ static void print_gem_handles(const CriuKfd *kfd)
 		const struct gem_sum sum =
 			facts_sum_gem_handles(kfd, kfd->device_entries[i]->gpu_id);
 
-		if (sum.count)
-			printf("  %zu GEM handles on GPU 0x%04" PRIx32 ", from %" PRIu32
-			       " to %" PRIu32 ", with %zu mappings\n",
-			       sum.count, kfd->device_entries[i]->gpu_id, sum.lowest, sum.highest,
-			       sum.mappings);
+		if (!sum.count)
+			continue;
+		printf("  %zu GEM handles on GPU 0x%04" PRIx32 ", from %" PRIu32 " to %" PRIu32
+		       ", with %zu mappings",
+		       sum.count, kfd->device_entries[i]->gpu_id, sum.lowest, sum.highest,
+		       sum.mappings);
+		if (sum.others)
+			printf(", %zu of BOs that only other processes have", sum.others);
+		printf("\n");
 	}
 }
 

@@ -157,8 +157,14 @@ static json_object *describe_gem_handles(const CriuKfd *kfd)
 
 		add(object, "gpu_id", gpu_id_of(handle->gpu_id));
 		add(object, "handle", number(handle->handle));
-		add(object, "bo", number(handle->bo));
-		add(object, "bytes", number(kfd->bo_entries[handle->bo]->size));
+		if (handle->bo == IMAGE_NO_BO) {
+			add(object, "object", number(handle->object));
+			add(object, "owner_pid", number(handle->owner_pid));
+			add(object, "bytes", number(handle->size));
+		} else {
+			add(object, "bo", number(handle->bo));
+			add(object, "bytes", number(kfd->bo_entries[handle->bo]->size));
+		}
 		add(object, "mappings", number(handle->n_mappings));
 		append(list, object);
 	}

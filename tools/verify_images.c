@@ -6,6 +6,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "image/image.h"
 #include "tool.h"
 
 /* Two states of one process are from two dumps. */
@@ -126,6 +127,23 @@ static int check_imports(const struct tool_kfd *kfd, const struct object_list *o
 	return 0;
 }
 
+static int check_gem_handles(const struct tool_kfd *kfd, const struct object_list *objects)
+{
+	for (size_t i = 0; i < kfd->message->n_gem_handles; i++) {
+		const GemHandleEntry *handle = kfd->message->gem_handles[i];
+
+		if (handle->bo == IMAGE_NO_BO &&
+		    !find_object(objects, handle->owner_pid, handle->object))
+			return log_error(-EINVAL,
+					 "images: GEM handle %" PRIu32 " of kfd %d is of object"
+					 " %" PRIu32 " of process %" PRIu32
+					 ", which the directory does not have",
+					 handle->handle, kfd->id, handle->object,
+					 handle->owner_pid);
+	}
+	return 0;
+}
+
 static int check_dmabufs(const struct tool_images *images, const struct object_list *objects)
 {
 	for (size_t i = 0; i < images->num_dmabufs; i++) {
@@ -141,7 +159,7 @@ static int check_dmabufs(const struct tool_images *images, const struct object_l
 	return 0;
 }
 
-/* The process that an import or a dma-buf names has the contents. */
+/* The process that an import, a GEM handle or a dma-buf names has the contents. */
 static int check_objects(const struct tool_images *images)
 {
 	_cleanup_(object_list_done) struct object_list objects = { 0 };
@@ -149,6 +167,8 @@ static int check_objects(const struct tool_images *images)
 
 	for (size_t i = 0; !ret && i < images->num_kfds; i++)
 		ret = check_imports(&images->kfds[i], &objects);
+	for (size_t i = 0; !ret && i < images->num_kfds; i++)
+		ret = check_gem_handles(&images->kfds[i], &objects);
 	return ret < 0 ? ret : check_dmabufs(images, &objects);
 }
 

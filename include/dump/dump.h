@@ -72,6 +72,9 @@ struct dumped_process {
 		uint32_t user_gpu_id;
 		/* A BO of the GPU has this mmap offset. Only the process's compute file maps it. */
 		bool has_bo;
+		/* Without such a BO: a GEM handle of the compute file whose object has this
+		 * offset; 0: none. Another process's file may map the object, too. */
+		uint32_t handle;
 		uint64_t bo_offset;
 		/* The GEM handles of the compute file that the process's image has. */
 		size_t num_handles;

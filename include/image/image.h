@@ -53,6 +53,9 @@ int image_read_render(int id, CriuRenderNode **ret_node);
 /* The most free numbers below a GEM handle. A restore takes each of them for a moment, with a page
  * of memory. */
 #define IMAGE_GEM_HOLES_MAX 65536u
+/* In a GEM handle, for the index of a BO: only another process has a BO that is the object. A reader
+ * that does not know this refuses the index. */
+#define IMAGE_NO_BO UINT32_MAX
 
 enum image_kind {
 	IMAGE_NONE,

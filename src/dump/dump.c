@@ -150,6 +150,8 @@ static int check_mappings(struct process_dump *dump)
 		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
 				 dump->process->id, dump->process->vpid);
 	for (size_t i = 0; !ret && i < dump->num_mappings; i++) {
+		if (shared_bos_maps_other(dump, &dump->mappings[i]))
+			continue;
 		ret = preflight_check_mapping(&subject, &dump->mappings[i]);
 		if (!ret)
 			ret = shared_bos_check_mapping(dump, &dump->mappings[i]);
@@ -212,9 +214,26 @@ static void note_gem_handle(struct dumped_process *process, const struct gem_sav
 		if (gpu->user_gpu_id != saved->gpu_id)
 			continue;
 		gpu->num_handles++;
-		gpu->bo_offset = gpu->has_bo ? gpu->bo_offset : saved->mmap_offset;
-		gpu->has_bo = true;
+		if (gpu->has_bo || gpu->handle)
+			continue;
+		gpu->handle = saved->handle;
+		gpu->bo_offset = saved->mmap_offset;
 	}
+}
+
+/* KFD knows the object, but not as a BO of this process. */
+static int find_object(const struct process_dump *dump, struct gem_saved *saved)
+{
+	uint32_t minor = 0;
+	int ret;
+
+	if (saved->bo != IMAGE_NO_BO || !shared_bos_find_named(dump, saved))
+		return 0;
+	ret = dump_image_find_minor(dump, saved->gpu_id, &minor);
+	return ret < 0 ? ret
+		       : preflight_refuse(dump->session, DUMP_HAS_GEM_OBJECTS,
+					  "kfd %d: renderD%u, GEM handle %u,", dump->process->id,
+					  minor, saved->handle);
 }
 
 static int list_gem_handles(struct process_dump *dump)
@@ -227,8 +246,10 @@ static int list_gem_handles(struct process_dump *dump)
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot find process %d", process->id, process->vpid);
 	ret = gem_list_save(&subject, pid, &dump->gem);
-	for (size_t i = 0; !ret && i < dump->gem.count; i++)
+	for (size_t i = 0; !ret && i < dump->gem.count; i++) {
 		note_gem_handle(process, &dump->gem.list[i]);
+		ret = find_object(dump, &dump->gem.list[i]);
+	}
 	return ret;
 }
 
@@ -267,9 +288,9 @@ static int dump_process(struct process_dump *dump)
 		check_state,
 		shared_bos_check,
 		check_dmabufs,
-		check_mappings,
 		note_gpus,
 		list_gem_handles,
+		check_mappings,
 		/* The contents and the state image. */
 		begin_contents,
 		save_contents,

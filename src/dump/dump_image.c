@@ -253,6 +253,12 @@ static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 	entry->gpu_id = saved->gpu_id;
 	entry->handle = saved->handle;
 	entry->bo = saved->bo;
+	entry->has_object = entry->has_owner_pid = entry->has_size = entry->has_offset =
+		saved->bo == IMAGE_NO_BO;
+	entry->object = saved->object;
+	entry->owner_pid = (uint32_t)saved->owner;
+	entry->size = saved->size;
+	entry->offset = saved->mmap_offset;
 	entry->mappings = calloc(saved->num_mappings + 1, sizeof(*entry->mappings));
 	if (!entry->mappings)
 		return -ENOMEM;

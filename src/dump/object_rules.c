@@ -9,6 +9,11 @@
 #include "image/image.h"
 #include "kernel/kfd.h"
 
+/* The references that an import on another PCI device holds: its attachment, its object, and the
+ * file (drm_gem_prime_fd_to_handle() and amdgpu_gem_prime_import() in 6.12). A file with a handle
+ * of the object itself holds one. */
+#define IMPORT_REFERENCES 3
+
 static int compare_numbers(uint64_t one, uint64_t other)
 {
 	return one < other ? -1 : one > other;
@@ -63,6 +68,85 @@ static bool have_one_home(const struct shared_bo *one, const struct shared_bo *o
 static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
 {
 	return one->inode == other->inode;
+}
+
+static int compare_named(const void *a, const void *b)
+{
+	const struct shared_handle *one = a, *other = b;
+	int order = compare_numbers(one->is_import, other->is_import);
+
+	if (!order)
+		order = compare_numbers(one->device, other->device);
+	return order ? order : compare_numbers(one->key, other->key);
+}
+
+static struct shared_handle handle_by_offset(const struct shared_bo *bo)
+{
+	return (struct shared_handle){ .device = bo->device, .key = bo->offset };
+}
+
+static struct shared_handle handle_by_inode(const struct shared_bo *bo)
+{
+	return (struct shared_handle){ .is_import = true, .key = bo->inode };
+}
+
+bool object_rules_is_named(const struct shared_bo *bo, const struct shared_handle *handle)
+{
+	const struct shared_handle wanted =
+		handle->is_import ? handle_by_inode(bo) : handle_by_offset(bo);
+
+	return compare_named(&wanted, handle) == 0;
+}
+
+/* The handles that name what @wanted does: *@ret_count of the list, from the one that is returned.
+ */
+static const struct shared_handle *
+find_handles(const struct shared_bos *shared, const struct shared_handle *wanted, size_t *ret_count)
+{
+	size_t first = 0, end = shared->num_handles;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (compare_named(&shared->handles[middle], wanted) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	while (end < shared->num_handles && !compare_named(&shared->handles[end], wanted))
+		end++;
+	*ret_count = end - first;
+	return &shared->handles[first];
+}
+
+static bool has_handle_of_other(const struct shared_bos *shared, const struct shared_bo *bo,
+				const struct shared_handle *wanted)
+{
+	size_t count;
+	const struct shared_handle *handles = find_handles(shared, wanted, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (handles[i].process != bo->process)
+			return true;
+	}
+	return false;
+}
+
+/* A process may have a handle of a BO of which it has none itself, such as host memory that ROCr
+ * has imported. */
+static void note_named(struct shared_bos *shared)
+{
+	if (shared->num_handles)
+		qsort(shared->handles, shared->num_handles, sizeof(*shared->handles),
+		      compare_named);
+	for (size_t i = 0; shared->num_handles && i < shared->count; i++) {
+		struct shared_bo *bo = &shared->list[i];
+		const struct shared_handle by_offset = handle_by_offset(bo);
+		const struct shared_handle by_inode = handle_by_inode(bo);
+
+		bo->is_named = has_handle_of_other(shared, bo, &by_offset) ||
+			       has_handle_of_other(shared, bo, &by_inode);
+	}
 }
 
 /* Calls @act for each run of BOs in @list that are @alike, also for runs of one. */
@@ -157,14 +241,27 @@ static bool is_first_of_offset(const struct shared_bo *run, size_t index)
 	return true;
 }
 
-/* The render files of a process count once. */
-static bool is_first_of_process(const struct shared_bo *run, size_t index)
+static uint64_t count_handles(const struct shared_bos *shared, const struct shared_handle *wanted)
 {
-	for (size_t i = 0; i < index; i++) {
-		if (run[i].process == run[index].process)
-			return false;
+	size_t count = 0;
+
+	if (shared->num_handles)
+		(void)find_handles(shared, wanted, &count);
+	return count;
+}
+
+/* The references of render files to the dma-buf of a run. */
+static uint64_t count_files(const struct shared_bos *shared, const struct shared_bo *run,
+			    size_t count)
+{
+	struct shared_handle wanted = handle_by_inode(run);
+	uint64_t files = IMPORT_REFERENCES * count_handles(shared, &wanted);
+
+	for (size_t i = 0; i < count; i++) {
+		wanted = handle_by_offset(&run[i]);
+		files += is_first_of_offset(run, i) ? count_handles(shared, &wanted) : 0;
 	}
-	return true;
+	return files;
 }
 
 /* At the scan of the last process of a run, all processes of the run have exported their BOs, and
@@ -184,10 +281,9 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 			run[i].process == last->process || run[i].process == shared->first_process;
 		holders.other_offsets += i && is_first_of_offset(run, i);
 		holders.attachments += run[i].attachments;
-		holders.files += is_first_of_process(run, i) ? run[i].gem_holders : 0;
 	}
-	/* The driver's table of share handles (kfd_ipc.c). */
-	holders.files += may_be_shared;
+	/* The driver's table of share handles (kfd_ipc.c) holds one, too. */
+	holders.files = count_files(shared, run, count) + may_be_shared;
 	return holders;
 }
 
@@ -266,7 +362,7 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	const char *problem;
 	bool by_share_handle;
 
-	if (count == 1 && !run->is_open) {
+	if (count == 1 && !run->is_open && !run->is_named) {
 		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
 		return;
 	}
@@ -336,6 +432,7 @@ static void sort(struct shared_bos *shared, int (*compare)(const void *, const v
 void object_rules_apply(struct shared_bos *shared, bool all_are_listed)
 {
 	set_own_homes(shared, 0);
+	note_named(shared);
 	sort(shared, compare_inodes);
 	for_each_run(shared, have_one_inode, set_home);
 	if (all_are_listed)
@@ -350,6 +447,7 @@ void object_rules_apply(struct shared_bos *shared, bool all_are_listed)
 void object_rules_apply_late(struct shared_bos *shared)
 {
 	set_own_homes(shared, shared->num_processes - 1);
+	note_named(shared);
 	sort(shared, compare_inodes);
 	for_each_run(shared, have_one_inode, note_late);
 	for_each_run(shared, have_one_inode, set_own_home);

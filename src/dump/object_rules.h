@@ -12,6 +12,18 @@
 
 struct shared_bo;
 
+/* A GEM handle in a render file of a process, by what it names (gem_list.h). */
+struct shared_handle {
+	/* Index in dump_session.processes. */
+	size_t process;
+	/* The object is of another PCI device, and @key is the inode of its dma-buf. Otherwise @key
+	 * is its mmap offset on @device. */
+	bool is_import;
+	/* topology_pci_device() of the file's GPU; 0 for an import. */
+	uint64_t device;
+	uint64_t key;
+};
+
 struct shared_bos {
 	/* By process and index. */
 	struct shared_bo *list;
@@ -24,6 +36,9 @@ struct shared_bos {
 	bool are_listed;
 	/* Descriptors of tasks. */
 	struct dmabuf_files files;
+	/* The handles of all processes. object_rules_apply() sorts them by what they name. */
+	struct shared_handle *handles;
+	size_t num_handles;
 };
 
 /* For qsort() and bsearch(): by process and index. */
@@ -32,6 +47,8 @@ int object_rules_compare(const void *a, const void *b);
 /* The list has the BOs of all processes. @all_are_listed: no other process joins the dump, so a
  * holder of a dma-buf that is not in the list is outside. */
 void object_rules_apply(struct shared_bos *shared, bool all_are_listed);
+/* Whether @handle names @bo. */
+bool object_rules_is_named(const struct shared_bo *bo, const struct shared_handle *handle);
 /* The last process has joined when images of others may be written already. Judges its BOs only. */
 void object_rules_apply_late(struct shared_bos *shared);
 

@@ -96,22 +96,33 @@ static void read_records(struct shared_bos *shared, size_t first, const struct k
 	}
 }
 
-/* Notes for each BO from @first on how many references the render files of its process hold. Of
- * several BOs that are one object, each counts them. */
-static int count_gem_holders(struct shared_bos *shared, size_t first,
-			     const struct dump_session *session,
-			     const struct dumped_process *process)
+static int add_handle(struct shared_bos *shared, size_t process, const struct gem_file *file,
+		      const struct gem_named *named)
+{
+	const struct shared_handle handle = {
+		.process = process,
+		.is_import = named->is_import,
+		.device = named->is_import ? 0 : topology_pci_device(file->gpu),
+		.key = named->key,
+	};
+
+	return array_append(&shared->handles, &shared->num_handles, sizeof(handle), &handle);
+}
+
+/* Those of the process's render files. */
+static int add_handles(struct shared_bos *shared, size_t process,
+		       const struct dump_session *session)
 {
 	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
 	pid_t pid;
-	int ret = proc_find_tracee(process->vpid, &pid);
+	int ret = proc_find_tracee(session->processes[process].vpid, &pid);
 
 	if (!ret)
 		ret = gem_list_read(pid, &session->topology, &files);
-	for (size_t i = first; !ret && i < shared->count; i++) {
-		struct shared_bo *bo = &shared->list[i];
-
-		bo->gem_holders = gem_list_count_holders(&files, bo->device, bo->offset, bo->inode);
+	for (size_t i = 0; !ret && i < files.count; i++) {
+		for (size_t j = 0; !ret && j < files.list[i].num_handles; j++)
+			ret = add_handle(shared, process, &files.list[i],
+					 &files.list[i].handles[j]);
 	}
 	return ret;
 }
@@ -135,7 +146,7 @@ static int add_process(struct shared_bos *shared, size_t process, const struct k
 	if (ret < 0)
 		return ret;
 	read_records(shared, first, state, topology);
-	return count_gem_holders(shared, first, session, &session->processes[process]);
+	return add_handles(shared, process, session);
 }
 
 /* Its index in the session. */
@@ -275,6 +286,49 @@ int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_
 				" of renderD%u, BO 0x%" PRIx64 ",",
 				dump->process->id, mapping->start, mapping->end, minor,
 				dump->state.bos[entry->index].addr);
+}
+
+int shared_bos_find_named(const struct process_dump *dump, struct gem_saved *saved)
+{
+	const struct shared_bos *shared = dump->session->shared;
+	const struct topology_node *gpu =
+		bo_index_find_gpu(&dump->state, dump->topology, saved->gpu_id);
+	const struct shared_handle handle = {
+		.is_import = saved->is_import,
+		.device = saved->is_import || !gpu ? 0 : topology_pci_device(gpu),
+		.key = saved->key,
+	};
+
+	for (size_t i = 0; i < shared->count; i++) {
+		const struct shared_bo *bo = &shared->list[i];
+
+		if (!bo->object || !object_rules_is_named(bo, &handle))
+			continue;
+		saved->object = bo->object;
+		saved->owner = dump->session->processes[bo->owner].vpid;
+		saved->size = bo->size;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* The CPU cannot access an object of another PCI device. */
+bool shared_bos_maps_other(const struct process_dump *dump, const struct proc_mapping *mapping)
+{
+	const struct topology_node *gpu = NULL;
+	uint32_t minor;
+
+	if (render_node_is_device(mapping->device, &minor))
+		gpu = topology_find_minor(dump->topology, minor);
+	for (size_t i = 0; gpu && i < dump->gem.count; i++) {
+		const struct gem_saved *saved = &dump->gem.list[i];
+
+		if (saved->bo == IMAGE_NO_BO && !saved->is_import &&
+		    saved->mmap_offset == mapping->offset &&
+		    bo_index_find_gpu(&dump->state, dump->topology, saved->gpu_id) == gpu)
+			return true;
+	}
+	return false;
 }
 
 bool shared_bos_is_private(const struct process_dump *dump, uint32_t index)
@@ -535,6 +589,7 @@ void shared_bos_done(struct dump_session *session)
 	if (session->shared) {
 		dmabuf_holders_done(&session->shared->files);
 		free(session->shared->list);
+		free(session->shared->handles);
 	}
 	free(session->shared);
 	session->shared = NULL;

@@ -20,6 +20,7 @@
 #include "dump/dump.h"
 #include "kernel/kfd_priv.h"
 
+struct gem_saved;
 struct proc_mapping;
 struct process_dump;
 
@@ -49,8 +50,8 @@ struct shared_bo {
 	/* Where the owner has the object. */
 	uint64_t home_device;
 	uint64_t home_offset;
-	/* References to its dma-buf that render files of its process hold. */
-	uint64_t gem_holders;
+	/* A render file of another process has a GEM handle of the object. */
+	bool is_named;
 	/* From 1; 0: a restore makes a BO of its own. */
 	uint32_t object;
 	/* The process whose entry makes the object. */
@@ -88,6 +89,12 @@ const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t
 /* Refuses a mapping of a BO if no restore could tell CRIU its new offset. The process has its index
  * of BOs. */
 int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_mapping *mapping);
+/* The object of a GEM handle of which the process has no BO: sets the object's number, size, and
+ * owner in @saved. -ENOENT: no process of the dump has such a BO that can be shared. */
+int shared_bos_find_named(const struct process_dump *dump, struct gem_saved *saved);
+/* Whether the mapping is that of an object, from its start, of which the process has a GEM handle
+ * only. The process has its list of handles. */
+bool shared_bos_maps_other(const struct process_dump *dump, const struct proc_mapping *mapping);
 /* Whether the BO has contents, and no other entry is the same object. */
 bool shared_bos_is_private(const struct process_dump *dump, uint32_t index);
 /* An entry of the object that has the dma-buf @stat, and the process that makes the object.

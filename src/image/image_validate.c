@@ -361,24 +361,49 @@ static const char *find_wrong_mapping(const DrmVmEntry *mapping, uint64_t bo_siz
 							  : NULL;
 }
 
+static const char *find_wrong_other(const CriuKfd *kfd, const GemHandleEntry *handle)
+{
+	if (!handle->has_object || !handle->has_owner_pid || !handle->has_size)
+		return "neither a BO nor an object";
+	if (!handle->object || handle->object > IMAGE_OBJECTS_MAX)
+		return "an impossible object";
+	if (!handle->owner_pid || handle->owner_pid > INT32_MAX || handle->owner_pid == kfd->pid)
+		return "an impossible owner";
+	return !handle->size || (handle->size | handle->offset) % PAGE
+		       ? "an object that is no whole pages"
+		       : NULL;
+}
+
+/* The BO of the process that it names, or else the object of another one. */
+static const char *find_wrong_bo(const CriuKfd *kfd, const GemHandleEntry *handle,
+				 uint64_t *ret_size)
+{
+	const KfdBoEntry *bo = handle->bo < kfd->n_bo_entries ? kfd->bo_entries[handle->bo] : NULL;
+
+	*ret_size = bo ? bo->size : handle->size;
+	if (handle->bo == IMAGE_NO_BO)
+		return find_wrong_other(kfd, handle);
+	return bo && bo->alloc_flags & KFD_BO_WITH_CONTENTS ? NULL : "no BO that can be shared";
+}
+
 /* @before: the entry before, or NULL. @lower: the entries of the same GPU before. */
 static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *handle,
 				     const GemHandleEntry *before, size_t lower)
 {
-	const KfdBoEntry *bo = handle->bo < kfd->n_bo_entries ? kfd->bo_entries[handle->bo] : NULL;
-	const char *wrong = NULL;
+	uint64_t size;
+	const char *wrong = find_wrong_bo(kfd, handle, &size);
 
 	if (!device_by_gpu_id(kfd, handle->gpu_id))
 		return "a GPU that the image does not have";
-	if (!bo || !(bo->alloc_flags & KFD_BO_WITH_CONTENTS))
-		return "no BO that can be shared";
+	if (wrong)
+		return wrong;
 	if (!handle->handle || handle->handle - 1 > IMAGE_GEM_HOLES_MAX + lower)
 		return "an impossible number";
 	if (before && (before->gpu_id > handle->gpu_id ||
 		       (before->gpu_id == handle->gpu_id && before->handle >= handle->handle)))
 		return "a lower number than the one before";
 	for (size_t i = 0; !wrong && i < handle->n_mappings; i++)
-		wrong = find_wrong_mapping(handle->mappings[i], bo->size);
+		wrong = find_wrong_mapping(handle->mappings[i], size);
 	return wrong;
 }
 

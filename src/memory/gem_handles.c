@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "amdgpu_plugin_topology.h"
@@ -15,13 +16,16 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/render_node.h"
 #include "memory/gpu_files.h"
+#include "memory/imports.h"
+#include "memory/mappings.h"
 #include "memory/objects.h"
 
 /* A handle of the image. Its mappings stay in the image. */
 struct gem_handle {
 	const GemHandleEntry *entry;
-	/* From 1: the task imports the object; 0: it makes the BO itself. */
+	/* From 1: the task imports the object from @owner; 0: it makes the BO itself. */
 	uint32_t object;
+	pid_t owner;
 	/* In the list of BOs that RESTORE makes. */
 	uint32_t bo;
 };
@@ -41,6 +45,8 @@ struct maker {
 	uint32_t next;
 	uint32_t *fillers;
 	size_t num_fillers;
+	/* Its image is there. */
+	pid_t known_owner;
 };
 
 void gem_handles_done(struct restored_task *task)
@@ -61,6 +67,25 @@ static uint32_t count_made(const CriuKfd *kfd, uint32_t index)
 	return count;
 }
 
+static struct gem_handle describe(const CriuKfd *kfd, const GemHandleEntry *entry)
+{
+	const KfdBoEntry *bo;
+
+	if (entry->bo == IMAGE_NO_BO)
+		return (struct gem_handle){
+			.entry = entry,
+			.object = entry->object,
+			.owner = (pid_t)entry->owner_pid,
+		};
+	bo = kfd->bo_entries[entry->bo];
+	return (struct gem_handle){
+		.entry = entry,
+		.object = bo->has_owner_pid ? bo->object : 0,
+		.owner = (pid_t)bo->owner_pid,
+		.bo = count_made(kfd, entry->bo),
+	};
+}
+
 static int take_all(struct restored_task *task, struct gem_handles *handles)
 {
 	const CriuKfd *kfd = task->kfd;
@@ -68,16 +93,8 @@ static int take_all(struct restored_task *task, struct gem_handles *handles)
 	handles->list = calloc(kfd->n_gem_handles, sizeof(*handles->list));
 	if (!handles->list)
 		return -ENOMEM;
-	for (size_t i = 0; i < kfd->n_gem_handles; i++) {
-		const GemHandleEntry *entry = kfd->gem_handles[i];
-		const KfdBoEntry *bo = kfd->bo_entries[entry->bo];
-
-		handles->list[handles->count++] = (struct gem_handle){
-			.entry = entry,
-			.object = bo->has_owner_pid ? bo->object : 0,
-			.bo = count_made(kfd, entry->bo),
-		};
-	}
+	for (size_t i = 0; i < kfd->n_gem_handles; i++)
+		handles->list[handles->count++] = describe(kfd, kfd->gem_handles[i]);
 	return 0;
 }
 
@@ -125,17 +142,56 @@ static int fill_up_to(struct maker *maker, uint32_t handle)
 	return ret;
 }
 
-/* *@ret_fetched: the descriptor, if the caller must close it. */
-static int find_dmabuf(const struct maker *maker, const struct gem_handle *handle, int *ret_fetched)
+static int fail(const struct maker *maker, const struct gem_handle *handle, int ret)
+{
+	return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot import its BO",
+			 maker->session->task.kfd_id, handle->entry->handle, maker->gpu_id);
+}
+
+/* The task has imported the object as a BO. */
+static int fetch_own(const struct maker *maker, const struct gem_handle *handle, int *ret_fd)
 {
 	struct object object;
+	int ret = objects_find(maker->session->objects, handle->object, &object);
+
+	if (!ret)
+		ret = host_fetch_fd(object.store_id);
+	if (ret < 0)
+		return fail(maker, handle, ret);
+	*ret_fd = ret;
+	return 0;
+}
+
+/* Only another task has a BO of the object. */
+static int fetch_other(struct maker *maker, const struct gem_handle *handle, int *ret_fd)
+{
+	struct awaited_object awaited = {
+		.number = handle->object,
+		.size = handle->entry->size,
+		.gpu_id = maker->gpu_id,
+		.owner = handle->owner,
+		.known_owner = maker->known_owner,
+	};
+	struct object object = { 0 };
+	int ret;
+
+	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: GEM handle %u of GPU 0x%04x",
+		       maker->session->task.kfd_id, handle->entry->handle, maker->gpu_id);
+	ret = imports_fetch(maker->session, &awaited, &object, ret_fd);
+	maker->known_owner = awaited.known_owner;
+	return ret;
+}
+
+/* *@ret_fetched: the descriptor, if the caller must close it. */
+static int find_dmabuf(struct maker *maker, const struct gem_handle *handle, int *ret_fetched)
+{
 	int ret;
 
 	if (!handle->object)
 		return (int)maker->state->bos[handle->bo].dmabuf_fd;
-	ret = objects_find(maker->session->objects, handle->object, &object);
-	*ret_fetched = ret < 0 ? ret : host_fetch_fd(object.store_id);
-	return *ret_fetched;
+	ret = handle->entry->bo == IMAGE_NO_BO ? fetch_other(maker, handle, ret_fetched)
+					       : fetch_own(maker, handle, ret_fetched);
+	return ret < 0 ? ret : *ret_fetched;
 }
 
 static int import(struct maker *maker, const struct gem_handle *handle)
@@ -145,16 +201,38 @@ static int import(struct maker *maker, const struct gem_handle *handle)
 	uint32_t number = 0;
 	int ret = fill_up_to(maker, wanted);
 
+	if (!ret)
+		ret = find_dmabuf(maker, handle, &fetched);
 	if (ret < 0)
 		return ret;
-	ret = find_dmabuf(maker, handle, &fetched);
-	if (ret >= 0)
-		ret = render_node_gem_import(maker->fd, ret, &number);
+	ret = render_node_gem_import(maker->fd, ret, &number);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: GEM handle %u of GPU 0x%04x: cannot import its BO",
-				 maker->session->task.kfd_id, wanted, maker->gpu_id);
+		return fail(maker, handle, ret);
 	maker->next = wanted + 1;
 	return check_handle(maker, number, wanted);
+}
+
+/* The CPU may map the object of another task through the render file. */
+static int note_mapping(const struct maker *maker, const struct gem_handle *handle)
+{
+	const struct restored_task *task = &maker->session->task;
+	struct mapped_bo mapped = {
+		.saved_minor = topology_find_gpu(&task->saved, maker->gpu_id)->drm_render_minor,
+		.size = handle->entry->size,
+		.old_offset = handle->entry->offset,
+	};
+	int ret;
+
+	if (handle->entry->bo != IMAGE_NO_BO)
+		return 0;
+	ret = render_node_gem_offset(maker->fd, handle->entry->handle, &mapped.new_offset);
+	if (!ret)
+		ret = mappings_add_bo(task->mappings, &mapped);
+	return ret < 0 ? log_error(ret,
+				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot note where the CPU"
+				   " can map it",
+				   task->kfd_id, handle->entry->handle, maker->gpu_id)
+		       : 0;
 }
 
 static int map(const struct maker *maker, const struct gem_handle *handle)
@@ -209,6 +287,8 @@ static int make_of_gpu(struct maker *maker, const struct gem_handles *handles)
 			continue;
 		count++;
 		ret = import(maker, handle);
+		if (!ret)
+			ret = note_mapping(maker, handle);
 		if (!ret)
 			ret = map(maker, handle);
 	}

@@ -330,23 +330,6 @@ int imports_await(const struct restore_session *session, struct awaited_object *
 		       : 0;
 }
 
-static int await(struct importer *importer, const struct import *import, struct object *ret_object)
-{
-	const struct restore_session *session = importer->session;
-	struct awaited_object awaited = {
-		.number = import->object,
-		.owner = import->owner,
-		.known_owner = importer->known_owner,
-	};
-	int ret;
-
-	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
-		       session->task.kfd_id, import->addr);
-	ret = imports_await(session, &awaited, ret_object);
-	importer->known_owner = awaited.known_owner;
-	return ret;
-}
-
 enum relation { ONE_GPU, ONE_DEVICE, TWO_DEVICES };
 
 static enum relation relate(const struct object_gpu *one, const struct object_gpu *other)
@@ -357,7 +340,7 @@ static enum relation relate(const struct object_gpu *one, const struct object_gp
 }
 
 /* KFD makes another kind of BO for another PCI device. */
-static int check_gpu(const struct restored_task *task, const struct import *import,
+static int check_gpu(const struct restored_task *task, const struct awaited_object *awaited,
 		     const struct object *object)
 {
 	static const char *const words[] = {
@@ -365,7 +348,7 @@ static int check_gpu(const struct restored_task *task, const struct import *impo
 		[ONE_DEVICE] = "partitions of one PCI device",
 		[TWO_DEVICES] = "on different PCI devices",
 	};
-	const struct topology_node *node = saved_gpu(task, import->gpu_id);
+	const struct topology_node *node = saved_gpu(task, awaited->gpu_id);
 	const struct object_gpu saved = name_gpu(node);
 	const struct object_gpu gpu = name_gpu(gpu_files_local(task, node));
 	const enum relation relation = relate(&saved, &object->saved_gpu);
@@ -373,23 +356,40 @@ static int check_gpu(const struct restored_task *task, const struct import *impo
 	if (relate(&gpu, &object->gpu) == relation)
 		return 0;
 	return log_error(-EXDEV,
-			 "kfd %d: BO at 0x%" PRIx64 ": saved GPU 0x%04x of process %d, which makes"
-			 " it, is GPU 0x%04x now, and saved GPU 0x%04x of this process is GPU"
-			 " 0x%04x; choose GPUs with device-map that are %s, as at the dump",
-			 task->kfd_id, import->addr, object->saved_gpu.gpu_id, import->owner,
+			 "%s: saved GPU 0x%04x of process %d, which makes it, is GPU 0x%04x now,"
+			 " and saved GPU 0x%04x of this process is GPU 0x%04x; choose GPUs with"
+			 " device-map that are %s, as at the dump",
+			 awaited->name, object->saved_gpu.gpu_id, awaited->owner,
 			 object->gpu.gpu_id, saved.gpu_id, gpu.gpu_id, words[relation]);
 }
 
-static int check_size(const struct restored_task *task, const struct import *import, int dmabuf_fd)
+static int check_size(const struct awaited_object *awaited, int dmabuf_fd)
 {
 	off_t size = lseek(dmabuf_fd, 0, SEEK_END);
 
-	if (size >= 0 && (uint64_t)size == import->size)
+	if (size >= 0 && (uint64_t)size == awaited->size)
 		return 0;
-	return log_error(-EINVAL,
-			 "kfd %d: BO at 0x%" PRIx64 ": has %" PRIu64
-			 " bytes, but process %d has made it with %lld",
-			 task->kfd_id, import->addr, import->size, import->owner, (long long)size);
+	return log_error(-EINVAL, "%s: has %" PRIu64 " bytes, but process %d has made it with %lld",
+			 awaited->name, awaited->size, awaited->owner, (long long)size);
+}
+
+int imports_fetch(const struct restore_session *session, struct awaited_object *awaited,
+		  struct object *ret_object, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int ret = imports_await(session, awaited, ret_object);
+
+	if (!ret)
+		ret = check_gpu(&session->task, awaited, ret_object);
+	if (ret < 0)
+		return ret;
+	fd = host_fetch_fd(ret_object->store_id);
+	if (fd < 0)
+		return log_error(fd, "%s: cannot fetch its dma-buf", awaited->name);
+	ret = check_size(awaited, fd);
+	if (!ret)
+		*ret_fd = take_fd(&fd);
+	return ret;
 }
 
 static int check_handle(const struct restored_task *task, uint64_t handle, uint64_t wanted)
@@ -484,22 +484,24 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
 }
 
-/* *@ret_fd: the dma-buf of the object, which the caller owns. */
-static int await_dmabuf(struct importer *importer, const struct import *import,
-			struct object *ret_object, int *ret_fd)
+static int fetch(struct importer *importer, const struct import *import, struct object *ret_object,
+		 int *ret_fd)
 {
-	const struct restored_task *task = &importer->session->task;
-	int ret = await(importer, import, ret_object);
+	const struct restore_session *session = importer->session;
+	struct awaited_object awaited = {
+		.number = import->object,
+		.size = import->size,
+		.gpu_id = import->gpu_id,
+		.owner = import->owner,
+		.known_owner = importer->known_owner,
+	};
+	int ret;
 
-	if (!ret)
-		ret = check_gpu(task, import, ret_object);
-	if (ret < 0)
-		return ret;
-	*ret_fd = host_fetch_fd(ret_object->store_id);
-	return *ret_fd < 0
-		       ? log_error(*ret_fd, "kfd %d: BO at 0x%" PRIx64 ": cannot fetch its dma-buf",
-				   task->kfd_id, import->addr)
-		       : 0;
+	(void)snprintf(awaited.name, sizeof(awaited.name), "kfd %d: BO at 0x%" PRIx64,
+		       session->task.kfd_id, import->addr);
+	ret = imports_fetch(session, &awaited, ret_object, ret_fd);
+	importer->known_owner = awaited.known_owner;
+	return ret;
 }
 
 static int import_bo(struct importer *importer, const struct import *import)
@@ -507,10 +509,8 @@ static int import_bo(struct importer *importer, const struct import *import)
 	const struct restored_task *task = &importer->session->task;
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = await_dmabuf(importer, import, &object, &dmabuf_fd);
+	int ret = fetch(importer, import, &object, &dmabuf_fd);
 
-	if (!ret)
-		ret = check_size(task, import, dmabuf_fd);
 	if (!ret)
 		ret = import_and_map(importer, import, dmabuf_fd);
 	return ret < 0 ? ret : note_mapping(task, import, &object);
@@ -532,7 +532,7 @@ static int check_joined(struct importer *importer, const struct import *import,
 	const struct restored_task *task = &importer->session->task;
 	_cleanup_close_ int dmabuf_fd = -1;
 	struct object object = { 0 };
-	int ret = await_dmabuf(importer, import, &object, &dmabuf_fd);
+	int ret = fetch(importer, import, &object, &dmabuf_fd);
 
 	if (ret < 0)
 		return ret;

@@ -20,6 +20,10 @@ void imports_done(struct restored_task *task);
 /* An object of another task. */
 struct awaited_object {
 	uint32_t number;
+	/* For imports_fetch(): its size in bytes, and the GPU that imports it, as the task knows
+	 * it. */
+	uint64_t size;
+	uint32_t gpu_id;
 	/* The task that makes it, and the last one whose image is known to exist; 0: none. */
 	pid_t owner;
 	pid_t known_owner;
@@ -34,6 +38,12 @@ struct awaited_object {
  * image lacks the object. */
 int imports_await(const struct restore_session *session, struct awaited_object *awaited,
 		  struct object *ret_object);
+
+/* Waits in the same way, and compares the object with what the image says: its size, and whether
+ * its GPU is as close to that of the import as at the dump. *@ret_fd: its dma-buf, which the caller
+ * owns. Logs on error. */
+int imports_fetch(const struct restore_session *session, struct awaited_object *awaited,
+		  struct object *ret_object, int *ret_fd);
 
 /* After RESTORE of @state by the /dev/kfd @fd: publishes the task's objects, waits for those of
  * others, and imports them. Notes the mappings of imports. Logs on error. */

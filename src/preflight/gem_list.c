@@ -22,11 +22,6 @@
 #include "preflight/bo_index.h"
 #include "preflight/preflight.h"
 
-/* The references that an import on another PCI device holds: its attachment, its object, and the
- * file (drm_gem_prime_fd_to_handle() and amdgpu_gem_prime_import() in 6.12). A file with a handle
- * of the object itself holds one. */
-#define IMPORT_REFERENCES 3
-
 void gem_list_files_done(struct gem_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -150,27 +145,6 @@ int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *
 	return 0;
 }
 
-uint64_t gem_list_count_holders(const struct gem_files *files, uint64_t device, uint64_t offset,
-				uint64_t inode)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < files->count; i++) {
-		const struct gem_file *file = &files->list[i];
-		const bool is_same = topology_pci_device(file->gpu) == device;
-
-		for (size_t j = 0; j < file->num_handles; j++) {
-			const struct gem_named *named = &file->handles[j];
-
-			if (named->is_import && named->key == inode)
-				count += IMPORT_REFERENCES;
-			if (!named->is_import && is_same && named->key == offset)
-				count++;
-		}
-	}
-	return count;
-}
-
 static bool has_key(const struct gem_file *file, uint64_t key)
 {
 	for (size_t i = 0; i < file->num_handles; i++) {
@@ -262,7 +236,7 @@ static bool is_of_kfd(const struct preflight_subject *subject, const struct gem_
 }
 
 static int keep_mappings(const struct preflight_subject *subject, const struct gem_file *file,
-			 bool is_import, struct gem_saved *saved)
+			 struct gem_saved *saved)
 {
 	size_t kept = 0;
 
@@ -276,7 +250,8 @@ static int keep_mappings(const struct preflight_subject *subject, const struct g
 				" 0x%" PRIx64 " at 0x%" PRIx64 ",",
 				subject->process->id, file->gpu->drm_render_minor, saved->handle,
 				mapping->flags, mapping->addr);
-		if (is_import || !is_of_kfd(subject, saved, mapping))
+		if (saved->is_import || saved->bo == IMAGE_NO_BO ||
+		    !is_of_kfd(subject, saved, mapping))
 			saved->mappings[kept++] = *mapping;
 	}
 	saved->num_mappings = kept;
@@ -290,11 +265,14 @@ static int save_handle(const struct preflight_subject *subject, const struct gem
 	int ret;
 
 	saved->handle = named->handle;
-	if (!bo || named->handle - 1 > IMAGE_GEM_HOLES_MAX + (size_t)(named - file->handles))
+	saved->is_import = named->is_import;
+	saved->key = named->key;
+	saved->bo = bo ? bo->index : IMAGE_NO_BO;
+	if (!named->key ||
+	    named->handle - 1 > IMAGE_GEM_HOLES_MAX + (size_t)(named - file->handles))
 		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
 					"kfd %d: renderD%u, GEM handle %u,", subject->process->id,
 					file->gpu->drm_render_minor, named->handle);
-	saved->bo = bo->index;
 	ret = render_node_gem_offset(file->fd, named->handle, &saved->mmap_offset);
 	if (!ret)
 		ret = render_node_gem_mappings(file->fd, named->handle, &saved->mappings,
@@ -303,7 +281,7 @@ static int save_handle(const struct preflight_subject *subject, const struct gem
 		return log_error(ret,
 				 "kfd %d: renderD%u: cannot list the mappings of GEM handle %u",
 				 subject->process->id, file->gpu->drm_render_minor, named->handle);
-	return keep_mappings(subject, file, named->is_import, saved);
+	return keep_mappings(subject, file, saved);
 }
 
 static int save_file(const struct preflight_subject *subject, const struct gem_file *file,

@@ -35,12 +35,20 @@ struct gem_files {
 	size_t count;
 };
 
-/* A handle of a BO of the process, for the image. */
+/* A handle of a KFD process, for the image. */
 struct gem_saved {
 	uint32_t gpu_id;
 	uint32_t handle;
-	/* Index of a BO that is the object. */
+	/* Index of a BO that is the object; IMAGE_NO_BO: the process has none. */
 	uint32_t bo;
+	/* As in gem_named. */
+	bool is_import;
+	uint64_t key;
+	/* IMAGE_NO_BO: the number of the object in the dump, from 1, its size in bytes, and the
+	 * process that makes it at a restore. shared_bos.c sets them. */
+	uint32_t object;
+	uint64_t size;
+	pid_t owner;
 	/* Of the object in this file. Only files with a handle of it can map it, but for KFD's BOs.
 	 */
 	uint64_t mmap_offset;
@@ -60,13 +68,8 @@ struct gem_saved_list {
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 void gem_list_files_done(struct gem_files *files);
 
-/* The references to the dma-buf of an object that the files hold: @device is that of
- * topology_pci_device(). */
-uint64_t gem_list_count_holders(const struct gem_files *files, uint64_t device, uint64_t offset,
-				uint64_t inode);
-
 /* Lists the handles in the compute files of a process, by GPU and number, whose GPUs are noted in
- * subject->process. -EOPNOTSUPP: KFD does not know an object. Logs on error. */
+ * subject->process. -EOPNOTSUPP: a handle cannot be saved. Logs on error. */
 int gem_list_save(const struct preflight_subject *subject, pid_t pid,
 		  struct gem_saved_list *ret_saved);
 void gem_list_saved_done(struct gem_saved_list *saved);

@@ -51,8 +51,8 @@ bool preflight_driver_saves_waves(void);
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
 int preflight_process_ask_without_bos(void);
-/* Refuses process @pid, for which RESTORE would get no BOs, if the kernel takes no such process. Logs
- * on error. */
+/* Refuses process @pid, for which RESTORE would get no BOs, if the kernel takes no such process.
+ * Logs on error. */
 int preflight_process_refuse_without_bos(const struct dump_session *session, pid_t pid);
 
 /* The functions below log one error line for the first broken rule and return -EOPNOTSUPP. With

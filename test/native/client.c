@@ -501,6 +501,17 @@ static int map_import(const struct client *client, uint32_t gpu, int fd, const s
 	return ret < 0 ? complain(ret, "mmap of an import") : task_add_vma(task, &vma);
 }
 
+/* The CPU maps it at the same address. */
+static int import_host_memory(struct client *client, const struct workload_bo *bo, int fd,
+			      void *address, struct task *task)
+{
+	struct raw_bo raw = { .address = address, .size = bo->size };
+	int ret =
+		client_vmem_import(&client->process, bo, fd, (uintptr_t)address, &raw.mmap_offset);
+
+	return ret ? ret : map_bo(client, bo, &raw, task);
+}
+
 int client_import(struct client *client, const struct workload *owner, size_t index, int fd,
 		  const uint32_t *handle, struct task *task)
 {
@@ -513,8 +524,7 @@ int client_import(struct client *client, const struct workload *owner, size_t in
 	int ret;
 
 	if (owner->host)
-		return client_vmem_import(&client->process, &owner->bos[index], fd,
-					  (uintptr_t)address);
+		return import_host_memory(client, &owner->bos[index], fd, address, task);
 	ret = raw_alloc_at(&client->process, gpu_id, RAW_GTT, &filler);
 	if (!ret)
 		ret = handle ? raw_ipc_import(&client->process, gpu_id, handle, &bo)

@@ -96,19 +96,43 @@ static uint64_t pattern_end(const struct workload *workload, size_t index)
 	       (workload_is_shared(workload, index) ? WORKLOAD_SLOTS : 0);
 }
 
+/* Reads from a buffer of KFD; without a handle, from where one GPU maps @address. */
+static int peek(uint64_t handle, uint64_t address, uint64_t offset, void *data, size_t size)
+{
+	int (*by_handle)(uint64_t handle, uint64_t offset, void *data, size_t size) =
+		simulator_find("amdgpu_sim_peek");
+	int (*by_address)(uint64_t address, void *data, size_t size) =
+		simulator_find("amdgpu_sim_peek_va");
+	int ret;
+
+	if (handle)
+		return by_handle(handle, offset, data, size);
+	ret = by_address(address + offset, data, size);
+	return ret == 1 ? 0 : ret < 0 ? ret : -EFAULT;
+}
+
+static int poke(uint64_t handle, uint64_t address, uint64_t offset, const void *data, size_t size)
+{
+	int (*by_handle)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
+		simulator_find("amdgpu_sim_poke");
+	int (*by_address)(uint64_t address, const void *data, size_t size) =
+		simulator_find("amdgpu_sim_poke_va");
+
+	return handle ? by_handle(handle, offset, data, size)
+		      : by_address(address + offset, data, size);
+}
+
 /* Compares the buffer as the GPU sees it. */
-static int verify_memory(const struct workload *workload, size_t index, uint64_t handle,
+static int verify_memory(const struct workload *workload, size_t index, const struct place *place,
 			 void *memory)
 {
-	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
-		simulator_find("amdgpu_sim_peek");
 	uint64_t end = pattern_end(workload, index);
 	int ret = 0;
 
 	for (uint64_t at = 0; !ret && at < end; at += CHUNK) {
 		uint64_t size = end - at < CHUNK ? end - at : CHUNK, good;
 
-		ret = peek(handle, at, memory, size);
+		ret = peek(place->handle, place->address, at, memory, size);
 		if (ret < 0)
 			return complain(ret, "cannot read a buffer");
 		good = workload_check(workload, index, at, memory, size);
@@ -138,7 +162,7 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 	if (place->size != bo->size)
 		return complain(-EIO, "a buffer has another size");
 	memory = malloc(CHUNK);
-	ret = memory ? verify_memory(workload, index, place->handle, memory) : -ENOMEM;
+	ret = memory ? verify_memory(workload, index, place, memory) : -ENOMEM;
 	free(memory);
 	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;
 }
@@ -199,8 +223,26 @@ struct share {
 	struct workload owner;
 	size_t index;
 	bool imported;
-	uint64_t handle;
+	struct place place;
 };
+
+/* A process that imports host memory as ROCr does has no handle of KFD. */
+static int find_share(const struct workload *workload, const struct place *places,
+		      size_t num_places, struct share *share)
+{
+	const uint64_t address = workload_import_address(&share->owner, share->index);
+	const struct place *place = find_place(
+		places, num_places, address + (share->imported ? 0 : WORKLOAD_IMPORT_DISTANCE));
+
+	if (place && !(share->imported && workload->host))
+		share->place = *place;
+	else if (!place && share->imported && workload->host)
+		share->place = (struct place){ .address = address,
+					       .size = share->owner.bos[share->index].size };
+	else
+		return complain(-EIO, "a shared buffer is missing, or there is one too many");
+	return 0;
+}
 
 /* Calls @visit for each shared buffer of the process, both imported and its own. */
 static int for_each_share(const struct workload *workload, const struct place *places,
@@ -212,39 +254,31 @@ static int for_each_share(const struct workload *workload, const struct place *p
 	for (uint32_t i = 0; !ret && i < 2 * workload->tasks * workload->shared; i++) {
 		struct share share = { .index = i / 2 % workload->shared, .imported = i % 2 };
 		uint32_t owner = i / 2 / workload->shared;
-		const struct place *place;
 
 		if (share.imported
-			    ? workload->host || !workload_imports(workload, owner)
+			    ? !workload_imports(workload, owner)
 			    : owner != workload->task || !workload_keeps(workload, share.index))
 			continue;
 		share.owner = owner_of(workload, owner);
-		place = find_place(places, num_places,
-				   workload_import_address(&share.owner, share.index) +
-					   (share.imported ? 0 : WORKLOAD_IMPORT_DISTANCE));
-		if (!place)
-			return complain(-EIO, "a shared buffer is missing");
-		share.handle = place->handle;
-		ret = visit(workload, &share);
+		ret = find_share(workload, places, num_places, &share);
+		if (!ret)
+			ret = visit(workload, &share);
 	}
 	return ret;
 }
 
 static int verify_share(const struct workload *workload, const struct share *share)
 {
-	const struct workload_bo *bo = &share->owner.bos[share->index];
-	const struct place place = { .size = bo->size, .handle = share->handle };
 	struct workload_bo bos[64];
 	struct workload owner = share->owner;
 
-	/* the import is not mapped for the CPU */
+	/* only imports of host memory are mapped for the CPU */
 	if (!share->imported || share->index >= 64)
 		return 0;
 	memcpy(bos, owner.bos, (share->index + 1) * sizeof(*bos));
-	bos[share->index].mapped = false;
+	bos[share->index].mapped = workload->host;
 	owner.bos = bos;
-	(void)workload;
-	return verify_bo(&owner, share->index, &place);
+	return verify_bo(&owner, share->index, &share->place);
 }
 
 /* One slot for each task, or for each of the two handles of a single task. */
@@ -276,8 +310,6 @@ static volatile uint64_t *mapped_slot(const struct workload *workload, const str
 
 static int write_slot(const struct workload *workload, const struct share *share)
 {
-	int (*poke)(uint64_t handle, uint64_t offset, const void *data, size_t size) =
-		simulator_find("amdgpu_sim_poke");
 	uint32_t slot = slot_of(workload, share);
 	uint64_t word = word_of(share, slot);
 
@@ -285,14 +317,13 @@ static int write_slot(const struct workload *workload, const struct share *share
 		*mapped_slot(workload, share, slot) = word;
 		return 0;
 	}
-	return poke(share->handle, slot_offset(share, slot), &word, sizeof(word));
+	return poke(share->place.handle, share->place.address, slot_offset(share, slot), &word,
+		    sizeof(word));
 }
 
 /* Each task that shares a buffer writes to it through its own handle. */
 static int await_slots(const struct workload *workload, const struct share *share)
 {
-	int (*peek)(uint64_t handle, uint64_t offset, void *data, size_t size) =
-		simulator_find("amdgpu_sim_peek");
 	uint32_t slots = workload->tasks == 1 ? 2 : workload->tasks;
 
 	for (uint32_t slot = 0; slot < slots; slot++) {
@@ -301,8 +332,8 @@ static int await_slots(const struct workload *workload, const struct share *shar
 		if (workload->gone && slot == share->owner.task)
 			continue;
 		for (int i = 0; word != word_of(share, slot); i++) {
-			int ret =
-				peek(share->handle, slot_offset(share, slot), &word, sizeof(word));
+			int ret = peek(share->place.handle, share->place.address,
+				       slot_offset(share, slot), &word, sizeof(word));
 
 			if (ret < 0)
 				return complain(ret, "cannot read a shared buffer");

@@ -58,12 +58,11 @@ static int import(int render, int dmabuf, uint32_t *ret_handle)
 }
 
 static int map_on_gpu(const struct raw_process *process, int gpu, const struct workload_bo *bo,
-		      int dmabuf, uint64_t address)
+		      int dmabuf, uint64_t address, uint32_t *ret_handle)
 {
-	uint32_t handle = 0;
-	int ret = import(process->render[gpu], dmabuf, &handle);
+	int ret = import(process->render[gpu], dmabuf, ret_handle);
 
-	return ret ? ret : map(process->render[gpu], handle, address, 0, bo->size);
+	return ret ? ret : map(process->render[gpu], *ret_handle, address, 0, bo->size);
 }
 
 static int map_half(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
@@ -83,6 +82,7 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 {
 	const struct workload_bo *bo = &workload->bos[index];
 	int gpu = (int)bo->gpu, peer = (gpu + 1) % (int)workload->gpus, dmabuf = -1, ret;
+	uint32_t handle;
 
 	*ret_bo = (struct raw_bo){ .size = bo->size };
 	ret = raw_alloc_at(process, process->gpu[gpu].gpu_id, RAW_VRAM, ret_bo);
@@ -91,20 +91,26 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 		ret = raw_export(process, ret_bo, &dmabuf);
 	if (ret < 0)
 		return complain(ret, "cannot allocate memory without an address");
-	ret = map_on_gpu(process, gpu, bo, dmabuf, address);
+	ret = map_on_gpu(process, gpu, bo, dmabuf, address, &handle);
 	if (!ret)
 		ret = map_half(process, bo, dmabuf, address);
 	if (!ret && peer != gpu)
-		ret = map_on_gpu(process, peer, bo, dmabuf, address);
+		ret = map_on_gpu(process, peer, bo, dmabuf, address, &handle);
 	(void)close(dmabuf);
 	return ret < 0 ? complain(ret, "cannot map memory by its render node") : 0;
 }
 
 int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
-		       uint64_t address)
+		       uint64_t address, uint64_t *ret_offset)
 {
-	int ret = map_on_gpu(process, (int)bo->gpu, bo, dmabuf, address);
+	union drm_amdgpu_gem_mmap args = { 0 };
+	uint32_t handle = 0;
+	int ret = map_on_gpu(process, (int)bo->gpu, bo, dmabuf, address, &handle);
 
+	args.in.handle = handle;
+	if (!ret)
+		ret = raw_ioctl(process->render[bo->gpu], DRM_IOCTL_AMDGPU_GEM_MMAP, &args);
+	*ret_offset = args.out.addr_ptr;
 	return ret < 0 ? complain(ret, "cannot import memory by a render node") : 0;
 }
 

@@ -11,9 +11,10 @@
  * maps the buffer, too. *@ret_bo has the address of the first mapping. */
 int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
 		     uint64_t address, struct raw_bo *ret_bo);
-/* Imports and maps the buffer of another process in the same way, without a buffer of KFD. */
+/* Imports and maps the buffer of another process in the same way, without a buffer of KFD.
+ * *@ret_offset: where the CPU can map it through the render file. */
 int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
-		       uint64_t address);
+		       uint64_t address, uint64_t *ret_offset);
 /* Gives a buffer that KFD has mapped at @raw's address a GEM handle, and maps its second half by
  * that handle, too. */
 int client_vmem_map_again(struct raw_process *process, const struct workload_bo *bo,

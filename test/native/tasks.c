@@ -90,7 +90,19 @@ static int make_task(struct tasks *tasks, struct task *task)
 		ret = client_open(&tasks->workloads[i], &tasks->clients[i]);
 	if (!ret)
 		ret = client_make(tasks->clients[i], &tasks->workloads[i], task);
-	return ret || tasks->count == 1 ? ret : fork_task(tasks, task);
+	return ret;
+}
+
+/* When they have all their mappings. */
+static int fork_tasks(struct tasks *tasks)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < tasks->count; i++) {
+		if (!workload_is_broker(&tasks->workloads[i]))
+			ret = fork_task(tasks, &tasks->tasks[i]);
+	}
+	return ret;
 }
 
 /* The others have their buffers. */
@@ -205,6 +217,8 @@ int tasks_make(const struct workload *workload, struct tasks *ret_tasks)
 		ret = make_broker(ret_tasks);
 	if (!ret)
 		ret = share_buffers(ret_tasks);
+	if (!ret && workload->tasks > 1)
+		ret = fork_tasks(ret_tasks);
 	return ret || workload->tasks == 1 ? ret : make_criu();
 }
 

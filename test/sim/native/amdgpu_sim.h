@@ -19,5 +19,7 @@ int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data, size_t s
 /* Reads bytes at an address of the GPUs, through the page tables of each GPU that maps the address.
  * Returns the number of these GPUs. -EIO: they see different bytes. */
 int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size);
+/* Writes bytes there, through one GPU that maps the address. -EFAULT: none does. */
+int amdgpu_sim_poke_va(uint64_t va, const void *data, size_t size);
 
 #endif

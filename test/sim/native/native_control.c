@@ -446,18 +446,28 @@ EXPORTED int amdgpu_sim_poke(uint64_t handle, uint64_t offset, const void *data,
 	return ret;
 }
 
+/* 1: the GPU maps the address; 0: it does not. */
+static int find_va(struct sim_pdd *pdd, uint64_t va, struct sim_client *ret_client)
+{
+	struct sim_mapping mapping;
+
+	if (!pdd->render || sim_vm_find(&pdd->render->vm, va, &mapping) < 0)
+		return 0;
+	sim_os_bo_put(mapping.bo);
+	*ret_client = (struct sim_client){ .sim = pdd->process->sim,
+					   .vm = &pdd->render->vm,
+					   .who = "a program" };
+	return 1;
+}
+
 /* 1: the GPU maps the address; 0: it does not; or -errno. */
 static int peek_va(struct sim_pdd *pdd, uint64_t va, void *data, size_t size)
 {
-	const struct sim_client client = { .sim = pdd->process->sim,
-					   .vm = &pdd->render->vm,
-					   .who = "peek" };
-	struct sim_mapping mapping;
-	int ret = sim_vm_find(&pdd->render->vm, va, &mapping);
+	struct sim_client client;
+	int ret;
 
-	if (ret < 0)
+	if (!find_va(pdd, va, &client))
 		return 0;
-	sim_os_bo_put(mapping.bo);
 	ret = sim_client_read(&client, va, data, size);
 	return ret < 0 ? ret : 1;
 }
@@ -473,7 +483,7 @@ EXPORTED int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size)
 	for (i = 0; process && ret >= 0 && i < process->num_pdds; i++) {
 		struct sim_pdd *pdd = process->pdds[i];
 
-		ret = pdd->render ? peek_va(pdd, va, count ? other : data, size) : 0;
+		ret = peek_va(pdd, va, count ? other : data, size);
 		if (ret > 0 && count && memcmp(data, other, size) != 0)
 			ret = -EIO;
 		count += ret > 0;
@@ -482,6 +492,23 @@ EXPORTED int amdgpu_sim_peek_va(uint64_t va, void *data, size_t size)
 	if (process)
 		sim_os_process_put(process);
 	return ret < 0 ? ret : count;
+}
+
+EXPORTED int amdgpu_sim_poke_va(uint64_t va, const void *data, size_t size)
+{
+	struct native *native = native_get();
+	struct sim_process *process = native ? sim_os_process_find((u32)native->mm.pid) : NULL;
+	struct sim_client client;
+	int ret = -EFAULT;
+	u32 i;
+
+	for (i = 0; process && ret == -EFAULT && i < process->num_pdds; i++) {
+		if (find_va(process->pdds[i], va, &client))
+			ret = sim_client_write(&client, va, data, size);
+	}
+	if (process)
+		sim_os_process_put(process);
+	return ret;
 }
 
 /* AMDGPU_SIM_KNOBS="FILE=TEXT;FILE=TEXT" */

@@ -18,13 +18,14 @@
 
 /* A list that grows by process and index. */
 static struct shared_bo list[16];
+static struct shared_handle handles[8];
 static struct shared_bos shared;
 
 static int begin(void **state)
 {
 	(void)state;
 	memset(list, 0, sizeof(list));
-	shared = (struct shared_bos){ .list = list };
+	shared = (struct shared_bos){ .list = list, .handles = handles };
 	return 0;
 }
 
@@ -49,6 +50,16 @@ static struct shared_bo *add_on(size_t process, uint32_t gpu_id, uint32_t object
 static struct shared_bo *add(size_t process, uint32_t object, uint32_t flags)
 {
 	return add_on(process, GPU, object, flags);
+}
+
+/* Of object @object of GPU @gpu_id; GPU 0: of its dma-buf. */
+static void add_handle(size_t process, uint32_t gpu_id, uint32_t object)
+{
+	handles[shared.num_handles++] =
+		(struct shared_handle){ .process = process,
+					.is_import = !gpu_id,
+					.device = gpu_id,
+					.key = gpu_id ? 0x10000 * object : object };
 }
 
 /* The entry that add() has returned may have moved meanwhile, but the list is sorted again. */
@@ -201,6 +212,49 @@ static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
 	assert_false(second->adopted);
 	assert_object(alone, 0, 0, false);
 	assert_true(alone->adopted);
+}
+
+/* ROCr imports host memory without a BO of KFD. */
+static void a_buffer_that_another_process_has_a_handle_of_is_shared(void **state)
+{
+	const struct shared_bo *by_offset = add(0, 1, OWN), *by_inode = add(0, 2, OWN);
+	const struct shared_bo *own = add(0, 3, OWN), *other_device = add_on(0, OTHER, 4, OWN);
+
+	(void)state;
+	add_handle(1, GPU, 4);
+	add_handle(1, GPU, 1);
+	add_handle(0, GPU, 3);
+	add_handle(1, 0, 2);
+	object_rules_apply(&shared, true);
+	assert_object(by_offset, 1, 0, false);
+	assert_object(by_inode, 2, 0, false);
+	assert_object(own, 0, 0, false);
+	assert_object(other_device, 0, 0, false);
+	assert_int_equal(shared.num_objects, 2);
+}
+
+/* The kernel counts two BOs, two descriptors, the object and KFD's file, and what a handle holds. */
+static void handles_of_all_processes_are_known_holders(void **state)
+{
+	static const struct {
+		uint32_t gpu_id;
+		uint64_t most;
+	} cases[] = { { GPU, 2 + 2 + 2 + 1 }, { 0, 2 + 2 + 2 + 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (unsigned int outside = 0; outside < 2; outside++) {
+			(void)begin(NULL);
+			(void)add(0, 1, IMPORTED);
+			add(1, 1, IMPORTED)->references = cases[i].most + outside;
+			add_handle(0, cases[i].gpu_id, 1);
+			add_handle(1, GPU, 2);
+			add_handle(1, OTHER, 1);
+			object_rules_apply(&shared, true);
+			print_message("case %zu, %u outside\n", i, outside);
+			assert_int_equal(list[0].held_elsewhere, outside);
+		}
+	}
 }
 
 static void a_buffer_of_a_process_outside_is_refused(void **state)
@@ -369,6 +423,8 @@ int main(void)
 		TEST(entries_of_one_offset_with_different_dmabufs_are_refused),
 		TEST(sharing_that_cannot_be_restored_has_a_cause),
 		TEST(an_importer_adopts_a_buffer_that_nothing_else_holds),
+		TEST(a_buffer_that_another_process_has_a_handle_of_is_shared),
+		TEST(handles_of_all_processes_are_known_holders),
 		TEST(a_buffer_of_a_process_outside_is_refused),
 		TEST(an_owner_with_unknown_holders_still_shares),
 		TEST(nothing_is_outside_before_all_processes_are_known),

@@ -21,6 +21,8 @@ static struct image {
 	KfdBoEntry bos[4];
 	KfdBoEntry *bo_list[4];
 	bool has_handles;
+	/* The second handle is of an object of another process. */
+	bool has_other_object;
 	GemHandleEntry handles[2];
 	GemHandleEntry *handle_list[2];
 	DrmVmEntry mapping;
@@ -39,6 +41,18 @@ static KfdBoEntry bo_of(uint32_t flags, uint64_t addr, uint64_t size, uint64_t o
 	bo.size = size;
 	bo.offset = offset;
 	return bo;
+}
+
+/* The mapping is that of the two pages after the first one. */
+static void name_other_object(GemHandleEntry *handle)
+{
+	handle->bo = IMAGE_NO_BO;
+	handle->has_object = handle->has_owner_pid = handle->has_size = handle->has_offset = true;
+	handle->object = IMAGE_OBJECTS_MAX;
+	handle->owner_pid = 2;
+	handle->size = 0x3000;
+	handle->offset = 0x100000;
+	image.mapping.offset = 0x1000;
 }
 
 /* Both name the GTT BO. The second one has a mapping of its last two pages. */
@@ -62,6 +76,8 @@ static void make_handles(CriuKfd *kfd)
 		image.handles[i] = handle;
 		image.handle_list[i] = &image.handles[i];
 	}
+	if (image.has_other_object)
+		name_other_object(&image.handles[1]);
 	kfd->n_gem_handles = ARRAY_SIZE(image.handles);
 	kfd->gem_handles = image.handle_list;
 }
@@ -193,7 +209,9 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 		{ "no GPU", &image.handles[1].gpu_id, W32, 0x30, "a GPU that the image" },
 		{ "a CPU", &image.handles[1].gpu_id, W32, 0, "a GPU that the image" },
 		{ "no BO", &image.handles[1].bo, W32, 4, "no BO that can be shared" },
-		{ "any BO", &image.handles[1].bo, W32, UINT32_MAX, "no BO that can be shared" },
+		{ "any BO", &image.handles[1].bo, W32, UINT32_MAX - 1, "no BO that can be shared" },
+		{ "neither BO nor object", &image.handles[1].bo, W32, IMAGE_NO_BO,
+		  "neither a BO nor an object" },
 		{ "user memory", &image.handles[1].bo, W32, 2, "no BO that can be shared" },
 		{ "number 0", &image.handles[0].handle, W32, 0, "GEM handle 0 of GPU 0x0010" },
 		{ "a number to fill up to", &image.handles[1].handle, W32, 65536 + 3,
@@ -224,6 +242,35 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 	image.handles[1].handle = 65536 + 1;
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	image.has_handles = false;
+}
+
+static void handles_of_other_processes_must_name_an_object(void **state)
+{
+	GemHandleEntry *handle = &image.handles[1];
+	const struct hostile cases[] = {
+		{ "object 0", &handle->object, W32, 0, "an impossible object" },
+		{ "a high object", &handle->object, W32, IMAGE_OBJECTS_MAX + 1,
+		  "an impossible object" },
+		{ "no object", &handle->has_object, W32, 0, "neither a BO nor an object" },
+		{ "no owner", &handle->has_owner_pid, W32, 0, "neither a BO nor an object" },
+		{ "owner 0", &handle->owner_pid, W32, 0, "an impossible owner" },
+		{ "a high owner", &handle->owner_pid, W32, 1u << 31, "an impossible owner" },
+		{ "no size", &handle->has_size, W32, 0, "neither a BO nor an object" },
+		{ "size 0", &handle->size, W64, 0, "no whole pages" },
+		{ "half a page", &handle->size, W64, 0x2800, "no whole pages" },
+		{ "an offset in a page", &handle->offset, W64, 0x100, "no whole pages" },
+		{ "a small object", &handle->size, W64, 0x1000, "outside of its BO" },
+	};
+
+	(void)state;
+	image.has_handles = image.has_other_object = true;
+	make_image();
+	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
+	assert_refused(cases, ARRAY_SIZE(cases));
+	make_image();
+	handle->owner_pid = image.kfd.pid;
+	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
+	image.has_handles = image.has_other_object = false;
 }
 
 static void duplicates_are_refused(void **state)
@@ -522,6 +569,7 @@ int main(void)
 		UNIT_TEST(counts_that_disagree_are_refused),
 		UNIT_TEST(ids_and_minors_out_of_range_are_refused),
 		UNIT_TEST(handles_and_mappings_that_cannot_be_are_refused),
+		UNIT_TEST(handles_of_other_processes_must_name_an_object),
 		UNIT_TEST(duplicates_are_refused),
 		UNIT_TEST(bos_that_were_one_object_pass),
 		UNIT_TEST(bos_with_impossible_ranges_are_refused),

@@ -10,13 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
+#include "image/image.h"
 #include "kernel/kfd.h"
 #include "memory/gem_handles.h"
 #include "memory/gpu_files.h"
+#include "memory/mappings.h"
 #include "memory/objects.h"
 
 #define GPUS    2
@@ -71,6 +75,7 @@ static void release(unsigned int file, uint32_t handle)
 int ioctl(int fd, unsigned long request, ...)
 {
 	unsigned int file = file_of(fd);
+	union drm_amdgpu_gem_mmap *offsets;
 	va_list arguments;
 	void *argument;
 
@@ -89,6 +94,10 @@ int ioctl(int fd, unsigned long request, ...)
 	case DRM_IOCTL_PRIME_FD_TO_HANDLE:
 		import(file, argument);
 		return 0;
+	case DRM_IOCTL_AMDGPU_GEM_MMAP:
+		offsets = argument;
+		offsets->out.addr_ptr = 0x900000 + offsets->in.handle * 0x10000;
+		return 0;
 	case DRM_IOCTL_GEM_CLOSE:
 		release(file, ((struct drm_gem_close *)argument)->handle);
 		return 0;
@@ -103,7 +112,9 @@ int ioctl(int fd, unsigned long request, ...)
 
 static struct {
 	struct restore_session session;
-	struct topology_node saved[GPUS];
+	struct topology_node saved[GPUS], local[GPUS];
+	const struct topology_node *map[GPUS];
+	struct mappings mappings;
 	struct kfd_bo_bucket bos[3];
 	struct kfd_state state;
 } task;
@@ -183,6 +194,13 @@ static int begin(void **state)
 			gpu_files_add(&task.session.task.files, 128 + (uint32_t)i, render.fds[i]),
 			0);
 	}
+	for (size_t i = 0; i < GPUS; i++) {
+		task.saved[i].location_id = task.local[i].location_id = 0x100 * (uint32_t)(i + 1);
+		task.local[i].actual_gpu_id = task.saved[i].actual_gpu_id = user_ids[i];
+		task.map[i] = &task.local[i];
+	}
+	task.session.task.map.local = task.map;
+	task.session.task.mappings = &task.mappings;
 	task.session.task.saved = (struct topology){ task.saved, GPUS };
 	task.session.task.kfd_id = 5;
 	task.session.task.kfd = make_image();
@@ -196,6 +214,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	gem_handles_done(&task.session.task);
+	mappings_done(&task.mappings);
 	criu_kfd__free_unpacked(task.session.task.kfd, NULL);
 	gpu_files_close(&task.session.task.files, -1);
 	objects_free(task.session.objects);
@@ -240,6 +259,79 @@ static void a_handle_of_an_import_names_the_owners_object(void **state)
 	assert_true(render.dmabuf[0][1] < OWN || render.dmabuf[0][1] > OWN + 1);
 	/* only the plugin's descriptor of it is closed */
 	assert_int_equal(fcntl(render.dmabuf[0][1], F_GETFD), -1);
+}
+
+/* Handle @number on GPU 0 of object @object of GPU @gpu, which process 77 has made of @size bytes.
+ */
+static void add_other(uint32_t number, uint32_t object, unsigned int gpu, uint64_t size)
+{
+	GemHandleEntry *entry = add_handle(0, number, IMAGE_NO_BO);
+	_cleanup_close_ int fd = memfd_create("object", MFD_CLOEXEC);
+	const struct object_gpu name = { user_ids[gpu], topology_pci_device(&task.saved[gpu]) };
+	struct object made = { .gpu = name, .saved_gpu = name };
+
+	entry->has_object = entry->has_owner_pid = entry->has_size = entry->has_offset = true;
+	entry->object = object;
+	entry->owner_pid = 77;
+	entry->size = 0x5000;
+	entry->offset = 0x800000;
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	made.store_id = host_store_fd(fd);
+	assert_true(made.store_id >= 0);
+	assert_int_equal(objects_publish(task.session.objects, object, &made), 0);
+}
+
+/* The CPU maps it through the render file, at an offset of this machine. */
+static void a_handle_of_another_process_is_imported_and_mapped(void **state)
+{
+	(void)state;
+	add_other(2, 8, 0, 0x5000);
+	add_mapping(task.session.task.kfd->gem_handles[0], 0x700000000000, 0x1000,
+		    AMDGPU_VM_PAGE_READABLE);
+	add_other(3, 9, 1, 0x5000);
+	assert_int_equal(restore(), 0);
+	assert_true(render.dmabuf[0][2] > 0 && render.dmabuf[0][3] > 0);
+	assert_int_equal(fcntl(render.dmabuf[0][2], F_GETFD), -1);
+	assert_int_equal(render.maps, 1);
+	assert_int_equal(render.mapped[0].handle, 2);
+	assert_int_equal(render.fillers, 1);
+	assert_int_equal(task.mappings.num_bos, 2);
+	assert_int_equal(task.mappings.bos[0].saved_minor, 128);
+	assert_int_equal(task.mappings.bos[0].size, 0x5000);
+	assert_int_equal(task.mappings.bos[0].old_offset, 0x800000);
+	assert_int_equal(task.mappings.bos[0].new_offset, 0x920000);
+	assert_int_equal(task.mappings.bos[1].new_offset, 0x930000);
+}
+
+static void an_object_of_another_size_is_refused(void **state)
+{
+	(void)state;
+	add_other(2, 8, 0, 0x6000);
+	assert_int_equal(restore(), -EINVAL);
+	assert_logged("Error (amdgpu_plugin): ", "kfd 5: GEM handle 2 of GPU 0x1111: has 20480",
+		      "process 77 has made it with 24576");
+	assert_int_equal(render.fillers, render.closed);
+}
+
+/* At the dump the object was on the GPU of the handle. */
+static void an_object_that_is_on_another_gpu_now_is_refused(void **state)
+{
+	(void)state;
+	add_other(2, 8, 0, 0x5000);
+	task.map[0] = &task.local[1];
+	assert_int_equal(restore(), -EXDEV);
+	assert_logged("Error (amdgpu_plugin): ", "GEM handle 2 of GPU 0x1111",
+		      "of process 77, which makes it", "choose GPUs with device-map");
+}
+
+static void an_owner_that_fails_is_named(void **state)
+{
+	(void)state;
+	add_other(2, 8, 0, 0x5000);
+	task.session.task.kfd->gem_handles[0]->object = 9;
+	objects_fail(task.session.objects, 77);
+	assert_int_equal(restore(), -ECANCELED);
+	assert_logged("Error (amdgpu_plugin): ", "GEM handle 2 of GPU 0x1111", "process 77");
 }
 
 static void mappings_are_made_with_their_flags(void **state)
@@ -316,6 +408,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(handles_get_their_numbers_and_fillers_take_the_holes),
 		TEST(a_handle_of_an_import_names_the_owners_object),
+		TEST(a_handle_of_another_process_is_imported_and_mapped),
+		TEST(an_object_of_another_size_is_refused),
+		TEST(an_object_that_is_on_another_gpu_now_is_refused),
+		TEST(an_owner_that_fails_is_named),
 		TEST(mappings_are_made_with_their_flags),
 		TEST(another_number_fails),
 		TEST(calls_that_fail_are_named),
