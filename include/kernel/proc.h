@@ -39,9 +39,6 @@ int proc_find_root(pid_t pid, pid_t *ret_root);
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list);
 /* The parent of process @pid; 0: it has none in this pid namespace. -ESRCH: no such process. */
 int proc_parent(pid_t pid, pid_t *ret_parent);
-/* Whether the first thread of process @pid sleeps in futex(), and how often it has slept so far: 1, 0,
- * or -errno. -ENOENT: /proc is not that of the pid namespace of this process, or hides it. */
-int proc_awaits_others(pid_t pid, uint64_t *ret_sleeps);
 /* Process @top and its descendants. */
 int proc_list_tree(pid_t top, struct pid_list *ret_list);
 /* Whether process @pid has a tracer. */

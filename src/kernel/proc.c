@@ -175,38 +175,6 @@ int proc_parent(pid_t pid, pid_t *ret_parent)
 	return ret;
 }
 
-/* Otherwise a pid leads to another process there. */
-static bool has_own_proc(void)
-{
-	char link[16] = "";
-
-	return readlink("/proc/self", link, sizeof(link) - 1) > 0 && atoi(link) == getpid();
-}
-
-int proc_awaits_others(pid_t pid, uint64_t *ret_sleeps)
-{
-	_cleanup_fclose_ FILE *status = NULL, *call = NULL;
-	char path[64], line[256];
-	uint64_t sleeps = 0;
-
-	if (!has_own_proc())
-		return -ENOENT;
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	call = fopen(path, "re");
-	if (!status || !call)
-		return -ENOENT;
-	while (fgets(line, sizeof(line), status)) {
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-		(void)sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &sleeps);
-	}
-	*ret_sleeps = sleeps;
-	/* "running" without a number */
-	return fgets(line, sizeof(line), call) && line[0] != 'r' &&
-	       strtol(line, NULL, 10) == SYS_futex;
-}
-
 static int is_below(pid_t pid, const void *top)
 {
 	int ret = 0;

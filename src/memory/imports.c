@@ -26,9 +26,6 @@
 /* A damaged image must not make the task allocate for ever. The dump refuses longer runs. */
 #define FILLERS_MAX 65536u
 
-/* Looks, of a second each, after which a sleeping owner has nothing more to publish. */
-#define IDLE_LOOKS 3
-
 /* A BO that RESTORE makes, and that is an object. */
 struct made {
 	uint32_t object;
@@ -270,21 +267,8 @@ static int publish_all(const struct restore_session *session, const struct kfd_s
 	return 0;
 }
 
-/* A stream cannot be searched for the image of the owner. But CRIU lets a task try all its files,
- * and thus publish its objects, before it makes the task wait for other tasks, in futex(). */
-static int check_idle(struct awaited_object *awaited)
-{
-	const uint64_t before = awaited->sleeps;
-
-	if (proc_awaits_others(awaited->owner, &awaited->sleeps) <= 0 || awaited->sleeps != before)
-		awaited->idle_looks = 0;
-	else
-		awaited->idle_looks++;
-	return awaited->idle_looks < IDLE_LOOKS ? 0 : -ENOENT;
-}
-
 /* Whether the owner of an object that is long in coming exists, and has an image at all. CRIU has
- * forked all tasks before the first of them restores its files. */
+ * forked all tasks before the first of them restores its files. A stream cannot be searched. */
 static int check_owner(struct awaited_object *awaited)
 {
 	CriuKfd *kfd = NULL;
@@ -292,9 +276,7 @@ static int check_owner(struct awaited_object *awaited)
 
 	if (proc_is_missing(awaited->owner))
 		return -ESRCH;
-	if (image_is_streamed())
-		return check_idle(awaited);
-	if (awaited->owner == awaited->known_owner)
+	if (awaited->owner == awaited->known_owner || image_is_streamed())
 		return 0;
 	ret = image_dir_find_kfd(awaited->owner, &id, &kfd);
 	if (kfd)

@@ -27,9 +27,6 @@ struct awaited_object {
 	/* The task that makes it, and the last one whose image is known to exist; 0: none. */
 	pid_t owner;
 	pid_t known_owner;
-	/* Of a stream: in how many looks the owner slept in one call, and its sleeps by then. */
-	unsigned int idle_looks;
-	uint64_t sleeps;
 	/* Begins log lines. */
 	char name[64];
 };

@@ -107,7 +107,6 @@ int criu_load(const struct criu_setup *setup, struct criu **ret_criu)
 		return ret;
 	}
 	criu->rest_ms = setup->rest_ms;
-	criu->streams = setup->streams;
 	criu->memory = setup->memory;
 	*ret_criu = criu;
 	return 0;

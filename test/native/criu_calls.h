@@ -17,7 +17,6 @@ struct criu {
 	unsigned int hooks; /* of this version */
 	bool takes_mapping_fd;
 	unsigned int rest_ms;
-	bool streams;
 	const char *memory;
 	double seconds[CRIU_EXIT + 1];
 };

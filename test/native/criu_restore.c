@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,9 +21,6 @@
 
 /* A task of a failed restore has this time to end. */
 #define LAST_WORDS_MS 2000
-
-/* A task that waits looks after this time whether the main process is still there. */
-#define FUTEX_S 30
 
 /* Newer CRIU has a second argument and does not set it. With older CRIU there is garbage. */
 static int restore_file(struct criu *criu, int id)
@@ -139,46 +134,6 @@ static int hear(int socket)
 	return read(socket, &result, sizeof(result)) == sizeof(result) ? result : -EPIPE;
 }
 
-/* What all processes of a restore see: the pids of the tasks, and how often the main process has
- * told each of them something. */
-struct family {
-	pid_t pids[CRIU_TASKS_MAX];
-	uint32_t told[CRIU_TASKS_MAX];
-};
-
-static struct family *family_new(void)
-{
-	void *family = mmap(NULL, sizeof(struct family), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return family == MAP_FAILED ? NULL : family;
-}
-
-/* In a task: the others have been forked. */
-static int know_others(const struct family *family, uint32_t own_number)
-{
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < CRIU_TASKS_MAX && family->pids[i]; i++) {
-		if (i != own_number)
-			ret = criu_believe("own_pid", "%d %d", CRIU_TASK_PID + (int)i,
-					   family->pids[i]);
-	}
-	return ret;
-}
-
-/* Waits in futex(), as CRIU's tasks wait for others; it ends with the main process at the latest.
- */
-static void await_message(struct family *family, uint32_t number, uint32_t heard)
-{
-	const pid_t parent = getppid();
-
-	while (__atomic_load_n(&family->told[number], __ATOMIC_ACQUIRE) == heard &&
-	       getppid() == parent)
-		(void)syscall(SYS_futex, &family->told[number], FUTEX_WAIT, heard,
-			      &(const struct timespec){ .tv_sec = FUTEX_S }, NULL, 0);
-}
-
 /* CRIU's tasks begin without CRIU's descriptors, except those above CRIU_LOWEST_FD. */
 static void close_inherited(void)
 {
@@ -193,7 +148,6 @@ struct child {
 	int first_id;
 	pid_t pid;
 	int socket;
-	struct family *family;
 	bool resumed;
 };
 
@@ -232,13 +186,9 @@ static int run_task(struct criu *criu, const struct child *child, int socket)
 	if (!ret)
 		ret = hear(socket);
 	if (!ret)
-		ret = know_others(child->family, child->task->number);
-	if (!ret)
 		ret = prepare_task(criu, child);
 	if (tell(socket, ret) < 0 || ret)
 		return ret;
-	if (criu->streams)
-		await_message(child->family, child->task->number, 1);
 	ret = hear(socket);
 	/* Other tasks are not resumed yet. */
 	if (!ret) {
@@ -283,20 +233,9 @@ static int fork_task(struct criu *criu, struct child *children, struct child *ch
 		exit(run_task(criu, child, theirs) ? 1 : 0);
 	}
 	(void)close(theirs);
-	child->family->pids[child->task->number] = child->pid < 0 ? 0 : child->pid;
 	return child->pid < 0 ? -errno
 			      : criu_believe("own_pid", "%d %d",
 					     CRIU_TASK_PID + (int)child->task->number, child->pid);
-}
-
-static int tell_task(struct child *child, int result)
-{
-	uint32_t *told = &child->family->told[child->task->number];
-	int ret = tell(child->socket, result);
-
-	(void)__atomic_add_fetch(told, 1, __ATOMIC_RELEASE);
-	(void)syscall(SYS_futex, told, FUTEX_WAKE, 1, NULL, NULL, 0);
-	return ret;
 }
 
 /* Hears of a task that has something to tell. */
@@ -333,7 +272,7 @@ static int begin_and_hear(struct child *children, size_t count)
 	int ret = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int told = tell_task(&children[i], 0);
+		int told = tell(children[i].socket, 0);
 
 		ret = ret ? ret : told;
 	}
@@ -349,7 +288,7 @@ static int resume_task(struct criu *criu, struct child *child)
 
 	child->resumed = !ret;
 	if (!ret)
-		ret = tell_task(child, 0);
+		ret = tell(child->socket, 0);
 	return ret ? ret : hear(child->socket);
 }
 
@@ -367,9 +306,9 @@ static int accompany(struct criu *criu, struct child *children, size_t count)
 
 /* CRIU kills the tasks of a failed restore. Here the task hears of it first and reports its
  * progress. */
-static int let_go(struct child *child, int ret)
+static int let_go(const struct child *child, int ret)
 {
-	return child->pid > 0 ? tell_task(child, ret && child->resumed ? -ECANCELED : ret) : 0;
+	return child->pid > 0 ? tell(child->socket, ret && child->resumed ? -ECANCELED : ret) : 0;
 }
 
 static int end_task(const struct child *child, int told, int ret)
@@ -408,12 +347,10 @@ static int end_tasks(struct child *children, size_t count, int ret)
 static int fork_tasks(struct criu *criu, const struct task *tasks, const struct criu_task *own,
 		      struct child *children, size_t count)
 {
-	struct family *family = family_new();
-	int ret = family ? 0 : -ENOMEM;
+	int ret = 0;
 
 	for (size_t i = 0; i < count; i++)
 		children[i] = (struct child){ .task = &tasks[i],
-					      .family = family,
 					      .own = &own[i],
 					      .first_id = criu_first_id(tasks, &tasks[i]),
 					      .socket = -1 };

@@ -38,7 +38,7 @@ SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum tes
 SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
-$(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming -Wl,--wrap=proc_awaits_others
+$(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming
 $(BUILD)/unit/test_dmabuf_bos: LIBS += -Wl,--wrap=kfd_is_dmabuf -Wl,--wrap=render_node_open -Wl,--wrap=render_node_gem_read
 $(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM_SOURCES) \
 		| $(SIM)/amdgpu_sim.a

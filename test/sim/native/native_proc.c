@@ -3,7 +3,6 @@
  * What /proc says of this process where the simulation shows: mappings of devices are mappings of
  * files in memory, and a process that plays both CRIU and its task is traced, or has a pid of its
  * own, only if that is made believe. */
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -179,27 +178,6 @@ static const char *about_other(struct native *native, const char *path,
 	return NULL;
 }
 
-/* In a pid namespace of its own, this process knows others by their own pids: opens the file of the
- * process that the host knows by another pid. -2: @path is not such a file. */
-static int open_neighbour(struct native *native, const char *path)
-{
-	char real[PATH_MAX];
-	int own_pid, length = 0;
-	u32 i;
-
-	if (!native || !native->own_pid || sscanf(path, "/proc/%d/%n", &own_pid, &length) != 1 ||
-	    !length)
-		return -2;
-	for (i = 0; i < native->num_others; i++) {
-		if (native->others[i].own_pid != own_pid)
-			continue;
-		(void)snprintf(real, sizeof(real), "/proc/%d/%s", native->others[i].pid,
-			       path + length);
-		return NATIVE_REAL(open)(real, O_RDONLY | O_CLOEXEC);
-	}
-	return -2;
-}
-
 int native_proc_open(const char *path)
 {
 	struct native *native = native_peek();
@@ -214,7 +192,7 @@ int native_proc_open(const char *path)
 	if (!file)
 		file = about_other(native, path, &other);
 	if (!file)
-		return open_neighbour(native, path);
+		return -2;
 	if (strncmp(file, "fdinfo/", strlen("fdinfo/")) == 0)
 		return show_render(native, path, file);
 	/* the library's own descriptors are not the process's */
@@ -238,11 +216,6 @@ ssize_t native_proc_readlink(const char *path, char *target, size_t size)
 	char text[64] = "";
 	int fd;
 
-	if (native && native->own_pid && strcmp(path, "/proc/self") == 0) {
-		size = min(size, (size_t)snprintf(text, sizeof(text), "%d", native->own_pid));
-		memcpy(target, text, size);
-		return (ssize_t)size;
-	}
 	if (!name || sscanf(name, "fd/%d", &fd) != 1)
 		return -1;
 	file = native_file_get(fd);

@@ -293,69 +293,6 @@ static void beyond_the_last_mapping_there_is_nothing(void **state)
 	assert_int_equal(proc_find_unmapped(1 << 30, &range, 1, &found), -ESRCH);
 }
 
-static uint32_t word;
-
-static void sleep_in_futex(void)
-{
-	for (;;)
-		futex_wait_while(&word, 0, 3600);
-}
-
-static void sleep_in_pause(void)
-{
-	for (;;)
-		(void)pause();
-}
-
-static pid_t start_sleeper(void (*sleep)(void))
-{
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (!child)
-		sleep();
-	return child;
-}
-
-/* Until then the kernel names no call. */
-static void await_sleep(pid_t pid)
-{
-	char path[64], line[64] = "running";
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	while (strncmp(line, "running", strlen("running")) == 0) {
-		FILE *file = fopen(path, "re");
-
-		assert_non_null(file);
-		assert_non_null(fgets(line, sizeof(line), file));
-		(void)fclose(file);
-	}
-}
-
-static void end_sleeper(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void a_process_that_awaits_others_sleeps_in_futex(void **state)
-{
-	pid_t awaits = start_sleeper(sleep_in_futex), pauses = start_sleeper(sleep_in_pause);
-	uint64_t first = 0, second = 0;
-
-	(void)state;
-	while (proc_awaits_others(awaits, &first) != 1)
-		await_sleep(awaits);
-	assert_int_equal(proc_awaits_others(awaits, &second), 1);
-	assert_true(first > 0);
-	assert_true(first == second);
-	await_sleep(pauses);
-	assert_int_equal(proc_awaits_others(pauses, &second), 0);
-	end_sleeper(awaits);
-	end_sleeper(pauses);
-	assert_int_equal(proc_awaits_others(awaits, &second), -ENOENT);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,7 +309,6 @@ int main(void)
 		UNIT_TEST(no_process_has_no_lazy_memory),
 		UNIT_TEST(ranges_that_are_not_mapped_are_found),
 		UNIT_TEST(beyond_the_last_mapping_there_is_nothing),
-		UNIT_TEST(a_process_that_awaits_others_sleeps_in_futex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
