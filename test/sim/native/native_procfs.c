@@ -238,13 +238,32 @@ static bool refresh(struct native *native, char *path)
 	return true;
 }
 
+/* A test may put processes of its own into the tree of the machine. */
+static bool are_in_tree(const struct native *native)
+{
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	bool found = false;
+	DIR *stream;
+
+	if (snprintf(path, sizeof(path), "%s" PREFIX, native->root) >= (int)sizeof(path))
+		return false;
+	stream = NATIVE_REAL(opendir)(path);
+	while (stream && !found && (entry = readdir(stream)))
+		found = entry->d_name[0] != '.';
+	if (stream)
+		(void)closedir(stream);
+	return found;
+}
+
 bool native_procfs_path(struct native *native, const char *path, char *buffer)
 {
 	const size_t length = strlen(PREFIX);
 	char made[PATH_MAX];
 	bool found;
 
-	if (strncmp(path, PREFIX, length) != 0 || (path[length] && path[length] != '/'))
+	if (strncmp(path, PREFIX, length) != 0 || (path[length] && path[length] != '/') ||
+	    are_in_tree(native))
 		return false;
 	(void)pthread_mutex_lock(&lock);
 	found = refresh(native, made);
