@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* rocr_sharer LOG RANKS: processes in a ring, on stock ROCr. Each owns a buffer in VRAM, and
- * attaches that of the process before it by ROCr's IPC. A number goes around the ring: a process
- * that finds it in the buffer of the process before it compares the page that follows from the
- * number, answers in that buffer, and writes number and page into its own buffer. The first process
- * adds one. An owner that has no answer when the number is back fails, and so does a process that
- * the number does not reach in time. So a process with a copy instead of the buffer is found either
- * way.
+/* rocr_sharer LOG RANKS [host]: processes in a ring, on stock ROCr. Each owns a buffer in VRAM, or
+ * with `host` one of the CPU's pool, and attaches that of the process before it by ROCr's IPC. A
+ * number goes around the ring: a process that finds it in the buffer of the process before it
+ * compares the page that follows from the number, answers in that buffer, and writes number and
+ * page into its own buffer. The first process adds one. An owner that has no answer when the number
+ * is back fails, and so does a process that the number does not reach in time. So a process with a
+ * copy instead of the buffer is found either way.
  *
- * Copies are done by the GPU. The buffers are on the first one. */
+ * Copies are done by the first GPU, which also has the buffers in VRAM. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +35,7 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 /* Shared by all processes. */
 struct ring {
 	struct board board;
+	bool is_host;
 	uint32_t created[RANKS_MAX];
 	hsa_amd_ipc_memory_t handles[RANKS_MAX];
 };
@@ -43,8 +44,8 @@ struct rank {
 	struct ring *ring;
 	unsigned int number, before;
 	struct rocr rocr;
-	char *own, *import; /* VRAM */
-	uint64_t *staging;  /* of the CPU's pool, as large as a buffer */
+	char *own, *import;
+	uint64_t *staging; /* of the CPU's pool, as large as a buffer */
 	struct rocr_copier copier;
 	uint64_t passed; /* the number that the own buffer has */
 	unsigned int waited;
@@ -83,7 +84,9 @@ static bool pass_on(struct rank *rank, uint64_t number)
 
 static bool make_own(struct rank *rank)
 {
-	if (!rocr_allocate(rank->rocr.gpus, rank->rocr.gpus, BYTES, &rank->own) ||
+	const struct rocr_place *place = rank->ring->is_host ? &rank->rocr.cpu : rank->rocr.gpus;
+
+	if (!rocr_allocate(place, rank->rocr.gpus, BYTES, &rank->own) ||
 	    !rocr_allocate(&rank->rocr.cpu, rank->rocr.gpus, BYTES, &rank->staging) ||
 	    !rocr_copier_open(&rank->rocr, rank->rocr.gpus, &rank->copier))
 		return false;
@@ -230,13 +233,16 @@ static bool verify(void *ring)
 
 int main(int argc, char **argv)
 {
-	unsigned int ranks = argc == 3 ? (unsigned int)atoi(argv[2]) : 0;
+	unsigned int ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
 	struct ring *ring;
 
 	if (ranks < 2 || ranks > RANKS_MAX)
 		return 2;
 	ring = (struct ring *)board_new(sizeof(*ring), ranks, STEP_US);
-	if (!ring || !fork_ranks(ring))
+	if (!ring)
+		return 1;
+	ring->is_host = argc == 4 && !strcmp(argv[3], "host");
+	if (!fork_ranks(ring))
 		return 1;
 	return board_serve(&ring->board, rocr_report_init(argv[1]), verify, ring);
 }

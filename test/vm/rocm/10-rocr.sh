@@ -64,10 +64,10 @@ scenario_rocm_move_eight() {
 # The second number of ROCr's library: 5 (5.2.3), 13 (6.1.2) or 15 (6.4.3).
 rocr_interface() { readlink /usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 | cut -d . -f 4; }
 
-# start_rocr_sharers RANKS: processes in a ring that share their buffers by ROCr's IPC.
+# start_rocr_sharers RANKS [host]: processes in a ring that share their buffers, or host memory, by ROCr's IPC.
 start_rocr_sharers() {
 	rocm_before
-	start client.log /opt/vm/bin/rocr_sharer "$work/client.log" "$1"
+	start client.log /opt/vm/bin/rocr_sharer "$work/client.log" "$@"
 	client="client $pid:"
 	wait_line client.log "$client ready"
 }
@@ -89,6 +89,26 @@ scenario_rocm_ipc_legacy() {
 	machine one
 	HSA_ENABLE_IPC_MODE_LEGACY=1 start_rocr_sharers 2
 	come_back
+	come_back
+	finish
+}
+
+# Host memory in BOs, by dma-bufs and by share handles.
+scenario_rocm_ipc_host() {
+	local kernel
+
+	[ "$(rocr_interface)" -ge 15 ] || skip "this ROCr has IPC by share handles only"
+	machine one
+	HSA_USERPTR_FOR_PAGED_MEM=0 HSA_ENABLE_IPC_MODE_LEGACY=0 start_rocr_sharers 2 host
+	come_back
+	has_line img1/restore.log "shares 1 BOs, and imports 1"
+	come_back
+	finish
+	kernel=dkms
+	machine one
+	HSA_USERPTR_FOR_PAGED_MEM=0 HSA_ENABLE_IPC_MODE_LEGACY=1 start_rocr_sharers 2 host
+	come_back
+	has_line img3/restore.log "and 1 by share handles"
 	come_back
 	finish
 }
