@@ -3,7 +3,6 @@
  * same in every run. */
 #include "client.h"
 
-#include <amdgpu_drm.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include "client_kernel.h"
 #include "client_vmem.h"
 #include "raw_aql.h"
+#include "raw_gem.h"
 
 #define KFDS_MAX 4
 
@@ -467,22 +467,17 @@ int client_export_handle(struct client *client, size_t index, uint32_t *ret_hand
 /* The offset of AMD's import by a share handle, or of the same object in a render file. */
 static int find_import_offset(int render, int fd, const struct raw_bo *bo, uint64_t *ret_offset)
 {
-	struct drm_prime_handle prime = { .fd = fd };
-	union drm_amdgpu_gem_mmap map = { .in = { .handle = 0 } };
-	struct drm_gem_close close_args;
+	uint32_t handle;
 	int ret;
 
 	*ret_offset = bo->mmap_offset;
 	if (bo->mmap_offset)
 		return 0;
-	ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
+	ret = raw_gem_import(render, fd, &handle);
 	if (ret < 0)
 		return ret;
-	map.in.handle = prime.handle;
-	ret = raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_MMAP, &map);
-	*ret_offset = map.out.addr_ptr;
-	close_args = (struct drm_gem_close){ .handle = prime.handle };
-	return ret ? ret : raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &close_args);
+	ret = raw_gem_offset(render, handle, ret_offset);
+	return ret ? ret : raw_gem_close(render, handle);
 }
 
 /* Maps an import for the CPU at its GPU address, as ROCr does by share handles. */

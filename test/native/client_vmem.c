@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "raw_gem.h"
 
 #define CHUNK (1u << 20)
 
@@ -24,37 +25,15 @@ static uint64_t half_of(const struct workload_bo *bo)
 	return bo->size / 2 / WORKLOAD_PAGE * WORKLOAD_PAGE;
 }
 
-static int map(int render, uint32_t handle, uint64_t address, uint64_t offset, uint64_t size)
-{
-	struct drm_amdgpu_gem_va args = {
-		.handle = handle,
-		.operation = AMDGPU_VA_OP_MAP,
-		.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE |
-			 AMDGPU_VM_PAGE_EXECUTABLE,
-		.va_address = address,
-		.offset_in_bo = offset,
-		.map_size = size,
-	};
-
-	return raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_VA, &args);
-}
-
 static int import(int render, int dmabuf, uint32_t *ret_handle)
 {
-	union drm_amdgpu_gem_create filler = { .in = { .bo_size = WORKLOAD_PAGE,
-						       .domains = AMDGPU_GEM_DOMAIN_GTT } };
-	struct drm_prime_handle args = { .fd = dmabuf };
-	struct drm_gem_close close_args;
-	int ret = raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &filler);
+	uint32_t filler;
+	int ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, WORKLOAD_PAGE, &filler);
 
 	if (!ret)
-		ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+		ret = raw_gem_import(render, dmabuf, ret_handle);
 	/* The first number stays free. Later ones are taken in turn. */
-	close_args = (struct drm_gem_close){ .handle = filler.out.handle };
-	if (!ret)
-		ret = raw_ioctl(render, DRM_IOCTL_GEM_CLOSE, &close_args);
-	*ret_handle = args.handle;
-	return ret;
+	return ret ? ret : raw_gem_close(render, filler);
 }
 
 static int map_on_gpu(const struct raw_process *process, int gpu, const struct workload_bo *bo,
@@ -62,19 +41,19 @@ static int map_on_gpu(const struct raw_process *process, int gpu, const struct w
 {
 	int ret = import(process->render[gpu], dmabuf, ret_handle);
 
-	return ret ? ret : map(process->render[gpu], *ret_handle, address, 0, bo->size);
+	return ret ? ret : raw_gem_map(process->render[gpu], *ret_handle, address, 0, bo->size);
 }
 
 static int map_half(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
 		    uint64_t address)
 {
-	struct drm_prime_handle args = { .fd = dmabuf };
 	int render = process->render[bo->gpu];
-	int ret = raw_ioctl(render, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+	uint32_t handle;
+	int ret = raw_gem_import(render, dmabuf, &handle);
 
 	return ret ? ret
-		   : map(render, args.handle, workload_second_address(address), half_of(bo),
-			 bo->size - half_of(bo));
+		   : raw_gem_map(render, handle, workload_second_address(address), half_of(bo),
+				 bo->size - half_of(bo));
 }
 
 int client_vmem_make(struct raw_process *process, const struct workload *workload, size_t index,
@@ -103,14 +82,11 @@ int client_vmem_make(struct raw_process *process, const struct workload *workloa
 int client_vmem_import(const struct raw_process *process, const struct workload_bo *bo, int dmabuf,
 		       uint64_t address, uint64_t *ret_offset)
 {
-	union drm_amdgpu_gem_mmap args = { 0 };
-	uint32_t handle = 0;
+	uint32_t handle;
 	int ret = map_on_gpu(process, (int)bo->gpu, bo, dmabuf, address, &handle);
 
-	args.in.handle = handle;
 	if (!ret)
-		ret = raw_ioctl(process->render[bo->gpu], DRM_IOCTL_AMDGPU_GEM_MMAP, &args);
-	*ret_offset = args.out.addr_ptr;
+		ret = raw_gem_offset(process->render[bo->gpu], handle, ret_offset);
 	return ret < 0 ? complain(ret, "cannot import memory by a render node") : 0;
 }
 

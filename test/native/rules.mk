@@ -2,7 +2,7 @@
 # The native front end of the simulator, and a CRIU that loads the plugin there (test/native).
 CRIUS	:= $(patsubst %,$(NATIVE)/criu-%.so,3.17.1 3.18 3.19 4.0 4.1.1 4.2.1 4.3)
 NATIVE_PARTS := $(filter-out test/native/before.c test/native/criu_version.c test/native/pidfd.c test/native/test_%,$(wildcard test/native/*.c)) \
-		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_aql.c)
+		$(addprefix test/lib/,criu_stub.c streamer.c raw_kfd.c raw_gem.c raw_aql.c)
 
 $(NATIVE)/criu-3.17.1.so: VERSION_FLAGS := -DHOOKS=10
 $(NATIVE)/criu-3.18.so: VERSION_FLAGS := -DHOOKS=10

@@ -19,6 +19,7 @@
 
 #include <amdgpu_drm.h>
 
+#include "raw_gem.h"
 #include "raw_kfd.h"
 #include "report.h"
 
@@ -59,26 +60,9 @@ static int fail(struct vmem *vmem, int ret, const char *what, unsigned int numbe
 	return report_fail(vmem->report, ret, "buffer %u: %s: %s", number, what, strerror(-ret));
 }
 
-static int change_va(const struct vmem *vmem, uint32_t handle, const char *address,
-		     uint32_t operation)
+static int map(const struct vmem *vmem, uint32_t handle, const char *address)
 {
-	struct drm_amdgpu_gem_va args = {
-		.handle = handle,
-		.operation = operation,
-		.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE |
-			 AMDGPU_VM_PAGE_EXECUTABLE,
-		.va_address = (uintptr_t)address,
-		.map_size = BYTES,
-	};
-
-	return raw_ioctl(vmem->process.render[0], DRM_IOCTL_AMDGPU_GEM_VA, &args);
-}
-
-static int close_handle(const struct vmem *vmem, uint32_t handle)
-{
-	struct drm_gem_close args = { .handle = handle };
-
-	return raw_ioctl(vmem->process.render[0], DRM_IOCTL_GEM_CLOSE, &args);
+	return raw_gem_map(vmem->process.render[0], handle, (uintptr_t)address, 0, BYTES);
 }
 
 static char *reserve(void)
@@ -91,15 +75,12 @@ static char *reserve(void)
 
 static int import(struct vmem *vmem, struct buffer *buffer)
 {
-	struct drm_prime_handle args = { 0 };
 	int fd = -1, ret = raw_export(&vmem->process, &buffer->bo, &fd);
 
-	args.fd = fd;
 	if (ret == 0)
-		ret = raw_ioctl(vmem->process.render[0], DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+		ret = raw_gem_import(vmem->process.render[0], fd, &buffer->handle);
 	if (fd >= 0)
 		(void)close(fd);
-	buffer->handle = args.handle;
 	return ret;
 }
 
@@ -114,7 +95,7 @@ static int make(struct vmem *vmem, struct buffer *buffer)
 	buffer->bo.address = reserve();
 	if (ret == 0 && !buffer->bo.address)
 		ret = -ENOMEM;
-	return ret ? ret : change_va(vmem, buffer->handle, buffer->bo.address, AMDGPU_VA_OP_MAP);
+	return ret ? ret : map(vmem, buffer->handle, buffer->bo.address);
 }
 
 static int copy(struct vmem *vmem, const void *from, void *to)
@@ -157,24 +138,19 @@ static int make_all(struct vmem *vmem)
 {
 	uint32_t holes[HANDLES_MAX / 4 + 1];
 	unsigned int num_holes = 0;
-	int ret = 0;
+	int render = vmem->process.render[0], ret = 0;
 
 	for (unsigned int i = 0; ret == 0 && i < vmem->count; i++) {
-		union drm_amdgpu_gem_create filler = { .in = { .bo_size = 4096,
-							       .domains = AMDGPU_GEM_DOMAIN_GTT } };
-
 		if (i % 4 == 0)
-			ret = raw_ioctl(vmem->process.render[0], DRM_IOCTL_AMDGPU_GEM_CREATE,
-					&filler);
-		if (ret == 0 && i % 4 == 0)
-			holes[num_holes++] = filler.out.handle;
+			ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, 4096,
+					     &holes[num_holes++]);
 		if (ret == 0)
 			ret = make(vmem, &vmem->buffers[i]);
 		if (ret == 0)
 			ret = write_at(vmem, i, vmem->buffers[i].bo.address);
 	}
 	while (ret == 0 && num_holes)
-		ret = close_handle(vmem, holes[--num_holes]);
+		ret = raw_gem_close(render, holes[--num_holes]);
 	return ret;
 }
 
@@ -187,7 +163,7 @@ static int map_first(struct vmem *vmem)
 	first->second = reserve();
 	if (!first->second)
 		return -ENOMEM;
-	ret = change_va(vmem, first->handle, first->second, AMDGPU_VA_OP_MAP);
+	ret = map(vmem, first->handle, first->second);
 	return ret ? ret : raw_mmap(vmem->process.render[0], &first->bo);
 }
 
@@ -209,21 +185,21 @@ static int start(struct vmem *vmem)
  * to 7.3). */
 static int make_one_more(struct vmem *vmem)
 {
-	union drm_amdgpu_gem_create args = { .in = { .bo_size = BYTES,
-						     .domains = AMDGPU_GEM_DOMAIN_VRAM } };
+	int render = vmem->process.render[0];
 	char *address = reserve();
-	int ret = raw_ioctl(vmem->process.render[0], DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
+	uint32_t handle;
+	int ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_VRAM, BYTES, &handle);
 
-	if (ret == 0 && args.out.handle != 1)
-		return report_fail(vmem->report, -EIO, "a new GEM handle is %u", args.out.handle);
+	if (ret == 0 && handle != 1)
+		return report_fail(vmem->report, -EIO, "a new GEM handle is %u", handle);
 	if (ret == 0)
-		ret = change_va(vmem, args.out.handle, address, AMDGPU_VA_OP_MAP);
+		ret = map(vmem, handle, address);
 	if (ret == 0)
 		ret = copy(vmem, vmem->staging.address, address);
 	if (ret == 0)
-		ret = change_va(vmem, args.out.handle, address, AMDGPU_VA_OP_UNMAP);
+		ret = raw_gem_unmap(render, handle, (uintptr_t)address, BYTES);
 	if (ret == 0)
-		ret = close_handle(vmem, args.out.handle);
+		ret = raw_gem_close(render, handle);
 	if (address)
 		(void)munmap(address, BYTES);
 	return ret;
