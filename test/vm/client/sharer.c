@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS [GPU [keep|legacy]]: processes in a ring. Each owns a buffer in VRAM, and imports
- * the buffer of the process before it by a dma-buf, as ROCr does. An owner writes a number and a
- * page that follows from it. The importer reads both through its own queue and its own mapping, and
- * writes the number back through its queue. Only then the owner writes the next number. A process
- * that has a copy instead of the buffer therefore waits without end.
+/* gpu_sharer LOG RANKS [GPU [keep|legacy|host]]: processes in a ring. Each owns a buffer in VRAM,
+ * and imports the buffer of the process before it by a dma-buf, as ROCr does. An owner writes a
+ * number and a page that follows from it. The importer reads both through its own queue and its own
+ * mapping, and writes the number back through its queue. Only then the owner writes the next
+ * number. A process that has a copy instead of the buffer therefore waits without end.
  *
  * Buffers are on the first GPU. @GPU, 0 if it is left out, is the index of the GPU for which the
  * others import them, and whose queue reads and writes them. The CPU cannot map an import on
@@ -12,7 +12,11 @@
  * With `keep`, the parent of the processes keeps a dma-buf of each buffer. The parent has no
  * /dev/kfd, and looks at the buffers through the dma-bufs.
  *
- * With `legacy`, the processes share by share handles of AMD's out-of-tree driver. */
+ * With `legacy`, the processes share by share handles of AMD's out-of-tree driver.
+ *
+ * With `host`, the buffers are in host memory. A process imports one as newer ROCr does: by a GEM
+ * handle in the render file of its compute VM, without a BO of KFD. GEM_VA maps the handle, and the
+ * CPU maps it at the offset of GEM_MMAP. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -23,7 +27,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <amdgpu_drm.h>
+
 #include "board.h"
+#include "raw_gem.h"
 #include "raw_kfd.h"
 #include "report.h"
 
@@ -37,12 +44,18 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 #define STEP_US  5000
 #define GOLDEN   0x9e3779b97f4a7c15ull
 
+enum mode { DEFAULT, KEEP, LEGACY, HOST, MODES };
+
+static const char *const mode_names[MODES] = {
+	[DEFAULT] = "", [KEEP] = "keep", [LEGACY] = "legacy", [HOST] = "host"
+};
+
 /* What the parent knows. */
 struct parent {
 	struct report *report;
 	struct board *board;
 	int gpu;
-	bool keeps, is_legacy;
+	enum mode mode;
 	int dmabufs[BOARD_RANKS_MAX];
 };
 
@@ -52,7 +65,7 @@ struct rank {
 	unsigned int number, before;
 	int gpu;    /* of the import and of the queue */
 	int parent; /* a socket that takes the dma-buf of the own buffer; -1: none does */
-	bool is_legacy;
+	enum mode mode;
 	struct raw_process process;
 	struct raw_queue queue;
 	struct raw_bo own, import, staging;
@@ -125,7 +138,8 @@ static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
 
 static int make_own(struct rank *rank)
 {
-	int ret = raw_alloc_mapped(&rank->process, 0, RAW_VRAM, BUFFER_PAGES * PAGE, &rank->own);
+	uint32_t flags = rank->mode == HOST ? RAW_GTT | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT : RAW_VRAM;
+	int ret = raw_alloc_mapped(&rank->process, 0, flags, BUFFER_PAGES * PAGE, &rank->own);
 
 	for (unsigned int i = 0; ret == 0 && i < BUFFER_PAGES; i++) {
 		for (size_t at = 0; at < WORDS; at++)
@@ -144,15 +158,12 @@ static int take_offer(struct rank *rank, const struct offer *offer, int fd, uint
 }
 
 /* The page that was allocated before leaves a hole below the handle of the import. */
-static int import(struct rank *rank, const struct offer *offer, int fd)
+static int import_bo(struct rank *rank, const struct offer *offer, int fd, void *address)
 {
 	uint32_t gpu_id = rank->process.gpu[rank->gpu].gpu_id;
-	void *address = mmap(NULL, offer->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct raw_bo hole;
-	int ret = address == MAP_FAILED ? -ENOMEM : 0;
+	int ret = raw_alloc(&rank->process, gpu_id, RAW_GTT, PAGE, NULL, &hole);
 
-	if (ret == 0)
-		ret = raw_alloc(&rank->process, gpu_id, RAW_GTT, PAGE, NULL, &hole);
 	if (ret == 0)
 		ret = take_offer(rank, offer, fd, gpu_id, address);
 	if (ret == 0)
@@ -162,9 +173,39 @@ static int import(struct rank *rank, const struct offer *offer, int fd)
 	if (ret < 0)
 		return ret;
 	(void)munmap(hole.address, PAGE);
-	if (rank->gpu)
-		return 0;
 	rank->import.mmap_offset = offer->mmap_offset;
+	return 0;
+}
+
+/* No BO of KFD is made. The object that was made before leaves a hole below the GEM handle of the
+ * import. */
+static int import_gem(struct rank *rank, const struct offer *offer, int fd, void *address)
+{
+	int render = rank->process.render[rank->gpu];
+	uint32_t hole, handle;
+	int ret = raw_gem_create(render, AMDGPU_GEM_DOMAIN_GTT, PAGE, &hole);
+
+	rank->import = (struct raw_bo){ .address = address, .size = offer->size };
+	if (ret == 0)
+		ret = raw_gem_import(render, fd, &handle);
+	if (ret == 0)
+		ret = raw_gem_close(render, hole);
+	if (ret == 0)
+		ret = raw_gem_map(render, handle, (uintptr_t)address, 0, offer->size);
+	return ret ? ret : raw_gem_offset(render, handle, &rank->import.mmap_offset);
+}
+
+static int import(struct rank *rank, const struct offer *offer, int fd)
+{
+	void *address = mmap(NULL, offer->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ret;
+
+	if (address == MAP_FAILED)
+		return -ENOMEM;
+	ret = rank->mode == HOST ? import_gem(rank, offer, fd, address)
+				 : import_bo(rank, offer, fd, address);
+	if (ret < 0 || rank->gpu)
+		return ret;
 	return raw_mmap(rank->process.render[0], &rank->import);
 }
 
@@ -173,8 +214,8 @@ static int join_ring(struct rank *rank, int from, int to)
 {
 	struct offer offer = { .mmap_offset = rank->own.mmap_offset, .size = rank->own.size };
 	int fd = -1;
-	int ret = rank->is_legacy ? raw_ipc_export(&rank->process, &rank->own, offer.handle)
-				  : raw_export(&rank->process, &rank->own, &fd);
+	int ret = rank->mode == LEGACY ? raw_ipc_export(&rank->process, &rank->own, offer.handle)
+				       : raw_export(&rank->process, &rank->own, &fd);
 
 	if (ret == 0)
 		ret = send_offer(to, offer, fd);
@@ -322,7 +363,7 @@ static int open_sockets(const struct parent *parent, struct sockets *sockets)
 	for (unsigned int i = 0; i < parent->board->ranks; i++) {
 		sockets->up[i][0] = sockets->up[i][1] = -1;
 		if (socketpair(AF_UNIX, type, 0, sockets->pairs[i]) < 0 ||
-		    (parent->keeps && socketpair(AF_UNIX, type, 0, sockets->up[i]) < 0))
+		    (parent->mode == KEEP && socketpair(AF_UNIX, type, 0, sockets->up[i]) < 0))
 			return -errno;
 	}
 	return 0;
@@ -354,7 +395,7 @@ static int fork_rank(const struct parent *parent, const struct sockets *sockets,
 			     .before = (number + parent->board->ranks - 1) % parent->board->ranks,
 			     .gpu = parent->gpu,
 			     .parent = sockets->up[number][1],
-			     .is_legacy = parent->is_legacy };
+			     .mode = parent->mode };
 	pid_t pid = fork();
 
 	if (pid)
@@ -375,7 +416,7 @@ static int fork_ranks(struct parent *parent)
 	for (unsigned int i = 0; ret == 0 && i < parent->board->ranks; i++) {
 		(void)close(sockets.pairs[i][0]);
 		(void)close(sockets.pairs[i][1]);
-		if (!parent->keeps)
+		if (parent->mode != KEEP)
 			continue;
 		(void)close(sockets.up[i][1]);
 		ret = receive_offer(sockets.up[i][0], &offer, &parent->dmabufs[i]);
@@ -407,12 +448,22 @@ static bool verify(void *argument)
 	uint64_t before[BOARD_RANKS_MAX] = { 0 };
 	bool good = board_goes_on(parent->board);
 
-	for (unsigned int i = 0; parent->keeps && i < parent->board->ranks; i++)
+	for (unsigned int i = 0; parent->mode == KEEP && i < parent->board->ranks; i++)
 		before[i] = look_at(parent, i);
 	good = good && board_goes_on(parent->board);
-	for (unsigned int i = 0; parent->keeps && i < parent->board->ranks; i++)
+	for (unsigned int i = 0; parent->mode == KEEP && i < parent->board->ranks; i++)
 		good &= before[i] && look_at(parent, i) > before[i];
 	return good;
+}
+
+/* MODES: there is no such mode. */
+static enum mode find_mode(const char *name)
+{
+	enum mode mode = DEFAULT;
+
+	while (mode < MODES && strcmp(mode_names[mode], name) != 0)
+		mode++;
+	return mode;
 }
 
 int main(int argc, char **argv)
@@ -422,9 +473,8 @@ int main(int argc, char **argv)
 	struct report report;
 
 	parent.gpu = argc >= 4 ? atoi(argv[3]) : 0;
-	parent.keeps = argc == 5 && !strcmp(argv[4], "keep");
-	parent.is_legacy = argc == 5 && !strcmp(argv[4], "legacy");
-	if (ranks < 2 || ranks > BOARD_RANKS_MAX || parent.gpu < 0)
+	parent.mode = find_mode(argc >= 5 ? argv[4] : "");
+	if (ranks < 2 || ranks > BOARD_RANKS_MAX || parent.gpu < 0 || parent.mode == MODES)
 		return 2;
 	report_init(&report, argv[1]);
 	parent.report = &report;

@@ -2,9 +2,9 @@
 #
 # Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
 
-# start_sharers RANKS [GPU [keep|legacy]]: processes in a ring, each of which owns a buffer that the next one imports, for GPU (an
-# index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With legacy, they share by share
-# handles.
+# start_sharers RANKS [GPU [keep|legacy|host]]: processes in a ring, each of which owns a buffer that the next one imports,
+# for GPU (an index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With legacy, they share
+# by share handles. With host, the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
 start_sharers() {
 	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
@@ -74,6 +74,27 @@ scenario_sharing_vmem() { # oldest and newest
 	start_vmem 4
 	! try_dump img "$pid" || fail "the dump succeeded"
 	plugin_error img/dump.log "does not list such mappings; use Linux 6.18"
+	runs
+	verify
+	finish
+}
+
+# Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
+# not list GEM handles: the dump fails, and the processes run on.
+scenario_sharing_host() { # oldest and newest
+	local kernel=7.3
+
+	machine one
+	start_sharers 2 0 host
+	then_machine=one-other come_back
+	has_line img1/restore.log "made 1 GEM handles of GPU 0x[0-9a-f]*, with 1 fillers"
+	then_machine=one come_back
+	finish
+	kernel=6.12
+	machine one
+	start_sharers 2 0 host
+	! try_dump img "$pid" || fail "the dump succeeded"
+	plugin_error img/dump.log "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
 	runs
 	verify
 	finish
