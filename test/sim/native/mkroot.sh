@@ -76,6 +76,29 @@ echo live > "$root/sys/module/amdgpu/initstate"
 echo 0 > "$root/sys/module/amdgpu/refcnt"
 echo 0 > "$root/sys/module/amdgpu/coresize"
 
+# cache DIRECTORY LEVEL TYPE KIB CPU: a cache of one CPU (drivers/base/cacheinfo.c, Linux 6.12)
+cache() {
+	mkdir -p "$1"
+	echo "$2" > "$1/level"
+	echo "$3" > "$1/type"
+	echo "$4K" > "$1/size"
+	echo 64 > "$1/coherency_line_size"
+	echo 1 > "$1/physical_line_partition"
+	echo 8 > "$1/ways_of_associativity"
+	echo $(($4 * 2)) > "$1/number_of_sets"
+	echo "$5" > "$1/shared_cpu_list"
+	# groups of 32 CPUs, the highest first
+	printf '%08x%s\n' $((1 << ($5 % 32))) "$(seq $(($5 / 32)) | sed 's/.*/,00000000/' | tr -d '\n')" > "$1/shared_cpu_map"
+}
+
+# cpu DIRECTORY NUMBER: its caches, which are not those of the host: not every host shows some, and libhsakmt 5.2.3 lists
+# no GPU without them
+cpu() {
+	cache "$1/cache/index0" 1 Data 32 "$2"
+	cache "$1/cache/index1" 1 Instruction 32 "$2"
+	cache "$1/cache/index2" 2 Unified 512 "$2"
+}
+
 # numa NODE NUMBER OF: a node of memory (drivers/base/node.c, Linux 6.12) with each OFth of the CPUs that there are, and
 # with one if these are fewer: libhsakmt 5.2.3 lists no GPU if a node has none
 numa() {
@@ -88,10 +111,10 @@ numa() {
 	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
 		cpu=${cpu##*/cpu}
 		[ $((cpu % $3)) = "$2" ] || continue
-		ln -s "/sys/devices/system/cpu/cpu$cpu" "$directory/cpu$cpu"
+		cpu "$directory/cpu$cpu" "$cpu"
 		list=$list${list:+,}$cpu
 	done
-	[ -n "$list" ] || ln -s /sys/devices/system/cpu/cpu0 "$directory/cpu${list:=0}"
+	[ -n "$list" ] || cpu "$directory/cpu${list:=0}" 0
 	echo "$list" > "$directory/cpulist"
 }
 
