@@ -12,11 +12,11 @@
 #include <time.h>
 
 #include "amdgpu_plugin_util.h"
-#include "content/image_io.h"
 #include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
 #include "kernel/render_node.h"
+#include "storage/tmpfs.h"
 
 #define PROGRESS_S 2
 #define MIB        1048576.0
@@ -39,7 +39,7 @@ struct content_run {
 	struct content_settings settings;
 	sem_t *gpu_limit;
 	struct transfer_error error;
-	struct image_io_trial trial;
+	struct trial trial;
 	struct worker *workers;
 	size_t num_workers;
 	/* Workers whose thread could be started. */
@@ -236,7 +236,7 @@ static void free_run(struct content_run *run)
 	for (size_t i = 0; i < run->num_workers; i++)
 		transfer_free(run->workers[i].transfer);
 	free(run->workers);
-	image_io_trial_done(&run->trial);
+	trial_done(&run->trial);
 	(void)pthread_mutex_destroy(&run->lock);
 	(void)pthread_mutex_destroy(&run->error.lock);
 	(void)pthread_cond_destroy(&run->worker_ended);
@@ -258,7 +258,7 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->begin_us = real_time();
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial };
 	init_locks(run);
-	image_io_trial_init(&run->trial, count_images(jobs, num_jobs));
+	tmpfs_init_trial(&run->trial, count_images(jobs, num_jobs));
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

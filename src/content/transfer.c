@@ -11,11 +11,13 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
-#include "content/image_io.h"
 #include "content/sdma.h"
 #include "content/slots.h"
 #include "image/image.h"
 #include "kernel/render_node.h"
+#include "storage/image_io.h"
+
+_Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
 
 /* A BO that the copy engine has imported. */
 struct import {

@@ -17,7 +17,7 @@ struct transfer_plan {
 	bool save;
 	const struct content_settings *settings;
 	struct transfer_error *error;
-	struct image_io_trial *trial;
+	struct trial *trial;
 };
 
 struct transfer_progress {

@@ -2,7 +2,7 @@
 /* Tests contents in files of tmpfs, which are written in two ways. */
 #include "drm_calls.h"
 
-#include "content/image_io.h"
+#include "storage/image_io.h"
 #include "content_set.h"
 
 #include <sched.h>

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads and writes ranges of a pages file or stream. transfer.c chooses the bytes, and
  * image_create_pages() and image_open_pages() open the file. */
-#include "content/image_io.h"
+#include "storage/image_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -23,36 +19,17 @@
 /* The number of offsets that is_cached() samples. */
 #define CACHE_PROBES 16
 
-/* A trial has TRIAL_ROUNDS of TRIAL_WRITES in each way. Smaller writes are not counted. */
-#define TRIAL_WRITES 8u
-#define TRIAL_ROUNDS 2u
-#define TRIAL_BYTES  (64u << 10)
-
-/* With fewer processors for each image, those that pwrite() leaves idle have enough to do: they
- * compute checksums and write other images. On two processors, a dump that only maps takes 1.2
- * times as long with one image, and 1.8 times with eight. */
-#define PROCESSORS_PER_IMAGE 4u
-
-/* The bytes of a window. mmap() and munmap() wait until no thread of the process adds pages to a
- * mapping, and the others wait meanwhile, so there must be few calls. */
-#define WINDOW_SIZE (8u << 20)
-
-/* Linux 5.14; not in the headers of older systems. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 /* The unit of st_blocks. */
 #define STAT_BLOCK 512u
 
 static uint64_t round_up(uint64_t size)
 {
-	return (size + CONTENT_ALIGNMENT - 1) / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
+	return (size + IMAGE_IO_ALIGNMENT - 1) / IMAGE_IO_ALIGNMENT * IMAGE_IO_ALIGNMENT;
 }
 
 static uint64_t round_down(uint64_t size)
 {
-	return size / CONTENT_ALIGNMENT * CONTENT_ALIGNMENT;
+	return size / IMAGE_IO_ALIGNMENT * IMAGE_IO_ALIGNMENT;
 }
 
 static void init(struct image_io *io, int fd, bool streamed, uint64_t size)
@@ -93,50 +70,21 @@ uint64_t image_io_shift(const struct image_io *io)
 	return io->aligns_memory ? IMAGE_HEADER_SIZE : 0;
 }
 
-/* On tmpfs, fallocate() fills the file with zeros, and there is no page cache to bypass. */
-static bool is_in_memory(int fd)
-{
-	struct statfs stat;
-
-	return fstatfs(fd, &stat) == 0 && stat.f_type == TMPFS_MAGIC;
-}
-
-/* 0: not known, as on machines with more processors than fit. */
-static size_t usable_processors(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 0 : (size_t)CPU_COUNT(&set);
-}
-
-void image_io_trial_init(struct image_io_trial *trial, size_t num_images)
-{
-	size_t processors = usable_processors();
-
-	*trial = (struct image_io_trial){
-		.useful = !processors || processors / PROCESSORS_PER_IMAGE >= num_images,
-	};
-	(void)pthread_mutex_init(&trial->lock, NULL);
-}
-
-void image_io_trial_done(struct image_io_trial *trial)
-{
-	(void)pthread_mutex_destroy(&trial->lock);
-}
-
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
-			struct image_io_trial *trial)
+			struct trial *trial)
 {
 	init(io, fd, streamed, size);
-	io->trial = trial;
 	io->skip_zeros = skip_zeros;
 	if (streamed)
 		return 0;
 	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
-	io->in_memory = io->can_map = is_in_memory(fd);
-	if (io->in_memory)
+	/* There, fallocate() fills the file with zeros, and there is no page cache to bypass. */
+	io->in_memory = tmpfs_has_file(fd);
+	if (io->in_memory) {
+		tmpfs_init(&io->tmpfs, fd, trial);
 		return 0;
+	}
 	io->reserved = fallocate(fd, 0, 0, (off_t)size) == 0;
 	if (!io->reserved && errno == ENOSPC)
 		return -ENOSPC;
@@ -155,156 +103,6 @@ static int disable_direct(struct image_io *io)
 	return 0;
 }
 
-/* Called with the lock. The window at @offset, or the oldest one that no thread uses; NULL: all are
- * in use. */
-static struct image_io_window *find_window(struct image_io *io, uint64_t offset)
-{
-	struct image_io_window *found = NULL;
-
-	for (unsigned int i = 0; i < IMAGE_IO_WINDOWS; i++) {
-		struct image_io_window *window = &io->windows[i];
-
-		if (window->memory && window->offset == offset)
-			return window;
-		if (!window->users && (!found || window->offset < found->offset))
-			found = window;
-	}
-	return found;
-}
-
-/* Called with the lock. @ret_old: memory to unmap without the lock, or NULL. */
-static int map_window(const struct image_io *io, struct image_io_window *window, uint64_t offset,
-		      char **ret_old)
-{
-	char *memory = mmap(NULL, WINDOW_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, io->fd,
-			    (off_t)offset);
-
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_old = window->memory;
-	*window = (struct image_io_window){ .memory = memory, .offset = offset };
-	return 0;
-}
-
-static int enter_window(struct image_io *io, uint64_t offset, struct image_io_window **ret_window)
-{
-	struct image_io_window *window;
-	char *old = NULL;
-	int ret;
-
-	(void)pthread_mutex_lock(&io->lock);
-	window = find_window(io, offset);
-	ret = window ? 0 : -EBUSY;
-	if (window && (!window->memory || window->offset != offset))
-		ret = map_window(io, window, offset, &old);
-	if (!ret)
-		window->users++;
-	(void)pthread_mutex_unlock(&io->lock);
-	if (old)
-		(void)munmap(old, WINDOW_SIZE);
-	*ret_window = window;
-	return ret;
-}
-
-static void leave_window(struct image_io *io, struct image_io_window *window)
-{
-	(void)pthread_mutex_lock(&io->lock);
-	window->users--;
-	(void)pthread_mutex_unlock(&io->lock);
-}
-
-/* A part of one window. */
-static int write_part(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
-{
-	uint64_t at = offset % WINDOW_SIZE;
-	struct image_io_window *window;
-	int ret = enter_window(io, offset - at, &window);
-
-	if (ret < 0)
-		return ret;
-	/* Allocates the pages. On a full file system that is an error here. */
-	ret = madvise(window->memory + at, size, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
-	if (!ret)
-		memcpy(window->memory + at, memory, size);
-	leave_window(io, window);
-	return ret;
-}
-
-/* Not for file systems on devices: they allocate blocks when the page is written back, so a full
- * device could end the process with SIGBUS. */
-static int write_mapped(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
-{
-	int ret = 0;
-
-	while (!ret && size) {
-		uint64_t room = WINDOW_SIZE - offset % WINDOW_SIZE;
-		uint64_t part = size < room ? size : room;
-
-		ret = write_part(io, memory, offset, part);
-		memory += part;
-		offset += part;
-		size -= part;
-	}
-	return ret;
-}
-
-static double seconds_per_byte(const struct image_io_trial *trial, enum image_io_way way)
-{
-	return trial->bytes[way] ? trial->seconds[way] / (double)trial->bytes[way] : 0;
-}
-
-/* Small writes always use pwrite() and do not count. */
-static enum image_io_way try_ways(struct image_io_trial *trial, uint64_t size)
-{
-	enum image_io_way way = IMAGE_IO_PWRITE;
-
-	if (!trial->useful || size < TRIAL_BYTES)
-		return way;
-	(void)pthread_mutex_lock(&trial->lock);
-	if (trial->begun < TRIAL_WRITES * TRIAL_ROUNDS * IMAGE_IO_WAYS)
-		way = (enum image_io_way)(trial->begun++ / TRIAL_WRITES % IMAGE_IO_WAYS);
-	else if (seconds_per_byte(trial, IMAGE_IO_MAPPED) <
-		 seconds_per_byte(trial, IMAGE_IO_PWRITE))
-		way = IMAGE_IO_MAPPED;
-	(void)pthread_mutex_unlock(&trial->lock);
-	return way;
-}
-
-static void note_way(struct image_io_trial *trial, enum image_io_way way, double seconds,
-		     uint64_t size)
-{
-	if (size < TRIAL_BYTES)
-		return;
-	(void)pthread_mutex_lock(&trial->lock);
-	trial->seconds[way] += seconds;
-	trial->bytes[way] += size;
-	(void)pthread_mutex_unlock(&trial->lock);
-}
-
-static enum image_io_way choose_way(const struct image_io *io, uint64_t size)
-{
-	enum image_io_way way = try_ways(io->trial, size);
-
-	return __atomic_load_n(&io->can_map, __ATOMIC_RELAXED) ? way : IMAGE_IO_PWRITE;
-}
-
-/* If a mapping fails, pwrite() works, or returns the error. */
-static int write_in_memory(struct image_io *io, const char *memory, uint64_t offset, uint64_t size)
-{
-	enum image_io_way way = choose_way(io, size);
-	double begin = now_seconds();
-	int ret = way == IMAGE_IO_MAPPED ? write_mapped(io, memory, offset, size) : -EINVAL;
-
-	if (ret < 0) {
-		if (way == IMAGE_IO_MAPPED)
-			__atomic_store_n(&io->can_map, false, __ATOMIC_RELAXED);
-		way = IMAGE_IO_PWRITE;
-		ret = pwrite_full(io->fd, memory, size, offset);
-	}
-	note_way(io->trial, way, now_seconds() - begin, size);
-	return ret;
-}
-
 /* Bytes of the file without holes. */
 static int write_run(struct image_io *io, char *memory, uint64_t offset, uint64_t size)
 {
@@ -313,7 +111,7 @@ static int write_run(struct image_io *io, char *memory, uint64_t offset, uint64_
 	int ret;
 
 	if (io->in_memory)
-		return write_in_memory(io, memory, offset, size);
+		return tmpfs_write(&io->tmpfs, memory, offset, size);
 	memset(memory + size, 0, length - size);
 	ret = pwrite_full(io->fd, memory, length, offset);
 	if (ret != -EINVAL || !direct)
@@ -412,7 +210,7 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	/* A direct read says nothing of the page cache. */
 	(void)set_direct(fd, false);
-	if (!is_in_memory(fd) && !is_cached(fd, size))
+	if (!tmpfs_has_file(fd) && !is_cached(fd, size))
 		start_direct(io);
 	return 0;
 }
@@ -432,7 +230,7 @@ static int read_run(struct image_io *io, char *memory, uint64_t offset, uint64_t
 }
 
 /* The extent of data, or of a hole, that contains @at. Holes may start and end inside a block of
- * CONTENT_ALIGNMENT; a block with any data is data. If lseek() fails, the rest is data. */
+ * IMAGE_IO_ALIGNMENT; a block with any data is data. If lseek() fails, the rest is data. */
 static struct extent find_extent(const struct image_io *io, uint64_t at)
 {
 	off_t data = lseek(io->fd, (off_t)at, SEEK_DATA);
@@ -486,9 +284,6 @@ int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t s
 
 void image_io_done(struct image_io *io)
 {
-	for (unsigned int i = 0; i < IMAGE_IO_WINDOWS; i++) {
-		if (io->windows[i].memory)
-			(void)munmap(io->windows[i].memory, WINDOW_SIZE);
-	}
+	tmpfs_done(&io->tmpfs);
 	(void)pthread_mutex_destroy(&io->lock);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finds out which of two ways of an operation is the faster one on this machine. The first
+ * operations use both ways in turn, and the others use the faster one. */
+#ifndef AMDGPU_PLUGIN_STORAGE_TRIAL_H
+#define AMDGPU_PLUGIN_STORAGE_TRIAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRIAL_WAYS 2
+
+/* Several threads may use a trial at the same time. */
+struct trial {
+	/* False: always the first way. */
+	bool useful;
+	pthread_mutex_t lock;
+	/* Under the lock: operations that have begun, and what ended, of all threads together. */
+	unsigned int begun;
+	double seconds[TRIAL_WAYS];
+	uint64_t bytes[TRIAL_WAYS];
+};
+
+void trial_init(struct trial *trial, bool useful);
+void trial_done(struct trial *trial);
+
+/* The way of the next operation, 0 or 1. Operations on few bytes use the first way. */
+unsigned int trial_choose(struct trial *trial, uint64_t size);
+/* The operation has taken @seconds in that way. Few bytes do not count. */
+void trial_note(struct trial *trial, unsigned int way, double seconds, uint64_t size);
+
+#endif

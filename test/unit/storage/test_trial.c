@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests how a trial chooses between two ways. */
+#include "host.h"
+
+#include "amdgpu_plugin_util.h"
+
+#include "storage/trial.h"
+
+#define BYTES (1u << 20)
+/* Operations that a trial has at most. */
+#define MANY 64
+
+/* Runs @count operations that take these seconds each, and returns how many used the second way. */
+static unsigned int run(struct trial *trial, unsigned int count, const double seconds[TRIAL_WAYS],
+			uint64_t size)
+{
+	unsigned int second = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int way = trial_choose(trial, size);
+
+		assert_true(way < TRIAL_WAYS);
+		trial_note(trial, way, seconds[way], size);
+		second += way;
+	}
+	return second;
+}
+
+static void the_faster_way_wins(void **state)
+{
+	static const double cases[][TRIAL_WAYS] = { { 2, 1 }, { 1, 2 } };
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct trial trial;
+		unsigned int tried;
+
+		trial_init(&trial, true);
+		tried = run(&trial, MANY, cases[i], BYTES);
+		assert_in_range(tried, 1, MANY - 1);
+		assert_int_equal(run(&trial, MANY, cases[i], BYTES), i ? 0 : MANY);
+		trial_done(&trial);
+	}
+}
+
+static void few_bytes_do_not_count(void **state)
+{
+	struct trial trial;
+
+	(void)state;
+	trial_init(&trial, true);
+	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, 4096), 0);
+	assert_int_equal(trial.begun, 0);
+	assert_int_equal(trial.bytes[0], 0);
+	trial_done(&trial);
+}
+
+static void without_use_the_first_way_is_taken(void **state)
+{
+	struct trial trial;
+
+	(void)state;
+	trial_init(&trial, false);
+	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, BYTES), 0);
+	trial_done(&trial);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT_TEST(the_faster_way_wins),
+		UNIT_TEST(few_bytes_do_not_count),
+		UNIT_TEST(without_use_the_first_way_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
