@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -93,16 +92,6 @@ static int check_handles(const struct dump_session *session, const struct dumped
 	return render->num_handles == saved ? 0 : refuse_handles(session, render);
 }
 
-static bool can_map(int fd, uint64_t offset)
-{
-	void *mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
-
-	if (mapping == MAP_FAILED)
-		return false;
-	(void)munmap(mapping, 1);
-	return true;
-}
-
 /* The files of several processes may have the same handle of one object. */
 static bool has_handle(const struct dumped_process *process, const struct dumped_gpu *gpu, int fd)
 {
@@ -121,7 +110,8 @@ static bool is_compute_file_of(struct dumped_process *process, int fd, uint32_t 
 
 		if (gpu->render_minor != number)
 			continue;
-		if (gpu->has_bo ? !can_map(fd, gpu->bo_offset) : !has_handle(process, gpu, fd))
+		if (gpu->has_bo ? !render_node_can_map(fd, gpu->bo_offset)
+				: !has_handle(process, gpu, fd))
 			continue;
 		gpu->found = true;
 		return true;

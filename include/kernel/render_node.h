@@ -15,6 +15,10 @@
 /* Whether the device is a render node, of any driver. */
 bool render_node_is_device(dev_t device, uint32_t *ret_minor);
 
+/* Whether the CPU can map the BO at @offset through the file @fd. A BO of KFD can be mapped through
+ * the file of its compute VM, and through files that have a GEM handle of it. */
+bool render_node_can_map(int fd, uint64_t offset);
+
 /* The device number of the render node with @minor. */
 dev_t render_node_device(uint32_t minor);
 

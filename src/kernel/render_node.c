@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -77,4 +78,14 @@ int render_node_check_names(void)
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(paths); i++)
 		ret = check_names(paths[i]);
 	return ret;
+}
+
+bool render_node_can_map(int fd, uint64_t offset)
+{
+	void *mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
+
+	if (mapping == MAP_FAILED)
+		return false;
+	(void)munmap(mapping, 1);
+	return true;
 }

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <linux/kcmp.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -154,16 +153,6 @@ static bool has_key(const struct gem_file *file, uint64_t key)
 	return false;
 }
 
-static bool can_map(int fd, uint64_t offset)
-{
-	void *mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
-
-	if (mapping == MAP_FAILED)
-		return false;
-	(void)munmap(mapping, 1);
-	return true;
-}
-
 static bool is_only_one(const struct gem_files *files, const struct gem_file *file)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -181,7 +170,7 @@ static bool is_compute_file(const struct gem_files *files, const struct gem_file
 			    const struct dumped_gpu *gpu)
 {
 	if (gpu->has_bo && !has_key(file, gpu->bo_offset))
-		return can_map(file->fd, gpu->bo_offset);
+		return render_node_can_map(file->fd, gpu->bo_offset);
 	return is_only_one(files, file);
 }
 
