@@ -11,6 +11,14 @@ start_sharers() {
 	wait_line client.log "$client ready"
 }
 
+# dump_refused WORDS: the dump fails with these words, and the processes run on.
+dump_refused() {
+	! try_dump img "$pid" || fail "the dump succeeded"
+	plugin_error img/dump.log "$1"
+	runs
+	verify
+}
+
 # Two processes, each owner and importer: there, and back again.
 scenario_sharing_two() { # oldest and newest
 	machine one
@@ -72,10 +80,7 @@ scenario_sharing_vmem() { # oldest and newest
 	kernel=6.12
 	machine one
 	start_vmem 4
-	! try_dump img "$pid" || fail "the dump succeeded"
-	plugin_error img/dump.log "does not list such mappings; use Linux 6.18"
-	runs
-	verify
+	dump_refused "does not list such mappings; use Linux 6.18"
 	finish
 }
 
@@ -93,10 +98,7 @@ scenario_sharing_host() { # oldest and newest
 	kernel=6.12
 	machine one
 	start_sharers 2 0 host
-	! try_dump img "$pid" || fail "the dump succeeded"
-	plugin_error img/dump.log "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
-	runs
-	verify
+	dump_refused "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
 	finish
 }
 
