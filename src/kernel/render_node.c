@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recognises render nodes by their device numbers, opens them, and checks the list of names that
- * libdrm reads when it opens one. */
+/* Recognises render nodes by their device numbers, opens them, tries whether they can map a BO, and
+ * checks the list of names that libdrm reads when it opens one. */
 #include "kernel/render_node.h"
 
 #include <errno.h>
