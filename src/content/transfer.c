@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copies the contents of one GPU's BOs to or from an image: divides the image into ranges, and the
- * thread of a slot processes the steps of a range. content_save() and content_load() handle all
- * GPUs and the log. */
+/* Copies the contents of one GPU's BOs to or from an image: the thread of a slot takes a range
+ * after the other and processes its steps. content_save() and content_load() handle all GPUs and
+ * the log.
+ */
 #include "content/transfer.h"
 
 #include <endian.h>
@@ -11,6 +12,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/checksum.h"
+#include "content/ranges.h"
 #include "content/sdma.h"
 #include "content/slots.h"
 #include "image/image.h"
@@ -19,26 +21,16 @@
 
 _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
 
-/* A BO that the copy engine has imported. */
-struct import {
-	struct sdma_bo bo;
-	/* Ranges that use the BO now. */
-	unsigned int users;
-};
-
-/* A part of the contents, and the slot that holds it. */
-struct range {
+/* A slot and the thread that processes ranges in it. */
+struct slot_thread {
 	struct transfer *transfer;
 	unsigned int slot;
 	pthread_t thread;
-	/* Signals the range's turn, or the error of another thread. */
+	/* Signals the turn of the range, or the error of another thread. */
 	pthread_cond_t turn;
-	uint64_t index;
-	/* In the contents of all BOs. */
-	uint64_t offset;
-	uint64_t size;
-	struct sdma_piece *pieces;
-	size_t num_pieces;
+	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
+	uint64_t awaited;
+	struct range range;
 	double copy_s;
 	double storage_s;
 };
@@ -51,18 +43,12 @@ struct transfer {
 	struct image_io io;
 	struct checksums checksums;
 	struct slots slots;
-	struct range *ranges;
+	struct ranges ranges;
+	struct slot_thread *threads;
 	/* The bytes of all BOs. */
 	uint64_t size;
 	/* Guards the fields below. */
 	pthread_mutex_t lock;
-	/* One per BO. */
-	struct import *imports;
-	/* The start of the next range, in all contents and in its BO. */
-	uint64_t next_index;
-	uint64_t next_offset;
-	size_t bo;
-	uint64_t bo_offset;
 	/* The number of ranges whose turn has ended. */
 	uint64_t turns;
 	/* The bytes of the image before the next range that has a turn. */
@@ -75,7 +61,7 @@ struct transfer {
 /* The steps that differ between the two directions. */
 struct steps {
 	int (*begin)(struct transfer *transfer);
-	int (*process_range)(struct range *range);
+	int (*process_range)(struct slot_thread *thread);
 	int (*end)(struct transfer *transfer);
 };
 
@@ -90,15 +76,10 @@ static bool has_stopped(const struct transfer *transfer)
 	return transfer_error_is_set(transfer->plan->error);
 }
 
-static size_t piece_bo_index(const struct transfer *transfer, const struct sdma_piece *piece)
+/* For messages. */
+static size_t first_bo(const struct slot_thread *thread)
 {
-	return (size_t)((const struct import *)piece->bo - transfer->imports);
-}
-
-/* The first BO of a range, for messages. */
-static size_t first_bo(const struct range *range)
-{
-	return range->num_pieces ? piece_bo_index(range->transfer, &range->pieces[0]) : 0;
+	return ranges_first_bo(&thread->transfer->ranges, &thread->range);
 }
 
 /* Where the contents start in a slot. */
@@ -107,182 +88,83 @@ static uint64_t contents_at(const struct transfer *transfer)
 	return SLOT_MARGIN + image_io_shift(&transfer->io);
 }
 
-static char *range_memory(const struct range *range)
+static char *range_memory(const struct slot_thread *thread)
 {
-	const struct transfer *transfer = range->transfer;
+	const struct transfer *transfer = thread->transfer;
 
-	return (char *)sdma_slot_memory(transfer->gpu, range->slot) + contents_at(transfer);
+	return (char *)sdma_slot_memory(transfer->gpu, thread->slot) + contents_at(transfer);
 }
 
-static int import_current(struct transfer *transfer, struct import **ret_import)
+/* Adds the range to the progress. */
+static void count_range(struct slot_thread *thread)
 {
-	const struct content_bo *bo = &transfer->job->bos[transfer->bo];
-	struct import *import = &transfer->imports[transfer->bo];
-
-	if (!import->bo.bo) {
-		int ret = sdma_bo_import(transfer->gpu, bo, &import->bo);
-
-		if (ret < 0)
-			return fail(transfer, ret,
-				    ret == -ESTALE
-					    ? "the kernel has given the dma-buf of another BO"
-					    : "import the dma-buf",
-				    transfer->bo);
-	}
-	*ret_import = import;
-	return 0;
-}
-
-/* Adds the next BO, or as much of it as fits. */
-static int add_piece(struct range *range)
-{
-	struct transfer *transfer = range->transfer;
-	uint64_t left = transfer->job->bos[transfer->bo].size - transfer->bo_offset;
-	uint64_t room = transfer->slots.size - range->size;
-	uint64_t size = left < room ? left : room;
-	struct import *import = NULL;
-	int ret;
-
-	ret = size ? import_current(transfer, &import) : 0;
-	if (ret < 0)
-		return ret;
-	if (range->num_pieces == SDMA_SLOT_PIECES(transfer->slots.memory))
-		return fail(transfer, -E2BIG, "divide its contents", transfer->bo);
-	if (import) {
-		import->users++;
-		range->pieces[range->num_pieces++] = (struct sdma_piece){
-			.bo = &import->bo,
-			.offset = transfer->bo_offset,
-			.slot_offset = contents_at(transfer) + range->size,
-			.size = size,
-		};
-	}
-	range->size += size;
-	transfer->bo_offset += size;
-	if (size == left) {
-		transfer->bo++;
-		transfer->bo_offset = 0;
-	}
-	return 0;
-}
-
-/* Sets @range to the next part of the contents. Each range fills its slot except the last. */
-static int next_range(struct range *range)
-{
-	struct transfer *transfer = range->transfer;
-	int ret = 0;
-
-	range->index = transfer->next_index++;
-	range->offset = transfer->next_offset;
-	range->size = 0;
-	range->num_pieces = 0;
-	range->copy_s = range->storage_s = 0;
-	while (!ret && transfer->bo < transfer->job->num_bos && range->size < transfer->slots.size)
-		ret = add_piece(range);
-	transfer->next_offset += range->size;
-	return ret;
-}
-
-/* False: no range is left, or a thread has failed. Contents of no bytes have one range. */
-static bool take_range(struct range *range)
-{
-	struct transfer *transfer = range->transfer;
-	bool taken = false;
+	struct transfer *transfer = thread->transfer;
 
 	(void)pthread_mutex_lock(&transfer->lock);
-	if (!has_stopped(transfer) &&
-	    (transfer->next_offset < transfer->size || !transfer->next_index))
-		taken = next_range(range) == 0;
+	transfer->done_bytes += thread->range.size;
+	transfer->copy_s += thread->copy_s;
+	transfer->storage_s += thread->storage_s;
 	(void)pthread_mutex_unlock(&transfer->lock);
-	return taken;
+	thread->copy_s = thread->storage_s = 0;
 }
 
-/* Adds the range to the progress. Afterwards a piece has its BO only if no further range needs the
- * BO. Takes the lock once for all BOs, because other threads need it for their next range. */
-static void count_range(struct range *range)
+static int copy(struct slot_thread *thread, enum sdma_direction direction)
 {
-	struct transfer *transfer = range->transfer;
-
-	(void)pthread_mutex_lock(&transfer->lock);
-	for (size_t i = 0; i < range->num_pieces; i++) {
-		size_t bo = piece_bo_index(transfer, &range->pieces[i]);
-
-		if (--transfer->imports[bo].users || bo >= transfer->bo)
-			range->pieces[i].bo = NULL;
-	}
-	transfer->done_bytes += range->size;
-	transfer->copy_s += range->copy_s;
-	transfer->storage_s += range->storage_s;
-	(void)pthread_mutex_unlock(&transfer->lock);
-}
-
-/* Releases the BOs that no further range needs. */
-static void finish_range(struct range *range)
-{
-	count_range(range);
-	for (size_t i = 0; i < range->num_pieces; i++) {
-		const struct sdma_piece *piece = &range->pieces[i];
-
-		if (piece->bo)
-			sdma_bo_release(
-				&range->transfer->imports[piece_bo_index(range->transfer, piece)]
-					 .bo);
-	}
-}
-
-static int copy(struct range *range, enum sdma_direction direction)
-{
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
+	const struct range *range = &thread->range;
 	double begin = now_seconds();
 	int ret;
 
 	if (!range->num_pieces)
 		return 0;
-	ret = sdma_submit(transfer->gpu, range->slot, direction, range->pieces, range->num_pieces);
+	ret = sdma_submit(transfer->gpu, thread->slot, direction, range->pieces, range->num_pieces);
 	if (ret < 0)
-		return fail(transfer, ret, "start a copy", first_bo(range));
-	ret = sdma_wait(transfer->gpu, range->slot, transfer->plan->settings->copy_timeout_s);
-	range->copy_s += now_seconds() - begin;
+		return fail(transfer, ret, "start a copy", first_bo(thread));
+	ret = sdma_wait(transfer->gpu, thread->slot, transfer->plan->settings->copy_timeout_s);
+	thread->copy_s += now_seconds() - begin;
 	if (ret == -ETIME)
-		return fail(transfer, ret, "a copy does not finish", first_bo(range));
-	return ret < 0 ? fail(transfer, ret, "wait for a copy", first_bo(range)) : 0;
+		return fail(transfer, ret, "a copy does not finish", first_bo(thread));
+	return ret < 0 ? fail(transfer, ret, "wait for a copy", first_bo(thread)) : 0;
 }
 
 /* In the image, the contents of a range start IMAGE_HEADER_SIZE bytes after its offset. It writes
  * the bytes before them instead of its own last ones, which the next range writes. */
-static int write_range(struct range *range)
+static int write_range(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
+	const struct range *range = &thread->range;
 	bool is_last = range->offset + range->size == transfer->size;
 	double begin = now_seconds();
-	int ret = image_io_write(&transfer->io, range_memory(range) - IMAGE_HEADER_SIZE,
+	int ret = image_io_write(&transfer->io, range_memory(thread) - IMAGE_HEADER_SIZE,
 				 range->offset, range->size + (is_last ? IMAGE_HEADER_SIZE : 0));
 
-	range->storage_s += now_seconds() - begin;
-	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(range)) : 0;
+	thread->storage_s += now_seconds() - begin;
+	return ret < 0 ? fail(transfer, ret, "write to the image", first_bo(thread)) : 0;
 }
 
-static int read_range(struct range *range)
+static int read_range(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
+	const struct range *range = &thread->range;
 	/* A file is read from a whole page on. A stream is already there. */
 	uint64_t before = transfer->job->streamed ? 0 : IMAGE_HEADER_SIZE;
 	double begin = now_seconds();
-	int ret = image_io_read(&transfer->io, range_memory(range) - before, range->offset,
+	int ret = image_io_read(&transfer->io, range_memory(thread) - before, range->offset,
 				before + range->size);
 
-	range->storage_s += now_seconds() - begin;
-	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(range)) : 0;
+	thread->storage_s += now_seconds() - begin;
+	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(thread)) : 0;
 }
 
-static void add_checksums(struct range *range)
+static void add_checksums(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
-	const char *memory = range_memory(range) - contents_at(transfer);
+	struct transfer *transfer = thread->transfer;
+	const struct range *range = &thread->range;
+	const char *memory = range_memory(thread) - contents_at(transfer);
 
 	for (size_t i = 0; i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
-		size_t bo = piece_bo_index(transfer, piece);
+		size_t bo = ranges_bo_of(&transfer->ranges, piece);
 
 		checksum_add(&transfer->checksums, &transfer->job->bos[bo], bo, piece->offset,
 			     memory + piece->slot_offset, piece->size);
@@ -290,110 +172,114 @@ static void add_checksums(struct range *range)
 }
 
 /* Waits until the turns of all earlier ranges have ended. */
-static int await_turn(struct range *range)
+static int await_turn(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
 
 	(void)pthread_mutex_lock(&transfer->lock);
-	while (transfer->turns != range->index && !has_stopped(transfer))
-		(void)pthread_cond_wait(&range->turn, &transfer->lock);
+	thread->awaited = thread->range.index;
+	while (transfer->turns != thread->awaited && !has_stopped(transfer))
+		(void)pthread_cond_wait(&thread->turn, &transfer->lock);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return has_stopped(transfer) ? -ECANCELED : 0;
 }
 
-static void end_turn(struct range *range)
+static void end_turn(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
 
 	(void)pthread_mutex_lock(&transfer->lock);
 	transfer->turns++;
 	for (unsigned int i = 0; i < transfer->slots.count; i++) {
-		if (transfer->ranges[i].index == transfer->turns)
-			(void)pthread_cond_signal(&transfer->ranges[i].turn);
+		if (transfer->threads[i].awaited == transfer->turns)
+			(void)pthread_cond_signal(&transfer->threads[i].turn);
 	}
 	(void)pthread_mutex_unlock(&transfer->lock);
 }
 
 /* Puts the bytes of the image that end the previous range before the contents. */
-static void take_bytes_before(struct range *range)
+static void take_bytes_before(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
-	char *memory = range_memory(range);
+	struct transfer *transfer = thread->transfer;
+	char *memory = range_memory(thread);
 
 	memcpy(memory - IMAGE_HEADER_SIZE, transfer->before, IMAGE_HEADER_SIZE);
-	memcpy(transfer->before, memory + range->size - IMAGE_HEADER_SIZE, IMAGE_HEADER_SIZE);
+	memcpy(transfer->before, memory + thread->range.size - IMAGE_HEADER_SIZE,
+	       IMAGE_HEADER_SIZE);
 }
 
-static int write_in_turn(struct range *range)
+static int write_in_turn(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
-	int ret = await_turn(range);
+	struct transfer *transfer = thread->transfer;
+	int ret = await_turn(thread);
 
 	if (ret < 0)
 		return ret;
 	if (checksum_needs_order(&transfer->checksums))
-		add_checksums(range);
-	take_bytes_before(range);
+		add_checksums(thread);
+	take_bytes_before(thread);
 	if (transfer->job->streamed)
-		ret = write_range(range);
+		ret = write_range(thread);
 	if (!ret)
-		end_turn(range);
+		end_turn(thread);
 	return ret;
 }
 
-static int read_in_turn(struct range *range)
+static int read_in_turn(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
-	int ret = await_turn(range);
+	struct transfer *transfer = thread->transfer;
+	int ret = await_turn(thread);
 
 	if (!ret && transfer->job->streamed)
-		ret = read_range(range);
+		ret = read_range(thread);
 	if (!ret && checksum_needs_order(&transfer->checksums))
-		add_checksums(range);
+		add_checksums(thread);
 	if (!ret)
-		end_turn(range);
+		end_turn(thread);
 	return ret;
 }
 
-static int save_range(struct range *range)
+static int save_range(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
-	int ret = copy(range, SDMA_BO_TO_SLOT);
+	struct transfer *transfer = thread->transfer;
+	int ret = copy(thread, SDMA_BO_TO_SLOT);
 
 	if (!ret && !checksum_needs_order(&transfer->checksums))
-		add_checksums(range);
+		add_checksums(thread);
 	if (!ret)
-		ret = write_in_turn(range);
+		ret = write_in_turn(thread);
 	if (!ret && !transfer->job->streamed)
-		ret = write_range(range);
+		ret = write_range(thread);
 	return ret;
 }
 
-static int load_range(struct range *range)
+static int load_range(struct slot_thread *thread)
 {
-	struct transfer *transfer = range->transfer;
+	struct transfer *transfer = thread->transfer;
 	bool in_order = checksum_needs_order(&transfer->checksums);
-	int ret = transfer->job->streamed ? 0 : read_range(range);
+	int ret = transfer->job->streamed ? 0 : read_range(thread);
 
 	if (!ret && (transfer->job->streamed || in_order))
-		ret = read_in_turn(range);
+		ret = read_in_turn(thread);
 	if (!ret && !in_order)
-		add_checksums(range);
-	return ret < 0 ? ret : copy(range, SDMA_SLOT_TO_BO);
+		add_checksums(thread);
+	return ret < 0 ? ret : copy(thread, SDMA_SLOT_TO_BO);
 }
 
-/* The thread of a slot. */
 static void *run_slot(void *argument)
 {
-	struct range *range = argument;
-	struct transfer *transfer = range->transfer;
+	struct slot_thread *thread = argument;
+	struct transfer *transfer = thread->transfer;
 
-	while (take_range(range) && !transfer->steps->process_range(range))
-		finish_range(range);
+	while (ranges_take(&transfer->ranges, &thread->range) &&
+	       !transfer->steps->process_range(thread)) {
+		count_range(thread);
+		ranges_finish(&transfer->ranges, &thread->range);
+	}
 	/* After an error, wake the threads that wait for a turn: the turn never comes. */
 	(void)pthread_mutex_lock(&transfer->lock);
 	for (unsigned int i = 0; i < transfer->slots.count; i++)
-		(void)pthread_cond_signal(&transfer->ranges[i].turn);
+		(void)pthread_cond_signal(&transfer->threads[i].turn);
 	(void)pthread_mutex_unlock(&transfer->lock);
 	return NULL;
 }
@@ -414,21 +300,23 @@ static enum content_checksum choose_checksum(const struct transfer *transfer)
 	return CONTENT_XXH3_PAGES;
 }
 
-static int alloc_ranges(struct transfer *transfer)
+static int alloc(struct transfer *transfer)
 {
-	transfer->imports = calloc(transfer->job->num_bos, sizeof(*transfer->imports));
-	transfer->ranges = calloc(transfer->slots.count, sizeof(*transfer->ranges));
-	if (!transfer->imports || !transfer->ranges)
+	int ret = ranges_init(&transfer->ranges, transfer->job, transfer->size, &transfer->slots,
+			      transfer->plan->error);
+
+	if (ret < 0)
+		return ret;
+	transfer->threads = calloc(transfer->slots.count, sizeof(*transfer->threads));
+	if (!transfer->threads)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < transfer->slots.count; i++) {
-		struct range *range = &transfer->ranges[i];
+		struct slot_thread *thread = &transfer->threads[i];
 
-		range->transfer = transfer;
-		range->slot = i;
-		(void)pthread_cond_init(&range->turn, NULL);
-		range->pieces =
-			calloc(SDMA_SLOT_PIECES(transfer->slots.memory), sizeof(*range->pieces));
-		if (!range->pieces)
+		thread->transfer = transfer;
+		thread->slot = i;
+		(void)pthread_cond_init(&thread->turn, NULL);
+		if (ranges_alloc_pieces(&thread->range, &transfer->slots) < 0)
 			return -ENOMEM;
 	}
 	return checksum_init(&transfer->checksums, choose_checksum(transfer),
@@ -486,7 +374,7 @@ static const struct steps loading = { begin_load, load_range, end_load };
 
 static int set_up(struct transfer *transfer)
 {
-	int ret = alloc_ranges(transfer);
+	int ret = alloc(transfer);
 
 	if (ret < 0)
 		return fail(transfer, ret, "allocate", 0);
@@ -501,7 +389,10 @@ static int set_up(struct transfer *transfer)
 			    "open the copy engine without SDMA rings (set user_queue=1)", 0);
 	if (ret < 0)
 		return fail(transfer, ret, "open the copy engine", 0);
-	return transfer->steps->begin(transfer);
+	ret = transfer->steps->begin(transfer);
+	if (!ret)
+		ranges_start(&transfer->ranges, transfer->gpu, contents_at(transfer));
+	return ret;
 }
 
 /* After a failure the engine may hang with copies that no thread waits for, so sdma_stop() comes
@@ -510,19 +401,16 @@ static void tear_down(struct transfer *transfer)
 {
 	if (transfer->gpu)
 		sdma_stop(transfer->gpu);
-	for (size_t i = 0; transfer->imports && i < transfer->job->num_bos; i++)
-		sdma_bo_release(&transfer->imports[i].bo);
+	ranges_done(&transfer->ranges);
 	sdma_close(transfer->gpu);
 	image_io_done(&transfer->io);
 	checksum_done(&transfer->checksums);
-	for (unsigned int i = 0; transfer->ranges && i < transfer->slots.count; i++) {
-		(void)pthread_cond_destroy(&transfer->ranges[i].turn);
-		free(transfer->ranges[i].pieces);
+	for (unsigned int i = 0; transfer->threads && i < transfer->slots.count; i++) {
+		(void)pthread_cond_destroy(&transfer->threads[i].turn);
+		ranges_free_pieces(&transfer->threads[i].range);
 	}
-	free(transfer->ranges);
-	free(transfer->imports);
-	transfer->ranges = NULL;
-	transfer->imports = NULL;
+	free(transfer->threads);
+	transfer->threads = NULL;
 }
 
 /* A slot whose thread cannot be started stays unused. */
@@ -531,12 +419,12 @@ static void run_slots(struct transfer *transfer)
 	unsigned int started = 1;
 
 	while (started < transfer->slots.count &&
-	       !thread_start(&transfer->ranges[started].thread, run_slot,
-			     &transfer->ranges[started]))
+	       !thread_start(&transfer->threads[started].thread, run_slot,
+			     &transfer->threads[started]))
 		started++;
-	(void)run_slot(&transfer->ranges[0]);
+	(void)run_slot(&transfer->threads[0]);
 	for (unsigned int i = 1; i < started; i++)
-		(void)pthread_join(transfer->ranges[i].thread, NULL);
+		(void)pthread_join(transfer->threads[i].thread, NULL);
 }
 
 static int check_faults(struct transfer *transfer)

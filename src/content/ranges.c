@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "content/ranges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct import {
+	struct sdma_bo bo;
+	/* Ranges that use the BO now. */
+	unsigned int users;
+};
+
+static int fail(const struct ranges *ranges, int ret, const char *action, size_t bo)
+{
+	transfer_error_set(ranges->error, ranges->job, ret, action, bo);
+	return ret;
+}
+
+int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t size,
+		const struct slots *slots, struct transfer_error *error)
+{
+	*ranges = (struct ranges){
+		.job = job,
+		.error = error,
+		.size = size,
+		.range_size = slots->size,
+		.imports = calloc(job->num_bos + 1, sizeof(*ranges->imports)),
+	};
+	(void)pthread_mutex_init(&ranges->lock, NULL);
+	for (unsigned int i = 0; i < IMPORT_LOCKS; i++)
+		(void)pthread_mutex_init(&ranges->import_locks[i], NULL);
+	return ranges->imports ? 0 : -ENOMEM;
+}
+
+void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at)
+{
+	ranges->gpu = gpu;
+	ranges->contents_at = contents_at;
+}
+
+void ranges_done(struct ranges *ranges)
+{
+	if (!ranges->job)
+		return;
+	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
+		sdma_bo_release(&ranges->imports[i].bo);
+	free(ranges->imports);
+	for (unsigned int i = 0; i < IMPORT_LOCKS; i++)
+		(void)pthread_mutex_destroy(&ranges->import_locks[i]);
+	(void)pthread_mutex_destroy(&ranges->lock);
+	*ranges = (struct ranges){ 0 };
+}
+
+int ranges_alloc_pieces(struct range *range, const struct slots *slots)
+{
+	size_t pieces = SDMA_SLOT_PIECES(slots->memory);
+
+	*range = (struct range){ .max_pieces = pieces };
+	range->pieces = calloc(pieces, sizeof(*range->pieces));
+	return range->pieces ? 0 : -ENOMEM;
+}
+
+void ranges_free_pieces(struct range *range)
+{
+	free(range->pieces);
+	*range = (struct range){ 0 };
+}
+
+size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece)
+{
+	return (size_t)((const struct import *)piece->bo - ranges->imports);
+}
+
+size_t ranges_first_bo(const struct ranges *ranges, const struct range *range)
+{
+	return range->num_pieces ? ranges_bo_of(ranges, &range->pieces[0]) : 0;
+}
+
+/* Adds the next BO, or as much of it as fits. */
+static int add_piece(struct ranges *ranges, struct range *range)
+{
+	struct import *import = &ranges->imports[ranges->bo];
+	uint64_t left = ranges->job->bos[ranges->bo].size - ranges->bo_offset;
+	uint64_t room = ranges->range_size - range->size;
+	uint64_t size = left < room ? left : room;
+
+	if (range->num_pieces == range->max_pieces)
+		return fail(ranges, -E2BIG, "divide its contents", ranges->bo);
+	if (size) {
+		import->users++;
+		range->pieces[range->num_pieces++] = (struct sdma_piece){
+			.bo = &import->bo,
+			.offset = ranges->bo_offset,
+			.slot_offset = ranges->contents_at + range->size,
+			.size = size,
+		};
+	}
+	range->size += size;
+	ranges->bo_offset += size;
+	if (size == left) {
+		ranges->bo++;
+		ranges->bo_offset = 0;
+	}
+	return 0;
+}
+
+/* Each range fills its slot except the last. */
+static int next_range(struct ranges *ranges, struct range *range)
+{
+	int ret = 0;
+
+	range->index = ranges->next_index++;
+	range->offset = ranges->next_offset;
+	range->size = 0;
+	range->num_pieces = 0;
+	while (!ret && ranges->bo < ranges->job->num_bos && range->size < ranges->range_size)
+		ret = add_piece(ranges, range);
+	ranges->next_offset += range->size;
+	return ret;
+}
+
+/* A BO of several ranges is imported by the first thread that comes here. */
+static int import_once(struct ranges *ranges, size_t bo)
+{
+	struct import *import = &ranges->imports[bo];
+	pthread_mutex_t *lock = &ranges->import_locks[bo % IMPORT_LOCKS];
+	int ret = 0;
+
+	(void)pthread_mutex_lock(lock);
+	if (!import->bo.bo)
+		ret = sdma_bo_import(ranges->gpu, &ranges->job->bos[bo], &import->bo);
+	(void)pthread_mutex_unlock(lock);
+	if (ret < 0)
+		return fail(ranges, ret,
+			    ret == -ESTALE ? "the kernel has given the dma-buf of another BO"
+					   : "import the dma-buf",
+			    bo);
+	return 0;
+}
+
+bool ranges_take(struct ranges *ranges, struct range *range)
+{
+	int ret = -ECANCELED;
+
+	(void)pthread_mutex_lock(&ranges->lock);
+	if (!transfer_error_is_set(ranges->error) &&
+	    (ranges->next_offset < ranges->size || !ranges->next_index))
+		ret = next_range(ranges, range);
+	(void)pthread_mutex_unlock(&ranges->lock);
+
+	/* Without the lock, so that threads import at the same time. */
+	for (size_t i = 0; !ret && i < range->num_pieces; i++)
+		ret = import_once(ranges, ranges_bo_of(ranges, &range->pieces[i]));
+	return !ret;
+}
+
+/* Afterwards a piece has its BO only if no further range needs the BO. Takes the lock once for all
+ * BOs, because other threads need it for their next range. */
+static void forget_users(struct ranges *ranges, struct range *range)
+{
+	(void)pthread_mutex_lock(&ranges->lock);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		size_t bo = ranges_bo_of(ranges, &range->pieces[i]);
+
+		if (--ranges->imports[bo].users || bo >= ranges->bo)
+			range->pieces[i].bo = NULL;
+	}
+	(void)pthread_mutex_unlock(&ranges->lock);
+}
+
+void ranges_finish(struct ranges *ranges, struct range *range)
+{
+	forget_users(ranges, range);
+	for (size_t i = 0; i < range->num_pieces; i++) {
+		const struct sdma_piece *piece = &range->pieces[i];
+
+		if (piece->bo)
+			sdma_bo_release(&ranges->imports[ranges_bo_of(ranges, piece)].bo);
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Divides the contents of one GPU's BOs into ranges, and imports the BOs of each range for the copy
+ * engine. transfer.c processes the ranges. */
+#ifndef AMDGPU_PLUGIN_CONTENT_RANGES_H
+#define AMDGPU_PLUGIN_CONTENT_RANGES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "content/content.h"
+#include "content/sdma.h"
+#include "content/slots.h"
+#include "content/transfer_error.h"
+
+/* Imports of different BOs share few locks. */
+#define IMPORT_LOCKS 16
+
+/* A part of the contents that fits in a slot. */
+struct range {
+	/* From 0, in the order of the contents. */
+	uint64_t index;
+	/* In the contents of all BOs. */
+	uint64_t offset;
+	uint64_t size;
+	struct sdma_piece *pieces;
+	size_t num_pieces;
+	size_t max_pieces;
+};
+
+/* A BO that the copy engine has imported. */
+struct import;
+
+struct ranges {
+	/* Borrowed. */
+	const struct content_job *job;
+	struct transfer_error *error;
+	struct sdma *gpu;
+	/* The bytes of all BOs. */
+	uint64_t size;
+	/* The bytes of a range, if it is not the last. */
+	uint64_t range_size;
+	/* Where the contents start in a slot. */
+	uint64_t contents_at;
+	/* One per BO; a BO is imported under one of the locks after it. */
+	struct import *imports;
+	pthread_mutex_t import_locks[IMPORT_LOCKS];
+	/* Guards the fields below, and the number of users of each import. */
+	pthread_mutex_t lock;
+	/* The start of the next range, in all contents and in its BO. */
+	uint64_t next_index;
+	uint64_t next_offset;
+	size_t bo;
+	uint64_t bo_offset;
+};
+
+/* For @job, whose BOs have @size bytes together. -ENOMEM; call ranges_done() even then. */
+int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t size,
+		const struct slots *slots, struct transfer_error *error);
+/* Where the BOs are imported, and where the contents start in a slot. */
+void ranges_start(struct ranges *ranges, struct sdma *gpu, uint64_t contents_at);
+/* Releases all imports. Accepts an empty object. */
+void ranges_done(struct ranges *ranges);
+
+/* -ENOMEM. */
+int ranges_alloc_pieces(struct range *range, const struct slots *slots);
+void ranges_free_pieces(struct range *range);
+
+/* Sets @range to the next part of the contents and imports its BOs. Several threads may call this
+ * at the same time. False: no range is left, or a thread has failed, maybe this one. Contents of no
+ * bytes have one range. */
+bool ranges_take(struct ranges *ranges, struct range *range);
+/* Releases the BOs that no further range needs. */
+void ranges_finish(struct ranges *ranges, struct range *range);
+
+/* The number of the piece's BO in the job. */
+size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece);
+/* The first BO of a range, for messages. */
+size_t ranges_first_bo(const struct ranges *ranges, const struct range *range);
+
+#endif
