@@ -334,6 +334,13 @@ void futex_wake_all(uint32_t *word)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+size_t usable_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 0 : (size_t)CPU_COUNT(&set);
+}
+
 int thread_start(pthread_t *thread, void *(*function)(void *), void *argument)
 {
 	sigset_t all, old;

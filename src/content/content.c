@@ -256,9 +256,10 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->gpu_limit = gpu_limit;
 	run->begin = now_seconds();
 	run->begin_us = real_time();
-	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial };
+	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial,
+					    count_images(jobs, num_jobs) };
 	init_locks(run);
-	tmpfs_init_trial(&run->trial, count_images(jobs, num_jobs));
+	tmpfs_init_trial(&run->trial, run->plan.num_transfers);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

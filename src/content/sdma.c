@@ -21,10 +21,6 @@
 
 #define GPU_PAGE 4096u
 
-/* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. A BO
- * in VRAM does too, if its GPU address has this alignment (amdgpu_vm_pt.c in the kernel). */
-#define HUGE_PAGE (2u << 20)
-
 /* The time between two polls of a fence, as a fraction of the time waited so far: a short copy
  * waits little, and a long copy needs few polls. */
 #define POLL_FRACTION 8
@@ -78,6 +74,7 @@ struct sdma {
 	uint32_t available_rings;
 	struct ring rings[RINGS_MAX];
 	char *staging;
+	size_t staging_size;
 	struct sdma_bo staging_bo;
 	/* The engine may still write to the staging memory. */
 	bool hung;
@@ -94,7 +91,8 @@ static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_v
 	int ret;
 
 	ret = amdgpu_va_range_alloc(gpu->device, amdgpu_gpu_va_range_general, size,
-				    size < HUGE_PAGE ? GPU_PAGE : HUGE_PAGE, 0, &va, &range, 0);
+				    size < SDMA_HUGE_PAGE ? GPU_PAGE : SDMA_HUGE_PAGE, 0, &va,
+				    &range, 0);
 	if (ret < 0)
 		return ret;
 	ret = amdgpu_bo_va_op(bo, 0, size, va, 0, AMDGPU_VA_OP_MAP);
@@ -260,7 +258,7 @@ static int open_device(struct sdma *gpu, uint32_t render_minor)
  * other memory for amdgpu_create_bo_from_user_mem(). */
 static char *map_aligned(size_t size)
 {
-	size_t room = size < HUGE_PAGE ? size : size + HUGE_PAGE - GPU_PAGE;
+	size_t room = size < SDMA_HUGE_PAGE ? size : size + SDMA_HUGE_PAGE - GPU_PAGE;
 	char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t head;
 
@@ -268,7 +266,7 @@ static char *map_aligned(size_t size)
 		return NULL;
 	if (room == size)
 		return memory;
-	head = -(uintptr_t)memory % HUGE_PAGE;
+	head = -(uintptr_t)memory % SDMA_HUGE_PAGE;
 	if (head)
 		(void)munmap(memory, head);
 	if (room - head - size)
@@ -277,12 +275,23 @@ static char *map_aligned(size_t size)
 	return memory + head;
 }
 
-static int make_staging(struct sdma *gpu)
+/* The end of the last slot, or of its huge page, so that all memory is of huge pages. */
+static size_t staging_bytes(const struct sdma *gpu)
 {
 	size_t size = gpu->num_slots * gpu->slot_size;
+
+	return size < SDMA_HUGE_PAGE
+		       ? size
+		       : (size + SDMA_HUGE_PAGE - 1) / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
+}
+
+static int make_staging(struct sdma *gpu)
+{
+	size_t size = staging_bytes(gpu);
 	amdgpu_bo_handle handle;
 	int ret;
 
+	gpu->staging_size = size;
 	gpu->staging = map_aligned(size);
 	if (!gpu->staging)
 		return -ENOMEM;
@@ -399,7 +408,7 @@ void sdma_close(struct sdma *gpu)
 	if (gpu->device)
 		put_device(gpu->device);
 	if (gpu->staging && !gpu->hung)
-		(void)munmap(gpu->staging, gpu->num_slots * gpu->slot_size);
+		(void)munmap(gpu->staging, gpu->staging_size);
 	for (unsigned int i = 0; i < RINGS_MAX; i++) {
 		(void)pthread_mutex_destroy(&gpu->rings[i].lock);
 		(void)pthread_cond_destroy(&gpu->rings[i].polled);

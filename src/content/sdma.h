@@ -12,11 +12,16 @@
 struct content_bo;
 struct sdma;
 
+/* The kernel maps this much as one page, so a slot needs few entries in the GPU's page table. A BO
+ * in VRAM does too, if its GPU address has this alignment (amdgpu_vm_pt.c in the kernel). */
+#define SDMA_HUGE_PAGE (2u << 20)
+
 /* The most pieces of a slot of @size bytes: one per page, and the ends of two more BOs. */
 #define SDMA_SLOT_PIECES(size) ((size) / 4096 + 2)
 
 /* Opens the GPU of /dev/dri/renderD@render_minor with @slots staging slots of @slot_size bytes
- * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them.
+ * (whole pages). The memory is registered with the GPU once, in huge pages if the system has them:
+ * SDMA_HUGE_PAGE or more is rounded up to a multiple of it.
  * The slots are distributed over the rings that the GPU offers for copies. -ENODEV: libdrm returned
  * the handle of another GPU. -ENODATA: there is no ring. */
 int sdma_open(uint32_t render_minor, unsigned int slots, size_t slot_size, struct sdma **ret_gpu);

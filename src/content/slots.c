@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "content/slots.h"
 
+#include "amdgpu_plugin_util.h"
+#include "content/sdma.h"
+
 #define PAGE CONTENT_ALIGNMENT
+
 /* A large slot makes the fixed cost of a command buffer and of a storage request small. A small
- * slot stays in the processor's cache from the copy to the write. Several slots keep several
- * requests in flight. */
-#define SLOT_MEMORY_MAX (1u << 20)
-#define SLOT_MEMORY_MIN (PAGE + 2 * SLOT_MARGIN)
-#define SLOTS_WANTED    4u
-#define SLOTS_MAX       16u
+ * slot stays in the processor's cache from the copy to the write. */
+#define SLOT_MEMORY_MAX    (1u << 20)
+#define SLOT_MEMORY_WANTED (SLOT_MEMORY_MAX / 2)
+#define SLOT_MEMORY_MIN    (PAGE + 2 * SLOT_MARGIN)
+
+/* Several slots keep several requests in flight and several processors busy. */
+#define SLOTS_WANTED 4u
+#define SLOTS_MAX    12u
+
+/* The threads of all transfers. More for each processor only take it from each other. Few
+ * processors have some more, because threads wait for the engine and for storage, too. */
+#define THREADS_PER_PROCESSOR 2u
+#define THREADS_WANTED        8u
 
 static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 {
@@ -17,16 +28,38 @@ static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 	return value > most ? most : value;
 }
 
-struct slots slots_choose(uint64_t staging_bytes, uint64_t size)
+/* The most slots of a transfer. */
+static uint64_t count_most(size_t num_transfers)
 {
+	uint64_t threads = usable_processors() * THREADS_PER_PROCESSOR;
+
+	if (!threads)
+		return SLOTS_MAX;
+	if (threads < THREADS_WANTED)
+		threads = THREADS_WANTED;
+	return clamp(threads / num_transfers, SLOTS_WANTED, SLOTS_MAX);
+}
+
+static uint64_t choose_memory(uint64_t budget, uint64_t most)
+{
+	uint64_t memory = clamp(budget / most, SLOT_MEMORY_WANTED, SLOT_MEMORY_MAX);
+
+	memory = clamp(memory, 0, budget / SLOTS_WANTED);
+	return clamp(memory / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
+}
+
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers)
+{
+	/* sdma_open() rounds up. */
+	uint64_t unit = staging_bytes < SDMA_HUGE_PAGE ? PAGE : SDMA_HUGE_PAGE;
 	uint64_t pages = size / PAGE + (size % PAGE != 0);
-	uint64_t most = pages * PAGE + SLOTS_WANTED * 2 * SLOT_MARGIN;
-	uint64_t budget = clamp(staging_bytes / PAGE * PAGE, 0, most);
-	uint64_t memory =
-		clamp(budget / SLOTS_WANTED / PAGE * PAGE, SLOT_MEMORY_MIN, SLOT_MEMORY_MAX);
+	uint64_t enough = pages * PAGE + SLOTS_WANTED * 2 * SLOT_MARGIN;
+	uint64_t budget = clamp(staging_bytes / unit * unit, 0, enough);
+	uint64_t most = count_most(num_transfers);
+	uint64_t memory = choose_memory(budget, most);
 
 	return (struct slots){
-		.count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, SLOTS_MAX)),
+		.count = (unsigned int)clamp(budget / memory, 1, clamp(pages, 1, most)),
 		.memory = memory,
 		.size = memory - 2 * SLOT_MARGIN,
 	};

@@ -21,7 +21,7 @@ struct slots {
 };
 
 /* At most @staging_bytes of memory, but at least one slot of one page, and no more than contents of
- * @size bytes fill. */
-struct slots slots_choose(uint64_t staging_bytes, uint64_t size);
+ * @size bytes fill. The processors are for @num_transfers transfers, which are not 0. */
+struct slots slots_choose(uint64_t staging_bytes, uint64_t size, size_t num_transfers);
 
 #endif

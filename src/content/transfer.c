@@ -445,7 +445,7 @@ int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint
 	transfer->job = job;
 	transfer->steps = plan->save ? &saving : &loading;
 	transfer->size = size;
-	transfer->slots = slots_choose(plan->settings->staging_bytes, size);
+	transfer->slots = slots_choose(plan->settings->staging_bytes, size, plan->num_transfers);
 	(void)pthread_mutex_init(&transfer->lock, NULL);
 	*ret_transfer = transfer;
 	return 0;

@@ -18,6 +18,7 @@ struct transfer_plan {
 	const struct content_settings *settings;
 	struct transfer_error *error;
 	struct trial *trial;
+	size_t num_transfers;
 };
 
 struct transfer_progress {

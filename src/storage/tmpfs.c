@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/magic.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -39,14 +38,6 @@ bool tmpfs_has_file(int fd)
 	struct statfs stat;
 
 	return fstatfs(fd, &stat) == 0 && stat.f_type == TMPFS_MAGIC;
-}
-
-/* 0: not known, as on machines with more processors than fit. */
-static size_t usable_processors(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) < 0 ? 0 : (size_t)CPU_COUNT(&set);
 }
 
 void tmpfs_init_trial(struct trial *trial, size_t num_images)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests the number and size of slots: by the staging memory, the contents, the processors and the
+ * GPUs. */
+#include "host.h"
+
+#include <sched.h>
+
+#include "content/sdma.h"
+#include "content/slots.h"
+
+#define PAGE CONTENT_ALIGNMENT
+#define KIB  1024ull
+#define MIB  (1024 * KIB)
+#define GIB  (1024 * MIB)
+
+static unsigned int processors;
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	(void)pid;
+	CPU_ZERO_S(size, set);
+	for (unsigned int i = 0; i < processors; i++)
+		CPU_SET_S(i, size, set);
+	return processors ? 0 : -1;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	processors = 16;
+	return 0;
+}
+
+/* What the slots have together with their last huge page. */
+static uint64_t memory_of(const struct slots *slots)
+{
+	uint64_t bytes = slots->count * slots->memory;
+
+	if (bytes < SDMA_HUGE_PAGE)
+		return bytes;
+	return (bytes + SDMA_HUGE_PAGE - 1) / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
+}
+
+static void slots_fit_in_the_staging_memory(void **state)
+{
+	(void)state;
+	for (uint64_t bytes = 3 * PAGE; bytes < 40 * MIB; bytes += 257 * PAGE) {
+		struct slots slots = slots_choose(bytes, GIB, 1);
+
+		assert_in_range(memory_of(&slots), 1, bytes);
+		assert_int_equal(slots.memory % PAGE, 0);
+		assert_int_equal(slots.size, slots.memory - 2 * SLOT_MARGIN);
+		assert_in_range(slots.count, 1, 12);
+	}
+}
+
+static void one_slot_of_one_page_is_the_least(void **state)
+{
+	struct slots slots = slots_choose(0, GIB, 1);
+
+	(void)state;
+	assert_int_equal(slots.count, 1);
+	assert_int_equal(slots.size, PAGE);
+}
+
+static void little_memory_has_fewer_slots_before_they_become_small(void **state)
+{
+	(void)state;
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1).count, 12);
+	assert_int_equal(slots_choose(4 * MIB, GIB, 1).count, 8);
+	assert_int_equal(slots_choose(4 * MIB, GIB, 1).memory, 512 * KIB);
+	assert_int_equal(slots_choose(2 * MIB, GIB, 1).count, 4);
+	assert_int_equal(slots_choose(1 * MIB, GIB, 1).count, 4);
+	assert_int_equal(slots_choose(1 * MIB, GIB, 1).memory, 256 * KIB);
+}
+
+static void few_contents_have_few_slots(void **state)
+{
+	struct slots slots = slots_choose(8 * MIB, PAGE, 1);
+
+	(void)state;
+	assert_int_equal(slots.count, 1);
+	assert_int_equal(slots.size, PAGE);
+	slots = slots_choose(8 * MIB, MIB, 1);
+	assert_in_range(slots.count * slots.memory, MIB, MIB + 8 * SLOT_MARGIN);
+}
+
+static void gpus_share_the_processors(void **state)
+{
+	(void)state;
+	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 12);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 4).count, 8);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 4);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 64).count, 4);
+	processors = 128;
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
+	processors = 2;
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1).count, 8);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 1).memory, MIB);
+	assert_int_equal(slots_choose(8 * MIB, GIB, 2).count, 4);
+}
+
+static void unknown_processors_are_many(void **state)
+{
+	(void)state;
+	processors = 0;
+	assert_int_equal(slots_choose(8 * MIB, GIB, 8).count, 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(slots_fit_in_the_staging_memory, begin),
+		cmocka_unit_test_setup(one_slot_of_one_page_is_the_least, begin),
+		cmocka_unit_test_setup(little_memory_has_fewer_slots_before_they_become_small,
+				       begin),
+		cmocka_unit_test_setup(few_contents_have_few_slots, begin),
+		cmocka_unit_test_setup(gpus_share_the_processors, begin),
+		cmocka_unit_test_setup(unknown_processors_are_many, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
