@@ -158,6 +158,20 @@ static int write_mapped(struct tmpfs *tmpfs, const char *memory, uint64_t offset
 	return ret;
 }
 
+/* The kernel locks the file, and threads that wait for it there use their processor. If there are
+ * few processors, they sleep here instead. */
+static int write_alone(struct tmpfs *tmpfs, const char *memory, uint64_t offset, uint64_t size)
+{
+	int ret;
+
+	if (tmpfs->trial->useful)
+		return pwrite_full(tmpfs->fd, memory, size, offset);
+	(void)pthread_mutex_lock(&tmpfs->lock);
+	ret = pwrite_full(tmpfs->fd, memory, size, offset);
+	(void)pthread_mutex_unlock(&tmpfs->lock);
+	return ret;
+}
+
 /* If a mapping fails, pwrite() works, or returns the error. */
 static int write_in_way(struct tmpfs *tmpfs, unsigned int *way, const char *memory, uint64_t offset,
 			uint64_t size)
@@ -167,7 +181,7 @@ static int write_in_way(struct tmpfs *tmpfs, unsigned int *way, const char *memo
 	if (*way == MAPPED)
 		__atomic_store_n(&tmpfs->can_map, false, __ATOMIC_RELAXED);
 	*way = PWRITE;
-	return pwrite_full(tmpfs->fd, memory, size, offset);
+	return write_alone(tmpfs, memory, offset, size);
 }
 
 int tmpfs_write(struct tmpfs *tmpfs, const char *memory, uint64_t offset, uint64_t size)
