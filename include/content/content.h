@@ -12,11 +12,12 @@
  *    save:  next range --> copy to slot --> checksum --> bytes before* --> write --+
  *    load:  next range --> read ----------> checksum --> copy to BOs --------------+
  *
- * While the copy engine works for some slots, storage works for others, so the slower of the two is
- * never idle. Each thread computes the checksums of the pages that it has. The ranges take the step
- * with a star in order: each takes over the eight bytes of the image before it. In a stream,
- * reading and writing are done in order too, and so are the checksums of older images
- * (CONTENT_XXH3). After an error on any GPU, each thread ends with its current step.
+ * A load may read a range and compute its checksums in parts, on the way to the slot. While the copy
+ * engine works for some slots, storage works for others, so the slower of the two is never idle. Each
+ * thread computes the checksums of the pages that it has. The ranges take the step with a star in
+ * order: each takes over the eight bytes of the image before it. In a stream, reading and writing are
+ * done in order too, and so are the checksums of older images (CONTENT_XXH3). After an error on any
+ * GPU, each thread ends with its current step.
  *
  *    threads:   caller ---> a worker per GPU: opens it, is the thread of its first slot ---> threads of the others */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H

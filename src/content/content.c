@@ -259,7 +259,10 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial,
 					    count_images(jobs, num_jobs) };
 	init_locks(run);
-	tmpfs_init_trial(&run->trial, run->plan.num_transfers);
+	if (save)
+		tmpfs_init_trial(&run->trial, run->plan.num_transfers);
+	else
+		transfer_init_load_trial(&run->trial);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

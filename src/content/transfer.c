@@ -19,12 +19,25 @@
 #include "image/image.h"
 #include "kernel/render_node.h"
 #include "storage/image_io.h"
+#include "storage/uncached_copy.h"
 
 _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole blocks of the file");
 
 /* How late the kernel may end a sleep between two polls of a fence. Its default, 50 us, is longer
  * than the copy of a slot. */
 #define TIMER_SLACK_NS 1000ul
+
+/* The ways to read a range of a file into a slot. */
+enum {
+	READ_TO_SLOT,
+	/* A part after the other to memory of the thread, which stays in the cache. From there, the
+	 * parts are copied past the caches. */
+	READ_NEARBY,
+};
+#define NEARBY_SIZE (64u << 10)
+/* The engine copies ranges in their order, so each waits for some that were read in the way before.
+ */
+#define READS_IN_ONE_WAY 32u
 
 /* A slot and the thread that processes ranges in it. */
 struct slot_thread {
@@ -36,6 +49,9 @@ struct slot_thread {
 	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
 	uint64_t awaited;
 	struct range range;
+	/* NULL: ranges are read to the slot. A page, whose last bytes are before the contents, and
+	 * NEARBY_SIZE bytes of contents. */
+	char *nearby;
 	double copy_s;
 	double storage_s;
 };
@@ -161,19 +177,63 @@ static int read_range(struct slot_thread *thread)
 	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(thread)) : 0;
 }
 
-static void add_checksums(struct slot_thread *thread)
+/* Adds bytes [from, to) of the range, which are at @contents. */
+static void add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
+			     uint64_t to)
 {
 	struct transfer *transfer = thread->transfer;
 	const struct range *range = &thread->range;
-	const char *memory = range_memory(thread) - contents_at(transfer);
 
 	for (size_t i = 0; i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
+		uint64_t piece_at = piece->slot_offset - contents_at(transfer);
+		uint64_t begin = piece_at > from ? piece_at : from;
+		uint64_t end = piece_at + piece->size < to ? piece_at + piece->size : to;
 		size_t bo = ranges_bo_of(&transfer->ranges, piece);
 
-		checksum_add(&transfer->checksums, &transfer->job->bos[bo], bo, piece->offset,
-			     memory + piece->slot_offset, piece->size);
+		if (begin < end)
+			checksum_add(&transfer->checksums, &transfer->job->bos[bo], bo,
+				     piece->offset + begin - piece_at, contents + begin - from,
+				     end - begin);
 	}
+}
+
+static void add_checksums(struct slot_thread *thread)
+{
+	add_checksums_of(thread, range_memory(thread), 0, thread->range.size);
+}
+
+static int read_part_nearby(struct slot_thread *thread, uint64_t at, uint64_t size)
+{
+	struct transfer *transfer = thread->transfer;
+	char *contents = thread->nearby + CONTENT_ALIGNMENT;
+	int ret = image_io_read(&transfer->io, contents - IMAGE_HEADER_SIZE,
+				thread->range.offset + at, IMAGE_HEADER_SIZE + size);
+
+	if (ret < 0)
+		return fail(transfer, ret, "read from the image", first_bo(thread));
+	add_checksums_of(thread, contents, at, at + size);
+	uncached_copy_bytes(range_memory(thread) + at, contents, size);
+	return 0;
+}
+
+/* Reads the range and adds its checksums. */
+static int fetch_nearby(struct slot_thread *thread)
+{
+	double begin = now_seconds();
+	uint64_t at = 0;
+	int ret = 0;
+
+	while (!ret && at < thread->range.size) {
+		uint64_t left = thread->range.size - at;
+		uint64_t size = left < NEARBY_SIZE ? left : NEARBY_SIZE;
+
+		ret = read_part_nearby(thread, at, size);
+		at += size;
+	}
+	uncached_copy_end();
+	thread->storage_s += now_seconds() - begin;
+	return ret;
 }
 
 /* Waits until the turns of all earlier ranges have ended. */
@@ -258,7 +318,7 @@ static int save_range(struct slot_thread *thread)
 	return ret;
 }
 
-static int load_range(struct slot_thread *thread)
+static int fetch_to_slot(struct slot_thread *thread)
 {
 	struct transfer *transfer = thread->transfer;
 	bool in_order = checksum_needs_order(&transfer->checksums);
@@ -268,9 +328,27 @@ static int load_range(struct slot_thread *thread)
 		ret = read_in_turn(thread);
 	if (!ret && !in_order)
 		add_checksums(thread);
-	return ret < 0 ? ret : copy(thread, SDMA_SLOT_TO_BO);
+	return ret;
 }
 
+/* The time of a range ends with its copy, which depends on the way that the engine's source was
+ * written. */
+static int load_range(struct slot_thread *thread)
+{
+	struct trial *trial = thread->transfer->plan->trial;
+	uint64_t size = thread->range.size;
+	unsigned int way = thread->nearby ? trial_choose(trial, size) : READ_TO_SLOT;
+	double begin = now_seconds();
+	int ret = way == READ_NEARBY ? fetch_nearby(thread) : fetch_to_slot(thread);
+
+	if (!ret)
+		ret = copy(thread, SDMA_SLOT_TO_BO);
+	if (!ret && thread->nearby)
+		trial_note(trial, way, now_seconds() - begin, size);
+	return ret;
+}
+
+/* The thread of a slot. */
 static void *run_slot(void *argument)
 {
 	struct slot_thread *thread = argument;
@@ -353,12 +431,28 @@ static int end_save(struct transfer *transfer)
 	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
 
+/* Direct reads leave nothing in the caches. */
+static int alloc_nearby(struct transfer *transfer)
+{
+	if (!transfer->plan->trial->useful || !image_io_copies(&transfer->io) ||
+	    checksum_needs_order(&transfer->checksums))
+		return 0;
+	for (unsigned int i = 0; i < transfer->slots.count; i++) {
+		struct slot_thread *thread = &transfer->threads[i];
+
+		thread->nearby = aligned_alloc(CONTENT_ALIGNMENT, CONTENT_ALIGNMENT + NEARBY_SIZE);
+		if (!thread->nearby)
+			return fail(transfer, -ENOMEM, "allocate", 0);
+	}
+	return 0;
+}
+
 static int begin_load(struct transfer *transfer)
 {
 	int ret = image_io_begin_load(&transfer->io, transfer->job->image_fd,
 				      transfer->job->streamed, IMAGE_HEADER_SIZE + transfer->size);
 
-	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : 0;
+	return ret < 0 ? fail(transfer, ret, "read from the image", 0) : alloc_nearby(transfer);
 }
 
 static int end_load(struct transfer *transfer)
@@ -414,6 +508,7 @@ static void tear_down(struct transfer *transfer)
 	for (unsigned int i = 0; transfer->threads && i < transfer->slots.count; i++) {
 		(void)pthread_cond_destroy(&transfer->threads[i].turn);
 		ranges_free_pieces(&transfer->threads[i].range);
+		free(transfer->threads[i].nearby);
 	}
 	free(transfer->threads);
 	transfer->threads = NULL;
@@ -438,6 +533,11 @@ static int check_faults(struct transfer *transfer)
 	int ret = sdma_check_faults(transfer->gpu);
 
 	return ret < 0 ? fail(transfer, ret, "a copy had a page fault", 0) : 0;
+}
+
+void transfer_init_load_trial(struct trial *trial)
+{
+	trial_init(trial, uncached_copy_exists(), READS_IN_ONE_WAY);
 }
 
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,

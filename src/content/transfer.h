@@ -10,6 +10,7 @@
 
 #include "content/content.h"
 #include "content/transfer_error.h"
+#include "storage/trial.h"
 
 /* What the transfers of a run share. */
 struct transfer_plan {
@@ -17,6 +18,7 @@ struct transfer_plan {
 	bool save;
 	const struct content_settings *settings;
 	struct transfer_error *error;
+	/* Of the ways to write a file, or to read one. */
 	struct trial *trial;
 	size_t num_transfers;
 };
@@ -33,6 +35,9 @@ struct transfer_progress {
 };
 
 struct transfer;
+
+/* Of the two ways to read files, see transfer.c. All loads of a run share the trial. */
+void transfer_init_load_trial(struct trial *trial);
 
 /* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,

@@ -215,6 +215,11 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 	return 0;
 }
 
+bool image_io_copies(const struct image_io *io)
+{
+	return !io->streamed && !io->direct;
+}
+
 /* Bytes of the file that are no hole. */
 static int read_run(struct image_io *io, char *memory, uint64_t offset, uint64_t size)
 {

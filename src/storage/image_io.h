@@ -61,6 +61,10 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 /* -EIO: the file or stream ends early. */
 int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t size);
 
+/* Whether reads are copies from the page cache: a file that is not read directly. Does not change
+ * after image_io_begin_load(), unless a file system refuses direct access later. */
+bool image_io_copies(const struct image_io *io);
+
 /* Where contents that follow the image's header start in memory, in bytes after a whole page: 0, or
  * IMAGE_HEADER_SIZE if direct access needs whole pages of memory, too. Does not change after
  * image_io_begin_save() or image_io_begin_load(). */

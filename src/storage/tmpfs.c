@@ -24,6 +24,8 @@ enum {
  * times as long with one image, and 1.8 times with eight. */
 #define PROCESSORS_PER_IMAGE 4u
 
+#define WRITES_IN_ONE_WAY 8u
+
 /* The bytes of a window. mmap() and munmap() wait until no thread of the process adds pages to a
  * mapping, and the others wait meanwhile, so there must be few calls. */
 #define WINDOW_SIZE (8u << 20)
@@ -44,7 +46,8 @@ void tmpfs_init_trial(struct trial *trial, size_t num_images)
 {
 	size_t processors = usable_processors();
 
-	trial_init(trial, !processors || processors / PROCESSORS_PER_IMAGE >= num_images);
+	trial_init(trial, !processors || processors / PROCESSORS_PER_IMAGE >= num_images,
+		   WRITES_IN_ONE_WAY);
 }
 
 void tmpfs_init(struct tmpfs *tmpfs, int fd, struct trial *trial)

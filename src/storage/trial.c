@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "storage/trial.h"
 
-/* A trial has ROUNDS of OPERATIONS in each way. */
-#define OPERATIONS 8u
-#define ROUNDS     2u
+/* Each way has so many turns. */
+#define ROUNDS 2u
 /* Operations on fewer bytes do not count. */
 #define LEAST_BYTES (64u << 10)
 
-void trial_init(struct trial *trial, bool useful)
+void trial_init(struct trial *trial, bool useful, unsigned int operations)
 {
-	*trial = (struct trial){ .useful = useful };
+	*trial = (struct trial){ .useful = useful, .operations = operations };
 	(void)pthread_mutex_init(&trial->lock, NULL);
 }
 
@@ -30,8 +29,8 @@ unsigned int trial_choose(struct trial *trial, uint64_t size)
 	if (!trial->useful || size < LEAST_BYTES)
 		return 0;
 	(void)pthread_mutex_lock(&trial->lock);
-	if (trial->begun < OPERATIONS * ROUNDS * TRIAL_WAYS)
-		way = trial->begun++ / OPERATIONS % TRIAL_WAYS;
+	if (trial->begun < trial->operations * ROUNDS * TRIAL_WAYS)
+		way = trial->begun++ / trial->operations % TRIAL_WAYS;
 	else
 		way = seconds_per_byte(trial, 1) < seconds_per_byte(trial, 0);
 	(void)pthread_mutex_unlock(&trial->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds out which of two ways of an operation is the faster one on this machine. The first
- * operations use both ways in turn, and the others use the faster one. */
+ * operations use both ways, some in one way and then as many in the other. The rest use the faster
+ * one. */
 #ifndef AMDGPU_PLUGIN_STORAGE_TRIAL_H
 #define AMDGPU_PLUGIN_STORAGE_TRIAL_H
 
@@ -14,6 +15,8 @@
 struct trial {
 	/* False: always the first way. */
 	bool useful;
+	/* In one way, before the other way has its turn. */
+	unsigned int operations;
 	pthread_mutex_t lock;
 	/* Under the lock: operations that have begun, and what ended, of all threads together. */
 	unsigned int begun;
@@ -21,7 +24,8 @@ struct trial {
 	uint64_t bytes[TRIAL_WAYS];
 };
 
-void trial_init(struct trial *trial, bool useful);
+/* @operations: more than run at the same time, if those in one way delay those in the other. */
+void trial_init(struct trial *trial, bool useful, unsigned int operations);
 void trial_done(struct trial *trial);
 
 /* The way of the next operation, 0 or 1. Operations on few bytes use the first way. */

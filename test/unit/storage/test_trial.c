@@ -35,7 +35,7 @@ static void the_faster_way_wins(void **state)
 		struct trial trial;
 		unsigned int tried;
 
-		trial_init(&trial, true);
+		trial_init(&trial, true, 8);
 		tried = run(&trial, MANY, cases[i], BYTES);
 		assert_in_range(tried, 1, MANY - 1);
 		assert_int_equal(run(&trial, MANY, cases[i], BYTES), i ? 0 : MANY);
@@ -48,7 +48,7 @@ static void few_bytes_do_not_count(void **state)
 	struct trial trial;
 
 	(void)state;
-	trial_init(&trial, true);
+	trial_init(&trial, true, 8);
 	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, 4096), 0);
 	assert_int_equal(trial.begun, 0);
 	assert_int_equal(trial.bytes[0], 0);
@@ -60,7 +60,7 @@ static void without_use_the_first_way_is_taken(void **state)
 	struct trial trial;
 
 	(void)state;
-	trial_init(&trial, false);
+	trial_init(&trial, false, 8);
 	assert_int_equal(run(&trial, MANY, (const double[]){ 2, 1 }, BYTES), 0);
 	trial_done(&trial);
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tests loads from the page cache, which are read in two ways: each range at once to its slot, or
+ * in parts to memory of the thread and from there past the caches. */
+#include "drm_calls.h"
+
+#include "content_set.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* The most bytes of a part, with those before it. Slots are larger in these tests. */
+#define PART ((64u << 10) + HEADER)
+/* Ranges that a trial reads in one way altogether. */
+#define TRIED 64
+/* So slow that the other way wins. */
+#define SLOW_US 100000
+
+static struct {
+	ino_t image;
+	/* Ranges that were read at once, and those that were read in parts. */
+	atomic_uint whole;
+	atomic_uint in_parts;
+	bool whole_is_slow;
+	bool parts_are_slow;
+} reads;
+
+static bool is_image(int fd)
+{
+	struct stat stat;
+
+	return !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
+	       stat.st_ino == reads.image;
+}
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
+{
+	if (is_image(fd)) {
+		/* The first part of a range of 248 KiB. */
+		bool begins = offset % (248 << 10) == 0;
+
+		reads.whole += size > PART;
+		reads.in_parts += size <= PART && begins;
+		if (size > PART ? reads.whole_is_slow : begins && reads.parts_are_slow)
+			(void)usleep(SLOW_US);
+	}
+	return system_call(SYS_pread64, fd, bytes, size, offset);
+}
+
+static int begin(void **state)
+{
+	memset(&reads, 0, sizeof(reads));
+	return drm_calls_begin(state);
+}
+
+/* 265 ranges of a staging memory of 1 MiB, of small and large BOs. */
+static const uint64_t many_ranges[] = {
+	5 * MIB, PAGE, 12 * MIB + PAGE, 3 * PAGE, 46 * MIB + PAGE, MIB, PAGE, 0
+};
+
+/* Saves a set, and forgets the contents of its BOs. */
+static struct set *save_set(void)
+{
+	struct set *set = make_set(many_ranges);
+	struct stat stat;
+
+	fill(set);
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_true(image_is_filled(set));
+	for (size_t i = 0; i < set->num_bos; i++) {
+		void *memory = map_bo(&set->bos[i]);
+
+		memset(memory, 0xa5, set->bos[i].size);
+		(void)munmap(memory, set->bos[i].size);
+	}
+	assert_int_equal(fstat(set->job.image_fd, &stat), 0);
+	reads.image = stat.st_ino;
+	reads.whole = reads.in_parts = 0;
+	return set;
+}
+
+static void both_ways_are_tried_and_read_the_same_bytes(void **state)
+{
+	struct set *set = save_set();
+
+	(void)state;
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(bos_are_filled(set));
+	assert_in_range(reads.whole, TRIED, 265 - TRIED);
+	assert_in_range(reads.in_parts, TRIED, 265 - TRIED);
+	free_set(set);
+}
+
+static void the_faster_way_reads_the_rest(void **state)
+{
+	struct set *set = save_set();
+
+	(void)state;
+	reads.whole_is_slow = true;
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(reads.in_parts > reads.whole);
+	assert_true(bos_are_filled(set));
+
+	reads.whole_is_slow = false;
+	reads.parts_are_slow = true;
+	reads.whole = reads.in_parts = 0;
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	assert_true(reads.whole > reads.in_parts);
+	assert_true(bos_are_filled(set));
+	free_set(set);
+}
+
+static void change_byte(const struct set *set, uint64_t offset)
+{
+	char byte;
+
+	assert_int_equal(system_call(SYS_pread64, set->job.image_fd, &byte, 1, offset), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
+}
+
+/* One in each part of a range, in several ranges of either way. */
+static void a_changed_byte_is_detected_in_each_way(void **state)
+{
+	struct set *set = save_set();
+
+	(void)state;
+	for (uint64_t offset = HEADER; offset < 20 * MIB; offset += 5 * MIB / 7) {
+		change_byte(set, offset);
+		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
+		change_byte(set, offset);
+	}
+	assert_int_equal(content_load(&set->job, 1, &settings), 0);
+	free_set(set);
+}
+
+/* Older images have checksums that need the bytes in order. */
+static void checksums_in_order_need_whole_ranges(void **state)
+{
+	struct set *set = save_set();
+
+	(void)state;
+	set->job.checksums = CONTENT_XXH3;
+	assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
+	assert_int_equal(reads.in_parts, 0);
+	assert_true(reads.whole > TRIED);
+	free_set(set);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(both_ways_are_tried_and_read_the_same_bytes),
+		TEST(the_faster_way_reads_the_rest),
+		TEST(a_changed_byte_is_detected_in_each_way),
+		TEST(checksums_in_order_need_whole_ranges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
