@@ -27,8 +27,7 @@ int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t s
 		.imports = calloc(job->num_bos + 1, sizeof(*ranges->imports)),
 	};
 	(void)pthread_mutex_init(&ranges->lock, NULL);
-	for (unsigned int i = 0; i < IMPORT_LOCKS; i++)
-		(void)pthread_mutex_init(&ranges->import_locks[i], NULL);
+	(void)pthread_mutex_init(&ranges->libdrm_lock, NULL);
 	return ranges->imports ? 0 : -ENOMEM;
 }
 
@@ -45,8 +44,7 @@ void ranges_done(struct ranges *ranges)
 	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
 		sdma_bo_release(&ranges->imports[i].bo);
 	free(ranges->imports);
-	for (unsigned int i = 0; i < IMPORT_LOCKS; i++)
-		(void)pthread_mutex_destroy(&ranges->import_locks[i]);
+	(void)pthread_mutex_destroy(&ranges->libdrm_lock);
 	(void)pthread_mutex_destroy(&ranges->lock);
 	*ranges = (struct ranges){ 0 };
 }
@@ -119,23 +117,31 @@ static int next_range(struct ranges *ranges, struct range *range)
 	return ret;
 }
 
-/* A BO of several ranges is imported by the first thread that comes here. */
 static int import_once(struct ranges *ranges, size_t bo)
 {
 	struct import *import = &ranges->imports[bo];
-	pthread_mutex_t *lock = &ranges->import_locks[bo % IMPORT_LOCKS];
-	int ret = 0;
+	int ret;
 
-	(void)pthread_mutex_lock(lock);
-	if (!import->bo.bo)
-		ret = sdma_bo_import(ranges->gpu, &ranges->job->bos[bo], &import->bo);
-	(void)pthread_mutex_unlock(lock);
+	if (import->bo.bo)
+		return 0;
+	ret = sdma_bo_import(ranges->gpu, &ranges->job->bos[bo], &import->bo);
 	if (ret < 0)
 		return fail(ranges, ret,
 			    ret == -ESTALE ? "the kernel has given the dma-buf of another BO"
 					   : "import the dma-buf",
 			    bo);
 	return 0;
+}
+
+static int import_bos(struct ranges *ranges, const struct range *range)
+{
+	int ret = 0;
+
+	(void)pthread_mutex_lock(&ranges->libdrm_lock);
+	for (size_t i = 0; !ret && i < range->num_pieces; i++)
+		ret = import_once(ranges, ranges_bo_of(ranges, &range->pieces[i]));
+	(void)pthread_mutex_unlock(&ranges->libdrm_lock);
+	return ret;
 }
 
 bool ranges_take(struct ranges *ranges, struct range *range)
@@ -148,9 +154,8 @@ bool ranges_take(struct ranges *ranges, struct range *range)
 		ret = next_range(ranges, range);
 	(void)pthread_mutex_unlock(&ranges->lock);
 
-	/* Without the lock, so that threads import at the same time. */
-	for (size_t i = 0; !ret && i < range->num_pieces; i++)
-		ret = import_once(ranges, ranges_bo_of(ranges, &range->pieces[i]));
+	if (!ret)
+		ret = import_bos(ranges, range);
 	return !ret;
 }
 
@@ -168,13 +173,20 @@ static void forget_users(struct ranges *ranges, struct range *range)
 	(void)pthread_mutex_unlock(&ranges->lock);
 }
 
-void ranges_finish(struct ranges *ranges, struct range *range)
+static void release_bos(struct ranges *ranges, const struct range *range)
 {
-	forget_users(ranges, range);
+	(void)pthread_mutex_lock(&ranges->libdrm_lock);
 	for (size_t i = 0; i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
 
 		if (piece->bo)
 			sdma_bo_release(&ranges->imports[ranges_bo_of(ranges, piece)].bo);
 	}
+	(void)pthread_mutex_unlock(&ranges->libdrm_lock);
+}
+
+void ranges_finish(struct ranges *ranges, struct range *range)
+{
+	forget_users(ranges, range);
+	release_bos(ranges, range);
 }

@@ -14,9 +14,6 @@
 #include "content/slots.h"
 #include "content/transfer_error.h"
 
-/* Imports of different BOs share few locks. */
-#define IMPORT_LOCKS 16
-
 /* A part of the contents that fits in a slot. */
 struct range {
 	/* From 0, in the order of the contents. */
@@ -43,9 +40,12 @@ struct ranges {
 	uint64_t range_size;
 	/* Where the contents start in a slot. */
 	uint64_t contents_at;
-	/* One per BO; a BO is imported under one of the locks after it. */
+	/* One per BO. */
 	struct import *imports;
-	pthread_mutex_t import_locks[IMPORT_LOCKS];
+	/* All BOs of a range are imported, or released, under it. libdrm has a lock that each of
+	 * these calls takes: threads that wait for each other at each BO would take 1.5 times as
+	 * long. */
+	pthread_mutex_t libdrm_lock;
 	/* Guards the fields below, and the number of users of each import. */
 	pthread_mutex_t lock;
 	/* The start of the next range, in all contents and in its BO. */
