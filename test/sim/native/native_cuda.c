@@ -13,6 +13,7 @@
 #define CUDA_EVENT_DISABLE_TIMING 2u
 #define CUDA_NOT_READY            600
 #define POLL_NS                   5000
+#define EVENTS_MAX                64
 
 typedef int cuda_device;
 typedef unsigned long long cuda_memory;
@@ -51,6 +52,10 @@ struct cuda_ring {
 	void *stream;
 	pthread_mutex_t lock;
 	struct cuda_fence *first, **last;
+	/* Events that no job uses. Making and destroying one takes about as long as a small copy.
+	 */
+	void *idle_events[EVENTS_MAX];
+	unsigned int num_idle_events;
 	sem_t added;
 	bool has_finisher;
 };
@@ -263,6 +268,33 @@ int native_cuda_write(struct native_bo *bo, u64 offset, const void *data, u64 si
 	return ret < 0 ? ret : CALL("wait for a write", synchronize_stream, ring->stream);
 }
 
+/* NULL: it cannot be made. */
+static void *take_event(struct cuda_ring *ring)
+{
+	void *event = NULL;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	if (ring->num_idle_events)
+		event = ring->idle_events[--ring->num_idle_events];
+	(void)pthread_mutex_unlock(&ring->lock);
+	if (!event)
+		(void)CALL("make an event", create_event, &event, CUDA_EVENT_DISABLE_TIMING);
+	return event;
+}
+
+static void give_event(struct cuda_ring *ring, void *event)
+{
+	bool is_kept;
+
+	(void)pthread_mutex_lock(&ring->lock);
+	is_kept = ring->num_idle_events < EVENTS_MAX;
+	if (is_kept)
+		ring->idle_events[ring->num_idle_events++] = event;
+	(void)pthread_mutex_unlock(&ring->lock);
+	if (!is_kept)
+		(void)cuda.destroy_event(event);
+}
+
 static int await_event(void *event)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
@@ -299,7 +331,7 @@ static void finish_jobs(void *argument)
 		if (ret == 0 && fence->event)
 			ret = await_event(fence->event);
 		if (fence->event)
-			(void)cuda.destroy_event(fence->event);
+			give_event(ring, fence->event);
 		sim_job_finish(fence->job, fence->event ? ret : -EIO);
 		free(fence);
 	}
@@ -307,11 +339,9 @@ static void finish_jobs(void *argument)
 
 static void *record_event(struct cuda_ring *ring)
 {
-	void *event = NULL;
+	void *event = take_event(ring);
 
-	if (CALL("make an event", create_event, &event, CUDA_EVENT_DISABLE_TIMING) < 0)
-		return NULL;
-	if (CALL("record an event", record_event, event, ring->stream) == 0)
+	if (!event || CALL("record an event", record_event, event, ring->stream) == 0)
 		return event;
 	(void)cuda.destroy_event(event);
 	return NULL;
