@@ -169,13 +169,25 @@ void native_dmabuf_stat(int fd, struct stat *stat)
 		stat->st_ino = NUMBERED_INODE | number;
 }
 
+/* Looks for a BO of this process first, because reading a label takes long. */
+static bool is_dmabuf(int fd, const struct stat *stat)
+{
+	struct native_id id = { stat->st_dev, stat->st_ino };
+	struct native_bo *bo = native_bo_by_id(native_get(), &id);
+
+	if (!bo)
+		return native_dmabuf_is_foreign(fd, stat);
+	native_bo_put(bo);
+	return true;
+}
+
 /* dma-buf.c: dma_buf_llseek() (6.12) */
 bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at)
 {
 	struct stat stat;
 
 	if (fd >= native_fd_lowest_kept() || !native_peek() || NATIVE_REAL(fstat)(fd, &stat) < 0 ||
-	    !native_dmabuf_is_foreign(fd, &stat))
+	    !is_dmabuf(fd, &stat))
 		return false;
 	*ret_at = whence == SEEK_END ? stat.st_size : 0;
 	if (offset || (whence != SEEK_END && whence != SEEK_SET))
