@@ -330,8 +330,10 @@ static void finish_jobs(void *argument)
 
 		if (ret == 0 && fence->event)
 			ret = await_event(fence->event);
-		if (fence->event)
+		if (fence->event && ret == 0)
 			give_event(ring, fence->event);
+		else if (fence->event)
+			(void)cuda.destroy_event(fence->event);
 		sim_job_finish(fence->job, fence->event ? ret : -EIO);
 		free(fence);
 	}
