@@ -208,6 +208,20 @@ static size_t count_images(const struct content_job *jobs, size_t num_jobs)
 	return count;
 }
 
+/* The transfers that share the processors: those of this run, and those of others with its limit
+ * that run now. */
+static size_t count_transfers(const struct content_job *jobs, size_t num_jobs, sem_t *gpu_limit)
+{
+	size_t count = count_images(jobs, num_jobs);
+	int idle = CONTENT_GPUS_AT_ONCE;
+
+	if (!gpu_limit)
+		return count;
+	(void)sem_getvalue(gpu_limit, &idle);
+	count += CONTENT_GPUS_AT_ONCE - (size_t)idle;
+	return count < CONTENT_GPUS_AT_ONCE ? count : CONTENT_GPUS_AT_ONCE;
+}
+
 /* GPUs without BOs need no worker. */
 static int add_workers(struct content_run *run, struct content_job *jobs, size_t num_jobs)
 {
@@ -257,12 +271,12 @@ static int start(bool save, struct content_job *jobs, size_t num_jobs,
 	run->begin = now_seconds();
 	run->begin_us = real_time();
 	run->plan = (struct transfer_plan){ save, &run->settings, &run->error, &run->trial,
-					    count_images(jobs, num_jobs) };
+					    count_transfers(jobs, num_jobs, gpu_limit) };
 	init_locks(run);
 	if (save)
 		tmpfs_init_trial(&run->trial, run->plan.num_transfers);
 	else
-		transfer_init_load_trial(&run->trial);
+		transfer_init_load_trial(&run->trial, run->plan.num_transfers);
 	ret = add_workers(run, jobs, num_jobs);
 	if (ret < 0) {
 		free_run(run);

@@ -16,8 +16,8 @@
 #define SLOTS_WANTED 4u
 #define SLOTS_MAX    12u
 
-/* The threads of all transfers. More for each processor only take it from each other. Few
- * processors have some more, because threads wait for the engine and for storage, too. */
+/* The threads of all transfers that run. More for each processor only take it from each other. On
+ * few processors there are some more, because threads wait for the engine and for storage, too. */
 #define THREADS_PER_PROCESSOR 2u
 #define THREADS_WANTED        8u
 

@@ -35,8 +35,8 @@ enum {
 	READ_NEARBY,
 };
 #define NEARBY_SIZE (64u << 10)
-/* The engine copies ranges in their order, so each waits for some that were read in the way before.
- */
+/* For each GPU. The engine copies ranges in order, so the time of a range includes the copies of
+ * earlier ones, up to one of each slot. Most of these should have been read in the same way. */
 #define READS_IN_ONE_WAY 32u
 
 /* A slot and the thread that processes ranges in it. */
@@ -207,9 +207,11 @@ static int read_part_nearby(struct slot_thread *thread, uint64_t at, uint64_t si
 {
 	struct transfer *transfer = thread->transfer;
 	char *contents = thread->nearby + CONTENT_ALIGNMENT;
+	double begin = now_seconds();
 	int ret = image_io_read(&transfer->io, contents - IMAGE_HEADER_SIZE,
 				thread->range.offset + at, IMAGE_HEADER_SIZE + size);
 
+	thread->storage_s += now_seconds() - begin;
 	if (ret < 0)
 		return fail(transfer, ret, "read from the image", first_bo(thread));
 	add_checksums_of(thread, contents, at, at + size);
@@ -220,7 +222,6 @@ static int read_part_nearby(struct slot_thread *thread, uint64_t at, uint64_t si
 /* Reads the range and adds its checksums. */
 static int fetch_nearby(struct slot_thread *thread)
 {
-	double begin = now_seconds();
 	uint64_t at = 0;
 	int ret = 0;
 
@@ -232,7 +233,6 @@ static int fetch_nearby(struct slot_thread *thread)
 		at += size;
 	}
 	uncached_copy_end();
-	thread->storage_s += now_seconds() - begin;
 	return ret;
 }
 
@@ -431,7 +431,7 @@ static int end_save(struct transfer *transfer)
 	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
 
-/* Direct reads leave nothing in the caches. */
+/* Direct reads leave nothing in the caches. Streams, and checksums in order, need whole ranges. */
 static int alloc_nearby(struct transfer *transfer)
 {
 	if (!transfer->plan->trial->useful || !image_io_copies(&transfer->io) ||
@@ -535,9 +535,9 @@ static int check_faults(struct transfer *transfer)
 	return ret < 0 ? fail(transfer, ret, "a copy had a page fault", 0) : 0;
 }
 
-void transfer_init_load_trial(struct trial *trial)
+void transfer_init_load_trial(struct trial *trial, size_t num_transfers)
 {
-	trial_init(trial, uncached_copy_exists(), READS_IN_ONE_WAY);
+	trial_init(trial, uncached_copy_exists(), READS_IN_ONE_WAY * (unsigned int)num_transfers);
 }
 
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,

@@ -20,6 +20,7 @@ struct transfer_plan {
 	struct transfer_error *error;
 	/* Of the ways to write a file, or to read one. */
 	struct trial *trial;
+	/* That share the processors. */
 	size_t num_transfers;
 };
 
@@ -36,8 +37,8 @@ struct transfer_progress {
 
 struct transfer;
 
-/* Of the two ways to read files, see transfer.c. All loads of a run share the trial. */
-void transfer_init_load_trial(struct trial *trial);
+/* Of the two ways to read files, see transfer.c. @num_transfers loads share the trial. */
+void transfer_init_load_trial(struct trial *trial, size_t num_transfers);
 
 /* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */
 int transfer_new(const struct transfer_plan *plan, struct content_job *job, uint64_t size,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "storage/trial.h"
 
-/* Each way has so many turns. */
+/* The turns of each way. */
 #define ROUNDS 2u
 /* Operations on fewer bytes do not count. */
 #define LEAST_BYTES (64u << 10)

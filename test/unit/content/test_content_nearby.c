@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "storage/uncached_copy.h"
+
 /* The most bytes of a part, with those before it. Slots are larger in these tests. */
 #define PART ((64u << 10) + HEADER)
+/* The bytes of a range with a staging memory of 1 MiB. */
+#define RANGE (248 << 10)
 /* Ranges that a trial reads in one way altogether. */
 #define TRIED 64
 /* So slow that the other way wins. */
@@ -17,6 +21,9 @@
 
 static struct {
 	ino_t image;
+	/* The range at this offset was read in parts. */
+	off_t observed;
+	bool observed_in_parts;
 	/* Ranges that were read at once, and those that were read in parts. */
 	atomic_uint whole;
 	atomic_uint in_parts;
@@ -35,11 +42,13 @@ static bool is_image(int fd)
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
 	if (is_image(fd)) {
-		/* The first part of a range of 248 KiB. */
-		bool begins = offset % (248 << 10) == 0;
+		/* The first part of a range. */
+		bool begins = offset % RANGE == 0;
 
 		reads.whole += size > PART;
 		reads.in_parts += size <= PART && begins;
+		if (offset == reads.observed)
+			reads.observed_in_parts = size <= PART;
 		if (size > PART ? reads.whole_is_slow : begins && reads.parts_are_slow)
 			(void)usleep(SLOW_US);
 	}
@@ -78,9 +87,17 @@ static struct set *save_set(void)
 	return set;
 }
 
+/* Some processors have no stores past the caches. */
+static struct set *save_set_for_both_ways(void)
+{
+	if (!uncached_copy_exists())
+		skip();
+	return save_set();
+}
+
 static void both_ways_are_tried_and_read_the_same_bytes(void **state)
 {
-	struct set *set = save_set();
+	struct set *set = save_set_for_both_ways();
 
 	(void)state;
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
@@ -92,7 +109,7 @@ static void both_ways_are_tried_and_read_the_same_bytes(void **state)
 
 static void the_faster_way_reads_the_rest(void **state)
 {
-	struct set *set = save_set();
+	struct set *set = save_set_for_both_ways();
 
 	(void)state;
 	reads.whole_is_slow = true;
@@ -118,16 +135,28 @@ static void change_byte(const struct set *set, uint64_t offset)
 	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
 }
 
-/* One in each part of a range, in several ranges of either way. */
+/* Byte @at of range @range, whose contents are HEADER bytes after its offset in the file. */
+static void detect_change(struct set *set, unsigned int range, uint64_t at, bool in_parts)
+{
+	uint64_t offset = HEADER + (uint64_t)range * RANGE + at;
+
+	print_message("case range %u, byte %llu\n", range, (unsigned long long)at);
+	reads.observed = (off_t)range * RANGE;
+	change_byte(set, offset);
+	assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
+	assert_int_equal(reads.observed_in_parts, in_parts);
+	change_byte(set, offset);
+}
+
+/* In each part of a range of the first turn, and of one of the second turn. */
 static void a_changed_byte_is_detected_in_each_way(void **state)
 {
-	struct set *set = save_set();
+	struct set *set = save_set_for_both_ways();
 
 	(void)state;
-	for (uint64_t offset = HEADER; offset < 20 * MIB; offset += 5 * MIB / 7) {
-		change_byte(set, offset);
-		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-		change_byte(set, offset);
+	for (uint64_t part = 0; part < 4; part++) {
+		detect_change(set, 16, part * (64 << 10) + 97 * part, false);
+		detect_change(set, 48, part * (64 << 10) + 97 * part, true);
 	}
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
 	free_set(set);

@@ -2,8 +2,8 @@
 /* Tests contents in files of tmpfs, which are written in two ways. */
 #include "drm_calls.h"
 
-#include "storage/image_io.h"
 #include "content_set.h"
+#include "storage/image_io.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -24,6 +24,10 @@ static struct {
 	bool one_is_slow;
 	/* That the process may use. */
 	unsigned int processors;
+	/* pwrite() takes a moment; threads in it now, and the most at once. */
+	bool writes_take_long;
+	atomic_uint writers;
+	atomic_uint most_writers;
 } calls;
 
 /* The bytes of the mapping of an image that contains @address, 0: none. NULL: of any one. */
@@ -51,6 +55,8 @@ static size_t size_of_mapping(const void *address)
 #define MANY_WRITES 40
 /* So slow that the mappings win the trial. */
 #define SLOW_US 100000
+/* So long that other threads come to pwrite() meanwhile. */
+#define LONG_US 2000
 
 static void wait_for_others(void)
 {
@@ -78,10 +84,19 @@ int madvise(void *memory, size_t size, int advice)
 
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
+	unsigned int writers = ++calls.writers;
+	ssize_t ret;
+
+	if (writers > calls.most_writers)
+		calls.most_writers = writers;
 	calls.written++;
 	if (calls.one_is_slow)
 		(void)usleep(SLOW_US);
-	return system_call(SYS_pwrite64, fd, bytes, size, offset);
+	if (calls.writes_take_long)
+		(void)usleep(LONG_US);
+	ret = system_call(SYS_pwrite64, fd, bytes, size, offset);
+	calls.writers--;
+	return ret;
 }
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -136,6 +151,49 @@ static void few_processors_write(void **state)
 	set = save_set(many_ranges, false);
 	assert_int_equal(calls.populated, 0);
 	assert_true(image_is_filled(set));
+	free_set(set);
+}
+
+/* Threads that wait for the kernel's lock of the file would use the processors. */
+static void few_processors_write_one_at_a_time(void **state)
+{
+	struct set *set;
+
+	(void)state;
+	calls.processors = 3;
+	calls.writes_take_long = true;
+	set = save_set(many_ranges, false);
+	assert_true(calls.written >= 64);
+	assert_int_equal(calls.most_writers, 1);
+	free_set(set);
+}
+
+/* The slots of a load with 8 MiB of staging memory, while @running GPUs of other runs are copied.
+ */
+static void load_beside(struct set *set, unsigned int running, const char *slots)
+{
+	struct content_settings large = settings;
+	struct content_run *run;
+	sem_t limit;
+
+	large.staging_bytes = 8 * MIB;
+	unit_forget_lines();
+	assert_int_equal(sem_init(&limit, 0, CONTENT_GPUS_AT_ONCE - running), 0);
+	assert_int_equal(content_start_load(&set->job, 1, &large, &limit, &run), 0);
+	assert_int_equal(content_finish(run), 0);
+	assert_logged("amdgpu_plugin: ", "GPU 0x0100", slots);
+	assert_int_equal(sem_destroy(&limit), 0);
+}
+
+static void gpus_of_other_runs_share_the_processors(void **state)
+{
+	struct set *set;
+
+	(void)state;
+	calls.processors = 16;
+	set = save_set(many_ranges, false);
+	load_beside(set, 0, "12 slots of 680 KiB");
+	load_beside(set, 7, "4 slots of 1024 KiB");
 	free_set(set);
 }
 
@@ -295,6 +353,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(both_ways_are_tried),
 		TEST(few_processors_write),
+		TEST(few_processors_write_one_at_a_time),
+		TEST(gpus_of_other_runs_share_the_processors),
 		TEST(an_unknown_number_of_processors_is_a_large_one),
 		TEST(images_share_a_trial),
 		TEST(threads_share_mappings),
