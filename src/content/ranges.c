@@ -27,7 +27,6 @@ int ranges_init(struct ranges *ranges, const struct content_job *job, uint64_t s
 		.imports = calloc(job->num_bos + 1, sizeof(*ranges->imports)),
 	};
 	(void)pthread_mutex_init(&ranges->lock, NULL);
-	(void)pthread_mutex_init(&ranges->libdrm_lock, NULL);
 	return ranges->imports ? 0 : -ENOMEM;
 }
 
@@ -44,7 +43,6 @@ void ranges_done(struct ranges *ranges)
 	for (size_t i = 0; ranges->imports && i < ranges->job->num_bos; i++)
 		sdma_bo_release(&ranges->imports[i].bo);
 	free(ranges->imports);
-	(void)pthread_mutex_destroy(&ranges->libdrm_lock);
 	(void)pthread_mutex_destroy(&ranges->lock);
 	*ranges = (struct ranges){ 0 };
 }
@@ -137,10 +135,8 @@ static int import_bos(struct ranges *ranges, const struct range *range)
 {
 	int ret = 0;
 
-	(void)pthread_mutex_lock(&ranges->libdrm_lock);
 	for (size_t i = 0; !ret && i < range->num_pieces; i++)
 		ret = import_once(ranges, ranges_bo_of(ranges, &range->pieces[i]));
-	(void)pthread_mutex_unlock(&ranges->libdrm_lock);
 	return ret;
 }
 
@@ -152,41 +148,21 @@ bool ranges_take(struct ranges *ranges, struct range *range)
 	if (!transfer_error_is_set(ranges->error) &&
 	    (ranges->next_offset < ranges->size || !ranges->next_index))
 		ret = next_range(ranges, range);
-	(void)pthread_mutex_unlock(&ranges->lock);
-
 	if (!ret)
 		ret = import_bos(ranges, range);
+	(void)pthread_mutex_unlock(&ranges->lock);
 	return !ret;
 }
 
-/* Afterwards a piece has its BO only if no further range needs the BO. Takes the lock once for all
- * BOs, because other threads need it for their next range. */
-static void forget_users(struct ranges *ranges, struct range *range)
+void ranges_finish(struct ranges *ranges, const struct range *range)
 {
 	(void)pthread_mutex_lock(&ranges->lock);
 	for (size_t i = 0; i < range->num_pieces; i++) {
 		size_t bo = ranges_bo_of(ranges, &range->pieces[i]);
+		struct import *import = &ranges->imports[bo];
 
-		if (--ranges->imports[bo].users || bo >= ranges->bo)
-			range->pieces[i].bo = NULL;
+		if (!--import->users && bo < ranges->bo)
+			sdma_bo_release(&import->bo);
 	}
 	(void)pthread_mutex_unlock(&ranges->lock);
-}
-
-static void release_bos(struct ranges *ranges, const struct range *range)
-{
-	(void)pthread_mutex_lock(&ranges->libdrm_lock);
-	for (size_t i = 0; i < range->num_pieces; i++) {
-		const struct sdma_piece *piece = &range->pieces[i];
-
-		if (piece->bo)
-			sdma_bo_release(&ranges->imports[ranges_bo_of(ranges, piece)].bo);
-	}
-	(void)pthread_mutex_unlock(&ranges->libdrm_lock);
-}
-
-void ranges_finish(struct ranges *ranges, struct range *range)
-{
-	forget_users(ranges, range);
-	release_bos(ranges, range);
 }

@@ -40,14 +40,12 @@ struct ranges {
 	uint64_t range_size;
 	/* Where the contents start in a slot. */
 	uint64_t contents_at;
+	/* Guards the fields below. All BOs of a range are imported, or released, under it, too:
+	 * libdrm has a lock that each of these calls takes, and threads that wait for each other at
+	 * each BO would take 1.5 times as long. */
+	pthread_mutex_t lock;
 	/* One per BO. */
 	struct import *imports;
-	/* All BOs of a range are imported, or released, under it. libdrm has a lock that each of
-	 * these calls takes: threads that wait for each other at each BO would take 1.5 times as
-	 * long. */
-	pthread_mutex_t libdrm_lock;
-	/* Guards the fields below, and the number of users of each import. */
-	pthread_mutex_t lock;
 	/* The start of the next range, in all contents and in its BO. */
 	uint64_t next_index;
 	uint64_t next_offset;
@@ -72,7 +70,7 @@ void ranges_free_pieces(struct range *range);
  * bytes have one range. */
 bool ranges_take(struct ranges *ranges, struct range *range);
 /* Releases the BOs that no further range needs. */
-void ranges_finish(struct ranges *ranges, struct range *range);
+void ranges_finish(struct ranges *ranges, const struct range *range);
 
 /* The number of the piece's BO in the job. */
 size_t ranges_bo_of(const struct ranges *ranges, const struct sdma_piece *piece);
