@@ -82,6 +82,11 @@ struct sdma {
 	struct slot *slots;
 };
 
+static uint64_t round_up(uint64_t size, uint64_t unit)
+{
+	return (size + unit - 1) / unit * unit;
+}
+
 /* Maps @bo at a GPU address that libdrm chooses. */
 static int map_bo(struct sdma *gpu, amdgpu_bo_handle bo, uint64_t size, amdgpu_va_handle *ret_range,
 		  uint64_t *ret_va)
@@ -137,7 +142,7 @@ static int wrap_bo(struct sdma *gpu, amdgpu_bo_handle handle, uint64_t size, str
 	amdgpu_va_handle range;
 	int ret;
 
-	size = (size + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+	size = round_up(size, GPU_PAGE);
 	bo.size = size;
 	ret = map_bo(gpu, handle, size, &range, &bo.va);
 	if (ret < 0) {
@@ -275,22 +280,15 @@ static char *map_aligned(size_t size)
 	return memory + head;
 }
 
-/* The end of the last slot, or of its huge page, so that all memory is of huge pages. */
-static size_t staging_bytes(const struct sdma *gpu)
-{
-	size_t size = gpu->num_slots * gpu->slot_size;
-
-	return size < SDMA_HUGE_PAGE
-		       ? size
-		       : (size + SDMA_HUGE_PAGE - 1) / SDMA_HUGE_PAGE * SDMA_HUGE_PAGE;
-}
-
 static int make_staging(struct sdma *gpu)
 {
-	size_t size = staging_bytes(gpu);
+	size_t size = gpu->num_slots * gpu->slot_size;
 	amdgpu_bo_handle handle;
 	int ret;
 
+	/* So that the last slot is in a huge page, too. */
+	if (size >= SDMA_HUGE_PAGE)
+		size = round_up(size, SDMA_HUGE_PAGE);
 	gpu->staging_size = size;
 	gpu->staging = map_aligned(size);
 	if (!gpu->staging)
@@ -309,7 +307,7 @@ static size_t ib_bytes(const struct sdma *gpu)
 	size_t packets = SDMA_SLOT_PIECES(gpu->slot_size) + gpu->slot_size / gpu->format.copy_max;
 	size_t bytes = (packets * PACKET_COPY_DWORDS + PACKET_PAD_DWORDS) * sizeof(uint32_t);
 
-	return (bytes + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+	return round_up(bytes, GPU_PAGE);
 }
 
 static int make_ib(struct sdma *gpu, struct slot *slot)
