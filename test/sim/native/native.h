@@ -253,7 +253,8 @@ int native_prime_to_fd(struct native_render *render, u32 handle, u32 flags, int 
 bool native_dmabuf_is_any(int fd);
 /* 0: that of the buffer, not one made by an export. */
 u64 native_dmabuf_number(int fd);
-bool native_dmabuf_is_foreign(int fd, const struct stat *stat);
+/* Of this process or of another. @stat: what the real fstat() says of @fd. */
+bool native_dmabuf_is_at(int fd, const struct stat *stat);
 /* Fills in what stat() says of a dma-buf. */
 void native_dmabuf_stat(int fd, struct stat *stat);
 /* lseek() of a dma-buf; false: @fd is none. */

@@ -147,9 +147,19 @@ bool native_dmabuf_is_any(int fd)
 	return read_label(fd, &label) == 0;
 }
 
-bool native_dmabuf_is_foreign(int fd, const struct stat *stat)
+/* Looks for a BO of this process first, because reading a label takes long. */
+bool native_dmabuf_is_at(int fd, const struct stat *stat)
 {
-	return !stat->st_nlink && S_ISREG(stat->st_mode) && native_dmabuf_is_any(fd);
+	struct native_id id = { stat->st_dev, stat->st_ino };
+	struct native_bo *bo;
+
+	if (stat->st_nlink || !S_ISREG(stat->st_mode))
+		return false;
+	bo = native_bo_by_id(native_peek(), &id);
+	if (!bo)
+		return native_dmabuf_is_any(fd);
+	native_bo_put(bo);
+	return true;
 }
 
 u64 native_dmabuf_number(int fd)
@@ -169,25 +179,13 @@ void native_dmabuf_stat(int fd, struct stat *stat)
 		stat->st_ino = NUMBERED_INODE | number;
 }
 
-/* Looks for a BO of this process first, because reading a label takes long. */
-static bool is_dmabuf(int fd, const struct stat *stat)
-{
-	struct native_id id = { stat->st_dev, stat->st_ino };
-	struct native_bo *bo = native_bo_by_id(native_get(), &id);
-
-	if (!bo)
-		return native_dmabuf_is_foreign(fd, stat);
-	native_bo_put(bo);
-	return true;
-}
-
 /* dma-buf.c: dma_buf_llseek() (6.12) */
 bool native_dmabuf_seek(int fd, off_t offset, int whence, off_t *ret_at)
 {
 	struct stat stat;
 
 	if (fd >= native_fd_lowest_kept() || !native_peek() || NATIVE_REAL(fstat)(fd, &stat) < 0 ||
-	    !is_dmabuf(fd, &stat))
+	    !native_dmabuf_is_at(fd, &stat))
 		return false;
 	*ret_at = whence == SEEK_END ? stat.st_size : 0;
 	if (offset || (whence != SEEK_END && whence != SEEK_SET))

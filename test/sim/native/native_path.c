@@ -107,14 +107,9 @@ void native_stat_of_fd(int fd, struct stat *stat)
 {
 	struct native *native = native_peek();
 	struct native_id id = { stat->st_dev, stat->st_ino };
-	struct native_bo *bo = NULL;
 
 	if (!native || (S_ISSOCK(stat->st_mode) && show_file(native, &id, stat)))
 		return;
-	if (S_ISREG(stat->st_mode) && !stat->st_nlink)
-		bo = native_bo_by_id(native, &id);
-	if (bo || native_dmabuf_is_foreign(fd, stat))
+	if (native_dmabuf_is_at(fd, stat))
 		native_dmabuf_stat(fd, stat);
-	if (bo)
-		native_bo_put(bo);
 }
