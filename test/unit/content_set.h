@@ -165,6 +165,16 @@ static inline void write_image(const struct set *set)
 	}
 }
 
+/* Changes a byte of the image; again: back. */
+static inline void change_byte(const struct set *set, uint64_t offset)
+{
+	char byte;
+
+	assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)offset), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
+}
+
 /* Sizes of BOs: small and large ones in turn, an end without a whole slot. */
 static const uint64_t mixed[] = { 3 * PAGE, 2 * MIB, PAGE, MIB / 4 + PAGE, MIB, PAGE, 0 };
 

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <xf86drm.h>
 
@@ -92,6 +94,15 @@ static void __attribute__((constructor)) choose_machine(void)
 
 /* The simulator stands in for syscall(), too, and reads all six arguments. */
 #define system_call(...) syscall(__VA_ARGS__, 0L, 0L, 0L, 0L, 0L)
+
+/* Whether @fd is the file @inode, for calls that a test observes of the image only: the simulated
+ * GPUs call the same functions for their memory. */
+static inline bool is_inode(int fd, ino_t inode)
+{
+	struct stat stat;
+
+	return !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) && stat.st_ino == inode;
+}
 
 static inline void sim_write(const char *file, const char *text)
 {

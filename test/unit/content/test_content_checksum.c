@@ -146,15 +146,6 @@ static void checksums_of_both_kinds_are_compared(void **state)
 	}
 }
 
-static void change_byte(const struct set *set, uint64_t offset)
-{
-	char byte;
-
-	assert_int_equal(pread(set->job.image_fd, &byte, 1, (off_t)offset), 1);
-	byte ^= 0x10;
-	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
-}
-
 static void a_changed_byte_is_detected(void **state)
 {
 	static const struct {

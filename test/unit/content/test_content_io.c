@@ -17,7 +17,6 @@
 /* How the system calls below differ from the real ones for the file "image". @error and @part
  * affect the first call that reaches the byte @at. */
 static struct {
-	/* The simulated GPUs call the same functions for their memory. */
 	ino_t image;
 	uint64_t at;
 	/* 0: move only @part bytes. */
@@ -33,25 +32,17 @@ static struct {
 	off_t hole_block;
 } files;
 
-static bool is_image(int fd)
-{
-	struct stat stat;
-
-	return !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
-	       stat.st_ino == files.image;
-}
-
 static bool is_affected(int fd, uint64_t offset, size_t size)
 {
 	bool armed = true;
 
-	return is_image(fd) && files.at >= offset && files.at - offset < size &&
+	return is_inode(fd, files.image) && files.at >= offset && files.at - offset < size &&
 	       atomic_compare_exchange_strong(&files.armed, &armed, false);
 }
 
 static bool refuses_direct(int fd)
 {
-	bool direct = is_image(fd) && fcntl(fd, F_GETFL) & O_DIRECT;
+	bool direct = is_inode(fd, files.image) && fcntl(fd, F_GETFL) & O_DIRECT;
 
 	files.direct_calls += direct;
 	errno = EINVAL;
@@ -111,7 +102,7 @@ off_t lseek(int fd, off_t offset, int whence)
 	bool holes = whence == SEEK_HOLE;
 	off_t at = offset, end;
 
-	if (!files.hole_block || !is_image(fd) || (!holes && whence != SEEK_DATA))
+	if (!files.hole_block || !is_inode(fd, files.image) || (!holes && whence != SEEK_DATA))
 		return system_call(SYS_lseek, fd, offset, whence);
 	end = system_call(SYS_lseek, fd, 0, SEEK_END);
 	while (at < end && is_hole_at(fd, at / files.hole_block * files.hole_block) != holes)

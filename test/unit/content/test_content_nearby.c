@@ -31,17 +31,9 @@ static struct {
 	bool parts_are_slow;
 } reads;
 
-static bool is_image(int fd)
-{
-	struct stat stat;
-
-	return !system_call(SYS_newfstatat, fd, "", &stat, AT_EMPTY_PATH) &&
-	       stat.st_ino == reads.image;
-}
-
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
-	if (is_image(fd)) {
+	if (is_inode(fd, reads.image)) {
 		/* The first part of a range. */
 		bool begins = offset % RANGE == 0;
 
@@ -124,15 +116,6 @@ static void the_faster_way_reads_the_rest(void **state)
 	assert_true(reads.whole > reads.in_parts);
 	assert_true(bos_are_filled(set));
 	free_set(set);
-}
-
-static void change_byte(const struct set *set, uint64_t offset)
-{
-	char byte;
-
-	assert_int_equal(system_call(SYS_pread64, set->job.image_fd, &byte, 1, offset), 1);
-	byte ^= 0x10;
-	assert_int_equal(pwrite(set->job.image_fd, &byte, 1, (off_t)offset), 1);
 }
 
 /* Byte @at of range @range, whose contents are HEADER bytes after its offset in the file. */

@@ -3,9 +3,9 @@
 #include "drm_calls.h"
 
 #include "content_set.h"
+#include "processors.h"
 #include "storage/image_io.h"
 
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +22,6 @@ static struct {
 	/* The first thread that fills a mapping waits until the others have filled many, and
 	 * pwrite() is slow. */
 	bool one_is_slow;
-	/* That the process may use. */
-	unsigned int processors;
 	/* pwrite() takes a moment; threads in it now, and the most at once. */
 	bool writes_take_long;
 	atomic_uint writers;
@@ -99,19 +97,10 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 	return ret;
 }
 
-int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
-{
-	(void)pid;
-	CPU_ZERO_S(size, set);
-	for (unsigned int i = 0; i < calls.processors; i++)
-		CPU_SET_S(2 * i, size, set);
-	return calls.processors ? 0 : -1;
-}
-
 static int begin(void **state)
 {
 	memset(&calls, 0, sizeof(calls));
-	calls.processors = 4;
+	processors = 4;
 	return drm_calls_begin(state);
 }
 
@@ -147,7 +136,7 @@ static void few_processors_write(void **state)
 	struct set *set;
 
 	(void)state;
-	calls.processors = 3;
+	processors = 3;
 	set = save_set(many_ranges, false);
 	assert_int_equal(calls.populated, 0);
 	assert_true(image_is_filled(set));
@@ -160,7 +149,7 @@ static void few_processors_write_one_at_a_time(void **state)
 	struct set *set;
 
 	(void)state;
-	calls.processors = 3;
+	processors = 3;
 	calls.writes_take_long = true;
 	set = save_set(many_ranges, false);
 	assert_true(calls.written >= 64);
@@ -190,7 +179,7 @@ static void gpus_of_other_runs_share_the_processors(void **state)
 	struct set *set;
 
 	(void)state;
-	calls.processors = 16;
+	processors = 16;
 	set = save_set(many_ranges, false);
 	load_beside(set, 0, "12 slots of 680 KiB");
 	load_beside(set, 7, "4 slots of 1024 KiB");
@@ -202,7 +191,7 @@ static void an_unknown_number_of_processors_is_a_large_one(void **state)
 	struct set *set;
 
 	(void)state;
-	calls.processors = 0;
+	processors = 0;
 	set = save_set(many_ranges, false);
 	assert_true(calls.populated >= 16);
 	free_set(set);
@@ -211,15 +200,16 @@ static void an_unknown_number_of_processors_is_a_large_one(void **state)
 /* Eight ranges of 248 KiB, and a trial tries pwrite() in its first eight. */
 static const uint64_t eight_ranges[] = { 1984 << 10, 0 };
 
-/* Saves two images at the same time with @processors, and returns how many ranges were mapped. */
-static unsigned int save_two_images(unsigned int processors)
+/* Saves two images at the same time with @count processors, and returns how many ranges were
+ * mapped. */
+static unsigned int save_two_images(unsigned int count)
 {
 	struct set *sets[] = { make_set_of_gpu(0, eight_ranges), make_set_of_gpu(1, eight_ranges) };
 	struct content_job jobs[] = { sets[0]->job, sets[1]->job };
 
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
 		fill(sets[i]);
-	calls.processors = processors;
+	processors = count;
 	calls.populated = 0;
 	assert_int_equal(content_save(jobs, ARRAY_SIZE(jobs), &settings), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {

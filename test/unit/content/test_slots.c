@@ -2,8 +2,7 @@
 /* Tests the number and size of slots: by the staging memory, the contents, the processors and the
  * GPUs. */
 #include "host.h"
-
-#include <sched.h>
+#include "processors.h"
 
 #include "content/sdma.h"
 #include "content/slots.h"
@@ -12,17 +11,6 @@
 #define KIB  1024ull
 #define MIB  (1024 * KIB)
 #define GIB  (1024 * MIB)
-
-static unsigned int processors;
-
-int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
-{
-	(void)pid;
-	CPU_ZERO_S(size, set);
-	for (unsigned int i = 0; i < processors; i++)
-		CPU_SET_S(i, size, set);
-	return processors ? 0 : -1;
-}
 
 static int begin(void **state)
 {
