@@ -128,7 +128,8 @@ scenario_shared_buffer() { # oldest and newest
 	finish
 }
 
-# Some calls, each of which fails once, and the error line of the dump.
+# Some calls, each of which fails once, and the error line of the dump. On the two processors of the guest a GPU has
+# eight slots, so the first nine GEM_VA map the staging memory and the command buffers, and the tenth maps a BO.
 scenario_dump_call_fails() { # newest
 	local call nth error words n=0
 
@@ -149,7 +150,8 @@ scenario_dump_call_fails() { # newest
 		drm:CS 2 5 start a copy
 		drm:GEM_USERPTR 1 12 open the copy engine
 		drm:PRIME_IMPORT 7 12 import the dma-buf
-		drm:GEM_VA 9 22 import the dma-buf
+		drm:GEM_VA 9 22 open the copy engine
+		drm:GEM_VA 10 22 import the dma-buf
 		drm:WAIT_CS 1 5 wait for a copy
 		engine:IB 1 125 wait for a copy
 		engine:IB 2 125 wait for a copy
