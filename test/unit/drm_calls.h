@@ -68,7 +68,10 @@ static struct {
 	atomic_int in_list;
 	atomic_uint ring_submissions[RINGS];
 	atomic_uint violations;
+	/* Bytes of all of it, and the place of the last. */
 	atomic_ullong user_memory;
+	atomic_uintptr_t last_user_memory;
+	atomic_size_t last_user_memory_size;
 	atomic_ullong timeout_ns;
 	atomic_bool time_is_absolute;
 	/* Where BOs are on the GPU, if an engine is to take other counts. */
@@ -295,6 +298,8 @@ int amdgpu_create_bo_from_user_mem(amdgpu_device_handle device, void *memory, ui
 	if (next_call_fails())
 		return -gpu.fail_errno;
 	gpu.user_memory += size;
+	gpu.last_user_memory = (uintptr_t)memory;
+	gpu.last_user_memory_size = size;
 	return made(REAL(amdgpu_create_bo_from_user_mem)(device, memory, size, buf_handle));
 }
 

@@ -181,6 +181,29 @@ static void staging_memory_is_bounded_for_all_bos(void **state)
 	free_set(set);
 }
 
+static void no_staging_memory_stays_mapped(void **state)
+{
+	static const uint64_t budgets[] = { 16 * PAGE, 8 * MIB };
+	unsigned char in_memory;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(budgets); i++) {
+		struct set *set = make_set((const uint64_t[]){ 8 * MIB, 0 });
+		struct content_settings some = settings;
+
+		some.staging_bytes = budgets[i];
+		fill(set);
+		assert_int_equal(content_save(&set->job, 1, &some), 0);
+		assert_in_range(gpu.last_user_memory_size, budgets[i] / 2, budgets[i]);
+		for (size_t at = 0; at < gpu.last_user_memory_size; at += PAGE) {
+			assert_int_equal(mincore((void *)(gpu.last_user_memory + at), PAGE,
+						 &in_memory),
+					 -1);
+		}
+		free_set(set);
+	}
+}
+
 static void many_small_bos_take_few_submissions(void **state)
 {
 	struct set *set = new_set(0);
@@ -545,6 +568,7 @@ int main(void)
 		TEST(every_byte_is_saved_and_loaded_for_all_sizes),
 		TEST(older_families_have_another_byte_count),
 		TEST(staging_memory_is_bounded_for_all_bos),
+		TEST(no_staging_memory_stays_mapped),
 		TEST(many_small_bos_take_few_submissions),
 		TEST(eight_gpus_are_copied_at_the_same_time),
 		TEST(gpus_without_contents_need_no_engine),
