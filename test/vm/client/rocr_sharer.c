@@ -234,14 +234,15 @@ static bool verify(void *ring)
 int main(int argc, char **argv)
 {
 	unsigned int ranks = argc >= 3 ? (unsigned int)atoi(argv[2]) : 0;
+	bool is_host = argc == 4 && !strcmp(argv[3], "host");
 	struct ring *ring;
 
-	if (ranks < 2 || ranks > RANKS_MAX)
+	if (ranks < 2 || ranks > RANKS_MAX || (argc != 3 && !is_host))
 		return 2;
 	ring = (struct ring *)board_new(sizeof(*ring), ranks, STEP_US);
 	if (!ring)
 		return 1;
-	ring->is_host = argc == 4 && !strcmp(argv[3], "host");
+	ring->is_host = is_host;
 	if (!fork_ranks(ring))
 		return 1;
 	return board_serve(&ring->board, rocr_report_init(argv[1]), verify, ring);
