@@ -5,8 +5,13 @@ TESTS := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(wildcard test/unit/test_*.c t
 vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 
 # Each unit test is linked with the whole plugin, and with what stands in for CRIU.
-UNIT_PARTS   := test/unit/host.c test/lib/criu_stub.c test/lib/streamer.c
+UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
+
+$(UNIT_PARTS): $(BUILD)/%.o: %.c $(UNIT_HEADERS) $(MESSAGES).h
+	@mkdir -p $(@D)
+	$(call SHOW,CC)
+	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -c -o $@ $<
 
 $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
