@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "not_shared.h"
+
 /* Addresses that sanitizers of all kinds leave free. */
 #define FIRST_ADDRESS 0x7e9000000000ull
 #define TASK_ROOM     (64ull << 30)
@@ -425,8 +427,8 @@ static uint64_t pattern_words(const struct workload_bo *bo, uint64_t offset, uin
 	return (left < size ? left : size) / sizeof(uint64_t);
 }
 
-void workload_fill(const struct workload *workload, size_t index, uint64_t offset, void *memory,
-		   uint64_t size)
+NOT_SHARED void workload_fill(const struct workload *workload, size_t index, uint64_t offset,
+			      void *memory, uint64_t size)
 {
 	uint64_t value = first_word(workload, index) + offset / sizeof(value) * GOLDEN;
 	uint64_t count = pattern_words(&workload->bos[index], offset, size), *words = memory;
@@ -436,8 +438,8 @@ void workload_fill(const struct workload *workload, size_t index, uint64_t offse
 	memset(words + count, 0, size - count * sizeof(*words));
 }
 
-uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
-			const void *memory, uint64_t size)
+NOT_SHARED uint64_t workload_check(const struct workload *workload, size_t index, uint64_t offset,
+				   const void *memory, uint64_t size)
 {
 	uint64_t value = first_word(workload, index) + offset / sizeof(value) * GOLDEN, i;
 	uint64_t count = pattern_words(&workload->bos[index], offset, size);

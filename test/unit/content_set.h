@@ -6,6 +6,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
+#include "not_shared.h"
 
 #define PAGE   4096ull
 #define MIB    (1ull << 20)
@@ -29,10 +30,6 @@ static inline uint64_t pattern(size_t bo, uint64_t word)
 {
 	return (bo + 1) * 0x9e3779b97f4a7c15 ^ word * 0xff51afd7ed558ccd;
 }
-
-/* No other thread uses the mappings that a test fills and compares, so that the thread sanitizer
- * would only take its time. */
-#define NOT_SHARED __attribute__((no_sanitize("thread")))
 
 static inline NOT_SHARED void fill_words(uint64_t *words, size_t bo, uint64_t size)
 {
