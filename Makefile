@@ -89,6 +89,10 @@ check-kills:
 	@test/native/kill 300 $(SEED)
 	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
+# All scenarios without containers and ROCm under all CRIUs that they matter to.
+check-criu:
+	@test/vm/run
+
 # Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
 check-containers:
 	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
@@ -152,4 +156,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-deb check-kills deb demo dist install package uninstall clean format
+.PHONY: all analyse check check-containers check-criu check-deb check-kills deb demo dist install package uninstall clean format
