@@ -28,7 +28,6 @@
 /* Nor is AMDKFD_IOC_CREATE_PROCESS of Linux 7.3. */
 #define CREATE_PROCESS _IO('K', 0x27)
 
-#define CHUNK      (1u << 20)
 #define SHARED_MAX 64
 
 struct client {
@@ -203,11 +202,11 @@ static int fill(const struct workload *workload, size_t index, uint64_t handle)
 		simulator_find("amdgpu_sim_poke");
 	const struct workload_bo *bo = &workload->bos[index];
 	uint64_t written = (bo->written + WORKLOAD_PAGE - 1) / WORKLOAD_PAGE * WORKLOAD_PAGE;
-	void *memory = malloc(CHUNK);
+	void *memory = malloc(CLIENT_PART);
 	int ret = memory ? 0 : -ENOMEM;
 
-	for (uint64_t at = 0; !ret && at < written; at += CHUNK) {
-		uint64_t size = written - at < CHUNK ? written - at : CHUNK;
+	for (uint64_t at = 0; !ret && at < written; at += CLIENT_PART) {
+		uint64_t size = written - at < CLIENT_PART ? written - at : CLIENT_PART;
 
 		workload_fill(workload, index, at, memory, size);
 		ret = poke(handle, at, memory, size);

@@ -7,6 +7,10 @@
 #include "task.h"
 #include "workload.h"
 
+/* Buffers are filled and compared in parts. Sanitizers take long for the allocation of a larger
+ * part, and there is one for each buffer. */
+#define CLIENT_PART (64u << 10)
+
 struct client;
 
 /* Opens /dev/kfd and the GPUs of the workload (runtimes open all): -errno after a line on stderr.

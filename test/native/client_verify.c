@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK (1u << 20)
-
 /* Time limit for all tasks to arrive, long enough for a busy machine. */
 #define MEETING_MS 30000
 
@@ -129,8 +127,8 @@ static int verify_memory(const struct workload *workload, size_t index, const st
 	uint64_t end = pattern_end(workload, index);
 	int ret = 0;
 
-	for (uint64_t at = 0; !ret && at < end; at += CHUNK) {
-		uint64_t size = end - at < CHUNK ? end - at : CHUNK, good;
+	for (uint64_t at = 0; !ret && at < end; at += CLIENT_PART) {
+		uint64_t size = end - at < CLIENT_PART ? end - at : CLIENT_PART, good;
 
 		ret = peek(place->handle, place->address, at, memory, size);
 		if (ret < 0)
@@ -161,7 +159,7 @@ static int verify_bo(const struct workload *workload, size_t index, const struct
 
 	if (place->size != bo->size)
 		return complain(-EIO, "a buffer has another size");
-	memory = malloc(CHUNK);
+	memory = malloc(CLIENT_PART);
 	ret = memory ? verify_memory(workload, index, place, memory) : -ENOMEM;
 	free(memory);
 	return !ret && bo->mapped ? verify_mapping(workload, index, place->address) : ret;

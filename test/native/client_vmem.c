@@ -12,8 +12,6 @@
 #include "client.h"
 #include "raw_gem.h"
 
-#define CHUNK (1u << 20)
-
 static int complain(int ret, const char *what)
 {
 	(void)fprintf(stderr, "client: %s: %s\n", what, strerror(-ret));
@@ -108,11 +106,11 @@ static int verify_va(const struct workload *workload, size_t index, uint64_t fro
 {
 	int (*peek)(uint64_t va, void *data, size_t size) = simulator_find("amdgpu_sim_peek_va");
 	bool is_of_kfd = workload->bos[index].kind == 'B';
-	void *memory = malloc(CHUNK);
+	void *memory = malloc(CLIENT_PART);
 	int ret = memory ? 0 : -ENOMEM;
 
-	for (uint64_t at = 0; !ret && at < size; at += CHUNK) {
-		uint64_t part = size - at < CHUNK ? size - at : CHUNK;
+	for (uint64_t at = 0; !ret && at < size; at += CLIENT_PART) {
+		uint64_t part = size - at < CLIENT_PART ? size - at : CLIENT_PART;
 		int gpus = peek(address + at, memory, part);
 
 		if (gpus < 0)
