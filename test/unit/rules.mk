@@ -8,10 +8,8 @@ vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
 
-$(UNIT_PARTS): $(BUILD)/%.o: %.c $(UNIT_HEADERS) $(MESSAGES).h
-	@mkdir -p $(@D)
-	$(call SHOW,CC)
-	$(Q)$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -c -o $@ $<
+$(UNIT_PARTS): CPPFLAGS += -Itest/unit -Itest/lib
+$(UNIT_PARTS): $(UNIT_HEADERS)
 
 $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
