@@ -160,13 +160,16 @@ while_killed() {
 	[ "$(cat status)" != 0 ] || fail "the runtime says that all is well"
 }
 
+# CRIU is killed in the plugin's hook, where the parasite waits for commands, so that the job cannot be lost
+# (scenarios/55-killed.sh). The engine is so slow that the hook does not end before.
 scenario_container_killed_dump() { # in make check
 	machine one
 	runc_job
-	knob engine_bytes_per_s 3000000
-	while_killed logs/dump.log ': paused process' \
+	knob engine_bytes_per_s 300000
+	AMDGPU_PARALLEL_DUMP=0 while_killed logs/dump.log ': paused process' \
 		runc checkpoint --image-path "$work/images" --work-path "$work/logs" job
-	until_true not_paused || fail "the job's queues are stopped"
+	! grep -q 'its contents are saved while CRIU goes on' logs/dump.log || fail "runc did not pass its environment to CRIU"
+	lives_on
 	knob engine_bytes_per_s 0
 	! compgen -G 'images/amdgpu-kfd-*.img' > /dev/null || fail "a killed dump left $(echo images/amdgpu-kfd-*.img)"
 	unchanged

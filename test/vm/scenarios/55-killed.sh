@@ -84,6 +84,12 @@ not_paused() { sim_process "$pid" evicted && [ "$value" = 0 ] && sim_process "$p
 
 dead_or_not_paused() { dead "$pid" || not_paused; }
 
+# The job lives, and its queues are not stopped.
+lives_on() {
+	until_true dead_or_not_paused || fail "the job's queues are stopped"
+	alive "$pid" || fail "the job has ended"
+}
+
 # The job answers within a shorter time limit. A lost job does not answer.
 answers() {
 	local end=$((SECONDS + 40)) said -
@@ -116,7 +122,7 @@ new_client() {
 # the GPU is at risk. In the background, CRIU uses and removes the parasite meanwhile, so the task may be lost.
 killed_in_hook() { # MS
 	AMDGPU_PARALLEL_DUMP=0 kill_at 1 ': paused process' "$1" 0 dump img -t "$pid" --leave-running
-	until_true not_paused || fail "the job's queues are stopped"
+	lives_on
 	no_torn_image
 	runs
 	verify
