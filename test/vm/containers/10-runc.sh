@@ -48,7 +48,7 @@ scenario_container_runc_leave_running() {
 }
 
 # Two processes; the cgroup gives the job two of eight GPUs.
-scenario_container_runc_tree() { # in make check
+scenario_container_runc_tree() {
 	machine eight
 	bundle job /dev/dri/renderD130 /dev/dri/renderD134
 	job_args job --tree 2

@@ -31,7 +31,7 @@ scenario_container_podman_no_network() {
 	podman_cycle crun --network none --read-only
 }
 
-scenario_container_podman_runc() { # in make check
+scenario_container_podman_runc() {
 	podman_cycle runc
 }
 
