@@ -89,7 +89,7 @@ check-kills:
 	@test/native/kill 300 $(SEED)
 	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
-# All scenarios without containers and ROCm under all CRIUs that they matter to.
+# All scenarios without containers and ROCm under all CRIUs that they matter to, and those of make check with them.
 check-criu:
 	@test/vm/run
 
