@@ -15,13 +15,13 @@ scenario_device_contract() { # oldest
 	accept 3
 }
 
-scenario_device_contract_eight() { # oldest
+scenario_device_contract_eight() { # oldest, long
 	machine eight
 	accept 1
 }
 
 # The second GPU is a partition of the first one's device.
-scenario_device_contract_partitions() { # oldest
+scenario_device_contract_partitions() { # oldest, long
 	cp -r /opt/vm/machines/eight partitions
 	sed -i 's/^location_id 17152$/location_id 25345/' partitions/nodes/*/properties
 	machine "$work/partitions"

@@ -54,7 +54,7 @@ scenario_eight_gpus() {
 }
 
 # More buffers than a process may have open files. A dump and a restore open a file for each.
-scenario_many_buffers() { # newest
+scenario_many_buffers() { # newest, long
 	machine eight
 	start_client --sizes medium --gpus 0,2,3,5,7
 	come_back
@@ -142,7 +142,7 @@ scenario_leave_running() {
 	finish
 }
 
-scenario_leave_running_tree() { # oldest and newest
+scenario_leave_running_tree() { # oldest and newest, long
 	local before
 
 	machine eight

@@ -23,7 +23,7 @@ fails_then_comes_back() {
 	come_back
 }
 
-scenario_kernel_6_12_111() { # oldest and newest
+scenario_kernel_6_12_111() { # oldest and newest, long
 	local kernel=6.12.111
 
 	refused_gfx11
@@ -57,7 +57,7 @@ scenario_kernel_7_3_other_id() { # oldest and newest
 	finish
 }
 
-scenario_kernel_dkms() { # oldest and newest
+scenario_kernel_dkms() { # oldest and newest, long
 	local kernel=dkms
 
 	refused_gfx11

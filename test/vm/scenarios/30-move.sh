@@ -10,7 +10,7 @@ scenario_move() {
 	finish
 }
 
-scenario_move_eight() { # oldest and newest
+scenario_move_eight() { # oldest and newest, long
 	machine eight
 	start_client
 	then_machine=eight-other come_back

@@ -74,7 +74,7 @@ scenario_own_mounts() {
 	finish
 }
 
-scenario_own_mounts_tree() { # oldest and newest
+scenario_own_mounts_tree() { # oldest and newest, long
 	machine eight
 	start_contained --tree 2 --gpus 3,6
 	contained_comes_back

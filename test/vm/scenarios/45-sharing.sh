@@ -183,7 +183,7 @@ scenario_sharing_legacy_ipc() { # oldest and newest
 
 # The driver would give the buffers of the dumped job to the restored one, so a restore beside it fails after a wait, and
 # the job runs on. When the job has ended, a restore waits until the driver has freed its buffers.
-scenario_sharing_legacy_original() { # newest
+scenario_sharing_legacy_original() { # newest, long
 	local kernel=dkms
 
 	machine one

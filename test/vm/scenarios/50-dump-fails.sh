@@ -101,7 +101,7 @@ scenario_queues_of_gfx11() { # newest
 # The engines of three processes count in one buffer, and have seconds of work in their rings. This kernel cannot give
 # the processes one buffer again. Each process gets a copy of the buffer. The copies must have the same counts, so the
 # dump took them at the same moment.
-scenario_shared_buffer() { # oldest and newest
+scenario_shared_buffer() { # oldest and newest, long
 	local copy words=() seen i j kernel=6.1
 
 	machine one

@@ -184,7 +184,7 @@ scenario_killed_dump() { # oldest and newest
 
 # The dump is to end the job, and CRIU is killed in its last steps: before, while or after it kills the job. Whatever
 # lives on has queues that run. The steps have names, because the number of lines before them differs from dump to dump.
-scenario_killed_last_steps() { # oldest and newest
+scenario_killed_last_steps() { # oldest and newest, long
 	local n steps=('Dumping pstree' 'Running post-dump scripts' 'stay stopped until CRIU has killed it' 'Unfreezing tasks into')
 
 	read_kills

@@ -34,7 +34,7 @@ dumped_client() {
 }
 
 # Each image is missing, too short, too long, has a wrong length field, or has other bytes.
-scenario_damaged_images() { # newest
+scenario_damaged_images() { # newest, long
 	local file name
 
 	machine one

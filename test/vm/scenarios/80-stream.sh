@@ -19,7 +19,7 @@ scenario_stream_one_gpu() {
 }
 
 # The pages image of each GPU is larger than a pipe.
-scenario_stream_eight_gpus() { # oldest and newest
+scenario_stream_eight_gpus() { # oldest and newest, long
 	machine eight
 	start_client --sizes small
 	stream_back
@@ -44,7 +44,7 @@ scenario_stream_render_first() { # oldest and newest
 	finish
 }
 
-scenario_stream_compute_first() { # oldest and newest
+scenario_stream_compute_first() { # oldest and newest, long
 	machine one
 	start_client --compute-first
 	come_back
@@ -100,7 +100,7 @@ copied() {
 }
 
 # An image that ends too early, is too long, or is missing fails the restore. The unit tests have other lengths.
-scenario_stream_cut_off() { # newest
+scenario_stream_cut_off() { # newest, long
 	local file name size whole
 
 	machine one

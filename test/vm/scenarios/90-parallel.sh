@@ -36,7 +36,7 @@ scenario_parallel_off() { # oldest and newest
 	finish
 }
 
-scenario_parallel_tree() {
+scenario_parallel_tree() { # long
 	has_parallel
 	machine eight
 	start_client --tree 4 --gpus 1,6
