@@ -84,9 +84,11 @@ not_paused() { sim_process "$pid" evicted && [ "$value" = 0 ] && sim_process "$p
 
 dead_or_not_paused() { dead "$pid" || not_paused; }
 
-# The job lives, and its queues are not stopped.
+# A job that has ended has no queues.
+none_stopped() { until_true dead_or_not_paused || fail "the job's queues are stopped"; }
+
 lives_on() {
-	until_true dead_or_not_paused || fail "the job's queues are stopped"
+	none_stopped
 	alive "$pid" || fail "the job has ended"
 }
 
@@ -130,7 +132,7 @@ killed_in_hook() { # MS
 
 killed_in_background() { # MS
 	kill_at 1 ': paused process' "$1" 0 dump img -t "$pid" --leave-running
-	until_true dead_or_not_paused || fail "the job's queues are stopped"
+	none_stopped
 	no_torn_image
 	answers && runs && return
 	echo "lost $1 ms after its queues were stopped: $(tail -n 1 img/dump.log)" >> lost.txt
@@ -169,7 +171,7 @@ scenario_killed_dump() { # oldest and newest
 		random "$all"
 		kill_at "$number" '' 0 0 dump img -t "$pid" --leave-running
 		no_torn_image
-		until_true dead_or_not_paused || fail "the job's queues are stopped"
+		none_stopped
 		no_violation
 		answers && runs && continue
 		echo "lost at line $number of $all: $(tail -n 1 img/dump.log)" >> lost.txt
@@ -194,7 +196,7 @@ scenario_killed_last_steps() { # oldest and newest, long
 		random 20
 		kill_at 1 "${steps[n % 4]}" "$number" 0 dump img -t "$pid"
 		no_torn_image
-		until_true dead_or_not_paused || fail "the job's queues are stopped"
+		none_stopped
 		no_violation
 		! alive "$pid" || { answers && runs; } ||
 			echo "lost $number ms after '${steps[n % 4]}': $(tail -n 1 img/dump.log)" >> lost.txt
