@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -311,6 +312,31 @@ int parse_size(const char *text, uint64_t *ret_bytes)
 	if (value > (UINT64_MAX >> shift))
 		return -ERANGE;
 	*ret_bytes = (uint64_t)value << shift;
+	return 0;
+}
+
+const char *pci_slot_print(struct pci_slot slot, char text[PCI_SLOT_TEXT])
+{
+	(void)snprintf(text, PCI_SLOT_TEXT, "%04x:%02x:%02x.%x", slot.domain,
+		       slot.location >> 8 & 0xff, slot.location >> 3 & 0x1f, slot.location & 7);
+	return text;
+}
+
+int pci_slot_parse(const char *text, struct pci_slot *ret_slot)
+{
+	unsigned int domain = 0, bus, device, function;
+	int end = -1;
+
+	/* NOLINTNEXTLINE(cert-err34-c): each number has at most eight digits */
+	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {
+		domain = 0;
+		/* NOLINTNEXTLINE(cert-err34-c): as above */
+		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) != 3)
+			return -EINVAL;
+	}
+	if (end < 0 || text[end] || device > 0x1f || function > 7)
+		return -EINVAL;
+	*ret_slot = (struct pci_slot){ domain, bus << 8 | device << 3 | function };
 	return 0;
 }
 

@@ -94,6 +94,23 @@ int parse_switch(const char *text, bool *ret_on);
  * the number is too large. */
 int parse_size(const char *text, uint64_t *ret_bytes);
 
+/* A PCI address, as the properties `domain` and `location_id` of a KFD node have it. */
+struct pci_slot {
+	/* Machines of some hypervisors have domains of 32 bits. */
+	uint32_t domain;
+	/* bus << 8 | device << 3 | function */
+	uint32_t location;
+};
+
+/* Bytes of the longest address, "ffffffff:ff:1f.7", with its zero byte. */
+#define PCI_SLOT_TEXT 17
+
+/* Prints domain:bus:device.function, the format of lspci, to @text and returns it. */
+const char *pci_slot_print(struct pci_slot slot, char text[PCI_SLOT_TEXT]);
+/* Parses each address that pci_slot_print() prints, also without its domain. -EINVAL: @text is
+ * something else. */
+int pci_slot_parse(const char *text, struct pci_slot *ret_slot);
+
 /* Seconds on the monotonic clock. */
 double now_seconds(void);
 

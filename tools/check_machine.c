@@ -67,7 +67,7 @@ static void name_gpu(const struct check *check, const struct topology_node *gpu,
 		     size_t size)
 {
 	KfdDeviceEntry *entry = topology_entry_new(&check->topology, gpu);
-	char pci[24], gfx[16], vram[16];
+	char pci[PCI_SLOT_TEXT], gfx[16], vram[16];
 
 	(void)snprintf(text, size, "renderD%" PRIu32, gpu->drm_render_minor);
 	if (!entry)

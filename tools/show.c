@@ -12,7 +12,7 @@
 static void print_gpu(const CriuKfd *kfd, const KfdDeviceEntry *gpu)
 {
 	struct bo_sum sum = facts_sum_contents(kfd, gpu->gpu_id);
-	char pci[24], gfx[16], vram[16], contents[16], node[24];
+	char pci[PCI_SLOT_TEXT], gfx[16], vram[16], contents[16], node[24];
 
 	(void)snprintf(node, sizeof(node), "renderD%" PRIu32, gpu->drm_render_minor);
 	printf("  0x%04" PRIx32 "   %-14s %-10s %-8s %10s %12s %8zu\n", gpu->gpu_id,

@@ -32,15 +32,11 @@ const char *text_size(uint64_t bytes, char text[16])
 	return text;
 }
 
-/* location_id: bus, device and function (kfd_topology.c in the kernel). */
-const char *text_pci(const KfdDeviceEntry *gpu, char text[24])
+const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT])
 {
 	if (!gpu->has_location_id)
 		return "-";
-	(void)snprintf(text, 24, "%04x:%02x:%02x.%x", gpu->domain & 0xffff,
-		       gpu->location_id >> 8 & 0xff, gpu->location_id >> 3 & 0x1f,
-		       gpu->location_id & 7);
-	return text;
+	return pci_slot_print((struct pci_slot){ gpu->domain, gpu->location_id }, text);
 }
 
 /* gfx_target_version: 90010 is gfx90a, since the stepping is hexadecimal (kfd_device.c). */

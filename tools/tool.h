@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"
 
 /* The exit status of a command. */
@@ -110,7 +111,7 @@ const char *text_colour(FILE *stream, const char *escape);
 /* "5.5 MiB" */
 const char *text_size(uint64_t bytes, char text[16]);
 /* "0000:63:00.0"; "-" if the image does not say. */
-const char *text_pci(const KfdDeviceEntry *gpu, char text[24]);
+const char *text_pci(const KfdDeviceEntry *gpu, char text[PCI_SLOT_TEXT]);
 /* "gfx90a"; "-" if the image does not say. */
 const char *text_gfx(const KfdDeviceEntry *gpu, char text[16]);
 

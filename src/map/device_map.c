@@ -22,8 +22,7 @@ struct name {
 	bool is_slot;
 	uint64_t id;
 	uint64_t minor;
-	uint32_t domain;
-	uint32_t location;
+	struct pci_slot slot;
 };
 
 static bool parse_number(const char *text, int base, uint64_t *ret_number)
@@ -37,26 +36,6 @@ static bool parse_number(const char *text, int base, uint64_t *ret_number)
 	return true;
 }
 
-/* Parses [domain:]bus:device.function, the format of lspci. */
-static bool parse_slot(const char *text, struct name *name)
-{
-	unsigned int domain = 0, bus, device, function;
-	int end = -1;
-
-	/* NOLINTNEXTLINE(cert-err34-c): each number has at most four digits */
-	if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4) {
-		domain = 0;
-		/* NOLINTNEXTLINE(cert-err34-c): as above */
-		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end) != 3)
-			return false;
-	}
-	if (end < 0 || text[end] || device > 0x1f || function > 7)
-		return false;
-	name->domain = domain;
-	name->location = bus << 8 | device << 3 | function;
-	return true;
-}
-
 /* A bare number can be a hexadecimal gpu_id or a render minor: find_named() tries both. */
 static bool parse_name(const char *text, struct name *ret_name)
 {
@@ -67,7 +46,7 @@ static bool parse_name(const char *text, struct name *ret_name)
 	if (minor && (minor == text || !strncmp(text, "/dev/dri/renderD", 16))) {
 		name.is_minor = parse_number(minor + 7, 10, &name.minor);
 	} else if (strchr(text, ':')) {
-		name.is_slot = parse_slot(text, &name);
+		name.is_slot = pci_slot_parse(text, &name.slot) == 0;
 	} else if (!strncmp(text, "GPU-", 4)) {
 		name.is_unique_id = parse_number(text + 4, 16, &name.id);
 	} else {
@@ -89,8 +68,8 @@ static bool is_named(const struct topology_node *gpu, const struct name *name)
 	return (name->is_id && gpu->gpu_id == name->id) ||
 	       (name->is_minor && gpu->drm_render_minor == name->minor) ||
 	       (name->is_unique_id && gpu->unique_id == name->id && name->id) ||
-	       (name->is_slot && !gpu->location_unknown && gpu->domain == name->domain &&
-		gpu->location_id == name->location);
+	       (name->is_slot && !gpu->location_unknown && gpu->domain == name->slot.domain &&
+		gpu->location_id == name->slot.location);
 }
 
 static uint64_t find_named(const struct link_graph *graph, const struct name *name)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "map/map.h"
 #include "map/map_input.h"
@@ -45,13 +46,11 @@ static struct text list_gpus(const struct link_graph *graph, uint64_t gpus)
 /* "0x70b3 (0000:05:00.0, renderD128)": names that the option device-map takes. */
 static void describe(const struct topology_node *gpu, char *text, size_t size)
 {
-	char slot[32] = "";
+	char slot[PCI_SLOT_TEXT] = "";
 
 	if (!gpu->location_unknown)
-		(void)snprintf(slot, sizeof(slot), "%04x:%02x:%02x.%x, ", gpu->domain,
-			       gpu->location_id >> 8, gpu->location_id >> 3 & 0x1f,
-			       gpu->location_id & 7);
-	(void)snprintf(text, size, "0x%04x (%srenderD%u)", gpu->gpu_id, slot,
+		(void)pci_slot_print((struct pci_slot){ gpu->domain, gpu->location_id }, slot);
+	(void)snprintf(text, size, "0x%04x (%s%srenderD%u)", gpu->gpu_id, slot, *slot ? ", " : "",
 		       gpu->drm_render_minor);
 }
 

@@ -93,6 +93,51 @@ static void sizes_are_decimal_with_k_m_or_g(void **state)
 	}
 }
 
+static void pci_addresses_are_read_as_they_are_printed(void **state)
+{
+	static const struct {
+		struct pci_slot slot;
+		const char *text;
+	} cases[] = {
+		{ { 0, 0 }, "0000:00:00.0" },
+		{ { 0, 0x6300 }, "0000:63:00.0" },
+		{ { 0xabcd, 0xffff }, "abcd:ff:1f.7" },
+		{ { 0x10000, 0x0300 }, "10000:03:00.0" },
+		{ { 0xffffffff, 0x05fa }, "ffffffff:05:1f.2" },
+	};
+	static const char *const wrong[] = {
+		"",          "63:00",          "63:00.8",           "63:20.0", "0000:63:00.0 ",
+		"63:00.0.1", "1:0000:63:00.0", "100000000:63:00.0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pci_slot slot = { 1, 1 };
+		char text[PCI_SLOT_TEXT];
+
+		assert_string_equal(pci_slot_print(cases[i].slot, text), cases[i].text);
+		assert_int_equal(pci_slot_parse(text, &slot), 0);
+		assert_int_equal(slot.domain, cases[i].slot.domain);
+		assert_int_equal(slot.location, cases[i].slot.location);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct pci_slot slot;
+
+		print_message("case \"%s\"\n", wrong[i]);
+		assert_int_equal(pci_slot_parse(wrong[i], &slot), -EINVAL);
+	}
+}
+
+static void an_address_without_domain_is_of_domain_0(void **state)
+{
+	struct pci_slot slot = { 1, 1 };
+
+	(void)state;
+	assert_int_equal(pci_slot_parse("63:1f.1", &slot), 0);
+	assert_int_equal(slot.domain, 0);
+	assert_int_equal(slot.location, 0x63f9);
+}
+
 static void reading_gives_all_bytes_or_an_error(void **state)
 {
 	char buffer[8] = "";
@@ -444,6 +489,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(switches_are_0_1_no_and_yes_in_any_case),
 		UNIT_TEST(sizes_are_decimal_with_k_m_or_g),
+		UNIT_TEST(pci_addresses_are_read_as_they_are_printed),
+		UNIT_TEST(an_address_without_domain_is_of_domain_0),
 		UNIT_TEST(reading_gives_all_bytes_or_an_error),
 		UNIT_TEST(writing_moves_all_bytes_or_is_an_error),
 		UNIT_TEST(a_write_to_a_full_disk_is_an_error),
