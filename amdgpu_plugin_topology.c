@@ -18,7 +18,11 @@
 #define NODE_FILE_MAX 65536
 
 #define KEY_IS_LOCATION (1ULL << 63)
-#define FUNCTION_BITS   7u
+/* location_id: bus, device and function. The driver stores the number of a partition in the
+ * function's bits (kfd_topology.c). AMD's drivers of 2024 stored it above the location. */
+#define LOCATION_BITS       0xffffu
+#define FUNCTION_BITS       7u
+#define OLD_PARTITION_SHIFT 28
 
 struct property {
 	const char *name;
@@ -328,6 +332,8 @@ static int read_node(struct reader *reader, struct topology_node *node)
 	if (ret < 0)
 		return ret;
 	node->actual_gpu_id = node->gpu_id;
+	node->location_id = (node->location_id & LOCATION_BITS) |
+			    (node->location_id >> OLD_PARTITION_SHIFT & FUNCTION_BITS);
 	ret = node->gpu_id ? read_vram(reader, node) : 0;
 	if (!ret)
 		ret = read_links(reader, node);
@@ -370,7 +376,10 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 	reason = ret < 0 ? reader->problem : why_unusable(node);
 	if (!reason)
 		return 0;
-	log_warn("topology: ignoring node %u (GPU 0x%04x): %s", node_id, gpu_id, reason);
+	if (gpu_id)
+		log_warn("topology: ignoring node %u (GPU 0x%04x): %s", node_id, gpu_id, reason);
+	else
+		log_warn("topology: ignoring node %u: %s", node_id, reason);
 	remove_last_node(topology);
 	return 0;
 }
@@ -471,8 +480,7 @@ size_t topology_count_gpus(const struct topology *topology)
 	return count;
 }
 
-/* The driver stores the number of a partition in the function's bits of location_id
- * (kfd_topology.c). A kernel that tells no location has no partitions. */
+/* A kernel that tells no location has no partitions. */
 uint64_t topology_pci_device(const struct topology_node *gpu)
 {
 	if (!gpu->location_id)

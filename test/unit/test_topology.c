@@ -428,6 +428,48 @@ static void links_are_read_with_type_target_and_weight(void **state)
 	topology_done(&topology);
 }
 
+/* Linux stores the number of a partition in the bits of the function, AMD's drivers of 2024 in bits
+ * 28 to 31. */
+static void partitions_have_one_location_with_each_driver(void **state)
+{
+	static const struct {
+		unsigned int property;
+		uint32_t location;
+	} cases[] = {
+		{ 0x6300, 0x6300 },
+		{ 0x6301, 0x6301 },
+		{ 0x10006300, 0x6301 },
+		{ 0x70006300, 0x6307 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct topology topology;
+
+		write_cpu(0);
+		write_gpu(1, 0x11);
+		unit_print("nodes/1/properties", "simd_count 416\nlocation_id %u\n",
+			   cases[i].property);
+		read_machine(&topology);
+		assert_int_equal(topology.nodes[1].location_id, cases[i].location);
+		topology_done(&topology);
+	}
+}
+
+static void a_memory_node_is_not_called_a_gpu(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	write_cpu(0);
+	unit_print("nodes/1/gpu_id", "0\n");
+	unit_print("nodes/1/properties", "mem_banks_count 1\n");
+	read_machine(&topology);
+	assert_int_equal(topology.num_nodes, 1);
+	assert_logged("amdgpu_plugin", "ignoring node 1: it has no CPUs and no GPU");
+	topology_done(&topology);
+}
+
 static void lookups_find_nodes_by_each_id(void **state)
 {
 	struct topology topology = { 0 };
@@ -518,6 +560,8 @@ int main(void)
 		UNIT_TEST(a_node_with_a_binary_or_huge_file_is_ignored),
 		UNIT_TEST(an_empty_properties_file_is_a_node_without_properties),
 		UNIT_TEST(links_are_read_with_type_target_and_weight),
+		UNIT_TEST(partitions_have_one_location_with_each_driver),
+		UNIT_TEST(a_memory_node_is_not_called_a_gpu),
 		UNIT_TEST(lookups_find_nodes_by_each_id),
 		UNIT_TEST(captured_machines_are_read_completely),
 	};
