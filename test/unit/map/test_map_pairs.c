@@ -9,7 +9,7 @@
 #include "pairs.h"
 
 /* The number of pairs in the file: without it a truncated file would pass. */
-#define PAIRS 215
+#define PAIRS 229
 
 struct tally {
 	unsigned int differing;
