@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
@@ -84,7 +85,8 @@ int check_run(const struct tool_request *request)
 	if (options_read(&check.options) < 0)
 		check.refused = true;
 	else if (!request->pid)
-		check_say_ok(&check, "options: %s and the environment are valid", OPTIONS_FILE);
+		check_say_ok(&check, "options: valid, from %sthe environment",
+			     access(OPTIONS_FILE, F_OK) ? "" : OPTIONS_FILE " and ");
 	ret = request->pid ? examine_process(&check) : examine_machine(&check);
 	if (ret != TOOL_YES)
 		return ret;

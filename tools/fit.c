@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Maps the GPUs of each process to those of a machine, as a restore would. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -61,6 +63,21 @@ static int fit_process(const struct tool_kfd *kfd, const struct topology *local,
 	return ret;
 }
 
+/* The render nodes of another machine are not here. A GPU without one has the minor 0. */
+static int check_minor(uint32_t minor, int lowest_fd, int *ret_fd)
+{
+	(void)lowest_fd;
+	*ret_fd = -1;
+	return minor ? 0 : -ENOENT;
+}
+
+static bool has_nodes(const char *tree)
+{
+	_cleanup_close_ int dir = open(tree, O_PATH | O_CLOEXEC);
+
+	return !faccessat(dir, "nodes", F_OK, 0);
+}
+
 static int read_machine(const char *tree, struct topology *ret_local)
 {
 	int ret = topology_read(tree ? tree : TOPOLOGY_SYSFS, ret_local);
@@ -69,9 +86,9 @@ static int read_machine(const char *tree, struct topology *ret_local)
 		return log_error(ret, "this machine has no KFD driver: %s", TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "cannot read %s", tree ? tree : TOPOLOGY_SYSFS);
-	/* The render nodes of another machine are not here. */
-	if (!tree)
-		map_note_unreachable(ret_local, render_node_open);
+	if (tree && !has_nodes(tree))
+		return log_error(-ENOENT, "%s is no topology: it has no nodes", tree);
+	map_note_unreachable(ret_local, tree ? check_minor : render_node_open);
 	return 0;
 }
 

@@ -84,8 +84,8 @@ struct gpu_map {
 };
 
 /* Marks each GPU of @local whose render node the task cannot open, with a warning: map_decide()
- * then skips it. Does not try GPUs that are marked already. @open_node is render_node_open(), as
- * the mapper opens no files itself. */
+ * then skips it. Does not try GPUs that are marked already. @open_node is render_node_open(), or a
+ * function that returns as it does, as the mapper opens no files itself. */
 void map_note_unreachable(struct topology *local,
 			  int (*open_node)(uint32_t minor, int lowest_fd, int *ret_fd));
 
