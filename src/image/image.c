@@ -176,12 +176,13 @@ static int write_message(enum image_kind kind, int id, const ProtobufCMessage *m
 	return ret;
 }
 
-/* O_NONBLOCK: an open() of a pipe with that name must not block. */
+/* Follows links, as CRIU does for its own images: orchestrators fill a directory with links to
+ * images on other volumes. O_NONBLOCK: an open() of a pipe with that name must not block. */
 static int open_file(const char *name, int *ret_fd, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd = -1;
 
-	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(host_image_dir(), name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
@@ -418,7 +419,7 @@ static int find_kind(int id, enum image_kind *ret_kind)
 		struct stat stat;
 
 		(void)snprintf(name, sizeof(name), message_types[kind].name, id);
-		if (!fstatat(host_image_dir(), name, &stat, AT_SYMLINK_NOFOLLOW)) {
+		if (!fstatat(host_image_dir(), name, &stat, 0)) {
 			*ret_kind = kind;
 			return 0;
 		}

@@ -301,13 +301,24 @@ static void garbage_of_any_length_is_refused(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-renderD-1.img");
 }
 
-static void only_a_regular_file_is_an_image(void **state)
+static void an_image_may_be_a_link_to_a_regular_file(void **state)
 {
 	CriuKfd *kfd;
 
 	(void)state;
 	write_foreign_kfd("elsewhere", 99, VINTAGE_A);
 	assert_int_equal(symlink("elsewhere", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_int_equal(image_read_kfd(1, &kfd), 0);
+	assert_int_equal(kfd->pid, 99);
+	criu_kfd__free_unpacked(kfd, NULL);
+}
+
+static void only_a_regular_file_is_an_image(void **state)
+{
+	CriuKfd *kfd;
+
+	(void)state;
+	assert_int_equal(symlink("/dev/zero", unit_path("amdgpu-kfd-1.img")), 0);
 	assert_true(image_read_kfd(1, &kfd) < 0);
 	assert_logged("Error (amdgpu_plugin): ", "amdgpu-kfd-1.img");
 	assert_int_equal(mkdir(unit_path("amdgpu-kfd-2.img"), 0700), 0);
@@ -508,6 +519,7 @@ int main(void)
 		UNIT_TEST(checksums_detect_each_flipped_bit),
 		UNIT_TEST(a_damaged_render_node_is_refused),
 		UNIT_TEST(garbage_of_any_length_is_refused),
+		UNIT_TEST(an_image_may_be_a_link_to_a_regular_file),
 		UNIT_TEST(only_a_regular_file_is_an_image),
 		UNIT_TEST(a_pipe_instead_of_an_image_is_refused_at_once),
 		UNIT_TEST(a_file_with_the_name_of_an_image_is_replaced_not_written),

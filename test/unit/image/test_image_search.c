@@ -266,7 +266,7 @@ static void a_damaged_image_has_a_kind_and_fails_the_read(void **state)
 	(void)state;
 	unit_print("amdgpu-kfd-1.img", "damaged");
 	unit_print("amdgpu-renderD-2.img", "damaged");
-	assert_int_equal(symlink("nowhere", unit_path("amdgpu-kfd-3.img")), 0);
+	assert_int_equal(mkdir(unit_path("amdgpu-kfd-3.img"), 0700), 0);
 	for (int id = 1; id <= 3; id++) {
 		unit_forget_lines();
 		assert_in_range(-image_read(id, &image), 1, 4095);
@@ -275,11 +275,22 @@ static void a_damaged_image_has_a_kind_and_fails_the_read(void **state)
 	}
 }
 
+static void a_link_to_nothing_is_no_image(void **state)
+{
+	struct state_image image = { 0 };
+
+	(void)state;
+	assert_int_equal(symlink("nowhere", unit_path("amdgpu-kfd-1.img")), 0);
+	assert_int_equal(image_read(1, &image), 0);
+	assert_int_equal(image.kind, IMAGE_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(the_kind_of_an_image_is_found_by_its_id),
 		UNIT_TEST(a_damaged_image_has_a_kind_and_fails_the_read),
+		UNIT_TEST(a_link_to_nothing_is_no_image),
 		UNIT_TEST(a_state_image_in_the_directory_is_found),
 		UNIT_TEST(a_process_finds_its_own_state_by_pid),
 		UNIT_TEST(the_image_of_a_second_open_is_not_the_state),
