@@ -131,7 +131,18 @@ static int examine(int folder, const struct node *node, struct stat *ret_stat,
 	return 0;
 }
 
-/* The rights of the first node of the same driver in @folder: the runtime has chosen them for this
+static bool is_render_minor(dev_t device)
+{
+	return minor(device) >= RENDER_NODE_MINOR_FIRST;
+}
+
+/* Card nodes, which are for displays, have DRM's major, too, but other rights than render nodes. */
+static bool is_same_kind(dev_t a, dev_t b)
+{
+	return major(a) == major(b) && is_render_minor(a) == is_render_minor(b);
+}
+
+/* The rights of the first node of the same kind in @folder: the runtime has chosen them for this
  * job. */
 static void copy_rights(int folder, const struct node *node, struct access_rights *rights)
 {
@@ -147,7 +158,7 @@ static void copy_rights(int folder, const struct node *node, struct access_right
 		struct stat stat;
 
 		if (fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISCHR(stat.st_mode) || major(stat.st_rdev) != major(node->device))
+		    !S_ISCHR(stat.st_mode) || !is_same_kind(stat.st_rdev, node->device))
 			continue;
 		*rights = (struct access_rights){ stat.st_uid, stat.st_gid, stat.st_mode & 0777 };
 		break;

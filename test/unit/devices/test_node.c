@@ -110,14 +110,17 @@ static void make_missing_nodes(const struct host_devices *host)
 	count_entries("/dev/dri", 1);
 }
 
+/* The order in which a directory lists its entries depends on the file system, so a card is older
+ * than the render node and another is newer. */
 static void take_rights_of_a_neighbour(const struct host_devices *host)
 {
 	contain();
 	set_up(mkdir("/dev/dri", 0755));
-	set_up(mknod("/dev/dri/card9", S_IFCHR | 0600, makedev(1, 9)));
+	set_up(mknod("/dev/dri/card1", S_IFCHR | 0600, makedev(226, 1)));
 	set_up(mknod("/dev/dri/renderD128", S_IFCHR | 0600, makedev(226, 128)));
 	set_up(chmod("/dev/dri/renderD128", 0660));
 	set_up(chown("/dev/dri/renderD128", 0, 44));
+	set_up(mknod("/dev/dri/card9", S_IFCHR | 0600, makedev(226, 9)));
 	CHECK(node_make_render(host, 130) == 0);
 	check_node("/dev/dri/renderD130", 226, 130, 0660, 44);
 }
