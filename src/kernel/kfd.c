@@ -359,6 +359,10 @@ static const struct {
 	{ KFD_RESTORE, -ENOMEM,
 	  "most likely another process has the memory, of the GPU or of the host; end it, or use "
 	  "another GPU (device-map)" },
+	/* criu_restore_process() in kfd_chardev.c, kfd_process_xnack_mode() in kfd_process.c */
+	{ KFD_RESTORE, -EPERM,
+	  "the process was saved with XNACK on, which a GPU that the task sees does not support "
+	  "(gfx10 or newer, or amdgpu.noretry=1); hide that GPU with the device cgroup" },
 	/* kfd_device_queue_manager.c: allocate_sdma_queue() gives a queue the number that it had.
 	 */
 	{ KFD_RESTORE, -EBUSY,

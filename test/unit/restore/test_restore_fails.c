@@ -157,19 +157,30 @@ static void a_task_is_killed_if_the_kernel_refuses_restore(void **state)
 	}
 }
 
-static void a_busy_queue_number_is_explained(void **state)
+static void errors_that_name_the_wrong_cause_are_explained(void **state)
 {
+	static const struct {
+		int error;
+		const char *cause, *remedy;
+	} cases[] = {
+		{ EBUSY, "another process has an SDMA queue with the same number", "device-map" },
+		{ EPERM, "saved with XNACK on", "device cgroup" },
+	};
+
 	(void)state;
 	make_image();
 	write_image(5);
-	kernel.fail_op = KFD_RESTORE;
-	kernel.fail_errno = EBUSY;
-	kernel.fail_count = 1;
-	start_restore();
-	assert_int_equal(restore_file(5), -EBUSY);
-	assert_logged("Error (amdgpu_plugin): ", "kfd 5: the kernel cannot rebuild",
-		      "another process has an SDMA queue with the same number", "device-map");
-	end_restore(-1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		unit_forget_lines();
+		kernel.fail_op = KFD_RESTORE;
+		kernel.fail_errno = cases[i].error;
+		kernel.fail_count = 1;
+		start_restore();
+		assert_int_equal(restore_file(5), -cases[i].error);
+		assert_logged("Error (amdgpu_plugin): ", "kfd 5: the kernel cannot rebuild",
+			      cases[i].cause, cases[i].remedy);
+		end_restore(-1);
+	}
 }
 
 /* A pages file of only holes has a length, too. */
@@ -289,7 +300,7 @@ int main(void)
 		TEST(an_old_driver_is_refused),
 		TEST(a_second_try_after_a_refusal_is_refused_too),
 		TEST(a_task_is_killed_if_the_kernel_refuses_restore),
-		TEST(a_busy_queue_number_is_explained),
+		TEST(errors_that_name_the_wrong_cause_are_explained),
 		TEST(a_pages_file_of_another_size_than_its_bos_is_refused),
 		TEST(a_task_is_killed_if_any_copy_call_fails),
 		TEST(a_task_is_killed_if_a_mapping_cannot_be_restored),
