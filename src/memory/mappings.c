@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -197,13 +198,36 @@ static int find_free_fds(int fd, int free_fds[static RUN_FREE_FDS])
 	return ret;
 }
 
-static bool are_free(const int free_fds[static RUN_FREE_FDS])
+/* Whether CRIU's open_shmem() (criu/shmem.c) may have opened @fd: for an anonymous shared mapping
+ * it makes a memfd without name and without seals, or opens the file of another task's mapping. */
+static bool is_shared_memory(int fd)
 {
+	char path[32], name[32];
+	ssize_t length;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	length = readlink(path, name, sizeof(name) - 1);
+	name[length < 0 ? 0 : length] = '\0';
+	if (!strcmp(name, "/dev/zero (deleted)"))
+		return true;
+	return !strcmp(name, "/memfd: (deleted)") && fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL;
+}
+
+/* Whether open_filemap() may have taken one of the numbers. It takes the lowest free one, or the
+ * one after it. *@ret_shared: how many numbers open_shmem() has taken. */
+static bool may_have_changed(const int free_fds[static RUN_FREE_FDS], size_t *ret_shared)
+{
+	size_t shared = 0;
+
 	for (size_t i = 0; i < RUN_FREE_FDS; i++) {
-		if (fcntl(free_fds[i], F_GETFD) >= 0)
-			return false;
+		if (fcntl(free_fds[i], F_GETFD) < 0)
+			continue;
+		if (!is_shared_memory(free_fds[i]))
+			return true;
+		shared++;
 	}
-	return true;
+	*ret_shared = shared;
+	return shared + 2 > RUN_FREE_FDS;
 }
 
 /* Whether CRIU still maps with the descriptor that the plugin returned last.
@@ -216,13 +240,18 @@ static bool are_free(const int free_fds[static RUN_FREE_FDS])
  * The plugin cannot read ctx. It concludes that ctx has changed from one of these:
  * - @path is another string: CRIU asks about another file.
  * - A number that was free is in use: open_filemap() has opened another file for a mapping without
- *   hook. That file has the lowest free number. For a memfd, memfd_open() may open it twice and
- * keep
- *   the second descriptor.
+ *   hook. That file has the lowest free number. For a memfd, memfd_open() may open it twice, and
+ *   CRIU keeps the second descriptor. Shared memory does not count: open_shmem() takes the lowest
+ *   free number, too, and keeps it, but does not touch ctx.
  * - The descriptor is closed. */
-static bool run_goes_on(const struct mappings_run *run, const char *path)
+static bool run_goes_on(struct mappings_run *run, const char *path)
 {
-	return run->path == path && are_free(run->free_fds) && fcntl(run->fd, F_GETFD) >= 0;
+	size_t shared;
+
+	if (run->path != path || may_have_changed(run->free_fds, &shared) ||
+	    fcntl(run->fd, F_GETFD) < 0)
+		return false;
+	return !shared || find_free_fds(run->fd, run->free_fds) == 0;
 }
 
 /* The task's own descriptor of the open file @file, or @file if the task has closed it. The task's

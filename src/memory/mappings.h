@@ -32,7 +32,8 @@ struct mapped_gpu {
 	uint32_t new_id;
 };
 
-#define RUN_FREE_FDS 2
+/* Two for a file of open_filemap(), the rest for shared memory between two mappings of a run. */
+#define RUN_FREE_FDS 16
 
 /* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
 struct mappings_run {

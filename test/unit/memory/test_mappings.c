@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -320,8 +321,17 @@ static void map_memfd(struct loader *loader, const char *path)
 	begin_run(loader, path, second);
 }
 
+/* CRIU's restorer closes the memfd of an anonymous shared mapping. */
+static void map_shared_memory(struct loader *loader)
+{
+	int fd = memfd_create("", 0);
+
+	assert_true(fd >= 0);
+	loader->fds[loader->num_fds++] = fd;
+}
+
 /* One letter for each mapping: 0 and 1 are GPUs, k is /dev/kfd, f and g are files that CRIU opens,
- * m is a memfd. */
+ * m is a memfd, s is anonymous shared memory. */
 static void map_all(struct loader *loader, const char *sequence)
 {
 	static const char kfd[] = KFD, render0[] = RENDER0, render1[] = RENDER1;
@@ -336,6 +346,8 @@ static void map_all(struct loader *loader, const char *sequence)
 			map_device(loader, kfd, 0x40000000, DOORBELL(0x1111), "kfd");
 		else if (*at == 'm')
 			map_memfd(loader, memfd);
+		else if (*at == 's')
+			map_shared_memory(loader);
 		else
 			map_file(loader, *at == 'f' ? file : other);
 	}
@@ -354,9 +366,17 @@ static unsigned int count_devices(const char *sequence)
 static void runs_of_any_order_leave_nothing_open(void **state)
 {
 	static const char *const sequences[] = {
-		"0",        "00",       "0000k",    "0101",        "k0k0",        "f0f",
-		"ff00ff00", "0f0",      "00f00g00", "0f1f0",       "k00011kkff0", "fgf0gf",
-		"0k1f0k1f", "000fg000", "0m0",      "00m00f0m1m1",
+		"0",           "00",
+		"0000k",       "0101",
+		"k0k0",        "f0f",
+		"ff00ff00",    "0f0",
+		"00f00g00",    "0f1f0",
+		"k00011kkff0", "fgf0gf",
+		"0k1f0k1f",    "000fg000",
+		"0m0",         "00m00f0m1m1",
+		"0s0",         "s0s00ss0s1s1s",
+		"0sf0ssm0",    "0ssssssssssssss0s0ssssssssssssss00",
+
 	};
 
 	(void)state;
