@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "content/content.h"
@@ -286,9 +287,9 @@ static int make_staging(struct sdma *gpu)
 	amdgpu_bo_handle handle;
 	int ret;
 
-	/* So that the last slot is in a huge page, too. */
-	if (size >= SDMA_HUGE_PAGE)
-		size = round_up(size, SDMA_HUGE_PAGE);
+	/* So that the last slot is in a huge page, too. amdgpu_gem_userptr_ioctl() refuses parts of
+	 * the kernel's pages, which have 64 KiB on some machines. */
+	size = round_up(size, size < SDMA_HUGE_PAGE ? (uint64_t)getpagesize() : SDMA_HUGE_PAGE);
 	gpu->staging_size = size;
 	gpu->staging = map_aligned(size);
 	if (!gpu->staging)

@@ -163,6 +163,28 @@ static void older_families_have_another_byte_count(void **state)
 	}
 }
 
+static int page_size = PAGE;
+
+/* Called by the plugin. */
+int getpagesize(void)
+{
+	return page_size;
+}
+
+static void staging_memory_has_whole_pages_of_the_kernel(void **state)
+{
+	struct set *set = make_set((const uint64_t[]){ PAGE, 0 });
+
+	(void)state;
+	fill(set);
+	page_size = 16 * PAGE;
+	assert_int_equal(content_save(&set->job, 1, &settings), 0);
+	assert_int_equal(gpu.last_user_memory_size % (size_t)page_size, 0);
+	assert_true(image_is_filled(set));
+	page_size = PAGE;
+	free_set(set);
+}
+
 static void staging_memory_is_bounded_for_all_bos(void **state)
 {
 	struct set *set = make_set((const uint64_t[]){ 20 * MIB, 20 * MIB, 0 });
@@ -566,6 +588,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_byte_is_saved_and_loaded_for_all_sizes),
 		TEST(older_families_have_another_byte_count),
+		TEST(staging_memory_has_whole_pages_of_the_kernel),
 		TEST(staging_memory_is_bounded_for_all_bos),
 		TEST(no_staging_memory_stays_mapped),
 		TEST(many_small_bos_take_few_submissions),
