@@ -168,23 +168,30 @@ static void await_workers(struct content_run *run)
 	(void)pthread_mutex_unlock(&run->lock);
 }
 
+static bool start_worker(struct worker *worker)
+{
+	return thread_start(&worker->thread, run_worker, worker) == 0;
+}
+
 static void start_workers(struct content_run *run)
 {
-	int ret = 0;
-
 	run->active = run->num_workers;
-	while (!ret && run->num_started < run->num_workers) {
-		struct worker *worker = &run->workers[run->num_started];
+	while (run->num_started < run->num_workers && start_worker(&run->workers[run->num_started]))
+		run->num_started++;
+}
 
-		ret = thread_start(&worker->thread, run_worker, worker);
-		if (ret < 0)
-			transfer_error_set(&run->error, worker->job, ret, "start a thread", 0);
-		else
-			run->num_started++;
-	}
-	(void)pthread_mutex_lock(&run->lock);
-	run->active -= run->num_workers - run->num_started;
-	(void)pthread_mutex_unlock(&run->lock);
+/* A cgroup may limit the threads: runc restores in the cgroup of the container. This thread does
+ * the work of those that could not be started. */
+static void run_rest(struct content_run *run)
+{
+	size_t rest = run->num_workers - run->num_started;
+
+	if (rest)
+		log_warn("contents: cannot start more threads, so %zu of %zu GPUs are copied one "
+			 "after the other; a higher pids.max makes this faster",
+			 rest, run->num_workers);
+	for (size_t i = run->num_started; i < run->num_workers; i++)
+		(void)run_worker(&run->workers[i]);
 }
 
 static void init_locks(struct content_run *run)
@@ -337,6 +344,7 @@ int content_finish(struct content_run *run)
 {
 	int ret;
 
+	run_rest(run);
 	await_workers(run);
 	join_workers(run);
 	ret = report(run);

@@ -6,52 +6,8 @@
 #include "content/sdma.h"
 #include "content_set.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-/* How pthread_create() differs from the real one: it fails, or returns after the thread has ended.
- */
-static struct {
-	bool fails;
-	bool returns_after_the_end;
-} threads;
-
-struct start {
-	void *(*function)(void *);
-	void *argument;
-	sem_t ended;
-};
-
-static void *run_and_post(void *argument)
-{
-	struct start *start = argument;
-	void *result = start->function(start->argument);
-
-	(void)sem_post(&start->ended);
-	return result;
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
-		   void *argument)
-{
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-		dlsym(RTLD_NEXT, "pthread_create");
-	struct start start = { .function = function, .argument = argument };
-	int ret;
-
-	if (threads.fails)
-		return EAGAIN;
-	if (!threads.returns_after_the_end)
-		return real(thread, attributes, function, argument);
-	(void)sem_init(&start.ended, 0, 0);
-	ret = real(thread, attributes, run_and_post, &start);
-	while (!ret && sem_wait(&start.ended) < 0)
-		continue;
-	return ret;
-}
 
 /* The room of one file. A limit of the process would also affect the memory of the simulated GPUs,
  * which is files. */
@@ -89,12 +45,6 @@ int fallocate(int fd, int mode, off_t offset, off_t size)
 		return -1;
 	}
 	return (int)system_call(SYS_fallocate, fd, mode, offset, size);
-}
-
-static int begin(void **state)
-{
-	threads.fails = threads.returns_after_the_end = false;
-	return drm_calls_begin(state);
 }
 
 static const uint64_t size_cases[][12] = {
@@ -509,31 +459,6 @@ static void an_unknown_family_is_refused(void **state)
 	free_set(set);
 }
 
-static void a_thread_that_cannot_be_started_fails_the_copy(void **state)
-{
-	struct set *set = make_set(size_cases[1]);
-
-	(void)state;
-	threads.fails = true;
-	assert_int_equal(content_save(&set->job, 1, &settings), -EAGAIN);
-	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", "thread");
-	free_set(set);
-}
-
-/* The thread ends before pthread_create() returns. */
-static void the_error_of_a_short_thread_is_reported(void **state)
-{
-	struct set *set = make_set(size_cases[1]);
-
-	(void)state;
-	threads.returns_after_the_end = true;
-	gpu.fail_at = 1;
-	gpu.fail_errno = EACCES;
-	assert_int_equal(content_save(&set->job, 1, &settings), -EACCES);
-	assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(EACCES));
-	free_set(set);
-}
-
 /* Makes one call after the other fail. Each time there is an error and one line, and no descriptor
  * or object remains. */
 static void each_call_that_fails_is_an_error(int (*copy)(struct content_job *, size_t,
@@ -581,7 +506,7 @@ static void each_call_that_fails_fails_the_load(void **state)
 	each_call_that_fails_is_an_error(content_load, bos_are_filled, write_image);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
 
 int main(void)
 {
@@ -607,8 +532,6 @@ int main(void)
 		TEST(the_handle_of_another_gpu_is_refused),
 		TEST(libdrm_reads_no_endless_list_of_names),
 		TEST(an_unknown_family_is_refused),
-		TEST(a_thread_that_cannot_be_started_fails_the_copy),
-		TEST(the_error_of_a_short_thread_is_reported),
 		TEST(each_call_that_fails_fails_the_save),
 		TEST(each_call_that_fails_fails_the_load),
 	};
