@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Hides GPUs from the calling task while it opens /dev/kfd. KFD decides then which GPUs a process
  * has: those whose render nodes the device cgroup allows (kfd_init_apertures() in
- * kfd_flat_memory.c). A runtime may set the device cgroup after the restore (crun), or CRIU may
- * restore the files first. The task then adds a program of its own to its cgroup. */
+ * kfd_flat_memory.c). A runtime may set the device cgroup after the restore (crun with cgroupfs),
+ * or CRIU may restore the files first. The task then adds a program of its own to its cgroup. */
 #ifndef AMDGPU_PLUGIN_DEVICES_HIDE_H
 #define AMDGPU_PLUGIN_DEVICES_HIDE_H
 

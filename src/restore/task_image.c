@@ -57,7 +57,8 @@ static int read_saved_topology(struct restored_task *task)
 }
 
 /* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the
- * device cgroup late (crun) shows all GPUs to the task, and its /dev names those of the job. */
+ * device cgroup late (crun with cgroupfs) shows all GPUs to the task, and its /dev names those of
+ * the job. */
 static void put_off_missing(const struct host_devices *host, struct topology *local)
 {
 	for (size_t i = 0; i < local->num_nodes; i++) {
