@@ -16,6 +16,7 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "tool.h"
+#include "verify_files.h"
 
 #define PIECE (1u << 20)
 /* The most of a BO that is one part. */
@@ -298,6 +299,8 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	double begin = now_seconds();
 	int ret = verify_images(images);
 
+	if (!ret)
+		ret = verify_files(images);
 	for (size_t i = 0; i < images->num_kfds; i++)
 		totals.all_bytes += sum_contents(images->kfds[i].message);
 	for (size_t i = 0; !ret && i < images->num_kfds; i++) {

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef AMDGPU_PLUGIN_TOOLS_VERIFY_FILES_H
+#define AMDGPU_PLUGIN_TOOLS_VERIFY_FILES_H
+
+#include "tool.h"
+
+/* Whether each file that CRIU has saved by a plugin, according to its files.img, has an image of
+ * this plugin. 0 also if the directory has no files.img. After a line: -ENOENT, an image is
+ * missing; -EINVAL, files.img is damaged. */
+int verify_files(const struct tool_images *images);
+
+#endif
