@@ -45,6 +45,18 @@ static int init(int stage)
 	return ret;
 }
 
+/* Writes and checks what had to wait for the last process. CRIU 4.0 to 4.2 call no hook between the
+ * last file and the post-dump script, so this follows each file. */
+static int complete_files(void)
+{
+	int ret = dump_knows_all(&session.dump);
+
+	if (ret <= 0)
+		return ret;
+	ret = drm_finish(&session.renders, &session.dump);
+	return ret < 0 ? ret : dmabuf_files_write(&session.dump);
+}
+
 /* All files have been shown. */
 static int complete_dump(void)
 {
@@ -55,7 +67,7 @@ static int complete_dump(void)
 
 /* With CRIU before 4.3, which has no DUMP_FINISH, this is the last moment at which the tasks are
  * stopped and traced. CRIU does not ask for a result here: it would kill the tasks although their
- * images are incomplete. */
+ * images are incomplete. CRIU 4.0 to 4.2 have run the post-dump script by then. */
 static void finish_dump(int result)
 {
 	int ret = result ? result : complete_dump();
@@ -137,6 +149,11 @@ static int dump_dmabuf_file(int fd, int id)
 	return ret < 0 ? ret : dmabuf_files_dump(&session.dump, fd, id);
 }
 
+static int end_file(int ret)
+{
+	return host_errno(ret < 0 ? ret : complete_files());
+}
+
 static int dump_ext_file(int fd, int id)
 {
 	struct stat stat;
@@ -146,11 +163,11 @@ static int dump_ext_file(int fd, int id)
 			       ? -ENOTSUP
 			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
 	if (is_gpu_file(kfd_is_file(&stat)))
-		return host_errno(dump_kfd_file(fd, id));
+		return end_file(dump_kfd_file(fd, id));
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
-		return host_errno(drm_dump(&session.renders, &session.dump, fd, id));
+		return end_file(drm_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && is_gpu_file(kfd_is_dmabuf(fd)))
-		return host_errno(dump_dmabuf_file(fd, id));
+		return end_file(dump_dmabuf_file(fd, id));
 	return -ENOTSUP;
 }
 
@@ -226,13 +243,28 @@ static int restore_init_hook(void)
 	return -ENOTSUP;
 }
 
-/* CRIU has saved everything else. CRIU may call this again with an error, when nothing may be
- * paused any more; exit() then learns the final result and removes the images. */
+/* CRIU has saved all tasks. CRIU runs the post-dump script after this hook, and fails the dump
+ * before the script if the hook fails. Other plugins have this hook, too, so the answer is
+ * -ENOTSUP: some versions of CRIU call no further plugin after a 0, and take that 0 for the result
+ * of the steps that follow. */
+static int dump_devices_late(int pid)
+{
+	int ret = complete_dump();
+
+	(void)pid;
+	return ret < 0 ? host_errno(ret) : -ENOTSUP;
+}
+
+/* CRIU has saved everything else, and the post-dump script has run: starts the queues. CRIU may
+ * call this again with an error, when nothing may be paused any more; exit() then learns the final
+ * result and removes the images. */
 static int dump_finish(int result)
 {
 	int ret = 0, released = 0;
 
 	if (!session.dump.released) {
+		/* Nothing is left to do, unless another plugin kept CRIU from calling
+		 * dump_devices_late(). */
 		ret = result ? 0 : complete_dump();
 		released = dump_release(&session.dump, result ? result : ret);
 	}
@@ -257,6 +289,7 @@ __attribute__((visibility("default"))) struct criu_plugin_desc CR_PLUGIN_DESC = 
 		[HOOK_PAUSE_DEVICES] = (void *)pause_devices,
 		[HOOK_POST_FORKING] = (void *)post_forking,
 		[HOOK_RESTORE_INIT] = (void *)restore_init_hook,
+		[HOOK_DUMP_DEVICES_LATE] = (void *)dump_devices_late,
 		[HOOK_DUMP_FINISH] = (void *)dump_finish,
 	},
 };

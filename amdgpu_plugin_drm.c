@@ -384,6 +384,7 @@ int drm_finish(struct render_list *list, struct dump_session *session)
 		if (!ret && render->unwritten)
 			ret = write_image(session, render, NULL);
 		render->unwritten = false;
+		fd_close(&render->fd);
 	}
 	return ret;
 }

@@ -114,6 +114,9 @@ struct dump_session {
 	bool files_are_listed;
 	struct dumped_process *processes;
 	size_t num_processes;
+	/* The tasks have been searched for open files of /dev/kfd, and have some. */
+	bool kfd_is_looked_for;
+	bool has_kfd;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */
 	bool mappings_are_checked;
 	/* The KFD processes of all tasks have been looked for and paused. */
@@ -199,14 +202,22 @@ int dump_check_mappings(struct dump_session *session);
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
 /* dmabuf_files.c, after dump_begin(): notes the dma-buf that CRIU shows as @fd.
- * dump_complete() writes its image @id. Logs on error. */
+ * dmabuf_files_write() writes its image @id. Logs on error. */
 int dmabuf_files_dump(struct dump_session *session, int fd, int id);
+/* dmabuf_files.c, when dump_knows_all(): writes the images of the dma-bufs that CRIU has shown
+ * since the last call. Logs on error. */
+int dmabuf_files_write(struct dump_session *session);
+
+/* Whether CRIU has shown all KFD processes of the dump, or no task has an open /dev/kfd: 1; 0: CRIU
+ * may still show one, or has not named the tasks; or -errno after a line. */
+int dump_knows_all(struct dump_session *session);
 
 /* Whether @process has the open file @fd: 1, 0 or -errno. */
 int dump_process_has_file(const struct dumped_process *process, int fd);
 
 /* All files have been shown: waits for the contents of all processes, and finds out whether each
- * paused process has an image. Writes the images of dma-bufs. Logs on error. */
+ * paused process has an image. Writes the images of dma-bufs that are missing. Later calls do
+ * nothing. Logs on error. */
 int dump_complete(struct dump_session *session);
 /* Ends the dump with @result: unpauses every process, and removes the images if @result is an
  * error. If CRIU is going to kill the tasks, their queues stay stopped. Logs on error. */

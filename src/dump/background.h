@@ -5,8 +5,10 @@
  *      CRIU                                     the plugin
  *      DUMP_EXT_FILE, a process       ----->    stops queues, checks, starts to save contents
  *      saves memory, other processes            contents of up to eight GPUs at once
- *      DUMP_FINISH                    ----->    waits for contents, writes the state images,
- *                                               starts queues
+ *      DUMP_DEVICES_LATE              ----->    waits for contents, writes the state images
+ *      saves what tasks share
+ *      runs the post-dump script                nothing: all images are complete
+ *      DUMP_FINISH                    ----->    starts queues
  *
  * The threads share nothing with CRIU's main thread that CRIU changes: they have a root of their
  * own, block signals, and keep their descriptors above CRIU's. CRIU forks without their staging
@@ -24,9 +26,9 @@
 
 struct process_dump;
 
-/* Whether this dump can save contents in the background: CRIU asks for the result at the end, and
- * the user has not switched it off and does not force the dump. A stream takes images one after the
- * other. */
+/* Whether this dump can save contents in the background: CRIU asks for the result after the last
+ * task, as each CRIU with DUMP_FINISH does, and the user has not switched it off and does not force
+ * the dump. A stream takes images one after the other. */
 bool background_is_possible(const struct dump_session *session);
 /* After dump_image_begin_contents(): starts to save the contents of the process, and takes @dump
  * over, which is empty then. On error, nothing has changed; the caller saves the contents. */

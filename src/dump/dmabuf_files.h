@@ -10,8 +10,5 @@ struct dump_session;
 /* Whether the dma-bufs that CRIU has shown are those of BOs of the dump, once these are listed.
  * Logs on error. */
 int dmabuf_files_check(const struct dump_session *session);
-/* All files have been shown: writes the images of dma-bufs. Later calls do nothing. Logs on error.
- */
-int dmabuf_files_write(struct dump_session *session);
 
 #endif

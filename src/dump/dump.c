@@ -431,6 +431,33 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	return ret;
 }
 
+static int look_for_kfd(struct dump_session *session)
+{
+	int ret = session->kfd_is_looked_for ? 0 : kfd_files_exist(&session->tasks);
+
+	if (ret < 0)
+		return log_error(ret, "processes: cannot look for open files of /dev/kfd");
+	session->has_kfd |= ret > 0;
+	session->kfd_is_looked_for = true;
+	return 0;
+}
+
+int dump_knows_all(struct dump_session *session)
+{
+	if (!session->tasks.count)
+		return 0;
+	if (!session->tree_is_paused) {
+		int ret = look_for_kfd(session);
+
+		return ret < 0 ? ret : !session->has_kfd;
+	}
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].id == DUMP_NO_ID)
+			return 0;
+	}
+	return session->files_are_listed;
+}
+
 int dump_complete(struct dump_session *session)
 {
 	int ret = background_finish(session);

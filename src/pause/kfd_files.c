@@ -265,6 +265,23 @@ static int has_kfd(pid_t pid, DIR *stream)
 	return ret;
 }
 
+static int has_open_kfd(pid_t pid)
+{
+	_cleanup_closedir_ DIR *stream = NULL;
+	int ret = proc_open_fds(pid, &stream);
+
+	return ret <= 0 ? ret : has_kfd(pid, stream);
+}
+
+int kfd_files_exist(const struct pid_list *tasks)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = has_open_kfd(tasks->pids[i]);
+	return ret;
+}
+
 static int is_gpu(const struct topology *topology, dev_t device)
 {
 	const struct stat stat = { .st_mode = S_IFCHR, .st_rdev = device };

@@ -35,6 +35,9 @@ int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
 		   struct tree_files *ret_files);
 void kfd_files_done(struct tree_files *files);
 
+/* Whether one of @tasks has an open /dev/kfd: 1, 0 or -errno. */
+int kfd_files_exist(const struct pid_list *tasks);
+
 /* The first of @tasks (none: of the processes that this thread traces) that maps memory of KFD or
  * of an AMD GPU without an open /dev/kfd, so that CRIU never shows a file of it. *@ret_pid is 0 if
  * there is none. */

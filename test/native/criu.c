@@ -20,6 +20,7 @@
 #include "client.h"
 #include "criu_calls.h"
 #include "criu_stub.h"
+#include "post_dump.h"
 #include "streamer.h"
 
 /* Bytes of one write. */
@@ -275,7 +276,11 @@ static int dump_all(struct criu *criu, const struct task *tasks, size_t num_task
 		if (!ret)
 			ret = dump_core(tasks, &tasks[i]);
 	}
-	return ret ? ret : call_for_all(criu, HOOK_DUMP_DEVICES_LATE, tasks, num_tasks);
+	if (!ret && criu->memory)
+		ret = dump_memory(criu->memory);
+	(void)usleep(criu->rest_ms * 1000);
+	/* The argument is the topmost process. */
+	return ret ? ret : call_for_all(criu, HOOK_DUMP_DEVICES_LATE, tasks, 1);
 }
 
 /* CRIU has stopped the tasks before it calls a plugin. */
@@ -300,23 +305,34 @@ void criu_leave(struct criu *criu, int stage, int ret)
 	criu->seconds[CRIU_EXIT] += criu_now() - begin;
 }
 
+/* CRIU before 4.0 ends plugins before it runs the post-dump script, CRIU 4.0 and newer after it
+ * (cr_dump_finish() in cr-dump.c). CRIU tells DUMP_FINISH and exit() alike how the dump ended. */
+static int end_dump(struct criu *criu, int ret)
+{
+	const bool script_is_last = criu->hooks <= HOOK_PAUSE_DEVICES;
+	struct post_dump script = { 0 };
+	int finished;
+
+	if (script_is_last)
+		criu_leave(criu, STAGE_DUMP, ret);
+	if (!ret)
+		ret = post_dump_run(criu_stub.image_dir, &script);
+	finished = criu_call_with_pid(criu, HOOK_DUMP_FINISH, ret);
+	if (!ret)
+		ret = finished;
+	if (!script_is_last)
+		criu_leave(criu, STAGE_DUMP, ret);
+	return post_dump_check(criu_stub.image_dir, ret, &script);
+}
+
 int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks)
 {
-	int ret = believe_traced(tasks, num_tasks), finished;
+	int ret = believe_traced(tasks, num_tasks);
 
 	if (ret < 0)
 		return ret;
 	ret = TIMED(criu, CRIU_INIT, criu->desc->init(STAGE_DUMP));
 	if (ret < 0)
 		return ret;
-	ret = dump_all(criu, tasks, num_tasks);
-	if (!ret && criu->memory)
-		ret = dump_memory(criu->memory);
-	(void)usleep(criu->rest_ms * 1000);
-	/* The argument says whether the tasks will run on. */
-	finished = criu_call_with_pid(criu, HOOK_DUMP_FINISH, ret);
-	if (!ret)
-		ret = finished;
-	criu_leave(criu, STAGE_DUMP, ret);
-	return ret;
+	return end_dump(criu, dump_all(criu, tasks, num_tasks));
 }

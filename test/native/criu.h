@@ -24,9 +24,9 @@ struct criu;
 /* @version is one of 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 and 4.3; @hosts is the directory with
  * what these export, @directory that of the images, @log_level what CRIU's -v gives: 1 errors to 4
  * debug;
- * @rest_ms how long a dump takes besides, between what the plugin saves and its end; @memory a file
- * that a dump writes to its images there, as the memory of the tasks, or NULL. -errno after a line
- * on stderr. */
+ * @rest_ms how long a dump takes besides, between the last task and DUMP_DEVICES_LATE; @memory a
+ * file that a dump writes to its images there, as the memory of the tasks, or NULL. -errno after a
+ * line on stderr. */
 struct criu_setup {
 	const char *version, *hosts, *plugin, *directory;
 	int log_level;

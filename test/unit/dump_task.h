@@ -50,6 +50,25 @@ static inline int dump_file(int fd, int id)
 	return hook(fd, id);
 }
 
+/* CRIU 4.0 and newer name the tasks before they show files. */
+static inline void name_task(pid_t pid)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_PAUSE_DEVICES];
+
+	assert_int_equal(hook(pid), -ENOTSUP);
+}
+
+/* CRIU has shown all files. 0 or -errno. */
+static inline int complete_dump(void)
+{
+	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_DUMP_DEVICES_LATE];
+	int ret = hook(tracee);
+
+	/* Other plugins have the hook, too. */
+	assert_int_not_equal(ret, 0);
+	return ret == -ENOTSUP ? 0 : ret;
+}
+
 static inline int finish_dump(int result)
 {
 	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_DUMP_FINISH];

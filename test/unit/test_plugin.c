@@ -31,6 +31,7 @@ typedef int update_vma_map(const char *path, const uint64_t addr, const uint64_t
 typedef int resume_devices_late(int pid);
 typedef int post_forking(void);
 typedef int restore_init(void);
+typedef int dump_devices_late(int pid);
 typedef int dump_finish(int ret);
 
 #define HOOK(name, number) ((name *)CR_PLUGIN_DESC.hooks[number])
@@ -46,7 +47,7 @@ static void the_descriptor_is_of_version_0_2_and_has_every_hook(void **state)
 	static const unsigned int hooks[] = {
 		HOOK_DUMP_EXT_FILE,  HOOK_RESTORE_EXT_FILE,    HOOK_HANDLE_DEVICE_VMA,
 		HOOK_UPDATE_VMA_MAP, HOOK_RESUME_DEVICES_LATE, HOOK_POST_FORKING,
-		HOOK_RESTORE_INIT,   HOOK_DUMP_FINISH,
+		HOOK_RESTORE_INIT,   HOOK_DUMP_DEVICES_LATE,   HOOK_DUMP_FINISH,
 	};
 
 	(void)state;
@@ -166,6 +167,8 @@ static void a_dump_without_gpu_has_nothing_to_finish(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
 		assert_int_equal(CR_PLUGIN_DESC.init(STAGE_DUMP), 0);
+		assert_int_equal(HOOK(dump_devices_late, HOOK_DUMP_DEVICES_LATE)(getpid()),
+				 -ENOTSUP);
 		assert_int_equal(HOOK(dump_finish, HOOK_DUMP_FINISH)(results[i]), -ENOTSUP);
 		assert_int_equal(HOOK(dump_finish, HOOK_DUMP_FINISH)(-1), -ENOTSUP);
 		CR_PLUGIN_DESC.exit(STAGE_DUMP, results[i]);

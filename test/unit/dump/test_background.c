@@ -143,7 +143,7 @@ static bool is_complete(int id)
 	return complete;
 }
 
-static void criu_goes_on_and_waits_at_the_end(void **state)
+static void criu_goes_on_and_waits_after_the_last_task(void **state)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
@@ -156,11 +156,14 @@ static void criu_goes_on_and_waits_at_the_end(void **state)
 	assert_int_equal(gpu.submissions, 0);
 	assert_false(is_complete(5));
 	assert_int_equal(process->paused, 1);
-	assert_int_equal(finish_dump(0), 0);
+	assert_int_equal(complete_dump(), 0);
 	assert_false(test.held);
 	assert_true(gpu.submissions > 0);
 	assert_int_equal(gpu.objects, 0);
 	assert_true(is_complete(5));
+	/* CRIU still saves memory that the GPU can write. */
+	assert_int_equal(process->paused, 1);
+	assert_int_equal(finish_dump(0), 0);
 	assert_int_equal(process->paused, 0);
 	end_dump(0);
 	assert_true(is_complete(5));
@@ -168,7 +171,24 @@ static void criu_goes_on_and_waits_at_the_end(void **state)
 	(void)close(fd);
 }
 
-static void contents_that_cannot_be_saved_fail_the_end(void **state)
+/* Another plugin may keep CRIU from calling DUMP_DEVICES_LATE of this one. */
+static void without_that_hook_criu_waits_at_the_end(void **state)
+{
+	struct fake_process *process = make_full_process();
+	int fd = open_kfd_of(process);
+
+	(void)state;
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	assert_int_equal(finish_dump(0), 0);
+	assert_true(is_complete(5));
+	assert_int_equal(process->paused, 0);
+	end_dump(0);
+	(void)close(fd);
+}
+
+/* CRIU runs no post-dump script then. */
+static void contents_that_cannot_be_saved_fail_the_dump(void **state)
 {
 	struct fake_process *process = make_full_process();
 	int fd = open_kfd_of(process);
@@ -179,8 +199,9 @@ static void contents_that_cannot_be_saved_fail_the_end(void **state)
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_int_equal(process->paused, 1);
-	assert_fails(finish_dump(0));
+	assert_fails(complete_dump());
 	assert_logged("Error (amdgpu_plugin): ", "GPU 0xdfd4", strerror(EACCES));
+	assert_int_equal(finish_dump(-1), 0);
 	assert_int_equal(unit_count_errors(), 1);
 	assert_int_equal(process->paused, 0);
 	end_dump(-1);
@@ -214,6 +235,32 @@ static void a_dump_that_fails_meanwhile_saves_no_more(void **state)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		assert_int_equal(unit_count_errors(), 0);
 		assert_false(unit_exists("amdgpu-kfd-5.img"));
+		(void)close(fd);
+		free(process->bos);
+		memset(process, 0, sizeof(*process));
+	}
+}
+
+/* CRIU fails with images that are complete, and then calls DUMP_FINISH with its error, or not at
+ * all. */
+static void a_dump_that_fails_later_has_no_state(void **state)
+{
+	(void)state;
+	for (unsigned int with_finish = 0; with_finish < 2; with_finish++) {
+		struct fake_process *process = make_full_process();
+		int fd = open_kfd_of(process);
+
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		assert_int_equal(complete_dump(), 0);
+		assert_true(is_complete(5));
+		if (with_finish)
+			assert_int_equal(finish_dump(-1), 0);
+		end_dump(-1);
+		assert_int_equal(process->paused, 0);
+		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+		assert_int_equal(unit_count_errors(), 0);
 		(void)close(fd);
 		free(process->bos);
 		memset(process, 0, sizeof(*process));
@@ -254,6 +301,7 @@ static void no_thread_shares_the_root_of_criu(void **state)
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_true(count_threads(false) > all);
 	assert_int_equal(count_threads(true), before);
+	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	assert_true(is_complete(5));
@@ -271,6 +319,7 @@ static void criu_waits_if_a_thread_cannot_leave_its_root(void **state)
 	assert_int_equal(dump_file(fd, 5), 0);
 	assert_true(is_complete(5));
 	assert_logged("Warn  (amdgpu_plugin): ", "CRIU waits", strerror(EPERM));
+	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	(void)close(fd);
@@ -293,6 +342,7 @@ static void criu_waits_if_the_user_wants_that(void **state)
 		(void)unsetenv(settings[i][0]);
 		assert_int_equal(dump_file(fd, 5), 0);
 		assert_true(is_complete(5));
+		assert_int_equal(complete_dump(), 0);
 		assert_int_equal(finish_dump(0), 0);
 		end_dump(0);
 		assert_int_equal(unit_count_lines("CRIU waits"), 0);
@@ -326,6 +376,7 @@ static void processes_are_saved_side_by_side(void **state)
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
 	assert_true(test.held);
 	assert_false(is_complete(5) || is_complete(6));
+	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	for (size_t i = 0; i < 2; i++) {
@@ -347,7 +398,7 @@ static void one_failure_ends_all(void **state)
 	start_dump();
 	assert_int_equal(dump_file(members[0].fds[0], 5), 0);
 	assert_int_equal(dump_file(members[1].fds[0], 6), 0);
-	assert_fails(finish_dump(0));
+	assert_fails(complete_dump());
 	end_dump(-1);
 	assert_int_equal(unit_count_errors(), 1);
 	for (size_t i = 0; i < 2; i++) {
@@ -398,6 +449,7 @@ static void a_late_process_waits_for_the_others(void **state)
 	assert_false(is_complete(5));
 	assert_int_equal(dump_file(fds[1], 6), 0);
 	assert_true(is_complete(5));
+	assert_int_equal(complete_dump(), 0);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
 	assert_true(is_complete(6));
@@ -411,9 +463,11 @@ static void a_late_process_waits_for_the_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		HELD(criu_goes_on_and_waits_at_the_end),
-		HELD(contents_that_cannot_be_saved_fail_the_end),
+		HELD(criu_goes_on_and_waits_after_the_last_task),
+		HELD(without_that_hook_criu_waits_at_the_end),
+		HELD(contents_that_cannot_be_saved_fail_the_dump),
 		HELD(a_dump_that_fails_meanwhile_saves_no_more),
+		HELD(a_dump_that_fails_later_has_no_state),
 		HELD(no_thread_shares_the_root_of_criu),
 		HELD(criu_waits_if_a_thread_cannot_leave_its_root),
 		HELD(criu_waits_if_the_user_wants_that),

@@ -373,6 +373,12 @@ static void a_dmabuf_of_no_bo_fails_the_dump(void **state)
 	assert_logged("Error (amdgpu_plugin): file 7", "not that of a BO");
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_dump(-1);
+	/* No task has /dev/kfd open, so no BO follows. CRIU's post-dump script comes before the
+	 * end. */
+	start_dump();
+	name_task(tracee);
+	assert_fails(dump_file(fd, 7));
+	end_dump(-1);
 	/* The BOs of the dump are known. */
 	unit_forget_lines();
 	start_dump();

@@ -81,6 +81,24 @@ static void delayed_images_are_written_at_the_end_of_a_successful_dump(void **st
 	(void)close(fd);
 }
 
+/* No task has /dev/kfd open, so no process claims the file. CRIU's post-dump script comes before
+ * the end. */
+static void an_image_waits_for_no_process_if_there_is_none(void **state)
+{
+	int fd = open_render(133, O_RDWR);
+
+	(void)state;
+	start_streaming(true);
+	start_dump();
+	name_task(tracee);
+	assert_int_equal(dump_file(fd, 7), 0);
+	streamer_settle();
+	assert_true(is_streamed("amdgpu-renderD-7.img"));
+	end_dump(0);
+	stop_streaming();
+	(void)close(fd);
+}
+
 /* The plugin reports such an error while the dump can still fail. */
 static void a_render_node_that_cannot_be_saved_fails_at_once(void **state)
 {
@@ -183,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(render_nodes_name_their_process_in_any_order),
 		TEST(delayed_images_are_written_at_the_end_of_a_successful_dump),
+		TEST(an_image_waits_for_no_process_if_there_is_none),
 		TEST(a_render_node_that_cannot_be_saved_fails_at_once),
 		TEST(a_delayed_image_without_a_streamer_fails_the_dump),
 		TEST(contents_are_streamed_gpu_by_gpu),

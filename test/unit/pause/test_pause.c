@@ -352,13 +352,6 @@ static void a_process_that_is_frozen_but_not_dumped_is_not_touched(void **state)
 	leave_tree(&member);
 }
 
-static void name_task(pid_t pid)
-{
-	int (*hook)(int) = CR_PLUGIN_DESC.hooks[HOOK_PAUSE_DEVICES];
-
-	assert_int_equal(hook(pid), -ENOTSUP);
-}
-
 /* A process that maps GPU memory without /dev/kfd fails a dump that it is part of. CRIU does not
  * name this one, so the plugin does not look at it. */
 static void a_process_that_is_not_named_is_not_looked_at(void **state)

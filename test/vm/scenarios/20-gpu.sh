@@ -161,7 +161,8 @@ scenario_leave_running_tree() { # oldest and newest, long
 	finish
 }
 
-# post_dump COMMAND: CRIU's script after a dump. CRIU has ended the plugin, and holds the job.
+# post_dump COMMAND: CRIU's script after a dump, while CRIU holds the job. CRIU before 4.0 has ended the plugin, CRIU
+# 4.0 and newer end it later.
 post_dump() {
 	cat > post-dump.sh <<- end
 		#!/bin/sh
@@ -212,3 +213,25 @@ scenario_queues_after_dump() { # oldest and newest
 }
 
 no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }
+
+# CRIU's script copies the images, and nothing else is left of them. The job is two processes with a buffer each, and a
+# parent that keeps dma-bufs of both. A dump that fails runs no script.
+scenario_post_dump_script() {
+	machine one
+	start_sharers 2 0 keep
+	post_dump "cp -r $work/img $work/copy"
+	fault drm:CS 2 5
+	! try_dump img "$pid" --action-script "$work/post-dump.sh" || fail "this dump cannot have succeeded"
+	[ ! -e post-dump.txt ] && [ ! -e copy ] || fail "the script ran for a dump that failed"
+	runs
+	verify
+	rm -r img
+	dump img "$pid" --action-script "$work/post-dump.sh"
+	[ -e post-dump.txt ] || fail "the script did not run"
+	gone "$pid"
+	rm -r img
+	restore copy
+	runs
+	verify
+	finish
+}

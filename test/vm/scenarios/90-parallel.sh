@@ -123,7 +123,7 @@ scenario_parallel_namespaces() {
 # CRIU 4.3.
 has_dump_finish() {
 	case $criu_version in
-	3.* | 4.[0-2]*) skip "this CRIU does not wait for the plugin at the end of a dump" ;;
+	3.* | 4.[0-2]*) skip "this CRIU does not wait for the plugin after the last task" ;;
 	esac
 }
 
@@ -159,7 +159,7 @@ scenario_parallel_dump_off() {
 	finish
 }
 
-# The contents of one task cannot be saved. CRIU has saved everything else when it finds out, and the dump fails.
+# The contents of one task cannot be saved. CRIU has saved all tasks when it finds out, and the dump fails.
 scenario_parallel_dump_fails() {
 	has_dump_finish
 	machine eight
