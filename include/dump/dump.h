@@ -122,6 +122,8 @@ struct dump_session {
 	/* The KFD processes of all tasks have been looked for and paused. */
 	bool tree_is_paused;
 	struct queue_answers queue_answers;
+	/* The contents of a process are being saved, or are saved. No queue may run any more. */
+	bool has_contents;
 	/* The BOs that are one object; NULL: not looked for yet. See src/dump/shared_bos.h. */
 	struct shared_bos *shared;
 	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.

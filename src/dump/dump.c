@@ -255,6 +255,7 @@ static int list_gem_handles(struct process_dump *dump)
 
 static int begin_contents(struct process_dump *dump)
 {
+	dump->session->has_contents = true;
 	return dump_image_begin_contents(dump, background_missing_room(dump->session));
 }
 

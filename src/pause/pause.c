@@ -146,6 +146,18 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
+/* The process has not stood still since its pause, and some contents are saved already. Processes
+ * may share buffers, so the image would be of two moments. */
+static int report_torn(const struct dumped_process *process)
+{
+	char name[NAME_SIZE];
+
+	return log_error(-EAGAIN,
+			 "%s: has changed after its queues were stopped, when contents of the job"
+			 " were saved already; dump again",
+			 name_of(process, name));
+}
+
 /* The file is of no process of the dump. */
 static int undo_pause(const struct dumped_process *asked)
 {
@@ -160,8 +172,8 @@ static int undo_pause(const struct dumped_process *asked)
 }
 
 /* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
- * plugin pauses it again. That is possible only before the process has an image. *@ret_process: the
- * paused process; NULL: the process of the file is not paused. Logs on error. */
+ * plugin pauses it again. That is possible only before the first contents are saved. *@ret_process:
+ * the paused process; NULL: the process of the file is not paused. Logs on error. */
 static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
 			   struct dumped_process **ret_process)
 {
@@ -181,8 +193,8 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	process = find_paused(session, counts.vpid);
 	if (!process)
 		return undo_pause(asked);
-	if (process->id != DUMP_NO_ID)
-		return report_unclear(asked, -EAGAIN);
+	if (session->has_contents)
+		return report_torn(asked);
 	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
 	note_counts(process, &counts);
 	*ret_process = process;
@@ -280,13 +292,15 @@ int pause_process(struct dump_session *session, struct dumped_process *process)
 	return ret < 0 ? ret : preflight_process_check(session, process);
 }
 
-/* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so nothing of
- * the process may have been saved yet. */
+/* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so no
+ * contents may have been saved yet. */
 static int refresh(struct dump_session *session, struct dumped_process *process)
 {
 	char name[NAME_SIZE];
 	int ret;
 
+	if (session->has_contents)
+		return report_torn(process);
 	log_info("%s: its counts changed, asking again", name_of(process, name));
 	if (session->num_processes > 1)
 		log_warn("%s: its queues run for a moment more than those of others",

@@ -26,8 +26,9 @@ int pause_process(struct dump_session *session, struct dumped_process *process);
 
 /* CHECKPOINT of @process, which is paused, into @state, which is all zero or is the result of an
  * earlier call. CHECKPOINT refuses the counts of the pause if an SVM range was split or merged. The
- * process is then paused once more, so nothing of it may have been saved yet. kfd_state_done() must
- * follow, also after errors. -errno after a line; -ENODEV without one: the process sees no GPU. */
+ * process is then paused once more, but only before the first contents of the dump: after that,
+ * -EAGAIN. kfd_state_done() must follow, also after errors. -errno after a line; -ENODEV without
+ * one: the process sees no GPU. */
 int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
 		     struct kfd_state *state);
 
