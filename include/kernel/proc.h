@@ -44,6 +44,10 @@ int proc_list_tree(pid_t top, struct pid_list *ret_list);
 /* Whether process @pid has a tracer. */
 bool proc_is_traced(pid_t pid);
 
+/* The signals that are pending for a process or for one of its threads, and that do something when
+ * they are delivered: bit n - 1 for signal n. */
+int proc_pending_signals(pid_t pid, uint64_t *ret_signals);
+
 /* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
 int proc_open_fds(pid_t pid, DIR **ret_stream);
 /* The number of the next descriptor in that directory. False: the end, or an error if *@ret_error

@@ -383,6 +383,30 @@ static int check_before_pause(struct dump_session *session, int id)
 	return ret < 0 ? ret : gpu_watch_check_idle(session);
 }
 
+static uint64_t pending_signals(const struct dumped_process *process)
+{
+	uint64_t signals = 0;
+
+	if (process->pid)
+		(void)proc_pending_signals(process->pid, &signals);
+	return signals;
+}
+
+/* CRIU saves the signals of a task before its files, and its timers after them (dump_one_task() in
+ * cr-dump.c). The kernel does not show when the timers of another process expire. */
+static void warn_of_signals(const struct dumped_process *process, uint64_t before)
+{
+	const uint64_t missed = pending_signals(process) & ~before;
+
+	for (int signal = 1; signal <= 64; signal++) {
+		if (missed >> (signal - 1) & 1)
+			log_warn("kfd %d: process %d got signal %d (%s) while its GPU state was"
+				 " saved, too late for CRIU's image: the restored process will not"
+				 " get it, and a one-shot timer will not expire again; dump again",
+				 process->id, process->vpid, signal, strsignal(signal));
+	}
+}
+
 /* *@ret_process: the process to save; NULL: it has an image. */
 static int find_process(struct dump_session *session, int fd, int id,
 			struct dumped_process **ret_process)
@@ -403,6 +427,7 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 {
 	_cleanup_(dump_image_done) struct process_dump dump = { .session = session };
 	struct dumped_process *process = NULL;
+	uint64_t signals;
 	int ret;
 
 	*ret_process = NULL;
@@ -423,13 +448,16 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 		return dump_image_write_plain(id,
 					      "is one more file of a process that has an image");
 	dump.process = process;
+	signals = pending_signals(process);
 	ret = dump_process(&dump);
 	/* PROCESS_INFO answers this if the process's cgroup or the machine has no GPU. */
 	if (ret == -ENODEV && !process->paused)
 		return dump_image_write_plain(id, "its process sees no GPU");
-	if (!ret)
-		*ret_process = process;
-	return ret;
+	if (ret < 0)
+		return ret;
+	warn_of_signals(process, signals);
+	*ret_process = process;
+	return 0;
 }
 
 static int look_for_kfd(struct dump_session *session)

@@ -254,6 +254,57 @@ bool proc_is_traced(pid_t pid)
 	return !read_status(pid, &status) && status.tracer > 0;
 }
 
+struct signals {
+	uint64_t pending;
+	uint64_t ignored;
+	uint64_t caught;
+};
+
+#define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
+
+/* Adds the signals of a thread, and of its process. */
+static int add_signals(pid_t thread, struct signals *signals)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[256];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		uint64_t mask = strtoull(line + strcspn(line, "\t"), NULL, 16);
+
+		if (!strncmp(line, "SigPnd:", 7) || !strncmp(line, "ShdPnd:", 7))
+			signals->pending |= mask;
+		else if (!strncmp(line, "SigIgn:", 7))
+			signals->ignored = mask;
+		else if (!strncmp(line, "SigCgt:", 7))
+			signals->caught = mask;
+	}
+	return ferror(file) ? -EIO : 0;
+}
+
+/* The kernel queues ignored signals of a traced process, too. */
+int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
+{
+	const uint64_t without_effect = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) |
+					SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
+	_cleanup_(pid_list_done) struct pid_list threads = { 0 };
+	struct signals signals = { 0 };
+	char path[64];
+	int ret;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	ret = add_processes(path, is_any, NULL, &threads);
+	for (size_t i = 0; !ret && i < threads.count; i++)
+		ret = add_signals(threads.pids[i], &signals);
+	if (!ret)
+		*ret_signals =
+			signals.pending & ~signals.ignored & ~(without_effect & ~signals.caught);
+	return ret;
+}
+
 int proc_open_fds(pid_t pid, DIR **ret_stream)
 {
 	char path[64];

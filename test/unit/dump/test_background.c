@@ -26,6 +26,9 @@ static struct {
 	bool unshare_fails;
 	/* Free bytes of the file system; 0: as many as there are. */
 	uint64_t room;
+	/* A signal that a process gets before its contents are saved; 0: none. */
+	int signal;
+	pid_t receiver;
 } test;
 
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -95,6 +98,8 @@ int __wrap_fstatvfs(int fd, struct statvfs *stat)
 {
 	int ret = __real_fstatvfs(fd, stat);
 
+	if (test.signal)
+		(void)kill(test.receiver, test.signal);
 	if (!ret && test.room)
 		stat->f_bfree = test.room / stat->f_frsize;
 	return ret;
@@ -458,6 +463,57 @@ static void a_late_process_waits_for_the_others(void **state)
 	(void)close(fds[1]);
 }
 
+/* A member that blocks all signals, as CRIU's parasite does, so that they stay pending. */
+static void join_blocked(struct member *member, struct fake_process *process)
+{
+	sigset_t all, none;
+
+	(void)sigfillset(&all);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &all, &none), 0);
+	join_tree(member, process, 1);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &none, NULL), 0);
+}
+
+/* CRIU has saved the signals of the task by then, and saves its timers later. */
+static void a_signal_that_criu_misses_is_told(void **state)
+{
+	static const struct {
+		int before, meanwhile;
+		bool told;
+	} cases[] = {
+		{ 0, SIGALRM, true },
+		{ SIGUSR1, SIGALRM, true },
+		{ SIGALRM, SIGALRM, false },
+		/* It has no handler, so nothing is lost. */
+		{ 0, SIGCHLD, false },
+		{ 0, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process = make_full_process();
+		struct member member;
+
+		print_message("case %zu\n", i);
+		unit_forget_lines();
+		join_blocked(&member, process);
+		if (cases[i].before)
+			assert_int_equal(kill(member.pid, cases[i].before), 0);
+		test.receiver = member.pid;
+		test.signal = cases[i].meanwhile;
+		start_dump();
+		assert_int_equal(dump_file(member.fds[0], 5), 0);
+		end_dump(-1);
+		assert_int_equal(
+			unit_logged("Warn  (amdgpu_plugin): ", "got signal 14 (Alarm", NULL),
+			cases[i].told);
+		assert_int_equal(unit_count_lines("got signal"), cases[i].told);
+		leave_tree(&member);
+		free(process->bos);
+		memset(process, 0, sizeof(*process));
+	}
+}
+
 #define HELD(function) cmocka_unit_test_setup_teardown(function, begin_held, end_held)
 
 int main(void)
@@ -475,6 +531,7 @@ int main(void)
 		HELD(one_failure_ends_all),
 		HELD(room_is_counted_for_all_that_are_saved),
 		HELD(a_late_process_waits_for_the_others),
+		HELD(a_signal_that_criu_misses_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,32 @@ scenario_queues_after_dump() { # oldest and newest
 
 no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }
 
+# As when a timer expires while the plugin saves contents: CRIU has saved the signals of the process before, so the
+# restored process does not get this one. The log says so.
+scenario_signal_during_dump() { # oldest and newest
+	local job
+
+	machine one
+	start_client
+	job=$pid
+	export AMDGPU_PARALLEL_DUMP=0
+	knob fence_hang 1
+	mkdir img
+	start criu.txt sh -c "criu dump -t $job -D img -o dump.log -v4; echo \$? > status"
+	until_true grep -qs 'amdgpu_plugin: kfd .*: paused process' img/dump.log
+	kill -ALRM "$job"
+	knob fence_hang 0
+	until_true [ -s status ]
+	[ "$(cat status)" = 0 ] || fail "dump failed: $(errors img/dump.log)"
+	has_line img/dump.log "Warn  (amdgpu_plugin): kfd .*: process $job got signal 14"
+	gone "$job"
+	pid=$job
+	restore img
+	runs
+	verify
+	finish
+}
+
 # CRIU's script copies the images, and nothing else is left of them. The job is two processes with a buffer each, and a
 # parent that keeps dma-bufs of both. A dump that fails runs no script.
 scenario_post_dump_script() {
