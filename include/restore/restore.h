@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
 #include "criu-amdgpu.pb-c.h"
 #include "criu/options.h"
 #include "image/image.h"
@@ -72,6 +73,15 @@ struct host_devices {
 	dev_t dri;
 };
 
+/* In CRIU's main process: what the first call of resume_task() has done. */
+struct resumed {
+	bool called;
+	/* 0, or the error after which all tasks were killed. */
+	int ret;
+	/* The processes whose queues it has started. */
+	struct pid_list processes;
+};
+
 /* Begins all zero, but for @options and @needed. */
 struct restore_session {
 	const struct options *options;
@@ -84,8 +94,9 @@ struct restore_session {
 	struct restore_shared *shared;
 	/* The BOs that tasks share, see memory/objects.h. */
 	struct objects *objects;
-	/* NULL: no image has GPU state. */
+	/* NULL: no image has GPU state, or all tasks have theirs. */
 	struct restore_guard *guard;
+	struct resumed resumed;
 };
 
 /* In CRIU's main process, before CRIU forks the tasks. Logs on error. */
@@ -130,18 +141,19 @@ int gpu_files_open_other(const struct restored_task *task, const struct topology
 void resume_listen(struct restore_session *session);
 
 /* Answers UPDATE_VMA_MAP in the calling task; see mappings_update(). After an error other than
- * -ENOTSUP, resume_task() kills the task. */
+ * -ENOTSUP, resume_task() kills all tasks. */
 int restore_update_mapping(struct restore_session *session, const char *path, uint64_t addr,
 			   uint64_t old_offset, uint64_t *ret_new_offset, int *ret_fd);
 
-/* In CRIU's main process: starts the queues of task @pid. -ENOTSUP: the plugin has restored no KFD
- * state in it. After other errors the task is dead, because some versions of CRIU ignore the result
- * of this hook. */
+/* Answers RESUME_DEVICES_LATE in CRIU's main process, which CRIU calls for each task when it has
+ * restored all memory, for the root of the tree first. The first call waits for the contents of all
+ * tasks, checks the tasks, and starts all queues. If that fails, it kills all tasks, also those
+ * without GPU state, because some versions of CRIU ignore the result of this hook. Later calls
+ * return the same error. -ENOTSUP: task @pid has no queues that the plugin has started. */
 int resume_task(struct restore_session *session, int pid);
 
-/* In CRIU's main process, at the end of a successful restore: kills all tasks if CRIU has not
- * called resume_task() for one of them, because another plugin answered first. Logs an error
- * then. */
+/* In CRIU's main process, at the end of a successful restore: if CRIU has not called resume_task(),
+ * because another plugin answered for all tasks, logs an error, and the guard kills all tasks. */
 void resume_finish(struct restore_session *session);
 
 #endif

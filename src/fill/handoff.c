@@ -26,9 +26,8 @@ struct handoff_task {
 	pid_t pid;
 	struct content_job *jobs;
 	size_t num_jobs;
-	/* NULL: the load has ended with @ret, or has not begun because of @ret. */
+	/* NULL: the load has not begun because of @ret. */
 	struct content_run *run;
-	bool finished;
 	int ret;
 };
 
@@ -461,19 +460,6 @@ static struct handoff_task *take_task(struct handoff *handoff, pid_t pid)
 	return NULL;
 }
 
-/* Waits for the contents of @task. Later calls return the same. */
-static int finish_task(struct handoff_task *task)
-{
-	struct content_run *run = take_ptr(&task->run);
-
-	if (run)
-		task->ret = content_finish(run);
-	else if (task->ret && !task->finished)
-		(void)log_error(task->ret, "process %d: its contents did not arrive", task->pid);
-	task->finished = true;
-	return task->ret;
-}
-
 int handoff_finish(struct handoff *handoff, pid_t pid)
 {
 	struct handoff_task *task;
@@ -484,7 +470,8 @@ int handoff_finish(struct handoff *handoff, pid_t pid)
 	if (!task)
 		return log_error(handoff->ret ? handoff->ret : -EPROTO,
 				 "process %d: its contents did not arrive", pid);
-	ret = finish_task(task);
+	ret = task->run ? content_finish(task->run)
+			: log_error(task->ret, "process %d: its contents did not arrive", pid);
 	if (!ret && handoff->totals)
 		content_totals_add(handoff->totals, task->jobs, task->num_jobs);
 	free_task(task);
@@ -495,24 +482,6 @@ void handoff_set_totals(struct handoff *handoff, struct content_totals *totals)
 {
 	if (handoff)
 		handoff->totals = totals;
-}
-
-int handoff_finish_all(struct handoff *handoff, unsigned int count)
-{
-	unsigned int finished = 0;
-	int ret = 0;
-
-	handoff_stop_listening(handoff);
-	for (struct handoff_task *task = handoff->tasks; task; task = task->next) {
-		int task_ret = finish_task(task);
-
-		ret = ret ? ret : task_ret;
-		finished++;
-	}
-	if (!ret && finished < count)
-		ret = log_error(-EPROTO, "contents: those of %u processes did not arrive",
-				count - finished);
-	return ret;
 }
 
 void handoff_free(struct handoff *handoff)

@@ -12,7 +12,7 @@
  *               BOS + their dma-bufs (250 each) ->
  *      END  ------------------- own pair ------->   starts to load at once, as many GPUs at a time as the pool allows
  *      goes on with its restore
- *                                                   RESUME_DEVICES_LATE(pid): waits for the contents of that task
+ *                                                   RESUME_DEVICES_LATE, first call: waits for the contents of all tasks
  *
  * The sockets are of type SOCK_SEQPACKET, so a message arrives whole. Both ends are the same
  * program on the same machine, so messages are C structs (handoff_message.h). The sockets have no
@@ -51,8 +51,5 @@ void handoff_stop_listening(struct handoff *handoff);
 int handoff_finish(struct handoff *handoff, pid_t pid);
 /* From now on handoff_finish() adds what it has loaded to @totals. */
 void handoff_set_totals(struct handoff *handoff, struct content_totals *totals);
-/* The same for all tasks, of which there are @count. handoff_finish() must still be called for each
- * of them. -EPROTO: the contents of a task did not arrive. */
-int handoff_finish_all(struct handoff *handoff, unsigned int count);
 
 #endif

@@ -22,7 +22,6 @@ struct objects {
 	uint32_t announcements;
 	/* The vpid of a task that has failed; 0: none. */
 	uint32_t failed;
-	bool used;
 	/* By vpid: the task has published all its objects. */
 	bool complete[PIDS_MAX];
 	struct slot {
@@ -63,7 +62,6 @@ int objects_publish(struct objects *objects, uint32_t number, const struct objec
 	if (__atomic_exchange_n(&slot->taken, true, __ATOMIC_ACQ_REL))
 		return -EEXIST;
 	slot->object = *object;
-	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->published, true, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -97,7 +95,6 @@ int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct 
 	bool complete = __atomic_load_n(&objects->complete[owner % PIDS_MAX], __ATOMIC_ACQUIRE);
 	int ret = objects_find(objects, number, ret_object);
 
-	__atomic_store_n(&objects->used, true, __ATOMIC_RELEASE);
 	if (!ret)
 		return 0;
 	if (complete)
@@ -115,9 +112,4 @@ void objects_fail(struct objects *objects, pid_t vpid)
 		return;
 	__atomic_store_n(&objects->failed, (uint32_t)vpid, __ATOMIC_RELEASE);
 	wake(objects);
-}
-
-bool objects_are_used(const struct objects *objects)
-{
-	return objects && __atomic_load_n(&objects->used, __ATOMIC_ACQUIRE);
 }

@@ -47,7 +47,4 @@ int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct 
 /* Task @vpid fails: the others do not wait any more. Accepts NULL. */
 void objects_fail(struct objects *objects, pid_t vpid);
 
-/* Whether a task has published or awaited an object, so that tasks share memory. */
-bool objects_are_used(const struct objects *objects);
-
 #endif

@@ -17,7 +17,6 @@ enum task_phase {
 	/* The main process loads the contents; everything else is restored. */
 	PHASE_HANDED_OFF,
 	PHASE_DONE,
-	PHASE_RESUMED,
 	PHASES,
 };
 

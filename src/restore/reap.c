@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kills a task such that CRIU can wait for its end. CRIU traces all threads of all tasks, and waits
- * for the leader of one task at a time. The kernel reports a leader after its threads
+/* Kills tasks such that CRIU can wait for their end. CRIU traces all threads of all tasks, and
+ * waits for the leader of one task at a time. The kernel reports a leader after its threads
  * (delay_group_leader() in kernel/exit.c). The first process of a pid namespace ends after all
  * others there, threads of its own included (zap_pid_ns_processes() in kernel/pid_namespace.c).
  * Only the tracer can reap them, so CRIU would wait forever. */
@@ -55,23 +55,20 @@ static bool reap_threads(pid_t pid)
 	return reaped;
 }
 
-/* Reaps the other tasks, which the kernel has killed with the first process of their namespace. */
-static bool reap_others(pid_t pid)
+/* @first is the first process of the tasks' pid namespace, or 0. It ends after all others have been
+ * reaped. Returns whether any thread was reaped. */
+static bool reap(const struct pid_list *tasks, pid_t first)
 {
-	struct pid_list tracees = { 0 };
 	bool reaped = false;
 
-	if (proc_list_tracees(&tracees) < 0)
-		return false;
-	for (size_t i = 0; i < tracees.count; i++) {
-		if (tracees.pids[i] == pid)
-			continue;
-		if (reap_threads(tracees.pids[i]))
+	for (size_t i = 0; i < tasks->count; i++) {
+		pid_t pid = tasks->pids[i];
+
+		if (reap_threads(pid))
 			reaped = true;
-		if (reap_thread(tracees.pids[i]))
+		if (first && pid != first && reap_thread(pid))
 			reaped = true;
 	}
-	pid_list_done(&tracees);
 	return reaped;
 }
 
@@ -85,19 +82,37 @@ static bool is_reportable(pid_t pid)
 				      info.si_code == CLD_DUMPED);
 }
 
-void reap_kill(pid_t pid)
+static bool are_reportable(const struct pid_list *tasks)
+{
+	for (size_t i = 0; i < tasks->count; i++) {
+		if (!is_reportable(tasks->pids[i]))
+			return false;
+	}
+	return true;
+}
+
+static pid_t find_first(const struct pid_list *tasks)
+{
+	for (size_t i = 0; i < tasks->count; i++) {
+		pid_t vpid;
+
+		if (proc_vpid(tasks->pids[i], &vpid) == 0 && vpid == 1)
+			return tasks->pids[i];
+	}
+	return 0;
+}
+
+void reap_kill(const struct pid_list *tasks)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
-	pid_t vpid = 0;
-	bool is_first = proc_vpid(pid, &vpid) == 0 && vpid == 1;
+	pid_t first = find_first(tasks);
 
-	(void)kill(pid, SIGKILL);
-	for (int pauses = 0; pauses < PAUSES_MAX && !is_reportable(pid); pauses++) {
-		bool reaped = reap_threads(pid);
-
-		if (is_first && reap_others(pid))
-			reaped = true;
-		if (reaped)
+	for (size_t i = 0; i < tasks->count; i++)
+		(void)kill(tasks->pids[i], SIGKILL);
+	for (int pauses = 0;
+	     pauses < PAUSES_MAX && !(first ? is_reportable(first) : are_reportable(tasks));
+	     pauses++) {
+		if (reap(tasks, first))
 			pauses = 0;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -3,10 +3,11 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_REAP_H
 #define AMDGPU_PLUGIN_RESTORE_REAP_H
 
-#include <sys/types.h>
+struct pid_list;
 
-/* Kills process @pid, which this thread traces, and waits until waitpid() reports its end. Leaves
- * that report to the caller's next waitpid(). Returns after some seconds without progress, too. */
-void reap_kill(pid_t pid);
+/* Kills @tasks, which this thread traces, and waits until waitpid() reports the end of the first
+ * process of a pid namespace, or of each of them if that is not among them. Leaves these reports to
+ * the caller's next waitpid(). Returns after some seconds without progress, too. */
+void reap_kill(const struct pid_list *tasks);
 
 #endif

@@ -95,6 +95,8 @@ void restore_done(struct restore_session *session)
 	session->objects = NULL;
 	handoff_free(session->handoff);
 	session->handoff = NULL;
+	pid_list_done(&session->resumed.processes);
+	session->resumed = (struct resumed){ 0 };
 	mappings_done(task->mappings);
 	free(task->mappings);
 	gpu_files_close(&task->files, -1);
@@ -351,7 +353,7 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 		restore_hsakmt_shm,
 		keep_kfd,
 		/* From here on the task has KFD state. If a later step fails, resume_task() kills
-		 * the task. */
+		 * all tasks. */
 		register_task,
 		alloc_state,
 		fill_in_devices,
@@ -500,7 +502,7 @@ int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 	return ret;
 }
 
-/* Makes resume_task() kill this task. */
+/* Makes resume_task() kill all tasks. */
 static void mark_failed(struct restore_session *session)
 {
 	/* The task may not have restored a file of the plugin yet, so task.vpid may be 0. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kills the tasks of a restore if CRIU ends before all of them have their GPU state. resume.c
- * reports each complete task. */
+/* Kills the tasks of a restore if CRIU ends before all of them have their GPU state. resume.c ends
+ * the guard then. */
 #include "restore/restore_guard.h"
 
 #include <errno.h>
@@ -38,8 +38,6 @@ struct restore_guard {
 	uint32_t registered;
 	/* A futex: enum answer. */
 	uint32_t answer;
-	/* The number of complete tasks. Only the main process uses it. */
-	uint32_t done;
 	struct guard guard;
 };
 
@@ -187,17 +185,12 @@ int restore_guard_new(struct restore_guard **ret_guard)
 	return 0;
 }
 
-int restore_guard_check_done(const struct restore_guard *restore_guard)
+int restore_guard_check_unused(const struct restore_guard *restore_guard)
 {
-	uint32_t registered =
-		restore_guard ? __atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE) : 0;
-
-	if (!restore_guard || restore_guard->done == registered)
+	if (!restore_guard || !__atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE))
 		return 0;
-	return log_error(-EIO,
-			 "restore: CRIU has not asked for the queues of %u of %u processes;"
-			 " the guard kills all of them",
-			 registered - restore_guard->done, registered);
+	return log_error(-EIO, "restore: CRIU has not asked for the queues of any process; the"
+			       " guard kills all tasks");
 }
 
 void restore_guard_detach(struct restore_guard **restore_guard)
@@ -240,11 +233,4 @@ int restore_guard_register(struct restore_guard *restore_guard)
 	default:
 		return log_error(-EPIPE, "restore: CRIU's main process has ended");
 	}
-}
-
-void restore_guard_task_done(struct restore_guard *restore_guard)
-{
-	if (restore_guard &&
-	    ++restore_guard->done == __atomic_load_n(&restore_guard->registered, __ATOMIC_ACQUIRE))
-		guard_end(&restore_guard->guard);
 }

@@ -9,20 +9,18 @@ struct restore_guard;
 
 /* In CRIU's main process, before CRIU forks the tasks: starts the guard. */
 int restore_guard_new(struct restore_guard **ret_guard);
-/* In the main process: ends the guard. Accepts NULL. */
+/* In the main process, when the queues of all tasks run, or CRIU has killed the tasks: ends the
+ * guard. CRIU may run much longer than the restore takes. Accepts NULL. */
 void restore_guard_free(struct restore_guard *restore_guard);
 /* In the main process, instead of restore_guard_free(): the guard goes on, and kills all tasks when
  * CRIU ends. Sets *@restore_guard to NULL. Accepts that. */
 void restore_guard_detach(struct restore_guard **restore_guard);
-/* In the main process, at the end of a successful restore. -EIO after a log line: some task has
- * registered, but restore_guard_task_done() was not called for it. Accepts NULL. */
-int restore_guard_check_done(const struct restore_guard *restore_guard);
+/* In the main process, at the end of a successful restore in which the queues of no task were
+ * started. -EIO after a log line: some task has registered. Accepts NULL. */
+int restore_guard_check_unused(const struct restore_guard *restore_guard);
 
 /* In a task, before RESTORE: waits until the guard knows the task. After an error, which it logs,
  * the task must fail. Accepts NULL: there is no guard. */
 int restore_guard_register(struct restore_guard *restore_guard);
-/* In the main process, once for each registered task, when its queues run. The last call ends the
- * guard, because CRIU may run much longer than the restore takes. Accepts NULL. */
-void restore_guard_task_done(struct restore_guard *restore_guard);
 
 #endif

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The part of CRIU's main process in a restore: it loads the contents that tasks hand over, starts
- * the queues of each task, and kills a task with incomplete GPU state. */
+/* The part of CRIU's main process in a restore: it loads the contents that tasks hand over, and
+ * starts the queues of all tasks, or kills all tasks if one has incomplete GPU state. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "amdgpu_plugin_util.h"
 #include "content/content.h"
 #include "criu/host.h"
 #include "criu/log.h"
 #include "fill/handoff.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
-#include "memory/objects.h"
 #include "memory/restore_shared.h"
 #include "memory/user_memory.h"
 #include "restore/reap.h"
@@ -29,105 +30,176 @@ void resume_listen(struct restore_session *session)
 		restore_shared_set_handoff_ready(session->shared);
 }
 
-/* Some versions of CRIU ignore the result of this hook. If a task is dead, each version fails the
- * restore. */
-static int kill_task(int ret, int pid)
+/* A task with KFD state. */
+struct gpu_task {
+	pid_t pid;
+	pid_t vpid;
+	enum task_phase phase;
+};
+
+struct resume {
+	struct restore_session *session;
+	/* All tasks of the restore. CRIU traces them. */
+	struct pid_list tasks;
+	struct gpu_task *gpu_tasks;
+	size_t num_gpu_tasks;
+};
+
+static void resume_done(struct resume *resume)
 {
-	reap_kill(pid);
-	log_warn("process %d: killed, since not all of its GPU state is restored", pid);
-	return host_errno(ret);
+	pid_list_done(&resume->tasks);
+	free(resume->gpu_tasks);
 }
 
-/* The queues of a task may use memory whose contents other tasks restore. So none is started before
- * all contents are in place. */
-static int await_others(struct restore_session *session)
+static int add_task(struct resume *resume, pid_t pid)
 {
-	const struct restore_shared *shared = session->shared;
-	unsigned int unfinished = restore_shared_count(shared, PHASE_IN_PROGRESS);
-	unsigned int handed_off = restore_shared_count(shared, PHASE_HANDED_OFF);
+	struct gpu_task task = { .pid = pid };
+	int ret = proc_vpid(pid, &task.vpid);
 
-	if (!objects_are_used(session->objects))
+	/* The task has ended. */
+	if (ret == -ESRCH)
 		return 0;
-	if (unfinished)
-		return log_error(-EIO,
-				 "restore: the GPU state of %u processes is incomplete, and"
-				 " others share their BOs",
-				 unfinished);
-	return handed_off ? handoff_finish_all(session->handoff, handed_off) : 0;
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot tell whether it has GPU state", pid);
+	task.phase = restore_shared_phase(resume->session->shared, task.vpid);
+	return task.phase == PHASE_NONE ? 0
+					: array_append(&resume->gpu_tasks, &resume->num_gpu_tasks,
+						       sizeof(task), &task);
 }
 
-/* Waits until the GPU state of a task in @phase is complete. */
-static int await_state(struct restore_session *session, int pid, enum task_phase phase)
+static int list_tasks(struct resume *resume, unsigned int expected)
 {
-	int ret;
+	int ret = proc_list_tracees(&resume->tasks);
 
-	if (phase == PHASE_IN_PROGRESS)
-		return log_error(-EIO, "process %d: its GPU state is incomplete", pid);
-	ret = await_others(session);
 	if (ret < 0)
-		return ret;
-	return phase == PHASE_HANDED_OFF ? handoff_finish(session->handoff, pid) : 0;
+		return log_error(ret, "restore: cannot list the tasks");
+	for (size_t i = 0; !ret && i < resume->tasks.count; i++)
+		ret = add_task(resume, resume->tasks.pids[i]);
+	if (!ret && resume->num_gpu_tasks != expected)
+		ret = log_error(-ESRCH,
+				"restore: %zu of %u processes with GPU state are there; the others"
+				" have ended",
+				resume->num_gpu_tasks, expected);
+	return ret;
+}
+
+static int check_phase(struct restore_session *session, const struct gpu_task *task)
+{
+	(void)session;
+	return task->phase == PHASE_IN_PROGRESS
+		       ? log_error(-EIO, "process %d: its GPU state is incomplete", task->pid)
+		       : 0;
+}
+
+static int await_contents(struct restore_session *session, const struct gpu_task *task)
+{
+	return task->phase == PHASE_HANDED_OFF ? handoff_finish(session->handoff, task->pid) : 0;
 }
 
 /* The driver takes a page that a userfaultfd has to fill for an unmapped one (hmm_range_fault()
  * gives EFAULT), and starts the queues without it: the GPU's accesses to that memory would be lost.
  */
-static int check_memory(int pid)
+static int check_lazy_memory(struct restore_session *session, const struct gpu_task *task)
 {
-	int ret = proc_has_lazy_memory(pid);
+	int ret = proc_has_lazy_memory(task->pid);
 
+	(void)session;
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot tell whether its memory is complete",
-				 pid);
+				 task->pid);
 	return ret ? log_error(
 			     -EOPNOTSUPP,
 			     "process %d: cannot start its queues, because memory that the GPU uses"
 			     " may be missing; restore without --lazy-pages",
-			     pid)
+			     task->pid)
 		   : 0;
 }
 
-int resume_task(struct restore_session *session, int pid)
+static int check_user_memory(struct restore_session *session, const struct gpu_task *task)
 {
-	enum task_phase phase;
-	pid_t vpid;
+	return user_memory_check(session, task->pid, task->vpid);
+}
+
+static int start_queues(struct restore_session *session, const struct gpu_task *task)
+{
+	int ret = pid_list_add(&session->resumed.processes, task->pid);
+
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot start its queues", task->pid);
+	ret = kfd_resume(task->pid);
+	if (ret < 0)
+		return ret;
+	log_info("process %d: resumed", task->pid);
+	content_totals_count_process(restore_shared_totals(session->shared));
+	return 0;
+}
+
+/* Each step ends for all tasks before the next one begins, so no queue starts before all tasks are
+ * complete. */
+static int resume_all(struct resume *resume, unsigned int count)
+{
+	static int (*const steps[])(struct restore_session * session,
+				    const struct gpu_task *task) = {
+		check_phase, await_contents, check_lazy_memory, check_user_memory, start_queues,
+	};
+	int ret = list_tasks(resume, count);
+
+	for (size_t step = 0; !ret && step < ARRAY_SIZE(steps); step++) {
+		for (size_t i = 0; !ret && i < resume->num_gpu_tasks; i++)
+			ret = steps[step](resume->session, &resume->gpu_tasks[i]);
+	}
+	return ret;
+}
+
+/* CRIU before 4.3 ignores the result of this hook, and lets the root of the tree run first. If the
+ * root is dead, CRIU fails there. The queues of the other tasks end with the tasks. */
+static int kill_all(struct resume *resume, pid_t pid, int ret)
+{
+	/* The list may be incomplete. CRIU calls this hook for the root first. */
+	if (!pid_list_has(&resume->tasks, pid))
+		(void)pid_list_add(&resume->tasks, pid);
+	reap_kill(&resume->tasks);
+	log_warn("restore: all tasks are killed, because not all of their GPU state is restored");
+	return host_errno(ret);
+}
+
+static int first_call(struct restore_session *session, pid_t pid)
+{
+	_cleanup_(resume_done) struct resume resume = { .session = session };
+	unsigned int count = 0;
 	int ret;
+
+	for (int phase = PHASE_IN_PROGRESS; phase < PHASES; phase++)
+		count += restore_shared_count(session->shared, phase);
+	if (!count)
+		return 0;
+	ret = resume_all(&resume, count);
+	if (ret < 0)
+		return kill_all(&resume, pid, ret);
+	restore_guard_free(session->guard);
+	session->guard = NULL;
+	return 0;
+}
+
+int resume_task(struct restore_session *session, pid_t pid)
+{
+	struct resumed *resumed = &session->resumed;
 
 	handoff_stop_listening(session->handoff);
 	if (!session->shared)
 		return -ENOTSUP;
-	ret = proc_vpid(pid, &vpid);
-	if (ret == -ESRCH)
-		return -ENOTSUP;
-	if (ret < 0)
-		return kill_task(
-			log_error(ret, "process %d: cannot tell whether it has GPU state", pid),
-			pid);
-	phase = restore_shared_phase(session->shared, vpid);
-	if (phase == PHASE_NONE || phase == PHASE_RESUMED)
-		return -ENOTSUP;
-	ret = await_state(session, pid, phase);
-	if (ret >= 0)
-		ret = check_memory(pid);
-	if (ret >= 0)
-		ret = user_memory_check(session, pid, vpid);
-	if (ret < 0)
-		return kill_task(ret, pid);
-	/* Set before RESUME, so that no later call repeats it. */
-	restore_shared_set_phase(session->shared, vpid, PHASE_RESUMED);
-	ret = kfd_resume(pid);
-	if (ret < 0)
-		return kill_task(ret, pid);
-	log_info("process %d: resumed", pid);
-	content_totals_count_process(restore_shared_totals(session->shared));
-	restore_guard_task_done(session->guard);
-	return 0;
+	if (!resumed->called)
+		resumed->ret = first_call(session, pid);
+	resumed->called = true;
+	if (resumed->ret < 0)
+		return resumed->ret;
+	return pid_list_has(&resumed->processes, pid) ? 0 : -ENOTSUP;
 }
 
 void resume_finish(struct restore_session *session)
 {
 	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
-	if (restore_guard_check_done(session->guard) < 0)
+	if (restore_guard_check_unused(session->guard) < 0)
 		restore_guard_detach(&session->guard);
 	else if (session->shared)
 		content_totals_log(restore_shared_totals(session->shared), false,

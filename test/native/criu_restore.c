@@ -281,7 +281,7 @@ static int begin_and_hear(struct child *children, size_t count)
 	return ret;
 }
 
-/* From here on the GPU runs the queues of the task, before CRIU resumes the next task. */
+/* From here on the GPU runs the queues of the task, before CRIU calls the hook for the next one. */
 static int resume_task(struct criu *criu, struct child *child)
 {
 	int ret = criu_call_with_pid(criu, HOOK_RESUME_DEVICES_LATE, child->pid);
@@ -292,6 +292,45 @@ static int resume_task(struct criu *criu, struct child *child)
 	return ret ? ret : hear(child->socket);
 }
 
+/* Each task is dead before CRIU does anything else: CRIU before 4.3 would let tasks run until it
+ * comes to a dead one. */
+static void report_living(const struct child *children, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		siginfo_t info = { 0 };
+
+		if (waitid(P_PID, (id_t)children[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		    info.si_code != CLD_KILLED)
+			printf("left alive process %d\n", children[i].pid);
+	}
+	(void)fflush(stdout);
+}
+
+/* CRIU has seized all tasks. */
+static int believe_traced(const struct child *children, size_t count)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = criu_believe("traced", "2 %d", children[i].pid);
+	return ret;
+}
+
+/* CRIU before 4.3 ignores a failure, and calls the hook for the other tasks, too. */
+static int resume_tasks(struct criu *criu, struct child *children, size_t count)
+{
+	int result = believe_traced(children, count);
+
+	for (size_t i = 0; i < count && (!result || criu->hooks <= HOOK_DUMP_FINISH); i++) {
+		int ret = resume_task(criu, &children[i]);
+
+		result = result ? result : ret;
+	}
+	if (result)
+		report_living(children, count);
+	return result;
+}
+
 /* The part of the main process between the begin of the tasks and their end. */
 static int accompany(struct criu *criu, struct child *children, size_t count)
 {
@@ -299,13 +338,11 @@ static int accompany(struct criu *criu, struct child *children, size_t count)
 
 	if (!ret)
 		ret = begin_and_hear(children, count);
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = resume_task(criu, &children[i]);
-	return ret;
+	return ret ? ret : resume_tasks(criu, children, count);
 }
 
-/* CRIU kills the tasks of a failed restore. Here the task hears of it first and reports its
- * progress. */
+/* CRIU kills the tasks of a failed restore. Here a task that lives hears of it first and reports
+ * its progress. */
 static int let_go(const struct child *child, int ret)
 {
 	return child->pid > 0 ? tell(child->socket, ret && child->resumed ? -ECANCELED : ret) : 0;

@@ -197,6 +197,9 @@ FILE *fopen(const char *path, const char *mode)
 		path = unit_path("self-mountinfo");
 	if (strstr(path, "/smaps") && unit_exists("smaps"))
 		path = unit_path("smaps");
+	if (strstr(path, "/status") && sscanf(path, "/proc/%u/", &number) == 1 &&
+	    number == (unsigned int)getpid() && unit_exists("self-status"))
+		path = unit_path("self-status");
 	fd = openat(AT_FDCWD, path, flags | O_CLOEXEC, 0600);
 	return fd < 0 ? NULL : fdopen(fd, mode[0] == 'w' ? "w" : "r");
 }

@@ -7,6 +7,7 @@
 #include "fake_gpu.h"
 
 #include <dlfcn.h>
+#include <sys/ptrace.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -63,6 +64,9 @@ static inline int begin_on_an_old_host(void **state)
 
 	kernel.machine = "one-other";
 	criu_stub.unused_fd = LOWEST;
+	/* This process is both CRIU and the task, so it would have to trace itself. */
+	unit_print("self-status", "PPid:\t%d\nTracerPid:\t%d\nNSpid:\t%d\n", getppid(), getpid(),
+		   getpid());
 	(void)add_process(getpid());
 	return ret;
 }
@@ -75,6 +79,16 @@ static inline int begin(void **state)
 	if (!host.table)
 		host.table = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	return host.table ? begin_on_an_old_host(state) : -1;
+}
+
+/* A task without GPU state, which this process traces as CRIU does. */
+static inline pid_t start_root(void)
+{
+	pid_t root = unit_start_sleeper();
+
+	assert_true(root > 0);
+	assert_int_equal(ptrace(PTRACE_SEIZE, root, 0, PTRACE_O_EXITKILL), 0);
+	return root;
 }
 
 static CriuKfd *image;

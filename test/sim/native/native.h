@@ -139,6 +139,7 @@ struct native_kfd_map {
 /* Another process, whose real /proc lacks facts that the simulator adds. */
 struct native_other {
 	pid_t pid, own_pid;
+	bool traced;
 };
 
 struct native {

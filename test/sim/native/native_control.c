@@ -153,7 +153,7 @@ static int add_other(struct native *native, const struct native_other *other)
 
 static int write_own_pid(struct native *native, const char *line)
 {
-	struct native_other other;
+	struct native_other other = { 0 };
 
 	if (sscanf(line, "%d %d", &other.own_pid, &other.pid) == 2)
 		return add_other(native, &other);
@@ -166,8 +166,25 @@ static int print_traced(struct native *native, char *text, u32 size)
 	return snprintf(text, size, "%d\n", native->others_traced ? 2 : native->traced);
 }
 
+static int trace_other(struct native *native, pid_t pid)
+{
+	u32 i;
+
+	for (i = 0; i < native->num_others; i++) {
+		if (native->others[i].pid != pid)
+			continue;
+		native->others[i].traced = true;
+		return 0;
+	}
+	return -ESRCH;
+}
+
 static int write_traced(struct native *native, const char *line)
 {
+	pid_t pid;
+
+	if (sscanf(line, "2 %d", &pid) == 1)
+		return trace_other(native, pid);
 	native->traced = atoi(line) == 1;
 	native->others_traced = atoi(line) == 2;
 	return 0;

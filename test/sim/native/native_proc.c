@@ -18,7 +18,7 @@ static void copy_status(struct native *native, const struct native_other *other,
 			FILE *to)
 {
 	pid_t own_pid = other ? other->own_pid : native->own_pid;
-	bool traced = other ? native->others_traced : native->traced;
+	bool traced = other ? native->others_traced || other->traced : native->traced;
 
 	if (traced && strncmp(line, "TracerPid:", 10) == 0)
 		(void)fprintf(to, "TracerPid:\t%d\n", (int)syscall(SYS_gettid));

@@ -84,14 +84,11 @@ static void seize_threads(pid_t pid)
 	assert_int_equal(closedir(stream), 0);
 }
 
-static void seize_tree(pid_t top)
+static void seize_tree(pid_t top, struct pid_list *ret_tree)
 {
-	struct pid_list tree = { 0 };
-
-	assert_int_equal(proc_list_tree(top, &tree), 0);
-	for (size_t i = 0; i < tree.count; i++)
-		seize_threads(tree.pids[i]);
-	pid_list_done(&tree);
+	assert_int_equal(proc_list_tree(top, ret_tree), 0);
+	for (size_t i = 0; i < ret_tree->count; i++)
+		seize_threads(ret_tree->pids[i]);
 }
 
 /* What CRIU does next. */
@@ -108,10 +105,17 @@ static void kill_tasks(unsigned long namespaces, int threads, int children)
 {
 	for (int round = 0; round < ROUNDS; round++) {
 		pid_t pid = start_task(namespaces, threads, children);
+		struct pid_list tree = { 0 };
 
-		seize_tree(pid);
-		reap_kill(pid);
+		seize_tree(pid, &tree);
+		reap_kill(&tree);
 		assert_reported(pid);
+		/* The first process of a namespace has waited for the others. */
+		for (size_t i = 0; !namespaces && i < tree.count; i++) {
+			if (tree.pids[i] != pid)
+				assert_reported(tree.pids[i]);
+		}
+		pid_list_done(&tree);
 	}
 }
 
@@ -119,6 +123,12 @@ static void task_with_threads(void **state)
 {
 	(void)state;
 	kill_tasks(0, THREADS, 0);
+}
+
+static void tree_of_tasks(void **state)
+{
+	(void)state;
+	kill_tasks(0, THREADS, 3);
 }
 
 /* A job in a container. */
@@ -140,6 +150,12 @@ static void first_process_with_both(void **state)
 	kill_tasks(CLONE_NEWPID, THREADS, 3);
 }
 
+static void kill_one(pid_t pid)
+{
+	reap_kill(&(const struct pid_list){ .pids = &pid, .count = 1 });
+	assert_reported(pid);
+}
+
 /* The children of other tasks live on. */
 static void children_survive(void **state)
 {
@@ -147,27 +163,25 @@ static void children_survive(void **state)
 	struct pid_list tree = { 0 };
 
 	(void)state;
-	assert_int_equal(proc_list_tree(pid, &tree), 0);
+	seize_tree(pid, &tree);
 	assert_int_equal(tree.count, 2);
-	seize_tree(pid);
-	reap_kill(pid);
-	assert_reported(pid);
+	kill_one(pid);
 	assert_int_equal(waitpid(tree.pids[1], NULL, __WALL | WNOHANG), 0);
-	reap_kill(tree.pids[1]);
-	assert_reported(tree.pids[1]);
+	kill_one(tree.pids[1]);
 	pid_list_done(&tree);
 }
 
 static void child_without_tracing(void **state)
 {
 	(void)state;
-	reap_kill(start_task(0, 0, 0));
+	kill_one(start_task(0, 0, 0));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(task_with_threads),
+		cmocka_unit_test(tree_of_tasks),
 		cmocka_unit_test(first_process_with_threads),
 		cmocka_unit_test(first_process_with_children),
 		cmocka_unit_test(first_process_with_both),

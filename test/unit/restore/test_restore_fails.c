@@ -2,6 +2,8 @@
 /* Restores that fail: the log has one error, and a half-restored task never runs. */
 #include "restore_task.h"
 
+#include <sys/wait.h>
+
 /* CRIU's function. The plugin's last line comes after it. */
 int stop_cgroupd(void);
 
@@ -276,15 +278,60 @@ static void a_task_is_killed_if_resume_fails(void **state)
 		kernel.fail_op = KFD_RESUME;
 		kernel.fail_errno = errors[i];
 		kernel.fail_count = 1;
+		unit_forget_lines();
 		assert_int_equal(resume(getpid()), -errors[i]);
 		assert_logged("Error (amdgpu_plugin): ", "resume");
 		assert_int_equal(kernel.killed, getpid());
-		/* The plugin does not call RESUME again. */
-		assert_int_equal(resume(getpid()), -ENOTSUP);
+		assert_int_equal(resume(getpid()), -errors[i]);
+		assert_int_equal(unit_count_lines("resume"), 1);
 		(void)close(fd);
 		end_restore(-1);
 		forget_image();
 	}
+}
+
+/* CRIU before 4.3 ignores the result, and would let the root run before it finds out. */
+static void tasks_without_gpu_state_are_killed_too(void **state)
+{
+	pid_t root = start_root();
+	siginfo_t info = { 0 };
+	int fd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	kernel.fail_op = KFD_RESUME;
+	kernel.fail_errno = ENOMEM;
+	kernel.fail_count = 1;
+	assert_int_equal(resume(root), -ENOMEM);
+	assert_int_equal(kernel.killed, getpid());
+	assert_int_equal(waitid(P_PID, (id_t)root, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+	assert_int_equal(info.si_pid, root);
+	assert_int_equal(resume(getpid()), -ENOMEM);
+	assert_int_equal(calls(KFD_RESUME), 0);
+	(void)close(fd);
+	end_restore(-1);
+	unit_end_sleeper(root);
+}
+
+static void a_task_that_has_ended_fails_the_restore(void **state)
+{
+	int fd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	assert_int_equal(unlink(unit_path("self-status")), 0);
+	assert_int_equal(resume(getpid()), -ESRCH);
+	assert_logged("Error (amdgpu_plugin): ", "0 of 1 processes with GPU state");
+	assert_int_equal(kernel.killed, getpid());
+	assert_int_equal(calls(KFD_RESUME), 0);
+	(void)close(fd);
+	end_restore(-1);
 }
 
 int main(void)
@@ -305,6 +352,8 @@ int main(void)
 		TEST(a_task_is_killed_if_any_copy_call_fails),
 		TEST(a_task_is_killed_if_a_mapping_cannot_be_restored),
 		TEST(a_task_is_killed_if_resume_fails),
+		TEST(tasks_without_gpu_state_are_killed_too),
+		TEST(a_task_that_has_ended_fails_the_restore),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);

@@ -20,8 +20,7 @@ restore_stops() {
 	[ $code != 137 ] || has_line img/restore.log 'Restoring FAILED'
 	! grep "killed by signal [^9]" img/restore.log || fail "crashed: $(grep -m 1 "killed by signal [^9]" img/restore.log)"
 	gone "$pid" # CRIU kills it, but does not wait for its end
-	# CRIU 3.17.1 may let a parent go before it fails. The parent then reports that its children are gone.
-	truncate -s "$size" client.log
+	[ "$(stat -c %s client.log)" = "$size" ] || fail "a task of a failed restore ran: $(tail -n 1 client.log)"
 	nothing_left
 	no_violation
 }
@@ -130,20 +129,81 @@ lazy_daemon() {
 	chmod +x stop-daemon
 }
 
+# No queue starts after the first failure.
 scenario_resume_fails() {
-	local failures
-
 	machine eight
 	dumped_client --tree 2 --gpus 4,5
 	knob resume_fail 12
-	# Both processes fail. A CRIU that stops at the first failure does not reach the second.
-	[ "$criu_version" = 4.3 ] && failures=1 || failures=2
-	restore_fails "cannot resume" "$failures"
+	restore_fails "cannot resume"
 	knob resume_fail 0
 	restore img
 	runs
 	verify
 	finish
+}
+
+# damage: writes to the contents in the images of one GPU, and keeps the good file.
+damage() {
+	image=$(echo img/amdgpu-pages-*)
+	cp "$image" good
+	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+}
+
+# The root of the tree has no GPU, and writes to a file all the time. CRIU before 4.3 lets the tasks go one after the other
+# until it comes to a dead one, beginning with the root.
+scenario_root_does_not_run() {
+	local image size
+
+	machine one
+	rocm_before
+	start client.log bash -c '/opt/vm/bin/gpu_client --log "$0/client.log" &
+		while :; do echo >> "$0/count"; read -r -t 0.05 <> /run/never; done' "$work"
+	client='client '
+	wait_line client.log ready
+	dump img "$pid"
+	gone "$pid"
+	size=$(stat -c %s count)
+	knob resume_fail 12
+	restore_fails "cannot resume"
+	knob resume_fail 0
+	damage
+	restore_fails "cannot load BO .*checksum mismatch"
+	[ "$(stat -c %s count)" = "$size" ] || fail "the root of a failed restore ran"
+	cp good "$image"
+	restore img
+	counts_on() { [ "$(stat -c %s count)" -gt "$size" ]; }
+	until_true counts_on || fail "the root does not run"
+	runs
+}
+
+# The first process of a pid namespace is a shell, and its child fails. CRIU kills the shell and waits for its end, which
+# comes after the end of all others in the namespace.
+scenario_child_of_init_fails() {
+	local image outer
+
+	machine one
+	rocm_before
+	start client.log unshare --pid --fork --ipc --uts setsid bash -c \
+		'/opt/vm/bin/gpu_client --log "$0/client.log" & wait' "$work"
+	outer=$pid
+	wait_line client.log 'client 2: ready'
+	pid=$(pgrep -P "$outer")
+	started+=("$pid")
+	dump img "$pid"
+	gone "$pid"
+	gone "$outer"
+	knob resume_fail 12
+	limit=100 restore_fails "cannot resume"
+	knob resume_fail 0
+	damage
+	limit=100 restore_fails "cannot load BO .*checksum mismatch"
+	criu_ends
+	! pgrep -a gpu_client || fail "a task of a failed restore is left"
+	cp good "$image"
+	restore img --pidfile "$work/restored"
+	pid=$(cat restored)
+	started+=("$pid")
+	runs
 }
 
 scenario_restore_copy_hangs() { # oldest and newest

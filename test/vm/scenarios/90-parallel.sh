@@ -81,7 +81,7 @@ scenario_parallel_fails() {
 	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
 	! try_restore img || fail "this restore cannot have succeeded"
 	plugin_error img/restore.log "cannot load BO .*checksum mismatch"
-	filled_by main img/restore.log
+	has_line img/restore.log '^([0-9.]*) Error (amdgpu_plugin): .*cannot load BO'
 	gone "$pid"
 	nothing_left
 	no_violation
