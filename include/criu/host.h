@@ -82,10 +82,11 @@ int host_fetch_fd(int id);
 /* The descriptor of that store, which CRIU owns. -ENOENT: this process has none. */
 int host_find_store(void);
 /* Empties CRIU's descriptor store @store, and closes it for new descriptors. Does nothing if @store
- * is -ENOENT. For a restore that has failed: CRIU 4.3 starts a helper process, which inherits the
- * store. The helper ends when all other processes have closed a certain socket, but the store has
- * that socket, too. So the helper does not end if its task is killed, and the BOs whose dma-bufs
- * are in the store stay allocated. */
+ * is -ENOENT. In CRIU's main process, when no task needs the store any more: BOs whose dma-bufs are
+ * in the store stay allocated when their tasks have freed them. CRIU keeps the store until it ends.
+ * After a restore that has failed, it may be kept even longer: CRIU 4.3 starts a helper process,
+ * which inherits the store, and which ends when all other processes have closed a certain socket.
+ * But the store has that socket, too. */
 void host_empty_store(int store);
 
 /* The arguments of CRIU's --plugin-option for all plugins, each of the form "--PLUGIN.NAME=VALUE"

@@ -255,9 +255,10 @@ void host_empty_store(int store)
 	ssize_t got;
 	char byte;
 
-	/* A task that does not know of the failure yet must not store more. */
-	if (store < 0 || shutdown(store, SHUT_RDWR) < 0)
+	if (store < 0)
 		return;
+	/* A task that does not know of a failure yet must not store more. */
+	(void)shutdown(store, SHUT_RDWR);
 	/* Without room for control data the kernel drops the descriptors of a message. */
 	do {
 		got = recv(store, &byte, sizeof(byte), MSG_DONTWAIT);

@@ -178,6 +178,10 @@ static int first_call(struct restore_session *session, pid_t pid)
 		return kill_all(&resume, pid, ret);
 	restore_guard_free(session->guard);
 	session->guard = NULL;
+	/* Without `criu restore -d`, CRIU lives as long as the job. */
+	host_empty_store(host_find_store());
+	content_totals_log(restore_shared_totals(session->shared), false,
+			   session->options->content.checksum);
 	return 0;
 }
 
@@ -201,7 +205,4 @@ void resume_finish(struct restore_session *session)
 	/* It is too late to fail the restore. The guard kills the tasks when CRIU ends. */
 	if (restore_guard_check_unused(session->guard) < 0)
 		restore_guard_detach(&session->guard);
-	else if (session->shared)
-		content_totals_log(restore_shared_totals(session->shared), false,
-				   session->options->content.checksum);
 }

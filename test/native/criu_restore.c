@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "criu_calls.h"
+#include "criu_stub.h"
 #include "streamer.h"
 
 /* A task of a failed restore has this time to end. */
@@ -306,6 +307,16 @@ static void report_living(const struct child *children, size_t count)
 	(void)fflush(stdout);
 }
 
+/* CRIU keeps its descriptor store until it ends, which may be when the job ends. */
+static int check_store(void)
+{
+	char byte;
+
+	return recv(criu_stub.store, &byte, sizeof(byte), MSG_DONTWAIT) > 0
+		       ? criu_complain("the descriptor store is not empty")
+		       : 0;
+}
+
 /* CRIU has seized all tasks. */
 static int believe_traced(const struct child *children, size_t count)
 {
@@ -328,7 +339,7 @@ static int resume_tasks(struct criu *criu, struct child *children, size_t count)
 	}
 	if (result)
 		report_living(children, count);
-	return result;
+	return result ? result : check_store();
 }
 
 /* The part of the main process between the begin of the tasks and their end. */

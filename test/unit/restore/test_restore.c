@@ -3,6 +3,8 @@
  * the descriptors for CRIU, and the resume. */
 #include "restore_task.h"
 
+#include <poll.h>
+
 static void a_process_is_restored_on_another_machine(void **state)
 {
 	uint64_t offset;
@@ -254,6 +256,29 @@ static void the_first_call_starts_all_queues(void **state)
 	unit_end_sleeper(root);
 }
 
+/* CRIU may live as long as the job, and a dma-buf in its store keeps memory of the GPU. */
+static void the_store_is_empty_when_the_queues_run(void **state)
+{
+	struct pollfd other_end = { 0 };
+	int ends[2], fd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	start_restore();
+	fd = restore_file(5);
+	assert_int_equal(pipe(ends), 0);
+	assert_true(fdstore_add(ends[1]) >= 0);
+	(void)close(ends[1]);
+	other_end.fd = ends[0];
+	assert_int_equal(poll(&other_end, 1, 0), 0);
+	assert_int_equal(resume(getpid()), 0);
+	assert_int_equal(poll(&other_end, 1, 0), 1);
+	(void)close(ends[0]);
+	(void)close(fd);
+	end_restore(0);
+}
+
 static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
 {
 	uint64_t offset;
@@ -295,6 +320,7 @@ int main(void)
 		TEST(contents_are_loaded_in_the_order_of_bos),
 		TEST(descriptors_of_many_bos_have_high_numbers),
 		TEST(the_first_call_starts_all_queues),
+		TEST(the_store_is_empty_when_the_queues_run),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);
