@@ -80,14 +80,16 @@ static void finish_dump(int result)
 }
 
 /* podman shows only the last error in CRIU's log. CRIU has logged errors of its own since the one of
- * the task that failed, so that one is repeated as the last. */
+ * the task that failed, so that one is repeated as the last. CRIU has stopped its helper for cgroups
+ * before it calls RESUME_DEVICES_LATE, and another process may have the helper's pid by now. */
 static void repeat_first_error(void)
 {
 	const char *line = log_first_error();
 
 	if (!line)
 		return;
-	host_stop_cgroup_helper();
+	if (!session.restore.resumed.called)
+		host_stop_cgroup_helper();
 	(void)log_error(0, "restore failed: %s", line);
 }
 

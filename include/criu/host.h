@@ -62,7 +62,8 @@ bool host_ends_tasks(void);
 void host_fail_dump(void) __attribute__((noreturn));
 
 /* Stops CRIU's helper for cgroups, after a restore that has failed. CRIU (4.0 and newer) lets it run
- * until CRIU's own end, and then the helper logs an error that has nothing to do with the cause. */
+ * until CRIU's own end, and then the helper logs an error that has nothing to do with the cause. Not
+ * after RESUME_DEVICES_LATE: CRIU has stopped the helper then, but would send the signal again. */
 void host_stop_cgroup_helper(void);
 
 /* A descriptor number that is higher than all descriptors of the restored task with vpid @pid, or

@@ -4,11 +4,15 @@
 
 #include <sys/wait.h>
 
-/* CRIU's function. The plugin's last line comes after it. */
+/* CRIU's function. The plugin's last line comes after it. Each call sends a signal to a pid that may
+ * belong to another process after the first call. */
 int stop_cgroupd(void);
+
+static unsigned int cgroupd_stops;
 
 int stop_cgroupd(void)
 {
+	cgroupd_stops++;
 	unit_forget_lines();
 	return 0;
 }
@@ -26,8 +30,9 @@ static void assert_refused(const char *words)
 	assert_logged("Error (amdgpu_plugin): ", words);
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	assert_int_equal(calls(KFD_RESTORE), 0);
-	assert_int_equal(resume(getpid()), -ENOTSUP);
+	cgroupd_stops = 0;
 	end_restore(-1);
+	assert_int_equal(cgroupd_stops, 1);
 	assert_logged("Error (amdgpu_plugin): restore failed: ", words);
 	assert_int_equal(unit_count_errors(), 1);
 }
@@ -132,6 +137,7 @@ static void a_second_try_after_a_refusal_is_refused_too(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(restore_file(5), -ENODEV);
 	assert_int_equal(unit_count_lines("no present GPU fits"), 3);
+	assert_int_equal(resume(getpid()), -ENOTSUP);
 	end_restore(-1);
 }
 
@@ -285,7 +291,11 @@ static void a_task_is_killed_if_resume_fails(void **state)
 		assert_int_equal(resume(getpid()), -errors[i]);
 		assert_int_equal(unit_count_lines("resume"), 1);
 		(void)close(fd);
+		cgroupd_stops = 0;
 		end_restore(-1);
+		/* CRIU has done it before this hook. */
+		assert_int_equal(cgroupd_stops, 0);
+		assert_logged("Error (amdgpu_plugin): restore failed: ", "resume");
 		forget_image();
 	}
 }
