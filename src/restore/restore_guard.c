@@ -96,8 +96,9 @@ static int add_tree(const struct watch *watch, pid_t pid, struct pid_list *tasks
 	return ret;
 }
 
-/* CRIU forks all tasks before a task restores files. A process that maps this page is a task. A
- * task without a GPU may be further ahead and have unmapped it, but it is in the same tree. */
+/* CRIU forks all tasks before a task restores files, unless it is killed before. A process that
+ * maps this page is a task. A task without a GPU may be further ahead and have unmapped it, but it
+ * is in the same tree. */
 static int find_tasks(const struct watch *watch, struct pid_list *ret_tasks)
 {
 	_cleanup_(pid_list_done) struct pid_list sharers = { 0 };
@@ -148,12 +149,8 @@ static void watch_tasks(void *argument, int criu)
 		answer(restore_guard, ANSWER_UNKNOWN);
 		return;
 	}
-	/* CRIU has ended and its pid may be reused: make the tasks fail. */
-	if (guard_process_has_ended(criu, 0)) {
-		answer(restore_guard, ANSWER_DEAD);
-		return;
-	}
-	answer(restore_guard, ANSWER_KNOWN);
+	/* If CRIU has ended already, a task may have been forked since, and it must fail. */
+	answer(restore_guard, guard_process_has_ended(criu, 0) ? ANSWER_DEAD : ANSWER_KNOWN);
 	guard_await_criu(criu);
 	for (size_t i = 0; i < watch->count; i++)
 		(void)syscall(SYS_pidfd_send_signal, watch->pidfds[i], SIGKILL, NULL, 0);
@@ -168,10 +165,9 @@ int restore_guard_new(struct restore_guard **ret_guard)
 			       .criu = getpid(),
 			       .above_criu = getppid(),
 			       .store = host_find_store() };
-	const struct guard_ops ops = { .watch = watch_tasks,
-				       .argument = &watch,
-				       .fds = &watch.store,
-				       .num_fds = 1 };
+	const struct guard_ops ops = {
+		.watch = watch_tasks, .argument = &watch, .fds = &watch.store, .num_fds = 1
+	};
 	int ret;
 
 	if (restore_guard == MAP_FAILED)

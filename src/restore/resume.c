@@ -171,13 +171,13 @@ static int first_call(struct restore_session *session, pid_t pid)
 
 	for (int phase = PHASE_IN_PROGRESS; phase < PHASES; phase++)
 		count += restore_shared_count(session->shared, phase);
-	if (!count)
-		return 0;
-	ret = resume_all(&resume, count);
+	ret = count ? resume_all(&resume, count) : 0;
 	if (ret < 0)
 		return kill_all(&resume, pid, ret);
 	restore_guard_free(session->guard);
 	session->guard = NULL;
+	if (!count)
+		return 0;
 	/* Without `criu restore -d`, CRIU lives as long as the job. */
 	host_empty_store(host_find_store());
 	content_totals_log(restore_shared_totals(session->shared), false,

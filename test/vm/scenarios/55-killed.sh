@@ -5,7 +5,7 @@
 #
 # The plugin cannot mend the following. CRIU runs code of its own in tasks (the parasite). If CRIU dies while it injects
 # or removes the parasite, the task is lost: it runs into a breakpoint or into unmapped memory. At other times the
-# parasite ends by itself when its socket to CRIU closes. CRIU leaves a restored task without GPU state hanging.
+# parasite ends by itself when its socket to CRIU closes.
 
 # Sets $kills. The seed gives the moments. $early counts the kills before the end.
 read_kills() {
@@ -214,8 +214,6 @@ is_resumed() { grep -q 'amdgpu_plugin: process .*: resumed' img/restore.log; }
 # Checks what an incomplete restore leaves.
 nothing_restored() {
 	until_true all_zero || { autopsy "a restore has ended, but not all of it"; fail "half a task holds $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"; }
-	# CRIU may leave a task without GPU state.
-	kill -9 "$pid" 2> /dev/null || true
 	gone "$pid"
 	criu_ends
 }
@@ -258,6 +256,30 @@ scenario_killed_restore() { # oldest and newest
 	runs
 	verify
 	finish
+}
+
+# CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
+scenario_killed_fork() { # oldest and newest
+	local n child early=0
+
+	machine one
+	rocm_before
+	start client.log bash -c '/opt/vm/bin/gpu_client --log "$0/client.log" & wait' "$work"
+	client='client '
+	wait_line client.log ready
+	child=$(pgrep -P "$pid")
+	dump img "$pid"
+	gone "$pid"
+	for n in 0 20 40 80; do
+		nothing_left
+		kill_at 1 'Forking task with' "$n" 0 restore img -d
+		gone "$child"
+		gone "$pid"
+		no_violation
+	done
+	[ "$early" -gt 0 ] || fail "nothing was killed before its end"
+	restore img
+	runs
 }
 
 # Kills the task. CRIU ends by itself and reports a failure. Every second kill is while the contents are copied, by the
