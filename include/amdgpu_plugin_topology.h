@@ -56,6 +56,7 @@
 /* gfx_target_version: major * 10000 + minor * 100 + stepping. */
 #define TOPOLOGY_GFX9   90000u
 #define TOPOLOGY_GFX950 90500u /* MI350 */
+#define TOPOLOGY_GFX10  100000u
 #define TOPOLOGY_GFX11  110000u
 #define TOPOLOGY_GFX12  120000u
 

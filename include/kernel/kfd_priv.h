@@ -64,7 +64,8 @@ struct kfd_priv_queue {
 	uint32_t cwsr_size;
 	/* Bytes of hardware state after the record: one MQD for each XCC that the driver saved. */
 	uint32_t mqd_size;
-	uint32_t padding;
+	/* Bytes of control stacks behind that. */
+	uint32_t ctl_stack_size;
 };
 
 /* Lists the queues in memory that the caller frees. Tries the BO record sizes of known drivers

@@ -151,6 +151,7 @@ static bool read_queue(struct walk *walk)
 			.id = number_at(walk, QUEUE_ID),
 			.cwsr_size = number_at(walk, QUEUE_CWSR),
 			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
+			.ctl_stack_size = number_at(walk, QUEUE_CTL_SIZE),
 		};
 	return skip(walk, size);
 }

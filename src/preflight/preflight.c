@@ -15,6 +15,7 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "preflight/bo_index.h"
@@ -22,41 +23,26 @@
 
 #define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
-/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
-#define MQD_OF_ONE_XCC 2048u
-
-struct queue {
-	const struct kfd_priv_queue *saved;
-	const struct topology_node *gpu;
-};
-
 struct bo {
 	const struct kfd_bo_bucket *saved;
 	const struct topology_node *gpu;
 };
 
-static bool has_unknown_type(const struct queue *queue)
+static bool has_unknown_type(const struct kfd_queue *queue)
 {
 	return queue->saved->type != KFD_PRIV_QUEUE_COMPUTE &&
 	       queue->saved->type != KFD_PRIV_QUEUE_SDMA &&
 	       queue->saved->type != KFD_PRIV_QUEUE_SDMA_XGMI;
 }
 
-/* A kernel that knows only GPUs with one XCC saves the MQD of the first XCC. */
-static bool lacks_xccs(const struct queue *queue)
-{
-	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && queue->gpu->num_xcc > 1 &&
-	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
-}
-
-static bool lacks_save_area(const struct queue *queue)
+static bool lacks_save_area(const struct kfd_queue *queue)
 {
 	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && !queue->saved->cwsr_size;
 }
 
 /* The firmware's scheduler (MES) runs these queues. Kernels refuse to rebuild them, or crash, so
  * the plugin cannot ask by trying. */
-static bool cannot_be_rebuilt(const struct queue *queue)
+static bool cannot_be_rebuilt(const struct kfd_queue *queue)
 {
 	return queue->gpu->gfx_target_version >= TOPOLOGY_GFX11;
 }
@@ -98,7 +84,7 @@ static const struct rule {
 	struct preflight_text text;
 	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
 	int (*is_such_dump)(void);
-	bool (*queue_breaks)(const struct queue *queue);
+	bool (*queue_breaks)(const struct kfd_queue *queue);
 	bool (*bo_breaks)(const struct bo *bo);
 } rules[] = {
 	{ .name = DUMP_IS_PRE_DUMP,
@@ -184,11 +170,18 @@ static const struct rule {
 		    "`num_xcc` of the GPU and the size of the saved MQD",
 		    "use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
 		    true },
-	  .queue_breaks = lacks_xccs },
+	  .queue_breaks = kfd_queue_lacks_xccs },
 	{ .text = { PREFLIGHT_QUEUE, "has no area for its waves, so running waves would be lost",
 		    "the size of the area in the queue's record", "load amdgpu with cwsr_enable=1",
 		    true },
 	  .queue_breaks = lacks_save_area },
+	{ .name = DUMP_QUEUE_STACK,
+	  .text = { PREFLIGHT_QUEUE,
+		    "was saved without its control stack, so running waves would be lost (Linux 7.2 and 7.3, compute queues on gfx9)",
+		    "the size of the control stack in the queue's record, and in its saved MQD or the properties of the GPU",
+		    "use another kernel (Linux 6.12), or have the process destroy its compute queues before the dump",
+		    true },
+	  .queue_breaks = kfd_queue_lacks_stack },
 	{ .name = DUMP_QUEUE_GENERATION,
 	  .text = { PREFLIGHT_QUEUE,
 		    "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
@@ -387,16 +380,24 @@ static int check_queue_gpus(const struct preflight_subject *subject,
 	return 0;
 }
 
+static struct kfd_priv priv_of(const struct kfd_state *state)
+{
+	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
+				  state->num_bos, state->num_objects };
+}
+
 static int check_queue_rule(const struct preflight_subject *subject,
 			    const struct kfd_priv_queue *queues, size_t num_queues,
 			    const struct rule *rule)
 {
+	const struct kfd_priv priv = priv_of(subject->state);
 	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		struct queue queue = { &queues[i], gpu_by_user_id(subject, queues[i].gpu_id) };
+		const struct kfd_queue queue = { &priv, &queues[i],
+						 gpu_by_user_id(subject, queues[i].gpu_id) };
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
@@ -420,12 +421,6 @@ static int refuse_layout(const struct preflight_subject *subject, const struct k
 		" BOs and %u objects)",
 		subject->process->id, version, priv->size, priv->num_devices, priv->num_bos,
 		priv->num_objects);
-}
-
-static struct kfd_priv priv_of(const struct kfd_state *state)
-{
-	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
-				  state->num_bos, state->num_objects };
 }
 
 static int check_events(const struct preflight_subject *subject)

@@ -28,6 +28,7 @@
 #include "memory/vram.h"
 #include "restore/gpu_ids.h"
 #include "restore/originals.h"
+#include "restore/queue_check.h"
 #include "restore/restore_guard.h"
 #include "restore/task_image.h"
 
@@ -112,6 +113,11 @@ static void finish_restore(struct restore *restore)
 static int check_contents(struct restore *restore)
 {
 	return fill_check(restore->task);
+}
+
+static int check_queues(struct restore *restore)
+{
+	return queue_check_task(restore->task, restore->session->options->force);
 }
 
 static int restore_hsakmt_shm(struct restore *restore)
@@ -350,6 +356,7 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 {
 	static int (*const steps[])(struct restore * restore) = {
 		check_contents,
+		check_queues,
 		restore_hsakmt_shm,
 		keep_kfd,
 		/* From here on the task has KFD state. If a later step fails, resume_task() kills

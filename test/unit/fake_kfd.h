@@ -55,6 +55,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	const char *machine;
 	uint32_t kfd_minor;
 	struct fake_process processes[PROCESSES];
+	/* What the MQDs of a queue state as control stacks; 0: what the record has. */
+	uint32_t mqd_stack;
 	/* The type of all events. */
 	uint32_t event_type;
 	/* The number of GEM objects of each render node, and the name of its driver. */
@@ -162,6 +164,16 @@ static inline bool is_for(const struct fake_process *process)
 	return traced;
 }
 
+/* Each MQD states its part of the control stacks (cp_hqd_cntl_stack_size in v9_structs.h). */
+static inline void fill_mqds(const struct fake_queue *queue, uint8_t *at)
+{
+	uint32_t bytes = kernel.mqd_stack ? kernel.mqd_stack : CTL_STACK;
+
+	bytes /= queue->mqd_size / 2048 ? queue->mqd_size / 2048 : 1;
+	for (uint32_t mqd = 0; mqd + 2048 <= queue->mqd_size; mqd += 2048)
+		memcpy(at + mqd + 700, &bytes, sizeof(bytes));
+}
+
 /* Private data is process, devices, BOs, queues, events. Its own GPU maps each BO. Bytes that only
  * the driver reads are 0x5a. */
 static inline void fill_private(const struct fake_process *process, uint8_t *at)
@@ -177,6 +189,7 @@ static inline void fill_private(const struct fake_process *process, uint8_t *at)
 		memcpy(at, (uint32_t[]){ 0 }, 4);
 		memcpy(at + 64, (uint32_t[]){ queue->gpu_id, queue->type, 0, queue->id }, 16);
 		memcpy(at + 104, (uint32_t[]){ queue->cwsr_size, CTL_STACK, queue->mqd_size }, 12);
+		fill_mqds(queue, at + QUEUE_RECORD);
 		at += QUEUE_RECORD + CTL_STACK + queue->mqd_size;
 	}
 	for (uint32_t i = process->num_queues; i < process->num_objects; i++, at += EVENT_RECORD) {

@@ -32,7 +32,7 @@ static u64 checksum_of(const void *data, u64 bytes)
 
 static u64 area_of(const struct sim_queue *queue)
 {
-	return queue->cwsr_addr + queue->ctl_stack_size;
+	return queue->cwsr_addr + queue->mqd_ctl_stack_size;
 }
 
 /* A part of the area in the model's memory; the LDS follows the waves. */
@@ -66,11 +66,12 @@ static int check_room(const struct sim_queue *queue, const struct sim_client *cl
 	u64 bytes = area_bytes(&queue->dispatch->gcn);
 
 	if (queue->ctl_stack && queue->ctl_stack_size >= sizeof(struct saved) &&
-	    queue->cwsr_size >= queue->ctl_stack_size + bytes)
+	    queue->cwsr_size >= queue->mqd_ctl_stack_size + bytes)
 		return 0;
 	sim_violation(client->sim,
-		      "%s: no room for %" SIM_PRIu64 " bytes of waves in an area of %u",
-		      client->who, bytes, queue->cwsr_size);
+		      "%s: no room for %" SIM_PRIu64 " bytes of waves in an area of %u, or for them"
+		      " in a control stack of %u",
+		      client->who, bytes, queue->cwsr_size, queue->ctl_stack_size);
 	return -ENOMEM;
 }
 

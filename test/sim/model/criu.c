@@ -32,19 +32,6 @@ static struct sim_mem *next_dumped(struct sim_pdd *pdd, u32 *id)
 	return NULL;
 }
 
-u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type)
-{
-	if (type != SIM_QUEUE_COMPUTE)
-		return SIM_MQD_SDMA_BYTES;
-	/* older drivers know only the first XCC */
-	return SIM_MQD_COMPUTE_BYTES * (SIM_KNOB(gpu->sim, one_xcc) ? 1 : max(gpu->num_xcc, 1u));
-}
-
-static u32 mqd_bytes(const struct sim_queue *queue)
-{
-	return sim_queue_mqd_bytes(queue->pdd->gpu, queue->type);
-}
-
 /* No driver has a function that saves queues of these generations. */
 static bool has_unsaved_queues(struct sim_process *process)
 {
@@ -76,8 +63,7 @@ static void count_objects(struct sim_process *process, struct object_counts *cou
 	counts->priv_bytes += (sizeof(struct sim_priv_svm) + 8ull * (4 + counts->devices)) * ranges;
 	for (id = 0; (queue = sim_ids_next(&process->queues, &id)); id++) {
 		counts->objects++;
-		counts->priv_bytes +=
-			sizeof(struct sim_priv_queue) + mqd_bytes(queue) + queue->ctl_stack_size;
+		counts->priv_bytes += sizeof(struct sim_priv_queue) + sim_queue_state_bytes(queue);
 	}
 }
 
@@ -226,64 +212,20 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 	return 0;
 }
 
-static void fill_mqd(const struct sim_queue *queue, void *at)
-{
-	struct sim_mqd mqd = {
-		.magic = SIM_MQD_MAGIC,
-		.rptr = queue->rptr,
-		.wptr = queue->wptr,
-		.ring_addr = queue->ring_addr,
-		.ring_size = queue->ring_size,
-		.saved = queue->saved,
-	};
-
-	memcpy(at, &mqd, sizeof(mqd));
-}
-
-static void fill_queue(const struct sim_queue *queue, struct sim_priv_queue *record)
-{
-	record->object_type = SIM_PRIV_QUEUE;
-	record->q_address = queue->ring_addr;
-	record->q_size = queue->ring_size;
-	record->read_ptr_addr = queue->rptr_addr;
-	record->write_ptr_addr = queue->wptr_addr;
-	record->eop_addr = queue->eop_addr;
-	record->cwsr_addr = queue->cwsr_addr;
-	record->gpu_id = queue->pdd->user_gpu_id;
-	record->type = queue->type;
-	record->format = queue->format;
-	record->q_id = queue->id;
-	record->priority = queue->priority;
-	record->q_percent = queue->percent;
-	record->doorbell_id = queue->doorbell_id;
-	record->gws = queue->gws;
-	record->sdma_id = queue->sdma_id;
-	record->eop_size = queue->eop_size;
-	record->cwsr_size = queue->cwsr_size;
-	record->ctl_stack_size = queue->ctl_stack_size;
-	record->mqd_size = mqd_bytes(queue);
-}
-
 static int write_queues(struct writer *writer, struct sim_pdd *pdd)
 {
 	struct sim_queue *queue;
 	u32 id;
 
 	for (id = 0; (queue = sim_ids_next(&pdd->process->queues, &id)); id++) {
-		struct sim_priv_queue record = { .object_type = 0 };
-		u8 *at;
+		struct sim_priv_queue *record;
 
 		if (queue->pdd != pdd)
 			continue;
-		fill_queue(queue, &record);
-		at = reserve(writer, sizeof(record) + record.mqd_size + record.ctl_stack_size);
-		if (!at)
+		record = reserve(writer, sizeof(*record) + sim_queue_state_bytes(queue));
+		if (!record)
 			return -EINVAL;
-		memcpy(at, &record, sizeof(record));
-		fill_mqd(queue, at + sizeof(record));
-		if (queue->ctl_stack)
-			memcpy(at + sizeof(record) + record.mqd_size, queue->ctl_stack,
-			       record.ctl_stack_size);
+		sim_queue_save(queue, record);
 	}
 	return 0;
 }

@@ -274,6 +274,7 @@ static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *r
 		       const struct sim_mqd *mqd)
 {
 	bool compute = record->type == SIM_QUEUE_COMPUTE;
+	u32 mqd_bytes;
 	int ret;
 
 	if (!compute && record->type != SIM_QUEUE_SDMA && record->type != SIM_QUEUE_SDMA_XGMI)
@@ -281,12 +282,69 @@ static int check_queue(const struct sim_gpu *gpu, const struct sim_priv_queue *r
 	ret = check_generation(gpu);
 	if (ret < 0)
 		return ret;
-	if (record->mqd_size != sim_queue_mqd_bytes(gpu, record->type))
+	mqd_bytes = sim_queue_mqd_bytes(gpu, record->type);
+	if (SIM_KNOB(gpu->sim, one_mqd))
+		mqd_bytes /= sim_queue_saved_xccs(gpu);
+	if (record->mqd_size != mqd_bytes)
 		return -EINVAL;
 	if (mqd->magic != SIM_MQD_MAGIC || mqd->ring_addr != record->q_address ||
 	    mqd->ring_size != record->q_size)
 		return -EINVAL;
 	return 0;
+}
+
+static u32 word_at(const u8 *at)
+{
+	u32 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* The firmware would trust the queue as one of the kernel's own, in memory of other processes. */
+static void check_rights(const struct sim_gpu *gpu, const struct sim_priv_queue *record,
+			 const u8 *mqd)
+{
+	u32 at;
+
+	if (record->type != SIM_QUEUE_COMPUTE)
+		return;
+	for (at = 0; at + SIM_MQD_COMPUTE_BYTES <= record->mqd_size; at += SIM_MQD_COMPUTE_BYTES)
+		if (word_at(mqd + at + SIM_MQD_CONTROL) & SIM_MQD_KERNEL)
+			sim_violation(gpu->sim, "RESTORE: queue %u has the rights of the kernel",
+				      record->q_id);
+}
+
+static u32 device_xccs(const struct sim_gpu *gpu)
+{
+	struct sim *sim = gpu->sim;
+	u32 sum = 0, i;
+
+	for (i = 0; i < sim->num_gpus; i++)
+		if (sim->gpus[i].device == gpu->device)
+			sum += max(sim->gpus[i].num_xcc, 1u);
+	return sum;
+}
+
+/* Bytes of one control stack: set_queue_properties_from_criu() in
+ * kfd_process_queue_manager.c. restore_mqd_v9_4_3() in kfd_mqd_manager_v9.c then copies the part of
+ * each XCC of the partition. */
+static u32 divide_stack(const struct sim_gpu *gpu, const struct sim_priv_queue *record)
+{
+	u32 xccs = sim_queue_saved_xccs(gpu), copied, made;
+
+	if (record->type != SIM_QUEUE_COMPUTE)
+		return record->ctl_stack_size;
+	copied = record->ctl_stack_size / xccs;
+	if (!SIM_KNOB(gpu->sim, xcc_divisor) || gpu->gfx_target_version < SIM_GFX940)
+		return copied;
+	made = record->ctl_stack_size / device_xccs(gpu);
+	if (copied > ((made + SIM_PAGE_SIZE - 1) & ~(u32)(SIM_PAGE_SIZE - 1)))
+		sim_violation(gpu->sim,
+			      "RESTORE: %u bytes of a control stack in room for %u: the memory"
+			      " behind it is overwritten",
+			      copied, made);
+	return copied;
 }
 
 static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_mqd *mqd,
@@ -303,7 +361,6 @@ static void rebuild_queue(const struct sim_priv_queue *record, const struct sim_
 	queue->eop_size = record->eop_size;
 	queue->cwsr_addr = record->cwsr_addr;
 	queue->cwsr_size = record->cwsr_size;
-	queue->ctl_stack_size = record->ctl_stack_size;
 	queue->percent = record->q_percent;
 	queue->priority = record->priority;
 	queue->gws = record->gws != 0;
@@ -337,7 +394,11 @@ static int restore_queue(struct sim_process *process, struct reader *reader)
 	if (ret < 0)
 		return ret;
 	rebuild_queue(record, &mqd, &wanted);
+	check_rights(pdd->gpu, record, at);
 	wanted.ctl_stack = (void *)(uintptr_t)ctl_stack;
+	wanted.ctl_stack_size = divide_stack(pdd->gpu, record);
+	if (record->type == SIM_QUEUE_COMPUTE)
+		wanted.mqd_ctl_stack_size = word_at((const u8 *)at + SIM_MQD_CTL_STACK);
 	/* kfd_criu_restore_queue() of Linux 6.12.111 to 6.12.117 acquires the buffers of the queue
 	 * as CREATE_QUEUE does; 6.12.107, 7.2 and 7.3 do not. The SVM ranges of the image come with
 	 * RESUME, so they do not count. */

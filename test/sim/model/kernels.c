@@ -41,6 +41,21 @@ static const struct row rows[] = {
 	 * the out-of-tree driver has it */
 	ROW(one_xcc,                 0,   1,   1,   1,   1,   1,   0,   0,   0,   0),
 
+	/* amdkfd/kfd_process_queue_manager.c, kfd_criu_restore_queue(): 7.2.12 and 7.3-rc7 compare the
+	 * size of the MQD with mqd_size_from_queue_type(), which is that of one XCC. 6.18.16 has no
+	 * such check. 6.1.192 and 6.12.117 have it, too, and save one XCC */
+	ROW(one_mqd,                 0,   0,   0,   0,   0,   0,   0,   1,   1,   0),
+
+	/* The same file, set_queue_properties_from_criu(): 7.2.12 divides the size of the control
+	 * stacks by the XCCs of the whole device, 7.3-rc7 by those of the partition. 6.18 and newer
+	 * out-of-tree drivers are like 7.2 */
+	ROW(xcc_divisor,             1,   0,   0,   0,   0,   0,   1,   1,   0,   1),
+
+	/* amdkfd/kfd_mqd_manager_v9.c, mqd_manager_init_v9(): 7.2.12 and 7.3-rc7 ask for the GPU's
+	 * control stack before the GPU has its id, and get the answer for a CPU node, 0. 6.12 asks
+	 * at each CHECKPOINT, 6.1 takes the size from the MQD. 6.18 has not been read */
+	ROW(no_ctl_stack,            0,   0,   0,   0,   0,   0,   0,   1,   1,   0),
+
 	/* amdkfd/kfd_process_queue_manager.c: kfd_criu_restore_queue() calls
 	 * kfd_queue_acquire_buffers() in 6.12.117, not in 6.12.107, 7.2 and 7.3 */
 	ROW(acquire_queue_buffers,   0,   0,   0,   0,   0,   1,   0,   0,   0,   0),

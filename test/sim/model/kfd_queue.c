@@ -92,6 +92,7 @@ static void take_properties(const struct kfd_create_queue_args *io, struct sim_q
 	queue->cwsr_addr = io->ctx_save_restore_address;
 	queue->cwsr_size = io->ctx_save_restore_size;
 	queue->ctl_stack_size = io->ctl_stack_size;
+	queue->mqd_ctl_stack_size = io->ctl_stack_size;
 	queue->percent = io->queue_percentage & 0xff;
 	queue->priority = io->queue_priority;
 }

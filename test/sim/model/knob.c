@@ -29,6 +29,9 @@ static const struct sim_knob knobs[] = {
 	KNOB(evict_delay_ms),
 	KNOB(invisible_vram),
 	KNOB(one_xcc),
+	KNOB(one_mqd),
+	KNOB(xcc_divisor),
+	KNOB(no_ctl_stack),
 	KNOB(in_reset),
 	KNOB(evict_timeout),
 	/* kernels differ in the following, too */

@@ -72,6 +72,7 @@ struct sim_queue {
 	u64 ring_addr, ring_size, rptr_addr, wptr_addr;
 	u64 eop_addr, cwsr_addr;
 	u32 eop_size, cwsr_size, ctl_stack_size;
+	u32 mqd_ctl_stack_size; /* as the MQD has it: RESTORE may make a smaller one */
 	u32 percent, priority;
 	u32 doorbell_id; /* 8-byte slot in the slice */
 	u32 sdma_id;
@@ -264,8 +265,14 @@ bool sim_queue_is_active(const struct sim_queue *queue);
 u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
 /* Whether the buffers of the queue are mapped as CREATE_QUEUE requires: 0 or -EINVAL. */
 int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue);
-/* The size of the hardware state that CHECKPOINT saves of a queue. */
+/* criu_queue.c: the bytes of hardware state that CHECKPOINT saves of a queue; a record with so many
+ * bytes behind it, all zero, that it fills; and the bytes of an MQD of each XCC. */
+struct sim_priv_queue;
+u32 sim_queue_state_bytes(const struct sim_queue *queue);
+void sim_queue_save(const struct sim_queue *queue, struct sim_priv_queue *record);
 u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
+/* The XCCs that CHECKPOINT saves. */
+u32 sim_queue_saved_xccs(const struct sim_gpu *gpu);
 /* The values of the knob gfx11_queues: what happens to queues from gfx11 on, which the firmware
  * schedules. */
 #define SIM_GFX11_NOT_SAVED   0u
@@ -273,9 +280,11 @@ u32 sim_queue_mqd_bytes(const struct sim_gpu *gpu, u32 type);
 #define SIM_GFX11_OOPS        2u
 #define SIM_GFX11_REBUILT     3u
 /* gfx_target_version; no driver saves queues from gfx12 on. */
-#define SIM_GFX10 100000u
-#define SIM_GFX11 110000u
-#define SIM_GFX12 120000u
+#define SIM_GFX9   90000u
+#define SIM_GFX940 90400u
+#define SIM_GFX10  100000u
+#define SIM_GFX11  110000u
+#define SIM_GFX12  120000u
 
 /* engine.c */
 /* Gives each queue a turn; false: no queue has done anything. */
@@ -369,10 +378,16 @@ struct sim_priv_queue {
 	u32 gpu_id, type, format, q_id, priority, q_percent, doorbell_id, gws, sdma_id;
 	u32 eop_size, cwsr_size, ctl_stack_size, mqd_size, tail;
 };
-/* Start of the MQD: the state of the queue on the hardware. */
+/* Start of the MQD: the state of the queue on the hardware. CHECKPOINT saves one for each XCC, and
+ * a control stack for each XCC behind them all. */
 #define SIM_MQD_MAGIC         0x51444d53414d4953ull
 #define SIM_MQD_SDMA_BYTES    512u
 #define SIM_MQD_COMPUTE_BYTES 2048u /* of each XCC */
+/* Offsets in the MQD of a compute queue: cp_hqd_pq_control and cp_hqd_cntl_stack_size of struct
+ * v9_mqd (include/v9_structs.h), and bits of the first: PRIV_STATE and KMD_QUEUE. */
+#define SIM_MQD_CONTROL   580u
+#define SIM_MQD_CTL_STACK 700u
+#define SIM_MQD_KERNEL    0xc0000000u
 struct sim_mqd {
 	u64 magic, rptr, wptr, ring_addr, ring_size;
 	u64 saved; /* the waves of a kernel, as the control stack behind the MQD says */

@@ -53,6 +53,9 @@ struct sim_knobs {
 	u64 invisible_vram;
 	u64 skip_copies;
 	u64 one_xcc;
+	u64 one_mqd;
+	u64 xcc_divisor;
+	u64 no_ctl_stack;
 	u64 acquire_queue_buffers;
 	u64 in_reset;
 	u64 evict_timeout;

@@ -90,6 +90,52 @@ static void queues_that_a_kernel_saves_whole_are_not(void **state)
 	}
 }
 
+/* Linux 7.2 saves none, whatever the MQD states. */
+static void a_queue_without_its_control_stack_is_refused(void **state)
+{
+	static const struct {
+		const char *gpus;
+		uint32_t mqds;
+	} cases[] = { { "", 1 }, { "s/^num_xcc .*/num_xcc 8/", 8 } };
+
+	(void)state;
+	kernel.mqd_stack = 8 * (CTL_STACK + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		process = make_process_with(
+			(struct fake_queue){ GPU_B, COMPUTE, 5, 4096, cases[i].mqds * MQD });
+		assert_refused(process, "queue 5 of type 0 on GPU 0xdfd4 was saved without",
+			       "destroy its compute queues");
+		assert_force_dumps(process, "was saved without its control stack");
+	}
+}
+
+static void other_generations_have_no_control_stack_in_the_kernel(void **state)
+{
+	static const char *const versions[] = { "80003", "100100" };
+
+	(void)state;
+	kernel.mqd_stack = CTL_STACK + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		char edit[64];
+		struct fake_process *process;
+		int fd;
+
+		(void)snprintf(edit, sizeof(edit),
+			       "s/^gfx_target_version .*/gfx_target_version %s/", versions[i]);
+		change_gpus(edit);
+		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 5, 4096, MQD });
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		(void)close(fd);
+	}
+}
+
 /* RESTORE gives EINVAL with the queue, and succeeds for the same process without it. */
 static void a_queue_that_this_kernel_cannot_rebuild_is_refused(void **state)
 {
@@ -224,6 +270,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(queues_that_would_not_run_again_are_refused),
 		TEST(queues_that_a_kernel_saves_whole_are_not),
+		TEST(a_queue_without_its_control_stack_is_refused),
+		TEST(other_generations_have_no_control_stack_in_the_kernel),
 		TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused),
 		TEST(a_question_that_the_kernel_does_not_answer_is_a_warning),
 		TEST(the_kernel_is_asked_once_and_with_one_queue),

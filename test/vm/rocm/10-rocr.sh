@@ -113,16 +113,25 @@ scenario_rocm_ipc_host() {
 	finish
 }
 
-# Memory of the virtual memory API, on kernels that list the handles of such memory.
+# Memory of the virtual memory API, on a kernel that lists the handles of such memory.
 scenario_rocm_vmem() {
-	local kernel
+	local kernel=6.18
 
 	[ "$(rocr_interface)" -ge 13 ] || skip "this ROCr has no virtual memory API"
-	for kernel in 6.18 7.3; do
-		machine one
-		start_rocr $with_kernels --vmem
-		come_back
-		come_back
-		finish
-	done
+	machine one
+	start_rocr $with_kernels --vmem
+	come_back
+	come_back
+	finish
+}
+
+# This kernel saves no control stack: the dump fails, and the kernels run on.
+scenario_rocm_no_control_stack() {
+	local kernel=7.3
+
+	machine one
+	start_rocr $with_kernels
+	dump_fails img "was saved without its control stack"
+	verify
+	finish
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the saved hardware state of a queue says about its restore. In the private data the record
+ * of a queue is followed by an MQD (memory queue descriptor) for each XCC, and then, on gfx9, by a
+ * control stack for each XCC, which lists the waves that the GPU has saved. */
+#ifndef AMDGPU_PLUGIN_KERNEL_KFD_QUEUE_H
+#define AMDGPU_PLUGIN_KERNEL_KFD_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "kernel/kfd_priv.h"
+
+struct kfd_queue {
+	const struct kfd_priv *priv;
+	const struct kfd_priv_queue *saved;
+	/* The GPU whose driver has saved the queue, or is going to restore it. */
+	const struct topology_node *gpu;
+};
+
+/* Whether the state is that of fewer XCCs than the GPU has. */
+bool kfd_queue_lacks_xccs(const struct kfd_queue *queue);
+
+/* The bytes of all control stacks of the saved XCCs, as the MQD and the GPU have them. 0: the queue
+ * has none in the kernel. */
+uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue);
+/* Whether the state has less than that. */
+bool kfd_queue_lacks_stack(const struct kfd_queue *queue);
+/* Copies the private data, and gives the queue control stacks of zeros instead of those that it
+ * lacks, so that RESTORE makes room for what the MQD states. The caller frees the copy. -EINVAL:
+ * the MQD states more than any GPU has. */
+int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size);
+
+#endif

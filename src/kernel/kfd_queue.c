@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Reads the hardware state of queues. src/preflight/ and src/restore/ decide what to refuse. */
+#include "kernel/kfd_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
+#define MQD_OF_ONE_XCC 2048u
+
+/* Offset of cp_hqd_cntl_stack_size in struct v9_mqd. */
+#define MQD_STACK_SIZE 700u
+
+/* Offset of ctl_stack_size in the queue's record (kfd_criu_queue_priv_data in kfd_priv.h). */
+#define RECORD_STACK_SIZE 108u
+
+/* More than the control stacks of any GPU: 40 waves of 8 bytes for each of 256 CUs, for 64 XCCs. */
+#define MOST_STACK_BYTES (1u << 23)
+
+static bool is_compute(const struct kfd_queue *queue)
+{
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE;
+}
+
+/* 0: the MQD is too short. */
+static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
+{
+	const struct kfd_priv_queue *saved = queue->saved;
+	uint64_t mqd = saved->offset + saved->size - saved->ctl_stack_size - saved->mqd_size;
+	uint32_t word;
+
+	if (offset + sizeof(word) > saved->mqd_size)
+		return 0;
+	memcpy(&word, queue->priv->bytes + mqd + offset, sizeof(word));
+	return word;
+}
+
+bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)
+{
+	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
+	       queue->saved->mqd_size < (uint64_t)MQD_OF_ONE_XCC * queue->gpu->num_xcc;
+}
+
+/* Other generations have the control stack in the memory of the process (get_checkpoint_info() in
+ * the kernel's kfd_mqd_manager_*.c). */
+uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
+{
+	uint32_t version = queue->gpu->gfx_target_version;
+	uint64_t bytes = mqd_word(queue, MQD_STACK_SIZE);
+
+	if (!is_compute(queue) || !queue->saved->cwsr_size || version < TOPOLOGY_GFX9 ||
+	    version >= TOPOLOGY_GFX10)
+		return 0;
+	if (!bytes)
+		bytes = queue->gpu->ctl_stack_size;
+	return bytes * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
+}
+
+bool kfd_queue_lacks_stack(const struct kfd_queue *queue)
+{
+	return queue->saved->ctl_stack_size < kfd_queue_stack_bytes(queue);
+}
+
+int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size)
+{
+	const struct kfd_priv_queue *saved = queue->saved;
+	const uint64_t stack_bytes = kfd_queue_stack_bytes(queue);
+	const uint64_t stack = saved->offset + saved->size - saved->ctl_stack_size;
+	const uint64_t end = saved->offset + saved->size;
+	const uint32_t stated = (uint32_t)stack_bytes;
+	uint8_t *bytes;
+
+	if (stack_bytes > MOST_STACK_BYTES)
+		return -EINVAL;
+	bytes = calloc(1, stack + stack_bytes + queue->priv->size - end);
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, queue->priv->bytes, stack);
+	memcpy(bytes + saved->offset + RECORD_STACK_SIZE, &stated, sizeof(stated));
+	memcpy(bytes + stack + stack_bytes, queue->priv->bytes + end, queue->priv->size - end);
+	*ret_bytes = bytes;
+	*ret_size = stack + stack_bytes + queue->priv->size - end;
+	return 0;
+}

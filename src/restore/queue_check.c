@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Looks at the queues of a task's image before the driver gets them. kfd_queue.c reads their
+ * hardware state. */
+#include "restore/queue_check.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "amdgpu_plugin_topology.h"
+#include "amdgpu_plugin_util.h"
+#include "criu/log.h"
+#include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
+#include "memory/gpu_files.h"
+#include "restore/restore.h"
+#include "restore/task_image.h"
+
+struct check {
+	struct restored_task *task;
+	struct kfd_priv priv;
+	bool force;
+};
+
+static const struct rule {
+	bool (*is_broken)(const struct kfd_queue *queue);
+	const char *what;
+	bool can_be_forced;
+} rules[] = {
+	{ kfd_queue_lacks_stack,
+	  "was saved without its control stack, so its running waves are lost; dump the job again"
+	  " under another kernel than Linux 7.2 and 7.3",
+	  true },
+};
+
+static int refuse(const struct check *check, const struct kfd_queue *queue, const struct rule *rule)
+{
+	const struct kfd_priv_queue *saved = queue->saved;
+
+	if (check->force && rule->can_be_forced) {
+		log_warn("kfd %d: queue %u of type %u on GPU 0x%04x %s; restored anyway, because"
+			 " AMDGPU_FORCE is set",
+			 check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what);
+		return 0;
+	}
+	return log_error(-EOPNOTSUPP, "kfd %d: queue %u of type %u on GPU 0x%04x %s%s",
+			 check->task->kfd_id, saved->id, saved->type, saved->gpu_id, rule->what,
+			 rule->can_be_forced ? "; AMDGPU_FORCE=1 restores it anyway" : "");
+}
+
+/* RESTORE makes room for the control stack of the record, and the GPU uses that of the MQD. */
+static int give_stack(struct check *check, const struct kfd_queue *queue)
+{
+	ProtobufCBinaryData *data = &check->task->kfd->priv_data;
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	int ret = kfd_queue_add_stack(queue, &bytes, &size);
+
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot give queue %u a control stack",
+				 check->task->kfd_id, queue->saved->id);
+	free(data->data);
+	data->data = bytes;
+	data->len = size;
+	check->priv = task_image_priv(check->task);
+	return 0;
+}
+
+static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
+{
+	const struct topology_node *gpu = topology_find_gpu(&check->task->saved, saved->gpu_id);
+	struct kfd_queue queue = { .priv = &check->priv, .saved = saved };
+	int ret = 0;
+
+	if (!gpu)
+		return log_error(-EINVAL,
+				 "kfd %d: queue %u is on GPU 0x%04x, which the image lacks",
+				 check->task->kfd_id, saved->id, saved->gpu_id);
+	queue.gpu = gpu_files_local(check->task, gpu);
+	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].is_broken(&queue))
+			ret = refuse(check, &queue, &rules[i]);
+	}
+	return !ret && kfd_queue_lacks_stack(&queue) ? give_stack(check, &queue) : ret;
+}
+
+int queue_check_task(struct restored_task *task, bool force)
+{
+	struct check check = { .task = task, .priv = task_image_priv(task), .force = force };
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t num_queues = 0;
+	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
+
+	if (ret == -EINVAL)
+		return 0;
+	if (ret < 0)
+		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
+	/* From the last to the first: a control stack moves what is behind it. */
+	for (size_t i = num_queues; !ret && i-- > 0;)
+		ret = check_queue(&check, &queues[i]);
+	return ret;
+}

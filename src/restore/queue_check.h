@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Refuses queues whose saved hardware state the driver would take as it is, and that would not run
+ * as before. The driver does not check this state. */
+#ifndef AMDGPU_PLUGIN_RESTORE_QUEUE_CHECK_H
+#define AMDGPU_PLUGIN_RESTORE_QUEUE_CHECK_H
+
+#include <stdbool.h>
+
+struct restored_task;
+
+/* In the task, before RESTORE. With @force most refusals are warnings; a queue without its control
+ * stack then gets an empty one in the task's image. Private data of an unknown layout is left to
+ * the driver. Logs on error. */
+int queue_check_task(struct restored_task *task, bool force);
+
+#endif
