@@ -489,6 +489,20 @@ uint64_t topology_pci_device(const struct topology_node *gpu)
 	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
 }
 
+bool topology_is_partition(const struct topology *topology, const struct topology_node *gpu)
+{
+	const uint64_t device = topology_pci_device(gpu);
+	uint64_t num_xcc = 0;
+
+	for (size_t i = 0; i < topology->num_nodes; i++) {
+		const struct topology_node *node = &topology->nodes[i];
+
+		if (node->gpu_id && topology_pci_device(node) == device)
+			num_xcc += node->num_xcc;
+	}
+	return num_xcc > gpu->num_xcc;
+}
+
 static int add_link(KfdDeviceEntry *entry, const struct topology_link *link)
 {
 	DevIolink *saved = malloc(sizeof(*saved));

@@ -55,6 +55,7 @@
 
 /* gfx_target_version: major * 10000 + minor * 100 + stepping. */
 #define TOPOLOGY_GFX9   90000u
+#define TOPOLOGY_GFX940 90400u /* MI300 */
 #define TOPOLOGY_GFX950 90500u /* MI350 */
 #define TOPOLOGY_GFX10  100000u
 #define TOPOLOGY_GFX11  110000u
@@ -124,6 +125,9 @@ size_t topology_count_gpus(const struct topology *topology);
 /* A number that GPUs have in common if, and only if, they are partitions of one PCI device. Such
  * GPUs share mmap offsets. */
 uint64_t topology_pci_device(const struct topology_node *gpu);
+/* Whether the GPUs of the PCI device have more XCCs than @gpu: its modes DPX, QPX and CPX. The
+ * device cgroup may hide the others. */
+bool topology_is_partition(const struct topology *topology, const struct topology_node *gpu);
 
 /* Builds the message of a node; free it with kfd_device_entry__free_unpacked(). The message has
  * only those links that lead to a node of @topology. NULL: no memory. */

@@ -17,6 +17,7 @@
 #include "foresee.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
@@ -35,6 +36,7 @@ static const bool shows_early[] = {
 	[DUMP_HIGH_PRECISION] = true,
 	[DUMP_QUEUE_TYPE] = true,
 	[DUMP_QUEUE_XCCS] = true,
+	[DUMP_QUEUE_PARTITION] = true,
 	[DUMP_QUEUE_GENERATION] = true,
 	[DUMP_BO_GENERATION] = true,
 	[DUMP_HAS_DMABUF] = true,
@@ -89,7 +91,9 @@ static int foresee_resets(struct dump_session *session)
 	return ret < 0 ? ret : gpu_watch_check_idle(session);
 }
 
-static void warn_of_gpu(const struct topology_node *gpu)
+/* @kfd_minor: 0: not known. */
+static void warn_of_gpu(const struct topology *topology, const struct topology_node *gpu,
+			uint32_t kfd_minor)
 {
 	if (!gpu->gpu_id)
 		return;
@@ -97,6 +101,8 @@ static void warn_of_gpu(const struct topology_node *gpu)
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
 	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
+	if (kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor))
+		preflight_warn_of(DUMP_QUEUE_PARTITION, "GPU 0x%04x: a compute queue", gpu->gpu_id);
 	if (loses_xccs(gpu))
 		preflight_warn_of(DUMP_QUEUE_XCCS, "GPU 0x%04x: a compute queue", gpu->gpu_id);
 }
@@ -108,7 +114,7 @@ int foresee_machine(const struct options *options, const struct topology *topolo
 								.has_topology = true };
 	int ret = 0, failed;
 
-	if (!preflight_driver_saves_waves())
+	if (!kfd_queue_driver_saves_waves())
 		ret = preflight_refuse(&session, DUMP_CWSR_IS_OFF, "a process");
 	failed = foresee_resets(&session);
 	return ret < 0 ? ret : failed;
@@ -123,12 +129,14 @@ static bool is_reachable(const struct topology_node *node)
 
 void foresee_warn(const struct topology *topology)
 {
+	uint32_t kfd_minor = 0;
 	bool can_list = true;
 
+	(void)kfd_check_version(&kfd_minor);
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 
-		warn_of_gpu(node);
+		warn_of_gpu(topology, node, kfd_minor);
 		can_list &= !is_reachable(node) || render_node_gem_can_list(node->drm_render_minor);
 	}
 	if (!can_list)

@@ -103,6 +103,8 @@ struct dump_session {
 	bool has_gpu_files;
 	struct topology topology;
 	bool has_topology;
+	/* The second number of KFD's version. */
+	uint32_t kfd_minor;
 	/* The tasks of the dump, as CRIU names them before it shows their files; none: this CRIU
 	 * does not name them. */
 	struct pid_list tasks;
@@ -163,6 +165,7 @@ enum dump_rule {
 	DUMP_QUEUE_TYPE,
 	DUMP_QUEUE_XCCS,
 	DUMP_QUEUE_STACK,
+	DUMP_QUEUE_PARTITION,
 	DUMP_QUEUE_GENERATION,
 	DUMP_QUEUE_REFUSED,
 	DUMP_BO_UNLISTED,

@@ -179,7 +179,9 @@ int kfd_is_dmabuf(int fd);
  * contents of GTT BOs. Logs on error. */
 int kfd_open(int *ret_fd);
 /* Checks that the driver can checkpoint at all. The errors are those of kfd_open(). */
-int kfd_check_version(void);
+int kfd_check_version(uint32_t *ret_minor);
+/* The second number of the version of an open /dev/kfd; the first is 1. Logs on error. */
+int kfd_read_minor(int fd, uint32_t *ret_minor);
 
 /* What CHECKPOINT says of a process, and what RESTORE needs. Arrays are never NULL: the kernel
  * refuses NULL even for arrays without elements. */

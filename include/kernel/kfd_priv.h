@@ -69,8 +69,8 @@ struct kfd_priv_queue {
 };
 
 /* Lists the queues in memory that the caller frees. Tries the BO record sizes of known drivers
- * first. -EINVAL: the version is unknown, no size fits, or the sizes that fit give different
- * queues. */
+ * first. -EINVAL: the version is unknown, or no size fits; -ENOTUNIQ: the sizes that fit give
+ * different queues, or there are too many objects to find out. */
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues);
 

@@ -14,9 +14,15 @@
 struct kfd_queue {
 	const struct kfd_priv *priv;
 	const struct kfd_priv_queue *saved;
-	/* The GPU whose driver has saved the queue, or is going to restore it. */
+	/* The GPU whose driver has saved the queue, or is going to restore it; its machine; and the
+	 * second number of KFD's version there. */
 	const struct topology_node *gpu;
+	const struct topology *topology;
+	uint32_t kfd_minor;
 };
+
+/* amdgpu's parameter cwsr_enable. */
+bool kfd_queue_driver_saves_waves(void);
 
 /* Whether the state is that of fewer XCCs than the GPU has. */
 bool kfd_queue_lacks_xccs(const struct kfd_queue *queue);
@@ -30,5 +36,18 @@ bool kfd_queue_lacks_stack(const struct kfd_queue *queue);
  * lacks, so that RESTORE makes room for what the MQD states. The caller frees the copy. -EINVAL:
  * the MQD states more than any GPU has. */
 int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size_t *ret_size);
+
+/* Whether the state has more than that, by the properties of the GPU. */
+bool kfd_queue_exceeds_stack(const struct kfd_queue *queue);
+
+/* Whether RESTORE may write beyond the memory of compute queues on @gpu: it is a partition, and the
+ * driver may count the XCCs of the whole device. Whether a driver has the fix cannot be asked. */
+bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
+			       uint32_t kfd_minor);
+bool kfd_queue_may_overrun(const struct kfd_queue *queue);
+
+/* Whether the firmware would treat the queue as one of the kernel's, by PRIV_STATE or KMD_QUEUE in
+ * CP_HQD_PQ_CONTROL, or RB_PRIV in SDMA0_RLC0_RB_CNTL. The driver copies these registers. */
+bool kfd_queue_has_kernel_rights(const struct kfd_queue *queue);
 
 #endif

@@ -433,7 +433,7 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	*ret_process = NULL;
 	ret = dump_begin(session);
 	if (!ret)
-		ret = kfd_check_version();
+		ret = kfd_check_version(&session->kfd_minor);
 	if (!ret)
 		ret = dump_topology(session, &dump.topology);
 	if (!ret && !session->tree_is_paused)

@@ -117,10 +117,26 @@ static int report_open(int ret)
 			 KFD_PATH, major(device), minor(device));
 }
 
+int kfd_read_minor(int fd, uint32_t *ret_minor)
+{
+	struct kfd_version_args version = { 0 };
+	int ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
+
+	if (ret < 0)
+		return log_error(ret, "%s: cannot get its version", KFD_PATH);
+	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
+		return log_error(
+			-EOPNOTSUPP,
+			"%s: version %u.%u cannot checkpoint; use version 1.%d or newer (Linux 5.18)",
+			KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
+	*ret_minor = version.minor;
+	return 0;
+}
+
 int kfd_open(int *ret_fd)
 {
 	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-	struct kfd_version_args version = { 0 };
+	uint32_t minor_version;
 	struct stat stat;
 	int ret;
 
@@ -134,23 +150,19 @@ int kfd_open(int *ret_fd)
 		return log_error(-ENXIO,
 				 "%s: not the device of the KFD driver; make the node again",
 				 KFD_PATH);
-	ret = xioctl(fd, KFD_IOC_GET_VERSION, &version);
+	ret = kfd_read_minor(fd, &minor_version);
 	if (ret < 0)
-		return log_error(ret, "%s: cannot get its version", KFD_PATH);
-	if (version.major != 1 || version.minor < KFD_MINOR_NEEDED)
-		return log_error(
-			-EOPNOTSUPP,
-			"%s: version %u.%u cannot checkpoint; use version 1.%d or newer (Linux 5.18)",
-			KFD_PATH, version.major, version.minor, KFD_MINOR_NEEDED);
+		return ret;
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-int kfd_check_version(void)
+int kfd_check_version(uint32_t *ret_minor)
 {
 	_cleanup_close_ int fd = -1;
+	int ret = kfd_open(&fd);
 
-	return kfd_open(&fd);
+	return ret < 0 ? ret : kfd_read_minor(fd, ret_minor);
 }
 
 int kfd_state_alloc(struct kfd_state *state)

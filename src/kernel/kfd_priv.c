@@ -284,14 +284,14 @@ static int agree_on_queues(struct search *search, struct kfd_priv_queue *queues,
 	struct walk first, other;
 
 	if (!find_next(search, queues, &first))
-		return search->objects_left ? -ENOENT : -EINVAL;
+		return search->objects_left ? -ENOENT : -ENOTUNIQ;
 	while (find_next(search, queues + max, &other)) {
 		if (other.num_queues != first.num_queues ||
 		    memcmp(other.queues, first.queues, first.num_queues * sizeof(*queues)) != 0)
-			return -EINVAL;
+			return -ENOTUNIQ;
 	}
 	if (!search->objects_left)
-		return -EINVAL;
+		return -ENOTUNIQ;
 	*ret_num_queues = first.num_queues;
 	return 0;
 }
@@ -319,7 +319,7 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 		ret = agree_on_queues(&unknown, queues, max, ret_num_queues);
 	if (ret < 0) {
 		free(queues);
-		return -EINVAL;
+		return ret == -ENOENT ? -EINVAL : ret;
 	}
 	*ret_queues = queues;
 	return 0;

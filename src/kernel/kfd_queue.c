@@ -3,14 +3,33 @@
 #include "kernel/kfd_queue.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "amdgpu_plugin_util.h"
 
 /* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
 #define MQD_OF_ONE_XCC 2048u
 
 /* Offset of cp_hqd_cntl_stack_size in struct v9_mqd. */
 #define MQD_STACK_SIZE 700u
+
+/* Offset of cp_hqd_pq_control in the MQD of a compute queue, the same from struct vi_mqd to struct
+ * v11_compute_mqd, and its bits PRIV_STATE and KMD_QUEUE (gc_9_0_sh_mask.h). */
+#define MQD_PQ_CONTROL 580u
+#define KERNEL_QUEUE   (3u << 30)
+
+/* Offset of sdmax_rlcx_rb_cntl in the MQD of an SDMA queue, and its bit RB_PRIV. */
+#define MQD_RB_CNTL 0u
+#define KERNEL_RING (1u << 23)
+
+/* The XCCs were counted wrong from the kernel on that saves all of them, Linux 6.18 with KFD 1.18
+ * (set_queue_properties_from_criu() in kfd_process_queue_manager.c). */
+#define KFD_MINOR_ONE_XCC 17
+
+#define GPU_PAGE       4096u
+#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
 /* Offset of ctl_stack_size in the queue's record (kfd_criu_queue_priv_data in kfd_priv.h). */
 #define RECORD_STACK_SIZE 108u
@@ -36,6 +55,17 @@ static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
 	return word;
 }
 
+/* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
+bool kfd_queue_driver_saves_waves(void)
+{
+	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
+	int enabled;
+
+	/* A kernel without the parameter saves waves.
+	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	return !file || fscanf(file, "%d", &enabled) != 1 || enabled;
+}
+
 bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)
 {
 	return is_compute(queue) && queue->gpu->num_xcc > 1 &&
@@ -44,13 +74,18 @@ bool kfd_queue_lacks_xccs(const struct kfd_queue *queue)
 
 /* Other generations have the control stack in the memory of the process (get_checkpoint_info() in
  * the kernel's kfd_mqd_manager_*.c). */
-uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
+static bool has_stack(const struct kfd_queue *queue)
 {
 	uint32_t version = queue->gpu->gfx_target_version;
+
+	return is_compute(queue) && version >= TOPOLOGY_GFX9 && version < TOPOLOGY_GFX10;
+}
+
+uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
+{
 	uint64_t bytes = mqd_word(queue, MQD_STACK_SIZE);
 
-	if (!is_compute(queue) || !queue->saved->cwsr_size || version < TOPOLOGY_GFX9 ||
-	    version >= TOPOLOGY_GFX10)
+	if (!has_stack(queue) || !queue->saved->cwsr_size)
 		return 0;
 	if (!bytes)
 		bytes = queue->gpu->ctl_stack_size;
@@ -82,4 +117,43 @@ int kfd_queue_add_stack(const struct kfd_queue *queue, uint8_t **ret_bytes, size
 	*ret_bytes = bytes;
 	*ret_size = stack + stack_bytes + queue->priv->size - end;
 	return 0;
+}
+
+bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
+{
+	uint64_t most = queue->gpu->ctl_stack_size;
+
+	/* Older kernels do not state it. */
+	if (!has_stack(queue) || !most)
+		return false;
+	most = (most + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
+	return queue->saved->ctl_stack_size > most * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
+}
+
+/* Only MI300 and newer GPUs of gfx9 have partitions, but functions of one PCI slot look like some.
+ */
+bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
+			       uint32_t kfd_minor)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX940 &&
+	       gpu->gfx_target_version < TOPOLOGY_GFX10 && kfd_minor > KFD_MINOR_ONE_XCC &&
+	       topology_is_partition(topology, gpu);
+}
+
+bool kfd_queue_may_overrun(const struct kfd_queue *queue)
+{
+	return is_compute(queue) &&
+	       kfd_queue_gpu_may_overrun(queue->topology, queue->gpu, queue->kfd_minor);
+}
+
+bool kfd_queue_has_kernel_rights(const struct kfd_queue *queue)
+{
+	uint32_t bits = 0;
+
+	if (!is_compute(queue))
+		return mqd_word(queue, MQD_RB_CNTL) & KERNEL_RING;
+	for (uint64_t mqd = 0; mqd + MQD_OF_ONE_XCC <= queue->saved->mqd_size;
+	     mqd += MQD_OF_ONE_XCC)
+		bits |= mqd_word(queue, mqd + MQD_PQ_CONTROL);
+	return bits & KERNEL_QUEUE;
 }

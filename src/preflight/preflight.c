@@ -21,8 +21,6 @@
 #include "preflight/bo_index.h"
 #include "preflight/queue_probe.h"
 
-#define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
-
 struct bo {
 	const struct kfd_bo_bucket *saved;
 	const struct topology_node *gpu;
@@ -168,7 +166,7 @@ static const struct rule {
 	  .text = { PREFLIGHT_QUEUE,
 		    "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
 		    "`num_xcc` of the GPU and the size of the saved MQD",
-		    "use a kernel that saves all XCCs (Linux 6.18), or a partition mode with one XCC for each GPU (CPX)",
+		    "use a kernel that saves all XCCs (Linux 6.18), or with this kernel a partition mode with one XCC for each GPU (CPX)",
 		    true },
 	  .queue_breaks = kfd_queue_lacks_xccs },
 	{ .text = { PREFLIGHT_QUEUE, "has no area for its waves, so running waves would be lost",
@@ -182,6 +180,13 @@ static const struct rule {
 		    "use another kernel (Linux 6.12), or have the process destroy its compute queues before the dump",
 		    true },
 	  .queue_breaks = kfd_queue_lacks_stack },
+	{ .name = DUMP_QUEUE_PARTITION,
+	  .text = { PREFLIGHT_QUEUE,
+		    "is on a partition of a GPU (mode DPX, QPX or CPX), and the kernel may write over its own memory when it rebuilds the queue (Linux 6.18 to 7.2, newer out-of-tree drivers)",
+		    "`num_xcc` of the GPU and of the others of its PCI device, and KFD 1.18 or newer",
+		    "use mode SPX, or Linux 6.12 and mode CPX; a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3) is safe, but the plugin cannot ask for it",
+		    true },
+	  .queue_breaks = kfd_queue_may_overrun },
 	{ .name = DUMP_QUEUE_GENERATION,
 	  .text = { PREFLIGHT_QUEUE,
 		    "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
@@ -334,20 +339,9 @@ int preflight_check_dump(const struct dump_session *session)
 	return 0;
 }
 
-/* Without CWSR a pause waits until the waves end, or the driver resets the GPU. */
-bool preflight_driver_saves_waves(void)
-{
-	_cleanup_fclose_ FILE *file = fopen(CWSR_PARAMETER, "re");
-	int enabled;
-
-	/* A kernel without the parameter saves waves.
-	 * NOLINTNEXTLINE(cert-err34-c): the kernel's number */
-	return !file || fscanf(file, "%d", &enabled) != 1 || enabled;
-}
-
 int preflight_check_driver(const struct dump_session *session, int kfd_id)
 {
-	return preflight_driver_saves_waves()
+	return kfd_queue_driver_saves_waves()
 		       ? 0
 		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
@@ -397,7 +391,8 @@ static int check_queue_rule(const struct preflight_subject *subject,
 
 	for (size_t i = 0; i < num_queues; i++) {
 		const struct kfd_queue queue = { &priv, &queues[i],
-						 gpu_by_user_id(subject, queues[i].gpu_id) };
+						 gpu_by_user_id(subject, queues[i].gpu_id),
+						 subject->topology, subject->session->kfd_minor };
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
@@ -440,8 +435,8 @@ static int check_events(const struct preflight_subject *subject)
 static int check_rebuild(const struct preflight_subject *subject,
 			 const struct kfd_priv_queue *queues, size_t num_queues)
 {
-	const struct kfd_priv_queue *queue =
-		queue_probe_choose(subject->state, subject->topology, queues, num_queues);
+	const struct kfd_priv_queue *queue = queue_probe_choose(
+		subject->state, subject->topology, subject->session->kfd_minor, queues, num_queues);
 	int ret;
 
 	if (!queue)
@@ -466,7 +461,7 @@ static int check_queues(const struct preflight_subject *subject)
 	size_t num_queues;
 	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
 
-	if (ret == -EINVAL)
+	if (ret == -EINVAL || ret == -ENOTUNIQ)
 		return refuse_layout(subject, &priv);
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", subject->process->id);

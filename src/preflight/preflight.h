@@ -47,7 +47,6 @@ struct preflight_subject {
 	struct queue_answers *queue_answers;
 };
 
-bool preflight_driver_saves_waves(void);
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
 int preflight_process_ask_without_bos(void);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "amdgpu_plugin_util.h"
+#include "kernel/kfd_queue.h"
 #include "kernel/render_node.h"
 #include "preflight/bo_index.h"
 
@@ -59,23 +60,24 @@ static bool has_area_in_bo(const struct kfd_state *state, const struct kfd_priv_
 }
 
 static bool can_ask(const struct kfd_state *state, const struct topology *topology,
-		    const struct kfd_priv_queue *queue)
+		    uint32_t kfd_minor, const struct kfd_priv_queue *queue)
 {
 	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
 
 	return queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu &&
-	       gpu->gfx_target_version < TOPOLOGY_GFX11;
+	       gpu->gfx_target_version < TOPOLOGY_GFX11 &&
+	       !kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor);
 }
 
 const struct kfd_priv_queue *queue_probe_choose(const struct kfd_state *state,
-						const struct topology *topology,
+						const struct topology *topology, uint32_t kfd_minor,
 						const struct kfd_priv_queue *queues,
 						size_t num_queues)
 {
 	const struct kfd_priv_queue *chosen = NULL;
 
 	for (size_t i = 0; i < num_queues; i++) {
-		if (!can_ask(state, topology, &queues[i]))
+		if (!can_ask(state, topology, kfd_minor, &queues[i]))
 			continue;
 		if (!has_area_in_bo(state, &queues[i]))
 			return &queues[i];

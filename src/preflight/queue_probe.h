@@ -12,10 +12,11 @@
 #include "kernel/kfd_priv.h"
 
 /* The queue that tells most about the others: the first compute queue whose area for waves is in no
- * BO, else the first compute queue. NULL: there is none, or it is on a GPU of gfx11 or newer. Some
- * kernels crash when they restore such a queue, so the plugin never tries. */
+ * BO, else the first compute queue. NULL: there is none, or it is on a GPU of gfx11 or newer, or on
+ * a partition of which kfd_queue.h warns. Some kernels crash when they restore such a queue, or
+ * write over their memory, so the plugin never tries. */
 const struct kfd_priv_queue *queue_probe_choose(const struct kfd_state *state,
-						const struct topology *topology,
+						const struct topology *topology, uint32_t kfd_minor,
 						const struct kfd_priv_queue *queues,
 						size_t num_queues);
 

@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "memory/gpu_files.h"
@@ -19,14 +20,39 @@
 struct check {
 	struct restored_task *task;
 	struct kfd_priv priv;
+	uint32_t kfd_minor;
 	bool force;
 };
+
+/* The driver would copy the control stack behind memory that has no room for one
+ * (allocate_mqd() in kfd_mqd_manager_v9.c). */
+static bool cannot_keep_waves(const struct kfd_queue *queue)
+{
+	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE && !kfd_queue_driver_saves_waves();
+}
 
 static const struct rule {
 	bool (*is_broken)(const struct kfd_queue *queue);
 	const char *what;
 	bool can_be_forced;
 } rules[] = {
+	{ kfd_queue_has_kernel_rights,
+	  "has the rights of the kernel in its saved state, which no driver gives to a process; use"
+	  " another image",
+	  false },
+	{ kfd_queue_exceeds_stack, "has a larger control stack than this GPU; use another image",
+	  false },
+	{ cannot_keep_waves,
+	  "needs a driver that saves running waves; load amdgpu with cwsr_enable=1", false },
+	{ kfd_queue_lacks_xccs,
+	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under"
+	  " a kernel that saves all XCCs (Linux 6.18)",
+	  true },
+	{ kfd_queue_may_overrun,
+	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
+	  " 6.18 to 7.2, newer out-of-tree drivers); use mode SPX, or a kernel with the change"
+	  " \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3)",
+	  true },
 	{ kfd_queue_lacks_stack,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"
 	  " under another kernel than Linux 7.2 and 7.3",
@@ -69,7 +95,10 @@ static int give_stack(struct check *check, const struct kfd_queue *queue)
 static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 {
 	const struct topology_node *gpu = topology_find_gpu(&check->task->saved, saved->gpu_id);
-	struct kfd_queue queue = { .priv = &check->priv, .saved = saved };
+	struct kfd_queue queue = { .priv = &check->priv,
+				   .saved = saved,
+				   .topology = &check->task->local,
+				   .kfd_minor = check->kfd_minor };
 	int ret = 0;
 
 	if (!gpu)
@@ -84,17 +113,19 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 	return !ret && kfd_queue_lacks_stack(&queue) ? give_stack(check, &queue) : ret;
 }
 
-int queue_check_task(struct restored_task *task, bool force)
+int queue_check_task(struct restored_task *task, int fd, bool force)
 {
 	struct check check = { .task = task, .priv = task_image_priv(task), .force = force };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues = 0;
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
 
-	if (ret == -EINVAL)
+	/* The driver finds its layout, or refuses the data. */
+	if (ret == -EINVAL || (ret == -ENOTUNIQ && force))
 		return 0;
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
+	ret = kfd_read_minor(fd, &check.kfd_minor);
 	/* From the last to the first: a control stack moves what is behind it. */
 	for (size_t i = num_queues; !ret && i-- > 0;)
 		ret = check_queue(&check, &queues[i]);

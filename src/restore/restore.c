@@ -117,7 +117,7 @@ static int check_contents(struct restore *restore)
 
 static int check_queues(struct restore *restore)
 {
-	return queue_check_task(restore->task, restore->session->options->force);
+	return queue_check_task(restore->task, restore->fd, restore->session->options->force);
 }
 
 static int restore_hsakmt_shm(struct restore *restore)

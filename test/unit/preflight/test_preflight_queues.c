@@ -28,6 +28,11 @@ static const struct {
 	  "gfx11 or newer",
 	  "destroy its queues" },
 	{ "no place for waves", "", { GPU_B, COMPUTE, 0, 0, MQD }, "waves", "cwsr_enable" },
+	{ "a partition",
+	  "s/^gfx_target_version .*/gfx_target_version 90402/;s/^location_id [1-9].*/location_id 25344/",
+	  { GPU_B, COMPUTE, 3, 4096, MQD },
+	  "queue 3 of type 0 on GPU 0xdfd4 is on a partition",
+	  "SPX" },
 	{ "a type from the future",
 	  "",
 	  { GPU_B, 6, 7, 4096, MQD },
@@ -214,6 +219,9 @@ static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
 		struct fake_queue queue;
 	} cases[] = {
 		{ "s/^gfx_target_version .*/gfx_target_version 110000/",
+		  { GPU_B, COMPUTE, 3, 4096, MQD } },
+		{ "s/^gfx_target_version .*/gfx_target_version 90402/;"
+		  "s/^location_id [1-9].*/location_id 25344/",
 		  { GPU_B, COMPUTE, 3, 4096, MQD } },
 		{ "", { GPU_B, SDMA, 3, 0, 512 } },
 	};

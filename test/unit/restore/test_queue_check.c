@@ -10,16 +10,24 @@
 #define STACK        4096
 #define QUEUE_OFFSET (8 + 8 + 2 * BO_RECORD)
 
-/* In an MQD. */
+/* In an MQD: cp_hqd_cntl_stack_size and cp_hqd_pq_control. */
 #define STACK_SIZE 700
+#define PQ_CONTROL 580
+
+/* Edits of the properties of all GPUs. */
+#define EIGHT_XCCS "s/^num_xcc .*/num_xcc 8/"
+#define MI300      "s/^gfx_target_version .*/gfx_target_version 90402/"
+#define ONE_DEVICE "s/^location_id [1-9].*/location_id 25344/"
 
 struct saved_queue {
 	uint32_t gpu_id, type, mqds, stack;
 	/* What the MQD states. */
 	uint32_t mqd_stack;
+	/* Bits that the last MQD has at this offset. */
+	uint32_t offset, bits;
 };
 
-static const struct saved_queue good = { USER_ID, 0, 1, STACK, STACK };
+static const struct saved_queue good = { USER_ID, 0, 1, STACK, STACK, 0, 0 };
 
 static void set_at(uint8_t *at, uint32_t value)
 {
@@ -42,11 +50,26 @@ static void give_queue(const struct saved_queue *queue)
 	set_at(record + 112, queue->mqds * MQD);
 	for (uint32_t i = 0; i < queue->mqds; i++)
 		set_at(record + QUEUE + i * MQD + STACK_SIZE, queue->mqd_stack);
+	if (queue->bits)
+		set_at(record + QUEUE + (queue->mqds - 1) * MQD + queue->offset, queue->bits);
 	make_image();
 	free(image->priv_data.data);
 	image->priv_data.data = data;
 	image->priv_data.len = size;
 	image->num_of_objects = 1;
+}
+
+/* With BO records of 80 bytes, an object is inside of those that were meant, and fills the data,
+ * too.
+ */
+static void give_second_reading(void)
+{
+	const size_t offset = 8 + 8 + 2 * 80;
+	uint8_t *record = image->priv_data.data + offset;
+
+	set_at(record + 64, USER_ID);
+	set_at(record + 108, (uint32_t)(image->priv_data.len - offset - QUEUE - MQD));
+	set_at(record + 112, MQD);
 }
 
 static int restore_image(void)
@@ -86,11 +109,13 @@ static void with_force(bool on)
 static void queues_with_all_their_state_are_restored(void **state)
 {
 	static const struct saved_queue cases[] = {
-		{ USER_ID, 0, 1, STACK, STACK },
+		{ USER_ID, 0, 1, STACK, STACK, 0, 0 },
+		/* UNORD_DISPATCH, and the size of the ring. */
+		{ USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 28 | 9 },
 		/* A copy engine has no control stack. */
-		{ USER_ID, 1, 1, 0, STACK },
+		{ USER_ID, 1, 1, 0, STACK, 0, 0 },
 		/* Nor has a queue whose MQD and GPU state none. */
-		{ USER_ID, 0, 1, 0, 0 },
+		{ USER_ID, 0, 1, 0, 0, 0, 0 },
 	};
 
 	(void)state;
@@ -111,7 +136,7 @@ static void a_queue_without_its_control_stack_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
-		const struct saved_queue queue = { USER_ID, 0, 1, stacks[i], STACK };
+		const struct saved_queue queue = { USER_ID, 0, 1, stacks[i], STACK, 0, 0 };
 
 		give_queue(&queue);
 		assert_refused("without its control stack");
@@ -129,7 +154,7 @@ static void a_queue_without_its_control_stack_is_refused(void **state)
 /* No GPU has that much, so force does not make RESTORE allocate it. */
 static void an_impossible_control_stack_is_refused(void **state)
 {
-	const struct saved_queue queue = { USER_ID, 0, 1, 0, 0xffffffff };
+	const struct saved_queue queue = { USER_ID, 0, 1, 0, 0xffffffff, 0, 0 };
 
 	(void)state;
 	with_force(true);
@@ -152,6 +177,123 @@ static void a_queue_of_another_gpu_is_refused(void **state)
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
 
+/* The restore is on a machine of eight GPUs, of which @edit changes the properties, and the saved
+ * GPU is like them. */
+static void change_gpus(const char *edit)
+{
+	static char machine[200];
+	char command[1200];
+
+	(void)snprintf(machine, sizeof(machine), "%s", unit_path("machine"));
+	(void)snprintf(command, sizeof(command),
+		       "rm -rf %s && cp -r test/data/machines/eight-other %s &&"
+		       " sed -i '%s' %s/nodes/*/properties",
+		       machine, machine, edit, machine);
+	assert_int_equal(system(command), 0);
+	kernel.machine = machine;
+}
+
+static void copy_gpu_to_image(void)
+{
+	struct topology topology;
+	const struct topology_node *present;
+
+	assert_int_equal(topology_read(kernel.machine, &topology), 0);
+	present = &topology.nodes[topology.num_nodes - 1];
+	image->device_entries[1]->gfx_target_version = present->gfx_target_version;
+	image->device_entries[1]->num_xcc = present->num_xcc;
+	topology_done(&topology);
+}
+
+static void states_that_harm_the_kernel_are_refused(void **state)
+{
+	static const struct {
+		const char *gpus;
+		const char *parameter;
+		struct saved_queue queue;
+		const char *words;
+		bool can_be_forced;
+	} cases[] = {
+		{ "",
+		  "1\n",
+		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 30 },
+		  "rights of the kernel",
+		  false },
+		{ "",
+		  "1\n",
+		  { USER_ID, 0, 1, STACK, STACK, PQ_CONTROL, 1u << 31 },
+		  "rights of the kernel",
+		  false },
+		{ EIGHT_XCCS,
+		  "1\n",
+		  { USER_ID, 0, 8, 8 * STACK, STACK, PQ_CONTROL, 1u << 31 },
+		  "rights of the kernel",
+		  false },
+		{ "", "1\n", { USER_ID, 1, 1, 0, 0, 0, 1u << 23 }, "rights of the kernel", false },
+		{ "$actl_stack_size 4096",
+		  "1\n",
+		  { USER_ID, 0, 1, STACK + 1, STACK, 0, 0 },
+		  "larger control stack",
+		  false },
+		{ "", "0\n", { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "cwsr_enable=1", false },
+		{ EIGHT_XCCS, "1\n", { USER_ID, 0, 1, STACK, STACK, 0, 0 }, "fewer XCCs", true },
+		{ MI300 ";" ONE_DEVICE,
+		  "1\n",
+		  { USER_ID, 0, 1, STACK, STACK, 0, 0 },
+		  "on a partition of a GPU",
+		  true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		unit_print("parameter-cwsr_enable", "%s", cases[i].parameter);
+		change_gpus(cases[i].gpus);
+		give_queue(&cases[i].queue);
+		copy_gpu_to_image();
+		assert_refused(cases[i].words);
+		with_force(true);
+		give_queue(&cases[i].queue);
+		copy_gpu_to_image();
+		if (cases[i].can_be_forced)
+			assert_restored();
+		else
+			assert_refused(cases[i].words);
+		with_force(false);
+		forget_image();
+	}
+}
+
+/* Such GPUs are no partitions, or their driver makes room for what it copies. */
+static void other_gpus_of_one_slot_are_not_refused(void **state)
+{
+	static const struct {
+		const char *gpus;
+		uint32_t kfd_minor;
+	} cases[] = { { MI300, 18 }, { ONE_DEVICE, 18 }, { MI300 ";" ONE_DEVICE, 17 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		change_gpus(cases[i].gpus);
+		kernel.kfd_minor = cases[i].kfd_minor;
+		give_queue(&good);
+		copy_gpu_to_image();
+		assert_restored();
+	}
+}
+
+/* Two sizes of BO records fit, and the queue has another MQD in each. */
+static void queues_that_can_be_read_in_two_ways_are_refused(void **state)
+{
+	(void)state;
+	give_queue(&good);
+	give_second_reading();
+	assert_fails(restore_image());
+	assert_logged("Error (amdgpu_plugin): kfd 5: cannot list its queues");
+	assert_int_equal(calls(KFD_RESTORE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +301,9 @@ int main(void)
 		TEST(a_queue_without_its_control_stack_is_refused),
 		TEST(an_impossible_control_stack_is_refused),
 		TEST(a_queue_of_another_gpu_is_refused),
+		TEST(states_that_harm_the_kernel_are_refused),
+		TEST(other_gpus_of_one_slot_are_not_refused),
+		TEST(queues_that_can_be_read_in_two_ways_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);
