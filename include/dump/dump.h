@@ -38,13 +38,10 @@ struct dumped_file {
 
 #define DUMP_NO_PROCESS SIZE_MAX
 
-/* What the kernel has said of compute queues: those with their area for waves in no BO, and those
- * with it in a BO. */
+/* What the kernel has said of queues, see src/preflight/queue_probe.h. */
 struct queue_answers {
-	struct queue_answer {
-		bool known;
-		int ret;
-	} by_area[2];
+	struct queue_answer *list;
+	size_t count;
 };
 
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */

@@ -540,6 +540,7 @@ void dump_done(struct dump_session *session)
 	background_done(session);
 	free(session->processes);
 	free(session->dmabufs);
+	free(session->queue_answers.list);
 	shared_bos_done(session);
 	gpu_watch_end(session);
 	pause_close_files(session);

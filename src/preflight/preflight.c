@@ -195,7 +195,7 @@ static const struct rule {
 	  .queue_breaks = cannot_be_rebuilt },
 	{ .name = DUMP_QUEUE_REFUSED,
 	  .text = { PREFLIGHT_QUEUE,
-		    "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, if the area for waves is in an SVM range)",
+		    "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, on gfx10, or if the area for waves is in an SVM range; Linux 7.2 and 7.3, on a GPU with several XCCs)",
 		    "RESTORE of a copy of the queue, in a child process that then ends",
 		    "use another kernel, or start the job with HSA_USE_SVM=0 (likely to help on gfx9)",
 		    true } },
@@ -435,22 +435,28 @@ static int check_events(const struct preflight_subject *subject)
 static int check_rebuild(const struct preflight_subject *subject,
 			 const struct kfd_priv_queue *queues, size_t num_queues)
 {
-	const struct kfd_priv_queue *queue = queue_probe_choose(
-		subject->state, subject->topology, subject->session->kfd_minor, queues, num_queues);
-	int ret;
+	bool has_warned = false;
 
-	if (!queue)
-		return 0;
-	ret = queue_probe_ask(subject->state, subject->topology, queue, subject->queue_answers);
-	if (ret == -EOPNOTSUPP)
-		return preflight_refuse(subject->session, DUMP_QUEUE_REFUSED,
-					"kfd %d: queue %u of type %u on GPU 0x%04x",
-					subject->process->id, queue->id, queue->type,
-					queue->gpu_id);
-	if (ret < 0)
-		log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on GPU"
-			 " 0x%04x: %s; try a restore before you rely on the dump",
-			 subject->process->id, queue->id, queue->gpu_id, strerror(-ret));
+	for (size_t i = 0; i < num_queues; i++) {
+		const struct kfd_priv_queue *queue = &queues[i];
+		int ret;
+
+		if (!queue_probe_can_ask(subject->state, subject->topology,
+					 subject->session->kfd_minor, queue))
+			continue;
+		ret = queue_probe_ask(subject->state, subject->topology, queue,
+				      subject->queue_answers);
+		if (ret == -EOPNOTSUPP)
+			return preflight_refuse(subject->session, DUMP_QUEUE_REFUSED,
+						"kfd %d: queue %u of type %u on GPU 0x%04x",
+						subject->process->id, queue->id, queue->type,
+						queue->gpu_id);
+		if (ret < 0 && !has_warned)
+			log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on"
+				 " GPU 0x%04x: %s; try a restore before you rely on the dump",
+				 subject->process->id, queue->id, queue->gpu_id, strerror(-ret));
+		has_warned |= ret < 0;
+	}
 	return 0;
 }
 

@@ -23,6 +23,15 @@
 /* Access of the GPU (uapi/linux/kfd_ioctl.h: WRITABLE and EXECUTABLE). */
 #define BO_ACCESS (3u << 30)
 
+/* Queues that no known kernel treats differently, and what the kernel said of one of them. */
+struct queue_answer {
+	uint32_t type;
+	bool has_area_in_bo;
+	uint32_t gfx_target_version;
+	uint32_t num_xcc;
+	int ret;
+};
+
 /* A process that RESTORE is to build. */
 struct trial {
 	struct kfd_state state;
@@ -59,32 +68,17 @@ static bool has_area_in_bo(const struct kfd_state *state, const struct kfd_priv_
 	return find_bo(state, queue, queue->buffers[KFD_PRIV_QUEUE_AREA]) != KFD_PRIV_NO_BO;
 }
 
-static bool can_ask(const struct kfd_state *state, const struct topology *topology,
-		    uint32_t kfd_minor, const struct kfd_priv_queue *queue)
+/* SDMA queues on a GPU with one XCC are all alike. */
+bool queue_probe_can_ask(const struct kfd_state *state, const struct topology *topology,
+			 uint32_t kfd_minor, const struct kfd_priv_queue *queue)
 {
 	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
 
-	return queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu &&
-	       gpu->gfx_target_version < TOPOLOGY_GFX11 &&
-	       !kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor);
-}
-
-const struct kfd_priv_queue *queue_probe_choose(const struct kfd_state *state,
-						const struct topology *topology, uint32_t kfd_minor,
-						const struct kfd_priv_queue *queues,
-						size_t num_queues)
-{
-	const struct kfd_priv_queue *chosen = NULL;
-
-	for (size_t i = 0; i < num_queues; i++) {
-		if (!can_ask(state, topology, kfd_minor, &queues[i]))
-			continue;
-		if (!has_area_in_bo(state, &queues[i]))
-			return &queues[i];
-		if (!chosen)
-			chosen = &queues[i];
-	}
-	return chosen;
+	if (!gpu || gpu->gfx_target_version >= TOPOLOGY_GFX11)
+		return false;
+	if (queue->type != KFD_PRIV_QUEUE_COMPUTE)
+		return gpu->num_xcc > 1;
+	return !kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor);
 }
 
 static bool knows_id(const struct kfd_state *state, uint32_t id)
@@ -277,6 +271,9 @@ static int ask(const struct kfd_state *saved, const struct topology *topology,
 	ret = prepare(&trial, saved, topology, queue);
 	if (!ret)
 		ret = run_trial(&trial, saved, queue, &answer);
+	/* The original has the engine. The kernel has compared the sizes before it looked. */
+	if (!ret && answer == -EBUSY && queue->type != KFD_PRIV_QUEUE_COMPUTE)
+		return 0;
 	if (ret < 0 || answer != -EINVAL)
 		return ret < 0 ? ret : answer;
 	ret = run_trial(&trial, saved, NULL, &answer);
@@ -285,14 +282,37 @@ static int ask(const struct kfd_state *saved, const struct topology *topology,
 	return -EOPNOTSUPP;
 }
 
+static struct queue_answer kind_of(const struct kfd_state *state, const struct topology *topology,
+				   const struct kfd_priv_queue *queue)
+{
+	const struct topology_node *gpu = bo_index_find_gpu(state, topology, queue->gpu_id);
+
+	return (struct queue_answer){
+		.type = queue->type,
+		.has_area_in_bo = has_area_in_bo(state, queue),
+		.gfx_target_version = gpu->gfx_target_version,
+		.num_xcc = gpu->num_xcc,
+	};
+}
+
+static bool is_of_kind(const struct queue_answer *answer, const struct queue_answer *kind)
+{
+	return answer->type == kind->type && answer->has_area_in_bo == kind->has_area_in_bo &&
+	       answer->gfx_target_version == kind->gfx_target_version &&
+	       answer->num_xcc == kind->num_xcc;
+}
+
 int queue_probe_ask(const struct kfd_state *state, const struct topology *topology,
 		    const struct kfd_priv_queue *queue, struct queue_answers *answers)
 {
-	struct queue_answer *answer = &answers->by_area[has_area_in_bo(state, queue)];
+	struct queue_answer answer = kind_of(state, topology, queue);
+	int ret;
 
-	if (!answer->known) {
-		answer->ret = ask(state, topology, queue);
-		answer->known = true;
+	for (size_t i = 0; i < answers->count; i++) {
+		if (is_of_kind(&answers->list[i], &answer))
+			return answers->list[i].ret;
 	}
-	return answer->ret;
+	answer.ret = ask(state, topology, queue);
+	ret = array_append(&answers->list, &answers->count, sizeof(answer), &answer);
+	return ret < 0 ? ret : answer.ret;
 }

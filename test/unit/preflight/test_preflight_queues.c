@@ -180,7 +180,8 @@ static void a_question_that_the_kernel_does_not_answer_is_a_warning(void **state
 }
 
 /* The copy has all GPUs that CRIU sees, and one BO for each buffer of the queue or one alone. It
- * never has an SDMA queue, because such a queue holds an engine that other processes may use. */
+ * never has an SDMA queue of a GPU with one XCC, as such a queue holds an engine that other
+ * processes may use. */
 static void the_kernel_is_asked_once_and_with_one_queue(void **state)
 {
 	struct fake_process *process =
@@ -210,6 +211,69 @@ static void the_kernel_is_asked_once_and_with_one_queue(void **state)
 	end_dump(0);
 	(void)close(fd);
 	(void)close(other_fd);
+}
+
+/* Gives GPU A, and not GPU B, another property. */
+#define EDIT_GPU_A(edit) ":a;N;$!ba;/drm_render_minor 128\\n/s/" edit "/"
+
+/* One answer does for all queues that no kernel treats differently. */
+static void the_kernel_is_asked_for_each_kind_of_queue(void **state)
+{
+	static const struct {
+		const char *gpus;
+		struct fake_queue other;
+		unsigned int trials;
+	} cases[] = {
+		{ "", { 0xbeef, COMPUTE, 4, 4096, MQD }, 1 },
+		{ EDIT_GPU_A("gfx_target_version [0-9]*/gfx_target_version 100302"),
+		  { 0xbeef, COMPUTE, 4, 4096, MQD },
+		  2 },
+		{ EDIT_GPU_A("num_xcc [0-9]*/num_xcc 2"),
+		  { 0xbeef, COMPUTE, 4, 4096, 2 * MQD },
+		  2 },
+		{ EDIT_GPU_A("num_xcc [0-9]*/num_xcc 2"), { 0xbeef, SDMA, 4, 0, 1024 }, 2 },
+	};
+
+	(void)state;
+	fake_kernel_share();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fake_process *process;
+		int fd;
+
+		print_message("case %zu\n", i);
+		kernel.trials = 0;
+		change_gpus(cases[i].gpus);
+		process = make_process_with((struct fake_queue){ GPU_B, COMPUTE, 3, 4096, MQD });
+		process->queues[process->num_queues++] = cases[i].other;
+		fd = open_kfd_of(process);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(kernel.trials, cases[i].trials);
+		(void)close(fd);
+	}
+}
+
+/* EBUSY: the process that is dumped has the engine. Linux 7.2 answers EINVAL before it looks. */
+static void sdma_queues_of_several_xccs_are_tried(void **state)
+{
+	const struct fake_queue queue = { GPU_B, SDMA, 4, 0, 1024 };
+	struct fake_process *process;
+	int fd;
+
+	(void)state;
+	change_gpus("s/^num_xcc .*/num_xcc 2/");
+	process = make_process_with(queue);
+	kernel.trial_errno = EINVAL;
+	assert_refused(process, "queue 4 of type 1 on GPU 0xdfd4 cannot be rebuilt", "kernel");
+	kernel.trial_errno = EBUSY;
+	fd = open_kfd_of(process);
+	unit_forget_lines();
+	start_dump();
+	assert_int_equal(dump_file(fd, 5), 0);
+	end_dump(0);
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+	(void)close(fd);
 }
 
 static void queues_that_the_kernel_may_crash_on_are_not_tried(void **state)
@@ -283,6 +347,8 @@ int main(void)
 		TEST(a_queue_that_this_kernel_cannot_rebuild_is_refused),
 		TEST(a_question_that_the_kernel_does_not_answer_is_a_warning),
 		TEST(the_kernel_is_asked_once_and_with_one_queue),
+		TEST(the_kernel_is_asked_for_each_kind_of_queue),
+		TEST(sdma_queues_of_several_xccs_are_tried),
 		TEST(queues_that_the_kernel_may_crash_on_are_not_tried),
 		TEST(a_process_without_queues_is_dumped_on_any_gpu),
 		TEST(many_bad_queues_are_one_line),
