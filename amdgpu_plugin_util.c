@@ -384,19 +384,39 @@ int thread_unshare_fs(void)
 	return unshare(CLONE_FS) < 0 ? -errno : 0;
 }
 
+/* The parent may have died before that. */
+static void die_with(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(ESRCH);
+}
+
+/* A job may sleep in the kernel for good, and then even SIGKILL does not end it. CRIU waits for all
+ * its children, so the job runs in a child of this one, which SIGKILL always ends. Only if CRIU is
+ * the init process or a subreaper, such a job becomes its child then. */
 static void __attribute__((noreturn))
 run_child(int (*job)(void *argument), void *argument, pid_t parent)
 {
+	const pid_t self = (pid_t)syscall(SYS_getpid);
+	int status = 0;
+	pid_t pid;
+
 	(void)prctl(PR_SET_NAME, CHILD_NAME);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The parent may have died before that. */
-	if (getppid() != parent)
-		_exit(ESRCH);
+	die_with(parent);
 	(void)close_range(0, ~0u, 0);
-	_exit(-job(argument) & 0xff);
+	pid = (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+	if (!pid) {
+		die_with(self);
+		_exit(-job(argument) & 0xff);
+	}
+	if (pid < 0)
+		_exit(errno);
+	if (waitpid(pid, &status, __WALL) != pid || !WIFEXITED(status))
+		(void)kill(self, SIGKILL);
+	_exit(WEXITSTATUS(status));
 }
 
-/* The child may sleep in the kernel for good, and then even SIGKILL does not end it. */
 static int await_child(int pidfd, unsigned int timeout_s, int *ret_result)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };

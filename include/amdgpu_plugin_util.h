@@ -130,12 +130,12 @@ int thread_start(pthread_t *thread, void *(*function)(void *), void *argument);
  * share a root (mntns_install() in fs/namespace.c: EINVAL). */
 int thread_unshare_fs(void);
 
-/* Runs @job in a child process with a copy of this process's memory, and waits for its end, at most
- * @timeout_s seconds. The child has no descriptors, no signals and one thread, so @job must not
- * log. The child dies with this thread. It ends without SIGCHLD, like a guard, so CRIU does not
- * notice it.
+/* Runs @job in a process with a copy of this process's memory, and waits for its end, at most
+ * @timeout_s seconds. The process has no descriptors, no signals and one thread, so @job must not
+ * log. It dies with this thread. It is no child of this process, so CRIU neither waits for it nor
+ * gets SIGCHLD, also if it hangs in the kernel and cannot be killed.
  * *@ret_result: what @job returned, 0 or -errno.
- * -ECHILD: something killed the child; -ETIME: it has not ended in time, and was killed. */
+ * -ECHILD: something killed it; -ETIME: it has not ended in time, and was killed. */
 int child_run(int (*job)(void *argument), void *argument, unsigned int timeout_s, int *ret_result);
 
 #endif

@@ -14,7 +14,8 @@
 
 #define PAGE 4096u
 
-/* A child that takes longer hangs in the kernel. */
+/* A child that takes longer hangs in the kernel: this, and a second for each render node that it
+ * opens. */
 #define TIMEOUT_S 5
 
 /* One BO for each buffer, or one alone. */
@@ -257,7 +258,7 @@ static int run_trial(struct trial *trial, const struct kfd_state *saved,
 		return ret;
 	trial->state.priv_data_size = size;
 	trial->state.num_objects = queue ? 1 : 0;
-	return child_run(restore_in_child, trial, TIMEOUT_S, ret_answer);
+	return child_run(restore_in_child, trial, TIMEOUT_S + trial->state.num_devices, ret_answer);
 }
 
 /* EINVAL has many causes. Only if the same process without the queue can be restored, the cause is

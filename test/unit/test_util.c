@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -454,6 +455,65 @@ static void a_child_that_dies_or_hangs_is_an_error(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
 }
 
+/* Memory that a job shares with its tracer. */
+struct traced_job {
+	pid_t pid;
+	uint32_t is_traced;
+};
+
+static int wait_for_tracer(void *argument)
+{
+	struct traced_job *job = argument;
+
+	__atomic_store_n(&job->pid, (pid_t)syscall(SYS_getpid), __ATOMIC_RELEASE);
+	wait_forever(NULL);
+}
+
+/* In a process that is no descendant's parent: traces the job, and never looks at its end. */
+static void __attribute__((noreturn)) trace(struct traced_job *job)
+{
+	pid_t pid;
+
+	while (!(pid = __atomic_load_n(&job->pid, __ATOMIC_ACQUIRE)))
+		(void)sched_yield();
+	__atomic_store_n(&job->is_traced, ptrace(PTRACE_SEIZE, pid, 0, 0) == 0, __ATOMIC_RELEASE);
+	(void)pause();
+	_exit(0);
+}
+
+/* A tracee that was killed stays until its tracer has seen the end, as a job stays that sleeps in
+ * the kernel. CRIU would wait for such a child, or take its end for that of a task. */
+static void a_job_that_cannot_be_ended_is_no_child(void **state)
+{
+	struct traced_job *job =
+		mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int pipe_fds[2], ret = 1;
+	pid_t tracer, between;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	between = fork();
+	if (!between) {
+		tracer = fork();
+		if (!tracer)
+			trace(job);
+		(void)!write(pipe_fds[1], &tracer, sizeof(tracer));
+		_exit(0);
+	}
+	assert_int_equal(read(pipe_fds[0], &tracer, sizeof(tracer)), sizeof(tracer));
+	assert_int_equal(waitpid(between, NULL, 0), between);
+	assert_int_equal(child_run(wait_for_tracer, job, 2, &ret), -ETIME);
+	assert_int_equal(__atomic_load_n(&job->is_traced, __ATOMIC_ACQUIRE), 1);
+	/* The job is still there. */
+	assert_int_equal(kill(job->pid, 0), 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+	assert_int_equal(errno, ECHILD);
+	assert_int_equal(kill(tracer, SIGKILL), 0);
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	(void)munmap(job, sizeof(*job));
+}
+
 static int tell_pid_and_wait(void *argument)
 {
 	__atomic_store_n((pid_t *)argument, (pid_t)syscall(SYS_getpid), __ATOMIC_RELEASE);
@@ -507,6 +567,7 @@ int main(void)
 		UNIT_TEST(an_array_too_large_for_memory_stays_as_it_was),
 		UNIT_TEST(a_child_gives_its_result_and_leaves_nothing),
 		UNIT_TEST(a_child_that_dies_or_hangs_is_an_error),
+		UNIT_TEST(a_job_that_cannot_be_ended_is_no_child),
 		UNIT_TEST(a_child_dies_with_its_parent),
 	};
 
