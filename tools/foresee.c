@@ -60,12 +60,12 @@ static unsigned int find_release(void)
 }
 
 /* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c, called by
- * kfd_criu_restore_queue()). */
-static bool has_release_that_refuses_queues(void)
+ * kfd_criu_restore_queue()). Without SVM it always is in one. */
+static bool refuses_queues(void)
 {
 	unsigned int release = find_release();
 
-	return release >= RELEASE(6, 12, 111) && release <= RELEASE(6, 12, 117);
+	return release >= RELEASE(6, 12, 111) && release <= RELEASE(6, 12, 117) && kfd_has_svm();
 }
 
 /* CHECKPOINT saves the first XCC of a queue: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is
@@ -141,7 +141,7 @@ void foresee_warn(const struct topology *topology)
 	}
 	if (!can_list)
 		preflight_warn_of(DUMP_BO_UNLISTED, "a BO");
-	if (has_release_that_refuses_queues())
+	if (refuses_queues())
 		preflight_warn_of(DUMP_QUEUE_REFUSED, "a compute queue");
 	if (preflight_process_ask_without_bos() == -EINVAL)
 		preflight_warn_of(DUMP_HAS_NO_BO, "a process");
@@ -271,7 +271,7 @@ static void warn_of_queues(const struct subject *subject)
 
 		if (queue->type != KFD_PRIV_QUEUE_COMPUTE)
 			continue;
-		if (!refused && has_release_that_refuses_queues())
+		if (!refused && refuses_queues())
 			refused = queue;
 		if (!reduced && gpu && loses_xccs(gpu))
 			reduced = queue;

@@ -28,6 +28,13 @@ struct kfd_dmabuf_info_args {
 	uint32_t dmabuf_fd;
 };
 
+struct kfd_svm_args {
+	uint64_t start_addr;
+	uint64_t size;
+	uint32_t op;
+	uint32_t num_attributes;
+};
+
 struct kfd_available_args {
 	uint64_t bytes; /* of VRAM; on an APU of all memory */
 	uint32_t gpu_id;
@@ -104,6 +111,7 @@ struct kfd_import_args {
 #define KFD_IOC_MAP_MEMORY      _IOWR('K', 0x18, struct kfd_map_args)
 #define KFD_IOC_GET_DMABUF_INFO _IOWR('K', 0x1c, struct kfd_dmabuf_info_args)
 #define KFD_IOC_IMPORT_DMABUF   _IOWR('K', 0x1d, struct kfd_import_args)
+#define KFD_IOC_SVM             _IOWR('K', 0x20, struct kfd_svm_args)
 #define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
 #define KFD_IOC_AVAILABLE       _IOWR('K', 0x23, struct kfd_available_args)
 
@@ -180,6 +188,9 @@ int kfd_is_dmabuf(int fd);
 int kfd_open(int *ret_fd);
 /* Checks that the driver can checkpoint at all. The errors are those of kfd_open(). */
 int kfd_check_version(uint32_t *ret_minor);
+/* Whether the kernel was built with SVM (HSA_AMD_SVM); also if the plugin cannot ask. Logs a
+ * failure to open /dev/kfd. */
+bool kfd_has_svm(void);
 /* The second number of the version of an open /dev/kfd; the first is 1. Logs on error. */
 int kfd_read_minor(int fd, uint32_t *ret_minor);
 

@@ -165,6 +165,16 @@ int kfd_check_version(uint32_t *ret_minor)
 	return ret < 0 ? ret : kfd_read_minor(fd, ret_minor);
 }
 
+/* Each call is EPERM without SVM. With SVM no range begins at 0 (kfd_ioctl_svm() in
+ * kfd_chardev.c). */
+bool kfd_has_svm(void)
+{
+	struct kfd_svm_args args = { 0 };
+	_cleanup_close_ int fd = -1;
+
+	return kfd_open(&fd) < 0 || xioctl(fd, KFD_IOC_SVM, &args) != -EPERM;
+}
+
 int kfd_state_alloc(struct kfd_state *state)
 {
 	size_t priv_data_size = state->priv_data_size;

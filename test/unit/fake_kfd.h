@@ -57,6 +57,8 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	struct fake_process processes[PROCESSES];
 	/* What the MQDs of a queue state as control stacks; 0: what the record has. */
 	uint32_t mqd_stack;
+	/* The kernel was built without SVM. */
+	bool lacks_svm;
 	/* The type of all events. */
 	uint32_t event_type;
 	/* The number of GEM objects of each render node, and the name of its driver. */
@@ -368,6 +370,8 @@ static inline int kfd_ioctl(int index, unsigned long request, void *argument)
 		((struct kfd_available_args *)argument)->bytes = kernel.free_vram;
 		return 0;
 	}
+	if (request == KFD_IOC_SVM)
+		return kernel.lacks_svm ? EPERM : EINVAL;
 	if (request == KFD_IOC_CRIU_OP)
 		return criu_op(&kernel.processes[index], argument);
 	if (kernel.other_kfd)

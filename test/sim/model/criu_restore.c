@@ -483,6 +483,8 @@ static int restore_object(struct sim_process *process, struct reader *reader)
 	case SIM_PRIV_EVENT:
 		return restore_event(process, reader);
 	case SIM_PRIV_SVM:
+		if (SIM_KNOB(process->sim, no_svm))
+			return -EINVAL;
 		return restore_range(process, reader);
 	default:
 		return -EINVAL;

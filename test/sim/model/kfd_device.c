@@ -213,6 +213,8 @@ SIM_KFD_HANDLER(sim_kfd_set_xnack_mode)
 	u32 id = 0;
 
 	(void)size;
+	if (SIM_KNOB(process->sim, no_svm))
+		return -EPERM;
 	if (io->xnack_enabled < 0) {
 		io->xnack_enabled = (s32)process->xnack;
 		return 0;

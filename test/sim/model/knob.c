@@ -32,6 +32,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(one_mqd),
 	KNOB(xcc_divisor),
 	KNOB(no_ctl_stack),
+	KNOB(no_svm),
 	KNOB(in_reset),
 	KNOB(evict_timeout),
 	/* kernels differ in the following, too */

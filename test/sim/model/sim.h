@@ -56,6 +56,7 @@ struct sim_knobs {
 	u64 one_mqd;
 	u64 xcc_divisor;
 	u64 no_ctl_stack;
+	u64 no_svm;
 	u64 acquire_queue_buffers;
 	u64 in_reset;
 	u64 evict_timeout;

@@ -324,6 +324,8 @@ SIM_KFD_HANDLER(sim_kfd_svm)
 {
 	struct kfd_svm_args *io = args;
 
+	if (SIM_KNOB(process->sim, no_svm))
+		return -EPERM;
 	/* kfd_chardev.c: kfd_ioctl_svm() (Linux 7.3) */
 	if (process->is_context)
 		return -EOPNOTSUPP;

@@ -166,6 +166,15 @@ static void kernels_that_refuse_queues_are_known_by_their_release(void **state)
 	}
 }
 
+/* Such a kernel has the areas for waves in BOs (Debian 13). */
+static void kernels_without_svm_do_not_refuse_queues(void **state)
+{
+	(void)state;
+	kernel.lacks_svm = true;
+	warn_on("6.12.117+deb13-amd64");
+	assert_int_equal(unit_count_lines("a compute queue may be refused"), 0);
+}
+
 /* A rule of which nothing is said shows late. */
 static void late_rules_are_named_with_their_objects(void **state)
 {
@@ -206,6 +215,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			kernels_that_refuse_queues_are_known_by_their_release, begin, end),
+		cmocka_unit_test_setup_teardown(kernels_without_svm_do_not_refuse_queues, begin,
+						end),
 		cmocka_unit_test_setup_teardown(late_rules_are_named_with_their_objects, begin,
 						end),
 		cmocka_unit_test_setup_teardown(a_driver_without_waves_is_foreseen, begin, end),
