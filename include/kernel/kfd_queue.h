@@ -46,6 +46,9 @@ bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct top
 			       uint32_t kfd_minor);
 bool kfd_queue_may_overrun(const struct kfd_queue *queue);
 
+/* Whether the state is no number of whole MQDs. Older drivers read an MQD all the same. */
+bool kfd_queue_has_odd_size(const struct kfd_queue *queue);
+
 /* Whether the firmware would treat the queue as one of the kernel's, by PRIV_STATE or KMD_QUEUE in
  * CP_HQD_PQ_CONTROL, or RB_PRIV in SDMA0_RLC0_RB_CNTL. The driver copies these registers. */
 bool kfd_queue_has_kernel_rights(const struct kfd_queue *queue);

@@ -9,8 +9,11 @@
 
 #include "amdgpu_plugin_util.h"
 
-/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family. */
+/* sizeof(struct v9_mqd) in amdgpu's v9_structs.h. All GPUs with several XCCs are of that family.
+ * The MQDs of gfx10 and gfx11 have the same size. */
 #define MQD_OF_ONE_XCC 2048u
+/* The same of struct v9_sdma_mqd. */
+#define SDMA_MQD 512u
 
 /* Offset of cp_hqd_cntl_stack_size in struct v9_mqd. */
 #define MQD_STACK_SIZE 700u
@@ -81,13 +84,25 @@ static bool has_stack(const struct kfd_queue *queue)
 	return is_compute(queue) && version >= TOPOLOGY_GFX9 && version < TOPOLOGY_GFX10;
 }
 
+/* The largest that an MQD states, as an image may differ from what a driver has saved. */
+static uint64_t stated_stack(const struct kfd_queue *queue)
+{
+	uint32_t most = 0;
+
+	for (uint64_t mqd = 0; mqd < queue->saved->mqd_size; mqd += MQD_OF_ONE_XCC) {
+		uint32_t bytes = mqd_word(queue, mqd + MQD_STACK_SIZE);
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 uint64_t kfd_queue_stack_bytes(const struct kfd_queue *queue)
 {
-	uint64_t bytes = mqd_word(queue, MQD_STACK_SIZE);
+	uint64_t bytes = has_stack(queue) ? stated_stack(queue) : 0;
 
-	if (!has_stack(queue) || !queue->saved->cwsr_size)
-		return 0;
-	if (!bytes)
+	/* A queue without an area for its waves has none. */
+	if (!bytes && has_stack(queue) && queue->saved->cwsr_size)
 		bytes = queue->gpu->ctl_stack_size;
 	return bytes * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
 }
@@ -144,6 +159,12 @@ bool kfd_queue_may_overrun(const struct kfd_queue *queue)
 {
 	return is_compute(queue) &&
 	       kfd_queue_gpu_may_overrun(queue->topology, queue->gpu, queue->kfd_minor);
+}
+
+bool kfd_queue_has_odd_size(const struct kfd_queue *queue)
+{
+	return queue->gpu->gfx_target_version >= TOPOLOGY_GFX9 &&
+	       queue->saved->mqd_size % (is_compute(queue) ? MQD_OF_ONE_XCC : SDMA_MQD);
 }
 
 bool kfd_queue_has_kernel_rights(const struct kfd_queue *queue)

@@ -36,6 +36,8 @@ static const struct rule {
 	const char *what;
 	bool can_be_forced;
 } rules[] = {
+	{ kfd_queue_has_odd_size,
+	  "has hardware state of a size that no driver saves; use another image", false },
 	{ kfd_queue_has_kernel_rights,
 	  "has the rights of the kernel in its saved state, which no driver gives to a process; use"
 	  " another image",

@@ -283,6 +283,36 @@ static void other_gpus_of_one_slot_are_not_refused(void **state)
 	}
 }
 
+/* An older driver would take what follows for the rest of the MQD. */
+static void a_part_of_an_mqd_is_refused(void **state)
+{
+	static const uint32_t types[] = { 0, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		const struct saved_queue queue = { USER_ID, types[i], 1, 0, 0, 0, 0 };
+		uint8_t *record;
+
+		give_queue(&queue);
+		record = image->priv_data.data + QUEUE_OFFSET;
+		set_at(record + 112, 4);
+		set_at(record + 108, MQD - 4);
+		assert_refused("of a size that no driver saves");
+	}
+}
+
+/* The MQD of a later XCC states more. */
+static void each_mqd_counts(void **state)
+{
+	const struct saved_queue queue = { USER_ID, 0, 8, 8 * STACK, STACK, STACK_SIZE, 2 * STACK };
+
+	(void)state;
+	change_gpus(EIGHT_XCCS);
+	give_queue(&queue);
+	copy_gpu_to_image();
+	assert_refused("without its control stack");
+}
+
 /* Two sizes of BO records fit, and the queue has another MQD in each. */
 static void queues_that_can_be_read_in_two_ways_are_refused(void **state)
 {
@@ -303,6 +333,8 @@ int main(void)
 		TEST(a_queue_of_another_gpu_is_refused),
 		TEST(states_that_harm_the_kernel_are_refused),
 		TEST(other_gpus_of_one_slot_are_not_refused),
+		TEST(a_part_of_an_mqd_is_refused),
+		TEST(each_mqd_counts),
 		TEST(queues_that_can_be_read_in_two_ways_are_refused),
 	};
 
