@@ -36,6 +36,7 @@ static const bool shows_early[] = {
 	[DUMP_HIGH_PRECISION] = true,
 	[DUMP_QUEUE_TYPE] = true,
 	[DUMP_QUEUE_XCCS] = true,
+	[DUMP_QUEUE_STACK] = true,
 	[DUMP_QUEUE_PARTITION] = true,
 	[DUMP_QUEUE_GENERATION] = true,
 	[DUMP_BO_GENERATION] = true,
@@ -68,14 +69,56 @@ static bool refuses_queues(void)
 	return release >= RELEASE(6, 12, 111) && release <= RELEASE(6, 12, 117) && kfd_has_svm();
 }
 
+struct machine {
+	const struct topology *topology;
+	/* 0: not known. */
+	uint32_t kfd_minor;
+};
+
+static struct machine machine_of(const struct topology *topology)
+{
+	struct machine machine = { .topology = topology };
+
+	(void)kfd_check_version(&machine.kfd_minor);
+	return machine;
+}
+
 /* CHECKPOINT saves the first XCC of a queue: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is
  * newer. */
-static bool loses_xccs(const struct topology_node *gpu)
+static bool loses_xccs(const struct machine *machine, const struct topology_node *gpu)
 {
 	unsigned int release = find_release();
 
+	(void)machine;
 	return gpu->num_xcc > 1 && release && release < RELEASE(6, 18, 0);
 }
+
+/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3-rc7 takes the size of the control
+ * stack of another node. */
+static bool loses_stacks(const struct machine *machine, const struct topology_node *gpu)
+{
+	unsigned int release = find_release();
+
+	(void)machine;
+	return gpu->gfx_target_version >= TOPOLOGY_GFX9 &&
+	       gpu->gfx_target_version < TOPOLOGY_GFX10 && release >= RELEASE(7, 2, 0) &&
+	       release < RELEASE(7, 4, 0);
+}
+
+static bool may_overrun(const struct machine *machine, const struct topology_node *gpu)
+{
+	return kfd_queue_gpu_may_overrun(machine->topology, gpu, machine->kfd_minor);
+}
+
+/* Rules of compute queues that depend on what the kernel saves. */
+static const struct {
+	enum dump_rule name;
+	bool (*breaks)(const struct machine *machine, const struct topology_node *gpu);
+} compute_rules[] = {
+	{ DUMP_QUEUE_XCCS, loses_xccs },
+	{ DUMP_QUEUE_STACK, loses_stacks },
+	{ DUMP_QUEUE_PARTITION, may_overrun },
+};
 
 static void session_done(struct dump_session *session)
 {
@@ -91,9 +134,7 @@ static int foresee_resets(struct dump_session *session)
 	return ret < 0 ? ret : gpu_watch_check_idle(session);
 }
 
-/* @kfd_minor: 0: not known. */
-static void warn_of_gpu(const struct topology *topology, const struct topology_node *gpu,
-			uint32_t kfd_minor)
+static void warn_of_gpu(const struct machine *machine, const struct topology_node *gpu)
 {
 	if (!gpu->gpu_id)
 		return;
@@ -101,10 +142,11 @@ static void warn_of_gpu(const struct topology *topology, const struct topology_n
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
 	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
 		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
-	if (kfd_queue_gpu_may_overrun(topology, gpu, kfd_minor))
-		preflight_warn_of(DUMP_QUEUE_PARTITION, "GPU 0x%04x: a compute queue", gpu->gpu_id);
-	if (loses_xccs(gpu))
-		preflight_warn_of(DUMP_QUEUE_XCCS, "GPU 0x%04x: a compute queue", gpu->gpu_id);
+	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
+		if (compute_rules[i].breaks(machine, gpu))
+			preflight_warn_of(compute_rules[i].name, "GPU 0x%04x: a compute queue",
+					  gpu->gpu_id);
+	}
 }
 
 int foresee_machine(const struct options *options, const struct topology *topology)
@@ -129,14 +171,13 @@ static bool is_reachable(const struct topology_node *node)
 
 void foresee_warn(const struct topology *topology)
 {
-	uint32_t kfd_minor = 0;
+	const struct machine machine = machine_of(topology);
 	bool can_list = true;
 
-	(void)kfd_check_version(&kfd_minor);
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 
-		warn_of_gpu(topology, node, kfd_minor);
+		warn_of_gpu(&machine, node);
 		can_list &= !is_reachable(node) || render_node_gem_can_list(node->drm_render_minor);
 	}
 	if (!can_list)
@@ -258,30 +299,40 @@ static int check_queue(const struct subject *subject, const struct survey_queue 
 				queue->id, queue->type, queue->gpu_id);
 }
 
-/* Rules of compute queues that depend on what the kernel saves. */
-static void warn_of_queues(const struct subject *subject)
+/* The first compute queue on a GPU for which @breaks is true; on any GPU if it is NULL. */
+static const struct survey_queue *
+find_compute_queue(const struct subject *subject, const struct machine *machine,
+		   bool (*breaks)(const struct machine *machine, const struct topology_node *gpu))
 {
-	const struct survey *survey = subject->survey;
-	const struct survey_queue *refused = NULL, *reduced = NULL;
-
-	for (size_t i = 0; i < survey->num_queues; i++) {
-		const struct survey_queue *queue = &survey->queues[i];
+	for (size_t i = 0; i < subject->survey->num_queues; i++) {
+		const struct survey_queue *queue = &subject->survey->queues[i];
 		const struct topology_node *gpu =
 			topology_find_gpu(subject->topology, queue->gpu_id);
 
-		if (queue->type != KFD_PRIV_QUEUE_COMPUTE)
-			continue;
-		if (!refused && refuses_queues())
-			refused = queue;
-		if (!reduced && gpu && loses_xccs(gpu))
-			reduced = queue;
+		if (queue->type == KFD_PRIV_QUEUE_COMPUTE &&
+		    (!breaks || (gpu && breaks(machine, gpu))))
+			return queue;
 	}
-	if (refused)
+	return NULL;
+}
+
+static void warn_of_queues(const struct subject *subject)
+{
+	const struct survey_queue *queue = find_compute_queue(subject, NULL, NULL);
+	struct machine machine;
+
+	if (!queue)
+		return;
+	if (refuses_queues())
 		preflight_warn_of(DUMP_QUEUE_REFUSED, "process %d: queue %u", subject->pid,
-				  refused->id);
-	if (reduced)
-		preflight_warn_of(DUMP_QUEUE_XCCS, "process %d: queue %u", subject->pid,
-				  reduced->id);
+				  queue->id);
+	machine = machine_of(subject->topology);
+	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
+		queue = find_compute_queue(subject, &machine, compute_rules[i].breaks);
+		if (queue)
+			preflight_warn_of(compute_rules[i].name, "process %d: queue %u",
+					  subject->pid, queue->id);
+	}
 }
 
 static int check_queues(const struct subject *subject)

@@ -166,6 +166,22 @@ static void kernels_that_refuse_queues_are_known_by_their_release(void **state)
 	}
 }
 
+static void kernels_that_save_no_control_stack_are_known_by_their_release(void **state)
+{
+	static const struct {
+		const char *release;
+		unsigned int gpus;
+	} cases[] = { { "7.1.12", 0 }, { "7.2.12-amd64", 8 }, { "7.3.0-rc7", 8 }, { "7.4.0", 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("%s\n", cases[i].release);
+		warn_on(cases[i].release);
+		assert_int_equal(unit_count_lines("was saved without its control stack"),
+				 cases[i].gpus);
+	}
+}
+
 /* Such a kernel has the areas for waves in BOs (Debian 13). */
 static void kernels_without_svm_do_not_refuse_queues(void **state)
 {
@@ -215,6 +231,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			kernels_that_refuse_queues_are_known_by_their_release, begin, end),
+		cmocka_unit_test_setup_teardown(
+			kernels_that_save_no_control_stack_are_known_by_their_release, begin, end),
 		cmocka_unit_test_setup_teardown(kernels_without_svm_do_not_refuse_queues, begin,
 						end),
 		cmocka_unit_test_setup_teardown(late_rules_are_named_with_their_objects, begin,
