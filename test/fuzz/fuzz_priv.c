@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/kfd_priv.h"
+#include "kernel/kfd_queue.h"
 
 /* The copy has the added records, and all bytes of the original. */
 static void check_copy(const struct kfd_priv *priv, uint32_t num_more)
@@ -23,18 +24,40 @@ static void check_copy(const struct kfd_priv *priv, uint32_t num_more)
 	free(copy);
 }
 
+/* As if the driver of an MI300 had saved the queue. */
+static void check_queue(const struct kfd_priv *priv, const struct kfd_priv_queue *saved)
+{
+	const struct topology_node gpu = { .gpu_id = 1,
+					   .gfx_target_version = TOPOLOGY_GFX940,
+					   .num_xcc = 8,
+					   .ctl_stack_size = 12288 };
+	const struct kfd_queue queue = { .priv = priv, .saved = saved, .gpu = &gpu };
+	uint8_t *bytes;
+	size_t size;
+
+	promise(saved->offset <= priv->size && saved->size <= priv->size - saved->offset);
+	(void)kfd_queue_has_kernel_rights(&queue);
+	(void)kfd_queue_exceeds_stack(&queue);
+	if (!kfd_queue_lacks_stack(&queue) || kfd_queue_add_stack(&queue, &bytes, &size) < 0)
+		return;
+	promise(size == priv->size - saved->ctl_stack_size + kfd_queue_stack_bytes(&queue));
+	free(bytes);
+}
+
 static void check_queue_list(const struct kfd_priv *priv)
 {
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
 	int ret = kfd_priv_list_queues(priv, &queues, &num_queues);
 
-	promise(!ret || ret == -EINVAL);
+	promise(!ret || ret == -EINVAL || ret == -ENOTUNIQ);
 	if (ret < 0)
 		return;
 	promise(num_queues <= priv->num_objects);
-	for (size_t i = 0; i < num_queues; i++)
+	for (size_t i = 0; i < num_queues; i++) {
 		promise(queues[i].gpu_id && queues[i].mqd_size <= priv->size);
+		check_queue(priv, &queues[i]);
+	}
 	free(queues);
 }
 
