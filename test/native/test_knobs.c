@@ -2,9 +2,12 @@
 /* Tests the simulator's knobs: each knob changes the behaviour that a KFD client sees, and
  * resetting it restores the default. Also tests which memory outside buffers a user queue can
  * reach. */
+#include <amdgpu_drm.h>
 #include <dirent.h>
 #include <errno.h>
 #include <linux/kfd_ioctl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -270,6 +273,62 @@ static void a_queue_does_not_reach_what_the_process_has_unmapped(void **state)
 	(void)munmap(memory, MIB);
 }
 
+/* Whether QUERY_STATE2 of the context reports an uncorrectable memory error. */
+static bool says_memory_error(uint32_t context)
+{
+	union drm_amdgpu_ctx query = { .in.op = AMDGPU_CTX_OP_QUERY_STATE2, .in.ctx_id = context };
+
+	assert_int_equal(ioctl(process.render[0], DRM_IOCTL_AMDGPU_CTX, &query), 0);
+	return query.out.state.flags & AMDGPU_CTX_QUERY2_FLAGS_RAS_UE;
+}
+
+static uint32_t new_context(void)
+{
+	union drm_amdgpu_ctx context = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
+
+	assert_int_equal(ioctl(process.render[0], DRM_IOCTL_AMDGPU_CTX, &context), 0);
+	return context.out.alloc.ctx_id;
+}
+
+/* The number that a file of device/ras says; -1: there is none. */
+static long count_errors(const char *name)
+{
+	char path[128];
+	long count = -1;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/0000:63:00.0/ras/%s", name);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	assert_int_equal(fscanf(file, "ue: %ld\nce: 0\n", &count), 1);
+	(void)fclose(file);
+	return count;
+}
+
+/* Each context reports each old error once, as soon as the driver has counted it. */
+static void old_memory_errors_are_reported_to_new_contexts(void **state)
+{
+	uint32_t first, second;
+
+	(void)state;
+	sim_write("memory_errors", "2");
+	first = new_context();
+	assert_false(says_memory_error(first));
+	assert_true(says_memory_error(first));
+	assert_false(says_memory_error(first));
+	second = new_context();
+	assert_true(says_memory_error(second));
+	assert_false(says_memory_error(second));
+	assert_int_equal(count_errors("umc_err_count"), 2);
+	assert_int_equal(count_errors("gfx_err_count"), 0);
+	sim_write("memory_errors", "-1");
+	assert_int_equal(count_errors("umc_err_count"), -1);
+	assert_false(says_memory_error(new_context()));
+	sim_write("memory_errors", "0");
+	assert_int_equal(count_errors("umc_err_count"), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_client, end_client)
@@ -281,6 +340,7 @@ int main(void)
 		TEST(a_checkpoint_fails_in_the_middle_and_when_counts_differ),
 		TEST(every_resume_fails_until_it_is_set_back),
 		TEST(handles_can_be_listed),
+		TEST(old_memory_errors_are_reported_to_new_contexts),
 		TEST(a_queue_reaches_an_svm_range_and_nothing_beside_it),
 		TEST(a_queue_does_not_reach_what_the_process_has_unmapped),
 	};

@@ -74,7 +74,6 @@ static int context_alloc(struct sim_render *render, union sim_drm_ctx *args)
 		return -ENOMEM;
 	context->references = 1;
 	context->resets = __atomic_load_n(&render->gpu->resets, __ATOMIC_RELAXED);
-	context->memory_errors = __atomic_load_n(&render->gpu->memory_errors, __ATOMIC_RELAXED);
 	sim_lock(&render->lock);
 	ret = sim_ids_add(&render->contexts, context, MAX_CONTEXTS, &id);
 	sim_unlock(&render->lock);
@@ -110,11 +109,25 @@ static bool is_in_reset(const struct sim_gpu *gpu)
 	       SIM_KNOB(gpu->sim, in_reset) & 1ull << gpu->index;
 }
 
+/* Linux 6.1 to 7.3 compare a count that is cached with that of the context, which begins as 0
+ * (amdgpu_ctx_init()). A query starts a work that refreshes the cache 3 seconds later
+ * (amdgpu_ras_counte_dw() in amdgpu/amdgpu_ras.c). Here that time has passed before the next query.
+ */
+static bool has_memory_error(struct sim_gpu *gpu, struct sim_context *context)
+{
+	s64 errors = sim_gpu_memory_errors(gpu);
+	u32 cached;
+
+	if (errors < 0)
+		return false;
+	cached = __atomic_exchange_n(&gpu->cached_memory_errors, (u32)errors, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(&context->memory_errors, cached, __ATOMIC_RELAXED) != cached;
+}
+
 /* amdgpu_ctx_query2() in amdgpu/amdgpu_ctx.c: each query reports a reset since the context was
- * made; only the first reports a memory error. */
+ * made. */
 static u32 query_flags(const struct sim_render *render, struct sim_context *context)
 {
-	u32 errors = __atomic_load_n(&render->gpu->memory_errors, __ATOMIC_RELAXED);
 	u32 flags = 0;
 
 	if (__atomic_load_n(&context->guilty, __ATOMIC_RELAXED))
@@ -123,7 +136,7 @@ static u32 query_flags(const struct sim_render *render, struct sim_context *cont
 		flags |= DRM_CTX_RESET | DRM_CTX_VRAMLOST;
 	if (is_in_reset(render->gpu))
 		flags |= DRM_CTX_IN_PROGRESS;
-	if (__atomic_exchange_n(&context->memory_errors, errors, __ATOMIC_RELAXED) != errors)
+	if (has_memory_error(render->gpu, context))
 		flags |= DRM_CTX_RAS_UE;
 	return flags;
 }

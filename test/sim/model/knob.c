@@ -35,6 +35,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(no_svm),
 	KNOB(in_reset),
 	KNOB(evict_timeout),
+	KNOB(memory_errors),
 	/* kernels differ in the following, too */
 	KNOB(fault_queries),
 	KNOB(last_ioctl),

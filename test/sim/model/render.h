@@ -29,10 +29,11 @@ struct sim_render {
 /* All of it is under render->lock. Flags are also read without it. */
 struct sim_context {
 	u32 references;
-	bool guilty;               /* a job of it failed: submissions are refused */
-	bool leaving;              /* freed: nothing more runs */
-	u32 resets, memory_errors; /* of the GPU: at the creation, and at the last query */
-	u32 running;               /* running jobs; under sim->job_lock instead */
+	bool guilty;       /* a job of it failed: submissions are refused */
+	bool leaving;      /* freed: nothing more runs */
+	u32 resets;        /* of the GPU when the context was made */
+	u32 memory_errors; /* the cached count at the last query; 0: there was none */
+	u32 running;       /* running jobs; under sim->job_lock instead */
 	struct {
 		u64 last; /* the number of the newest job; the first is 1 */
 		u64 done;

@@ -107,6 +107,13 @@ void sim_count(struct sim *sim, enum sim_count what, s64 change)
 	(void)__atomic_add_fetch(&sim->counts[what], change, __ATOMIC_RELAXED);
 }
 
+s64 sim_gpu_memory_errors(const struct sim_gpu *gpu)
+{
+	s64 before = SIM_KNOB(gpu->sim, memory_errors);
+
+	return before < 0 ? -1 : before + __atomic_load_n(&gpu->memory_errors, __ATOMIC_RELAXED);
+}
+
 int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
 {
 	u32 used = 0, i;

@@ -60,6 +60,7 @@ struct sim_knobs {
 	u64 acquire_queue_buffers;
 	u64 in_reset;
 	u64 evict_timeout;
+	s64 memory_errors;
 	u64 fault_queries;
 	/* Used where kernels.c says that kernels differ. */
 	u64 last_ioctl;
@@ -113,7 +114,9 @@ struct sim_gpu {
 	u64 sdma_busy[2]; /* queues in use, a bit each: normal, XGMI; under sim->engine_lock */
 	struct sim_wait job_wait; /* wakes up: a command buffer has ended, or a hang has */
 	u32 resets;               /* the number of resets; each loses VRAM; atomic */
-	u32 memory_errors;        /* the number of uncorrectable memory errors; atomic */
+	/* Uncorrectable memory errors since the simulation began, and with those before as the
+	 * driver has cached their number; atomic. */
+	u32 memory_errors, cached_memory_errors;
 	u64 job_end_ns; /* the time when the copy engine will be idle; under sim->job_lock */
 	void *front;
 };
@@ -165,6 +168,9 @@ int sim_init(struct sim *sim);
 void sim_done(struct sim *sim);
 
 void sim_count(struct sim *sim, enum sim_count what, s64 change);
+/* The uncorrectable memory errors that sysfs shows of the GPU, since its driver was loaded; -1: the
+ * driver counts none. */
+s64 sim_gpu_memory_errors(const struct sim_gpu *gpu);
 /* Texts for the front end's files. Both return the length. */
 int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size);
 

@@ -82,10 +82,10 @@ struct native_bo {
 	struct native_bo *next_by_offset, *next_by_id;
 	struct native_user *users;
 	struct native_bo *shown, *next_shown; /* buffers of other devices that show its memory */
-	bool exported, writable; /* as a dma-buf */
+	bool exported, writable;              /* as a dma-buf */
 	/* native_cuda.c: memory of a CUDA device, or memory that is registered with it */
-	u64 device_memory; /* 0: none */
-	bool registered;   /* under bo.lock */
+	u64 device_memory;                     /* 0: none */
+	bool registered;                       /* under bo.lock */
 	struct native_descriptors descriptors; /* native_holders.c, under its lock */
 };
 
@@ -271,8 +271,8 @@ void native_holders_forget(void);
 /* How many references the dma-buf of descriptor @fd has: the number that its fdinfo shows as count,
  * less what the kernel's code for fdinfo holds. false: it is no dma-buf of this machine. */
 bool native_holders_count(int fd, u64 *ret_size, u32 *ret_references);
-/* Counts the descriptors of the program that are dma-bufs. One that was not noted is a violation, and
- * so is a number of buffers of KFD that is not that of a dma-buf's holders. */
+/* Counts the descriptors of the program that are dma-bufs. One that was not noted is a violation,
+ * and so is a number of buffers of KFD that is not that of a dma-buf's holders. */
 u32 native_holders_count_descriptors(struct native *native);
 
 /* native_drm.c, native_kfd.c: handlers of the ioctls, -errno. */
@@ -288,8 +288,8 @@ int native_process_open(struct native *native, struct native_process **ret_proce
 void native_process_put(struct native_process *process);
 /* A reference to the process of a task; NULL: it has none. */
 struct native_process *native_process_get(struct native *native, u32 task);
-/* A reference to the task's context with the smallest number >= *@number, which becomes that number;
- * NULL: there is none. */
+/* A reference to the task's context with the smallest number >= *@number, which becomes that
+ * number; NULL: there is none. */
 struct native_process *native_context_next(struct native *native, u32 task, u32 *number);
 /* Waits for the threads that put queues back. */
 void native_process_settle(struct native *native);
@@ -314,9 +314,16 @@ const char *native_path(const char *path, char *buffer);
 void native_stat_of_path(const char *path, struct stat *stat);
 void native_stat_of_fd(int fd, struct stat *stat);
 
-/* native_procfs.c: the file that stands for @path below /sys/class/kfd/kfd/proc, in @buffer of PATH_MAX
- * bytes; false: the path leads elsewhere. */
+/* native_procfs.c: the file that stands for @path below /sys/class/kfd/kfd/proc, in @buffer of
+ * PATH_MAX bytes; false: the path leads elsewhere. */
 bool native_procfs_path(struct native *native, const char *path, char *buffer);
+
+/* The directory of this process for files that are written at a look-up, or NULL. It ends with the
+ * process. */
+const char *native_procfs_directory(void);
+
+/* native_ras.c: the same for the directory device/ras of a GPU. */
+bool native_ras_path(struct native *native, const char *path, char *buffer);
 
 /* native_proc.c: opens a simulated version of @path below /proc for this process. Returns a
  * descriptor, -1 with errno, or -2: the simulator does not change this file. */

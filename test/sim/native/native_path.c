@@ -12,6 +12,7 @@
 static const char *const prefixes[] = {
 	"/dev/kfd",
 	"/dev/dri",
+	"/sys/bus/pci/devices",
 	"/sys/class/drm",
 	"/sys/class/kfd",
 	"/sys/devices/virtual/kfd",
@@ -36,6 +37,12 @@ static bool is_ours(const char *path)
 	return strncmp(path, CHAR_DEVICES, strlen(CHAR_DEVICES)) == 0;
 }
 
+/* Files that are written at a look-up. */
+static bool find_written(struct native *native, const char *path, char *buffer)
+{
+	return native_procfs_path(native, path, buffer) || native_ras_path(native, path, buffer);
+}
+
 const char *native_path(const char *path, char *buffer)
 {
 	struct native *native;
@@ -43,7 +50,7 @@ const char *native_path(const char *path, char *buffer)
 	if (!path || path[0] != '/' || !is_ours(path) || native_cuda_is_starting())
 		return path;
 	native = native_get();
-	if (native && native_procfs_path(native, path, buffer))
+	if (native && find_written(native, path, buffer))
 		return buffer;
 	if (!native || (size_t)snprintf(buffer, PATH_MAX, "%s%s", native->root, path) >= PATH_MAX)
 		return path;

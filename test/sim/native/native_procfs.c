@@ -85,6 +85,16 @@ static bool make_own(void)
 	return false;
 }
 
+const char *native_procfs_directory(void)
+{
+	bool made;
+
+	(void)pthread_mutex_lock(&lock);
+	made = make_own();
+	(void)pthread_mutex_unlock(&lock);
+	return made ? directory : NULL;
+}
+
 /* Adds a directory to @path. A later write of a file shows whether that failed. */
 static void enter(char *path, const char *format, ...)
 {
