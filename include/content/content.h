@@ -61,6 +61,9 @@ struct content_job {
 	/* For messages: the gpu_id that the process knows. */
 	uint32_t gpu_id;
 	uint32_t render_minor;
+	/* topology_pci_device(), for the memory errors of the GPU during a load; 0: they are not
+	 * counted. */
+	uint64_t pci_device;
 	struct content_bo *bos;
 	size_t num_bos;
 	/* The image, borrowed: an empty file to save to, or a complete one to load from. */
@@ -74,6 +77,8 @@ struct content_job {
 	 * for storage. */
 	uint64_t begin_us, end_us;
 	uint64_t copy_us, storage_us;
+	/* Of the last load: the driver does not count memory errors of this GPU. */
+	bool errors_unknown;
 };
 
 /* checksum.c */
@@ -92,7 +97,8 @@ uint64_t content_size(const struct content_bo *bos, size_t num_bos);
 
 /* Copies the contents of all jobs at the same time and returns when all jobs have ended. The first
  * error ends all jobs and is returned, after a line with GPU, BO and action. -EBADMSG: a checksum
- * differs. About every two seconds a line shows the progress of each GPU. */
+ * differs. -EIO after a load: memory of a GPU has had an uncorrectable error meanwhile. About every
+ * two seconds a line shows the progress of each GPU. */
 int content_save(struct content_job *jobs, size_t num_jobs,
 		 const struct content_settings *settings);
 int content_load(struct content_job *jobs, size_t num_jobs,
@@ -138,8 +144,9 @@ struct content_totals {
 	uint64_t bytes;
 	uint64_t begin_us, end_us;
 	uint64_t copy_us, storage_us;
-	/* The jobs without checksums. */
+	/* The jobs without checksums, and those during which memory errors were not counted. */
 	uint64_t unchecked;
+	uint64_t unwatched;
 };
 
 /* Adds jobs that have ended well. */
@@ -147,8 +154,8 @@ void content_totals_add(struct content_totals *totals, const struct content_job 
 			size_t num_jobs);
 void content_totals_count_process(struct content_totals *totals);
 /* One line with processes, GPUs, bytes, seconds, rate, what limited it, and whether contents have
- * checksums (@saved), or were compared with them. @checked: checksums are on. Logs nothing if there
- * was no process. */
+ * checksums (@saved), or were compared with them. @checked: checksums are on. A warning follows if
+ * memory errors were not counted. Logs nothing if there was no process. */
 void content_totals_log(const struct content_totals *totals, bool saved, bool checked);
 
 /* kfd_jobs.c: the BOs of a KFD process as jobs, in the order of the image format. */

@@ -85,10 +85,14 @@ struct dumped_process {
 
 /* A context of the plugin on a GPU of this machine. */
 struct dumped_watch {
-	uint32_t render_minor;
-	uint32_t gpu_id;
+	/* Of dump_session.topology. */
+	const struct topology_node *gpu;
 	int fd;
 	uint32_t context;
+	/* The uncorrectable memory errors of the GPU when its watch began, if the driver counts
+	 * them. */
+	bool counts_errors;
+	uint64_t memory_errors;
 };
 
 /* All zero but for the options: nothing has been dumped. */
@@ -138,6 +142,8 @@ struct dump_session {
 	struct content_totals totals;
 	/* The dump is over: the processes run again. */
 	bool released;
+	/* dump_complete() has succeeded. */
+	bool completed;
 	/* A process was unpaused, and could not be paused again. Which one it is, is not known. */
 	bool lost_pause;
 	/* Unpauses the processes if CRIU dies. */

@@ -15,6 +15,7 @@
 #include "content/sdma.h"
 #include "content/transfer.h"
 #include "criu/log.h"
+#include "kernel/memory_errors.h"
 #include "kernel/render_node.h"
 #include "storage/tmpfs.h"
 
@@ -32,6 +33,8 @@ struct worker {
 	/* When the contents were complete. */
 	double end;
 	uint64_t end_us;
+	/* Memory of the GPU has had an uncorrectable error during the load. */
+	bool lost_memory;
 };
 
 struct content_run {
@@ -118,17 +121,46 @@ static void report_done(const struct worker *worker)
 			 job->gpu_id);
 }
 
+static int check_memory(const struct content_run *run)
+{
+	for (size_t i = 0; i < run->num_workers; i++) {
+		if (run->workers[i].lost_memory)
+			return log_error(-EIO,
+					 "GPU 0x%04x: lost memory during the load (an uncorrectable"
+					 " error), so the loaded contents may be wrong",
+					 run->workers[i].job->gpu_id);
+	}
+	return 0;
+}
+
 static int report(struct content_run *run)
 {
 	const struct transfer_error *error = &run->error;
+	int ret;
 
 	if (error->ret < 0)
 		return log_error(error->ret, "GPU 0x%04x: cannot %s BO %zu of %zu: %s",
 				 error->job->gpu_id, run->plan.save ? "save" : "load", error->bo,
 				 error->job->num_bos, error->action);
+	ret = check_memory(run);
+	if (ret < 0)
+		return ret;
 	for (size_t i = 0; i < run->num_workers; i++)
 		report_done(&run->workers[i]);
 	return 0;
+}
+
+/* src/dump/gpu_watch.c does this for a save, from the pause on. */
+static void watch_load(struct worker *worker)
+{
+	uint64_t pci_device = worker->job->pci_device, before = 0, after = 0;
+	int ret = memory_errors_count(pci_device, &before);
+
+	transfer_run(worker->transfer);
+	if (!ret)
+		ret = memory_errors_count(pci_device, &after);
+	worker->job->errors_unknown = ret < 0;
+	worker->lost_memory = !ret && after > before;
 }
 
 static void *run_worker(void *argument)
@@ -138,7 +170,10 @@ static void *run_worker(void *argument)
 
 	while (run->gpu_limit && sem_wait(run->gpu_limit) < 0)
 		; /* EINTR is the only error. */
-	transfer_run(worker->transfer);
+	if (run->plan.save)
+		transfer_run(worker->transfer);
+	else
+		watch_load(worker);
 	worker->end = now_seconds();
 	worker->end_us = real_time();
 	if (run->gpu_limit)
@@ -436,6 +471,7 @@ static void add_job(struct content_totals *totals, const struct content_job *job
 	add(&totals->copy_us, job->copy_us);
 	add(&totals->storage_us, job->storage_us);
 	add(&totals->unchecked, job->checksums == CONTENT_NO_CHECKSUM);
+	add(&totals->unwatched, job->errors_unknown);
 	keep_first(&totals->begin_us, job->begin_us);
 	keep_last(&totals->end_us, job->end_us);
 }
@@ -480,4 +516,8 @@ void content_totals_log(const struct content_totals *totals, bool saved, bool ch
 	log_info("%s: %" PRIu64 " processes on %u GPUs, %.1f MiB of contents in %.3f s, %s, %s",
 		 saved ? "dump" : "restore", totals->processes, gpus, (double)totals->bytes / MIB,
 		 seconds, rate, checks);
+	if (totals->unwatched)
+		log_warn("%s: the driver does not count memory errors of its GPUs, so errors during"
+			 " the copies go unnoticed",
+			 saved ? "dump" : "restore");
 }

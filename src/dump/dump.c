@@ -489,13 +489,21 @@ int dump_knows_all(struct dump_session *session)
 
 int dump_complete(struct dump_session *session)
 {
-	int ret = background_finish(session);
+	int ret;
 
+	if (session->completed)
+		return 0;
+	ret = background_finish(session);
+	if (!ret)
+		ret = gpu_watch_check_memory(session);
 	if (!ret)
 		ret = pause_check_all_seen(session);
 	if (!ret)
 		ret = shared_bos_check_seen(session);
-	return ret < 0 ? ret : dmabuf_files_write(session);
+	if (!ret)
+		ret = dmabuf_files_write(session);
+	session->completed = !ret;
+	return ret;
 }
 
 static void remove_images(const struct dump_session *session)

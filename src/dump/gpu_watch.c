@@ -4,25 +4,26 @@
 
 #include <amdgpu_drm.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/host.h"
 #include "criu/log.h"
+#include "kernel/memory_errors.h"
 #include "kernel/render_node.h"
 
 /* Flags of QUERY_STATE2. The last one exists since Linux 6.6; older kernels do not set it. */
 #define WAS_RESET     (1u << 0)
 #define LOST_VRAM     (1u << 1)
-#define LOST_MEMORY   (1u << 4)
 #define IS_IN_RESET   (1u << 5)
-#define SPOILED_FLAGS (WAS_RESET | LOST_VRAM | LOST_MEMORY | IS_IN_RESET)
+#define SPOILED_FLAGS (WAS_RESET | LOST_VRAM | IS_IN_RESET)
 
 static int add_watch(struct dump_session *session, const struct topology_node *gpu)
 {
 	union drm_amdgpu_ctx context = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
-	struct dumped_watch watch = { .render_minor = gpu->drm_render_minor,
-				      .gpu_id = gpu->gpu_id };
+	struct dumped_watch watch = { .gpu = gpu };
 	_cleanup_close_ int fd = -1;
 	int ret = render_node_open(gpu->drm_render_minor, HOST_LOWEST_FD, &fd);
 
@@ -32,6 +33,7 @@ static int add_watch(struct dump_session *session, const struct topology_node *g
 		return 0;
 	watch.fd = fd;
 	watch.context = context.out.alloc.ctx_id;
+	watch.counts_errors = !memory_errors_count(topology_pci_device(gpu), &watch.memory_errors);
 	ret = array_append(&session->watches, &session->num_watches, sizeof(watch), &watch);
 	if (!ret)
 		(void)take_fd(&fd);
@@ -57,7 +59,7 @@ static int query(const struct dumped_watch *watch, uint32_t *ret_flags)
 
 	if (ret < 0)
 		return log_error(ret, "GPU 0x%04x: cannot find out whether it was reset",
-				 watch->gpu_id);
+				 watch->gpu->gpu_id);
 	*ret_flags = (uint32_t)context.out.state.flags;
 	return 0;
 }
@@ -71,7 +73,7 @@ int gpu_watch_check_idle(const struct dump_session *session)
 		ret = query(&session->watches[i], &flags);
 		if (!ret && flags & IS_IN_RESET)
 			ret = preflight_refuse(session, DUMP_GPU_IS_IN_RESET,
-					       "GPU 0x%04x:", session->watches[i].gpu_id);
+					       "GPU 0x%04x:", session->watches[i].gpu->gpu_id);
 	}
 	return ret;
 }
@@ -85,6 +87,16 @@ static bool has_gpu(const struct dumped_process *process, uint32_t render_minor)
 	return false;
 }
 
+static bool is_dumped(const struct dump_session *session, const struct topology_node *gpu)
+{
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].id != DUMP_NO_ID &&
+		    has_gpu(&session->processes[i], gpu->drm_render_minor))
+			return true;
+	}
+	return false;
+}
+
 static int check_watch(const struct dumped_watch *watch, int id)
 {
 	uint32_t flags = 0;
@@ -93,10 +105,9 @@ static int check_watch(const struct dumped_watch *watch, int id)
 	if (ret < 0 || !(flags & SPOILED_FLAGS))
 		return ret;
 	return log_error(-EIO,
-			 "kfd %d: GPU 0x%04x %s during the dump, so the saved contents may be"
-			 " wrong (flags 0x%x)",
-			 id, watch->gpu_id,
-			 flags & SPOILED_FLAGS & ~LOST_MEMORY ? "was reset" : "lost memory", flags);
+			 "kfd %d: GPU 0x%04x was reset during the dump (flags 0x%x), so the saved"
+			 " contents may be wrong",
+			 id, watch->gpu->gpu_id, flags);
 }
 
 int gpu_watch_check(const struct dump_session *session, const struct dumped_process *process)
@@ -104,9 +115,47 @@ int gpu_watch_check(const struct dump_session *session, const struct dumped_proc
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->num_watches; i++) {
-		if (has_gpu(process, session->watches[i].render_minor))
+		if (has_gpu(process, session->watches[i].gpu->drm_render_minor))
 			ret = check_watch(&session->watches[i], process->id);
 	}
+	return ret;
+}
+
+static int check_memory(const struct dumped_watch *watch)
+{
+	uint64_t count = 0;
+	int ret = memory_errors_count(topology_pci_device(watch->gpu), &count);
+
+	if (ret < 0)
+		return log_error(-EIO, "GPU 0x%04x: cannot count its memory errors any more",
+				 watch->gpu->gpu_id);
+	if (count <= watch->memory_errors)
+		return 0;
+	return log_error(-EIO,
+			 "GPU 0x%04x: lost memory during the dump (uncorrectable errors: %" PRIu64
+			 "), so the saved contents may be wrong",
+			 watch->gpu->gpu_id, count - watch->memory_errors);
+}
+
+int gpu_watch_check_memory(const struct dump_session *session)
+{
+	const struct dumped_watch *uncounted = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_watches; i++) {
+		const struct dumped_watch *watch = &session->watches[i];
+
+		if (!is_dumped(session, watch->gpu))
+			continue;
+		if (watch->counts_errors)
+			ret = check_memory(watch);
+		else
+			uncounted = watch;
+	}
+	if (!ret && uncounted)
+		log_warn("GPU 0x%04x: the driver does not count its memory errors, so errors during"
+			 " the dump go unnoticed",
+			 uncounted->gpu->gpu_id);
 	return ret;
 }
 

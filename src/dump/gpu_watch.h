@@ -16,8 +16,12 @@ int gpu_watch_start(struct dump_session *session);
  * queues that nothing can start. -errno after a line. */
 int gpu_watch_check_idle(const struct dump_session *session);
 /* After the contents of @process have been saved: whether one of its GPUs was reset since
- * gpu_watch_start(), is in reset, or has lost memory. -EIO after a line. */
+ * gpu_watch_start(), or is in reset. -EIO after a line. */
 int gpu_watch_check(const struct dump_session *session, const struct dumped_process *process);
+/* After the contents of all processes have been saved: whether memory of their GPUs has had an
+ * uncorrectable error since gpu_watch_start(). -EIO after a line. Asking the hardware takes a
+ * while, so this is done once a dump. Warns if the driver of a GPU does not count errors. */
+int gpu_watch_check_memory(const struct dump_session *session);
 void gpu_watch_end(struct dump_session *session);
 
 #endif

@@ -20,8 +20,10 @@ static int open_pages(const struct restored_task *task, struct content_job *jobs
 	for (uint32_t i = 0; !ret && i < num_jobs; i++) {
 		struct content_job *job = &jobs[i];
 		const struct topology_node *saved = topology_find_gpu(&task->saved, job->gpu_id);
+		const struct topology_node *gpu = task->map.local[saved - task->saved.nodes];
 
-		job->render_minor = task->map.local[saved - task->saved.nodes]->drm_render_minor;
+		job->render_minor = gpu->drm_render_minor;
+		job->pci_device = topology_pci_device(gpu);
 		job->streamed = image_is_streamed();
 		ret = image_open_pages(task->kfd_id, job->gpu_id,
 				       content_size(job->bos, job->num_bos), &job->image_fd);

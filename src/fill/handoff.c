@@ -83,6 +83,7 @@ static int send_job(int socket, struct message *message, const struct content_jo
 	message->job = (struct message_job){
 		.gpu_id = job->gpu_id,
 		.render_minor = job->render_minor,
+		.pci_device = job->pci_device,
 		.num_bos = job->num_bos,
 		.streamed = job->streamed,
 		.checksums = (uint8_t)job->checksums,
@@ -228,6 +229,7 @@ static int add_job(struct handoff_task *task, const struct message *message,
 	struct content_job job = {
 		.gpu_id = announced->gpu_id,
 		.render_minor = announced->render_minor,
+		.pci_device = announced->pci_device,
 		.image_fd = extra->num_fds ? extra->fds[0] : -1,
 		.checksums = announced->checksums,
 	};

@@ -30,6 +30,7 @@ struct message_header {
 struct message_job {
 	uint32_t gpu_id;
 	uint32_t render_minor;
+	uint64_t pci_device;
 	uint64_t num_bos;
 	uint8_t streamed;
 	/* enum content_checksum */

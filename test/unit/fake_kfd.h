@@ -22,6 +22,7 @@
 /* Parameters of the driver are files parameter-NAME in the test's directory. */
 #define PARAMETERS    "/sys/module/amdgpu/parameters/"
 #define KFD_DEVICE    "/sys/class/kfd/kfd/dev"
+#define PCI_DEVICES   "/sys/bus/pci/devices/"
 #define KFD_PROCESSES "/sys/class/kfd/kfd/proc/"
 /* The descriptor of a render node in a fake process is this number plus the minor. */
 #define RENDER_FDS 10000
@@ -69,6 +70,9 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* The flags of all contexts, and the errno of calls that make or query one. */
 	uint32_t context_flags;
 	int context_errno;
+	/* The uncorrectable memory errors of each GPU; -1: the driver counts none. Each look at
+	 * them adds the second number. */
+	int memory_errors, new_memory_errors;
 	/* Bytes of a BO's record in private data. */
 	uint32_t bo_record_size;
 	/* Each process has this many render nodes open, from the first on. */

@@ -177,6 +177,7 @@ static void a_full_disk_fails_the_dump(void **state)
 	static const uint64_t room[] = { 0, 4, 8, 20, 500 };
 
 	(void)state;
+	kernel.memory_errors = -1; /* so that the fake driver writes no files, either */
 	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
 		struct fake_process *process;
 		int fd, ret;
@@ -201,21 +202,50 @@ static void a_full_disk_fails_the_dump(void **state)
 
 static void a_reset_during_the_dump_fails_it(void **state)
 {
+	(void)state;
+	for (uint32_t flags = 1; flags <= 3; flags++) {
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+		kernel.context_flags = flags;
+		/* The process has no contents on either GPU. */
+		assert_dump_fails(make_process(), "was reset");
+		assert_logged("Error (amdgpu_plugin): kfd 5: GPU 0x07cd", "was reset");
+	}
+}
+
+/* A context also reports errors of the past (RAS_UE). */
+static void only_new_memory_errors_fail_the_dump(void **state)
+{
 	static const struct {
-		uint32_t flags;
+		int before, during, ret;
 		const char *words;
 	} cases[] = {
-		{ 1, "was reset" }, { 2, "was reset" }, { 3, "was reset" }, { 0x10, "lost memory" }
+		{ 0, 0, 0, NULL },
+		{ 5, 0, 0, NULL },
+		{ 5, 1, -EIO, "lost memory during the dump (uncorrectable errors: " },
+		{ -1, 0, 0, "does not count its memory errors" },
 	};
 
 	(void)state;
+	kernel.context_flags = 0x10;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int fd;
+
 		free(kernel.processes[0].bos);
 		memset(kernel.processes, 0, sizeof(kernel.processes));
-		kernel.context_flags = cases[i].flags;
-		/* The process has no contents on either GPU. */
-		assert_dump_fails(make_process(), cases[i].words);
-		assert_logged("Error (amdgpu_plugin): kfd 5: GPU 0x07cd", cases[i].words);
+		fd = open_kfd_of(make_process());
+		kernel.memory_errors = cases[i].before;
+		kernel.new_memory_errors = cases[i].during;
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		assert_int_equal(finish_dump(0), cases[i].ret);
+		end_dump(cases[i].ret);
+		assert_int_equal(unit_count_lines("memory"), cases[i].words != NULL);
+		if (cases[i].words)
+			assert_int_equal(unit_count_lines(cases[i].words), 1);
+		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), !cases[i].ret);
+		(void)close(fd);
 	}
 }
 
@@ -340,6 +370,7 @@ int main(void)
 		TEST(a_full_disk_fails_the_dump),
 		TEST(a_reset_during_the_dump_fails_it),
 		TEST(a_gpu_in_reset_is_refused_before_anything_is_paused),
+		TEST(only_new_memory_errors_fail_the_dump),
 		TEST(a_gpu_that_cannot_be_watched_does_not_fail_the_dump),
 		TEST(a_dmabuf_of_another_bo_fails_the_dump),
 		TEST(queues_that_may_stay_stopped_are_said_to),

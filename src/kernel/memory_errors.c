@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Adds up the uncorrectable memory errors of a GPU from sysfs (amdgpu_ras.c in the kernel).
+ * Contexts do not tell them: a new context reports errors of the past, and late
+ * (amdgpu_ctx_query2()). */
+#include "kernel/memory_errors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amdgpu_plugin_util.h"
+
+/* The directory of all functions of a PCI device: GPUs in virtual machines may have any. */
+#define FUNCTIONS 8u
+
+static DIR *open_directory(uint64_t pci_device)
+{
+	unsigned int domain = (unsigned int)(pci_device >> 32 & INT32_MAX);
+	unsigned int location = pci_device & UINT16_MAX;
+	_cleanup_close_ int fd = -1;
+	DIR *stream;
+
+	for (unsigned int function = 0; fd < 0 && function < FUNCTIONS; function++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%04x:%02x:%02x.%u/ras",
+			       domain, location >> 8, location >> 3 & 0x1f, function);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	stream = fd < 0 ? NULL : fdopendir(fd);
+	if (stream)
+		(void)take_fd(&fd);
+	return stream;
+}
+
+/* Each part of the GPU has a file. Drivers for MI300 before Linux 7.3 name it otherwise
+ * (add_aca_sysfs() in amdgpu_aca.c). */
+static bool is_count(const char *name)
+{
+	static const char end[] = "_err_count";
+	size_t length = strlen(name);
+
+	return !strncmp(name, "aca_", 4) ||
+	       (length > strlen(end) && !strcmp(name + length - strlen(end), end));
+}
+
+/* The file has no number during a reset, which contexts report, and reading it may fail for a part
+ * that the driver cannot ask. */
+static bool read_count(int directory, const char *name, uint64_t *ret_count)
+{
+	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's number */
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+	       sscanf(text, "ue: %" SCNu64, ret_count) == 1;
+}
+
+int memory_errors_count(uint64_t pci_device, uint64_t *ret_count)
+{
+	_cleanup_closedir_ DIR *stream = open_directory(pci_device);
+	uint64_t sum = 0, count = 0;
+	bool found = false;
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!stream)
+		return -ENOENT;
+	while ((entry = next_entry(stream, &ret))) {
+		if (!is_count(entry->d_name) || !read_count(dirfd(stream), entry->d_name, &count))
+			continue;
+		sum += count;
+		found = true;
+	}
+	if (ret < 0)
+		return ret;
+	*ret_count = sum;
+	return found ? 0 : -ENOENT;
+}
