@@ -129,7 +129,7 @@ static void session_done(struct dump_session *session)
 
 static int foresee_resets(struct dump_session *session)
 {
-	int ret = gpu_watch_start(session);
+	int ret = gpu_watch_start_all(session);
 
 	return ret < 0 ? ret : gpu_watch_check_idle(session);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes a context on each GPU, and asks it for resets and memory errors. */
+/* Makes a context on GPUs, and asks it for resets. Counts memory errors of these GPUs. */
 #include "dump/gpu_watch.h"
 
 #include <amdgpu_drm.h>
@@ -13,6 +13,7 @@
 #include "criu/log.h"
 #include "kernel/memory_errors.h"
 #include "kernel/render_node.h"
+#include "pause/kfd_files.h"
 
 /* Flags of QUERY_STATE2. The last one exists since Linux 6.6; older kernels do not set it. */
 #define WAS_RESET     (1u << 0)
@@ -20,6 +21,7 @@
 #define IS_IN_RESET   (1u << 5)
 #define SPOILED_FLAGS (WAS_RESET | LOST_VRAM | IS_IN_RESET)
 
+/* Logs nothing. */
 static int add_watch(struct dump_session *session, const struct topology_node *gpu)
 {
 	union drm_amdgpu_ctx context = { .in.op = AMDGPU_CTX_OP_ALLOC_CTX };
@@ -30,7 +32,7 @@ static int add_watch(struct dump_session *session, const struct topology_node *g
 	if (!ret)
 		ret = xioctl(fd, DRM_IOCTL_AMDGPU_CTX, &context);
 	if (ret < 0)
-		return 0;
+		return ret;
 	watch.fd = fd;
 	watch.context = context.out.alloc.ctx_id;
 	watch.counts_errors = !memory_errors_count(topology_pci_device(gpu), &watch.memory_errors);
@@ -40,15 +42,38 @@ static int add_watch(struct dump_session *session, const struct topology_node *g
 	return ret;
 }
 
+static int watch_gpu(struct dump_session *session, const struct topology_node *gpu)
+{
+	int ret = add_watch(session, gpu);
+
+	return ret < 0 ? log_error(ret, "GPU 0x%04x: cannot watch it for resets", gpu->gpu_id) : 0;
+}
+
 int gpu_watch_start(struct dump_session *session)
 {
-	int ret = 0;
+	const struct topology *topology = &session->topology;
+	_cleanup_free_ bool *open = calloc(topology->num_nodes + 1, sizeof(*open));
+	int ret = open ? kfd_files_find_gpus(&session->tasks, topology, open) : -ENOMEM;
 
-	for (size_t i = 0; !ret && i < session->topology.num_nodes; i++) {
-		if (session->topology.nodes[i].gpu_id)
-			ret = add_watch(session, &session->topology.nodes[i]);
+	if (ret < 0)
+		return log_error(ret, "dump: cannot find the GPUs of its processes");
+	for (size_t i = 0; !ret && i < topology->num_nodes; i++) {
+		if (open[i])
+			ret = watch_gpu(session, &topology->nodes[i]);
 	}
-	return ret < 0 ? log_error(ret, "dump: cannot watch its GPUs") : 0;
+	return ret;
+}
+
+int gpu_watch_start_all(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->topology.num_nodes; i++) {
+		const struct topology_node *gpu = &session->topology.nodes[i];
+		int ret = gpu->gpu_id ? add_watch(session, gpu) : 0;
+
+		if (ret == -ENOMEM)
+			return log_error(ret, "GPUs: cannot watch them for resets");
+	}
+	return 0;
 }
 
 static int query(const struct dumped_watch *watch, uint32_t *ret_flags)
@@ -64,17 +89,22 @@ static int query(const struct dumped_watch *watch, uint32_t *ret_flags)
 	return 0;
 }
 
-int gpu_watch_check_idle(const struct dump_session *session)
+static int check_idle(const struct dump_session *session, const struct dumped_watch *watch)
 {
 	uint32_t flags = 0;
+	int ret = query(watch, &flags);
+
+	if (ret < 0 || !(flags & IS_IN_RESET))
+		return ret;
+	return preflight_refuse(session, DUMP_GPU_IS_IN_RESET, "GPU 0x%04x:", watch->gpu->gpu_id);
+}
+
+int gpu_watch_check_idle(const struct dump_session *session)
+{
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_watches; i++) {
-		ret = query(&session->watches[i], &flags);
-		if (!ret && flags & IS_IN_RESET)
-			ret = preflight_refuse(session, DUMP_GPU_IS_IN_RESET,
-					       "GPU 0x%04x:", session->watches[i].gpu->gpu_id);
-	}
+	for (size_t i = 0; !ret && i < session->num_watches; i++)
+		ret = check_idle(session, &session->watches[i]);
 	return ret;
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Watches the GPUs of this machine for resets and memory errors during a dump. After a reset VRAM
- * is lost, but copies succeed. The driver compares its counters with those at the time when a
- * context was made. So the plugin makes a context on each GPU before it pauses the first process,
- * and keeps it until the last contents are saved. */
+/* Watches the GPUs of a dump for resets and memory errors. After a reset VRAM is lost, but copies
+ * succeed. The driver compares its counter of resets with that at the time when a context was made.
+ * So the plugin makes a context on each GPU before it pauses the first process, and keeps it until
+ * the last contents are saved. A GPU that cannot be watched fails the dump: AMD's own driver
+ * reports a reset in no other way. */
 #ifndef AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 #define AMDGPU_PLUGIN_DUMP_GPU_WATCH_H
 
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
-/* Makes a context on each GPU that CRIU can open. A GPU that cannot be opened is not watched: if
- * the process has contents there, the copy engine cannot be opened either. -ENOMEM after a line. */
+/* Watches the GPUs whose render node a task of the dump has open. Another GPU may be in reset, or
+ * belong to others. -errno after a line. */
 int gpu_watch_start(struct dump_session *session);
+/* For a machine without a dump: watches all GPUs that this process can open. -ENOMEM after a line.
+ */
+int gpu_watch_start_all(struct dump_session *session);
 /* Before the first pause: refuses the dump while a GPU is in reset, because the driver would stop
  * queues that nothing can start. -errno after a line. */
 int gpu_watch_check_idle(const struct dump_session *session);

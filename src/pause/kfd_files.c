@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds the /dev/kfd files of tracees through /proc and pidfd_getfd(). pause.c pauses their owners.
- */
+/* Finds the /dev/kfd files and the GPUs of tracees through /proc and pidfd_getfd(). pause.c pauses
+ * the owners of the files. */
 #include "pause/kfd_files.h"
 
 #include <dirent.h>
@@ -279,6 +279,42 @@ int kfd_files_exist(const struct pid_list *tasks)
 
 	for (size_t i = 0; !ret && i < tasks->count; i++)
 		ret = has_open_kfd(tasks->pids[i]);
+	return ret;
+}
+
+/* Marks the node of each GPU whose render node the process has open. */
+static int mark_gpus(pid_t pid, const struct topology *topology, bool *is_open)
+{
+	_cleanup_closedir_ DIR *stream = NULL;
+	int number, ret = proc_open_fds(pid, &stream);
+
+	if (ret <= 0)
+		return ret;
+	ret = 0;
+	while (ret >= 0 && proc_next_fd(stream, &number, &ret)) {
+		const struct topology_node *gpu;
+		struct stat stat;
+		uint32_t minor;
+
+		ret = proc_stat_fd(pid, number, &stat);
+		if (ret <= 0 || !S_ISCHR(stat.st_mode) ||
+		    !render_node_is_device(stat.st_rdev, &minor))
+			continue;
+		gpu = topology_find_minor(topology, minor);
+		if (gpu)
+			is_open[gpu - topology->nodes] = true;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
+			bool *ret_open)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	int ret = choose_tasks(tasks, &traced, &tasks);
+
+	for (size_t i = 0; !ret && i < tasks->count; i++)
+		ret = mark_gpus(tasks->pids[i], topology, ret_open);
 	return ret;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the /dev/kfd files of all tasks of a dump, before CRIU shows them one by one. */
+/* Finds the /dev/kfd files of all tasks of a dump, before CRIU shows them one by one, and their
+ * GPUs. */
 #ifndef AMDGPU_PLUGIN_PAUSE_KFD_FILES_H
 #define AMDGPU_PLUGIN_PAUSE_KFD_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -43,6 +45,11 @@ int kfd_files_exist(const struct pid_list *tasks);
  * there is none. */
 int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
 			  pid_t *ret_pid);
+
+/* Sets the elements of @ret_open, one for each node, whose render node one of @tasks (none: of the
+ * processes that this thread traces) has open. */
+int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
+			bool *ret_open);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int kfd_files_same(int one, int other);

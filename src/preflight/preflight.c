@@ -106,7 +106,7 @@ static const struct rule {
 	{ .name = DUMP_GPU_IS_IN_RESET,
 	  .text = { PREFLIGHT_DUMP,
 		    "a GPU is in reset, and the driver would stop queues that nothing can start",
-		    "a context on each GPU (RESET_IN_PROGRESS, since Linux 6.6)",
+		    "a context on each GPU that a task has open (RESET_IN_PROGRESS, since Linux 6.6)",
 		    "dump again, when the kernel's log says that the reset has ended", true } },
 
 	{ .name = DUMP_CWSR_IS_OFF,

@@ -359,20 +359,21 @@ int kill(pid_t pid, int signal)
 }
 
 /* Makes a context, or reports its flags (QUERY_STATE2). */
-static inline int context_ioctl(uint32_t *argument)
+static inline int context_ioctl(uint32_t minor, uint32_t *argument)
 {
 	bool is_query = argument[0] == 4;
+	bool has_flags = !kernel.context_minor || kernel.context_minor == minor;
 
 	if (argument[0] != 1 && !is_query)
 		return EINVAL;
 	if (kernel.context_errno)
 		return kernel.context_errno;
 	memset(argument, 0, 16);
-	argument[0] = is_query ? kernel.context_flags : 7;
+	argument[0] = !is_query ? 7 : has_flags ? kernel.context_flags : 0;
 	return 0;
 }
 
-static inline int render_ioctl(unsigned long request, void *argument)
+static inline int render_ioctl(int minor, unsigned long request, void *argument)
 {
 	if (request == DRM_IOCTL_VERSION) {
 		struct drm_version *version = argument;
@@ -383,7 +384,7 @@ static inline int render_ioctl(unsigned long request, void *argument)
 		return 0;
 	}
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + CONTEXT)
-		return context_ioctl(argument);
+		return context_ioctl((uint32_t)minor, argument);
 	/* The BO at another offset is one that the CPU cannot map. */
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_MMAP && kernel.other_bo) {
 		*(uint64_t *)argument = kernel.other_bo;
@@ -415,7 +416,7 @@ int ioctl(int fd, unsigned long request, ...)
 	else if (kfd >= 0)
 		error = kfd_ioctl(kfd, request, argument);
 	else if (device_of(fd, "renderD-") >= 0)
-		error = render_ioctl(request, argument);
+		error = render_ioctl(device_of(fd, "renderD-"), request, argument);
 	else
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	errno = error;

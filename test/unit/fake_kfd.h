@@ -67,8 +67,9 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	const char *driver;
 	/* The mmap offset that GEM_MMAP gives; 0: none. */
 	uint64_t other_bo;
-	/* The flags of all contexts, and the errno of calls that make or query one. */
-	uint32_t context_flags;
+	/* The flags of contexts of this render node (0: of all contexts), and the errno of calls
+	 * that make or query one. */
+	uint32_t context_flags, context_minor;
 	int context_errno;
 	/* The uncorrectable memory errors of each GPU; -1: the driver counts none. Each look at
 	 * them adds the second number. */

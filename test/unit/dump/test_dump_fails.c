@@ -269,22 +269,37 @@ static void a_gpu_in_reset_is_refused_before_anything_is_paused(void **state)
 	(void)close(fd);
 }
 
-/* The process has no contents. With contents, the copy engine reports the error. */
-static void a_gpu_that_cannot_be_watched_does_not_fail_the_dump(void **state)
+/* Before anything is paused. */
+static void a_gpu_that_cannot_be_watched_fails_the_dump(void **state)
 {
 	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
 
 	(void)state;
 	kernel.context_errno = ENOMEM;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
+	assert_dump_fails(process, "GPU 0x07cd: cannot watch it");
 	kernel.context_errno = 0;
 	kernel.hides_render_nodes = true;
+	assert_dump_fails(process, "GPU 0x07cd: cannot watch it");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+}
+
+/* The task has the first two GPUs open. */
+static void a_gpu_of_others_may_be_in_reset(void **state)
+{
+	int fd = open_kfd_of(make_process());
+
+	(void)state;
+	kernel.num_open_renders = 2;
+	kernel.context_flags = 0x20;
+	kernel.context_minor = 130;
 	start_dump();
 	assert_int_equal(dump_file(fd, 5), 0);
 	end_dump(0);
+	kernel.context_minor = 129;
+	start_dump();
+	assert_fails(dump_file(fd, 5));
+	assert_logged("Error (amdgpu_plugin): ", "is in reset");
+	end_dump(-1);
 	(void)close(fd);
 }
 
@@ -371,7 +386,8 @@ int main(void)
 		TEST(a_reset_during_the_dump_fails_it),
 		TEST(a_gpu_in_reset_is_refused_before_anything_is_paused),
 		TEST(only_new_memory_errors_fail_the_dump),
-		TEST(a_gpu_that_cannot_be_watched_does_not_fail_the_dump),
+		TEST(a_gpu_that_cannot_be_watched_fails_the_dump),
+		TEST(a_gpu_of_others_may_be_in_reset),
 		TEST(a_dmabuf_of_another_bo_fails_the_dump),
 		TEST(queues_that_may_stay_stopped_are_said_to),
 		TEST(an_old_driver_is_refused_before_anything_is_paused),
