@@ -32,6 +32,7 @@ static int init(int stage)
 	int ret;
 
 	session.stage = stage;
+	host_find_streamer();
 	ret = options_read(&session.options);
 	if (ret < 0 || stage != STAGE_RESTORE)
 		return ret;

@@ -29,8 +29,12 @@ bool host_copies_mapping_fd(void);
 /* A descriptor of the image directory. CRIU owns it. */
 int host_image_dir(void);
 
-/* Whether CRIU streams its images (--stream), by its connection to criu-image-streamer: CRIU does
- * not export its options, and the socket's file may be left over from an older run. */
+/* Finds out whether CRIU streams its images (--stream), by its connection to criu-image-streamer:
+ * CRIU does not export its options, and the socket's file may be left over from an older run. Call
+ * this when CRIU loads the plugin: CRIU has connected (open_image_dir()), and does not have a
+ * descriptor of a task yet, which could be a socket of that name, too. */
+void host_find_streamer(void);
+/* What host_find_streamer() has found. */
 bool host_is_streaming(void);
 /* If CRIU streams images: return a pipe to write or read the image @name, which the caller owns.
  * -ENOENT: there is no such image, or it has been read before. -EIO: the streamer does not answer.

@@ -164,9 +164,17 @@ static int find_service_fd(bool (*is_wanted)(int fd))
 	return -ENOENT;
 }
 
+/* Like CRIU's own option: the same for each task, and until CRIU ends. */
+static bool streams;
+
+void host_find_streamer(void)
+{
+	streams = find_service_fd(is_streamer) >= 0;
+}
+
 bool host_is_streaming(void)
 {
-	return find_service_fd(is_streamer) >= 0;
+	return streams;
 }
 
 /* CRIU exits if @flags are not those that it passes itself. */

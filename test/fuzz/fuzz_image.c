@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "criu/host.h"
 #include "image/image.h"
 
 #define ID  5
@@ -145,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		connect_streamer(connection);
 	else
 		write_file(is_dmabuf ? "amdgpu-dmabuf_5.img" : names[kind], how & WITH_HOLE);
+	host_find_streamer();
 	ret = is_dmabuf ? read_dmabuf() : read_image(kind, wanted);
 	promise(ret != -ENOENT || text_size > 60000);
 	promise(ret == -ENOENT || unit_count_errors() == (ret < 0));

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "criu/host.h"
 #include "streamer.h"
 
 #define STREAMED STREAMER_FOLDER "/"
@@ -53,11 +54,13 @@ static inline void fail_of_streamer(const char *text)
 static inline void start_streaming(bool captures)
 {
 	assert_int_equal(streamer_start(unit_directory(), captures, fail_of_streamer), 0);
+	host_find_streamer();
 }
 
 static inline void stop_streaming(void)
 {
 	streamer_stop();
+	host_find_streamer();
 }
 
 /* Serves the captured images. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests streamed dumps: each image is written once, and complete, in any order of files. */
+#include "criu_stub.h"
 #include "dump_task.h"
 #include "streamed.h"
 
@@ -53,6 +54,31 @@ static void render_nodes_name_their_process_in_any_order(void **state)
 	(void)close(compute);
 	(void)close(other);
 	(void)close(of_no_bo);
+}
+
+static int abort_dump(const char *name, int flags)
+{
+	(void)flags;
+	fail_msg("BUG_ON(flags != img_streamer_mode) for %s", name);
+	return -1;
+}
+
+/* During a dump, CRIU has descriptors of the tasks. A task may have a socket that is connected to a
+ * path like the streamer's, and CRIU aborts if it is asked for an image of a stream then. */
+static void a_socket_of_a_task_is_no_streamer(void **state)
+{
+	int fd = open_kfd_of(make_process());
+
+	(void)state;
+	start_dump();
+	assert_int_equal(streamer_start(unit_directory(), true, fail_of_streamer), 0);
+	criu_stub.open_streamed = abort_dump;
+	assert_int_equal(dump_file(fd, 8), 0);
+	assert_int_equal(finish_dump(0), 0);
+	end_dump(0);
+	streamer_stop();
+	assert_true(unit_exists("amdgpu-kfd-8.img"));
+	(void)close(fd);
 }
 
 /* Hosts without DUMP_FINISH. */
@@ -199,6 +225,7 @@ static void a_streamer_that_ends_fails_the_dump(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_socket_of_a_task_is_no_streamer),
 		TEST(render_nodes_name_their_process_in_any_order),
 		TEST(delayed_images_are_written_at_the_end_of_a_successful_dump),
 		TEST(an_image_waits_for_no_process_if_there_is_none),
