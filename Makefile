@@ -118,9 +118,9 @@ uninstall:
 	rm -f $(DESTDIR)$(COMPLETIONDIR)/criu-amdgpu
 	rm -f $(DESTDIR)$(MANDIR)/man1/criu-amdgpu.1
 	rm -f $(DESTDIR)$(MANDIR)/man5/$(NAME).conf.5 $(DESTDIR)$(MANDIR)/man7/$(NAME).7
-	rm -rf $(DESTDIR)$(DOCDIR)
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md $(wildcard docs/*.md) examples/$(NAME).conf)
 	@tools/package/prune "$(DESTDIR)" $(PLUGINDIR) $(COMPLETIONDIR) $(patsubst %/,%,$(dir $(COMPLETIONDIR))) \
-		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 -- $(BINDIR) $(MANDIR) $(DOCDIR)
+		$(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(DOCDIR)/docs $(DOCDIR)/examples $(DOCDIR) -- $(BINDIR) $(MANDIR)
 
 # The Debian package of SUITE (that of this machine), built in a minimal root of that suite.
 deb:
