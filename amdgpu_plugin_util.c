@@ -97,8 +97,12 @@ int array_grow(void *array, size_t count, size_t size)
 
 int array_append(void *array, size_t *count, size_t size, const void *element)
 {
-	int ret = array_grow(array, *count + 1, size);
+	size_t used = *count;
+	int ret = 0;
 
+	/* The array has room for the next power of two. */
+	if (!(used & (used - 1)))
+		ret = array_grow(array, used ? 2 * used : 1, size);
 	if (ret < 0)
 		return ret;
 	memcpy(*(char **)array + *count * size, element, size);

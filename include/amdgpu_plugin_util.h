@@ -43,7 +43,8 @@ void *take_ptr(void *memory);
  * New elements are not initialised. On -ENOMEM the array stays as it was. */
 int array_grow(void *array, size_t count, size_t size);
 /* Appends a copy of *@element of @size bytes to *@array (the address of a pointer), which has
- * *@count elements, and counts it. On -ENOMEM the array stays as it was. */
+ * *@count elements, and counts it. The room doubles when it is used up, so all elements of the
+ * array must have come by this function. On -ENOMEM the array stays as it was. */
 int array_append(void *array, size_t *count, size_t size, const void *element);
 
 /* Pids in the pid namespace of the calling process. A list that is all zero is empty. */

@@ -15,6 +15,8 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
+$(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
+
 # The plugin finds CRIU's options by their name.
 $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
 
