@@ -50,11 +50,14 @@ int image_read_render(int id, CriuRenderNode **ret_node);
 
 /* Numbers of shared objects in a dump are from 1 to this. */
 #define IMAGE_OBJECTS_MAX (1u << 20)
-/* The most free numbers below a GEM handle. A restore takes each of them for a moment, with a page
- * of memory. */
-#define IMAGE_GEM_HOLES_MAX 65536u
-/* In a GEM handle, for the index of a BO: only another process has a BO that is the object. A reader
- * that does not know this refuses the index. */
+/* The highest number of a GEM handle, or of the handle of an import, for an image with @others more
+ * of them. A restore takes each free number below for a moment, with a page of memory, so a small
+ * image must not ask for many. The kernel gives out the lowest number that is free, so a job
+ * reaches the number of BOs that it has had at once. 16384 are 320 GiB in pieces of 20 MiB, in
+ * which PyTorch allocates. */
+#define IMAGE_HANDLE_MAX(others) (16384 + 16 * (size_t)(others))
+/* In a GEM handle, for the index of a BO: only another process has a BO that is the object. A
+ * reader that does not know this refuses the index. */
 #define IMAGE_NO_BO UINT32_MAX
 
 enum image_kind {

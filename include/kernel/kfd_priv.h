@@ -115,7 +115,10 @@ struct kfd_priv_parts {
 int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
 		   uint8_t **ret_data, size_t *ret_size);
 
-/* The size of a BO record. -EINVAL: no size fits. */
+/* The size of a BO record, and the handle of the BO with the page for signals of events, or 0 if
+ * the kernel has made that page. -EINVAL: no size fits. */
+int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
+			 uint64_t *ret_event_page);
 int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
 
 /* Larger records have fields of another driver after those of Linux (kfd_criu_bo_priv_data in Linux

@@ -26,9 +26,6 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 
-/* At the restore, a task allocates a page for each free number below the handle of an import. */
-#define FREE_NUMBERS_MAX 65536u
-
 static int add_bo(struct shared_bos *shared, const struct kfd_state *state, uint32_t index,
 		  const struct topology_node *gpu)
 {
@@ -391,8 +388,8 @@ static const char *check_record(const struct process_dump *dump, const struct kf
 	if (!bo_size || kfd_priv_read_bo(priv, bo_size, index, &record) < 0 ||
 	    !maps_known_gpus(dump, &record))
 		return "the driver's record of it has an unknown layout";
-	return record.handle > FREE_NUMBERS_MAX + dump->state.num_bos ? "its handle is too high"
-								      : NULL;
+	return record.handle > IMAGE_HANDLE_MAX(dump->state.num_bos) ? "its handle is too high"
+								     : NULL;
 }
 
 static void check_records(const struct process_dump *dump)

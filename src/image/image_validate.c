@@ -10,6 +10,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "kernel/render_node.h"
 
@@ -397,7 +398,7 @@ static const char *find_wrong_handle(const CriuKfd *kfd, const GemHandleEntry *h
 		return "a GPU that the image does not have";
 	if (wrong)
 		return wrong;
-	if (!handle->handle || handle->handle - 1 > IMAGE_GEM_HOLES_MAX + lower)
+	if (!handle->handle || handle->handle > IMAGE_HANDLE_MAX(lower))
 		return "an impossible number";
 	if (before && (before->gpu_id > handle->gpu_id ||
 		       (before->gpu_id == handle->gpu_id && before->handle >= handle->handle)))
@@ -446,7 +447,7 @@ int image_validate_kfd(int id, const CriuKfd *kfd)
 				 "kfd %d: the image says %u objects, and its private data has"
 				 " %zu bytes",
 				 id, kfd->num_of_objects, kfd->priv_data.len);
-	return 0;
+	return image_priv_validate(id, kfd);
 }
 
 int image_validate_render(int id, const CriuRenderNode *render)

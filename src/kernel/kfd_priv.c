@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Walks through the records of the private data, and never leaves its bounds. The callers are
- * src/preflight/preflight.c and src/devices/extra_gpus.c. */
+/* Walks through the records of the private data, and never leaves its bounds. */
 #include "kernel/kfd_priv.h"
 
 #include <errno.h>
@@ -32,6 +31,7 @@
 #define BO_HANDLE      8
 #define BO_GPU_IDS     12
 #define EVENT_SIZE     64
+#define EVENT_PAGE     8
 #define EVENT_ID       16
 #define EVENT_TYPE     24
 #define SVM_START      8
@@ -81,6 +81,8 @@ struct walk {
 	/* The first event that RESTORE may refuse. */
 	bool has_strange_event;
 	struct kfd_priv_event strange_event;
+	/* The first handle of an event that is not 0. */
+	uint64_t event_page;
 };
 
 /* A search for the sizes of BO records for which the objects fill the data. */
@@ -172,6 +174,8 @@ static bool read_event(struct walk *walk)
 		walk->strange_event.id = number_at(walk, EVENT_ID);
 		walk->strange_event.type = number_at(walk, EVENT_TYPE);
 	}
+	if (!walk->event_page)
+		walk->event_page = address_at(walk, EVENT_PAGE);
 	return skip(walk, EVENT_SIZE);
 }
 
@@ -276,21 +280,34 @@ int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
 	return 0;
 }
 
+/* Sets up the search among the sizes of known drivers, or else among the others, and finds the
+ * first that fits. */
+static bool find_first(const struct kfd_priv *priv, struct kfd_priv_queue *queues,
+		       struct search *ret_search, struct walk *ret_walk)
+{
+	*ret_search = search_sizes(priv, 0, NUM_KNOWN);
+	if (find_next(ret_search, queues, ret_walk))
+		return true;
+	*ret_search = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
+	return find_next(ret_search, queues, ret_walk);
+}
+
 /* Finds the queues if all sizes that fit have the same queues. @queues has room for two lists of
- * @max. -ENOENT: no size fits. */
-static int agree_on_queues(struct search *search, struct kfd_priv_queue *queues, size_t max,
+ * @max. */
+static int agree_on_queues(const struct kfd_priv *priv, struct kfd_priv_queue *queues, size_t max,
 			   size_t *ret_num_queues)
 {
 	struct walk first, other;
+	struct search search;
 
-	if (!find_next(search, queues, &first))
-		return search->objects_left ? -ENOENT : -ENOTUNIQ;
-	while (find_next(search, queues + max, &other)) {
+	if (!find_first(priv, queues, &search, &first))
+		return search.objects_left ? -EINVAL : -ENOTUNIQ;
+	while (find_next(&search, queues + max, &other)) {
 		if (other.num_queues != first.num_queues ||
 		    memcmp(other.queues, first.queues, first.num_queues * sizeof(*queues)) != 0)
 			return -ENOTUNIQ;
 	}
-	if (!search->objects_left)
+	if (!search.objects_left)
 		return -ENOTUNIQ;
 	*ret_num_queues = first.num_queues;
 	return 0;
@@ -300,9 +317,7 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 			 size_t *ret_num_queues)
 {
 	size_t max = priv->size / QUEUE_SIZE + 1;
-	struct search known = search_sizes(priv, 0, NUM_KNOWN);
-	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
-	struct kfd_priv_queue *queues;
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	uint32_t version;
 	int ret;
 
@@ -314,30 +329,20 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 	queues = calloc(max, 2 * sizeof(*queues));
 	if (!queues)
 		return -ENOMEM;
-	ret = agree_on_queues(&known, queues, max, ret_num_queues);
-	if (ret == -ENOENT)
-		ret = agree_on_queues(&unknown, queues, max, ret_num_queues);
-	if (ret < 0) {
-		free(queues);
-		return ret == -ENOENT ? -EINVAL : ret;
-	}
-	*ret_queues = queues;
-	return 0;
+	ret = agree_on_queues(priv, queues, max, ret_num_queues);
+	if (!ret)
+		*ret_queues = take_ptr(&queues);
+	return ret;
 }
 
 int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
 {
-	struct search known = search_sizes(priv, 0, NUM_KNOWN);
-	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
-	struct search *search = &known;
 	struct walk first, other;
+	struct search search;
 
-	if (!find_next(search, NULL, &first)) {
-		search = &unknown;
-		if (!find_next(search, NULL, &first))
-			return -ENOENT;
-	}
-	while (first.has_strange_event && find_next(search, NULL, &other))
+	if (!find_first(priv, NULL, &search, &first))
+		return -ENOENT;
+	while (first.has_strange_event && find_next(&search, NULL, &other))
 		first.has_strange_event = other.has_strange_event;
 	if (!first.has_strange_event)
 		return -ENOENT;
@@ -345,32 +350,36 @@ int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_eve
 	return 0;
 }
 
-int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
+int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
+			 uint64_t *ret_event_page)
 {
-	struct search search = search_sizes(priv, 0, NUM_SIZES);
+	struct search search;
 	struct walk walk;
 
-	if (!find_next(&search, NULL, &walk))
+	if (!find_first(priv, NULL, &search, &walk))
 		return -EINVAL;
-	*ret_size = walk.bo_size;
+	*ret_bo_size = walk.bo_size;
+	*ret_event_page = walk.event_page;
 	return 0;
+}
+
+int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
+{
+	uint64_t event_page;
+
+	return kfd_priv_find_layout(priv, ret_size, &event_page);
 }
 
 /* The one size of BO records that fits. Known sizes come first. */
 static int find_only_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
 {
-	struct search known = search_sizes(priv, 0, NUM_KNOWN);
-	struct search unknown = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
-	struct search *search = &known;
 	struct walk walk, other;
+	struct search search;
 
-	if (!find_next(search, NULL, &walk)) {
-		search = &unknown;
-		if (!find_next(search, NULL, &walk))
-			return -EINVAL;
-	}
+	if (!find_first(priv, NULL, &search, &walk))
+		return -EINVAL;
 	*ret_size = walk.bo_size;
-	return find_next(search, NULL, &other) ? -EINVAL : 0;
+	return find_next(&search, NULL, &other) ? -EINVAL : 0;
 }
 
 /* A userptr BO has whole pages, and its address may be inside of the first. */

@@ -23,9 +23,6 @@
 #include "memory/mappings.h"
 #include "memory/objects.h"
 
-/* A damaged image must not make the task allocate for ever. The dump refuses longer runs. */
-#define FILLERS_MAX 65536u
-
 /* A BO that RESTORE makes, and that is an object. */
 struct made {
 	uint32_t object;
@@ -387,12 +384,8 @@ static int add_filler(struct importer *importer)
 {
 	const struct restored_task *task = &importer->session->task;
 	uint64_t handle;
-	int ret;
+	int ret = kfd_memory_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
 
-	if (importer->num_fillers == FILLERS_MAX)
-		return log_error(-E2BIG, "kfd %d: the handle of a shared BO is too high",
-				 task->kfd_id);
-	ret = kfd_memory_take_handle(importer->fd, (uint32_t)(importer->next >> 32), &handle);
 	if (!ret)
 		ret = array_append(&importer->fillers, &importer->num_fillers, sizeof(handle),
 				   &handle);

@@ -257,8 +257,7 @@ static int save_handle(const struct preflight_subject *subject, const struct gem
 	saved->is_import = named->is_import;
 	saved->key = named->key;
 	saved->bo = bo ? bo->index : IMAGE_NO_BO;
-	if (!named->key ||
-	    named->handle - 1 > IMAGE_GEM_HOLES_MAX + (size_t)(named - file->handles))
+	if (!named->key || named->handle > IMAGE_HANDLE_MAX(named - file->handles))
 		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
 					"kfd %d: renderD%u, GEM handle %u,", subject->process->id,
 					file->gpu->drm_render_minor, named->handle);

@@ -201,6 +201,7 @@ static inline void fill_private(const struct fake_process *process, uint8_t *at)
 	}
 	for (uint32_t i = process->num_queues; i < process->num_objects; i++, at += EVENT_RECORD) {
 		memcpy(at, (uint32_t[]){ 1 }, 4);
+		memset(at + 8, 0, 8); /* the kernel has made the page for events */
 		memcpy(at + 16, (uint32_t[]){ i, 0, kernel.event_type }, 12);
 	}
 }

@@ -214,7 +214,7 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 		  "neither a BO nor an object" },
 		{ "user memory", &image.handles[1].bo, W32, 2, "no BO that can be shared" },
 		{ "number 0", &image.handles[0].handle, W32, 0, "GEM handle 0 of GPU 0x0010" },
-		{ "a number to fill up to", &image.handles[1].handle, W32, 65536 + 3,
+		{ "a number to fill up to", &image.handles[1].handle, W32, IMAGE_HANDLE_MAX(1) + 1,
 		  "an impossible number" },
 		{ "the same number", &image.handles[1].handle, W32, 2, "a lower number" },
 		{ "a lower number", &image.handles[1].handle, W32, 1, "a lower number" },
@@ -231,15 +231,15 @@ static void handles_and_mappings_that_cannot_be_are_refused(void **state)
 	(void)state;
 	image.has_handles = true;
 	make_image();
-	image.handles[1].handle = 65536 + 2;
+	image.handles[1].handle = IMAGE_HANDLE_MAX(1);
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	assert_refused(cases, ARRAY_SIZE(cases));
 	/* of a GPU of its own */
 	make_image();
 	image.handles[1].gpu_id = 0x20;
-	image.handles[1].handle = 65536 + 2;
+	image.handles[1].handle = IMAGE_HANDLE_MAX(0) + 1;
 	assert_int_equal(image_validate_kfd(7, &image.kfd), -EINVAL);
-	image.handles[1].handle = 65536 + 1;
+	image.handles[1].handle = IMAGE_HANDLE_MAX(0);
 	assert_int_equal(image_validate_kfd(7, &image.kfd), 0);
 	image.has_handles = false;
 }

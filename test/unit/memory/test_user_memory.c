@@ -22,6 +22,7 @@ static void fill_private_data(uint64_t user_addr)
 	assert_non_null(data);
 	data[0] = 1;
 	memcpy(data + bos + BO_RECORD, &user_addr, sizeof(user_addr));
+	data[bos + BO_RECORD + 8] = 1; /* its handle */
 	data[svm] = 2;
 	memcpy(data + svm + 8, &first, sizeof(first));
 	memcpy(data + svm + 16, &pages, sizeof(pages));

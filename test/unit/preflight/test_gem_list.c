@@ -326,7 +326,7 @@ static void handles_that_no_restore_could_make_are_refused(void **state)
 		const char *words;
 	} cases[] = {
 		{ { .number = 3, .is_private = true }, "renderD128, GEM handle 3," },
-		{ { .number = IMAGE_GEM_HOLES_MAX + 2 }, "GEM handle 65538," },
+		{ { .number = IMAGE_HANDLE_MAX(0) + 1 }, "GEM handle 16385," },
 		{ { .number = 4,
 		    .mappings = { { ADDR, ROUND, 0, AMDGPU_VM_PAGE_PRT } },
 		    .num_mappings = 1 },
@@ -347,11 +347,11 @@ static void handles_that_no_restore_could_make_are_refused(void **state)
 				      "have the process free them");
 		}
 	}
-	file->handles[0] = (struct handle){ .number = IMAGE_GEM_HOLES_MAX + 1 };
+	file->handles[0] = (struct handle){ .number = IMAGE_HANDLE_MAX(0) };
 	assert_int_equal(save(), 0);
 	/* with another one below */
 	file->handles[0].number = 1;
-	add_handle(file, IMAGE_GEM_HOLES_MAX + 2, 0);
+	add_handle(file, IMAGE_HANDLE_MAX(1), 0);
 	assert_int_equal(save(), 0);
 }
 

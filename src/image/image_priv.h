@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Checks of the private data in a KFD image. */
+#ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_PRIV_H
+#define AMDGPU_PLUGIN_IMAGE_IMAGE_PRIV_H
+
+#include "criu-amdgpu.pb-c.h"
+
+/* Refuses records by which RESTORE would crash some drivers, and handles that would cost a restore
+ * minutes. Data of an unknown layout passes. @kfd is the image @id, whose BOs and GPUs are valid.
+ * -EINVAL after a line. */
+int image_priv_validate(int id, const CriuKfd *kfd);
+
+#endif
