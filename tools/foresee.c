@@ -457,10 +457,8 @@ int foresee_process(const struct options *options, const struct topology *topolo
 
 static bool is_late(size_t index)
 {
-	enum dump_rule name = preflight_get_name(index);
-
 	return preflight_get_text(index)->group != PREFLIGHT_DUMP &&
-	       (name >= ARRAY_SIZE(shows_early) || !shows_early[name]);
+	       (index >= ARRAY_SIZE(shows_early) || !shows_early[index]);
 }
 
 bool foresee_name_late(size_t index, char *text, size_t size)

@@ -150,11 +150,11 @@ struct dump_session {
 	struct guard guard;
 };
 
-/* The rules that other code names. src/preflight/preflight.c has their texts, and the rules that
- * only a predicate in its table finds broken. */
+/* All rules, in the order of docs/refusals.md. src/preflight/preflight.c has their texts. */
 enum dump_rule {
-	DUMP_BY_PREDICATE,
 	DUMP_IS_PRE_DUMP,
+	DUMP_IS_INCREMENTAL,
+	DUMP_IS_LAZY,
 	DUMP_GPU_IS_IN_RESET,
 	DUMP_CWSR_IS_OFF,
 	DUMP_HAS_NO_KFD_FILE,
@@ -167,11 +167,15 @@ enum dump_rule {
 	DUMP_HIGH_PRECISION,
 	DUMP_QUEUE_TYPE,
 	DUMP_QUEUE_XCCS,
+	DUMP_QUEUE_WITHOUT_AREA,
 	DUMP_QUEUE_STACK,
 	DUMP_QUEUE_PARTITION,
 	DUMP_QUEUE_GENERATION,
 	DUMP_QUEUE_REFUSED,
+	DUMP_BO_KIND,
+	DUMP_BO_FLAGS,
 	DUMP_BO_UNLISTED,
+	DUMP_BO_HALVED,
 	DUMP_BO_GENERATION,
 	DUMP_BO_SHARED,
 	DUMP_BO_OUTSIDE,
@@ -181,6 +185,7 @@ enum dump_rule {
 	DUMP_MAPPING_INSIDE_BO,
 	DUMP_MAPPING_AMBIGUOUS,
 	DUMP_MAPPING_OF_IMPORT,
+	DUMP_RULES,
 };
 
 /* The object named by @format breaks @rule: logs the object, the rule and its remedy, and returns

@@ -34,8 +34,6 @@ struct preflight_text {
 
 /* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
 const struct preflight_text *preflight_get_text(size_t index);
-/* Its name; DUMP_BY_PREDICATE: it has none. */
-enum dump_rule preflight_get_name(size_t index);
 
 /* A paused process, as CHECKPOINT has reported it. */
 struct preflight_subject {
