@@ -263,7 +263,8 @@ struct raw_ipc_import_args {
 int raw_ipc_export(struct raw_process *process, const struct raw_bo *bo, uint32_t *ret_handle)
 {
 	struct raw_ipc_export_args args = { .handle = bo->handle,
-					    .gpu_id = (uint32_t)(bo->handle >> 32) };
+					    .gpu_id = (uint32_t)(bo->handle >> 32),
+					    .flags = RAW_IPC_FLAGS };
 	int ret = raw_ioctl(process->kfd, AMDKFD_IOWR(0x81, struct raw_ipc_export_args), &args);
 
 	memcpy(ret_handle, args.share_handle, sizeof(args.share_handle));
@@ -280,7 +281,7 @@ int raw_ipc_import(struct raw_process *process, uint32_t gpu_id, const uint32_t 
 	ret = raw_ioctl(process->kfd, AMDKFD_IOWR(0x80, struct raw_ipc_import_args), &args);
 	bo->handle = args.handle;
 	bo->mmap_offset = args.mmap_offset;
-	return ret;
+	return ret || args.flags == RAW_IPC_FLAGS ? ret : -EPROTO;
 }
 
 int raw_svm(struct raw_process *process, void *start, uint64_t size, uint32_t op,

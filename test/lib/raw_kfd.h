@@ -87,6 +87,7 @@ int raw_import(struct raw_process *process, uint32_t gpu_id, int fd, void *addre
 
 /* The share handle of the buffer (AMD's out-of-tree driver), and the buffer of one, at bo->address.
  */
+#define RAW_IPC_FLAGS 0x5au
 int raw_ipc_export(struct raw_process *process, const struct raw_bo *bo, uint32_t *ret_handle);
 int raw_ipc_import(struct raw_process *process, uint32_t gpu_id, const uint32_t *handle,
 		   struct raw_bo *bo);

@@ -133,12 +133,12 @@ static void bo_records_have_a_size_that_drivers_can_have(void **state)
 	assert_int_equal(sim_number("bo_record_size", NULL), 272);
 }
 
-static const char *const kernels[] = { "default",  "6.1",  "6.5", "6.8", "6.12",
-				       "6.12.111", "6.18", "7.2", "7.3", "dkms" };
+static const char *const kernels[] = { "default", "6.1", "6.5", "6.8",       "6.12", "6.12.111",
+				       "6.18",    "7.2", "7.3", "dkms-6.12", "dkms" };
 
 static void each_kernel_has_its_version(void **state)
 {
-	static const long minors[] = { 18, 11, 14, 15, 17, 17, 18, 23, 23, 18 };
+	static const long minors[] = { 18, 11, 14, 15, 17, 17, 18, 23, 23, 17, 18 };
 	char name[64];
 
 	(void)state;
@@ -153,7 +153,8 @@ static void each_kernel_has_its_version(void **state)
 
 static void an_unknown_kernel_is_refused_and_changes_nothing(void **state)
 {
-	static const char *const unknown[] = { "", "6", "6.1 ", "6.11", "7.3.4", "DKMS", "18" };
+	static const char *const unknown[] = { "",      "6",    "6.1 ",   "6.11",
+					       "7.3.4", "DKMS", "dkms-6", "18" };
 
 	(void)state;
 	sim_write("kernel", "6.1");
@@ -169,7 +170,7 @@ static void a_knob_changes_one_behaviour_of_a_kernel(void **state)
 	sim_write("kernel", "dkms");
 	sim_write("bo_record_size", "304");
 	assert_int_equal(sim_number("bo_record_size", NULL), 304);
-	assert_int_equal(sim_number("list_handles", NULL), 0);
+	assert_int_equal(sim_number("list_handles", NULL), 1);
 	sim_write("kernel", "dkms");
 	assert_int_equal(sim_number("bo_record_size", NULL), 296);
 }
@@ -287,7 +288,11 @@ static void a_process_without_buffers_is_restored_or_refused(void **state)
 	static const struct {
 		const char *kernel;
 		int ret;
-	} cases[] = { { "6.1", 0 }, { "6.8", -EINVAL }, { "7.3", 0 }, { "dkms", -EINVAL } };
+	} cases[] = { { "6.1", 0 },
+		      { "6.8", -EINVAL },
+		      { "7.3", 0 },
+		      { "dkms-6.12", -EINVAL },
+		      { "dkms", 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -402,11 +407,9 @@ static void the_list_of_handles_has_alignments_in_pages_or_bytes(void **state)
 		const char *kernel;
 		int ret;
 		uint64_t alignment;
-	} cases[] = { { "6.12", -EINVAL, 0 },
-		      { "6.18", 0, 2 },
-		      { "7.2", 0, 2 * PAGE },
-		      { "7.3", 0, 2 * PAGE },
-		      { "dkms", -EINVAL, 0 } };
+	} cases[] = { { "6.12", -EINVAL, 0 },      { "6.18", 0, 2 },
+		      { "7.2", 0, 2 * PAGE },      { "7.3", 0, 2 * PAGE },
+		      { "dkms-6.12", -EINVAL, 0 }, { "dkms", 0, 2 } };
 	struct raw_process process;
 
 	(void)state;
@@ -460,6 +463,85 @@ static void linux_6_1_does_not_keep_mappings_of_a_compute_vm(void **state)
 	end_process(&process);
 }
 
+/* What crashes AMD's driver is an error of other kernels. */
+static void handles_that_name_no_buffer_crash_amds_driver(void **state)
+{
+	static const char *const names[] = { "7.2", "dkms-6.12", "dkms" };
+	struct raw_process process;
+	struct saved saved = save_process_with(KFD_IOC_EVENT_SIGNAL);
+	struct raw_bo bo = { .handle = 77 }, page;
+
+	(void)state;
+	for (long i = 0; i < 3; i++) {
+		struct kfd_ioctl_create_event_args create = { .event_type = KFD_IOC_EVENT_SIGNAL };
+		struct export export = { .handle = 0 };
+		uint32_t id;
+
+		sim_write("kernel", names[i]);
+		assert_int_equal(raw_open_acquired(&process), 0);
+		id = process.gpu[0].gpu_id;
+		bo.handle = export.handle = create.event_page_offset = (uint64_t)id << 32 | 77;
+		assert_int_equal(raw_map(&process, &bo, id), -ENOMEM);
+		assert_int_equal(raw_unmap(&process, &bo, id), -ENOMEM);
+		assert_int_equal(raw_ioctl(process.kfd, EXPORT, &export), -EINVAL);
+		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_EVENT, &create), -EINVAL);
+		assert_int_equal(sim_number("violations", NULL), i ? 4 : 0);
+		assert_int_equal(raw_alloc(&process, id, RAW_GTT, 4 * PAGE, NULL, &page), 0);
+		create.event_page_offset = page.handle;
+		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_EVENT, &create), -EINVAL);
+		assert_int_equal(sim_number("violations", NULL), i ? 5 : 0);
+		sim_write("violations", "0");
+		(void)munmap(page.address, page.size);
+		end_process(&process);
+	}
+	/* two buffers with one number */
+	sim_write("bo_record_size", "272");
+	saved.bos[1] = saved.bos[0];
+	memmove(saved.priv + 16 + 272, saved.priv + 16, 272 + 64);
+	saved.args.num_bos = 2;
+	saved.args.priv_data_size += 272;
+	assert_int_equal(restore_process(saved), -ENOMEM);
+	assert_int_equal(sim_number("violations", NULL), 1);
+	sim_write("violations", "0");
+}
+
+static void amds_driver_does_not_say_that_a_gpu_is_in_reset(void **state)
+{
+	static const char *const names[] = { "7.2", "dkms-6.12", "dkms" };
+	struct raw_process process;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
+
+		sim_write("kernel", names[i]);
+		assert_int_equal(raw_open_acquired(&process), 0);
+		sim_write("in_reset", "1");
+		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args), i ? 0 : -EIO);
+		sim_write("in_reset", "0");
+		end_process(&process);
+	}
+}
+
+static void an_unknown_ioctl_is_invalid_or_missing(void **state)
+{
+	static const struct {
+		const char *kernel;
+		int ret;
+	} cases[] = { { "7.2", -ENOTTY }, { "dkms-6.12", -EINVAL }, { "dkms", -ENOTTY } };
+	struct raw_process process;
+
+	(void)state;
+	assert_int_equal(raw_open_acquired(&process), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		sim_write("kernel", cases[i].kernel);
+		assert_int_equal(
+			raw_ioctl(process.kfd, AMDKFD_IOWR(0x40, uint64_t), &(uint64_t){ 0 }),
+			cases[i].ret);
+	}
+	end_process(&process);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_default, end)
@@ -479,6 +561,9 @@ int main(void)
 		TEST(linux_6_1_imports_on_the_same_device_only),
 		TEST(the_list_of_handles_has_alignments_in_pages_or_bytes),
 		TEST(linux_6_1_does_not_keep_mappings_of_a_compute_vm),
+		TEST(handles_that_name_no_buffer_crash_amds_driver),
+		TEST(amds_driver_does_not_say_that_a_gpu_is_in_reset),
+		TEST(an_unknown_ioctl_is_invalid_or_missing),
 	};
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);

@@ -16,12 +16,10 @@
 #define NO_FD      UINT32_MAX
 /* The record of the process and that of one GPU come first. */
 #define FIRST_RECORD 16u
-#define IMPORT_FLAGS 0xc0000001u
 #define OWNER_FLAGS  (RAW_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT)
 
-/* As the simulator orders them. */
 struct ipc_fields {
-	uint32_t flags, imported, handle[4], pad;
+	uint32_t imported, flags, handle[4], pad;
 };
 
 /* What CHECKPOINT returns of a process with one buffer. */
@@ -35,6 +33,7 @@ struct saved {
 static int begin_dkms(void **state)
 {
 	sim_write("kernel", "dkms");
+	sim_write("maker_flags", "1");
 	return begin(state);
 }
 
@@ -161,7 +160,7 @@ static void a_handle_names_the_buffer_for_every_process(void **state)
 	own = save(&owner);
 	other = save(&importer);
 	assert_int_equal(own.bo.alloc_flags, OWNER_FLAGS);
-	assert_int_equal(other.bo.alloc_flags, IMPORT_FLAGS);
+	assert_int_equal(other.bo.alloc_flags, OWNER_FLAGS);
 	check_shared(owner.render[0], bo.mmap_offset, importer.render[0], imported.mmap_offset);
 	again[0] ^= 2;
 	assert_int_equal(import_at(&importer, again, &none), -EINVAL);
@@ -222,6 +221,8 @@ static void records_of_all_holders_have_the_handle(void **state)
 	assert_memory_equal(other.handle, handle, sizeof(handle));
 	assert_int_equal(own.imported, 0);
 	assert_int_equal(other.imported, 1);
+	assert_int_equal(own.flags, RAW_IPC_FLAGS);
+	assert_int_equal(other.flags, RAW_IPC_FLAGS);
 	release(&owner, &bo);
 	release(&importer, &imported);
 	close_process(&owner);
@@ -263,7 +264,6 @@ static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **
 		struct saved_pair pair = save_pair(true);
 		struct saved *first = importer_first ? &pair.importer : &pair.owner;
 		struct saved *second = importer_first ? &pair.owner : &pair.importer;
-		const uint32_t flags = first->bo.alloc_flags;
 		struct raw_process one, other;
 		struct saved saved;
 
@@ -273,20 +273,20 @@ static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **
 		assert_int_equal(first->bo.restored_offset, second->bo.restored_offset);
 		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
 			     second->bo.restored_offset);
-		/* the flags of its bucket, also if that is an importer's */
+		/* is_imported stays as it was saved, whichever process has made the buffer */
 		saved = save(&one);
-		assert_int_equal(saved.bo.alloc_flags, flags);
+		assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
+		assert_int_equal(fields_of(&saved).imported, importer_first);
 		saved = save(&other);
-		assert_int_equal(saved.bo.alloc_flags, IMPORT_FLAGS);
-		assert_int_equal(fields_of(&saved).imported, 1);
+		assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
+		assert_int_equal(fields_of(&saved).imported, !importer_first);
 		close_process(&one);
 		close_process(&other);
 		sim_write("process_exit", "1");
 	}
 }
 
-/* With the owner's flags for all, as the plugin gives them: each dump finds one owner, which may be
- * another process than before, and the handle stays. */
+/* The owner stays the owner, and the handle stays. */
 static void a_restored_pair_can_be_saved_and_restored_again(void **state)
 {
 	struct saved_pair pair = save_pair(true);
@@ -299,21 +299,80 @@ static void a_restored_pair_can_be_saved_and_restored_again(void **state)
 		struct saved *first = round % 2 ? &pair.owner : &pair.importer;
 		struct saved *second = round % 2 ? &pair.importer : &pair.owner;
 
-		first->bo.alloc_flags = second->bo.alloc_flags = OWNER_FLAGS;
 		restore("0", first, &one);
 		restore("1", second, &other);
 		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
 			     second->bo.restored_offset);
 		*first = save(&one);
 		*second = save(&other);
-		assert_int_equal(first->bo.alloc_flags, OWNER_FLAGS);
-		assert_int_equal(second->bo.alloc_flags, IMPORT_FLAGS);
+		now = fields_of(first);
+		assert_int_equal(now.imported, first == &pair.importer);
 		now = fields_of(second);
+		assert_int_equal(now.imported, second == &pair.importer);
 		assert_memory_equal(now.handle, before.handle, sizeof(before.handle));
 		close_process(&one);
 		close_process(&other);
 		sim_write("process_exit", "1");
 	}
+}
+
+/* A process without VMs asks whether a name is in use. */
+static void an_import_finds_the_name_before_it_wants_a_vm(void **state)
+{
+	struct raw_process owner, other;
+	struct raw_bo bo, none;
+	uint32_t handle[4];
+
+	(void)state;
+	open_process("0", &owner);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
+	sim_write("task", "1");
+	assert_int_equal(raw_open(&other), 0);
+	sim_write("task", "0");
+	assert_int_equal(import_at(&other, handle, &none), -ENODEV);
+	(void)munmap(none.address, SIZE);
+	release(&owner, &bo);
+	assert_int_equal(import_at(&other, handle, &none), -EINVAL);
+	(void)munmap(none.address, SIZE);
+	close_process(&owner);
+	(void)close(other.kfd);
+}
+
+/* By a dma-buf: the record does not tell that the buffer is imported. With a name of its own it
+ * does. */
+static void an_importer_by_dmabuf_has_a_record_without_name(void **state)
+{
+	static const struct ipc_fields none;
+	struct raw_process owner, importer;
+	uint32_t handle[4], name[4];
+	struct raw_bo bo, imported;
+	struct ipc_fields fields;
+	struct saved saved;
+	int fd;
+
+	(void)state;
+	open_process("0", &owner);
+	open_process("1", &importer);
+	bo = alloc(&owner, OWNER_FLAGS);
+	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
+	assert_int_equal(raw_export(&owner, &bo, &fd), 0);
+	imported.address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(
+		raw_import(&importer, importer.gpu[0].gpu_id, fd, imported.address, &imported), 0);
+	(void)close(fd);
+	saved = save(&importer);
+	assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
+	fields = fields_of(&saved);
+	assert_memory_equal(&fields, &none, sizeof(none));
+	assert_int_equal(raw_ipc_export(&importer, &imported, name), 0);
+	assert_memory_not_equal(name, handle, sizeof(name));
+	saved = save(&importer);
+	assert_int_equal(fields_of(&saved).imported, 1);
+	release(&owner, &bo);
+	release(&importer, &imported);
+	close_process(&owner);
+	close_process(&importer);
 }
 
 /* What the plugin must refuse. */
@@ -352,6 +411,8 @@ int main(void)
 		TEST(mainline_has_no_share_handles),
 		TEST(records_of_all_holders_have_the_handle),
 		TEST(the_first_restored_makes_the_buffer_and_the_others_import_it),
+		TEST(an_import_finds_the_name_before_it_wants_a_vm),
+		TEST(an_importer_by_dmabuf_has_a_record_without_name),
 		TEST(a_restored_pair_can_be_saved_and_restored_again),
 		TEST(a_restore_joins_the_buffer_of_a_process_that_still_lives),
 		TEST(without_the_handle_each_process_gets_a_copy),

@@ -82,6 +82,35 @@ static void an_import_on_the_same_device_is_the_object_itself(void **state)
 	close_pair(&pair);
 }
 
+/* On another device, and of a buffer that KFD has not made, an import has the flags of every
+ * import. */
+static void amds_driver_gives_imports_the_flags_of_their_buffer(void **state)
+{
+	static const uint32_t flags[] = { RAW_VRAM, RAW_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
+					  RAW_GTT };
+	static const int gpus[] = { FIRST, PARTITION, OTHER };
+	struct pair pair = open_pair();
+
+	(void)state;
+	sim_write("maker_flags", "1");
+	for (size_t i = 0; i < 9; i++) {
+		int gpu = gpus[i % 3];
+		struct raw_bo bo = alloc(&pair.owner, FIRST, flags[i / 3]), imported;
+		int fd = export(&pair.owner, &bo);
+		struct kfd_criu_bo_bucket other;
+
+		imported = import(&pair.importer, gpu, fd);
+		/* also when the maker is gone */
+		release(&pair.owner, &bo);
+		other = saved(&pair.importer, &imported);
+		assert_int_equal(other.alloc_flags, gpu == OTHER ? 0xc0000002 : flags[i / 3]);
+		(void)close((int)other.dmabuf_fd);
+		(void)close(fd);
+		release(&pair.importer, &imported);
+	}
+	close_pair(&pair);
+}
+
 /* amdgpu_dma_buf_create_obj() places it in host memory, wherever the exporter's buffer is. */
 static void an_import_on_another_device_is_an_object_of_its_own(void **state)
 {
@@ -519,6 +548,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_default, end)
 	const struct CMUnitTest tests[] = {
 		TEST(an_import_on_the_same_device_is_the_object_itself),
+		TEST(amds_driver_gives_imports_the_flags_of_their_buffer),
 		TEST(an_import_on_another_device_is_an_object_of_its_own),
 		TEST(each_import_by_name_on_another_device_is_an_object_of_its_own),
 		TEST(handles_are_the_lowest_free_numbers),

@@ -91,7 +91,7 @@ checks_machine() {
 	AMDGPU_SIM_KNOBS="faults=kfd:OPEN 1 -1" checked one "no access" 1 "the device cgroup must allow c [0-9]*:[0-9]* rw" -L build
 	AMDGPU_SIM_KNOBS="in_reset=1" checked one "a GPU in reset" 1 "GPU 0x07cd: a GPU is in reset.*dump again" -L build
 	AMDGPU_SIM_KNOBS="in_reset=1" AMDGPU_FORCE=1 checked one "a GPU in reset, forced" 0 "warning: GPU 0x07cd: a GPU is in reset" -L build
-	AMDGPU_SIM_KNOBS="kernel=dkms" checked one "AMD's driver" 0 "a process may be refused: it cannot be rebuilt by this kernel" -L build
+	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked one "AMD's driver" 0 "a process may be refused: it cannot be rebuilt by this kernel" -L build
 	AMDGPU_SIM_KNOBS="faults=drm:CTX 1 -12" checked one "no copies" 1 "contents cannot be copied: Cannot allocate memory" -L build
 	checks_kernels
 	edited_machine gfx12 's/^gfx_target_version .*/gfx_target_version 120000/'
@@ -210,7 +210,7 @@ checks_process() {
 		"process $holder: cannot examine: Permission denied; run this command as root" "$holder"
 	release
 	hold "$work/node"
-	AMDGPU_SIM_KNOBS="kernel=dkms" checked "$work/tree" "a process without KFD" 0 "" -q "$holder"
+	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked "$work/tree" "a process without KFD" 0 "" -q "$holder"
 	release
 	hold
 	checked "$work/tree" "a process without GPU" 3 "process $holder and its descendants use no AMD GPU" -q "$holder"
@@ -264,7 +264,7 @@ refusals_of_process() {
 	checked "$work/tree" "no room" 1 "images: $work has room for .*, and the contents need about 8.0 EiB" -D "$work" "$holder"
 	rm -r "$kfd"
 	checked "$work/tree" "an inherited file" 0 "may be refused: it has the open /dev/kfd of another process" -q "$holder"
-	AMDGPU_SIM_KNOBS="kernel=dkms" checked "$work/tree" "no BO" 0 "process $holder: may be refused: it cannot be rebuilt by this kernel" -q "$holder"
+	AMDGPU_SIM_KNOBS="kernel=dkms-6.12" checked "$work/tree" "no BO" 0 "process $holder: may be refused: it cannot be rebuilt by this kernel" -q "$holder"
 	generations_of_process
 }
 

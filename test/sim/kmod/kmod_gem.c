@@ -359,12 +359,13 @@ int sim_os_prime_import(struct sim_render *render, int fd, u32 *ret_handle)
 }
 
 /* The model has the handles of all processes. */
-int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle)
+int sim_os_share_enter(struct sim_dmabuf *dmabuf, const struct sim_share *share)
 {
 	return 0;
 }
 
-int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf)
+int sim_os_share_find(const u32 *handle, struct sim_share *ret_share,
+		      struct sim_dmabuf **ret_dmabuf)
 {
 	return -EINVAL;
 }

@@ -20,9 +20,9 @@ struct sim_bo {
 	enum sim_bo_kind kind;
 	u64 size; /* bytes, whole pages */
 	u64 alignment;
-	u32 domains; /* DRM_DOMAIN_* preferred */
-	u64 flags;   /* DRM_BO_* */
-	bool kfd;    /* KFD has made it */
+	u32 domains;   /* DRM_DOMAIN_* preferred */
+	u64 flags;     /* DRM_BO_* */
+	u32 kfd_flags; /* KFD_MEM_* with which KFD has made it, or 0 */
 
 	struct sim_bo *origin; /* SIM_BO_MEMORY of another GPU, or NULL */
 	bool charged, charged_vram, charged_limited;

@@ -68,9 +68,10 @@ static void count_objects(struct sim_process *process, struct object_counts *cou
 }
 
 /* kfd_process_evict_queues() in amdkfd/kfd_process.c: after -EIO of a GPU in reset the driver goes
- * on, and returns only the -EIO of the last GPU. After another error it restores the GPUs before,
- * but not the GPU of the error. In neither case does criu_process_info() mark the process as
- * paused. UNPAUSE is then EINVAL, and the evicted queues stay evicted. */
+ * on, and returns only the -EIO of the last GPU, or none (out-of-tree driver). After another error
+ * it restores the GPUs before, but not the GPU of the error. In neither case does
+ * criu_process_info() mark the process as paused. UNPAUSE is then EINVAL, and the evicted queues
+ * stay evicted. */
 static int evict(struct sim_process *process)
 {
 	u64 in_reset = SIM_KNOB(process->sim, in_reset);
@@ -82,7 +83,7 @@ static int evict(struct sim_process *process)
 		u64 gpu = 1ull << process->pdds[i]->gpu->index;
 
 		sim_engine_evict(process->pdds[i]);
-		ret = in_reset & gpu ? -EIO : 0;
+		ret = in_reset & gpu && !SIM_KNOB(process->sim, reset_hidden) ? -EIO : 0;
 		if (!(timeout & gpu))
 			continue;
 		for (j = 0; j < i; j++)
@@ -169,21 +170,10 @@ static void note_oops(const struct sim_process *process)
 				      process->pdds[i]->gpu->gpu_id);
 }
 
-u32 sim_criu_ipc_record_at(const struct sim *sim)
+bool sim_criu_has_ipc(const struct sim *sim)
 {
-	if (!SIM_KNOB(sim, ipc_handles) ||
-	    sim->knobs.bo_record_size != SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc))
-		return 0;
-	return SIM_KNOB(sim, ipc_handles) == 2 ? SIM_PRIV_BO_FRONT : SIM_PRIV_BO_OPAQUE;
-}
-
-/* @at: the record of the BO, of which @ipc_at bytes come before the fields of legacy IPC. */
-static void write_ipc(const struct sim_mem *mem, u32 ipc_at, u8 *at)
-{
-	const u32 bytes = sizeof(struct sim_priv_ipc);
-
-	memmove(at + ipc_at + bytes, at + ipc_at, SIM_PRIV_BO_OPAQUE - ipc_at);
-	sim_ipc_write_record(mem, (struct sim_priv_ipc *)(at + ipc_at));
+	return SIM_KNOB(sim, ipc_handles) &&
+	       sim->knobs.bo_record_size == SIM_PRIV_BO_OPAQUE + sizeof(struct sim_priv_ipc);
 }
 
 static int write_bo(struct writer *writer, struct sim_mem *mem)
@@ -192,7 +182,6 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 	u64 bytes = process->sim->knobs.bo_record_size;
 	struct sim_priv_bo record;
 	void *at = reserve(writer, bytes);
-	u32 ipc_at = sim_criu_ipc_record_at(process->sim);
 	u32 i, used = 0;
 
 	if (!at)
@@ -205,8 +194,8 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 		if (mem->mapped & 1ull << i)
 			record.mapped_gpu_ids[used++] = process->pdds[i]->user_gpu_id;
 	memcpy(at, &record, min(bytes, (u64)sizeof(record)));
-	if (ipc_at)
-		write_ipc(mem, ipc_at, at);
+	if (sim_criu_has_ipc(process->sim))
+		sim_ipc_write_record(mem, at + SIM_PRIV_BO_OPAQUE);
 	else if (bytes > sizeof(record))
 		fill_opaque(mem, at, bytes);
 	return 0;

@@ -100,6 +100,16 @@ static bool is_shared(const struct sim_priv_ipc *ipc)
 	return memcmp(ipc->share_handle, none, sizeof(none)) != 0;
 }
 
+/* kfd_process_device_create_obj_handle() in amdkfd/kfd_process.c of the out-of-tree driver leaves
+ * the buffer in a tree of the process when its number is taken, and frees it. */
+static void note_taken(const struct sim_pdd *pdd, u32 id)
+{
+	struct sim *sim = pdd->gpu->sim;
+
+	if (SIM_KNOB(sim, unchecked_handles) && sim_ids_get(&pdd->mems, id))
+		sim_violation(sim, "RESTORE: two BOs with number %u: use after free", id);
+}
+
 static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bucket,
 		      const struct sim_priv_bo *record, const struct sim_priv_ipc *ipc)
 {
@@ -120,6 +130,7 @@ static int restore_bo(struct sim_process *process, struct kfd_criu_bo_bucket *bu
 		return -ENODEV;
 	if (record->id > 0x7fffffff)
 		return -EINVAL;
+	note_taken(pdd, record->id);
 	ret = is_shared(ipc) ? sim_ipc_restore(pdd, &wanted, ipc, &mem)
 			     : sim_mem_new(pdd, &wanted, &mem);
 	if (ret < 0)
@@ -181,22 +192,16 @@ static int read_bo_record(struct sim_process *process, const struct kfd_criu_bo_
 			  struct sim_priv_ipc *ret_ipc)
 {
 	u64 bytes = process->sim->knobs.bo_record_size;
-	u32 ipc_at = sim_criu_ipc_record_at(process->sim);
 	const u8 *at = take(reader, bytes);
 
 	if (!at)
 		return -EINVAL;
 	memset(ret_record, 0, sizeof(*ret_record));
 	memset(ret_ipc, 0, sizeof(*ret_ipc));
-	if (ipc_at) {
-		memcpy(ret_record, at, ipc_at);
-		memcpy(ret_ipc, at + ipc_at, sizeof(*ret_ipc));
-		memcpy((u8 *)ret_record + ipc_at, at + ipc_at + sizeof(*ret_ipc),
-		       SIM_PRIV_BO_OPAQUE - ipc_at);
-		return 0;
-	}
 	memcpy(ret_record, at, min(bytes, (u64)sizeof(*ret_record)));
-	if (bytes > sizeof(*ret_record))
+	if (sim_criu_has_ipc(process->sim))
+		memcpy(ret_ipc, at + SIM_PRIV_BO_OPAQUE, sizeof(*ret_ipc));
+	else if (bytes > sizeof(*ret_record))
 		return check_opaque(process, bucket, ret_record->id, at);
 	return 0;
 }

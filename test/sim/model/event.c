@@ -74,8 +74,14 @@ int sim_events_set_page(struct sim_process *process, u64 handle)
 	struct sim_mem *mem = sim_mem_find(process, handle);
 	u32 i;
 
-	if (process->event_page_set || !mem || !(mem->flags & KFD_MEM_GTT) ||
-	    mem->bo->size < KFD_EVENT_PAGE_BYTES)
+	if (!process->event_page_set && !mem && sim_process_pdd(process, (u32)(handle >> 32)))
+		sim_mem_note_missing(process, "event page");
+	if (process->event_page_set || !mem || !(mem->flags & KFD_MEM_GTT))
+		return -EINVAL;
+	/* kfd_event_page_set() of the out-of-tree driver does not compare the size */
+	if (mem->bo->size < KFD_EVENT_PAGE_BYTES && SIM_KNOB(process->sim, unchecked_handles))
+		sim_violation(process->sim, "event page of less than 32 KiB: oops");
+	if (mem->bo->size < KFD_EVENT_PAGE_BYTES)
 		return -EINVAL;
 	for (i = 0; i < SIM_EVENT_PAGES; i++) {
 		process->event_page[i] = sim_bo_page(mem->bo, i, true);

@@ -149,7 +149,7 @@ static const struct ioctl *find_ioctl(const struct sim *sim, u32 number)
 		return number == KFD_IPC_EXPORT_HANDLE ? &ipc_export : &unknown;
 	}
 	if (number < KFD_GET_VERSION || number > SIM_KNOB(sim, last_ioctl))
-		return NULL;
+		return SIM_KNOB(sim, unknown_invalid) ? &unknown : NULL;
 	return number < KFD_COMMAND_END ? &ioctls[number] : &unknown;
 }
 

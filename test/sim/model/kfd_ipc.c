@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Share handles of AMD's out-of-tree driver: 128 random bits that name a buffer for all processes
- * of the host. ROCm/ROCK-Kernel-Driver, kfd_ipc.c, has the ioctls, and ROCm/amdgpu, kfd_chardev.c
- * (criu_checkpoint_bos(), criu_restore_memory_of_gpu_ipc()), the CRIU operations. Both are known
- * from descriptions. Mainline has no such handles: the knob ipc_handles is 0. */
+ * of the host. amdkfd/kfd_ipc.c of the releases 6.7.0 and 6.12.12 has the ioctls, and
+ * amdkfd/kfd_chardev.c (criu_checkpoint_bos(), criu_restore_memory_of_gpu_ipc()) the CRIU
+ * operations. Mainline has no such handles: the knob ipc_handles is 0. */
 #include "process.h"
 
 /* A name and its dma-buf, which it holds. It lives as long as a buffer of KFD has it. */
 struct sim_ipc {
 	struct sim_ipc *next;
-	u32 handle[SIM_SHARE_WORDS];
+	struct sim_share share;
 	struct sim_dmabuf *dmabuf;
 	u32 references;
 };
@@ -30,20 +30,20 @@ static struct sim_ipc *find(struct sim *sim, const u32 *handle)
 {
 	struct sim_ipc *ipc = sim->ipcs;
 
-	while (ipc && memcmp(ipc->handle, handle, sizeof(ipc->handle)) != 0)
+	while (ipc && memcmp(ipc->share.handle, handle, sizeof(ipc->share.handle)) != 0)
 		ipc = ipc->next;
 	return ipc;
 }
 
 /* Takes over the reference to @dmabuf on success. */
-static int enter(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf,
+static int enter(struct sim *sim, const struct sim_share *share, struct sim_dmabuf *dmabuf,
 		 struct sim_ipc **ret_ipc)
 {
 	struct sim_ipc *ipc = sim_os_alloc(sizeof(*ipc));
 
 	if (!ipc)
 		return -ENOMEM;
-	memcpy(ipc->handle, handle, sizeof(ipc->handle));
+	ipc->share = *share;
 	ipc->dmabuf = dmabuf;
 	ipc->references = 1;
 	ipc->next = sim->ipcs;
@@ -52,17 +52,17 @@ static int enter(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf,
 	return 0;
 }
 
-/* A new name: the caller has made the buffer. -EEXIST: another buffer has this name. */
-static int name_bo(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf,
+/* A new name: the caller has made the buffer. -EINVAL: another buffer has this name. */
+static int name_bo(struct sim *sim, const struct sim_share *share, struct sim_dmabuf *dmabuf,
 		   struct sim_ipc **ret_ipc)
 {
-	int ret = -EEXIST;
+	int ret = -EINVAL;
 
 	sim_lock(&sim->ipc_lock);
-	if (!find(sim, handle))
-		ret = sim_os_share_enter(dmabuf, handle);
+	if (!find(sim, share->handle))
+		ret = sim_os_share_enter(dmabuf, share);
 	if (ret == 0)
-		ret = enter(sim, handle, dmabuf, ret_ipc);
+		ret = enter(sim, share, dmabuf, ret_ipc);
 	sim_unlock(&sim->ipc_lock);
 	return ret;
 }
@@ -70,6 +70,7 @@ static int name_bo(struct sim *sim, const u32 *handle, struct sim_dmabuf *dmabuf
 /* -EINVAL: no buffer has this name. */
 static int get(struct sim *sim, const u32 *handle, struct sim_ipc **ret_ipc)
 {
+	struct sim_share share;
 	struct sim_dmabuf *dmabuf;
 	int ret = 0;
 
@@ -78,9 +79,9 @@ static int get(struct sim *sim, const u32 *handle, struct sim_ipc **ret_ipc)
 	if (*ret_ipc) {
 		(*ret_ipc)->references++;
 	} else {
-		ret = sim_os_share_find(handle, &dmabuf);
+		ret = sim_os_share_find(handle, &share, &dmabuf);
 		if (ret == 0) {
-			ret = enter(sim, handle, dmabuf, ret_ipc);
+			ret = enter(sim, &share, dmabuf, ret_ipc);
 			if (ret < 0)
 				sim_os_dmabuf_put(dmabuf);
 		}
@@ -101,7 +102,7 @@ void sim_ipc_put(struct sim *sim, struct sim_ipc *ipc)
 	while (*at != ipc)
 		at = &(*at)->next;
 	*at = ipc->next;
-	sim_os_share_leave(ipc->handle);
+	sim_os_share_leave(ipc->share.handle);
 	sim_unlock(&sim->ipc_lock);
 	sim_os_dmabuf_put(ipc->dmabuf);
 	sim_os_free(ipc);
@@ -118,12 +119,15 @@ bool sim_ipc_holds(struct sim *sim, const struct sim_dmabuf *dmabuf)
 	return ipc != NULL;
 }
 
-/* An import, with the flags of each import. On another device it is an object of its own, as that
- * of IMPORT_DMABUF: both call amdgpu_amdkfd_gpuvm_import_dmabuf(). */
+/* On another device an import is an object of its own, as that of IMPORT_DMABUF: both call
+ * amdgpu_amdkfd_gpuvm_import_dmabuf(). */
 static int fill(struct sim_mem *mem, const struct sim_ipc *ipc, const u32 *id)
 {
-	int ret = sim_os_dmabuf_import(ipc->dmabuf, mem->pdd->gpu, &mem->bo);
+	int ret;
 
+	if (id && sim_ids_get(&mem->pdd->mems, *id))
+		return -EFAULT;
+	ret = sim_os_dmabuf_import(ipc->dmabuf, mem->pdd->gpu, &mem->bo);
 	if (ret < 0)
 		return ret;
 	ret = sim_mem_enter_import(mem, id);
@@ -164,20 +168,21 @@ static int import_by_handle(struct sim_pdd *pdd, const u32 *handle, u64 va, cons
 
 	if (ret < 0)
 		return ret;
-	ret = import(pdd, ipc, va, id, ret_mem);
+	/* kfd_bind_process_to_device(), after the name is found */
+	ret = pdd->render ? import(pdd, ipc, va, id, ret_mem) : -ENODEV;
 	if (ret < 0)
 		sim_ipc_put(sim, ipc);
 	return ret;
 }
 
-static int name_mem(struct sim_mem *mem, const u32 *handle)
+static int name_mem(struct sim_mem *mem, const struct sim_share *share)
 {
 	struct sim_dmabuf *dmabuf;
 	int ret = sim_mem_dmabuf(mem, &dmabuf);
 
 	if (ret < 0)
 		return ret;
-	ret = name_bo(mem->pdd->gpu->sim, handle, dmabuf, &mem->ipc);
+	ret = name_bo(mem->pdd->gpu->sim, share, dmabuf, &mem->ipc);
 	if (ret < 0)
 		sim_os_dmabuf_put(dmabuf);
 	return ret;
@@ -186,39 +191,42 @@ static int name_mem(struct sim_mem *mem, const u32 *handle)
 SIM_KFD_HANDLER(sim_kfd_ipc_export)
 {
 	struct kfd_ipc_export_args *io = args;
-	struct sim_mem *mem = sim_mem_find(process, io->handle);
-	u32 handle[SIM_SHARE_WORDS];
-	int ret = 0;
-
-	(void)size;
-	if (!mem || mem->bo->kind != SIM_BO_MEMORY)
-		return -EINVAL;
-	if (!mem->ipc) {
-		make_handle(handle);
-		ret = name_mem(mem, handle);
-		mem->ipc_flags = io->flags;
-	}
-	if (ret == 0)
-		memcpy(io->share_handle, mem->ipc->handle, sizeof(io->share_handle));
-	return ret;
-}
-
-SIM_KFD_HANDLER(sim_kfd_ipc_import)
-{
-	struct kfd_ipc_import_args *io = args;
+	struct sim_share share = { .flags = io->flags };
 	struct sim_pdd *pdd;
 	struct sim_mem *mem;
 	int ret;
 
 	(void)size;
 	ret = sim_process_pdd_with_vm(process, io->gpu_id, &pdd);
+	if (ret < 0)
+		return ret;
+	mem = sim_ids_get(&pdd->mems, (u32)io->handle);
+	if (!mem || mem->bo->kind != SIM_BO_MEMORY)
+		return mem && mem->bo->kind == SIM_BO_USERPTR ? -EPERM : -EINVAL;
+	if (!mem->ipc) {
+		make_handle(share.handle);
+		ret = name_mem(mem, &share);
+	}
 	if (ret == 0)
+		memcpy(io->share_handle, mem->ipc->share.handle, sizeof(io->share_handle));
+	return ret;
+}
+
+SIM_KFD_HANDLER(sim_kfd_ipc_import)
+{
+	struct kfd_ipc_import_args *io = args;
+	struct sim_pdd *pdd = sim_process_pdd(process, io->gpu_id);
+	struct sim_mem *mem;
+	int ret = -EINVAL;
+
+	(void)size;
+	if (pdd)
 		ret = import_by_handle(pdd, io->share_handle, io->va_addr, NULL, &mem);
 	if (ret < 0)
 		return ret;
 	io->handle = sim_mem_handle(mem);
 	io->mmap_offset = sim_os_bo_mmap_offset(mem->bo);
-	io->flags = mem->flags;
+	io->flags = mem->ipc->share.flags;
 	return 0;
 }
 
@@ -227,30 +235,31 @@ void sim_ipc_write_record(const struct sim_mem *mem, struct sim_priv_ipc *record
 	memset(record, 0, sizeof(*record));
 	if (!mem->ipc)
 		return;
-	record->flags = mem->ipc_flags;
-	record->imported = mem->imported;
-	memcpy(record->share_handle, mem->ipc->handle, sizeof(record->share_handle));
+	record->is_imported = mem->imported;
+	record->flags = mem->ipc->share.flags;
+	memcpy(record->share_handle, mem->ipc->share.handle, sizeof(record->share_handle));
 }
 
 /* criu_restore_memory_of_gpu_ipc(): the first process makes the buffer and names it, and the others
- * import it. Of two that make it at once, the second frees its own. */
+ * import it. Of two that make it at once, the second frees its own. The driver ignores other errors
+ * of naming. */
 int sim_ipc_restore(struct sim_pdd *pdd, const struct sim_mem_wanted *wanted,
 		    const struct sim_priv_ipc *record, struct sim_mem **ret_mem)
 {
+	struct sim_share share = { .flags = record->flags };
 	int ret = import_by_handle(pdd, record->share_handle, wanted->va, &wanted->id, ret_mem);
 
-	if (ret != -EINVAL)
-		goto done;
-	ret = sim_mem_new(pdd, wanted, ret_mem);
-	if (ret < 0)
-		return ret;
-	ret = name_mem(*ret_mem, record->share_handle);
-	if (ret < 0)
-		sim_mem_free(*ret_mem);
-	if (ret == -EEXIST)
-		ret = import_by_handle(pdd, record->share_handle, wanted->va, &wanted->id, ret_mem);
-done:
+	if (ret == -EINVAL) {
+		ret = sim_mem_new(pdd, wanted, ret_mem);
+		if (ret < 0)
+			return ret;
+		memcpy(share.handle, record->share_handle, sizeof(share.handle));
+		if (name_mem(*ret_mem, &share) == -EINVAL) {
+			sim_mem_free(*ret_mem);
+			ret = import_by_handle(pdd, share.handle, wanted->va, &wanted->id, ret_mem);
+		}
+	}
 	if (ret == 0)
-		(*ret_mem)->ipc_flags = record->flags;
+		(*ret_mem)->imported = record->is_imported != 0;
 	return ret;
 }

@@ -23,6 +23,14 @@ struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle)
 	return pdd ? sim_ids_get(&pdd->mems, (u32)handle) : NULL;
 }
 
+/* kfd_process_device_translate_handle() in amdkfd/kfd_process.c of the out-of-tree driver reads
+ * through the missing buffer. FREE looks it up in another way. */
+void sim_mem_note_missing(struct sim_process *process, const char *caller)
+{
+	if (SIM_KNOB(process->sim, unchecked_handles))
+		sim_violation(process->sim, "%s: no buffer has the handle: oops", caller);
+}
+
 /* The first type flag counts, in the order of the bits. */
 static u32 type_of(u32 flags)
 {
@@ -75,7 +83,7 @@ static int fill_bo(struct sim_bo *bo, const struct sim_mem_wanted *wanted)
 		.poisoned = wanted->poisoned,
 	};
 
-	bo->kfd = true;
+	bo->kfd_flags = wanted->flags;
 	if (has_content(type))
 		return sim_bo_set_memory(bo, &memory);
 	if (type == KFD_MEM_USERPTR)
@@ -319,6 +327,8 @@ static int check_map(struct sim_process *process, const struct kfd_map_memory_ar
 	if (ret < 0)
 		return ret;
 	mem = sim_ids_get(&pdd->mems, (u32)io->handle);
+	if (!mem)
+		sim_mem_note_missing(process, "MAP or UNMAP");
 	if (!mem)
 		return -ENOMEM;
 	*ret_mem = mem;

@@ -118,7 +118,7 @@ static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *fi
 	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
 
 	io->size = bo->size;
-	io->gpu_id = bo->kfd && !vram ? first->gpu_id : bo->gpu->gpu_id;
+	io->gpu_id = bo->kfd_flags && !vram ? first->gpu_id : bo->gpu->gpu_id;
 	io->flags = vram ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	if (bo->flags & DRM_BO_CPU_ACCESS)
 		io->flags |= KFD_MEM_PUBLIC;
@@ -183,13 +183,17 @@ static int import_by_itself(struct sim_mem *mem, int fd)
 	return mem->bo ? 0 : -EINVAL;
 }
 
-/* amdgpu_amdkfd_gpuvm.c: import_obj_create() (6.12), the same in 6.1 */
+/* amdgpu_amdkfd_gpuvm.c: import_obj_create() (6.12), the same in 6.1. The out-of-tree driver gives
+ * an import the flags of the process that made the buffer, if KFD has made it on this PCI device.
+ */
 int sim_mem_enter_import(struct sim_mem *mem, const u32 *id)
 {
 	if (!(mem->bo->domains & (DRM_DOMAIN_VRAM | DRM_DOMAIN_GTT)))
 		return -EINVAL;
 	mem->flags = mem->bo->domains & DRM_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	mem->flags |= KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE;
+	if (SIM_KNOB(mem->pdd->gpu->sim, maker_flags) && mem->bo->kfd_flags)
+		mem->flags = mem->bo->kfd_flags;
 	mem->imported = true;
 	return sim_mem_enter(mem, id);
 }
@@ -249,6 +253,8 @@ static int find_export(struct sim_process *process, u64 handle, struct sim_mem *
 	struct sim_pdd *pdd = sim_process_pdd_by_real_id(process, (u32)(handle >> 32));
 	struct sim_mem *mem = pdd ? sim_ids_get(&pdd->mems, (u32)handle) : NULL;
 
+	if (pdd && !mem)
+		sim_mem_note_missing(process, "EXPORT_DMABUF");
 	if (!mem)
 		return -EINVAL;
 	if (mem->bo->kind == SIM_BO_USERPTR)

@@ -53,6 +53,10 @@ static const struct sim_knob knobs[] = {
 	KNOB(acquire_queue_buffers),
 	KNOB(unacquired_oops),
 	KNOB(ipc_handles),
+	KNOB(maker_flags),
+	KNOB(unchecked_handles),
+	KNOB(reset_hidden),
+	KNOB(unknown_invalid),
 };
 
 const struct sim_knob *sim_knob_at(u32 index)

@@ -26,8 +26,7 @@ struct sim_mem {
 	u32 gem_handle;            /* in KFD's own file; 0: this kernel has none */
 	struct sim_dmabuf *dmabuf; /* the dma-buf made or imported; NULL: not yet */
 	struct sim_ipc *ipc;       /* its share handle; NULL: none */
-	u32 ipc_flags;
-	bool imported; /* by its share handle */
+	bool imported;
 };
 
 /* The part of a process on one GPU. */
@@ -204,6 +203,8 @@ int sim_mem_map(struct sim_mem *mem, struct sim_pdd *pdd);
 struct sim_mem *sim_mem_find(struct sim_process *process, u64 handle);
 /* The handle of the buffer in ioctls. */
 u64 sim_mem_handle(const struct sim_mem *mem);
+/* A call named a buffer that does not exist, which crashes some drivers. */
+void sim_mem_note_missing(struct sim_process *process, const char *caller);
 /* Gives @mem, which has its buffer, number *@id, or the lowest if that is NULL, and allows its
  * process to map it. */
 int sim_mem_enter(struct sim_mem *mem, const u32 *id);
@@ -215,7 +216,7 @@ SIM_KFD_HANDLER(sim_kfd_export_dmabuf);
 /* Create and delete the buffer's handle in KFD's own file. */
 int sim_mem_name(struct sim_mem *mem);
 void sim_mem_unname(struct sim_mem *mem);
-/* Enters a process's import of mem->bo, with the flags of each import, as number *@id; NULL: the
+/* Enters a process's import of mem->bo, with the flags of an import, as number *@id; NULL: the
  * lowest that is free. -EINVAL: it is no GPU memory. */
 int sim_mem_enter_import(struct sim_mem *mem, const u32 *id);
 /* The buffer holds @dmabuf, which may be NULL, and takes over the caller's reference, or drops it. */
@@ -229,6 +230,10 @@ int sim_mem_criu_dmabuf(struct sim_mem *mem, struct sim_dmabuf **ret_dmabuf);
 /* kfd_ipc.c */
 SIM_KFD_HANDLER(sim_kfd_ipc_export);
 SIM_KFD_HANDLER(sim_kfd_ipc_import);
+struct sim_share {
+	u32 handle[SIM_SHARE_WORDS];
+	u32 flags; /* of IPC_EXPORT */
+};
 struct sim_priv_ipc;
 void sim_ipc_put(struct sim *sim, struct sim_ipc *ipc);
 /* Whether a share handle has a reference to the dma-buf. */
@@ -338,8 +343,8 @@ u32 sim_svm_count(struct sim_process *process);
 /* criu.c, criu_restore.c, criu_resume.c */
 SIM_KFD_HANDLER(sim_kfd_criu);
 int sim_criu_restore(struct sim_process *process, struct kfd_criu_args *args);
-/* Where records of BOs have a struct sim_priv_ipc; 0: nowhere. */
-u32 sim_criu_ipc_record_at(const struct sim *sim);
+/* Whether records of BOs end with a struct sim_priv_ipc. */
+bool sim_criu_has_ipc(const struct sim *sim);
 /* RESUME of another process, by its pid: -ESRCH. */
 int sim_criu_resume(struct sim *sim, u32 pid);
 /* The worker that RESUME starts: the queues run again. */
@@ -358,14 +363,11 @@ struct sim_priv_bo {
 };
 #define SIM_PRIV_BO_MIN    80u /* room for 16 GPUs */
 #define SIM_PRIV_BO_MAX    4096u
-#define SIM_PRIV_BO_FRONT  8u   /* where the fields after the address begin */
 #define SIM_PRIV_BO_OPAQUE 268u /* where the opaque words of a longer record begin */
-/* What AMD's out-of-tree driver (the knob ipc_handles) has in the place of opaque words: flags,
- * whether the BO is imported, and the share handle, or zeros (ROCm/amdgpu, kfd_chardev.c; the size
- * of the record is known from logs). The order of the fields is not known. The simulator
- * chooses this one. If the knob is 2, they follow the address, and the other fields follow them. */
+/* What AMD's out-of-tree driver (the knob ipc_handles) has in the place of opaque words: zeros,
+ * unless the BO has a share handle (kfd_criu_bo_priv_data in kfd_priv.h of 6.7.0 and 6.12.12). */
 struct sim_priv_ipc {
-	u32 flags, imported, share_handle[SIM_SHARE_WORDS], pad;
+	u32 is_imported, flags, share_handle[SIM_SHARE_WORDS], pad;
 };
 /* The opaque word at @offset in the record of the BO with that address, GPU and id. Never 0. */
 u32 sim_priv_bo_word(u64 va, u32 user_gpu_id, u32 id, u32 offset);

@@ -77,6 +77,10 @@ struct sim_knobs {
 	u64 gfx11_queues;
 	u64 unacquired_oops;
 	u64 ipc_handles;
+	u64 maker_flags;
+	u64 unchecked_handles;
+	u64 reset_hidden;
+	u64 unknown_invalid;
 };
 
 /* A knob as a thread other than the test's reads it. */

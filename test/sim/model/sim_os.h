@@ -19,6 +19,7 @@ struct sim_dmabuf;  /* a dma-buf, owned by the front end */
 struct sim_process; /* process.h */
 struct sim_queue;   /* the same */
 struct sim_render;  /* render.h */
+struct sim_share;   /* process.h */
 
 /* Zeroed memory of any size; NULL: there is none. */
 void *sim_os_alloc(u64 size_bytes);
@@ -111,9 +112,10 @@ struct sim_bo *sim_os_dmabuf_bo(struct sim_dmabuf *dmabuf);
  * its memory on another. -EINVAL: of another driver. */
 int sim_os_dmabuf_import(struct sim_dmabuf *dmabuf, struct sim_gpu *gpu, struct sim_bo **ret_bo);
 /* Share handles of processes that this simulator does not have, but that the front end knows.
- * enter: -EEXIST: another process has entered the handle. find: with a reference; -EINVAL: none. */
-int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle);
-int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf);
+ * enter: -EINVAL: another process has entered the handle. find: with a reference; -EINVAL: none. */
+int sim_os_share_enter(struct sim_dmabuf *dmabuf, const struct sim_share *share);
+int sim_os_share_find(const u32 *handle, struct sim_share *ret_share,
+		      struct sim_dmabuf **ret_dmabuf);
 void sim_os_share_leave(const u32 *handle);
 /* Descriptors of the caller: reserved first, then either installed, which cannot fail, or
  * cancelled. */

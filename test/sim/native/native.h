@@ -17,8 +17,8 @@
 #define NATIVE_DRM_MAJOR 226u
 #define NATIVE_BUCKETS   65536u
 #define NATIVE_TASKS     9u
-#define NATIVE_BO_NAME \
-	"amdgpu_sim.bo.%x.%u.%u" /* attributes of a buffer's memory: gpu_id, domains, poisoned */
+/* Attributes of a buffer's memory: gpu_id, domains, poisoned, kfd_flags. */
+#define NATIVE_BO_NAME "amdgpu_sim.bo.%x.%u.%u.%x"
 
 /* The function of the C library (or of a sanitizer) that this library's function overrides. */
 #define NATIVE_REAL(name)                                                               \

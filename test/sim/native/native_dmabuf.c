@@ -121,7 +121,7 @@ int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
 
 /* The text that the kernel's link to a buffer's memory shows. */
 struct label {
-	u32 gpu_id, domains, poisoned;
+	u32 gpu_id, domains, poisoned, kfd_flags;
 };
 
 static int read_label(int fd, struct label *ret_label)
@@ -135,7 +135,7 @@ static int read_label(int fd, struct label *ret_label)
 		return -EBADF;
 	target[length] = '\0';
 	return sscanf(target, "/memfd:" NATIVE_BO_NAME, &ret_label->gpu_id, &ret_label->domains,
-		      &ret_label->poisoned) == 3
+		      &ret_label->poisoned, &ret_label->kfd_flags) == 4
 		       ? 0
 		       : -EINVAL;
 }
@@ -245,6 +245,7 @@ static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 		return ret;
 	}
 	sim_bo->domains = label.domains;
+	sim_bo->kfd_flags = label.kfd_flags;
 	sim_bo->background = label.poisoned ? native->sim.poison_page : native->sim.zero_page;
 	sim_bo->kind = SIM_BO_MEMORY;
 	native_bo_of(sim_bo)->fd = ret;

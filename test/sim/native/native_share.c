@@ -13,7 +13,7 @@
 #define ENTRIES 1024u
 
 struct entry {
-	u32 handle[SIM_SHARE_WORDS];
+	struct sim_share share;
 	pid_t pid; /* 0: free */
 	int fd;
 };
@@ -58,25 +58,26 @@ static struct entry *find(const u32 *handle)
 
 		if (entry->pid && NATIVE_REAL(kill)(entry->pid, 0) < 0)
 			entry->pid = 0;
-		if (handle ? entry->pid && !memcmp(entry->handle, handle, sizeof(entry->handle))
+		if (handle ? entry->pid && !memcmp(entry->share.handle, handle,
+						   sizeof(entry->share.handle))
 			   : !entry->pid)
 			return entry;
 	}
 	return NULL;
 }
 
-int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle)
+int sim_os_share_enter(struct sim_dmabuf *dmabuf, const struct sim_share *share)
 {
 	struct entry *entry;
-	int ret = -EEXIST;
+	int ret = -EINVAL;
 
 	lock_table();
-	if (!find(handle)) {
+	if (!find(share->handle)) {
 		entry = find(NULL);
 		ret = entry ? 0 : -ENOMEM;
 	}
 	if (ret == 0) {
-		memcpy(entry->handle, handle, sizeof(entry->handle));
+		entry->share = *share;
 		entry->fd = dmabuf->bo->fd;
 		entry->pid = native_real_pid();
 	}
@@ -84,7 +85,8 @@ int sim_os_share_enter(struct sim_dmabuf *dmabuf, const u32 *handle)
 	return ret;
 }
 
-int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf)
+int sim_os_share_find(const u32 *handle, struct sim_share *ret_share,
+		      struct sim_dmabuf **ret_dmabuf)
 {
 	const struct entry *entry;
 	char path[64] = "";
@@ -94,6 +96,8 @@ int sim_os_share_find(const u32 *handle, struct sim_dmabuf **ret_dmabuf)
 	entry = find(handle);
 	if (entry && entry->pid != native_real_pid())
 		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", entry->pid, entry->fd);
+	if (entry)
+		*ret_share = entry->share;
 	unlock_table();
 	fd = path[0] ? NATIVE_REAL(open)(path, O_RDWR | O_CLOEXEC) : -1;
 	if (fd < 0)
