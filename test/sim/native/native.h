@@ -17,8 +17,8 @@
 #define NATIVE_DRM_MAJOR 226u
 #define NATIVE_BUCKETS   65536u
 #define NATIVE_TASKS     9u
-/* Attributes of a buffer's memory: gpu_id, domains, poisoned, kfd_flags. */
-#define NATIVE_BO_NAME "amdgpu_sim.bo.%x.%u.%u.%x"
+/* Attributes of a buffer's memory: gpu_id, domains, poisoned, kfd_flags, mmap offset. */
+#define NATIVE_BO_NAME "amdgpu_sim.bo.%x.%u.%u.%x.%llx"
 
 /* The function of the C library (or of a sanitizer) that this library's function overrides. */
 #define NATIVE_REAL(name)                                                               \
@@ -234,6 +234,8 @@ void native_files_reap(struct native *native);
 struct native_bo *native_bo_by_id(struct native *native, const struct native_id *id);
 struct native_bo *native_bo_by_offset(struct native *native, const struct sim_gpu *gpu, u64 offset);
 void native_bo_enter(struct native *native, struct native_bo *bo);
+/* Gives it the mmap offset that another process knows it by. */
+void native_bo_move(struct native *native, struct native_bo *bo, u64 offset);
 void native_bo_put(struct native_bo *bo);
 /* Enters @bo in the list of buffers that show the memory of its origin. After an error, too. */
 int native_bo_show(struct sim_bo *bo);

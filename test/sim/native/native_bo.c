@@ -10,6 +10,7 @@
 
 #define FIRST_OFFSET 0x100000000ull
 #define OFFSET_STEPS 4096u
+#define OFFSET_STEP  (1ull << 34)
 
 static u32 bucket_of_id(const struct native_id *id)
 {
@@ -88,6 +89,25 @@ int native_bo_show(struct sim_bo *bo)
 	return shown->fd < 0 ? shown->fd : 0;
 }
 
+/* Under native->lock. */
+static void enter_offset(struct native *native, struct native_bo *bo, u64 offset)
+{
+	u32 bucket = bucket_of_offset(offset);
+
+	bo->offset = offset;
+	bo->next_by_offset = native->by_offset[bucket];
+	native->by_offset[bucket] = bo;
+}
+
+static void leave_offset(struct native *native, struct native_bo *bo)
+{
+	struct native_bo **link = &native->by_offset[bucket_of_offset(bo->offset)];
+
+	while (*link != bo)
+		link = &(*link)->next_by_offset;
+	*link = bo->next_by_offset;
+}
+
 static void leave(struct native *native, struct native_bo *bo)
 {
 	struct native_bo **link;
@@ -99,10 +119,7 @@ static void leave(struct native *native, struct native_bo *bo)
 			;
 		*link = bo->next_shown;
 	}
-	for (link = &native->by_offset[bucket_of_offset(bo->offset)]; *link != bo;
-	     link = &(*link)->next_by_offset)
-		;
-	*link = bo->next_by_offset;
+	leave_offset(native, bo);
 	if (bo->fd >= 0) {
 		for (link = &native->by_id[bucket_of_id(&bo->id)]; *link != bo;
 		     link = &(*link)->next_by_id)
@@ -125,15 +142,22 @@ void native_bo_put(struct native_bo *bo)
 	free(bo);
 }
 
-/* The simulator never reuses offsets, and each process starts at a different one. So a stale offset
- * never matches a new buffer. Partitions share their offsets (amdgpu_xcp.c: amdgpu_xcp_dev_alloc(),
- * 6.12, 7.2, 7.3). */
+void native_bo_move(struct native *native, struct native_bo *bo, u64 offset)
+{
+	(void)pthread_mutex_lock(&native->lock);
+	leave_offset(native, bo);
+	enter_offset(native, bo, offset);
+	(void)pthread_mutex_unlock(&native->lock);
+}
+
+/* The simulator never reuses offsets, and each process has a range of its own. So a stale offset
+ * never matches a new buffer, and all processes know a buffer by one offset. Partitions share their
+ * offsets (amdgpu_xcp.c: amdgpu_xcp_dev_alloc(), 6.12, 7.2, 7.3). */
 struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 {
 	struct native_bo *bo = calloc(1, sizeof(*bo));
 	struct native *native = native_get();
 	u64 *next = &native->next_offset[gpu->device];
-	u32 bucket;
 
 	if (!bo)
 		return NULL;
@@ -144,12 +168,9 @@ struct sim_bo *sim_os_bo_new(struct sim_gpu *gpu, u64 size_bytes)
 	sim_bo_init(&bo->bo, gpu, size_bytes);
 	(void)pthread_mutex_lock(&native->lock);
 	if (!*next)
-		*next = FIRST_OFFSET + (u32)native->mm.pid % OFFSET_STEPS * SIM_PAGE_SIZE;
-	bo->offset = *next;
+		*next = FIRST_OFFSET + (u32)native->mm.pid % OFFSET_STEPS * OFFSET_STEP;
+	enter_offset(native, bo, *next);
 	*next += size_bytes;
-	bucket = bucket_of_offset(bo->offset);
-	bo->next_by_offset = native->by_offset[bucket];
-	native->by_offset[bucket] = bo;
 	(void)pthread_mutex_unlock(&native->lock);
 	return &bo->bo;
 }

@@ -22,7 +22,8 @@ int sim_bo_data_init(struct sim_bo *sim_bo)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), NATIVE_BO_NAME, sim_bo->gpu->gpu_id, sim_bo->domains,
-		       sim_bo->background == native->sim.poison_page, sim_bo->kfd_flags);
+		       sim_bo->background == native->sim.poison_page, sim_bo->kfd_flags,
+		       (unsigned long long)bo->offset);
 	fd = native_fd_memory(name, sim_bo->size);
 	if (fd < 0)
 		return -ENOMEM;

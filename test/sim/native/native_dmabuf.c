@@ -122,6 +122,7 @@ int sim_os_prime_export(struct sim_render *render, u32 handle, bool writable,
 /* The text that the kernel's link to a buffer's memory shows. */
 struct label {
 	u32 gpu_id, domains, poisoned, kfd_flags;
+	unsigned long long offset;
 };
 
 static int read_label(int fd, struct label *ret_label)
@@ -135,7 +136,7 @@ static int read_label(int fd, struct label *ret_label)
 		return -EBADF;
 	target[length] = '\0';
 	return sscanf(target, "/memfd:" NATIVE_BO_NAME, &ret_label->gpu_id, &ret_label->domains,
-		      &ret_label->poisoned, &ret_label->kfd_flags) == 4
+		      &ret_label->poisoned, &ret_label->kfd_flags, &ret_label->offset) == 5
 		       ? 0
 		       : -EINVAL;
 }
@@ -250,6 +251,7 @@ static int adopt(struct native *native, int fd, struct native_bo **ret_bo)
 	sim_bo->kind = SIM_BO_MEMORY;
 	native_bo_of(sim_bo)->fd = ret;
 	native_bo_of(sim_bo)->exported = native_bo_of(sim_bo)->writable = true;
+	native_bo_move(native, native_bo_of(sim_bo), label.offset);
 	native_bo_enter(native, native_bo_of(sim_bo));
 	native_holders_forget();
 	*ret_bo = native_bo_of(sim_bo);
