@@ -105,6 +105,16 @@ struct kfd_import_args {
 	uint32_t dmabuf_fd;
 };
 
+/* Of AMD's out-of-tree driver (kfd_ioctl.h of ROCm). */
+struct kfd_ipc_import_args {
+	uint64_t handle;
+	uint64_t va_addr;
+	uint64_t mmap_offset;
+	uint32_t share_handle[4];
+	uint32_t gpu_id;
+	uint32_t flags;
+};
+
 #define KFD_IOC_GET_VERSION     _IOR('K', 0x01, struct kfd_version_args)
 #define KFD_IOC_ALLOC_MEMORY    _IOWR('K', 0x16, struct kfd_alloc_args)
 #define KFD_IOC_FREE_MEMORY     _IOW('K', 0x17, uint64_t)
@@ -114,6 +124,7 @@ struct kfd_import_args {
 #define KFD_IOC_SVM             _IOWR('K', 0x20, struct kfd_svm_args)
 #define KFD_IOC_CRIU_OP         _IOWR('K', 0x22, struct kfd_criu_args)
 #define KFD_IOC_AVAILABLE       _IOWR('K', 0x23, struct kfd_available_args)
+#define KFD_IOC_IPC_IMPORT      _IOWR('K', 0x80, struct kfd_ipc_import_args)
 
 _Static_assert(sizeof(struct kfd_criu_args) == 56, "kernel ABI");
 _Static_assert(sizeof(struct kfd_device_bucket) == 16, "kernel ABI");
@@ -121,6 +132,7 @@ _Static_assert(sizeof(struct kfd_bo_bucket) == 48, "kernel ABI");
 _Static_assert(sizeof(struct kfd_alloc_args) == 40, "kernel ABI");
 _Static_assert(sizeof(struct kfd_map_args) == 24, "kernel ABI");
 _Static_assert(sizeof(struct kfd_import_args) == 24, "kernel ABI");
+_Static_assert(sizeof(struct kfd_ipc_import_args) == 48, "kernel ABI");
 
 /* Kinds of BO, bits of alloc_flags. Every BO has exactly one. */
 enum kfd_bo_kind {
@@ -243,8 +255,9 @@ int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes);
  * kfd_restore(). -ESRCH: no KFD process. Logs on error. */
 int kfd_resume(pid_t pid);
 
-/* The flags of an imported BO: its kind, and these. No other flag comes along (import_obj_create()
- * in amdgpu_amdkfd_gpuvm.c). */
+/* The flags of an imported BO: its kind, and these (import_obj_create() in amdgpu_amdkfd_gpuvm.c).
+ * AMD's out-of-tree driver gives other flags to the import of a BO that KFD has made on the same
+ * PCI device: those of the process that made it. */
 #define KFD_BO_IMPORTED (KFD_BO_WRITABLE | KFD_BO_EXECUTABLE)
 
 static inline bool kfd_bo_looks_imported(uint32_t alloc_flags)
@@ -278,6 +291,10 @@ static inline uint32_t kfd_bo_flags_of_gem(uint32_t alloc_flags, uint64_t gem_fl
  * lower half is the lowest number that is free on that GPU. */
 #define KFD_HANDLE(gpu_id, number) ((uint64_t)(gpu_id) << 32 | (number))
 
+/* Whether a process of this host has a BO with this share handle of AMD's out-of-tree driver: 1, 0
+ * or -errno. @gpu_id is one that the process of @fd knows, and the process has no VM yet. Then the
+ * driver looks for the handle, and does no more (kfd_ipc_import_handle() in kfd_ipc.c). */
+int kfd_memory_has_share_handle(int fd, uint32_t gpu_id, const uint32_t *handle);
 /* Imports the dma-buf for GPU @gpu_id at address @addr. */
 int kfd_memory_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uint64_t *ret_handle);
 /* Maps a BO to the GPUs. */

@@ -121,23 +121,21 @@ int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
 			 uint64_t *ret_event_page);
 int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
 
-/* Larger records have fields of another driver after those of Linux (kfd_criu_bo_priv_data in Linux
- * 7.3). */
-#define KFD_PRIV_BO_SIZE_LINUX 272
-
-/* Those of AMD's out-of-tree driver (ROCm/amdgpu, kfd_chardev.c). The fields after those of Linux
- * tell of legacy IPC: flags, whether the BO is imported, and the share handle, which is 128 random
- * bits. They are zero for a BO that was never exported. Their order is not known. */
-#define KFD_PRIV_BO_SIZE_SHARED 296
-#define KFD_PRIV_SHARED_WORDS   7
-#define KFD_PRIV_HANDLE_WORDS   4
-
-struct kfd_priv_shared {
-	uint32_t words[KFD_PRIV_SHARED_WORDS];
-};
-
 /* No driver knows more GPUs (MAX_GPU_INSTANCE in kfd_priv.h). */
 #define KFD_PRIV_GPUS_MAX 64
+
+/* A share handle of AMD's out-of-tree driver has 128 random bits (kfd_ipc.c). */
+#define KFD_SHARE_WORDS 4
+
+/* What the record of a BO says of legacy IPC. */
+struct kfd_priv_ipc {
+	/* The driver's records have these fields. */
+	bool is_known;
+	/* The process has imported the BO. Zero, too, for a BO without a share handle. */
+	bool is_imported;
+	/* All zero: the BO has none. */
+	uint32_t handle[KFD_SHARE_WORDS];
+};
 
 /* What a BO record says. */
 struct kfd_priv_bo_record {
@@ -146,28 +144,23 @@ struct kfd_priv_bo_record {
 	/* The GPUs that map the BO, by the ids that the process knows. */
 	uint32_t gpu_ids[KFD_PRIV_GPUS_MAX];
 	uint32_t num_gpus;
+	struct kfd_priv_ipc ipc;
 };
 
 /* Reads the record of BO @index. @bo_size is the size of a record. -EINVAL: the data has no such
- * record. */
+ * record, or no known driver writes records of this size. */
 int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record);
 
-/* Whether each BO has another handle on its GPU, whose id is in @gpu_ids, and a GPU maps a BO: the
- * fields that kfd_priv_read_bo() reads are where the function expects them. */
-bool kfd_priv_have_own_handles(const struct kfd_priv *priv, uint64_t bo_size,
-			       const uint32_t *gpu_ids);
+static inline bool kfd_priv_has_share_handle(const struct kfd_priv_ipc *ipc)
+{
+	return ipc->handle[0] || ipc->handle[1] || ipc->handle[2] || ipc->handle[3];
+}
 
-/* The fields of legacy IPC in the record of BO @index; zeros if records of @bo_size bytes have
- * none. -EINVAL: the data has no such record. */
-int kfd_priv_read_shared(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
-			 struct kfd_priv_shared *ret_shared);
-/* Whether the record may have a share handle. */
-bool kfd_priv_may_be_shared(const struct kfd_priv_shared *shared);
-/* Whether both records have one share handle: four words in a row are equal, and none of them is 0.
- * In each order of the fields, one of four words is random. */
-bool kfd_priv_have_one_handle(const struct kfd_priv_shared *one,
-			      const struct kfd_priv_shared *other);
+/* Replaces the share handle of BO @index, which has one, in the data at @bytes that @priv
+ * describes. */
+void kfd_priv_write_share_handle(const struct kfd_priv *priv, uint32_t index,
+				 const uint32_t *handle, uint8_t *bytes);
 
 /* Removes the records of the BOs whose element of @cut is true from the @size bytes at @bytes,
  * which @priv describes. Returns the new size. -EINVAL: no size of BO records fits. */

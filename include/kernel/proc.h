@@ -24,10 +24,6 @@ bool proc_is_missing(pid_t pid);
  * (kfd_create_process_sysfs() in kfd_process.c). */
 #define PROC_KFD "/sys/class/kfd/kfd/proc"
 
-/* Adds the processes that have a KFD process to @ret_list, also those that have ended and whose
- * memory the driver has not freed yet. */
-int proc_list_kfd(struct pid_list *ret_list);
-
 /* The processes that this thread traces. */
 int proc_list_tracees(struct pid_list *ret_list);
 /* The root of the tree of tracee @pid: its highest ancestor, or @pid itself, such that this thread

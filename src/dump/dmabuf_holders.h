@@ -12,6 +12,7 @@
  *   (amdgpu_gem_prime_import() in amdgpu_dma_buf.c);
  * - each render file with a GEM handle of the object. The object then holds it, too, also without
  *   KFD's own file;
+ * - each share handle of AMD's out-of-tree driver (kfd_ipc.c);
  * - an attachment for each GPU that maps the BO through PCIe (kfd_mem_attach()). */
 #ifndef AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
 #define AMDGPU_PLUGIN_DUMP_DMABUF_HOLDERS_H
@@ -27,7 +28,7 @@ struct pid_list;
 struct dmabuf_holders {
 	/* All of them; 0: the kernel does not tell. */
 	uint64_t references;
-	/* BOs and descriptors that the dump knows. */
+	/* BOs with their share handles, and descriptors, that the dump knows. */
 	uint64_t bos;
 	uint64_t descriptors;
 	/* Objects of imports on other PCI devices than the owner's. A device has one for all

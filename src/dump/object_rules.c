@@ -3,6 +3,7 @@
 #include "dump/object_rules.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "dump/dmabuf_holders.h"
 #include "dump/shared_bos.h"
@@ -68,6 +69,12 @@ static bool have_one_home(const struct shared_bo *one, const struct shared_bo *o
 static bool have_one_inode(const struct shared_bo *one, const struct shared_bo *other)
 {
 	return one->inode == other->inode;
+}
+
+/* 128 random bits. */
+static bool have_one_name(const struct shared_bo *one, const struct shared_bo *other)
+{
+	return !memcmp(one->ipc.handle, other->ipc.handle, sizeof(one->ipc.handle));
 }
 
 static int compare_named(const void *a, const void *b)
@@ -181,19 +188,47 @@ static bool have_several_offsets(const struct shared_bo *run, size_t count)
 	return false;
 }
 
+/* Whether the process is known to have made the BO: the driver's record says so, or on Linux flags
+ * that no import has. */
+static bool is_made(const struct shared_bo *bo)
+{
+	if (bo->ipc.is_known)
+		return kfd_priv_has_share_handle(&bo->ipc) && !bo->ipc.is_imported;
+	return !kfd_bo_looks_imported(bo->alloc_flags);
+}
+
+static bool is_import(const struct shared_bo *bo)
+{
+	return bo->ipc.is_imported || kfd_bo_looks_imported(bo->alloc_flags);
+}
+
+/* AMD's out-of-tree driver gives imports the flags of the owner. Where its record names no owner,
+ * the first entry with these flags makes the object just as well. */
+static const char *find_owner(const struct shared_bo *run, size_t count,
+			      const struct shared_bo **ret_owner)
+{
+	*ret_owner = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (is_import(&run[i]))
+			continue;
+		if (*ret_owner &&
+		    (!run[i].ipc.is_known || run[i].alloc_flags != (*ret_owner)->alloc_flags))
+			return "several processes look like its owner";
+		if (!*ret_owner || is_made(&run[i]))
+			*ret_owner = &run[i];
+	}
+	return NULL;
+}
+
 /* The entries of a dma-buf have several offsets. Those on the PCI device of the owner have its
  * offset. */
 static const char *find_home(const struct shared_bo *run, size_t count,
 			     const struct shared_bo **ret_home)
 {
-	*ret_home = NULL;
-	for (size_t i = 0; i < count; i++) {
-		if (kfd_bo_looks_imported(run[i].alloc_flags))
-			continue;
-		if (*ret_home)
-			return "several processes look like its owner";
-		*ret_home = &run[i];
-	}
+	const char *problem = find_owner(run, count, ret_home);
+
+	if (problem)
+		return problem;
 	if (!*ret_home)
 		return "it is imported on several PCI devices, and its owner is not in the dump";
 	for (size_t i = 0; i < count; i++) {
@@ -232,10 +267,12 @@ static void check_homes(struct shared_bos *shared, struct shared_bo *run, size_t
 	}
 }
 
-static bool is_first_of_offset(const struct shared_bo *run, size_t index)
+/* Whether no entry before @index is @alike. */
+static bool is_first(const struct shared_bo *run, size_t index,
+		     bool (*alike)(const struct shared_bo *, const struct shared_bo *))
 {
 	for (size_t i = 0; i < index; i++) {
-		if (have_one_offset(&run[i], &run[index]))
+		if (alike(&run[i], &run[index]))
 			return false;
 	}
 	return true;
@@ -259,7 +296,7 @@ static uint64_t count_files(const struct shared_bos *shared, const struct shared
 
 	for (size_t i = 0; i < count; i++) {
 		wanted = handle_by_offset(&run[i]);
-		files += is_first_of_offset(run, i) ? count_handles(shared, &wanted) : 0;
+		files += is_first(run, i, have_one_offset) ? count_handles(shared, &wanted) : 0;
 	}
 	return files;
 }
@@ -272,40 +309,48 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 	const struct shared_bo *last = &run[count - 1];
 	struct dmabuf_holders holders = { .references = last->references,
 					  .bos = count,
-					  .descriptors = last->descriptors };
-	bool may_be_shared = false;
+					  .descriptors = last->descriptors,
+					  .files = count_files(shared, run, count) };
 
 	for (size_t i = 0; i < count; i++) {
-		may_be_shared |= kfd_priv_may_be_shared(&run[i].shared);
+		holders.bos +=
+			kfd_priv_has_share_handle(&run[i].ipc) && is_first(run, i, have_one_name);
 		holders.descriptors +=
 			run[i].process == last->process || run[i].process == shared->first_process;
-		holders.other_offsets += i && is_first_of_offset(run, i);
+		holders.other_offsets += i && is_first(run, i, have_one_offset);
 		holders.attachments += run[i].attachments;
 	}
-	/* The driver's table of share handles (kfd_ipc.c) holds one, too. */
-	holders.files = count_files(shared, run, count) + may_be_shared;
 	return holders;
 }
 
 /* An owner whose importers are outside the dump may also be held by something else, so this alone
- * is worth a warning only. */
+ * is worth a warning only. A share handle without its owner is of a process outside the dump,
+ * unless each reference is known. */
 static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size_t count)
 {
-	const struct dmabuf_holders holders = list_holders(shared, run, count);
-	bool has_owner = false;
+	struct dmabuf_holders holders = list_holders(shared, run, count);
+	bool has_owner = false, has_import = false;
 
+	for (size_t i = 0; i < count; i++) {
+		has_owner |= is_made(&run[i]);
+		has_import |= run[i].ipc.is_imported;
+	}
+	if (has_import && !has_owner)
+		holders.attachments = 0;
 	for (size_t i = 0; i < count; i++)
 		run[i].has_no_other =
 			dmabuf_holders_are_known(&holders) && dmabuf_holders_are_counted(&holders);
 	if (dmabuf_holders_are_known(&holders))
 		return;
-	for (size_t i = 0; i < count; i++)
-		has_owner |= !kfd_bo_looks_imported(run[i].alloc_flags);
 	for (size_t i = 0; i < count; i++) {
 		run[i].held_elsewhere = true;
 		run[i].outside = !has_owner;
 		if (run[i].outside)
-			run[i].problem = "its dma-buf has more holders than the dump knows";
+			run[i].problem =
+				is_import(&run[i])
+					? "its dma-buf has more holders than the dump knows"
+					: "its dma-buf has more holders than the dump knows,"
+					  " and the driver does not tell the owner";
 	}
 }
 
@@ -324,36 +369,34 @@ static bool is_late(const struct shared_bos *shared, const struct shared_bo *run
 static const char *find_problem(const struct shared_bo *run, size_t count,
 				const struct shared_bo **ret_owner)
 {
-	*ret_owner = NULL;
+	const char *problem;
+
 	for (size_t i = 0; i < count; i++) {
 		if (run[i].problem)
 			return run[i].problem;
 		if (run[i].size != run[0].size)
 			return "its sizes differ";
-		if (kfd_bo_looks_imported(run[i].alloc_flags))
-			continue;
-		if (*ret_owner)
-			return "several processes look like its owner";
-		*ret_owner = &run[i];
 	}
-	if (!*ret_owner && !run[0].has_no_other)
-		return "its owner is not in the dump, or cannot be told from the others";
+	problem = find_owner(run, count, ret_owner);
+	if (!problem && !*ret_owner && !run[0].has_no_other)
+		problem = "its owner is not in the dump, or cannot be told from the others";
 	/* The owner has freed it, or looks like the others. */
 	if (!*ret_owner)
 		*ret_owner = &run[0];
-	return NULL;
+	return problem;
 }
 
-/* Whether RESTORE shares the object: all entries have one share handle. The restore compares their
- * dma-bufs. */
+/* Whether RESTORE shares the object: the first process that it restores makes it, and the others
+ * import it. The restore compares their dma-bufs. */
 static bool have_one_handle(const struct shared_bo *run, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!kfd_priv_have_one_handle(&run[0].shared, &run[i].shared) ||
-		    !have_one_offset(&run[0], &run[i]) || !have_one_inode(&run[0], &run[i]))
+		if (!have_one_name(&run[0], &run[i]) || !have_one_offset(&run[0], &run[i]) ||
+		    !have_one_inode(&run[0], &run[i]) || run[i].gpu_id != run[0].gpu_id ||
+		    run[i].alloc_flags != run[0].alloc_flags)
 			return false;
 	}
-	return count > 1;
+	return count > 1 && kfd_priv_has_share_handle(&run[0].ipc);
 }
 
 static void share_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
@@ -362,7 +405,8 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	const char *problem;
 	bool by_share_handle;
 
-	if (count == 1 && !run->is_open && !run->is_named) {
+	if (count == 1 && !run->is_open && !run->is_named &&
+	    (run->has_no_other || !run->ipc.is_imported)) {
 		run->adopted = run->has_no_other && kfd_bo_looks_imported(run->alloc_flags);
 		return;
 	}
@@ -376,7 +420,6 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	by_share_handle = have_one_handle(run, count);
 	for (size_t i = 0; i < count; i++) {
 		run[i].by_share_handle = by_share_handle;
-		run[i].owner_flags = owner->alloc_flags;
 		run[i].object = shared->num_objects;
 		run[i].owner = owner->process;
 		run[i].imported = &run[i] != owner;

@@ -64,27 +64,32 @@ static bool may_be_attached(const struct topology_node *gpu, const struct topolo
 	return !(alloc_flags & KFD_BO_VRAM) || !gpu->hive_id || gpu->hive_id != mapper->hive_id;
 }
 
-/* Notes for each BO from @first on what its record says: legacy IPC, and how many GPUs may have
- * attached it. */
+static struct kfd_priv priv_of(const struct kfd_state *state)
+{
+	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
+				  state->num_bos, state->num_objects };
+}
+
+/* Notes for each BO from @first on what its record says. */
 static void read_records(struct shared_bos *shared, size_t first, const struct kfd_state *state,
 			 const struct topology *topology)
 {
-	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
-				       state->num_bos, state->num_objects };
+	const struct kfd_priv priv = priv_of(state);
 	struct kfd_priv_bo_record record;
 	uint64_t bo_size = 0;
-	bool is_known = kfd_priv_find_bo_size(&priv, &bo_size) == 0;
 
+	(void)kfd_priv_find_bo_size(&priv, &bo_size);
 	for (size_t i = first; i < shared->count; i++) {
 		struct shared_bo *bo = &shared->list[i];
 		const struct topology_node *gpu =
 			bo_index_find_gpu(state, topology, state->bos[bo->index].gpu_id);
 
 		bo->attachments = state->num_devices - 1;
-		if (is_known)
-			(void)kfd_priv_read_shared(&priv, bo_size, bo->index, &bo->shared);
-		if (!is_known || kfd_priv_read_bo(&priv, bo_size, bo->index, &record) < 0)
+		bo->has_record = kfd_priv_read_bo(&priv, bo_size, bo->index, &record) == 0;
+		if (!bo->has_record)
 			continue;
+		bo->handle = record.handle;
+		bo->ipc = record.ipc;
 		bo->attachments = 0;
 		for (uint32_t at = 0; at < record.num_gpus; at++)
 			bo->attachments += may_be_attached(
@@ -352,64 +357,34 @@ static int check_unchanged(const struct process_dump *dump)
 	return 0;
 }
 
-static bool maps_known_gpus(const struct process_dump *dump,
-			    const struct kfd_priv_bo_record *record)
-{
-	for (uint32_t i = 0; i < record->num_gpus; i++) {
-		if (!bo_index_find_gpu(&dump->state, dump->topology, record->gpu_ids[i]))
-			return false;
-	}
-	return true;
-}
-
-/* The records of Linux are known. AMD's out-of-tree driver appends fields, as far as is known;
- * handles that differ prove that they are not in front. 0: unknown. */
-static uint64_t find_record_size(const struct process_dump *dump, const struct kfd_priv *priv)
-{
-	_cleanup_free_ uint32_t *gpu_ids = NULL;
-	uint64_t size;
-
-	if (kfd_priv_find_bo_size(priv, &size) < 0)
-		return 0;
-	if (size <= KFD_PRIV_BO_SIZE_LINUX)
-		return size;
-	gpu_ids = calloc((size_t)priv->num_bos + 1, sizeof(*gpu_ids));
-	for (uint32_t i = 0; gpu_ids && i < priv->num_bos; i++)
-		gpu_ids[i] = dump->state.bos[i].gpu_id;
-	return gpu_ids && kfd_priv_have_own_handles(priv, size, gpu_ids) ? size : 0;
-}
-
 /* A restore needs the record of an import. */
-static const char *check_record(const struct process_dump *dump, const struct kfd_priv *priv,
-				uint64_t bo_size, uint32_t index)
-{
-	struct kfd_priv_bo_record record;
-
-	if (!bo_size || kfd_priv_read_bo(priv, bo_size, index, &record) < 0 ||
-	    !maps_known_gpus(dump, &record))
-		return "the driver's record of it has an unknown layout";
-	return record.handle > IMAGE_HANDLE_MAX(dump->state.num_bos) ? "its handle is too high"
-								     : NULL;
-}
-
 static void check_records(const struct process_dump *dump)
 {
-	const struct kfd_priv priv = { dump->state.priv_data, dump->state.priv_data_size,
-				       dump->state.num_devices, dump->state.num_bos,
-				       dump->state.num_objects };
-	const uint64_t bo_size = find_record_size(dump, &priv);
-
 	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
 		struct shared_bo *bo = find(dump, i);
 
-		if (!bo || bo->problem)
+		if (!bo || bo->problem || !bo->imported || bo->by_share_handle)
 			continue;
-		if (kfd_priv_may_be_shared(&bo->shared) && image_is_streamed())
-			bo->problem = "a stream cannot be searched for its share handle; dump "
-				      "without --stream";
-		else if (bo->imported && !bo->by_share_handle)
-			bo->problem = check_record(dump, &priv, bo_size, i);
+		if (!bo->has_record)
+			bo->problem = "the driver's record of it has an unknown layout";
+		else if (bo->handle > IMAGE_HANDLE_MAX(dump->state.num_bos))
+			bo->problem = "its handle is too high";
 	}
+}
+
+/* Otherwise RESTORE would join the BO to others with its share handle. */
+static void make_own(const struct process_dump *dump, struct shared_bo *bo)
+{
+	static const uint32_t none[KFD_SHARE_WORDS];
+	const struct kfd_priv priv = priv_of(&dump->state);
+
+	bo->object = 0;
+	bo->imported = false;
+	bo->on_other_device = false;
+	bo->by_share_handle = false;
+	bo->adopted = false;
+	if (kfd_priv_has_share_handle(&bo->ipc))
+		kfd_priv_write_share_handle(&priv, bo->index, none, dump->state.priv_data);
 }
 
 /* With AMDGPU_FORCE the dump goes on, and a BO with a problem becomes one of its own. */
@@ -424,11 +399,7 @@ static int refuse_problems(const struct process_dump *dump)
 			continue;
 		if (!first)
 			first = bo;
-		bo->object = 0;
-		bo->imported = false;
-		bo->on_other_device = false;
-		bo->by_share_handle = false;
-		bo->adopted = false;
+		make_own(dump, bo);
 	}
 	if (!first)
 		return 0;
@@ -498,12 +469,7 @@ static int adopt_bos(struct process_dump *dump)
 	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++) {
 		const struct shared_bo *bo = find(dump, i);
 
-		if (!bo || bo->problem)
-			continue;
-		/* The process that is restored first makes the object with these flags. */
-		if (bo->by_share_handle)
-			dump->state.bos[i].alloc_flags = bo->owner_flags;
-		if (bo->adopted)
+		if (bo && !bo->problem && bo->adopted)
 			ret = adopt_bo(dump, bo, &dump->state.bos[i]);
 	}
 	return ret;
@@ -523,13 +489,13 @@ static void warn_of_holders(const struct process_dump *dump)
 		count++;
 	}
 	if (first)
-		log_warn(
-			"kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", and %u more: the"
-			" kernel counts more holders than the dump knows; a process outside the"
-			" dump that shares the BO will not see the restored one; dump all processes"
-			" that share it together",
-			dump->process->id, first->index, first->size,
-			dump->state.bos[first->index].addr, count - 1);
+		log_warn("kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", and %u more: the"
+			 " kernel counts more holders than the dump knows; a process outside the"
+			 " dump that shares the BO will not see the restored one, and as long as it"
+			 " has a share handle of the BO, a restore fails; dump all processes that"
+			 " share it together",
+			 dump->process->id, first->index, first->size,
+			 dump->state.bos[first->index].addr, count - 1);
 }
 
 int shared_bos_check(struct process_dump *dump)

@@ -3,12 +3,16 @@
  * process may import a buffer several times. The entry that made the object saves its contents, and
  * the others import it at the restore.
  *
- * KFD does not say which entry made an object. An import always has the same flags, and libhsakmt
- * gives other flags to what it makes. So the owner of an object is the only entry whose flags are
- * not those of an import. If the owner has freed it, the first importer makes it at the restore.
+ * Linux does not say which entry made an object. An import always has the same flags there, and
+ * libhsakmt gives other flags to what it makes. So the owner of an object is the only entry whose
+ * flags are not those of an import. If the owner has freed it, the first importer makes it at the
+ * restore.
  *
- * AMD's out-of-tree driver also shares by share handles (legacy hipIpc), which it saves. Its
- * RESTORE lets the first process make the object, and the others import it. */
+ * AMD's out-of-tree driver gives imports the flags of the owner. It also shares by share handles
+ * (legacy hipIpc), and its record of a BO with such a handle says whether the process imported it.
+ * Its RESTORE lets the first process make the object, and the others import it. For an import by a
+ * dma-buf the driver says nothing: then each entry can make the object, and an owner outside the
+ * dump shows only in the number of holders. */
 #ifndef AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 #define AMDGPU_PLUGIN_DUMP_SHARED_BOS_H
 
@@ -43,8 +47,10 @@ struct shared_bo {
 	bool is_open;
 	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
 	uint64_t references;
-	/* What the driver's record says of legacy IPC. */
-	struct kfd_priv_shared shared;
+	/* What the driver's record says, if its layout is known. */
+	bool has_record;
+	uint32_t handle;
+	struct kfd_priv_ipc ipc;
 	/* At most so many GPUs map it through PCIe. */
 	uint32_t attachments;
 	/* Where the owner has the object. */
@@ -58,10 +64,8 @@ struct shared_bo {
 	size_t owner;
 	/* The object is imported. */
 	bool imported;
-	/* RESTORE shares the object by its share handle. All entries then need the owner's flags.
-	 */
+	/* RESTORE shares the object by its share handle. */
 	bool by_share_handle;
-	uint32_t owner_flags;
 	/* On another PCI device than the owner's. */
 	bool on_other_device;
 	/* The process makes the BO, but it looks imported. */

@@ -47,7 +47,7 @@ static bool is_impossible(const CriuKfd *kfd, const KfdBoEntry *bo, uint32_t num
 	return number > (is_import(bo) ? IMAGE_HANDLE_MAX(kfd->n_bo_entries) : HANDLE_MAX);
 }
 
-/* @handles: in ascending order. */
+/* @handles: in ascending order. -ENODATA: no known driver writes such records. */
 static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv, uint64_t bo_size,
 			struct handle *handles)
 {
@@ -56,7 +56,9 @@ static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv,
 		struct kfd_priv_bo_record record;
 		int ret = kfd_priv_read_bo(priv, bo_size, i, &record);
 
-		if (ret < 0 || is_impossible(kfd, bo, record.handle))
+		if (ret < 0)
+			return -ENODATA;
+		if (is_impossible(kfd, bo, record.handle))
 			return log_error(-EINVAL, "kfd %d: BO %u has the impossible handle 0x%x",
 					 id, i, record.handle);
 		handles[i] = (struct handle){ KFD_HANDLE(bo->gpu_id, record.handle), bo };
@@ -102,11 +104,11 @@ int image_priv_validate(int id, const CriuKfd *kfd)
 	uint64_t bo_size, page;
 	int ret = kfd_priv_find_layout(&priv, &bo_size, &page);
 
-	/* Another driver may have written it, which restores it, too. */
-	if (ret < 0)
-		return 0;
 	if (!handles)
 		return log_error(-ENOMEM, "kfd %d: cannot verify", id);
-	ret = list_handles(id, kfd, &priv, bo_size, handles);
+	ret = ret < 0 ? -ENODATA : list_handles(id, kfd, &priv, bo_size, handles);
+	/* Another driver may have written it, which restores it, too. */
+	if (ret == -ENODATA)
+		return 0;
 	return !ret && page ? check_event_page(id, handles, priv.num_bos, page) : ret;
 }

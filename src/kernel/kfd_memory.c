@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Calls of KFD that change the memory of the calling process. A restore imports shared BOs by
  * these. */
+#include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "kernel/kfd.h"
@@ -19,6 +21,17 @@ int kfd_memory_import(int fd, uint32_t gpu_id, uint64_t addr, int dmabuf_fd, uin
 
 	*ret_handle = args.handle;
 	return ret;
+}
+
+int kfd_memory_has_share_handle(int fd, uint32_t gpu_id, const uint32_t *handle)
+{
+	struct kfd_ipc_import_args args = { .gpu_id = gpu_id };
+	int ret;
+
+	memcpy(args.share_handle, handle, sizeof(args.share_handle));
+	ret = xioctl(fd, KFD_IOC_IPC_IMPORT, &args);
+	/* ENOTTY: a driver without share handles, whose RESTORE refuses the image. */
+	return ret == -ENODEV ? 1 : ret == -EINVAL || ret == -ENOTTY ? 0 : ret;
 }
 
 int kfd_memory_map(int fd, uint64_t handle, const uint32_t *gpu_ids, uint32_t num_gpus)

@@ -30,8 +30,11 @@
 #define BO_USER_ADDR   0
 #define BO_HANDLE      8
 #define BO_GPU_IDS     12
-#define EVENT_SIZE     64
-#define EVENT_PAGE     8
+/* From the end of the record. */
+#define BO_IMPORTED 28
+#define BO_SHARE    20
+#define EVENT_SIZE  64
+#define EVENT_PAGE  8
 #define EVENT_ID       16
 #define EVENT_TYPE     24
 #define SVM_START      8
@@ -44,16 +47,21 @@
 /* The data does not contain the size of a BO record, and the size differs between drivers: a record
  * has room for the ids of all GPUs that the driver supports, and a driver may append fields. The
  * plugin derives the size: the number of BOs is known, and the objects after the BO records fill
- * the data to the last byte. Known drivers have room for 16 GPUs (Linux 6.1), for 64 (Linux 6.18),
- * and for 64 followed by the state of a shared BO (AMD's out-of-tree driver). */
-static const uint64_t known_bo_sizes[] = { 80, 272, 296 };
+ * the data to the last byte. Linux 6.1 has room for 16 GPUs, Linux 6.18 for 64. AMD's out-of-tree
+ * driver appends the fields of legacy IPC (kfd_criu_bo_priv_data in kfd_priv.h): is_imported,
+ * ipc_flags, and the share handle. Its releases 6.7.0 and 6.12.12 have room for 64 GPUs. */
+static const struct bo_layout {
+	uint64_t size;
+	uint32_t num_gpus;
+	bool has_ipc;
+} bo_layouts[] = { { 80, 16, false }, { 272, 64, false }, { 296, 64, true }, { 104, 16, true } };
 /* Other sizes are multiples of 8, because a record begins with a 64-bit address. The smallest
  * record has this address, a handle and the id of one GPU. The largest has room for the ids of 1000
  * GPUs, and limits the number of sizes to try. */
 #define BO_SIZE_STEP 8
 #define BO_SIZE_MIN  16
 #define BO_SIZE_MAX  4096
-#define NUM_KNOWN    ARRAY_SIZE(known_bo_sizes)
+#define NUM_KNOWN    ARRAY_SIZE(bo_layouts)
 #define NUM_SIZES    (NUM_KNOWN + (BO_SIZE_MAX - BO_SIZE_MIN) / BO_SIZE_STEP + 1)
 
 /* The limit of objects in one search, over all sizes. The data of a driver has far fewer objects,
@@ -234,7 +242,7 @@ static bool fits(struct search *search, uint64_t bo_size, struct walk *walk)
 
 static uint64_t bo_size_at(size_t number)
 {
-	return number < NUM_KNOWN ? known_bo_sizes[number]
+	return number < NUM_KNOWN ? bo_layouts[number].size
 				  : BO_SIZE_MIN + BO_SIZE_STEP * (number - NUM_KNOWN);
 }
 
@@ -459,88 +467,48 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 	return 0;
 }
 
+static const struct bo_layout *find_layout(uint64_t bo_size)
+{
+	for (size_t i = 0; i < NUM_KNOWN; i++) {
+		if (bo_layouts[i].size == bo_size)
+			return &bo_layouts[i];
+	}
+	return NULL;
+}
+
 int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
 		     struct kfd_priv_bo_record *ret_record)
 {
 	const struct walk walk = { .priv = priv, .at = devices_end(priv) + bo_size * index };
-	struct kfd_priv_bo_record *record = ret_record;
+	const struct bo_layout *layout = find_layout(bo_size);
+	struct kfd_priv_bo_record record = { 0 };
 
-	if (index >= priv->num_bos || bo_size < BO_SIZE_MIN || walk.at > priv->size ||
+	if (!layout || index >= priv->num_bos || walk.at > priv->size ||
 	    bo_size > bytes_left(&walk))
 		return -EINVAL;
-	*record = (struct kfd_priv_bo_record){ .handle = number_at(&walk, BO_HANDLE) };
-	for (uint64_t at = BO_GPU_IDS; at + sizeof(uint32_t) <= bo_size; at += sizeof(uint32_t)) {
-		uint32_t gpu_id = number_at(&walk, at);
-
-		if (!gpu_id || record->num_gpus == KFD_PRIV_GPUS_MAX)
-			break;
-		record->gpu_ids[record->num_gpus++] = gpu_id;
+	record.handle = number_at(&walk, BO_HANDLE);
+	memcpy(record.gpu_ids, priv->bytes + walk.at + BO_GPU_IDS,
+	       sizeof(uint32_t) * layout->num_gpus);
+	while (record.num_gpus < layout->num_gpus && record.gpu_ids[record.num_gpus])
+		record.num_gpus++;
+	record.ipc.is_known = layout->has_ipc;
+	if (layout->has_ipc) {
+		record.ipc.is_imported = number_at(&walk, bo_size - BO_IMPORTED);
+		memcpy(record.ipc.handle, priv->bytes + walk.at + bo_size - BO_SHARE,
+		       sizeof(record.ipc.handle));
 	}
+	*ret_record = record;
 	return 0;
 }
 
-static int compare_numbers(const void *a, const void *b)
+void kfd_priv_write_share_handle(const struct kfd_priv *priv, uint32_t index,
+				 const uint32_t *handle, uint8_t *bytes)
 {
-	const uint64_t *one = a, *other = b;
+	uint64_t size;
 
-	return *one < *other ? -1 : *one > *other;
-}
-
-bool kfd_priv_have_own_handles(const struct kfd_priv *priv, uint64_t bo_size,
-			       const uint32_t *gpu_ids)
-{
-	_cleanup_free_ uint64_t *handles = calloc((size_t)priv->num_bos + 1, sizeof(*handles));
-	struct kfd_priv_bo_record record;
-	bool is_mapped = false;
-
-	for (uint32_t i = 0; handles && i < priv->num_bos; i++) {
-		if (kfd_priv_read_bo(priv, bo_size, i, &record) < 0)
-			return false;
-		handles[i] = (uint64_t)gpu_ids[i] << 32 | record.handle;
-		is_mapped |= record.num_gpus != 0;
-	}
-	if (!handles || !is_mapped)
-		return false;
-	qsort(handles, priv->num_bos, sizeof(*handles), compare_numbers);
-	for (uint32_t i = 1; i < priv->num_bos; i++) {
-		if (handles[i] == handles[i - 1])
-			return false;
-	}
-	return true;
-}
-
-int kfd_priv_read_shared(const struct kfd_priv *priv, uint64_t bo_size, uint32_t index,
-			 struct kfd_priv_shared *ret_shared)
-{
-	const uint64_t at = devices_end(priv) + bo_size * index;
-
-	*ret_shared = (struct kfd_priv_shared){ 0 };
-	if (bo_size != KFD_PRIV_BO_SIZE_SHARED)
-		return 0;
-	if (index >= priv->num_bos || at > priv->size || bo_size > priv->size - at)
-		return -EINVAL;
-	memcpy(ret_shared->words, priv->bytes + at + bo_size - sizeof(ret_shared->words),
-	       sizeof(ret_shared->words));
-	return 0;
-}
-
-bool kfd_priv_may_be_shared(const struct kfd_priv_shared *shared)
-{
-	for (size_t i = 0; i < KFD_PRIV_SHARED_WORDS; i++) {
-		if (shared->words[i])
-			return true;
-	}
-	return false;
-}
-
-bool kfd_priv_have_one_handle(const struct kfd_priv_shared *one,
-			      const struct kfd_priv_shared *other)
-{
-	uint32_t equal = 0;
-
-	for (size_t i = 0; i < KFD_PRIV_SHARED_WORDS && equal < KFD_PRIV_HANDLE_WORDS; i++)
-		equal = one->words[i] && one->words[i] == other->words[i] ? equal + 1 : 0;
-	return equal == KFD_PRIV_HANDLE_WORDS;
+	if (!kfd_priv_find_bo_size(priv, &size))
+		memcpy(bytes + devices_end(priv) + size * index + size - BO_SHARE, handle,
+		       KFD_SHARE_WORDS * sizeof(*handle));
 }
 
 int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes, size_t *ret_size)

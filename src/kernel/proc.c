@@ -78,57 +78,31 @@ static bool is_hidden(int error)
 	return error == -ESRCH || error == -EPERM || error == -EACCES;
 }
 
-/* Adds each process of @directory for which @matches returns 1, in the order there. */
-static int add_processes(const char *directory, int (*matches)(pid_t pid, const void *what),
-			 const void *what, struct pid_list *list)
+/* The processes, or threads, with a number in @directory for which @matches returns 1. */
+static int list_processes(const char *directory, int (*matches)(pid_t pid, const void *what),
+			  const void *what, struct pid_list *ret_list)
 {
-	DIR *stream = opendir(directory);
+	_cleanup_(pid_list_done) struct pid_list list = { 0 };
+	_cleanup_closedir_ DIR *stream = opendir(directory);
 	struct dirent *entry;
 	int ret = 0;
 
 	if (!stream)
 		return -errno;
-	while (!ret && (entry = next_entry(stream, &ret))) {
+	while (ret >= 0 && (entry = next_entry(stream, &ret))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0)
-			continue;
-		ret = matches(pid, what);
+		ret = pid > 0 ? matches(pid, what) : 0;
 		if (ret > 0)
-			ret = pid_list_add(list, pid);
+			ret = pid_list_add(&list, pid);
 		else if (is_hidden(ret))
 			ret = 0;
 	}
-	(void)closedir(stream);
-	return ret < 0 ? ret : 0;
-}
-
-static int list_processes(int (*matches)(pid_t pid, const void *what), const void *what,
-			  struct pid_list *ret_list)
-{
-	struct pid_list list = { 0 };
-	int ret = add_processes("/proc", matches, what, &list);
-
-	if (ret < 0) {
-		pid_list_done(&list);
+	if (ret < 0)
 		return ret;
-	}
 	*ret_list = list;
+	list = (struct pid_list){ 0 };
 	return 0;
-}
-
-static int is_any(pid_t pid, const void *what)
-{
-	(void)pid;
-	(void)what;
-	return 1;
-}
-
-int proc_list_kfd(struct pid_list *ret_list)
-{
-	int ret = add_processes(PROC_KFD, is_any, NULL, ret_list);
-
-	return ret == -ENOENT ? 0 : ret;
 }
 
 static int is_traced_by(pid_t pid, const void *tracer)
@@ -143,7 +117,7 @@ int proc_list_tracees(struct pid_list *ret_list)
 {
 	const pid_t tracer = (pid_t)gettid();
 
-	return list_processes(is_traced_by, &tracer, ret_list);
+	return list_processes("/proc", is_traced_by, &tracer, ret_list);
 }
 
 int proc_find_root(pid_t pid, pid_t *ret_root)
@@ -186,7 +160,7 @@ static int is_below(pid_t pid, const void *top)
 
 int proc_list_tree(pid_t top, struct pid_list *ret_list)
 {
-	return list_processes(is_below, &top, ret_list);
+	return list_processes("/proc", is_below, &top, ret_list);
 }
 
 /* A shared mapping and its file. Anonymous shared memory has a file, too. */
@@ -226,7 +200,7 @@ int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list
 					 .end = (uintptr_t)memory + size };
 	int ret = stat_mapping("self", &shared, &shared.file);
 
-	return ret < 0 ? ret : list_processes(has_mapping, &shared, ret_list);
+	return ret < 0 ? ret : list_processes("/proc", has_mapping, &shared, ret_list);
 }
 
 int proc_find_tracee(pid_t vpid, pid_t *ret_pid)
@@ -285,6 +259,13 @@ static int add_signals(pid_t thread, struct signals *signals)
 	return ferror(file) ? -EIO : 0;
 }
 
+static int is_any(pid_t thread, const void *what)
+{
+	(void)thread;
+	(void)what;
+	return 1;
+}
+
 /* The kernel queues ignored signals of a traced process, too. */
 int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 {
@@ -296,7 +277,7 @@ int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	ret = add_processes(path, is_any, NULL, &threads);
+	ret = list_processes(path, is_any, NULL, &threads);
 	for (size_t i = 0; !ret && i < threads.count; i++)
 		ret = add_signals(threads.pids[i], &signals);
 	if (!ret)

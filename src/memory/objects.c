@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
+#include "kernel/kfd_priv.h"
 
 /* The time after which a waiting task looks again, in seconds. */
 #define WAIT_S 1
@@ -22,11 +24,14 @@ struct objects {
 	uint32_t announcements;
 	/* The vpid of a task that has failed; 0: none. */
 	uint32_t failed;
+	/* Random bits, which change a share handle into another one. */
+	uint32_t rename[KFD_SHARE_WORDS];
 	/* By vpid: the task has published all its objects. */
 	bool complete[PIDS_MAX];
 	struct slot {
 		bool taken;
 		bool published;
+		enum object_name name;
 		struct object object;
 	} slots[IMAGE_OBJECTS_MAX];
 };
@@ -39,7 +44,8 @@ int objects_new(struct objects **ret_objects)
 	if (objects == MAP_FAILED)
 		return -errno;
 	*ret_objects = objects;
-	return 0;
+	return getrandom((*ret_objects)->rename, sizeof((*ret_objects)->rename), 0) < 0 ? -errno
+											: 0;
 }
 
 void objects_free(struct objects *objects)
@@ -112,4 +118,22 @@ void objects_fail(struct objects *objects, pid_t vpid)
 		return;
 	__atomic_store_n(&objects->failed, (uint32_t)vpid, __ATOMIC_RELEASE);
 	wake(objects);
+}
+
+enum object_name objects_name(struct objects *objects, uint32_t number, enum object_name wish)
+{
+	struct slot *slot = slot_of(objects, number);
+	enum object_name name = NAME_OPEN;
+
+	if (!slot)
+		return wish;
+	(void)__atomic_compare_exchange_n(&slot->name, &name, wish, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_ACQUIRE);
+	return name == NAME_OPEN ? wish : name;
+}
+
+void objects_rename(const struct objects *objects, uint32_t *handle)
+{
+	for (size_t i = 0; i < KFD_SHARE_WORDS; i++)
+		handle[i] ^= objects->rename[i];
 }

@@ -47,4 +47,17 @@ int objects_await(struct objects *objects, uint32_t number, pid_t owner, struct 
 /* Task @vpid fails: the others do not wait any more. Accepts NULL. */
 void objects_fail(struct objects *objects, pid_t vpid);
 
+/* Which share handle the tasks of a restore give an object of AMD's out-of-tree driver. */
+enum object_name {
+	NAME_OPEN,
+	NAME_SAVED,
+	NAME_FRESH,
+};
+
+/* The decision of the first task that has @wish, unless that is NAME_OPEN. Object 0 is the task's
+ * own. */
+enum object_name objects_name(struct objects *objects, uint32_t number, enum object_name wish);
+/* Makes another share handle of the one at @handle, the same in all tasks. */
+void objects_rename(const struct objects *objects, uint32_t *handle);
+
 #endif

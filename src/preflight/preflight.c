@@ -204,7 +204,7 @@ static const struct rule {
 	     "turn sharing off (NCCL_P2P_DISABLE=1 and similar)", true),
 	RULE(DUMP_BO_OUTSIDE, PREFLIGHT_BO,
 	     "is imported from a process outside the dump, and each process would get a copy of its own",
-	     "all its entries in the dump have the flags of imports, and its dma-buf has a holder that the dump does not know (`count` in its fdinfo, since Linux 6.8)",
+	     "no entry in the dump is known to have made it (by its flags; AMD's out-of-tree driver: by its share handle), and its dma-buf has a holder that the dump does not know (`count` in its fdinfo, since Linux 6.8)",
 	     "dump all processes that share it together; if the process that made it has freed it, turn sharing off (NCCL_P2P_DISABLE=1 and similar)",
 	     true),
 

@@ -27,9 +27,9 @@
 #include "memory/user_memory.h"
 #include "memory/vram.h"
 #include "restore/gpu_ids.h"
-#include "restore/originals.h"
 #include "restore/queue_check.h"
 #include "restore/restore_guard.h"
+#include "restore/share_handles.h"
 #include "restore/task_image.h"
 
 /* The restore of one KFD state. */
@@ -69,9 +69,7 @@ int restore_init(struct restore_session *session)
 	if (!session->task.mappings)
 		return log_error(-ENOMEM, "restore: cannot keep a table of mappings");
 	session->task.mappings->files = &session->task.files;
-	ret = originals_await(session);
-	if (!ret)
-		ret = start_guard(session);
+	ret = start_guard(session);
 	if (ret < 0)
 		return ret;
 	if (!session->needed || !session->options->parallel_restore || !host_calls_post_forking())
@@ -153,6 +151,11 @@ static int register_task(struct restore *restore)
 
 	restore_shared_set_phase(session->shared, session->task.vpid, PHASE_IN_PROGRESS);
 	return restore_guard_register(session->guard);
+}
+
+static int await_share_handles(struct restore *restore)
+{
+	return share_handles_await(restore->session, restore->fd);
 }
 
 static int alloc_state(struct restore *restore)
@@ -359,12 +362,13 @@ static int restore_kfd_state(struct restore_session *session, int fd)
 		check_queues,
 		restore_hsakmt_shm,
 		keep_kfd,
+		await_share_handles,
+		alloc_state,
+		fill_in_bos,
 		/* From here on the task has KFD state. If a later step fails, resume_task() kills
 		 * all tasks. */
 		register_task,
-		alloc_state,
 		fill_in_devices,
-		fill_in_bos,
 		rebuild,
 		check_ids,
 		note_mappings,

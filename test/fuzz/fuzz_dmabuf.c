@@ -35,7 +35,7 @@ static void add_shared_bo(CriuKfd *kfd, uint32_t gpu_id)
 
 static void add_private_data(CriuKfd *kfd)
 {
-	kfd->priv_data.len = 16 + KFD_PRIV_BO_SIZE_LINUX;
+	kfd->priv_data.len = 16 + 272;
 	kfd->priv_data.data = calloc(1, kfd->priv_data.len);
 	promise(kfd->priv_data.data);
 	kfd->priv_data.data[0] = 1;

@@ -96,6 +96,9 @@ static inline int fuzz_map_handle(const struct kfd_map_args *args)
 
 static inline int fuzz_kfd(unsigned long request, void *argument)
 {
+	/* before RESTORE: no process has the share handle */
+	if (request == KFD_IOC_IPC_IMPORT)
+		return EINVAL;
 	if (!memory->noted)
 		fuzz_note_restored();
 	if (request == KFD_IOC_ALLOC_MEMORY) {

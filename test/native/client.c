@@ -460,7 +460,11 @@ int client_export_handle(struct client *client, size_t index, uint32_t *ret_hand
 {
 	int ret = raw_ipc_export(&client->process, &client->shared[index], ret_handle);
 
-	return ret < 0 ? complain(ret, "IPC_EXPORT_HANDLE") : 0;
+	if (ret < 0)
+		return complain(ret, "IPC_EXPORT_HANDLE");
+	printf("share_handle %08x%08x%08x%08x\n", ret_handle[0], ret_handle[1], ret_handle[2],
+	       ret_handle[3]);
+	return 0;
 }
 
 /* The offset of AMD's import by a share handle, or of the same object in a render file. */

@@ -28,17 +28,17 @@
 
 struct arguments {
 	struct criu_setup setup;
-	const char *command, *workload, *memory;
+	const char *command, *workload, *memory, *original;
 	const char *early[KNOBS_MAX], *late[KNOBS_MAX];
 	size_t num_early, num_late;
-	bool again, has_original;
+	bool again;
 };
 
 static int usage(void)
 {
 	(void)fprintf(
 		stderr,
-		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-o] [-s] [-x] "
+		"host [-c VERSION] [-p PLUGIN] [-v LEVEL] [-k FILE=TEXT]... [-f FILE=TEXT]... [-m FILE] [-w MS] [-a] [-o HANDLE] [-s] [-x] "
 		"dump|restore DIR WORKLOAD\n"
 		"  -c  the CRIU to be: 3.17.1, 3.18, 3.19, 4.0, 4.1.1, 4.2.1 or 4.3 (default)\n"
 		"  -k  written to the simulator at the start; -f: before the plugin's first hook\n"
@@ -46,7 +46,7 @@ static int usage(void)
 		"      a dump writes all of it to its images, as CRIU does with the memory of tasks\n"
 		"  -w  so long CRIU takes at a dump for what is not the plugin's\n"
 		"  -a  a dump that fails is made again, by another CRIU of the same process: that must succeed\n"
-		"  -o  during a restore another process has KFD state, and the pid of the first task\n"
+		"  -o  during a restore a process with the first task's pid has KFD state, and a buffer of that handle, or none\n"
 		"  -s  images are streams\n"
 		"  -x  CRIU is to kill the tasks (several) after the dump; \"stopped\": their queues stand still by then\n"
 		"  WORKLOAD: see test/native/workload.h\n");
@@ -72,7 +72,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	int option;
 
 	set_defaults(arguments);
-	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:aosx")) >= 0) {
+	while ((option = getopt(argc, argv, "+c:p:v:k:f:m:w:o:asx")) >= 0) {
 		if (option == 'c')
 			arguments->setup.version = optarg;
 		else if (option == 'p')
@@ -86,7 +86,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		else if (option == 's')
 			arguments->setup.streams = true;
 		else if (option == 'o')
-			arguments->has_original = true;
+			arguments->original = optarg;
 		else if (option == 'a')
 			arguments->again = true;
 		else if (option == 'x')
@@ -558,11 +558,11 @@ static int restore(const struct arguments *arguments, struct workload *workload)
 	if (ret < 0)
 		return ret;
 	ret = write_knobs(arguments->late, arguments->num_late);
-	if (!ret && arguments->has_original)
-		ret = original_start(CRIU_TASK_PID, &original);
+	if (!ret && arguments->original)
+		ret = original_start(CRIU_TASK_PID, arguments->original, &original);
 	if (!ret)
 		ret = restore_tasks(arguments, workload, criu);
-	original_end(&original);
+	ret = original_end(&original, ret);
 	criu_print_times(criu);
 	criu_unload(criu);
 	return ret;

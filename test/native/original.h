@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process with KFD state that lives while its images are restored. */
+/* A process with KFD state that lives during a restore. */
 #ifndef TEST_NATIVE_ORIGINAL_H
 #define TEST_NATIVE_ORIGINAL_H
 
@@ -11,8 +11,11 @@ struct original {
 };
 
 /* Starts it, and waits until it has KFD state. It says of itself that it is process @own_pid.
- * -errno after a line. */
-int original_start(pid_t own_pid, struct original *ret_original);
-void original_end(struct original *original);
+ * Unless
+ * @name is "none", it has a buffer with this share handle, 32 hexadecimal digits. -errno after a
+ * line. */
+int original_start(pid_t own_pid, const char *name, struct original *ret_original);
+/* @ret, or -EIO after a line: its buffer has changed. */
+int original_end(struct original *original, int ret);
 
 #endif

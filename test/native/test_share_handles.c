@@ -33,7 +33,6 @@ struct saved {
 static int begin_dkms(void **state)
 {
 	sim_write("kernel", "dkms");
-	sim_write("maker_flags", "1");
 	return begin(state);
 }
 

@@ -188,8 +188,12 @@ static inline void fill_private(const struct fake_process *process, uint8_t *at)
 	memset(at, 0x5a, private_size(process));
 	memcpy(at, (uint32_t[]){ 1, 0 }, 8);
 	at += 8 + 8 * process->num_devices;
-	for (uint32_t i = 0; i < process->num_bos; i++, at += kernel.bo_record_size)
+	for (uint32_t i = 0; i < process->num_bos; i++, at += kernel.bo_record_size) {
 		memcpy(at + 8, (uint32_t[]){ i, process->bos[i].gpu_id, 0 }, 12);
+		/* AMD's driver: no share handle */
+		if (kernel.bo_record_size == 296)
+			memset(at + 268, 0, 28);
+	}
 	for (uint32_t i = 0; i < process->num_queues; i++) {
 		const struct fake_queue *queue = &process->queues[i];
 

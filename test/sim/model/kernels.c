@@ -127,7 +127,7 @@ static const struct row rows[] = {
 	ROW(ipc_handles,             0,   0,   0,   0,   0,   0,   0,   0,   0,        1,   1),
 
 	/* amdgpu/amdgpu_amdkfd_gpuvm.c, import_obj_create() of the out-of-tree driver */
-	ROW(maker_flags,             0,   0,   0,   0,   0,   0,   0,   0,   0,        0,   0),
+	ROW(maker_flags,             0,   0,   0,   0,   0,   0,   0,   0,   0,        1,   1),
 
 	/* amdkfd/kfd_process.c, kfd_process_device_translate_handle() and
 	 * kfd_process_device_create_obj_handle(), and amdkfd/kfd_events.c, kfd_event_page_set() of the

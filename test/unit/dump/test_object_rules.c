@@ -352,64 +352,136 @@ static void a_bo_is_found_by_process_and_index(void **state)
 	assert_int_equal(object_rules_compare(&list[2], &list[2]), 0);
 }
 
-static void give_handle(struct shared_bo *bo, uint32_t imported, uint32_t handle)
+/* What AMD's driver says of it. @handle 0: it has no share handle. */
+static void describe(struct shared_bo *bo, bool imported, uint32_t handle)
 {
-	bo->shared = (struct kfd_priv_shared){ { 0, imported, handle, handle + 1, handle + 2,
-						 handle + 3, 0 } };
+	bo->ipc = (struct kfd_priv_ipc){ .is_known = true, .is_imported = imported };
+	if (handle)
+		memcpy(bo->ipc.handle, (uint32_t[]){ handle, 0, 0, 1 }, sizeof(bo->ipc.handle));
 }
 
-/* RESTORE makes it for the process that comes first, with the flags of its bucket. */
-static void all_holders_of_a_share_handle_get_the_flags_of_the_owner(void **state)
+/* AMD's driver gives imports the flags of the maker, and says which entry made a BO with a handle. */
+static void the_driver_names_the_owner_of_a_share_handle(void **state)
 {
-	struct shared_bo *first = add(0, 7, IMPORTED), *by_dmabuf = add(0, 5, IMPORTED);
+	struct shared_bo *first = add(0, 7, OWN), *by_dmabuf = add(0, 5, OWN);
 	struct shared_bo *owner = add(1, 7, OWN), *other = add(1, 5, OWN);
-	struct shared_bo *last = add(2, 7, IMPORTED), *gone = add(2, 3, IMPORTED);
-	struct shared_bo *also_gone = add(3, 3, IMPORTED);
+	struct shared_bo *last = add(2, 7, OWN), *gone = add(2, 3, OWN);
+	struct shared_bo *also_gone = add(3, 3, OWN);
 
 	(void)state;
-	give_handle(first, 1, 0x100);
-	give_handle(owner, 0, 0x100);
-	give_handle(last, 1, 0x100);
-	give_handle(other, 0, 0x200);
-	give_handle(gone, 1, 0x300);
-	give_handle(also_gone, 1, 0x300);
-	gone->references = also_gone->references = 5;
+	describe(first, true, 0x100);
+	describe(owner, false, 0x100);
+	describe(last, true, 0x100);
+	describe(by_dmabuf, false, 0);
+	describe(other, false, 0x200);
+	describe(gone, true, 0x300);
+	describe(also_gone, true, 0x300);
+	gone->references = also_gone->references = 6;
 	object_rules_apply(&shared, true);
 	assert_object(first, 3, 1, true);
 	assert_object(last, 3, 1, true);
 	assert_object(owner, 3, 1, false);
 	for (size_t i = 0; i < shared.count; i++) {
-		const bool named = list[i].inode != 5;
-
-		assert_int_equal(list[i].by_share_handle, named);
-		assert_int_equal(list[i].adopted, list[i].inode == 3);
-		if (list[i].inode == 7)
-			assert_int_equal(list[i].owner_flags, OWN);
+		assert_int_equal(list[i].by_share_handle, list[i].inode != 5);
+		assert_false(list[i].adopted);
 	}
 	assert_object(by_dmabuf, 2, 1, true);
-	/* no entry is the owner's: the first one makes it, and all get its flags */
+	/* no entry is the owner's: the first one makes it */
 	assert_object(gone, 1, 2, false);
 	assert_object(also_gone, 1, 2, true);
 }
 
-static void different_share_handles_or_dmabufs_are_not_one(void **state)
+/* By dma-bufs the driver does not name the owner. */
+static void the_first_of_equal_entries_makes_a_buffer_of_amds_driver(void **state)
 {
-	struct shared_bo *owner = add(0, 7, OWN), *import = add(1, 7, IMPORTED);
+	struct shared_bo *first = add(0, 7, OWN), *foreign = add_on(0, OTHER, 9, FOREIGN);
+	struct shared_bo *second = add(1, 7, OWN), *strange = add(2, 5, OWN);
+	struct shared_bo *stranger = add(3, 5, OWN | 1u << 28);
 
 	(void)state;
-	give_handle(owner, 0, 0x100);
-	give_handle(import, 1, 0x200);
+	for (size_t i = 0; i < shared.count; i++)
+		describe(&list[i], false, 0);
+	foreign->inode = 7;
 	object_rules_apply(&shared, true);
-	assert_object(import, 1, 0, true);
-	assert_false(list[0].by_share_handle || list[1].by_share_handle);
-	(void)begin(NULL);
-	owner = add(0, 7, OWN);
-	import = add(1, 7, IMPORTED);
-	give_handle(owner, 0, 0x100);
-	give_handle(import, 1, 0x100);
-	import->inode = 8;
+	assert_object(first, 1, 0, false);
+	assert_object(second, 1, 0, true);
+	assert_object(foreign, 1, 0, true);
+	assert_true(foreign->on_other_device);
+	assert_problem(strange, "several processes look like its owner");
+	assert_problem(stranger, "several processes look like its owner");
+	/* Linux gives imports other flags */
+	(void)begin(state);
+	first = add(0, 7, OWN);
+	(void)add(1, 7, OWN);
 	object_rules_apply(&shared, true);
-	assert_false(list[0].by_share_handle || list[1].by_share_handle);
+	assert_problem(first, "several processes look like its owner");
+}
+
+/* Each of them has one reference more than the dump knows. */
+static void an_owner_outside_shows_in_the_record_or_in_the_holders(void **state)
+{
+	struct shared_bo *handle = add(0, 3, OWN), *dmabuf = add(0, 4, OWN);
+	struct shared_bo *owner = add(0, 5, OWN), *mapped = add(0, 6, OWN);
+
+	(void)state;
+	describe(handle, true, 0x100);
+	describe(dmabuf, false, 0);
+	describe(owner, false, 0x200);
+	describe(mapped, true, 0x300);
+	handle->references = owner->references = 6;
+	dmabuf->references = 5;
+	/* a GPU may have attached it, or the owner outside may hold it */
+	mapped->references = 6;
+	mapped->attachments = 1;
+	object_rules_apply(&shared, true);
+	assert_true(handle->outside && dmabuf->outside && mapped->outside);
+	assert_problem(handle, "more holders than the dump knows");
+	assert_problem(mapped, "more holders than the dump knows");
+	assert_problem(dmabuf, "the driver does not tell the owner");
+	assert_true(owner->held_elsewhere);
+	assert_false(owner->outside);
+	assert_null(owner->problem);
+}
+
+/* This kernel does not count holders, or a process may join the dump later. */
+static void a_share_handle_without_its_owner_is_refused(void **state)
+{
+	struct shared_bo *alone = add(0, 3, OWN), *known = add(0, 4, OWN);
+
+	(void)state;
+	describe(alone, true, 0x100);
+	describe(known, false, 0x200);
+	object_rules_apply(&shared, false);
+	assert_problem(alone, "its owner is not in the dump");
+	assert_object(known, 0, 0, false);
+}
+
+static void what_has_not_one_share_handle_is_imported_by_dmabufs(void **state)
+{
+	static const struct {
+		uint32_t handle, inode, gpu_id, flags;
+		bool named;
+	} cases[] = {
+		{ 0x100, 7, GPU, OWN, true },          { 0x200, 7, GPU, OWN, false },
+		{ 0x100, 8, GPU, OWN, false },         { 0x100, 7, OTHER, OWN, false },
+		{ 0x100, 7, GPU, IMPORTED, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct shared_bo *owner, *import;
+
+		(void)begin(state);
+		owner = add(0, 7, OWN);
+		import = add(1, 7, cases[i].flags);
+		describe(owner, false, 0x100);
+		describe(import, true, cases[i].handle);
+		import->inode = cases[i].inode;
+		import->gpu_id = cases[i].gpu_id;
+		object_rules_apply(&shared, true);
+		assert_object(import, 1, 0, true);
+		assert_int_equal(owner->by_share_handle, cases[i].named);
+		assert_int_equal(import->by_share_handle, cases[i].named);
+	}
 }
 
 int main(void)
@@ -430,8 +502,11 @@ int main(void)
 		TEST(nothing_is_outside_before_all_processes_are_known),
 		TEST(a_late_process_shares_with_itself_only),
 		TEST(a_late_process_imports_its_own_buffer_on_another_device),
-		TEST(all_holders_of_a_share_handle_get_the_flags_of_the_owner),
-		TEST(different_share_handles_or_dmabufs_are_not_one),
+		TEST(the_driver_names_the_owner_of_a_share_handle),
+		TEST(the_first_of_equal_entries_makes_a_buffer_of_amds_driver),
+		TEST(an_owner_outside_shows_in_the_record_or_in_the_holders),
+		TEST(a_share_handle_without_its_owner_is_refused),
+		TEST(what_has_not_one_share_handle_is_imported_by_dmabufs),
 		TEST(a_bo_is_found_by_process_and_index),
 	};
 

@@ -10,9 +10,10 @@
 #include "kernel/kfd_priv.h"
 #include "priv_builder.h"
 
-/* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver, the smallest and the
- * largest size that the plugin tries. */
-static const size_t bo_sizes[] = { 80, 272, 296, 16, 4096 };
+/* Sizes of a BO record: Linux 6.1, Linux 6.18, AMD's out-of-tree driver with room for 64 and for 16
+ * GPUs, the smallest and the largest size that the plugin tries. */
+static const size_t bo_sizes[] = { 80, 272, 296, 104, 16, 4096 };
+#define KNOWN_SIZES 4
 
 static void set_record(struct builder *b, size_t bo_size, uint32_t index, uint32_t handle,
 		       const uint32_t *gpu_ids, size_t num_gpus)
@@ -32,7 +33,7 @@ static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
 	struct builder b;
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < KNOWN_SIZES; i++) {
 		uint64_t bo_size;
 
 		begin(&b, bo_sizes[i]);
@@ -51,31 +52,10 @@ static void a_bo_record_says_its_handle_and_the_gpus_that_map_it(void **state)
 	/* The ids fill a record. */
 	begin(&b, 80);
 	assert_int_equal(kfd_priv_read_bo(&b.priv, 80, 0, &record), 0);
-	assert_int_equal(record.num_gpus, 17);
-}
-
-/* Fields of a driver in front of these would be read as handles and as ids of GPUs. */
-static void handles_that_differ_show_that_the_fields_are_where_they_should_be(void **state)
-{
-	static const uint32_t gpus[BOS] = { 0xdfd4, 0xdfd4, 0xa7ac, 0xdfd4 };
-	struct builder b;
-
-	(void)state;
-	begin(&b, KFD_PRIV_BO_SIZE_SHARED);
-	for (uint32_t i = 0; i < BOS; i++)
-		set_record(&b, KFD_PRIV_BO_SIZE_SHARED, i, i, gpus, i == 3);
-	assert_true(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
-	/* each GPU has numbers of its own */
-	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 2, 0, gpus, 0);
-	assert_true(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
-	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 0, gpus, 0);
-	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
-	/* and a GPU maps something */
-	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 1, gpus, 0);
-	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 3, 3, gpus, 0);
-	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
-	b.priv.size -= 1;
-	assert_false(kfd_priv_have_own_handles(&b.priv, KFD_PRIV_BO_SIZE_SHARED, gpus));
+	assert_int_equal(record.num_gpus, 16);
+	/* no known driver writes such records */
+	begin(&b, 304);
+	assert_int_equal(kfd_priv_read_bo(&b.priv, 304, 0, &record), -EINVAL);
 }
 
 static void records_of_bos_are_cut_out(void **state)
@@ -133,68 +113,51 @@ static void a_mark_changes_the_version_and_nothing_else(void **state)
 	assert_memory_equal(data, ((uint8_t[]){ 1, 0, 0, 0, 7 }), sizeof(data));
 }
 
-/* The order of the fields is not published: flags, whether the BO is imported, the handle of four
- * words, and padding. */
-static void a_share_handle_is_found_in_each_order_of_the_fields(void **state)
+static void the_fields_of_legacy_ipc_are_behind_the_gpus(void **state)
 {
-	static const char *const orders[] = { "fihhhhp", "ifhhhhp", "hhhhfip", "hhhhifp",
-					      "fhhhhip", "ihhhhfp", "fiphhhh", "phhhhfi" };
-	static const uint32_t handle[] = { 0x1111, 0x2222, 0x3333, 0x4444 };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
-		struct kfd_priv_shared own = { 0 }, import = { 0 }, other = { 0 };
-		size_t word = 0;
-
-		print_message("order %s\n", orders[i]);
-		for (size_t at = 0; at < KFD_PRIV_SHARED_WORDS; at++) {
-			if (orders[i][at] == 'f')
-				own.words[at] = import.words[at] = other.words[at] = 7;
-			else if (orders[i][at] == 'i')
-				import.words[at] = 1;
-			else if (orders[i][at] == 'h') {
-				own.words[at] = import.words[at] = handle[word++];
-				other.words[at] = own.words[at] + 1;
-			}
-		}
-		assert_true(kfd_priv_have_one_handle(&own, &import));
-		assert_true(kfd_priv_have_one_handle(&own, &own));
-		assert_false(kfd_priv_have_one_handle(&own, &other));
-		assert_false(kfd_priv_have_one_handle(&import, &other));
-		assert_true(kfd_priv_may_be_shared(&own));
-	}
-}
-
-static void a_bo_that_was_never_exported_has_no_share_handle(void **state)
-{
-	struct kfd_priv_shared shared;
+	static const uint32_t handle[] = { 0x1111, 0, 0x3333, 0x4444 }, other[] = { 0, 0, 0, 1 };
+	static const struct {
+		size_t size, at;
+	} cases[] = { { 80, 0 }, { 272, 0 }, { 296, 268 }, { 104, 76 } };
+	struct kfd_priv_bo_record record;
 	struct builder b;
 
 	(void)state;
-	begin(&b, KFD_PRIV_BO_SIZE_SHARED);
-	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, 1, &shared), 0);
-	assert_int_equal(shared.words[0], 0x11111111);
-	assert_int_equal(shared.words[6], 0x11111111);
-	set_record(&b, KFD_PRIV_BO_SIZE_SHARED, 1, 3, NULL, 0);
-	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, 1, &shared), 0);
-	assert_false(kfd_priv_may_be_shared(&shared));
-	assert_false(kfd_priv_have_one_handle(&shared, &shared));
-	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_SHARED, BOS, &shared),
-			 -EINVAL);
-	/* the records of Linux have no such fields */
-	begin(&b, KFD_PRIV_BO_SIZE_LINUX);
-	assert_int_equal(kfd_priv_read_shared(&b.priv, KFD_PRIV_BO_SIZE_LINUX, 1, &shared), 0);
-	assert_false(kfd_priv_may_be_shared(&shared));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t *bytes;
+
+		begin(&b, cases[i].size);
+		bytes = b.bytes + 8 + 8 * DEVICES + cases[i].size;
+		set_record(&b, cases[i].size, 1, 3, NULL, 0);
+		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		assert_int_equal(record.ipc.is_known, cases[i].at != 0);
+		assert_false(record.ipc.is_imported);
+		assert_false(kfd_priv_has_share_handle(&record.ipc));
+		if (!cases[i].at)
+			continue;
+		/* is_imported, the flags of the export, the handle */
+		set(bytes, cases[i].at, 1);
+		set(bytes, cases[i].at + 4, 0xffffffff);
+		kfd_priv_write_share_handle(&b.priv, 1, handle, b.bytes);
+		assert_memory_equal(bytes + cases[i].at + 8, handle, sizeof(handle));
+		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		assert_true(record.ipc.is_imported);
+		assert_true(kfd_priv_has_share_handle(&record.ipc));
+		assert_memory_equal(record.ipc.handle, handle, sizeof(handle));
+		kfd_priv_write_share_handle(&b.priv, 1, other, b.bytes);
+		assert_int_equal(kfd_priv_read_bo(&b.priv, cases[i].size, 1, &record), 0);
+		assert_true(kfd_priv_has_share_handle(&record.ipc));
+		assert_int_equal(record.num_gpus, 0);
+		assert_int_equal(record.handle, 3);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(a_bo_record_says_its_handle_and_the_gpus_that_map_it),
-		UNIT_TEST(handles_that_differ_show_that_the_fields_are_where_they_should_be),
 		UNIT_TEST(records_of_bos_are_cut_out),
-		UNIT_TEST(a_share_handle_is_found_in_each_order_of_the_fields),
-		UNIT_TEST(a_bo_that_was_never_exported_has_no_share_handle),
+		UNIT_TEST(the_fields_of_legacy_ipc_are_behind_the_gpus),
 		UNIT_TEST(a_mark_changes_the_version_and_nothing_else),
 	};
 

@@ -55,6 +55,27 @@ static void numbers_out_of_range_are_no_objects(void **state)
 	assert_int_equal(objects_find(objects, IMAGE_OBJECTS_MAX, &found), 0);
 }
 
+static void the_first_task_decides_on_the_name_of_an_object(void **state)
+{
+	uint32_t handle[] = { 1, 2, 3, 4 }, other[] = { 1, 2, 3, 4 };
+
+	(void)state;
+	assert_int_equal(objects_name(objects, 3, NAME_OPEN), NAME_OPEN);
+	assert_int_equal(objects_name(objects, 3, NAME_FRESH), NAME_FRESH);
+	assert_int_equal(objects_name(objects, 3, NAME_SAVED), NAME_FRESH);
+	assert_int_equal(objects_name(objects, 3, NAME_OPEN), NAME_FRESH);
+	assert_int_equal(objects_name(objects, 4, NAME_SAVED), NAME_SAVED);
+	/* no object of several tasks */
+	assert_int_equal(objects_name(objects, 0, NAME_SAVED), NAME_SAVED);
+	assert_int_equal(objects_name(objects, 0, NAME_FRESH), NAME_FRESH);
+	objects_rename(objects, handle);
+	objects_rename(objects, other);
+	assert_memory_equal(handle, other, sizeof(handle));
+	objects_rename(objects, other);
+	assert_memory_equal(other, ((uint32_t[]){ 1, 2, 3, 4 }), sizeof(other));
+	assert_memory_not_equal(handle, other, sizeof(handle));
+}
+
 /* Awaits object 5 in another process, which exits with 0 if it gets it, else with the error.
  * Returns when that process is about to look for the object. */
 static pid_t await_in_child(void)
@@ -138,6 +159,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_object_is_published_once, begin, end),
 		cmocka_unit_test_setup_teardown(numbers_out_of_range_are_no_objects, begin, end),
+		cmocka_unit_test_setup_teardown(the_first_task_decides_on_the_name_of_an_object,
+						begin, end),
 		cmocka_unit_test_setup_teardown(another_process_waits_for_an_object, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_a_task_that_has_failed, begin,
 						end),

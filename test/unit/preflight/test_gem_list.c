@@ -51,8 +51,8 @@ static void make_priv(void)
 	*b = (struct builder){ .priv = { .num_devices = 2, .num_bos = 2 } };
 	set(add(b, 8), 0, 1);
 	(void)add(b, 8 * 2);
-	set(add(b, KFD_PRIV_BO_SIZE_LINUX), 12, GPU_A);
-	(void)add(b, KFD_PRIV_BO_SIZE_LINUX);
+	set(add(b, 272), 12, GPU_A);
+	(void)add(b, 272);
 }
 
 static void make_state(void)

@@ -42,6 +42,8 @@ static void give_queue(const struct saved_queue *queue)
 
 	assert_non_null(data);
 	set_at(data, 1);
+	/* The handle of the second BO. */
+	set_at(data + 8 + 8 + BO_RECORD + 8, 1);
 	set_at(record + 64, queue->gpu_id);
 	set_at(record + 68, queue->type);
 	set_at(record + 76, 3);
@@ -67,6 +69,7 @@ static void give_second_reading(void)
 	const size_t offset = 8 + 8 + 2 * 80;
 	uint8_t *record = image->priv_data.data + offset;
 
+	set_at(image->priv_data.data + 8 + 8 + 80 + 8, 1);
 	set_at(record + 64, USER_ID);
 	set_at(record + 108, (uint32_t)(image->priv_data.len - offset - QUEUE - MQD));
 	set_at(record + 112, MQD);
