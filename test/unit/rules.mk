@@ -26,11 +26,11 @@ $(BUILD)/unit/test_background: LIBS += -Wl,--export-dynamic-symbol=cr_plugin_ctl
 
 # The interpreter of GPU code, by itself.
 GCN_UNITS   := $(addprefix $(BUILD)/unit/,test_gcn_decode test_gcn_run)
-GCN_SOURCES := $(wildcard test/sim/model/gcn_*.c) test/sim/native/native_float.c
+GCN_SOURCES := $(wildcard test/gpu/gcn/*.c)
 
 $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test/unit/sim/gcn_machine.h test/lib/gcn_listing.h \
-		$(wildcard test/sim/model/gcn*.h)
-	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/sim/model -Itest/lib -o $@ $< $(GCN_SOURCES) -lcmocka -lm
+		$(wildcard test/gpu/gcn/*.h)
+	$(CC) $(FLAGS) $(CFLAGS) -Itest/sim/native -Itest/gpu/gcn -Itest/lib -o $@ $< $(GCN_SOURCES) -lcmocka -lm
 
 # Of the tool, a test has the file that it tests.
 $(BUILD)/unit/test_foresee: CPPFLAGS += -Itools
@@ -40,7 +40,7 @@ $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 # Contents are copied by the simulated GPUs.
 SIM_UNITS   := $(addprefix $(BUILD)/unit/,test_content test_content_checksum test_content_io test_content_threads \
 		test_content_nearby test_content_stream test_content_tmpfs)
-SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch])
+SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch] test/gpu/gcn/*.[ch])
 
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
 $(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming
