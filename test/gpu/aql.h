@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Queues of AQL packets (HSA Platform System Architecture Specification 1.2, "Architected Queuing
+ * Language"): packets and signals in aql.c, kernels and their waves in aql_waves.c. */
+#ifndef TEST_GPU_AQL_H
+#define TEST_GPU_AQL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gcn.h"
+
+#define AQL_PACKET_BYTES 64u
+
+struct gpu;
+struct queue;
+struct v9_mqd;
+
+/* The packet at work. */
+struct aql {
+	uint64_t began;
+	bool in_buffer;  /* its commands run: queue->ib */
+	bool has_kernel; /* the following are in use */
+	struct sim_gcn_dispatch gcn;
+	struct sim_gcn_group group;
+};
+
+/* Runs the packet at the read pointer: 0 it is complete or has come further, -EAGAIN it has to
+ * wait, -EFAULT, or -EINVAL after a violation. */
+int aql_step(struct gpu *gpu, struct queue *queue);
+
+/* A dispatch packet, as far as it is about the kernel. */
+struct aql_kernel {
+	uint64_t packet, object, kernarg; /* addresses */
+	uint32_t grid[3], workgroup[3];
+	uint32_t lds_bytes;
+};
+
+/* Runs the kernel for a while: 1 it has ended, 0 not yet, -errno it has failed. */
+int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel *kernel);
+
+/* The queue leaves the hardware: the waves of a kernel go to the queue's save area, and what
+ * describes them to the control stack behind the MQD; load brings them back. The places, the sizes
+ * and the fields of the MQD are those of the hardware, the content is the model's own. 0, -EFAULT,
+ * or another error after a violation: the waves are lost. */
+int aql_save(struct gpu *gpu, struct queue *queue, struct v9_mqd *mqd);
+int aql_load(struct gpu *gpu, struct queue *queue, const struct v9_mqd *mqd);
+void aql_drop(struct queue *queue);
+
+#endif

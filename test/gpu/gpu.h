@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All state of one emulated GPU. */
+#ifndef TEST_GPU_GPU_H
+#define TEST_GPU_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "asic.h"
+#include "guest.h"
+#include "hws.h"
+#include "memory.h"
+#include "pci.h"
+#include "queue.h"
+#include "report.h"
+#include "sdma.h"
+
+#define GPU_REGISTERS (1u << 26)
+
+struct gpu_counters {
+	uint64_t pm4_packets, aql_packets, dispatches, interrupts, faults, resets;
+};
+
+struct gpu {
+	struct report report;
+	struct guest guest;
+	struct pci pci;
+	uint32_t *regs; /* GPU_REGISTERS; memory only where something was written */
+	uint8_t *vram;
+	uint64_t vram_bytes;
+	int vram_fd;
+	uint8_t zeros[4096], sink[4096]; /* pages without memory, for reads and for writes */
+	uint8_t rom[PCI_ROM_BYTES];
+	struct memory_fault fault;
+	struct queue queues[QUEUE_MAX];
+	struct sdma_engine sdma[SDMA_ENGINES];
+	struct hws hws;
+	struct gpu_counters counters;
+	/* What the control socket has set. */
+	uint64_t copy_bytes_per_s; /* 0: at once */
+	bool hangs;                /* the copy engines stand still */
+	bool expects_reset;        /* they did: the driver may reset the GPU */
+	/* Tells the host of an interrupt. -errno: it takes none. */
+	int (*interrupt)(void *arg);
+	void *interrupt_arg;
+};
+
+/* A GPU with that much video memory, a power of two. 0 or -errno. */
+int gpu_new(uint64_t vram_bytes, struct gpu **ret_gpu);
+void gpu_free(struct gpu *gpu);
+/* As power-on does: registers, queues and configuration space. Video memory keeps its content. */
+void gpu_reset(struct gpu *gpu);
+/* The driver's reset of a GPU that hangs: all queues are gone, and the engines halt. */
+void gpu_reset_engines(struct gpu *gpu);
+
+uint64_t gpu_clock(void);  /* ticks of ASIC_CLOCK_HZ */
+uint64_t gpu_now_ns(void); /* monotonic */
+
+#endif

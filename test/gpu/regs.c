@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "regs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cp.h"
+#include "gpu.h"
+
+/* Windows to other registers and to video memory (amdgpu_device.c); not in the headers. */
+enum { MM_INDEX = 0, MM_DATA = 1, PCIE_INDEX2 = 0xe, PCIE_DATA2 = 0xf, MM_INDEX_HI = 6 };
+#define MM_INDEX_IS_MEMORY 0x80000000u
+#define MM_INDEX_HI_SHIFT  31u
+
+/* Bits that no header names. */
+#define SCRATCH_3_ENGINE_HUNG    (1u << 29) /* ATOM_S3_ASIC_GUI_ENGINE_HUNG */
+#define SCRATCH_7_INIT_COMPLETE  (1u << 9)  /* ATOM_ASIC_INIT_COMPLETE */
+#define C2PMSG_33_FIRMWARE_READY (1u << 31) /* amdgpu_discovery_init() waits for it */
+
+/* Of the 16 units of a shader array, the MI210 has 13. */
+#define INACTIVE_CUS 0xe000u
+
+#define FB_SHIFT 24u
+
+static const struct {
+	uint32_t reg;
+	const char *name;
+} names[] = {
+#include "register_names.inc"
+};
+
+/* Only the log asks, so the search may take its time. */
+const char *regs_name(uint32_t reg, char *text)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].reg == reg)
+			return names[i].name;
+	(void)snprintf(text, 16, "%#x", reg);
+	return text;
+}
+
+void regs_halt_engines(struct gpu *gpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < SDMA_ENGINES; i++)
+		gpu->regs[sdma_base(i) + regSDMA0_F32_CNTL] = SDMA0_F32_CNTL__HALT_MASK;
+	gpu->regs[REG(GC, mmCP_MEC_CNTL)] = CP_MEC_CNTL__MEC_ME1_HALT_MASK;
+}
+
+void regs_init(struct gpu *gpu)
+{
+	uint32_t base = ASIC_FB_BASE >> FB_SHIFT;
+	uint32_t top = (ASIC_FB_BASE + gpu->vram_bytes - 1) >> FB_SHIFT;
+
+	gpu->regs[REG(NBIO, mmRCC_CONFIG_MEMSIZE)] = gpu->vram_bytes >> 20;
+	gpu->regs[REG(NBIO, mmBIOS_SCRATCH_7)] = SCRATCH_7_INIT_COMPLETE;
+	gpu->regs[REG(MP0, regMP0_SMN_C2PMSG_33)] = C2PMSG_33_FIRMWARE_READY;
+	gpu->regs[REG(GC, mmMC_VM_FB_LOCATION_BASE)] = base;
+	gpu->regs[REG(GC, mmMC_VM_FB_LOCATION_TOP)] = top;
+	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_BASE)] = base;
+	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)] = top;
+	gpu->regs[REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG)] =
+		INACTIVE_CUS << CC_GC_SHADER_ARRAY_CONFIG__INACTIVE_CUS__SHIFT;
+	regs_halt_engines(gpu);
+}
+
+/* The dword of video memory that MM_INDEX names. NULL: it names a register. */
+static uint8_t *window(struct gpu *gpu)
+{
+	uint64_t offset = (uint64_t)gpu->regs[MM_INDEX_HI] << MM_INDEX_HI_SHIFT |
+			  (gpu->regs[MM_INDEX] & ~MM_INDEX_IS_MEMORY);
+
+	if (!(gpu->regs[MM_INDEX] & MM_INDEX_IS_MEMORY))
+		return NULL;
+	if (offset > gpu->vram_bytes - sizeof(uint32_t)) {
+		report_violation(&gpu->report, "MM_DATA: %#llx is beyond video memory",
+				 (unsigned long long)offset);
+		offset = 0;
+	}
+	return gpu->vram + offset;
+}
+
+static uint32_t read_window(struct gpu *gpu)
+{
+	const uint8_t *at = window(gpu);
+	uint32_t value;
+
+	if (!at)
+		return regs_read(gpu, gpu->regs[MM_INDEX] / 4);
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static void write_window(struct gpu *gpu, uint32_t value)
+{
+	uint8_t *at = window(gpu);
+
+	if (at)
+		memcpy(at, &value, sizeof(value));
+	else
+		regs_write(gpu, gpu->regs[MM_INDEX] / 4, value);
+}
+
+static uint32_t look_up(struct gpu *gpu, uint32_t reg)
+{
+	uint32_t value;
+
+	switch (reg) {
+	case MM_DATA:
+		return read_window(gpu);
+	case PCIE_DATA2:
+		return regs_read(gpu, gpu->regs[PCIE_INDEX2] / 4);
+	case REG(GC, mmCP_HQD_ACTIVE):
+		return cp_selected_is_active(gpu);
+	case REG(GC, mmRLC_GPU_CLOCK_COUNT_LSB):
+		return (uint32_t)gpu_clock();
+	case REG(GC, mmRLC_GPU_CLOCK_COUNT_MSB):
+		return gpu_clock() >> 32;
+	}
+	return memory_read_register(reg, &value) ? value : gpu->regs[reg];
+}
+
+uint32_t regs_read(struct gpu *gpu, uint32_t reg)
+{
+	char text[16];
+	uint32_t value;
+
+	if (reg >= GPU_REGISTERS) {
+		report_violation(&gpu->report, "read of register %#x, which does not exist", reg);
+		return 0;
+	}
+	value = look_up(gpu, reg);
+	if (report_shows(&gpu->report, REPORT_REGISTERS))
+		report_log(&gpu->report, REPORT_REGISTERS, "read  %-36s %08x", regs_name(reg, text),
+			   value);
+	return value;
+}
+
+/* Registers with a meaning of their own. true: the write is done. */
+static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
+{
+	switch (reg) {
+	case MM_DATA:
+		write_window(gpu, value);
+		return true;
+	case PCIE_DATA2:
+		regs_write(gpu, gpu->regs[PCIE_INDEX2] / 4, value);
+		return true;
+	case REG(GC, mmRLC_SAFE_MODE): /* the RLC clears the command when it has obeyed */
+		gpu->regs[reg] = value & ~1u;
+		return true;
+	case REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG): /* fuses */
+		return true;
+	case REG(NBIO, mmBIOS_SCRATCH_3): /* amdgpu_device_mode1_reset() sets the bit */
+		if (value & ~gpu->regs[reg] & SCRATCH_3_ENGINE_HUNG)
+			gpu_reset_engines(gpu);
+		return false;
+	}
+	return memory_write_register(gpu, reg, value);
+}
+
+void regs_write(struct gpu *gpu, uint32_t reg, uint32_t value)
+{
+	char text[16];
+
+	if (reg >= GPU_REGISTERS) {
+		report_violation(&gpu->report, "write of register %#x, which does not exist", reg);
+		return;
+	}
+	if (report_shows(&gpu->report, REPORT_REGISTERS))
+		report_log(&gpu->report, REPORT_REGISTERS, "write %-36s %08x", regs_name(reg, text),
+			   value);
+	if (write_special(gpu, reg, value))
+		return;
+	gpu->regs[reg] = value;
+	sdma_register_written(gpu, reg, value);
+	cp_register_written(gpu, reg, value);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <time.h>
+
+static int open_one(const char *path, FILE **ret_file)
+{
+	if (!path)
+		return 0;
+	*ret_file = fopen(path, "we");
+	return *ret_file ? 0 : -errno;
+}
+
+int report_open(struct report *report, const char *log, const char *violations)
+{
+	int ret = open_one(log, &report->log);
+
+	return ret < 0 ? ret : open_one(violations, &report->violations);
+}
+
+void report_close(struct report *report)
+{
+	if (report->log)
+		(void)fclose(report->log);
+	if (report->violations)
+		(void)fclose(report->violations);
+	report->log = NULL;
+	report->violations = NULL;
+}
+
+bool report_shows(const struct report *report, enum report_level level)
+{
+	return report->log && level <= report->level;
+}
+
+static void write_log(struct report *report, const char *format, va_list arguments)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)fprintf(report->log, "%6ld.%03ld ", (long)now.tv_sec, now.tv_nsec / 1000000);
+	(void)vfprintf(report->log, format, arguments);
+	(void)fputc('\n', report->log);
+}
+
+void report_log(struct report *report, enum report_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!report_shows(report, level))
+		return;
+	va_start(arguments, format);
+	write_log(report, format, arguments);
+	va_end(arguments);
+}
+
+/* A violation is on disk at once, because the test ends the device with a signal. */
+void report_violation(struct report *report, const char *format, ...)
+{
+	char text[REPORT_TEXT];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (report->num_violations < REPORT_KEPT)
+		(void)snprintf(report->kept[report->num_violations], REPORT_TEXT, "%s", text);
+	report->num_violations++;
+	report_log(report, REPORT_ALWAYS, "VIOLATION: %s", text);
+	if (!report->violations)
+		return;
+	(void)fprintf(report->violations, "%s\n", text);
+	(void)fflush(report->violations);
+}

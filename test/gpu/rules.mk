@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The model of the emulated GPU.
+GPU := $(BUILD)/gpu
+
+# Names of registers, packets and tables come from the kernel's source package. LINUX=DIR: another tree.
+LINUX_SOURCE := /usr/src/linux-source-6.1.tar.xz
+ifdef LINUX
+LINUX_TREE   := $(LINUX)
+else
+LINUX_TREE   := $(GPU)/linux
+LINUX_READY  := $(LINUX_TREE)/.ready
+endif
+AMD          := $(LINUX_TREE)/drivers/gpu/drm/amd
+# The headers expect that integer types are known.
+GPU_FLAGS    := -std=gnu11 -D_GNU_SOURCE -include stdint.h $(WARNINGS) -Itest/gpu -Itest/gpu/gcn -Itest/sim/native -I$(GPU) \
+		-isystem $(AMD)/include -isystem $(AMD)/amdgpu -isystem $(AMD)/amdkfd
+
+GPU_GCN      := $(patsubst test/gpu/gcn/%.c,$(GPU)/%.o,$(wildcard test/gpu/gcn/*.c))
+GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(wildcard test/gpu/*.c)) \
+		$(GPU_GCN)
+vpath %.c test/gpu test/gpu/gcn
+
+$(GPU)/%.o: %.c $(LINUX_READY)
+	@mkdir -p $(@D)
+	$(call SHOW,CC)
+	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(GPU)/regs.o: $(GPU)/register_names.inc
+
+# BLOCK:HEADER. A row is { REG(GC, mmCP_HQD_ACTIVE), "mmCP_HQD_ACTIVE" }.
+GPU_NAMES := GC:gc/gc_9_0 MMHUB:mmhub/mmhub_1_7 NBIO:nbio/nbio_7_4 MP0:mp/mp_13_0_2 OSSSYS:oss/osssys_4_2_0 SDMA0:sdma/sdma_4_4_0
+
+$(GPU)/register_names.inc: $(LINUX_READY)
+	@mkdir -p $(@D)
+	$(call SHOW,GEN)
+	$(Q)for name in $(GPU_NAMES); do \
+		sed -n "s/^#define \(\(mm\|reg\)[A-Za-z0-9_]*\)_BASE_IDX .*/{ REG($${name%%:*}, \1), \"\1\" },/p" \
+			$(AMD)/include/asic_reg/$${name#*:}_offset.h; \
+	done > $@
+
+# Only what is needed: all register headers of the driver are 400 MiB.
+LINUX_HEADERS := include/*.h include/ivsrcid/*/*.h include/asic_reg/gc/gc_9_0_*.h include/asic_reg/mmhub/mmhub_1_7_*.h \
+	include/asic_reg/mp/mp_13_0_2_*.h include/asic_reg/nbio/nbio_7_4_offset.h include/asic_reg/oss/osssys_4_2_0_*.h \
+	include/asic_reg/sdma/sdma_4_4_0_*.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
+
+$(GPU)/linux/.ready: $(LINUX_SOURCE)
+	@mkdir -p $(@D)
+	$(call SHOW,GEN)
+	$(Q)tar -xJf $< -C $(@D) --strip-components=1 --wildcards --no-wildcards-match-slash \
+		$(patsubst %,'*/drivers/gpu/drm/amd/%',$(LINUX_HEADERS))
+	$(Q)touch $@
+
+$(LINUX_SOURCE):
+	@echo "$@ is missing: run test/setup, or give LINUX=DIR with an unpacked kernel" >&2; exit 1
+
+# Tests of the model, without QEMU and without a driver.
+GPU_TESTS := $(patsubst test/gpu/unit/%.c,$(GPU)/unit/%,$(wildcard test/gpu/unit/test_*.c))
+
+$(GPU)/unit/test_%: test/gpu/unit/test_%.c $(wildcard test/gpu/unit/*.h)  $(wildcard test/gpu/*.h) $(GPU_MODEL)
+	@mkdir -p $(@D)
+	$(call SHOW,CC)
+	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(GPU_MODEL) -lcmocka -lm
+
+gpu-unit: $(GPU_TESTS)
+	@test/unit/run $(GPU_TESTS)
+
+-include $(wildcard $(GPU)/*.d)
+
+.PHONY: gpu-unit

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A GPU with a guest of some pages, for tests. The test program is what the driver is otherwise. */
+#ifndef TEST_GPU_UNIT_MACHINE_H
+#define TEST_GPU_UNIT_MACHINE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "gpu.h"
+#include "regs.h"
+
+#define MACHINE_VRAM        (256ull << 20)
+#define MACHINE_GUEST       0x100000000ull /* physical address of the guest's memory */
+#define MACHINE_GUEST_BYTES (8ull << 20)
+
+/* Places in the guest's memory. */
+#define MACHINE_IH_RING 0x10000u
+#define MACHINE_IH_WPTR 0x20000u
+#define MACHINE_RING    0x30000u
+/* Places in video memory. */
+#define MACHINE_GART_TABLE 0x100000u
+#define MACHINE_TABLES     0x200000u /* page tables of processes */
+
+/* The GART begins at 0 and shows the guest's memory. */
+#define GART_ADDRESS(offset) ((uint64_t)(offset))
+
+#define PTE_ALL 0x71ull /* valid, executable, readable, writable */
+#define PTE_SYS 0x2ull
+
+struct machine {
+	struct gpu *gpu;
+	uint8_t *guest;
+	unsigned int interrupts;
+	bool refuses_interrupts;
+	uint64_t next_table;
+};
+
+static struct machine machine;
+
+static int machine_interrupt(void *arg)
+{
+	(void)arg;
+	if (machine.refuses_interrupts)
+		return -1;
+	machine.interrupts++;
+	return 0;
+}
+
+static inline void machine_set_pair(uint32_t reg, uint64_t value)
+{
+	machine.gpu->regs[reg] = (uint32_t)value;
+	machine.gpu->regs[reg + 1] = (uint32_t)(value >> 32);
+}
+
+static inline void machine_make_gart(void)
+{
+	uint64_t *table = (uint64_t *)(machine.gpu->vram + MACHINE_GART_TABLE);
+	uint64_t pages = MACHINE_GUEST_BYTES / 4096, i;
+
+	for (i = 0; i < pages; i++)
+		table[i] = (MACHINE_GUEST + i * 4096) | PTE_ALL | PTE_SYS;
+	machine_set_pair(REG(GC, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), MACHINE_GART_TABLE | 1);
+	machine_set_pair(REG(GC, mmVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
+	machine_set_pair(REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32),
+			 MACHINE_GART_TABLE | 1);
+	machine_set_pair(REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
+}
+
+/* A ring of 1024 bytes for interrupts. */
+static inline void machine_make_ih(void)
+{
+	struct gpu *gpu = machine.gpu;
+	uint64_t ring = MACHINE_GUEST + MACHINE_IH_RING, copy = MACHINE_GUEST + MACHINE_IH_WPTR;
+
+	gpu->regs[REG(OSSSYS, mmIH_RB_BASE)] = (uint32_t)(ring >> 8);
+	gpu->regs[REG(OSSSYS, mmIH_RB_BASE_HI)] = (uint32_t)(ring >> 40);
+	gpu->regs[REG(OSSSYS, mmIH_RB_WPTR_ADDR_LO)] = (uint32_t)copy;
+	gpu->regs[REG(OSSSYS, mmIH_RB_WPTR_ADDR_HI)] = (uint32_t)(copy >> 32);
+	gpu->regs[REG(OSSSYS, mmIH_RB_CNTL)] =
+		IH_RB_CNTL__RB_ENABLE_MASK | IH_RB_CNTL__ENABLE_INTR_MASK |
+		8 << IH_RB_CNTL__RB_SIZE__SHIFT | 1 << IH_RB_CNTL__MC_SPACE__SHIFT;
+}
+
+static inline int machine_setup(void **state)
+{
+	struct guest_range range = { .address = MACHINE_GUEST, .size_bytes = MACHINE_GUEST_BYTES };
+
+	(void)state;
+	memset(&machine, 0, sizeof(machine));
+	assert_int_equal(gpu_new(MACHINE_VRAM, &machine.gpu), 0);
+	machine.guest = mmap(NULL, MACHINE_GUEST_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(machine.guest != MAP_FAILED);
+	range.memory = machine.guest;
+	assert_int_equal(guest_add(&machine.gpu->guest, &range), 0);
+	machine.gpu->interrupt = machine_interrupt;
+	machine.next_table = MACHINE_TABLES;
+	machine_make_gart();
+	machine_make_ih();
+	return 0;
+}
+
+static inline int machine_teardown(void **state)
+{
+	(void)state;
+	guest_remove(&machine.gpu->guest, 0, ~0ull);
+	gpu_free(machine.gpu);
+	return 0;
+}
+
+#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
+
+static inline void assert_violations(unsigned int count)
+{
+	if (machine.gpu->report.num_violations != count)
+		print_message("violation: %s\n", machine.gpu->report.kept[0]);
+	assert_int_equal(machine.gpu->report.num_violations, count);
+}
+
+static inline void *vram_at(uint64_t offset)
+{
+	return machine.gpu->vram + offset;
+}
+
+static inline void *guest_page(uint64_t offset)
+{
+	return machine.guest + offset;
+}
+
+static inline uint64_t new_table(void)
+{
+	machine.next_table += 4096;
+	memset(vram_at(machine.next_table), 0, 4096);
+	return machine.next_table;
+}
+
+/* The entry of @level for @va; tables above it are made. */
+static inline uint64_t *entry_of(uint64_t root, uint64_t va, int level)
+{
+	uint64_t *entry = NULL;
+	int at;
+
+	for (at = 3; at >= level; at--) {
+		entry = (uint64_t *)vram_at(root) + (va >> (12 + 9 * at) & 511);
+		if (at == level)
+			break;
+		if (!*entry)
+			*entry = new_table() | 1;
+		root = *entry & 0x0000fffffffff000ull;
+	}
+	return entry;
+}
+
+/* A page directory of the VMID, empty. */
+static inline uint64_t new_directory(unsigned int vmid)
+{
+	uint64_t root = new_table();
+
+	memory_set_directory(machine.gpu, vmid, root | 1);
+	return root;
+}
+
+static inline void map_page(uint64_t root, uint64_t va, uint64_t entry)
+{
+	*entry_of(root, va, 0) = entry;
+}
+
+#endif
