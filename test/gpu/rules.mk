@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The model of the emulated GPU.
+# The emulated GPU of the virtual machine: build/gpu/amdgpu-device, and build/gpu/make-firmware.
 GPU := $(BUILD)/gpu
 
 # Names of registers, packets and tables come from the kernel's source package. LINUX=DIR: another tree.
@@ -16,9 +16,19 @@ GPU_FLAGS    := -std=gnu11 -D_GNU_SOURCE -include stdint.h $(WARNINGS) -Itest/gp
 		-isystem $(AMD)/include -isystem $(AMD)/amdgpu -isystem $(AMD)/amdkfd
 
 GPU_GCN      := $(patsubst test/gpu/gcn/%.c,$(GPU)/%.o,$(wildcard test/gpu/gcn/*.c))
-GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(wildcard test/gpu/*.c)) \
+GPU_MODEL    := $(patsubst test/gpu/%.c,$(GPU)/%.o,$(filter-out test/gpu/main.c test/gpu/make_firmware.c,$(wildcard test/gpu/*.c))) \
 		$(GPU_GCN)
 vpath %.c test/gpu test/gpu/gcn
+
+gpu: $(GPU)/amdgpu-device $(GPU)/make-firmware
+
+$(GPU)/amdgpu-device: $(GPU)/main.o $(GPU_MODEL)
+	$(call SHOW,LD)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lm
+
+$(GPU)/make-firmware: $(GPU)/make_firmware.o
+	$(call SHOW,LD)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
 $(GPU)/%.o: %.c $(LINUX_READY)
 	@mkdir -p $(@D)
@@ -66,4 +76,4 @@ gpu-unit: $(GPU_TESTS)
 
 -include $(wildcard $(GPU)/*.d)
 
-.PHONY: gpu-unit
+.PHONY: gpu gpu-unit

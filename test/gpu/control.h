@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The control socket: tests send lines with a command each, and get a line as the answer. README.md
+ * describes the commands. */
+#ifndef TEST_GPU_CONTROL_H
+#define TEST_GPU_CONTROL_H
+
+#include <poll.h>
+
+struct gpu;
+
+#define CONTROL_CLIENTS 8u
+#define CONTROL_FDS     (CONTROL_CLIENTS + 1)
+#define CONTROL_LINE    256u
+#define CONTROL_ANSWER  4096u
+
+struct control_client {
+	int fd; /* -1: none */
+	unsigned int length;
+	char line[CONTROL_LINE];
+};
+
+struct control {
+	int listen_fd; /* -1: none */
+	struct control_client clients[CONTROL_CLIENTS];
+};
+
+void control_init(struct control *control);
+int control_listen(struct control *control, const char *path);
+void control_close(struct control *control);
+
+/* Fills in CONTROL_FDS entries for poll(). */
+void control_prepare(const struct control *control, struct pollfd *fds);
+/* Serves what poll() has found in them. */
+void control_serve(struct control *control, const struct pollfd *fds, struct gpu *gpu);
+
+/* One command; the answer ends with a newline. For tests without a socket. */
+void control_command(struct gpu *gpu, char *line, char *answer);
+
+#endif
