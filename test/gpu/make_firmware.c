@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* make-firmware DIR: writes the firmware files that amdgpu wants for Aldebaran. They have headers,
- * and zeros instead of microcode, because the emulated engines need none. */
+/* make-firmware DIR: writes the firmware files that amdgpu wants for Aldebaran, in DIR/amdgpu. They
+ * have headers, and zeros instead of microcode, because the emulated engines need none. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define HEADER_BYTES 256u
 #define UCODE_BYTES  4096u
@@ -52,7 +53,7 @@ static int write_file(const char *folder, const struct file *file)
 	char path[4096];
 	size_t written;
 	FILE *out;
-	int n = snprintf(path, sizeof(path), "%s/%s", folder, file->name);
+	int n = snprintf(path, sizeof(path), "%s/amdgpu/%s", folder, file->name);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
@@ -67,6 +68,22 @@ static int write_file(const char *folder, const struct file *file)
 	return 0;
 }
 
+static int make_folder(const char *path)
+{
+	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+static int make_folders(const char *folder)
+{
+	char path[4096];
+	int n = snprintf(path, sizeof(path), "%s/amdgpu", folder), ret;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	ret = make_folder(folder);
+	return ret < 0 ? ret : make_folder(path);
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -76,11 +93,17 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "usage: make-firmware DIR\n");
 		return 2;
 	}
+	ret = make_folders(argv[1]);
+	if (ret < 0) {
+		(void)fprintf(stderr, "make-firmware: cannot make %s/amdgpu: %s\n", argv[1],
+			      strerror(-ret));
+		return 1;
+	}
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		ret = write_file(argv[1], &files[i]);
 		if (ret < 0) {
-			(void)fprintf(stderr, "make-firmware: cannot write %s/%s: %s\n", argv[1],
-				      files[i].name, strerror(-ret));
+			(void)fprintf(stderr, "make-firmware: cannot write %s/amdgpu/%s: %s\n",
+				      argv[1], files[i].name, strerror(-ret));
 			return 1;
 		}
 	}
