@@ -31,41 +31,42 @@ static __attribute__((format(printf, 2, 3))) void add(struct answer *answer, con
 		answer->length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static int parse_switch(const char *text, bool *ret_on)
+static int parse_number(const char *text, int base, uint64_t *ret_value)
 {
-	if (strcmp(text, "on") && strcmp(text, "off"))
+	char *end;
+	uint64_t value;
+
+	errno = 0;
+	value = strtoull(text, &end, base);
+	if (errno || end == text || *end)
 		return -EINVAL;
-	*ret_on = strcmp(text, "on") == 0;
+	*ret_value = value;
 	return 0;
 }
 
 static int set_speed(struct gpu *gpu, const char *argument, struct answer *answer)
 {
-	char *end;
-
-	errno = 0;
-	gpu->copy_bytes_per_s = strtoull(argument, &end, 10);
 	add(answer, "ok");
-	return errno || end == argument || *end ? -EINVAL : 0;
+	return parse_number(argument, 10, &gpu->copy_bytes_per_s);
 }
 
 static int set_hang(struct gpu *gpu, const char *argument, struct answer *answer)
 {
-	int ret = parse_switch(argument, &gpu->hangs);
-
+	if (strcmp(argument, "on") && strcmp(argument, "off"))
+		return -EINVAL;
+	gpu->hangs = strcmp(argument, "on") == 0;
 	gpu->expects_reset |= gpu->hangs;
 	add(answer, "ok");
-	return ret;
+	return 0;
 }
 
 static int inject_fault(struct gpu *gpu, const char *argument, struct answer *answer)
 {
-	unsigned long doorbell;
-	char *end;
+	uint64_t doorbell;
+	int ret = parse_number(argument, 0, &doorbell);
 
-	doorbell = strtoul(argument, &end, 0);
 	add(answer, "ok");
-	return end == argument || *end ? -EINVAL : queues_inject_fault(gpu, doorbell);
+	return ret < 0 ? ret : queues_inject_fault(gpu, (uint32_t)doorbell);
 }
 
 static int tell_counters(struct gpu *gpu, const char *argument, struct answer *answer)

@@ -12,7 +12,7 @@ LINUX_READY  := $(LINUX_TREE)/.ready
 endif
 AMD          := $(LINUX_TREE)/drivers/gpu/drm/amd
 # The headers expect that integer types are known.
-GPU_FLAGS    := -std=gnu11 -D_GNU_SOURCE -include stdint.h $(WARNINGS) -Itest/gpu -Itest/gpu/gcn -Itest/sim/native -I$(GPU) \
+GPU_FLAGS    := -std=gnu11 -D_GNU_SOURCE -include stdint.h $(WARNINGS) -Itest/gpu -Itest/gpu/gcn -Itest/sim/native -Itest/lib -I$(GPU) \
 		-isystem $(AMD)/include -isystem $(AMD)/amdgpu -isystem $(AMD)/amdkfd
 
 GPU_GCN      := $(patsubst test/gpu/gcn/%.c,$(GPU)/%.o,$(wildcard test/gpu/gcn/*.c))

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "machine.h"
+
+#include <v9_structs.h>
+
+#include "aql.h"
+#include "gcn_listing.h"
+#include "mqd.h"
+
+#define DOORBELL   0x400u
+#define RING_BYTES 4096u
+/* Places in the guest's memory, which the process sees at the same addresses. */
+#define RING        0x100000u
+#define SIGNAL      0x110000u
+#define MAILBOX     0x111000u
+#define RPTR        0x112080u
+#define KERNEL      0x120000u
+#define CODE_OFFSET 256u
+#define ARGUMENTS   0x121000u
+#define CELLS       0x122000u
+#define SAVE_AREA   0x200000u
+#define MQD         0x60000u
+#define STACK       8192u
+#define SAVE_BYTES  (2u << 20)
+
+#define ROUNDS 20000u
+#define ITEMS  64u
+
+enum { VENDOR, INVALID, DISPATCH, BARRIER_AND, AGENT, BARRIER_OR };
+
+static struct queue *queue(void)
+{
+	return &machine.gpu->queues[0];
+}
+
+static struct v9_mqd *mqd(void)
+{
+	return guest_page(MQD);
+}
+
+static void map_queue(void)
+{
+	*queue() = (struct queue){ .is_user = true };
+	assert_int_equal(mqd_load_compute(machine.gpu, GART_ADDRESS(MQD), queue()), 0);
+	queue()->active = true;
+	queue()->is_user = true;
+	queue()->has_doorbell = true;
+	queue()->doorbell = DOORBELL;
+	queue()->space = (struct space){ HUB_GFX, 5 };
+}
+
+static int setup(void **state)
+{
+	uint64_t root, page;
+
+	machine_setup(state);
+	regs_write(machine.gpu, REG(GC, mmCP_MEC_CNTL), 0);
+	root = new_directory(5);
+	for (page = 0; page < MACHINE_GUEST_BYTES; page += 4096)
+		map_page(root, page, (MACHINE_GUEST + page) | PTE_ALL | PTE_SYS);
+	for (page = 0; page < RING_BYTES; page += AQL_PACKET_BYTES)
+		*(uint16_t *)guest_page(RING + page) = INVALID;
+	*(int64_t *)guest_page(SIGNAL) = 1; /* AMD_SIGNAL_KIND_USER */
+	mqd()->cp_hqd_pq_base_lo = RING >> 8;
+	mqd()->cp_hqd_pq_control = 9;
+	mqd()->cp_hqd_aql_control = 1;
+	mqd()->cp_hqd_pq_rptr_report_addr_lo = RPTR;
+	mqd()->cp_hqd_ctx_save_base_addr_lo = SAVE_AREA;
+	mqd()->cp_hqd_ctx_save_size = SAVE_BYTES;
+	mqd()->cp_hqd_cntl_stack_size = STACK;
+	mqd()->cp_hqd_cntl_stack_offset = STACK;
+	map_queue();
+	return 0;
+}
+
+#define AQL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
+
+static void *packet(uint32_t index)
+{
+	return guest_page(RING + index * AQL_PACKET_BYTES);
+}
+
+static int64_t *signal_value(void)
+{
+	return guest_page(SIGNAL + 8);
+}
+
+static void put_barrier(uint32_t index, uint16_t type, uint64_t signal, uint64_t completion)
+{
+	uint64_t *at = packet(index);
+
+	at[1] = signal;
+	at[7] = completion;
+	at[0] = type;
+}
+
+static int ring(uint64_t index)
+{
+	queues_ring(machine.gpu, DOORBELL, index);
+	return queues_run(machine.gpu);
+}
+
+static void put_kernel(uint32_t index)
+{
+	struct listed_kernel kernel;
+	uint32_t *at = packet(index);
+
+	assert_int_equal(listing_read("count", &kernel), 0);
+	memcpy(guest_page(KERNEL), kernel.descriptor, sizeof(kernel.descriptor));
+	((uint32_t *)guest_page(KERNEL))[4] = CODE_OFFSET;
+	((uint32_t *)guest_page(KERNEL))[5] = 0;
+	memcpy(guest_page(KERNEL + CODE_OFFSET), kernel.code, 4ull * kernel.dwords);
+	((uint64_t *)guest_page(ARGUMENTS))[0] = CELLS;
+	((uint64_t *)guest_page(ARGUMENTS))[1] = ROUNDS;
+	at[1] = ITEMS | 1 << 16;
+	at[2] = 1;
+	at[3] = ITEMS;
+	at[4] = at[5] = 1;
+	((uint64_t *)at)[4] = KERNEL;
+	((uint64_t *)at)[5] = ARGUMENTS;
+	((uint64_t *)at)[7] = SIGNAL;
+	at[0] = DISPATCH | 1 << 16;
+}
+
+static void assert_counted(void)
+{
+	const uint64_t *cells = guest_page(CELLS);
+	uint64_t i, round, sum;
+
+	for (i = 0; i < ITEMS; i++) {
+		for (sum = 0, round = 0; round < ROUNDS; round++)
+			sum = sum * 6364136223846793005ull + round + i;
+		assert_true(cells[i] == sum);
+	}
+}
+
+static void run_until_idle(void)
+{
+	while (queues_run(machine.gpu) >= 0)
+		;
+}
+
+static void a_packet_that_is_complete_lowers_its_signal_and_sends_its_event(void **state)
+{
+	const uint32_t *entry = guest_page(MACHINE_IH_RING);
+
+	(void)state;
+	*signal_value() = 1;
+	*(uint64_t *)guest_page(SIGNAL + 16) = MAILBOX;
+	*(uint32_t *)guest_page(SIGNAL + 24) = 77;
+	put_barrier(0, BARRIER_AND, 0, SIGNAL);
+	assert_int_equal(ring(0), -1);
+	assert_int_equal(*signal_value(), 0);
+	assert_int_equal(*(uint64_t *)guest_page(MAILBOX), 77);
+	assert_int_equal(*(uint16_t *)packet(0), INVALID);
+	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
+	assert_int_equal(entry[0] & 0xffff, 0x14 | 181 << 8);
+	assert_int_equal(entry[4], 77);
+	assert_violations(0);
+}
+
+static void a_barrier_waits_for_its_signal(void **state)
+{
+	(void)state;
+	*signal_value() = 1;
+	put_barrier(0, BARRIER_AND, SIGNAL, 0);
+	assert_int_equal(ring(0), 1);
+	*signal_value() = 0;
+	assert_int_equal(queues_run(machine.gpu), -1);
+	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
+}
+
+static void a_packet_that_is_not_valid_yet_is_waited_for(void **state)
+{
+	(void)state;
+	assert_int_equal(ring(0), 1);
+	put_barrier(0, BARRIER_OR, 0, 0);
+	assert_int_equal(queues_run(machine.gpu), -1);
+	assert_violations(0);
+}
+
+static void a_packet_of_an_unknown_type_is_a_violation(void **state)
+{
+	(void)state;
+	put_barrier(0, AGENT, 0, 0);
+	assert_int_equal(ring(0), -1);
+	assert_true(queue()->is_faulted);
+	assert_violations(1);
+}
+
+static void a_doorbell_more_than_a_ring_ahead_is_a_violation(void **state)
+{
+	(void)state;
+	assert_int_equal(ring(RING_BYTES / AQL_PACKET_BYTES), -1);
+	assert_violations(1);
+}
+
+static void a_kernel_runs_to_its_end(void **state)
+{
+	(void)state;
+	put_kernel(0);
+	(void)ring(0);
+	run_until_idle();
+	assert_counted();
+	assert_int_equal(*signal_value(), -1);
+	assert_int_equal(machine.gpu->counters.dispatches, 1);
+	assert_violations(0);
+}
+
+static void a_kernel_that_faults_stops_its_queue(void **state)
+{
+	(void)state;
+	put_kernel(0);
+	((uint64_t *)guest_page(ARGUMENTS))[0] = 1ull << 40;
+	(void)ring(0);
+	run_until_idle();
+	assert_true(queue()->is_faulted);
+	assert_int_equal(machine.interrupts, 1);
+	assert_violations(0);
+}
+
+/* Runs the kernel for a while, and takes the queue off the hardware. */
+static void save_in_the_middle(void)
+{
+	put_kernel(0);
+	(void)ring(0);
+	assert_true(queue()->aql && queue()->aql->has_kernel);
+	assert_int_equal(mqd_save(machine.gpu, queue(), true), 0);
+	queue_remove(queue());
+	assert_true(mqd()->cp_hqd_cntl_stack_offset < STACK);
+	assert_true(mqd()->cp_hqd_wg_state_offset > STACK);
+}
+
+static void waves_leave_in_the_middle_and_come_back(void **state)
+{
+	(void)state;
+	save_in_the_middle();
+	map_queue();
+	queue()->wptr = AQL_PACKET_BYTES;
+	assert_int_equal(mqd_load_waves(machine.gpu, queue()), 0);
+	run_until_idle();
+	assert_counted();
+	assert_int_equal(machine.gpu->counters.dispatches, 1);
+	assert_violations(0);
+}
+
+static void waves_that_were_changed_in_memory_are_lost(void **state)
+{
+	(void)state;
+	save_in_the_middle();
+	map_queue();
+	*(uint32_t *)guest_page(SAVE_AREA + STACK + 256) ^= 1;
+	assert_true(mqd_load_waves(machine.gpu, queue()) < 0);
+	assert_violations(1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AQL_TEST(a_packet_that_is_complete_lowers_its_signal_and_sends_its_event),
+		AQL_TEST(a_barrier_waits_for_its_signal),
+		AQL_TEST(a_packet_that_is_not_valid_yet_is_waited_for),
+		AQL_TEST(a_packet_of_an_unknown_type_is_a_violation),
+		AQL_TEST(a_doorbell_more_than_a_ring_ahead_is_a_violation),
+		AQL_TEST(a_kernel_runs_to_its_end),
+		AQL_TEST(a_kernel_that_faults_stops_its_queue),
+		AQL_TEST(waves_leave_in_the_middle_and_come_back),
+		AQL_TEST(waves_that_were_changed_in_memory_are_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "machine.h"
+
+#include "control.h"
+
+static const char *ask(const char *text)
+{
+	static char answer[CONTROL_ANSWER];
+	char line[CONTROL_LINE];
+
+	(void)snprintf(line, sizeof(line), "%s", text);
+	control_command(machine.gpu, line, answer);
+	return answer;
+}
+
+static void add_user_queue(uint32_t doorbell)
+{
+	struct queue *queue = queue_new(machine.gpu);
+
+	queue->active = true;
+	queue->is_user = true;
+	queue->space = (struct space){ HUB_MM, 3 };
+	queue->doorbell = doorbell;
+	queue->size_bytes = 4096;
+	machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3] = 0x8001;
+}
+
+static void knobs_are_set(void **state)
+{
+	(void)state;
+	assert_string_equal(ask("speed 1000"), "ok\n");
+	assert_int_equal(machine.gpu->copy_bytes_per_s, 1000);
+	assert_string_equal(ask("hang on"), "ok\n");
+	assert_true(machine.gpu->hangs);
+	assert_string_equal(ask("hang off"), "ok\n");
+	assert_false(machine.gpu->hangs);
+	assert_true(machine.gpu->expects_reset);
+}
+
+static void wrong_commands_are_refused(void **state)
+{
+	static const char *const wrong[] = { "",         "spee 1",   "speed",      "speed x",
+					     "speed 1 ", "hang",     "hang maybe", "counters now",
+					     "fault",    "fault 0x", " speed 1" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (strncmp(ask(wrong[i]), "error: ", 7))
+			fail_msg("accepted: %s", wrong[i]);
+	assert_int_equal(machine.gpu->copy_bytes_per_s, 0);
+	assert_false(machine.gpu->hangs);
+}
+
+static void counters_and_violations_are_told(void **state)
+{
+	(void)state;
+	machine.gpu->sdma[4].copied_bytes = 123;
+	report_violation(&machine.gpu->report, "first");
+	report_violation(&machine.gpu->report, "second %u", 2);
+	assert_non_null(strstr(ask("counters"), "sdma4.bytes=123 "));
+	assert_non_null(strstr(ask("counters"), "violations=2\n"));
+	assert_string_equal(ask("violations"), "2: first; second 2\n");
+}
+
+static void mapped_queues_are_listed(void **state)
+{
+	(void)state;
+	assert_string_equal(ask("queues"), "none\n");
+	add_user_queue(0x500);
+	assert_string_equal(ask("queues"),
+			    "sdma,pasid=32769,vmid=3,doorbell=0x500,read=0,written=0,idle\n");
+}
+
+static void a_queue_can_be_made_to_fault(void **state)
+{
+	(void)state;
+	add_user_queue(0x500);
+	assert_non_null(strstr(ask("fault 0x501"), "error: no such queue"));
+	assert_string_equal(ask("fault 0x500"), "ok\n");
+	assert_int_equal(machine.interrupts, 1);
+	assert_non_null(strstr(ask("queues"), ",faulted\n"));
+}
+
+/* More queues than a line has room for: the answer still ends. */
+static void a_long_answer_is_cut(void **state)
+{
+	unsigned int i;
+	const char *answer;
+
+	(void)state;
+	for (i = 0; i < 200; i++)
+		add_user_queue(i);
+	answer = ask("queues");
+	assert_int_equal(strlen(answer), CONTROL_ANSWER - 1);
+	assert_int_equal(answer[CONTROL_ANSWER - 2], '\n');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MACHINE_TEST(knobs_are_set),
+		MACHINE_TEST(wrong_commands_are_refused),
+		MACHINE_TEST(counters_and_violations_are_told),
+		MACHINE_TEST(mapped_queues_are_listed),
+		MACHINE_TEST(a_queue_can_be_made_to_fault),
+		MACHINE_TEST(a_long_answer_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
