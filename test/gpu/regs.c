@@ -152,6 +152,9 @@ static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
 	case REG(GC, mmRLC_SAFE_MODE): /* the RLC clears the command when it has obeyed */
 		gpu->regs[reg] = value & ~1u;
 		return true;
+	case REG(NBIO, mmGPU_HDP_FLUSH_REQ): /* the host's writes are in place at once */
+		gpu->regs[REG(NBIO, mmGPU_HDP_FLUSH_DONE)] = value;
+		return false;
 	case REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG): /* fuses */
 		return true;
 	case REG(NBIO, mmBIOS_SCRATCH_3): /* amdgpu_device_mode1_reset() sets the bit */

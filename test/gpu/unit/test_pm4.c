@@ -52,6 +52,16 @@ static void a_wait_goes_on_when_memory_changes(void **state)
 	assert_int_equal(*(uint32_t *)guest_page(0x50004), 1);
 }
 
+/* gfx_v9_0_ring_emit_hdp_flush() */
+static void a_flush_of_the_hosts_writes_is_done_at_once(void **state)
+{
+	(void)state;
+	COMMAND(PACKET3(PACKET3_WAIT_REG_MEM, 5),
+		WAIT_REG_MEM_OPERATION(1) | WAIT_REG_MEM_FUNCTION(3),
+		REG(NBIO, mmGPU_HDP_FLUSH_REQ), REG(NBIO, mmGPU_HDP_FLUSH_DONE), 0x40, 0x40, 0x20);
+	assert_int_equal(run_commands(), -1);
+}
+
 static void a_command_buffer_of_a_process_writes_no_registers(void **state)
 {
 	uint64_t root = new_directory(3);
@@ -98,6 +108,7 @@ int main(void)
 		COMMAND_TEST(registers_and_memory_are_written_and_copied),
 		COMMAND_TEST(the_end_of_a_command_is_written_and_interrupts),
 		COMMAND_TEST(a_wait_goes_on_when_memory_changes),
+		COMMAND_TEST(a_flush_of_the_hosts_writes_is_done_at_once),
 		COMMAND_TEST(a_command_buffer_of_a_process_writes_no_registers),
 		COMMAND_TEST(unknown_and_short_packets_are_violations),
 		COMMAND_TEST(nothing_runs_while_the_command_processor_is_halted),
