@@ -15,7 +15,7 @@
 #include "report.h"
 #include "sdma.h"
 
-#define GPU_REGISTERS (1u << 26)
+#define GPU_REGISTERS (1u << 30) /* all that PCIE_INDEX2 can name */
 
 struct gpu_counters {
 	uint64_t pm4_packets, aql_packets, dispatches, interrupts, faults, resets;

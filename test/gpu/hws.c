@@ -95,6 +95,15 @@ static void log_mapped(struct gpu *gpu, const struct queue *queue)
 		   (unsigned long long)queue->wptr);
 }
 
+/* Lost waves are a violation, but no reason to lose the other queues of the list. */
+static void load_waves(struct gpu *gpu, struct queue *queue)
+{
+	if (mqd_load_waves(gpu, queue) == -EFAULT)
+		report_violation(&gpu->report,
+				 "scheduler: cannot read the queue with doorbell %#x at %#llx",
+				 queue->doorbell, (unsigned long long)gpu->fault.address);
+}
+
 static int map_user_queue(struct gpu *gpu, const struct pm4_mes_map_queues *packet,
 			  unsigned int vmid)
 {
@@ -114,7 +123,9 @@ static int map_user_queue(struct gpu *gpu, const struct pm4_mes_map_queues *pack
 	queue->doorbell = packet->bitfields3.doorbell_offset;
 	read_wptr(gpu, queue, join(packet->wptr_addr_lo, packet->wptr_addr_hi));
 	log_mapped(gpu, queue);
-	return queue->kind == QUEUE_AQL ? mqd_load_waves(gpu, queue) : 0;
+	if (queue->kind == QUEUE_AQL)
+		load_waves(gpu, queue);
+	return 0;
 }
 
 int hws_map_queue(struct gpu *gpu, const uint32_t *dw)

@@ -102,8 +102,3 @@ void pci_write(struct pci *pci, uint64_t offset, const void *data, uint32_t size
 			(pci->config[offset + i] & ~writable) | (from[i] & writable);
 	}
 }
-
-bool pci_is_master(const struct pci *pci)
-{
-	return pci->config[PCI_COMMAND] & PCI_COMMAND_MASTER;
-}

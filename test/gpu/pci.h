@@ -3,7 +3,6 @@
 #ifndef TEST_GPU_PCI_H
 #define TEST_GPU_PCI_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define PCI_CONFIG_BYTES   4096u
@@ -23,7 +22,5 @@ void pci_init(struct pci *pci, uint64_t vram_bytes);
 /* The caller has checked the range. */
 void pci_read(const struct pci *pci, uint64_t offset, void *data, uint32_t size_bytes);
 void pci_write(struct pci *pci, uint64_t offset, const void *data, uint32_t size_bytes);
-/* The driver has allowed the device to reach memory. */
-bool pci_is_master(const struct pci *pci);
 
 #endif
