@@ -90,6 +90,7 @@ void gpu_reset_engines(struct gpu *gpu)
 	if (!gpu->expects_reset)
 		report_violation(&gpu->report,
 				 "the driver has reset the GPU, but no test made it hang");
+	gpu->hangs = false;
 	forget_work(gpu);
 	regs_halt_engines(gpu);
 }

@@ -278,9 +278,11 @@ static void a_reset_that_no_test_expects_is_a_violation(void **state)
 	assert_false(machine.gpu->queues[0].active);
 	assert_violations(1);
 	machine.gpu->expects_reset = true;
+	machine.gpu->hangs = true;
 	regs_write(machine.gpu, REG(NBIO, mmBIOS_SCRATCH_3), 0);
 	regs_write(machine.gpu, REG(NBIO, mmBIOS_SCRATCH_3), 1u << 29);
 	assert_int_equal(machine.gpu->counters.resets, 2);
+	assert_false(machine.gpu->hangs);
 	assert_violations(1);
 }
 
