@@ -21,7 +21,7 @@ enum packet_type {
 
 enum { VENDOR_PM4 = 1, VENDOR_BARRIER_VALUE = 2 };
 
-#define PM4_JUMP        ((uint32_t)PACKET3(PACKET3_INDIRECT_BUFFER, 2))
+#define PM4_JUMP        (3u << 30 | PACKET3_INDIRECT_BUFFER << 8 | 2u << 16) /* 3 dwords follow */
 #define PM4_REMAINING   10u /* dwords of the AQL packet behind the jump */
 #define PM4_SIZE_MASK   0xfffffu
 #define SIGNAL_USER     1

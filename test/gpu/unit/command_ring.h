@@ -11,6 +11,9 @@
 #define COMMAND_RING_BYTES 4096u
 #define COMMAND_DOORBELL   0x10u
 
+/* PACKET3() of soc15d.h shifts into the sign of an int. */
+#define HEADER(op, count) (3u << 30 | (op) << 8 | (uint32_t)(count) << 16)
+
 #define LOW(x)  ((uint32_t)(x))
 #define HIGH(x) ((uint32_t)((uint64_t)(x) >> 32))
 

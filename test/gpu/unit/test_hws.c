@@ -22,7 +22,7 @@ static void add_packet(const void *packet, size_t size_bytes, uint32_t op)
 	uint32_t *at = (uint32_t *)guest_page(LIST) + list_dwords;
 
 	memcpy(at, packet, size_bytes);
-	at[0] = PACKET3(op, size_bytes / 4 - 2);
+	at[0] = HEADER(op, size_bytes / 4 - 2);
 	list_dwords += size_bytes / 4;
 }
 
@@ -96,13 +96,13 @@ static void end_list(void)
 {
 	uint32_t next = LIST;
 
-	COMMAND(PACKET3(IT_RUN_LIST, 2), next, 0, list_dwords | 1 << 23);
+	COMMAND(HEADER(IT_RUN_LIST, 2), next, 0, list_dwords | 1 << 23);
 }
 
 static void unmap_all_queues(void)
 {
-	COMMAND(PACKET3(PACKET3_UNMAP_QUEUES, 4), 2 << 4, 0, 0, 0, 0);
-	COMMAND(PACKET3(PACKET3_QUERY_STATUS, 5), 1u << 30, 0, FENCE, 0, 0x1234, 0);
+	COMMAND(HEADER(PACKET3_UNMAP_QUEUES, 4), 2 << 4, 0, 0, 0, 0);
+	COMMAND(HEADER(PACKET3_QUERY_STATUS, 5), 1u << 30, 0, FENCE, 0, 0x1234, 0);
 }
 
 static int setup(void **state)
@@ -113,7 +113,7 @@ static int setup(void **state)
 	list_dwords = 0;
 	for (i = 0; i < SDMA_ENGINES; i++)
 		regs_write(machine.gpu, sdma_base(i) + regSDMA0_F32_CNTL, 0);
-	COMMAND(PACKET3(PACKET3_SET_RESOURCES, 6), ALL_VMIDS | 1u << 29, 0, 0, 0, 0, 0, 0);
+	COMMAND(HEADER(PACKET3_SET_RESOURCES, 6), ALL_VMIDS | 1u << 29, 0, 0, 0, 0, 0, 0);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static void processes_that_are_too_many_for_the_vmids_take_turns(void **state)
 	uint32_t number, mapped = 0;
 
 	(void)state;
-	COMMAND(PACKET3(PACKET3_SET_RESOURCES, 6), 0x18u | 1u << 29, 0, 0, 0, 0, 0, 0);
+	COMMAND(HEADER(PACKET3_SET_RESOURCES, 6), 0x18u | 1u << 29, 0, 0, 0, 0, 0, 0);
 	for (number = 0; number < 3; number++) {
 		add_process(0x8001 + number);
 		add_sdma_queue(number, 0);

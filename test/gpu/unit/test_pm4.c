@@ -14,12 +14,12 @@ static void a_queue_by_registers_is_active_at_its_place_only(void **state)
 static void registers_and_memory_are_written_and_copied(void **state)
 {
 	(void)state;
-	COMMAND(PACKET3(PACKET3_SET_UCONFIG_REG, 1), REG_SCRATCH - PACKET3_SET_UCONFIG_REG_START,
+	COMMAND(HEADER(PACKET3_SET_UCONFIG_REG, 1), REG_SCRATCH - PACKET3_SET_UCONFIG_REG_START,
 		0xcafe);
-	COMMAND(PACKET3(PACKET3_COPY_DATA, 4), 5 << 8, REG_SCRATCH, 0, 0x50000, 0);
-	COMMAND(PACKET3(PACKET3_WRITE_DATA, 4), WRITE_DATA_DST_SEL(5), 0x50008, 0, 1, 2);
-	COMMAND(PACKET3(PACKET3_NOP, 0x3fff));
-	COMMAND(PACKET3(PACKET3_NOP, 2), 0, 0, 0);
+	COMMAND(HEADER(PACKET3_COPY_DATA, 4), 5 << 8, REG_SCRATCH, 0, 0x50000, 0);
+	COMMAND(HEADER(PACKET3_WRITE_DATA, 4), WRITE_DATA_DST_SEL(5), 0x50008, 0, 1, 2);
+	COMMAND(HEADER(PACKET3_NOP, 0x3fff));
+	COMMAND(HEADER(PACKET3_NOP, 2), 0, 0, 0);
 	assert_int_equal(run_commands(), -1);
 	assert_int_equal(((uint32_t *)guest_page(0x50000))[0], 0xcafe);
 	assert_int_equal(((uint32_t *)guest_page(0x50000))[3], 2);
@@ -32,8 +32,8 @@ static void the_end_of_a_command_is_written_and_interrupts(void **state)
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
 
 	(void)state;
-	COMMAND((uint32_t)PACKET3(PACKET3_RELEASE_MEM, 6), 0, (uint32_t)(DATA_SEL(2u) | INT_SEL(2)),
-		0x50000, 0, 7, 8, 0x123);
+	COMMAND(HEADER(PACKET3_RELEASE_MEM, 6), 0, (uint32_t)(DATA_SEL(2u) | INT_SEL(2)), 0x50000,
+		0, 7, 8, 0x123);
 	assert_int_equal(run_commands(), -1);
 	assert_true(*(uint64_t *)guest_page(0x50000) == 0x800000007ull);
 	assert_int_equal(entry[0] & 0xffffff, 0x14 | 181 << 8 | (2 << 2 | 1) << 16);
@@ -43,9 +43,9 @@ static void the_end_of_a_command_is_written_and_interrupts(void **state)
 static void a_wait_goes_on_when_memory_changes(void **state)
 {
 	(void)state;
-	COMMAND(PACKET3(PACKET3_WAIT_REG_MEM, 5),
+	COMMAND(HEADER(PACKET3_WAIT_REG_MEM, 5),
 		WAIT_REG_MEM_MEM_SPACE(1) | WAIT_REG_MEM_FUNCTION(5), 0x50000, 0, 4, ~0u, 4);
-	COMMAND(PACKET3(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
+	COMMAND(HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
 	assert_int_equal(run_commands(), 1);
 	*(uint32_t *)guest_page(0x50000) = 5;
 	assert_int_equal(run_commands(), -1);
@@ -56,7 +56,7 @@ static void a_wait_goes_on_when_memory_changes(void **state)
 static void a_flush_of_the_hosts_writes_is_done_at_once(void **state)
 {
 	(void)state;
-	COMMAND(PACKET3(PACKET3_WAIT_REG_MEM, 5),
+	COMMAND(HEADER(PACKET3_WAIT_REG_MEM, 5),
 		WAIT_REG_MEM_OPERATION(1) | WAIT_REG_MEM_FUNCTION(3),
 		REG(NBIO, mmGPU_HDP_FLUSH_REQ), REG(NBIO, mmGPU_HDP_FLUSH_DONE), 0x40, 0x40, 0x20);
 	assert_int_equal(run_commands(), -1);
@@ -70,10 +70,10 @@ static void a_command_buffer_of_a_process_writes_no_registers(void **state)
 	(void)state;
 	map_page(root, 0x100000, (MACHINE_GUEST + 0x50000) | PTE_ALL | PTE_SYS);
 	memcpy(buffer,
-	       (uint32_t[]){ PACKET3(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(0), REG_SCRATCH, 0,
+	       (uint32_t[]){ HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(0), REG_SCRATCH, 0,
 			     0xbad },
 	       20);
-	COMMAND(PACKET3(PACKET3_INDIRECT_BUFFER, 2), 0x100000, 0, 5 | 3 << 24);
+	COMMAND(HEADER(PACKET3_INDIRECT_BUFFER, 2), 0x100000, 0, 5 | 3 << 24);
 	assert_int_equal(run_commands(), -1);
 	assert_int_equal(machine.gpu->regs[REG_SCRATCH], 0);
 	assert_violations(1);
@@ -82,12 +82,12 @@ static void a_command_buffer_of_a_process_writes_no_registers(void **state)
 static void unknown_and_short_packets_are_violations(void **state)
 {
 	(void)state;
-	COMMAND(PACKET3(PACKET3_DRAW_INDEX_AUTO, 1), 0, 0);
+	COMMAND(HEADER(PACKET3_DRAW_INDEX_AUTO, 1), 0, 0);
 	assert_int_equal(run_commands(), -1);
 	assert_violations(1);
 	machine.gpu->queues[0].is_faulted = false;
 	machine.gpu->queues[0].rptr = 4 * command_wptr;
-	COMMAND(PACKET3(PACKET3_RELEASE_MEM, 0), 0);
+	COMMAND(HEADER(PACKET3_RELEASE_MEM, 0), 0);
 	assert_int_equal(run_commands(), -1);
 	assert_violations(2);
 }
@@ -96,7 +96,7 @@ static void nothing_runs_while_the_command_processor_is_halted(void **state)
 {
 	(void)state;
 	regs_write(machine.gpu, REG(GC, mmCP_MEC_CNTL), CP_MEC_CNTL__MEC_ME1_HALT_MASK);
-	COMMAND(PACKET3(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
+	COMMAND(HEADER(PACKET3_WRITE_DATA, 3), WRITE_DATA_DST_SEL(5), 0x50004, 0, 1);
 	assert_int_equal(run_commands(), -1);
 	assert_int_equal(*(uint32_t *)guest_page(0x50004), 0);
 }
