@@ -171,6 +171,7 @@ void control_init(struct control *control)
 {
 	unsigned int i;
 
+	memset(control, 0, sizeof(*control));
 	control->listen_fd = -1;
 	for (i = 0; i < CONTROL_CLIENTS; i++)
 		control->clients[i].fd = -1;

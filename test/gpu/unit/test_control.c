@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "machine.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "control.h"
 
 static const char *ask(const char *text)
@@ -96,6 +99,40 @@ static void a_long_answer_is_cut(void **state)
 	assert_int_equal(answer[CONTROL_ANSWER - 2], '\n');
 }
 
+/* The memory of the caller may have any content. */
+static void each_client_gets_an_answer_for_each_line(void **state)
+{
+	struct pollfd polled[CONTROL_FDS];
+	struct control control;
+	char answer[64] = "";
+	int fds[2];
+	unsigned int i;
+
+	(void)state;
+	memset(&control, 0xa5, sizeof(control));
+	control_init(&control);
+	for (i = 0; i < CONTROL_CLIENTS; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+		control.clients[i].fd = fds[0];
+		assert_int_equal(write(fds[1], "speed 5\nspee", 12), 12);
+		control_prepare(&control, polled);
+		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
+		control_serve(&control, polled, machine.gpu);
+		assert_int_equal(read(fds[1], answer, sizeof(answer)), 3);
+		assert_int_equal(write(fds[1], "d 6\n", 4), 4);
+		control_prepare(&control, polled);
+		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
+		control_serve(&control, polled, machine.gpu);
+		assert_int_equal(read(fds[1], answer, sizeof(answer)), 3);
+		assert_int_equal(machine.gpu->copy_bytes_per_s, 6);
+		(void)close(fds[1]);
+		control_prepare(&control, polled);
+		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
+		control_serve(&control, polled, machine.gpu);
+		assert_int_equal(control.clients[i].fd, -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +142,7 @@ int main(void)
 		MACHINE_TEST(mapped_queues_are_listed),
 		MACHINE_TEST(a_queue_can_be_made_to_fault),
 		MACHINE_TEST(a_long_answer_is_cut),
+		MACHINE_TEST(each_client_gets_an_answer_for_each_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
