@@ -55,7 +55,7 @@ static inline void command(const uint32_t *dwords, size_t count)
 static inline int run_commands(void)
 {
 	queues_ring(machine.gpu, COMMAND_DOORBELL, command_wptr);
-	return queues_run(machine.gpu);
+	return machine_run();
 }
 
 #endif

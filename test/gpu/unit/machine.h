@@ -116,6 +116,17 @@ static inline int machine_teardown(void **state)
 
 #define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
 
+/* Runs the queues until they wait or have ended; one call may take its turn's time before. */
+static inline int machine_run(void)
+{
+	int wait_ms;
+
+	do
+		wait_ms = queues_run(machine.gpu);
+	while (wait_ms == 0);
+	return wait_ms;
+}
+
 static inline void assert_violations(unsigned int count)
 {
 	if (machine.gpu->report.num_violations != count)

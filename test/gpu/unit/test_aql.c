@@ -97,7 +97,7 @@ static void put_barrier(uint32_t index, uint16_t type, uint64_t signal, uint64_t
 static int ring(uint64_t index)
 {
 	queues_ring(machine.gpu, DOORBELL, index);
-	return queues_run(machine.gpu);
+	return machine_run();
 }
 
 static void put_kernel(uint32_t index)
@@ -134,12 +134,6 @@ static void assert_counted(void)
 	}
 }
 
-static void run_until_idle(void)
-{
-	while (queues_run(machine.gpu) >= 0)
-		;
-}
-
 static void a_packet_that_is_complete_lowers_its_signal_and_sends_its_event(void **state)
 {
 	const uint32_t *entry = guest_page(MACHINE_IH_RING);
@@ -166,7 +160,7 @@ static void a_barrier_waits_for_its_signal(void **state)
 	put_barrier(0, BARRIER_AND, SIGNAL, 0);
 	assert_int_equal(ring(0), 1);
 	*signal_value() = 0;
-	assert_int_equal(queues_run(machine.gpu), -1);
+	assert_int_equal(machine_run(), -1);
 	assert_int_equal(*(uint64_t *)guest_page(RPTR), 1);
 }
 
@@ -175,7 +169,7 @@ static void a_packet_that_is_not_valid_yet_is_waited_for(void **state)
 	(void)state;
 	assert_int_equal(ring(0), 1);
 	put_barrier(0, BARRIER_OR, 0, 0);
-	assert_int_equal(queues_run(machine.gpu), -1);
+	assert_int_equal(machine_run(), -1);
 	assert_violations(0);
 }
 
@@ -199,8 +193,7 @@ static void a_kernel_runs_to_its_end(void **state)
 {
 	(void)state;
 	put_kernel(0);
-	(void)ring(0);
-	run_until_idle();
+	assert_int_equal(ring(0), -1);
 	assert_counted();
 	assert_int_equal(*signal_value(), -1);
 	assert_int_equal(machine.gpu->counters.dispatches, 1);
@@ -212,8 +205,7 @@ static void a_kernel_that_faults_stops_its_queue(void **state)
 	(void)state;
 	put_kernel(0);
 	((uint64_t *)guest_page(ARGUMENTS))[0] = 1ull << 40;
-	(void)ring(0);
-	run_until_idle();
+	assert_int_equal(ring(0), -1);
 	assert_true(queue()->is_faulted);
 	assert_int_equal(machine.interrupts, 1);
 	assert_violations(0);
@@ -223,7 +215,8 @@ static void a_kernel_that_faults_stops_its_queue(void **state)
 static void save_in_the_middle(void)
 {
 	put_kernel(0);
-	(void)ring(0);
+	queues_ring(machine.gpu, DOORBELL, 0);
+	(void)queues_run(machine.gpu);
 	assert_true(queue()->aql && queue()->aql->has_kernel);
 	assert_int_equal(mqd_save(machine.gpu, queue(), true), 0);
 	queue_remove(queue());
@@ -238,7 +231,7 @@ static void waves_leave_in_the_middle_and_come_back(void **state)
 	map_queue();
 	queue()->wptr = AQL_PACKET_BYTES;
 	assert_int_equal(mqd_load_waves(machine.gpu, queue()), 0);
-	run_until_idle();
+	assert_int_equal(machine_run(), -1);
 	assert_counted();
 	assert_int_equal(machine.gpu->counters.dispatches, 1);
 	assert_violations(0);
