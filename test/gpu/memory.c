@@ -25,6 +25,7 @@
 #define LEVEL_BITS 9u
 #define TOP_LEVEL  3
 #define VA_BITS    48u
+#define AGP_SHIFT  24u
 #define ENGINES    18u
 /* KFD takes these bits of the ring id for the kind of a fault (kfd_int_process_v9.c). */
 #define RING_ABSENT   0x08u
@@ -35,6 +36,7 @@
 /* The registers of a hub that matter here. */
 struct hub_registers {
 	uint32_t directory, start, end; /* pairs; those of VMID n lie 2 n further */
+	uint32_t agp_bottom, agp_top, agp_base;
 	uint32_t fault_status, fault_address;
 	uint32_t invalidate_request, invalidate_acknowledge, invalidate_semaphore;
 	uint8_t client;
@@ -46,6 +48,9 @@ struct hub_registers {
 		.directory = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), \
 		.start = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32),    \
 		.end = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32),        \
+		.agp_bottom = REG(block, prefix##MC_VM_AGP_BOT),                        \
+		.agp_top = REG(block, prefix##MC_VM_AGP_TOP),                           \
+		.agp_base = REG(block, prefix##MC_VM_AGP_BASE),                         \
 		.fault_status = REG(block, prefix##VM_L2_PROTECTION_FAULT_STATUS),      \
 		.fault_address = REG(block, prefix##VM_L2_PROTECTION_FAULT_ADDR_LO32),  \
 		.invalidate_request = REG(block, prefix##VM_INVALIDATE_ENG0_REQ),       \
@@ -134,7 +139,22 @@ static void *walk(struct gpu *gpu, const struct space *space, uint64_t va, enum 
 	return NULL;
 }
 
-/* VMID 0: the aperture of video memory, and the GART, which is one flat table. */
+/* The AGP aperture shows system memory without a table. Linux 6.1 reaches buffers of one page
+ * there. */
+static void *at_agp(struct gpu *gpu, const struct hub_registers *hub, uint64_t va,
+		    uint64_t *length_bytes)
+{
+	uint64_t bottom = (uint64_t)gpu->regs[hub->agp_bottom] << AGP_SHIFT;
+	uint64_t end = ((uint64_t)gpu->regs[hub->agp_top] + 1) << AGP_SHIFT;
+	uint64_t base = (uint64_t)gpu->regs[hub->agp_base] << AGP_SHIFT;
+
+	if (va < bottom || va >= end)
+		return NULL;
+	limit(length_bytes, PAGE_BYTES - va % PAGE_BYTES);
+	return guest_at(&gpu->guest, va - bottom + base, *length_bytes);
+}
+
+/* VMID 0: the apertures of video memory and of AGP, and the GART, which is one flat table. */
 static void *at_system_aperture(struct gpu *gpu, enum hub hub, uint64_t va, enum access access,
 				uint64_t *length_bytes)
 {
@@ -147,7 +167,7 @@ static void *at_system_aperture(struct gpu *gpu, enum hub hub, uint64_t va, enum
 		return gpu->vram + (va - ASIC_FB_BASE);
 	}
 	if (va < start || va >= end)
-		return NULL;
+		return at_agp(gpu, &hubs[hub], va, length_bytes);
 	entry = physical(gpu, read_pair(gpu, hubs[hub].directory),
 			 ((va - start) >> PAGE_SHIFT) * sizeof(*entry), sizeof(*entry));
 	if (!entry || !(*entry & PTE_VALID))

@@ -20,7 +20,8 @@ enum { MM_INDEX = 0, MM_DATA = 1, PCIE_INDEX2 = 0xe, PCIE_DATA2 = 0xf, MM_INDEX_
 /* Of the 16 units of a shader array, the MI210 has 13. */
 #define INACTIVE_CUS 0xe000u
 
-#define FB_SHIFT 24u
+#define FB_SHIFT      24u
+#define CLOSED_BOTTOM 0xffffffu
 
 static const struct {
 	uint32_t reg;
@@ -62,6 +63,9 @@ void regs_init(struct gpu *gpu)
 	gpu->regs[REG(GC, mmMC_VM_FB_LOCATION_TOP)] = top;
 	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_BASE)] = base;
 	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)] = top;
+	/* an aperture whose bottom is above its top is closed */
+	gpu->regs[REG(GC, mmMC_VM_AGP_BOT)] = CLOSED_BOTTOM;
+	gpu->regs[REG(MMHUB, regMC_VM_AGP_BOT)] = CLOSED_BOTTOM;
 	gpu->regs[REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG)] =
 		INACTIVE_CUS << CC_GC_SHADER_ARRAY_CONFIG__INACTIVE_CUS__SHIFT;
 	regs_halt_engines(gpu);

@@ -25,6 +25,19 @@ static void vmid_0_reaches_video_memory_and_the_gart(void **state)
 	assert_int_equal(read32(&system_space, GART_ADDRESS(0x6000)), 0x22);
 }
 
+static void the_agp_aperture_shows_system_memory(void **state)
+{
+	uint64_t bottom = 0x8400000000ull;
+
+	(void)state;
+	*(uint32_t *)guest_page(0x6000) = 0x22;
+	assert_int_equal(memory_write32(machine.gpu, &system_space, bottom + MACHINE_GUEST, 1),
+			 -EFAULT);
+	machine.gpu->regs[REG(MMHUB, regMC_VM_AGP_BOT)] = bottom >> 24;
+	machine.gpu->regs[REG(MMHUB, regMC_VM_AGP_TOP)] = (bottom >> 24) + 0xffff;
+	assert_int_equal(read32(&system_space, bottom + MACHINE_GUEST + 0x6000), 0x22);
+}
+
 static void an_access_crosses_pages_of_different_memory(void **state)
 {
 	uint64_t root = new_directory(5), value = 0x1122334455667788ull, back = 0;
@@ -160,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MACHINE_TEST(vmid_0_reaches_video_memory_and_the_gart),
+		MACHINE_TEST(the_agp_aperture_shows_system_memory),
 		MACHINE_TEST(an_access_crosses_pages_of_different_memory),
 		MACHINE_TEST(the_address_of_a_large_leaf_need_not_be_aligned),
 		MACHINE_TEST(entries_under_a_block_are_leaves_unless_they_translate_further),
