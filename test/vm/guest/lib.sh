@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The steps of scenarios: start a program, wait for a line of its log, dump, kill, restore, compare. A
-# step that fails ends the scenario.
+# step that fails ends the scenario. What the steps ask of the GPU and its driver is in simulated.sh or in true.sh.
 #
 # In an emulated machine the start of a program takes tenths of a second, and a traced line costs time,
 # too. So the shell itself does what is frequent, and loops that wait are not traced.
 
 read -r criu_version < /opt/vm/criu
+read -r device < /opt/vm/device
+. "/opt/vm/guest/$device.sh"
 limit=390 # seconds for one event, on a host that has no time for us: the client gives up after 120 and says what it lacks
 
 # why REASON: writes the reason and the state of the device to the report and to the logs.
 why() {
 	echo "$*" > "$work/why.txt"
-	[ ! -d "$sim" ] || tail -n +1 "$sim"/{processes,objects,stats,violations} > "$work/device.txt" 2>&1 || true
+	! has_device || device_state > "$work/device.txt" 2>&1 || true
 }
 fail() {
 	trap - ERR
@@ -109,76 +111,6 @@ lines() { # FILE: sets $lines
 	mapfile -t lines < "$1"
 	lines=${#lines[@]}
 }
-
-# --- the machine ------------------------------------------------------------------------------
-
-sim=/sys/kernel/debug/amdgpu_sim
-
-# machine NAME [HIDDEN]: loads the simulated machine NAME instead of the present one. NAME may be the
-# absolute path of a folder that describes a machine. NAME+other-major: /dev/kfd has another major
-# number. No process sees the GPUs with the indices HIDDEN. The driver is that of $kernel, if set.
-machine() {
-	local now=
-
-	read -r now 2> /dev/null < /run/machine || true
-	[ "$now" = "$1" ] || load_machine "$1"
-	knob kernel "${kernel:-default}"
-	knob hidden "${2-}"
-}
-
-load_machine() { # NAME
-	local name=${1%+other-major} parameters
-
-	parameters=("machine=$name")
-	no_machine
-	case $name in
-	/*)
-		sh /opt/vm/machines/caches.sh "$name"
-		sh /opt/vm/machines/mkbundle.sh "$name" > "$work/bundle"
-		parameters=("machine_file=$work/bundle")
-		;;
-	esac
-	[ "$name" = "$1" ] || parameters+=(other_kfd_major=1)
-	[ -z "${kernel:-}" ] || parameters+=("kernel=$kernel")
-	insmod /opt/vm/module/amdgpu_sim.ko "${parameters[@]}" || fail "no machine $1: $(dmesg | tail -n 1)"
-	echo "$1" > /run/machine
-}
-
-# Removes all GPU drivers.
-no_machine() {
-	local module
-
-	for module in amdgpu_sim amdgpu; do
-		# The guard of a dump may live a moment longer than the job.
-		[ ! -d "/sys/module/$module" ] || until_true rmmod "$module" || fail "cannot unload $module"
-	done
-	rm -f /run/machine
-}
-
-# fault CALL N ERRNO: the N-th call from now on fails.
-fault() { echo "$1 $2 -$3" > "$sim/faults"; }
-knob() { echo "$2" > "$sim/$1"; }
-
-# sim_process PID FIELD: sets $value to the device's count for a process. Fails if the device does not
-# know the process.
-sim_process() {
-	local line -
-
-	set +x
-	while read -r line; do
-		case $line in
-		"pid=$1 "*)
-			value=${line##* "$2"=}
-			value=${value%% *}
-			return 0
-			;;
-		esac
-	done < "$sim/processes"
-	return 1
-}
-
-# object NAME: prints the number of such objects in the device.
-object() { sed -n "s/^$1 //p" "$sim/objects"; }
 
 # --- CRIU -------------------------------------------------------------------------------------
 
@@ -365,62 +297,25 @@ in_session() { # SESSION PID
 	[ "${stat%% *}" = "$1" ]
 }
 
-# Sets $processes: the processes of the session that the device knows.
-sim_session() { # SESSION
-	local line
-
-	processes=()
-	while read -r line; do
-		line=${line#pid=}
-		! in_session "$1" "${line%% *}" || processes+=("${line%% *}")
-	done < "$sim/processes"
-}
-
-# The queues run: no pause is left, and the engine completes packets.
+# The queues of each process of the session run.
 runs() {
-	local process processes packets value
+	local process processes
 
-	sim_session "$pid"
+	gpu_processes "$pid"
 	[ ${#processes[@]} -gt 0 ] || fail "the device knows nobody of session $pid"
 	for process in "${processes[@]}"; do
-		sim_process "$process" packets || continue
-		packets=$value
-		sim_process "$process" evicted && [ "$value" = 0 ] || fail "queues of $process are stopped"
-		sim_process "$process" paused && [ "$value" = 0 ] || fail "process $process is still paused"
-		sim_process "$process" blocked && [ "$value" = 0 ] || fail "process $process was not resumed"
-		until_true more_packets "$process" "$packets" || fail "queues of $process do nothing"
+		process_runs "$process"
 	done
 }
-more_packets() {
+
+no_failed_client() {
 	local text
 
 	read -r -d '' text < client.log || true
 	[[ $text != *FAILED* ]] || fail "$(grep -m 1 FAILED client.log)"
-	sim_process "$1" packets && [ "$value" -gt "$2" ]
 }
 
-no_violation() {
-	local count
-
-	read -r count < "$sim/violations"
-	[ "$count" = 0 ] || fail "device: $(tr '\n' ';' < "$sim/violations")"
-}
-
-sees_gpus() { # COUNT: that many are there for the client
-	sim_process "$pid" gpus && [ "$value" = "$1" ] || fail "process $pid sees ${value-no} GPUs, not $1"
-}
-
-# The device has no objects left.
-all_zero() {
-	local line
-
-	while read -r line; do
-		[[ $line == *' 0' ]] || return 1
-	done < "$sim/objects"
-}
-nothing_left() {
-	until_true all_zero || fail "left in the device: $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')$(holders)"
-}
+nothing_left() { until_true holds_nothing || fail "left in the device: $(held)$(holders)"; }
 
 # What may hold it: the processes other than those of the kernel and of this test, each with its state.
 holders() { ps -o pid=,ppid=,stat=,wchan=,comm= --ppid 2 -p 2 -N | grep -vE '\<(init|bash|ps|sleep|timeout|tail)$' | tr -s ' \n' ' ;'; }
@@ -461,9 +356,9 @@ settled() {
 	for process in "${started[@]}"; do
 		gone "$process"
 	done
-	if [ -d "$sim" ]; then
+	if has_device; then
 		nothing_left
 		no_violation
 	fi
-	! dmesg | grep -E 'WARNING:|BUG:|Oops|refcount_t' || fail "the kernel complains: see dmesg"
+	! dmesg | grep -E -m 1 "$complaints" > complaint.txt || fail "the kernel complains: $(cat complaint.txt)"
 }

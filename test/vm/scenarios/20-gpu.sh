@@ -165,22 +165,21 @@ scenario_leave_running_tree() { # oldest and newest, long
 # 4.0 and newer end it later.
 post_dump() {
 	cat > post-dump.sh <<- end
-		#!/bin/sh
+		#!/bin/bash
 		[ "\$CRTOOLS_SCRIPT_ACTION" = post-dump ] || exit 0
-		grep '^pid=$pid ' $sim/processes > $work/post-dump.txt
+		. /opt/vm/guest/$device.sh
+		! queues_stopped $pid || : > $work/stopped
+		: > $work/post-dump.txt
 		$1
 	end
 	chmod +x post-dump.sh
 }
 
 stood_still() {
-	grep -q ' paused=1 ' post-dump.txt && ! grep -q ' evicted=0 ' post-dump.txt ||
-		fail "the queues run after the dump: $(cat post-dump.txt)"
-	rm post-dump.txt
+	rm stopped || fail "the queues run after the dump"
 }
 
-runs_on() { until_true runs_again && runs && verify && no_violation; }
-runs_again() { sim_process "$pid" evicted && [ "$value" = 0 ]; }
+runs_on() { until_true queues_run "$pid" && runs && verify && no_violation; }
 
 # Until CRIU has killed the job its queues do not run. They run again if CRIU does not kill it: because it is killed
 # itself, or because its script fails.

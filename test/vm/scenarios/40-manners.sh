@@ -129,7 +129,7 @@ scenario_neighbour_resumes() { # oldest and newest
 	NEIGHBOUR_RESUMES=1 restore img
 	plugin_error img/restore.log 'CRIU has not asked for the queues of any process'
 	gone "$pid"
-	until_true all_zero || fail "a restore that is not whole has left something"
+	until_true holds_nothing || fail "a restore that is not whole has left something"
 }
 
 # The process has no AMD GPU, only the device of the other plugin.

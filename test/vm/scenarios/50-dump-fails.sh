@@ -226,7 +226,7 @@ scenario_dump_fails_at_its_end() {
 	! NEIGHBOUR_DEVICE=/dev/kfd NEIGHBOUR_SKIPS=1 try_dump img "$pid" || fail "this dump cannot have succeeded"
 	plugin_error img/dump.log "was not saved"
 	no_good_image img
-	until_true not_stopped || fail "the queues stay stopped"
+	until_true no_process_paused || fail "the queues stay stopped"
 	runs
 	no_violation
 	verify
@@ -234,5 +234,3 @@ scenario_dump_fails_at_its_end() {
 	come_back
 	finish
 }
-
-not_stopped() { ! grep -q 'paused=1' "$sim/processes"; }

@@ -80,9 +80,7 @@ kill_at() {
 
 killed_in_time() { [ "$early" -gt 0 ] || fail "nothing was killed before its end"; }
 
-not_paused() { sim_process "$pid" evicted && [ "$value" = 0 ] && sim_process "$pid" paused && [ "$value" = 0 ]; }
-
-dead_or_not_paused() { dead "$pid" || not_paused; }
+dead_or_not_paused() { dead "$pid" || queues_run "$pid"; }
 
 # A job that has ended has no queues.
 none_stopped() { until_true dead_or_not_paused || fail "the job's queues are stopped"; }
@@ -213,7 +211,7 @@ is_resumed() { grep -q 'amdgpu_plugin: process .*: resumed' img/restore.log; }
 
 # Checks what an incomplete restore leaves.
 nothing_restored() {
-	until_true all_zero || { autopsy "a restore has ended, but not all of it"; fail "half a task holds $(sed '/ 0$/d' "$sim/objects" | tr '\n' ' ')"; }
+	until_true holds_nothing || { autopsy "a restore has ended, but not all of it"; fail "half a task holds $(held)"; }
 	gone "$pid"
 	criu_ends
 }
