@@ -93,6 +93,10 @@ check-kills:
 check-criu:
 	@test/vm/run
 
+# The kernels' own amdgpu on the emulated GPU, each kernel with the CRIU of its suite.
+check-driver:
+	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run -k 6.1 -k 6.12 -k 7.2 -k 7.3
+
 # Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
 check-containers:
 	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
@@ -156,4 +160,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-criu check-deb check-kills deb demo dist install package uninstall clean format
+.PHONY: all analyse check check-containers check-criu check-deb check-driver check-kills deb demo dist install package uninstall clean format

@@ -3,7 +3,6 @@
 # What the steps ask of the simulated GPU: a kernel module in place of amdgpu, with its state in debugfs. true.sh has
 # the same functions for the kernel's own driver.
 sim=/sys/kernel/debug/amdgpu_sim
-complaints='WARNING:|BUG:|Oops|refcount_t'
 
 # machine NAME [HIDDEN]: loads the simulated machine NAME instead of the present one. NAME may be the
 # absolute path of a folder that describes a machine. NAME+other-major: /dev/kfd has another major
@@ -99,6 +98,8 @@ more_packets() {
 queues_run() { sim_process "$1" evicted && [ "$value" = 0 ] && sim_process "$1" paused && [ "$value" = 0 ]; }
 queues_stopped() { sim_process "$1" evicted && [ "$value" != 0 ] && sim_process "$1" paused && [ "$value" = 1 ]; }
 no_process_paused() { ! grep -q 'paused=1' "$sim/processes"; }
+
+complaints() { dmesg | grep -E 'WARNING:|BUG:|Oops|refcount_t' || true; }
 
 no_violation() {
 	local count

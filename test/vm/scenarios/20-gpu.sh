@@ -13,7 +13,7 @@ scenario_client_alone() { # oldest and newest
 	finish
 }
 
-scenario_one_gpu() {
+scenario_one_gpu() { # true driver
 	machine one
 	start_client --sizes medium
 	come_back
