@@ -61,7 +61,7 @@ scenario_many_buffers() { # newest, long
 	finish
 }
 
-scenario_large_buffers() { # newest
+scenario_large_buffers() { # newest, true driver
 	machine one
 	start_client --sizes full
 	come_back
@@ -82,21 +82,21 @@ scenario_gpu_5_of_8() { # newest
 	finish
 }
 
-scenario_render_first() { # oldest and newest
+scenario_render_first() { # oldest and newest, true driver
 	machine one
 	start_client --render-first
 	come_back
 	finish
 }
 
-scenario_second_kfd() { # oldest and newest
+scenario_second_kfd() { # oldest and newest, true driver
 	machine one
 	start_client --second-kfd
 	come_back
 	finish
 }
 
-scenario_forked_child() { # oldest and newest
+scenario_forked_child() { # oldest and newest, true driver
 	machine one
 	start_client --fork-child
 	come_back
@@ -105,7 +105,7 @@ scenario_forked_child() { # oldest and newest
 
 # The plugin may not use descriptors that the task has free or in use. This task has its device files
 # in place of standard input and output.
-scenario_low_fds() { # oldest and newest
+scenario_low_fds() { # oldest and newest, true driver
 	machine one
 	start_client --close-standard-files
 	[[ $(fds "$pid") == "0 /dev/"[kd]* ]] || fail "not what this is about: $(fds "$pid")"
@@ -113,7 +113,7 @@ scenario_low_fds() { # oldest and newest
 	finish
 }
 
-scenario_dumped_again() { # oldest and newest
+scenario_dumped_again() { # oldest and newest, true driver
 	machine one
 	start_client
 	come_back
@@ -123,7 +123,7 @@ scenario_dumped_again() { # oldest and newest
 }
 
 # The original runs on, and its image restores.
-scenario_leave_running() {
+scenario_leave_running() { # true driver
 	local before
 
 	machine one
@@ -183,7 +183,7 @@ runs_on() { until_true queues_run "$pid" && runs && verify && no_violation; }
 
 # Until CRIU has killed the job its queues do not run. They run again if CRIU does not kill it: because it is killed
 # itself, or because its script fails.
-scenario_queues_after_dump() { # oldest and newest
+scenario_queues_after_dump() { # oldest and newest, true driver
 	local before
 
 	machine one

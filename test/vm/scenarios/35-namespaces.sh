@@ -66,7 +66,7 @@ filled_by_main() {
 	filled_by main img/restore.log
 }
 
-scenario_own_mounts() {
+scenario_own_mounts() { # true driver
 	machine one
 	start_contained
 	contained_comes_back

@@ -118,7 +118,7 @@ scenario_frozen_above() { # oldest and newest
 }
 
 # The other plugin answers for all tasks, and CRIU then asks no further plugin.
-scenario_neighbour_resumes() { # oldest and newest
+scenario_neighbour_resumes() { # oldest and newest, true driver
 	machine one
 	asks_neighbours || skip "this CRIU would not ask us for anything"
 	plugin_folder first
@@ -199,7 +199,7 @@ scenario_real_amdgpu() { # newest
 	wait_line hold.log alive
 }
 
-scenario_bad_option() { # oldest and newest
+scenario_bad_option() { # oldest and newest, true driver
 	machine one
 	start_client
 	refuses_value KFD_FW_VER_CHECK maybe

@@ -20,7 +20,7 @@ dump_refused() {
 }
 
 # Two processes, each owner and importer: there, and back again.
-scenario_sharing_two() { # oldest and newest
+scenario_sharing_two() { # oldest and newest, true driver
 	machine one
 	start_sharers 2
 	come_back
@@ -103,7 +103,7 @@ scenario_sharing_host() { # oldest and newest
 }
 
 # A dump leaves the job running, and what the processes do later reaches the others.
-scenario_sharing_leave_running() { # newest
+scenario_sharing_leave_running() { # newest, true driver
 	machine one
 	start_sharers 3
 	dump img "$pid" --leave-running
@@ -115,7 +115,7 @@ scenario_sharing_leave_running() { # newest
 
 # A rank alone imports from a process outside the dump, so the dump fails and all run on. With force the plugin warns. A
 # dump of all ranks has no such line.
-scenario_sharing_outside() { # newest
+scenario_sharing_outside() { # newest, true driver
 	local rank
 
 	machine one
@@ -159,7 +159,7 @@ scenario_sharing_restore_fails() { # oldest and newest
 }
 
 # The engines of three processes count in one buffer, and the process that made it has freed it.
-scenario_sharing_owner_gone() { # oldest and newest
+scenario_sharing_owner_gone() { # oldest and newest, true driver
 	machine one
 	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0
 	dump img "$pid"

@@ -18,7 +18,7 @@ no_good_image() {
 	! compgen -G "$1/amdgpu-kfd-*.img" > /dev/null || fail "a failed dump left $(echo "$1"/amdgpu-kfd-*)"
 }
 
-scenario_disk_full() { # oldest and newest
+scenario_disk_full() { # oldest and newest, true driver
 	machine one
 	start_client
 	mkdir small
@@ -38,7 +38,7 @@ scenario_disk_full() { # oldest and newest
 }
 
 # The disk fills up later, when CRIU writes its own images.
-scenario_disk_full_late() { # oldest and newest
+scenario_disk_full_late() { # oldest and newest, true driver
 	local all gpu
 
 	machine one
@@ -61,7 +61,7 @@ scenario_disk_full_late() { # oldest and newest
 }
 
 # After the GPU is saved, CRIU meets a file that it cannot dump.
-scenario_undumpable_file() {
+scenario_undumpable_file() { # true driver
 	machine one
 	start_client --undumpable
 	! try_dump img "$pid" || fail "CRIU dumped a userfaultfd"
@@ -74,7 +74,7 @@ scenario_undumpable_file() {
 	finish
 }
 
-scenario_gem_buffer() { # newest
+scenario_gem_buffer() { # newest, true driver
 	machine one
 	start_client --gem-bo
 	dump_fails img GEM
@@ -188,7 +188,7 @@ scenario_counts_change() { # oldest and newest
 	finish
 }
 
-scenario_incremental() { # oldest and newest
+scenario_incremental() { # oldest and newest, true driver
 	machine one
 	start_client
 	dump first "$pid" --leave-running --track-mem
@@ -197,7 +197,7 @@ scenario_incremental() { # oldest and newest
 	finish
 }
 
-scenario_lazy_pages() { # oldest
+scenario_lazy_pages() { # oldest, true driver
 	[ "$criu_version" = 3.17.1 ] || skip "this CRIU ends plugins when all memory has left"
 	machine one
 	start_client
@@ -208,7 +208,7 @@ scenario_lazy_pages() { # oldest
 	finish
 }
 
-scenario_split_mapping() { # newest
+scenario_split_mapping() { # newest, true driver
 	machine one
 	start_client --split-mapping
 	dump_fails img "begins inside the BO"
@@ -218,7 +218,7 @@ scenario_split_mapping() { # newest
 
 # Another plugin takes the /dev/kfd of one of two processes, so its state is in no image. The plugin learns this at
 # the end, from CRIU 4.0 to 4.2 after the post-dump script. CRIU before 4.3 ignores an error there and kills the tasks.
-scenario_dump_fails_at_its_end() {
+scenario_dump_fails_at_its_end() { # true driver
 	[ "$criu_version" != 3.17.1 ] || skip "this CRIU asks one plugin only"
 	machine one
 	plugin_folder first

@@ -137,7 +137,7 @@ killed_in_background() { # MS
 	new_client
 }
 
-scenario_killed_while_paused() { # oldest and newest
+scenario_killed_while_paused() { # oldest and newest, true driver
 	local n
 
 	read_kills
@@ -156,7 +156,7 @@ scenario_killed_while_paused() { # oldest and newest
 	finish
 }
 
-scenario_killed_dump() { # oldest and newest
+scenario_killed_dump() { # oldest and newest, true driver
 	local all n lost=0
 
 	read_kills
@@ -184,7 +184,7 @@ scenario_killed_dump() { # oldest and newest
 
 # The dump is to end the job, and CRIU is killed in its last steps: before, while or after it kills the job. Whatever
 # lives on has queues that run. The steps have names, because the number of lines before them differs from dump to dump.
-scenario_killed_last_steps() { # oldest and newest, long
+scenario_killed_last_steps() { # oldest and newest, long, true driver
 	local n steps=('Dumping pstree' 'Running post-dump scripts' 'stay stopped until CRIU has killed it' 'Unfreezing tasks into')
 
 	read_kills
@@ -238,7 +238,7 @@ dumped_once() {
 }
 
 # Every second time the task is a sibling of CRIU, as container runtimes want it.
-scenario_killed_restore() { # oldest and newest
+scenario_killed_restore() { # oldest and newest, true driver
 	local all n as=('' --restore-sibling)
 
 	read_kills

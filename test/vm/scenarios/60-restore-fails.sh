@@ -33,7 +33,7 @@ dumped_client() {
 }
 
 # Each image is missing, too short, too long, has a wrong length field, or has other bytes.
-scenario_damaged_images() { # newest, long
+scenario_damaged_images() { # newest, long, true driver
 	local file name
 
 	machine one
@@ -97,7 +97,7 @@ scenario_restore_call_fails() { # newest
 
 # With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
 # stands still from before it sends memory by itself, so the memory is incomplete when the queues start.
-scenario_lazy_restore() { # oldest and newest
+scenario_lazy_restore() { # oldest and newest, true driver
 	local daemon code=0
 
 	machine one

@@ -17,7 +17,7 @@ try_options() { # WORDS ARGUMENT...: the dump of any process fails, and says thi
 	rm -rf img
 }
 
-scenario_plugin_options() {
+scenario_plugin_options() { # true driver
 	criu --help 2>&1 | grep -q -- --plugin-option || skip "this CRIU has no options for plugins"
 	try_options 'Error (amdgpu_plugin): option --plugin-option: numa-check: "maybe" is not a switch' \
 		--plugin-option amdgpu_plugin.numa-check=maybe
@@ -30,7 +30,7 @@ scenario_plugin_options() {
 		--plugin-option amdgpu_plugin.copy-timeout=1T
 }
 
-scenario_options_file() { # oldest and newest
+scenario_options_file() { # oldest and newest, true driver
 	mkdir -p /etc/criu
 	printf 'numa-check = 0\nfw-ver-check = perhaps\n' > /etc/criu/amdgpu_plugin.conf
 	try_options 'Error (amdgpu_plugin): option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is not a switch'

@@ -11,7 +11,7 @@ stream_back() {
 	[ "$(grep -c 'captured [1-9]' streamer.log)" = "$streams" ] || fail "not every dump was streamed"
 }
 
-scenario_stream_one_gpu() {
+scenario_stream_one_gpu() { # true driver
 	machine one
 	start_client --sizes medium
 	stream_back
@@ -44,7 +44,7 @@ scenario_stream_render_first() { # oldest and newest
 	finish
 }
 
-scenario_stream_compute_first() { # oldest and newest, long
+scenario_stream_compute_first() { # oldest and newest, long, true driver
 	machine one
 	start_client --compute-first
 	come_back
@@ -53,7 +53,7 @@ scenario_stream_compute_first() { # oldest and newest, long
 	finish
 }
 
-scenario_stream_second_kfd() { # oldest and newest
+scenario_stream_second_kfd() { # oldest and newest, true driver
 	machine one
 	start_client --second-kfd
 	stream_back
@@ -73,7 +73,7 @@ leave_socket() {
 }
 
 # Streamed images work as files, and files work as streams. The socket of a dead streamer is ignored.
-scenario_stream_to_files() { # oldest and newest
+scenario_stream_to_files() { # oldest and newest, true driver
 	machine one
 	start_client
 	store=img dump img "$pid"
@@ -100,7 +100,7 @@ copied() {
 }
 
 # An image that ends too early, is too long, or is missing fails the restore. The unit tests have other lengths.
-scenario_stream_cut_off() { # newest, long
+scenario_stream_cut_off() { # newest, long, true driver
 	local file name size whole
 
 	machine one
@@ -134,7 +134,7 @@ scenario_stream_cut_off() { # newest, long
 }
 
 # The disk of the streamer is full, so the streamer dies with half of the images.
-scenario_stream_breaks_off() { # oldest and newest
+scenario_stream_breaks_off() { # oldest and newest, true driver
 	machine one
 	start_client
 	mkdir img full

@@ -18,7 +18,7 @@ has_parallel() {
 	esac
 }
 
-scenario_parallel() {
+scenario_parallel() { # true driver
 	has_parallel
 	machine one
 	start_client
@@ -47,7 +47,7 @@ scenario_parallel_tree() { # long
 }
 
 # One process with VM_BOS buffers. The task passes a descriptor for each to the main process.
-scenario_parallel_many() {
+scenario_parallel_many() { # true driver
 	local bos limit
 
 	has_parallel
@@ -94,7 +94,7 @@ scenario_parallel_fails() {
 
 # A task in namespaces of its own shares with CRIU's main process only what it inherits. The scenarios own-mounts also
 # have mounts and a network of their own.
-scenario_parallel_namespaces() {
+scenario_parallel_namespaces() { # true driver
 	local outer
 
 	has_parallel
