@@ -50,6 +50,7 @@ has_device() { [ -d "$sim" ]; }
 # fault CALL N ERRNO: the N-th call from now on fails.
 fault() { echo "$1 $2 -$3" > "$sim/faults"; }
 knob() { echo "$2" > "$sim/$1"; }
+needs_dma_bufs() { :; }
 
 # sim_process PID FIELD: sets $value to the device's count for a process. Fails if the device does not
 # know the process.

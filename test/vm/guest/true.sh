@@ -44,6 +44,7 @@ knob() {
 	[ "$1" = engine_bytes_per_s ] || skip "needs the simulated GPU: knob $*"
 	ask_gpu "speed $2"
 }
+needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
 object() { skip "needs the simulated GPU: count of $1"; }
 
 # Sets $processes: the processes of the session that KFD knows.

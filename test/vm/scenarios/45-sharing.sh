@@ -6,6 +6,7 @@
 # for GPU (an index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With legacy, they share
 # by share handles. With host, the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
 start_sharers() {
+	needs_dma_bufs
 	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
 	client="client $pid:"
 	wait_line client.log "$client ready"
@@ -161,6 +162,7 @@ scenario_sharing_restore_fails() { # oldest and newest
 # The engines of three processes count in one buffer, and the process that made it has freed it.
 scenario_sharing_owner_gone() { # oldest and newest, true driver
 	machine one
+	needs_dma_bufs
 	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0
 	dump img "$pid"
 	gone "$pid"
