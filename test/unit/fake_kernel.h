@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,23 +151,37 @@ static inline void write_ras(const char *name, const char *text)
 	assert_int_equal(rename(unit_path("%s", temporary), unit_path("ras/%s", name)), 0);
 }
 
+/* The number of memory errors, or -1. Threads that load contents ask for it at the same time. */
+static inline int next_memory_errors(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int errors;
+
+	(void)pthread_mutex_lock(&lock);
+	errors = kernel.memory_errors;
+	if (errors >= 0)
+		kernel.memory_errors += kernel.new_memory_errors;
+	(void)pthread_mutex_unlock(&lock);
+	return errors;
+}
+
 /* The directory device/ras of a GPU. The first name is that of Linux 7.3, the second that of older
  * drivers for MI300. */
 static inline int open_ras(int flags)
 {
+	int errors = next_memory_errors();
 	char text[64];
 
-	if (kernel.memory_errors < 0) {
+	if (errors < 0) {
 		errno = ENOENT;
 		return -1;
 	}
 	(void)mkdir(unit_path("ras"), 0700);
-	(void)snprintf(text, sizeof(text), "ue: %d\nce: 3\n", kernel.memory_errors);
+	(void)snprintf(text, sizeof(text), "ue: %d\nce: 3\n", errors);
 	write_ras("umc_err_count", text);
 	write_ras("aca_sdma", "ue: 2\nce: 0\nde: 0\n");
 	write_ras("gfx_err_count", "Query currently inaccessible\n");
 	write_ras("features", "ue: 77\n");
-	kernel.memory_errors += kernel.new_memory_errors;
 	return openat(AT_FDCWD, unit_path("ras"), flags);
 }
 
@@ -311,8 +326,8 @@ static inline bool lists_descriptors(DIR *stream)
 /* The render nodes follow the descriptors that the other process really has. */
 static inline struct dirent *next_render(DIR *stream)
 {
-	static unsigned int at;
-	static struct dirent entry;
+	static _Thread_local unsigned int at;
+	static _Thread_local struct dirent entry;
 
 	if (!lists_descriptors(stream) || at >= kernel.num_open_renders) {
 		at = 0;
@@ -326,9 +341,9 @@ static inline struct dirent *next_render(DIR *stream)
  */
 struct dirent *readdir(DIR *stream)
 {
-	static struct dirent *(*next)(DIR *);
-	static struct dirent nodes[64];
-	static size_t num_nodes, at;
+	static _Thread_local struct dirent *(*next)(DIR *);
+	static _Thread_local struct dirent nodes[64];
+	static _Thread_local size_t num_nodes, at;
 	struct dirent *entry;
 
 	if (!next)
