@@ -59,8 +59,8 @@ static int check_entry(const struct tool_images *images, const uint8_t *bytes, s
 	is_missing = entry->type == TYPE_EXTERNAL && !has_image(images, id);
 	criu_file_entry__free_unpacked(entry, NULL);
 	return is_missing ? log_error(-ENOENT,
-				      "images: there is none of file %" PRIu32
-				      ", which CRIU has saved by a plugin",
+				      "images: file %" PRIu32
+				      ", which CRIU saved by a plugin, has no image",
 				      id)
 			  : 0;
 }
