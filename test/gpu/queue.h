@@ -43,7 +43,7 @@ struct queue {
 	struct aql *aql;
 };
 
-/* An unused entry, cleared. NULL, after a violation: there is none. */
+/* Returns an unused entry, cleared, or NULL after a violation if all are used. */
 struct queue *queue_new(struct gpu *gpu);
 /* Forgets the queue, and what it worked on. */
 void queue_remove(struct queue *queue);

@@ -18,7 +18,7 @@ enum report_level {
 #define REPORT_TEXT 200u
 
 struct report {
-	FILE *log;        /* NULL: there is none */
+	FILE *log;        /* or NULL */
 	FILE *violations; /* the same */
 	enum report_level level;
 	unsigned int num_violations;

@@ -290,7 +290,7 @@ static uint32_t new_context(void)
 	return context.out.alloc.ctx_id;
 }
 
-/* The number that a file of device/ras says; -1: there is none. */
+/* The number in a file of device/ras, or -1 without such a file. */
 static long count_errors(const char *name)
 {
 	char path[128];
