@@ -20,16 +20,15 @@
 
 static DIR *open_directory(uint64_t pci_device)
 {
-	unsigned int domain = (unsigned int)(pci_device >> 32 & INT32_MAX);
-	unsigned int location = pci_device & UINT16_MAX;
+	struct pci_slot slot = { pci_device >> 32 & INT32_MAX, pci_device & 0xfff8 };
 	_cleanup_close_ int fd = -1;
 	DIR *stream;
 
-	for (unsigned int function = 0; fd < 0 && function < FUNCTIONS; function++) {
-		char path[64];
+	for (uint32_t function = 0; fd < 0 && function < FUNCTIONS; function++, slot.location++) {
+		char path[64], text[PCI_SLOT_TEXT];
 
-		(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%04x:%02x:%02x.%u/ras",
-			       domain, location >> 8, location >> 3 & 0x1f, function);
+		(void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/ras",
+			       pci_slot_print(slot, text));
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	stream = fd < 0 ? NULL : fdopendir(fd);
