@@ -27,6 +27,9 @@ struct kfd_priv {
 	uint32_t num_objects;
 };
 
+/* The data of a process that CHECKPOINT has described, in the memory of @state. */
+struct kfd_priv kfd_priv_of_state(const struct kfd_state *state);
+
 /* Whether the objects include SVM ranges, for any size of BO records that fits. -EINVAL: no size
  * fits, or the data takes too long to search. */
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm);

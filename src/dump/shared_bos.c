@@ -64,17 +64,11 @@ static bool may_be_attached(const struct topology_node *gpu, const struct topolo
 	return !(alloc_flags & KFD_BO_VRAM) || !gpu->hive_id || gpu->hive_id != mapper->hive_id;
 }
 
-static struct kfd_priv priv_of(const struct kfd_state *state)
-{
-	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
-				  state->num_bos, state->num_objects };
-}
-
 /* Notes for each BO from @first on what its record says. */
 static void read_records(struct shared_bos *shared, size_t first, const struct kfd_state *state,
 			 const struct topology *topology)
 {
-	const struct kfd_priv priv = priv_of(state);
+	const struct kfd_priv priv = kfd_priv_of_state(state);
 	struct kfd_priv_bo_record record;
 	uint64_t bo_size = 0;
 
@@ -376,7 +370,7 @@ static void check_records(const struct process_dump *dump)
 static void make_own(const struct process_dump *dump, struct shared_bo *bo)
 {
 	static const uint32_t none[KFD_SHARE_WORDS];
-	const struct kfd_priv priv = priv_of(&dump->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&dump->state);
 
 	bo->object = 0;
 	bo->imported = false;

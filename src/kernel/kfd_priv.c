@@ -35,11 +35,11 @@
 #define BO_SHARE    20
 #define EVENT_SIZE  64
 #define EVENT_PAGE  8
-#define EVENT_ID       16
-#define EVENT_TYPE     24
-#define SVM_START      8
-#define SVM_PAGES      16
-#define SVM_SIZE       24
+#define EVENT_ID    16
+#define EVENT_TYPE  24
+#define SVM_START   8
+#define SVM_PAGES   16
+#define SVM_SIZE    24
 /* An SVM range has four attributes, and one for each device. */
 #define SVM_ATTRIBUTES 4
 #define ATTRIBUTE_SIZE 8
@@ -269,6 +269,12 @@ static struct search search_sizes(const struct kfd_priv *priv, size_t first, siz
 		.end = priv->num_bos ? end : first + 1,
 		.objects_left = SEARCH_OBJECTS,
 	};
+}
+
+struct kfd_priv kfd_priv_of_state(const struct kfd_state *state)
+{
+	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
+				  state->num_bos, state->num_objects };
 }
 
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)

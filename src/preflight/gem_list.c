@@ -191,9 +191,7 @@ static const struct bo_index_entry *find_bo(const struct preflight_subject *subj
 static bool is_mapped_by_kfd(const struct preflight_subject *subject, uint32_t index,
 			     uint32_t gpu_id)
 {
-	const struct kfd_state *state = subject->state;
-	const struct kfd_priv priv = { state->priv_data, state->priv_data_size, state->num_devices,
-				       state->num_bos, state->num_objects };
+	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
 	struct kfd_priv_bo_record record;
 	uint64_t bo_size;
 

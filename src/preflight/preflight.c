@@ -326,17 +326,11 @@ static int check_queue_gpus(const struct preflight_subject *subject,
 	return 0;
 }
 
-static struct kfd_priv priv_of(const struct kfd_state *state)
-{
-	return (struct kfd_priv){ state->priv_data, state->priv_data_size, state->num_devices,
-				  state->num_bos, state->num_objects };
-}
-
 static int check_queue_rule(const struct preflight_subject *subject,
 			    const struct kfd_priv_queue *queues, size_t num_queues,
 			    const struct rule *rule)
 {
-	const struct kfd_priv priv = priv_of(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
 	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
 	char more[40], name[128];
@@ -372,7 +366,7 @@ static int refuse_layout(const struct preflight_subject *subject, const struct k
 
 static int check_events(const struct preflight_subject *subject)
 {
-	const struct kfd_priv priv = priv_of(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
 	struct kfd_priv_event event;
 
 	if (kfd_priv_find_strange_event(&priv, &event) < 0)
@@ -414,7 +408,7 @@ static int check_rebuild(const struct preflight_subject *subject,
 
 static int check_queues(const struct preflight_subject *subject)
 {
-	const struct kfd_priv priv = priv_of(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
 	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);

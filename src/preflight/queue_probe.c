@@ -244,8 +244,7 @@ static int restore_in_child(void *argument)
 static int run_trial(struct trial *trial, const struct kfd_state *saved,
 		     const struct kfd_priv_queue *queue, int *ret_answer)
 {
-	const struct kfd_priv priv = { saved->priv_data, saved->priv_data_size, saved->num_devices,
-				       saved->num_bos, saved->num_objects };
+	const struct kfd_priv priv = kfd_priv_of_state(saved);
 	const struct kfd_priv_parts parts = { trial->state.num_devices, trial->bos,
 					      trial->state.num_bos, queue };
 	size_t size;
