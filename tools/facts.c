@@ -6,6 +6,7 @@
 
 #include "amdgpu_plugin_util.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
 
 const struct bo_kind facts_bo_kinds[BO_KINDS] = {
@@ -151,13 +152,7 @@ static int count_svm_ranges(const struct kfd_priv *priv, size_t *ret_count)
 
 void facts_read_objects(const CriuKfd *kfd, struct objects *ret_objects)
 {
-	const struct kfd_priv priv = {
-		.bytes = kfd->priv_data.data,
-		.size = kfd->priv_data.len,
-		.num_devices = kfd->num_of_gpus,
-		.num_bos = (uint32_t)kfd->n_bo_entries,
-		.num_objects = kfd->num_of_objects,
-	};
+	const struct kfd_priv priv = image_priv_of(kfd);
 	struct objects objects = { 0 };
 
 	objects.known = !kfd_priv_list_queues(&priv, &objects.queues, &objects.num_queues) &&

@@ -91,15 +91,20 @@ static int check_event_page(int id, const struct handle *handles, size_t count, 
 	return 0;
 }
 
-int image_priv_validate(int id, const CriuKfd *kfd)
+struct kfd_priv image_priv_of(const CriuKfd *kfd)
 {
-	const struct kfd_priv priv = {
+	return (struct kfd_priv){
 		.bytes = kfd->priv_data.data,
 		.size = kfd->priv_data.len,
 		.num_devices = kfd->num_of_gpus,
 		.num_bos = (uint32_t)kfd->n_bo_entries,
 		.num_objects = kfd->num_of_objects,
 	};
+}
+
+int image_priv_validate(int id, const CriuKfd *kfd)
+{
+	const struct kfd_priv priv = image_priv_of(kfd);
 	_cleanup_free_ struct handle *handles = calloc((size_t)priv.num_bos + 1, sizeof(*handles));
 	uint64_t bo_size, page;
 	int ret = kfd_priv_find_layout(&priv, &bo_size, &page);

@@ -10,12 +10,12 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "kernel/kfd_queue.h"
 #include "memory/gpu_files.h"
 #include "restore/restore.h"
-#include "restore/task_image.h"
 
 struct check {
 	struct restored_task *task;
@@ -90,7 +90,7 @@ static int give_stack(struct check *check, const struct kfd_queue *queue)
 	free(data->data);
 	data->data = bytes;
 	data->len = size;
-	check->priv = task_image_priv(check->task);
+	check->priv = image_priv_of(check->task->kfd);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 
 int queue_check_task(struct restored_task *task, int fd, bool force)
 {
-	struct check check = { .task = task, .priv = task_image_priv(task), .force = force };
+	struct check check = { .task = task, .priv = image_priv_of(task->kfd), .force = force };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues = 0;
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);

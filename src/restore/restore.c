@@ -16,6 +16,7 @@
 #include "fill/fill.h"
 #include "fill/handoff.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/hsakmt_shm.h"
 #include "kernel/kfd.h"
 #include "memory/gem_handles.h"
@@ -161,7 +162,7 @@ static int await_share_handles(struct restore *restore)
 static int alloc_state(struct restore *restore)
 {
 	const struct restored_task *task = restore->task;
-	const struct kfd_priv priv = task_image_priv(task);
+	const struct kfd_priv priv = image_priv_of(task->kfd);
 	uint32_t num_extra = (uint32_t)task->map.num_extra;
 	struct kfd_state *state = &restore->state;
 	int ret;
@@ -323,7 +324,7 @@ static int note_mappings(struct restore *restore)
 
 static int note_user_memory(struct restore *restore)
 {
-	const struct kfd_priv priv = task_image_priv(restore->task);
+	const struct kfd_priv priv = image_priv_of(restore->task->kfd);
 
 	return user_memory_note(restore->session, &priv, &restore->state);
 }

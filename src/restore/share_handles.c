@@ -8,11 +8,11 @@
 #include <time.h>
 
 #include "criu/log.h"
+#include "image/image_priv.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
 #include "memory/gpu_files.h"
 #include "memory/objects.h"
-#include "restore/task_image.h"
 
 /* The waits are counted, because CRIU may change the task's clock. The driver logs a line for each
  * question. */
@@ -96,7 +96,7 @@ static uint32_t first_gpu_id(const struct restored_task *task)
 int share_handles_await(struct restore_session *session, int fd)
 {
 	const CriuKfd *kfd = session->task.kfd;
-	const struct kfd_priv priv = task_image_priv(&session->task);
+	const struct kfd_priv priv = image_priv_of(session->task.kfd);
 	struct waiter waiter = { session, fd, first_gpu_id(&session->task), 0 };
 	struct kfd_priv_bo_record record;
 	enum object_name name = NAME_OPEN;

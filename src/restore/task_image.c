@@ -14,6 +14,7 @@
 #include "devices/extra_gpus.h"
 #include "devices/node.h"
 #include "image/image.h"
+#include "image/image_priv.h"
 #include "kernel/render_node.h"
 #include "memory/gem_handles.h"
 #include "memory/imports.h"
@@ -32,17 +33,6 @@ void task_image_forget(struct restored_task *task)
 	if (task->kfd)
 		criu_kfd__free_unpacked(task->kfd, NULL);
 	task->kfd = NULL;
-}
-
-struct kfd_priv task_image_priv(const struct restored_task *task)
-{
-	return (struct kfd_priv){
-		.bytes = task->kfd->priv_data.data,
-		.size = task->kfd->priv_data.len,
-		.num_devices = task->kfd->num_of_gpus,
-		.num_bos = (uint32_t)task->kfd->n_bo_entries,
-		.num_objects = task->kfd->num_of_objects,
-	};
 }
 
 static int read_saved_topology(struct restored_task *task)
@@ -140,7 +130,7 @@ int task_image_map_gpus(const struct restore_session *session, const char *name,
 
 static int map_task(const struct restore_session *session, struct restored_task *task)
 {
-	const struct kfd_priv priv = task_image_priv(task);
+	const struct kfd_priv priv = image_priv_of(task->kfd);
 	char name[32];
 	int ret;
 
@@ -156,7 +146,7 @@ static int map_task(const struct restore_session *session, struct restored_task 
 
 static int take_shared(struct restored_task *task)
 {
-	const struct kfd_priv priv = task_image_priv(task);
+	const struct kfd_priv priv = image_priv_of(task->kfd);
 	int ret = gem_handles_take(task);
 
 	return ret < 0 ? ret : imports_take(task, &priv);

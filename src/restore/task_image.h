@@ -3,7 +3,6 @@
 #ifndef AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 #define AMDGPU_PLUGIN_RESTORE_TASK_IMAGE_H
 
-#include "kernel/kfd_priv.h"
 #include "restore/restore.h"
 
 /* Validates task->kfd, reads the topologies and maps the GPUs. Does nothing in later calls. Logs on
@@ -11,8 +10,5 @@
 int task_image_prepare(struct restore_session *session);
 /* Frees all of that. Accepts a task without an image. */
 void task_image_forget(struct restored_task *task);
-
-/* The driver's private data, in the memory of task->kfd. */
-struct kfd_priv task_image_priv(const struct restored_task *task);
 
 #endif

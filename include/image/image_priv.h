@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Checks of the private data in a KFD image. */
+/* The private data of the driver in a KFD image. */
 #ifndef AMDGPU_PLUGIN_IMAGE_IMAGE_PRIV_H
 #define AMDGPU_PLUGIN_IMAGE_IMAGE_PRIV_H
 
 #include "criu-amdgpu.pb-c.h"
+#include "kernel/kfd_priv.h"
+
+/* The data, in the memory of @kfd. */
+struct kfd_priv image_priv_of(const CriuKfd *kfd);
 
 /* Refuses records by which RESTORE would crash some drivers, and handles that would cost a restore
  * minutes. Data of an unknown layout passes. @kfd is the image @id, whose BOs and GPUs are valid.
