@@ -133,10 +133,9 @@ int kfd_read_minor(int fd, uint32_t *ret_minor)
 	return 0;
 }
 
-int kfd_open(int *ret_fd)
+static int open_checked(int *ret_fd, uint32_t *ret_minor)
 {
 	_cleanup_close_ int fd = open(KFD_PATH, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-	uint32_t minor_version;
 	struct stat stat;
 	int ret;
 
@@ -150,19 +149,25 @@ int kfd_open(int *ret_fd)
 		return log_error(-ENXIO,
 				 "%s: not the device of the KFD driver; make the node again",
 				 KFD_PATH);
-	ret = kfd_read_minor(fd, &minor_version);
+	ret = kfd_read_minor(fd, ret_minor);
 	if (ret < 0)
 		return ret;
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
+int kfd_open(int *ret_fd)
+{
+	uint32_t minor_version;
+
+	return open_checked(ret_fd, &minor_version);
+}
+
 int kfd_check_version(uint32_t *ret_minor)
 {
 	_cleanup_close_ int fd = -1;
-	int ret = kfd_open(&fd);
 
-	return ret < 0 ? ret : kfd_read_minor(fd, ret_minor);
+	return open_checked(&fd, ret_minor);
 }
 
 /* Each call is EPERM without SVM. With SVM no range begins at 0 (kfd_ioctl_svm() in
