@@ -131,9 +131,9 @@ int image_dir_remove_state(void);
  * dump, and its pages files use disk space. Call this before this dump writes an image. */
 int image_dir_remove_old(void);
 
-/* validate.c: checks what an image says before the plugin allocates, opens or asks the kernel for
+/* image_validate.c: checks what an image says before the plugin allocates, opens or asks the kernel for
  * anything: counts, sizes, ranges, and duplicates. An image may come from any program. Fields that
- * only this plugin writes may be missing. map_gpus() decides whether the GPUs here can replace
+ * only this plugin writes may be missing. map_decide() decides whether the GPUs here can replace
  * those of the image, and image_open_pages() checks that the contents exist.
  *
  * 0, or -EINVAL after a line with image and value, or -ENOMEM. */
