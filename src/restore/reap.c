@@ -7,6 +7,7 @@
 #include "restore/reap.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -76,8 +77,9 @@ static bool is_reportable(pid_t pid)
 {
 	siginfo_t info = { 0 };
 
+	/* ECHILD: this thread does not trace it. */
 	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL) < 0)
-		return true; /* This thread does not trace it. */
+		return errno == ECHILD;
 	return info.si_pid == pid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
 				      info.si_code == CLD_DUMPED);
 }

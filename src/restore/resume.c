@@ -62,9 +62,10 @@ static int add_task(struct resume *resume, pid_t pid)
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot tell whether it has GPU state", pid);
 	task.phase = restore_shared_phase(resume->session->shared, task.vpid);
-	return task.phase == PHASE_NONE ? 0
-					: array_append(&resume->gpu_tasks, &resume->num_gpu_tasks,
-						       sizeof(task), &task);
+	if (task.phase == PHASE_NONE)
+		return 0;
+	ret = array_append(&resume->gpu_tasks, &resume->num_gpu_tasks, sizeof(task), &task);
+	return ret < 0 ? log_error(ret, "process %d: cannot record its GPU state", pid) : 0;
 }
 
 static int list_tasks(struct resume *resume, unsigned int expected)
@@ -155,11 +156,21 @@ static int resume_all(struct resume *resume, unsigned int count)
  * root is dead, CRIU fails there. The queues of the other tasks end with the tasks. */
 static int kill_all(struct resume *resume, pid_t pid, int ret)
 {
-	/* The list may be incomplete. CRIU calls this hook for the root first. */
+	/* What failed may have been the list, for want of descriptors or memory that are free
+	 * again. */
+	int listed = resume->tasks.count ? 0 : proc_list_tracees(&resume->tasks);
+
+	/* CRIU calls this hook for the root first. */
 	if (!pid_list_has(&resume->tasks, pid))
 		(void)pid_list_add(&resume->tasks, pid);
 	reap_kill(&resume->tasks);
-	log_warn("restore: all tasks are killed, because not all of their GPU state is restored");
+	if (listed < 0)
+		log_warn(
+			"restore: only process %d is killed, because the others cannot be listed: %s",
+			pid, strerror(-listed));
+	else
+		log_warn("restore: all tasks are killed, because not all of their GPU state is"
+			 " restored");
 	return host_errno(ret);
 }
 
