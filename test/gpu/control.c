@@ -44,59 +44,115 @@ static int parse_number(const char *text, int base, uint64_t *ret_value)
 	return 0;
 }
 
-static int set_speed(struct gpu *gpu, const char *argument, struct answer *answer)
-{
-	add(answer, "ok");
-	return parse_number(argument, 10, &gpu->copy_bytes_per_s);
-}
+/* Each command has a function that does it to the GPUs it is for, and adds to the answer. */
 
-static int set_hang(struct gpu *gpu, const char *argument, struct answer *answer)
+static int set_speed(const struct hive *gpus, const char *argument, struct answer *answer)
 {
-	if (strcmp(argument, "on") && strcmp(argument, "off"))
-		return -EINVAL;
-	gpu->hangs = strcmp(argument, "on") == 0;
-	gpu->expects_reset |= gpu->hangs;
+	uint64_t speed;
+	unsigned int i;
+	int ret = parse_number(argument, 10, &speed);
+
+	if (ret < 0)
+		return ret;
+	for (i = 0; i < gpus->num_nodes; i++)
+		gpus->nodes[i]->copy_bytes_per_s = speed;
 	add(answer, "ok");
 	return 0;
 }
 
-static int inject_fault(struct gpu *gpu, const char *argument, struct answer *answer)
+static int set_hang(const struct hive *gpus, const char *argument, struct answer *answer)
+{
+	bool hangs = strcmp(argument, "on") == 0;
+	unsigned int i;
+
+	if (!hangs && strcmp(argument, "off"))
+		return -EINVAL;
+	for (i = 0; i < gpus->num_nodes; i++) {
+		gpus->nodes[i]->hangs = hangs;
+		gpus->nodes[i]->expects_reset |= hangs;
+	}
+	add(answer, "ok");
+	return 0;
+}
+
+/* Doorbells of different GPUs can be equal. */
+static int inject_fault(const struct hive *gpus, const char *argument, struct answer *answer)
 {
 	uint64_t doorbell;
 	int ret = parse_number(argument, 0, &doorbell);
 
+	if (ret < 0)
+		return ret;
+	if (gpus->num_nodes != 1)
+		return -EINVAL;
 	add(answer, "ok");
-	return ret < 0 ? ret : queues_inject_fault(gpu, (uint32_t)doorbell);
+	return queues_inject_fault(gpus->nodes[0], (uint32_t)doorbell);
 }
 
-static int tell_counters(struct gpu *gpu, const char *argument, struct answer *answer)
+static void add_counters(struct gpu_counters *sum, const struct gpu_counters *counters)
 {
-	const struct gpu_counters *counters = &gpu->counters;
+	sum->pm4_packets += counters->pm4_packets;
+	sum->aql_packets += counters->aql_packets;
+	sum->dispatches += counters->dispatches;
+	sum->interrupts += counters->interrupts;
+	sum->faults += counters->faults;
+	sum->resets += counters->resets;
+}
+
+static void tell_engine(const struct hive *gpus, unsigned int engine, struct answer *answer)
+{
+	struct sdma_engine sum = { 0 };
 	unsigned int i;
+
+	for (i = 0; i < gpus->num_nodes; i++) {
+		const struct sdma_engine *sdma = &gpus->nodes[i]->sdma[engine];
+
+		sum.packets += sdma->packets;
+		sum.copies += sdma->copies;
+		sum.copied_bytes += sdma->copied_bytes;
+	}
+	add(answer,
+	    "sdma%u.packets=%" PRIu64 " sdma%u.copies=%" PRIu64 " sdma%u.bytes=%" PRIu64 " ",
+	    engine, sum.packets, engine, sum.copies, engine, sum.copied_bytes);
+}
+
+static int tell_counters(const struct hive *gpus, const char *argument, struct answer *answer)
+{
+	struct gpu_counters sum = { 0 };
+	unsigned int i, violations = 0;
 
 	(void)argument;
 	for (i = 0; i < SDMA_ENGINES; i++)
-		add(answer,
-		    "sdma%u.packets=%" PRIu64 " sdma%u.copies=%" PRIu64 " sdma%u.bytes=%" PRIu64
-		    " ",
-		    i, gpu->sdma[i].packets, i, gpu->sdma[i].copies, i, gpu->sdma[i].copied_bytes);
+		tell_engine(gpus, i, answer);
+	for (i = 0; i < gpus->num_nodes; i++) {
+		add_counters(&sum, &gpus->nodes[i]->counters);
+		violations += gpus->nodes[i]->report.num_violations;
+	}
 	add(answer,
 	    "pm4.packets=%" PRIu64 " aql.packets=%" PRIu64 " dispatches=%" PRIu64
 	    " interrupts=%" PRIu64 " faults=%" PRIu64 " resets=%" PRIu64 " violations=%u",
-	    counters->pm4_packets, counters->aql_packets, counters->dispatches,
-	    counters->interrupts, counters->faults, counters->resets, gpu->report.num_violations);
+	    sum.pm4_packets, sum.aql_packets, sum.dispatches, sum.interrupts, sum.faults,
+	    sum.resets, violations);
 	return 0;
 }
 
-static int tell_violations(struct gpu *gpu, const char *argument, struct answer *answer)
+static int tell_violations(const struct hive *gpus, const char *argument, struct answer *answer)
 {
-	const struct report *report = &gpu->report;
-	unsigned int i;
+	unsigned int i, n, count = 0;
+	const char *between = ": ";
 
 	(void)argument;
-	add(answer, "%u", report->num_violations);
-	for (i = 0; i < report->num_violations && i < REPORT_KEPT; i++)
-		add(answer, "%s%s", i ? "; " : ": ", report->kept[i]);
+	for (i = 0; i < gpus->num_nodes; i++)
+		count += gpus->nodes[i]->report.num_violations;
+	add(answer, "%u", count);
+	for (i = 0; i < gpus->num_nodes; i++) {
+		const struct report *report = &gpus->nodes[i]->report;
+
+		for (n = 0; n < report->num_violations && n < REPORT_KEPT; n++) {
+			add(answer, "%s%s%s", between, report->name, report->kept[n]);
+			between = "; ";
+		}
+	}
 	return 0;
 }
 
@@ -107,26 +163,32 @@ static const char *state_of(const struct queue *queue)
 	return queue->rptr == queue->wptr ? "idle" : "busy";
 }
 
-static int tell_queues(struct gpu *gpu, const char *argument, struct answer *answer)
+static void tell_queue(const struct gpu *gpu, const struct queue *queue, struct answer *answer)
 {
 	static const char *const kinds[] = {
 		[QUEUE_SDMA] = "sdma", [QUEUE_PM4] = "pm4", [QUEUE_AQL] = "aql"
 	};
-	unsigned int i, count = 0;
+
+	add(answer,
+	    "%s%s,gpu=%u,pasid=%u,vmid=%u,doorbell=%#x,read=%#" PRIx64 ",written=%#" PRIx64 ",%s",
+	    answer->length ? " " : "", kinds[queue->kind], gpu->node,
+	    gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + queue->space.vmid], queue->space.vmid,
+	    queue->doorbell, queue->rptr, queue->wptr, state_of(queue));
+}
+
+static int tell_queues(const struct hive *gpus, const char *argument, struct answer *answer)
+{
+	unsigned int i, n;
 
 	(void)argument;
-	for (i = 0; i < QUEUE_MAX; i++) {
-		const struct queue *queue = &gpu->queues[i];
+	for (i = 0; i < gpus->num_nodes; i++)
+		for (n = 0; n < QUEUE_MAX; n++) {
+			const struct queue *queue = &gpus->nodes[i]->queues[n];
 
-		if (!queue->active || !queue->is_user)
-			continue;
-		add(answer,
-		    "%s%s,pasid=%u,vmid=%u,doorbell=%#x,read=%#" PRIx64 ",written=%#" PRIx64 ",%s",
-		    count++ ? " " : "", kinds[queue->kind],
-		    gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + queue->space.vmid], queue->space.vmid,
-		    queue->doorbell, queue->rptr, queue->wptr, state_of(queue));
-	}
-	if (!count)
+			if (queue->active && queue->is_user)
+				tell_queue(gpus->nodes[i], queue, answer);
+		}
+	if (!answer->length)
 		add(answer, "none");
 	return 0;
 }
@@ -134,7 +196,7 @@ static int tell_queues(struct gpu *gpu, const char *argument, struct answer *ans
 static const struct {
 	const char *name;
 	bool has_argument;
-	int (*run)(struct gpu *gpu, const char *argument, struct answer *answer);
+	int (*run)(const struct hive *gpus, const char *argument, struct answer *answer);
 } commands[] = {
 	{ "speed", true, set_speed },
 	{ "hang", true, set_hang },
@@ -144,18 +206,41 @@ static const struct {
 	{ "queues", false, tell_queues },
 };
 
-void control_command(struct gpu *gpu, char *line, char *text)
+static int run_command(const struct hive *gpus, char *line, struct answer *answer)
 {
-	struct answer answer = { text, 0 };
 	char *argument = strchr(line, ' ');
-	int ret = -EINVAL;
 	size_t i;
 
 	if (argument)
 		*argument++ = '\0';
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(commands[i].name, line) == 0 && commands[i].has_argument == !!argument)
-			ret = commands[i].run(gpu, argument, &answer);
+			return commands[i].run(gpus, argument, answer);
+	return -EINVAL;
+}
+
+/* "gpu N COMMAND" is for GPU N alone. */
+static int run_for_one(const struct hive *hive, char *line, struct answer *answer)
+{
+	struct hive one = { .num_nodes = 1 };
+	char *command = strchr(line, ' ');
+	uint64_t node;
+
+	if (!command)
+		return -EINVAL;
+	*command++ = '\0';
+	if (parse_number(line, 10, &node) < 0 || node >= hive->num_nodes)
+		return -EINVAL;
+	one.nodes[0] = hive->nodes[node];
+	return run_command(&one, command, answer);
+}
+
+void control_command(const struct hive *hive, char *line, char *text)
+{
+	struct answer answer = { text, 0 };
+	int ret = strncmp(line, "gpu ", 4) ? run_command(hive, line, &answer)
+					   : run_for_one(hive, line + 4, &answer);
+
 	if (ret < 0) {
 		answer.length = 0;
 		add(&answer, ret == -ENOENT ? "error: no such queue is mapped"
@@ -236,7 +321,7 @@ static void accept_client(struct control *control)
 		(void)close(fd);
 }
 
-static void serve_lines(struct control_client *client, struct gpu *gpu)
+static void serve_lines(struct control_client *client, const struct hive *hive)
 {
 	char answer[CONTROL_ANSWER], *end;
 	size_t used;
@@ -244,7 +329,7 @@ static void serve_lines(struct control_client *client, struct gpu *gpu)
 	while ((end = memchr(client->line, '\n', client->length))) {
 		*end = '\0';
 		used = end + 1 - client->line;
-		control_command(gpu, client->line, answer);
+		control_command(hive, client->line, answer);
 		if (send(client->fd, answer, strlen(answer), MSG_NOSIGNAL) < 0) {
 			hang_up(client);
 			return;
@@ -254,7 +339,7 @@ static void serve_lines(struct control_client *client, struct gpu *gpu)
 	}
 }
 
-static void serve_client(struct control_client *client, struct gpu *gpu)
+static void serve_client(struct control_client *client, const struct hive *hive)
 {
 	ssize_t n = read(client->fd, client->line + client->length,
 			 sizeof(client->line) - client->length);
@@ -264,18 +349,18 @@ static void serve_client(struct control_client *client, struct gpu *gpu)
 		return;
 	}
 	client->length += n;
-	serve_lines(client, gpu);
+	serve_lines(client, hive);
 	if (client->length == sizeof(client->line))
 		hang_up(client);
 }
 
-void control_serve(struct control *control, const struct pollfd *fds, struct gpu *gpu)
+void control_serve(struct control *control, const struct pollfd *fds, const struct hive *hive)
 {
 	unsigned int i;
 
 	for (i = 0; i < CONTROL_CLIENTS; i++)
 		if (fds[i].fd >= 0 && fds[i].revents)
-			serve_client(&control->clients[i], gpu);
+			serve_client(&control->clients[i], hive);
 	if (control->listen_fd >= 0 && fds[CONTROL_CLIENTS].revents)
 		accept_client(control);
 }

@@ -6,12 +6,12 @@
 
 #include <poll.h>
 
-struct gpu;
+struct hive;
 
 #define CONTROL_CLIENTS 8u
 #define CONTROL_FDS     (CONTROL_CLIENTS + 1)
 #define CONTROL_LINE    256u
-#define CONTROL_ANSWER  4096u
+#define CONTROL_ANSWER  16384u
 
 struct control_client {
 	int fd; /* -1: none */
@@ -31,9 +31,9 @@ void control_close(struct control *control);
 /* Fills in CONTROL_FDS entries for poll(). */
 void control_prepare(const struct control *control, struct pollfd *fds);
 /* Serves what poll() has found in them. */
-void control_serve(struct control *control, const struct pollfd *fds, struct gpu *gpu);
+void control_serve(struct control *control, const struct pollfd *fds, const struct hive *hive);
 
 /* One command; the answer ends with a newline. For tests without a socket. */
-void control_command(struct gpu *gpu, char *line, char *answer);
+void control_command(const struct hive *hive, char *line, char *answer);
 
 #endif

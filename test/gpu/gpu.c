@@ -64,7 +64,6 @@ void gpu_free(struct gpu *gpu)
 		(void)munmap(gpu->regs, REGISTER_BYTES);
 	if (gpu->vram_fd >= 0)
 		(void)close(gpu->vram_fd);
-	report_close(&gpu->report);
 	free(gpu);
 }
 

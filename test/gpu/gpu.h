@@ -8,6 +8,7 @@
 
 #include "asic.h"
 #include "guest.h"
+#include "hive.h"
 #include "hws.h"
 #include "memory.h"
 #include "pci.h"
@@ -23,6 +24,8 @@ struct gpu_counters {
 
 struct gpu {
 	struct report report;
+	const struct hive *hive; /* NULL: a GPU alone */
+	unsigned int node;       /* in the hive */
 	struct guest guest;
 	struct pci pci;
 	uint32_t *regs; /* GPU_REGISTERS; memory only where something was written */

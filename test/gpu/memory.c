@@ -72,16 +72,32 @@ static uint64_t read_pair(const struct gpu *gpu, uint32_t reg)
 	return gpu->regs[reg] | (uint64_t)gpu->regs[reg + 1] << 32;
 }
 
-/* The memory behind an entry. The driver puts video memory at 0 of these addresses. */
+/* The memory behind an entry. No driver names video memory that no GPU has. */
 static void *physical(struct gpu *gpu, uint64_t entry, uint64_t offset, uint64_t size_bytes)
 {
-	uint64_t address = (entry & PTE_ADDRESS) + offset;
+	uint64_t address = (entry & PTE_ADDRESS) + offset, left_bytes = 0;
+	uint8_t *at;
 
 	if (entry & PTE_SYSTEM)
 		return guest_at(&gpu->guest, address, size_bytes);
-	if (size_bytes > gpu->vram_bytes || address > gpu->vram_bytes - size_bytes)
+	at = hive_memory_at(gpu, address, &left_bytes);
+	if (left_bytes >= size_bytes)
+		return at;
+	report_violation(&gpu->report, "%#llx bytes of video memory at %#llx, which no GPU has",
+			 (unsigned long long)size_bytes, (unsigned long long)address);
+	return NULL;
+}
+
+/* A page table. The driver keeps the page tables of a GPU in the memory of this GPU. */
+static const uint64_t *table_at(struct gpu *gpu, uint64_t entry, uint64_t offset,
+				uint64_t size_bytes)
+{
+	if (!(entry & PTE_SYSTEM) && !hive_is_own_memory(gpu, entry & PTE_ADDRESS)) {
+		report_violation(&gpu->report, "a page table at %#llx, which is another GPU's",
+				 (unsigned long long)(entry & PTE_ADDRESS));
 		return NULL;
-	return gpu->vram + address;
+	}
+	return physical(gpu, entry, offset, size_bytes);
 }
 
 static void limit(uint64_t *length_bytes, uint64_t most)
@@ -123,7 +139,7 @@ static void *walk(struct gpu *gpu, const struct space *space, uint64_t va, enum 
 	for (level = TOP_LEVEL; level >= 0; level--) {
 		unsigned int shift = PAGE_SHIFT + LEVEL_BITS * level;
 		uint64_t offset = va & ((1ull << shift) - 1);
-		const uint64_t *table = physical(gpu, entry, 0, PAGE_BYTES);
+		const uint64_t *table = table_at(gpu, entry, 0, PAGE_BYTES);
 
 		if (!table)
 			return NULL;
@@ -154,21 +170,25 @@ static void *at_agp(struct gpu *gpu, const struct hub_registers *hub, uint64_t v
 	return guest_at(&gpu->guest, va - bottom + base, *length_bytes);
 }
 
-/* VMID 0: the apertures of video memory and of AGP, and the GART, which is one flat table. */
+/* VMID 0: the apertures of the hive's video memory and of AGP, and the GART, which is one flat
+ * table. */
 static void *at_system_aperture(struct gpu *gpu, enum hub hub, uint64_t va, enum access access,
 				uint64_t *length_bytes)
 {
 	uint64_t start = read_pair(gpu, hubs[hub].start) << PAGE_SHIFT;
 	uint64_t end = (read_pair(gpu, hubs[hub].end) << PAGE_SHIFT) + PAGE_BYTES;
+	uint64_t left_bytes = 0;
 	const uint64_t *entry;
+	void *at;
 
-	if (va - ASIC_FB_BASE < gpu->vram_bytes) {
-		limit(length_bytes, ASIC_FB_BASE + gpu->vram_bytes - va);
-		return gpu->vram + (va - ASIC_FB_BASE);
+	if (va - ASIC_FB_BASE < hive_bytes(gpu)) {
+		at = hive_memory_at(gpu, va - ASIC_FB_BASE, &left_bytes);
+		limit(length_bytes, left_bytes);
+		return at;
 	}
 	if (va < start || va >= end)
 		return at_agp(gpu, &hubs[hub], va, length_bytes);
-	entry = physical(gpu, read_pair(gpu, hubs[hub].directory),
+	entry = table_at(gpu, read_pair(gpu, hubs[hub].directory),
 			 ((va - start) >> PAGE_SHIFT) * sizeof(*entry), sizeof(*entry));
 	if (!entry || !(*entry & PTE_VALID))
 		return NULL;

@@ -54,7 +54,7 @@ void regs_halt_engines(struct gpu *gpu)
 void regs_init(struct gpu *gpu)
 {
 	uint32_t base = ASIC_FB_BASE >> FB_SHIFT;
-	uint32_t top = (ASIC_FB_BASE + gpu->vram_bytes - 1) >> FB_SHIFT;
+	uint32_t top = (ASIC_FB_BASE + hive_bytes(gpu) - 1) >> FB_SHIFT;
 
 	gpu->regs[REG(NBIO, mmRCC_CONFIG_MEMSIZE)] = gpu->vram_bytes >> 20;
 	gpu->regs[REG(NBIO, mmBIOS_SCRATCH_7)] = SCRATCH_7_INIT_COMPLETE;
@@ -68,6 +68,7 @@ void regs_init(struct gpu *gpu)
 	gpu->regs[REG(MMHUB, regMC_VM_AGP_BOT)] = CLOSED_BOTTOM;
 	gpu->regs[REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG)] =
 		INACTIVE_CUS << CC_GC_SHADER_ARRAY_CONFIG__INACTIVE_CUS__SHIFT;
+	hive_init_registers(gpu);
 	regs_halt_engines(gpu);
 }
 

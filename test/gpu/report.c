@@ -13,36 +13,37 @@ static int open_one(const char *path, FILE **ret_file)
 	return *ret_file ? 0 : -errno;
 }
 
-int report_open(struct report *report, const char *log, const char *violations)
+int report_open(struct report_files *files, const char *log, const char *violations)
 {
-	int ret = open_one(log, &report->log);
+	int ret = open_one(log, &files->log);
 
-	return ret < 0 ? ret : open_one(violations, &report->violations);
+	return ret < 0 ? ret : open_one(violations, &files->violations);
 }
 
-void report_close(struct report *report)
+void report_close(struct report_files *files)
 {
-	if (report->log)
-		(void)fclose(report->log);
-	if (report->violations)
-		(void)fclose(report->violations);
-	report->log = NULL;
-	report->violations = NULL;
+	if (files->log)
+		(void)fclose(files->log);
+	if (files->violations)
+		(void)fclose(files->violations);
+	files->log = NULL;
+	files->violations = NULL;
 }
 
 bool report_shows(const struct report *report, enum report_level level)
 {
-	return report->log && level <= report->level;
+	return report->files && report->files->log && level <= report->files->level;
 }
 
 static void write_log(struct report *report, const char *format, va_list arguments)
 {
+	FILE *log = report->files->log;
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	(void)fprintf(report->log, "%6ld.%03ld ", (long)now.tv_sec, now.tv_nsec / 1000000);
-	(void)vfprintf(report->log, format, arguments);
-	(void)fputc('\n', report->log);
+	(void)fprintf(log, "%6ld.%03ld %s", (long)now.tv_sec, now.tv_nsec / 1000000, report->name);
+	(void)vfprintf(log, format, arguments);
+	(void)fputc('\n', log);
 }
 
 void report_log(struct report *report, enum report_level level, const char *format, ...)
@@ -69,8 +70,8 @@ void report_violation(struct report *report, const char *format, ...)
 		(void)snprintf(report->kept[report->num_violations], REPORT_TEXT, "%s", text);
 	report->num_violations++;
 	report_log(report, REPORT_ALWAYS, "VIOLATION: %s", text);
-	if (!report->violations)
+	if (!report->files || !report->files->violations)
 		return;
-	(void)fprintf(report->violations, "%s\n", text);
-	(void)fflush(report->violations);
+	(void)fprintf(report->files->violations, "%s%s\n", report->name, text);
+	(void)fflush(report->files->violations);
 }

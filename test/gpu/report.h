@@ -17,17 +17,24 @@ enum report_level {
 #define REPORT_KEPT 16u
 #define REPORT_TEXT 200u
 
-struct report {
+/* The files of all GPUs. */
+struct report_files {
 	FILE *log;        /* or NULL */
 	FILE *violations; /* the same */
 	enum report_level level;
+};
+
+/* What one GPU reports. */
+struct report {
+	const struct report_files *files; /* or NULL */
+	char name[20];                    /* what its lines begin with: "GPU 3: ", or nothing */
 	unsigned int num_violations;
 	char kept[REPORT_KEPT][REPORT_TEXT]; /* the first violations */
 };
 
 /* Opens the files that are not NULL. 0 or -errno. */
-int report_open(struct report *report, const char *log, const char *violations);
-void report_close(struct report *report);
+int report_open(struct report_files *files, const char *log, const char *violations);
+void report_close(struct report_files *files);
 
 bool report_shows(const struct report *report, enum report_level level);
 __attribute__((format(printf, 3, 4))) void

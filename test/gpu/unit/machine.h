@@ -34,6 +34,7 @@
 #define PTE_SYS 0x2ull
 
 struct machine {
+	struct hive hive; /* with the GPU alone, unless a test adds more */
 	struct gpu *gpu;
 	uint8_t *guest;
 	unsigned int interrupts;
@@ -52,30 +53,29 @@ static int machine_interrupt(void *arg)
 	return 0;
 }
 
-static inline void machine_set_pair(uint32_t reg, uint64_t value)
+static inline void set_pair(struct gpu *gpu, uint32_t reg, uint64_t value)
 {
-	machine.gpu->regs[reg] = (uint32_t)value;
-	machine.gpu->regs[reg + 1] = (uint32_t)(value >> 32);
+	gpu->regs[reg] = (uint32_t)value;
+	gpu->regs[reg + 1] = (uint32_t)(value >> 32);
 }
 
-static inline void machine_make_gart(void)
+static inline void machine_make_gart(struct gpu *gpu)
 {
-	uint64_t *table = (uint64_t *)(machine.gpu->vram + MACHINE_GART_TABLE);
+	uint64_t *table = (uint64_t *)(gpu->vram + MACHINE_GART_TABLE);
 	uint64_t pages = MACHINE_GUEST_BYTES / 4096, i;
+	uint64_t base = (gpu->node * HIVE_SEGMENT_BYTES + MACHINE_GART_TABLE) | 1;
 
 	for (i = 0; i < pages; i++)
 		table[i] = (MACHINE_GUEST + i * 4096) | PTE_ALL | PTE_SYS;
-	machine_set_pair(REG(GC, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), MACHINE_GART_TABLE | 1);
-	machine_set_pair(REG(GC, mmVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
-	machine_set_pair(REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32),
-			 MACHINE_GART_TABLE | 1);
-	machine_set_pair(REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
+	set_pair(gpu, REG(GC, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), base);
+	set_pair(gpu, REG(GC, mmVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
+	set_pair(gpu, REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), base);
+	set_pair(gpu, REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
 }
 
 /* A ring of 1024 bytes for interrupts. */
-static inline void machine_make_ih(void)
+static inline void machine_make_ih(struct gpu *gpu)
 {
-	struct gpu *gpu = machine.gpu;
 	uint64_t ring = MACHINE_GUEST + MACHINE_IH_RING, copy = MACHINE_GUEST + MACHINE_IH_WPTR;
 
 	gpu->regs[REG(OSSSYS, mmIH_RB_BASE)] = (uint32_t)(ring >> 8);
@@ -87,30 +87,54 @@ static inline void machine_make_ih(void)
 		8 << IH_RB_CNTL__RB_SIZE__SHIFT | 1 << IH_RB_CNTL__MC_SPACE__SHIFT;
 }
 
+/* What the driver does first with each GPU. All GPUs have the same guest. */
+static inline void machine_prepare(struct gpu *gpu)
+{
+	struct guest_range range = { MACHINE_GUEST, MACHINE_GUEST_BYTES, machine.guest };
+
+	if (!gpu->guest.num_ranges)
+		assert_int_equal(guest_add(&gpu->guest, &range), 0);
+	gpu->interrupt = machine_interrupt;
+	machine_make_gart(gpu);
+	machine_make_ih(gpu);
+}
+
 static inline int machine_setup(void **state)
 {
-	struct guest_range range = { .address = MACHINE_GUEST, .size_bytes = MACHINE_GUEST_BYTES };
-
 	(void)state;
 	memset(&machine, 0, sizeof(machine));
 	assert_int_equal(gpu_new(MACHINE_VRAM, &machine.gpu), 0);
+	machine.hive = (struct hive){ .num_nodes = 1, .nodes = { machine.gpu } };
 	machine.guest = mmap(NULL, MACHINE_GUEST_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(machine.guest != MAP_FAILED);
-	range.memory = machine.guest;
-	assert_int_equal(guest_add(&machine.gpu->guest, &range), 0);
-	machine.gpu->interrupt = machine_interrupt;
 	machine.next_table = MACHINE_TABLES;
-	machine_make_gart();
-	machine_make_ih();
+	machine_prepare(machine.gpu);
 	return 0;
+}
+
+/* Adds a GPU to the hive. All GPUs lose their registers. */
+static inline struct gpu *machine_add_gpu(void)
+{
+	struct gpu *gpu;
+	unsigned int i;
+
+	assert_int_equal(gpu_new(MACHINE_VRAM, &gpu), 0);
+	machine.hive.nodes[machine.hive.num_nodes++] = gpu;
+	hive_connect(&machine.hive);
+	for (i = 0; i < machine.hive.num_nodes; i++)
+		machine_prepare(machine.hive.nodes[i]);
+	return gpu;
 }
 
 static inline int machine_teardown(void **state)
 {
+	unsigned int i;
+
 	(void)state;
-	guest_remove(&machine.gpu->guest, 0, ~0ull);
-	gpu_free(machine.gpu);
+	for (i = 0; i < machine.hive.num_nodes; i++)
+		gpu_free(machine.hive.nodes[i]);
+	(void)munmap(machine.guest, MACHINE_GUEST_BYTES);
 	return 0;
 }
 

@@ -12,20 +12,20 @@ static const char *ask(const char *text)
 	char line[CONTROL_LINE];
 
 	(void)snprintf(line, sizeof(line), "%s", text);
-	control_command(machine.gpu, line, answer);
+	control_command(&machine.hive, line, answer);
 	return answer;
 }
 
-static void add_user_queue(uint32_t doorbell)
+static void add_user_queue(struct gpu *gpu, uint32_t doorbell)
 {
-	struct queue *queue = queue_new(machine.gpu);
+	struct queue *queue = queue_new(gpu);
 
 	queue->active = true;
 	queue->is_user = true;
 	queue->space = (struct space){ HUB_MM, 3 };
 	queue->doorbell = doorbell;
 	queue->size_bytes = 4096;
-	machine.gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3] = 0x8001;
+	gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3] = 0x8001;
 }
 
 static void knobs_are_set(void **state)
@@ -70,15 +70,15 @@ static void mapped_queues_are_listed(void **state)
 {
 	(void)state;
 	assert_string_equal(ask("queues"), "none\n");
-	add_user_queue(0x500);
+	add_user_queue(machine.gpu, 0x500);
 	assert_string_equal(ask("queues"),
-			    "sdma,pasid=32769,vmid=3,doorbell=0x500,read=0,written=0,idle\n");
+			    "sdma,gpu=0,pasid=32769,vmid=3,doorbell=0x500,read=0,written=0,idle\n");
 }
 
 static void a_queue_can_be_made_to_fault(void **state)
 {
 	(void)state;
-	add_user_queue(0x500);
+	add_user_queue(machine.gpu, 0x500);
 	assert_non_null(strstr(ask("fault 0x501"), "error: no such queue"));
 	assert_string_equal(ask("fault 0x500"), "ok\n");
 	assert_int_equal(machine.interrupts, 1);
@@ -92,11 +92,38 @@ static void a_long_answer_is_cut(void **state)
 	const char *answer;
 
 	(void)state;
-	for (i = 0; i < 200; i++)
-		add_user_queue(i);
+	for (i = 0; i < QUEUE_MAX - 1; i++)
+		add_user_queue(machine.gpu, i);
 	answer = ask("queues");
 	assert_int_equal(strlen(answer), CONTROL_ANSWER - 1);
 	assert_int_equal(answer[CONTROL_ANSWER - 2], '\n');
+}
+
+static void a_command_is_for_all_gpus_or_for_one(void **state)
+{
+	struct gpu *second = machine_add_gpu();
+
+	(void)state;
+	assert_string_equal(ask("speed 1000"), "ok\n");
+	assert_string_equal(ask("gpu 1 speed 5"), "ok\n");
+	assert_int_equal(machine.gpu->copy_bytes_per_s, 1000);
+	assert_int_equal(second->copy_bytes_per_s, 5);
+	machine.gpu->sdma[2].copies = 3;
+	second->sdma[2].copies = 4;
+	assert_non_null(strstr(ask("counters"), " sdma2.copies=7 "));
+	assert_non_null(strstr(ask("gpu 1 counters"), " sdma2.copies=4 "));
+	report_violation(&second->report, "wrong");
+	assert_string_equal(ask("violations"), "1: GPU 1: wrong\n");
+	assert_string_equal(ask("gpu 0 violations"), "0\n");
+	add_user_queue(machine.gpu, 0x500);
+	add_user_queue(second, 0x500);
+	assert_non_null(strstr(ask("queues"), "idle sdma,gpu=1,"));
+	assert_non_null(strstr(ask("fault 0x500"), "error: "));
+	assert_string_equal(ask("gpu 1 fault 0x500"), "ok\n");
+	assert_int_equal(second->counters.faults, 1);
+	assert_int_equal(machine.gpu->counters.faults, 0);
+	assert_non_null(strstr(ask("gpu 2 counters"), "error: "));
+	assert_non_null(strstr(ask("gpu 1"), "error: "));
 }
 
 /* The memory of the caller may have any content. */
@@ -117,18 +144,18 @@ static void each_client_gets_an_answer_for_each_line(void **state)
 		assert_int_equal(write(fds[1], "speed 5\nspee", 12), 12);
 		control_prepare(&control, polled);
 		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
-		control_serve(&control, polled, machine.gpu);
+		control_serve(&control, polled, &machine.hive);
 		assert_int_equal(read(fds[1], answer, sizeof(answer)), 3);
 		assert_int_equal(write(fds[1], "d 6\n", 4), 4);
 		control_prepare(&control, polled);
 		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
-		control_serve(&control, polled, machine.gpu);
+		control_serve(&control, polled, &machine.hive);
 		assert_int_equal(read(fds[1], answer, sizeof(answer)), 3);
 		assert_int_equal(machine.gpu->copy_bytes_per_s, 6);
 		(void)close(fds[1]);
 		control_prepare(&control, polled);
 		assert_int_equal(poll(polled, CONTROL_FDS, 0), 1);
-		control_serve(&control, polled, machine.gpu);
+		control_serve(&control, polled, &machine.hive);
 		assert_int_equal(control.clients[i].fd, -1);
 	}
 }
@@ -142,6 +169,7 @@ int main(void)
 		MACHINE_TEST(mapped_queues_are_listed),
 		MACHINE_TEST(a_queue_can_be_made_to_fault),
 		MACHINE_TEST(a_long_answer_is_cut),
+		MACHINE_TEST(a_command_is_for_all_gpus_or_for_one),
 		MACHINE_TEST(each_client_gets_an_answer_for_each_line),
 	};
 

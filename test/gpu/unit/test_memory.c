@@ -133,13 +133,21 @@ static void a_fault_of_the_driver_itself_is_a_violation(void **state)
 	assert_violations(1);
 }
 
-static void entries_beyond_video_memory_fault(void **state)
+static void entries_beyond_video_memory_are_violations(void **state)
 {
 	uint64_t root = new_directory(5);
 
 	(void)state;
 	map_page(root, VA, MACHINE_VRAM | PTE_ALL);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
+	assert_violations(1);
+}
+
+static void entries_beyond_system_memory_fault(void **state)
+{
+	uint64_t root = new_directory(5);
+
+	(void)state;
 	map_page(root, VA, (MACHINE_GUEST + MACHINE_GUEST_BYTES) | PTE_ALL | PTE_SYS);
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
 }
@@ -181,7 +189,8 @@ int main(void)
 		MACHINE_TEST(a_fault_is_told_to_the_driver),
 		MACHINE_TEST(a_page_that_may_not_be_written_is_no_mapping_error),
 		MACHINE_TEST(a_fault_of_the_driver_itself_is_a_violation),
-		MACHINE_TEST(entries_beyond_video_memory_fault),
+		MACHINE_TEST(entries_beyond_video_memory_are_violations),
+		MACHINE_TEST(entries_beyond_system_memory_fault),
 		MACHINE_TEST(a_fill_keeps_its_pattern_across_pages_and_odd_ends),
 		MACHINE_TEST(an_invalidation_is_acknowledged_at_once),
 	};
