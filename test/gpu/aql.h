@@ -20,6 +20,7 @@ struct aql {
 	uint64_t began;
 	bool in_buffer;  /* its commands run: queue->ib */
 	bool has_kernel; /* the following are in use */
+	uint32_t turns;  /* of the kernel, at full speed */
 	struct sim_gcn_dispatch gcn;
 	struct sim_gcn_group group;
 };
@@ -35,7 +36,8 @@ struct aql_kernel {
 	uint32_t lds_bytes;
 };
 
-/* Runs the kernel for a while: 1 it has ended, 0 not yet, -errno it has failed. */
+/* Runs the kernel for a while: 1 it has ended, 0 not yet, -EAGAIN not yet, and it leaves the host's
+ * processor to others, because it has run for long, another -errno it has failed. */
 int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel *kernel);
 
 /* The queue leaves the hardware: the waves of a kernel go to the queue's save area, and what

@@ -7,9 +7,11 @@
 #include "gpu.h"
 
 #define STEPS        20000u /* instructions of a turn */
-#define ENTRY_OFFSET 4u     /* dwords of the descriptor: where the code begins, from there */
-#define QUEUE_READ   128u   /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
-#define MQD_BYTES    4096u  /* the control stack follows the MQD at the next page */
+#define FAST_TURNS   50u    /* then the kernel is taken for one that a test keeps in its loop */
+#define SLOW_STEPS   200u
+#define ENTRY_OFFSET 4u    /* dwords of the descriptor: where the code begins, from there */
+#define QUEUE_READ   128u  /* of amd_queue_t (amd_hsa_queue.h), where its read index lies */
+#define MQD_BYTES    4096u /* the control stack follows the MQD at the next page */
 #define MAGIC        0x5245564153564157ull
 #define PARTS        (SIM_GCN_MAX_WAVES + 1u) /* the waves and their LDS */
 
@@ -99,6 +101,7 @@ void aql_drop(struct queue *queue)
 static int allocate(struct aql *aql, const struct sim_gcn_dispatch *gcn)
 {
 	aql->gcn = *gcn;
+	aql->turns = 0;
 	aql->group.waves = calloc(gcn->num_waves, sizeof(*aql->group.waves));
 	aql->group.lds = calloc(1, SIM_GCN_LDS_BYTES);
 	aql->has_kernel = true;
@@ -136,17 +139,22 @@ int aql_run_kernel(struct gpu *gpu, struct queue *queue, const struct aql_kernel
 {
 	struct environment e = { gpu, queue };
 	struct sim_gcn_env env = env_of(&e);
+	struct aql *aql = queue->aql;
+	bool is_slow;
 	int ret;
 
-	if (!queue->aql->has_kernel) {
+	if (!aql->has_kernel) {
 		ret = begin(gpu, queue, kernel);
 		if (ret < 0)
 			return ret;
 	}
-	ret = sim_gcn_run(&queue->aql->gcn, &queue->aql->group, &env, STEPS);
+	is_slow = aql->turns == FAST_TURNS;
+	if (!is_slow)
+		aql->turns++;
+	ret = sim_gcn_run(&aql->gcn, &aql->group, &env, is_slow ? SLOW_STEPS : STEPS);
 	if (ret)
-		drop_kernel(queue->aql);
-	return ret;
+		drop_kernel(aql);
+	return ret == 0 && is_slow ? -EAGAIN : ret;
 }
 
 /* The control stack. */

@@ -200,6 +200,18 @@ static void a_kernel_runs_to_its_end(void **state)
 	assert_violations(0);
 }
 
+/* Tests keep a kernel in its loop for minutes, on hosts whose processors have other work. */
+static void a_kernel_that_runs_for_long_rests_between_its_turns(void **state)
+{
+	(void)state;
+	put_kernel(0);
+	((uint64_t *)guest_page(ARGUMENTS))[1] = UINT64_MAX;
+	assert_int_equal(ring(0), 1);
+	assert_int_equal(queues_run(machine.gpu), 1);
+	assert_true(queue()->aql->has_kernel);
+	assert_violations(0);
+}
+
 static void a_kernel_that_faults_stops_its_queue(void **state)
 {
 	(void)state;
@@ -256,6 +268,7 @@ int main(void)
 		AQL_TEST(a_packet_of_an_unknown_type_is_a_violation),
 		AQL_TEST(a_doorbell_more_than_a_ring_ahead_is_a_violation),
 		AQL_TEST(a_kernel_runs_to_its_end),
+		AQL_TEST(a_kernel_that_runs_for_long_rests_between_its_turns),
 		AQL_TEST(a_kernel_that_faults_stops_its_queue),
 		AQL_TEST(waves_leave_in_the_middle_and_come_back),
 		AQL_TEST(waves_that_were_changed_in_memory_are_lost),
