@@ -38,6 +38,15 @@ bool rocr_host_unlock(struct rocr_host *host)
 	return rocr_good(hsa_amd_memory_unlock(host->memory), "unlock") && unmap_pages(host);
 }
 
+/* Kernels without CONFIG_DEVICE_PRIVATE have no SVM: those of Debian 12 and 13. */
+static bool kernel_has_svm(void)
+{
+	bool has_svm = false;
+
+	return rocr_good(hsa_system_get_info(HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED, &has_svm), "SVM") &&
+	       has_svm;
+}
+
 bool rocr_host_share(const struct rocr_place *gpu, size_t size, struct rocr_host *ret_host)
 {
 	hsa_amd_svm_attribute_pair_t attributes[] = {
@@ -48,6 +57,8 @@ bool rocr_host_share(const struct rocr_place *gpu, size_t size, struct rocr_host
 		{ HSA_AMD_SVM_ATTRIB_AGENT_ACCESSIBLE_IN_PLACE, gpu->agent.handle },
 	};
 
+	if (!kernel_has_svm())
+		return rocr_host_lock(gpu, size, ret_host);
 	return map_pages(gpu, size, ret_host) &&
 	       rocr_good(hsa_amd_svm_attributes_set(ret_host->memory, size, attributes,
 						    sizeof(attributes) / sizeof(*attributes)),
@@ -56,7 +67,7 @@ bool rocr_host_share(const struct rocr_place *gpu, size_t size, struct rocr_host
 
 bool rocr_host_unshare(struct rocr_host *host)
 {
-	return unmap_pages(host);
+	return kernel_has_svm() ? unmap_pages(host) : rocr_host_unlock(host);
 }
 
 bool rocr_host_verify_attributes(const struct rocr_host *host)
@@ -69,6 +80,8 @@ bool rocr_host_verify_attributes(const struct rocr_host *host)
 		{ HSA_AMD_SVM_ATTRIB_ACCESS_QUERY, host->gpu->agent.handle },
 	};
 
+	if (!kernel_has_svm())
+		return true;
 	if (!rocr_good(hsa_amd_svm_attributes_get(host->memory, host->size, now,
 						  sizeof(now) / sizeof(*now)),
 		       "SVM attributes"))

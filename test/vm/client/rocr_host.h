@@ -17,7 +17,8 @@ struct rocr_host {
 bool rocr_host_lock(const struct rocr_place *gpu, size_t size, struct rocr_host *ret_host);
 bool rocr_host_unlock(struct rocr_host *host);
 
-/* New pages with SVM attributes other than the default. CPU and GPU use the same address. */
+/* New pages with SVM attributes other than the default. CPU and GPU use the same address. On a
+ * kernel without SVM, pages that ROCr locks. */
 bool rocr_host_share(const struct rocr_place *gpu, size_t size, struct rocr_host *ret_host);
 bool rocr_host_unshare(struct rocr_host *host);
 
