@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTING            "test/data/kernels/gfx90a.txt"
+#ifndef LISTING
+#define LISTING "test/data/kernels/gfx90a.txt"
+#endif
 #define LISTING_MAX_DWORDS 512u
 
 /* A kernel as it lies in memory: the descriptor, whose dwords 4 and 5 say where the code is. */

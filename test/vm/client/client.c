@@ -11,6 +11,7 @@
 
 #include "buffers.h"
 #include "chain.h"
+#include "compute.h"
 #include "events.h"
 #include "extras.h"
 #include "gpus.h"
@@ -32,6 +33,7 @@ struct client {
 	struct gpus gpus;
 	struct sdma_queue transfer[GPUS_MAX]; /* idle but while contents are moved */
 	struct chain *chains[GPUS_MAX];
+	struct compute *computes[GPUS_MAX]; /* each NULL without --kernel */
 	struct buffers *buffers;
 	struct many *many;
 	struct shared shared;
@@ -96,6 +98,8 @@ static int client_start(struct client *client)
 				  &client->shared);
 	if (ret == 0)
 		ret = client_start_chains(client);
+	for (int i = 0; ret == 0 && options->kernel && i < client->gpus.count; i++)
+		ret = compute_new(client->report, &client->gpus.list[i], &client->computes[i]);
 	if (ret == 0 && options->split_mapping)
 		ret = buffers_split_mapping(client->buffers);
 	if (ret == 0)
@@ -107,6 +111,8 @@ static void client_stop(struct client *client)
 {
 	for (int i = 0; i < client->gpus.count; i++)
 		chain_stop(client->chains[i]);
+	for (int i = 0; i < client->gpus.count; i++)
+		compute_free(client->computes[i]);
 	events_free(client->events);
 	many_free(client->many);
 	buffers_free(client->buffers);
@@ -146,6 +152,8 @@ static int client_verify_devices(struct client *client, uint64_t *packets)
 		ret = sdma_check_idle(&client->transfer[i]);
 		if (ret == 0)
 			ret = chain_verify(client->chains[i], &more);
+		if (ret == 0)
+			ret = compute_verify(client->computes[i]);
 		*packets += more;
 	}
 	return ret;
@@ -199,6 +207,8 @@ static int client_mutate(struct client *client)
 {
 	int ret = buffers_mutate(client->buffers);
 
+	for (int i = 0; ret == 0 && i < client->gpus.count; i++)
+		ret = compute_begin(client->computes[i]);
 	return ret < 0 ? ret : events_mutate(client->events);
 }
 

@@ -25,6 +25,7 @@ static const char help[] =
 	"  --fork-child               a child that has inherited the descriptors\n"
 	"  --split-mapping            a page of a VRAM mapping is made read-only\n"
 	"  --shared                   all of a tree count in one buffer of the GPU\n"
+	"  --kernel                   a compute queue on each GPU, with a kernel that is in its loop\n"
 	"  --self-test-chain          no GPU: shows what the chain notices\n"
 	"SIGUSR1: verify, report, go on. SIGTERM: verify, report, exit.\n";
 
@@ -43,6 +44,7 @@ enum number {
 	FLAG_SPLIT_MAPPING,
 	FLAG_SELF_TEST_CHAIN,
 	FLAG_SHARED,
+	FLAG_KERNEL,
 };
 
 static const struct option long_options[] = {
@@ -64,6 +66,7 @@ static const struct option long_options[] = {
 	{ "split-mapping", no_argument, NULL, FLAG_SPLIT_MAPPING },
 	{ "self-test-chain", no_argument, NULL, FLAG_SELF_TEST_CHAIN },
 	{ "shared", no_argument, NULL, FLAG_SHARED },
+	{ "kernel", no_argument, NULL, FLAG_KERNEL },
 	{ 0 },
 };
 
@@ -108,6 +111,7 @@ static int options_flag(int option, struct options *options)
 		&options->split_mapping,
 		&options->self_test_chain,
 		&options->shared,
+		&options->kernel,
 	};
 
 	*places[option - FLAG_RENDER_FIRST] = true;

@@ -19,6 +19,7 @@ struct options {
 	unsigned int many;
 	bool split_mapping;
 	bool shared;
+	bool kernel;
 	int shared_fd; /* set by the tree */
 	bool self_test_chain;
 	struct extras_options extras;

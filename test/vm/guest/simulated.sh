@@ -51,6 +51,7 @@ has_device() { [ -d "$sim" ]; }
 fault() { echo "$1 $2 -$3" > "$sim/faults"; }
 knob() { echo "$2" > "$sim/$1"; }
 needs_dma_bufs() { :; }
+loses_waves() { false; }
 
 # sim_process PID FIELD: sets $value to the device's count for a process. Fails if the device does not
 # know the process.

@@ -45,6 +45,8 @@ knob() {
 	ask_gpu "speed $2"
 }
 needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
+# mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
+loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
 object() { skip "needs the simulated GPU: count of $1"; }
 
 # Sets $processes: the processes of the session that KFD knows.

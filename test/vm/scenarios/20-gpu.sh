@@ -20,6 +20,21 @@ scenario_one_gpu() { # true driver
 	finish
 }
 
+# A kernel of a compute queue is in the middle of its loop at each dump, and goes on where it was. A driver that saves no
+# control stack would lose its waves: the dump fails, and the kernel runs on.
+scenario_compute_queue() { # true driver
+	machine one
+	start_client --kernel
+	if loses_waves; then
+		dump_fails img "was saved without its control stack"
+		verify
+	else
+		come_back
+		come_back
+	fi
+	finish
+}
+
 # The kernel frees the VRAM of the old process only after the restore has begun: see teardown_delay_ms.
 scenario_restore_at_once() { # oldest and newest
 	local job
@@ -115,7 +130,7 @@ scenario_low_fds() { # oldest and newest, true driver
 
 scenario_dumped_again() { # oldest and newest, true driver
 	machine one
-	start_client
+	start_client $(kernel_if_kept)
 	come_back
 	come_back
 	come_back
@@ -127,7 +142,7 @@ scenario_leave_running() { # true driver
 	local before
 
 	machine one
-	start_client --sizes medium
+	start_client --sizes medium $(kernel_if_kept)
 	before=$(state "$pid")
 	dump img "$pid" --leave-running
 	same_state "$before"
