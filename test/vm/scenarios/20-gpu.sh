@@ -13,7 +13,7 @@ scenario_client_alone() { # oldest and newest
 	finish
 }
 
-scenario_one_gpu() { # true driver
+scenario_one_gpu() { # true driver in make check
 	machine one
 	start_client --sizes medium
 	come_back
@@ -22,7 +22,7 @@ scenario_one_gpu() { # true driver
 
 # A kernel of a compute queue is in the middle of its loop at each dump, and goes on where it was. A driver that saves no
 # control stack would lose its waves: the dump fails, and the kernel runs on.
-scenario_compute_queue() { # true driver
+scenario_compute_queue() { # true driver in make check
 	machine one
 	start_client --kernel
 	if loses_waves; then
@@ -104,7 +104,7 @@ scenario_render_first() { # oldest and newest, true driver
 	finish
 }
 
-scenario_second_kfd() { # oldest and newest, true driver
+scenario_second_kfd() { # oldest and newest, true driver in make check
 	machine one
 	start_client --second-kfd
 	come_back
@@ -128,7 +128,7 @@ scenario_low_fds() { # oldest and newest, true driver
 	finish
 }
 
-scenario_dumped_again() { # oldest and newest, true driver
+scenario_dumped_again() { # oldest and newest, true driver in make check
 	machine one
 	start_client $(kernel_if_kept)
 	come_back
@@ -138,7 +138,7 @@ scenario_dumped_again() { # oldest and newest, true driver
 }
 
 # The original runs on, and its image restores.
-scenario_leave_running() { # true driver
+scenario_leave_running() { # true driver in make check
 	local before
 
 	machine one
@@ -198,7 +198,7 @@ runs_on() { until_true queues_run "$pid" && runs && verify && no_violation; }
 
 # Until CRIU has killed the job its queues do not run. They run again if CRIU does not kill it: because it is killed
 # itself, or because its script fails.
-scenario_queues_after_dump() { # oldest and newest, true driver
+scenario_queues_after_dump() { # oldest and newest, true driver in make check
 	local before
 
 	machine one

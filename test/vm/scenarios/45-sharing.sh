@@ -21,7 +21,7 @@ dump_refused() {
 }
 
 # Two processes, each owner and importer: there, and back again.
-scenario_sharing_two() { # oldest and newest, true driver
+scenario_sharing_two() { # oldest and newest, true driver in make check
 	machine one
 	start_sharers 2
 	come_back

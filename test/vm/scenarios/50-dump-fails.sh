@@ -74,7 +74,7 @@ scenario_undumpable_file() { # true driver
 	finish
 }
 
-scenario_gem_buffer() { # newest, true driver
+scenario_gem_buffer() { # newest, true driver in make check
 	machine one
 	start_client --gem-bo
 	dump_fails img GEM

@@ -137,7 +137,7 @@ killed_in_background() { # MS
 	new_client
 }
 
-scenario_killed_while_paused() { # oldest and newest, true driver
+scenario_killed_while_paused() { # oldest and newest, true driver in make check
 	local n
 
 	read_kills
@@ -238,7 +238,7 @@ dumped_once() {
 }
 
 # Every second time the task is a sibling of CRIU, as container runtimes want it.
-scenario_killed_restore() { # oldest and newest, true driver
+scenario_killed_restore() { # oldest and newest, true driver in make check
 	local all n as=('' --restore-sibling)
 
 	read_kills

@@ -97,7 +97,7 @@ scenario_restore_call_fails() { # newest
 
 # With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
 # stands still from before it sends memory by itself, so the memory is incomplete when the queues start.
-scenario_lazy_restore() { # oldest and newest, true driver
+scenario_lazy_restore() { # oldest and newest, true driver in make check
 	local daemon code=0
 
 	machine one

@@ -53,9 +53,9 @@ scenario_stream_compute_first() { # oldest and newest, long, true driver
 	finish
 }
 
-scenario_stream_second_kfd() { # oldest and newest, true driver
+scenario_stream_second_kfd() { # oldest and newest, true driver in make check
 	machine one
-	start_client --second-kfd
+	start_client --second-kfd $(kernel_if_kept)
 	stream_back
 	finish
 }

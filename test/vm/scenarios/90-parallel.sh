@@ -18,10 +18,10 @@ has_parallel() {
 	esac
 }
 
-scenario_parallel() { # true driver
+scenario_parallel() { # true driver in make check
 	has_parallel
 	machine one
-	start_client
+	start_client $(kernel_if_kept)
 	come_back
 	filled_by main img1/restore.log
 	finish
