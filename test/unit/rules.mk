@@ -17,6 +17,8 @@ $(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
 
 $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
 
+$(BUILD)/unit/test_resume: LIBS += -Wl,--wrap=kfd_resume
+
 # The plugin finds CRIU's options by their name.
 $(BUILD)/unit/test_dump_guard: LIBS += -Wl,--export-dynamic-symbol=opts
 
