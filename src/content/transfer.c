@@ -283,7 +283,7 @@ static int write_in_turn(struct slot_thread *thread)
 	if (checksum_needs_order(&transfer->checksums))
 		add_checksums(thread);
 	take_bytes_before(thread);
-	if (transfer->job->streamed)
+	if (transfer->io.in_order)
 		ret = write_range(thread);
 	if (!ret)
 		end_turn(thread);
@@ -313,7 +313,7 @@ static int save_range(struct slot_thread *thread)
 		add_checksums(thread);
 	if (!ret)
 		ret = write_in_turn(thread);
-	if (!ret && !transfer->job->streamed)
+	if (!ret && !transfer->io.in_order)
 		ret = write_range(thread);
 	return ret;
 }

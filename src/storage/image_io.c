@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -32,9 +34,9 @@ static uint64_t round_down(uint64_t size)
 	return size / IMAGE_IO_ALIGNMENT * IMAGE_IO_ALIGNMENT;
 }
 
-static void init(struct image_io *io, int fd, bool streamed, uint64_t size)
+static void init(struct image_io *io, int fd, bool in_order, uint64_t size)
 {
-	*io = (struct image_io){ .fd = fd, .streamed = streamed, .size = size };
+	*io = (struct image_io){ .fd = fd, .in_order = in_order, .size = size };
 	(void)pthread_mutex_init(&io->lock, NULL);
 }
 
@@ -70,12 +72,23 @@ uint64_t image_io_shift(const struct image_io *io)
 	return io->aligns_memory ? IMAGE_HEADER_SIZE : 0;
 }
 
+/* Object stores that are mounted by FUSE take the bytes of a file in order. At other bytes some end
+ * the upload, so the plugin does not try. Some report success when they ignore a new size. None of
+ * them has fallocate(), which the other file systems of FUSE may lack, too. */
+static bool wants_order(int fd, uint64_t size)
+{
+	struct statfs stat;
+
+	return fstatfs(fd, &stat) == 0 && stat.f_type == FUSE_SUPER_MAGIC &&
+	       fallocate(fd, 0, 0, (off_t)size) < 0 && errno == EOPNOTSUPP;
+}
+
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
 			struct trial *trial)
 {
-	init(io, fd, streamed, size);
+	init(io, fd, streamed || wants_order(fd, size), size);
 	io->skip_zeros = skip_zeros;
-	if (streamed)
+	if (io->in_order)
 		return 0;
 	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
@@ -150,7 +163,7 @@ int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t 
 	uint64_t begin = 0;
 	int ret = 0;
 
-	if (io->streamed)
+	if (io->in_order)
 		return write_full(io->fd, memory, size);
 	if (!io->skip_zeros)
 		return write_run(io, memory, offset, size);
@@ -173,9 +186,7 @@ int image_io_write(struct image_io *io, char *memory, uint64_t offset, uint64_t 
 
 int image_io_end_save(struct image_io *io)
 {
-	if (io->streamed)
-		return 0;
-	if (ftruncate(io->fd, (off_t)io->size) < 0)
+	if (!io->in_order && ftruncate(io->fd, (off_t)io->size) < 0)
 		return -errno;
 	return fd_sync(io->fd);
 }
@@ -217,7 +228,7 @@ int image_io_begin_load(struct image_io *io, int fd, bool streamed, uint64_t siz
 
 bool image_io_copies(const struct image_io *io)
 {
-	return !io->streamed && !io->direct;
+	return !io->in_order && !io->direct;
 }
 
 /* Bytes of the file that are no hole. */
@@ -269,7 +280,7 @@ int image_io_read(struct image_io *io, char *memory, uint64_t offset, uint64_t s
 	uint64_t at = 0;
 	int ret = 0;
 
-	if (io->streamed)
+	if (io->in_order)
 		return read_full(io->fd, memory, size);
 	if (!io->sparse)
 		return read_run(io, memory, offset, size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads and writes ranges of a pages file, in any order and from several threads at the same time,
- * or of a stream, in order only. Bypasses the page cache if the file system allows it, turns zeros
- * into holes, and leaves tmpfs to tmpfs.c. These functions print nothing: callers print the error.
+ * or in order only: a stream, and a file that is written to an object store. Bypasses the page
+ * cache if the file system allows it, turns zeros into holes, and leaves tmpfs to tmpfs.c. These
+ * functions print nothing: callers print the error.
  */
 #ifndef AMDGPU_PLUGIN_STORAGE_IMAGE_IO_H
 #define AMDGPU_PLUGIN_STORAGE_IMAGE_IO_H
@@ -24,7 +25,8 @@ struct extent {
 struct image_io {
 	/* Borrowed. */
 	int fd;
-	bool streamed;
+	/* A stream, or a new file on a file system that takes the bytes of a file in order. */
+	bool in_order;
 	/* Bytes of the whole file. */
 	uint64_t size;
 	bool skip_zeros;
@@ -46,7 +48,7 @@ struct image_io {
 
 /* For a new file of @size bytes at @fd, or a stream of that many bytes. Reserves the disk space, so
  * that no later write lacks it: -ENOSPC. Borrows @trial. Call image_io_done() even after an
- * error. */
+ * error. Then @io->in_order says whether writes must come in order. */
 int image_io_begin_save(struct image_io *io, int fd, bool streamed, bool skip_zeros, uint64_t size,
 			struct trial *trial);
 /* @memory is one range of the file, at @offset. The function changes only the padding up to the
