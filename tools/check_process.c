@@ -11,6 +11,7 @@
 #include "facts.h"
 #include "foresee.h"
 #include "kernel/proc.h"
+#include "other_files.h"
 #include "survey.h"
 
 /* The storage that the estimate of the time assumes. */
@@ -83,6 +84,8 @@ static int examine(struct check *check, pid_t pid, bool *uses)
 	_cleanup_(survey_done) struct survey survey = { 0 };
 	int ret = survey_read(pid, &check->topology, &survey);
 
+	if (!ret)
+		ret = other_files_warn(pid, &check->topology);
 	if (ret == -ESRCH || ret == -ENOENT)
 		return TOOL_YES;
 	if (ret < 0) {

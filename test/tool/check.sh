@@ -242,6 +242,33 @@ checks_process() {
 	hold_by "$work/a"$'\033'"[31mb" "$work/kfd"
 	checked "$work/tree" "a name that would colour a terminal" 0 "^process $holder (a?\[31mb): has /dev/kfd open" "$holder"
 	release
+	files_of_others
+}
+
+# Open files that neither CRIU nor the plugin saves.
+files_of_others() {
+	local file
+
+	mknod "$work/accel0" c 261 0 && mknod "$work/card0" c 226 0 && mknod "$work/other-node" c 226 255 || exit 1
+	mknod "$work/disk" b 259 7 && mknod "$work/null" c 1 3 && mknod "$work/tun" c 10 200 && mknod "$work/loop-control" c 10 237 || exit 1
+	mknod "$work/tty" c 136 5 || exit 1
+	: > "$work/regular"
+	hold "$work/kfd" "$work/node" "$work/null" "$work/tun" "$work/tty" "$work/regular"
+	kfd_process "$work/tree" "$holder"
+	checked "$work/tree" "files that CRIU saves" 0 "" -q "$holder"
+	release
+	for file in "accel0 261:0" "card0 226:0" "other-node 226:255" "disk 259:7" "loop-control 10:237"; do
+		hold "$work/kfd" "$work/node" "$work/${file% *}"
+		kfd_process "$work/tree" "$holder"
+		checked "$work/tree" "the file ${file% *}" 0 \
+			"warning: process $holder: descriptor 5 is $work/${file% *} (${file#* }), which neither .*; have the process close it" -q "$holder"
+		release
+	done
+	hold_by "$work/hold" --anonymous "$work/kfd" "$work/node"
+	kfd_process "$work/tree" "$holder"
+	checked "$work/tree" "anonymous files" 0 "warning: process $holder: descriptor 3 and 1 more is anon_inode:\[userfaultfd\], which neither" -q "$holder"
+	has_not "anonymous files that CRIU saves" "event\|notify\|signal\|timer\|pidfd"
+	release
 }
 
 # Each refusal that shows before the dump.
