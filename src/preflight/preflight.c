@@ -188,7 +188,7 @@ static const struct rule {
 	RULE(DUMP_BO_UNLISTED, PREFLIGHT_BO,
 	     "is mapped by its render node (virtual memory API), and the kernel does not list such mappings",
 	     "it has contents and no address, and a render node does not know LIST_HANDLES",
-	     "use Linux 6.18 or newer, or memory of another API: hipMalloc() or hsa_amd_memory_pool_allocate(); PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False; vLLM: no sleep mode; RCCL: NCCL_CUMEM_ENABLE=0",
+	     "use Linux 6.18 or newer, or memory of another API: hipMalloc() or hsa_amd_memory_pool_allocate(); memory pools of HIP (hipMallocAsync()) and of frameworks: HIP_MEM_POOL_USE_VM=0, or an allocator that uses hipMalloc(); PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False; vLLM: no sleep mode; RCCL: NCCL_CUMEM_ENABLE=0",
 	     false, .bo_breaks = has_no_address),
 	RULE(DUMP_BO_HALVED, PREFLIGHT_BO,
 	     "is queue memory on a GPU before gfx9, and the kernel would restore half of it",

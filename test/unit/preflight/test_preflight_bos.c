@@ -24,7 +24,7 @@ static const struct {
 	{ { .addr = 0, .alloc_flags = KFD_BO_VRAM },
 	  "",
 	  "virtual memory",
-	  "expandable_segments",
+	  "memory pools of HIP (hipMallocAsync()) and of frameworks",
 	  true },
 	{ { .addr = 4096, .alloc_flags = KFD_BO_VRAM | 0x20 },
 	  "",
