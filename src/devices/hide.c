@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -37,6 +38,12 @@
 
 /* The type is in the lower half of the field. */
 #define TYPE_MASK 0xffff
+
+/* A cgroup has at most 64 programs (BPF_CGROUP_MAX_PROGS). The program of another task leaves as
+ * soon as that task has opened /dev/kfd. */
+#define WAIT_SECONDS 10
+#define POLL_NS      10000000L
+#define POLLS_MAX    (WAIT_SECONDS * 1000000000L / POLL_NS)
 
 /* Jump targets, which hide_build() replaces by distances. */
 enum target {
@@ -152,7 +159,7 @@ static int load(const uint32_t *minors, size_t count, const char name[HIDE_NAME_
 	return call_bpf(BPF_PROG_LOAD, &attributes);
 }
 
-/* Unlike BPF_PROG_ATTACH, a link ends with its last descriptor. */
+/* Unlike BPF_PROG_ATTACH, a link ends with its last descriptor. -E2BIG: the cgroup is full. */
 static int attach(int program, int cgroup)
 {
 	union bpf_attr attributes;
@@ -162,6 +169,17 @@ static int attach(int program, int cgroup)
 	attributes.link_create.target_fd = (uint32_t)cgroup;
 	attributes.link_create.attach_type = BPF_CGROUP_DEVICE;
 	return call_bpf(BPF_LINK_CREATE, &attributes);
+}
+
+static int attach_in_time(int program, int cgroup)
+{
+	int ret = attach(program, cgroup);
+
+	for (long polls = 0; ret == -E2BIG && polls < POLLS_MAX; polls++) {
+		(void)nanosleep(&(const struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		ret = attach(program, cgroup);
+	}
+	return ret;
 }
 
 /* The path of this task in the hierarchy of cgroup v2, whose line begins with "0::". It begins at
@@ -275,7 +293,7 @@ static int load_and_attach(const uint32_t *minors, size_t count, const char name
 	if (program < 0)
 		return program;
 	*ret_cause = "the kernel does not attach a program to the task's cgroup";
-	return attach(program, cgroup);
+	return attach_in_time(program, cgroup);
 }
 
 int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, const char **ret_cause)

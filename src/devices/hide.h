@@ -23,7 +23,8 @@ struct hide {
 };
 
 /* Denies the calling thread, and no other, the render nodes with these minors. The thread has
- * another name meanwhile. On error *@ret_cause says what cannot be done. Logs nothing. */
+ * another name meanwhile. Waits up to ten seconds while other programs fill the cgroup. On error
+ * *@ret_cause says what cannot be done. Logs nothing. */
 int hide_begin(const uint32_t *minors, size_t count, struct hide *ret_hide, const char **ret_cause);
 void hide_end(struct hide *hide);
 

@@ -24,6 +24,9 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 static struct {
 	int load_error;
 	int link_error;
+	/* Before so many sleeps of the task, the cgroup has as many programs as it may have. */
+	unsigned int full_until;
+	unsigned int sleeps;
 	int link;
 	unsigned int links;
 	uint32_t hidden[GPUS];
@@ -50,6 +53,8 @@ static long call_bpf(int command, const union bpf_attr *attributes)
 {
 	int error = command == BPF_PROG_LOAD ? bpf.load_error : bpf.link_error;
 
+	if (command == BPF_LINK_CREATE && bpf.sleeps < bpf.full_until)
+		error = E2BIG;
 	if (error) {
 		errno = error;
 		return -1;
@@ -60,6 +65,14 @@ static long call_bpf(int command, const union bpf_attr *attributes)
 		bpf.links++;
 	bpf.link = openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC);
 	return bpf.link;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)time;
+	(void)left;
+	bpf.sleeps++;
+	return 0;
 }
 
 long syscall(long number, ...)
@@ -255,6 +268,26 @@ static void extra_gpus_are_hidden(void **state)
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE);
 }
 
+/* The other tasks of a large job open /dev/kfd at the same time. */
+static void a_full_cgroup_has_room_again_soon(void **state)
+{
+	(void)state;
+	bpf.full_until = 100;
+	write_image(true, 0xbeef, 0);
+	assert_hidden();
+	assert_int_equal(bpf.sleeps, 100);
+}
+
+/* Programs of others stay. */
+static void a_cgroup_that_stays_full_is_refused(void **state)
+{
+	(void)state;
+	bpf.full_until = UINT_MAX;
+	write_image(true, 0xbeef, 0);
+	assert_refused("attach a program");
+	assert_in_range(bpf.sleeps, 100, 10000);
+}
+
 /* A process that has opened /dev/kfd keeps its GPUs. */
 static void extra_gpus_stay_after_another_open(void **state)
 {
@@ -396,6 +429,8 @@ int main(void)
 		TEST(visible_gpus_get_their_own_buckets),
 		TEST(an_extra_gpu_gets_no_id_that_the_process_knows),
 		TEST(extra_gpus_are_hidden),
+		TEST(a_full_cgroup_has_room_again_soon),
+		TEST(a_cgroup_that_stays_full_is_refused),
 		TEST(extra_gpus_stay_after_another_open),
 		TEST(extra_gpus_beside_svm_ranges_are_hidden),
 		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
