@@ -41,7 +41,6 @@ static const bool shows_early[] = {
 	[DUMP_QUEUE_GENERATION] = true,
 	[DUMP_BO_GENERATION] = true,
 	[DUMP_HAS_DMABUF] = true,
-	[DUMP_HAS_GEM_OBJECTS] = true,
 };
 
 #define RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))
@@ -369,14 +368,26 @@ static int check_bos(const struct subject *subject)
 	return 0;
 }
 
+/* Up to Linux 6.12 at least, the driver stops the queues of a process for 100 ms when a copy of a
+ * file with their VM is closed: amdgpu_flush() waits for KFD's eviction fence. Linux 7.2 does not,
+ * which lists the handles. */
+static bool stops_queues(const struct subject *subject, int number, uint32_t minor)
+{
+	return subject->survey->has_kfd && !render_node_gem_can_list(minor) &&
+	       kfd_process_has_vm_in(subject->pid, number);
+}
+
 static int check_render_file(const struct subject *subject, int number, uint32_t minor)
 {
 	_cleanup_free_ struct render_gem *gems = NULL;
 	_cleanup_close_ int fd = -1;
 	uint32_t count = 0;
 	size_t listed;
-	int ret = proc_get_fd(subject->pid, number, &fd);
+	int ret;
 
+	if (stops_queues(subject, number, minor))
+		return 0;
+	ret = proc_get_fd(subject->pid, number, &fd);
 	if (!ret)
 		ret = render_node_count_objects(fd, &count);
 	/* The dump reports what the driver does not answer. */
@@ -464,9 +475,9 @@ static bool is_late(size_t index)
 bool foresee_name_late(size_t index, char *text, size_t size)
 {
 	static const char *const objects[] = {
-		[PREFLIGHT_DUMP] = "the dump",  [PREFLIGHT_PROCESS] = "a process",
-		[PREFLIGHT_QUEUE] = "a queue",  [PREFLIGHT_BO] = "a BO",
-		[PREFLIGHT_FILE] = "a mapping",
+		[PREFLIGHT_DUMP] = "the dump",          [PREFLIGHT_PROCESS] = "a process",
+		[PREFLIGHT_QUEUE] = "a queue",          [PREFLIGHT_BO] = "a BO",
+		[PREFLIGHT_FILE] = "a file or mapping",
 	};
 
 	const struct preflight_text *rule;

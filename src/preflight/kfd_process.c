@@ -90,6 +90,13 @@ static unsigned int read_file_pasid(pid_t pid, int number)
 	return pasid;
 }
 
+bool kfd_process_has_vm_in(pid_t pid, int number)
+{
+	unsigned int pasid = read_process_pasid(pid);
+
+	return !pasid || read_file_pasid(pid, number) == pasid;
+}
+
 /* Descriptor @number of the process. */
 static int add_descriptor(struct node_uses *uses, pid_t pid, int number)
 {

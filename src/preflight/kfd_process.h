@@ -3,6 +3,7 @@
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_KFD_PROCESS_H
 #define AMDGPU_PLUGIN_PREFLIGHT_KFD_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,6 +15,10 @@ struct topology;
  * a render node that the process has opened for graphics counts, too. -errno: /proc cannot be read.
  */
 int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *ret_count);
+
+/* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
+ * does not tell the PASID of the process, it may be, and the answer is true. */
+bool kfd_process_has_vm_in(pid_t pid, int number);
 
 /* Whether process @pid has more than one KFD process, which Linux 7 makes for a file of /dev/kfd on
  * request (CREATE_PROCESS): 1, 0, or -errno. */

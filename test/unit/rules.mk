@@ -36,7 +36,7 @@ $(GCN_UNITS): $(BUILD)/unit/%: %.c $(GCN_SOURCES) test/sim/native/sim_env.h test
 
 # Of the tool, a test has the file that it tests.
 $(BUILD)/unit/test_foresee: CPPFLAGS += -Itools
-$(BUILD)/unit/test_foresee: LIBS += $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
+$(BUILD)/unit/test_foresee: LIBS += -Wl,--wrap=proc_get_fd $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 $(BUILD)/unit/test_foresee: $(BUILD)/tools/foresee.o $(BUILD)/tools/survey.o
 
 # Contents are copied by the simulated GPUs.

@@ -36,11 +36,24 @@ int stat(const char *path, struct stat *stat)
 	return 0;
 }
 
+static unsigned int copies;
+
+int __real_proc_get_fd(pid_t pid, int number, int *ret_fd);
+int __wrap_proc_get_fd(pid_t pid, int number, int *ret_fd);
+
+int __wrap_proc_get_fd(pid_t pid, int number, int *ret_fd)
+{
+	copies++;
+	if (number <= RENDER_FDS)
+		return __real_proc_get_fd(pid, number, ret_fd);
+	*ret_fd = open_render((uint32_t)number - RENDER_FDS, O_RDWR);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 /* What foresee_process() says of a process that has the open files and the mappings of this one. */
-static int foresee_child(void)
+static int foresee_process_of(pid_t child)
 {
 	const struct options options = { 0 };
-	pid_t child = unit_start_sleeper();
 	struct topology topology;
 	struct survey survey;
 	int ret;
@@ -51,6 +64,14 @@ static int foresee_child(void)
 	ret = foresee_process(&options, &topology, &survey);
 	survey_done(&survey);
 	topology_done(&topology);
+	return ret;
+}
+
+static int foresee_child(void)
+{
+	pid_t child = unit_start_sleeper();
+	int ret = foresee_process_of(child);
+
 	unit_end_sleeper(child);
 	return ret;
 }
@@ -93,6 +114,34 @@ static void gem_objects_are_foreseen(void **state)
 	kernel.gem_objects = 0;
 	assert_int_equal(foresee_child(), 0);
 	(void)close(fd);
+}
+
+/* Linux before 7.2 would stop its queues when the copy is closed. */
+static void a_file_with_the_vm_of_a_running_process_is_not_copied(void **state)
+{
+	int kfd = open_device("kfd-0", O_RDWR);
+	pid_t child = unit_start_sleeper();
+
+	(void)state;
+	(void)add_process(child);
+	kernel.num_open_renders = 1;
+	kernel.gem_objects = 1;
+	copies = 0;
+	unit_print("process/pasid", "32770\n");
+	unit_print("fdinfo-128", "pasid:\t32770\n");
+	assert_int_equal(foresee_process_of(child), 0);
+	assert_int_equal(copies, 0);
+	/* A file for graphics. */
+	unit_print("fdinfo-128", "pasid:\t32771\n");
+	assert_int_equal(foresee_process_of(child), -EOPNOTSUPP);
+	assert_logged("Error (amdgpu_plugin): process ", "renderD128 has GEM objects");
+	/* In another pid namespace, sysfs does not show the process. */
+	copies = 0;
+	(void)unlink(unit_path("process/pasid"));
+	assert_int_equal(foresee_process_of(child), 0);
+	assert_int_equal(copies, 0);
+	unit_end_sleeper(child);
+	(void)close(kfd);
 }
 
 static void a_mapping_without_kfd_is_foreseen(void **state)
@@ -196,10 +245,11 @@ static void late_rules_are_named_with_their_objects(void **state)
 {
 	static const char *const late[] = { "a queue has no area for its waves",
 					    "a BO has an unknown kind",
-					    "a mapping maps no BO of KFD",
+					    "a file or mapping maps no BO of KFD",
+					    "a file or mapping has GEM objects",
 					    "a process has a layout" };
 	static const char *const early[] = { "cannot be paused", "several KFD contexts", "pre-dump",
-					     "gfx11", "GEM objects" };
+					     "gfx11", "dma-buf of an AMD GPU" };
 	char all[16384] = "", text[512];
 
 	(void)state;
@@ -240,6 +290,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_driver_without_waves_is_foreseen, begin, end),
 		cmocka_unit_test_setup_teardown(a_dmabuf_of_a_gpu_may_be_refused, begin, end),
 		cmocka_unit_test_setup_teardown(gem_objects_are_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end),
 		cmocka_unit_test_setup_teardown(a_mapping_without_kfd_is_foreseen, begin, end),
 		cmocka_unit_test_setup_teardown(an_inherited_kfd_file_is_foreseen, begin, end),
 	};
