@@ -397,9 +397,8 @@ void drm_list_done(struct render_list *list)
 	*list = (struct render_list){ 0 };
 }
 
-/* The saved GPU of a render node: by its minor, which newer images have. In images of older
- * versions of this plugin gpu_id is the id that the machine gave, and not the id that the process
- * knows. */
+/* The saved GPU of a render node: by its minor, which images of CRIU 3.17 to 4.2 lack. Processes of a
+ * dump may know one GPU by different ids. */
 static const struct topology_node *find_saved(const struct restored_task *task,
 					      const CriuRenderNode *image)
 {

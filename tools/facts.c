@@ -20,7 +20,7 @@ static void add(struct bo_sum *sum, const KfdBoEntry *bo)
 	sum->count++;
 	sum->bytes += bo->size;
 	sum->largest = bo->size > sum->largest ? bo->size : sum->largest;
-	sum->with_checksum += bo->has_checksum || bo->has_xxh3;
+	sum->with_checksum += bo->has_checksum;
 }
 
 struct bo_sum facts_sum_kind(const CriuKfd *kfd, uint32_t flag)

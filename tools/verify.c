@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Compares the contents of all BOs with their checksums. Several threads sum up parts of BOs. A BO
- * of an older image is one part, because its checksum needs the bytes in order. */
+/* Compares the contents of all BOs with their checksums. Several threads sum up parts of BOs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -8,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "content/content.h"
 #include "contents.h"
 #include "criu/log.h"
@@ -65,28 +64,19 @@ struct verification {
 static int sum_up(struct verification *run, struct piece_of_work *work)
 {
 	const struct content_job *job = work->bo->job;
-	bool in_order = job->checksums == CONTENT_XXH3;
 	_cleanup_free_ void *piece = malloc(PIECE);
-	XXH3_state_t *state = XXH3_createState();
-	int ret = piece && state ? 0 : -ENOMEM;
+	int ret = piece ? 0 : -ENOMEM;
 
-	if (!ret)
-		(void)XXH3_64bits_reset(state);
 	for (uint64_t at = 0; !ret && at < work->size;) {
 		size_t size = work->size - at < PIECE ? (size_t)(work->size - at) : PIECE;
 		uint64_t offset = work->offset + at;
 
 		ret = pread_full(job->image_fd, piece, size, work->bo->offset + offset);
-		if (!ret && in_order)
-			(void)XXH3_64bits_update(state, piece, size);
-		else if (!ret)
+		if (!ret)
 			work->sum += checksum_pages(piece, size, offset / CONTENT_ALIGNMENT);
 		at += size;
 		(void)atomic_fetch_add(&run->done, size);
 	}
-	if (!ret && in_order)
-		work->sum = XXH3_64bits_digest(state);
-	(void)XXH3_freeState(state);
 	return ret;
 }
 
@@ -162,11 +152,10 @@ static int run_threads(struct verification *run)
 /* Adds the parts of a BO. */
 static void add_parts(struct verification *run, const struct contents_piece *bo)
 {
-	uint64_t most = bo->job->checksums == CONTENT_XXH3 ? bo->size : PART_MAX;
 	struct piece_of_work part = { .bo = bo };
 
 	for (; part.offset < bo->size; part.offset += part.size) {
-		part.size = bo->size - part.offset < most ? bo->size - part.offset : most;
+		part.size = bo->size - part.offset < PART_MAX ? bo->size - part.offset : PART_MAX;
 		run->work[run->count++] = part;
 	}
 	run->size += bo->size;
@@ -179,7 +168,7 @@ static void add_bos(const struct contents *contents, struct verification *run,
 	for (size_t i = 0; i < contents->count; i++) {
 		const struct contents_piece *bo = &contents->pieces[i];
 
-		if (bo->job->checksums == CONTENT_NO_CHECKSUM)
+		if (!bo->job->has_checksums)
 			totals->num_unchecked++;
 		else
 			add_parts(run, bo);
@@ -280,7 +269,7 @@ static uint64_t sum_contents(const CriuKfd *kfd)
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
-		if (bo->has_checksum || bo->has_xxh3)
+		if (bo->has_checksum)
 			bytes += bo->size;
 	}
 	return bytes;

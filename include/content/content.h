@@ -12,12 +12,11 @@
  *    save:  next range --> copy to slot --> checksum --> bytes before* --> write --+
  *    load:  next range --> read ----------> checksum --> copy to BOs --------------+
  *
- * A load may read a range and compute its checksums in parts, on the way to the slot. While the copy
- * engine works for some slots, storage works for others, so the slower of the two is never idle. Each
- * thread computes the checksums of the pages that it has. The ranges take the step with a star in
- * order: each takes over the eight bytes of the image before it. In a stream, reading and writing are
- * done in order too, and so are the checksums of older images (CONTENT_XXH3). After an error on any
- * GPU, each thread ends with its current step.
+ * A load may read a range and compute its checksums in parts, on the way to the slot. While the
+ * copy engine works for some slots, storage works for others, so the slower of the two is never
+ * idle. Each thread computes the checksums of the pages that it has. The ranges take the step with
+ * a star in order: each takes over the eight bytes of the image before it. In a stream, reading and
+ * writing are done in order too. After an error on any GPU, each thread ends with its current step.
  *
  *    threads:   caller ---> a worker per GPU: opens it, is the thread of its first slot ---> threads of the others */
 #ifndef AMDGPU_PLUGIN_CONTENT_CONTENT_H
@@ -35,22 +34,11 @@
  * memory of a range extends to the next multiple. */
 #define CONTENT_ALIGNMENT 4096u
 
-/* How the checksums of BOs are made, and the name of the kind in images. */
-#define CONTENT_XXH3_PAGES_NAME "xxh3-pages"
-
-enum content_checksum {
-	CONTENT_NO_CHECKSUM,
-	/* 64-bit XXH3 of the contents. Images of older versions of this plugin have it. */
-	CONTENT_XXH3,
-	/* See checksum_pages(). */
-	CONTENT_XXH3_PAGES,
-};
-
 struct content_bo {
 	/* Borrowed. */
 	int dmabuf_fd;
 	uint64_t size;
-	/* Of the contents: content_save() sets it, content_load() compares it. */
+	/* Checksum of the contents: content_save() sets it, content_load() compares it. */
 	uint64_t checksum;
 	/* In the GPU's render node; 0: unknown. content_save() compares it. */
 	uint64_t mmap_offset;
@@ -70,8 +58,9 @@ struct content_job {
 	int image_fd;
 	/* The image is a pipe. A pipe to load from starts after the eight bytes of length. */
 	bool streamed;
-	/* Of all BOs: content_save() sets it. content_load() compares them at the end. */
-	enum content_checksum checksums;
+	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
+	 * end. */
+	bool has_checksums;
 	/* Of the last save or load, for content_totals_add(): when it began and ended, on the clock
 	 * that time namespaces do not change, and how long all threads together copied, and waited
 	 * for storage. */
@@ -80,15 +69,6 @@ struct content_job {
 	/* Of the last load: the driver does not count memory errors of this GPU. */
 	bool errors_unknown;
 };
-
-/* checksum.c */
-
-/* The sum, modulo 2^64, of the 64-bit XXH3 of each page, with the page's index in its BO as the
- * seed. The sums of parts of a BO therefore add up to the checksum of the BO, in any order.
- * @pages: @size bytes of contents, whole pages, from page number @first of the BO on. */
-uint64_t checksum_pages(const void *pages, uint64_t size, uint64_t first);
-/* XXH3 of the BOs' checksums, one after the other as little-endian words. -ENOMEM. */
-int checksum_of_job(const struct content_job *job, uint64_t *ret_checksum);
 
 /* content.c */
 
@@ -174,8 +154,8 @@ struct kfd_jobs {
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. @without: leaves out the contents of the BOs
  * whose element is true; NULL: of none. */
 int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd_jobs *ret_jobs);
-/* The same for the BOs whose contents the image @kfd has; @state has the BOs of @kfd. The contents of
- * an import are in the image of its owner. */
+/* The same for the BOs whose contents the image @kfd has; @state has the BOs of @kfd. The contents
+ * of an import are in the image of its owner. */
 int kfd_jobs_init_saved(const struct kfd_state *state, const CriuKfd *kfd,
 			struct kfd_jobs *ret_jobs);
 /* Sets the expected checksums, if the image has them. @kfd is the valid image @id, from which the

@@ -115,7 +115,7 @@ static void report_done(const struct worker *worker)
 		 job->gpu_id, worker->run->plan.save ? "saved" : "loaded", job->num_bos, bytes,
 		 seconds, (double)bytes / MIB / (seconds > 0 ? seconds : 1e-9), slower_side(&end),
 		 end.num_slots, end.slot_size >> 10);
-	if (!worker->run->plan.save && job->checksums == CONTENT_NO_CHECKSUM)
+	if (!worker->run->plan.save && !job->has_checksums)
 		log_warn("GPU 0x%04x: the contents were not verified: the image has no checksums"
 			 " that this plugin knows",
 			 job->gpu_id);
@@ -470,7 +470,7 @@ static void add_job(struct content_totals *totals, const struct content_job *job
 	add(&totals->bytes, content_size(job->bos, job->num_bos));
 	add(&totals->copy_us, job->copy_us);
 	add(&totals->storage_us, job->storage_us);
-	add(&totals->unchecked, job->checksums == CONTENT_NO_CHECKSUM);
+	add(&totals->unchecked, !job->has_checksums);
 	add(&totals->unwatched, job->errors_unknown);
 	keep_first(&totals->begin_us, job->begin_us);
 	keep_last(&totals->end_us, job->end_us);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "content/content.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
@@ -73,43 +74,26 @@ static const KfdDeviceEntry *entry_of_gpu(const CriuKfd *kfd, uint32_t gpu_id)
 	return kfd->device_entries[i];
 }
 
-static bool has_page_sums(const CriuKfd *kfd)
-{
-	return kfd->checksums && !strcmp(kfd->checksums, CONTENT_XXH3_PAGES_NAME);
-}
-
-static enum content_checksum find_kind(const CriuKfd *kfd, const KfdDeviceEntry *entry,
-				       uint64_t *ret_checksum)
-{
-	if (has_page_sums(kfd)) {
-		*ret_checksum = entry->contents_checksum;
-		return entry->has_contents_checksum ? CONTENT_XXH3_PAGES : CONTENT_NO_CHECKSUM;
-	}
-	*ret_checksum = entry->contents_xxh3;
-	return entry->has_contents_xxh3 ? CONTENT_XXH3 : CONTENT_NO_CHECKSUM;
-}
-
 int kfd_jobs_set_checksums(struct kfd_jobs *jobs, int id, const CriuKfd *kfd)
 {
-	bool pages = has_page_sums(kfd);
+	bool known = kfd->checksums && !strcmp(kfd->checksums, CHECKSUM_NAME);
 
 	for (size_t i = 0; i < kfd->n_bo_entries; i++) {
 		if (jobs->by_index[i])
-			jobs->by_index[i]->checksum =
-				pages ? kfd->bo_entries[i]->checksum : kfd->bo_entries[i]->xxh3;
+			jobs->by_index[i]->checksum = kfd->bo_entries[i]->checksum;
 	}
 	for (uint32_t i = 0; i < jobs->num_jobs; i++) {
 		struct content_job *job = &jobs->jobs[i];
 		const KfdDeviceEntry *entry = entry_of_gpu(kfd, job->gpu_id);
-		uint64_t checksum, saved;
+		uint64_t checksum;
 		int ret = checksum_of_job(job, &checksum);
 
 		if (ret < 0)
 			return log_error(ret,
 					 "kfd %d: cannot sum up the checksums of GPU 0x%04x's BOs",
 					 id, job->gpu_id);
-		job->checksums = find_kind(kfd, entry, &saved);
-		if (job->checksums && saved != checksum)
+		job->has_checksums = known && entry->has_contents_checksum;
+		if (job->has_checksums && entry->contents_checksum != checksum)
 			return log_error(-EBADMSG,
 					 "kfd %d: the checksums of GPU 0x%04x's BOs are not"
 					 " those that were saved",

@@ -62,7 +62,8 @@ struct transfer {
 	const struct steps *steps;
 	struct sdma *gpu;
 	struct image_io io;
-	struct checksums checksums;
+	/* One per BO, sums of the parts so far; NULL: checksums are off. */
+	uint64_t *checksums;
 	struct slots slots;
 	struct ranges ranges;
 	struct slot_thread *threads;
@@ -177,6 +178,14 @@ static int read_range(struct slot_thread *thread)
 	return ret < 0 ? fail(transfer, ret, "read from the image", first_bo(thread)) : 0;
 }
 
+/* Adds @size bytes at @offset of a BO. Other threads may add other parts of it. */
+static void add_checksum(uint64_t *checksum, const char *contents, uint64_t size, uint64_t offset)
+{
+	(void)__atomic_fetch_add(checksum,
+				 checksum_pages(contents, size, offset / CONTENT_ALIGNMENT),
+				 __ATOMIC_RELAXED);
+}
+
 /* Adds bytes [from, to) of the range, which are at @contents. */
 static void add_checksums_of(struct slot_thread *thread, const char *contents, uint64_t from,
 			     uint64_t to)
@@ -184,7 +193,7 @@ static void add_checksums_of(struct slot_thread *thread, const char *contents, u
 	struct transfer *transfer = thread->transfer;
 	const struct range *range = &thread->range;
 
-	for (size_t i = 0; i < range->num_pieces; i++) {
+	for (size_t i = 0; transfer->checksums && i < range->num_pieces; i++) {
 		const struct sdma_piece *piece = &range->pieces[i];
 		uint64_t piece_at = piece->slot_offset - contents_at(transfer);
 		uint64_t begin = piece_at > from ? piece_at : from;
@@ -192,9 +201,8 @@ static void add_checksums_of(struct slot_thread *thread, const char *contents, u
 		size_t bo = ranges_bo_of(&transfer->ranges, piece);
 
 		if (begin < end)
-			checksum_add(&transfer->checksums, &transfer->job->bos[bo], bo,
-				     piece->offset + begin - piece_at, contents + begin - from,
-				     end - begin);
+			add_checksum(&transfer->checksums[bo], contents + begin - from, end - begin,
+				     piece->offset + begin - piece_at);
 	}
 }
 
@@ -280,8 +288,6 @@ static int write_in_turn(struct slot_thread *thread)
 
 	if (ret < 0)
 		return ret;
-	if (checksum_needs_order(&transfer->checksums))
-		add_checksums(thread);
 	take_bytes_before(thread);
 	if (transfer->io.in_order)
 		ret = write_range(thread);
@@ -292,13 +298,10 @@ static int write_in_turn(struct slot_thread *thread)
 
 static int read_in_turn(struct slot_thread *thread)
 {
-	struct transfer *transfer = thread->transfer;
 	int ret = await_turn(thread);
 
-	if (!ret && transfer->job->streamed)
+	if (!ret)
 		ret = read_range(thread);
-	if (!ret && checksum_needs_order(&transfer->checksums))
-		add_checksums(thread);
 	if (!ret)
 		end_turn(thread);
 	return ret;
@@ -309,10 +312,10 @@ static int save_range(struct slot_thread *thread)
 	struct transfer *transfer = thread->transfer;
 	int ret = copy(thread, SDMA_BO_TO_SLOT);
 
-	if (!ret && !checksum_needs_order(&transfer->checksums))
+	if (!ret) {
 		add_checksums(thread);
-	if (!ret)
 		ret = write_in_turn(thread);
+	}
 	if (!ret && !transfer->io.in_order)
 		ret = write_range(thread);
 	return ret;
@@ -320,13 +323,9 @@ static int save_range(struct slot_thread *thread)
 
 static int fetch_to_slot(struct slot_thread *thread)
 {
-	struct transfer *transfer = thread->transfer;
-	bool in_order = checksum_needs_order(&transfer->checksums);
-	int ret = transfer->job->streamed ? 0 : read_range(thread);
+	int ret = thread->transfer->job->streamed ? read_in_turn(thread) : read_range(thread);
 
-	if (!ret && (transfer->job->streamed || in_order))
-		ret = read_in_turn(thread);
-	if (!ret && !in_order)
+	if (!ret)
 		add_checksums(thread);
 	return ret;
 }
@@ -369,19 +368,19 @@ static void *run_slot(void *argument)
 }
 
 /* KFD's BOs are whole pages. Others have no checksums. */
-static enum content_checksum choose_checksum(const struct transfer *transfer)
+static bool wants_checksums(const struct transfer *transfer)
 {
 	const struct content_job *job = transfer->job;
 
 	if (!transfer->plan->settings->checksum)
-		return CONTENT_NO_CHECKSUM;
+		return false;
 	if (!transfer->plan->save)
-		return job->checksums;
+		return job->has_checksums;
 	for (size_t i = 0; i < job->num_bos; i++) {
 		if (job->bos[i].size % CONTENT_ALIGNMENT)
-			return CONTENT_NO_CHECKSUM;
+			return false;
 	}
-	return CONTENT_XXH3_PAGES;
+	return true;
 }
 
 static int alloc(struct transfer *transfer)
@@ -403,8 +402,10 @@ static int alloc(struct transfer *transfer)
 		if (ranges_alloc_pieces(&thread->range, &transfer->slots) < 0)
 			return -ENOMEM;
 	}
-	return checksum_init(&transfer->checksums, choose_checksum(transfer),
-			     transfer->job->num_bos);
+	if (!wants_checksums(transfer))
+		return 0;
+	transfer->checksums = calloc(transfer->job->num_bos + 1, sizeof(*transfer->checksums));
+	return transfer->checksums ? 0 : -ENOMEM;
 }
 
 static int begin_save(struct transfer *transfer)
@@ -415,7 +416,7 @@ static int begin_save(struct transfer *transfer)
 				      transfer->plan->settings->skip_zeros,
 				      IMAGE_HEADER_SIZE + transfer->size, transfer->plan->trial);
 
-	job->checksums = CONTENT_NO_CHECKSUM;
+	job->has_checksums = false;
 	memcpy(transfer->before, &length, IMAGE_HEADER_SIZE);
 	return ret < 0 ? fail(transfer, ret, "reserve room for the image", 0) : 0;
 }
@@ -425,17 +426,16 @@ static int end_save(struct transfer *transfer)
 	struct content_job *job = transfer->job;
 	int ret = image_io_end_save(&transfer->io);
 
-	job->checksums = transfer->checksums.kind;
-	for (size_t i = 0; job->checksums && i < job->num_bos; i++)
-		job->bos[i].checksum = checksum_get(&transfer->checksums, &job->bos[i], i);
+	job->has_checksums = transfer->checksums;
+	for (size_t i = 0; job->has_checksums && i < job->num_bos; i++)
+		job->bos[i].checksum = transfer->checksums[i];
 	return ret < 0 ? fail(transfer, ret, "write to the image", job->num_bos - 1) : 0;
 }
 
-/* Direct reads leave nothing in the caches. Streams, and checksums in order, need whole ranges. */
+/* Direct reads leave nothing in the caches. Streams need whole ranges. */
 static int alloc_nearby(struct transfer *transfer)
 {
-	if (!transfer->plan->trial->useful || !image_io_copies(&transfer->io) ||
-	    checksum_needs_order(&transfer->checksums))
+	if (!transfer->plan->trial->useful || !image_io_copies(&transfer->io))
 		return 0;
 	for (unsigned int i = 0; i < transfer->slots.count; i++) {
 		struct slot_thread *thread = &transfer->threads[i];
@@ -459,8 +459,8 @@ static int end_load(struct transfer *transfer)
 {
 	const struct content_job *job = transfer->job;
 
-	for (size_t i = 0; transfer->checksums.kind && i < job->num_bos; i++) {
-		if (checksum_get(&transfer->checksums, &job->bos[i], i) != job->bos[i].checksum)
+	for (size_t i = 0; transfer->checksums && i < job->num_bos; i++) {
+		if (transfer->checksums[i] != job->bos[i].checksum)
 			return fail(transfer, -EBADMSG,
 				    "checksum mismatch, its contents in the image differ from those"
 				    " at the dump",
@@ -504,7 +504,7 @@ static void tear_down(struct transfer *transfer)
 	ranges_done(&transfer->ranges);
 	sdma_close(transfer->gpu);
 	image_io_done(&transfer->io);
-	checksum_done(&transfer->checksums);
+	free(transfer->checksums);
 	for (unsigned int i = 0; transfer->threads && i < transfer->slots.count; i++) {
 		(void)pthread_cond_destroy(&transfer->threads[i].turn);
 		ranges_free_pieces(&transfer->threads[i].range);

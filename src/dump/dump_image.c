@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "amdgpu_plugin_util.h"
+#include "content/checksum.h"
 #include "criu/log.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
@@ -138,7 +139,7 @@ static uint32_t find_device(const struct process_dump *dump, const struct topolo
 static int save_gpu(const struct process_dump *dump, uint32_t device, KfdDeviceEntry *entry)
 {
 	entry->gpu_id = dump->state.devices[device].user_gpu_id;
-	entry->has_contents_checksum = dump->jobs.jobs[device].checksums != CONTENT_NO_CHECKSUM;
+	entry->has_contents_checksum = dump->jobs.jobs[device].has_checksums;
 	return checksum_of_job(&dump->jobs.jobs[device], &entry->contents_checksum);
 }
 
@@ -186,7 +187,7 @@ static bool has_checksum(const struct process_dump *dump, uint32_t bo)
 {
 	for (uint32_t i = 0; dump->jobs.by_index[bo] && i < dump->jobs.num_jobs; i++) {
 		if (dump->jobs.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
-			return dump->jobs.jobs[i].checksums != CONTENT_NO_CHECKSUM;
+			return dump->jobs.jobs[i].has_checksums;
 	}
 	return false;
 }
@@ -331,7 +332,7 @@ static int save_kind_of_checksums(const struct process_dump *dump, CriuKfd *kfd)
 {
 	if (!dump->session->options->content.checksum)
 		return 0;
-	kfd->checksums = strdup(CONTENT_XXH3_PAGES_NAME);
+	kfd->checksums = strdup(CHECKSUM_NAME);
 	return kfd->checksums ? 0 : -ENOMEM;
 }
 

@@ -86,7 +86,7 @@ static int send_job(int socket, struct message *message, const struct content_jo
 		.pci_device = job->pci_device,
 		.num_bos = job->num_bos,
 		.streamed = job->streamed,
-		.checksums = (uint8_t)job->checksums,
+		.has_checksums = job->has_checksums,
 	};
 	ret = handoff_message_send(socket, message, MESSAGE_JOB, sizeof(message->job),
 				   &job->image_fd, job->image_fd >= 0);
@@ -231,14 +231,14 @@ static int add_job(struct handoff_task *task, const struct message *message,
 		.render_minor = announced->render_minor,
 		.pci_device = announced->pci_device,
 		.image_fd = extra->num_fds ? extra->fds[0] : -1,
-		.checksums = announced->checksums,
+		.has_checksums = announced->has_checksums,
 	};
 
 	if (message->header.length != sizeof(*announced) || extra->num_fds > 1)
 		return -EPROTO;
 	/* A task reads a stream itself. */
 	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed ||
-	    announced->checksums > CONTENT_XXH3_PAGES)
+	    announced->has_checksums > 1)
 		return -EPROTO;
 	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 }

@@ -33,8 +33,7 @@ struct message_job {
 	uint64_t pci_device;
 	uint64_t num_bos;
 	uint8_t streamed;
-	/* enum content_checksum */
-	uint8_t checksums;
+	uint8_t has_checksums;
 	/* Else the compiler may send what is on the stack. */
 	uint8_t padding[6];
 };

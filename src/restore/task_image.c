@@ -191,13 +191,6 @@ static int find_in_stream(struct restored_task *task, const CriuRenderNode *rend
 	const KfdOwner *owner = task_image_find_owner(task, render);
 	int ret;
 
-	/* An older version of the plugin has written the image. The file is the task's compute
-	 * file, so it must be the one that RESTORE gets. */
-	if (!owner && render->has_compute_pid && (pid_t)render->compute_pid == task->vpid)
-		return log_error(-EINVAL,
-				 "render node %u: the image does not say which one has the state of"
-				 " process %d, and a stream cannot be searched for it",
-				 render->id, task->vpid);
 	if (!owner)
 		return -ENOENT;
 	ret = image_read_kfd((int)owner->kfd_id, &task->kfd);

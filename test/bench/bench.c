@@ -96,7 +96,7 @@ static void expect_checksums(struct bench *bench)
 {
 	for (size_t i = 0; i < bench->subject.num_jobs; i++)
 		if (!bench->places.directory || bench->save)
-			bench->subject.jobs[i].checksums = CONTENT_NO_CHECKSUM;
+			bench->subject.jobs[i].has_checksums = false;
 }
 
 static int measure(struct bench *bench, enum method method, bool save, double *ret_wall,

@@ -125,7 +125,7 @@ static int move(struct places *places, struct content_job *jobs, size_t num_jobs
 	int ret = places_open(places, jobs, num_jobs, save), closed;
 
 	for (size_t i = 0; i < num_jobs; i++)
-		jobs[i].checksums = CONTENT_NO_CHECKSUM;
+		jobs[i].has_checksums = false;
 	if (!ret && settings)
 		ret = (save ? content_save : content_load)(jobs, num_jobs, settings);
 	else if (!ret)

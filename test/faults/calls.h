@@ -65,7 +65,6 @@
 	X(sendmsg, ERRNO, "EINTR ENOMEM EPIPE ETOOMANYREFS")               \
 	X(recvmsg, ERRNO, "EINTR ENOMEM ECONNRESET eof")                   \
 	X(drmIoctl, ERRNO, "")                                             \
-	X(XXH3_createState, NULL_ERRNO, "ENOMEM")                          \
 	X(protobuf_c_message_unpack, NULL_ERRNO, "ENOMEM")                 \
 	X(amdgpu_device_initialize, NEGATIVE, "ENOMEM EBADF -1")           \
 	X(amdgpu_device_deinitialize, NEGATIVE_DONE, "EINVAL")             \

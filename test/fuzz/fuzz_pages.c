@@ -17,7 +17,6 @@ enum how {
 	CUT_OFF = 2,
 	CHECKSUMS = 4,
 	LITTLE_STAGING = 8,
-	PAGE_SUMS = 16,
 };
 
 struct pages {
@@ -115,9 +114,7 @@ static int load(struct pages *pages)
 		.num_bos = pages->num_bos,
 		.image_fd = pages->how & STREAMED ? make_pipe(pages) : pages->fd,
 		.streamed = pages->how & STREAMED,
-		.checksums = pages->how & CHECKSUMS   ? CONTENT_XXH3
-			     : pages->how & PAGE_SUMS ? CONTENT_XXH3_PAGES
-						      : CONTENT_NO_CHECKSUM,
+		.has_checksums = pages->how & CHECKSUMS,
 	};
 	int ret = content_load(&job, 1, &settings);
 

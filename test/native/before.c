@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A restore by a reader that does not know shared buffers: its messages lack their fields, as those
- * of CRIU's own plugin and of older versions of this plugin do.
+ * of CRIU's own plugin do.
  *
  *	before IMAGE
  *

@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <xxhash.h>
 
+#include "content/checksum.h"
 #include "kernel/kfd.h"
 
 static uint64_t sum_of_pages(const char *bytes, uint64_t size)
@@ -19,19 +20,13 @@ static uint64_t sum_of_pages(const char *bytes, uint64_t size)
 	return sum;
 }
 
-static uint64_t sum_in_order(const char *bytes, uint64_t size)
+static void set_checksums(struct set *set)
 {
-	return XXH3_64bits(bytes, size);
-}
-
-static void set_checksums(struct set *set, enum content_checksum kind,
-			  uint64_t (*sum_up)(const char *, uint64_t))
-{
-	set->job.checksums = kind;
+	set->job.has_checksums = true;
 	for (size_t bo = 0; bo < set->num_bos; bo++) {
 		char *memory = map_bo(&set->bos[bo]);
 
-		set->bos[bo].checksum = sum_up(memory, set->bos[bo].size);
+		set->bos[bo].checksum = sum_of_pages(memory, set->bos[bo].size);
 		(void)munmap(memory, set->bos[bo].size);
 	}
 }
@@ -56,7 +51,7 @@ static void checksums_cover_the_contents(void **state)
 
 		fill(set);
 		assert_int_equal(content_save(&set->job, 1, &some), 0);
-		assert_int_equal(set->job.checksums, CONTENT_XXH3_PAGES);
+		assert_true(set->job.has_checksums);
 		for (size_t bo = 0; bo < set->num_bos; bo++) {
 			void *memory = map_bo(&set->bos[bo]);
 
@@ -108,7 +103,7 @@ static void checksums_are_off_by_option(void **state)
 	fill(set);
 	assert_int_equal(content_save(&set->job, 1, &plain), 0);
 	assert_true(image_is_filled(set));
-	assert_int_equal(set->job.checksums, CONTENT_NO_CHECKSUM);
+	assert_false(set->job.has_checksums);
 	/* An image without checksums loads. */
 	unit_forget_lines();
 	assert_int_equal(content_load(&set->job, 1, &settings), 0);
@@ -116,25 +111,16 @@ static void checksums_are_off_by_option(void **state)
 	free_set(set);
 }
 
-static const struct {
-	enum content_checksum kind;
-	uint64_t (*sum_up)(const char *, uint64_t);
-} kinds[] = {
-	{ CONTENT_XXH3, sum_in_order },
-	{ CONTENT_XXH3_PAGES, sum_of_pages },
-};
-
-static void checksums_of_both_kinds_are_compared(void **state)
+static void checksums_are_compared(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds) * ARRAY_SIZE(staging); i++) {
-		struct content_settings some = with_staging(staging[i % ARRAY_SIZE(staging)]);
+	for (size_t i = 0; i < ARRAY_SIZE(staging); i++) {
+		struct content_settings some = with_staging(staging[i]);
 		struct set *set = make_set(mixed);
 
 		print_message("case %zu\n", i);
 		fill(set);
-		set_checksums(set, kinds[i / ARRAY_SIZE(staging)].kind,
-			      kinds[i / ARRAY_SIZE(staging)].sum_up);
+		set_checksums(set);
 		write_image(set);
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &some), 0);
@@ -162,20 +148,18 @@ static void a_changed_byte_is_detected(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases) * ARRAY_SIZE(kinds); i++) {
-		uint64_t offset = cases[i / ARRAY_SIZE(kinds)].offset;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t offset = cases[i].offset;
 		struct set *set = make_set(mixed);
 
 		print_message("case byte %llu\n", (unsigned long long)offset);
 		fill(set);
-		set_checksums(set, kinds[i % ARRAY_SIZE(kinds)].kind,
-			      kinds[i % ARRAY_SIZE(kinds)].sum_up);
+		set_checksums(set);
 		write_image(set);
 		change_byte(set, offset);
 		unit_forget_lines();
 		assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100",
-			      cases[i / ARRAY_SIZE(kinds)].bo);
+		assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", cases[i].bo);
 		free_set(set);
 	}
 }
@@ -202,8 +186,8 @@ static void a_changed_byte_is_detected_in_each_page(void **state)
 	free_set(set);
 }
 
-/* One GPU with one BO, whose checksums are valid of both kinds. */
-static enum content_checksum kind_in_image(char *name, bool has_old, bool has_new)
+/* One GPU with one BO, whose checksums are valid. Whether a load compares them. */
+static bool are_known(char *name, bool has_checksum)
 {
 	struct kfd_device_bucket device = { .user_gpu_id = 0x10 };
 	struct kfd_bo_bucket bo = { .gpu_id = 0x10, .size = PAGE, .alloc_flags = KFD_BO_VRAM };
@@ -212,17 +196,14 @@ static enum content_checksum kind_in_image(char *name, bool has_old, bool has_ne
 	KfdBoEntry bo_entry = KFD_BO_ENTRY__INIT;
 	KfdDeviceEntry *entries[] = { &entry };
 	KfdBoEntry *bo_entries[] = { &bo_entry };
-	uint64_t old_sum = htole64(7), new_sum = htole64(9), expected;
+	uint64_t sum = htole64(9);
 	CriuKfd kfd = CRIU_KFD__INIT;
-	enum content_checksum kind;
 	struct kfd_jobs jobs;
+	bool known;
 
 	entry.gpu_id = 0x10;
-	entry.has_contents_xxh3 = has_old;
-	entry.contents_xxh3 = XXH3_64bits(&old_sum, sizeof(old_sum));
-	entry.has_contents_checksum = has_new;
-	entry.contents_checksum = XXH3_64bits(&new_sum, sizeof(new_sum));
-	bo_entry.xxh3 = 7;
+	entry.has_contents_checksum = has_checksum;
+	entry.contents_checksum = XXH3_64bits(&sum, sizeof(sum));
 	bo_entry.checksum = 9;
 	kfd.n_device_entries = kfd.n_bo_entries = 1;
 	kfd.device_entries = entries;
@@ -230,27 +211,25 @@ static enum content_checksum kind_in_image(char *name, bool has_old, bool has_ne
 	kfd.checksums = name;
 	assert_int_equal(kfd_jobs_init(&state, NULL, &jobs), 0);
 	assert_int_equal(kfd_jobs_set_checksums(&jobs, 5, &kfd), 0);
-	kind = jobs.jobs[0].checksums;
-	expected = kind == CONTENT_XXH3 ? 7 : 9;
-	if (kind)
-		assert_int_equal(jobs.jobs[0].bos[0].checksum, expected);
-	bo_entry.xxh3 = bo_entry.checksum = 1;
-	assert_int_equal(kfd_jobs_set_checksums(&jobs, 5, &kfd), kind ? -EBADMSG : 0);
+	known = jobs.jobs[0].has_checksums;
+	assert_int_equal(jobs.jobs[0].bos[0].checksum, 9);
+	bo_entry.checksum = 1;
+	assert_int_equal(kfd_jobs_set_checksums(&jobs, 5, &kfd), known ? -EBADMSG : 0);
 	kfd_jobs_done(&jobs);
-	return kind;
+	return known;
 }
 
 static void the_image_names_the_kind_of_its_checksums(void **state)
 {
-	char known[] = CONTENT_XXH3_PAGES_NAME, unknown[] = "xxh3-pages2";
+	char known[] = CHECKSUM_NAME, unknown[] = "xxh3-pages2";
 
 	(void)state;
-	assert_int_equal(kind_in_image(known, false, true), CONTENT_XXH3_PAGES);
-	assert_int_equal(kind_in_image(known, false, false), CONTENT_NO_CHECKSUM);
-	assert_int_equal(kind_in_image(NULL, true, false), CONTENT_XXH3);
-	assert_int_equal(kind_in_image(NULL, false, false), CONTENT_NO_CHECKSUM);
+	assert_true(are_known(known, true));
+	assert_false(are_known(known, false));
+	assert_false(are_known(NULL, true));
+	assert_false(are_known(NULL, false));
 	/* Of a newer version of this plugin: nothing is compared. */
-	assert_int_equal(kind_in_image(unknown, false, true), CONTENT_NO_CHECKSUM);
+	assert_false(are_known(unknown, true));
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
@@ -263,7 +242,7 @@ int main(void)
 		TEST(pages_are_summed_in_any_order),
 		TEST(pages_that_changed_places_have_another_sum),
 		TEST(the_image_names_the_kind_of_its_checksums),
-		TEST(checksums_of_both_kinds_are_compared),
+		TEST(checksums_are_compared),
 		TEST(a_changed_byte_is_detected),
 		TEST(a_changed_byte_is_detected_in_each_page),
 	};

@@ -145,19 +145,6 @@ static void a_changed_byte_is_detected_in_each_way(void **state)
 	free_set(set);
 }
 
-/* Older images have checksums that need the bytes in order. */
-static void checksums_in_order_need_whole_ranges(void **state)
-{
-	struct set *set = save_set();
-
-	(void)state;
-	set->job.checksums = CONTENT_XXH3;
-	assert_int_equal(content_load(&set->job, 1, &settings), -EBADMSG);
-	assert_int_equal(reads.in_parts, 0);
-	assert_true(reads.whole > TRIED);
-	free_set(set);
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, drm_calls_end)
 
 int main(void)
@@ -166,7 +153,6 @@ int main(void)
 		TEST(both_ways_are_tried_and_read_the_same_bytes),
 		TEST(the_faster_way_reads_the_rest),
 		TEST(a_changed_byte_is_detected_in_each_way),
-		TEST(checksums_in_order_need_whole_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

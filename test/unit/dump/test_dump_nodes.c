@@ -2,6 +2,7 @@
 /* The nodes of a KFD image, and their order. */
 #include "dump_task.h"
 
+#include "content/checksum.h"
 #include "content/content.h"
 
 /* A machine without caches and links: node 0 is a GPU, node 1 a CPU, node 2 another GPU. */

@@ -78,7 +78,7 @@ static void add_checksums(struct set *set)
 	assert_int_equal(content_save(&filled->job, 1, &settings), 0);
 	for (size_t i = 0; i < set->num_bos; i++)
 		set->bos[i].checksum = filled->bos[i].checksum;
-	set->job.checksums = filled->job.checksums;
+	set->job.has_checksums = filled->job.has_checksums;
 	free_set(filled);
 }
 

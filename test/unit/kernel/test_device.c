@@ -222,7 +222,7 @@ static void a_node_of_zeros_has_all_required_fields(void **state)
 	topology_done(&topology);
 }
 
-static void missing_fields_of_older_images_are_zero(void **state)
+static void missing_fields_of_crius_images_are_zero(void **state)
 {
 	struct wire wire = { 0 }, link = { 0 };
 	struct topology read = { 0 };
@@ -266,7 +266,7 @@ int main(void)
 		UNIT_TEST(a_cpu_node_has_gpu_id_0),
 		UNIT_TEST(fields_have_the_numbers_of_crius_plugin),
 		UNIT_TEST(a_node_of_zeros_has_all_required_fields),
-		UNIT_TEST(missing_fields_of_older_images_are_zero),
+		UNIT_TEST(missing_fields_of_crius_images_are_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void a_process_is_restored_on_another_machine(void **state)
 	(void)close(fd);
 }
 
-/* Images of older versions of this plugin have CPU nodes first. */
+/* CRIU's plugin saves the nodes in the order in which sysfs lists them, which may be any. */
 static void nodes_of_an_image_may_be_in_any_order(void **state)
 {
 	(void)state;

@@ -156,35 +156,6 @@ static void a_foreign_image_is_restored_after_kfd(void **state)
 	}
 }
 
-/* Older versions of the plugin write such images. With another file than its compute file the
- * process could not continue. */
-static void a_compute_file_without_the_id_of_the_state_is_refused_before_kfd(void **state)
-{
-	int kfd, render;
-
-	(void)state;
-	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
-		start_over();
-		write_image(5);
-		write_render(6, (uint32_t)getpid(), NULL);
-		turn_stream();
-		start_restore();
-		kfd = kfd_first ? restore_file(5) : -1;
-		render = restore_file(6);
-		assert_int_equal(render >= 0, kfd_first);
-		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): render node"),
-				 1 - kfd_first);
-		if (kfd_first) {
-			assert_true(is_of_the_restore(render));
-			(void)close(render);
-			(void)close(kfd);
-		}
-		unit_forget_lines();
-		end_restore(0);
-		stop_streaming();
-	}
-}
-
 /* The state of another process must stay in the stream for the task of that process. */
 static void a_render_node_of_another_process_reads_no_state(void **state)
 {
@@ -369,7 +340,6 @@ int main(void)
 		TEST(a_task_without_mappings_has_only_its_own_files),
 		TEST(a_render_node_of_unknown_vm_is_the_compute_file),
 		TEST(a_foreign_image_is_restored_after_kfd),
-		TEST(a_compute_file_without_the_id_of_the_state_is_refused_before_kfd),
 		TEST(a_render_node_of_another_process_reads_no_state),
 		TEST(a_state_that_is_missing_in_the_stream_is_an_error),
 		TEST(a_second_open_of_kfd_is_a_plain_one),
