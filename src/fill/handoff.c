@@ -13,12 +13,6 @@
 #include "criu/host.h"
 #include "criu/log.h"
 #include "fill/handoff_message.h"
-#include "image/image.h"
-
-/* A faulty task must not keep the main process busy or use up its memory. KFD has at most 64 GPUs
- * (MAX_GPU_INSTANCE in kfd_priv.h). */
-#define JOBS_MAX 64
-#define BOS_MAX  (1u << 26)
 
 /* A task that has sent HELLO. */
 struct handoff_task {
@@ -72,8 +66,7 @@ static int send_bos(int socket, struct message *message, const struct content_jo
 		message->bos[i] = (struct message_bo){ bo->size, bo->checksum };
 		fds[i] = bo->dmabuf_fd;
 	}
-	return handoff_message_send(socket, message, MESSAGE_BOS, count * sizeof(*message->bos),
-				    fds, count);
+	return handoff_message_send(socket, message, MESSAGE_BOS, fds, count);
 }
 
 static int send_job(int socket, struct message *message, const struct content_job *job)
@@ -85,11 +78,10 @@ static int send_job(int socket, struct message *message, const struct content_jo
 		.render_minor = job->render_minor,
 		.pci_device = job->pci_device,
 		.num_bos = job->num_bos,
-		.streamed = job->streamed,
 		.has_checksums = job->has_checksums,
 	};
-	ret = handoff_message_send(socket, message, MESSAGE_JOB, sizeof(message->job),
-				   &job->image_fd, job->image_fd >= 0);
+	ret = handoff_message_send(socket, message, MESSAGE_JOB, &job->image_fd,
+				   job->image_fd >= 0);
 	for (size_t i = 0; !ret && i < job->num_bos; i += MESSAGE_FDS_MAX)
 		ret = send_bos(socket, message, job, i);
 	return ret;
@@ -107,13 +99,13 @@ static int send_jobs(int listen_sock, const struct content_job *jobs, size_t num
 		return -errno;
 	task_end = pair[0];
 	main_end = pair[1];
-	ret = handoff_message_send(listen_sock, message, MESSAGE_HELLO, 0, &main_end, 1);
+	ret = handoff_message_send(listen_sock, message, MESSAGE_HELLO, &main_end, 1);
 	/* The main process now has the only descriptor of this end. If it closes that, sends fail.
 	 */
 	fd_close(&main_end);
 	for (size_t i = 0; !ret && i < num_jobs; i++)
 		ret = send_job(task_end, message, &jobs[i]);
-	return ret < 0 ? ret : handoff_message_send(task_end, message, MESSAGE_END, 0, NULL, 0);
+	return ret < 0 ? ret : handoff_message_send(task_end, message, MESSAGE_END, NULL, 0);
 }
 
 int handoff_send(const struct handoff *handoff, const struct content_job *jobs, size_t num_jobs)
@@ -164,25 +156,12 @@ static int make_room(struct handoff *handoff, size_t num_bos, int *ret_lowest)
 	return 0;
 }
 
-/* BOs are whole pages, and the contents of a job fit in a file. */
-static bool is_possible(const struct message_bo *bo, uint64_t before)
-{
-	return bo->size % CONTENT_ALIGNMENT == 0 && before <= IMAGE_CONTENTS_MAX &&
-	       bo->size <= IMAGE_CONTENTS_MAX - before;
-}
-
-/* The array grows with the BOs that came, not to the number that the task announced. */
+/* Takes over the descriptors. */
 static int add_bos(struct content_job *job, const struct message_bo *bos, const int *fds,
-		   size_t count, uint64_t *size)
+		   size_t count)
 {
-	int ret;
+	int ret = array_grow(&job->bos, job->num_bos + count, sizeof(*job->bos));
 
-	for (size_t i = 0; i < count; i++) {
-		if (!is_possible(&bos[i], *size))
-			return -EPROTO;
-		*size += bos[i].size;
-	}
-	ret = array_grow(&job->bos, job->num_bos + count, sizeof(*job->bos));
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++)
@@ -192,54 +171,38 @@ static int add_bos(struct content_job *job, const struct message_bo *bos, const 
 	return 0;
 }
 
-static bool is_bos_message(const struct message *message, size_t num_fds, uint64_t missing)
-{
-	return message->header.kind == MESSAGE_BOS && num_fds && num_fds <= missing &&
-	       message->header.length == num_fds * sizeof(*message->bos);
-}
-
-/* Receives the BOs of a job that the task announced with @num_bos BOs. */
+/* Receives the @num_bos BOs of a job. */
 static int receive_bos(int socket, struct message *message, struct content_job *job,
 		       uint64_t num_bos, int lowest)
 {
 	struct message_extra extra;
-	uint64_t size = 0;
 	int ret = 0;
 
 	while (!ret && job->num_bos < num_bos) {
 		ret = handoff_message_receive(socket, message, &extra);
 		if (ret < 0)
 			return ret;
-		if (!is_bos_message(message, extra.num_fds, num_bos - job->num_bos))
-			ret = -EPROTO;
 		for (size_t i = 0; !ret && i < extra.num_fds; i++)
 			ret = fd_move_up(&extra.fds[i], lowest);
 		if (!ret)
-			ret = add_bos(job, message->bos, extra.fds, extra.num_fds, &size);
+			ret = add_bos(job, message->bos, extra.fds, extra.num_fds);
 		if (ret < 0)
 			handoff_message_close_fds(&extra);
 	}
 	return ret;
 }
 
-static int add_job(struct handoff_task *task, const struct message *message,
-		   const struct message_extra *extra)
+static int add_job(struct handoff_task *task, const struct message_job *message, int image_fd)
 {
-	const struct message_job *announced = &message->job;
-	struct content_job job = {
-		.gpu_id = announced->gpu_id,
-		.render_minor = announced->render_minor,
-		.pci_device = announced->pci_device,
-		.image_fd = extra->num_fds ? extra->fds[0] : -1,
-		.has_checksums = announced->has_checksums,
+	/* A task reads a stream itself. */
+	const struct content_job job = {
+		.gpu_id = message->gpu_id,
+		.render_minor = message->render_minor,
+		.pci_device = message->pci_device,
+		.image_fd = image_fd,
+		.has_checksums = message->has_checksums,
 	};
 
-	if (message->header.length != sizeof(*announced) || extra->num_fds > 1)
-		return -EPROTO;
-	/* A task reads a stream itself. */
-	if (task->num_jobs == JOBS_MAX || announced->num_bos > BOS_MAX || announced->streamed ||
-	    announced->has_checksums > 1)
-		return -EPROTO;
 	return array_append(&task->jobs, &task->num_jobs, sizeof(job), &job);
 }
 
@@ -251,7 +214,7 @@ static int receive_job(struct handoff *handoff, int socket, struct message *mess
 	struct content_job *job;
 	int lowest = HOST_LOWEST_FD, ret;
 
-	ret = add_job(task, message, extra);
+	ret = add_job(task, &message->job, extra->num_fds ? extra->fds[0] : -1);
 	if (ret < 0) {
 		handoff_message_close_fds(extra);
 		return ret;
@@ -268,22 +231,17 @@ static int receive_task(struct handoff *handoff, int socket, struct message *mes
 			struct handoff_task *task)
 {
 	struct message_extra extra;
+	int ret = handoff_message_receive(socket, message, &extra);
 
-	for (;;) {
-		int ret = handoff_message_receive(socket, message, &extra);
-		if (ret < 0)
-			return ret;
-		if (message->header.kind != MESSAGE_JOB)
-			break;
+	while (!ret && message->kind == MESSAGE_JOB) {
 		ret = receive_job(handoff, socket, message, &extra, task);
-		if (ret < 0)
-			return ret;
+		if (!ret)
+			ret = handoff_message_receive(socket, message, &extra);
 	}
-	handoff_message_close_fds(&extra);
-	return message->header.kind == MESSAGE_END ? 0 : -EPROTO;
+	return ret;
 }
 
-/* The error of a faulty task stays in its struct handoff_task, so that other tasks go on. */
+/* The error of a task that has died stays in its struct handoff_task, so that other tasks go on. */
 static int accept_task(struct handoff *handoff, struct message *message, int socket, pid_t pid)
 {
 	struct handoff_task *task = calloc(1, sizeof(*task));
@@ -300,23 +258,7 @@ static int accept_task(struct handoff *handoff, struct message *message, int soc
 	return 0;
 }
 
-static bool was_accepted(const struct handoff *handoff, pid_t pid)
-{
-	const struct handoff_task *task = handoff->tasks;
-
-	while (task && task->pid != pid)
-		task = task->next;
-	return task != NULL;
-}
-
-/* This message is lost, but the next one may be a good one. */
-static bool is_message_error(int error)
-{
-	return error == -EPROTO || error == -EMFILE;
-}
-
-/* Ignores each message other than HELLO, and a second HELLO of a task. If a HELLO is lost that way,
- * handoff_finish() fails for that task. */
+/* Without a descriptor for it the HELLO is lost, and handoff_finish() fails for that task. */
 static int receive_hello(struct handoff *handoff, struct message *message)
 {
 	_cleanup_close_ int socket = -1;
@@ -325,14 +267,8 @@ static int receive_hello(struct handoff *handoff, struct message *message)
 
 	ret = handoff_message_receive(handoff->listen_sock, message, &extra);
 	if (ret < 0)
-		return is_message_error(ret) ? 0 : ret;
-	if (message->header.kind != MESSAGE_HELLO || extra.num_fds != 1) {
-		handoff_message_close_fds(&extra);
-		return 0;
-	}
+		return ret == -EMFILE ? 0 : ret;
 	socket = extra.fds[0];
-	if (extra.sender <= 0 || was_accepted(handoff, extra.sender))
-		return 0;
 	return accept_task(handoff, message, socket, extra.sender);
 }
 
@@ -345,7 +281,7 @@ static void drain_listen_sock(const struct handoff *handoff)
 	int ret = 0;
 
 	(void)shutdown(handoff->listen_sock, SHUT_RDWR);
-	while (message && (!ret || is_message_error(ret))) {
+	while (message && (!ret || ret == -EMFILE)) {
 		ret = handoff_message_receive(handoff->listen_sock, message, &extra);
 		if (!ret)
 			handoff_message_close_fds(&extra);

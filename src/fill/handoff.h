@@ -14,11 +14,11 @@
  *      goes on with its restore
  *                                                   RESUME_DEVICES_LATE, first call: waits for the contents of all tasks
  *
- * The sockets are of type SOCK_SEQPACKET, so a message arrives whole. Both ends are the same
- * program on the same machine, so messages are C structs (handoff_message.h). The sockets have no
+ * The sockets are of type SOCK_SEQPACKET, so a message arrives whole. Both ends are forks of one
+ * program, so messages are C structs (handoff_message.h), and need no checks. The sockets have no
  * names, so namespaces do not matter. If a task dies, its pair closes, and the main process stops
  * waiting for it. If the main process ends, the common pair closes, and the sends of the tasks
- * fail. A task that sends wrong messages fails alone. */
+ * fail. */
 #ifndef AMDGPU_PLUGIN_FILL_HANDOFF_H
 #define AMDGPU_PLUGIN_FILL_HANDOFF_H
 

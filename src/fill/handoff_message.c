@@ -4,12 +4,10 @@
 #include "fill/handoff_message.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define MESSAGE_MAGIC   0x70614744
-#define MESSAGE_VERSION 1
 
 /* Control data: descriptors, and the credentials that the kernel adds. */
 union control {
@@ -23,16 +21,19 @@ void handoff_message_close_fds(const struct message_extra *extra)
 		(void)close(extra->fds[i]);
 }
 
-int handoff_message_send(int socket, struct message *message, enum message_kind kind, size_t length,
+int handoff_message_send(int socket, struct message *message, enum message_kind kind,
 			 const int *fds, size_t num_fds)
 {
 	union control control;
-	struct iovec bytes = { message, sizeof(message->header) + length };
+	struct iovec bytes = { message, offsetof(struct message, job) };
 	struct msghdr header = { .msg_iov = &bytes, .msg_iovlen = 1 };
 	ssize_t sent;
 
-	message->header =
-		(struct message_header){ MESSAGE_MAGIC, MESSAGE_VERSION, (uint16_t)kind, length };
+	message->kind = kind;
+	if (kind == MESSAGE_JOB)
+		bytes.iov_len += sizeof(message->job);
+	if (kind == MESSAGE_BOS)
+		bytes.iov_len += num_fds * sizeof(*message->bos);
 	if (num_fds) {
 		header.msg_control = &control;
 		header.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
@@ -49,54 +50,21 @@ int handoff_message_send(int socket, struct message *message, enum message_kind 
 	return sent < 0 ? -errno : 0;
 }
 
-static int check_message(const struct message *message, size_t size, const struct msghdr *header)
-{
-	const struct message_header *own = &message->header;
-
-	/* The kernel installed fewer descriptors than came: this process may not have more. */
-	if (header->msg_flags & MSG_CTRUNC)
-		return -EMFILE;
-	if (header->msg_flags & MSG_TRUNC || size < sizeof(*own) || own->magic != MESSAGE_MAGIC ||
-	    own->version != MESSAGE_VERSION || own->length != size - sizeof(*own))
-		return -EPROTO;
-	return 0;
-}
-
-/* Closes the descriptors that exceed MESSAGE_FDS_MAX. -EPROTO: there are such descriptors. */
-static int take_fds(const struct cmsghdr *part, struct message_extra *extra)
-{
-	size_t num_fds = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-	for (size_t i = 0; i < num_fds; i++) {
-		int fd;
-
-		memcpy(&fd, CMSG_DATA(part) + i * sizeof(fd), sizeof(fd));
-		if (i < MESSAGE_FDS_MAX)
-			extra->fds[extra->num_fds++] = fd;
-		else
-			(void)close(fd);
-	}
-	return num_fds <= MESSAGE_FDS_MAX ? 0 : -EPROTO;
-}
-
 /* A message has at most one part of either type. */
-static int take_control(struct msghdr *header, struct message_extra *extra)
+static void take_control(struct msghdr *header, struct message_extra *extra)
 {
-	int ret = 0;
-
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
-		if (part->cmsg_level != SOL_SOCKET)
-			continue;
-		if (part->cmsg_type == SCM_RIGHTS)
-			ret = take_fds(part, extra);
-		if (part->cmsg_type == SCM_CREDENTIALS) {
+		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
+			extra->num_fds = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			memcpy(extra->fds, CMSG_DATA(part), extra->num_fds * sizeof(int));
+		}
+		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
 			struct ucred sender;
 
 			memcpy(&sender, CMSG_DATA(part), sizeof(sender));
 			extra->sender = sender.pid;
 		}
 	}
-	return ret;
 }
 
 int handoff_message_receive(int socket, struct message *message, struct message_extra *ret_extra)
@@ -108,22 +76,18 @@ int handoff_message_receive(int socket, struct message *message, struct message_
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control) };
 	ssize_t size;
-	int ret;
 
 	ret_extra->num_fds = 0;
 	ret_extra->sender = 0;
 	do {
 		size = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
 	} while (size < 0 && errno == EINTR);
-	if (size < 0)
-		return -errno;
-	/* With control data it is an empty message; without, the other end is closed. */
-	if (!size && !header.msg_controllen)
-		return -ENODATA;
-	ret = take_control(&header, ret_extra);
-	if (!ret)
-		ret = check_message(message, (size_t)size, &header);
-	if (ret < 0)
-		handoff_message_close_fds(ret_extra);
-	return ret;
+	if (size <= 0)
+		return size ? -errno : -ENODATA;
+	take_control(&header, ret_extra);
+	/* The kernel installed fewer descriptors than came: this process may not have more. */
+	if (!(header.msg_flags & MSG_CTRUNC))
+		return 0;
+	handoff_message_close_fds(ret_extra);
+	return -EMFILE;
 }

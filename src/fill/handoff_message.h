@@ -18,24 +18,13 @@ enum message_kind {
 	MESSAGE_END,
 };
 
-struct message_header {
-	uint32_t magic;
-	uint16_t version;
-	uint16_t kind;
-	/* Bytes after the header. */
-	uint64_t length;
-};
-
 /* One GPU of the task. The image comes as descriptor, if the GPU has one. */
 struct message_job {
 	uint32_t gpu_id;
 	uint32_t render_minor;
 	uint64_t pci_device;
 	uint64_t num_bos;
-	uint8_t streamed;
-	uint8_t has_checksums;
-	/* Else the compiler may send what is on the stack. */
-	uint8_t padding[6];
+	uint64_t has_checksums;
 };
 
 /* One BO, whose dma-buf comes as the descriptor with the same index. */
@@ -45,7 +34,7 @@ struct message_bo {
 };
 
 struct message {
-	struct message_header header;
+	uint64_t kind;
 	union {
 		struct message_job job;
 		struct message_bo bos[MESSAGE_FDS_MAX];
@@ -60,13 +49,12 @@ struct message_extra {
 	pid_t sender;
 };
 
-/* Fills in the header and sends it with the @length bytes after it, which the caller has set. The
- * descriptors stay the caller's. */
-int handoff_message_send(int socket, struct message *message, enum message_kind kind, size_t length,
+/* Sends a message whose fields, other than its kind, the caller has set. A message of BOs has one
+ * for each descriptor. The descriptors stay the caller's. */
+int handoff_message_send(int socket, struct message *message, enum message_kind kind,
 			 const int *fds, size_t num_fds);
 /* Waits for a message. On success the descriptors in @ret_extra are the caller's. -ENODATA: the
- * other end is closed. -EPROTO: no valid message. -EMFILE: this process may not have that many
- * descriptors. */
+ * other end is closed. -EMFILE: this process may not have that many descriptors. */
 int handoff_message_receive(int socket, struct message *message, struct message_extra *ret_extra);
 void handoff_message_close_fds(const struct message_extra *extra);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tasks hand contents to the main process. This program is the main process, and forks the tasks.
- * test_handoff_wrong.c has tasks that send wrong messages. */
+ */
 #include "fake_gpu.h"
 
 #include "handoff_task.h"
@@ -9,7 +9,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fill/handoff.h"
+#include "fill/handoff_message.h"
 
 #define TASKS_MAX 4
 
@@ -210,6 +215,62 @@ static void a_task_that_sends_nothing_fails(void **state)
 	assert_int_equal(handoff_finish(handoff, getpid()), -EPROTO);
 	assert_logged("Error (amdgpu_plugin): ", "did not arrive");
 	handoff_free(handoff);
+}
+
+/* Sends what a task sends before it dies: a HELLO, then a JOB of @num_bos BOs and @num_sent of the
+ * BOs, if @num_bos is not 0. */
+static pid_t fork_dying_task(uint64_t num_bos, size_t num_sent)
+{
+	static struct message message;
+	int pair[2], fds[MESSAGE_FDS_MAX];
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    handoff_message_send(fdstore_get(unit_last_stored()), &message, MESSAGE_HELLO, &pair[1],
+				 1) < 0)
+		_exit(1);
+	(void)close(pair[1]);
+	for (size_t i = 0; i < num_sent; i++)
+		fds[i] = memfd_create("any", MFD_CLOEXEC);
+	message.job.num_bos = num_bos;
+	if (num_bos && handoff_message_send(pair[0], &message, MESSAGE_JOB, fds, num_sent > 0) < 0)
+		_exit(1);
+	message.bos[0] = (struct message_bo){ 0 };
+	if (num_sent && handoff_message_send(pair[0], &message, MESSAGE_BOS, fds, num_sent) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static void a_task_that_dies_fails_alone(void **state)
+{
+	static const struct {
+		uint64_t num_bos;
+		size_t num_sent;
+	} cases[] = { { 0, 0 }, { 3, 0 }, { 300, 250 }, { 2, 2 }, { 1u << 26, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct handoff *handoff = new_handoff();
+		struct set *set = make_task_set(0);
+		pid_t dying, other;
+
+		print_message("case %zu\n", i);
+		unit_forget_lines();
+		dying = fork_dying_task(cases[i].num_bos, cases[i].num_sent);
+		other = fork_task(handoff, &set->job, 1);
+		assert_int_equal(handoff_listen(handoff), 0);
+		assert_int_equal(wait_for(dying), 0);
+		assert_int_equal(wait_for(other), 0);
+		assert_int_equal(handoff_finish(handoff, dying), -ENODATA);
+		assert_logged("Error (amdgpu_plugin): ", "did not arrive");
+		assert_int_equal(handoff_finish(handoff, other), 0);
+		assert_true(bos_are_filled(set));
+		handoff_free(handoff);
+		free_set(set);
+	}
 }
 
 /* Tasks with more messages than a socket holds fail and do not block. */
@@ -438,6 +499,7 @@ int main(void)
 		TEST(a_task_in_other_namespaces_is_served),
 		TEST(wrong_contents_fail_the_task),
 		TEST(a_task_that_sends_nothing_fails),
+		TEST(a_task_that_dies_fails_alone),
 		TEST(tasks_fail_if_the_listener_cannot_start),
 		TEST(mount_namespaces_can_be_entered_while_contents_are_loaded),
 		TEST(a_listener_that_cannot_unshare_its_root_fails),
