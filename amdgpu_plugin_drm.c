@@ -52,7 +52,7 @@ int drm_is_render_node(int fd, const struct stat *stat)
 	if (!ret)
 		ret = driver_is_amdgpu(own);
 	if (ret < 0)
-		return log_error(ret, "renderD%u: cannot be asked whose driver it has", number);
+		return log_error(ret, "renderD%u: cannot query its DRM driver", number);
 	return ret;
 }
 
@@ -329,7 +329,7 @@ int drm_dump(struct render_list *list, struct dump_session *session, int fd, int
 	if (ret < 0 || compute)
 		return ret;
 	ret = keep(list, &render);
-	return ret < 0 ? log_error(ret, "render node %d: cannot keep its descriptor", id) : 0;
+	return ret < 0 ? log_error(ret, "render node %d: cannot store its descriptor", id) : 0;
 }
 
 static int note_compute_file(struct dump_session *session, struct dumped_render *render,

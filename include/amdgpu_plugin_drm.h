@@ -20,7 +20,7 @@ struct dumped_render {
 	/* Kept while it is unknown whether this is the file of some process's compute VM. */
 	int fd;
 	uint32_t render_minor;
-	/* Its GEM handles; 0: none, or the kernel does not list them. */
+	/* Number of its GEM handles, 0 if the kernel does not list them. */
 	size_t num_handles;
 	/* Its image waits for that too, as a stream cannot be written again. */
 	bool unwritten;

@@ -40,17 +40,16 @@ struct content_bo {
 	uint64_t size;
 	/* Checksum of the contents: content_save() sets it, content_load() compares it. */
 	uint64_t checksum;
-	/* In the GPU's render node; 0: unknown. content_save() compares it. */
+	/* Offset in the GPU's render node, 0 if unknown. content_save() compares it. */
 	uint64_t mmap_offset;
 };
 
 /* The BOs of one GPU. */
 struct content_job {
-	/* For messages: the gpu_id that the process knows. */
+	/* The gpu_id that the process knows, for messages. */
 	uint32_t gpu_id;
 	uint32_t render_minor;
-	/* topology_pci_device(), for the memory errors of the GPU during a load; 0: they are not
-	 * counted. */
+	/* topology_pci_device(), whose memory errors are counted during a load, or 0 for none. */
 	uint64_t pci_device;
 	struct content_bo *bos;
 	size_t num_bos;
@@ -61,12 +60,12 @@ struct content_job {
 	/* All BOs have checksums: content_save() sets it. content_load() then compares them at the
 	 * end. */
 	bool has_checksums;
-	/* Of the last save or load, for content_totals_add(): when it began and ended, on the clock
+	/* When the last save or load began and ended, for content_totals_add(): on the clock
 	 * that time namespaces do not change, and how long all threads together copied, and waited
 	 * for storage. */
 	uint64_t begin_us, end_us;
 	uint64_t copy_us, storage_us;
-	/* Of the last load: the driver does not count memory errors of this GPU. */
+	/* Whether the driver did not count memory errors of this GPU during the last load. */
 	bool errors_unknown;
 };
 
@@ -147,12 +146,12 @@ struct kfd_jobs {
 	 * image_fd. image_fd is -1 at first, and kfd_jobs_done() closes it. */
 	struct content_job *jobs;
 	uint32_t num_jobs;
-	/* One per BO of the state, in its order; NULL: the BO has no contents. */
+	/* One per BO of the state, in its order, or NULL if the BO has no contents. */
 	struct content_bo **by_index;
 };
 
 /* -ENOMEM. Borrows the dma-buf descriptors of @state. @without: leaves out the contents of the BOs
- * whose element is true; NULL: of none. */
+ * whose element is true; with NULL of none. */
 int kfd_jobs_init(const struct kfd_state *state, const bool *without, struct kfd_jobs *ret_jobs);
 /* The same for the BOs whose contents the image @kfd has; @state has the BOs of @kfd. The contents
  * of an import are in the image of its owner. */

@@ -28,8 +28,8 @@ struct guard_ops {
 	 * pidfd of CRIU. When the function returns, the guard exits. */
 	void (*watch)(void *argument, int criu);
 	void *argument;
-	/* The descriptors that the guard inherits; -1: none. It closes all others, so a pipe that
-	 * CRIU closes is really closed. */
+	/* The descriptors that the guard inherits; -1 is skipped. It closes all others, so a pipe
+	 * that CRIU closes is really closed. */
 	const int *fds;
 	size_t num_fds;
 };

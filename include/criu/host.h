@@ -57,7 +57,7 @@ bool host_inventory_take(const char *name);
 int host_is_lazy_dump(void);
 
 /* Whether CRIU is going to kill the tasks of a dump that succeeds. They run on nevertheless if its
- * post-dump script or a later step fails. False if this CRIU does not tell. */
+ * post-dump script or a later step fails. False if this CRIU does not report it. */
 bool host_ends_tasks(void);
 
 /* Ends CRIU with an error, for a dump that fails so late that CRIU does not ask for a result any
@@ -65,9 +65,10 @@ bool host_ends_tasks(void);
  * its links to files are removed first, as CRIU does after other errors. */
 void host_fail_dump(void) __attribute__((noreturn));
 
-/* Stops CRIU's helper for cgroups, after a restore that has failed. CRIU (4.0 and newer) lets it run
- * until CRIU's own end, and then the helper logs an error that has nothing to do with the cause. Not
- * after RESUME_DEVICES_LATE: CRIU has stopped the helper then, but would send the signal again. */
+/* Stops CRIU's helper for cgroups, after a restore that has failed. CRIU (4.0 and newer) lets it
+ * run until CRIU's own end, and then the helper logs an error that has nothing to do with the
+ * cause. Not after RESUME_DEVICES_LATE: CRIU has stopped the helper then, but would send the signal
+ * again. */
 void host_stop_cgroup_helper(void);
 
 /* A descriptor number that is higher than all descriptors of the restored task with vpid @pid, or
@@ -89,9 +90,9 @@ int host_find_store(void);
 /* Empties CRIU's descriptor store @store, and closes it for new descriptors. Does nothing if @store
  * is -ENOENT. In CRIU's main process, when no task needs the store any more: BOs whose dma-bufs are
  * in the store stay allocated when their tasks have freed them. CRIU keeps the store until it ends.
- * After a restore that has failed, it may be kept even longer: CRIU 4.3 starts a helper process,
- * which inherits the store, and which ends when all other processes have closed a certain socket.
- * But the store has that socket, too. */
+ * After a restore that has failed, it may be kept even longer: a helper process of CRIU 4.3
+ * inherits the store, and ends when all other processes have closed a socket that the store has,
+ * too. */
 void host_empty_store(int store);
 
 /* The arguments of CRIU's --plugin-option for all plugins, each of the form "--PLUGIN.NAME=VALUE"

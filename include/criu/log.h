@@ -23,8 +23,8 @@ struct log_first {
 	char line[LOG_LINE_SIZE];
 };
 
-/* From now on log_error() also keeps the first line in *@first, which must outlive its use. NULL:
- * it keeps none. */
+/* From now on log_error() also keeps the first line in *@first, which must outlive its use. With
+ * NULL it keeps none. */
 void log_keep_first(struct log_first *first);
 /* The kept line, without its prefix. NULL: there was no error, or nothing keeps it. */
 const char *log_first_error(void);

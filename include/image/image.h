@@ -56,7 +56,7 @@ int image_read_render(int id, CriuRenderNode **ret_node);
  * reaches the number of BOs that it has had at once. 16384 are 320 GiB in pieces of 20 MiB, in
  * which PyTorch allocates. */
 #define IMAGE_HANDLE_MAX(others) (16384 + 16 * (size_t)(others))
-/* In a GEM handle, for the index of a BO: only another process has a BO that is the object. A
+/* Index of the BO of a GEM handle if only another process has a BO that is the object. A
  * reader that does not know this refuses the index. */
 #define IMAGE_NO_BO UINT32_MAX
 
@@ -131,10 +131,10 @@ int image_dir_remove_state(void);
  * dump, and its pages files use disk space. Call this before this dump writes an image. */
 int image_dir_remove_old(void);
 
-/* image_validate.c: checks what an image says before the plugin allocates, opens or asks the kernel for
- * anything: counts, sizes, ranges, and duplicates. An image may come from any program. Fields that
- * only this plugin writes may be missing. map_decide() decides whether the GPUs here can replace
- * those of the image, and image_open_pages() checks that the contents exist.
+/* image_validate.c: checks what an image says before the plugin allocates, opens or asks the kernel
+ * for anything: counts, sizes, ranges, and duplicates. An image may come from any program. Fields
+ * that only this plugin writes may be missing. map_decide() decides whether the GPUs here can
+ * replace those of the image, and image_open_pages() checks that the contents exist.
  *
  * 0, or -EINVAL after a line with image and value, or -ENOMEM. */
 

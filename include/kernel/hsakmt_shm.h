@@ -8,10 +8,10 @@
 #include <sys/types.h>
 
 struct hsakmt_shm {
-	/* Size and first word of the file; 0: there is no file. */
+	/* Size and first word of the file, or 0 if there is no file. */
 	uint64_t size;
 	uint32_t magic;
-	/* Permissions of the file and of the semaphore; 0: unknown. CRIU refuses to restore a
+	/* Permissions of the file and of the semaphore, 0 if unknown. CRIU refuses to restore a
 	 * mapping of a file with other permissions. */
 	mode_t mode;
 	mode_t semaphore_mode;

@@ -105,7 +105,7 @@ struct kfd_import_args {
 	uint32_t dmabuf_fd;
 };
 
-/* Of AMD's out-of-tree driver (kfd_ioctl.h of ROCm). */
+/* Arguments of calls of AMD's out-of-tree driver (kfd_ioctl.h of ROCm). */
 struct kfd_ipc_import_args {
 	uint64_t handle;
 	uint64_t va_addr;

@@ -33,7 +33,8 @@ int proc_find_root(pid_t pid, pid_t *ret_root);
 /* The processes that share the mapping of this process at @memory, of @size bytes (whole pages):
  * this process, and all that it or its descendants have forked since it created the mapping. */
 int proc_list_sharers(const void *memory, size_t size, struct pid_list *ret_list);
-/* The parent of process @pid; 0: it has none in this pid namespace. -ESRCH: no such process. */
+/* *@ret_parent: the parent of process @pid, or 0 if it has none in this pid namespace. -ESRCH: no
+ * such process. */
 int proc_parent(pid_t pid, pid_t *ret_parent);
 /* Process @top and its descendants. */
 int proc_list_tree(pid_t top, struct pid_list *ret_list);
@@ -44,7 +45,8 @@ bool proc_is_traced(pid_t pid);
  * they are delivered: bit n - 1 for signal n. */
 int proc_pending_signals(pid_t pid, uint64_t *ret_signals);
 
-/* Opens the directory of the descriptors of a process: 1; 0: the process has ended; or -errno. */
+/* Opens the directory of the descriptors of a process. Returns 1, or 0 if the process has ended, or
+ * -errno. */
 int proc_open_fds(pid_t pid, DIR **ret_stream);
 /* The number of the next descriptor in that directory. False: the end, or an error if *@ret_error
  * is not 0 but -errno. */
@@ -76,7 +78,7 @@ struct proc_range {
 };
 
 /* Sorts @ranges by address, and finds the first of them that is not mapped in full in process @pid:
- * 1; 0: all are mapped; or -errno. -ESRCH: no such process. */
+ * returns 1, or 0 if all are mapped, or -errno. -ESRCH: no such process. */
 int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 		       struct proc_range *ret_range);
 

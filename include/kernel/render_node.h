@@ -29,7 +29,7 @@ int render_node_count_objects(int fd, uint32_t *ret_count);
 /* render_node_gem.c: the GEM handles of the open file @fd and their mappings on its GPU. The
  * functions log nothing. */
 
-/* As the kernel lists it. */
+/* A GEM handle as the kernel lists it. */
 struct render_gem {
 	uint32_t handle;
 	/* RENDER_GEM_... */
@@ -37,7 +37,7 @@ struct render_gem {
 	uint64_t size;
 	uint64_t domains;
 	uint64_t alloc_flags;
-	/* In pages or bytes, depending on the kernel. */
+	/* Alignment in pages or bytes, depending on the kernel. */
 	uint64_t alignment;
 };
 
@@ -47,7 +47,7 @@ struct render_gem {
 struct render_mapping {
 	uint64_t addr;
 	uint64_t size;
-	/* In the object. */
+	/* Offset in the object. */
 	uint64_t offset;
 	/* AMDGPU_VM_... */
 	uint64_t flags;
@@ -76,10 +76,10 @@ int render_node_gem_map(int fd, uint32_t handle, const struct render_mapping *ma
 
 /* What the render node @fd tells of the BO of @dmabuf_fd. Logs nothing. */
 struct render_bo {
-	/* It was made with them (AMDGPU_GEM_CREATE_*). */
+	/* Flags with which the BO was made (AMDGPU_GEM_CREATE_*). */
 	uint64_t flags;
-	/* For mmap(). A BO of another PCI device has another offset in each open file. 0: the CPU
-	 * may not map it. */
+	/* Offset for mmap(), or 0 if the CPU may not map the BO. A BO of another PCI device has
+	 * another offset in each open file. */
 	uint64_t mmap_offset;
 };
 

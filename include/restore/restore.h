@@ -32,7 +32,7 @@ struct gpu_files {
 
 /* The task that runs the restore hooks. Each task of a restored tree has its own copy. */
 struct restored_task {
-	/* The pid in the task's pid namespace; 0: no hook has run yet. */
+	/* The pid in the task's pid namespace, or 0 before the first hook. */
 	pid_t vpid;
 	/* The image of its KFD state. Owned by this struct. NULL: there is none, or it is not read
 	 * yet. */

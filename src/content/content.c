@@ -99,7 +99,7 @@ static void note_times(const struct worker *worker, const struct transfer_progre
 	worker->job->storage_us = (uint64_t)(end->storage_s * 1e6);
 }
 
-/* CRIU may have come to this long after the contents were complete. */
+/* CRIU may call this long after the contents were complete. */
 static void report_done(const struct worker *worker)
 {
 	const struct content_job *job = worker->job;

@@ -16,9 +16,9 @@
 
 /* A part of the contents that fits in a slot. */
 struct range {
-	/* From 0, in the order of the contents. */
+	/* Number of the range in the order of the contents, from 0. */
 	uint64_t index;
-	/* In the contents of all BOs. */
+	/* Bytes of the contents of all BOs before this range. */
 	uint64_t offset;
 	uint64_t size;
 	struct sdma_piece *pieces;

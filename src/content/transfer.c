@@ -30,7 +30,7 @@ _Static_assert(CONTENT_ALIGNMENT % IMAGE_IO_ALIGNMENT == 0, "ranges are whole bl
 /* The ways to read a range of a file into a slot. */
 enum {
 	READ_TO_SLOT,
-	/* A part after the other to memory of the thread, which stays in the cache. From there, the
+	/* 64 KiB at a time into a buffer of the thread, which stays in the cache. From there, the
 	 * parts are copied past the caches. */
 	READ_NEARBY,
 };
@@ -62,7 +62,7 @@ struct transfer {
 	const struct steps *steps;
 	struct sdma *gpu;
 	struct image_io io;
-	/* One per BO, sums of the parts so far; NULL: checksums are off. */
+	/* For each BO the sum of the parts so far, or NULL if checksums are off. */
 	uint64_t *checksums;
 	struct slots slots;
 	struct ranges ranges;

@@ -14,13 +14,13 @@
 
 /* What the transfers of a run share. */
 struct transfer_plan {
-	/* False: load. */
+	/* A save, or a load if false. */
 	bool save;
 	const struct content_settings *settings;
 	struct transfer_error *error;
-	/* Of the ways to write a file, or to read one. */
+	/* Finds the faster way to write a file, or to read one. */
 	struct trial *trial;
-	/* That share the processors. */
+	/* The transfers that share the processors. */
 	size_t num_transfers;
 };
 
@@ -37,7 +37,8 @@ struct transfer_progress {
 
 struct transfer;
 
-/* Of the two ways to read files, see transfer.c. @num_transfers loads share the trial. */
+/* Begins a trial of the two ways to read files, see transfer.c. @num_transfers loads share the
+ * trial. */
 void transfer_init_load_trial(struct trial *trial, size_t num_transfers);
 
 /* Borrows @plan and @job, whose BOs have @size bytes together. Starts no thread. -ENOMEM. */

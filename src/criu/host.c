@@ -132,8 +132,7 @@ int host_image_dir(void)
 	return criu_get_image_dir();
 }
 
-/* By the name of the socket that the peer listens at. The name remains after its
- * file is removed. */
+/* Recognises the streamer by its socket name, which remains after its file is removed. */
 static bool is_streamer(int fd)
 {
 	struct sockaddr_un peer = { 0 };

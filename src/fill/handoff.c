@@ -20,20 +20,20 @@ struct handoff_task {
 	pid_t pid;
 	struct content_job *jobs;
 	size_t num_jobs;
-	/* NULL: the load has not begun because of @ret. */
+	/* NULL if the load has not begun because of @ret. */
 	struct content_run *run;
 	int ret;
 };
 
 struct handoff {
 	struct content_settings settings;
-	/* NULL: nothing is summed up. */
+	/* NULL if nothing is summed up. */
 	struct content_totals *totals;
 	/* How many more GPUs may load at the same time. */
 	sem_t gpu_limit;
 	/* Guards @listen_sock. */
 	pthread_mutex_t lock;
-	/* The main process's end of the common pair; -1: closed. */
+	/* The main process's end of the common pair, or -1 when closed. */
 	int listen_sock;
 	/* The tasks' end, in CRIU's descriptor store. */
 	int store_id;

@@ -466,7 +466,7 @@ int image_validate_render(int id, const CriuRenderNode *render)
 	return ret < 0 || !render->device ? ret : check_device(&subject, render->device);
 }
 
-/* The image names all processes with KFD state. A task would wait for another one for ever, if it
+/* The image names all processes with KFD state. A task would wait for another one forever, if it
  * came from a stream, which cannot be searched. */
 static bool has_state(const CriuDmabufNode *dmabuf)
 {

@@ -70,7 +70,7 @@ int kfd_is_file(const struct stat *stat)
 
 static int report_dmabuf(int ret)
 {
-	return log_error(ret, "%s: cannot ask whose dma-buf a file is", KFD_PATH);
+	return log_error(ret, "%s: cannot query the dma-buf", KFD_PATH);
 }
 
 int kfd_is_dmabuf(int fd)

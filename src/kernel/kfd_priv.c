@@ -10,7 +10,7 @@
 #include "amdgpu_plugin_util.h"
 
 #define VERSION 1
-/* Of the version, in data that only a plugin may read which knows shared BOs. */
+/* Bit of the version word in data that only a reader which knows shared BOs may use. */
 #define MARK           (1u << 31)
 #define PROCESS_SIZE   8
 #define DEVICE_SIZE    8
@@ -30,7 +30,7 @@
 #define BO_USER_ADDR   0
 #define BO_HANDLE      8
 #define BO_GPU_IDS     12
-/* From the end of the record. */
+/* Offsets from the end of the record. */
 #define BO_IMPORTED 28
 #define BO_SHARE    20
 #define EVENT_SIZE  64

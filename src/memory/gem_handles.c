@@ -23,10 +23,11 @@
 /* A handle of the image. Its mappings stay in the image. */
 struct gem_handle {
 	const GemHandleEntry *entry;
-	/* From 1: the task imports the object from @owner; 0: it makes the BO itself. */
+	/* Number of the object that the task imports from @owner, or 0 if it makes the BO itself.
+	 */
 	uint32_t object;
 	pid_t owner;
-	/* In the list of BOs that RESTORE makes. */
+	/* Index in the list of BOs that RESTORE makes. */
 	uint32_t bo;
 };
 
@@ -229,7 +230,7 @@ static int note_mapping(const struct maker *maker, const struct gem_handle *hand
 	if (!ret)
 		ret = mappings_add_bo(task->mappings, &mapped);
 	return ret < 0 ? log_error(ret,
-				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot note where the CPU"
+				   "kfd %d: GEM handle %u of GPU 0x%04x: cannot record where the CPU"
 				   " can map it",
 				   task->kfd_id, handle->entry->handle, maker->gpu_id)
 		       : 0;

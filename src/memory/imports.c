@@ -26,13 +26,14 @@
 /* A BO that RESTORE makes, and that is an object. */
 struct made {
 	uint32_t object;
-	/* In the list of BOs without imports. */
+	/* Index in the list of BOs without imports. */
 	uint32_t bo;
 };
 
 struct import {
 	uint32_t object;
-	/* In the list of BOs without imports, if RESTORE imports it by its share handle. */
+	/* Index in the list of BOs without imports, if RESTORE imports the BO by its share handle.
+	 */
 	uint32_t bo;
 	pid_t owner;
 	uint32_t gpu_id;
@@ -304,7 +305,7 @@ int imports_await(const struct restore_session *session, struct awaited_object *
 				 "%s: the image of process %d, which shares it, does not have it;"
 				 " the images are damaged, or from two dumps",
 				 awaited->name, awaited->owner);
-	return ret < 0 ? log_error(ret, "%s: process %d, which shares it, does not come back",
+	return ret < 0 ? log_error(ret, "%s: process %d, which shares it, was not restored",
 				   awaited->name, awaited->owner)
 		       : 0;
 }
@@ -456,7 +457,7 @@ static int note_mapping(const struct restored_task *task, const struct import *i
 	if (topology_pci_device(saved) != object->saved_gpu.device)
 		return 0;
 	ret = mappings_add_bo(task->mappings, &mapped);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
 static int fetch(struct importer *importer, const struct import *import, struct object *ret_object,

@@ -20,11 +20,11 @@ void imports_done(struct restored_task *task);
 /* An object of another task. */
 struct awaited_object {
 	uint32_t number;
-	/* For imports_fetch(): its size in bytes, and the GPU that imports it, as the task knows
-	 * it. */
+	/* Size of the object in bytes, and the GPU that imports it, as the task knows it.
+	 * imports_fetch() uses them. */
 	uint64_t size;
 	uint32_t gpu_id;
-	/* The task that makes it, and the last one whose image is known to exist; 0: none. */
+	/* The task that makes the object, and the last owner whose image was found, or 0. */
 	pid_t owner;
 	pid_t known_owner;
 	/* Begins log lines. */

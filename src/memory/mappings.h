@@ -25,10 +25,11 @@ struct mapped_bo {
 
 /* The gpu_ids that are part of mmap offsets of /dev/kfd. */
 struct mapped_gpu {
-	/* At the dump: the actual id (up to Linux 7.2), or the id that the process knows. */
+	/* The id in offsets at the dump: the actual id (up to Linux 7.2), or the id that the
+	 * process knows. */
 	uint32_t old_id;
 	uint32_t user_id;
-	/* Of the two ids here, the one that mmap() takes, see gpu_ids.h. */
+	/* The id in offsets here: mmap() takes one of the two, see gpu_ids.h. */
 	uint32_t new_id;
 };
 
@@ -37,7 +38,7 @@ struct mapped_gpu {
 
 /* Consecutive mappings of one file, for which CRIU uses one descriptor; see mappings.c. */
 struct mappings_run {
-	/* The string that CRIU passed; NULL: there is no run. */
+	/* The string that CRIU passed, or NULL if there is no run. */
 	const char *path;
 	int fd;
 	/* The lowest free numbers after the plugin had returned @fd. */
@@ -54,7 +55,7 @@ struct mappings {
 	bool sorted;
 	struct mapped_gpu *gpus;
 	size_t num_gpus;
-	/* CRIU has not asked about so many mappings yet; -1: the image does not say. */
+	/* Mappings that CRIU has not asked about yet, or -1 if the image does not say. */
 	int64_t num_pending;
 	/* See host_copies_mapping_fd(). */
 	bool host_copies;

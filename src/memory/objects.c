@@ -22,11 +22,11 @@
 struct objects {
 	/* A futex, which changes with each announcement. */
 	uint32_t announcements;
-	/* The vpid of a task that has failed; 0: none. */
+	/* The vpid of a task that has failed, or 0. */
 	uint32_t failed;
 	/* Random bits, which change a share handle into another one. */
 	uint32_t rename[KFD_SHARE_WORDS];
-	/* By vpid: the task has published all its objects. */
+	/* Whether the task has published all its objects, by vpid. */
 	bool complete[PIDS_MAX];
 	struct slot {
 		bool taken;

@@ -2,7 +2,7 @@
 /* The shared objects of a restore: a table that CRIU's main process and all tasks share. The task
  * that makes an object publishes its dma-buf, and the tasks that import it wait for that. A task
  * publishes all its objects before it waits for the first, so tasks that import from each other do
- * not wait for ever. */
+ * not wait forever. */
 #ifndef AMDGPU_PLUGIN_MEMORY_OBJECTS_H
 #define AMDGPU_PLUGIN_MEMORY_OBJECTS_H
 
@@ -19,12 +19,12 @@ struct object_gpu {
 };
 
 struct object {
-	/* Of the dma-buf in CRIU's descriptor store. */
+	/* Id of the dma-buf in CRIU's descriptor store. */
 	int store_id;
 	/* The GPU that has the memory, on this machine and on that of the dump. */
 	struct object_gpu gpu;
 	struct object_gpu saved_gpu;
-	/* In the render nodes of that GPU's PCI device. */
+	/* Offset of the object in the render nodes of that GPU's PCI device. */
 	uint64_t mmap_offset;
 };
 

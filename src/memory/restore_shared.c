@@ -16,7 +16,7 @@
  * allocates only those pages of the table that are written. */
 #define PIDS_MAX 4194304
 #define GPU_IDS  (KFD_GPU_ID_MAX + 1)
-/* Of all tasks. */
+/* Memory ranges of all tasks together. */
 #define RANGES_MAX (1u << 20)
 
 struct restore_shared {
@@ -25,9 +25,9 @@ struct restore_shared {
 	struct log_first first_error;
 	/* The tasks in each phase. */
 	unsigned int counts[PHASES];
-	/* enum task_phase, by vpid. */
+	/* Phase of each task (enum task_phase), by vpid. */
 	uint8_t phases[PIDS_MAX];
-	/* By gpu_id. */
+	/* VRAM that tasks have claimed of each GPU, by gpu_id. */
 	uint64_t claimed_vram[GPU_IDS];
 	/* Counts ranges beyond the end of the table, too. */
 	uint32_t num_ranges;

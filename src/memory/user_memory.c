@@ -22,14 +22,14 @@ int user_memory_note(struct restore_session *session, const struct kfd_priv *pri
 	int ret = kfd_priv_list_memory(priv, state->bos, &ranges, &count);
 
 	if (ret == -EINVAL) {
-		log_info("kfd %d: the private data does not tell which memory of the process its"
+		log_info("kfd %d: the private data does not report which memory of the process its"
 			 " GPUs use",
 			 task->kfd_id);
 		return 0;
 	}
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = restore_shared_add_range(session->shared, task->vpid, ranges[i]);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot note which memory its GPUs use",
+	return ret < 0 ? log_error(ret, "kfd %d: cannot record which memory its GPUs use",
 				   task->kfd_id)
 		       : 0;
 }
@@ -54,7 +54,7 @@ static int refuse(int pid, const struct proc_range *range, bool force)
 		return log_error(-EFAULT,
 				 "process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
 				 ", and the restored process has no such memory;"
-				 " AMDGPU_FORCE=1 starts its queues all the same",
+				 " AMDGPU_FORCE=1 starts its queues anyway",
 				 pid, range->start, range->end);
 	log_warn("process %d: its GPUs use memory at 0x%" PRIx64 "-0x%" PRIx64
 		 ", and the restored process has no such memory",
@@ -73,7 +73,7 @@ int user_memory_check(const struct restore_session *session, pid_t pid, pid_t vp
 		ret = proc_find_unmapped(pid, ranges, count, &missing);
 	if (ret < 0)
 		return log_error(ret,
-				 "process %d: cannot tell whether it has the memory that its"
+				 "process %d: cannot determine whether it has the memory that its"
 				 " GPUs use",
 				 pid);
 	return ret ? refuse(pid, &missing, session->options->force) : 0;

@@ -9,7 +9,7 @@
 #include "restore/restore.h"
 
 /* In the task, after RESTORE of @state: notes the userptr BOs and SVM ranges of the task, which are
- * in @priv, the private data of the image. Logs on error. If the private data does not tell them,
+ * in @priv, the private data of the image. Logs on error. If the private data does not report them,
  * logs a line, and nothing is checked. */
 int user_memory_note(struct restore_session *session, const struct kfd_priv *priv,
 		     const struct kfd_state *state);

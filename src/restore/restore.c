@@ -68,7 +68,7 @@ int restore_init(struct restore_session *session)
 		return log_error(ret, "restore: cannot share memory with the tasks");
 	session->task.mappings = calloc(1, sizeof(*session->task.mappings));
 	if (!session->task.mappings)
-		return log_error(-ENOMEM, "restore: cannot keep a table of mappings");
+		return log_error(-ENOMEM, "restore: cannot store a table of mappings");
 	session->task.mappings->files = &session->task.files;
 	ret = start_guard(session);
 	if (ret < 0)
@@ -142,7 +142,7 @@ static int keep_kfd(struct restore *restore)
 		return 0;
 	fd = fd_dup_above(restore->fd, gpu_files_lowest_fd(task));
 	ret = fd < 0 ? fd : gpu_files_add(&task->files, 0, fd);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot keep its descriptor", task->kfd_id) : 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot store its descriptor", task->kfd_id) : 0;
 }
 
 /* From here on, an unfinished task must not run. */
@@ -319,7 +319,7 @@ static int note_mappings(struct restore *restore)
 		if (saved->gpu_id)
 			ret = add_mapped_gpu(restore, saved);
 	}
-	return ret < 0 ? log_error(ret, "kfd %d: cannot note its mappings", task->kfd_id) : 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot record its mappings", task->kfd_id) : 0;
 }
 
 static int note_user_memory(struct restore *restore)

@@ -60,7 +60,7 @@ static int add_task(struct resume *resume, pid_t pid)
 	if (ret == -ESRCH)
 		return 0;
 	if (ret < 0)
-		return log_error(ret, "process %d: cannot tell whether it has GPU state", pid);
+		return log_error(ret, "process %d: cannot determine whether it has GPU state", pid);
 	task.phase = restore_shared_phase(resume->session->shared, task.vpid);
 	if (task.phase == PHASE_NONE)
 		return 0;
@@ -106,7 +106,7 @@ static int check_lazy_memory(struct restore_session *session, const struct gpu_t
 
 	(void)session;
 	if (ret < 0)
-		return log_error(ret, "process %d: cannot tell whether its memory is complete",
+		return log_error(ret, "process %d: cannot determine whether its memory is complete",
 				 task->pid);
 	return ret ? log_error(
 			     -EOPNOTSUPP,

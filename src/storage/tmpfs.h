@@ -13,7 +13,7 @@
 
 /* A part of the file that is mapped for all threads. */
 struct tmpfs_window {
-	/* NULL: none. */
+	/* NULL if nothing is mapped. */
 	char *memory;
 	uint64_t offset;
 	/* Threads that write to it. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds out which of two ways of an operation is the faster one on this machine. The first
- * operations use both ways, some in one way and then as many in the other. The rest use the faster
- * one. */
+ * operations alternate batches of both ways, and the rest use the faster one. */
 #ifndef AMDGPU_PLUGIN_STORAGE_TRIAL_H
 #define AMDGPU_PLUGIN_STORAGE_TRIAL_H
 
@@ -13,12 +12,12 @@
 
 /* Several threads may use a trial at the same time. */
 struct trial {
-	/* False: always the first way. */
+	/* If false, all operations use the first way. */
 	bool useful;
-	/* In one way, before the other way has its turn. */
+	/* Operations in one way before the other way has its turn. */
 	unsigned int operations;
 	pthread_mutex_t lock;
-	/* Under the lock: operations that have begun, and what ended, of all threads together. */
+	/* Operations of all threads that have begun, and what ended. Under the lock. */
 	unsigned int begun;
 	double seconds[TRIAL_WAYS];
 	uint64_t bytes[TRIAL_WAYS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Copies to memory that a device reads next, with stores that bypass the caches of the processors:
- * a copy engine is slow to read what caches hold. Other processors than those of x86 copy as
- * always. */
+ * a copy engine is slow to read what caches hold. Elsewhere than on x86 this is memcpy().
+ */
 #ifndef AMDGPU_PLUGIN_STORAGE_UNCACHED_COPY_H
 #define AMDGPU_PLUGIN_STORAGE_UNCACHED_COPY_H
 

@@ -38,7 +38,7 @@ static void an_owner_that_no_task_is_fails_the_restore_of_a_stream(void **state)
 	assert_int_equal(imports_await(&session, &awaited, &object), -ESRCH);
 	assert_int_equal(looks, 2);
 	assert_logged("Error (amdgpu_plugin): kfd 5: ",
-		      "process 200, which shares it, does not come back");
+		      "process 200, which shares it, was not restored");
 	assert_int_equal(unit_count_errors(), 1);
 	objects_free(session.objects);
 }

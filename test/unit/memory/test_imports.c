@@ -502,7 +502,7 @@ static void an_owner_without_image_fails_the_restore(void **state)
 	set_bo(0, 0, 0, 1, 1);
 	assert_int_equal(restore(), -ENOENT);
 	assert_logged("Error (amdgpu_plugin): kfd 5: BO at 0x",
-		      "process 1, which shares it, does not come back");
+		      "process 1, which shares it, was not restored");
 	assert_int_equal(unit_count_errors(), 1);
 }
 
