@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +210,20 @@ static inline int made(int ret)
 	return ret;
 }
 
-#include "device_list.h"
+/* Only one thread at a time may use the library's list of devices. */
+static inline bool enter_list(void)
+{
+	gpu.violations += atomic_fetch_add(&gpu.in_list, 1) != 0;
+	(void)sched_yield();
+	return true;
+}
+
+static inline void leave_list(const bool *entered)
+{
+	gpu.in_list -= *entered;
+}
+
+#define IN_LIST __attribute__((cleanup(leave_list), unused)) bool entered = enter_list()
 
 int amdgpu_device_initialize(int fd, uint32_t *major_version, uint32_t *minor_version,
 			     amdgpu_device_handle *device_handle)

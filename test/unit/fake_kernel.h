@@ -3,7 +3,7 @@
  * script. Tests of dumps and restores use it instead of the simulated device for answers that the
  * simulated device cannot give: BOs, queues and events of kinds that no driver makes, records of
  * other sizes, and one operation that fails with a chosen errno. It also counts the operations of
- * each process. It has no GPU; fake_gpu.h copies contents.
+ * each process. It has no GPU; gpu_task.h adds a copy engine.
  *
  * A test program includes this header once. Its functions replace open(), fopen(), fstat(),
  * ioctl(), kill(), mmap() and readdir() of the C library. */
@@ -400,11 +400,6 @@ static inline int render_ioctl(int minor, unsigned long request, void *argument)
 	}
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + CONTEXT)
 		return context_ioctl((uint32_t)minor, argument);
-	/* The BO at another offset is one that the CPU cannot map. */
-	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_MMAP && kernel.other_bo) {
-		*(uint64_t *)argument = kernel.other_bo;
-		return 0;
-	}
 	if (_IOC_NR(request) == DRM_COMMAND_BASE + GEM_MMAP)
 		return EPERM;
 	/* Kernels before 6.18 do not know it. */

@@ -65,8 +65,6 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	/* The number of GEM objects of each render node, and the name of its driver. */
 	unsigned int gem_objects;
 	const char *driver;
-	/* The mmap offset that GEM_MMAP gives; 0: none. */
-	uint64_t other_bo;
 	/* The flags of contexts of this render node (0: of all contexts), and the errno of calls
 	 * that make or query one. */
 	uint32_t context_flags, context_minor;

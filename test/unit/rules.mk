@@ -7,12 +7,16 @@ vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 # Each unit test is linked with the whole plugin, and with what stands in for CRIU.
 UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
+# The copy engine of tests that have the fake kernel.
+comma        := ,
+ENGINE       := $(BUILD)/test/unit/fake_engine.o $(addprefix -Wl$(comma)--wrap=sdma_,open stop close slot_memory bo_import \
+		bo_release submit wait check_faults)
 
-$(UNIT_PARTS): CPPFLAGS += -Itest/unit -Itest/lib
-$(UNIT_PARTS): $(UNIT_HEADERS)
+$(UNIT_PARTS) $(firstword $(ENGINE)): CPPFLAGS += -Itest/unit -Itest/lib
+$(UNIT_PARTS) $(firstword $(ENGINE)): $(UNIT_HEADERS)
 
-$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) \
+$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(firstword $(ENGINE))
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) $(ENGINE) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
 
 $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc

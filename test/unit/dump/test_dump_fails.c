@@ -169,7 +169,7 @@ static void whichever_copy_call_fails_the_process_runs_on(void **state)
 		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
 		(void)close(fd);
 	} while (ret);
-	assert_true(call > 20);
+	assert_true(call > 8);
 }
 
 static void a_full_disk_fails_the_dump(void **state)
@@ -303,22 +303,6 @@ static void a_gpu_of_others_may_be_in_reset(void **state)
 	(void)close(fd);
 }
 
-static void a_dmabuf_of_another_bo_fails_the_dump(void **state)
-{
-	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
-
-	(void)state;
-	add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000000);
-	kernel.other_bo = 0x100001000;
-	assert_dump_fails(process, "the dma-buf of another BO");
-	kernel.other_bo = 0x100000000;
-	start_dump();
-	assert_int_equal(dump_file(fd, 5), 0);
-	end_dump(0);
-	(void)close(fd);
-}
-
 static void queues_that_may_stay_stopped_are_said_to(void **state)
 {
 	static const int errors[] = { EIO, ETIME };
@@ -388,7 +372,6 @@ int main(void)
 		TEST(only_new_memory_errors_fail_the_dump),
 		TEST(a_gpu_that_cannot_be_watched_fails_the_dump),
 		TEST(a_gpu_of_others_may_be_in_reset),
-		TEST(a_dmabuf_of_another_bo_fails_the_dump),
 		TEST(queues_that_may_stay_stopped_are_said_to),
 		TEST(an_old_driver_is_refused_before_anything_is_paused),
 		TEST(an_inventory_that_fails_is_found_before_anything_is_paused),

@@ -242,7 +242,7 @@ static void a_task_is_killed_if_any_copy_call_fails(void **state)
 		}
 		end_restore(ret < 0 ? -1 : 0);
 	} while (ret < 0);
-	assert_true(call > 20);
+	assert_true(call > 4);
 }
 
 static void a_task_is_killed_if_a_mapping_cannot_be_restored(void **state)
