@@ -8,34 +8,119 @@ kfd=/sys/class/kfd/kfd
 # emulated GPU has none of these. A ring may take longer on a busy host than the driver allows by default.
 options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_timeout=120000"
 
-# machine NAME [HIDDEN]: loads the driver, unless it is loaded. The machine has one GPU, like the simulated machine "one".
+# Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All are
+# nodes of one XGMI hive.
+gpus_of() { # MACHINE
+	case $1 in
+	one) gpus=(0) ;;
+	one-other) gpus=(8) ;;
+	eight) gpus=(0 1 2 3 4 5 6 7) ;;
+	eight-other) gpus=(3 5 1 7 2 8 6 4) ;;
+	*) skip "needs machine $1" ;;
+	esac
+}
+
+# machine NAME [HIDDEN]: loads the driver for the GPUs of this machine, unless it has them. On machines *-other, another
+# driver has the first render node. The device cgroup of this scenario and its processes hides the GPUs with the indices
+# HIDDEN.
 machine() {
-	[ "$1" = one ] && [ -z "${2-}" ] || skip "needs machine $*"
+	local now= gpus
+
 	[ -z "${kernel:-}" ] || skip "needs the simulated GPU's kernel $kernel"
-	[ -f /run/memory ] || load_machine
+	gpus_of "$1"
+	show_gpus
+	read -r now 2> /dev/null < /run/gpus || true
+	[ "$now" = "$1" ] || change_machine "$1" "${gpus[@]}"
+	[ -z "${2-}" ] || hide_gpus ${2//,/ }
 	knob engine_bytes_per_s 0
 }
 
-load_machine() {
-	local device devices
+loads=0
+change_machine() { # NAME GPU...
+	local devices=() gpu
 
-	devices=$(grep -l 0x1002 /sys/bus/pci/devices/*/vendor) || fail "the emulated GPU is not on the PCI bus"
+	unload_driver
+	loads=$((loads + 1))
+	case $1 in
+	*-other) modprobe vgem || fail "Linux $(uname -r) does not load vgem" ;;
+	esac
+	load_driver
+	mapfile -t devices < <(gpu_devices)
+	for gpu in "${@:2}"; do
+		bind_gpu "${devices[gpu]-}"
+	done
+	[ -f /run/memory ] || tell_driver
+	tell_memory > /run/memory
+	echo "$1" > /run/gpus
+}
+
+gpu_devices() { grep -lx 0x740f /sys/bus/pci/devices/*/device | sed 's,.*/\([^/]*\)/device,\1,'; }
+
+# The driver does not take the GPUs by itself.
+load_driver() {
+	gpu_devices | grep -q . || fail "the emulated GPU is not on the PCI bus"
 	mkdir -p /lib/firmware
 	cp -r /opt/vm/firmware/. /lib/firmware/
+	echo 0 > /sys/bus/pci/drivers_autoprobe
 	modprobe amdgpu $options || fail "Linux $(uname -r) does not load amdgpu: $(dmesg | tail -n 1)"
-	for device in $devices; do
-		[ -e "${device%/*}/driver" ] || fail "amdgpu does not bind the emulated GPU: $(dmesg | grep -E 'amdgpu.*(ERROR|rror|ailed)' | tail -n 1)"
-	done
-	until_true has_render_node || fail "amdgpu has made no render node: $(dmesg | grep amdgpu | tail -n 1)"
-	grep -qvx 0 "$kfd"/topology/nodes/*/gpu_id || fail "KFD does not list the GPU: $(dmesg | grep kfd | tail -n 1)"
-	tell_memory > /run/memory
-	echo "driver amdgpu $(dmesg | sed -n 's/.*Initialized amdgpu \([0-9.]*\).*/\1/p') of Linux $(uname -r)," \
+}
+
+tell_driver() {
+	echo "driver amdgpu $(dmesg | sed -n 's/.*Initialized amdgpu \([0-9.]*\).*/\1/p' | head -n 1) of Linux $(uname -r)," \
 		"$(uname -v | grep -o 'Debian [^ ]*')" > /dev/ttyS1
 }
-has_render_node() { [ -c /dev/dri/renderD128 ] && [ -c /dev/kfd ]; }
 
-# The driver stays loaded: Linux 6.1 oopses when amdgpu is unloaded, because it resets the GPU through the SMU.
-no_machine() { ! has_device || skip "needs a machine without a driver"; }
+bind_gpu() { # DEVICE
+	echo "$1" > /sys/bus/pci/drivers/amdgpu/bind ||
+		fail "amdgpu does not bind the emulated GPU: $(dmesg | grep -E 'amdgpu.*(ERROR|rror|ailed)' | tail -n 1)"
+	until_true has_nodes "$1" || fail "amdgpu has made no render node, or KFD none: $(dmesg | grep -E 'amdgpu|kfd' | tail -n 1)"
+}
+has_nodes() { # DEVICE
+	local node
+
+	for node in "/sys/bus/pci/devices/$1"/drm/renderD*; do
+		[ ! -c "/dev/dri/${node##*/}" ] || break
+	done
+	[ -c "/dev/dri/${node##*/}" ] && grep -qx "drm_render_minor ${node##*/renderD}" "$kfd"/topology/nodes/*/properties
+}
+
+# hide_gpus INDEX...: moves the scenario to a cgroup that has no access to these of $gpus.
+hide_gpus() {
+	local devices index node minors=()
+
+	show_gpus
+	rmdir /sys/fs/cgroup/shown-* 2> /dev/null || true
+	shown=/sys/fs/cgroup/shown-$$-$RANDOM
+	mapfile -t devices < <(gpu_devices)
+	for index; do
+		node=$(echo "/sys/bus/pci/devices/${devices[gpus[index]]}"/drm/renderD*)
+		minors+=("${node##*/renderD}")
+	done
+	mkdir "$shown"
+	/opt/vm/bin/hide "$shown" "${minors[@]}"
+	echo $$ > "$shown/cgroup.procs"
+}
+
+show_gpus() {
+	[ -z "$shown" ] || echo $$ > /sys/fs/cgroup/cgroup.procs
+	shown=
+}
+shown=
+
+# Unbinding a GPU is not enough: up to Linux 6.12 no process can open /dev/kfd then (kfd_is_locked() in kfd_device.c). Linux
+# 6.1 oopses when amdgpu is unloaded, because it resets the GPU through the SMU.
+unload_driver() {
+	local module
+
+	! has_device || [[ $(uname -r) != 6.1.* ]] || skip "needs another machine, and Linux 6.1 cannot unload amdgpu without an SMU"
+	rm -f /run/gpus
+	for module in amdgpu vgem; do
+		# The guard of a dump may live a moment longer than the job.
+		[ ! -d "/sys/module/$module" ] || until_true rmmod "$module" || fail "cannot unload $module"
+	done
+}
+
+no_machine() { unload_driver; }
 
 has_device() { [ -d /sys/module/amdgpu ]; }
 
@@ -132,9 +217,14 @@ held() {
 	echo "processes $(ls "$kfd/proc" | tr '\n' ' ')memory $(tell_memory | tr '\n' ' '), at first $(tr '\n' ' ' < /run/memory)"
 }
 
-# Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU.
+# Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU. Linux 6.1 to 7.3 warn
+# when a process ends that was restored on a GPU with another gpu_id: by the id in the handle of its event page, KFD does not
+# find the GPU on which the page must be unpinned (kfd_process_kunmap_signal_bo() in kfd_process.c).
 complaints() {
-	dmesg | grep -v 'disabled ip block' |
+	local moved='^$'
+
+	[ "$loads" -lt 2 ] || moved='WARNING: .*(ttm_bo_release|ttm_bo_unpin)'
+	dmesg | grep -v 'disabled ip block' | grep -vE "$moved" |
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
 
