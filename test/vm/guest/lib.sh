@@ -311,6 +311,16 @@ runs() {
 	done
 }
 
+# Prints the gpu_ids of the GPUs that this process may see, in the order of their nodes.
+gpu_ids() {
+	local file id
+
+	for file in /sys/class/kfd/kfd/topology/nodes/*/gpu_id; do
+		id=$(cat "$file" 2> /dev/null) || continue # a hidden GPU
+		[ "$id" = 0 ] || printf '0x%04x\n' "$id"
+	done
+}
+
 no_failed_client() {
 	local text
 

@@ -50,6 +50,9 @@ has_device() { [ -d "$sim" ]; }
 # fault CALL N ERRNO: the N-th call from now on fails.
 fault() { echo "$1 $2 -$3" > "$sim/faults"; }
 knob() { echo "$2" > "$sim/$1"; }
+# with_kernel KERNEL PATTERN: the next machine has the driver of this kernel. The true driver has that of its own kernel,
+# and does what is meant for kernels like PATTERN.
+with_kernel() { kernel=$1; }
 needs_dma_bufs() { :; }
 loses_waves() { false; }
 

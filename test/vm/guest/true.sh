@@ -129,6 +129,8 @@ knob() {
 	[ "$1" = engine_bytes_per_s ] || skip "needs the simulated GPU: knob $*"
 	ask_gpu "speed $2"
 }
+# with_kernel SIMULATED PATTERN: whether the kernel is like this one.
+with_kernel() { [[ $(uname -r) == $2 ]]; }
 needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }

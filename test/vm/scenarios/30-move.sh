@@ -3,7 +3,7 @@
 # Restores on other hardware of the same kind: other gpu_ids, another order of the nodes, other render
 # minors. The processes are dumped again there.
 
-scenario_move() {
+scenario_move() { # true driver
 	machine one
 	start_client
 	then_machine=one-other come_back
@@ -31,29 +31,37 @@ scenario_move_tree() { # oldest and newest
 	finish
 }
 
-# render_ids DIR BYTES: each render node of the image has this gpu_id (tag and varint in hex), by which
-# CRIU's own plugin finds the GPU.
+# render_ids DIR GPU_ID: each render node of the image begins with this gpu_id, a tag and a varint, by which CRIU's own
+# plugin finds the GPU.
 render_ids() {
-	local image got
+	local image rest=$(($2)) want=' 08' got
 
+	while [ "$rest" -ge 128 ]; do
+		want+=$(printf ' %02x' $((rest & 127 | 128)))
+		rest=$((rest >> 7))
+	done
+	want+=$(printf ' %02x' "$rest")
 	for image in "$1"/amdgpu-renderD-*.img; do
-		got=$(od -An -tx1 -j8 -N3 "$image")
-		[ "$got" = " $2" ] || fail "$image begins with$got, not $2"
+		got=$(od -An -tx1 -j8 -N$((${#want} / 3)) "$image")
+		[ "$got" = "$want" ] || fail "$image begins with$got, not$want"
 	done
 }
 
 # A restored process knows its GPUs by other ids than the driver. It can be dumped again, move on, and
 # move home.
 scenario_move_on() { # oldest and newest
+	local gpu_id
+
 	machine one
+	gpu_id=$(gpu_ids)
 	start_client
 	then_machine=one-other come_back
 	come_back
 	then_machine=one come_back
-	# 0x07cd is the id on the first machine and on the last.
-	render_ids img1 "08 cd 0f"
-	render_ids img2 "08 cd 0f"
-	render_ids img3 "08 cd 0f"
+	# It is the id on the first machine and on the last.
+	render_ids img1 "$gpu_id"
+	render_ids img2 "$gpu_id"
+	render_ids img3 "$gpu_id"
 	finish
 }
 

@@ -30,10 +30,12 @@ scenario_sharing_two() { # oldest and newest, true driver in make check
 }
 
 # Eight at once, on another machine, and home again. Kernels have had dma-bufs of KFD since Linux 6.8.
-scenario_sharing_ring() { # newest
-	local kernel
+scenario_sharing_ring() { # newest, true driver
+	local kernel version
 
-	for kernel in 6.12 7.3; do
+	needs_dma_bufs
+	for version in 6.12 7.3; do
+		with_kernel $version "${version%.*}.*" || continue
 		machine one
 		start_sharers 8
 		then_machine=one-other come_back
@@ -71,36 +73,43 @@ start_vmem() {
 # There, on another machine and back again: 300 handles, as expandable segments have. Then a kernel that does not list
 # them: the dump fails, and the process runs on.
 scenario_sharing_vmem() { # oldest and newest
-	local kernel=7.3
+	local kernel
 
-	machine one
-	start_vmem 300
-	then_machine=one-other come_back
-	then_machine=one come_back
-	finish
-	kernel=6.12
-	machine one
-	start_vmem 4
-	dump_refused "does not list such mappings; use Linux 6.18"
-	finish
+	needs_dma_bufs
+	if with_kernel 7.3 '7.*'; then
+		machine one
+		start_vmem 300
+		then_machine=one-other come_back
+		then_machine=one come_back
+		finish
+	fi
+	if with_kernel 6.12 '6.*'; then
+		machine one
+		start_vmem 4
+		dump_refused "does not list such mappings; use Linux 6.18"
+		finish
+	fi
 }
 
 # Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
 # not list GEM handles: the dump fails, and the processes run on.
 scenario_sharing_host() { # oldest and newest
-	local kernel=7.3
+	local kernel
 
-	machine one
-	start_sharers 2 0 host
-	then_machine=one-other come_back
-	has_line img1/restore.log "made 1 GEM handles of GPU 0x[0-9a-f]*, with 1 fillers"
-	then_machine=one come_back
-	finish
-	kernel=6.12
-	machine one
-	start_sharers 2 0 host
-	dump_refused "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
-	finish
+	if with_kernel 7.3 '7.*'; then
+		machine one
+		start_sharers 2 0 host
+		then_machine=one-other come_back
+		has_line img1/restore.log "made 1 GEM handles of GPU 0x[0-9a-f]*, with 1 fillers"
+		then_machine=one come_back
+		finish
+	fi
+	if with_kernel 6.12 '6.*'; then
+		machine one
+		start_sharers 2 0 host
+		dump_refused "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
+		finish
+	fi
 }
 
 # A dump leaves the job running, and what the processes do later reaches the others.
