@@ -130,6 +130,19 @@ scenario_shared_buffer() { # oldest and newest, long
 	finish
 }
 
+# The process has given KFD the VM of one of eight GPUs. CHECKPOINT of Linux 7.3 would crash.
+scenario_one_vm() { # oldest and newest
+	machine eight
+	start client.log /opt/vm/bin/gpu_one_vm "$work/client.log"
+	client="client $pid:"
+	wait_line client.log "$client ready"
+	sees_gpus 8
+	dump_fails img "sees a GPU whose render node it has not opened"
+	runs
+	verify
+	finish
+}
+
 # Some calls, each of which fails once, and the error line of the dump. On the two processors of the guest a GPU has
 # eight slots, so the first nine GEM_VA map the staging memory and the command buffers, and the tenth maps a BO.
 scenario_dump_call_fails() { # newest

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* gpu_one_vm LOG [open]: a process that has given KFD the VM of the first GPU only, and has a BO
+ * there. With "open", it has the render nodes of the other GPUs open, as programs for graphics
+ * have. Its queue never rests. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "raw_kfd.h"
+#include "report.h"
+
+struct one_vm {
+	struct raw_process process;
+	struct raw_queue queue;
+	struct raw_bo words;
+	uint64_t value;
+};
+
+static int open_others(struct raw_process *process)
+{
+	int ret = 0, fd;
+
+	for (int i = 1; ret == 0 && i < process->gpus; i++)
+		ret = raw_open_render(&process->gpu[i], &fd);
+	return ret;
+}
+
+static int start(struct one_vm *it, bool opens_others)
+{
+	struct raw_process *process = &it->process;
+	int ret = raw_open(process);
+
+	if (ret == 0)
+		ret = raw_open_render(&process->gpu[0], &process->render[0]);
+	if (ret == 0)
+		ret = raw_acquire(process, process->gpu[0].gpu_id, process->render[0]);
+	if (ret == 0 && opens_others)
+		ret = open_others(process);
+	if (ret == 0)
+		ret = raw_alloc_mapped(process, 0, RAW_GTT, 4096, &it->words);
+	return ret ? ret : raw_create_queue(process, 0, &it->queue);
+}
+
+/* The engine copies a word, which the CPU has not written before. */
+static int copy(struct one_vm *it)
+{
+	volatile uint64_t *words = (volatile uint64_t *)(void *)it->words.address;
+	int ret;
+
+	words[0] = ++it->value;
+	raw_queue_copy(&it->queue, it->words.address, it->words.address + 64, 8);
+	raw_queue_ring(&it->queue);
+	ret = raw_queue_wait(&it->queue);
+	return ret == 0 && words[8] != it->value ? -1 : ret;
+}
+
+/* Until SIGTERM. */
+static int run(struct one_vm *it, struct report *report, const sigset_t *set)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	int signal = 0, ret = 0;
+
+	while (ret == 0 && signal != SIGTERM) {
+		signal = sigtimedwait(set, NULL, &pause);
+		ret = copy(it);
+		if (signal == SIGUSR1 && ret == 0)
+			report_line(report, "verified");
+	}
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	static struct one_vm it;
+	struct report report;
+	sigset_t set;
+	int ret;
+
+	if (argc < 2)
+		return 2;
+	report_init(&report, argv[1]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	ret = start(&it, argc > 2);
+	if (ret < 0) {
+		report_line(&report, "FAILED: cannot start: %s", strerror(-ret));
+		return 1;
+	}
+	report_line(&report, "ready");
+	ret = run(&it, &report, &set);
+	report_line(&report, ret < 0 ? "FAILED: the queue is wrong" : "finished ok");
+	return ret < 0;
+}
