@@ -287,6 +287,8 @@ static void a_task_is_killed_if_resume_fails(void **state)
 		unit_forget_lines();
 		assert_int_equal(resume(getpid()), -errors[i]);
 		assert_logged("Error (amdgpu_plugin): ", "resume");
+		/* The next restore can succeed only where the kernel says that it may. */
+		assert_int_equal(unit_count_lines("restore it again"), errors[i] == EAGAIN);
 		assert_int_equal(kernel.killed, getpid());
 		assert_int_equal(resume(getpid()), -errors[i]);
 		assert_int_equal(unit_count_lines("resume"), 1);
