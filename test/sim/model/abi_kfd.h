@@ -296,7 +296,6 @@ struct kfd_criu_bo_bucket {
 #define KFD_EVENT_LIMIT      4096u
 #define KFD_EVENT_PAGE_BYTES (KFD_EVENT_LIMIT * 8)
 
-#define KFD_GPUVM_BASE  0x10000ull
 #define KFD_GPUVM_LIMIT 0x7fffffffffffull
 
 _Static_assert(sizeof(struct kfd_create_queue_args) == 96, "abi");

@@ -19,7 +19,7 @@ static bool is_dumped(const struct sim_mem *mem)
 {
 	if (mem->va == 0)
 		return SIM_KNOB(mem->pdd->gpu->sim, addressless_bos) != 0;
-	return mem->va > KFD_GPUVM_BASE;
+	return mem->va > SIM_KNOB(mem->pdd->gpu->sim, gpuvm_first_page) * SIM_PAGE_SIZE;
 }
 
 static struct sim_mem *next_dumped(struct sim_pdd *pdd, u32 *id)

@@ -60,6 +60,14 @@ static const struct row rows[] = {
 	 * kfd_queue_acquire_buffers() in 6.12.117, not in 6.12.107, 7.2 and 7.3 */
 	ROW(acquire_queue_buffers,   0,   0,   0,   0,   0,   1,   0,   0,   0,        0,   0),
 
+	/* amdkfd/kfd_chardev.c: kfd_ioctl_create_queue() calls it in 6.12 and 7.x, not in 6.1. 6.8 has not
+	 * been read */
+	ROW(check_queue_buffers,     1,   0,   0,   0,   1,   1,   1,   1,   1,        1,   1),
+
+	/* amdkfd/kfd_flat_memory.c, kfd_init_apertures_v9(): SVM_USER_BASE in 6.1, and at least
+	 * AMDGPU_VA_RESERVED_BOTTOM in 6.12 and 7.x. 6.8 has not been read */
+	ROW(gpuvm_first_page,       16,   4,  16,  16,  16,  16,  16,  16,  16,       16,  16),
+
 	/* amdgpu/amdgpu_ctx.c, amdgpu_ctx_query2(), has RESET_IN_PROGRESS, and amdgpu/amdgpu_kms.c
 	 * GPUVM_FAULT, in 6.12 and 7.2, not in 6.1. The values of 6.8 and of the out-of-tree driver
 	 * follow from their DRM version, which 6.5 does not reach */

@@ -27,7 +27,7 @@ static void describe_aperture(const struct sim_pdd *pdd,
 	aperture->lds_limit = LDS_BASE | LOW_HALF;
 	aperture->scratch_base = SCRATCH_BASE;
 	aperture->scratch_limit = SCRATCH_BASE | LOW_HALF;
-	aperture->gpuvm_base = KFD_GPUVM_BASE;
+	aperture->gpuvm_base = SIM_KNOB(pdd->gpu->sim, gpuvm_first_page) * SIM_PAGE_SIZE;
 	aperture->gpuvm_limit = KFD_GPUVM_LIMIT;
 	aperture->gpu_id = pdd->gpu->gpu_id;
 }

@@ -359,7 +359,8 @@ SIM_KFD_HANDLER(sim_kfd_create_queue)
 	if (!pdd->render)
 		return -ESRCH;
 	take_properties(io, &wanted);
-	ret = sim_queue_check_buffers(pdd, &wanted);
+	if (SIM_KNOB(pdd->gpu->sim, check_queue_buffers))
+		ret = sim_queue_check_buffers(pdd, &wanted);
 	if (ret == 0)
 		ret = sim_queue_add(pdd, &wanted, &anywhere, &queue);
 	if (ret < 0)

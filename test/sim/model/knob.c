@@ -51,6 +51,8 @@ static const struct sim_knob knobs[] = {
 	KNOB(event_types),
 	KNOB(gfx11_queues),
 	KNOB(acquire_queue_buffers),
+	KNOB(check_queue_buffers),
+	KNOB(gpuvm_first_page),
 	KNOB(unacquired_oops),
 	KNOB(ipc_handles),
 	KNOB(maker_flags),

@@ -58,6 +58,8 @@ struct sim_knobs {
 	u64 no_ctl_stack;
 	u64 no_svm;
 	u64 acquire_queue_buffers;
+	u64 check_queue_buffers;
+	u64 gpuvm_first_page;
 	u64 in_reset;
 	u64 evict_timeout;
 	s64 memory_errors;
