@@ -8,6 +8,7 @@
 #include "native.h"
 
 #define DRIVER_MINOR 64
+#define SCHED        0x15 /* DRM_AMDGPU_SCHED */
 #define ARGUMENT_MAX 512u
 #define FOREIGN_NAME "foreign_sim"
 #define DRIVER_NAME  "amdgpu"
@@ -85,8 +86,10 @@ static int call_driver(struct native_file *file, u32 number, void *argument)
 		return ret < 0 ? ret : function(render, argument);
 		SIM_RENDER_IOCTLS(CALL)
 #undef CALL
+	case SCHED: /* only for the master of a display */
+		return -EACCES;
 	default:
-		return -EINVAL; /* SCHED too, which is for the owner of a display alone */
+		return -EINVAL;
 	}
 }
 
@@ -112,6 +115,8 @@ int native_drm_ioctl(struct native_file *file, unsigned long request, void *argu
 	_Alignas(8) u8 copy[ARGUMENT_MAX] = { 0 };
 	int ret;
 
+	if ((request >> 8 & 0xff) != DRM_IOCTL_BASE)
+		return -ENOTTY;
 	if (driver && file->kind != NATIVE_RENDER)
 		return -EINVAL;
 	if (driver)

@@ -286,7 +286,7 @@ long native_kfd_ioctl(struct native_file *file, u32 request, void *argument)
 	const struct kfd_criu_args *args = argument;
 	long ret;
 
-	if ((request & 0xff) == KFD_CRIU_OP && args->op == KFD_CRIU_RESUME &&
+	if ((request & 0xff) == KFD_CRIU_OP && args && args->op == KFD_CRIU_RESUME &&
 	    (pid_t)args->pid != native_real_pid())
 		return native_resume_elsewhere(native_get(), (pid_t)args->pid);
 	ret = sim_kfd_ioctl(&file->process->process, request, (u64)(uintptr_t)argument);

@@ -219,13 +219,16 @@ ssize_t native_proc_readlink(const char *path, char *target, size_t size)
 	if (!name || sscanf(name, "fd/%d", &fd) != 1)
 		return -1;
 	file = native_file_get(fd);
-	if (!file)
+	if (!file && !native_dmabuf_is_any(fd))
 		return -1;
-	if (file->kind == NATIVE_KFD)
+	if (!file)
+		(void)snprintf(text, sizeof(text), "/dmabuf:");
+	else if (file->kind == NATIVE_KFD)
 		(void)snprintf(text, sizeof(text), "/dev/kfd");
 	else
 		(void)snprintf(text, sizeof(text), "/dev/dri/renderD%u", file->minor);
-	native_file_put(file);
+	if (file)
+		native_file_put(file);
 	size = min(size, strlen(text));
 	memcpy(target, text, size);
 	return (ssize_t)size;
