@@ -91,6 +91,8 @@ static inline int fake_kernel_begin(void **state)
 	if (unit_begin(state) < 0)
 		return -1;
 	unit_print("sysfs-dev", "%u:0\n", KFD_MAJOR);
+	/* No GPU has had memory errors. */
+	unit_print("ras/umc_err_count", "ue: 0\nce: 0\n");
 	return 0;
 }
 
@@ -141,50 +143,6 @@ static inline int open_render(uint32_t number, int flags)
 	return open_device(name, flags);
 }
 
-/* Another thread may read the file meanwhile, so a new one takes its place. */
-static inline void write_ras(const char *name, const char *text)
-{
-	char temporary[64];
-
-	(void)snprintf(temporary, sizeof(temporary), "ras-%d", gettid());
-	unit_write(temporary, text, strlen(text));
-	assert_int_equal(rename(unit_path("%s", temporary), unit_path("ras/%s", name)), 0);
-}
-
-/* The number of memory errors, or -1. Threads that load contents ask for it at the same time. */
-static inline int next_memory_errors(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	int errors;
-
-	(void)pthread_mutex_lock(&lock);
-	errors = kernel.memory_errors;
-	if (errors >= 0)
-		kernel.memory_errors += kernel.new_memory_errors;
-	(void)pthread_mutex_unlock(&lock);
-	return errors;
-}
-
-/* The directory device/ras of a GPU. The first name is that of Linux 7.3, the second that of older
- * drivers for MI300. */
-static inline int open_ras(int flags)
-{
-	int errors = next_memory_errors();
-	char text[64];
-
-	if (errors < 0) {
-		errno = ENOENT;
-		return -1;
-	}
-	(void)mkdir(unit_path("ras"), 0700);
-	(void)snprintf(text, sizeof(text), "ue: %d\nce: 3\n", errors);
-	write_ras("umc_err_count", text);
-	write_ras("aca_sdma", "ue: 2\nce: 0\nde: 0\n");
-	write_ras("gfx_err_count", "Query currently inaccessible\n");
-	write_ras("features", "ue: 77\n");
-	return openat(AT_FDCWD, unit_path("ras"), flags);
-}
-
 int open(const char *path, int flags, ...)
 {
 	unsigned int number;
@@ -207,7 +165,7 @@ int open(const char *path, int flags, ...)
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
 		return open_render(number + kernel.misnames_render_nodes, flags);
 	if (!strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)) && kernel.machine)
-		return open_ras(flags);
+		return openat(AT_FDCWD, unit_path("ras"), flags);
 	if (!strcmp(path, TOPOLOGY_SYSFS) && kernel.machine) {
 		char machine[256];
 

@@ -69,9 +69,6 @@ static struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	 * that make or query one. */
 	uint32_t context_flags, context_minor;
 	int context_errno;
-	/* The uncorrectable memory errors of each GPU; -1: the driver counts none. Each look at
-	 * them adds the second number. */
-	int memory_errors, new_memory_errors;
 	/* Bytes of a BO's record in private data. */
 	uint32_t bo_record_size;
 	/* Each process has this many render nodes open, from the first on. */

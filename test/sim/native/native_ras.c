@@ -30,7 +30,7 @@ static struct sim_gpu *find_gpu(struct native *native, const char *path, const c
 }
 
 /* Another thread may read the file meanwhile, so a new one takes its place. */
-static void write_count(const char *directory, const char *name, u64 errors)
+static void write_ras(const char *directory, const char *name, const char *text)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
 	FILE *stream;
@@ -38,7 +38,7 @@ static void write_count(const char *directory, const char *name, u64 errors)
 	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
 	(void)snprintf(temporary, sizeof(temporary), "%s.%ld", directory, (long)gettid());
 	stream = NATIVE_REAL(fopen)(temporary, "we");
-	if (!stream || fprintf(stream, "ue: %llu\nce: 0\n", (unsigned long long)errors) < 0)
+	if (!stream || fputs(text, stream) < 0)
 		(void)fprintf(stderr, "amdgpu_sim: cannot write %s: %s\n", path, strerror(errno));
 	if (stream)
 		(void)fclose(stream);
@@ -50,14 +50,19 @@ bool native_ras_path(struct native *native, const char *path, char *buffer)
 	const char *file = NULL, *own;
 	const struct sim_gpu *gpu = find_gpu(native, path, &file);
 	s64 errors = gpu ? sim_gpu_memory_errors(gpu) : -1;
-	char directory[PATH_MAX / 2 + 32];
+	char directory[PATH_MAX / 2 + 32], count[64];
 
 	own = errors < 0 ? NULL : native_procfs_directory();
 	if (!own)
 		return false;
 	(void)snprintf(directory, sizeof(directory), "%s/ras.%u", own, gpu->index);
 	(void)mkdir(directory, 0755);
-	write_count(directory, "gfx_err_count", 0);
-	write_count(directory, "umc_err_count", (u64)errors);
+	(void)snprintf(count, sizeof(count), "ue: %lld\nce: 3\n", (long long)errors);
+	/* The first name is that of Linux 7.3, the second that of older drivers for MI300. A part
+	 * that the driver cannot ask has no number, and other files are no counts. */
+	write_ras(directory, "umc_err_count", count);
+	write_ras(directory, "aca_sdma", "ue: 2\nce: 0\nde: 0\n");
+	write_ras(directory, "gfx_err_count", "Query currently inaccessible\n");
+	write_ras(directory, "features", "ue: 77\n");
 	return snprintf(buffer, PATH_MAX, "%s%s", directory, file) < PATH_MAX;
 }

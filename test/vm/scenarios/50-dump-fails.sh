@@ -143,39 +143,6 @@ scenario_one_vm() { # oldest and newest
 	finish
 }
 
-# Some calls, each of which fails once, and the error line of the dump. On the two processors of the guest a GPU has
-# eight slots, so the first nine GEM_VA map the staging memory and the command buffers, and the tenth maps a BO.
-scenario_dump_call_fails() { # newest
-	local call nth error words n=0
-
-	machine one
-	start_client
-	while read -r call nth error words; do
-		n=$((n + 1))
-		fault "$call" "$nth" "$error"
-		dump_fails "img-$n" "$words"
-		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $call $nth"
-		rm -r "img-$n"
-	done <<-EOF
-		kfd:CRIU_PROCESS_INFO 1 5 cannot pause the process
-		kfd:CRIU_PROCESS_INFO 1 12 cannot pause the process
-		kfd:CRIU_CHECKPOINT 1 5 cannot checkpoint
-		kfd:CRIU_CHECKPOINT 1 24 cannot checkpoint
-		drm:CS 1 12 start a copy
-		drm:CS 2 5 start a copy
-		drm:GEM_USERPTR 1 12 open the copy engine
-		drm:PRIME_IMPORT 7 12 import the dma-buf
-		drm:GEM_VA 9 22 open the copy engine
-		drm:GEM_VA 10 22 import the dma-buf
-		drm:WAIT_CS 1 5 wait for a copy
-		engine:IB 1 125 wait for a copy
-		engine:IB 2 125 wait for a copy
-	EOF
-	verify
-	come_back
-	finish
-}
-
 # The GPU never finishes a copy. The dump fails after its time limit.
 scenario_copy_hangs() { # oldest and newest
 	machine one

@@ -67,34 +67,6 @@ scenario_damaged_images() { # newest, long, true driver
 	finish
 }
 
-# Like scenario_dump_call_fails, for a restore.
-scenario_restore_call_fails() { # newest
-	local call nth error words
-
-	machine one
-	dumped_client
-	while read -r call nth error words; do
-		fault "$call" "$nth" "$error"
-		restore_fails "$words"
-		[ -z "$(cat "$sim/faults")" ] || fail "nobody called: $call $nth"
-	done <<-EOF
-		kfd:OPEN 1 24 /dev/kfd: cannot open
-		kfd:CRIU_RESTORE 1 5 cannot rebuild
-		kfd:CRIU_RESTORE 1 22 cannot rebuild
-		drm:OPEN 1 24 (cannot open: renderD
-		drm:CS 1 12 start a copy
-		drm:GEM_USERPTR 1 12 open the copy engine
-		drm:PRIME_IMPORT 5 12 import the dma-buf
-		engine:IB 1 125 wait for a copy
-		engine:IB 2 125 wait for a copy
-		kfd:CRIU_RESUME 1 12 cannot resume
-	EOF
-	restore img
-	runs
-	verify
-	finish
-}
-
 # With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
 # stands still from before it sends memory by itself, so the memory is incomplete when the queues start.
 scenario_lazy_restore() { # oldest and newest, true driver in make check
