@@ -4,7 +4,7 @@
  * gap before it. The BOs must get the bytes that a plain read returns. */
 #include "fuzz.h"
 
-#include "gpu_task.h"
+#include "fake_gpu.h"
 
 #include "content/content.h"
 

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 
-#include "gpu_task.h"
+#include "fake_gpu.h"
 
 #include <linux/futex.h>
 #include <semaphore.h>

@@ -4,11 +4,16 @@ FUZZ_TARGETS := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(wildcard test/fu
 FUZZ_MAIN    ?= test/fuzz/replay.c
 
 $(BUILD)/fuzz/%: test/fuzz/fuzz_%.c $(UNIT_PARTS) test/fuzz/host.c test/fuzz/mutate.c test/fuzz/replay.c \
-		$(wildcard test/fuzz/*.h) $(UNIT_HEADERS) $(BUILD)/objects.a $(firstword $(ENGINE))
+		$(wildcard test/fuzz/*.h) $(UNIT_HEADERS) $(BUILD)/objects.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -Itest/lib -rdynamic -o $@ $< $(UNIT_PARTS) $(ENGINE) test/fuzz/host.c \
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Itest/fuzz -Itest/unit -Itest/lib -rdynamic -o $@ $< $(UNIT_PARTS) $(PARTS) test/fuzz/host.c \
 		test/fuzz/mutate.c $(FUZZ_MAIN) -Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive \
 		$(LIBS) -lcmocka
+
+FUZZ_FAKED   := $(patsubst test/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(shell grep -lE '"(fake_gpu|restore)\.h"' test/fuzz/fuzz_*.c))
+
+$(FUZZ_FAKED): $(FAKES)
+$(FUZZ_FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
 
 fuzz-targets: $(FUZZ_TARGETS)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* BOs of a GPU, filled with words that all differ, and their image. Include drm_calls.h or
- * gpu_task.h before, which have the GPUs. */
+ * fake_gpu.h before, which have the GPUs. */
 #ifndef TEST_UNIT_CONTENT_SET_H
 #define TEST_UNIT_CONTENT_SET_H
 

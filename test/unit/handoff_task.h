@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tasks that hand contents to this process, which is CRIU's main process. Include gpu_task.h
+/* Tasks that hand contents to this process, which is CRIU's main process. Include fake_gpu.h
  * before.
  */
 #ifndef TEST_UNIT_HANDOFF_TASK_H

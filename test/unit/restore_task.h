@@ -4,7 +4,7 @@
 #ifndef TEST_UNIT_RESTORE_TASK_H
 #define TEST_UNIT_RESTORE_TASK_H
 
-#include "gpu_task.h"
+#include "fake_gpu.h"
 
 #include <dlfcn.h>
 #include <sys/ptrace.h>

@@ -7,17 +7,23 @@ vpath test_%.c test/unit $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 # Each unit test is linked with the whole plugin, and with what stands in for CRIU.
 UNIT_PARTS   := $(addprefix $(BUILD)/test/,unit/host.o lib/criu_stub.o lib/streamer.o)
 UNIT_HEADERS := $(wildcard test/unit/*.h test/lib/*.h)
-# The copy engine of tests that have the fake kernel.
-comma        := ,
-ENGINE       := $(BUILD)/test/unit/fake_engine.o $(addprefix -Wl$(comma)--wrap=sdma_,open stop close slot_memory bo_import \
-		bo_release submit wait check_faults)
 
-$(UNIT_PARTS) $(firstword $(ENGINE)): CPPFLAGS += -Itest/unit -Itest/lib
-$(UNIT_PARTS) $(firstword $(ENGINE)): $(UNIT_HEADERS)
+# The fake kernel, and its copy engine in the place of sdma.c.
+FAKES := $(addprefix $(BUILD)/test/unit/,fake_kernel.o fake_kfd.o fake_gpu.o)
+comma := ,
+WRAP_ENGINE := $(addprefix -Wl$(comma)--wrap=sdma_,open stop close slot_memory bo_import bo_release submit wait check_faults)
+# The programs that include it.
+FAKED := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(shell grep -lE '"(fake_|dump_t|restore_task|preflight_task).*\.h"' test/unit/*/test_*.c)))
 
-$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(firstword $(ENGINE))
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) $(ENGINE) \
+$(UNIT_PARTS) $(FAKES): CPPFLAGS += -Itest/unit -Itest/lib
+$(UNIT_PARTS) $(FAKES): $(UNIT_HEADERS)
+
+$(BUILD)/unit/test_%: test_%.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a
+	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -o $@ $< $(UNIT_PARTS) $(PARTS) \
 		-Wl,--whole-archive $(BUILD)/objects.a -Wl,--no-whole-archive $(LIBS) -lcmocka
+
+$(FAKED): $(FAKES)
+$(FAKED): PARTS := $(FAKES) $(WRAP_ENGINE)
 
 $(BUILD)/unit/test_util: LIBS += -Wl,--wrap=realloc
 
@@ -51,10 +57,15 @@ SIM_SOURCES := $(wildcard test/sim/model/*.[ch] test/sim/native/*.[ch] test/gpu/
 $(BUILD)/unit/test_content: WRAPS := -Wl,--wrap=stat
 $(BUILD)/unit/test_await: LIBS += -Wl,--wrap=proc_is_missing -Wl,--wrap=host_is_streaming
 $(BUILD)/unit/test_dmabuf_bos: LIBS += -Wl,--wrap=kfd_is_dmabuf -Wl,--wrap=render_node_open -Wl,--wrap=render_node_gem_read
-$(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM_SOURCES) \
+
+DRM_CALLS   := $(BUILD)/test/unit/drm_calls.o
+
+$(DRM_CALLS): CPPFLAGS += -Itest/unit -Itest/lib -Itest/sim/native
+$(DRM_CALLS): $(UNIT_HEADERS)
+$(SIM_UNITS): $(BUILD)/unit/%: %.c $(UNIT_PARTS) $(DRM_CALLS) $(UNIT_HEADERS) $(BUILD)/objects.a $(SIM_SOURCES) \
 		| $(SIM)/amdgpu_sim.a
 	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -Itest/unit -Itest/lib -Itest/sim/native -rdynamic -o $@ $< $(UNIT_PARTS) \
-		$(WRAPS) -Wl,--whole-archive $(BUILD)/objects.a $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
+		$(DRM_CALLS) $(WRAPS) -Wl,--whole-archive $(BUILD)/objects.a $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-Wl,--no-as-needed $(LIBS) -lcmocka -ldl -lm
 
 $(BUILD)/objects.a: $(OBJECTS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tasks hand contents to the main process. This program is the main process, and forks the tasks.
  */
-#include "gpu_task.h"
+#include "fake_gpu.h"
 
 #include "handoff_task.h"
 

@@ -2,7 +2,7 @@
 /* The start of the queues, when several tasks have GPU state: the queues of one task may use memory
  * that another task owns, and a restore fails as a whole. This program is CRIU's main process, and
  * forks the tasks. */
-#include "gpu_task.h"
+#include "fake_gpu.h"
 
 #include "handoff_task.h"
 

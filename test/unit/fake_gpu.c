@@ -44,6 +44,43 @@ int __wrap_sdma_submit(struct sdma *engine, unsigned int slot, enum sdma_directi
 int __wrap_sdma_wait(struct sdma *engine, unsigned int slot, uint64_t timeout_s);
 int __wrap_sdma_check_faults(struct sdma *engine);
 
+static bool any_process_runs(void)
+{
+	for (size_t i = 0; i < PROCESSES; i++) {
+		if (kernel.processes[i].num_devices && !kernel.processes[i].paused)
+			return true;
+	}
+	return false;
+}
+
+int fake_gpu_begin(void **state)
+{
+	memset(&gpu, 0, sizeof(gpu));
+	gpu.lowest_dmabuf = INT32_MAX;
+	return fake_kernel_begin(state);
+}
+
+int fake_gpu_end(void **state)
+{
+	int ret = fake_kernel_end(state);
+
+	if (gpu.objects)
+		printf("%d engines and BOs are not closed\n", gpu.objects);
+	if (gpu.violations)
+		printf("%u violations of the engine's rules\n", gpu.violations);
+	return gpu.objects || gpu.violations ? -1 : ret;
+}
+
+/* A dma-buf is a file in memory. The driver rounds the size up to pages. */
+int new_dmabuf(uint32_t number, uint64_t size)
+{
+	int fd = memfd_create("bo", MFD_CLOEXEC);
+
+	(void)number;
+	assert_int_equal(ftruncate(fd, (off_t)((size + 4095) / 4096 * 4096)), 0);
+	return fd;
+}
+
 /* -errno if this is the call that fails. */
 static int count_call(void)
 {
@@ -143,7 +180,7 @@ int __wrap_sdma_submit(struct sdma *engine, unsigned int slot_index, enum sdma_d
 
 	if (ret < 0)
 		return ret;
-	gpu.violations += slot->busy || (gpu.wants_all_paused && gpu.any_process_runs());
+	gpu.violations += slot->busy || (gpu.wants_all_paused && any_process_runs());
 	gpu.submissions++;
 	*slot = (struct slot){ .direction = direction, .num_pieces = num_pieces, .busy = true };
 	slot->pieces = calloc(num_pieces + 1, sizeof(*pieces));
