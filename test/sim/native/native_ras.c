@@ -62,7 +62,8 @@ bool native_ras_path(struct native *native, const char *path, char *buffer)
 	 * that the driver cannot ask has no number, and other files are no counts. */
 	write_ras(directory, "umc_err_count", count);
 	write_ras(directory, "aca_sdma", "ue: 2\nce: 0\nde: 0\n");
-	write_ras(directory, "gfx_err_count", "Query currently inaccessible\n");
+	write_ras(directory, "gfx_err_count", "ue: 0\nce: 0\n");
+	write_ras(directory, "sdma_err_count", "Query currently inaccessible\n");
 	write_ras(directory, "features", "ue: 77\n");
 	return snprintf(buffer, PATH_MAX, "%s%s", directory, file) < PATH_MAX;
 }
