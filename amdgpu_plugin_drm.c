@@ -79,7 +79,7 @@ static int count_handles(const struct dump_session *session, struct dumped_rende
 		       : 0;
 }
 
-/* @compute: the process whose compute VM is the VM of the file; NULL: none. */
+/* @compute: the process whose compute VM is the VM of the file, or NULL. */
 static int check_handles(const struct dump_session *session, const struct dumped_render *render,
 			 const struct dumped_process *compute)
 {
@@ -138,7 +138,7 @@ static const struct dumped_process *find_compute_process(struct dump_session *se
 	return NULL;
 }
 
-/* The id by which @process knows the GPU; 0: it does not see the GPU, or CRIU has not shown its
+/* The id by which @process knows the GPU, or 0: it does not see the GPU, or CRIU has not shown its
  * /dev/kfd. */
 static uint32_t user_gpu_id(const struct dumped_process *process, uint32_t number)
 {
@@ -186,7 +186,7 @@ static uint32_t gpu_id_of_holder(const struct dump_session *session,
 /* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
  * does not say which process has the file. Processes that were restored together know the GPU by
  * one id, and only if ids differ does the plugin look for the process that has the file.
- * @compute: the process whose compute VM is the VM of the file; NULL: not known. */
+ * @compute: the process whose compute VM is the VM of the file, NULL if unknown. */
 static uint32_t choose_gpu_id(const struct dump_session *session, const struct topology_node *node,
 			      int fd, const struct dumped_process *compute)
 {
@@ -265,7 +265,7 @@ static int check_node(struct dump_session *session, int id, uint32_t number)
 	return 0;
 }
 
-/* @compute: the process whose compute VM is the VM of the file; NULL: none, or not known. */
+/* @compute: the process whose compute VM is the VM of the file, NULL if unknown. */
 static int write_image(const struct dump_session *session, struct dumped_render *render,
 		       const struct dumped_process *compute)
 {
@@ -397,8 +397,8 @@ void drm_list_done(struct render_list *list)
 	*list = (struct render_list){ 0 };
 }
 
-/* The saved GPU of a render node: by its minor, which images of CRIU 3.17 to 4.2 lack. Processes of a
- * dump may know one GPU by different ids. */
+/* The saved GPU of a render node: by its minor, which images of CRIU 3.17 to 4.2 lack. Processes of
+ * a dump may know one GPU by different ids. */
 static const struct topology_node *find_saved(const struct restored_task *task,
 					      const CriuRenderNode *image)
 {

@@ -75,12 +75,12 @@ struct topology_link {
 
 struct topology_node {
 	uint32_t node_id;
-	/* 0: a CPU node. In a topology from an image, the id that the process knows. */
+	/* 0 for a CPU node. In a topology from an image, the id that the process knows. */
 	uint32_t gpu_id;
 	/* The id that the machine gave; equal to gpu_id in a topology from sysfs. */
 	uint32_t actual_gpu_id;
 	uint64_t vram_size;
-	/* Not 0: the CPU can access all VRAM. */
+	/* Not 0 if the CPU can access all VRAM. */
 	uint32_t vram_public;
 	/* The image has no location_id. */
 	bool location_unknown;

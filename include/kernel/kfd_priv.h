@@ -54,7 +54,7 @@ enum kfd_priv_queue_buffer {
 
 /* The fields of a queue record that the plugin uses. */
 struct kfd_priv_queue {
-	/* 0: the queue has no such buffer. */
+	/* Addresses of the buffers, 0 if the queue has no such buffer. */
 	uint64_t buffers[KFD_PRIV_QUEUE_BUFFERS];
 	/* Where the record is in the data, and the bytes of it with all hardware state. */
 	uint64_t offset;
@@ -109,7 +109,7 @@ struct kfd_priv_parts {
 	uint32_t num_devices;
 	const struct kfd_priv_bo *bos;
 	uint32_t num_bos;
-	/* NULL: no queue. The copy has no GWS, which a GPU has once. */
+	/* The queue to copy, or NULL. The copy has no GWS, which a GPU has once. */
 	const struct kfd_priv_queue *queue;
 };
 

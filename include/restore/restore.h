@@ -34,8 +34,8 @@ struct gpu_files {
 struct restored_task {
 	/* The pid in the task's pid namespace, or 0 before the first hook. */
 	pid_t vpid;
-	/* The image of its KFD state. Owned by this struct. NULL: there is none, or it is not read
-	 * yet. */
+	/* The image of its KFD state. Owned by this struct. NULL if there is none, or it is not
+	 * read yet. */
 	CriuKfd *kfd;
 	int kfd_id;
 	/* No image file has KFD state of this task. */
@@ -44,21 +44,21 @@ struct restored_task {
 	struct topology local;
 	struct gpu_map map;
 	/* GPUs of @local that KFD should not give to the process, and why RESTORE fails if it does;
-	 * NULL: it does not fail. See extra_gpus.h. */
+	 * or NULL. See extra_gpus.h. */
 	const struct topology_node **hidden;
 	size_t num_hidden;
 	const char *must_hide;
 	/* KFD has given the process its GPUs. */
 	bool kfd_opened;
-	/* BOs that are not in @kfd any more, see memory/imports.h. NULL: the task shares none. */
+	/* BOs that are not in @kfd any more, see memory/imports.h. NULL if the task shares none. */
 	struct imports *imports;
-	/* See memory/gem_handles.h. NULL: the task has none. */
+	/* GEM handles of the task, or NULL. See memory/gem_handles.h. */
 	struct gem_handles *gem_handles;
 	/* @kfd is valid and its GPUs are mapped. */
 	bool prepared;
 	/* RESTORE has been called. */
 	bool rebuilt;
-	/* The restored /dev/kfd, which CRIU has not asked for yet; 0: none. */
+	/* The restored /dev/kfd if CRIU has not asked for it yet, else 0. */
 	int early_fd;
 	struct mappings *mappings;
 	struct gpu_files files;
@@ -89,12 +89,12 @@ struct restore_session {
 	bool needed;
 	struct restored_task task;
 	struct host_devices host_devices;
-	/* NULL: each task loads its own contents. */
+	/* NULL if each task loads its own contents. */
 	struct handoff *handoff;
 	struct restore_shared *shared;
 	/* The BOs that tasks share, see memory/objects.h. */
 	struct objects *objects;
-	/* NULL: no image has GPU state, or all tasks have theirs. */
+	/* NULL if no image has GPU state, or all tasks have theirs. */
 	struct restore_guard *guard;
 	struct resumed resumed;
 };

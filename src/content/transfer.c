@@ -49,8 +49,8 @@ struct slot_thread {
 	/* Under the transfer's lock: the range whose turn the thread awaits, or awaited last. */
 	uint64_t awaited;
 	struct range range;
-	/* NULL: ranges are read to the slot. A page, whose last bytes are before the contents, and
-	 * NEARBY_SIZE bytes of contents. */
+	/* NULL if ranges are read to the slot. A page, whose last bytes are before the contents,
+	 * and NEARBY_SIZE bytes of contents. */
 	char *nearby;
 	double copy_s;
 	double storage_s;

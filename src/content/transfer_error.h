@@ -12,7 +12,7 @@
 struct transfer_error {
 	pthread_mutex_t lock;
 	int ret;
-	/* NULL: no GPU is concerned. */
+	/* The GPU of the error, or NULL if it concerns none. */
 	const struct content_job *job;
 	const char *action;
 	size_t bo;

@@ -31,7 +31,8 @@ static bool has_unreachable(const struct topology *local)
 	return found;
 }
 
-/* Why RESTORE fails if the process has more GPUs than those of its image; NULL: it does not. */
+/* Why RESTORE fails if the process has more GPUs than those of its image, or NULL if it does not.
+ */
 static const char *why_must_hide(const struct restored_task *task, const struct kfd_priv *priv)
 {
 	bool has_svm;

@@ -42,7 +42,7 @@ struct handoff {
 	bool raised_limit;
 	pthread_t listener;
 	bool listening;
-	/* The listener posts @ready once. @ready_ret other than 0: it does not listen. */
+	/* The listener posts @ready once. If @ready_ret is not 0, it does not listen. */
 	sem_t ready;
 	int ready_ret;
 	/* The listener uses these while it runs, the main thread uses them afterwards. */

@@ -45,7 +45,7 @@ static bool is_compute(const struct kfd_queue *queue)
 	return queue->saved->type == KFD_PRIV_QUEUE_COMPUTE;
 }
 
-/* 0: the MQD is too short. */
+/* Returns 0 if the MQD is too short. */
 static uint32_t mqd_word(const struct kfd_queue *queue, uint64_t offset)
 {
 	const struct kfd_priv_queue *saved = queue->saved;

@@ -46,7 +46,7 @@ int gpu_files_find(const struct gpu_files *files, uint32_t saved_minor)
 	return file ? file->fd : -1;
 }
 
-/* Removes a file from the list; the descriptor is the caller's. -1: there is none. */
+/* Removes a file from the list. Returns its descriptor, which is the caller's, or -1. */
 static int take_file(struct gpu_files *files, uint32_t saved_minor)
 {
 	struct gpu_file *file = find_file(files, saved_minor);

@@ -1,39 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Workloads as words: which buffers a process has, how many of each, and what is in them. Making
- * them is the client's job (client.h).
+// clang-format off
+/* Workloads as words: which buffers a process has, how many of each, and what is in them.
+ * client.h makes them.
  *
  *	2x4G,100x4K-64K:G,gpus=8,zero=50
  *
- * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU; a range of sizes is spread over the count.
- * KIND is V (VRAM, the default), C (coherent VRAM), G (GTT), H (coherent GTT), N (VRAM of the
- *virtual memory API: KFD knows no address, and GEM_VA maps it at its address, from its second half
- *at another one, and on the next GPU of several), B (VRAM that KFD has mapped, with a GEM handle,
- *and such a second mapping), U (memory of the process), D (doorbells), M (the register page),
- *W (where waves of queues are saved), S (the same in an SVM range, which is no buffer), Q (a page
- *for a compute queue, which is made, and runs nothing; needs a W or S before it), K (a page for a
- *compute queue whose kernel stays in its loop; needs a W or S of its own before it) or E (the page
- *of signal events, 32K or more; without it the kernel makes one). Settings follow or precede:
- *gpus=N (of those there are, default 1), scale=N/M (sizes times that), count=N/M (counts times
- *that, at least one), zero=PERCENT (of each buffer's end is never written), events=N, tasks=N (so
- *many processes, each with all of this, up to 8), kfds=N (how often /dev/kfd is open, up to 4),
- *seed=N, map=N (buffers a GPU that stay mapped for the CPU, default 16), shared=N (each task
- *imports the first N buffers of each other task, or of itself if it is alone), owner=N (only task
- *N, from 0, has those buffers, and shares them), gone=1 (owners have freed them), peer=N (imports
- *are for the GPU that follows N behind the buffer's), both=1 (the buffer's GPU maps such imports,
- *too), legacy=1 (by share handles of AMD's driver instead of dma-bufs; 2: tasks with odd numbers
- *only), host=1 (such imports have a GEM handle and a mapping by GEM_VA instead of a BO of KFD, as
- *ROCr imports host memory), cpu=1 (a single task also maps its
- *imports for the CPU), apart=1 (task N counts GPUs
- *from the N-th on, so that tasks with one GPU each have different ones), dmabufs=N (each task keeps
- *a dma-buf of its first N buffers open, the first of them in a lower descriptor than /dev/kfd),
- *broker=1 (task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others), verify=0. A
- *name instead of items is a profile, whose settings can be set otherwise behind it: P1-issue2663,
- *P2-train, P4-serve, P7-small.
+ * An item COUNTxSIZE[-SIZE][:KIND] is made on each GPU. A range of sizes is spread over the count.
  *
- * For dumps that the plugin refuses: opened=N (the GPUs whose render node it opens, all by
- * default), strange=N (events of a type that RESTORE does not make), outside=N (so many of the last
- * tasks are not dumped), contexts=N (so many KFD contexts beside the process's first, up to 4).
- * For restores that fail: lost=1 (CRIU does not bring the memory of kinds U and S back). */
+ *	V	VRAM, the default
+ *	C	coherent VRAM
+ *	G	GTT
+ *	H	coherent GTT
+ *	N	VRAM of the virtual memory API: KFD knows no address, and GEM_VA maps it at its address,
+ *		from its second half at another one, and on the next GPU of several
+ *	B	VRAM that KFD has mapped, with a GEM handle, and such a second mapping
+ *	U	memory of the process
+ *	D	doorbells
+ *	M	the register page
+ *	W	where waves of queues are saved
+ *	S	the same in an SVM range, which is no buffer
+ *	Q	a page for a compute queue, which runs nothing; needs a W or S before it
+ *	K	a page for a compute queue whose kernel stays in its loop; needs a W or S of its own
+ *	E	the page of signal events, 32K or more; without it the kernel makes one
+ *
+ * Settings follow or precede. They have numbers, and a flag is 1.
+ *
+ *	gpus=N		GPUs, 1 by default
+ *	scale=N/M	multiplies sizes
+ *	count=N/M	multiplies counts, which stay at least one
+ *	zero=PERCENT	this much of the end of each buffer is never written
+ *	events=N	signal events
+ *	tasks=N		processes, up to 8, each with all of this
+ *	kfds=N		how often /dev/kfd is open, up to 4
+ *	seed=N		another seed for the contents
+ *	map=N		buffers of a GPU that stay mapped for the CPU, 16 by default
+ *	shared=N	each task imports the first N buffers of each other task, or of itself if alone
+ *	owner=N		only task N, from 0, has those buffers, and shares them
+ *	gone=1		owners have freed them
+ *	peer=N		imports are for the GPU that follows N behind the buffer's
+ *	both=1		the buffer's GPU maps such imports, too
+ *	legacy=1	share handles of AMD's driver instead of dma-bufs; 2: in tasks with odd numbers
+ *	host=1		imports have a GEM handle and a mapping by GEM_VA instead of a BO of KFD, as
+ *			ROCr imports host memory
+ *	cpu=1		a single task also maps its imports for the CPU
+ *	apart=1		task N counts GPUs from the N-th on, so tasks with one GPU have different ones
+ *	dmabufs=N	each task keeps a dma-buf of its first N buffers open, the first of them in a
+ *			lower descriptor than /dev/kfd
+ *	broker=1	task 0 has no /dev/kfd, but dma-bufs of the shared buffers of all others
+ *	verify=0	bytes are not compared
+ *
+ * For dumps that the plugin refuses, and restores that fail:
+ *
+ *	opened=N	the GPUs whose render node the process opens, all by default
+ *	strange=N	events of a type that RESTORE does not make
+ *	outside=N	the last N tasks are not dumped
+ *	contexts=N	KFD contexts beside the process's first, up to 4
+ *	lost=1		CRIU does not restore the memory of kinds U and S
+ *
+ * A name instead of items is a profile: P1-issue2663, P2-train, P4-serve or P7-small. Settings behind
+ * it replace those of the profile. */
+// clang-format on
 #ifndef TEST_NATIVE_WORKLOAD_H
 #define TEST_NATIVE_WORKLOAD_H
 
