@@ -26,6 +26,7 @@
 	X(check_num_gws, KFD_NUM_GWS_CHECK, SWITCH, true)     \
 	X(check_vram_size, KFD_VRAM_SIZE_CHECK, SWITCH, true) \
 	X(check_numa, KFD_NUMA_CHECK, SWITCH, true)           \
+	X(check_xgmi, KFD_XGMI_CHECK, SWITCH, true)           \
 	X(check_capability, KFD_CAPABILITY_CHECK, SWITCH, true)
 
 #define MAP_OPTIONS(X)                                 \

@@ -9,7 +9,7 @@
 
 enum map_outcome {
 	MAP_MAPPED,
-	/* GPUs of different CPU nodes now share a CPU node. */
+	/* GPUs of different CPU nodes now share a CPU node, or GPUs have lost their XGMI link. */
 	MAP_MAPPED_WARNING,
 	MAP_REFUSED,
 	/* Two GPUs of one side have the same gpu_id. */
@@ -93,11 +93,11 @@ void map_note_unreachable(struct topology *local,
  * Logs nothing but an error: -ENOMEM. The map borrows the topologies and the options; free it with
  * map_done().
  *
- * Each saved GPU gets a local GPU of its own that fits. GPUs linked by XGMI stay linked. GPUs of
- * one CPU node stay on one CPU node, and GPUs of different CPU nodes stay apart if possible
- * (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers those that keep most GPUs on the same
- * device, of these the mappings in which most GPUs keep their gpu_id, and of these the mapping with
- * the lowest nodes. */
+ * Each saved GPU gets a local GPU of its own that fits. GPUs linked by XGMI stay linked
+ * (KFD_XGMI_CHECK). GPUs of one CPU node stay on one CPU node, and GPUs of different CPU nodes stay
+ * apart if possible (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers those that keep most
+ * GPUs on the same device, of these the mappings in which most GPUs keep their gpu_id, and of these
+ * the mapping with the lowest nodes. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct map_options *options, struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);

@@ -214,10 +214,11 @@ static enum device_map_error check_two(const struct map_input *in, size_t a, siz
 	uint32_t saved_a = in->saved.gpus[a]->gpu_id, saved_b = in->saved.gpus[b]->gpu_id;
 	uint32_t local_a = in->local.gpus[to_a]->gpu_id, local_b = in->local.gpus[to_b]->gpu_id;
 
-	if (set_has(in->saved.xgmi[a], b) && !set_has(in->local.xgmi[to_a], to_b))
+	if (in->options->check_xgmi && set_has(in->saved.xgmi[a], b) &&
+	    !set_has(in->local.xgmi[to_a], to_b))
 		return fail(map, DEVICE_MAP_LINKS,
 			    "saved GPUs 0x%04x and 0x%04x are linked by XGMI, but present GPUs "
-			    "0x%04x and 0x%04x are not",
+			    "0x%04x and 0x%04x are not (KFD_XGMI_CHECK=0 relaxes this)",
 			    saved_a, saved_b, local_a, local_b);
 	if (in->options->check_numa && share_group(&in->saved.numa_groups, a, b) &&
 	    in->local.numa_groups.of[to_a] != in->local.numa_groups.of[to_b])

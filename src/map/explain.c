@@ -56,7 +56,7 @@ static void describe(const struct topology_node *gpu, char *text, size_t size)
 
 /* A set of saved GPUs that has no assignment, but has one without any of its members. It shows the
  * user the few GPUs that matter. */
-static uint64_t conflict_set(const struct map_input *in, enum search_rules rules, uint64_t attempts)
+static uint64_t conflict_set(const struct map_input *in, unsigned int rules, uint64_t attempts)
 {
 	struct search_problem problem = map_input_problem(in, rules);
 	uint64_t all = problem.wanted;
@@ -269,7 +269,7 @@ static int explain_no_candidate(const struct map_input *in)
 
 static int explain_fitting(const struct map_input *in)
 {
-	uint64_t conflict = conflict_set(in, SEARCH_ONE_TO_ONE, 0), fitting = 0;
+	uint64_t conflict = conflict_set(in, 0, 0), fitting = 0;
 	struct text names = list_gpus(&in->saved, conflict), present;
 
 	log_table(in);
@@ -292,13 +292,14 @@ static int explain_links(const struct map_input *in, const struct gpu_map *map)
 	log_links("present GPUs", &in->local);
 	return log_error(-ENODEV,
 			 "map: no mapping keeps the XGMI links; needed: %zu GPUs that fit and have "
-			 "the XGMI links of saved GPUs %s (no option relaxes this)%s",
+			 "the XGMI links of saved GPUs %s (KFD_XGMI_CHECK=0 relaxes this)%s",
 			 set_count(conflict), names.bytes, device_map_hint(in));
 }
 
 static int explain_numa(const struct map_input *in, const struct gpu_map *map)
 {
-	uint64_t conflict = conflict_set(in, SEARCH_TOGETHER, map->attempts);
+	unsigned int links = in->options->check_xgmi ? SEARCH_LINKS : 0;
+	uint64_t conflict = conflict_set(in, links | SEARCH_TOGETHER, map->attempts);
 	struct text names = list_gpus(&in->saved, conflict);
 
 	log_table(in);
@@ -320,14 +321,41 @@ static int explain_malformed(const struct map_input *in, const struct gpu_map *m
 		map->gpu_id);
 }
 
-/* The local NUMA group to which saved GPU @saved is mapped. */
-static int new_numa_group(const struct map_input *in, const struct gpu_map *map, size_t saved)
+/* The local GPU to which saved GPU @saved is mapped. */
+static size_t local_of(const struct map_input *in, const struct gpu_map *map, size_t saved)
 {
 	size_t index = (size_t)(in->saved.gpus[saved] - in->saved.topology->nodes), local = 0;
 
 	while (in->local.gpus[local] != map->local[index])
 		local++;
-	return in->local.numa_groups.of[local];
+	return local;
+}
+
+static int new_numa_group(const struct map_input *in, const struct gpu_map *map, size_t saved)
+{
+	return in->local.numa_groups.of[local_of(in, map, saved)];
+}
+
+/* Logs the first two GPUs that have lost their link. */
+static void log_lost_link(const struct map_input *in, const struct gpu_map *map)
+{
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		size_t to = local_of(in, map, i);
+
+		set_for_each (peer, in->saved.xgmi[i]) {
+			size_t peer_to = local_of(in, map, peer);
+
+			if (set_has(in->local.xgmi[to], peer_to))
+				continue;
+			log_warn(
+				"map: saved GPUs 0x%04x and 0x%04x were linked by XGMI, and present"
+				" GPUs 0x%04x and 0x%04x are not, which KFD_XGMI_CHECK=0 allows:"
+				" copies between them take longer, or fail",
+				in->saved.gpus[i]->gpu_id, in->saved.gpus[peer]->gpu_id,
+				in->local.gpus[to]->gpu_id, in->local.gpus[peer_to]->gpu_id);
+			return;
+		}
+	}
 }
 
 /* Logs the first two GPUs of different CPU nodes that now share a CPU node. */
@@ -375,8 +403,11 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 		describe(local, to, sizeof(to));
 		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
 	}
-	if (map->outcome == MAP_MAPPED_WARNING)
-		log_shared_cpu_node(in, map);
+	if (map->outcome == MAP_MAPPED_WARNING) {
+		log_lost_link(in, map);
+		if (in->options->check_numa)
+			log_shared_cpu_node(in, map);
+	}
 	return 0;
 }
 

@@ -108,7 +108,7 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 	return 0;
 }
 
-static int find(const struct map_input *in, enum search_rules rules, struct search_result *result)
+static int find(const struct map_input *in, unsigned int rules, struct search_result *result)
 {
 	struct search_problem problem = map_input_problem(in, rules);
 
@@ -116,10 +116,10 @@ static int find(const struct map_input *in, enum search_rules rules, struct sear
 }
 
 /* Searches again without CPU nodes, to learn which of the two rules has no solution. */
-static int refuse_together(const struct map_input *in, struct search_result *result,
-			   struct gpu_map *map)
+static int refuse_together(const struct map_input *in, unsigned int links,
+			   struct search_result *result, struct gpu_map *map)
 {
-	struct search_problem problem = map_input_problem(in, SEARCH_LINKS);
+	struct search_problem problem = map_input_problem(in, links);
 	int ret = search_any(&problem, result);
 
 	if (ret == -ESRCH)
@@ -127,23 +127,36 @@ static int refuse_together(const struct map_input *in, struct search_result *res
 	return ret < 0 ? ret : refuse(map, REASON_NUMA);
 }
 
-static int find_together(const struct map_input *in, struct search_result *result,
-			 struct gpu_map *map)
+/* @links: SEARCH_LINKS or 0. */
+static int find_by_cpu(const struct map_input *in, unsigned int links, struct search_result *result,
+		       struct gpu_map *map)
 {
 	int ret;
 
 	if (!in->options->check_numa) {
-		ret = find(in, SEARCH_LINKS, result);
+		ret = find(in, links, result);
 		return ret == -ESRCH ? refuse(map, REASON_LINKS) : ret;
 	}
-	ret = find(in, SEARCH_APART, result);
+	ret = find(in, links | SEARCH_TOGETHER | SEARCH_APART, result);
 	if (ret != -ESRCH)
 		return ret;
-	ret = find(in, SEARCH_TOGETHER, result);
+	ret = find(in, links | SEARCH_TOGETHER, result);
 	if (ret == -ESRCH)
-		return refuse_together(in, result, map);
+		return refuse_together(in, links, result, map);
 	map->outcome = MAP_MAPPED_WARNING;
 	return ret;
+}
+
+static int find_together(const struct map_input *in, struct search_result *result,
+			 struct gpu_map *map)
+{
+	int ret = find_by_cpu(in, SEARCH_LINKS, result, map);
+
+	if (in->options->check_xgmi || (ret != -ENODEV && ret != -E2BIG))
+		return ret;
+	map->reason = REASON_NONE;
+	map->outcome = MAP_MAPPED_WARNING;
+	return find_by_cpu(in, 0, result, map);
 }
 
 static void note_result(const struct map_input *in, const struct search_result *result,

@@ -23,7 +23,7 @@ struct map_input {
 
 /* The search problem for all saved GPUs. */
 static inline struct search_problem map_input_problem(const struct map_input *in,
-						      enum search_rules rules)
+						      unsigned int rules)
 {
 	return (struct search_problem){
 		.saved = &in->saved,

@@ -169,7 +169,7 @@ static bool prune_once(const struct pruning *pruning, uint64_t *domains, bool *c
 
 	if (!prune_taken(p, domains, changed))
 		return false;
-	set_for_each (i, p->rules >= SEARCH_LINKS ? p->wanted : 0) {
+	set_for_each (i, p->rules & SEARCH_LINKS ? p->wanted : 0) {
 		if (!prune_by_links(pruning, domains, i, changed))
 			return false;
 	}
@@ -218,19 +218,19 @@ void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 	ret_pruning->problem = p;
 	ret_pruning->num_rules = 0;
 	ret_pruning->thorough = false;
-	if (p->rules >= SEARCH_LINKS) {
+	if (p->rules & SEARCH_LINKS) {
 		struct group_rule *hives = &ret_pruning->rules[ret_pruning->num_rules++];
 
 		links_hives(p->saved, p->wanted, &hives->saved);
 		links_hives(p->local, all, &hives->local);
 		hives->apart = no_two_fit(hives);
 	}
-	if (p->rules >= SEARCH_TOGETHER) {
+	if (p->rules & SEARCH_TOGETHER) {
 		struct group_rule *numa = &ret_pruning->rules[ret_pruning->num_rules++];
 
 		links_numa_groups(p->saved, p->wanted, &numa->saved);
 		links_numa_groups(p->local, all, &numa->local);
-		numa->apart = p->rules == SEARCH_APART;
+		numa->apart = p->rules & SEARCH_APART;
 	}
 }
 

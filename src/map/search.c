@@ -89,7 +89,7 @@ static bool keeps_rule(const struct group_rule *rule, const struct search_node *
 
 static bool keeps_links(const struct search_problem *p, const struct search_node *node, size_t i)
 {
-	uint64_t peers = p->rules >= SEARCH_LINKS ? p->saved->xgmi[i] & p->wanted : 0;
+	uint64_t peers = p->rules & SEARCH_LINKS ? p->saved->xgmi[i] & p->wanted : 0;
 
 	set_for_each (j, peers) {
 		if (!set_has(p->local->xgmi[match_of(node, i)], match_of(node, j)))
@@ -284,7 +284,7 @@ static int search_init(const struct search_problem *p, struct search_result *res
 		if (!set_has(p->wanted, i))
 			continue;
 		first->domains[i] = p->candidates[i];
-		if (p->rules >= SEARCH_TOGETHER)
+		if (p->rules & SEARCH_TOGETHER)
 			first->domains[i] &= prune_by_cpu_link(p, i);
 		search->preference.same_device[i] = p->same_device[i];
 		search->preference.same_id[i] = p->same_id[i];

@@ -6,16 +6,14 @@
 
 #include "map/links.h"
 
-/* The rules between GPUs: each value includes the rules of the values before it. */
-enum search_rules {
-	/* Each saved GPU gets a local GPU of its own. */
-	SEARCH_ONE_TO_ONE,
+/* The rules between GPUs, as bits. Each saved GPU always gets a local GPU of its own. */
+enum {
 	/* GPUs linked by XGMI stay linked. */
-	SEARCH_LINKS,
+	SEARCH_LINKS = 1 << 0,
 	/* GPUs of one CPU node stay on one CPU node. */
-	SEARCH_TOGETHER,
-	/* GPUs of different CPU nodes stay on different CPU nodes. */
-	SEARCH_APART,
+	SEARCH_TOGETHER = 1 << 1,
+	/* With SEARCH_TOGETHER: GPUs of different CPU nodes stay on different CPU nodes. */
+	SEARCH_APART = 1 << 2,
 };
 
 struct search_problem {
@@ -29,7 +27,7 @@ struct search_problem {
 	const uint64_t *candidates;
 	const uint64_t *same_device;
 	const uint64_t *same_id;
-	enum search_rules rules;
+	unsigned int rules;
 };
 
 struct search_result {

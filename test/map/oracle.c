@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TIERS 4
+
 struct side {
 	const struct topology *topology;
 	const struct topology_node *gpus[64];
@@ -20,11 +22,11 @@ struct oracle {
 	/* Whether some assignment keeps the rules for one GPU, and those for links. */
 	bool fits;
 	bool links;
-	/* By tier, 0 apart, 1 together: the number of GPUs on the same device, and of GPUs that
-	 * keep their gpu_id; -1: no assignment. */
-	int same[2];
-	int ids[2];
-	size_t best[2][64];
+	/* By tier, 0 apart, 1 together, 2 and 3 the same without the links: the number of GPUs on
+	 * the same device, and of GPUs that keep their gpu_id; -1: no assignment. */
+	int same[TIERS];
+	int ids[TIERS];
+	size_t best[TIERS][64];
 };
 
 static struct side side_of(const struct topology *topology)
@@ -198,18 +200,21 @@ static int tier(const struct oracle *o)
 /* Assignments come in ascending order: of several equal ones the first is the best. */
 static void rate_assignment(struct oracle *o)
 {
-	int same = 0, ids = 0, found;
+	int same = 0, ids = 0, found = tier(o);
+	bool linked = keeps_links(o);
 
 	o->fits = true;
-	if (!keeps_links(o))
+	if (!linked && o->options->check_xgmi)
 		return;
 	o->links = true;
-	found = tier(o);
+	if (found > 1)
+		return;
+	found += linked ? 0 : 2;
 	for (size_t i = 0; i < o->source.count; i++) {
 		same += same_device(o, i, o->chosen[i]);
 		ids += o->source.gpus[i]->gpu_id == o->destination.gpus[o->chosen[i]]->gpu_id;
 	}
-	if (found > 1 || same < o->same[found] || (same == o->same[found] && ids <= o->ids[found]))
+	if (same < o->same[found] || (same == o->same[found] && ids <= o->ids[found]))
 		return;
 	o->same[found] = same;
 	o->ids[found] = ids;
@@ -279,8 +284,9 @@ static void answer_tier(const struct oracle *o, int number, struct oracle_answer
 void oracle_ask(const struct topology *source, const struct topology *destination,
 		const struct map_options *options, struct oracle_answer *ret_answer)
 {
-	struct oracle o = { .options = options, .same = { -1, -1 }, .ids = { -1, -1 } };
+	struct oracle o = { .options = options };
 	const struct topology_node *twice;
+	int best = 0;
 
 	o.source = side_of(source);
 	o.destination = side_of(destination);
@@ -300,11 +306,13 @@ void oracle_ask(const struct topology *source, const struct topology *destinatio
 	}
 	if (refuse_single(&o, ret_answer))
 		return;
+	for (int i = 0; i < TIERS; i++)
+		o.same[i] = o.ids[i] = -1;
 	try_all(&o, 0, 0);
-	if (o.same[0] >= 0)
-		answer_tier(&o, 0, ret_answer);
-	else if (o.same[1] >= 0)
-		answer_tier(&o, 1, ret_answer);
+	while (best < TIERS && o.same[best] < 0)
+		best++;
+	if (best < TIERS)
+		answer_tier(&o, best, ret_answer);
 	else
 		(void)strcpy(ret_answer->words, o.links ? "numa" : o.fits ? "links" : "count");
 }

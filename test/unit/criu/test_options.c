@@ -20,6 +20,7 @@ static const struct {
 	{ "KFD_NUM_GWS_CHECK", offsetof(struct options, map.check_num_gws) },
 	{ "KFD_VRAM_SIZE_CHECK", offsetof(struct options, map.check_vram_size) },
 	{ "KFD_NUMA_CHECK", offsetof(struct options, map.check_numa) },
+	{ "KFD_XGMI_CHECK", offsetof(struct options, map.check_xgmi) },
 	{ "KFD_CAPABILITY_CHECK", offsetof(struct options, map.check_capability) },
 	{ "AMDGPU_SKIP_ZEROS", offsetof(struct options, content.skip_zeros) },
 	{ "AMDGPU_PARALLEL_DUMP", offsetof(struct options, parallel_dump) },

@@ -28,6 +28,32 @@ static void linked_gpus_stay_linked(void **state)
 	topology_done(&local);
 }
 
+static void gpus_lose_their_link_only_with_the_check_off(void **state)
+{
+	struct map_options relaxed = all_checks;
+	struct topology saved, local;
+	uint32_t ids[4];
+
+	(void)state;
+	relaxed.check_xgmi = false;
+	make_four(&saved, 0x10);
+	make_four(&local, 0x20);
+	join(&saved, 2, 3);
+	assert_refused(&saved, &local);
+	assert_logged("Error (amdgpu_plugin): ", "KFD_XGMI_CHECK=0");
+	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
+	assert_memory_equal(ids, ((const uint32_t[]){ 0x20, 0x21, 0x22, 0x23 }), sizeof(ids));
+	assert_logged("Warn  (amdgpu_plugin): ", "0x0010", "0x0011", "KFD_XGMI_CHECK=0");
+	unit_forget_lines();
+	/* A mapping that keeps the link is better, and needs no warning. */
+	join(&local, 4, 5);
+	assert_int_equal(map_with(&saved, &local, &relaxed, ids), 0);
+	assert_memory_equal(ids, ((const uint32_t[]){ 0x22, 0x23, 0x20, 0x21 }), sizeof(ids));
+	assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), 0);
+	topology_done(&saved);
+	topology_done(&local);
+}
+
 static void a_link_in_one_direction_counts(void **state)
 {
 	for (unsigned int which = 0; which < 2; which++) {
@@ -349,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(linked_gpus_stay_linked),
+		UNIT_TEST(gpus_lose_their_link_only_with_the_check_off),
 		UNIT_TEST(a_link_in_one_direction_counts),
 		UNIT_TEST(unlinked_gpus_may_map_to_linked_gpus),
 		UNIT_TEST(gpus_of_one_cpu_node_stay_on_one),

@@ -32,7 +32,7 @@ static const char *const variables[] = {
 	"KFD_FW_VER_CHECK",     "KFD_SDMA_FW_VER_CHECK", "KFD_CACHES_COUNT_CHECK",
 	"KFD_NUM_GWS_CHECK",    "KFD_VRAM_SIZE_CHECK",   "KFD_NUMA_CHECK",
 	"KFD_CAPABILITY_CHECK", "KFD_MAX_BUFFER_SIZE",   "KFD_COPY_TIMEOUT",
-	"AMDGPU_DEVICE_MAP",
+	"AMDGPU_DEVICE_MAP",    "KFD_XGMI_CHECK",
 };
 
 static int begin(void **state)
@@ -82,6 +82,7 @@ static void the_file_may_have_each_option(void **state)
 				   "num-gws-check\t=\t0\n"
 				   "vram-size-check = 0\r\n"
 				   "numa-check = 0\n"
+				   "xgmi-check = 0\n"
 				   "capability-check = 0\n"
 				   "max-buffer-size = 2M\n"
 				   "copy-timeout = 7\n"
@@ -91,7 +92,8 @@ static void the_file_may_have_each_option(void **state)
 			 0);
 	assert_false(options.map.check_sdma_fw || options.map.check_caches ||
 		     options.map.check_num_gws || options.map.check_vram_size ||
-		     options.map.check_numa || options.map.check_capability);
+		     options.map.check_numa || options.map.check_xgmi ||
+		     options.map.check_capability);
 	assert_true(options.map.check_fw_version);
 	assert_int_equal(options.content.staging_bytes, 2 << 20);
 	assert_int_equal(options.content.copy_timeout_s, 7);

@@ -23,6 +23,7 @@ static struct map_options random_options(struct dice *dice)
 	struct map_options options = pair_options();
 
 	options.check_numa = !dice_percent(dice, 20);
+	options.check_xgmi = !dice_percent(dice, 20);
 	options.check_fw_version = !dice_percent(dice, 10);
 	options.check_sdma_fw = !dice_percent(dice, 10);
 	options.check_capability = !dice_percent(dice, 10);
