@@ -52,7 +52,8 @@
 	/* Contents are saved while CRIU saves other things, if it can wait. */    \
 	X(parallel_dump, AMDGPU_PARALLEL_DUMP, SWITCH, true)                       \
 	/* Dump with a warning what a rule refuses, unless no restore is possible. \
-	 * At a restore, allow that another GPU has the gpu_id of a GPU. */        \
+	 * At a restore, allow that another GPU has the gpu_id of a GPU, and that  \
+	 * the same card has other properties. */                                  \
 	X(force, AMDGPU_FORCE, SWITCH, false)
 
 #define OPTION_TYPE_SWITCH                         bool
@@ -69,6 +70,8 @@ struct content_settings {
 /* How GPUs are mapped, see map/map.h. */
 struct map_options {
 	MAP_OPTIONS(OPTION_FIELD)
+	/* AMDGPU_FORCE, which is an option of others, too. */
+	bool force;
 	/* Pairs may name saved GPUs of other processes. No option: the caller of map_decide() sets
 	 * it. */
 	bool device_map_is_for_all;

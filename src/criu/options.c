@@ -250,6 +250,7 @@ int options_read_with_file(const char *path, struct options *ret_options)
 	ret = read_all(path, &options);
 	if (ret < 0)
 		return ret;
+	options.map.force = options.force;
 	*ret_options = options;
 	options = (struct options){ 0 };
 	return 0;

@@ -183,15 +183,24 @@ static enum device_map_error check_gpu(const struct map_input *in, size_t saved,
 {
 	const struct topology_node *from = in->saved.gpus[saved];
 	const struct topology_node *to = in->local.gpus[in->pinned[saved]];
-	struct difference d;
+	struct difference d = { 0 };
 
-	if (gpu_rules_compare(from, to, in->options, &d)) {
+	if (!set_has(in->candidates[saved], (size_t)in->pinned[saved])) {
+		bool force = gpu_rules_can_force(&in->saved, saved, &in->local,
+						 (size_t)in->pinned[saved]);
+
+		(void)gpu_rules_compare(from, to, in->options, &d);
 		map->property = d.property;
 		return fail(map, DEVICE_MAP_PROPERTY,
 			    "0x%04x=0x%04x: %s: %" PRIu64 " saved, %" PRIu64 " present%s%s%s",
 			    from->gpu_id, to->gpu_id, d.property, d.saved, d.local,
-			    d.variable ? " (" : "", d.variable ? d.variable : "",
-			    d.variable ? "=0 relaxes this)" : "");
+			    d.variable ? " ("
+			    : force    ? " (AMDGPU_FORCE=1"
+				       : "",
+			    d.variable ? d.variable : "",
+			    d.variable ? "=0 relaxes this)"
+			    : force    ? " relaxes this)"
+				       : "");
 	}
 	if (in->options->check_numa &&
 	    !links_cpu_link_serves(&in->saved, saved, &in->local, (size_t)in->pinned[saved]))

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
@@ -79,6 +80,19 @@ static size_t compare(const struct map_input *in, size_t saved, size_t local, st
 	return gpu_rules_compare(in->saved.gpus[saved], in->local.gpus[local], in->options, d);
 }
 
+/* "KFD_FW_VER_CHECK=0": the option that relaxes mismatch @d. Empty: none. */
+static struct text relaxed_by(const struct map_input *in, size_t saved, size_t local,
+			      const struct difference *d)
+{
+	struct text text = { 0 };
+
+	if (d->variable)
+		add(&text, "%s=0", d->variable);
+	else if (gpu_rules_can_force(&in->saved, saved, &in->local, local))
+		add(&text, "AMDGPU_FORCE=1");
+	return text;
+}
+
 /* Whether two pairs of GPUs have the same first mismatch, or both none. */
 static bool same_cell(const struct map_input *in, size_t saved_a, size_t local_a, size_t saved_b,
 		      size_t local_b)
@@ -88,7 +102,9 @@ static bool same_cell(const struct map_input *in, size_t saved_a, size_t local_a
 	bool differ_b = compare(in, saved_b, local_b, &b);
 
 	return differ_a == differ_b && a.property == b.property && a.saved == b.saved &&
-	       a.local == b.local;
+	       a.local == b.local &&
+	       !strcmp(relaxed_by(in, saved_a, local_a, &a).bytes,
+		       relaxed_by(in, saved_b, local_b, &b).bytes);
 }
 
 static bool same_row(const struct map_input *in, size_t saved_a, size_t saved_b)
@@ -102,15 +118,16 @@ static bool same_row(const struct map_input *in, size_t saved_a, size_t saved_b)
 
 static struct text describe_cell(const struct map_input *in, size_t saved, size_t local)
 {
-	struct text text = { 0 };
+	struct text text = { 0 }, option;
 	struct difference d;
 
 	if (!compare(in, saved, local, &d)) {
 		add(&text, "fits |");
 		return text;
 	}
+	option = relaxed_by(in, saved, local, &d);
 	add(&text, "%s: %" PRIu64 " saved, %" PRIu64 " present", d.property, d.saved, d.local);
-	add(&text, " | %s%s", d.variable ? d.variable : "nothing", d.variable ? "=0" : "");
+	add(&text, " | %s", option.length ? option.bytes : "nothing");
 	return text;
 }
 
@@ -249,22 +266,37 @@ static int explain_device_map(const struct map_input *in, const struct gpu_map *
 	return log_error(-ENODEV, "map: device-map: %s", map->problem);
 }
 
+/* The local GPU to name beside a saved GPU that none fits. */
+static size_t find_nearest(const struct map_input *in, size_t saved)
+{
+	struct difference d;
+
+	for (size_t i = 0; i < in->local.num_gpus; i++) {
+		if (gpu_rules_can_force(&in->saved, saved, &in->local, i))
+			return i;
+	}
+	return gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &d);
+}
+
 static int explain_no_candidate(const struct map_input *in)
 {
 	struct difference d = { 0 };
 	size_t saved = 0, local;
+	struct text option;
 
 	log_table(in);
 	while (in->candidates[saved])
 		saved++;
-	local = gpu_rules_nearest(in->saved.gpus[saved], &in->local, in->options, &d);
+	local = find_nearest(in, saved);
+	(void)compare(in, saved, local, &d);
+	option = relaxed_by(in, saved, local, &d);
 	return log_error(-ENODEV,
 			 "map: no present GPU fits saved GPU 0x%04x; needed: one with %s %s%" PRIu64
 			 "; the nearest, 0x%04x, has %" PRIu64 "%s%s%s",
 			 in->saved.gpus[saved]->gpu_id, d.property,
 			 d.at_least ? "of at least " : "", d.saved, in->local.gpus[local]->gpu_id,
-			 d.local, d.variable ? " (" : "", d.variable ? d.variable : "",
-			 d.variable ? "=0 relaxes this)" : "");
+			 d.local, option.length ? " (" : "", option.bytes,
+			 option.length ? " relaxes this)" : "");
 }
 
 static int explain_fitting(const struct map_input *in)
@@ -392,6 +424,19 @@ static const char *describe_choice(const struct map_input *in, size_t saved,
 	return "another";
 }
 
+/* Logs the first property in which the GPUs differ. */
+static void log_forced(const struct map_input *in, size_t saved, size_t local)
+{
+	struct difference d;
+
+	if (compare(in, saved, local, &d))
+		log_warn("map: present GPU 0x%04x is the card of saved GPU 0x%04x, but %s differs: "
+			 "%" PRIu64 " saved, %" PRIu64 " present; "
+			 "used anyway, because AMDGPU_FORCE is set",
+			 in->local.gpus[local]->gpu_id, in->saved.gpus[saved]->gpu_id, d.property,
+			 d.saved, d.local);
+}
+
 static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 {
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
@@ -402,6 +447,7 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 		describe(saved, from, sizeof(from));
 		describe(local, to, sizeof(to));
 		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
+		log_forced(in, i, local_of(in, map, i));
 	}
 	if (map->outcome == MAP_MAPPED_WARNING) {
 		log_lost_link(in, map);

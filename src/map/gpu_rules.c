@@ -13,6 +13,10 @@ enum rule {
 	SAME,
 	/* For properties that some kernels do not print: compared only if both sides state it. */
 	SAME_IF_STATED,
+	/* The same two for properties that no driver gives the same card in the same mode in
+	 * another way. */
+	KIND,
+	KIND_IF_STATED,
 	AT_LEAST,
 	SAME_HARDWARE_BITS,
 };
@@ -31,8 +35,8 @@ struct comparison {
 #define ALWAYS                  NULL, 0
 
 static const struct comparison comparisons[] = {
-	{ FIELD(vendor_id), SAME, ALWAYS },
-	{ FIELD(device_id), SAME, ALWAYS },
+	{ FIELD(vendor_id), KIND, ALWAYS },
+	{ FIELD(device_id), KIND, ALWAYS },
 	{ FIELD(simd_count), SAME, ALWAYS },
 	{ FIELD(max_waves_per_simd), SAME, ALWAYS },
 	{ FIELD(lds_size_in_kb), SAME, ALWAYS },
@@ -46,8 +50,8 @@ static const struct comparison comparisons[] = {
 	{ FIELD(num_sdma_xgmi_engines), SAME, ALWAYS },
 	{ FIELD(num_sdma_queues_per_engine), SAME, ALWAYS },
 	{ FIELD(num_cp_queues), SAME, ALWAYS },
-	{ FIELD(gfx_target_version), SAME_IF_STATED, ALWAYS },
-	{ FIELD(num_xcc), SAME_IF_STATED, ALWAYS },
+	{ FIELD(gfx_target_version), KIND_IF_STATED, ALWAYS },
+	{ FIELD(num_xcc), KIND_IF_STATED, ALWAYS },
 	{ FIELD(cwsr_size), SAME_IF_STATED, ALWAYS },
 	{ FIELD(ctl_stack_size), SAME_IF_STATED, ALWAYS },
 	{ FIELD(capability), SAME_HARDWARE_BITS, SWITCH(KFD_CAPABILITY_CHECK, check_capability) },
@@ -73,8 +77,10 @@ static bool fits(const struct comparison *comparison, uint64_t saved, uint64_t l
 {
 	switch (comparison->rule) {
 	case SAME:
+	case KIND:
 		return saved == local;
 	case SAME_IF_STATED:
+	case KIND_IF_STATED:
 		return !saved || !local || saved == local;
 	case AT_LEAST:
 		return saved <= local;
@@ -127,19 +133,6 @@ size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_gr
 	return nearest;
 }
 
-uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
-			      const struct link_graph *local, const struct map_options *options)
-{
-	uint64_t candidates = 0;
-	struct difference first;
-
-	for (size_t i = 0; i < local->num_gpus; i++) {
-		if (!gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first))
-			candidates |= set_of(i);
-	}
-	return candidates;
-}
-
 /* Images of other plugins lack location_id; the driver derives actual_gpu_id from it. */
 static bool same_slot(const struct topology_node *saved, const struct topology_node *local)
 {
@@ -163,6 +156,49 @@ uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
 			same |= set_of(i);
 	}
 	return same;
+}
+
+static bool is_same_kind(const struct topology_node *saved, const struct topology_node *local)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
+		const struct comparison *c = &comparisons[i];
+
+		if ((c->rule == KIND || c->rule == KIND_IF_STATED) &&
+		    !fits(c, value_of(saved, c), value_of(local, c)))
+			return false;
+	}
+	return true;
+}
+
+/* Kernels compute gpu_ids in different ways, so the gpu_id of the same card may differ. */
+bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
+			 const struct link_graph *local, size_t local_gpu)
+{
+	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
+	bool same_slot = !one->location_unknown && one->domain == other->domain &&
+			 one->location_id == other->location_id;
+
+	if (!is_same_kind(one, other))
+		return false;
+	if (!one->unique_id || !other->unique_id)
+		return same_slot;
+	return one->unique_id == other->unique_id &&
+	       (same_slot ||
+		(links_is_unique(saved, saved_gpu) && links_is_unique(local, local_gpu)));
+}
+
+uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
+			      const struct link_graph *local, const struct map_options *options)
+{
+	uint64_t candidates = 0;
+	struct difference first;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		if (!gpu_rules_compare(saved->gpus[saved_gpu], local->gpus[i], options, &first) ||
+		    (options->force && gpu_rules_can_force(saved, saved_gpu, local, i)))
+			candidates |= set_of(i);
+	}
+	return candidates;
 }
 
 uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local)

@@ -26,8 +26,14 @@ size_t gpu_rules_compare(const struct topology_node *saved, const struct topolog
 size_t gpu_rules_nearest(const struct topology_node *saved, const struct link_graph *local,
 			 const struct map_options *options, struct difference *ret_first);
 
-/* The set of local GPUs that fit saved GPU @saved_gpu; and of those that are the same device: the
- * same card by unique_id, or the same slot by PCI address and gpu_id. */
+/* Whether AMDGPU_FORCE=1 lets @local_gpu replace @saved_gpu in spite of mismatches: it is the same
+ * card by unique_id, or by slot and device_id, in the same partition mode. So only the driver
+ * counts something in another way. */
+bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
+			 const struct link_graph *local, size_t local_gpu);
+
+/* The set of local GPUs that fit saved GPU @saved_gpu, also by force; and of those that are the
+ * same device: the same card by unique_id, or the same slot by PCI address and gpu_id. */
 uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
 			      const struct link_graph *local, const struct map_options *options);
 uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,

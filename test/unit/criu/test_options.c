@@ -34,6 +34,7 @@ static const struct {
 	size_t offset;
 } off_switches[] = {
 	{ "AMDGPU_FORCE", offsetof(struct options, force) },
+	{ "AMDGPU_FORCE", offsetof(struct options, map.force) },
 };
 
 static const char *const numbers[] = { "KFD_MAX_BUFFER_SIZE", "KFD_COPY_TIMEOUT" };

@@ -256,6 +256,68 @@ static void the_first_mismatch_names_its_option(void **state)
 	topology_done(&local);
 }
 
+/* Another kernel counts something of the same card in another way. */
+static void only_the_same_card_may_differ_by_force(void **state)
+{
+	static const struct {
+		const char *name;
+		bool by_slot, by_unique_id;
+		uint32_t num_xcc, device_id;
+		bool forced;
+	} cases[] = {
+		{ "the same slot", true, false, 1, 0, true },
+		{ "the same unique_id", false, true, 1, 0, true },
+		{ "another card", false, false, 1, 0, false },
+		{ "another partition mode", true, true, 2, 0, false },
+		{ "another device in the slot", true, false, 1, 0x744c, false },
+	};
+	struct map_options force = all_checks;
+
+	(void)state;
+	force.force = true;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct topology saved, local;
+		uint32_t id;
+
+		print_message("case %s\n", cases[i].name);
+		make_pair(&saved, &local);
+		local.nodes[1].location_id = cases[i].by_slot ? saved.nodes[1].location_id : 0x4200;
+		saved.nodes[1].unique_id = cases[i].by_unique_id ? 7 : 0;
+		local.nodes[1].unique_id = cases[i].by_unique_id ? 7 : 0;
+		local.nodes[1].num_xcc = cases[i].num_xcc;
+		local.nodes[1].device_id =
+			cases[i].device_id ? cases[i].device_id : saved.nodes[1].device_id;
+		local.nodes[1].simd_count = saved.nodes[1].simd_count + 4;
+		assert_refused(&saved, &local);
+		assert_int_equal(unit_count_lines("AMDGPU_FORCE=1 relaxes this"), cases[i].forced);
+		unit_forget_lines();
+		assert_int_equal(map_with(&saved, &local, &force, &id),
+				 cases[i].forced ? 0 : -ENODEV);
+		if (cases[i].forced)
+			assert_logged("Warn  (amdgpu_plugin): ", "0x1111", "simd_count");
+		topology_done(&saved);
+		topology_done(&local);
+	}
+}
+
+/* Two cards with one slot on two machines are two cards if their unique_ids differ. */
+static void force_takes_no_other_card_in_the_same_slot(void **state)
+{
+	struct map_options force = all_checks;
+	struct topology saved, local;
+	uint32_t id;
+
+	(void)state;
+	force.force = true;
+	make_pair(&saved, &local);
+	saved.nodes[1].unique_id = 7;
+	local.nodes[1].unique_id = 8;
+	local.nodes[1].simd_count += 4;
+	assert_int_equal(map_with(&saved, &local, &force, &id), -ENODEV);
+	topology_done(&saved);
+	topology_done(&local);
+}
+
 static void a_machine_maps_to_itself(void **state)
 {
 	static const char *const names[] = { "one", "one-other", "eight", "eight-other" };
@@ -363,6 +425,8 @@ int main(void)
 		UNIT_TEST(capability_is_compared_without_the_bits_of_the_driver),
 		UNIT_TEST(cpu_visible_vram_needs_cpu_visible_vram),
 		UNIT_TEST(the_first_mismatch_names_its_option),
+		UNIT_TEST(only_the_same_card_may_differ_by_force),
+		UNIT_TEST(force_takes_no_other_card_in_the_same_slot),
 		UNIT_TEST(a_machine_maps_to_itself),
 		UNIT_TEST(a_machine_maps_to_one_with_other_ids_minors_and_order),
 		UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers),
