@@ -257,7 +257,7 @@ scenario_killed_restore() { # oldest and newest, true driver in make check
 }
 
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
-scenario_killed_fork() { # oldest and newest
+scenario_killed_fork() { # oldest and newest, true driver
 	local n child early=0
 
 	machine one
@@ -282,7 +282,7 @@ scenario_killed_fork() { # oldest and newest
 
 # Kills the task. CRIU ends by itself and reports a failure. Every second kill is while the contents are copied, by the
 # main process or by the task.
-scenario_killed_task() { # oldest and newest
+scenario_killed_task() { # oldest and newest, true driver
 	local all n task
 
 	read_kills
@@ -314,7 +314,7 @@ scenario_killed_task() { # oldest and newest
 
 # Tasks share buffers, and one is killed before or while it shares them again. The others wait for it in vain, so the
 # restore fails and none of them runs. The engine is slow, so no restore is over before the kill.
-scenario_killed_sharer() { # oldest and newest
+scenario_killed_sharer() { # oldest and newest, true driver
 	local ranks n rank early=0
 
 	machine one
