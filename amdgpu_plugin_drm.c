@@ -70,7 +70,7 @@ static int count_handles(const struct dump_session *session, struct dumped_rende
 	int ret = render_node_gem_list(render->fd, &gems, &render->num_handles);
 
 	if (ret == -EINVAL) {
-		ret = render_node_count_objects(render->fd, &count);
+		ret = render_node_gem_count(render->fd, &count);
 		if (!ret && count)
 			return refuse_handles(session, render);
 	}

@@ -389,7 +389,7 @@ static int check_render_file(const struct subject *subject, int number, uint32_t
 		return 0;
 	ret = proc_get_fd(subject->pid, number, &fd);
 	if (!ret)
-		ret = render_node_count_objects(fd, &count);
+		ret = render_node_gem_count(fd, &count);
 	/* The dump reports what the driver does not answer. */
 	if (ret < 0 || !count)
 		return 0;

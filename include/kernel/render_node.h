@@ -22,10 +22,6 @@ bool render_node_can_map(int fd, uint64_t offset);
 /* The device number of the render node with @minor. */
 dev_t render_node_device(uint32_t minor);
 
-/* render_node_count.c: the number of GEM objects of the open file, without KFD's BOs. On older
- * kernels 1 stands for any number. Logs nothing. */
-int render_node_count_objects(int fd, uint32_t *ret_count);
-
 /* render_node_gem.c: the GEM handles of the open file @fd and their mappings on its GPU. The
  * functions log nothing. */
 
@@ -58,6 +54,9 @@ struct render_mapping {
 int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count);
 int render_node_gem_mappings(int fd, uint32_t handle, struct render_mapping **ret_list,
 			     size_t *ret_count);
+/* The number of GEM objects of the file, without KFD's BOs. On kernels that do not list them 1
+ * stands for any number. */
+int render_node_gem_count(int fd, uint32_t *ret_count);
 /* Whether the kernel lists them, for the render node with @minor. */
 bool render_node_gem_can_list(uint32_t minor);
 /* The offset by which mmap() of this render node finds the object. */

@@ -16,6 +16,11 @@
 /* More handles, or mappings of a handle, than any program has. */
 #define ENTRIES_MAX (1u << 24)
 
+/* The kernel gives out the lowest free GEM handle, from 1 on. So a file without one of the first
+ * handles has, for all practical purposes, no GEM object. Only for kernels before 6.18, which list
+ * no handles. */
+#define HANDLES_PROBED 4096
+
 /* Since Linux 6.18; not in the headers of older systems. */
 struct gem_list_handles {
 	uint64_t entries;
@@ -93,6 +98,28 @@ static int list(int fd, uint32_t handle, size_t size,
 int render_node_gem_list(int fd, struct render_gem **ret_list, size_t *ret_count)
 {
 	return list(fd, 0, sizeof(**ret_list), ask_handles, ret_list, ret_count);
+}
+
+int render_node_gem_count(int fd, uint32_t *ret_count)
+{
+	int ret;
+
+	*ret_count = 0;
+	ret = ask_handles(fd, 0, NULL, ret_count);
+	if (ret != -EINVAL)
+		return ret;
+	*ret_count = 0;
+	for (uint32_t handle = 1; handle <= HANDLES_PROBED && !*ret_count; handle++) {
+		struct drm_amdgpu_gem_create_in info;
+		struct drm_amdgpu_gem_op op = {
+			.handle = handle,
+			.op = AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+			.value = (uintptr_t)&info,
+		};
+
+		*ret_count = xioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op) != -ENOENT;
+	}
+	return 0;
 }
 
 bool render_node_gem_can_list(uint32_t minor)
