@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aql_packet.h"
 #include "gcn.h"
-
-#define AQL_PACKET_BYTES 64u
 
 struct gpu;
 struct queue;

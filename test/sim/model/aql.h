@@ -7,10 +7,9 @@
 #ifndef SIM_AQL_H
 #define SIM_AQL_H
 
+#include "aql_packet.h"
 #include "gcn.h"
 #include "process.h"
-
-#define SIM_AQL_PACKET_BYTES 64u
 
 /* Runs the packet at the read index, for about *@steps instructions, which are taken off: 1 the
  * packet is complete, 0 it has to wait or to go on at the next call. -errno: the queue stops, after
