@@ -61,7 +61,8 @@ $(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_tes
 		-rdynamic -o $@ $< test/lib/raw_kfd.c test/lib/raw_aql.c -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive \
 		-ldrm_amdgpu -ldrm -lcmocka -ldl -lm
 
-$(SIM)/amdgpu_sim.a: sim
+# With a recipe, make looks at the archive again after it was made.
+$(SIM)/amdgpu_sim.a: sim ;
 
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
