@@ -413,7 +413,6 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(topology_done) struct topology local = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
-	struct map_options options = session->options->map;
 	int fd = -1, ret;
 	char name[32];
 
@@ -428,10 +427,8 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 		return log_error(ret, "render node %d: cannot read the saved topology", id);
 	if (!topology_count_gpus(&saved))
 		return log_error(-EINVAL, "render node %d: the device of the image is no GPU", id);
-	/* The device-map may name the GPUs of all processes. */
-	options.device_map_is_for_all = true;
 	(void)snprintf(name, sizeof(name), "render node %d", id);
-	ret = task_image_map_gpus(session, name, &saved, &options, &local, &map);
+	ret = task_image_map_gpus(session, name, &saved, &local, &map);
 	if (ret < 0)
 		return ret;
 	ret = render_node_open(map.local[0]->drm_render_minor, 0, &fd);

@@ -72,9 +72,6 @@ struct map_options {
 	MAP_OPTIONS(OPTION_FIELD)
 	/* AMDGPU_FORCE, which is an option of others, too. */
 	bool force;
-	/* Pairs may name saved GPUs of other processes. No option: the caller of map_decide() sets
-	 * it. */
-	bool device_map_is_for_all;
 };
 
 struct options {

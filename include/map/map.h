@@ -6,6 +6,7 @@
 
 #include "amdgpu_plugin_topology.h"
 #include "criu/options.h"
+#include "map/map_tree.h"
 
 enum map_outcome {
 	MAP_MAPPED,
@@ -30,6 +31,8 @@ enum map_reason {
 	REASON_NO_CANDIDATE,
 	/* Each saved GPU has a fitting GPU, but not each its own. */
 	REASON_COUNT_FITTING,
+	/* Each mapping breaks the relation of two GPUs that share a BO. */
+	REASON_SHARING,
 	/* Each mapping breaks an XGMI pair. */
 	REASON_LINKS,
 	/* Each mapping separates GPUs of one CPU node, or loses the link of a GPU to its CPU. */
@@ -43,8 +46,10 @@ enum device_map_error {
 	DEVICE_MAP_OK,
 	/* The text is not a list of SAVED=PRESENT. */
 	DEVICE_MAP_SYNTAX,
-	/* A name matches no GPU. */
+	/* A name matches no saved GPU. */
 	DEVICE_MAP_UNKNOWN,
+	/* A name matches no present GPU. */
+	DEVICE_MAP_NOT_PRESENT,
 	/* A name matches several GPUs. */
 	DEVICE_MAP_AMBIGUOUS,
 	/* Two pairs contradict each other. */
@@ -74,6 +79,8 @@ struct gpu_map {
 	const char *property;
 	/* The saved GPU without candidate, or the repeated gpu_id. */
 	uint32_t gpu_id;
+	/* The GPUs of the tree have no common mapping, so this is one for the process alone. */
+	bool alone;
 	enum device_map_error device_map_error;
 	/* The error of the device-map as a sentence. */
 	char problem[256];
@@ -100,6 +107,15 @@ void map_note_unreachable(struct topology *local,
  * the mapping with the lowest nodes. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct map_options *options, struct gpu_map *ret_map);
+/* The same for a process of @tree, which includes @saved. All processes of a tree that see the same
+ * GPUs get the mapping of @tree->saved, in which each saved GPU has a present GPU of its own, and
+ * GPUs that share an object stay one GPU, partitions of one PCI device, or on different PCI
+ * devices. If there is none, the process is mapped alone, at first without present GPUs that others
+ * have
+ * (@tree->claims). */
+int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved,
+		       const struct topology *local, const struct map_options *options,
+		       struct gpu_map *ret_map);
 void map_done(struct gpu_map *map);
 
 /* Logs the mapping, one line per GPU, or why no mapping exists and what the restore needs. 0 if a

@@ -108,11 +108,12 @@ void restore_done(struct restore_session *session);
  * KFD image. -ENOENT: the task has no KFD state. Logs on other errors. */
 int task_image_read(struct restore_session *session, const CriuRenderNode *render);
 /* Maps @saved to the GPUs of this machine that the calling task can open, and reads them into
- * @ret_local, which the map borrows. Makes the render nodes of mapped GPUs that a container's /dev
- * lacks. @name begins log lines. Logs on error; *@ret_map is empty then. */
+ * @ret_local, which the map borrows. Maps the GPUs of all images together, as the other tasks do.
+ * Makes the render nodes of mapped GPUs that a container's /dev lacks. @name begins log lines. Logs
+ * on error; *@ret_map is empty then. */
 int task_image_map_gpus(const struct restore_session *session, const char *name,
-			const struct topology *saved, const struct map_options *options,
-			struct topology *ret_local, struct gpu_map *ret_map);
+			const struct topology *saved, struct topology *ret_local,
+			struct gpu_map *ret_map);
 /* The entry of @render for the calling task, or NULL. */
 const KfdOwner *task_image_find_owner(const struct restored_task *task,
 				      const CriuRenderNode *render);

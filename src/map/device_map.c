@@ -100,10 +100,12 @@ fail(struct gpu_map *map, enum device_map_error error, const char *format, ...)
 	return error;
 }
 
-/* Finds the one GPU that @text names. @kind: "saved" or "present", for the error. */
+/* Finds the one GPU that @text names. @none: the error if there is none. */
 static enum device_map_error find_gpu(const struct link_graph *graph, const char *text,
-				      const char *kind, struct gpu_map *map, size_t *ret_gpu)
+				      enum device_map_error none, struct gpu_map *map,
+				      size_t *ret_gpu)
 {
+	const char *kind = none == DEVICE_MAP_UNKNOWN ? "saved" : "present";
 	struct name name;
 	uint64_t found;
 
@@ -114,7 +116,7 @@ static enum device_map_error find_gpu(const struct link_graph *graph, const char
 			    text);
 	found = find_named(graph, &name);
 	if (!found)
-		return fail(map, DEVICE_MAP_UNKNOWN, "there is no %s GPU \"%s\"", kind, text);
+		return fail(map, none, "there is no %s GPU \"%s\"", kind, text);
 	if (set_count(found) > 1)
 		return fail(map, DEVICE_MAP_AMBIGUOUS,
 			    "\"%s\" names several %s GPUs; name one by 0x and its gpu_id", text,
@@ -146,14 +148,13 @@ static enum device_map_error read_pair(struct map_input *in, char *pair, struct 
 		return fail(map, DEVICE_MAP_SYNTAX, "\"%.*s\" is not SAVED=PRESENT",
 			    NAME_MAX_LENGTH, pair);
 	*present++ = '\0';
-	error = find_gpu(&in->local, present, "present", map, &local);
-	if (error)
-		return error;
-	error = find_gpu(&in->saved, pair, "saved", map, &saved);
-	if (error == DEVICE_MAP_UNKNOWN && in->options->device_map_is_for_all) {
+	error = find_gpu(&in->saved, pair, DEVICE_MAP_UNKNOWN, map, &saved);
+	if (error == DEVICE_MAP_UNKNOWN && in->pairs_for_others) {
 		map->device_map_error = DEVICE_MAP_OK;
 		return DEVICE_MAP_OK;
 	}
+	if (!error)
+		error = find_gpu(&in->local, present, DEVICE_MAP_NOT_PRESENT, map, &local);
 	if (error)
 		return error;
 	other = find_contradiction(in, saved, local);

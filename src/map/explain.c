@@ -259,6 +259,7 @@ static int explain_count(const struct map_input *in)
 static int explain_device_map(const struct map_input *in, const struct gpu_map *map)
 {
 	if (map->device_map_error == DEVICE_MAP_UNKNOWN ||
+	    map->device_map_error == DEVICE_MAP_NOT_PRESENT ||
 	    map->device_map_error == DEVICE_MAP_AMBIGUOUS) {
 		log_gpus("saved GPUs", &in->saved);
 		log_gpus("present GPUs", &in->local);
@@ -312,6 +313,22 @@ static int explain_fitting(const struct map_input *in)
 			 "map: saved GPUs %s only fit present GPUs %s; needed: one more GPU like "
 			 "these%s",
 			 names.bytes, present.bytes, device_map_hint(in));
+}
+
+static int explain_sharing(const struct map_input *in, const struct gpu_map *map)
+{
+	uint64_t conflict = conflict_set(in, 0, map->attempts);
+	struct text names = list_gpus(&in->saved, conflict);
+
+	log_table(in);
+	log_gpus("saved GPUs", &in->saved);
+	log_gpus("present GPUs", &in->local);
+	return log_error(
+		-ENODEV,
+		"map: saved GPUs %s share buffers, and no mapping keeps them partitions of "
+		"one PCI device, or on different PCI devices, as they were; needed: %zu GPUs "
+		"that fit and are%s",
+		names.bytes, set_count(conflict), device_map_hint(in));
 }
 
 static int explain_links(const struct map_input *in, const struct gpu_map *map)
@@ -449,6 +466,10 @@ static int log_mapping(const struct map_input *in, const struct gpu_map *map)
 		log_info("map: saved GPU %s -> %s, %s", from, to, describe_choice(in, i, local));
 		log_forced(in, i, local_of(in, map, i));
 	}
+	if (map->alone && topology_count_gpus(&in->tree->saved) > in->saved.num_gpus)
+		log_info(
+			"map: the GPUs of all processes have no common mapping here, so this process "
+			"is mapped alone");
 	if (map->outcome == MAP_MAPPED_WARNING) {
 		log_lost_link(in, map);
 		if (in->options->check_numa)
@@ -477,6 +498,8 @@ int explain_map(const struct gpu_map *map)
 		return explain_no_candidate(in);
 	case REASON_COUNT_FITTING:
 		return explain_fitting(in);
+	case REASON_SHARING:
+		return explain_sharing(in, map);
 	case REASON_LINKS:
 		return explain_links(in, map);
 	case REASON_NUMA:

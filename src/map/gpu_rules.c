@@ -175,15 +175,15 @@ bool gpu_rules_can_force(const struct link_graph *saved, size_t saved_gpu,
 			 const struct link_graph *local, size_t local_gpu)
 {
 	const struct topology_node *one = saved->gpus[saved_gpu], *other = local->gpus[local_gpu];
-	bool same_slot = !one->location_unknown && one->domain == other->domain &&
-			 one->location_id == other->location_id;
+	bool in_slot = !one->location_unknown && one->domain == other->domain &&
+		       one->location_id == other->location_id;
 
 	if (!is_same_kind(one, other))
 		return false;
 	if (!one->unique_id || !other->unique_id)
-		return same_slot;
+		return in_slot;
 	return one->unique_id == other->unique_id &&
-	       (same_slot ||
+	       (in_slot ||
 		(links_is_unique(saved, saved_gpu) && links_is_unique(local, local_gpu)));
 }
 

@@ -49,6 +49,18 @@ static void add_xgmi_links(struct link_graph *graph, size_t gpu)
 	}
 }
 
+static void add_siblings(struct link_graph *graph, size_t gpu)
+{
+	const uint64_t device = topology_pci_device(graph->gpus[gpu]);
+
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		if (topology_pci_device(graph->gpus[i]) != device)
+			graph->strangers[gpu] |= set_of(i);
+		else if (i != gpu)
+			graph->siblings[gpu] |= set_of(i);
+	}
+}
+
 /* The CPU node at the other end of @link, or NULL. */
 static const struct topology_node *cpu_of_link(const struct topology *topology,
 					       const struct topology_link *link)
@@ -119,6 +131,7 @@ int links_init(const struct topology *topology, struct link_graph *ret_graph)
 	for (size_t i = 0; i < graph->num_gpus; i++) {
 		add_xgmi_links(graph, i);
 		add_cpu_link(graph, i);
+		add_siblings(graph, i);
 	}
 	return 0;
 }

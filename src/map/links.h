@@ -26,6 +26,9 @@ struct link_graph {
 	/* By GPU: its XGMI peers. A link in one direction counts for both: the device cgroup may
 	 * hide the other. */
 	uint64_t xgmi[GPU_SET_MAX];
+	/* By GPU: the other partitions of its PCI device, and the GPUs of other PCI devices. */
+	uint64_t siblings[GPU_SET_MAX];
+	uint64_t strangers[GPU_SET_MAX];
 	/* GPUs by the CPU node of their CPU link, and that node by group. */
 	struct gpu_groups numa_groups;
 	const struct topology_node *numa_cpu[GPU_SET_MAX];

@@ -84,6 +84,57 @@ static int apply_device_map(struct map_input *in, struct gpu_map *map)
 	return 0;
 }
 
+/* A saved GPU that another process has, too, goes where it went there, and the GPUs of others are
+ * no candidates. */
+static void follow_claims(struct map_input *in)
+{
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		uint64_t candidates = in->candidates[i];
+
+		set_for_each (j, candidates) {
+			uint32_t claim = __atomic_load_n(
+				&in->tree->claims[in->local.gpus[j]->gpu_id % MAP_CLAIMS],
+				__ATOMIC_ACQUIRE);
+
+			if (claim == in->saved.gpus[i]->actual_gpu_id)
+				in->candidates[i] &= set_of(j);
+			else if (claim)
+				in->candidates[i] &= ~set_of(j);
+		}
+	}
+}
+
+/* The index of saved GPU @gpu among the GPUs of the tree, or GPU_SET_MAX. */
+static size_t index_in_tree(const struct map_input *all, const struct topology_node *gpu)
+{
+	for (size_t i = 0; i < all->saved.num_gpus; i++) {
+		if (all->saved.gpus[i]->node_id == gpu->node_id)
+			return i;
+	}
+	return GPU_SET_MAX;
+}
+
+/* Leaves each GPU the one candidate that the mapping of the tree has for it. */
+static int follow_tree(struct map_input *in)
+{
+	const struct map_input *all = in->all->input;
+
+	for (size_t i = 0; i < in->saved.num_gpus; i++) {
+		size_t of_tree = index_in_tree(all, in->saved.gpus[i]);
+		const struct topology_node *local;
+
+		if (of_tree == GPU_SET_MAX)
+			return -EINVAL;
+		in->pinned[i] = all->pinned[of_tree];
+		local = in->all->local[all->saved.gpus[of_tree] - all->saved.topology->nodes];
+		for (size_t j = 0; j < in->local.num_gpus; j++) {
+			if (in->local.gpus[j] == local)
+				in->candidates[i] = set_of(j);
+		}
+	}
+	return 0;
+}
+
 /* Everything that comparing single GPUs can answer. */
 static int compare_gpus(struct map_input *in, struct gpu_map *map)
 {
@@ -96,7 +147,9 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
 		in->same_id[i] = gpu_rules_same_id(in->saved.gpus[i], &in->local);
 	}
-	ret = apply_device_map(in, map);
+	if (in->avoid_claims)
+		follow_claims(in);
+	ret = in->all ? follow_tree(in) : apply_device_map(in, map);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
@@ -108,43 +161,63 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 	return 0;
 }
 
+static bool has_siblings(const struct link_graph *graph)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < graph->num_gpus; i++)
+		all |= graph->siblings[i];
+	return all;
+}
+
+/* Of equally good mappings, takes one that keeps the GPUs of each PCI device together, if there is
+ * any. */
 static int find(const struct map_input *in, unsigned int rules, struct search_result *result)
 {
 	struct search_problem problem = map_input_problem(in, rules);
+	struct search_result together = { 0 };
+	int ret = search_best(&problem, result);
 
-	return search_best(&problem, result);
+	if (ret < 0 || !has_siblings(&in->saved) || !has_siblings(&in->local))
+		return ret;
+	problem.rules |= SEARCH_SIBLINGS;
+	ret = search_best(&problem, &together);
+	together.attempts += result->attempts;
+	if (!ret && together.worth == result->worth)
+		*result = together;
+	result->attempts = together.attempts;
+	return ret == -ENOMEM ? ret : 0;
 }
 
-/* Searches again without CPU nodes, to learn which of the two rules has no solution. */
+/* Searches again with fewer rules, to learn which of them has no solution. @links: SEARCH_LINKS or
+ * 0. */
 static int refuse_together(const struct map_input *in, unsigned int links,
 			   struct search_result *result, struct gpu_map *map)
 {
-	struct search_problem problem = map_input_problem(in, links);
+	struct search_problem problem = map_input_problem(in, 0);
 	int ret = search_any(&problem, result);
 
+	if (ret == -ESRCH)
+		return refuse(map, REASON_SHARING);
+	problem.rules = links;
+	if (!ret)
+		ret = search_any(&problem, result);
 	if (ret == -ESRCH)
 		return refuse(map, REASON_LINKS);
 	return ret < 0 ? ret : refuse(map, REASON_NUMA);
 }
 
-/* @links: SEARCH_LINKS or 0. */
 static int find_by_cpu(const struct map_input *in, unsigned int links, struct search_result *result,
 		       struct gpu_map *map)
 {
-	int ret;
+	unsigned int numa = in->options->check_numa ? SEARCH_TOGETHER : 0;
+	int ret = find(in, links | numa | (numa ? SEARCH_APART : 0), result);
 
-	if (!in->options->check_numa) {
-		ret = find(in, links, result);
-		return ret == -ESRCH ? refuse(map, REASON_LINKS) : ret;
+	if (ret == -ESRCH && numa) {
+		map->outcome = MAP_MAPPED_WARNING;
+		ret = find(in, links | numa, result);
 	}
-	ret = find(in, links | SEARCH_TOGETHER | SEARCH_APART, result);
-	if (ret != -ESRCH)
-		return ret;
-	ret = find(in, links | SEARCH_TOGETHER, result);
-	if (ret == -ESRCH)
-		return refuse_together(in, links, result, map);
-	map->outcome = MAP_MAPPED_WARNING;
-	return ret;
+	return ret == -ESRCH ? refuse_together(in, links, result, map) : ret;
 }
 
 static int find_together(const struct map_input *in, struct search_result *result,
@@ -195,35 +268,141 @@ static int decide(struct map_input *in, struct gpu_map *map)
 	return ret;
 }
 
+static size_t gpu_by_node_id(const struct link_graph *graph, uint32_t node_id)
+{
+	size_t i = 0;
+
+	while (i < graph->num_gpus && graph->gpus[i]->node_id != node_id)
+		i++;
+	return i;
+}
+
+/* KFD makes another kind of BO for another PCI device, so an importer and the owner keep their
+ * relation. */
+static void note_sharing(struct map_input *in, size_t owner, size_t importer)
+{
+	if (owner == importer)
+		return;
+	if (set_has(in->saved.siblings[owner], importer)) {
+		in->sharing.siblings[owner] |= set_of(importer);
+		in->sharing.siblings[importer] |= set_of(owner);
+	} else {
+		in->sharing.strangers[owner] |= set_of(importer);
+		in->sharing.strangers[importer] |= set_of(owner);
+	}
+}
+
+/* A process alone keeps the relations among its own GPUs. */
+static void note_all_sharing(struct map_input *in)
+{
+	const struct map_sharing *owner = NULL;
+
+	for (size_t i = 0; in->tree && i < in->tree->num_sharing; i++) {
+		const struct map_sharing *sharing = &in->tree->sharing[i];
+		size_t first, gpu = gpu_by_node_id(&in->saved, sharing->node_id);
+
+		if (sharing->is_owner)
+			owner = sharing;
+		if (!owner || owner->object != sharing->object)
+			continue;
+		first = gpu_by_node_id(&in->saved, owner->node_id);
+		if (first < in->saved.num_gpus && gpu < in->saved.num_gpus)
+			note_sharing(in, first, gpu);
+	}
+}
+
+static int input_init(const struct topology *saved, const struct topology *local,
+		      struct map_input *in)
+{
+	if (links_init(saved, &in->saved) < 0 || links_init(local, &in->local) < 0)
+		return -E2BIG;
+	note_all_sharing(in);
+	return 0;
+}
+
 static int map_init(const struct topology *saved, const struct topology *local,
-		    const struct map_options *options, struct gpu_map *map)
+		    const struct map_input *question, struct gpu_map *map)
 {
 	map->num_nodes = saved->num_nodes;
-	map->input = calloc(1, sizeof(*map->input));
+	map->input = malloc(sizeof(*map->input));
 	map->local = calloc(saved->num_nodes + 1, sizeof(const void *));
 	map->extra = calloc(local->num_nodes + 1, sizeof(const void *));
 	if (!map->input || !map->local || !map->extra)
 		return -ENOMEM;
-	map->input->options = options;
-	if (links_init(saved, &map->input->saved) < 0 || links_init(local, &map->input->local) < 0)
-		return refuse(map, REASON_TOO_MANY);
+	*map->input = *question;
+	return input_init(saved, local, map->input) < 0 ? refuse(map, REASON_TOO_MANY) : 0;
+}
+
+/* @question: the options, the tree, and how to use it. */
+static int answer(const struct topology *saved, const struct topology *local,
+		  const struct map_input *question, struct gpu_map *ret_map)
+{
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	int ret;
+
+	ret = map_init(saved, local, question, &map);
+	if (!ret)
+		ret = decide(map.input, &map);
+	if (ret < 0 && !map.reason)
+		return log_error(ret, "map: cannot compare the GPUs");
+	/* Only follow_tree() reads it. */
+	map.input->all = NULL;
+	*ret_map = map;
+	map = (struct gpu_map){ 0 };
 	return 0;
 }
 
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct map_options *options, struct gpu_map *ret_map)
 {
-	_cleanup_(map_done) struct gpu_map map = { 0 };
+	const struct map_input question = { .options = options };
+
+	return answer(saved, local, &question, ret_map);
+}
+
+/* Without present GPUs that others have, if that is possible. */
+static int decide_alone(const struct topology *saved, const struct topology *local,
+			struct map_input *question, struct gpu_map *ret_map)
+{
 	int ret;
 
-	ret = map_init(saved, local, options, &map);
-	if (!ret)
-		ret = decide(map.input, &map);
-	if (ret < 0 && !map.reason)
-		return log_error(ret, "map: cannot compare the GPUs");
-	*ret_map = map;
-	map = (struct gpu_map){ 0 };
-	return 0;
+	question->pairs_for_others = true;
+	ret = answer(saved, local, question, ret_map);
+	if (ret < 0 || !ret_map->reason || !question->avoid_claims)
+		return ret;
+	map_done(ret_map);
+	question->avoid_claims = false;
+	return answer(saved, local, question, ret_map);
+}
+
+int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved,
+		       const struct topology *local, const struct map_options *options,
+		       struct gpu_map *ret_map)
+{
+	struct map_input question = {
+		.options = options,
+		.tree = tree,
+		.pairs_for_others = tree->partial,
+		.avoid_claims = tree->claims,
+	};
+	_cleanup_(map_done) struct gpu_map all = { 0 };
+	int ret = answer(&tree->saved, local, &question, &all);
+
+	if (ret < 0)
+		return ret;
+	/* The user's mistake concerns all processes. But a task need not see the GPUs of others. */
+	if (all.reason == REASON_DEVICE_MAP && all.device_map_error != DEVICE_MAP_NOT_PRESENT) {
+		*ret_map = all;
+		all = (struct gpu_map){ 0 };
+		return 0;
+	}
+	if (all.reason || tree->disagrees) {
+		ret = decide_alone(saved, local, &question, ret_map);
+		ret_map->alone = !ret;
+		return ret;
+	}
+	question.all = &all;
+	return answer(saved, local, &question, ret_map);
 }
 
 void map_done(struct gpu_map *map)

@@ -19,6 +19,15 @@ struct map_input {
 	uint64_t same_id[GPU_SET_MAX];
 	/* By saved GPU: the local GPU that the device-map demands, or NOT_PINNED. */
 	int16_t pinned[GPU_SET_MAX];
+	struct search_sharing sharing;
+	/* The pairs of the device-map may name saved GPUs of other processes. */
+	bool pairs_for_others;
+	/* NULL: no other process is restored. */
+	const struct map_tree *tree;
+	/* The mapping of the tree, to follow; NULL: there is none. */
+	const struct gpu_map *all;
+	/* Present GPUs that other processes have are no candidates. */
+	bool avoid_claims;
 };
 
 /* The search problem for all saved GPUs. */
@@ -32,6 +41,7 @@ static inline struct search_problem map_input_problem(const struct map_input *in
 		.candidates = in->candidates,
 		.same_device = in->same_device,
 		.same_id = in->same_id,
+		.sharing = &in->sharing,
 		.rules = rules,
 	};
 }

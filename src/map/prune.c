@@ -45,52 +45,59 @@ static bool prune_taken(const struct search_problem *p, uint64_t *domains, bool 
 	return true;
 }
 
-/* Whether all @peers find a GPU of their own among those linked to local GPU @to. */
-static bool peers_have_room(const struct search_problem *p, const uint64_t *domains, uint64_t peers,
-			    size_t to)
+/* Whether all @peers find a GPU of their own among @local_peers. */
+static bool peers_have_room(const uint64_t *domains, uint64_t peers, uint64_t local_peers)
 {
 	uint64_t sets[GPU_SET_MAX];
 	size_t count = 0;
 
 	set_for_each (i, peers)
-		sets[count++] = domains[i] & p->local->xgmi[to];
+		sets[count++] = domains[i] & local_peers;
 	return matching_exists(sets, count);
 }
 
-/* Local GPUs in the domain of saved GPU @i with a link for each of its @peers. @pool: the union of
- * the domains of the peers. */
-static uint64_t linked_candidates(const struct pruning *pruning, const uint64_t *domains, size_t i,
-				  uint64_t peers, uint64_t pool)
+/* Removes from the domain of saved GPU @i local GPUs without a peer for each of its @peers. */
+static bool prune_lonely(const struct pruning *pruning, const struct peer_rule *rule,
+			 uint64_t *domains, size_t i, bool *changed)
 {
-	const struct search_problem *p = pruning->problem;
-	uint64_t fit = 0;
+	uint64_t peers = rule->saved[i] & pruning->problem->wanted, pool = 0, fit = 0;
 
+	set_for_each (peer, peers)
+		pool |= domains[peer];
 	set_for_each (j, domains[i]) {
-		if (set_count(p->local->xgmi[j] & pool) < set_count(peers))
+		if (set_count(rule->local[j] & pool) < set_count(peers))
 			continue;
-		if (!pruning->thorough || peers_have_room(p, domains, peers, j))
+		if (!pruning->thorough || peers_have_room(domains, peers, rule->local[j]))
 			fit |= set_of(j);
 	}
-	return fit;
+	return keep_only(&domains[i], fit, changed);
 }
 
-/* A peer of saved GPU @i can only move to a GPU that is linked to a GPU of the domain of @i. */
-static bool prune_by_links(const struct pruning *pruning, uint64_t *domains, size_t i,
-			   bool *changed)
+/* A peer of saved GPU @i can only move to a peer of a GPU of the domain of @i. */
+static bool prune_by_peers(const struct pruning *pruning, const struct peer_rule *rule,
+			   uint64_t *domains, size_t i, bool *changed)
 {
-	const struct search_problem *p = pruning->problem;
-	uint64_t peers = p->saved->xgmi[i] & p->wanted, reach = 0, pool = 0;
+	uint64_t peers = rule->saved[i] & pruning->problem->wanted, reach = 0;
 
 	if (!peers)
 		return true;
 	set_for_each (j, domains[i])
-		reach |= p->local->xgmi[j];
+		reach |= rule->local[j];
 	set_for_each (peer, peers) {
 		if (!keep_only(&domains[peer], reach, changed))
 			return false;
-		pool |= domains[peer];
 	}
-	return keep_only(&domains[i], linked_candidates(pruning, domains, i, peers, pool), changed);
+	return prune_lonely(pruning, rule, domains, i, changed);
+}
+
+static bool prune_by_peer_rule(const struct pruning *pruning, const struct peer_rule *rule,
+			       uint64_t *domains, bool *changed)
+{
+	set_for_each (i, pruning->problem->wanted) {
+		if (!prune_by_peers(pruning, rule, domains, i, changed))
+			return false;
+	}
+	return true;
 }
 
 static bool group_has_room(const struct group_rule *rule, const uint64_t *domains, size_t group,
@@ -169,8 +176,8 @@ static bool prune_once(const struct pruning *pruning, uint64_t *domains, bool *c
 
 	if (!prune_taken(p, domains, changed))
 		return false;
-	set_for_each (i, p->rules & SEARCH_LINKS ? p->wanted : 0) {
-		if (!prune_by_links(pruning, domains, i, changed))
+	for (size_t i = 0; i < pruning->num_peer_rules; i++) {
+		if (!prune_by_peer_rule(pruning, &pruning->peer_rules[i], domains, changed))
 			return false;
 	}
 	for (size_t i = 0; i < pruning->num_rules; i++) {
@@ -211,6 +218,24 @@ static bool no_two_fit(const struct group_rule *rule)
 	return rule->saved.count > 1 && least + second > most;
 }
 
+static void add_peer_rule(struct pruning *pruning, const uint64_t *saved, const uint64_t *local)
+{
+	pruning->peer_rules[pruning->num_peer_rules++] = (struct peer_rule){ saved, local };
+}
+
+static void add_peer_rules(const struct search_problem *p, struct pruning *pruning)
+{
+	pruning->num_peer_rules = 0;
+	if (p->rules & SEARCH_LINKS)
+		add_peer_rule(pruning, p->saved->xgmi, p->local->xgmi);
+	if (p->rules & SEARCH_SIBLINGS)
+		add_peer_rule(pruning, p->saved->siblings, p->local->siblings);
+	if (!p->sharing)
+		return;
+	add_peer_rule(pruning, p->sharing->siblings, p->local->siblings);
+	add_peer_rule(pruning, p->sharing->strangers, p->local->strangers);
+}
+
 void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 {
 	uint64_t all = set_of_first(p->local->num_gpus);
@@ -218,6 +243,7 @@ void prune_init(const struct search_problem *p, struct pruning *ret_pruning)
 	ret_pruning->problem = p;
 	ret_pruning->num_rules = 0;
 	ret_pruning->thorough = false;
+	add_peer_rules(p, ret_pruning);
 	if (p->rules & SEARCH_LINKS) {
 		struct group_rule *hives = &ret_pruning->rules[ret_pruning->num_rules++];
 

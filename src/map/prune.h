@@ -16,10 +16,18 @@ struct group_rule {
 	bool apart;
 };
 
+/* The rule that two saved GPUs that are peers in @saved get local GPUs that are peers in @local. */
+struct peer_rule {
+	const uint64_t *saved;
+	const uint64_t *local;
+};
+
 struct pruning {
 	const struct search_problem *problem;
 	struct group_rule rules[2];
 	size_t num_rules;
+	struct peer_rule peer_rules[4];
+	size_t num_peer_rules;
 	/* Also match peers one by one. Pays off in a long search only. */
 	bool thorough;
 };

@@ -87,13 +87,15 @@ static bool keeps_rule(const struct group_rule *rule, const struct search_node *
 	return !rule->apart || !together;
 }
 
-static bool keeps_links(const struct search_problem *p, const struct search_node *node, size_t i)
+static bool keeps_peers(const struct pruning *pruning, const struct search_node *node, size_t i)
 {
-	uint64_t peers = p->rules & SEARCH_LINKS ? p->saved->xgmi[i] & p->wanted : 0;
+	for (size_t rule = 0; rule < pruning->num_peer_rules; rule++) {
+		const struct peer_rule *r = &pruning->peer_rules[rule];
 
-	set_for_each (j, peers) {
-		if (!set_has(p->local->xgmi[match_of(node, i)], match_of(node, j)))
-			return false;
+		set_for_each (j, r->saved[i] & pruning->problem->wanted) {
+			if (!set_has(r->local[match_of(node, i)], match_of(node, j)))
+				return false;
+		}
 	}
 	return true;
 }
@@ -164,7 +166,7 @@ static bool find_conflict(const struct search *search, const struct search_node 
 	for (size_t i = 0; i < search->pruning.num_rules; i++)
 		found |= find_group_conflict(p, node, &search->pruning.rules[i], ret_conflict);
 	set_for_each (i, p->wanted) {
-		if (keeps_links(p, node, i))
+		if (keeps_peers(&search->pruning, node, i))
 			continue;
 		found = true;
 		note_gpu_conflict(node, i, ret_conflict);
@@ -351,6 +353,7 @@ static int run(const struct search_problem *problem, struct search_result *resul
 	visit(search, 0);
 	if (!search->given_up && search->best >= 0 && !any_will_do)
 		lower_all(search);
+	result->worth = search->best;
 	if (search->best >= 0)
 		return 0;
 	return search->given_up ? -E2BIG : -ESRCH;

@@ -14,6 +14,15 @@ enum {
 	SEARCH_TOGETHER = 1 << 1,
 	/* With SEARCH_TOGETHER: GPUs of different CPU nodes stay on different CPU nodes. */
 	SEARCH_APART = 1 << 2,
+	/* GPUs of one PCI device stay on one PCI device. */
+	SEARCH_SIBLINGS = 1 << 3,
+};
+
+/* By saved GPU: the saved GPUs of its PCI device, and of others, with which it shares a BO. They
+ * keep this relation by all rules. */
+struct search_sharing {
+	uint64_t siblings[GPU_SET_MAX];
+	uint64_t strangers[GPU_SET_MAX];
 };
 
 struct search_problem {
@@ -27,12 +36,17 @@ struct search_problem {
 	const uint64_t *candidates;
 	const uint64_t *same_device;
 	const uint64_t *same_id;
+	/* NULL: no BO is shared. */
+	const struct search_sharing *sharing;
 	unsigned int rules;
 };
 
 struct search_result {
 	/* By wanted saved GPU: the local GPU. */
 	uint16_t local_of[GPU_SET_MAX];
+	/* How many GPUs are on the same device and keep their gpu_id: of two assignments for the
+	 * same GPUs, the better one has the higher worth. */
+	int worth;
 	/* The number of search nodes that were visited. */
 	uint64_t attempts;
 };

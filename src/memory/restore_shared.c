@@ -11,6 +11,7 @@
 #include "content/content.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
+#include "map/map.h"
 
 /* The largest pid is below this (PID_MAX_LIMIT in the kernel's linux/threads.h). The kernel
  * allocates only those pages of the table that are written. */
@@ -29,6 +30,7 @@ struct restore_shared {
 	uint8_t phases[PIDS_MAX];
 	/* VRAM that tasks have claimed of each GPU, by gpu_id. */
 	uint64_t claimed_vram[GPU_IDS];
+	uint32_t claims[MAP_CLAIMS];
 	/* Counts ranges beyond the end of the table, too. */
 	uint32_t num_ranges;
 	struct {
@@ -124,4 +126,19 @@ uint64_t restore_shared_claimed_vram(const struct restore_shared *shared, uint32
 void restore_shared_claim_vram(struct restore_shared *shared, uint32_t gpu_id, uint64_t bytes)
 {
 	(void)__atomic_add_fetch(&shared->claimed_vram[gpu_id % GPU_IDS], bytes, __ATOMIC_ACQ_REL);
+}
+
+const uint32_t *restore_shared_claims(const struct restore_shared *shared)
+{
+	return shared->claims;
+}
+
+uint32_t restore_shared_claim_gpu(struct restore_shared *shared, uint32_t gpu_id, uint32_t saved_id)
+{
+	uint32_t owner = 0;
+
+	if (__atomic_compare_exchange_n(&shared->claims[gpu_id % MAP_CLAIMS], &owner, saved_id,
+					false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return saved_id;
+	return owner;
 }

@@ -50,5 +50,11 @@ void restore_shared_set_handoff_ready(struct restore_shared *shared);
  * must not take the same free memory for theirs. */
 uint64_t restore_shared_claimed_vram(const struct restore_shared *shared, uint32_t gpu_id);
 void restore_shared_claim_vram(struct restore_shared *shared, uint32_t gpu_id, uint64_t bytes);
+/* By gpu_id of a GPU of this machine: the saved GPU (actual_gpu_id) that it replaces, or 0. For
+ * map_decide_in_tree(). */
+const uint32_t *restore_shared_claims(const struct restore_shared *shared);
+/* Claims GPU @gpu_id for @saved_id. Returns the saved GPU that has it. */
+uint32_t restore_shared_claim_gpu(struct restore_shared *shared, uint32_t gpu_id,
+				  uint32_t saved_id);
 
 #endif

@@ -19,6 +19,7 @@
 #include "memory/gem_handles.h"
 #include "memory/imports.h"
 #include "memory/mappings.h"
+#include "memory/restore_shared.h"
 
 void task_image_forget(struct restored_task *task)
 {
@@ -92,25 +93,118 @@ static int make_nodes(const struct host_devices *host, const struct gpu_map *map
 	return ret;
 }
 
-static int decide(const struct host_devices *host, const struct topology *saved,
-		  const struct map_options *options, struct topology *local, struct gpu_map *map)
+static int add_kfds(struct map_tree *tree)
 {
+	_cleanup_free_ int *ids = NULL;
+	size_t count = 0;
+	int ret = image_dir_list(IMAGE_KFD, &ids, &count);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		CriuKfd *kfd;
+
+		ret = image_read_kfd(ids[i], &kfd);
+		if (ret < 0)
+			return ret;
+		ret = map_tree_add_kfd(tree, kfd);
+		criu_kfd__free_unpacked(kfd, NULL);
+		if (ret < 0)
+			return log_error(ret, "kfd %d: cannot read its GPUs", ids[i]);
+	}
+	return ret;
+}
+
+static int add_renders(struct map_tree *tree)
+{
+	_cleanup_free_ int *ids = NULL;
+	size_t count = 0;
+	int ret = image_dir_list(IMAGE_RENDER, &ids, &count);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		CriuRenderNode *render;
+
+		ret = image_read_render(ids[i], &render);
+		if (ret < 0)
+			return ret;
+		ret = map_tree_add_render(tree, render);
+		criu_render_node__free_unpacked(render, NULL);
+		if (ret < 0)
+			return log_error(ret, "render node %d: cannot read its GPU", ids[i]);
+	}
+	return ret;
+}
+
+/* Of a stream, only the image of the calling task is known. */
+static int read_tree(const struct restore_session *session, const struct topology *saved,
+		     struct map_tree *tree)
+{
+	int ret = map_tree_add(tree, saved);
+
+	tree->claims = restore_shared_claims(session->shared);
+	tree->partial = image_is_streamed();
+	if (ret < 0)
+		return log_error(ret, "restore: cannot list the GPUs of all processes");
+	if (tree->partial)
+		return 0;
+	ret = add_kfds(tree);
+	return ret < 0 ? ret : add_renders(tree);
+}
+
+static int decide(const struct restore_session *session, const struct map_tree *tree,
+		  const struct topology *saved, struct topology *local, struct gpu_map *map)
+{
+	const struct map_options *options = &session->options->map;
+	const struct host_devices *host = &session->host_devices;
 	int ret;
 
 	put_off_missing(host, local);
 	map_note_unreachable(local, render_node_open);
-	ret = map_decide(saved, local, options, map);
+	ret = map_decide_in_tree(tree, saved, local, options, map);
 	if (ret < 0 || map->outcome < MAP_REFUSED || !use_missing(host, local))
 		return ret;
 	map_done(map);
-	return map_decide(saved, local, options, map);
+	return map_decide_in_tree(tree, saved, local, options, map);
+}
+
+/* Tells the other tasks. Returns how many GPUs another saved GPU has already. @warn: logs them. */
+static size_t claim_gpus(const struct restore_session *session, const struct topology *saved,
+			 const struct gpu_map *map, bool warn)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < map->num_nodes; i++) {
+		uint32_t id = saved->nodes[i].actual_gpu_id, owner;
+
+		if (!map->local[i])
+			continue;
+		owner = restore_shared_claim_gpu(session->shared, map->local[i]->gpu_id, id);
+		if (owner == id)
+			continue;
+		count++;
+		if (warn)
+			log_warn("map: GPU 0x%04x replaces saved GPU 0x%04x and, in another "
+				 "process, saved GPU 0x%04x: both share its memory and its speed",
+				 map->local[i]->gpu_id, id, owner);
+	}
+	return count;
+}
+
+static int choose(const struct restore_session *session, const struct map_tree *tree,
+		  const struct topology *saved, struct topology *local, struct gpu_map *map)
+{
+	int ret = decide(session, tree, saved, local, map);
+
+	if (ret < 0 || !claim_gpus(session, saved, map, false))
+		return ret;
+	/* Another task may have claimed a GPU since the mapper looked. */
+	map_done(map);
+	return decide(session, tree, saved, local, map);
 }
 
 int task_image_map_gpus(const struct restore_session *session, const char *name,
-			const struct topology *saved, const struct map_options *options,
-			struct topology *ret_local, struct gpu_map *ret_map)
+			const struct topology *saved, struct topology *ret_local,
+			struct gpu_map *ret_map)
 {
-	const struct host_devices *host = &session->host_devices;
+	_cleanup_(map_tree_done) struct map_tree tree = { 0 };
 	int ret = topology_read(TOPOLOGY_SYSFS, ret_local);
 
 	if (ret == -ENOENT)
@@ -118,11 +212,16 @@ int task_image_map_gpus(const struct restore_session *session, const char *name,
 				 TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
-	ret = decide(host, saved, options, ret_local, ret_map);
+	ret = read_tree(session, saved, &tree);
 	if (!ret)
-		ret = explain_map(ret_map);
-	if (!ret)
-		ret = make_nodes(host, ret_map);
+		ret = choose(session, &tree, saved, ret_local, ret_map);
+	if (ret < 0)
+		return ret;
+	ret = explain_map(ret_map);
+	if (!ret) {
+		(void)claim_gpus(session, saved, ret_map, true);
+		ret = make_nodes(&session->host_devices, ret_map);
+	}
 	if (ret < 0)
 		map_done(ret_map);
 	return ret;
@@ -135,8 +234,7 @@ static int map_task(const struct restore_session *session, struct restored_task 
 	int ret;
 
 	(void)snprintf(name, sizeof(name), "kfd %d", task->kfd_id);
-	ret = task_image_map_gpus(session, name, &task->saved, &session->options->map, &task->local,
-				  &task->map);
+	ret = task_image_map_gpus(session, name, &task->saved, &task->local, &task->map);
 	if (!ret)
 		ret = extra_gpus_check(task, &priv);
 	if (ret < 0)

@@ -31,20 +31,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fuzz_input input = { bytes, size };
 	struct map_options options = { .check_numa = true };
+	struct map_tree tree = { 0 };
 	struct gpu_map map = { 0 };
 	int ret;
 
 	read_machines();
 	fuzz_begin();
-	options.device_map_is_for_all = fuzz_take_number(&input, 1) & 1;
+	tree.partial = fuzz_take_number(&input, 1) & 1;
 	options.device_map = fuzz_take_text(&input);
-	ret = map_decide(&saved, &local, &options, &map);
+	promise(map_tree_add(&tree, &saved) == 0);
+	ret = map_decide_in_tree(&tree, &saved, &local, &options, &map);
 	if (!ret)
 		ret = explain_map(&map);
 	promise(unit_count_errors() == (ret < 0));
 	if (!ret)
 		judge(&map);
 	map_done(&map);
+	map_tree_done(&tree);
 	free(options.device_map);
 	fuzz_end();
 	return 0;

@@ -26,6 +26,8 @@ struct oracle {
 	 * the same device, and of GPUs that keep their gpu_id; -1: no assignment. */
 	int same[TIERS];
 	int ids[TIERS];
+	/* The GPUs of each PCI device stay together. */
+	bool together[TIERS];
 	size_t best[TIERS][64];
 };
 
@@ -166,6 +168,27 @@ static bool keeps_links(const struct oracle *o)
 	return true;
 }
 
+static bool is_one_device(const struct topology_node *a, const struct topology_node *b)
+{
+	if (!a->location_id || !b->location_id)
+		return !a->location_id && !b->location_id &&
+		       a->drm_render_minor == b->drm_render_minor;
+	return a->domain == b->domain && (a->location_id & ~7u) == (b->location_id & ~7u);
+}
+
+static bool keeps_devices(const struct oracle *o)
+{
+	for (size_t i = 0; i < o->source.count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (is_one_device(o->source.gpus[i], o->source.gpus[j]) &&
+			    !is_one_device(o->destination.gpus[o->chosen[i]],
+					   o->destination.gpus[o->chosen[j]]))
+				return false;
+		}
+	}
+	return true;
+}
+
 /* 0: all apart; 1: some together; 2: the rule for CPU nodes is broken. */
 static int tier(const struct oracle *o)
 {
@@ -201,7 +224,7 @@ static int tier(const struct oracle *o)
 static void rate_assignment(struct oracle *o)
 {
 	int same = 0, ids = 0, found = tier(o);
-	bool linked = keeps_links(o);
+	bool linked = keeps_links(o), together;
 
 	o->fits = true;
 	if (!linked && o->options->check_xgmi)
@@ -214,10 +237,14 @@ static void rate_assignment(struct oracle *o)
 		same += same_device(o, i, o->chosen[i]);
 		ids += o->source.gpus[i]->gpu_id == o->destination.gpus[o->chosen[i]]->gpu_id;
 	}
-	if (same < o->same[found] || (same == o->same[found] && ids <= o->ids[found]))
+	together = keeps_devices(o);
+	if (same != o->same[found] ? same < o->same[found]
+	    : ids != o->ids[found] ? ids < o->ids[found]
+				   : together <= o->together[found])
 		return;
 	o->same[found] = same;
 	o->ids[found] = ids;
+	o->together[found] = together;
 	memcpy(o->best[found], o->chosen, sizeof(o->chosen));
 }
 

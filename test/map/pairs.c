@@ -148,6 +148,7 @@ static const char *device_map_reason(const struct gpu_map *map)
 	case DEVICE_MAP_SYNTAX:
 		return "syntax";
 	case DEVICE_MAP_UNKNOWN:
+	case DEVICE_MAP_NOT_PRESENT:
 		return "unknown";
 	case DEVICE_MAP_AMBIGUOUS:
 		return "ambiguous";
@@ -170,6 +171,7 @@ void pair_reason(const struct gpu_map *map, char *text, size_t size)
 		[REASON_TOO_MANY] = "too-many",
 		[REASON_COUNT] = "count",
 		[REASON_COUNT_FITTING] = "count",
+		[REASON_SHARING] = "sharing",
 		[REASON_LINKS] = "links",
 		[REASON_NUMA] = "numa",
 		[REASON_UNDECIDED] = "undecided",

@@ -228,32 +228,6 @@ static void pairs_that_prevent_a_mapping_are_named_as_the_cause(void **state)
 	topology_done(&local);
 }
 
-static void a_device_map_for_all_may_name_gpus_of_other_processes(void **state)
-{
-	struct map_options options = pair_options();
-	struct dice dice = { 1 };
-	struct topology saved, local;
-	struct gpu_map map;
-
-	(void)state;
-	make_machine(&local);
-	machine_some(&dice, &local, 1, &saved);
-	options.device_map = (char *)"0x100=0x101,0x101=0x100,0x102=0x103,0x103=0x102";
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_reason(&map, "device-map:unknown");
-	map_done(&map);
-	options.device_map_is_for_all = true;
-	assert_int_equal(map_decide(&saved, &local, &options, &map), 0);
-	assert_int_equal(map.outcome, MAP_MAPPED);
-	for (size_t i = 0; i < saved.num_nodes; i++) {
-		if (saved.nodes[i].gpu_id)
-			assert_int_equal(map.local[i]->gpu_id, saved.nodes[i].gpu_id ^ 1);
-	}
-	map_done(&map);
-	topology_done(&saved);
-	topology_done(&local);
-}
-
 static void a_moved_gpu_has_two_gpu_ids(void **state)
 {
 	struct map_options options = pair_options();
@@ -305,7 +279,6 @@ int main(void)
 		UNIT_TEST(a_gpu_cannot_be_in_two_pairs),
 		UNIT_TEST(a_pair_that_breaks_a_rule_is_refused_with_the_rule),
 		UNIT_TEST(pairs_that_prevent_a_mapping_are_named_as_the_cause),
-		UNIT_TEST(a_device_map_for_all_may_name_gpus_of_other_processes),
 		UNIT_TEST(a_moved_gpu_has_two_gpu_ids),
 		UNIT_TEST(random_text_is_refused_or_applied),
 	};

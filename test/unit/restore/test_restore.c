@@ -306,6 +306,27 @@ static void a_kernel_that_maps_by_the_known_id_gets_that_offset(void **state)
 	end_restore(0);
 }
 
+/* Both processes see one GPU. Alone, each would get the GPU with the lowest node. */
+static void the_gpus_of_all_images_are_mapped_together(void **state)
+{
+	KfdDeviceEntry *saved;
+
+	(void)state;
+	kernel.machine = "eight-other";
+	make_image();
+	saved = image->device_entries[1];
+	saved->node_id = 3;
+	write_image(5);
+	image->pid++;
+	saved->node_id = 2;
+	saved->gpu_id = saved->actual_gpu_id = 0x777;
+	write_image(7);
+	start_restore();
+	(void)restore_file(5);
+	assert_logged("map: saved GPU 0xbeef ", "-> 0x23d5 ");
+	end_restore(-1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +337,7 @@ int main(void)
 		TEST(nodes_of_an_image_may_be_in_any_order),
 		TEST(after_the_last_mapping_only_files_of_the_task_are_open),
 		TEST(descriptors_of_the_plugin_have_high_numbers_and_close_on_exec),
+		TEST(the_gpus_of_all_images_are_mapped_together),
 		TEST(a_second_file_of_the_process_is_a_plain_open),
 		TEST(contents_are_loaded_in_the_order_of_bos),
 		TEST(descriptors_of_many_bos_have_high_numbers),
