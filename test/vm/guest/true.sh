@@ -20,12 +20,15 @@ gpus_of() { # MACHINE
 	esac
 }
 
+machines=0 # that the scenario has had
+
 # machine NAME [HIDDEN]: loads the driver for the GPUs of this machine, unless it has them. On machines *-other, another
 # driver has the first render node. The device cgroup of this scenario and its processes hides the GPUs with the indices
 # HIDDEN.
 machine() {
 	local now= gpus
 
+	machines=$((machines + 1))
 	[ -z "${kernel:-}" ] || skip "needs the simulated GPU's kernel $kernel"
 	gpus_of "$1"
 	show_gpus
@@ -35,12 +38,10 @@ machine() {
 	knob engine_bytes_per_s 0
 }
 
-loads=0
 change_machine() { # NAME GPU...
 	local devices=() gpu
 
 	unload_driver
-	loads=$((loads + 1))
 	case $1 in
 	*-other) modprobe vgem || fail "Linux $(uname -r) does not load vgem" ;;
 	esac
@@ -90,22 +91,22 @@ hide_gpus() {
 
 	show_gpus
 	rmdir /sys/fs/cgroup/shown-* 2> /dev/null || true
-	shown=/sys/fs/cgroup/shown-$$-$RANDOM
+	gpu_group=/sys/fs/cgroup/shown-$$-$RANDOM
 	mapfile -t devices < <(gpu_devices)
 	for index; do
 		node=$(echo "/sys/bus/pci/devices/${devices[gpus[index]]}"/drm/renderD*)
 		minors+=("${node##*/renderD}")
 	done
-	mkdir "$shown"
-	/opt/vm/bin/hide "$shown" "${minors[@]}"
-	echo $$ > "$shown/cgroup.procs"
+	mkdir "$gpu_group"
+	/opt/vm/bin/hide "$gpu_group" "${minors[@]}"
+	echo $$ > "$gpu_group/cgroup.procs"
 }
 
 show_gpus() {
-	[ -z "$shown" ] || echo $$ > /sys/fs/cgroup/cgroup.procs
-	shown=
+	[ -z "$gpu_group" ] || echo $$ > /sys/fs/cgroup/cgroup.procs
+	gpu_group=
 }
-shown=
+gpu_group=
 
 # Unbinding a GPU is not enough: up to Linux 6.12 no process can open /dev/kfd then (kfd_is_locked() in kfd_device.c). Linux
 # 6.1 oopses when amdgpu is unloaded, because it resets the GPU through the SMU.
@@ -225,7 +226,7 @@ held() {
 complaints() {
 	local moved='^$'
 
-	[ "$loads" -lt 2 ] || moved='WARNING: .*(ttm_bo_release|ttm_bo_unpin)'
+	[ "$machines" -lt 2 ] || moved='WARNING: .*(ttm_bo_release|ttm_bo_unpin)'
 	dmesg | grep -v 'disabled ip block' | grep -vE "$moved" |
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
