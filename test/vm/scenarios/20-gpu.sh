@@ -61,7 +61,7 @@ scenario_restore_at_once() { # oldest and newest
 	finish
 }
 
-scenario_eight_gpus() {
+scenario_eight_gpus() { # true driver
 	machine eight
 	start_client --sizes small
 	come_back

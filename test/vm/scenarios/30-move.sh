@@ -75,7 +75,7 @@ scenario_move_on_eight() { # newest
 }
 
 # A container sees one GPU of eight, and after the restore another one.
-scenario_move_within() { # oldest and newest
+scenario_move_within() { # oldest and newest, true driver
 	machine eight 0,1,2,3,4,6,7
 	start_client
 	sees_gpus 1

@@ -72,7 +72,7 @@ start_vmem() {
 
 # There, on another machine and back again: 300 handles, as expandable segments have. Then a kernel that does not list
 # them: the dump fails, and the process runs on.
-scenario_sharing_vmem() { # oldest and newest
+scenario_sharing_vmem() { # oldest and newest, true driver
 	local kernel
 
 	needs_dma_bufs
