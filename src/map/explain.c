@@ -250,8 +250,10 @@ static int explain_count(const struct map_input *in)
 	}
 	return log_error(
 		-ENODEV,
-		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more "
-		"that the device cgroup shows and whose render nodes the task can open%s%s",
+		"map: the image has %zu GPUs, but the task can use %zu; needed: %zu more, in this "
+		"machine, in the device cgroup, and with a render node that the task can open%s%s;"
+		" a process needs all GPUs again that it saw, also unused ones, so start a job"
+		" with the GPUs that it uses only (device cgroup, podman --device)",
 		in->saved.num_gpus, in->local.num_gpus, missing, closed.bytes,
 		closed.length ? ")" : "");
 }

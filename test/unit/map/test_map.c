@@ -396,7 +396,7 @@ static void an_image_with_more_gpus_is_refused_with_both_numbers(void **state)
 	read_machine("eight", &saved);
 	read_machine("one", &local);
 	assert_refused(&saved, &local);
-	assert_logged("Error (amdgpu_plugin): ", "8", "1", "GPUs");
+	assert_logged("Error (amdgpu_plugin): ", "8", "1", "GPUs", "also unused ones");
 	topology_done(&saved);
 	topology_done(&local);
 }

@@ -238,7 +238,7 @@ scenario_gpu_hidden() { # newest
 	machine eight-other 5
 	shown=$(gpu_ids)
 	hidden=$(diff <(echo "$all") <(echo "$shown") | sed -n 's/^< //p') || true
-	refused_map "the image has 8 GPUs, but the task can use 7; needed: 1 more that the device cgroup shows" \
+	refused_map "the image has 8 GPUs, but the task can use 7; needed: 1 more, in this machine, in the device cgroup" \
 		"| ${saved//$'\n'/ } | ${shown//$'\n'/ } | fits | |"
 	! grep -F "$hidden" img/restore.log || fail "names a GPU that nobody may see"
 	machine eight-other
