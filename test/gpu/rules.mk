@@ -3,7 +3,7 @@
 GPU := $(BUILD)/gpu
 
 # Names of registers, packets and tables come from the kernel's source package. LINUX=DIR: another tree.
-LINUX_SOURCE := /usr/src/linux-source-6.1.tar.xz
+LINUX_SOURCE := /usr/src/linux-source-6.12.tar.xz
 ifdef LINUX
 LINUX_TREE   := $(LINUX)
 else
