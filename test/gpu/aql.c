@@ -120,6 +120,33 @@ static int complete(struct gpu *gpu, struct queue *queue, uint64_t at)
 	return ret;
 }
 
+bool aql_has_turn(const struct queue *queue)
+{
+	return queue->xccs < 2 ||
+	       (queue->rptr / AQL_PACKET_BYTES + queue->xcc_turn) % queue->xccs == 0;
+}
+
+/* All XCCs of the queue go on behind the packet. */
+static int advance(struct gpu *gpu, const struct queue *queue)
+{
+	uint64_t rptr = queue->rptr + AQL_PACKET_BYTES;
+	int ret = 0;
+	unsigned int i;
+
+	for (i = 0; ret == 0 && i < QUEUE_MAX; i++) {
+		struct queue *same = &gpu->queues[i];
+
+		if (same != queue && (!same->active || !same->is_user || same->xccs < 2 ||
+				      same->doorbell != queue->doorbell))
+			continue;
+		same->rptr = rptr;
+		if (same->rptr_address)
+			ret = memory_write64(gpu, &same->space, same->rptr_address,
+					     rptr / AQL_PACKET_BYTES);
+	}
+	return ret;
+}
+
 /* The packet's place in the ring is free before its completion can be seen. */
 static int retire(struct gpu *gpu, struct queue *queue, uint64_t at, uint64_t completion)
 {
@@ -129,11 +156,8 @@ static int retire(struct gpu *gpu, struct queue *queue, uint64_t at, uint64_t co
 	ret = memory_write(gpu, &queue->space, at, &header, sizeof(header));
 	if (ret < 0)
 		return ret;
-	queue->rptr += AQL_PACKET_BYTES;
 	gpu->counters.aql_packets++;
-	if (queue->rptr_address)
-		ret = memory_write64(gpu, &queue->space, queue->rptr_address,
-				     queue->rptr / AQL_PACKET_BYTES);
+	ret = advance(gpu, queue);
 	if (ret == 0)
 		ret = complete(gpu, queue, completion);
 	queue->aql->began = 0;

@@ -24,6 +24,8 @@ struct aql {
 	struct sim_gcn_group group;
 };
 
+/* The XCCs of a queue run its packets in turns. Whether this one runs the next. */
+bool aql_has_turn(const struct queue *queue);
 /* Runs the packet at the read pointer: 0 it is complete or has come further, -EAGAIN it has to
  * wait, -EFAULT, or -EINVAL after a violation. */
 int aql_step(struct gpu *gpu, struct queue *queue);

@@ -9,7 +9,7 @@
 #include "device.h"
 #include "gpu.h"
 
-static int add_gpu(struct board *board, uint64_t vram_bytes)
+static int add_gpu(struct board *board, const struct asic *asic, uint64_t vram_bytes)
 {
 	struct vfio_user *server = calloc(1, sizeof(*server));
 	struct gpu *gpu;
@@ -17,7 +17,7 @@ static int add_gpu(struct board *board, uint64_t vram_bytes)
 
 	if (!server)
 		return -ENOMEM;
-	ret = gpu_new(vram_bytes, &gpu);
+	ret = gpu_new(asic, vram_bytes, &gpu);
 	if (ret < 0) {
 		free(server);
 		return ret;
@@ -29,14 +29,15 @@ static int add_gpu(struct board *board, uint64_t vram_bytes)
 	return 0;
 }
 
-int board_init(struct board *board, unsigned int num_gpus, uint64_t vram_bytes)
+int board_init(struct board *board, const struct asic *asic, unsigned int num_gpus,
+	       uint64_t vram_bytes)
 {
 	int ret = 0;
 
 	memset(board, 0, sizeof(*board));
 	control_init(&board->control);
 	while (ret == 0 && board->hive.num_nodes < num_gpus)
-		ret = add_gpu(board, vram_bytes);
+		ret = add_gpu(board, asic, vram_bytes);
 	hive_connect(&board->hive);
 	return ret;
 }

@@ -4,6 +4,7 @@
 #ifndef TEST_GPU_BOARD_H
 #define TEST_GPU_BOARD_H
 
+#include "asic.h"
 #include "control.h"
 #include "hive.h"
 #include "report.h"
@@ -18,7 +19,8 @@ struct board {
 
 /* Makes @num_gpus GPUs, each with that much video memory. After a failure, too, board_done() must
  * be called. 0 or -errno. */
-int board_init(struct board *board, unsigned int num_gpus, uint64_t vram_bytes);
+int board_init(struct board *board, const struct asic *asic, unsigned int num_gpus,
+	       uint64_t vram_bytes);
 void board_done(struct board *board);
 /* Listens at one socket for each GPU, and at the control socket. 0 or -errno. */
 int board_listen(struct board *board, const char *const *sockets, const char *control);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gpu.h"
+#include "ih.h"
 
 struct answer {
 	char *text;
@@ -122,7 +123,7 @@ static int tell_counters(const struct hive *gpus, const char *argument, struct a
 	unsigned int i, violations = 0;
 
 	(void)argument;
-	for (i = 0; i < SDMA_ENGINES; i++)
+	for (i = 0; i < gpus->nodes[0]->asic->sdma_engines; i++)
 		tell_engine(gpus, i, answer);
 	for (i = 0; i < gpus->num_nodes; i++) {
 		add_counters(&sum, &gpus->nodes[i]->counters);
@@ -172,8 +173,8 @@ static void tell_queue(const struct gpu *gpu, const struct queue *queue, struct 
 	add(answer,
 	    "%s%s,gpu=%u,pasid=%u,vmid=%u,doorbell=%#x,read=%#" PRIx64 ",written=%#" PRIx64 ",%s",
 	    answer->length ? " " : "", kinds[queue->kind], gpu->node,
-	    gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + queue->space.vmid], queue->space.vmid,
-	    queue->doorbell, queue->rptr, queue->wptr, state_of(queue));
+	    ih_pasid_of(gpu, &queue->space), queue->space.vmid, queue->doorbell, queue->rptr,
+	    queue->wptr, state_of(queue));
 }
 
 static int tell_queues(const struct hive *gpus, const char *argument, struct answer *answer)

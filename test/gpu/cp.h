@@ -11,8 +11,8 @@ struct gpu;
 struct queue;
 
 void cp_register_written(struct gpu *gpu, uint32_t reg, uint32_t value);
-/* Whether there is a queue at the place that GRBM_GFX_CNTL names. */
-bool cp_selected_is_active(const struct gpu *gpu);
+/* Whether there is a queue at the place that GRBM_GFX_CNTL of the XCC names. */
+bool cp_selected_is_active(const struct gpu *gpu, unsigned int xcc);
 /* The interrupt at the end of a command. @context: an event of KFD, or 0. */
 void cp_interrupt(struct gpu *gpu, const struct queue *queue, uint32_t context);
 

@@ -121,7 +121,7 @@ void device_init(struct vfio_user *server, struct gpu *gpu)
 		server->regions[i].fd = -1;
 	server->regions[PCI_BAR_VRAM] = (struct vfio_user_region){ gpu->vram_bytes, gpu->vram_fd };
 	server->regions[PCI_BAR_DOORBELL].size_bytes = PCI_DOORBELL_BYTES;
-	server->regions[PCI_BAR_REGISTERS].size_bytes = PCI_REGISTER_BYTES;
+	server->regions[PCI_BAR_REGISTERS].size_bytes = gpu->asic->register_bytes;
 	server->regions[VFIO_USER_ROM].size_bytes = PCI_ROM_BYTES;
 	server->regions[VFIO_USER_CONFIG].size_bytes = PCI_CONFIG_BYTES;
 	server->ops = &ops;

@@ -13,6 +13,8 @@
 
 #define REGISTER_BYTES (sizeof(uint32_t) * GPU_REGISTERS)
 #define NS_PER_S       1000000000ull
+/* The registers of an XCC (gfx_v9_4_3_normalize_xcc_reg_offset()). */
+#define IS_OF_XCC(low) (((low) >= 0x2000 && (low) < 0x3400) || ((low) >= 0xa000 && (low) < 0x10000))
 
 static int map_memory(struct gpu *gpu)
 {
@@ -33,13 +35,14 @@ static int map_memory(struct gpu *gpu)
 	return 0;
 }
 
-int gpu_new(uint64_t vram_bytes, struct gpu **ret_gpu)
+int gpu_new(const struct asic *asic, uint64_t vram_bytes, struct gpu **ret_gpu)
 {
 	struct gpu *gpu = calloc(1, sizeof(*gpu));
 	int ret;
 
 	if (!gpu)
 		return -ENOMEM;
+	gpu->asic = asic;
 	gpu->vram_fd = -1;
 	gpu->vram_bytes = vram_bytes;
 	ret = map_memory(gpu);
@@ -47,7 +50,7 @@ int gpu_new(uint64_t vram_bytes, struct gpu **ret_gpu)
 		gpu_free(gpu);
 		return ret;
 	}
-	vbios_make(gpu->rom);
+	vbios_make(asic, gpu->rom);
 	gpu_reset(gpu);
 	*ret_gpu = gpu;
 	return 0;
@@ -70,7 +73,7 @@ void gpu_free(struct gpu *gpu)
 static void forget_work(struct gpu *gpu)
 {
 	queues_forget(gpu);
-	memset(&gpu->hws, 0, sizeof(gpu->hws));
+	memset(gpu->hws, 0, sizeof(gpu->hws));
 	memset(&gpu->fault, 0, sizeof(gpu->fault));
 }
 
@@ -79,7 +82,7 @@ void gpu_reset(struct gpu *gpu)
 	forget_work(gpu);
 	(void)madvise(gpu->regs, REGISTER_BYTES, MADV_DONTNEED);
 	regs_init(gpu);
-	pci_init(&gpu->pci, gpu->vram_bytes);
+	pci_init(&gpu->pci, gpu->asic, gpu->vram_bytes);
 }
 
 void gpu_reset_engines(struct gpu *gpu)
@@ -92,6 +95,21 @@ void gpu_reset_engines(struct gpu *gpu)
 	gpu->hangs = false;
 	forget_work(gpu);
 	regs_halt_engines(gpu);
+}
+
+uint32_t gpu_local_register(const struct gpu *gpu, uint32_t reg, unsigned int *ret_xcc)
+{
+	unsigned int xcc = reg >> ASIC_INSTANCE_SHIFT;
+	uint32_t local = reg & ((1u << ASIC_INSTANCE_SHIFT) - 1);
+	bool is_of_xcc = xcc < gpu->asic->xccs && IS_OF_XCC(local);
+
+	*ret_xcc = is_of_xcc ? xcc : 0;
+	return is_of_xcc ? local : reg;
+}
+
+uint32_t gpu_register_of(unsigned int xcc, uint32_t local)
+{
+	return IS_OF_XCC(local) ? local + (xcc << ASIC_INSTANCE_SHIFT) : local;
 }
 
 uint64_t gpu_now_ns(void)

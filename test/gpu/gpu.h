@@ -23,6 +23,7 @@ struct gpu_counters {
 };
 
 struct gpu {
+	const struct asic *asic;
 	struct report report;
 	const struct hive *hive; /* NULL: a GPU alone */
 	unsigned int node;       /* in the hive */
@@ -36,8 +37,8 @@ struct gpu {
 	uint8_t rom[PCI_ROM_BYTES];
 	struct memory_fault fault;
 	struct queue queues[QUEUE_MAX];
-	struct sdma_engine sdma[SDMA_ENGINES];
-	struct hws hws;
+	struct sdma_engine sdma[ASIC_SDMA_ENGINES];
+	struct hws hws[ASIC_XCCS]; /* that of a partition is at its first XCC */
 	struct gpu_counters counters;
 	/* What the control socket has set. */
 	uint64_t copy_bytes_per_s; /* 0: at once */
@@ -49,12 +50,23 @@ struct gpu {
 };
 
 /* A GPU with that much video memory, a power of two. 0 or -errno. */
-int gpu_new(uint64_t vram_bytes, struct gpu **ret_gpu);
+int gpu_new(const struct asic *asic, uint64_t vram_bytes, struct gpu **ret_gpu);
 void gpu_free(struct gpu *gpu);
 /* As power-on does: registers, queues and configuration space. Video memory keeps its content. */
 void gpu_reset(struct gpu *gpu);
 /* The driver's reset of a GPU that hangs: all queues are gone, and the engines halt. */
 void gpu_reset_engines(struct gpu *gpu);
+
+/* The AID of an XCC. */
+static inline unsigned int gpu_aid(unsigned int xcc)
+{
+	return xcc / 2;
+}
+
+/* Names the XCC of a register, and returns that of XCC 0 in its place. */
+uint32_t gpu_local_register(const struct gpu *gpu, uint32_t reg, unsigned int *ret_xcc);
+/* The register of XCC @xcc in the place of that of XCC 0. Other registers stay as they are. */
+uint32_t gpu_register_of(unsigned int xcc, uint32_t local);
 
 uint64_t gpu_clock(void);  /* ticks of ASIC_CLOCK_HZ */
 uint64_t gpu_now_ns(void); /* monotonic */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The hardware scheduler: what the firmware of the command processor does for KFD
  * (kfd_packet_manager_v9.c). A run list names processes and their queues. Each process gets a VMID,
- * and its queues are mapped; the next run list, or UNMAP_QUEUES, takes them off again. */
+ * and its queues are mapped; the next run list, or UNMAP_QUEUES, takes them off again. A partition
+ * of several XCCs has one scheduler. */
 #ifndef TEST_GPU_HWS_H
 #define TEST_GPU_HWS_H
 
@@ -21,10 +22,10 @@ struct hws {
 	uint64_t turn_ends_ns;
 };
 
-/* Packets, as dwords: 0, -EFAULT, or -EINVAL after a violation. */
-int hws_set_resources(struct gpu *gpu, const uint32_t *dw);
-int hws_run_list(struct gpu *gpu, const uint32_t *dw);
-int hws_map_queue(struct gpu *gpu, const uint32_t *dw);
+/* Packets of the queue @by, as dwords: 0, -EFAULT, or -EINVAL after a violation. */
+int hws_set_resources(struct gpu *gpu, const struct queue *by, const uint32_t *dw);
+int hws_run_list(struct gpu *gpu, const struct queue *by, const uint32_t *dw);
+int hws_map_queue(struct gpu *gpu, const struct queue *by, const uint32_t *dw);
 int hws_unmap_queues(struct gpu *gpu, const struct queue *by, const uint32_t *dw);
 int hws_query_status(struct gpu *gpu, const struct queue *by, const uint32_t *dw);
 

@@ -10,15 +10,37 @@
 
 static const struct space gart = { .hub = HUB_MM };
 
-static uint32_t pasid_table(enum hub hub)
+/* IH_VMID_LUT_INDEX selects one of several tables. They lie one behind the other here. */
+static uint32_t pasid_register(const struct space *space)
 {
-	return hub == HUB_GFX ? REG(OSSSYS, mmIH_VMID_0_LUT) : REG(OSSSYS, mmIH_VMID_0_LUT_MM);
+	uint32_t table = space->hub == HUB_GFX ? REG(OSSSYS, mmIH_VMID_0_LUT)
+					       : REG(OSSSYS, mmIH_VMID_0_LUT_MM);
+
+	return table + (space->instance << ASIC_INSTANCE_SHIFT) + space->vmid;
 }
 
-void ih_set_pasid(struct gpu *gpu, unsigned int vmid, uint16_t pasid)
+void ih_set_pasid(struct gpu *gpu, unsigned int xcc, unsigned int vmid, uint16_t pasid)
 {
-	gpu->regs[pasid_table(HUB_GFX) + vmid] = pasid;
-	gpu->regs[pasid_table(HUB_MM) + vmid] = pasid;
+	const struct space gfx = { HUB_GFX, vmid, xcc }, mm = { HUB_MM, vmid, gpu_aid(xcc) };
+
+	gpu->regs[pasid_register(&gfx)] = pasid;
+	gpu->regs[pasid_register(&mm)] = pasid;
+}
+
+uint16_t ih_pasid_of(const struct gpu *gpu, const struct space *space)
+{
+	return gpu->regs[pasid_register(space)];
+}
+
+/* Where the interrupt comes from: of each four numbers one is the AID's, and two are of its XCCs.
+ */
+static uint32_t node_of(const struct gpu *gpu, const struct space *space)
+{
+	if (gpu->asic->xccs == 1)
+		return 0;
+	if (space->hub == HUB_MM)
+		return 4 * space->instance;
+	return 4 * gpu_aid(space->instance) + 1 + space->instance % 2;
 }
 
 static uint64_t read_address(const struct gpu *gpu, uint32_t low, uint32_t high)
@@ -84,14 +106,14 @@ bool ih_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value)
 void ih_post(struct gpu *gpu, const struct ih_entry *entry)
 {
 	uint64_t now = gpu_clock();
-	uint16_t pasid = gpu->regs[pasid_table(entry->space.hub) + entry->space.vmid];
 	uint32_t is_mm = entry->space.hub == HUB_MM;
 	uint32_t dwords[ENTRY_BYTES / 4] = {
 		entry->client | entry->source << 8 | entry->ring << 16 | entry->space.vmid << 24 |
 			is_mm << 31,
 		(uint32_t)now,
 		now >> 32 & 0xffff,
-		entry->space.vmid ? pasid : 0,
+		(entry->space.vmid ? ih_pasid_of(gpu, &entry->space) : 0) |
+			node_of(gpu, &entry->space) << 16,
 		entry->data[0],
 		entry->data[1],
 		entry->data[2],
@@ -101,7 +123,7 @@ void ih_post(struct gpu *gpu, const struct ih_entry *entry)
 
 	gpu->counters.interrupts++;
 	report_log(&gpu->report, REPORT_PACKETS,
-		   "interrupt: client %#x source %u ring %#x vmid %u pasid %#x data %#x",
+		   "interrupt: client %#x source %u ring %#x vmid %u node and pasid %#x data %#x",
 		   entry->client, entry->source, entry->ring, entry->space.vmid, dwords[3],
 		   entry->data[0]);
 	if (why)

@@ -21,7 +21,8 @@ struct ih_entry {
 void ih_post(struct gpu *gpu, const struct ih_entry *entry);
 /* Whether the doorbell is that of the read pointer; then it is taken. */
 bool ih_ring(struct gpu *gpu, uint32_t doorbell, uint64_t value);
-/* The PASID of interrupts of a VMID, of both hubs. */
-void ih_set_pasid(struct gpu *gpu, unsigned int vmid, uint16_t pasid);
+/* The PASID of interrupts of a VMID, of the hubs of an XCC and of its AID. */
+void ih_set_pasid(struct gpu *gpu, unsigned int xcc, unsigned int vmid, uint16_t pasid);
+uint16_t ih_pasid_of(const struct gpu *gpu, const struct space *space);
 
 #endif

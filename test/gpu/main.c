@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "asic.h"
 #include "board.h"
 
 #define DEFAULT_VRAM_MIB 4096ull
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &options) < 0)
 		return usage();
-	ret = board_init(&board, options.num_gpus, options.vram_mib << 20);
+	ret = board_init(&board, &asic_mi210, options.num_gpus, options.vram_mib << 20);
 	if (ret == 0)
 		ret = run(&board, &options);
 	if (ret < 0)

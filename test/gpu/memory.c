@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <ivsrcid/vmc/irqsrcs_vmc_1_0.h>
-#include <soc15_ih_clientid.h>
 
 #include "asic.h"
 #include "gpu.h"
@@ -33,39 +32,16 @@
 #define RING_WRITE    0x20u
 #define DATA_IS_WRITE 0x20u /* gmc_v9_0_process_interrupt() */
 
-/* The registers of a hub that matter here. */
-struct hub_registers {
-	uint32_t directory, start, end; /* pairs; those of VMID n lie 2 n further */
-	uint32_t agp_bottom, agp_top, agp_base;
-	uint32_t fault_status, fault_address;
-	uint32_t invalidate_request, invalidate_acknowledge, invalidate_semaphore;
-	uint8_t client;
-	const char *name;
-};
+/* The register of this instance of a hub. */
+static uint32_t of(const struct space *space, uint32_t reg)
+{
+	return reg + (space->instance << ASIC_INSTANCE_SHIFT);
+}
 
-#define HUB(block, prefix)                                                              \
-	{                                                                               \
-		.directory = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), \
-		.start = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32),    \
-		.end = REG(block, prefix##VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32),        \
-		.agp_bottom = REG(block, prefix##MC_VM_AGP_BOT),                        \
-		.agp_top = REG(block, prefix##MC_VM_AGP_TOP),                           \
-		.agp_base = REG(block, prefix##MC_VM_AGP_BASE),                         \
-		.fault_status = REG(block, prefix##VM_L2_PROTECTION_FAULT_STATUS),      \
-		.fault_address = REG(block, prefix##VM_L2_PROTECTION_FAULT_ADDR_LO32),  \
-		.invalidate_request = REG(block, prefix##VM_INVALIDATE_ENG0_REQ),       \
-		.invalidate_acknowledge = REG(block, prefix##VM_INVALIDATE_ENG0_ACK),   \
-		.invalidate_semaphore = REG(block, prefix##VM_INVALIDATE_ENG0_SEM),     \
-		.client = block##_FAULT_CLIENT, .name = #block                          \
-	}
-
-#define GC_FAULT_CLIENT    SOC15_IH_CLIENTID_UTCL2
-#define MMHUB_FAULT_CLIENT SOC15_IH_CLIENTID_VMC
-
-static const struct hub_registers hubs[] = {
-	[HUB_GFX] = HUB(GC, mm),
-	[HUB_MM] = HUB(MMHUB, reg),
-};
+static const struct asic_hub *hub_of(const struct gpu *gpu, const struct space *space)
+{
+	return gpu->asic->hubs[space->hub];
+}
 
 static uint64_t read_pair(const struct gpu *gpu, uint32_t reg)
 {
@@ -131,7 +107,8 @@ static void *at_leaf(struct gpu *gpu, uint64_t entry, enum access access, uint64
 static void *walk(struct gpu *gpu, const struct space *space, uint64_t va, enum access access,
 		  uint64_t *length_bytes)
 {
-	uint64_t entry = read_pair(gpu, hubs[space->hub].directory + 2 * space->vmid);
+	uint32_t directory = of(space, hub_of(gpu, space)->directory);
+	uint64_t entry = read_pair(gpu, directory + 2 * space->vmid);
 	bool blocks = false;
 	int level;
 
@@ -157,12 +134,12 @@ static void *walk(struct gpu *gpu, const struct space *space, uint64_t va, enum 
 
 /* The AGP aperture shows system memory without a table. Linux 6.1 reaches buffers of one page
  * there. */
-static void *at_agp(struct gpu *gpu, const struct hub_registers *hub, uint64_t va,
-		    uint64_t *length_bytes)
+static void *at_agp(struct gpu *gpu, const struct space *space, uint64_t va, uint64_t *length_bytes)
 {
-	uint64_t bottom = (uint64_t)gpu->regs[hub->agp_bottom] << AGP_SHIFT;
-	uint64_t end = ((uint64_t)gpu->regs[hub->agp_top] + 1) << AGP_SHIFT;
-	uint64_t base = (uint64_t)gpu->regs[hub->agp_base] << AGP_SHIFT;
+	const struct asic_hub *hub = hub_of(gpu, space);
+	uint64_t bottom = (uint64_t)gpu->regs[of(space, hub->agp_bottom)] << AGP_SHIFT;
+	uint64_t end = ((uint64_t)gpu->regs[of(space, hub->agp_top)] + 1) << AGP_SHIFT;
+	uint64_t base = (uint64_t)gpu->regs[of(space, hub->agp_base)] << AGP_SHIFT;
 
 	if (va < bottom || va >= end)
 		return NULL;
@@ -172,11 +149,12 @@ static void *at_agp(struct gpu *gpu, const struct hub_registers *hub, uint64_t v
 
 /* VMID 0: the apertures of the hive's video memory and of AGP, and the GART, which is one flat
  * table. */
-static void *at_system_aperture(struct gpu *gpu, enum hub hub, uint64_t va, enum access access,
-				uint64_t *length_bytes)
+static void *at_system_aperture(struct gpu *gpu, const struct space *space, uint64_t va,
+				enum access access, uint64_t *length_bytes)
 {
-	uint64_t start = read_pair(gpu, hubs[hub].start) << PAGE_SHIFT;
-	uint64_t end = (read_pair(gpu, hubs[hub].end) << PAGE_SHIFT) + PAGE_BYTES;
+	const struct asic_hub *hub = hub_of(gpu, space);
+	uint64_t start = read_pair(gpu, of(space, hub->start)) << PAGE_SHIFT;
+	uint64_t end = (read_pair(gpu, of(space, hub->end)) << PAGE_SHIFT) + PAGE_BYTES;
 	uint64_t left_bytes = 0;
 	const uint64_t *entry;
 	void *at;
@@ -187,8 +165,8 @@ static void *at_system_aperture(struct gpu *gpu, enum hub hub, uint64_t va, enum
 		return at;
 	}
 	if (va < start || va >= end)
-		return at_agp(gpu, &hubs[hub], va, length_bytes);
-	entry = table_at(gpu, read_pair(gpu, hubs[hub].directory),
+		return at_agp(gpu, space, va, length_bytes);
+	entry = table_at(gpu, read_pair(gpu, of(space, hub->directory)),
 			 ((va - start) >> PAGE_SHIFT) * sizeof(*entry), sizeof(*entry));
 	if (!entry || !(*entry & PTE_VALID))
 		return NULL;
@@ -213,7 +191,7 @@ void *memory_at(struct gpu *gpu, const struct space *space, uint64_t address, en
 		uint64_t *length_bytes)
 {
 	void *at = space->vmid ? walk(gpu, space, address, access, length_bytes)
-			       : at_system_aperture(gpu, space->hub, address, access, length_bytes);
+			       : at_system_aperture(gpu, space, address, access, length_bytes);
 
 	if (!at)
 		note_fault(gpu, space, address, access);
@@ -329,7 +307,8 @@ static uint32_t fault_status(const struct memory_fault *fault)
 void memory_report_fault(struct gpu *gpu)
 {
 	const struct memory_fault fault = gpu->fault;
-	const struct hub_registers *hub = &hubs[fault.space.hub];
+	const struct asic_hub *hub = hub_of(gpu, &fault.space);
+	uint32_t at = of(&fault.space, hub->fault_address);
 	uint64_t page = fault.address >> PAGE_SHIFT;
 	struct ih_entry entry = {
 		.client = hub->client,
@@ -342,41 +321,57 @@ void memory_report_fault(struct gpu *gpu)
 	};
 
 	memset(&gpu->fault, 0, sizeof(gpu->fault));
-	report_log(&gpu->report, REPORT_ALWAYS, "fault: %s, VMID %u, %s of %#llx: %s", hub->name,
-		   fault.space.vmid, fault.is_write ? "write" : "read",
+	report_log(&gpu->report, REPORT_ALWAYS, "fault: %s %u, VMID %u, %s of %#llx: %s", hub->name,
+		   fault.space.instance, fault.space.vmid, fault.is_write ? "write" : "read",
 		   (unsigned long long)fault.address,
 		   fault.is_denied ? "not allowed" : "not mapped");
 	if (!fault.space.vmid)
 		report_violation(&gpu->report, "a ring of the driver %s %#llx, which is not mapped",
 				 fault.is_write ? "writes to" : "reads",
 				 (unsigned long long)fault.address);
-	gpu->regs[hub->fault_status] = fault_status(&fault);
-	gpu->regs[hub->fault_address] = (uint32_t)page;
-	gpu->regs[hub->fault_address + 1] = (uint32_t)(page >> 32);
+	gpu->regs[of(&fault.space, hub->fault_status)] = fault_status(&fault);
+	gpu->regs[at] = (uint32_t)page;
+	gpu->regs[at + 1] = (uint32_t)(page >> 32);
 	ih_post(gpu, &entry);
 }
 
-void memory_set_directory(struct gpu *gpu, unsigned int vmid, uint64_t directory)
+static void set_directory(struct gpu *gpu, const struct space *space, uint64_t directory)
 {
-	unsigned int hub;
+	uint32_t reg = of(space, hub_of(gpu, space)->directory) + 2 * space->vmid;
 
-	for (hub = 0; hub < sizeof(hubs) / sizeof(hubs[0]); hub++) {
-		gpu->regs[hubs[hub].directory + 2 * vmid] = (uint32_t)directory;
-		gpu->regs[hubs[hub].directory + 2 * vmid + 1] = (uint32_t)(directory >> 32);
-	}
+	gpu->regs[reg] = (uint32_t)directory;
+	gpu->regs[reg + 1] = (uint32_t)(directory >> 32);
+}
+
+void memory_set_directory(struct gpu *gpu, unsigned int xcc, unsigned int vmid, uint64_t directory)
+{
+	const struct space gfx = { HUB_GFX, vmid, xcc }, mm = { HUB_MM, vmid, gpu_aid(xcc) };
+
+	set_directory(gpu, &gfx, directory);
+	set_directory(gpu, &mm, directory);
+}
+
+/* Whether it is one of the registers that each invalidation engine of a hub has from @first on. */
+static bool is_engine(const struct asic_hub *hub, uint32_t first, uint32_t reg)
+{
+	uint32_t distance = reg - first;
+
+	return distance >> ASIC_INSTANCE_SHIFT < hub->instances &&
+	       (distance & ((1u << ASIC_INSTANCE_SHIFT) - 1)) < ENGINES;
 }
 
 /* The model has no TLB, so an invalidation has ended as soon as it begins. */
 bool memory_write_register(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
-	unsigned int hub;
+	unsigned int i;
 
-	for (hub = 0; hub < sizeof(hubs) / sizeof(hubs[0]); hub++) {
-		uint32_t engine = reg - hubs[hub].invalidate_request;
+	for (i = HUB_GFX; i <= HUB_MM; i++) {
+		const struct asic_hub *hub = gpu->asic->hubs[i];
 
-		if (engine >= ENGINES)
+		if (!is_engine(hub, hub->invalidate_request, reg))
 			continue;
-		gpu->regs[hubs[hub].invalidate_acknowledge + engine] = value & 0xffff;
+		gpu->regs[reg - hub->invalidate_request + hub->invalidate_acknowledge] =
+			value & 0xffff;
 		gpu->regs[reg] = value;
 		return true;
 	}
@@ -384,14 +379,17 @@ bool memory_write_register(struct gpu *gpu, uint32_t reg, uint32_t value)
 }
 
 /* Reading 1 takes the semaphore of an engine, which is free here at all times. */
-bool memory_read_register(uint32_t reg, uint32_t *ret_value)
+bool memory_read_register(const struct gpu *gpu, uint32_t reg, uint32_t *ret_value)
 {
-	unsigned int hub;
+	unsigned int i;
 
-	for (hub = 0; hub < sizeof(hubs) / sizeof(hubs[0]); hub++)
-		if (reg - hubs[hub].invalidate_semaphore < ENGINES) {
+	for (i = HUB_GFX; i <= HUB_MM; i++) {
+		const struct asic_hub *hub = gpu->asic->hubs[i];
+
+		if (is_engine(hub, hub->invalidate_semaphore, reg)) {
 			*ret_value = 1;
 			return true;
 		}
+	}
 	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Memory as the GPU sees it (gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c). Two hubs translate
- * addresses: the one of the command processor and its shaders, and the one of the copy engines and
- * of the interrupt handler. VMID 0 reaches video memory and the GART, the others have page tables.
- */
+/* Memory as the GPU sees it (gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c, gfxhub_v1_2.c, mmhub_v1_8.c).
+ * Two kinds of hubs translate addresses: that of each XCC for its command processor and shaders,
+ * and that of each AID for its copy engines and the interrupt handler. VMID 0 reaches video memory
+ * and the GART, the others have page tables. */
 #ifndef TEST_GPU_MEMORY_H
 #define TEST_GPU_MEMORY_H
 
@@ -16,6 +16,7 @@ enum hub { HUB_GFX, HUB_MM };
 struct space {
 	enum hub hub;
 	unsigned int vmid;
+	unsigned int instance; /* of the hub: the XCC, or the AID */
 };
 
 /* The permission that an access needs: a bit of the page table entry. */
@@ -50,12 +51,13 @@ int memory_fill(struct gpu *gpu, const struct space *space, uint64_t to, uint32_
  * where only the driver's own rings are, it is a violation, too. */
 void memory_report_fault(struct gpu *gpu);
 
-/* The page directory of a VMID in both hubs, as the scheduler's firmware sets it. */
-void memory_set_directory(struct gpu *gpu, unsigned int vmid, uint64_t directory);
+/* The page directory of a VMID in the hubs of an XCC and of its AID, as the scheduler's firmware
+ * sets it. */
+void memory_set_directory(struct gpu *gpu, unsigned int xcc, unsigned int vmid, uint64_t directory);
 
 /* Whether the register belongs to an invalidation engine; then it is written. */
 bool memory_write_register(struct gpu *gpu, uint32_t reg, uint32_t value);
 /* The same for reads: whether *@ret_value is the answer. */
-bool memory_read_register(uint32_t reg, uint32_t *ret_value);
+bool memory_read_register(const struct gpu *gpu, uint32_t reg, uint32_t *ret_value);
 
 #endif

@@ -10,11 +10,13 @@
 struct gpu;
 struct queue;
 
-/* The queue that the registers CP_HQD_* describe. */
-void mqd_from_registers(struct gpu *gpu, struct queue *queue);
+/* The queue that the registers CP_HQD_* of an XCC describe. */
+void mqd_from_registers(struct gpu *gpu, unsigned int xcc, struct queue *queue);
 /* Fills in an entry of the table from memory: 0 or -EFAULT. */
-int mqd_load_compute(struct gpu *gpu, uint64_t mqd, struct queue *queue);
-int mqd_load_sdma(struct gpu *gpu, uint64_t mqd, struct queue *queue);
+int mqd_load_compute(struct gpu *gpu, uint64_t mqd, unsigned int xcc, struct queue *queue);
+int mqd_load_sdma(struct gpu *gpu, uint64_t mqd, unsigned int engine, struct queue *queue);
+/* How far the MQDs of the XCCs of a queue are from each other. 0 or -EFAULT. */
+int mqd_read_stride(struct gpu *gpu, uint64_t mqd, uint32_t *ret_stride);
 
 /* Of a queue of a process. load: the waves that the last save has left. save: pointers, and the
  * waves that are in flight unless they are to be lost. 0 or -errno, after a violation. */

@@ -8,9 +8,7 @@
 
 enum { AT_POWER = 0x48, AT_EXPRESS = 0x50, AT_MSI = 0xa0 };
 
-#define SUBSYSTEM_ID 0x0c34u
-/* Display controller, neither VGA nor 3D, revision 2. */
-#define CLASS       0x03800002u
+#define REVISION    2u
 #define SPEED_16_GT 4u
 #define WIDTH_16    (16u << 4)
 
@@ -62,21 +60,22 @@ static void put_msi(struct pci *pci)
 	put(pci, AT_MSI + PCI_MSI_DATA_64, 4, 0, 0xffff);
 }
 
-void pci_init(struct pci *pci, uint64_t vram_bytes)
+void pci_init(struct pci *pci, const struct asic *asic, uint64_t vram_bytes)
 {
 	memset(pci, 0, sizeof(*pci));
-	put(pci, PCI_VENDOR_ID, 4, ASIC_VENDOR_ID | ASIC_DEVICE_ID << 16, 0);
+	put(pci, PCI_VENDOR_ID, 4, ASIC_VENDOR_ID | (uint32_t)asic->device_id << 16, 0);
 	put(pci, PCI_COMMAND, 2, 0,
 	    PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
 		    PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE);
 	put(pci, PCI_STATUS, 2, PCI_STATUS_CAP_LIST, 0);
-	put(pci, PCI_CLASS_REVISION, 4, CLASS, 0);
+	put(pci, PCI_CLASS_REVISION, 4, asic->class_code << 8 | REVISION, 0);
 	put_bar(pci, PCI_BAR_VRAM, PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH,
 		vram_bytes);
 	put_bar(pci, PCI_BAR_DOORBELL, PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH,
 		PCI_DOORBELL_BYTES);
-	put_bar(pci, PCI_BAR_REGISTERS, 0, PCI_REGISTER_BYTES);
-	put(pci, PCI_SUBSYSTEM_VENDOR_ID, 4, ASIC_VENDOR_ID | SUBSYSTEM_ID << 16, 0);
+	put_bar(pci, PCI_BAR_REGISTERS, 0, asic->register_bytes);
+	put(pci, PCI_SUBSYSTEM_VENDOR_ID, 4, ASIC_VENDOR_ID | (uint32_t)asic->subsystem_id << 16,
+	    0);
 	put(pci, PCI_ROM_ADDRESS, 4, 0, ~(PCI_ROM_BYTES - 1) | PCI_ROM_ADDRESS_ENABLE);
 	put(pci, PCI_CAPABILITY_LIST, 1, AT_POWER, 0);
 	put(pci, PCI_INTERRUPT_LINE, 2, 1u << 8, 0xff);

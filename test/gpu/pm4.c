@@ -35,6 +35,12 @@ static bool is_privileged(const struct queue *queue)
 	return !queue->is_user && !queue_space(queue)->vmid;
 }
 
+/* Packets name registers of the XCC that runs them as if it were the first. */
+static uint32_t own(const struct queue *queue, uint32_t reg)
+{
+	return gpu_register_of(queue->space.instance, reg);
+}
+
 /* Caches, which the model does not have. */
 static int run_nothing(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
@@ -51,7 +57,7 @@ static int set_registers(struct gpu *gpu, struct queue *queue, const uint32_t *d
 	if (queue->packet_dwords > MAX_DWORDS)
 		return -EINVAL;
 	for (i = 2; i < queue->packet_dwords; i++)
-		regs_write(gpu, base + (dw[1] & 0xffff) + i - 2, dw[i]);
+		regs_write(gpu, own(queue, base + (dw[1] & 0xffff) + i - 2), dw[i]);
 	return 0;
 }
 
@@ -84,7 +90,8 @@ static int run_write_data(struct gpu *gpu, struct queue *queue, const uint32_t *
 		if (ret < 0)
 			return ret;
 		if (WRITE_TO(dw[1]) == SELECT_REGISTER)
-			regs_write(gpu, (dw[2] & REGISTER_MASK) + step * (i - 4), value);
+			regs_write(gpu, own(queue, (dw[2] & REGISTER_MASK) + step * (i - 4)),
+				   value);
 		else
 			ret = memory_write32(gpu, queue_space(queue),
 					     join(dw + 2) + 4ull * step * (i - 4), value);
@@ -101,15 +108,15 @@ static int run_wait(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 	if ((!is_memory || writes_first) && !is_privileged(queue))
 		return -EINVAL;
 	if (writes_first) { /* an invalidation, whose acknowledge is there at once */
-		regs_write(gpu, dw[2], dw[4]);
-		value = regs_read(gpu, dw[3]);
+		regs_write(gpu, own(queue, dw[2]), dw[4]);
+		value = regs_read(gpu, own(queue, dw[3]));
 	} else if (is_memory) {
 		ret = memory_read(gpu, queue_space(queue), join(dw + 2) & ~3ull, &value,
 				  sizeof(value));
 		if (ret < 0)
 			return ret;
 	} else {
-		value = regs_read(gpu, dw[2]);
+		value = regs_read(gpu, own(queue, dw[2]));
 	}
 	if (writes_first)
 		return value & dw[5] ? 0 : -EAGAIN;
@@ -141,7 +148,7 @@ static int read_source(struct gpu *gpu, struct queue *queue, const uint32_t *dw,
 	case SELECT_REGISTER:
 		if (!is_privileged(queue))
 			return -EINVAL;
-		*ret_value = regs_read(gpu, dw[2]);
+		*ret_value = regs_read(gpu, own(queue, dw[2]));
 		return 0;
 	case SELECT_MEMORY:
 	case SELECT_L2:
@@ -169,7 +176,7 @@ static int run_copy_data(struct gpu *gpu, struct queue *queue, const uint32_t *d
 				    dw[1] & COPY_64_BITS ? 8 : 4);
 	if (!is_privileged(queue))
 		return -EINVAL;
-	regs_write(gpu, dw[4], (uint32_t)value);
+	regs_write(gpu, own(queue, dw[4]), (uint32_t)value);
 	return 0;
 }
 
@@ -197,12 +204,12 @@ static int run_release(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 
 static int run_set_resources(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
-	return is_privileged(queue) ? hws_set_resources(gpu, dw) : -EINVAL;
+	return is_privileged(queue) ? hws_set_resources(gpu, queue, dw) : -EINVAL;
 }
 
 static int run_map_queues(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
-	return is_privileged(queue) ? hws_map_queue(gpu, dw) : -EINVAL;
+	return is_privileged(queue) ? hws_map_queue(gpu, queue, dw) : -EINVAL;
 }
 
 static int run_unmap_queues(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
@@ -217,7 +224,7 @@ static int run_query_status(struct gpu *gpu, struct queue *queue, const uint32_t
 
 static int run_run_list(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
-	return is_privileged(queue) ? hws_run_list(gpu, dw) : -EINVAL;
+	return is_privileged(queue) ? hws_run_list(gpu, queue, dw) : -EINVAL;
 }
 
 /* @dwords: the least number. */
@@ -295,9 +302,10 @@ int pm4_step(struct gpu *gpu, struct queue *queue)
 	ret = queue_fetch(gpu, queue, 1, head - 1, dw + 1);
 	if (ret < 0)
 		return ret;
-	report_log(&gpu->report, REPORT_PACKETS, "CP %u.%u.%u%s: packet %#x, %u dwords", queue->me,
-		   queue->pipe, queue->index, queue_is_in_ib(queue) ? " (buffer)" : "",
-		   CP_PACKET3_GET_OPCODE(dw[0]), queue->packet_dwords);
+	report_log(&gpu->report, REPORT_PACKETS, "CP %u.%u.%u.%u%s: packet %#x, %u dwords",
+		   queue->space.instance, queue->me, queue->pipe, queue->index,
+		   queue_is_in_ib(queue) ? " (buffer)" : "", CP_PACKET3_GET_OPCODE(dw[0]),
+		   queue->packet_dwords);
 	ret = run(gpu, queue, dw);
 	if (ret < 0)
 		return ret;
@@ -305,7 +313,9 @@ int pm4_step(struct gpu *gpu, struct queue *queue)
 	return queue_advance(gpu, queue);
 }
 
-int pm4_wait_ms(const struct gpu *gpu)
+int pm4_wait_ms(const struct gpu *gpu, const struct queue *queue)
 {
-	return FIELD(gpu->regs[REG(GC, mmCP_MEC_CNTL)], CP_MEC_CNTL, MEC_ME1_HALT) ? -1 : 0;
+	uint32_t control = gpu->regs[own(queue, REG(GC, mmCP_MEC_CNTL))];
+
+	return FIELD(control, CP_MEC_CNTL, MEC_ME1_HALT) ? -1 : 0;
 }

@@ -9,7 +9,7 @@ struct queue;
 
 /* Runs one packet: 0, -EAGAIN it has to wait, -EFAULT, or -EINVAL after a violation. */
 int pm4_step(struct gpu *gpu, struct queue *queue);
-/* Whether the command processor runs: 0, or -1. */
-int pm4_wait_ms(const struct gpu *gpu);
+/* Whether the command processor of the queue runs: 0, or -1. */
+int pm4_wait_ms(const struct gpu *gpu, const struct queue *queue);
 
 #endif

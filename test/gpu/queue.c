@@ -202,7 +202,7 @@ static bool has_work(const struct queue *queue)
 	/* PM4 writers may count modulo the ring. */
 	if (queue->kind == QUEUE_PM4)
 		return queue->rptr % queue->size_bytes != queue->wptr % queue->size_bytes;
-	return queue->rptr != queue->wptr;
+	return queue->rptr != queue->wptr && (queue->kind != QUEUE_AQL || aql_has_turn(queue));
 }
 
 static int step(struct gpu *gpu, struct queue *queue)
@@ -272,7 +272,7 @@ static int run_one(struct gpu *gpu, struct queue *queue)
 
 	if (!has_work(queue))
 		return -1;
-	wait_ms = queue->kind == QUEUE_SDMA ? sdma_wait_ms(gpu, queue) : pm4_wait_ms(gpu);
+	wait_ms = queue->kind == QUEUE_SDMA ? sdma_wait_ms(gpu, queue) : pm4_wait_ms(gpu, queue);
 	if (wait_ms)
 		return wait_ms;
 	memset(&gpu->fault, 0, sizeof(gpu->fault));
@@ -284,7 +284,7 @@ static int run_one(struct gpu *gpu, struct queue *queue)
 	return 0;
 }
 
-static int shorter(int a, int b)
+int queue_shorter(int a, int b)
 {
 	if (a < 0 || b < 0)
 		return a < 0 ? b : a;
@@ -300,7 +300,7 @@ int queues_run(struct gpu *gpu)
 	do {
 		wait_ms = hws_run(gpu);
 		for (i = 0; i < QUEUE_MAX; i++)
-			wait_ms = shorter(wait_ms, run_one(gpu, &gpu->queues[i]));
+			wait_ms = queue_shorter(wait_ms, run_one(gpu, &gpu->queues[i]));
 	} while (wait_ms == 0 && gpu_now_ns() < end);
 	return wait_ms;
 }

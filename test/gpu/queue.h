@@ -9,7 +9,7 @@
 
 #include "memory.h"
 
-#define QUEUE_MAX 256u
+#define QUEUE_MAX 512u
 
 enum queue_kind { QUEUE_SDMA, QUEUE_PM4, QUEUE_AQL };
 
@@ -35,6 +35,11 @@ struct queue {
 	bool has_doorbell;
 	uint32_t doorbell; /* dword of the doorbell BAR */
 	uint64_t mqd;      /* address in VMID 0; 0: none */
+	/* Of a queue of several XCCs, each of which has an entry of the table with the same
+	 * doorbell: how many they are, and the number of this one among them when packet 0 was
+	 * queued. */
+	unsigned int xccs, xcc_turn;
+	unsigned int target_xcc; /* of the partition: the only one that runs a PM4 queue */
 	struct queue_ib ib, next_ib;
 	uint32_t packet_dwords; /* of the packet at work; 0: not known */
 	/* CWSR, of compute queues of processes */
@@ -69,6 +74,8 @@ int queue_fetch(struct gpu *gpu, const struct queue *queue, uint32_t first, uint
 /* Goes on behind the current packet, and into queue->next_ib if that is set: 0 or -EFAULT. */
 int queue_advance(struct gpu *gpu, struct queue *queue);
 
+/* Of two times to wait, as queues_run() returns them. */
+int queue_shorter(int a, int b);
 /* Comparisons of POLL_REGMEM and WAIT_REG_MEM. */
 bool queue_compare(uint32_t function, uint32_t value, uint32_t reference);
 

@@ -6,9 +6,17 @@
 
 #include "cp.h"
 #include "gpu.h"
+#include "xcp.h"
 
 /* Windows to other registers and to video memory (amdgpu_device.c); not in the headers. */
-enum { MM_INDEX = 0, MM_DATA = 1, PCIE_INDEX2 = 0xe, PCIE_DATA2 = 0xf, MM_INDEX_HI = 6 };
+enum {
+	MM_INDEX = 0,
+	MM_DATA = 1,
+	MM_INDEX_HI = 6,
+	PCIE_INDEX2 = 0xe,
+	PCIE_DATA2 = 0xf,
+	PCIE_INDEX2_HI = 0x11,
+};
 #define MM_INDEX_IS_MEMORY 0x80000000u
 #define MM_INDEX_HI_SHIFT  31u
 
@@ -17,57 +25,63 @@ enum { MM_INDEX = 0, MM_DATA = 1, PCIE_INDEX2 = 0xe, PCIE_DATA2 = 0xf, MM_INDEX_
 #define SCRATCH_7_INIT_COMPLETE  (1u << 9)  /* ATOM_ASIC_INIT_COMPLETE */
 #define C2PMSG_33_FIRMWARE_READY (1u << 31) /* amdgpu_discovery_init() waits for it */
 
-/* Of the 16 units of a shader array, the MI210 has 13. */
-#define INACTIVE_CUS 0xe000u
-
 #define FB_SHIFT      24u
 #define CLOSED_BOTTOM 0xffffffu
 
-static const struct {
-	uint32_t reg;
-	const char *name;
-} names[] = {
-#include "register_names.inc"
-};
-
 /* Only the log asks, so the search may take its time. */
-const char *regs_name(uint32_t reg, char *text)
+const char *regs_name(const struct gpu *gpu, uint32_t reg, char *text)
 {
+	unsigned int list, xcc;
+	uint32_t local = gpu_local_register(gpu, reg, &xcc);
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].reg == reg)
-			return names[i].name;
-	(void)snprintf(text, 16, "%#x", reg);
+	for (list = 0; list < ASIC_NAMES; list++)
+		for (i = 0; i < gpu->asic->names[list].count; i++) {
+			const struct asic_register *row = &gpu->asic->names[list].rows[i];
+
+			if (row->reg != local)
+				continue;
+			(void)snprintf(text, REGS_NAME_BYTES, "%u.%s", xcc, row->name);
+			return gpu->asic->xccs > 1 ? text : row->name;
+		}
+	(void)snprintf(text, REGS_NAME_BYTES, "%#x", reg);
 	return text;
 }
 
 void regs_halt_engines(struct gpu *gpu)
 {
+	const struct asic *asic = gpu->asic;
 	unsigned int i;
 
-	for (i = 0; i < SDMA_ENGINES; i++)
-		gpu->regs[sdma_base(i) + regSDMA0_F32_CNTL] = SDMA0_F32_CNTL__HALT_MASK;
-	gpu->regs[REG(GC, mmCP_MEC_CNTL)] = CP_MEC_CNTL__MEC_ME1_HALT_MASK;
+	for (i = 0; i < asic->sdma_engines; i++)
+		gpu->regs[asic->sdma[i].base + asic->sdma_f32_control] = SDMA0_F32_CNTL__HALT_MASK;
+	for (i = 0; i < asic->xccs; i++)
+		gpu->regs[gpu_register_of(i, REG(GC, mmCP_MEC_CNTL))] =
+			CP_MEC_CNTL__MEC_ME1_HALT_MASK;
+}
+
+static void init_hub(struct gpu *gpu, const struct asic_hub *hub)
+{
+	unsigned int i;
+
+	for (i = 0; i < hub->instances; i++) {
+		uint32_t *regs = gpu->regs + (i << ASIC_INSTANCE_SHIFT);
+
+		regs[hub->fb_base] = ASIC_FB_BASE >> FB_SHIFT;
+		regs[hub->fb_top] = (ASIC_FB_BASE + hive_bytes(gpu) - 1) >> FB_SHIFT;
+		/* an aperture whose bottom is above its top is closed */
+		regs[hub->agp_bottom] = CLOSED_BOTTOM;
+	}
 }
 
 void regs_init(struct gpu *gpu)
 {
-	uint32_t base = ASIC_FB_BASE >> FB_SHIFT;
-	uint32_t top = (ASIC_FB_BASE + hive_bytes(gpu) - 1) >> FB_SHIFT;
-
 	gpu->regs[REG(NBIO, mmRCC_CONFIG_MEMSIZE)] = gpu->vram_bytes >> 20;
 	gpu->regs[REG(NBIO, mmBIOS_SCRATCH_7)] = SCRATCH_7_INIT_COMPLETE;
 	gpu->regs[REG(MP0, regMP0_SMN_C2PMSG_33)] = C2PMSG_33_FIRMWARE_READY;
-	gpu->regs[REG(GC, mmMC_VM_FB_LOCATION_BASE)] = base;
-	gpu->regs[REG(GC, mmMC_VM_FB_LOCATION_TOP)] = top;
-	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_BASE)] = base;
-	gpu->regs[REG(MMHUB, regMC_VM_FB_LOCATION_TOP)] = top;
-	/* an aperture whose bottom is above its top is closed */
-	gpu->regs[REG(GC, mmMC_VM_AGP_BOT)] = CLOSED_BOTTOM;
-	gpu->regs[REG(MMHUB, regMC_VM_AGP_BOT)] = CLOSED_BOTTOM;
-	gpu->regs[REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG)] =
-		INACTIVE_CUS << CC_GC_SHADER_ARRAY_CONFIG__INACTIVE_CUS__SHIFT;
+	init_hub(gpu, gpu->asic->hubs[HUB_GFX]);
+	init_hub(gpu, gpu->asic->hubs[HUB_MM]);
+	xcp_init(gpu);
 	hive_init_registers(gpu);
 	regs_halt_engines(gpu);
 }
@@ -109,28 +123,48 @@ static void write_window(struct gpu *gpu, uint32_t value)
 		regs_write(gpu, gpu->regs[MM_INDEX] / 4, value);
 }
 
+/* Addresses above 4 GiB are copies of registers in the other AIDs, which have no effect here. */
+static bool is_elsewhere(const struct gpu *gpu)
+{
+	return gpu->regs[PCIE_INDEX2_HI] != 0;
+}
+
+/* Fuses of the shader engine that GRBM_GFX_INDEX names. */
+static uint32_t inactive_units(const struct gpu *gpu, unsigned int xcc)
+{
+	uint32_t index = gpu->regs[gpu_register_of(xcc, REG(GC, mmGRBM_GFX_INDEX))];
+
+	return gpu->asic->inactive_cus[FIELD(index, GRBM_GFX_INDEX, SE_INDEX) % 8]
+	       << CC_GC_SHADER_ARRAY_CONFIG__INACTIVE_CUS__SHIFT;
+}
+
 static uint32_t look_up(struct gpu *gpu, uint32_t reg)
 {
+	unsigned int xcc;
 	uint32_t value;
 
-	switch (reg) {
+	switch (gpu_local_register(gpu, reg, &xcc)) {
 	case MM_DATA:
 		return read_window(gpu);
 	case PCIE_DATA2:
-		return regs_read(gpu, gpu->regs[PCIE_INDEX2] / 4);
+		return is_elsewhere(gpu) ? 0 : regs_read(gpu, gpu->regs[PCIE_INDEX2] / 4);
 	case REG(GC, mmCP_HQD_ACTIVE):
-		return cp_selected_is_active(gpu);
+		return cp_selected_is_active(gpu, xcc);
+	case REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG):
+		return inactive_units(gpu, xcc);
 	case REG(GC, mmRLC_GPU_CLOCK_COUNT_LSB):
 		return (uint32_t)gpu_clock();
 	case REG(GC, mmRLC_GPU_CLOCK_COUNT_MSB):
 		return gpu_clock() >> 32;
 	}
-	return memory_read_register(reg, &value) ? value : gpu->regs[reg];
+	if (reg && reg == gpu->asic->xcp_status)
+		return xcp_status(gpu);
+	return memory_read_register(gpu, reg, &value) ? value : gpu->regs[reg];
 }
 
 uint32_t regs_read(struct gpu *gpu, uint32_t reg)
 {
-	char text[16];
+	char text[REGS_NAME_BYTES];
 	uint32_t value;
 
 	if (reg >= GPU_REGISTERS) {
@@ -139,20 +173,23 @@ uint32_t regs_read(struct gpu *gpu, uint32_t reg)
 	}
 	value = look_up(gpu, reg);
 	if (report_shows(&gpu->report, REPORT_REGISTERS))
-		report_log(&gpu->report, REPORT_REGISTERS, "read  %-36s %08x", regs_name(reg, text),
-			   value);
+		report_log(&gpu->report, REPORT_REGISTERS, "read  %-36s %08x",
+			   regs_name(gpu, reg, text), value);
 	return value;
 }
 
 /* Registers with a meaning of their own. true: the write is done. */
 static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
-	switch (reg) {
+	unsigned int xcc;
+
+	switch (gpu_local_register(gpu, reg, &xcc)) {
 	case MM_DATA:
 		write_window(gpu, value);
 		return true;
 	case PCIE_DATA2:
-		regs_write(gpu, gpu->regs[PCIE_INDEX2] / 4, value);
+		if (!is_elsewhere(gpu))
+			regs_write(gpu, gpu->regs[PCIE_INDEX2] / 4, value);
 		return true;
 	case REG(GC, mmRLC_SAFE_MODE): /* the RLC clears the command when it has obeyed */
 		gpu->regs[reg] = value & ~1u;
@@ -160,8 +197,6 @@ static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
 	case REG(NBIO, mmGPU_HDP_FLUSH_REQ): /* the host's writes are in place at once */
 		gpu->regs[REG(NBIO, mmGPU_HDP_FLUSH_DONE)] = value;
 		return false;
-	case REG(GC, mmCC_GC_SHADER_ARRAY_CONFIG): /* fuses */
-		return true;
 	case REG(NBIO, mmBIOS_SCRATCH_3): /* amdgpu_device_mode1_reset() sets the bit */
 		if (value & ~gpu->regs[reg] & SCRATCH_3_ENGINE_HUNG)
 			gpu_reset_engines(gpu);
@@ -172,15 +207,15 @@ static bool write_special(struct gpu *gpu, uint32_t reg, uint32_t value)
 
 void regs_write(struct gpu *gpu, uint32_t reg, uint32_t value)
 {
-	char text[16];
+	char text[REGS_NAME_BYTES];
 
 	if (reg >= GPU_REGISTERS) {
 		report_violation(&gpu->report, "write of register %#x, which does not exist", reg);
 		return;
 	}
 	if (report_shows(&gpu->report, REPORT_REGISTERS))
-		report_log(&gpu->report, REPORT_REGISTERS, "write %-36s %08x", regs_name(reg, text),
-			   value);
+		report_log(&gpu->report, REPORT_REGISTERS, "write %-36s %08x",
+			   regs_name(gpu, reg, text), value);
 	if (write_special(gpu, reg, value))
 		return;
 	gpu->regs[reg] = value;

@@ -15,7 +15,9 @@ void regs_halt_engines(struct gpu *gpu);
 uint32_t regs_read(struct gpu *gpu, uint32_t reg);
 void regs_write(struct gpu *gpu, uint32_t reg, uint32_t value);
 
-/* For the log: a name, or a number. @text has room for 16 characters. */
-const char *regs_name(uint32_t reg, char *text);
+#define REGS_NAME_BYTES 80u
+
+/* For the log: a name, with the XCC in front if there are several, or a number. */
+const char *regs_name(const struct gpu *gpu, uint32_t reg, char *text);
 
 #endif

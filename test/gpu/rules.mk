@@ -35,23 +35,26 @@ $(GPU)/%.o: %.c $(LINUX_READY)
 	$(call SHOW,CC)
 	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(GPU)/regs.o: $(GPU)/register_names.inc
+$(GPU)/asic_mi210.o: $(GPU)/names_mi210.inc
 
-# BLOCK:HEADER. A row is { REG(GC, mmCP_HQD_ACTIVE), "mmCP_HQD_ACTIVE" }.
-GPU_NAMES := GC:gc/gc_9_0 MMHUB:mmhub/mmhub_1_7 NBIO:nbio/nbio_7_4 MP0:mp/mp_13_0_2 OSSSYS:oss/osssys_4_2_0 SDMA0:sdma/sdma_4_4_0
+# BLOCK:HEADER. A row is { REG(GC, mmCP_HQD_ACTIVE), "mmCP_HQD_ACTIVE" }. Registers in far segments
+# have no names.
+$(GPU)/names_mi210.inc: NAMES := GC:gc/gc_9_0 MMHUB:mmhub/mmhub_1_7 NBIO:nbio/nbio_7_4 MP0:mp/mp_13_0_2 \
+	OSSSYS:oss/osssys_4_2_0 SDMA0:sdma/sdma_4_4_0
 
-$(GPU)/register_names.inc: $(LINUX_READY)
+$(GPU)/names_%.inc: $(LINUX_READY)
 	@mkdir -p $(@D)
 	$(call SHOW,GEN)
-	$(Q)for name in $(GPU_NAMES); do \
-		sed -n "s/^#define \(\(mm\|reg\)[A-Za-z0-9_]*\)_BASE_IDX .*/{ REG($${name%%:*}, \1), \"\1\" },/p" \
+	$(Q)for name in $(NAMES); do \
+		sed -n "s/^#define \(\(mm\|reg\)[A-Za-z0-9_]*\)_BASE_IDX  *[0-3]$$/{ REG($${name%%:*}, \1), \"\1\" },/p" \
 			$(AMD)/include/asic_reg/$${name#*:}_offset.h; \
 	done > $@
 
 # Only what is needed: all register headers of the driver are 400 MiB.
 LINUX_HEADERS := include/*.h include/ivsrcid/*/*.h include/asic_reg/gc/gc_9_0_*.h include/asic_reg/mmhub/mmhub_1_7_*.h \
 	include/asic_reg/mp/mp_13_0_2_*.h include/asic_reg/nbio/nbio_7_4_offset.h include/asic_reg/oss/osssys_4_2_0_*.h \
-	include/asic_reg/sdma/sdma_4_4_0_*.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
+	include/asic_reg/sdma/sdma_4_4_0_*.h include/asic_reg/gc/gc_9_4_3_*.h \
+	include/asic_reg/nbio/nbio_7_9_0_*.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
 
 $(GPU)/linux/.ready: $(LINUX_SOURCE)
 	@mkdir -p $(@D)

@@ -2,34 +2,22 @@
 /* Registers and time of the copy engines. Their packets are in sdma_packets.c. */
 #include "sdma.h"
 
-#include <soc15_ih_clientid.h>
-
 #include "gpu.h"
 
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
 
-/* Engines 2 to 4 have no base in the header: aldebaran_reg_base_init() reads it from a table that
- * the driver builds. */
-static const struct {
-	uint32_t base;
-	uint8_t client;
-} engines[SDMA_ENGINES] = {
-	{ SDMA0_BASE__INST0_SEG0, SOC15_IH_CLIENTID_SDMA0 },
-	{ SDMA1_BASE__INST0_SEG0, SOC15_IH_CLIENTID_SDMA1 },
-	{ 0x1e000, SOC15_IH_CLIENTID_SDMA2 },
-	{ 0x1e400, SOC15_IH_CLIENTID_SDMA3 },
-	{ 0x1e800, SOC15_IH_CLIENTID_SDMA4 },
-};
-
-uint32_t sdma_base(unsigned int engine)
+static uint32_t base_of(const struct gpu *gpu, unsigned int engine)
 {
-	return engines[engine].base;
+	return gpu->asic->sdma[engine].base;
 }
 
-uint8_t sdma_client(unsigned int engine)
+/* The MI210 has one MMHUB for all. */
+struct space sdma_space(const struct gpu *gpu, unsigned int engine)
 {
-	return engines[engine].client;
+	bool has_aids = gpu->asic->hubs[HUB_MM]->instances > 1;
+
+	return (struct space){ HUB_MM, 0, has_aids ? engine / SDMA_ENGINES_OF_AID : 0 };
 }
 
 /* The driver's ring on an engine. */
@@ -54,7 +42,7 @@ static uint64_t read_pair(const uint32_t *regs, uint32_t low, uint32_t high)
 
 static void start_ring(struct gpu *gpu, unsigned int engine, uint32_t control)
 {
-	const uint32_t *regs = gpu->regs + engines[engine].base;
+	const uint32_t *regs = gpu->regs + base_of(gpu, engine);
 	struct queue *queue = queue_new(gpu);
 
 	if (!queue)
@@ -62,7 +50,7 @@ static void start_ring(struct gpu *gpu, unsigned int engine, uint32_t control)
 	queue->active = true;
 	queue->kind = QUEUE_SDMA;
 	queue->engine = engine;
-	queue->space.hub = HUB_MM;
+	queue->space = sdma_space(gpu, engine);
 	queue->base = read_pair(regs, regSDMA0_GFX_RB_BASE, regSDMA0_GFX_RB_BASE_HI) << 8;
 	queue->size_bytes = 4ull << FIELD(control, SDMA0_GFX_RB_CNTL, RB_SIZE);
 	queue->rptr = read_pair(regs, regSDMA0_GFX_RB_RPTR, regSDMA0_GFX_RB_RPTR_HI);
@@ -94,8 +82,8 @@ void sdma_register_written(struct gpu *gpu, uint32_t reg, uint32_t value)
 	struct queue *queue;
 	unsigned int i;
 
-	for (i = 0; i < SDMA_ENGINES; i++) {
-		switch (reg - engines[i].base) {
+	for (i = 0; i < gpu->asic->sdma_engines; i++) {
+		switch (reg - base_of(gpu, i)) {
 		case regSDMA0_GFX_RB_CNTL:
 			control_written(gpu, i, value);
 			return;
@@ -103,7 +91,7 @@ void sdma_register_written(struct gpu *gpu, uint32_t reg, uint32_t value)
 			queue = find_ring(gpu, i);
 			if (queue)
 				queue->wptr =
-					read_pair(gpu->regs + engines[i].base, regSDMA0_GFX_RB_WPTR,
+					read_pair(gpu->regs + base_of(gpu, i), regSDMA0_GFX_RB_WPTR,
 						  regSDMA0_GFX_RB_WPTR_HI);
 			return;
 		}
@@ -112,7 +100,7 @@ void sdma_register_written(struct gpu *gpu, uint32_t reg, uint32_t value)
 
 int sdma_report(struct gpu *gpu, const struct queue *queue)
 {
-	uint32_t *regs = gpu->regs + engines[queue->engine].base;
+	uint32_t *regs = gpu->regs + base_of(gpu, queue->engine);
 
 	if (!queue->is_user) {
 		regs[regSDMA0_GFX_RB_RPTR] = (uint32_t)queue->rptr;
@@ -126,7 +114,7 @@ int sdma_report(struct gpu *gpu, const struct queue *queue)
 int sdma_wait_ms(struct gpu *gpu, const struct queue *queue)
 {
 	const struct sdma_engine *engine = &gpu->sdma[queue->engine];
-	uint32_t control = gpu->regs[engines[queue->engine].base + regSDMA0_F32_CNTL];
+	uint32_t control = gpu->regs[base_of(gpu, queue->engine) + gpu->asic->sdma_f32_control];
 	uint64_t now;
 
 	if (gpu->hangs || FIELD(control, SDMA0_F32_CNTL, HALT))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The five copy engines (sdma_v4_0.c, SDMA 4.4): the driver's rings, which registers describe, and
- * the packets of these and of queues of processes. */
+/* The copy engines (sdma_v4_0.c, SDMA 4.4; sdma_v4_4_2.c): the driver's rings, which registers
+ * describe, and the packets of these and of queues of processes. */
 #ifndef TEST_GPU_SDMA_H
 #define TEST_GPU_SDMA_H
 
 #include <stdint.h>
 
-#define SDMA_ENGINES 5u
+#include "memory.h"
 
 struct gpu;
 struct queue;
@@ -16,8 +16,8 @@ struct sdma_engine {
 	uint64_t busy_until_ns;
 };
 
-/* The first register of an engine. */
-uint32_t sdma_base(unsigned int engine);
+#define SDMA_ENGINES_OF_AID 4u
+
 void sdma_register_written(struct gpu *gpu, uint32_t reg, uint32_t value);
 
 /* Runs one packet: 0, -EAGAIN it has to wait, -EFAULT, or -EINVAL after a violation. */
@@ -28,7 +28,7 @@ int sdma_wait_ms(struct gpu *gpu, const struct queue *queue);
 int sdma_report(struct gpu *gpu, const struct queue *queue);
 /* Counts a copy, and lets it take its time. */
 void sdma_count_copy(struct gpu *gpu, unsigned int engine, uint64_t size_bytes);
-/* The engine's name among the clients of the interrupt handler. */
-uint8_t sdma_client(unsigned int engine);
+/* VMID 0 of the engine's hub. */
+struct space sdma_space(const struct gpu *gpu, unsigned int engine);
 
 #endif

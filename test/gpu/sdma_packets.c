@@ -147,7 +147,7 @@ static int run_fence(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 static int run_trap(struct gpu *gpu, struct queue *queue, const uint32_t *dw)
 {
 	struct ih_entry entry = {
-		.client = sdma_client(queue->engine),
+		.client = gpu->asic->sdma[queue->engine].client,
 		.source = SDMA0_4_0__SRCID__SDMA_TRAP,
 		.space = *queue_space(queue),
 		.data = { PKT(dw[1], TRAP_INT_CONTEXT, int_context) },

@@ -139,19 +139,18 @@ static void add_tables(uint8_t *rom)
 	add_clocks(&writer, data);
 }
 
-static void add_head(uint8_t *rom)
+static void add_head(const struct asic *asic, uint8_t *rom)
 {
-	static const char strings[] =
-		"113-EMULATED-001\0ALDEBARAN\0PCI_EXPRESS\0HBM2E\0\r\nEmulated MI210\r\n";
 	static const char version[] = "ATOMBIOSBK-AMD VER000.000.000.001.000000";
-	static const struct pci_data pci = { .signature = "PCIR",
-					     .vendor = ASIC_VENDOR_ID,
-					     .device = ASIC_DEVICE_ID,
-					     .length = sizeof(pci),
-					     .class_code = { 0, 0x80, 0x03 },
-					     .blocks = PCI_ROM_BYTES / 512,
-					     .code_type = CODE_FOR_NONE,
-					     .indicator = LAST_IMAGE };
+	const struct pci_data pci = { .signature = "PCIR",
+				      .vendor = ASIC_VENDOR_ID,
+				      .device = asic->device_id,
+				      .length = sizeof(pci),
+				      .class_code = { 0, asic->class_code >> 8 & 0xff,
+						      asic->class_code >> 16 },
+				      .blocks = PCI_ROM_BYTES / 512,
+				      .code_type = CODE_FOR_NONE,
+				      .indicator = LAST_IMAGE };
 
 	rom[0] = 0x55;
 	rom[1] = 0xaa;
@@ -163,16 +162,16 @@ static void add_head(uint8_t *rom)
 	memcpy(rom + AT_SIGNATURE, " 761295520", 10);
 	memcpy(rom + AT_DATE, "11/25/26 19:00", 14);
 	put16(rom + AT_STRINGS, STRINGS);
-	memcpy(rom + STRINGS, strings, sizeof(strings));
+	memcpy(rom + STRINGS, asic->vbios_strings, asic->vbios_strings_bytes);
 	memcpy(rom + VERSION, version, sizeof(version));
 }
 
-void vbios_make(uint8_t *rom)
+void vbios_make(const struct asic *asic, uint8_t *rom)
 {
 	uint8_t sum = 0;
 	uint32_t i;
 
-	add_head(rom);
+	add_head(asic, rom);
 	add_tables(rom);
 	for (i = 0; i < PCI_ROM_BYTES; i++)
 		sum += rom[i];

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
+struct asic;
+
 /* @rom: PCI_ROM_BYTES, zeroed. */
-void vbios_make(uint8_t *rom);
+void vbios_make(const struct asic *asic, uint8_t *rom);
 
 #endif

@@ -19,21 +19,26 @@
 
 static uint64_t command_wptr;
 
-static inline int command_setup(void **state)
+/* The ring on an XCC. */
+static inline void command_start(unsigned int xcc)
 {
-	uint32_t *regs;
+	uint32_t *regs = machine.gpu->regs + (xcc << ASIC_INSTANCE_SHIFT);
 	uint64_t base = GART_ADDRESS(MACHINE_RING);
 
-	machine_setup(state);
-	command_wptr = 0;
-	regs = machine.gpu->regs;
-	regs_write(machine.gpu, REG(GC, mmCP_MEC_CNTL), 0);
+	regs_write(machine.gpu, gpu_register_of(xcc, REG(GC, mmCP_MEC_CNTL)), 0);
 	regs[REG(GC, mmGRBM_GFX_CNTL)] = 2 << GRBM_GFX_CNTL__MEID__SHIFT | 1;
 	regs[REG(GC, mmCP_HQD_PQ_BASE)] = LOW(base >> 8);
 	regs[REG(GC, mmCP_HQD_PQ_CONTROL)] = 9; /* 8 << 9 bytes */
 	regs[REG(GC, mmCP_HQD_PQ_DOORBELL_CONTROL)] =
 		COMMAND_DOORBELL << 2 | CP_HQD_PQ_DOORBELL_CONTROL__DOORBELL_EN_MASK;
-	regs_write(machine.gpu, REG(GC, mmCP_HQD_ACTIVE), 1);
+	regs_write(machine.gpu, gpu_register_of(xcc, REG(GC, mmCP_HQD_ACTIVE)), 1);
+}
+
+static inline int command_setup(void **state)
+{
+	machine_setup(state);
+	command_wptr = 0;
+	command_start(0);
 	return 0;
 }
 

@@ -64,13 +64,18 @@ static inline void machine_make_gart(struct gpu *gpu)
 	uint64_t *table = (uint64_t *)(gpu->vram + MACHINE_GART_TABLE);
 	uint64_t pages = MACHINE_GUEST_BYTES / 4096, i;
 	uint64_t base = (gpu->node * HIVE_SEGMENT_BYTES + MACHINE_GART_TABLE) | 1;
+	const struct asic_hub *gfx = gpu->asic->hubs[HUB_GFX], *mm = gpu->asic->hubs[HUB_MM];
 
 	for (i = 0; i < pages; i++)
 		table[i] = (MACHINE_GUEST + i * 4096) | PTE_ALL | PTE_SYS;
-	set_pair(gpu, REG(GC, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), base);
-	set_pair(gpu, REG(GC, mmVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
-	set_pair(gpu, REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32), base);
-	set_pair(gpu, REG(MMHUB, regVM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32), pages - 1);
+	for (i = 0; i < gfx->instances; i++) {
+		set_pair(gpu, gfx->directory + (i << ASIC_INSTANCE_SHIFT), base);
+		set_pair(gpu, gfx->end + (i << ASIC_INSTANCE_SHIFT), pages - 1);
+	}
+	for (i = 0; i < mm->instances; i++) {
+		set_pair(gpu, mm->directory + (i << ASIC_INSTANCE_SHIFT), base);
+		set_pair(gpu, mm->end + (i << ASIC_INSTANCE_SHIFT), pages - 1);
+	}
 }
 
 /* A ring of 1024 bytes for interrupts. */
@@ -99,11 +104,10 @@ static inline void machine_prepare(struct gpu *gpu)
 	machine_make_ih(gpu);
 }
 
-static inline int machine_setup(void **state)
+static inline int machine_setup_chip(const struct asic *asic)
 {
-	(void)state;
 	memset(&machine, 0, sizeof(machine));
-	assert_int_equal(gpu_new(MACHINE_VRAM, &machine.gpu), 0);
+	assert_int_equal(gpu_new(asic, MACHINE_VRAM, &machine.gpu), 0);
 	machine.hive = (struct hive){ .num_nodes = 1, .nodes = { machine.gpu } };
 	machine.guest = mmap(NULL, MACHINE_GUEST_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,13 +117,19 @@ static inline int machine_setup(void **state)
 	return 0;
 }
 
+static inline int machine_setup(void **state)
+{
+	(void)state;
+	return machine_setup_chip(&asic_mi210);
+}
+
 /* Adds a GPU to the hive. All GPUs lose their registers. */
 static inline struct gpu *machine_add_gpu(void)
 {
 	struct gpu *gpu;
 	unsigned int i;
 
-	assert_int_equal(gpu_new(MACHINE_VRAM, &gpu), 0);
+	assert_int_equal(gpu_new(&asic_mi210, MACHINE_VRAM, &gpu), 0);
 	machine.hive.nodes[machine.hive.num_nodes++] = gpu;
 	hive_connect(&machine.hive);
 	for (i = 0; i < machine.hive.num_nodes; i++)
@@ -197,7 +207,7 @@ static inline uint64_t new_directory(unsigned int vmid)
 {
 	uint64_t root = new_table();
 
-	memory_set_directory(machine.gpu, vmid, root | 1);
+	memory_set_directory(machine.gpu, 0, vmid, root | 1);
 	return root;
 }
 

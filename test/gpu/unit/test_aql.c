@@ -41,12 +41,12 @@ static struct v9_mqd *mqd(void)
 static void map_queue(void)
 {
 	*queue() = (struct queue){ .is_user = true };
-	assert_int_equal(mqd_load_compute(machine.gpu, GART_ADDRESS(MQD), queue()), 0);
+	assert_int_equal(mqd_load_compute(machine.gpu, GART_ADDRESS(MQD), 0, queue()), 0);
 	queue()->active = true;
 	queue()->is_user = true;
 	queue()->has_doorbell = true;
 	queue()->doorbell = DOORBELL;
-	queue()->space = (struct space){ HUB_GFX, 5 };
+	queue()->space = (struct space){ HUB_GFX, 5, 0 };
 }
 
 static int setup(void **state)

@@ -84,7 +84,7 @@ static void it_serves_until_the_last_gpu_is_disconnected(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(board_init(&board, 2, VRAM_BYTES), 0);
+	assert_int_equal(board_init(&board, &asic_mi210, 2, VRAM_BYTES), 0);
 	assert_int_equal(board_listen(&board, sockets, paths[2]), 0);
 	pid = fork();
 	assert_true(pid >= 0);

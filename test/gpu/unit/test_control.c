@@ -22,10 +22,10 @@ static void add_user_queue(struct gpu *gpu, uint32_t doorbell)
 
 	queue->active = true;
 	queue->is_user = true;
-	queue->space = (struct space){ HUB_MM, 3 };
+	queue->space = (struct space){ HUB_MM, 3, 0 };
 	queue->doorbell = doorbell;
 	queue->size_bytes = 4096;
-	gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT) + 3] = 0x8001;
+	gpu->regs[REG(OSSSYS, mmIH_VMID_0_LUT_MM) + 3] = 0x8001;
 }
 
 static void knobs_are_set(void **state)

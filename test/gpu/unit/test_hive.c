@@ -6,8 +6,8 @@
 #define VA 0x7f0000200000ull
 #define AT 0x8000u /* a place in video memory */
 
-static const struct space system_space = { HUB_MM, 0 };
-static const struct space process_space = { HUB_GFX, 5 };
+static const struct space system_space = { HUB_MM, 0, 0 };
+static const struct space process_space = { HUB_GFX, 5, 0 };
 
 static uint32_t read32(struct gpu *gpu, const struct space *space, uint64_t va)
 {
@@ -95,7 +95,7 @@ static void a_page_table_in_the_memory_of_another_node_is_a_violation(void **sta
 
 	(void)state;
 	table = (uint64_t *)(machine_add_gpu()->vram + AT);
-	memory_set_directory(machine.gpu, 5, (HIVE_SEGMENT_BYTES + AT) | 1);
+	memory_set_directory(machine.gpu, 0, 5, (HIVE_SEGMENT_BYTES + AT) | 1);
 	*table = 1;
 	assert_int_equal(memory_write32(machine.gpu, &process_space, VA, 7), -EFAULT);
 	assert_violations(1);

@@ -110,9 +110,11 @@ static int setup(void **state)
 	unsigned int i;
 
 	command_setup(state);
+	machine.gpu->queues[0].mqd =
+		GART_ADDRESS(0x1000); /* as the driver maps the scheduler's queue */
 	list_dwords = 0;
-	for (i = 0; i < SDMA_ENGINES; i++)
-		regs_write(machine.gpu, sdma_base(i) + regSDMA0_F32_CNTL, 0);
+	for (i = 0; i < asic_mi210.sdma_engines; i++)
+		regs_write(machine.gpu, asic_mi210.sdma[i].base + regSDMA0_F32_CNTL, 0);
 	COMMAND(HEADER(PACKET3_SET_RESOURCES, 6), ALL_VMIDS | 1u << 29, 0, 0, 0, 0, 0, 0);
 	return 0;
 }
@@ -213,7 +215,7 @@ static void processes_that_are_too_many_for_the_vmids_take_turns(void **state)
 		mapped += user_queue(number) != NULL;
 	assert_int_equal(mapped, 2);
 	for (turn = 0; turn < 10; turn++) {
-		machine.gpu->hws.turn_ends_ns = 0;
+		machine.gpu->hws[0].turn_ends_ns = 0;
 		(void)machine_run();
 	}
 	assert_int_equal(fence_of(0) + fence_of(1) + fence_of(2), 3);

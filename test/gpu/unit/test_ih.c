@@ -4,7 +4,7 @@
 #include "ih.h"
 
 static const struct ih_entry trap = {
-	.client = 8, .source = 224, .space = { HUB_MM, 3 }, .data = { 0x1234, 0x5678 }
+	.client = 8, .source = 224, .space = { HUB_MM, 3, 0 }, .data = { 0x1234, 0x5678 }
 };
 
 static void an_entry_names_its_process_by_the_table_of_its_hub(void **state)

@@ -5,8 +5,8 @@
 
 #define VA 0x7f0000200000ull
 
-static const struct space system_space = { HUB_MM, 0 };
-static const struct space process_space = { HUB_GFX, 5 };
+static const struct space system_space = { HUB_MM, 0, 0 };
+static const struct space process_space = { HUB_GFX, 5, 0 };
 
 static uint32_t read32(const struct space *space, uint64_t va)
 {

@@ -18,7 +18,7 @@ static struct {
 
 static uint32_t *engine(void)
 {
-	return machine.gpu->regs + sdma_base(0);
+	return machine.gpu->regs + asic_mi210.sdma[0].base;
 }
 
 /* What sdma_v4_0_gfx_resume() does. */
@@ -29,13 +29,13 @@ static int setup(void **state)
 	machine_setup(state);
 	ring.dwords = guest_page(MACHINE_RING);
 	ring.wptr = 0;
-	regs_write(machine.gpu, sdma_base(0) + regSDMA0_F32_CNTL, 0);
+	regs_write(machine.gpu, asic_mi210.sdma[0].base + regSDMA0_F32_CNTL, 0);
 	engine()[regSDMA0_GFX_RB_BASE] = LOW(base >> 8);
 	engine()[regSDMA0_GFX_RB_BASE_HI] = HIGH(base >> 8);
 	engine()[regSDMA0_GFX_RB_RPTR_ADDR_LO] = RPTR_COPY;
 	engine()[regSDMA0_GFX_DOORBELL] = SDMA0_GFX_DOORBELL__ENABLE_MASK;
 	engine()[regSDMA0_GFX_DOORBELL_OFFSET] = DOORBELL << 2;
-	regs_write(machine.gpu, sdma_base(0) + regSDMA0_GFX_RB_CNTL,
+	regs_write(machine.gpu, asic_mi210.sdma[0].base + regSDMA0_GFX_RB_CNTL,
 		   SDMA0_GFX_RB_CNTL__RB_ENABLE_MASK | 10 << SDMA0_GFX_RB_CNTL__RB_SIZE__SHIFT);
 	return 0;
 }
