@@ -105,9 +105,11 @@ struct asic {
 	uint32_t sdma_f32_control; /* behind the base of an engine */
 	uint32_t xcp_control;      /* which XCCs are one partition, or 0 */
 	uint32_t xcp_status;
+	/* Writes the table that says which blocks the chip has, or NULL. */
+	void (*write_discovery)(uint8_t *table);
 	struct asic_names names[ASIC_NAMES];
 };
 
-extern const struct asic asic_mi210;
+extern const struct asic asic_mi210, asic_mi300x;
 
 #endif

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ip_discovery.h"
 #include "regs.h"
 #include "vbios.h"
 
@@ -83,6 +84,8 @@ void gpu_reset(struct gpu *gpu)
 	(void)madvise(gpu->regs, REGISTER_BYTES, MADV_DONTNEED);
 	regs_init(gpu);
 	pci_init(&gpu->pci, gpu->asic, gpu->vram_bytes);
+	if (gpu->asic->write_discovery)
+		gpu->asic->write_discovery(gpu->vram + gpu->vram_bytes - DISCOVERY_FROM_END);
 }
 
 void gpu_reset_engines(struct gpu *gpu)

@@ -16,6 +16,7 @@ struct options {
 	const char *sockets[HIVE_MAX_NODES]; /* one for each GPU */
 	unsigned int num_gpus;
 	const char *control, *log, *violations;
+	const struct asic *asic;
 	uint64_t vram_mib;
 	enum report_level level;
 	bool keep; /* wait for the next QEMU when one has gone */
@@ -25,10 +26,21 @@ static int usage(void)
 {
 	(void)fprintf(stderr,
 		      "usage: amdgpu-device -s SOCKET... -c CONTROL_SOCKET [-m VRAM_MIB] [-l LOG] "
-		      "[-v LEVEL] [-w VIOLATIONS_FILE] [-k]\n"
+		      "[-v LEVEL] [-w VIOLATIONS_FILE] [-t CHIP] [-k]\n"
 		      "SOCKET: one for each GPU, 16 at most; VRAM_MIB: a power of two from 256 to "
-		      "65536; LEVEL: 0 to 3\n");
+		      "65536; LEVEL: 0 to 3; CHIP: mi210 or mi300x\n");
 	return 2;
+}
+
+static const struct asic *find_asic(const char *name)
+{
+	static const struct asic *const asics[] = { &asic_mi210, &asic_mi300x };
+	size_t i;
+
+	for (i = 0; i < sizeof(asics) / sizeof(asics[0]); i++)
+		if (strcmp(asics[i]->name, name) == 0)
+			return asics[i];
+	return NULL;
 }
 
 static int parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *ret_value)
@@ -61,6 +73,9 @@ static int parse_option(struct options *options, int option, const char *value)
 	case 'w':
 		options->violations = value;
 		return 0;
+	case 't':
+		options->asic = find_asic(value);
+		return options->asic ? 0 : -EINVAL;
 	case 'k':
 		options->keep = true;
 		return 0;
@@ -80,7 +95,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 {
 	int option, ret = 0;
 
-	while (ret == 0 && (option = getopt(argc, argv, "s:c:l:w:m:v:k")) >= 0)
+	while (ret == 0 && (option = getopt(argc, argv, "s:c:l:w:m:v:t:k")) >= 0)
 		ret = parse_option(options, option, optarg);
 	return ret < 0 || optind != argc || !options->num_gpus || !options->control ? -EINVAL : 0;
 }
@@ -102,13 +117,13 @@ static int run(struct board *board, const struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = { .vram_mib = DEFAULT_VRAM_MIB };
+	struct options options = { .asic = &asic_mi210, .vram_mib = DEFAULT_VRAM_MIB };
 	struct board board;
 	int ret;
 
 	if (parse_options(argc, argv, &options) < 0)
 		return usage();
-	ret = board_init(&board, &asic_mi210, options.num_gpus, options.vram_mib << 20);
+	ret = board_init(&board, options.asic, options.num_gpus, options.vram_mib << 20);
 	if (ret == 0)
 		ret = run(&board, &options);
 	if (ret < 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* make-firmware DIR: writes the firmware files that amdgpu wants for Aldebaran, in DIR/amdgpu. They
- * have headers, and zeros instead of microcode, because the emulated engines need none. */
+/* make-firmware DIR: writes the firmware files that amdgpu wants for both chips, in DIR/amdgpu.
+ * They have headers, and zeros instead of microcode, because the emulated engines need none. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -41,10 +41,10 @@ struct file {
 
 /* From version 88 of the MEC on, drivers add a cleaner shader. Lists of the RLC are empty. */
 static const struct file files[] = {
-	FILE_OF("aldebaran_mec.bin", 1, 78, 50, 9),
-	FILE_OF("aldebaran_mec2.bin", 1, 78, 50, 9),
-	FILE_OF("aldebaran_rlc.bin", 2, 17, 1, 9),
-	FILE_OF("aldebaran_sdma.bin", 1, 8, 50, 10),
+	FILE_OF("aldebaran_mec.bin", 1, 78, 50, 9), FILE_OF("aldebaran_mec2.bin", 1, 78, 50, 9),
+	FILE_OF("aldebaran_rlc.bin", 2, 17, 1, 9),  FILE_OF("aldebaran_sdma.bin", 1, 8, 50, 10),
+	FILE_OF("gc_9_4_3_mec.bin", 1, 78, 50, 9),  FILE_OF("gc_9_4_3_rlc.bin", 2, 17, 1, 9),
+	FILE_OF("sdma_4_4_2.bin", 1, 8, 50, 10),
 };
 
 static int write_file(const char *folder, const struct file *file)

@@ -36,11 +36,16 @@ $(GPU)/%.o: %.c $(LINUX_READY)
 	$(Q)$(CC) $(GPU_FLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(GPU)/asic_mi210.o: $(GPU)/names_mi210.inc
+$(GPU)/asic_mi300x.o: $(patsubst %,$(GPU)/names_%.inc,gc_9_4_3 nbio_7_9_0 sdma_4_4_2 mmhub_1_8_0)
 
-# BLOCK:HEADER. A row is { REG(GC, mmCP_HQD_ACTIVE), "mmCP_HQD_ACTIVE" }. Registers in far segments
-# have no names.
+# BLOCK:HEADER. A row is { REG(GC, mmCP_HQD_ACTIVE), "mmCP_HQD_ACTIVE" }. Chips of the same name in two blocks have a
+# file for each header. Registers in far segments have no names.
 $(GPU)/names_mi210.inc: NAMES := GC:gc/gc_9_0 MMHUB:mmhub/mmhub_1_7 NBIO:nbio/nbio_7_4 MP0:mp/mp_13_0_2 \
 	OSSSYS:oss/osssys_4_2_0 SDMA0:sdma/sdma_4_4_0
+$(GPU)/names_gc_9_4_3.inc: NAMES := XCC:gc/gc_9_4_3
+$(GPU)/names_nbio_7_9_0.inc: NAMES := NBIO:nbio/nbio_7_9_0
+$(GPU)/names_sdma_4_4_2.inc: NAMES := ENGINE:sdma/sdma_4_4_2
+$(GPU)/names_mmhub_1_8_0.inc: NAMES := AID:mmhub/mmhub_1_8_0
 
 $(GPU)/names_%.inc: $(LINUX_READY)
 	@mkdir -p $(@D)
@@ -53,8 +58,8 @@ $(GPU)/names_%.inc: $(LINUX_READY)
 # Only what is needed: all register headers of the driver are 400 MiB.
 LINUX_HEADERS := include/*.h include/ivsrcid/*/*.h include/asic_reg/gc/gc_9_0_*.h include/asic_reg/mmhub/mmhub_1_7_*.h \
 	include/asic_reg/mp/mp_13_0_2_*.h include/asic_reg/nbio/nbio_7_4_offset.h include/asic_reg/oss/osssys_4_2_0_*.h \
-	include/asic_reg/sdma/sdma_4_4_0_*.h include/asic_reg/gc/gc_9_4_3_*.h \
-	include/asic_reg/nbio/nbio_7_9_0_*.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
+	include/asic_reg/sdma/sdma_4_4_0_*.h include/asic_reg/gc/gc_9_4_3_*.h include/asic_reg/mmhub/mmhub_1_8_0_offset.h \
+	include/asic_reg/nbio/nbio_7_9_0_*.h include/asic_reg/sdma/sdma_4_4_2_offset.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
 
 $(GPU)/linux/.ready: $(LINUX_SOURCE)
 	@mkdir -p $(@D)

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What several XCCs, AIDs and partitions add. Everything else is common with the MI210. */
+#include "command_ring.h"
+
+#include <kfd_pm4_headers_ai.h>
+#include <kfd_pm4_headers_aldebaran.h>
+#include <v9_structs.h>
+
+#include "aql.h"
+#include "ih.h"
+#include "ip_discovery.h"
+#include "xcp.h"
+
+#define XCCS       8u
+#define LIST       0x60000u
+#define MQDS       0x70000u
+#define STRIDE     0x2000u
+#define RING       0x100000u
+#define WPTR       0x180000u
+#define RPTR       0x181000u
+#define SIGNAL     0x182000u
+#define DOORBELL   0x700u
+#define RING_BYTES 4096u
+#define ALL_VMIDS  0xfff8u
+#define BARRIER    3u
+
+static int setup(void **state)
+{
+	(void)state;
+	machine_setup_chip(&asic_mi300x);
+	command_wptr = 0;
+	return 0;
+}
+
+#define CHIP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
+
+static void set_partitions(uint32_t xccs)
+{
+	unsigned int xcc;
+
+	for (xcc = 0; xcc < XCCS; xcc++)
+		regs_write(machine.gpu, gpu_register_of(xcc, asic_mi300x.xcp_control),
+			   xccs << 3 | xcc % xccs);
+}
+
+static uint32_t mode(void)
+{
+	return regs_read(machine.gpu, asic_mi300x.xcp_status) >> 4 & 0xf;
+}
+
+static void partitions_follow_the_register_of_the_xccs(void **state)
+{
+	(void)state;
+	assert_int_equal(mode(), 0); /* SPX */
+	set_partitions(4);
+	assert_int_equal(mode(), 1); /* DPX */
+	assert_int_equal(xcp_of(machine.gpu, 6).first, 4);
+	set_partitions(2);
+	assert_int_equal(mode(), 3); /* QPX */
+	set_partitions(1);
+	assert_int_equal(mode(), 4); /* CPX */
+	assert_int_equal(xcp_of(machine.gpu, 6).first, 6);
+	assert_violations(0);
+}
+
+static uint16_t sum_of(const uint8_t *data, size_t size_bytes)
+{
+	uint16_t sum = 0;
+
+	while (size_bytes--)
+		sum += *data++;
+	return sum;
+}
+
+static void the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums(void **state)
+{
+	const uint8_t *table = vram_at(MACHINE_VRAM - (64u << 10));
+	const uint16_t *head = (const uint16_t *)table; /* binary_header */
+
+	(void)state;
+	assert_int_equal(*(const uint32_t *)table, 0x28211407);
+	assert_int_equal(head[4], sum_of(table + 10, head[5] - 10u));
+	assert_int_equal(head[7], sum_of(table + head[6], head[8]));
+	assert_true(head[5] < DISCOVERY_BYTES);
+}
+
+static void a_packet_names_registers_of_its_own_xcc(void **state)
+{
+	(void)state;
+	command_start(3);
+	COMMAND(HEADER(PACKET3_SET_UCONFIG_REG, 1),
+		REG(GC, mmSCRATCH_REG0) - PACKET3_SET_UCONFIG_REG_START, 0xdeadbeef);
+	run_commands();
+	assert_int_equal(regs_read(machine.gpu, gpu_register_of(3, REG(GC, mmSCRATCH_REG0))),
+			 0xdeadbeef);
+	assert_int_equal(regs_read(machine.gpu, gpu_register_of(0, REG(GC, mmSCRATCH_REG0))), 0);
+	assert_int_equal(regs_read(machine.gpu, gpu_register_of(3, REG(GC, mmCP_HQD_ACTIVE))), 1);
+	assert_int_equal(regs_read(machine.gpu, gpu_register_of(0, REG(GC, mmCP_HQD_ACTIVE))), 0);
+	assert_violations(0);
+}
+
+static void each_hub_acknowledges_its_own_invalidations(void **state)
+{
+	const struct asic_hub *hub = asic_mi300x.hubs[HUB_MM];
+	uint32_t third = 2 << ASIC_INSTANCE_SHIFT;
+
+	(void)state;
+	regs_write(machine.gpu, hub->invalidate_request + third + 17, 0xf80020);
+	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + third + 17), 0x20);
+	assert_int_equal(regs_read(machine.gpu, hub->invalidate_acknowledge + 17), 0);
+}
+
+static uint32_t node_of(enum hub hub, unsigned int instance)
+{
+	struct ih_entry entry = { .client = 8, .source = 224, .space = { hub, 0, instance } };
+	uint32_t wptr = regs_read(machine.gpu, REG(OSSSYS, mmIH_RB_WPTR));
+	const uint32_t *dwords = guest_page(MACHINE_IH_RING + wptr);
+
+	ih_post(machine.gpu, &entry);
+	return dwords[3] >> 16;
+}
+
+static void an_interrupt_says_which_die_it_comes_from(void **state)
+{
+	(void)state;
+	assert_int_equal(node_of(HUB_MM, 0), 0);
+	assert_int_equal(node_of(HUB_MM, 3), 12);
+	assert_int_equal(node_of(HUB_GFX, 0), 1);
+	assert_int_equal(node_of(HUB_GFX, 5), 10);
+	assert_violations(0);
+}
+
+static void two_engines_of_an_xcc_have_numbers_of_its_partition(void **state)
+{
+	struct xcp last = { 7, 1 }, all = { 0, 8 };
+
+	(void)state;
+	assert_int_equal(xcp_sdma_engine(machine.gpu, &last, 1), 15);
+	assert_int_equal(xcp_sdma_engine(machine.gpu, &last, 2), -1);
+	assert_int_equal(xcp_sdma_engine(machine.gpu, &all, 15), 15);
+}
+
+static struct v9_mqd *mqd_of(unsigned int xcc)
+{
+	return guest_page(MQDS + STRIDE * xcc);
+}
+
+static void make_mqds(void)
+{
+	unsigned int xcc;
+
+	for (xcc = 0; xcc < XCCS; xcc++) {
+		mqd_of(xcc)->cp_hqd_pq_base_lo = RING >> 8;
+		mqd_of(xcc)->cp_hqd_pq_control = 9;
+		mqd_of(xcc)->cp_hqd_aql_control = 1;
+		mqd_of(xcc)->cp_hqd_pq_rptr_report_addr_lo = RPTR;
+		mqd_of(xcc)->cp_mqd_stride_size = STRIDE;
+		mqd_of(xcc)->compute_current_logic_xcc_id = xcc;
+	}
+}
+
+/* A process with pages 1 MiB to 2 MiB, and a queue. @xcc: the first of the partition. */
+static void run_list(unsigned int xcc)
+{
+	struct pm4_mes_map_process_aldebaran process = { 0 };
+	struct pm4_mes_map_queues queue = { 0 };
+	uint8_t *list = guest_page(LIST);
+	uint64_t root = new_table(), page;
+
+	for (page = 0x100000; page < 0x200000; page += 4096)
+		map_page(root, page, (MACHINE_GUEST + page) | PTE_ALL | PTE_SYS);
+	process.bitfields2.pasid = 0x8001;
+	process.vm_context_page_table_base_addr_lo32 = LOW(root | 1);
+	queue.bitfields3.doorbell_offset = DOORBELL;
+	queue.mqd_addr_lo = MQDS;
+	queue.wptr_addr_lo = WPTR;
+	memcpy(list, &process, sizeof(process));
+	*(uint32_t *)list = HEADER(IT_MAP_PROCESS, sizeof(process) / 4 - 2);
+	memcpy(list + sizeof(process), &queue, sizeof(queue));
+	*(uint32_t *)(list + sizeof(process)) = HEADER(IT_MAP_QUEUES, sizeof(queue) / 4 - 2);
+	command_start(xcc);
+	machine.gpu->queues[0].mqd = GART_ADDRESS(0x1000); /* the scheduler's queue */
+	COMMAND(HEADER(PACKET3_SET_RESOURCES, 6), ALL_VMIDS | 1u << 29, 0, 0, 0, 0, 0, 0);
+	COMMAND(HEADER(IT_RUN_LIST, 2), LIST, 0, (sizeof(process) + sizeof(queue)) / 4 | 1 << 23);
+	run_commands();
+}
+
+static const struct queue *queue_on(unsigned int xcc)
+{
+	unsigned int i;
+
+	for (i = 0; i < QUEUE_MAX; i++)
+		if (machine.gpu->queues[i].active && machine.gpu->queues[i].is_user &&
+		    machine.gpu->queues[i].space.instance == xcc)
+			return &machine.gpu->queues[i];
+	return NULL;
+}
+
+static void put_barriers(unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < RING_BYTES / AQL_PACKET_BYTES; i++)
+		*(uint16_t *)guest_page(RING + AQL_PACKET_BYTES * i) = i < count ? BARRIER : 1;
+}
+
+static void a_queue_is_on_each_xcc_and_its_packets_go_round(void **state)
+{
+	unsigned int xcc;
+
+	(void)state;
+	make_mqds();
+	put_barriers(9);
+	*(uint64_t *)guest_page(SIGNAL) = 1; /* AMD_SIGNAL_KIND_USER */
+	((uint64_t *)guest_page(RING))[7] = SIGNAL;
+	run_list(0);
+	for (xcc = 0; xcc < XCCS; xcc++) {
+		assert_non_null(queue_on(xcc));
+		assert_int_equal(aql_has_turn(queue_on(xcc)), xcc == 0);
+		regs_write(machine.gpu, gpu_register_of(xcc, REG(GC, mmCP_MEC_CNTL)), 0);
+	}
+	queues_ring(machine.gpu, DOORBELL, 8);
+	machine_run();
+	for (xcc = 0; xcc < XCCS; xcc++)
+		assert_int_equal(queue_on(xcc)->rptr, 9 * AQL_PACKET_BYTES);
+	assert_int_equal(*(uint64_t *)guest_page(RPTR), 9);
+	assert_int_equal(((int64_t *)guest_page(SIGNAL))[1], -1);
+	assert_int_equal(machine.gpu->counters.aql_packets, 9);
+	assert_violations(0);
+}
+
+static void a_queue_waits_for_the_xcc_that_has_the_turn(void **state)
+{
+	(void)state;
+	make_mqds();
+	put_barriers(3);
+	run_list(0);
+	regs_write(machine.gpu, gpu_register_of(7, REG(GC, mmCP_MEC_CNTL)), 0);
+	queues_ring(machine.gpu, DOORBELL, 2);
+	machine_run();
+	/* packet 0 is for XCC 0, packet 1 for XCC 7, which is the only other one that runs */
+	assert_int_equal(queue_on(7)->rptr, 2 * AQL_PACKET_BYTES);
+}
+
+static void a_queue_of_one_xcc_stays_there(void **state)
+{
+	unsigned int xcc;
+
+	(void)state;
+	set_partitions(1);
+	make_mqds();
+	run_list(5);
+	for (xcc = 0; xcc < XCCS; xcc++)
+		assert_int_equal(queue_on(xcc) != NULL, xcc == 5);
+	assert_int_equal(ih_pasid_of(machine.gpu, &(struct space){ HUB_GFX, 3, 5 }), 0x8001);
+	assert_int_equal(ih_pasid_of(machine.gpu, &(struct space){ HUB_MM, 3, 2 }), 0x8001);
+	assert_int_equal(ih_pasid_of(machine.gpu, &(struct space){ HUB_GFX, 3, 0 }), 0);
+	assert_violations(0);
+}
+
+static void an_mqd_that_was_not_restored_is_a_violation(void **state)
+{
+	(void)state;
+	make_mqds();
+	memset(mqd_of(6), 0, sizeof(struct v9_mqd));
+	run_list(0);
+	assert_violations(1);
+	assert_non_null(strstr(machine.gpu->report.kept[0], "MQD"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CHIP_TEST(partitions_follow_the_register_of_the_xccs),
+		CHIP_TEST(the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums),
+		CHIP_TEST(a_packet_names_registers_of_its_own_xcc),
+		CHIP_TEST(each_hub_acknowledges_its_own_invalidations),
+		CHIP_TEST(an_interrupt_says_which_die_it_comes_from),
+		CHIP_TEST(two_engines_of_an_xcc_have_numbers_of_its_partition),
+		CHIP_TEST(a_queue_is_on_each_xcc_and_its_packets_go_round),
+		CHIP_TEST(a_queue_waits_for_the_xcc_that_has_the_turn),
+		CHIP_TEST(a_queue_of_one_xcc_stays_there),
+		CHIP_TEST(an_mqd_that_was_not_restored_is_a_violation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
