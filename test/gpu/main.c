@@ -97,7 +97,10 @@ static int parse_options(int argc, char **argv, struct options *options)
 
 	while (ret == 0 && (option = getopt(argc, argv, "s:c:l:w:m:v:t:k")) >= 0)
 		ret = parse_option(options, option, optarg);
-	return ret < 0 || optind != argc || !options->num_gpus || !options->control ? -EINVAL : 0;
+	if (ret < 0 || optind != argc || !options->num_gpus || !options->control)
+		return -EINVAL;
+	/* hive.c has the registers of the MI210 */
+	return options->num_gpus > 1 && options->asic != &asic_mi210 ? -EINVAL : 0;
 }
 
 static int run(struct board *board, const struct options *options)
