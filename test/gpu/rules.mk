@@ -61,7 +61,7 @@ LINUX_HEADERS := include/*.h include/ivsrcid/*/*.h include/asic_reg/gc/gc_9_0_*.
 	include/asic_reg/sdma/sdma_4_4_0_*.h include/asic_reg/gc/gc_9_4_3_*.h include/asic_reg/mmhub/mmhub_1_8_0_offset.h \
 	include/asic_reg/nbio/nbio_7_9_0_*.h include/asic_reg/sdma/sdma_4_4_2_offset.h amdgpu/soc15d.h amdgpu/vega10_sdma_pkt_open.h amdkfd/kfd_pm4_*.h
 
-$(GPU)/linux/.ready: $(LINUX_SOURCE)
+$(GPU)/linux/.ready: $(LINUX_SOURCE) test/gpu/rules.mk
 	@mkdir -p $(@D)
 	$(call SHOW,GEN)
 	$(Q)tar -xJf $< -C $(@D) --strip-components=1 --wildcards --no-wildcards-match-slash \
