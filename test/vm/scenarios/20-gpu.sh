@@ -83,7 +83,7 @@ scenario_large_buffers() { # newest, true driver
 	finish
 }
 
-scenario_process_tree() {
+scenario_process_tree() { # true driver
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	come_back
