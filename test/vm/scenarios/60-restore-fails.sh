@@ -227,7 +227,7 @@ refused_map() {
 }
 
 # The process has eight GPUs, and the other machine shows seven. Each fits, but one is missing.
-scenario_gpu_hidden() { # newest
+scenario_gpu_hidden() { # newest, true driver
 	local saved all shown hidden
 
 	machine eight
