@@ -73,7 +73,7 @@ $(MESSAGES).c $(MESSAGES).h &: criu-amdgpu.proto
 	$(Q)protoc-c --c_out=$(BUILD) $<
 
 # Each kind of test has its rules beside it.
-include $(patsubst %,test/%/rules.mk,unit map native bench fuzz faults tool gpu)
+include $(patsubst %,test/%/rules.mk,unit map native contract bench fuzz faults tool gpu)
 
 # Checks the sources and the manual pages. TOOLS: some of those that test/analyse names.
 analyse: $(OBJECTS)

@@ -53,7 +53,7 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
-$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/sharing.h test/native/aql_machine.h \
+$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/aql_machine.h \
 		test/sim/native/amdgpu_sim.h \
 		$(wildcard test/lib/raw_*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
@@ -67,8 +67,8 @@ $(SIM)/amdgpu_sim.a: sim ;
 sim:
 	@$(MAKE) --no-print-directory -s -C test/sim/native O=$(abspath $(SIM)) CFLAGS="$(CFLAGS)" LDFLAGS="$(LDFLAGS)"
 
-native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(CRIUS)
-native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(CRIUS)
+native: $(PLUGIN) sim $(NATIVE)/host $(NATIVE)/before $(NATIVE)/rocr_copy $(NATIVE)/rocr_kernel $(NATIVE)/gfx90a.co $(NATIVE)/gfx908.co $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
+native-linked: $(PLUGIN) sim $(NATIVE)/host-linked $(SIM_TESTS) $(NATIVE)/contract $(CRIUS)
 native-valgrind: native-linked $(NATIVE)/pidfd.so
 
 $(NATIVE)/rocr_%: test/native/rocr/%.c test/native/rocr/say.c test/lib/rocr.c test/lib/rocr.h

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests through raw ioctls how each simulated kernel version behaves, and which state it saves and
- * restores. */
+/* Tests the names of simulated kernels, their knobs, and through raw ioctls what AMD's out-of-tree
+ * driver does otherwise than Linux. test/contract has the rules for Linux. */
 #include <amdgpu_drm.h>
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -175,160 +175,6 @@ static void a_knob_changes_one_behaviour_of_a_kernel(void **state)
 	assert_int_equal(sim_number("bo_record_size", NULL), 296);
 }
 
-#define DOORBELLS(id) (3ull << 62 | (uint64_t)(id) << 46)
-#define EVENTS        (2ull << 62)
-
-static int map_kfd(const struct raw_process *process, uint64_t offset)
-{
-	void *memory = mmap(NULL, RAW_DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    process->kfd, (off_t)offset);
-
-	if (memory == MAP_FAILED)
-		return -errno;
-	assert_int_equal(munmap(memory, RAW_DOORBELL_BYTES), 0);
-	return 0;
-}
-
-/* A process of another machine. That machine names its GPU by an id that is unknown here. */
-static struct saved save_process_of_another_gpu(uint32_t user_id)
-{
-	struct saved saved = save_process();
-
-	saved.device.user_gpu_id = user_id;
-	saved.bos[0].gpu_id = user_id;
-	memcpy(saved.priv + 8 + 8 + 12, &user_id, sizeof(user_id));
-	return saved;
-}
-
-static void doorbells_are_mapped_by_the_id_that_the_kernel_takes(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int real, user;
-	} cases[] = { { "7.2", 0, -ENODEV }, { "7.3", -ENODEV, 0 } };
-	struct raw_process process;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		sim_write("kernel", cases[i].kernel);
-		assert_int_equal(begin_restore(save_process_of_another_gpu(0xbeef), &process), 0);
-		assert_int_equal(map_kfd(&process, DOORBELLS(process.gpu[0].gpu_id)),
-				 cases[i].real);
-		assert_int_equal(map_kfd(&process, DOORBELLS(0xbeef)), cases[i].user);
-		end_process(&process);
-	}
-}
-
-static void a_kernel_makes_a_page_for_events_or_wants_one(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int create, map;
-	} cases[] = { { "7.2", 0, 0 }, { "7.3", -ENOMEM, -EINVAL } };
-	struct raw_process process;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct kfd_ioctl_create_event_args create = { .event_type = KFD_IOC_EVENT_SIGNAL };
-
-		sim_write("kernel", cases[i].kernel);
-		assert_int_equal(raw_open_acquired(&process), 0);
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CREATE_EVENT, &create),
-				 cases[i].create);
-		assert_int_equal(map_kfd(&process, EVENTS), cases[i].map);
-		end_process(&process);
-	}
-}
-
-static void an_event_of_an_unknown_type_is_restored_or_refused(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int ret;
-	} cases[] = { { "6.1", -EINVAL },      { "6.8", 0 },  { "6.12", 0 },
-		      { "6.12.111", -EINVAL }, { "6.18", 0 }, { "7.2", -EINVAL },
-		      { "7.3", -EINVAL },      { "dkms", 0 } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		sim_write("kernel", cases[i].kernel);
-		assert_int_equal(restore_process(save_process_with(KFD_IOC_EVENT_NODECHANGE)),
-				 cases[i].ret);
-		assert_int_equal(restore_process(save_process_with(KFD_IOC_EVENT_HW_EXCEPTION)), 0);
-	}
-}
-
-static void a_second_pause_nests_or_does_not(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int left;
-	} cases[] = { { "6.1", 1 }, { "6.12", 1 }, { "6.12.111", 0 },
-		      { "7.2", 1 }, { "7.3", 0 },  { "dkms", 1 } };
-	struct raw_process process;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
-
-		sim_write("kernel", cases[i].kernel);
-		assert_int_equal(raw_open_acquired(&process), 0);
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
-		args.op = KFD_CRIU_OP_UNPAUSE;
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args), 0);
-		assert_int_equal(sim_number("processes", "evicted="), cases[i].left);
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &args), -EINVAL);
-		end_process(&process);
-	}
-}
-
-static void a_process_without_buffers_is_restored_or_refused(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int ret;
-	} cases[] = { { "6.1", 0 },
-		      { "6.8", -EINVAL },
-		      { "7.3", 0 },
-		      { "dkms-6.12", -EINVAL },
-		      { "dkms", 0 } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct saved saved;
-
-		sim_write("kernel", cases[i].kernel);
-		saved = save_process();
-		saved.args.num_bos = 0;
-		saved.args.num_objects = 0;
-		saved.args.priv_data_size = 8 + 8;
-		assert_int_equal(restore_process(saved), cases[i].ret);
-	}
-}
-
-/* ALLOC and MAP_MEMORY need no address for a VRAM buffer that a program will export. */
-static void a_buffer_without_an_address_is_saved_or_left_out(void **state)
-{
-	static const char *const names[] = { "6.1", "6.12" };
-	struct raw_process process;
-
-	(void)state;
-	for (uint32_t i = 0; i < 2; i++) {
-		struct kfd_ioctl_criu_args info = { .op = KFD_CRIU_OP_PROCESS_INFO };
-		struct kfd_ioctl_alloc_memory_of_gpu_args alloc = { .size = PAGE,
-								    .flags = RAW_VRAM };
-
-		sim_write("kernel", names[i]);
-		assert_int_equal(raw_open_acquired(&process), 0);
-		alloc.gpu_id = process.gpu[0].gpu_id;
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc), 0);
-		assert_int_equal(raw_ioctl(process.kfd, AMDKFD_IOC_CRIU_OP, &info), 0);
-		assert_int_equal(info.num_bos, i);
-		end_process(&process);
-	}
-}
-
 /* Some headers lack EXPORT_DMABUF. */
 struct export
 {
@@ -337,93 +183,14 @@ struct export
 };
 #define EXPORT _IOWR(AMDKFD_IOCTL_BASE, 0x24, struct export)
 
-static void linux_6_1_cannot_export(void **state)
-{
-	struct raw_process process;
-	struct export none = { .handle = 0 };
-
-	(void)state;
-	assert_int_equal(raw_open_acquired(&process), 0);
-	sim_write("kernel", "6.1");
-	assert_int_equal(raw_ioctl(process.kfd, EXPORT, &none), -ENOTTY);
-	sim_write("kernel", "6.8");
-	assert_int_equal(raw_ioctl(process.kfd, EXPORT, &none), -EINVAL);
-	end_process(&process);
-}
-
-static int import_on(const struct raw_process *process, uint32_t gpu_id, int fd)
-{
-	struct kfd_ioctl_import_dmabuf_args args = { .gpu_id = gpu_id, .dmabuf_fd = (uint32_t)fd };
-
-	return raw_ioctl(process->kfd, AMDKFD_IOC_IMPORT_DMABUF, &args);
-}
-
-static void linux_6_1_imports_on_the_same_device_only(void **state)
-{
-	struct raw_process process;
-	struct export export = { 0 };
-	struct raw_bo bo;
-
-	(void)state;
-	sim_write("hidden", "2,3,4,5,6,7");
-	assert_int_equal(raw_open_acquired(&process), 0);
-	assert_int_equal(raw_alloc_mapped(&process, 0, RAW_VRAM, PAGE, &bo), 0);
-	export.handle = bo.handle;
-	assert_int_equal(raw_ioctl(process.kfd, EXPORT, &export), 0);
-	sim_write("kernel", "6.1");
-	assert_int_equal(import_on(&process, process.gpu[1].gpu_id, (int)export.fd), -EINVAL);
-	assert_int_equal(import_on(&process, process.gpu[0].gpu_id, (int)export.fd), 0);
-	sim_write("kernel", "6.12");
-	assert_int_equal(import_on(&process, process.gpu[1].gpu_id, (int)export.fd), 0);
-	(void)close((int)export.fd);
-	assert_int_equal(munmap(bo.address, bo.size), 0);
-	end_process(&process);
-}
-
-static uint32_t create_gem(int render, uint64_t alignment)
+static uint32_t create_gem(int render)
 {
 	union drm_amdgpu_gem_create create = {
-		.in = { .bo_size = PAGE, .alignment = alignment, .domains = AMDGPU_GEM_DOMAIN_GTT },
+		.in = { .bo_size = PAGE, .domains = AMDGPU_GEM_DOMAIN_GTT },
 	};
 
 	assert_int_equal(raw_ioctl(render, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), 0);
 	return create.out.handle;
-}
-
-/* Headers of older systems lack these. */
-struct listed {
-	uint32_t handle, flags;
-	uint64_t size, preferred_domains, alloc_flags, alignment;
-};
-struct list {
-	uint64_t entries;
-	uint32_t num_entries, padding;
-};
-#define LIST DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct list)
-
-static void the_list_of_handles_has_alignments_in_pages_or_bytes(void **state)
-{
-	static const struct {
-		const char *kernel;
-		int ret;
-		uint64_t alignment;
-	} cases[] = { { "6.12", -EINVAL, 0 },      { "6.18", 0, 2 },
-		      { "7.2", 0, 2 * PAGE },      { "7.3", 0, 2 * PAGE },
-		      { "dkms-6.12", -EINVAL, 0 }, { "dkms", 0, 2 } };
-	struct raw_process process;
-
-	(void)state;
-	assert_int_equal(raw_open_acquired(&process), 0);
-	(void)create_gem(process.render[0], 2 * PAGE);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct listed listed = { 0 };
-		struct list list = { (uintptr_t)&listed, 1, 0 };
-
-		sim_write("kernel", cases[i].kernel);
-		assert_int_equal(raw_ioctl(process.render[0], LIST, &list), cases[i].ret);
-		assert_int_equal(listed.alignment, cases[i].alignment);
-	}
-	end_process(&process);
 }
 
 static int map_gem(const struct raw_process *process, uint32_t handle)
@@ -449,7 +216,7 @@ static void linux_6_1_does_not_keep_mappings_of_a_compute_vm(void **state)
 	(void)state;
 	assert_int_equal(raw_open(&process), 0);
 	assert_int_equal(raw_open_render(&process.gpu[0], &process.render[0]), 0);
-	handle = create_gem(process.render[0], PAGE);
+	handle = create_gem(process.render[0]);
 	sim_write("kernel", "6.1");
 	assert_int_equal(map_gem(&process, handle), 0);
 	assert_int_equal(raw_acquire(&process, process.gpu[0].gpu_id, process.render[0]), 0);
@@ -551,15 +318,6 @@ int main(void)
 		TEST(each_kernel_has_its_version),
 		TEST(an_unknown_kernel_is_refused_and_changes_nothing),
 		TEST(a_knob_changes_one_behaviour_of_a_kernel),
-		TEST(doorbells_are_mapped_by_the_id_that_the_kernel_takes),
-		TEST(a_kernel_makes_a_page_for_events_or_wants_one),
-		TEST(an_event_of_an_unknown_type_is_restored_or_refused),
-		TEST(a_second_pause_nests_or_does_not),
-		TEST(a_process_without_buffers_is_restored_or_refused),
-		TEST(a_buffer_without_an_address_is_saved_or_left_out),
-		TEST(linux_6_1_cannot_export),
-		TEST(linux_6_1_imports_on_the_same_device_only),
-		TEST(the_list_of_handles_has_alignments_in_pages_or_bytes),
 		TEST(linux_6_1_does_not_keep_mappings_of_a_compute_vm),
 		TEST(handles_that_name_no_buffer_crash_amds_driver),
 		TEST(amds_driver_does_not_say_that_a_gpu_is_in_reset),

@@ -15,9 +15,8 @@
 #include "raw_kfd.h"
 #include "sim_test.h"
 
-#define PAGE         4096u
-#define MIB          (1u << 20)
-#define LIST_HANDLES 0xc0106459u
+#define PAGE 4096u
+#define MIB  (1u << 20)
 
 static struct raw_process process;
 
@@ -184,19 +183,6 @@ static void every_resume_fails_until_it_is_set_back(void **state)
 	sim_write("resume_fail", "0");
 }
 
-/* KFD's buffers have no handle in the render file. */
-static void handles_can_be_listed(void **state)
-{
-	uint64_t args[2] = { 0, 0 };
-
-	(void)state;
-	assert_int_equal(raw_ioctl(process.render[0], LIST_HANDLES, args), -EINVAL);
-	sim_write("list_handles", "1");
-	assert_int_equal(raw_ioctl(process.render[0], LIST_HANDLES, args), 0);
-	assert_int_equal((uint32_t)args[1], 0);
-	sim_write("list_handles", "0");
-}
-
 /* The queue stops after a violation. */
 static void assert_stands_still(struct raw_queue *queue)
 {
@@ -339,7 +325,6 @@ int main(void)
 		TEST(records_of_bos_have_another_size),
 		TEST(a_checkpoint_fails_in_the_middle_and_when_counts_differ),
 		TEST(every_resume_fails_until_it_is_set_back),
-		TEST(handles_can_be_listed),
 		TEST(old_memory_errors_are_reported_to_new_contexts),
 		TEST(a_queue_reaches_an_svm_range_and_nothing_beside_it),
 		TEST(a_queue_does_not_reach_what_the_process_has_unmapped),

@@ -21,28 +21,6 @@
 #define RINGS           3000u
 #define ENGINE_SLEEP_NS 100000u
 
-static void both_rings_copy(void **state)
-{
-	struct gpu gpu = open_gpu(128);
-	struct buffer a = new_buffer(&gpu, 5 * MIB, AMDGPU_GEM_DOMAIN_VRAM);
-	struct buffer b = new_buffer(&gpu, 5 * MIB, AMDGPU_GEM_DOMAIN_VRAM);
-	struct buffer c = new_buffer(&gpu, 5 * MIB, AMDGPU_GEM_DOMAIN_GTT);
-	uint8_t *in = cpu(&a), *out = cpu(&c);
-
-	(void)state;
-	memset(in, 0x5a, a.size);
-	in[a.size - 1] = 1;
-	copy(&gpu, 0, &b, &a, a.size);
-	copy(&gpu, 1, &c, &b, a.size);
-	assert_memory_equal(out, in, a.size);
-	(void)amdgpu_bo_cpu_unmap(a.bo);
-	(void)amdgpu_bo_cpu_unmap(c.bo);
-	drop(&a);
-	drop(&b);
-	drop(&c);
-	close_gpu(&gpu);
-}
-
 /* Passes handles in the submission itself, without a list made before. */
 static void buffers_may_be_listed_in_the_submission(void **state)
 {
@@ -288,25 +266,6 @@ static void a_dmabuf_is_one_object_however_it_is_seen(void **state)
 	close_gpu(&gpu);
 }
 
-static void a_buffer_is_mapped_only_through_files_that_know_it(void **state)
-{
-	struct gpu gpu = open_gpu(128);
-	struct buffer a = new_buffer(&gpu, PAGE, AMDGPU_GEM_DOMAIN_VRAM);
-	int other = open("/dev/dri/renderD128", O_RDWR);
-	union drm_amdgpu_gem_mmap args = { 0 };
-
-	(void)state;
-	assert_int_equal(amdgpu_bo_export(a.bo, amdgpu_bo_handle_type_kms, &args.in.handle), 0);
-	assert_int_equal(
-		drmIoctl(amdgpu_device_get_fd(gpu.device), DRM_IOCTL_AMDGPU_GEM_MMAP, &args), 0);
-	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, other, (off_t)args.out.addr_ptr),
-			 MAP_FAILED);
-	assert_int_equal(errno, EACCES);
-	(void)close(other);
-	drop(&a);
-	close_gpu(&gpu);
-}
-
 static void duplicates_keep_a_file_open(void **state)
 {
 	int fd = open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
@@ -540,7 +499,6 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(both_rings_copy),
 		TEST(buffers_may_be_listed_in_the_submission),
 		TEST(memory_of_the_program_is_copied_in_place),
 		TEST(memory_that_is_not_there_cannot_be_submitted),
@@ -550,7 +508,6 @@ int main(int argc, char **argv)
 		TEST(what_nobody_wrote_takes_no_memory),
 		TEST(skipped_copies_end_and_move_nothing),
 		TEST(a_dmabuf_is_one_object_however_it_is_seen),
-		TEST(a_buffer_is_mapped_only_through_files_that_know_it),
 		TEST(duplicates_keep_a_file_open),
 		TEST(faults_are_armed_by_the_program),
 		TEST(hidden_gpus_are_not_seen),

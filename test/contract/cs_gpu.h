@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A GPU opened through libdrm_amdgpu, its copy engine, and buffers mapped into it, for the
  * acceptance tests. Every function gives 0 or -errno. */
-#ifndef CLIENT_ACCEPT_CS_H
-#define CLIENT_ACCEPT_CS_H
+#ifndef CONTRACT_CS_GPU_H
+#define CONTRACT_CS_GPU_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* CRIU_OP for the acceptance tests. Every function gives 0 or -errno. */
-#ifndef CLIENT_ACCEPT_CRIU_H
-#define CLIENT_ACCEPT_CRIU_H
+#ifndef CONTRACT_CRIU_OP_H
+#define CONTRACT_CRIU_OP_H
 
 #include <stdint.h>
 

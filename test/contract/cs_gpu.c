@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Opens GPUs with libdrm_amdgpu and submits command buffers to the copy engine. The tests choose
  * the packets and check the results. */
-#include "accept_cs.h"
+#include "cs_gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>

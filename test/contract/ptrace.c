@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "accept.h"
-#include "accept_criu.h"
+#include "contract.h"
+#include "criu_op.h"
 #include "raw_kfd.h"
 
 enum command {
@@ -36,7 +36,7 @@ static int target_obey(struct raw_queue *queue, volatile uint64_t *counter, long
 }
 
 /* The process to be dumped: tells the number of its /dev/kfd, then obeys until the line is cut. */
-static int target_main(struct peer *peer)
+static void target_main(struct peer *peer)
 {
 	struct raw_process process;
 	struct raw_queue queue;
@@ -46,25 +46,22 @@ static int target_main(struct peer *peer)
 	EXPECT(raw_open_acquired(&process), 0);
 	EXPECT(raw_create_queue(&process, 0, &queue), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 4096, &host), 0);
-	EXPECT(peer_send(peer, process.kfd), 0);
+	peer_send(peer, process.kfd);
 	while (peer_receive(peer, &command) == 0)
-		EXPECT(peer_send(peer,
-				 target_obey(&queue, (volatile uint64_t *)host.address, command)),
-		       0);
-	return 0;
+		peer_send(peer, target_obey(&queue, (volatile uint64_t *)host.address, command));
 }
 
 static long target_command(struct peer *target, enum command command)
 {
 	long answer = -EPIPE;
 
-	if (peer_send(target, command) < 0 || peer_receive(target, &answer) < 0)
-		return -EPIPE;
+	peer_send(target, command);
+	(void)peer_receive(target, &answer);
 	return answer;
 }
 
 /* A duplicate of the target's /dev/kfd, as CRIU gets one. */
-static int target_get_kfd(struct peer *target, int *ret_kfd)
+static void target_get_kfd(struct peer *target, int *ret_kfd)
 {
 	long number;
 	int pidfd;
@@ -75,7 +72,6 @@ static int target_get_kfd(struct peer *target, int *ret_kfd)
 	*ret_kfd = (int)syscall(SYS_pidfd_getfd, pidfd, (int)number, 0);
 	close(pidfd);
 	EXPECT_TRUE(*ret_kfd >= 0);
-	return 0;
 }
 
 static int seize(pid_t pid)
@@ -131,15 +127,15 @@ static int info_from_thread(int kfd, struct criu_image *image)
 	return attempt.ret;
 }
 
-static int test_tracer(void)
+static void ptrace_only_the_tracing_thread_with_capability_dumps(void)
 {
 	struct kfd_ioctl_get_version_args version = { 0 };
 	struct criu_image *image = criu_image_new();
 	struct peer target;
 	int kfd;
 
-	EXPECT(peer_start(target_main, &target), 0);
-	EXPECT(target_get_kfd(&target, &kfd), 0);
+	peer_start(target_main, &target);
+	target_get_kfd(&target, &kfd);
 	EXPECT(criu_process_info(kfd, image), -EBADF);
 	EXPECT(seize(target.pid), 0);
 	EXPECT(raw_ioctl(kfd, AMDKFD_IOC_GET_VERSION, &version), -EBADF);
@@ -158,13 +154,12 @@ static int test_tracer(void)
 	EXPECT(detach(target.pid), 0);
 	EXPECT(criu_process_info(kfd, image), -EBADF);
 	EXPECT(peer_join(&target), 0);
-	return 0;
 }
 
 static pid_t victim;
 static int victim_kfd;
 
-static int dumper_main(struct peer *peer)
+static void dumper_main(struct peer *peer)
 {
 	struct criu_image *image = criu_image_new();
 
@@ -174,17 +169,16 @@ static int dumper_main(struct peer *peer)
 	EXPECT(criu_checkpoint(victim_kfd, image), 0);
 	/* It dies without UNPAUSE. */
 	raise(SIGKILL);
-	return 0;
 }
 
-static int test_dead_dumper(void)
+static void ptrace_a_dead_dumper_leaves_the_target_stopped(void)
 {
 	struct peer target, dumper;
 
-	EXPECT(peer_start(target_main, &target), 0);
-	EXPECT(target_get_kfd(&target, &victim_kfd), 0);
+	peer_start(target_main, &target);
+	target_get_kfd(&target, &victim_kfd);
 	victim = target.pid;
-	EXPECT(peer_start(dumper_main, &dumper), 0);
+	peer_start(dumper_main, &dumper);
 	EXPECT(peer_join(&dumper), 128 + SIGKILL);
 	EXPECT(target_command(&target, COMMAND_SUBMIT), 0);
 	EXPECT(target_command(&target, COMMAND_RESTS), 0);
@@ -195,13 +189,12 @@ static int test_dead_dumper(void)
 	EXPECT(target_command(&target, COMMAND_FINISHES), 0);
 	EXPECT(detach(target.pid), 0);
 	EXPECT(peer_join(&target), 0);
-	return 0;
 }
 
-static const struct accept_test tests[] = {
-	{ "ptrace_only_the_tracing_thread_with_capability_dumps", test_tracer, false },
-	{ "ptrace_a_dead_dumper_leaves_the_target_stopped", test_dead_dumper, false },
+static const struct rule rules[] = {
+	RULE(ptrace_only_the_tracing_thread_with_capability_dumps),
+	RULE(ptrace_a_dead_dumper_leaves_the_target_stopped),
 	{ 0 },
 };
 
-const struct accept_group accept_ptrace_group = { "ptrace", tests };
+const struct subject ptrace_subject = { "ptrace", rules };

@@ -7,8 +7,10 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-#include "accept.h"
+#include "contract.h"
 #include "raw_kfd.h"
+
+#define PAGE_BYTES 32768
 
 static int event_create(struct raw_process *process, uint32_t type, uint32_t auto_reset,
 			uint64_t page, uint32_t *ret_id)
@@ -60,22 +62,33 @@ static int event_wait(struct raw_process *process, const uint32_t *ids, uint32_t
 	return ret < 0 ? ret : (int)args.wait_result;
 }
 
-/* libhsakmt hands over a buffer for the page of slots with the first event. */
-static int page_create(struct raw_process *process, struct raw_bo *ret_page)
+/* A process with a signal event. libhsakmt hands over a buffer for the page of slots with the first
+ * event. */
+static uint32_t open_with_event(struct raw_process *process, uint32_t auto_reset)
 {
-	return raw_alloc_mapped(process, 0, RAW_GTT, 32768, ret_page);
+	struct raw_bo page;
+	uint32_t id;
+
+	EXPECT(raw_open_acquired(process), 0);
+	EXPECT(raw_alloc_mapped(process, 0, RAW_GTT, PAGE_BYTES, &page), 0);
+	EXPECT(event_create(process, KFD_IOC_EVENT_SIGNAL, auto_reset, page.handle, &id), 0);
+	return id;
 }
 
-static int test_ids(void)
+static void event_ids_start_at_1_and_the_page_is_given_once(void)
 {
 	struct raw_process process;
 	struct raw_bo page, small;
 	uint32_t id;
 
 	EXPECT(raw_open_acquired(&process), 0);
-	EXPECT(page_create(&process, &page), 0);
+	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, PAGE_BYTES, &page), 0);
 	EXPECT(raw_alloc_mapped(&process, 0, RAW_GTT, 16384, &small), 0);
-	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, small.handle, &id), -EINVAL);
+	if (!rule_kernel()->amd) {
+		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, small.handle, &id), -EINVAL);
+		EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, small.handle + 77, &id),
+		       -EINVAL);
+	}
 	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, page.handle, &id), 0);
 	EXPECT(id, 1);
 	EXPECT(((uint64_t *)page.address)[4095], -1ll);
@@ -86,16 +99,26 @@ static int test_ids(void)
 	EXPECT_TRUE(id >= 0x40000000);
 	EXPECT(raw_unmap(&process, &page, process.gpu[0].gpu_id), 0);
 	EXPECT(raw_free(&process, &page), -EPERM);
-	return 0;
 }
 
-static int test_states(void)
+static void event_page_is_made_by_the_kernel_or_has_to_be_given(void)
 {
+	bool makes = rule_kernel()->event_page;
+	struct raw_bo view = { .size = RAW_DOORBELL_BYTES, .mmap_offset = 2ull << 62 };
 	struct raw_process process;
-	uint32_t manual, automatic, memory, both[2];
+	uint32_t id;
 
 	EXPECT(raw_open_acquired(&process), 0);
-	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, 0, &manual), 0);
+	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 0, 0, &id), makes ? 0 : -ENOMEM);
+	view.address = mmap(NULL, view.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(raw_mmap(process.kfd, &view), makes ? 0 : -EINVAL);
+}
+
+static void event_states_follow_set_reset_and_wait(void)
+{
+	struct raw_process process;
+	uint32_t manual = open_with_event(&process, 0), automatic, memory, both[2];
+
 	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 1, 0, &automatic), 0);
 	EXPECT(event_create(&process, KFD_IOC_EVENT_MEMORY, 1, 0, &memory), 0);
 	EXPECT(event_wait(&process, &manual, 1, 1, 0), 1);
@@ -119,21 +142,18 @@ static int test_states(void)
 	EXPECT(event_set(&process, 77), -EINVAL);
 	both[1] = 77;
 	EXPECT(event_wait(&process, both, 2, 0, 0), -EINVAL);
-	return 0;
 }
-
-static struct raw_process shared;
-static uint32_t shared_event;
 
 static void wake_up(int signal)
 {
 	(void)signal;
 }
 
-static int test_interrupted(void)
+static void event_wait_is_interrupted_by_a_signal(void)
 {
 	const struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
-	struct kfd_event_data data = { 0 };
+	struct raw_process process;
+	struct kfd_event_data data = { .event_id = open_with_event(&process, 1) };
 	struct kfd_ioctl_wait_events_args args = {
 		.events_ptr = (uintptr_t)&data,
 		.num_events = 1,
@@ -141,40 +161,34 @@ static int test_interrupted(void)
 	};
 	struct sigaction action = { .sa_handler = wake_up };
 
-	EXPECT(raw_open_acquired(&shared), 0);
-	EXPECT(event_create(&shared, KFD_IOC_EVENT_SIGNAL, 1, 0, &shared_event), 0);
-	data.event_id = shared_event;
 	EXPECT(sigaction(SIGALRM, &action, NULL), 0);
 	EXPECT(setitimer(ITIMER_REAL, &soon, NULL), 0);
-	EXPECT(raw_ioctl(shared.kfd, AMDKFD_IOC_WAIT_EVENTS, &args), -EINTR);
+	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_WAIT_EVENTS, &args), -EINTR);
 	/* What is left of the time comes back, for the restart. */
 	EXPECT_TRUE(args.timeout < 60000 && args.timeout > 0);
-	return 0;
 }
 
-static int test_destroy(void)
+static void event_destroyed_is_gone(void)
 {
 	struct kfd_ioctl_destroy_event_args args = { 0 };
 	struct raw_process process;
-	uint32_t first, again;
+	uint32_t first = open_with_event(&process, 1), again;
 
-	EXPECT(raw_open_acquired(&process), 0);
-	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 1, 0, &first), 0);
 	args.event_id = first;
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_EVENT, &args), 0);
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_DESTROY_EVENT, &args), -EINVAL);
 	EXPECT(event_set(&process, first), -EINVAL);
 	EXPECT(event_create(&process, KFD_IOC_EVENT_SIGNAL, 1, 0, &again), 0);
 	EXPECT(again, first);
-	return 0;
 }
 
-static const struct accept_test tests[] = {
-	{ "event_ids_start_at_1_and_the_page_is_given_once", test_ids, false },
-	{ "event_states_follow_set_reset_and_wait", test_states, false },
-	{ "event_wait_is_interrupted_by_a_signal", test_interrupted, false },
-	{ "event_destroyed_is_gone", test_destroy, false },
+static const struct rule rules[] = {
+	RULE(event_ids_start_at_1_and_the_page_is_given_once),
+	RULE(event_page_is_made_by_the_kernel_or_has_to_be_given),
+	RULE(event_states_follow_set_reset_and_wait),
+	RULE(event_wait_is_interrupted_by_a_signal),
+	RULE(event_destroyed_is_gone),
 	{ 0 },
 };
 
-const struct accept_group accept_event_group = { "event", tests };
+const struct subject event_subject = { "event", rules };

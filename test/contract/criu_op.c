@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Wrappers around CRIU_OP, without checks of their own. */
-#include "accept_criu.h"
+#include "criu_op.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -13,11 +13,11 @@
 #include <drm.h>
 #include <xf86drm.h>
 
-#include "accept.h"
-#include "accept_cs.h"
+#include "contract.h"
+#include "cs_gpu.h"
 #include "raw_kfd.h"
 
-static int test_distinct_handles(void)
+static void drm_every_gpu_has_a_device_handle_of_its_own(void)
 {
 	amdgpu_device_handle handles[RAW_GPUS], again;
 	struct raw_gpu gpus[RAW_GPUS];
@@ -36,10 +36,9 @@ static int test_distinct_handles(void)
 	EXPECT(raw_open_render(&gpus[0], &fd), 0);
 	EXPECT(amdgpu_device_initialize(fd, &major, &minor, &again), 0);
 	EXPECT_TRUE(again == handles[0]);
-	return 0;
 }
 
-static int test_dispatch(void)
+static void drm_dispatch_and_names_are_those_of_amdgpu(void)
 {
 	struct drm_version version = { 0 };
 	struct drm_gem_flink flink = { .handle = 1 };
@@ -66,10 +65,9 @@ static int test_dispatch(void)
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_GEM_FLINK, &flink), -EACCES);
 	EXPECT(raw_ioctl(fd, DRM_IOWR(DRM_COMMAND_BASE + DRM_AMDGPU_SCHED, uint64_t), room),
 	       -EACCES);
-	return 0;
 }
 
-static int test_engine(void)
+static void drm_engine_copies_to_the_byte_on_every_ring(void)
 {
 	struct drm_amdgpu_info_hw_ip ip = { 0 };
 	struct amdgpu_gpu_info info;
@@ -95,10 +93,9 @@ static int test_engine(void)
 		EXPECT(cs_copy(&gpu, ring, &host, &vram, 1 << 20), 0);
 		EXPECT(memcmp(vram.cpu, host.cpu, 1 << 20), 0);
 	}
-	return 0;
 }
 
-static int importer_main(struct peer *peer)
+static void importer_main(struct peer *peer)
 {
 	struct cs_bo bo = { 0 }, host;
 	struct amdgpu_bo_import_result result, same;
@@ -131,7 +128,6 @@ static int importer_main(struct peer *peer)
 	EXPECT(((unsigned char *)host.cpu)[65535], 0x77);
 	memset(host.cpu, 0x99, 65536);
 	EXPECT(cs_copy(&gpu, 0, &host, &bo, 32768), 0);
-	return 0;
 }
 
 static int send_fd(struct peer *peer, int fd)
@@ -153,7 +149,7 @@ static int send_fd(struct peer *peer, int fd)
 	return sendmsg(peer->socket, &message, 0) == 1 ? 0 : -errno;
 }
 
-static int test_share(void)
+static void drm_buffers_are_shared_with_another_process(void)
 {
 	struct stat first, second;
 	struct peer importer;
@@ -161,7 +157,7 @@ static int test_share(void)
 	struct cs_gpu gpu;
 	struct cs_bo bo;
 
-	EXPECT(peer_start(importer_main, &importer), 0);
+	peer_start(importer_main, &importer);
 	EXPECT(cs_open(0, &gpu), 0);
 	EXPECT(cs_alloc(&gpu, AMDGPU_GEM_DOMAIN_VRAM, 65536, &bo), 0);
 	memset(bo.cpu, 0x77, 65536);
@@ -175,10 +171,9 @@ static int test_share(void)
 	EXPECT(peer_join(&importer), 0);
 	EXPECT(((unsigned char *)bo.cpu)[32767], 0x99);
 	EXPECT(((unsigned char *)bo.cpu)[32768], 0x77);
-	return 0;
 }
 
-static int test_user_memory(void)
+static void drm_user_memory_is_copied_and_not_exported(void)
 {
 	struct drm_amdgpu_gem_userptr args = { 0 };
 	struct cs_bo user, vram;
@@ -206,10 +201,9 @@ static int test_user_memory(void)
 	args.addr = (uintptr_t)memory;
 	args.flags = AMDGPU_GEM_USERPTR_VALIDATE;
 	EXPECT(raw_ioctl(gpu.fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &args), -EACCES);
-	return 0;
 }
 
-static int test_shared_memory_is_refused(void)
+static void drm_user_memory_must_be_private(void)
 {
 	struct cs_bo user;
 	struct cs_gpu gpu;
@@ -217,10 +211,9 @@ static int test_shared_memory_is_refused(void)
 
 	EXPECT(cs_open(0, &gpu), 0);
 	EXPECT(cs_wrap_user(&gpu, memory, 65536, &user), -EPERM);
-	return 0;
 }
 
-static int test_addresses(void)
+static void drm_addresses_are_checked(void)
 {
 	struct cs_gpu gpu;
 	struct cs_bo bo;
@@ -238,7 +231,6 @@ static int test_addresses(void)
 	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 16384, bo.address + (1 << 20), 0, AMDGPU_VA_OP_UNMAP),
 	       -ENOENT);
 	EXPECT(amdgpu_bo_va_op(bo.handle, 0, 16384, bo.address, 0, AMDGPU_VA_OP_UNMAP), 0);
-	return 0;
 }
 
 static int cpu_map(int fd, uint64_t offset, size_t size)
@@ -251,7 +243,7 @@ static int cpu_map(int fd, uint64_t offset, size_t size)
 	return 0;
 }
 
-static int test_mmap(void)
+static void drm_mmap_wants_the_right_file_and_offset(void)
 {
 	union drm_amdgpu_gem_create create = {
 		.in = { .bo_size = 16384, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_VRAM },
@@ -277,10 +269,9 @@ static int test_mmap(void)
 	EXPECT(cpu_map(fd, map.out.addr_ptr, 20480), -EINVAL);
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &done), 0);
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &done), -EINVAL);
-	return 0;
 }
 
-static int test_prime_errors(void)
+static void drm_prime_keeps_its_errors(void)
 {
 	struct drm_prime_handle args = { .handle = 77, .flags = DRM_CLOEXEC };
 	struct raw_gpu gpus[RAW_GPUS];
@@ -295,20 +286,19 @@ static int test_prime_errors(void)
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), -EBADF);
 	args.fd = fd;
 	EXPECT(raw_ioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args), -EINVAL);
-	return 0;
 }
 
-static const struct accept_test tests[] = {
-	{ "drm_every_gpu_has_a_device_handle_of_its_own", test_distinct_handles, false },
-	{ "drm_dispatch_and_names_are_those_of_amdgpu", test_dispatch, false },
-	{ "drm_engine_copies_to_the_byte_on_every_ring", test_engine, false },
-	{ "drm_buffers_are_shared_with_another_process", test_share, false },
-	{ "drm_user_memory_is_copied_and_not_exported", test_user_memory, false },
-	{ "drm_user_memory_must_be_private", test_shared_memory_is_refused, false },
-	{ "drm_addresses_are_checked", test_addresses, false },
-	{ "drm_mmap_wants_the_right_file_and_offset", test_mmap, false },
-	{ "drm_prime_keeps_its_errors", test_prime_errors, false },
+static const struct rule rules[] = {
+	RULE(drm_every_gpu_has_a_device_handle_of_its_own),
+	RULE(drm_dispatch_and_names_are_those_of_amdgpu),
+	RULE(drm_engine_copies_to_the_byte_on_every_ring),
+	RULE(drm_buffers_are_shared_with_another_process),
+	RULE(drm_user_memory_is_copied_and_not_exported),
+	RULE(drm_user_memory_must_be_private),
+	RULE(drm_addresses_are_checked),
+	RULE(drm_mmap_wants_the_right_file_and_offset),
+	RULE(drm_prime_keeps_its_errors),
 	{ 0 },
 };
 
-const struct accept_group accept_drm_group = { "drm", tests };
+const struct subject drm_subject = { "drm", rules };

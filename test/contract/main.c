@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* contract: tells rule by rule whether a driver keeps the kernel contract. This file runs the
+ * rules, one process each, and prints the result of each. */
+#include "contract.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "differences.h"
+#include "front.h"
+
+#define LIMIT_S 120
+
+static const struct subject *const subjects[] = {
+	&kfd_subject,    &memory_subject,  &event_subject, &queue_subject,  &criu_subject,
+	&ptrace_subject, &restore_subject, &ids_subject,   &drm_subject,    &cs_subject,
+	&share_subject,  &procfs_subject,  &vmem_subject,  &strict_subject,
+};
+
+/* Shared by all processes of a rule; the first complaint counts. */
+struct complaint {
+	int taken;
+	bool skip;
+	long violations;
+	char text[400];
+};
+
+static struct complaint *complaint;
+static const struct kernel *kernel;
+static enum world world;
+
+const struct kernel *rule_kernel(void)
+{
+	return kernel;
+}
+
+static void complain(const char *file, int line, const char *format, va_list args)
+{
+	int len;
+
+	if (__atomic_exchange_n(&complaint->taken, 1, __ATOMIC_ACQ_REL))
+		return;
+	len = snprintf(complaint->text, sizeof(complaint->text), "%s:%d: ", file, line);
+	vsnprintf(complaint->text + len, sizeof(complaint->text) - (size_t)len, format, args);
+}
+
+static void __attribute__((format(printf, 1, 2))) note_failure(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	complain("rule", 0, format, args);
+	va_end(args);
+}
+
+void rule_fail(const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	complain(file, line, format, args);
+	va_end(args);
+	_exit(1);
+}
+
+void rule_skip(const char *why)
+{
+	complaint->skip = true;
+	snprintf(complaint->text, sizeof(complaint->text), "%s", why);
+	_exit(0);
+}
+
+/* Ends a process of a rule in which no expectation failed. */
+static void __attribute__((noreturn)) end_process(void)
+{
+	if (front_counts_own())
+		(void)__atomic_add_fetch(&complaint->violations, front_violations(),
+					 __ATOMIC_SEQ_CST);
+	_exit(0);
+}
+
+void peer_start(void (*main)(struct peer *peer), struct peer *ret_peer)
+{
+	struct peer peer;
+	int ends[2];
+
+	EXPECT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	peer.pid = fork();
+	EXPECT_TRUE(peer.pid >= 0);
+	peer.socket = ends[peer.pid == 0];
+	close(ends[peer.pid != 0]);
+	if (peer.pid == 0) {
+		main(&peer);
+		end_process();
+	}
+	*ret_peer = peer;
+}
+
+void peer_run(void (*main)(struct peer *peer))
+{
+	struct peer peer;
+
+	peer_start(main, &peer);
+	EXPECT(peer_join(&peer), 0);
+}
+
+void peer_send(struct peer *peer, long number)
+{
+	EXPECT(send(peer->socket, &number, sizeof(number), MSG_NOSIGNAL), sizeof(number));
+}
+
+int peer_receive(struct peer *peer, long *ret_number)
+{
+	ssize_t n;
+
+	do
+		n = recv(peer->socket, ret_number, sizeof(*ret_number), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(*ret_number) ? 0 : -EPIPE;
+}
+
+int peer_join(struct peer *peer)
+{
+	int status;
+
+	close(peer->socket);
+	while (waitpid(peer->pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		note_failure("killed by signal %d", WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		note_failure("failed without a reason");
+}
+
+static bool rule_holds(const struct rule *rule)
+{
+	pid_t pid;
+
+	memset(complaint, 0, sizeof(*complaint));
+	front_clear_violations();
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		setpgid(0, 0);
+		alarm(LIMIT_S);
+		rule->run();
+		end_process();
+	}
+	wait_for(pid);
+	/* A rule that failed may have left a peer behind, which must not complain in the next. */
+	(void)kill(-pid, SIGKILL);
+
+	if (!front_counts_own())
+		complaint->violations = front_violations();
+	if (complaint->violations > 0 && !rule->violates)
+		note_failure("%ld violations, expected none", complaint->violations);
+	if (complaint->violations == 0 && rule->violates && !complaint->skip && world != WORLD_TRUE)
+		note_failure("the simulator did not notice the violation");
+	return !complaint->taken;
+}
+
+static bool is_chosen(const char *subject, char **names)
+{
+	for (char **name = names; *name; name++) {
+		if (strcmp(subject, *name) == 0)
+			return true;
+	}
+	return !*names;
+}
+
+struct counts {
+	unsigned int passed, failed;
+};
+
+/* A rule that is in the table of differences has to fail, unless it must not even be tried. */
+static void judge(const struct rule *rule, const struct difference *row, struct counts *counts)
+{
+	bool holds;
+
+	if (row && !row->tried) {
+		printf("not tried %s: %s\n", rule->name, row->reason);
+		return;
+	}
+	holds = rule_holds(rule);
+	if (row && !holds) {
+		printf("differs %s: %s\n", rule->name, row->reason);
+	} else if (row) {
+		printf("not ok %s: holds, but is in the table of differences\n", rule->name);
+		counts->failed++;
+	} else if (!holds) {
+		printf("not ok %s: %s\n", rule->name, complaint->text);
+		counts->failed++;
+	} else if (complaint->skip) {
+		printf("skip %s: %s\n", rule->name, complaint->text);
+	} else {
+		printf("ok %s\n", rule->name);
+		counts->passed++;
+	}
+}
+
+/* contract [-k KERNEL] [SUBJECT...]: KERNEL is a name in the simulator's table of kernels. */
+int main(int argc, char **argv)
+{
+	struct counts counts = { 0 };
+	const char *name = NULL;
+	int option;
+
+	while ((option = getopt(argc, argv, "k:")) != -1) {
+		if (option != 'k')
+			return 2;
+		name = optarg;
+	}
+	complaint = mmap(NULL, sizeof(*complaint), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (complaint == MAP_FAILED)
+		return 2;
+	world = front_open(name, &kernel);
+
+	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
+		if (!is_chosen(subjects[i]->name, argv + optind) ||
+		    (subjects[i] == &strict_subject && world == WORLD_TRUE))
+			continue;
+		for (const struct rule *rule = subjects[i]->rules; rule->name; rule++)
+			judge(rule, difference_find(rule->name, world, kernel), &counts);
+	}
+	printf("%u passed, %u failed\n", counts.passed, counts.failed);
+	return counts.failed == 0 && counts.passed > 0 ? 0 : 1;
+}
