@@ -20,7 +20,7 @@ contract() {
 
 scenario_device_contract() { # oldest, true driver
 	machine one
-	contract 3
+	contract 4
 }
 
 scenario_device_contract_eight() { # oldest, long
