@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Maps the GPUs of each process to those of a machine, as a restore would. */
+/* Maps the GPUs of each process to those of a machine, as a restore would, and looks for what a
+ * restore would always refuse then. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "criu/options.h"
+#include "image/image.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
+#include "restore/gpu_ids.h"
+#include "restore/queue_check.h"
 #include "tool.h"
 
 static void print_gpu(const struct topology_node *saved, const struct topology_node *present)
@@ -20,16 +25,27 @@ static void print_gpu(const struct topology_node *saved, const struct topology_n
 	       saved->gpu_id != present->gpu_id ? ", another gpu_id" : "");
 }
 
-static void print_map(const struct tool_kfd *kfd, const struct topology *saved,
+/* The question, and what the processes before have been given. */
+struct fit {
+	const struct topology *local;
+	const struct options *options;
+	bool quiet;
+	struct map_tree tree;
+	uint32_t claims[MAP_CLAIMS];
+};
+
+static void print_map(const char *name, const char *verdict, const struct topology *saved,
 		      const struct gpu_map *map)
 {
-	printf("process %u (kfd %d): fits\n", kfd->message->pid, kfd->id);
+	printf("%s: %s\n", name, verdict);
 	for (size_t i = 0; i < saved->num_nodes; i++) {
 		if (saved->nodes[i].gpu_id)
 			print_gpu(&saved->nodes[i], map->local[i]);
 	}
 	if (map->num_extra)
-		printf("  %zu more GPUs are visible\n", map->num_extra);
+		printf("  %zu more GPUs are visible\n"
+		       "  not checked: whether a restore can hide them, and what follows if not\n",
+		       map->num_extra);
 }
 
 static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
@@ -41,25 +57,75 @@ static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
 	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", kfd->id) : 0;
 }
 
-/* -ENODEV: no mapping exists. */
-static int fit_process(const struct tool_kfd *kfd, const struct topology *local,
-		       const struct map_options *options, bool quiet)
+/* Two processes may only share a GPU if they shared it before. */
+static void claim_gpus(struct fit *fit, const struct topology *saved, const struct gpu_map *map)
 {
-	_cleanup_(topology_done) struct topology saved = { 0 };
-	struct gpu_map map;
-	int ret = read_saved(kfd, &saved);
+	for (size_t i = 0; i < map->num_nodes; i++) {
+		uint32_t id = saved->nodes[i].actual_gpu_id, *claim;
+
+		if (!map->local[i])
+			continue;
+		claim = &fit->claims[map->local[i]->gpu_id % MAP_CLAIMS];
+		if (*claim && *claim != id && !fit->quiet)
+			log_warn("GPU 0x%04x would replace saved GPU 0x%04x and, in another "
+				 "process, saved GPU 0x%04x: both would share its memory and its "
+				 "speed",
+				 map->local[i]->gpu_id, id, *claim);
+		if (!*claim)
+			*claim = id;
+	}
+}
+
+/* Maps @saved and writes the map, which the caller frees. -ENODEV: no mapping exists. */
+static int decide(struct fit *fit, const char *name, const struct topology *saved,
+		  struct gpu_map *ret_map)
+{
+	int ret = map_decide_in_tree(&fit->tree, saved, fit->local, &fit->options->map, ret_map);
 
 	if (ret < 0)
 		return ret;
-	ret = map_decide(&saved, local, options, &map);
+	ret = explain_map(ret_map);
+	if (!ret)
+		claim_gpus(fit, saved, ret_map);
+	else if (!fit->quiet)
+		printf("%s: does not fit\n", name);
+	return ret;
+}
+
+/* What a restore checks after the mapping and without the driver. Extra GPUs count as hidden. */
+static int check_process(const struct fit *fit, const struct tool_kfd *kfd, struct topology *saved,
+			 struct gpu_map *map)
+{
+	struct restored_task task = {
+		.vpid = (pid_t)kfd->message->pid,
+		.kfd = kfd->message,
+		.kfd_id = kfd->id,
+		.saved = *saved,
+		.local = *fit->local,
+		.map = *map,
+		.hidden = map->extra,
+		.num_hidden = map->num_extra,
+	};
+	int ret = queue_check_task(&task, -1, fit->options->force);
+
+	return ret < 0 ? ret : gpu_ids_foresee(&task, fit->options->force);
+}
+
+static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
+{
+	_cleanup_(topology_done) struct topology saved = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	char name[64];
+	int ret = read_saved(kfd, &saved);
+
+	(void)snprintf(name, sizeof(name), "process %u (kfd %d)", kfd->message->pid, kfd->id);
+	if (!ret)
+		ret = decide(fit, name, &saved, &map);
 	if (ret < 0)
 		return ret;
-	ret = explain_map(&map);
-	if (!ret && !quiet)
-		print_map(kfd, &saved, &map);
-	if (ret && !quiet)
-		printf("process %u (kfd %d): does not fit\n", kfd->message->pid, kfd->id);
-	map_done(&map);
+	ret = check_process(fit, kfd, &saved, &map);
+	if (!fit->quiet)
+		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
 	return ret;
 }
 
@@ -108,23 +174,92 @@ static int check_renders(const struct tool_images *images)
 	return 0;
 }
 
-static int fit(const struct tool_images *images, const struct topology *local,
-	       const struct options *options, bool quiet)
+/* A restore refuses such an image of CRIU's own plugin, which names no object. */
+static int check_dmabufs(const struct tool_images *images)
 {
-	int status = TOOL_YES;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < images->num_dmabufs; i++)
+		ret = image_validate_dmabuf(images->dmabufs[i].id, images->dmabufs[i].message);
+	return ret;
+}
+
+static bool is_of_process(const struct tool_images *images, uint32_t node_id)
+{
+	bool found = false;
 
 	for (size_t i = 0; i < images->num_kfds; i++) {
-		int ret;
+		const CriuKfd *kfd = images->kfds[i].message;
 
+		for (size_t j = 0; j < kfd->n_device_entries; j++)
+			found |= kfd->device_entries[j]->node_id == node_id;
+	}
+	return found;
+}
+
+/* The GPU of a render node that no process with KFD state sees. The image does not name its
+ * process. */
+static int fit_render(struct fit *fit, const struct tool_images *images,
+		      const struct tool_render *render)
+{
+	_cleanup_(topology_done) struct topology saved = { 0 };
+	_cleanup_(map_done) struct gpu_map map = { 0 };
+	const KfdDeviceEntry *device = render->message->device;
+	char name[64];
+	int ret;
+
+	(void)snprintf(name, sizeof(name), "render node %d", render->id);
+	if (!device && !images->num_kfds)
+		return log_error(-EINVAL,
+				 "%s: the image says nothing of its GPU, and no process has KFD"
+				 " state",
+				 name);
+	if (!device || is_of_process(images, device->node_id))
+		return 0;
+	ret = topology_entry_read(device, &saved);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot read the saved topology", name);
+	ret = decide(fit, name, &saved, &map);
+	if (!ret && !fit->quiet)
+		print_map(name, "fits", &saved, &map);
+	return ret;
+}
+
+static int read_tree(const struct tool_images *images, struct map_tree *tree)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < images->num_kfds; i++)
+		ret = map_tree_add_kfd(tree, images->kfds[i].message);
+	for (size_t i = 0; !ret && i < images->num_renders; i++)
+		ret = map_tree_add_render(tree, images->renders[i].message);
+	return ret < 0 ? log_error(ret, "cannot read the saved topologies") : 0;
+}
+
+static int fit_all(struct fit *fit, const struct tool_images *images)
+{
+	int ret = 0, worst = check_renders(images);
+
+	if (!worst)
+		worst = check_dmabufs(images);
+	for (size_t i = 0; ret != -ENOMEM && i < images->num_kfds; i++) {
 		if (!images->kfds[i].message->num_of_gpus)
 			continue;
-		ret = fit_process(&images->kfds[i], local, &options->map, quiet);
-		if (ret == -ENOMEM)
-			return TOOL_TROUBLE;
-		if (ret < 0)
-			status = TOOL_NO;
+		ret = fit_process(fit, &images->kfds[i]);
+		worst = ret < 0 ? ret : worst;
 	}
-	return check_renders(images) < 0 ? TOOL_NO : status;
+	for (size_t i = 0; ret != -ENOMEM && i < images->num_renders; i++) {
+		ret = fit_render(fit, images, &images->renders[i]);
+		worst = ret < 0 ? ret : worst;
+	}
+	return worst;
+}
+
+static void fit_free(struct fit **fit)
+{
+	if (*fit)
+		map_tree_done(&(*fit)->tree);
+	free(*fit);
 }
 
 int fit_run(const struct tool_request *request)
@@ -132,9 +267,16 @@ int fit_run(const struct tool_request *request)
 	_cleanup_(images_done) struct tool_images images = { 0 };
 	_cleanup_(topology_done) struct topology local = { 0 };
 	_cleanup_(options_done) struct options options = { 0 };
+	_cleanup_(fit_free) struct fit *fit = calloc(1, sizeof(*fit));
+	int ret;
 
-	if (options_read(&options) < 0 || images_read(&images) < 0 ||
-	    read_machine(request->topology, &local) < 0)
+	if (!fit || options_read(&options) < 0 || images_read(&images) < 0 ||
+	    read_machine(request->topology, &local) < 0 || read_tree(&images, &fit->tree) < 0)
 		return TOOL_TROUBLE;
-	return fit(&images, &local, &options, request->quiet);
+	fit->local = &local;
+	fit->options = &options;
+	fit->quiet = request->quiet;
+	fit->tree.claims = fit->claims;
+	ret = fit_all(fit, &images);
+	return ret == -ENOMEM ? TOOL_TROUBLE : ret < 0 ? TOOL_NO : TOOL_YES;
 }

@@ -173,3 +173,46 @@ int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, 
 	}
 	return ret;
 }
+
+/* Only what shared memory does under each driver: what happens to doorbells depends on the kernel.
+ */
+static int foresee_gpu(const struct restored_task *task, const struct topology_node *saved,
+		       bool force)
+{
+	struct use use = { .shares = find_use(task->kfd, saved->gpu_id).shares };
+	const struct topology_node *other = topology_find_gpu(&task->local, saved->gpu_id);
+
+	if (!use.shares || !other || other == gpu_files_local(task, saved) ||
+	    extra_gpus_is_hidden(task, other))
+		return 0;
+	return check_taken(task, saved, use, force);
+}
+
+static bool exchanges_ids(const struct restored_task *task)
+{
+	/* The driver would tell if it had one GPU more. */
+	bool exchanged = !task->num_hidden, changed = false;
+
+	for (size_t i = 0; i < task->saved.num_nodes; i++) {
+		const struct topology_node *saved = &task->saved.nodes[i];
+		uint32_t now;
+
+		if (!saved->gpu_id)
+			continue;
+		now = gpu_files_local(task, saved)->gpu_id;
+		changed |= saved->gpu_id != now;
+		exchanged &= topology_find_gpu(&task->saved, now) != NULL;
+	}
+	return changed && exchanged;
+}
+
+int gpu_ids_foresee(const struct restored_task *task, bool force)
+{
+	int ret = exchanges_ids(task) ? check_exchange(task, force) : 0;
+
+	for (size_t i = 0; !ret && i < task->saved.num_nodes; i++) {
+		if (task->saved.nodes[i].gpu_id)
+			ret = foresee_gpu(task, &task->saved.nodes[i], force);
+	}
+	return ret;
+}

@@ -33,5 +33,8 @@ int gpu_ids_probe(int fd, const struct kfd_state *state, uint32_t count,
  * likely to happen, and to harm another GPU's memory or queues without an error. @force: only warn.
  */
 int gpu_ids_check(const struct restored_task *task, enum gpu_ids_mmap mmap_ids, bool force);
+/* The same before RESTORE, without the driver: -EINVAL only if gpu_ids_check() refuses the task
+ * under each driver. Logs only that. */
+int gpu_ids_foresee(const struct restored_task *task, bool force);
 
 #endif

@@ -22,6 +22,7 @@ struct check {
 	struct kfd_priv priv;
 	uint32_t kfd_minor;
 	bool force;
+	bool has_driver;
 };
 
 /* The driver would copy the control stack behind memory that has no room for one
@@ -35,30 +36,31 @@ static const struct rule {
 	bool (*is_broken)(const struct kfd_queue *queue);
 	const char *what;
 	bool can_be_forced;
+	bool asks_driver;
 } rules[] = {
 	{ kfd_queue_has_odd_size,
-	  "has hardware state of a size that no driver saves; use another image", false },
+	  "has hardware state of a size that no driver saves; use another image", false, false },
 	{ kfd_queue_has_kernel_rights,
 	  "has the rights of the kernel in its saved state, which no driver gives to a process; use"
 	  " another image",
-	  false },
+	  false, false },
 	{ kfd_queue_exceeds_stack, "has a larger control stack than this GPU; use another image",
-	  false },
+	  false, false },
 	{ cannot_keep_waves,
-	  "needs a driver that saves running waves; load amdgpu with cwsr_enable=1", false },
+	  "needs a driver that saves running waves; load amdgpu with cwsr_enable=1", false, true },
 	{ kfd_queue_lacks_xccs,
 	  "was saved with fewer XCCs than this GPU has, so it would hang; dump the job again under"
 	  " a kernel that saves all XCCs (Linux 6.18)",
-	  true },
+	  true, false },
 	{ kfd_queue_may_overrun,
 	  "would be on a partition of a GPU, where the kernel may write over its own memory (Linux"
 	  " 6.18 to 7.2, newer out-of-tree drivers); use mode SPX, or a kernel with the change"
 	  " \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3)",
-	  true },
+	  true, true },
 	{ kfd_queue_lacks_stack,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"
 	  " under another kernel than Linux 7.2 and 7.3",
-	  true },
+	  true, false },
 };
 
 static int refuse(const struct check *check, const struct kfd_queue *queue, const struct rule *rule)
@@ -109,6 +111,8 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 				 check->task->kfd_id, saved->id, saved->gpu_id);
 	queue.gpu = gpu_files_local(check->task, gpu);
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].asks_driver && !check->has_driver)
+			continue;
 		if (rules[i].is_broken(&queue))
 			ret = refuse(check, &queue, &rules[i]);
 	}
@@ -117,7 +121,10 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 
 int queue_check_task(struct restored_task *task, int fd, bool force)
 {
-	struct check check = { .task = task, .priv = image_priv_of(task->kfd), .force = force };
+	struct check check = { .task = task,
+			       .priv = image_priv_of(task->kfd),
+			       .force = force,
+			       .has_driver = fd >= 0 };
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues = 0;
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
@@ -127,7 +134,7 @@ int queue_check_task(struct restored_task *task, int fd, bool force)
 		return 0;
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);
-	ret = kfd_read_minor(fd, &check.kfd_minor);
+	ret = fd < 0 ? 0 : kfd_read_minor(fd, &check.kfd_minor);
 	/* From the last to the first: a control stack moves what is behind it. */
 	for (size_t i = num_queues; !ret && i-- > 0;)
 		ret = check_queue(&check, &queues[i]);

@@ -8,9 +8,10 @@
 
 struct restored_task;
 
-/* In the task, before RESTORE of the open /dev/kfd @fd. With @force most refusals are warnings; a
- * queue without its control stack then gets an empty one in the task's image. Private data of an
- * unknown layout is left to the driver, but not data that can be read in two ways. Logs on error.
+/* In the task, before RESTORE of the open /dev/kfd @fd; -1: without the rules that ask the driver.
+ * With @force most refusals are warnings; a queue without its control stack then gets an empty one
+ * in the task's image. Private data of an unknown layout is left to the driver, but not data that
+ * can be read in two ways. Logs on error.
  */
 int queue_check_task(struct restored_task *task, int fd, bool force);
 
