@@ -34,6 +34,9 @@ struct kfd_priv kfd_priv_of_state(const struct kfd_state *state);
  * fits, or the data takes too long to search. */
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm);
 
+/* Whether XNACK is on (struct kfd_criu_process_priv_data). */
+bool kfd_priv_has_xnack(const struct kfd_priv *priv);
+
 /* Values of the driver's enum kfd_queue_type (kfd_priv.h). */
 enum kfd_priv_queue_type {
 	KFD_PRIV_QUEUE_COMPUTE = 0,

@@ -31,6 +31,16 @@ static bool has_unreachable(const struct topology *local)
 	return found;
 }
 
+/* kfd_process_xnack_mode() in the kernel's kfd_process.c: RESTORE then fails with EPERM. */
+static bool forbids_xnack(const struct gpu_map *map)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < map->num_extra; i++)
+		found |= map->extra[i]->gfx_target_version >= TOPOLOGY_GFX10;
+	return found;
+}
+
 /* Why RESTORE fails if the process has more GPUs than those of its image, or NULL if it does not.
  */
 static const char *why_must_hide(const struct restored_task *task, const struct kfd_priv *priv)
@@ -41,6 +51,8 @@ static const char *why_must_hide(const struct restored_task *task, const struct 
 		return "it cannot open the render node of each";
 	if (!task->map.num_extra)
 		return NULL;
+	if (kfd_priv_has_xnack(priv) && forbids_xnack(&task->map))
+		return "the process has XNACK on, which a GPU of gfx10 or newer forbids";
 	if (kfd_priv_has_svm(priv, &has_svm) < 0)
 		return "the image has private data of an unknown layout";
 	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;

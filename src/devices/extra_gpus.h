@@ -14,9 +14,9 @@
 
 /* Decides what becomes of the extra GPUs. The process should have only the GPUs of its image, so
  * extra_gpus_hide() will try to hide the others: those in task->hidden. It must succeed
- * (task->must_hide says why) if SVM ranges, private data of an unknown layout, or a GPU without a
- * render node make RESTORE fail. -EINVAL: it must, but the task has opened /dev/kfd already. Logs
- * on error. */
+ * (task->must_hide says why) if XNACK, SVM ranges, private data of an unknown layout, or a GPU
+ * without a render node make RESTORE fail. -EINVAL: it must, but the task has opened /dev/kfd
+ * already. Logs on error. */
 int extra_gpus_check(struct restored_task *task, const struct kfd_priv *priv);
 /* Whether KFD does not give this GPU of task->local to the process. */
 bool extra_gpus_is_hidden(const struct restored_task *task, const struct topology_node *gpu);

@@ -277,6 +277,15 @@ struct kfd_priv kfd_priv_of_state(const struct kfd_state *state)
 				  state->num_bos, state->num_objects };
 }
 
+bool kfd_priv_has_xnack(const struct kfd_priv *priv)
+{
+	uint32_t process[2] = { 0 };
+
+	if (priv->size >= sizeof(process))
+		memcpy(process, priv->bytes, sizeof(process));
+	return process[1] == 1;
+}
+
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
 {
 	struct search search = search_sizes(priv, 0, NUM_SIZES);

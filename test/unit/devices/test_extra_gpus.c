@@ -319,6 +319,33 @@ static void extra_gpus_beside_svm_ranges_are_hidden(void **state)
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE + SVM_SIZE);
 }
 
+/* The restore fails before RESTORE, where the driver would answer EPERM. */
+static void xnack_beside_a_gpu_that_cannot_must_be_hidden(void **state)
+{
+	CriuKfd *image = new_image_of_one(0xbeef);
+	char command[512];
+	int fd;
+
+	(void)state;
+	(void)snprintf(command, sizeof(command),
+		       "cp -r test/data/machines/eight %s && sed -i"
+		       " 's/^gfx_target_version .*/gfx_target_version 100300/'"
+		       " %s/nodes/9/properties",
+		       unit_path("mixed"), unit_path("mixed"));
+	assert_int_equal(system(command), 0);
+	set_priv_data(image, false);
+	image->priv_data.data[4] = 1;
+	assert_int_equal(image_write_kfd(5, image), 0);
+	criu_kfd__free_unpacked(image, NULL);
+	bpf.load_error = EPERM;
+	fd = run_restore();
+	assert_true(fd >= 0);
+	(void)close(fd);
+	kernel.processes[0].calls[KFD_RESTORE] = 0;
+	kernel.machine = unit_path("mixed");
+	assert_refused("XNACK");
+}
+
 static void extra_gpus_beside_unknown_private_data_are_hidden(void **state)
 {
 	(void)state;
@@ -433,6 +460,7 @@ int main(void)
 		TEST(a_cgroup_that_stays_full_is_refused),
 		TEST(extra_gpus_stay_after_another_open),
 		TEST(extra_gpus_beside_svm_ranges_are_hidden),
+		TEST(xnack_beside_a_gpu_that_cannot_must_be_hidden),
 		TEST(extra_gpus_beside_unknown_private_data_are_hidden),
 		TEST(a_hidden_gpu_may_have_the_id_of_another),
 		TEST(what_cannot_be_hidden_is_refused),
