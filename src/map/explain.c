@@ -329,7 +329,7 @@ static int explain_sharing(const struct map_input *in, const struct gpu_map *map
 		-ENODEV,
 		"map: saved GPUs %s share buffers, and no mapping keeps them partitions of "
 		"one PCI device, or on different PCI devices, as they were; needed: %zu GPUs "
-		"that fit and are%s",
+		"that fit and have this relation%s",
 		names.bytes, set_count(conflict), device_map_hint(in));
 }
 
