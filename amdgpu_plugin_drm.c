@@ -158,28 +158,19 @@ static void prefer_lowest(const struct dumped_process *process,
 }
 
 /* For a GPU that processes know by different ids, as after a restored process has started another:
- * the id of the process that has the file. If no KFD process has the file, this machine's id. If
- * the kernel does not tell, the id of the process with the lowest pid. */
+ * the id of the process that has the file. If no KFD process has the file, this machine's id. */
 static uint32_t gpu_id_of_holder(const struct dump_session *session,
 				 const struct topology_node *node, int fd)
 {
-	const struct dumped_process *holder = NULL, *lowest = NULL;
-	bool unclear = false;
+	const struct dumped_process *holder = NULL;
 
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
-		int ret;
 
-		if (!user_gpu_id(process, node->drm_render_minor))
-			continue;
-		prefer_lowest(process, &lowest);
-		ret = dump_process_has_file(process, fd);
-		unclear |= ret < 0;
-		if (ret > 0)
+		if (user_gpu_id(process, node->drm_render_minor) &&
+		    dump_process_has_file(process, fd) > 0)
 			prefer_lowest(process, &holder);
 	}
-	if (!holder && unclear)
-		holder = lowest;
 	return holder ? user_gpu_id(holder, node->drm_render_minor) : node->gpu_id;
 }
 

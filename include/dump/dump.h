@@ -24,16 +24,16 @@ struct shared_bos;
 
 /* An open /dev/kfd of the dump. */
 struct dumped_file {
-	/* The plugin's descriptor of it. */
+	/* The plugin's descriptor of the file. */
 	int fd;
-	/* A task that has it, by its pid here; 0: not known. */
+	/* A task that has the file, by its pid here. */
 	pid_t pid;
-	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. 0: not
-	 * known. */
+	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. */
 	pid_t reopen_vpid;
-	/* Index of the process that owns the file; DUMP_NO_PROCESS: it has no GPU state, or is not
-	 * part of the dump. */
+	/* Index of the process that owns the file, or DUMP_NO_PROCESS if it could not be paused. */
 	size_t process;
+	/* Then: -ENODEV if the process sees no GPU, -EBADF if it is not part of the dump. */
+	int refusal;
 };
 
 #define DUMP_NO_PROCESS SIZE_MAX
@@ -51,13 +51,13 @@ struct dumped_process {
 	/* The descriptor of one of its files in dump_session.files, borrowed. */
 	int fd;
 	bool paused;
-	/* Pid as this process sees it; 0: not known. */
+	/* A task that has the file, by its pid here: the process, or one that has inherited it. */
 	pid_t pid;
 	/* Pid as the process sees itself. */
 	pid_t vpid;
 	/* Of its core image, when it was paused; all zero: there was none. */
 	struct timespec core_time;
-	/* The same of the process in which CRIU is going to open the file again; 0: not known. */
+	/* The same of the process in which CRIU is going to open the file again. */
 	pid_t reopen_vpid;
 	uint32_t num_devices;
 	uint32_t num_bos;
@@ -110,11 +110,9 @@ struct dump_session {
 	 * does not name them. */
 	struct pid_list tasks;
 	/* All files of /dev/kfd that the tasks have, listed and grouped by process before the first
-	 * one is saved. Where the kernel does not hand out descriptors of tasks, a file joins the
-	 * list when CRIU shows it. */
+	 * one is saved. */
 	struct dumped_file *files;
 	size_t num_files;
-	bool files_are_listed;
 	struct dumped_process *processes;
 	size_t num_processes;
 	/* The tasks have been searched for open files of /dev/kfd, and have some. */

@@ -16,8 +16,7 @@ struct shared_bos;
 struct topology;
 
 /* Notes in shared->list which BOs a task has a dma-buf of, and in shared->files the BO of each
- * dma-buf. Later calls look only for what is not found yet. Logs nothing, but for a dma-buf whose
- * offset the kernel does not tell. */
+ * dma-buf. Logs nothing, but for a dma-buf whose offset the kernel does not tell. */
 int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology);
 /* Whether the file @stat is a dma-buf of @bo. */
 bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,

@@ -25,14 +25,10 @@
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 
-static int pause_and_count(struct process_dump *dump)
+static int tell_counts(struct process_dump *dump)
 {
 	const struct dumped_process *process = dump->process;
-	int ret = pause_process(dump->session, dump->process);
 
-	if (ret < 0)
-		return ret;
-	dump->state = pause_counts(process);
 	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64
 		 " private bytes",
 		 process->id, process->vpid, process->num_devices, process->num_bos,
@@ -46,7 +42,7 @@ static int check_reopen(struct process_dump *dump)
 {
 	const struct dumped_process *process = dump->process;
 
-	if (!process->reopen_vpid || process->reopen_vpid == process->vpid)
+	if (process->reopen_vpid == process->vpid)
 		return 0;
 	return preflight_refuse(dump->session, DUMP_FILE_OF_OTHER_PROCESS,
 				"kfd %d of process %d: process %d", process->id, process->vpid,
@@ -131,10 +127,9 @@ static int check_state(struct process_dump *dump)
 	return ret < 0 ? ret : preflight_process_check_precision(&subject);
 }
 
-/* Before that, a process that joins may have the BO. */
 static int check_dmabufs(struct process_dump *dump)
 {
-	return dump->session->files_are_listed ? dmabuf_files_check(dump->session) : 0;
+	return dmabuf_files_check(dump->session);
 }
 
 static int check_mappings(struct process_dump *dump)
@@ -280,7 +275,7 @@ static int dump_process(struct process_dump *dump)
 {
 	static int (*const steps[])(struct process_dump * dump) = {
 		/* What can be refused. */
-		pause_and_count,
+		tell_counts,
 		check_reopen,
 		checkpoint,
 		check_devices,
@@ -407,22 +402,6 @@ static void warn_of_signals(const struct dumped_process *process, uint64_t befor
 	}
 }
 
-/* *@ret_process: the process to save; NULL: it has an image. */
-static int find_process(struct dump_session *session, int fd, int id,
-			struct dumped_process **ret_process)
-{
-	int ret = pause_tree(session, fd);
-	size_t known = session->num_processes;
-
-	if (!ret)
-		ret = pause_lookup(session, fd, id, ret_process);
-	/* To find out who shares the BOs of a process that joins late, shared_bos.c counts the
-	 * references to dma-bufs. Contents that are being saved have some, too. */
-	if (!ret && session->num_processes > known)
-		ret = background_finish(session);
-	return ret;
-}
-
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
 	_cleanup_(dump_image_done) struct process_dump dump = { .session = session };
@@ -439,9 +418,14 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (!ret && !session->tree_is_paused)
 		ret = check_before_pause(session, id);
 	if (!ret)
-		ret = find_process(session, fd, id, &process);
+		ret = pause_tree(session, fd);
 	if (!ret)
 		ret = shared_bos_begin(session);
+	if (ret < 0)
+		return ret;
+	ret = pause_lookup(session, fd, id, &process);
+	if (ret == -ENODEV)
+		return dump_image_write_plain(id, "its process sees no GPU");
 	if (ret < 0)
 		return ret;
 	if (!process)
@@ -450,9 +434,6 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	dump.process = process;
 	signals = pending_signals(process);
 	ret = dump_process(&dump);
-	/* PROCESS_INFO answers this if the process's cgroup or the machine has no GPU. */
-	if (ret == -ENODEV && !process->paused)
-		return dump_image_write_plain(id, "its process sees no GPU");
 	if (ret < 0)
 		return ret;
 	warn_of_signals(process, signals);
@@ -484,7 +465,7 @@ int dump_knows_all(struct dump_session *session)
 		if (session->processes[i].id == DUMP_NO_ID)
 			return 0;
 	}
-	return session->files_are_listed;
+	return 1;
 }
 
 int dump_complete(struct dump_session *session)

@@ -354,18 +354,6 @@ static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size
 	}
 }
 
-/* The images of the processes before may be written, and cannot name the object any more. */
-static bool is_late(const struct shared_bos *shared, const struct shared_bo *run, size_t count)
-{
-	bool is_old = false, is_new = false;
-
-	for (size_t i = 0; i < count; i++) {
-		is_new |= run[i].process == shared->num_processes - 1;
-		is_old |= run[i].process != shared->num_processes - 1;
-	}
-	return is_old && is_new;
-}
-
 static const char *find_problem(const struct shared_bo *run, size_t count,
 				const struct shared_bo **ret_owner)
 {
@@ -429,40 +417,12 @@ static void share_object(struct shared_bos *shared, struct shared_bo *run, size_
 	}
 }
 
-static void note_late(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	for (size_t i = 0; is_late(shared, run, count) && i < count; i++) {
-		if (run[i].process == shared->num_processes - 1)
-			run[i].problem = "its sharers could not be listed in time";
-	}
-}
-
-static void set_own_home(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	bool is_own = run[0].process == shared->num_processes - 1;
-
-	if (is_own && !is_late(shared, run, count))
-		set_home(shared, run, count);
-}
-
-static void share_own_object(struct shared_bos *shared, struct shared_bo *run, size_t count)
-{
-	bool is_own = run[0].process == shared->num_processes - 1;
-
-	if (is_own && !is_late(shared, run, count))
-		share_object(shared, run, count);
-}
-
 /* Until set_home() finds another one. */
-static void set_own_homes(struct shared_bos *shared, size_t first_process)
+static void set_own_homes(struct shared_bos *shared)
 {
 	for (size_t i = 0; i < shared->count; i++) {
-		struct shared_bo *bo = &shared->list[i];
-
-		if (bo->process < first_process)
-			continue;
-		bo->home_device = bo->device;
-		bo->home_offset = bo->offset;
+		shared->list[i].home_device = shared->list[i].device;
+		shared->list[i].home_offset = shared->list[i].offset;
 	}
 }
 
@@ -472,32 +432,16 @@ static void sort(struct shared_bos *shared, int (*compare)(const void *, const v
 		qsort(shared->list, shared->count, sizeof(*shared->list), compare);
 }
 
-void object_rules_apply(struct shared_bos *shared, bool all_are_listed)
+void object_rules_apply(struct shared_bos *shared)
 {
-	set_own_homes(shared, 0);
+	set_own_homes(shared);
 	note_named(shared);
 	sort(shared, compare_inodes);
 	for_each_run(shared, have_one_inode, set_home);
-	if (all_are_listed)
-		for_each_run(shared, have_one_inode, judge_holders);
+	for_each_run(shared, have_one_inode, judge_holders);
 	sort(shared, compare_offsets);
 	for_each_run(shared, have_one_offset, check_homes);
 	sort(shared, compare_homes);
 	for_each_run(shared, have_one_home, share_object);
-	sort(shared, object_rules_compare);
-}
-
-void object_rules_apply_late(struct shared_bos *shared)
-{
-	set_own_homes(shared, shared->num_processes - 1);
-	note_named(shared);
-	sort(shared, compare_inodes);
-	for_each_run(shared, have_one_inode, note_late);
-	for_each_run(shared, have_one_inode, set_own_home);
-	sort(shared, compare_offsets);
-	for_each_run(shared, have_one_offset, note_late);
-	for_each_run(shared, have_one_offset, check_homes);
-	sort(shared, compare_homes);
-	for_each_run(shared, have_one_home, share_own_object);
 	sort(shared, object_rules_compare);
 }

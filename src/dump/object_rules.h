@@ -44,12 +44,10 @@ struct shared_bos {
 /* For qsort() and bsearch(): by process and index. */
 int object_rules_compare(const void *a, const void *b);
 
-/* The list has the BOs of all processes. @all_are_listed: no other process joins the dump, so a
- * holder of a dma-buf that is not in the list is outside. */
-void object_rules_apply(struct shared_bos *shared, bool all_are_listed);
+/* The list has the BOs of all processes, so a holder of a dma-buf that is not in the list is
+ * outside. */
+void object_rules_apply(struct shared_bos *shared);
 /* Whether @handle names @bo. */
 bool object_rules_is_named(const struct shared_bo *bo, const struct shared_handle *handle);
-/* The last process has joined when images of others may be written already. Judges its BOs only. */
-void object_rules_apply_late(struct shared_bos *shared);
 
 #endif

@@ -197,25 +197,10 @@ static int scan_all(struct process_dump *dump)
 		ret = dmabuf_bos_find(shared, &session->topology);
 	if (ret < 0)
 		return log_error(ret, "processes: cannot list the BOs that they share");
-	object_rules_apply(shared, session->files_are_listed);
+	object_rules_apply(shared);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = check_own_bos(session, i);
 	return ret;
-}
-
-/* Adds the process of @dump, which was not known when others were scanned. */
-static int scan_late(struct process_dump *dump)
-{
-	struct shared_bos *shared = dump->session->shared;
-	int ret = add_process(shared, number_of(dump), &dump->state, dump->session);
-
-	if (!ret)
-		ret = dmabuf_bos_find(shared, &dump->session->topology);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list the BOs that it shares",
-				 dump->process->id);
-	object_rules_apply_late(shared);
-	return check_own_bos(dump->session, number_of(dump));
 }
 
 int shared_bos_begin(struct dump_session *session)
@@ -234,15 +219,6 @@ int shared_bos_begin(struct dump_session *session)
 bool shared_bos_are_listed(const struct dump_session *session)
 {
 	return session->shared && session->shared->are_listed;
-}
-
-static int scan(struct process_dump *dump)
-{
-	const struct shared_bos *shared = dump->session->shared;
-
-	if (!shared->are_listed)
-		return scan_all(dump);
-	return number_of(dump) < shared->num_processes ? 0 : scan_late(dump);
 }
 
 static struct shared_bo *find(const struct process_dump *dump, uint32_t index)
@@ -494,7 +470,7 @@ static void warn_of_holders(const struct process_dump *dump)
 
 int shared_bos_check(struct process_dump *dump)
 {
-	int ret = scan(dump);
+	int ret = shared_bos_are_listed(dump->session) ? 0 : scan_all(dump);
 
 	if (!ret)
 		ret = check_unchanged(dump);

@@ -172,8 +172,8 @@ static int undo_pause(const struct dumped_process *asked)
 }
 
 /* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
- * plugin pauses it again. That is possible only before the first contents are saved. *@ret_process:
- * the paused process; NULL: the process of the file is not paused. Logs on error. */
+ * plugin pauses it again. *@ret_process: the paused process; NULL: the process of the file is not
+ * paused. Logs on error. */
 static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
 			   struct dumped_process **ret_process)
 {
@@ -193,8 +193,6 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	process = find_paused(session, counts.vpid);
 	if (!process)
 		return undo_pause(asked);
-	if (session->has_contents)
-		return report_torn(asked);
 	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
 	note_counts(process, &counts);
 	*ret_process = process;
@@ -239,30 +237,16 @@ static int find_owner(struct dump_session *session, const struct dumped_file *fi
 	return session->num_processes ? find_by_unpause(session, &asked, ret_process) : 0;
 }
 
-/* The same for a file that was not listed before the first dump: processes may have images by now,
- * so UNPAUSE comes last, and only if CHECKPOINT leaves a doubt. */
-static int find_owner_late(struct dump_session *session, int fd, int id,
-			   struct dumped_process **ret_process)
-{
-	const struct dumped_process asked = { .id = id, .fd = fd };
-	bool unclear = false;
-
-	*ret_process = NULL;
-	for (size_t i = 0; i < session->num_processes; i++) {
-		int ret = compare_by_checkpoint(&session->processes[i], fd, ret_process);
-
-		if (!ret || !is_not_paused(ret))
-			return ret ? report_unclear(&asked, ret) : 0;
-		unclear |= ret == -EINVAL;
-	}
-	return unclear ? find_by_unpause(session, &asked, ret_process) : 0;
-}
-
 static int start_guard(struct dump_session *session)
 {
 	int ret = dump_guard_start(session);
 
 	return ret < 0 ? log_error(ret, "dump: cannot start a guard for its processes") : 0;
+}
+
+static int report_pause(const struct dumped_process *process, int ret)
+{
+	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
 }
 
 /* Stops the queues of @process, which a guard knows. Without a line: -ENODEV: the process sees no
@@ -271,25 +255,7 @@ static int pause_guarded(struct dumped_process *process)
 {
 	int ret = stop_queues(process);
 
-	if (!ret || ret == -ENODEV || ret == -EBADF)
-		return ret;
-	return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
-}
-
-int pause_process(struct dump_session *session, struct dumped_process *process)
-{
-	int ret;
-
-	if (process->paused)
-		return 0;
-	ret = undo_old_pause(process);
-	if (!ret)
-		ret = start_guard(session);
-	if (!ret)
-		ret = pause_guarded(process);
-	if (ret == -EBADF)
-		return pause_report_refusal(process, KFD_PROCESS_INFO, ret, "pause the process");
-	return ret < 0 ? ret : preflight_process_check(session, process);
+	return !ret || ret == -ENODEV || ret == -EBADF ? ret : report_pause(process, ret);
 }
 
 /* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so no
@@ -309,7 +275,8 @@ static int refresh(struct dump_session *session, struct dumped_process *process)
 	if (ret < 0)
 		return log_error(ret, "%s: cannot unpause the process", name_of(process, name));
 	process->paused = false;
-	return pause_process(session, process);
+	ret = pause_guarded(process);
+	return ret == -EBADF ? report_pause(process, ret) : ret;
 }
 
 static int read_state(const struct dumped_process *process, struct kfd_state *state)
@@ -337,7 +304,7 @@ int pause_checkpoint(struct dump_session *session, struct dumped_process *proces
 }
 
 /* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a
- * file stays without a process, and waits until CRIU shows it. */
+ * file stays without a process, and its error waits until CRIU shows it. */
 static int pause_owner(struct dump_session *session, struct dumped_file *file)
 {
 	int ret = add_process(session, file);
@@ -351,6 +318,7 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 		return preflight_process_check(session, last_process(session));
 	}
 	session->num_processes--;
+	file->refusal = ret;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
 }
 
@@ -386,13 +354,11 @@ static int list_files(struct dump_session *session, int shown)
 	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
 	int ret = kfd_files_find(&session->tasks, shown, HOST_LOWEST_FD, &files);
 
-	if (ret == -ENOSYS || ret == -EPERM) {
-		log_warn("processes: are paused one after the other, because the kernel does not"
-			 " hand out their files of /dev/kfd: %s",
-			 strerror(-ret));
-		return 0;
-	}
-	session->files_are_listed = !ret;
+	if (ret == -ENOSYS || ret == -EPERM)
+		return log_error(ret,
+				 "processes: cannot get their files of /dev/kfd, which takes the"
+				 " system calls pidfd_getfd and kcmp; allow both to CRIU (a seccomp"
+				 " filter may forbid them)");
 	for (size_t i = 0; !ret && i < files.count; i++)
 		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
 			       files.list[i].reopen_vpid);
@@ -416,13 +382,13 @@ int pause_tree(struct dump_session *session, int shown)
 	return ret;
 }
 
-/* *@ret_file: the listed file that @fd is a descriptor of; NULL: none. Files that joined the list
- * when CRIU showed them belong to no known task, and CRIU shows each file once. */
-static int find_file(const struct dump_session *session, int fd, struct dumped_file **ret_file)
+/* *@ret_file: the listed file that @fd is a descriptor of; NULL: none. */
+static int find_file(const struct dump_session *session, int fd,
+		     const struct dumped_file **ret_file)
 {
 	*ret_file = NULL;
 	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
-		int ret = session->files[i].pid ? kfd_files_same(session->files[i].fd, fd) : 0;
+		int ret = kfd_files_same(session->files[i].fd, fd);
 
 		if (ret < 0)
 			return ret;
@@ -432,41 +398,26 @@ static int find_file(const struct dump_session *session, int fd, struct dumped_f
 	return 0;
 }
 
-/* A file that was not listed, or was listed without a process: its process has not been paused, or
- * it is one more file of a paused process. */
-static int lookup_late(struct dump_session *session, int fd, int id,
-		       struct dumped_process **ret_process)
-{
-	int ret = find_owner_late(session, fd, id, ret_process);
-
-	if (ret < 0 || *ret_process)
-		return ret;
-	fd = fd_dup_above(fd, HOST_LOWEST_FD);
-	ret = fd < 0 ? fd : add_file(session, fd, 0, 0);
-	if (!ret)
-		ret = add_process(session, &session->files[session->num_files - 1]);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot keep its descriptor", id);
-	*ret_process = last_process(session);
-	return 0;
-}
-
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	struct dumped_process *process = NULL;
-	struct dumped_file *file = NULL;
-	int ret;
+	const struct dumped_process asked = { .id = id };
+	const struct dumped_file *file = NULL;
+	struct dumped_process *process;
+	int ret = find_file(session, fd, &file);
 
 	*ret_process = NULL;
-	ret = session->num_files ? find_file(session, fd, &file) : 0;
 	if (ret < 0)
-		return report_unclear(&(const struct dumped_process){ .id = id }, ret);
-	if (file && file->process != DUMP_NO_PROCESS)
-		process = &session->processes[file->process];
-	else
-		ret = lookup_late(session, fd, id, &process);
-	if (ret < 0 || process->id != DUMP_NO_ID)
-		return ret;
+		return report_unclear(&asked, ret);
+	if (!file)
+		return log_error(-EAGAIN,
+				 "kfd %d: no task had this file when the plugin stopped the queues"
+				 " of all tasks; dump again",
+				 id);
+	if (file->process == DUMP_NO_PROCESS)
+		return file->refusal == -ENODEV ? -ENODEV : report_pause(&asked, file->refusal);
+	process = &session->processes[file->process];
+	if (process->id != DUMP_NO_ID)
+		return 0;
 	process->id = id;
 	*ret_process = process;
 	return 0;

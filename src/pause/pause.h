@@ -12,17 +12,15 @@
 /* Lists the files of the tree that has @shown (borrowed) and pauses their owners, at the first
  * call; later calls do nothing. With every CRIU this is early enough: when CRIU shows the first
  * file, it has stopped all tasks, and it saves their shared memory after them. Before that, the
- * plugin undoes pauses that a killed dump has left. If the kernel does not hand out files of other
- * processes, the plugin warns, and pauses each process when CRIU shows its file. */
+ * plugin undoes pauses that a killed dump has left. -errno after a line, also if the kernel does
+ * not hand out files of other processes. */
 int pause_tree(struct dump_session *session, int shown);
 
 /* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
- * the state is in the image of another file of the process. */
+ * the state is in the image of another file of the process. -ENODEV without a line: the process
+ * sees no GPU. Other errors after a line: pause_tree() did not find the file, or could not pause
+ * its process. */
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
-
-/* Pauses @process, unless it is paused already. pause_undo_all() must follow, also after errors.
- * -errno after a line; -ENODEV without one: the process sees no GPU. */
-int pause_process(struct dump_session *session, struct dumped_process *process);
 
 /* CHECKPOINT of @process, which is paused, into @state, which is all zero or is the result of an
  * earlier call. CHECKPOINT refuses the counts of the pause if an SVM range was split or merged. The

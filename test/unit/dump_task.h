@@ -6,7 +6,10 @@
 
 #include "fake_gpu.h"
 
+#include <dlfcn.h>
+#include <stdarg.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "amdgpu_plugin_util.h"
@@ -19,6 +22,32 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 #define GPU_B 57300
 
 static pid_t tracee;
+
+/* The errno of a system call; 0: the kernel answers it. NULL: it answers all. */
+static int (*failing_syscall)(long number);
+
+/* Takes the place of the C library's, and knows the descriptors of fake processes. */
+long syscall(long number, ...)
+{
+	static long (*real)(long, ...);
+	long a[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	errno = failing_syscall ? failing_syscall(number) : 0;
+	if (errno)
+		return -1;
+	if (!real)
+		real = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
+	if (number == SYS_pidfd_getfd && a[1] >= KFD_FDS)
+		return dup((int)a[1] - KFD_FDS);
+	if (number == SYS_kcmp && a[4] >= KFD_FDS)
+		return real(number, a[0], a[0], a[2], a[3], a[4] - KFD_FDS);
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 /* The process that is dumped must be one that this thread traces. */
 static inline int start_tracee(void)

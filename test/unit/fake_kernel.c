@@ -125,6 +125,8 @@ int open(const char *path, int flags, ...)
 		errno = ENOENT;
 		return -1;
 	}
+	if (sscanf(path, "/proc/%*d/fd/%u", &number) == 1 && number >= KFD_FDS)
+		return dup((int)(number - KFD_FDS));
 	if (sscanf(path, "/proc/%*d/fd/%u", &number) == 1 && number > RENDER_FDS)
 		return open_render(number - RENDER_FDS, flags);
 	if (sscanf(path, "/dev/dri/renderD%u", &number) == 1 && !kernel.hides_render_nodes)
@@ -232,32 +234,48 @@ static bool lists_nodes(DIR *stream)
 	return strrchr(path, '/') && !strcmp(strrchr(path, '/'), "/nodes");
 }
 
-/* Whether @stream lists the descriptors of a process that computes. */
-static bool lists_descriptors(DIR *stream)
+/* The process that computes and whose descriptors @stream lists, or 0. */
+static pid_t lists_descriptors(DIR *stream)
 {
 	char path[512], want[64];
-	bool found = false;
 
 	(void)path_of_stream(stream, path);
 	for (size_t i = 0; i < PROCESSES && kernel.processes[i].pid; i++) {
 		(void)snprintf(want, sizeof(want), "/proc/%d/fd", kernel.processes[i].pid);
-		found |= kernel.processes[i].pid != getpid() && !strcmp(path, want);
+		if (kernel.processes[i].pid != getpid() && !strcmp(path, want))
+			return kernel.processes[i].pid;
 	}
-	return found;
+	return 0;
 }
 
-/* The render nodes follow the descriptors that the other process really has. */
-static struct dirent *next_render(DIR *stream)
+static bool is_kfd_of(int fd, pid_t pid)
 {
-	static _Thread_local unsigned int at;
-	static _Thread_local struct dirent entry;
+	const int error = errno, index = device_of(fd, "kfd-");
 
-	if (!lists_descriptors(stream) || at >= kernel.num_open_renders) {
-		at = 0;
-		return NULL;
+	errno = error; /* that of readdir() */
+	return index >= 0 && index < PROCESSES && kernel.processes[index].pid == pid;
+}
+
+/* The render nodes, and the /dev/kfd that the test has opened for the process, follow the
+ * descriptors that the process really has. */
+static struct dirent *next_device(DIR *stream)
+{
+	static _Thread_local unsigned int at, fd;
+	static _Thread_local struct dirent entry;
+	const pid_t pid = lists_descriptors(stream);
+
+	if (pid && at < kernel.num_open_renders) {
+		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", RENDER_FDS + 128 + at++);
+		return &entry;
 	}
-	(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", RENDER_FDS + 128 + at++);
-	return &entry;
+	while (pid && fd < FAKE_FDS) {
+		if (!is_kfd_of((int)fd++, pid))
+			continue;
+		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", KFD_FDS + fd - 1);
+		return &entry;
+	}
+	at = fd = 0;
+	return NULL;
 }
 
 /* Lists the nodes of a topology in the order of sysfs. The plugin reads that directory to its end.
@@ -273,7 +291,7 @@ struct dirent *readdir(DIR *stream)
 		next = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
 	if (!lists_nodes(stream)) {
 		entry = next(stream);
-		return entry ? entry : next_render(stream);
+		return entry ? entry : next_device(stream);
 	}
 	if (!num_nodes) {
 		while ((entry = next(stream)) && num_nodes < 64)

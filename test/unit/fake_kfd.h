@@ -26,6 +26,9 @@
 #define KFD_PROCESSES "/sys/class/kfd/kfd/proc/"
 /* The descriptor of a render node in a fake process is this number plus the minor. */
 #define RENDER_FDS 10000
+/* Its descriptor of /dev/kfd is this number plus that of the test, which is below FAKE_FDS. */
+#define KFD_FDS  20000
+#define FAKE_FDS 256
 /* The size of private data in images that no test looks into. */
 #define PRIVATE_SIZE 24
 #define QUEUE_RECORD 120

@@ -433,36 +433,6 @@ static void room_is_counted_for_all_that_are_saved(void **state)
 		leave_tree(&members[i]);
 }
 
-/* A process that is not known before the first contents. */
-static void a_late_process_waits_for_the_others(void **state)
-{
-	struct fake_process *first = make_full_process(), *second;
-	pid_t first_tracee = tracee;
-	int fds[2];
-
-	(void)state;
-	/* It inherits no file of the first. */
-	assert_int_equal(start_tracee(), 0);
-	second = make_process();
-	add_bo(second, GPU_B, KFD_BO_VRAM, 0x1800000, BO_SIZE, 0x180000000);
-	gpu.wants_all_paused = false;
-	fds[0] = open_kfd_of(first);
-	fds[1] = open_kfd_of(second);
-	hold_gpu();
-	start_dump();
-	assert_int_equal(dump_file(fds[0], 5), 0);
-	assert_false(is_complete(5));
-	assert_int_equal(dump_file(fds[1], 6), 0);
-	assert_true(is_complete(5));
-	assert_int_equal(complete_dump(), 0);
-	assert_int_equal(finish_dump(0), 0);
-	end_dump(0);
-	assert_true(is_complete(6));
-	unit_end_sleeper(first_tracee);
-	(void)close(fds[0]);
-	(void)close(fds[1]);
-}
-
 /* A member that blocks all signals, as CRIU's parasite does, so that they stay pending. */
 static void join_blocked(struct member *member, struct fake_process *process)
 {
@@ -530,7 +500,6 @@ int main(void)
 		HELD(processes_are_saved_side_by_side),
 		HELD(one_failure_ends_all),
 		HELD(room_is_counted_for_all_that_are_saved),
-		HELD(a_late_process_waits_for_the_others),
 		HELD(a_signal_that_criu_misses_is_told),
 	};
 

@@ -171,11 +171,6 @@ static void a_dmabuf_of_another_bo_or_driver_is_not_found(void **state)
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(-1);
 	assert_int_equal(test.imports[0] + test.imports[2], 2);
-	/* the BO of a process that joins late */
-	add_bo(&nodes[2], 0x70000, SIZE, 4);
-	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
-	assert_found(3);
-	files[0].has_bo = list[3].is_open = false;
 	test.is_dmabuf = 0;
 	assert_int_equal(dmabuf_bos_find(&shared, &topology), 0);
 	assert_found(-1);

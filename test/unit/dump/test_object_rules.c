@@ -88,7 +88,7 @@ static void the_entry_with_flags_of_its_own_is_the_owner(void **state)
 	const struct shared_bo *importer = add(2, 5, IMPORTED);
 
 	(void)state;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(alone, 0, 0, false);
 	assert_object(second, 1, 0, false);
 	assert_object(importer, 1, 0, true);
@@ -107,7 +107,7 @@ static void an_offset_means_nothing_on_another_device(void **state)
 
 	(void)state;
 	list[1].inode = 99;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(one, 0, 0, false);
 	assert_object(two, 0, 0, false);
 }
@@ -123,7 +123,7 @@ static void imports_on_another_device_are_the_object_of_their_dmabuf(void **stat
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		list[i].inode = 7;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(own, 1, 1, false);
 	assert_object(near, 1, 1, true);
 	assert_object(first, 1, 1, true);
@@ -141,7 +141,7 @@ static void an_import_on_another_partition_is_the_object(void **state)
 
 	(void)state;
 	list[1].gpu_id = OTHER;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(own, 1, 0, false);
 	assert_object(import, 1, 0, true);
 	assert_false(import->on_other_device);
@@ -155,7 +155,7 @@ static void entries_of_one_offset_with_different_dmabufs_are_refused(void **stat
 	(void)add_on(1, OTHER, 2, FOREIGN);
 	(void)add_on(2, OTHER, 2, FOREIGN);
 	list[1].inode = 1;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	for (size_t i = 0; i < 3; i++)
 		assert_problem(&list[i], "different dma-bufs");
 	assert_int_equal(shared.num_objects, 0);
@@ -188,7 +188,7 @@ static void sharing_that_cannot_be_restored_has_a_cause(void **state)
 			bo->offset = cases[i].offsets[j];
 			bo->inode = cases[i].inodes[j];
 		}
-		object_rules_apply(&shared, true);
+		object_rules_apply(&shared);
 		assert_problem(&list[0], cases[i].words);
 		assert_problem(&list[1], cases[i].words);
 		assert_int_equal(shared.num_objects, 0);
@@ -205,7 +205,7 @@ static void an_importer_adopts_a_buffer_that_nothing_else_holds(void **state)
 	(void)state;
 	list[1].references = 4;
 	list[2].references = 2;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(first, 1, 0, false);
 	assert_object(second, 1, 0, true);
 	assert_true(first->adopted);
@@ -225,7 +225,7 @@ static void a_buffer_that_another_process_has_a_handle_of_is_shared(void **state
 	add_handle(1, GPU, 1);
 	add_handle(0, GPU, 3);
 	add_handle(1, 0, 2);
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(by_offset, 1, 0, false);
 	assert_object(by_inode, 2, 0, false);
 	assert_object(own, 0, 0, false);
@@ -233,7 +233,8 @@ static void a_buffer_that_another_process_has_a_handle_of_is_shared(void **state
 	assert_int_equal(shared.num_objects, 2);
 }
 
-/* The kernel counts two BOs, two descriptors, the object and KFD's file, and what a handle holds. */
+/* The kernel counts two BOs, two descriptors, the object and KFD's file, and what a handle holds.
+ */
 static void handles_of_all_processes_are_known_holders(void **state)
 {
 	static const struct {
@@ -250,7 +251,7 @@ static void handles_of_all_processes_are_known_holders(void **state)
 			add_handle(0, cases[i].gpu_id, 1);
 			add_handle(1, GPU, 2);
 			add_handle(1, OTHER, 1);
-			object_rules_apply(&shared, true);
+			object_rules_apply(&shared);
 			print_message("case %zu, %u outside\n", i, outside);
 			assert_int_equal(list[0].held_elsewhere, outside);
 		}
@@ -263,7 +264,7 @@ static void a_buffer_of_a_process_outside_is_refused(void **state)
 	(void)add(0, 1, IMPORTED);
 	add(1, 1, IMPORTED)->references = 7;
 	add(1, 2, IMPORTED)->references = 3;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	for (size_t i = 0; i < shared.count; i++) {
 		assert_problem(&list[i], "more holders");
 		assert_true(list[i].outside && list[i].held_elsewhere);
@@ -277,64 +278,11 @@ static void an_owner_with_unknown_holders_still_shares(void **state)
 
 	(void)state;
 	list[1].references = 7;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(owner, 1, 0, false);
 	assert_object(importer, 1, 0, true);
 	assert_true(owner->held_elsewhere && importer->held_elsewhere);
 	assert_false(owner->outside || importer->outside);
-}
-
-/* Processes that join later hold dma-bufs, too. */
-static void nothing_is_outside_before_all_processes_are_known(void **state)
-{
-	const struct shared_bo *owner = add(0, 1, OWN), *alone = add(0, 2, IMPORTED);
-
-	(void)state;
-	list[0].references = list[1].references = 99;
-	object_rules_apply(&shared, false);
-	assert_object(owner, 0, 0, false);
-	assert_object(alone, 0, 0, false);
-	assert_false(owner->held_elsewhere || alone->outside || alone->adopted);
-}
-
-/* The images of the first process may be written. */
-static void a_late_process_shares_with_itself_only(void **state)
-{
-	const struct shared_bo *old = add(0, 1, OWN), *old_import = add(0, 1, IMPORTED), *late;
-	const struct shared_bo *other = add(0, 2, OWN), *own, *import;
-
-	(void)state;
-	object_rules_apply(&shared, false);
-	assert_object(old_import, 1, 0, true);
-	late = add(1, 2, IMPORTED);
-	own = add(1, 3, OWN);
-	import = add(1, 3, IMPORTED);
-	object_rules_apply_late(&shared);
-	assert_problem(late, "could not be listed in time");
-	assert_object(old, 1, 0, false);
-	assert_object(old_import, 1, 0, true);
-	assert_object(other, 0, 0, false);
-	assert_object(own, 2, 1, false);
-	assert_object(import, 2, 1, true);
-}
-
-static void a_late_process_imports_its_own_buffer_on_another_device(void **state)
-{
-	const struct shared_bo *old = add_on(0, GPU, 1, OWN), *own, *import, *late;
-
-	(void)state;
-	object_rules_apply(&shared, false);
-	own = add_on(1, GPU, 3, OWN);
-	import = add_on(1, OTHER, 5, FOREIGN);
-	late = add_on(1, OTHER, 6, FOREIGN);
-	list[2].inode = 3;
-	list[3].inode = 1;
-	object_rules_apply_late(&shared);
-	assert_object(old, 0, 0, false);
-	assert_object(own, 1, 1, false);
-	assert_object(import, 1, 1, true);
-	assert_true(import->on_other_device);
-	assert_problem(late, "could not be listed in time");
 }
 
 static void a_bo_is_found_by_process_and_index(void **state)
@@ -343,7 +291,7 @@ static void a_bo_is_found_by_process_and_index(void **state)
 	(void)add(0, 9, OWN);
 	(void)add(0, 8, OWN);
 	(void)add(1, 1, OWN);
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_int_equal(list[0].inode, 9);
 	assert_int_equal(list[1].inode, 8);
 	assert_int_equal(list[2].inode, 1);
@@ -360,7 +308,8 @@ static void describe(struct shared_bo *bo, bool imported, uint32_t handle)
 		memcpy(bo->ipc.handle, (uint32_t[]){ handle, 0, 0, 1 }, sizeof(bo->ipc.handle));
 }
 
-/* AMD's driver gives imports the flags of the maker, and says which entry made a BO with a handle. */
+/* AMD's driver gives imports the flags of the maker, and says which entry made a BO with a handle.
+ */
 static void the_driver_names_the_owner_of_a_share_handle(void **state)
 {
 	struct shared_bo *first = add(0, 7, OWN), *by_dmabuf = add(0, 5, OWN);
@@ -377,7 +326,7 @@ static void the_driver_names_the_owner_of_a_share_handle(void **state)
 	describe(gone, true, 0x300);
 	describe(also_gone, true, 0x300);
 	gone->references = also_gone->references = 6;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(first, 3, 1, true);
 	assert_object(last, 3, 1, true);
 	assert_object(owner, 3, 1, false);
@@ -402,7 +351,7 @@ static void the_first_of_equal_entries_makes_a_buffer_of_amds_driver(void **stat
 	for (size_t i = 0; i < shared.count; i++)
 		describe(&list[i], false, 0);
 	foreign->inode = 7;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_object(first, 1, 0, false);
 	assert_object(second, 1, 0, true);
 	assert_object(foreign, 1, 0, true);
@@ -413,7 +362,7 @@ static void the_first_of_equal_entries_makes_a_buffer_of_amds_driver(void **stat
 	(void)begin(state);
 	first = add(0, 7, OWN);
 	(void)add(1, 7, OWN);
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_problem(first, "several processes look like its owner");
 }
 
@@ -433,7 +382,7 @@ static void an_owner_outside_shows_in_the_record_or_in_the_holders(void **state)
 	/* a GPU may have attached it, or the owner outside may hold it */
 	mapped->references = 6;
 	mapped->attachments = 1;
-	object_rules_apply(&shared, true);
+	object_rules_apply(&shared);
 	assert_true(handle->outside && dmabuf->outside && mapped->outside);
 	assert_problem(handle, "more holders than the dump knows");
 	assert_problem(mapped, "more holders than the dump knows");
@@ -451,7 +400,7 @@ static void a_share_handle_without_its_owner_is_refused(void **state)
 	(void)state;
 	describe(alone, true, 0x100);
 	describe(known, false, 0x200);
-	object_rules_apply(&shared, false);
+	object_rules_apply(&shared);
 	assert_problem(alone, "its owner is not in the dump");
 	assert_object(known, 0, 0, false);
 }
@@ -462,8 +411,8 @@ static void what_has_not_one_share_handle_is_imported_by_dmabufs(void **state)
 		uint32_t handle, inode, gpu_id, flags;
 		bool named;
 	} cases[] = {
-		{ 0x100, 7, GPU, OWN, true },          { 0x200, 7, GPU, OWN, false },
-		{ 0x100, 8, GPU, OWN, false },         { 0x100, 7, OTHER, OWN, false },
+		{ 0x100, 7, GPU, OWN, true },       { 0x200, 7, GPU, OWN, false },
+		{ 0x100, 8, GPU, OWN, false },      { 0x100, 7, OTHER, OWN, false },
 		{ 0x100, 7, GPU, IMPORTED, false },
 	};
 
@@ -477,7 +426,7 @@ static void what_has_not_one_share_handle_is_imported_by_dmabufs(void **state)
 		describe(import, true, cases[i].handle);
 		import->inode = cases[i].inode;
 		import->gpu_id = cases[i].gpu_id;
-		object_rules_apply(&shared, true);
+		object_rules_apply(&shared);
 		assert_object(import, 1, 0, true);
 		assert_int_equal(owner->by_share_handle, cases[i].named);
 		assert_int_equal(import->by_share_handle, cases[i].named);
@@ -499,9 +448,6 @@ int main(void)
 		TEST(handles_of_all_processes_are_known_holders),
 		TEST(a_buffer_of_a_process_outside_is_refused),
 		TEST(an_owner_with_unknown_holders_still_shares),
-		TEST(nothing_is_outside_before_all_processes_are_known),
-		TEST(a_late_process_shares_with_itself_only),
-		TEST(a_late_process_imports_its_own_buffer_on_another_device),
 		TEST(the_driver_names_the_owner_of_a_share_handle),
 		TEST(the_first_of_equal_entries_makes_a_buffer_of_amds_driver),
 		TEST(an_owner_outside_shows_in_the_record_or_in_the_holders),

@@ -3,9 +3,6 @@
  * CRIU has saved all of them. */
 #include "dump_tree.h"
 
-#include <dlfcn.h>
-#include <sys/syscall.h>
-
 /* CRIU's function; the plugin calls it before it ends CRIU. */
 void network_unlock(void);
 
@@ -14,30 +11,12 @@ void network_unlock(void)
 	unit_print("unlocked", "\n");
 }
 
-#define ARGUMENTS 6
-
 /* The comparison of this number (from 1) fails; 0: none. */
 static unsigned int failing_comparison;
 
-/* Takes the place of the C library's. */
-long syscall(long number, ...)
+static int fail_comparison(long number)
 {
-	static long (*real)(long number, ...);
-	long arguments[ARGUMENTS];
-	va_list list;
-
-	if (number == SYS_kcmp && failing_comparison && !--failing_comparison) {
-		errno = EPERM;
-		return -1;
-	}
-	va_start(list, number);
-	for (int i = 0; i < ARGUMENTS; i++)
-		arguments[i] = va_arg(list, long);
-	va_end(list);
-	if (!real)
-		real = (long (*)(long, ...))(uintptr_t)dlsym(RTLD_NEXT, "syscall");
-	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-		    arguments[5]);
+	return number == SYS_kcmp && failing_comparison && !--failing_comparison ? EPERM : 0;
 }
 
 /* A process in between starts the task and ends, so the task is no descendant of this process. */
@@ -304,27 +283,63 @@ static void a_process_that_stays_stopped_is_named(void **state)
 	leave_tree(&member);
 }
 
-/* The second file is in no list, so the plugin asks the driver for its process. */
-static void a_process_that_changes_after_it_is_saved_fails_the_dump(void **state)
+/* CRIU shows a file that no task had when all were stopped, of a process that is dumped or not. */
+static void a_file_that_appears_between_two_hooks_fails_the_dump(void **state)
 {
 	struct member member;
-	int unlisted;
 
 	(void)state;
-	join_tree(&member, make_process(), 1);
-	unlisted = open_kfd_of(member.process);
-	start_dump();
-	assert_int_equal(dump_file(member.fds[0], 5), 0);
-	kernel.fail_op = KFD_CHECKPOINT;
-	kernel.fail_errno = EINVAL;
-	kernel.fail_count = 1;
-	assert_fails(dump_file(unlisted, 6));
-	assert_logged("Error (amdgpu_plugin): ", "kfd 6", strerror(EAGAIN));
-	end_dump(-1);
-	(void)close(unlisted);
-	assert_int_equal(member.process->paused, 0);
-	assert_false(unit_exists("amdgpu-kfd-5.img"));
-	leave_tree(&member);
+	for (size_t i = 0; i < 2; i++) {
+		int unlisted;
+
+		join_tree(&member, make_process(), 1);
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(member.fds[0], 5), 0);
+		unlisted = open_kfd_of(i ? make_process() : member.process);
+		assert_fails(dump_file(unlisted, 6));
+		assert_logged("Error (amdgpu_plugin): ", "kfd 6", "no task had this file");
+		end_dump(-1);
+		assert_int_equal(unit_count_errors(), 1);
+		(void)close(unlisted);
+		assert_int_equal(member.process->paused, 0);
+		assert_false(unit_exists("amdgpu-kfd-5.img"));
+		leave_tree(&member);
+	}
+}
+
+/* A filter of system calls. */
+static int fail_all_comparisons(long number)
+{
+	return number == SYS_kcmp ? EPERM : 0;
+}
+
+static int fail_copies(long number)
+{
+	return number == SYS_pidfd_getfd ? ENOSYS : 0;
+}
+
+static void without_the_files_of_all_tasks_nothing_is_paused(void **state)
+{
+	int (*const failures[])(long number) = { fail_all_comparisons, fail_copies };
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
+		failing_syscall = failures[i];
+		unit_forget_lines();
+		start_dump();
+		assert_fails(dump_file(members[0].fds[0], 5));
+		assert_logged("Error (amdgpu_plugin): ", "pidfd_getfd and kcmp", "seccomp");
+		end_dump(-1);
+		assert_int_equal(unit_count_errors(), 1);
+	}
+	failing_syscall = NULL;
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(members[i].process->calls[KFD_PROCESS_INFO], 0);
+		leave_tree(&members[i]);
+	}
 }
 
 /* CRIU freezes the whole cgroup of a container, but dumps only the tree. */
@@ -440,6 +455,7 @@ static void a_file_that_cannot_be_told_from_others_fails_the_dump(void **state)
 	start_dump();
 	/* The first two comparisons find the files of the tree. */
 	failing_comparison = 3;
+	failing_syscall = fail_comparison;
 	assert_fails(dump_file(member.fds[0], 5));
 	assert_logged("Error (amdgpu_plugin): ", strerror(EPERM));
 	end_dump(-1);
@@ -477,7 +493,8 @@ int main(void)
 		TEST(a_dump_that_fails_at_its_end_ends_criu_with_an_error),
 		TEST(a_process_whose_counts_have_changed_is_not_paused_twice),
 		TEST(a_process_that_stays_stopped_is_named),
-		TEST(a_process_that_changes_after_it_is_saved_fails_the_dump),
+		TEST(a_file_that_appears_between_two_hooks_fails_the_dump),
+		TEST(without_the_files_of_all_tasks_nothing_is_paused),
 		TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched),
 		TEST(a_process_that_is_not_named_is_not_looked_at),
 		TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump),
