@@ -58,7 +58,8 @@ struct restored_task {
 	bool prepared;
 	/* RESTORE has been called. */
 	bool rebuilt;
-	/* The restored /dev/kfd if CRIU has not asked for it yet, else 0. */
+	/* The restored /dev/kfd, which CRIU has not asked for yet. */
+	bool has_early_fd;
 	int early_fd;
 	struct mappings *mappings;
 	struct gpu_files files;
@@ -118,12 +119,12 @@ int task_image_map_gpus(const struct restore_session *session, const char *name,
 const KfdOwner *task_image_find_owner(const struct restored_task *task,
 				      const CriuRenderNode *render);
 
-/* Reads the state image of file @id, or returns the message that the task has kept. Pass it on to
- * restore_kfd() or drm_restore(). Logs on error. */
+/* Reads the state image of file @id, for restore_kfd() or drm_restore(). If the task has read the
+ * image before and kept it, the result is IMAGE_KFD without a message. Logs on error. */
 int restore_read_image(const struct restore_session *session, int id,
 		       struct state_image *ret_image);
-/* Restores the /dev/kfd file of image @id, and takes over @kfd, which restore_read_image() has
- * returned. Returns a descriptor, which is the caller's. Logs on error; then the task must not run.
+/* Restores the /dev/kfd file of image @id, and takes over @kfd. With NULL, the task has kept the
+ * image. Returns a descriptor, which is the caller's. Logs on error; then the task must not run.
  */
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd);
 

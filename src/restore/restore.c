@@ -463,8 +463,8 @@ static int prepare_state(struct restore_session *session, int id, CriuKfd **imag
 	return task_image_prepare(session);
 }
 
-/* @image: the image if it was just read, which the task takes over if it has KFD state. NULL: the
- * task has the image already. */
+/* *@image is NULL if the task has kept the image. Otherwise the task takes it over if it has KFD
+ * state. */
 static int restore_file(struct restore_session *session, int id, CriuKfd **image)
 {
 	const CriuKfd *kfd = *image ? *image : session->task.kfd;
@@ -493,22 +493,21 @@ int restore_read_image(const struct restore_session *session, int id, struct sta
 
 	if (!task->kfd || task->kfd_id != id)
 		return image_read(id, ret_image);
-	*ret_image = (struct state_image){ .kind = IMAGE_KFD, .kfd = task->kfd };
+	*ret_image = (struct state_image){ .kind = IMAGE_KFD };
 	return 0;
 }
 
 int restore_kfd(struct restore_session *session, int id, CriuKfd *kfd)
 {
-	_cleanup_(free_image) CriuKfd *own = kfd == session->task.kfd ? NULL : kfd;
+	_cleanup_(free_image) CriuKfd *image = kfd;
 	struct restored_task *task = &session->task;
 	int ret;
 
-	if (task->early_fd && task->kfd_id == id) {
-		ret = task->early_fd;
-		task->early_fd = 0;
-		return ret;
+	if (task->has_early_fd && task->kfd_id == id) {
+		task->has_early_fd = false;
+		return task->early_fd;
 	}
-	ret = restore_file(session, id, &own);
+	ret = restore_file(session, id, &image);
 	if (ret < 0)
 		objects_fail(session->objects, session->task.vpid);
 	return ret;

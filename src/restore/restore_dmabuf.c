@@ -28,10 +28,11 @@ static int publish_own(struct restore_session *session, const CriuDmabufNode *im
 	ret = task_image_read(session, &names);
 	if (ret < 0 || task->rebuilt)
 		return ret == -ENOENT ? 0 : ret;
-	ret = restore_kfd(session, task->kfd_id, task->kfd);
+	ret = restore_kfd(session, task->kfd_id, NULL);
 	if (ret < 0)
 		return ret;
 	task->early_fd = ret;
+	task->has_early_fd = true;
 	return 0;
 }
 
