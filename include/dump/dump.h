@@ -14,12 +14,16 @@
 #include "content/content.h"
 #include "criu/guard.h"
 #include "criu/options.h"
+#include "kernel/kfd.h"
 
 #define DUMP_NO_ID (-1)
 
 struct background;
 struct bo_index;
 struct dumped_dmabuf;
+struct gem_files;
+struct gem_saved_list;
+struct proc_mapping;
 struct shared_bos;
 
 /* An open /dev/kfd of the dump. */
@@ -46,24 +50,39 @@ struct queue_answers {
 
 /* A KFD process of the dump: one for each process, however many files of /dev/kfd it has. */
 struct dumped_process {
-	/* Of the file whose image holds the state; DUMP_NO_ID: CRIU has not come to it yet. */
+	struct dump_session *session;
+	/* The file whose image holds the state, or DUMP_NO_ID if CRIU has not shown one yet. */
 	int id;
+	/* For the log: "kfd ID", or "process PID" before there is an id. */
+	char name[32];
 	/* The descriptor of one of its files in dump_session.files, borrowed. */
 	int fd;
 	bool paused;
-	/* A task that has the file, by its pid here: the process, or one that has inherited it. */
+	/* Its pid here. */
 	pid_t pid;
-	/* Pid as the process sees itself. */
+	/* Its pid as the process sees itself. */
 	pid_t vpid;
-	/* Of its core image, when it was paused; all zero: there was none. */
+	/* The time of its core image when it was paused, or all zero if there was none. */
 	struct timespec core_time;
-	/* The same of the process in which CRIU is going to open the file again. */
+	/* The vpid of the process in which CRIU is going to open the file again. */
 	pid_t reopen_vpid;
-	uint32_t num_devices;
-	uint32_t num_bos;
-	uint32_t num_objects;
-	uint64_t priv_data_size;
-	/* The GPUs that the process sees; none before CHECKPOINT. */
+	/* The counts of PROCESS_INFO, and from CHECKPOINT on the arrays and the dma-bufs. */
+	struct kfd_state state;
+	/* Of the processes of the session, the first one whose dma-bufs were open when this one
+	 * got its own. */
+	size_t first_open;
+	/* Finds the BO of a mapping. */
+	struct bo_index *bo_index;
+	/* The mappings of devices. */
+	struct proc_mapping *mappings;
+	size_t num_mappings;
+	/* Its render files, with their GEM handles. */
+	struct gem_files *gem_files;
+	/* The GEM handles for its image. */
+	struct gem_saved_list *gem;
+	/* The contents that are being saved. */
+	struct kfd_jobs jobs;
+	/* The GPUs that the process sees. */
 	struct dumped_gpu {
 		uint32_t render_minor;
 		uint32_t user_gpu_id;
@@ -79,8 +98,6 @@ struct dumped_process {
 		bool found;
 	} * gpus;
 	size_t num_gpus;
-	/* Finds the BO of a mapping. */
-	struct bo_index *bo_index;
 };
 
 /* A context of the plugin on a GPU of this machine. */
@@ -122,10 +139,13 @@ struct dump_session {
 	bool mappings_are_checked;
 	/* The KFD processes of all tasks have been looked for and paused. */
 	bool tree_is_paused;
+	/* snapshot_take() has succeeded, so no rule is broken. */
+	bool has_snapshot;
+	/* The limit of descriptors before it was raised for the dma-bufs of all processes. */
+	struct rlimit old_limit;
+	bool limit_raised;
 	struct queue_answers queue_answers;
-	/* The contents of a process are being saved, or are saved. No queue may run any more. */
-	bool has_contents;
-	/* The BOs that are one object; NULL: not looked for yet. See src/dump/shared_bos.h. */
+	/* The BOs that are one object, or NULL before CHECKPOINT. See src/dump/shared_bos.h. */
 	struct shared_bos *shared;
 	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
 	 */
@@ -207,7 +227,8 @@ int dump_topology(struct dump_session *session, const struct topology **ret_topo
 /* CRIU has met a device mapping, so all tasks are stopped: refuses tasks that map a GPU without an
  * open /dev/kfd, which CRIU would never show. Logs on error. */
 int dump_check_mappings(struct dump_session *session);
-/* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. *@ret_process:
+/* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. The first call
+ * takes the snapshot of all processes. *@ret_process:
  * the process whose state the image holds; NULL: the image is that of a plain open file. Contents
  * and the state image may still be missing when this returns; dump_complete() waits for them. Logs
  * on error. */

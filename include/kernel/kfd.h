@@ -224,6 +224,8 @@ struct kfd_state {
 
 /* Allocates the arrays for the counts in @state, with no dma-buf in any BO. */
 int kfd_state_alloc(struct kfd_state *state);
+/* Closes the dma-bufs. */
+void kfd_state_close(struct kfd_state *state);
 /* Frees the arrays, closes the dma-bufs and restores the limit of descriptors. */
 void kfd_state_done(struct kfd_state *state);
 

@@ -11,13 +11,12 @@
 #include "content/content.h"
 #include "criu/host.h"
 #include "dump/dump_image.h"
+#include "dump/snapshot.h"
 #include "image/image.h"
 
 /* A process whose contents are being saved. */
 struct saving {
-	struct process_dump dump;
-	/* Its index in dump_session.processes, which may move. */
-	size_t process;
+	struct dumped_process *process;
 	/* NULL: it has ended. */
 	struct content_run *run;
 };
@@ -57,7 +56,7 @@ static int prepare(struct dump_session *session, struct background **ret_backgro
 
 /* For the thread that starts the threads of a run, which inherit its root. */
 struct start {
-	const struct process_dump *dump;
+	const struct dumped_process *process;
 	sem_t *gpu_limit;
 	struct content_run *run;
 	int ret;
@@ -66,21 +65,21 @@ struct start {
 static void *start_run(void *argument)
 {
 	struct start *start = argument;
-	const struct kfd_jobs *jobs = &start->dump->jobs;
+	const struct kfd_jobs *jobs = &start->process->jobs;
 
 	start->ret = thread_unshare_fs();
 	if (!start->ret)
 		start->ret = content_start_save(jobs->jobs, jobs->num_jobs,
-						&start->dump->session->options->content,
+						&start->process->session->options->content,
 						start->gpu_limit, &start->run);
 	return NULL;
 }
 
-int background_start(struct process_dump *dump)
+int background_start(struct dumped_process *process)
 {
-	struct dump_session *session = dump->session;
+	struct dump_session *session = process->session;
 	struct background *background = NULL;
-	struct start start = { .dump = dump };
+	struct start start = { .process = process };
 	pthread_t thread;
 	int ret = prepare(session, &background);
 
@@ -95,11 +94,9 @@ int background_start(struct process_dump *dump)
 	if (start.ret < 0)
 		return start.ret;
 	background->list[background->count++] = (struct saving){
-		.dump = *dump,
-		.process = (size_t)(dump->process - session->processes),
+		.process = process,
 		.run = start.run,
 	};
-	*dump = (struct process_dump){ .session = session };
 	return 0;
 }
 
@@ -113,12 +110,11 @@ uint64_t background_missing_room(const struct dump_session *session)
 	return bytes;
 }
 
-static int finish(struct dump_session *session, struct saving *saving)
+static int finish(struct saving *saving)
 {
 	int ret = content_finish(take_ptr(&saving->run));
 
-	saving->dump.process = &session->processes[saving->process];
-	return ret < 0 ? ret : dump_image_finish(&saving->dump);
+	return ret < 0 ? ret : dump_image_finish(saving->process);
 }
 
 int background_finish(struct dump_session *session)
@@ -127,7 +123,7 @@ int background_finish(struct dump_session *session)
 	int ret = 0;
 
 	for (size_t i = 0; background && !ret && i < background->count; i++)
-		ret = finish(session, &background->list[i]);
+		ret = finish(&background->list[i]);
 	background_done(session);
 	return ret;
 }
@@ -140,13 +136,12 @@ void background_done(struct dump_session *session)
 		if (background->list[i].run)
 			content_stop(background->list[i].run);
 	}
-	/* The last one first: each has raised RLIMIT_NOFILE above that of the one before. */
 	while (background && background->count) {
 		struct saving *saving = &background->list[--background->count];
 
 		if (saving->run)
 			content_cancel(saving->run);
-		dump_image_done(&saving->dump);
+		snapshot_drop_process(saving->process);
 	}
 	if (!background)
 		return;

@@ -24,15 +24,15 @@
 
 #include "dump/dump.h"
 
-struct process_dump;
+struct dumped_process;
 
 /* Whether this dump can save contents in the background: CRIU asks for the result after the last
  * task, as each CRIU with DUMP_FINISH does, and the user has not switched it off and does not force
  * the dump. A stream takes images one after the other. */
 bool background_is_possible(const struct dump_session *session);
-/* After dump_image_begin_contents(): starts to save the contents of the process, and takes @dump
- * over, which is empty then. On error, nothing has changed; the caller saves the contents. */
-int background_start(struct process_dump *dump);
+/* After dump_image_begin_contents(): starts to save the contents of the process. On error, nothing
+ * has changed; the caller saves the contents. */
+int background_start(struct dumped_process *process);
 /* The bytes of images for which the file system has no blocks yet, at most. */
 uint64_t background_missing_room(const struct dump_session *session);
 /* Waits for all contents, and completes the images of their processes. Logs on error, and then

@@ -117,6 +117,7 @@ static int find_by_import(const struct shared_bos *shared, const struct topology
 	if (ret < 0)
 		return is_out_of_resources(ret) ? ret : 0;
 	ret = kfd_is_dmabuf(fd);
+	file->is_dmabuf = ret > 0;
 	return ret > 0 ? try_gpus(shared, topology, fd, file) : ret;
 }
 
@@ -133,11 +134,14 @@ static int find_all(struct shared_bos *shared, const struct topology *topology)
 
 	for (size_t i = 0; ret >= 0 && i < shared->files.count; i++) {
 		if (i && is_same_file(&list[i - 1], &list[i])) {
+			list[i].is_dmabuf = list[i - 1].is_dmabuf;
 			list[i].has_bo = list[i - 1].has_bo;
 			list[i].bo_device = list[i - 1].bo_device;
 			list[i].bo_offset = list[i - 1].bo_offset;
-		} else if (!has_bo(shared, &list[i])) {
-			ret = find_by_import(shared, topology, &list[i]);
+		} else {
+			list[i].is_dmabuf = has_bo(shared, &list[i]);
+			if (!list[i].is_dmabuf)
+				ret = find_by_import(shared, topology, &list[i]);
 		}
 	}
 	return ret < 0 ? ret : 0;

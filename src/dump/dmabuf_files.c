@@ -9,6 +9,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/dump.h"
+#include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 
@@ -32,10 +33,20 @@ static int check(const struct dump_session *session, const struct dumped_dmabuf 
 
 int dmabuf_files_check(const struct dump_session *session)
 {
+	const struct dmabuf_files *files = &session->shared->files;
+	const struct dumped_process *owner;
+	uint32_t object;
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_dmabufs; i++)
-		ret = check(session, &session->dmabufs[i]);
+	for (size_t i = 0; !ret && i < files->count; i++) {
+		const struct dmabuf_file *file = &files->list[i];
+		const struct stat stat = { .st_dev = file->device, .st_ino = file->inode };
+
+		if (file->is_dmabuf && shared_bos_find_file(session, &stat, &object, &owner) < 0)
+			ret = preflight_refuse(session, DUMP_HAS_DMABUF,
+					       "process %d: descriptor %d", file->pid,
+					       file->number);
+	}
 	return ret;
 }
 
@@ -49,7 +60,7 @@ int dmabuf_files_dump(struct dump_session *session, int fd, int id)
 	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
 	if (ret < 0)
 		return log_error(ret, "file %d: cannot note the dma-buf", id);
-	return shared_bos_are_listed(session) ? check(session, &dmabuf) : 0;
+	return session->has_snapshot ? check(session, &dmabuf) : 0;
 }
 
 static int add_owner(CriuDmabufNode *image, const struct dumped_process *process)

@@ -7,8 +7,8 @@
 
 struct dump_session;
 
-/* Whether the dma-bufs that CRIU has shown are those of BOs of the dump, once these are listed.
- * Logs on error. */
+/* After shared_bos_match(): whether all dma-bufs of AMD GPUs that tasks have open are those of BOs
+ * of the dump. Logs on error. */
 int dmabuf_files_check(const struct dump_session *session);
 
 #endif

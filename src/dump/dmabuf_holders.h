@@ -48,7 +48,9 @@ struct dmabuf_files {
 		/* One that has it open, and its descriptor. */
 		pid_t pid;
 		int number;
-		/* dmabuf_bos.c: the BO has another inode, and this offset on its PCI device. */
+		/* dmabuf_bos.c: the file is a dma-buf of an AMD GPU. */
+		bool is_dmabuf;
+		/* The BO has another inode, and this offset on its PCI device. */
 		bool has_bo;
 		uint64_t bo_device;
 		uint64_t bo_offset;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps KFD state: pause, checkpoint, contents, image. */
+/* Dumps KFD state: gives files their images, and saves contents. snapshot.c asks the kernel. */
 #include "dump/dump.h"
 
 #include <errno.h>
@@ -16,286 +16,61 @@
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
 #include "dump/shared_bos.h"
+#include "dump/snapshot.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "pause/kfd_files.h"
 #include "pause/pause.h"
-#include "preflight/bo_index.h"
-#include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 
-static int tell_counts(struct process_dump *dump)
+static int save_contents(struct dumped_process *process)
 {
-	const struct dumped_process *process = dump->process;
-
-	log_info("kfd %d: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64
-		 " private bytes",
-		 process->id, process->vpid, process->num_devices, process->num_bos,
-		 process->num_objects, process->priv_data_size);
-	return 0;
-}
-
-/* CRIU opens a file that several tasks have in the task with the lowest vpid, but the kernel
- * rebuilds GPU state only in the process that owns it. */
-static int check_reopen(struct process_dump *dump)
-{
-	const struct dumped_process *process = dump->process;
-
-	if (process->reopen_vpid == process->vpid)
-		return 0;
-	return preflight_refuse(dump->session, DUMP_FILE_OF_OTHER_PROCESS,
-				"kfd %d of process %d: process %d", process->id, process->vpid,
-				process->reopen_vpid);
-}
-
-static int checkpoint(struct process_dump *dump)
-{
-	return pause_checkpoint(dump->session, dump->process, &dump->state);
-}
-
-/* The GPU, here, that the process knows as @user_gpu_id. */
-static const struct topology_node *gpu_by_user_id(const struct process_dump *dump,
-						  uint32_t user_gpu_id)
-{
-	return bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
-}
-
-static int check_devices(struct process_dump *dump)
-{
-	for (uint32_t i = 0; i < dump->state.num_devices; i++) {
-		const struct kfd_device_bucket *device = &dump->state.devices[i];
-
-		if (!gpu_by_user_id(dump, device->user_gpu_id))
-			return log_error(-ENODEV, "kfd %d: GPU 0x%04x is not in the topology",
-					 dump->process->id, device->actual_gpu_id);
-	}
-	return 0;
-}
-
-/* What the kernel says of a BO must fit together. */
-static int check_bo(const struct process_dump *dump, uint32_t index)
-{
-	const struct kfd_bo_bucket *bo = &dump->state.bos[index];
-	int id = dump->process->id;
-
-	if (!gpu_by_user_id(dump, bo->gpu_id))
-		return log_error(-EINVAL,
-				 "kfd %d: BO %u is of GPU 0x%04x, which is not the process's", id,
-				 index, bo->gpu_id);
-	if (bo->alloc_flags & KFD_BO_WITH_CONTENTS && bo->dmabuf_fd == KFD_INVALID_FD)
-		return log_error(-EINVAL, "kfd %d: BO %u came without a dma-buf", id, index);
-	return 0;
-}
-
-static int check_bos(struct process_dump *dump)
-{
-	int ret = 0;
-
-	for (uint32_t i = 0; !ret && i < dump->state.num_bos; i++)
-		ret = check_bo(dump, i);
-	return ret;
-}
-
-static int index_bos(struct process_dump *dump)
-{
-	struct dumped_process *process = dump->process;
-	int ret;
-
-	bo_index_free(process->bo_index);
-	process->bo_index = NULL;
-	ret = bo_index_new(&dump->state, dump->topology, &process->bo_index);
-	return ret < 0 ? log_error(ret, "kfd %d: cannot list its BOs", process->id) : 0;
-}
-
-static struct preflight_subject subject_of(const struct process_dump *dump)
-{
-	return (struct preflight_subject){
-		.session = dump->session,
-		.process = dump->process,
-		.state = &dump->state,
-		.topology = dump->topology,
-		.queue_answers = &dump->session->queue_answers,
-	};
-}
-
-static int check_state(struct process_dump *dump)
-{
-	const struct preflight_subject subject = subject_of(dump);
-	int ret = preflight_check_state(&subject);
-
-	return ret < 0 ? ret : preflight_process_check_precision(&subject);
-}
-
-static int check_dmabufs(struct process_dump *dump)
-{
-	return dmabuf_files_check(dump->session);
-}
-
-static int check_mappings(struct process_dump *dump)
-{
-	const struct preflight_subject subject = subject_of(dump);
-	pid_t pid;
-	int ret;
-
-	ret = proc_find_tracee(dump->process->vpid, &pid);
-	if (!ret)
-		ret = proc_list_mappings(pid, &dump->mappings, &dump->num_mappings);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list the mappings of process %d",
-				 dump->process->id, dump->process->vpid);
-	for (size_t i = 0; !ret && i < dump->num_mappings; i++) {
-		if (shared_bos_maps_other(dump, &dump->mappings[i]))
-			continue;
-		ret = preflight_check_mapping(&subject, &dump->mappings[i]);
-		if (!ret)
-			ret = shared_bos_check_mapping(dump, &dump->mappings[i]);
-	}
-	return ret;
-}
-
-/* The first BO of the GPU that only the files of this process can map; the number of all BOs if
- * each of them can be mapped by others. All sharers of an object can map it. A BO without an
- * address may have a GEM handle, and the file with the handle can map the BO, so such a BO comes
- * last. */
-static uint32_t find_mappable_bo(const struct process_dump *dump, uint32_t gpu_id)
-{
-	uint32_t found = dump->state.num_bos;
-
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		if (dump->state.bos[i].gpu_id != gpu_id || !shared_bos_is_private(dump, i))
-			continue;
-		if (dump->state.bos[i].addr)
-			return i;
-		found = found == dump->state.num_bos ? i : found;
-	}
-	return found;
-}
-
-static int note_gpu(struct process_dump *dump, uint32_t user_gpu_id)
-{
-	struct dumped_process *process = dump->process;
-	struct dumped_gpu gpu = { .user_gpu_id = user_gpu_id };
-	uint32_t bo = find_mappable_bo(dump, user_gpu_id);
-	int ret = dump_image_find_minor(dump, user_gpu_id, &gpu.render_minor);
-
-	if (ret < 0)
-		return ret;
-	gpu.has_bo = bo < dump->state.num_bos;
-	gpu.bo_offset = gpu.has_bo ? dump->state.bos[bo].offset : 0;
-	process->gpus[process->num_gpus++] = gpu;
-	return 0;
-}
-
-static int note_gpus(struct process_dump *dump)
-{
-	struct dumped_process *process = dump->process;
-	int ret = 0;
-
-	process->gpus = calloc((size_t)dump->state.num_devices + 1, sizeof(*process->gpus));
-	if (!process->gpus)
-		return log_error(-ENOMEM, "kfd %d: cannot note its GPUs", process->id);
-	for (uint32_t i = 0; !ret && i < dump->state.num_devices; i++)
-		ret = note_gpu(dump, dump->state.devices[i].user_gpu_id);
-	return ret;
-}
-
-/* A GPU without BOs has its compute file by the object of a handle. */
-static void note_gem_handle(struct dumped_process *process, const struct gem_saved *saved)
-{
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		struct dumped_gpu *gpu = &process->gpus[i];
-
-		if (gpu->user_gpu_id != saved->gpu_id)
-			continue;
-		gpu->num_handles++;
-		if (gpu->has_bo || gpu->handle)
-			continue;
-		gpu->handle = saved->handle;
-		gpu->bo_offset = saved->mmap_offset;
-	}
-}
-
-/* KFD knows the object, but not as a BO of this process. */
-static int find_object(const struct process_dump *dump, struct gem_saved *saved)
-{
-	uint32_t minor = 0;
-	int ret;
-
-	if (saved->bo != IMAGE_NO_BO || !shared_bos_find_named(dump, saved))
-		return 0;
-	ret = dump_image_find_minor(dump, saved->gpu_id, &minor);
-	return ret < 0 ? ret
-		       : preflight_refuse(dump->session, DUMP_HAS_GEM_OBJECTS,
-					  "kfd %d: renderD%u, GEM handle %u,", dump->process->id,
-					  minor, saved->handle);
-}
-
-static int list_gem_handles(struct process_dump *dump)
-{
-	const struct preflight_subject subject = subject_of(dump);
-	struct dumped_process *process = dump->process;
-	pid_t pid;
-	int ret = proc_find_tracee(process->vpid, &pid);
-
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot find process %d", process->id, process->vpid);
-	ret = gem_list_save(&subject, pid, &dump->gem);
-	for (size_t i = 0; !ret && i < dump->gem.count; i++) {
-		note_gem_handle(process, &dump->gem.list[i]);
-		ret = find_object(dump, &dump->gem.list[i]);
-	}
-	return ret;
-}
-
-static int begin_contents(struct process_dump *dump)
-{
-	dump->session->has_contents = true;
-	return dump_image_begin_contents(dump, background_missing_room(dump->session));
-}
-
-/* The contents come last, because CRIU goes on while they are saved. */
-static int save_contents(struct process_dump *dump)
-{
-	int id = dump->process->id;
-	int ret = background_is_possible(dump->session) ? background_start(dump) : -EOPNOTSUPP;
+	const struct kfd_jobs *jobs = &process->jobs;
+	int ret =
+		background_is_possible(process->session) ? background_start(process) : -EOPNOTSUPP;
 
 	if (!ret) {
-		log_info("kfd %d: its contents are saved while CRIU goes on", id);
+		log_info("%s: its contents are saved while CRIU goes on", process->name);
 		return 0;
 	}
 	if (ret != -EOPNOTSUPP)
-		log_warn("kfd %d: CRIU waits for its contents, because no thread can save them: %s",
-			 id, strerror(-ret));
-	ret = content_save(dump->jobs.jobs, dump->jobs.num_jobs, &dump->session->options->content);
-	return ret < 0 ? ret : dump_image_finish(dump);
+		log_warn("%s: CRIU waits for its contents, because no thread can save them: %s",
+			 process->name, strerror(-ret));
+	ret = content_save(jobs->jobs, jobs->num_jobs, &process->session->options->content);
+	if (!ret)
+		ret = dump_image_finish(process);
+	snapshot_drop_process(process);
+	return ret;
 }
 
-static int dump_process(struct process_dump *dump)
+/* Contents that are being saved while CRIU goes on hold dma-bufs, too. */
+static int open_dmabufs(struct dumped_process *process)
 {
-	static int (*const steps[])(struct process_dump * dump) = {
-		/* What can be refused. */
-		tell_counts,
-		check_reopen,
-		checkpoint,
-		check_devices,
-		check_bos,
-		index_bos,
-		check_state,
-		shared_bos_check,
-		check_dmabufs,
-		note_gpus,
-		list_gem_handles,
-		check_mappings,
-		/* The contents and the state image. */
-		begin_contents,
-		save_contents,
-	};
-	int ret = 0;
+	int ret = snapshot_open_dmabufs(process);
 
-	for (size_t i = 0; !ret && i < ARRAY_SIZE(steps); i++)
-		ret = steps[i](dump);
-	return ret;
+	if (ret != -EMFILE && ret != -ENFILE)
+		return ret;
+	ret = background_finish(process->session);
+	if (!ret)
+		ret = snapshot_open_dmabufs(process);
+	return ret == -EMFILE || ret == -ENFILE
+		       ? pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint")
+		       : ret;
+}
+
+static int save_process(struct dumped_process *process)
+{
+	const struct kfd_state *state = &process->state;
+	int ret;
+
+	log_info("%s: paused process %d: %u GPUs, %u BOs, %u objects, %" PRIu64 " private bytes",
+		 process->name, process->vpid, state->num_devices, state->num_bos,
+		 state->num_objects, state->priv_data_size);
+	ret = open_dmabufs(process);
+	if (!ret)
+		ret = dump_image_begin_contents(process, background_missing_room(process->session));
+	return ret < 0 ? ret : save_contents(process);
 }
 
 int dump_add_task(struct dump_session *session, pid_t pid)
@@ -363,27 +138,14 @@ int dump_check_mappings(struct dump_session *session)
 
 int dump_process_has_file(const struct dumped_process *process, int fd)
 {
-	pid_t pid;
-	int ret = proc_find_tracee(process->vpid, &pid);
-
-	return ret < 0 ? ret : kfd_files_has(pid, fd);
-}
-
-static int check_before_pause(struct dump_session *session, int id)
-{
-	int ret = preflight_check_driver(session, id);
-
-	if (!ret)
-		ret = gpu_watch_start(session);
-	return ret < 0 ? ret : gpu_watch_check_idle(session);
+	return kfd_files_has(process->pid, fd);
 }
 
 static uint64_t pending_signals(const struct dumped_process *process)
 {
 	uint64_t signals = 0;
 
-	if (process->pid)
-		(void)proc_pending_signals(process->pid, &signals);
+	(void)proc_pending_signals(process->pid, &signals);
 	return signals;
 }
 
@@ -404,36 +166,32 @@ static void warn_of_signals(const struct dumped_process *process, uint64_t befor
 
 int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	_cleanup_(dump_image_done) struct process_dump dump = { .session = session };
+	const struct topology *topology = NULL;
 	struct dumped_process *process = NULL;
+	bool sees_no_gpu;
 	uint64_t signals;
 	int ret;
 
 	*ret_process = NULL;
 	ret = dump_begin(session);
 	if (!ret)
-		ret = kfd_check_version(&session->kfd_minor);
+		ret = dump_topology(session, &topology);
 	if (!ret)
-		ret = dump_topology(session, &dump.topology);
-	if (!ret && !session->tree_is_paused)
-		ret = check_before_pause(session, id);
+		ret = snapshot_pause(session, fd, id);
 	if (!ret)
-		ret = pause_tree(session, fd);
-	if (!ret)
-		ret = shared_bos_begin(session);
+		ret = pause_lookup(session, fd, id, &process);
+	sees_no_gpu = ret == -ENODEV;
+	if (!ret || sees_no_gpu)
+		ret = snapshot_take(session);
 	if (ret < 0)
 		return ret;
-	ret = pause_lookup(session, fd, id, &process);
-	if (ret == -ENODEV)
+	if (sees_no_gpu)
 		return dump_image_write_plain(id, "its process sees no GPU");
-	if (ret < 0)
-		return ret;
 	if (!process)
 		return dump_image_write_plain(id,
 					      "is one more file of a process that has an image");
-	dump.process = process;
 	signals = pending_signals(process);
-	ret = dump_process(&dump);
+	ret = save_process(process);
 	if (ret < 0)
 		return ret;
 	warn_of_signals(process, signals);
@@ -522,15 +280,9 @@ int dump_release(struct dump_session *session, int result)
 
 void dump_done(struct dump_session *session)
 {
-	for (size_t i = 0; i < session->num_processes; i++) {
-		free(session->processes[i].gpus);
-		bo_index_free(session->processes[i].bo_index);
-	}
 	background_done(session);
-	free(session->processes);
 	free(session->dmabufs);
-	free(session->queue_answers.list);
-	shared_bos_done(session);
+	snapshot_done(session);
 	gpu_watch_end(session);
 	pause_close_files(session);
 	pid_list_done(&session->tasks);

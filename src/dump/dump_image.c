@@ -19,58 +19,59 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "preflight/bo_index.h"
+#include "preflight/gem_list.h"
 
-int dump_image_find_minor(const struct process_dump *dump, uint32_t user_gpu_id,
+int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gpu_id,
 			  uint32_t *ret_minor)
 {
 	const struct topology_node *gpu =
-		bo_index_find_gpu(&dump->state, dump->topology, user_gpu_id);
+		bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
 
 	if (!gpu)
-		return log_error(-ENODEV, "kfd %d: GPU 0x%04x has no render node here",
-				 dump->process->id, user_gpu_id);
+		return log_error(-ENODEV, "%s: GPU 0x%04x has no render node here", process->name,
+				 user_gpu_id);
 	*ret_minor = gpu->drm_render_minor;
 	return 0;
 }
 
-static bool maps_amd_gpu(const struct process_dump *dump, dev_t device)
+static bool maps_amd_gpu(const struct dumped_process *process, dev_t device)
 {
 	uint32_t minor;
 
-	return render_node_is_device(device, &minor) && topology_find_minor(dump->topology, minor);
+	return render_node_is_device(device, &minor) &&
+	       topology_find_minor(&process->session->topology, minor);
 }
 
 /* The number of mappings for which CRIU will call UPDATE_VMA_MAP: those of KFD and of AMD GPUs. */
-static int count_mappings(const struct process_dump *dump, CriuKfd *kfd)
+static int count_mappings(const struct dumped_process *process, CriuKfd *kfd)
 {
 	struct stat device;
 
-	if (fstat(dump->process->fd, &device) < 0)
+	if (fstat(process->fd, &device) < 0)
 		return -errno;
 	kfd->has_num_of_mappings = true;
-	for (size_t i = 0; i < dump->num_mappings; i++)
-		kfd->num_of_mappings += dump->mappings[i].device == device.st_rdev ||
-					maps_amd_gpu(dump, dump->mappings[i].device);
+	for (size_t i = 0; i < process->num_mappings; i++)
+		kfd->num_of_mappings += process->mappings[i].device == device.st_rdev ||
+					maps_amd_gpu(process, process->mappings[i].device);
 	return 0;
 }
 
 /* Asks for room last: creating the files has removed those of an older dump and freed their
  * blocks. */
-static int create_pages(struct process_dump *dump, uint64_t missing_room)
+static int create_pages(struct dumped_process *process, uint64_t missing_room)
 {
 	uint64_t total = missing_room;
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < dump->jobs.num_jobs; i++) {
-		struct content_job *job = &dump->jobs.jobs[i];
+	for (uint32_t i = 0; !ret && i < process->jobs.num_jobs; i++) {
+		struct content_job *job = &process->jobs.jobs[i];
 		uint64_t size = content_size(job->bos, job->num_bos);
 
 		total += size;
 		job->streamed = image_is_streamed();
-		ret = dump_image_find_minor(dump, job->gpu_id, &job->render_minor);
+		ret = dump_image_find_minor(process, job->gpu_id, &job->render_minor);
 		if (!ret)
-			ret = image_create_pages(dump->process->id, job->gpu_id, size,
-						 &job->image_fd);
+			ret = image_create_pages(process->id, job->gpu_id, size, &job->image_fd);
 	}
 	return ret < 0 ? ret : image_check_room(total);
 }
@@ -78,86 +79,86 @@ static int create_pages(struct process_dump *dump, uint64_t missing_room)
 /* Some kernels may give the dma-buf of another BO: KFD's client of a GPU uses one GEM handle for
  * the exporter and the importers of a buffer, and does not count. With AMDGPU_FORCE a process may
  * have buffers of other GPUs, whose offset here differs. */
-static void note_offsets(struct process_dump *dump)
+static void note_offsets(struct dumped_process *process)
 {
-	for (uint32_t i = 0; !dump->session->options->force && i < dump->state.num_bos; i++) {
-		if (dump->jobs.by_index[i])
-			dump->jobs.by_index[i]->mmap_offset = dump->state.bos[i].offset;
+	for (uint32_t i = 0; !process->session->options->force && i < process->state.num_bos; i++) {
+		if (process->jobs.by_index[i])
+			process->jobs.by_index[i]->mmap_offset = process->state.bos[i].offset;
 	}
 }
 
 /* The contents of an import are in the image of its owner. */
-static int list_contents(struct process_dump *dump)
+static int list_contents(struct dumped_process *process)
 {
-	_cleanup_free_ bool *imported = calloc((size_t)dump->state.num_bos + 1, sizeof(*imported));
+	_cleanup_free_ bool *imported =
+		calloc((size_t)process->state.num_bos + 1, sizeof(*imported));
 
 	if (!imported)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		const struct shared_bo *bo = shared_bos_get(dump, i);
+	for (uint32_t i = 0; i < process->state.num_bos; i++) {
+		const struct shared_bo *bo = shared_bos_get(process, i);
 
 		imported[i] = bo && bo->imported;
 	}
-	return kfd_jobs_init(&dump->state, imported, &dump->jobs);
+	return kfd_jobs_init(&process->state, imported, &process->jobs);
 }
 
-int dump_image_begin_contents(struct process_dump *dump, uint64_t missing_room)
+int dump_image_begin_contents(struct dumped_process *process, uint64_t missing_room)
 {
-	int ret = list_contents(dump);
+	int ret = list_contents(process);
 
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its BOs", dump->process->id);
-	note_offsets(dump);
-	return create_pages(dump, missing_room);
+		return log_error(ret, "%s: cannot list its BOs", process->name);
+	note_offsets(process);
+	return create_pages(process, missing_room);
 }
 
-static int end_contents(struct process_dump *dump)
+static int end_contents(struct dumped_process *process)
 {
-	struct kfd_jobs *jobs = &dump->jobs;
+	struct kfd_jobs *jobs = &process->jobs;
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < jobs->num_jobs; i++)
-		ret = image_close_pages(dump->process->id, jobs->jobs[i].gpu_id,
-					&jobs->jobs[i].image_fd);
+		ret = image_close_pages(process->id, jobs->jobs[i].gpu_id, &jobs->jobs[i].image_fd);
 	if (!ret)
-		content_totals_add(&dump->session->totals, jobs->jobs, jobs->num_jobs);
+		content_totals_add(&process->session->totals, jobs->jobs, jobs->num_jobs);
 	return ret;
 }
 
 /* The index of @gpu in KFD's list of devices, and of its job. The number of devices if the process
  * does not see the GPU. */
-static uint32_t find_device(const struct process_dump *dump, const struct topology_node *gpu)
+static uint32_t find_device(const struct dumped_process *process, const struct topology_node *gpu)
 {
 	uint32_t i = 0;
 
-	while (i < dump->state.num_devices &&
-	       dump->state.devices[i].actual_gpu_id != gpu->actual_gpu_id)
+	while (i < process->state.num_devices &&
+	       process->state.devices[i].actual_gpu_id != gpu->actual_gpu_id)
 		i++;
 	return i;
 }
 
-static int save_gpu(const struct process_dump *dump, uint32_t device, KfdDeviceEntry *entry)
+static int save_gpu(const struct dumped_process *process, uint32_t device, KfdDeviceEntry *entry)
 {
-	entry->gpu_id = dump->state.devices[device].user_gpu_id;
-	entry->has_contents_checksum = dump->jobs.jobs[device].has_checksums;
-	return checksum_of_job(&dump->jobs.jobs[device], &entry->contents_checksum);
+	entry->gpu_id = process->state.devices[device].user_gpu_id;
+	entry->has_contents_checksum = process->jobs.jobs[device].has_checksums;
+	return checksum_of_job(&process->jobs.jobs[device], &entry->contents_checksum);
 }
 
-static int save_node(const struct process_dump *dump, const struct topology_node *node,
+static int save_node(const struct dumped_process *process, const struct topology_node *node,
 		     CriuKfd *kfd)
 {
-	uint32_t device = node->gpu_id ? find_device(dump, node) : 0;
+	uint32_t device = node->gpu_id ? find_device(process, node) : 0;
 	KfdDeviceEntry *entry;
 
-	if (node->gpu_id && device == dump->state.num_devices)
+	if (node->gpu_id && device == process->state.num_devices)
 		return 0;
-	entry = topology_entry_new(dump->topology, node);
+	entry = topology_entry_new(&process->session->topology, node);
 	if (!entry)
 		return -ENOMEM;
 	kfd->device_entries[kfd->n_device_entries++] = entry;
 	if (node->gpu_id) {
 		kfd->num_of_gpus++;
-		return save_gpu(dump, device, entry);
+		return save_gpu(process, device, entry);
 	}
 	kfd->num_of_cpus++;
 	return 0;
@@ -167,9 +168,9 @@ static int save_node(const struct process_dump *dump, const struct topology_node
  * image in turn, that plugin takes the first GPU of sysfs that fits, and for each hive the first
  * hive that is large enough. In another order GPUs move that could stay, and a hive of three GPUs
  * takes the hive of four that the next hive of the image needs. */
-static int save_devices(const struct process_dump *dump, CriuKfd *kfd)
+static int save_devices(const struct dumped_process *process, CriuKfd *kfd)
 {
-	const struct topology *topology = dump->topology;
+	const struct topology *topology = &process->session->topology;
 	int ret = 0;
 
 	kfd->device_entries = calloc(topology->num_nodes + 1, sizeof(*kfd->device_entries));
@@ -178,23 +179,23 @@ static int save_devices(const struct process_dump *dump, CriuKfd *kfd)
 	for (uint32_t i = 0; !ret && i < TOPOLOGY_ENTRIES_MAX; i++) {
 		const struct topology_node *node = topology_find_listed(topology, i);
 
-		ret = node ? save_node(dump, node, kfd) : 0;
+		ret = node ? save_node(process, node, kfd) : 0;
 	}
 	return ret;
 }
 
-static bool has_checksum(const struct process_dump *dump, uint32_t bo)
+static bool has_checksum(const struct dumped_process *process, uint32_t bo)
 {
-	for (uint32_t i = 0; dump->jobs.by_index[bo] && i < dump->jobs.num_jobs; i++) {
-		if (dump->jobs.jobs[i].gpu_id == dump->state.bos[bo].gpu_id)
-			return dump->jobs.jobs[i].has_checksums;
+	for (uint32_t i = 0; process->jobs.by_index[bo] && i < process->jobs.num_jobs; i++) {
+		if (process->jobs.jobs[i].gpu_id == process->state.bos[bo].gpu_id)
+			return process->jobs.jobs[i].has_checksums;
 	}
 	return false;
 }
 
-static void save_object(const struct process_dump *dump, uint32_t index, KfdBoEntry *entry)
+static void save_object(const struct dumped_process *process, uint32_t index, KfdBoEntry *entry)
 {
-	const struct shared_bo *bo = shared_bos_get(dump, index);
+	const struct shared_bo *bo = shared_bos_get(process, index);
 
 	if (!bo || !bo->object)
 		return;
@@ -203,17 +204,17 @@ static void save_object(const struct process_dump *dump, uint32_t index, KfdBoEn
 	entry->has_by_share_handle = entry->by_share_handle = bo->by_share_handle;
 	entry->has_owner_pid = bo->imported;
 	if (bo->imported)
-		entry->owner_pid = (uint32_t)dump->session->processes[bo->owner].vpid;
+		entry->owner_pid = (uint32_t)process->session->processes[bo->owner].vpid;
 }
 
-static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
+static int save_bos(const struct dumped_process *process, CriuKfd *kfd)
 {
-	kfd->num_of_bos = dump->state.num_bos;
-	kfd->bo_entries = calloc((size_t)dump->state.num_bos + 1, sizeof(*kfd->bo_entries));
+	kfd->num_of_bos = process->state.num_bos;
+	kfd->bo_entries = calloc((size_t)process->state.num_bos + 1, sizeof(*kfd->bo_entries));
 	if (!kfd->bo_entries)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < dump->state.num_bos; i++) {
-		const struct kfd_bo_bucket *bo = &dump->state.bos[i];
+	for (uint32_t i = 0; i < process->state.num_bos; i++) {
+		const struct kfd_bo_bucket *bo = &process->state.bos[i];
 		KfdBoEntry *entry = malloc(sizeof(*entry));
 
 		if (!entry)
@@ -227,9 +228,9 @@ static int save_bos(const struct process_dump *dump, CriuKfd *kfd)
 		/* CRIU's plugin requires the field. KFD's BOs have no handle in a render node. */
 		entry->has_handle = true;
 		entry->handle = 0xffffffff;
-		entry->has_checksum = has_checksum(dump, i);
-		entry->checksum = entry->has_checksum ? dump->jobs.by_index[i]->checksum : 0;
-		save_object(dump, i, entry);
+		entry->has_checksum = has_checksum(process, i);
+		entry->checksum = entry->has_checksum ? process->jobs.by_index[i]->checksum : 0;
+		save_object(process, i, entry);
 		kfd->bo_entries[kfd->n_bo_entries++] = entry;
 	}
 	return 0;
@@ -272,21 +273,21 @@ static int save_gem_handle(const struct gem_saved *saved, GemHandleEntry *entry)
 	return 0;
 }
 
-static int save_gem_handles(const struct process_dump *dump, CriuKfd *kfd)
+static int save_gem_handles(const struct dumped_process *process, CriuKfd *kfd)
 {
 	int ret = 0;
 
-	kfd->gem_handles = calloc(dump->gem.count + 1, sizeof(*kfd->gem_handles));
+	kfd->gem_handles = calloc(process->gem->count + 1, sizeof(*kfd->gem_handles));
 	if (!kfd->gem_handles)
 		return -ENOMEM;
-	for (size_t i = 0; !ret && i < dump->gem.count; i++) {
+	for (size_t i = 0; !ret && i < process->gem->count; i++) {
 		GemHandleEntry *entry = malloc(sizeof(*entry));
 
 		if (!entry)
 			return -ENOMEM;
 		gem_handle_entry__init(entry);
 		kfd->gem_handles[kfd->n_gem_handles++] = entry;
-		ret = save_gem_handle(&dump->gem.list[i], entry);
+		ret = save_gem_handle(&process->gem->list[i], entry);
 	}
 	return ret;
 }
@@ -301,13 +302,13 @@ static bool needs_mark(const CriuKfd *kfd)
 	return kfd->n_gem_handles > 0;
 }
 
-static int save_priv_data(const struct process_dump *dump, CriuKfd *kfd)
+static int save_priv_data(const struct dumped_process *process, CriuKfd *kfd)
 {
-	kfd->priv_data.data = malloc(dump->state.priv_data_size + 1);
+	kfd->priv_data.data = malloc(process->state.priv_data_size + 1);
 	if (!kfd->priv_data.data)
 		return -ENOMEM;
-	kfd->priv_data.len = dump->state.priv_data_size;
-	memcpy(kfd->priv_data.data, dump->state.priv_data, kfd->priv_data.len);
+	kfd->priv_data.len = process->state.priv_data_size;
+	memcpy(kfd->priv_data.data, process->state.priv_data, kfd->priv_data.len);
 	if (needs_mark(kfd))
 		kfd_priv_mark(kfd->priv_data.data, kfd->priv_data.len);
 	return 0;
@@ -328,75 +329,67 @@ static int save_shared_mem(CriuKfd *kfd)
 	return 0;
 }
 
-static int save_kind_of_checksums(const struct process_dump *dump, CriuKfd *kfd)
+static int save_kind_of_checksums(const struct dumped_process *process, CriuKfd *kfd)
 {
-	if (!dump->session->options->content.checksum)
+	if (!process->session->options->content.checksum)
 		return 0;
 	kfd->checksums = strdup(CHECKSUM_NAME);
 	return kfd->checksums ? 0 : -ENOMEM;
 }
 
-static int write_state(struct process_dump *dump)
+static int write_state(struct dumped_process *process)
 {
 	CriuKfd *kfd = malloc(sizeof(*kfd));
 	int ret;
 
 	if (!kfd)
-		return log_error(-ENOMEM, "kfd %d: cannot write the image", dump->process->id);
+		return log_error(-ENOMEM, "%s: cannot write the image", process->name);
 	criu_kfd__init(kfd);
-	kfd->pid = (uint32_t)dump->process->vpid;
-	kfd->num_of_objects = dump->state.num_objects;
+	kfd->pid = (uint32_t)process->vpid;
+	kfd->num_of_objects = process->state.num_objects;
 	ret = save_shared_mem(kfd);
 	if (!ret)
-		ret = count_mappings(dump, kfd);
+		ret = count_mappings(process, kfd);
 	if (!ret)
-		ret = save_devices(dump, kfd);
+		ret = save_devices(process, kfd);
 	if (!ret)
-		ret = save_bos(dump, kfd);
+		ret = save_bos(process, kfd);
 	if (!ret)
-		ret = save_kind_of_checksums(dump, kfd);
+		ret = save_kind_of_checksums(process, kfd);
 	if (!ret)
-		ret = save_gem_handles(dump, kfd);
+		ret = save_gem_handles(process, kfd);
 	if (!ret)
-		ret = save_priv_data(dump, kfd);
-	ret = ret < 0 ? log_error(ret, "kfd %d: cannot write the image", dump->process->id)
-		      : image_write_kfd(dump->process->id, kfd);
+		ret = save_priv_data(process, kfd);
+	ret = ret < 0 ? log_error(ret, "%s: cannot write the image", process->name)
+		      : image_write_kfd(process->id, kfd);
 	criu_kfd__free_unpacked(kfd, NULL);
 	return ret;
 }
 
 /* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
-static void tell_gaps(const struct process_dump *dump)
+static void tell_gaps(const struct dumped_process *process)
 {
-	if (!dump->session->gaps_are_told)
-		log_info("kfd %d: the kernel does not save trap handlers (asserts in GPU code) and"
+	if (!process->session->gaps_are_told)
+		log_info("%s: the kernel does not save trap handlers (asserts in GPU code) and"
 			 " the state for debuggers",
-			 dump->process->id);
-	dump->session->gaps_are_told = true;
+			 process->name);
+	process->session->gaps_are_told = true;
 }
 
-int dump_image_finish(struct process_dump *dump)
+int dump_image_finish(struct dumped_process *process)
 {
-	int ret = end_contents(dump);
+	int ret = end_contents(process);
 
 	if (!ret)
-		ret = gpu_watch_check(dump->session, dump->process);
+		ret = gpu_watch_check(process->session, process);
 	/* Without a state image, a restore ignores the other images. */
 	if (!ret)
-		ret = write_state(dump);
+		ret = write_state(process);
 	if (ret < 0)
 		return ret;
-	tell_gaps(dump);
-	content_totals_count_process(&dump->session->totals);
+	tell_gaps(process);
+	content_totals_count_process(&process->session->totals);
 	return 0;
-}
-
-void dump_image_done(struct process_dump *dump)
-{
-	kfd_jobs_done(&dump->jobs);
-	kfd_state_done(&dump->state);
-	gem_list_saved_done(&dump->gem);
-	free(dump->mappings);
 }
 
 int dump_image_write_plain(int id, const char *reason)

@@ -301,8 +301,7 @@ static uint64_t count_files(const struct shared_bos *shared, const struct shared
 	return files;
 }
 
-/* At the scan of the last process of a run, all processes of the run have exported their BOs, and
- * the dma-bufs of that process and of the first one are open. */
+/* When the last process of a run was added, all processes of the run had exported their BOs. */
 static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 					  const struct shared_bo *run, size_t count)
 {
@@ -315,8 +314,7 @@ static struct dmabuf_holders list_holders(const struct shared_bos *shared,
 	for (size_t i = 0; i < count; i++) {
 		holders.bos +=
 			kfd_priv_has_share_handle(&run[i].ipc) && is_first(run, i, have_one_name);
-		holders.descriptors +=
-			run[i].process == last->process || run[i].process == shared->first_process;
+		holders.descriptors += run[i].process >= last->first_open;
 		holders.other_offsets += i && is_first(run, i, have_one_offset);
 		holders.attachments += run[i].attachments;
 	}

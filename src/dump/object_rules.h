@@ -28,12 +28,7 @@ struct shared_bos {
 	/* By process and index. */
 	struct shared_bo *list;
 	size_t count;
-	/* The processes in the list are the first ones of the session. */
-	size_t num_processes;
-	/* Its dma-bufs are open throughout the scan. */
-	size_t first_process;
 	uint32_t num_objects;
-	bool are_listed;
 	/* Descriptors of tasks. */
 	struct dmabuf_files files;
 	/* The handles of all processes. object_rules_apply() sorts them by what they name. */

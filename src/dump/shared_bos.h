@@ -26,7 +26,7 @@
 
 struct gem_saved;
 struct proc_mapping;
-struct process_dump;
+struct dumped_process;
 
 struct shared_bo {
 	/* Index in dump_session.processes, and in the list of BOs of that process. */
@@ -45,8 +45,10 @@ struct shared_bo {
 	uint32_t descriptors;
 	/* A task has a dma-buf of the object open, perhaps another one. */
 	bool is_open;
-	/* To its dma-buf, when its process was scanned; 0: the kernel does not tell. */
+	/* The references to its dma-buf when its process was added, or 0 if the kernel does not
+	 * report them. The dma-bufs of the processes from @first_open on were open then. */
 	uint64_t references;
+	size_t first_open;
 	/* What the driver's record says, if its layout is known. */
 	bool has_record;
 	uint32_t handle;
@@ -70,6 +72,9 @@ struct shared_bo {
 	bool on_other_device;
 	/* The process makes the BO, but it looks imported. */
 	bool adopted;
+	/* Then: the flags with which it was made, and why a restore cannot make it, or NULL. */
+	uint32_t made_flags;
+	const char *lost;
 	/* Why a restore cannot share it. NULL: it can, or no other entry is the object. */
 	const char *problem;
 	/* Its dma-buf has a holder that the dump does not know. */
@@ -83,24 +88,32 @@ struct shared_bo {
 /* Before the first CHECKPOINT, which returns dma-bufs to this process: lists those of the tasks.
  * Logs on error. */
 int shared_bos_begin(struct dump_session *session);
-/* Whether the BOs of the dump are known. */
-bool shared_bos_are_listed(const struct dump_session *session);
-/* Between CHECKPOINT and the images of a process: looks at the BOs of all processes of the dump, at
- * the first call, and refuses sharing that a restore cannot rebuild. Logs on error. */
-int shared_bos_check(struct process_dump *dump);
+/* After CHECKPOINT of @process: adds its BOs and GEM handles. Logs on error. */
+int shared_bos_add(const struct dumped_process *process);
+/* After the last process: finds the BOs that are one object, and what is wrong with them. Logs on
+ * error. */
+int shared_bos_match(struct dump_session *session);
+/* Refuses sharing that a restore cannot rebuild. Logs on error. */
+int shared_bos_check(const struct dumped_process *process);
+/* After all rules: changes the saved state of BOs that a restore makes in another way than the
+ * kernel reports them. A BO that no other process of the dump can share (AMDGPU_FORCE) loses its
+ * share handle, and a BO whose creator has freed it gets the creator's flags. */
+void shared_bos_change_saved_state(struct dumped_process *process);
 /* The entry of a BO. NULL: the BO has no contents. */
-const struct shared_bo *shared_bos_get(const struct process_dump *dump, uint32_t index);
+const struct shared_bo *shared_bos_get(const struct dumped_process *process, uint32_t index);
 /* Refuses a mapping of a BO if no restore could tell CRIU its new offset. The process has its index
  * of BOs. */
-int shared_bos_check_mapping(const struct process_dump *dump, const struct proc_mapping *mapping);
+int shared_bos_check_mapping(const struct dumped_process *process,
+			     const struct proc_mapping *mapping);
 /* The object of a GEM handle of which the process has no BO: sets the object's number, size, and
  * owner in @saved. -ENOENT: no process of the dump has such a BO that can be shared. */
-int shared_bos_find_named(const struct process_dump *dump, struct gem_saved *saved);
+int shared_bos_find_named(const struct dumped_process *process, struct gem_saved *saved);
 /* Whether the mapping is that of an object, from its start, of which the process has a GEM handle
  * only. The process has its list of handles. */
-bool shared_bos_maps_other(const struct process_dump *dump, const struct proc_mapping *mapping);
+bool shared_bos_maps_other(const struct dumped_process *process,
+			   const struct proc_mapping *mapping);
 /* Whether the BO has contents, and no other entry is the same object. */
-bool shared_bos_is_private(const struct process_dump *dump, uint32_t index);
+bool shared_bos_is_private(const struct dumped_process *process, uint32_t index);
 /* An entry of the object that has the dma-buf @stat, and the process that makes the object.
  * -ENOENT: no process of the dump has such a BO, or the BOs are not listed yet. */
 int shared_bos_find_file(const struct dump_session *session, const struct stat *stat,

@@ -193,12 +193,18 @@ int kfd_state_alloc(struct kfd_state *state)
 	return state->devices && state->bos && state->priv_data ? 0 : -ENOMEM;
 }
 
-void kfd_state_done(struct kfd_state *state)
+void kfd_state_close(struct kfd_state *state)
 {
 	for (uint32_t i = 0; state->bos && i < state->num_bos; i++) {
 		if (state->bos[i].dmabuf_fd != KFD_INVALID_FD)
 			(void)close((int)state->bos[i].dmabuf_fd);
+		state->bos[i].dmabuf_fd = KFD_INVALID_FD;
 	}
+}
+
+void kfd_state_done(struct kfd_state *state)
+{
+	kfd_state_close(state);
 	free(state->devices);
 	free(state->bos);
 	free(state->priv_data);

@@ -214,15 +214,12 @@ static bool is_left_to_guard(const struct dumped_process *process)
 static int add_orphan(struct orphans *orphans, const struct dumped_process *process,
 		      struct pid_list *processes)
 {
-	pid_t pid = process->pid;
-	int ret = pid ? 0 : proc_find_tracee(process->vpid, &pid);
+	int ret = pid_list_add(processes, process->pid);
 
-	if (!ret)
-		ret = pid_list_add(processes, pid);
 	if (ret < 0)
 		return ret;
 	orphans->files[orphans->num_files] = process->fd;
-	orphans->pidfds[orphans->num_files] = (int)syscall(SYS_pidfd_open, pid, 0);
+	orphans->pidfds[orphans->num_files] = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	return orphans->pidfds[orphans->num_files++] < 0 ? -errno : 0;
 }
 

@@ -12,26 +12,26 @@
 #include "criu/log.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
+#include "kernel/proc.h"
 #include "pause/dump_guard.h"
 #include "pause/kfd_files.h"
 #include "preflight/preflight.h"
 
-#define NAME_SIZE 32
-
-struct kfd_state pause_counts(const struct dumped_process *process)
+/* The counts of PROCESS_INFO, without arrays. */
+static struct kfd_state counts_of(const struct dumped_process *process)
 {
 	return (struct kfd_state){
-		.vpid = process->vpid,
-		.num_devices = process->num_devices,
-		.num_bos = process->num_bos,
-		.num_objects = process->num_objects,
-		.priv_data_size = process->priv_data_size,
+		.vpid = process->state.vpid,
+		.num_devices = process->state.num_devices,
+		.num_bos = process->state.num_bos,
+		.num_objects = process->state.num_objects,
+		.priv_data_size = process->state.priv_data_size,
 	};
 }
 
 static int try_checkpoint(const struct dumped_process *process, int fd)
 {
-	_cleanup_(kfd_state_done) struct kfd_state state = pause_counts(process);
+	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
 	int ret = kfd_state_alloc(&state);
 
 	return ret < 0 ? ret : kfd_checkpoint(fd, &state, HOST_LOWEST_FD);
@@ -50,12 +50,24 @@ static int add_file(struct dump_session *session, int fd, pid_t pid, pid_t reope
 	return ret;
 }
 
-/* A process that has not been paused yet, and is known by @file, which lends its descriptor. */
+/* For questions and log lines about the process that has @file. */
+static struct dumped_process process_of(struct dump_session *session,
+					const struct dumped_file *file)
+{
+	struct dumped_process process = { .session = session,
+					  .id = DUMP_NO_ID,
+					  .pid = file->pid,
+					  .fd = file->fd,
+					  .reopen_vpid = file->reopen_vpid };
+
+	(void)snprintf(process.name, sizeof(process.name), "process %d", file->pid);
+	return process;
+}
+
+/* A process that has not been paused yet. It borrows the descriptor of @file. */
 static int add_process(struct dump_session *session, const struct dumped_file *file)
 {
-	const struct dumped_process process = {
-		.id = DUMP_NO_ID, .fd = file->fd, .pid = file->pid, .reopen_vpid = file->reopen_vpid
-	};
+	const struct dumped_process process = process_of(session, file);
 
 	return array_append(&session->processes, &session->num_processes, sizeof(process),
 			    &process);
@@ -66,25 +78,14 @@ static struct dumped_process *last_process(const struct dump_session *session)
 	return &session->processes[session->num_processes - 1];
 }
 
-/* The name of the process in the log. */
-static const char *name_of(const struct dumped_process *process, char name[static NAME_SIZE])
-{
-	if (process->id != DUMP_NO_ID)
-		(void)snprintf(name, NAME_SIZE, "kfd %d", process->id);
-	else
-		(void)snprintf(name, NAME_SIZE, "process %d", process->pid);
-	return name;
-}
-
 int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op op, int ret,
 			 const char *doing)
 {
 	const char *meaning = kfd_explain(op, ret);
-	char name[NAME_SIZE];
 
 	if (meaning)
-		return log_error(ret, "%s: cannot %s, %s", name_of(process, name), doing, meaning);
-	return log_error(ret, "%s: cannot %s", name_of(process, name), doing);
+		return log_error(ret, "%s: cannot %s, %s", process->name, doing, meaning);
+	return log_error(ret, "%s: cannot %s", process->name, doing);
 }
 
 /* A dump that was killed together with its guard leaves the process paused. A second pause could
@@ -92,35 +93,41 @@ int pause_report_refusal(const struct dumped_process *process, enum kfd_criu_op 
 static int undo_old_pause(const struct dumped_process *process)
 {
 	int ret = kfd_unpause(process->fd);
-	char name[NAME_SIZE];
 
 	if (!ret)
-		log_warn("%s: was still paused by a dump that did not end", name_of(process, name));
+		log_warn("%s: was still paused by a dump that did not end", process->name);
 	/* -EINVAL: not paused. The pause that follows reports and explains the other errors. */
 	if (!ret || ret == -EINVAL || ret == -EBADF || ret == -EACCES || ret == -ENOTTY)
 		return 0;
-	return log_error(ret, "%s: cannot undo an old pause", name_of(process, name));
+	return log_error(ret, "%s: cannot undo an old pause", process->name);
 }
 
-static void note_counts(struct dumped_process *process, const struct kfd_state *counts)
+/* The task that has @vpid. The descriptor of a /dev/kfd may have been found in a task that has
+ * inherited it. */
+static int find_pid(struct dumped_process *process)
 {
-	process->vpid = counts->vpid;
-	process->num_devices = counts->num_devices;
-	process->num_bos = counts->num_bos;
-	process->num_objects = counts->num_objects;
-	process->priv_data_size = counts->priv_data_size;
+	const struct pid_list *tasks = &process->session->tasks;
+	pid_t vpid = 0;
+
+	if (!proc_vpid(process->pid, &vpid) && vpid == process->vpid)
+		return 0;
+	for (size_t i = 0; i < tasks->count; i++) {
+		process->pid = tasks->pids[i];
+		if (!proc_vpid(process->pid, &vpid) && vpid == process->vpid)
+			return 0;
+	}
+	return proc_find_tracee(process->vpid, &process->pid);
 }
 
 /* Stops the queues. pause_undo_all() must follow. */
 static int stop_queues(struct dumped_process *process)
 {
-	struct kfd_state counts;
-	int ret = kfd_pause(process->fd, &counts);
+	int ret = kfd_pause(process->fd, &process->state);
 
 	if (ret < 0)
 		return ret;
 	process->paused = true;
-	note_counts(process, &counts);
+	process->vpid = process->state.vpid;
 	(void)image_dir_task_time(process->vpid, &process->core_time);
 	return 0;
 }
@@ -146,28 +153,15 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
-/* The process has not stood still since its pause, and some contents are saved already. Processes
- * may share buffers, so the image would be of two moments. */
-static int report_torn(const struct dumped_process *process)
-{
-	char name[NAME_SIZE];
-
-	return log_error(-EAGAIN,
-			 "%s: has changed after its queues were stopped, when contents of the job"
-			 " were saved already; dump again",
-			 name_of(process, name));
-}
-
 /* The file is of no process of the dump. */
 static int undo_pause(const struct dumped_process *asked)
 {
 	int ret = kfd_unpause(asked->fd);
-	char name[NAME_SIZE];
 
 	return ret < 0 ? log_error(ret,
 				   "%s: cannot unpause the process, so its queues stay stopped;"
 				   " only ending the process helps",
-				   name_of(asked, name))
+				   asked->name)
 		       : 0;
 }
 
@@ -194,7 +188,7 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	if (!process)
 		return undo_pause(asked);
 	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
-	note_counts(process, &counts);
+	process->state = counts;
 	*ret_process = process;
 	return 0;
 }
@@ -222,7 +216,7 @@ static int compare_by_checkpoint(struct dumped_process *process, int fd,
 static int find_owner(struct dump_session *session, const struct dumped_file *file,
 		      struct dumped_process **ret_process)
 {
-	const struct dumped_process asked = { .id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd };
+	const struct dumped_process asked = process_of(session, file);
 
 	*ret_process = NULL;
 	for (size_t i = 0; i < session->num_processes; i++) {
@@ -258,49 +252,86 @@ static int pause_guarded(struct dumped_process *process)
 	return !ret || ret == -ENODEV || ret == -EBADF ? ret : report_pause(process, ret);
 }
 
-/* Unpauses @process and pauses it again, for new counts. The queues run for a moment, so no
- * contents may have been saved yet. */
-static int refresh(struct dump_session *session, struct dumped_process *process)
+/* Unpauses @process and pauses it again, for new counts. No contents are saved yet. */
+static int refresh(struct dumped_process *process)
 {
-	char name[NAME_SIZE];
 	int ret;
 
-	if (session->has_contents)
-		return report_torn(process);
-	log_info("%s: its counts changed, asking again", name_of(process, name));
-	if (session->num_processes > 1)
+	log_info("%s: its counts changed, asking again", process->name);
+	if (process->session->num_processes > 1)
 		log_warn("%s: its queues run for a moment more than those of others",
-			 name_of(process, name));
+			 process->name);
 	ret = kfd_unpause(process->fd);
 	if (ret < 0)
-		return log_error(ret, "%s: cannot unpause the process", name_of(process, name));
+		return log_error(ret, "%s: cannot unpause the process", process->name);
 	process->paused = false;
 	ret = pause_guarded(process);
 	return ret == -EBADF ? report_pause(process, ret) : ret;
 }
 
-static int read_state(const struct dumped_process *process, struct kfd_state *state)
+static int read_state(const struct dumped_process *process, struct kfd_state *ret_state)
 {
-	int ret;
+	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
+	int ret = kfd_state_alloc(&state);
 
-	kfd_state_done(state);
-	*state = pause_counts(process);
-	ret = kfd_state_alloc(state);
-	return ret < 0 ? ret : kfd_checkpoint(process->fd, state, HOST_LOWEST_FD);
+	if (!ret)
+		ret = kfd_checkpoint(process->fd, &state, HOST_LOWEST_FD);
+	if (ret < 0)
+		return ret;
+	*ret_state = state;
+	state = (struct kfd_state){ 0 };
+	return 0;
 }
 
-int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
-		     struct kfd_state *state)
+int pause_checkpoint(struct dumped_process *process)
 {
-	int ret = read_state(process, state);
+	int ret = read_state(process, &process->state);
 
 	if (ret == -EINVAL) {
-		ret = refresh(session, process);
+		ret = refresh(process);
 		if (ret < 0)
 			return ret;
-		ret = read_state(process, state);
+		ret = read_state(process, &process->state);
 	}
-	return ret < 0 ? pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint") : 0;
+	if (!ret || ret == -EMFILE || ret == -ENFILE)
+		return ret;
+	return pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint");
+}
+
+int pause_reopen_dmabufs(struct dumped_process *process)
+{
+	_cleanup_(kfd_state_done) struct kfd_state state = { 0 };
+	int ret = read_state(process, &state);
+
+	/* Processes may share buffers, so the image would be of two moments. */
+	if (ret == -EINVAL)
+		return log_error(-EAGAIN,
+				 "%s: has changed after its queues were stopped, when contents of"
+				 " the job were saved already; dump again",
+				 process->name);
+	if (ret == -EMFILE || ret == -ENFILE)
+		return ret;
+	if (ret < 0)
+		return pause_report_refusal(process, KFD_CHECKPOINT, ret, "checkpoint");
+	for (uint32_t i = 0; i < state.num_bos; i++) {
+		process->state.bos[i].dmabuf_fd = state.bos[i].dmabuf_fd;
+		state.bos[i].dmabuf_fd = KFD_INVALID_FD;
+	}
+	return 0;
+}
+
+/* The last process has been paused, through @file. */
+static int note_pause(struct dump_session *session, struct dumped_file *file)
+{
+	struct dumped_process *process = last_process(session);
+	int ret = find_pid(process);
+
+	file->process = session->num_processes - 1;
+	if (ret < 0)
+		return log_error(ret, "process %d: cannot find it", process->vpid);
+	(void)snprintf(process->name, sizeof(process->name), "process %d", process->pid);
+	log_info("%s: its queues are stopped", process->name);
+	return preflight_process_check(process);
 }
 
 /* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a
@@ -312,11 +343,8 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
 	ret = pause_guarded(last_process(session));
-	if (!ret) {
-		file->process = session->num_processes - 1;
-		log_info("process %d: its queues are stopped", file->pid);
-		return preflight_process_check(session, last_process(session));
-	}
+	if (!ret)
+		return note_pause(session, file);
 	session->num_processes--;
 	file->refusal = ret;
 	return ret == -ENODEV || ret == -EBADF ? 0 : ret;
@@ -336,15 +364,14 @@ static int pause_file(struct dump_session *session, struct dumped_file *file)
 }
 
 /* Of all files before the first pause: from then on a paused process is one of this dump. */
-static int undo_old_pauses(const struct dump_session *session)
+static int undo_old_pauses(struct dump_session *session)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->num_files; i++) {
-		const struct dumped_file *file = &session->files[i];
+		const struct dumped_process process = process_of(session, &session->files[i]);
 
-		ret = undo_old_pause(&(const struct dumped_process){
-			.id = DUMP_NO_ID, .pid = file->pid, .fd = file->fd });
+		ret = undo_old_pause(&process);
 	}
 	return ret;
 }
@@ -400,12 +427,13 @@ static int find_file(const struct dump_session *session, int fd,
 
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
 {
-	const struct dumped_process asked = { .id = id };
+	struct dumped_process asked = { .id = id };
 	const struct dumped_file *file = NULL;
 	struct dumped_process *process;
 	int ret = find_file(session, fd, &file);
 
 	*ret_process = NULL;
+	(void)snprintf(asked.name, sizeof(asked.name), "kfd %d", id);
 	if (ret < 0)
 		return report_unclear(&asked, ret);
 	if (!file)
@@ -419,6 +447,7 @@ int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_pro
 	if (process->id != DUMP_NO_ID)
 		return 0;
 	process->id = id;
+	memcpy(process->name, asked.name, sizeof(process->name));
 	*ret_process = process;
 	return 0;
 }
@@ -474,7 +503,6 @@ int pause_undo_all(struct dump_session *session)
 
 	for (size_t i = 0; i < session->num_processes; i++) {
 		struct dumped_process *process = &session->processes[i];
-		char name[NAME_SIZE];
 		int failed;
 
 		if (!process->paused)
@@ -482,12 +510,12 @@ int pause_undo_all(struct dump_session *session)
 		failed = kfd_unpause(process->fd);
 		process->paused = false;
 		if (failed == -EINVAL && session->lost_pause)
-			log_info("%s: is not paused", name_of(process, name));
+			log_info("%s: is not paused", process->name);
 		else if (failed < 0)
-			ret = log_error(failed, "%s: cannot unpause process %d",
-					name_of(process, name), process->vpid);
+			ret = log_error(failed, "%s: cannot unpause process %d", process->name,
+					process->vpid);
 		else
-			log_info("%s: unpaused process %d", name_of(process, name), process->vpid);
+			log_info("%s: unpaused process %d", process->name, process->vpid);
 	}
 	dump_guard_end(session);
 	pause_close_files(session);

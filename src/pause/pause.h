@@ -22,16 +22,15 @@ int pause_tree(struct dump_session *session, int shown);
  * its process. */
 int pause_lookup(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
 
-/* CHECKPOINT of @process, which is paused, into @state, which is all zero or is the result of an
- * earlier call. CHECKPOINT refuses the counts of the pause if an SVM range was split or merged. The
- * process is then paused once more, but only before the first contents of the dump: after that,
- * -EAGAIN. kfd_state_done() must follow, also after errors. -errno after a line; -ENODEV without
- * one: the process sees no GPU. */
-int pause_checkpoint(struct dump_session *session, struct dumped_process *process,
-		     struct kfd_state *state);
-
-/* The counts that PROCESS_INFO returned for @process, without arrays. */
-struct kfd_state pause_counts(const struct dumped_process *process);
+/* CHECKPOINT of @process, which is paused, into process->state. It refuses the counts of the pause
+ * if an SVM range was split or merged; the process is then paused once more, so no contents may
+ * have been saved. -EMFILE and -ENFILE without a line: there are too few descriptors for the
+ * dma-bufs, and nothing has changed. Other errors after a line. */
+int pause_checkpoint(struct dumped_process *process);
+/* CHECKPOINT once more, for the dma-bufs, which kfd_state_close() has closed; contents of other
+ * processes may have been saved. -EMFILE and -ENFILE as above. -EAGAIN after a line: the process
+ * has not stood still. */
+int pause_reopen_dmabufs(struct dumped_process *process);
 
 /* Logs that the driver's operation @op failed with @ret, and why; @doing completes "cannot ...".
  * Returns

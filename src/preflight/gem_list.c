@@ -174,11 +174,11 @@ static bool is_compute_file(const struct gem_files *files, const struct gem_file
 	return is_only_one(files, file);
 }
 
-static const struct bo_index_entry *find_bo(const struct preflight_subject *subject,
+static const struct bo_index_entry *find_bo(const struct dumped_process *process,
 					    const struct gem_file *file,
 					    const struct gem_named *named)
 {
-	const struct bo_index *index = subject->process->bo_index;
+	const struct bo_index *index = process->bo_index;
 	const struct bo_index_entry *bo;
 
 	if (named->is_import)
@@ -188,10 +188,9 @@ static const struct bo_index_entry *find_bo(const struct preflight_subject *subj
 }
 
 /* Whether KFD maps BO @index on the GPU. Without a record that can be read: yes. */
-static bool is_mapped_by_kfd(const struct preflight_subject *subject, uint32_t index,
-			     uint32_t gpu_id)
+static bool is_mapped_by_kfd(const struct dumped_process *process, uint32_t index, uint32_t gpu_id)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	struct kfd_priv_bo_record record;
 	uint64_t bo_size;
 
@@ -207,22 +206,22 @@ static bool is_mapped_by_kfd(const struct preflight_subject *subject, uint32_t i
 
 /* KFD and GEM_VA enter mappings of an object in one list of the VM (kfd_mem_attach() in
  * amdgpu_amdkfd_gpuvm.c, 6.12 and 7.3), and RESTORE makes those of KFD. */
-static bool is_of_kfd(const struct preflight_subject *subject, const struct gem_saved *saved,
+static bool is_of_kfd(const struct dumped_process *process, const struct gem_saved *saved,
 		      const struct render_mapping *mapping)
 {
-	const struct kfd_bo_bucket *bos = subject->state->bos, *object = &bos[saved->bo];
+	const struct kfd_bo_bucket *bos = process->state.bos, *object = &bos[saved->bo];
 
-	for (uint32_t i = 0; i < subject->state->num_bos; i++) {
+	for (uint32_t i = 0; i < process->state.num_bos; i++) {
 		if (bos[i].addr == mapping->addr && bos[i].size == mapping->size &&
 		    !mapping->offset && bos[i].offset == object->offset &&
 		    bos[i].alloc_flags & KFD_BO_WITH_CONTENTS &&
-		    is_mapped_by_kfd(subject, i, saved->gpu_id))
+		    is_mapped_by_kfd(process, i, saved->gpu_id))
 			return true;
 	}
 	return false;
 }
 
-static int keep_mappings(const struct preflight_subject *subject, const struct gem_file *file,
+static int keep_mappings(const struct dumped_process *process, const struct gem_file *file,
 			 struct gem_saved *saved)
 {
 	size_t kept = 0;
@@ -232,23 +231,23 @@ static int keep_mappings(const struct preflight_subject *subject, const struct g
 
 		if (!render_node_gem_can_map(mapping))
 			return preflight_refuse(
-				subject->session, DUMP_HAS_GEM_OBJECTS,
-				"kfd %d: renderD%u, GEM handle %u with a mapping of flags"
+				process->session, DUMP_HAS_GEM_OBJECTS,
+				"%s: renderD%u, GEM handle %u with a mapping of flags"
 				" 0x%" PRIx64 " at 0x%" PRIx64 ",",
-				subject->process->id, file->gpu->drm_render_minor, saved->handle,
+				process->name, file->gpu->drm_render_minor, saved->handle,
 				mapping->flags, mapping->addr);
 		if (saved->is_import || saved->bo == IMAGE_NO_BO ||
-		    !is_of_kfd(subject, saved, mapping))
+		    !is_of_kfd(process, saved, mapping))
 			saved->mappings[kept++] = *mapping;
 	}
 	saved->num_mappings = kept;
 	return 0;
 }
 
-static int save_handle(const struct preflight_subject *subject, const struct gem_file *file,
+static int save_handle(const struct dumped_process *process, const struct gem_file *file,
 		       const struct gem_named *named, struct gem_saved *saved)
 {
-	const struct bo_index_entry *bo = find_bo(subject, file, named);
+	const struct bo_index_entry *bo = find_bo(process, file, named);
 	int ret;
 
 	saved->handle = named->handle;
@@ -256,40 +255,38 @@ static int save_handle(const struct preflight_subject *subject, const struct gem
 	saved->key = named->key;
 	saved->bo = bo ? bo->index : IMAGE_NO_BO;
 	if (!named->key || named->handle > IMAGE_HANDLE_MAX(named - file->handles))
-		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
-					"kfd %d: renderD%u, GEM handle %u,", subject->process->id,
+		return preflight_refuse(process->session, DUMP_HAS_GEM_OBJECTS,
+					"%s: renderD%u, GEM handle %u,", process->name,
 					file->gpu->drm_render_minor, named->handle);
 	ret = render_node_gem_offset(file->fd, named->handle, &saved->mmap_offset);
 	if (!ret)
 		ret = render_node_gem_mappings(file->fd, named->handle, &saved->mappings,
 					       &saved->num_mappings);
 	if (ret < 0)
-		return log_error(ret,
-				 "kfd %d: renderD%u: cannot list the mappings of GEM handle %u",
-				 subject->process->id, file->gpu->drm_render_minor, named->handle);
-	return keep_mappings(subject, file, saved);
+		return log_error(ret, "%s: renderD%u: cannot list the mappings of GEM handle %u",
+				 process->name, file->gpu->drm_render_minor, named->handle);
+	return keep_mappings(process, file, saved);
 }
 
-static int save_file(const struct preflight_subject *subject, const struct gem_file *file,
+static int save_file(const struct dumped_process *process, const struct gem_file *file,
 		     uint32_t gpu_id, struct gem_saved_list *list)
 {
 	int ret = array_grow(&list->list, list->count + file->num_handles + 1, sizeof(*list->list));
 
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its GEM handles", subject->process->id);
+		return log_error(ret, "%s: cannot list its GEM handles", process->name);
 	for (size_t i = 0; !ret && i < file->num_handles; i++) {
 		struct gem_saved *saved = &list->list[list->count++];
 
 		*saved = (struct gem_saved){ .gpu_id = gpu_id };
-		ret = save_handle(subject, file, &file->handles[i], saved);
+		ret = save_handle(process, file, &file->handles[i], saved);
 	}
 	return ret;
 }
 
-static int save_files(const struct preflight_subject *subject, const struct gem_files *files,
+static int save_files(const struct dumped_process *process, const struct gem_files *files,
 		      struct gem_saved_list *list)
 {
-	const struct dumped_process *process = subject->process;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
@@ -300,7 +297,7 @@ static int save_files(const struct preflight_subject *subject, const struct gem_
 
 			if (file->num_handles && file->gpu->drm_render_minor == gpu->render_minor &&
 			    is_compute_file(files, file, gpu))
-				ret = save_file(subject, file, gpu->user_gpu_id, list);
+				ret = save_file(process, file, gpu->user_gpu_id, list);
 		}
 	}
 	return ret;
@@ -315,16 +312,10 @@ static int compare_saved(const void *a, const void *b)
 	return one->handle < other->handle ? -1 : one->handle > other->handle;
 }
 
-int gem_list_save(const struct preflight_subject *subject, pid_t pid,
-		  struct gem_saved_list *ret_saved)
+int gem_list_save(const struct dumped_process *process, struct gem_saved_list *ret_saved)
 {
-	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
-	int ret = gem_list_read(pid, subject->topology, &files);
+	int ret = save_files(process, process->gem_files, ret_saved);
 
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list the GEM handles of process %d",
-				 subject->process->id, pid);
-	ret = save_files(subject, &files, ret_saved);
 	if (ret < 0)
 		return ret;
 	if (ret_saved->count)

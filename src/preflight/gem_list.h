@@ -12,7 +12,7 @@
 
 #include "kernel/render_node.h"
 
-struct preflight_subject;
+struct dumped_process;
 struct topology;
 struct topology_node;
 
@@ -68,10 +68,9 @@ struct gem_saved_list {
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 void gem_list_files_done(struct gem_files *files);
 
-/* Lists the handles in the compute files of a process, by GPU and number, whose GPUs are noted in
- * subject->process. -EOPNOTSUPP: a handle cannot be saved. Logs on error. */
-int gem_list_save(const struct preflight_subject *subject, pid_t pid,
-		  struct gem_saved_list *ret_saved);
+/* Lists the handles in the compute files of @process, by GPU and number. The process has its GPUs
+ * and its render files. -EOPNOTSUPP: a handle cannot be saved. Logs on error. */
+int gem_list_save(const struct dumped_process *process, struct gem_saved_list *ret_saved);
 void gem_list_saved_done(struct gem_saved_list *saved);
 
 #endif

@@ -298,10 +298,10 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id)
 		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
 }
 
-static const struct topology_node *gpu_by_user_id(const struct preflight_subject *subject,
+static const struct topology_node *gpu_by_user_id(const struct dumped_process *process,
 						  uint32_t user_gpu_id)
 {
-	return bo_index_find_gpu(subject->state, subject->topology, user_gpu_id);
+	return bo_index_find_gpu(&process->state, &process->session->topology, user_gpu_id);
 }
 
 /* "(like 2 more)" behind the name of the first of @count objects that break a rule. */
@@ -313,73 +313,73 @@ static const char *count_more(size_t count, char text[static 40])
 	return text;
 }
 
-static int check_queue_gpus(const struct preflight_subject *subject,
+static int check_queue_gpus(const struct dumped_process *process,
 			    const struct kfd_priv_queue *queues, size_t num_queues)
 {
 	for (size_t i = 0; i < num_queues; i++) {
-		if (!gpu_by_user_id(subject, queues[i].gpu_id))
+		if (!gpu_by_user_id(process, queues[i].gpu_id))
 			return log_error(-EINVAL,
-					 "kfd %d: queue %u is on GPU 0x%04x, which the process does"
+					 "%s: queue %u is on GPU 0x%04x, which the process does"
 					 " not see",
-					 subject->process->id, queues[i].id, queues[i].gpu_id);
+					 process->name, queues[i].id, queues[i].gpu_id);
 	}
 	return 0;
 }
 
-static int check_queue_rule(const struct preflight_subject *subject,
+static int check_queue_rule(const struct dumped_process *process,
 			    const struct kfd_priv_queue *queues, size_t num_queues,
 			    const struct rule *rule)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	const struct kfd_priv_queue *first = NULL;
 	size_t broken = 0;
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
 		const struct kfd_queue queue = { &priv, &queues[i],
-						 gpu_by_user_id(subject, queues[i].gpu_id),
-						 subject->topology, subject->session->kfd_minor };
+						 gpu_by_user_id(process, queues[i].gpu_id),
+						 &process->session->topology,
+						 process->session->kfd_minor };
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];
 	}
 	if (!broken)
 		return 0;
-	(void)snprintf(name, sizeof(name), "kfd %d: queue %u of type %u on GPU 0x%04x%s",
-		       subject->process->id, first->id, first->type, first->gpu_id,
-		       count_more(broken, more));
-	return refuse(subject->session, &rule->text, name);
+	(void)snprintf(name, sizeof(name), "%s: queue %u of type %u on GPU 0x%04x%s", process->name,
+		       first->id, first->type, first->gpu_id, count_more(broken, more));
+	return refuse(process->session, &rule->text, name);
 }
 
-static int refuse_layout(const struct preflight_subject *subject, const struct kfd_priv *priv)
+static int refuse_layout(const struct dumped_process *process, const struct kfd_priv *priv)
 {
 	uint32_t version = 0;
 
 	memcpy(&version, priv->bytes, priv->size < sizeof(version) ? priv->size : sizeof(version));
 	return preflight_refuse(
-		subject->session, DUMP_UNKNOWN_LAYOUT,
-		"kfd %d: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
+		process->session, DUMP_UNKNOWN_LAYOUT,
+		"%s: the kernel's private data (version %u, %zu bytes for %u GPUs, %u"
 		" BOs and %u objects)",
-		subject->process->id, version, priv->size, priv->num_devices, priv->num_bos,
+		process->name, version, priv->size, priv->num_devices, priv->num_bos,
 		priv->num_objects);
 }
 
-static int check_events(const struct preflight_subject *subject)
+static int check_events(const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	struct kfd_priv_event event;
 
 	if (kfd_priv_find_strange_event(&priv, &event) < 0)
 		return 0;
-	return preflight_refuse(subject->session, DUMP_EVENT_TYPE,
-				"kfd %d: event %u of type %u: the process", subject->process->id,
-				event.id, event.type);
+	return preflight_refuse(process->session, DUMP_EVENT_TYPE,
+				"%s: event %u of type %u: the process", process->name, event.id,
+				event.type);
 }
 
 /* If the plugin cannot ask (no memory, a GPU that CRIU cannot open), it does not refuse: most
  * kernels can rebuild the queue. */
-static int check_rebuild(const struct preflight_subject *subject,
-			 const struct kfd_priv_queue *queues, size_t num_queues)
+static int check_rebuild(const struct dumped_process *process, const struct kfd_priv_queue *queues,
+			 size_t num_queues)
 {
 	bool has_warned = false;
 
@@ -387,98 +387,98 @@ static int check_rebuild(const struct preflight_subject *subject,
 		const struct kfd_priv_queue *queue = &queues[i];
 		int ret;
 
-		if (!queue_probe_can_ask(subject->state, subject->topology,
-					 subject->session->kfd_minor, queue))
+		if (!queue_probe_can_ask(&process->state, &process->session->topology,
+					 process->session->kfd_minor, queue))
 			continue;
-		ret = queue_probe_ask(subject->state, subject->topology, queue,
-				      subject->queue_answers);
+		ret = queue_probe_ask(&process->state, &process->session->topology, queue,
+				      &process->session->queue_answers);
 		if (ret == -EOPNOTSUPP)
-			return preflight_refuse(subject->session, DUMP_QUEUE_REFUSED,
-						"kfd %d: queue %u of type %u on GPU 0x%04x",
-						subject->process->id, queue->id, queue->type,
+			return preflight_refuse(process->session, DUMP_QUEUE_REFUSED,
+						"%s: queue %u of type %u on GPU 0x%04x",
+						process->name, queue->id, queue->type,
 						queue->gpu_id);
 		if (ret < 0 && !has_warned)
-			log_warn("kfd %d: cannot try whether this kernel can rebuild queue %u on"
+			log_warn("%s: cannot try whether this kernel can rebuild queue %u on"
 				 " GPU 0x%04x: %s; try a restore before you rely on the dump",
-				 subject->process->id, queue->id, queue->gpu_id, strerror(-ret));
+				 process->name, queue->id, queue->gpu_id, strerror(-ret));
 		has_warned |= ret < 0;
 	}
 	return 0;
 }
 
-static int check_queues(const struct preflight_subject *subject)
+static int check_queues(const struct dumped_process *process)
 {
-	const struct kfd_priv priv = kfd_priv_of_state(subject->state);
+	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
 	size_t num_queues;
 	int ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
 
 	if (ret == -EINVAL || ret == -ENOTUNIQ)
-		return refuse_layout(subject, &priv);
+		return refuse_layout(process, &priv);
 	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot list its queues", subject->process->id);
-	ret = check_queue_gpus(subject, queues, num_queues);
+		return log_error(ret, "%s: cannot list its queues", process->name);
+	ret = check_queue_gpus(process, queues, num_queues);
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
 		if (rules[i].queue_breaks)
-			ret = check_queue_rule(subject, queues, num_queues, &rules[i]);
+			ret = check_queue_rule(process, queues, num_queues, &rules[i]);
 	}
-	return ret < 0 ? ret : check_rebuild(subject, queues, num_queues);
+	return ret < 0 ? ret : check_rebuild(process, queues, num_queues);
 }
 
 /* BO @index is the first of @count BOs that break the rule. */
-static int refuse_bo(const struct preflight_subject *subject, uint32_t index, size_t count,
+static int refuse_bo(const struct dumped_process *process, uint32_t index, size_t count,
 		     const struct rule *rule)
 {
-	const struct kfd_bo_bucket *bo = &subject->state->bos[index];
+	const struct kfd_bo_bucket *bo = &process->state.bos[index];
 	char more[40], name[160];
 
 	(void)snprintf(name, sizeof(name),
-		       "kfd %d: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,%s",
-		       subject->process->id, index, bo->size, bo->addr, bo->alloc_flags,
+		       "%s: BO %u of %" PRIu64 " bytes at 0x%" PRIx64 ", flags 0x%x,%s",
+		       process->name, index, bo->size, bo->addr, bo->alloc_flags,
 		       count_more(count, more));
-	return refuse(subject->session, &rule->text, name);
+	return refuse(process->session, &rule->text, name);
 }
 
-static int check_bo_rule(const struct preflight_subject *subject, const struct rule *rule)
+static int check_bo_rule(const struct dumped_process *process, const struct rule *rule)
 {
 	uint32_t first = 0;
 	size_t broken = 0;
 
-	for (uint32_t i = 0; i < subject->state->num_bos; i++) {
-		const struct kfd_bo_bucket *saved = &subject->state->bos[i];
-		struct bo bo = { saved, gpu_by_user_id(subject, saved->gpu_id) };
+	for (uint32_t i = 0; i < process->state.num_bos; i++) {
+		const struct kfd_bo_bucket *saved = &process->state.bos[i];
+		struct bo bo = { saved, gpu_by_user_id(process, saved->gpu_id) };
 
 		if (rule->bo_breaks(&bo) && !broken++)
 			first = i;
 	}
-	return broken ? refuse_bo(subject, first, broken, rule) : 0;
+	return broken ? refuse_bo(process, first, broken, rule) : 0;
 }
 
-static int check_bos(const struct preflight_subject *subject)
+static int check_bos(const struct dumped_process *process)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(rules); i++) {
 		if (rules[i].bo_breaks)
-			ret = check_bo_rule(subject, &rules[i]);
+			ret = check_bo_rule(process, &rules[i]);
 	}
 	return ret;
 }
 
-int preflight_check_state(const struct preflight_subject *subject)
+int preflight_check_state(const struct dumped_process *process)
 {
-	int ret = check_bos(subject);
+	int ret = check_bos(process);
 
 	if (!ret)
-		ret = check_queues(subject);
-	return ret < 0 ? ret : check_events(subject);
+		ret = check_queues(process);
+	return ret < 0 ? ret : check_events(process);
 }
 
-static bool is_on_device(const struct preflight_subject *subject, const struct kfd_bo_bucket *bo,
+static bool is_on_device(const struct dumped_process *process, const struct kfd_bo_bucket *bo,
 			 uint64_t device)
 {
 	const struct topology_node *gpu =
-		bo_index_find_gpu(subject->state, subject->topology, bo->gpu_id);
+		bo_index_find_gpu(&process->state, &process->session->topology, bo->gpu_id);
 
 	return gpu && topology_pci_device(gpu) == device;
 }
@@ -486,10 +486,10 @@ static bool is_on_device(const struct preflight_subject *subject, const struct k
 /* A restore finds the BO of a mapping by its address first, because programs map BOs where the GPU
  * has them. So a mapping at another address must not be where another GPU has a BO that fits. On
  * one PCI device such a BO is the mapped object itself, of which the process has several BOs. */
-static bool is_ambiguous(const struct preflight_subject *subject,
-			 const struct proc_mapping *mapping, const struct bo_index_entry *mapped)
+static bool is_ambiguous(const struct dumped_process *process, const struct proc_mapping *mapping,
+			 const struct bo_index_entry *mapped)
 {
-	const struct kfd_state *state = subject->state;
+	const struct kfd_state *state = &process->state;
 
 	for (uint32_t i = 0; state->bos[mapped->index].addr != mapping->start && i < state->num_bos;
 	     i++) {
@@ -497,13 +497,13 @@ static bool is_ambiguous(const struct preflight_subject *subject,
 
 		if (bo->addr == mapping->start && bo->alloc_flags & KFD_BO_WITH_CONTENTS &&
 		    mapping->offset - bo->offset < bo->size &&
-		    !is_on_device(subject, bo, mapped->device))
+		    !is_on_device(process, bo, mapped->device))
 			return true;
 	}
 	return false;
 }
 
-int preflight_check_mapping(const struct preflight_subject *subject,
+int preflight_check_mapping(const struct dumped_process *process,
 			    const struct proc_mapping *mapping)
 {
 	const struct topology_node *gpu;
@@ -513,24 +513,23 @@ int preflight_check_mapping(const struct preflight_subject *subject,
 	uint32_t number;
 
 	gpu = render_node_is_device(mapping->device, &number)
-		      ? topology_find_minor(subject->topology, number)
+		      ? topology_find_minor(&process->session->topology, number)
 		      : NULL;
 	if (!gpu)
 		return 0;
-	bo = bo_index_find_offset(subject->process->bo_index, topology_pci_device(gpu),
-				  mapping->offset);
+	bo = bo_index_find_offset(process->bo_index, topology_pci_device(gpu), mapping->offset);
 	if (!bo)
 		broken = DUMP_MAPPING_WITHOUT_BO;
 	else if (mapping->offset != bo->offset)
 		broken = DUMP_MAPPING_INSIDE_BO;
-	else if (is_ambiguous(subject, mapping, bo))
+	else if (is_ambiguous(process, mapping, bo))
 		broken = DUMP_MAPPING_AMBIGUOUS;
 	else
 		return 0;
 	if (bo)
 		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
-			       subject->state->bos[bo->index].addr);
-	return preflight_refuse(subject->session, broken,
-				"kfd %d: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
-				subject->process->id, mapping->start, mapping->end, number, name);
+			       process->state.bos[bo->index].addr);
+	return preflight_refuse(process->session, broken,
+				"%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+				process->name, mapping->start, mapping->end, number, name);
 }

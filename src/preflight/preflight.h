@@ -35,16 +35,6 @@ struct preflight_text {
 /* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
 const struct preflight_text *preflight_get_text(size_t index);
 
-/* A paused process, as CHECKPOINT has reported it. */
-struct preflight_subject {
-	const struct dump_session *session;
-	/* Its BO index is there. */
-	const struct dumped_process *process;
-	const struct kfd_state *state;
-	const struct topology *topology;
-	struct queue_answers *queue_answers;
-};
-
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
 int preflight_process_ask_without_bos(void);
@@ -59,14 +49,13 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 int preflight_check_dump(const struct dump_session *session);
 int preflight_check_driver(const struct dump_session *session, int kfd_id);
 /* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
-int preflight_process_check(const struct dump_session *session,
-			    const struct dumped_process *process);
+int preflight_process_check(const struct dumped_process *process);
 /* The rule of HSA_HIGH_PRECISION_MODE. */
-int preflight_process_check_precision(const struct preflight_subject *subject);
+int preflight_process_check_precision(const struct dumped_process *process);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
-int preflight_check_state(const struct preflight_subject *subject);
+int preflight_check_state(const struct dumped_process *process);
 /* Rules of one mapping of the process. */
-int preflight_check_mapping(const struct preflight_subject *subject,
+int preflight_check_mapping(const struct dumped_process *process,
 			    const struct proc_mapping *mapping);
 
 #endif

@@ -7,7 +7,6 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "kernel/kfd.h"
-#include "kernel/proc.h"
 #include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
@@ -17,21 +16,20 @@
 
 /* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
  * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
-static int check_vms(const struct dump_session *session, const struct dumped_process *process,
-		     pid_t pid)
+static int check_vms(const struct dumped_process *process)
 {
 	size_t vms;
 	int ret;
 
-	if (!process->num_bos)
+	if (!process->state.num_bos)
 		return 0;
-	ret = kfd_process_count_vms(pid, &session->topology, &vms);
+	ret = kfd_process_count_vms(process->pid, &process->session->topology, &vms);
 	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its render nodes", pid);
-	return vms < process->num_devices
-		       ? preflight_refuse(session, DUMP_LACKS_VM,
-					  "process %d, %u GPUs, %zu opened:", pid,
-					  process->num_devices, vms)
+		return log_error(ret, "process %d: cannot list its render nodes", process->pid);
+	return vms < process->state.num_devices
+		       ? preflight_refuse(process->session, DUMP_LACKS_VM,
+					  "process %d, %u GPUs, %zu opened:", process->pid,
+					  process->state.num_devices, vms)
 		       : 0;
 }
 
@@ -62,54 +60,41 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 	return 0;
 }
 
-static int check_bos(const struct dump_session *session, const struct dumped_process *process,
-		     pid_t pid)
+static int check_bos(const struct dumped_process *process)
 {
-	return process->num_bos ? 0 : preflight_process_refuse_without_bos(session, pid);
+	return process->state.num_bos
+		       ? 0
+		       : preflight_process_refuse_without_bos(process->session, process->pid);
 }
 
-static int check_contexts(const struct dump_session *session, pid_t pid)
+static int check_contexts(const struct dumped_process *process)
 {
-	int ret = kfd_process_has_contexts(pid);
+	int ret = kfd_process_has_contexts(process->pid);
 
 	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its KFD contexts", pid);
-	return ret ? preflight_refuse(session, DUMP_HAS_CONTEXTS, "process %d:", pid) : 0;
+		return log_error(ret, "process %d: cannot list its KFD contexts", process->pid);
+	return ret ? preflight_refuse(process->session, DUMP_HAS_CONTEXTS,
+				      "process %d:", process->pid)
+		   : 0;
 }
 
-/* The pid here of @process. A descriptor of its /dev/kfd may be found in another process. */
-static int find_pid(const struct dumped_process *process, pid_t *ret_pid)
+int preflight_process_check(const struct dumped_process *process)
 {
-	pid_t vpid = 0;
-	int ret = 0;
+	int ret = check_contexts(process);
 
-	*ret_pid = process->pid;
-	if (!process->pid || proc_vpid(process->pid, &vpid) < 0 || vpid != process->vpid)
-		ret = proc_find_tracee(process->vpid, ret_pid);
-	return ret < 0 ? log_error(ret, "process %d: cannot find it", process->vpid) : 0;
-}
-
-int preflight_process_check(const struct dump_session *session,
-			    const struct dumped_process *process)
-{
-	pid_t pid;
-	int ret = find_pid(process, &pid);
-
-	if (ret < 0)
-		return ret;
-	ret = check_contexts(session, pid);
 	if (!ret)
-		ret = check_bos(session, process, pid);
-	return ret < 0 ? ret : check_vms(session, process, pid);
+		ret = check_bos(process);
+	return ret < 0 ? ret : check_vms(process);
 }
 
-static bool has_gfx950(const struct preflight_subject *subject)
+static bool has_gfx950(const struct dumped_process *process)
 {
 	bool found = false;
 
-	for (uint32_t i = 0; i < subject->state->num_devices; i++) {
-		const struct topology_node *gpu = bo_index_find_gpu(
-			subject->state, subject->topology, subject->state->devices[i].user_gpu_id);
+	for (uint32_t i = 0; i < process->state.num_devices; i++) {
+		const struct topology_node *gpu =
+			bo_index_find_gpu(&process->state, &process->session->topology,
+					  process->state.devices[i].user_gpu_id);
 
 		found |= gpu && gpu->gfx_target_version == TOPOLOGY_GFX950;
 	}
@@ -117,19 +102,16 @@ static bool has_gfx950(const struct preflight_subject *subject)
 }
 
 /* ROCr turns the variable into a flag of SET_MEMORY_POLICY (Linux 6.18), which no state has. */
-int preflight_process_check_precision(const struct preflight_subject *subject)
+int preflight_process_check_precision(const struct dumped_process *process)
 {
-	pid_t pid;
 	int ret;
 
-	if (!has_gfx950(subject))
+	if (!has_gfx950(process))
 		return 0;
-	ret = find_pid(subject->process, &pid);
+	ret = kfd_process_was_started_with(process->pid, "HSA_HIGH_PRECISION_MODE");
 	if (ret < 0)
-		return ret;
-	ret = kfd_process_was_started_with(pid, "HSA_HIGH_PRECISION_MODE");
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot read its environment", pid);
-	return ret ? preflight_refuse(subject->session, DUMP_HIGH_PRECISION, "process %d:", pid)
+		return log_error(ret, "process %d: cannot read its environment", process->pid);
+	return ret ? preflight_refuse(process->session, DUMP_HIGH_PRECISION,
+				      "process %d:", process->pid)
 		   : 0;
 }

@@ -344,8 +344,8 @@ static void descriptors_of_many_bos_find_room_and_are_closed(void **state)
 	/* The additional descriptors: the file of the paused process, its guard, and the eight
 	 * watched GPUs. */
 	open_after = unit_count_fds();
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	end_dump(0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(open_after, open_before + 2 + 8);
 	assert_int_equal(after.rlim_cur, 1024);

@@ -48,6 +48,49 @@ static void a_limit_that_cannot_be_raised_is_only_a_warning(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+static struct fake_process *make_process_with_bos(uint64_t number, uint64_t count)
+{
+	struct fake_process *process = make_process();
+
+	for (uint64_t i = number << 24; i < (number << 24) + (count << 12); i += 1 << 12)
+		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000 + i, 0x1000, 0x100000000 + i);
+	return process;
+}
+
+/* The dma-bufs of one process fit, those of both do not. The second process must not have changed
+ * when its dma-bufs are opened again. */
+static void dmabufs_of_all_processes_may_exceed_the_limit(void **state)
+{
+	struct fake_process *processes[] = { make_process_with_bos(0, 400),
+					     make_process_with_bos(1, 400) };
+	int fds[] = { open_kfd_of(processes[0]), open_kfd_of(processes[1]) };
+	struct rlimit before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 620, before.rlim_max }), 0);
+	limits_are_fixed = true;
+	kernel.fail_op = KFD_CHECKPOINT;
+	kernel.fail_errno = EINVAL;
+	for (unsigned int changes = 0; changes < 2; changes++) {
+		start_dump();
+		assert_int_equal(dump_file(fds[0], 5), 0);
+		assert_logged("amdgpu_plugin: process", "too few descriptors for the dma-bufs");
+		kernel.fail_count = changes;
+		assert_int_equal(dump_file(fds[1], 6), changes ? -EAGAIN : 0);
+		end_dump(changes ? -1 : 0);
+		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), !changes);
+		assert_int_equal(unit_exists("amdgpu-kfd-6.img"), !changes);
+		assert_int_equal(processes[0]->calls[KFD_CHECKPOINT], 2 + 2 * changes);
+		assert_int_equal(processes[1]->calls[KFD_CHECKPOINT], 2 + changes);
+	}
+	assert_logged("Error (amdgpu_plugin): ", "has changed", "dump again");
+	for (int i = 0; i < 2; i++)
+		(void)close(fds[i]);
+	limits_are_fixed = false;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* The kernel answers so if the process has changed between two calls. */
 static void counts_that_keep_changing_fail_the_dump(void **state)
 {
@@ -262,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_that_is_not_traced_fails_the_dump),
 		TEST(a_limit_that_cannot_be_raised_is_only_a_warning),
+		TEST(dmabufs_of_all_processes_may_exceed_the_limit),
 		TEST(counts_that_keep_changing_fail_the_dump),
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),

@@ -43,7 +43,6 @@ static struct shared_bo *add_on(size_t process, uint32_t gpu_id, uint32_t object
 				  .offset = 0x10000 * object,
 				  .size = SIZE,
 				  .inode = object };
-	shared.num_processes = process + 1;
 	return bo;
 }
 
@@ -325,7 +324,7 @@ static void the_driver_names_the_owner_of_a_share_handle(void **state)
 	describe(other, false, 0x200);
 	describe(gone, true, 0x300);
 	describe(also_gone, true, 0x300);
-	gone->references = also_gone->references = 6;
+	gone->references = also_gone->references = 7;
 	object_rules_apply(&shared);
 	assert_object(first, 3, 1, true);
 	assert_object(last, 3, 1, true);
