@@ -19,7 +19,9 @@
 
 #define KEY_IS_LOCATION (1ULL << 63)
 /* location_id: bus, device and function. The driver stores the number of a partition in the
- * function's bits (kfd_topology.c). AMD's drivers of 2024 stored it above the location. */
+ * function's bits (kfd_topology.c). AMD's drivers of 2024 stored it above the location. Only MI300
+ * and newer GPUs of gfx9 have partitions. In a virtual machine, functions of one slot may be
+ * different GPUs. */
 #define LOCATION_BITS       0xffffu
 #define FUNCTION_BITS       7u
 #define OLD_PARTITION_SHIFT 28
@@ -483,10 +485,13 @@ size_t topology_count_gpus(const struct topology *topology)
 /* A kernel that tells no location has no partitions. */
 uint64_t topology_pci_device(const struct topology_node *gpu)
 {
+	const bool has_partitions = gpu->gfx_target_version >= TOPOLOGY_GFX940 &&
+				    gpu->gfx_target_version < TOPOLOGY_GFX10;
+	const uint32_t partition = has_partitions ? FUNCTION_BITS : 0;
+
 	if (!gpu->location_id)
 		return gpu->drm_render_minor;
-	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
-	       (gpu->location_id & ~(uint32_t)FUNCTION_BITS);
+	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 | (gpu->location_id & ~partition);
 }
 
 bool topology_is_partition(const struct topology *topology, const struct topology_node *gpu)

@@ -2,6 +2,7 @@
 /* Parses machine bundles (repeated "machine NAME", then "file PATH SIZE" with that many bytes
  * behind it), and takes the properties that the model needs of a GPU. The text of the files stays
  * as captured, but for the render minor. */
+#include "process.h"
 #include "topology.h"
 
 #define MINOR_NAME      "drm_render_minor "
@@ -170,10 +171,13 @@ static const struct {
 };
 
 /* kfd_topology.c stores the number of a partition in the lowest bits of location_id, and
- * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. */
+ * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. Only MI300 and
+ * newer GPUs of gfx9 have partitions: functions of one slot are devices of their own. */
 static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_topology_file *file)
 {
-	u64 location = property(file, "location_id") & ~7ull;
+	const bool has_partitions = gpu->gfx_target_version >= SIM_GFX940 &&
+				    gpu->gfx_target_version < SIM_GFX10;
+	u64 location = property(file, "location_id") & (has_partitions ? ~7ull : ~0ull);
 
 	gpu->location = location ? property(file, "domain") << 32 | location : 0;
 	gpu->device = 0;

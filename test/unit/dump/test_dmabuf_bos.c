@@ -25,8 +25,16 @@ int __wrap_render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo)
 
 /* Two partitions of a PCI device, and another device. */
 static struct topology_node nodes[] = {
-	{ .gpu_id = 1, .drm_render_minor = 128, .location_id = 0x100, .vendor_id = 1 },
-	{ .gpu_id = 2, .drm_render_minor = 129, .location_id = 0x101, .vendor_id = 1 },
+	{ .gpu_id = 1,
+	  .drm_render_minor = 128,
+	  .location_id = 0x100,
+	  .gfx_target_version = TOPOLOGY_GFX940,
+	  .vendor_id = 1 },
+	{ .gpu_id = 2,
+	  .drm_render_minor = 129,
+	  .location_id = 0x101,
+	  .gfx_target_version = TOPOLOGY_GFX940,
+	  .vendor_id = 1 },
 	{ .gpu_id = 3, .drm_render_minor = 130, .location_id = 0x200, .vendor_id = 1 },
 };
 static const struct topology topology = { nodes, 3 };

@@ -399,8 +399,10 @@ static void a_failed_import_frees_the_fillers(void **state)
 
 static void make_partitions(struct topology_node *gpus)
 {
-	for (uint32_t i = 0; i < GPUS; i++)
+	for (uint32_t i = 0; i < GPUS; i++) {
 		gpus[i].location_id = 0x100 | i;
+		gpus[i].gfx_target_version = TOPOLOGY_GFX940;
+	}
 }
 
 static void import_from(unsigned int saved, unsigned int gpu)

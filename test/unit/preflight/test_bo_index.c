@@ -49,10 +49,19 @@ static void gpus_are_found_by_the_processs_ids(void **state)
 static void partitions_of_a_pci_device_are_one(void **state)
 {
 	static const struct topology_node gpus[] = {
-		{ .location_id = 0x6300, .drm_render_minor = 128 },
-		{ .location_id = 0x6307, .drm_render_minor = 129 },
-		{ .location_id = 0x6308, .drm_render_minor = 130 },
-		{ .location_id = 0x6300, .domain = 1, .drm_render_minor = 131 },
+		{ .location_id = 0x6300,
+		  .gfx_target_version = TOPOLOGY_GFX940,
+		  .drm_render_minor = 128 },
+		{ .location_id = 0x6307,
+		  .gfx_target_version = TOPOLOGY_GFX940,
+		  .drm_render_minor = 129 },
+		{ .location_id = 0x6308,
+		  .gfx_target_version = TOPOLOGY_GFX940,
+		  .drm_render_minor = 130 },
+		{ .location_id = 0x6300,
+		  .gfx_target_version = TOPOLOGY_GFX940,
+		  .domain = 1,
+		  .drm_render_minor = 131 },
 		/* Kernels that do not report the PCI device. */
 		{ .drm_render_minor = 132 },
 		{ .drm_render_minor = 133 },
@@ -65,6 +74,20 @@ static void partitions_of_a_pci_device_are_one(void **state)
 						 topology_pci_device(&gpus[j]),
 					 i == j || i + j == 1);
 	}
+}
+
+/* Other GPUs have no partitions; a virtual machine may show them as functions of one slot. */
+static void functions_of_a_pci_slot_are_devices(void **state)
+{
+	static const struct topology_node gpus[] = {
+		{ .location_id = 0x500, .gfx_target_version = 90010 },
+		{ .location_id = 0x501, .gfx_target_version = 90010 },
+		{ .location_id = 0x502, .gfx_target_version = 110000 },
+	};
+
+	(void)state;
+	assert_int_not_equal(topology_pci_device(&gpus[0]), topology_pci_device(&gpus[1]));
+	assert_int_not_equal(topology_pci_device(&gpus[0]), topology_pci_device(&gpus[2]));
 }
 
 static void the_bo_that_has_a_byte_is_found(void **state)
@@ -145,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(partitions_of_a_pci_device_are_one),
+		UNIT_TEST(functions_of_a_pci_slot_are_devices),
 		UNIT_TEST(gpus_are_found_by_the_processs_ids),
 		UNIT_TEST(the_bo_that_has_a_byte_is_found),
 		UNIT_TEST(a_bo_with_the_same_dma_buf_is_found),

@@ -20,8 +20,16 @@
 enum { GPU_A = 0xaa, GPU_B = 0xbb, GPU_C = 0xcc };
 
 static struct topology_node nodes[] = {
-	{ .gpu_id = GPU_A, .actual_gpu_id = GPU_A, .drm_render_minor = 128, .location_id = 0x100 },
-	{ .gpu_id = GPU_B, .actual_gpu_id = GPU_B, .drm_render_minor = 129, .location_id = 0x101 },
+	{ .gpu_id = GPU_A,
+	  .actual_gpu_id = GPU_A,
+	  .drm_render_minor = 128,
+	  .location_id = 0x100,
+	  .gfx_target_version = TOPOLOGY_GFX940 },
+	{ .gpu_id = GPU_B,
+	  .actual_gpu_id = GPU_B,
+	  .drm_render_minor = 129,
+	  .location_id = 0x101,
+	  .gfx_target_version = TOPOLOGY_GFX940 },
 	{ .gpu_id = GPU_C, .actual_gpu_id = GPU_C, .drm_render_minor = 130, .location_id = 0x200 },
 };
 static const struct topology machine = { nodes, ARRAY_SIZE(nodes) };

@@ -31,7 +31,7 @@ scenario_device_contract_eight() { # oldest, long
 # The second GPU is a partition of the first one's device.
 scenario_device_contract_partitions() { # oldest, long
 	cp -r /opt/vm/machines/eight partitions
-	sed -i 's/^location_id 17152$/location_id 25345/' partitions/nodes/*/properties
+	sed -i 's/^location_id 17152$/location_id 25344/' partitions/nodes/*/properties
 	machine "$work/partitions"
 	contract 0
 }
