@@ -21,31 +21,14 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
+#include "preflight/bo_index.h"
 #include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
 #include "survey.h"
 
-/* The rules that show before the dump, at least in part. Those of the dump as a whole do, too. */
-static const bool shows_early[] = {
-	[DUMP_CWSR_IS_OFF] = true,
-	[DUMP_HAS_NO_KFD_FILE] = true,
-	[DUMP_FILE_OF_OTHER_PROCESS] = true,
-	[DUMP_LACKS_VM] = true,
-	[DUMP_HAS_NO_BO] = true,
-	[DUMP_HAS_CONTEXTS] = true,
-	[DUMP_HIGH_PRECISION] = true,
-	[DUMP_QUEUE_TYPE] = true,
-	[DUMP_QUEUE_XCCS] = true,
-	[DUMP_QUEUE_STACK] = true,
-	[DUMP_QUEUE_PARTITION] = true,
-	[DUMP_QUEUE_GENERATION] = true,
-	[DUMP_BO_GENERATION] = true,
-	[DUMP_HAS_DMABUF] = true,
-};
-
 #define RELEASE(major, minor, patch) (((major)*1000u + (minor)) * 1000u + (patch))
 
-/* The Linux release whose driver this is; 0: the driver is not that of the kernel, or unknown. Only
+/* The Linux release whose driver this is, or 0 if the driver is not that of the kernel. Only
  * a warning may depend on it. */
 static unsigned int find_release(void)
 {
@@ -70,7 +53,7 @@ static bool refuses_queues(void)
 
 struct machine {
 	const struct topology *topology;
-	/* 0: not known. */
+	/* Or 0, if unknown. */
 	uint32_t kfd_minor;
 };
 
@@ -137,9 +120,9 @@ static void warn_of_gpu(const struct machine *machine, const struct topology_nod
 {
 	if (!gpu->gpu_id)
 		return;
-	if (gpu->gfx_target_version >= TOPOLOGY_GFX12)
+	if (preflight_lacks_copy_packets(gpu))
 		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
-	if (gpu->gfx_target_version >= TOPOLOGY_GFX11)
+	if (preflight_lacks_queue_support(gpu))
 		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
 	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
 		if (compute_rules[i].breaks(machine, gpu))
@@ -200,6 +183,8 @@ struct subject {
 	const struct topology *topology;
 	const struct survey *survey;
 	pid_t pid;
+	/* What a dump knows of the process before CHECKPOINT. */
+	struct dumped_process process;
 };
 
 static int check_kfd_file(const struct subject *subject)
@@ -237,65 +222,62 @@ static int check_owner(const struct subject *subject)
 	return 0;
 }
 
-static int check_contexts(const struct subject *subject)
+static bool is_visible(const struct survey *survey, const struct survey_gpu *gpu)
 {
-	int ret = kfd_process_has_contexts(subject->pid);
-
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its KFD contexts", subject->pid);
-	return ret ? preflight_refuse(subject->session, DUMP_HAS_CONTEXTS,
-				      "process %d:", subject->pid)
-		   : 0;
+	return survey->is_in_sysfs ? gpu->is_visible : gpu->num_mapped;
 }
 
-static int check_vms(const struct subject *subject)
+static int fill_process(struct subject *subject, struct dump_session *session)
 {
-	size_t visible = subject->survey->num_visible, vms = 0;
-	int ret;
+	const struct survey *survey = subject->survey;
+	struct dumped_process *process = &subject->process;
+	struct kfd_state *state = &process->state;
 
-	if (!subject->survey->has_kfd || !survey_estimate(subject->survey))
-		return 0;
-	ret = kfd_process_count_vms(subject->pid, subject->topology, &vms);
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its render nodes", subject->pid);
-	return vms < visible ? preflight_refuse(subject->session, DUMP_LACKS_VM,
-						"process %d, %zu GPUs, %zu opened:", subject->pid,
-						visible, vms)
-			     : 0;
+	process->session = session;
+	process->pid = survey->pid;
+	(void)snprintf(process->name, sizeof(process->name), "process %d", survey->pid);
+	state->devices =
+		calloc(survey->num_gpus + survey->num_visible + 1, sizeof(*state->devices));
+	if (!state->devices)
+		return -ENOMEM;
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		const uint32_t id = survey->gpus[i].node->gpu_id;
+
+		if (is_visible(survey, &survey->gpus[i]))
+			state->devices[state->num_devices++] =
+				(struct kfd_device_bucket){ .user_gpu_id = id,
+							    .actual_gpu_id = id };
+	}
+	if (survey->is_in_sysfs)
+		state->num_devices = (uint32_t)survey->num_visible;
+	/* The number is not known, and CHECKPOINT of a process without BOs looks at no VM. */
+	state->num_bos = survey->has_kfd && survey_estimate(survey);
+	return 0;
 }
 
-static int check_precision(const struct subject *subject)
+static int check_process(const struct subject *subject)
 {
-	bool has_gfx950 = false;
-	int ret;
-
-	for (size_t i = 0; i < subject->survey->num_gpus; i++)
-		has_gfx950 |= subject->survey->gpus[i].node->gfx_target_version == TOPOLOGY_GFX950;
-	if (!has_gfx950)
-		return 0;
-	ret = kfd_process_was_started_with(subject->pid, "HSA_HIGH_PRECISION_MODE");
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot read its environment", subject->pid);
-	return ret ? preflight_refuse(subject->session, DUMP_HIGH_PRECISION,
-				      "process %d:", subject->pid)
-		   : 0;
+	return preflight_process_check_early(&subject->process);
 }
 
-static int check_queue(const struct subject *subject, const struct survey_queue *queue)
+static int check_queue_rules(const struct subject *subject)
 {
-	const struct topology_node *gpu = topology_find_gpu(subject->topology, queue->gpu_id);
-	enum dump_rule rule;
+	const struct survey *survey = subject->survey;
+	_cleanup_free_ struct kfd_priv_queue *queues =
+		calloc(survey->num_queues + 1, sizeof(*queues));
+	size_t count = 0;
 
-	if (queue->type != KFD_PRIV_QUEUE_COMPUTE && queue->type != KFD_PRIV_QUEUE_SDMA &&
-	    queue->type != KFD_PRIV_QUEUE_SDMA_XGMI)
-		rule = DUMP_QUEUE_TYPE;
-	else if (gpu && gpu->gfx_target_version >= TOPOLOGY_GFX11)
-		rule = DUMP_QUEUE_GENERATION;
-	else
-		return 0;
-	return preflight_refuse(subject->session, rule,
-				"process %d: queue %u of type %u on GPU 0x%04x", subject->pid,
-				queue->id, queue->type, queue->gpu_id);
+	if (!queues)
+		return -ENOMEM;
+	for (size_t i = 0; i < survey->num_queues; i++) {
+		const struct survey_queue *queue = &survey->queues[i];
+
+		if (bo_index_find_gpu(&subject->process.state, subject->topology, queue->gpu_id))
+			queues[count++] = (struct kfd_priv_queue){ .id = queue->id,
+								   .type = queue->type,
+								   .gpu_id = queue->gpu_id };
+	}
+	return preflight_check_queues_early(&subject->process, queues, count);
 }
 
 /* The first compute queue on a GPU for which @breaks is true; on any GPU if it is NULL. */
@@ -336,11 +318,8 @@ static void warn_of_queues(const struct subject *subject)
 
 static int check_queues(const struct subject *subject)
 {
-	const struct survey *survey = subject->survey;
-	int ret = 0;
+	int ret = check_queue_rules(subject);
 
-	for (size_t i = 0; !ret && i < survey->num_queues; i++)
-		ret = check_queue(subject, &survey->queues[i]);
 	if (!ret)
 		warn_of_queues(subject);
 	return ret;
@@ -351,8 +330,7 @@ static int check_contents(const struct subject *subject)
 	for (size_t i = 0; i < subject->survey->num_gpus; i++) {
 		const struct survey_gpu *gpu = &subject->survey->gpus[i];
 
-		if (gpu->node->gfx_target_version >= TOPOLOGY_GFX12 &&
-		    (gpu->vram_bytes || gpu->num_mapped))
+		if (preflight_lacks_copy_packets(gpu->node) && (gpu->vram_bytes || gpu->num_mapped))
 			return preflight_refuse(subject->session, DUMP_BO_GENERATION,
 						"process %d: a BO of GPU 0x%04x", subject->pid,
 						gpu->node->gpu_id);
@@ -447,29 +425,44 @@ static int check_files(const struct subject *subject)
 	return ret ? ret : broken;
 }
 
-int foresee_process(const struct options *options, const struct topology *topology,
-		    const struct survey *survey)
+static int check_all(const struct subject *subject)
 {
 	static int (*const checks[])(const struct subject *subject) = {
-		check_kfd_file, check_owner,    check_contexts, check_vms,   check_precision,
-		check_queues,   check_contents, check_bos,      check_files,
+		check_kfd_file, check_owner, check_process, check_queues,
+		check_contents, check_bos,   check_files,
 	};
-	const struct dump_session session = { .options = options };
-	const struct subject subject = { &session, topology, survey, survey->pid };
 	int ret = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		int failed = checks[i](&subject);
+		int failed = checks[i](subject);
 
 		ret = ret ? ret : failed;
 	}
 	return ret;
 }
 
+int foresee_process(const struct options *options, const struct topology *topology,
+		    const struct survey *survey)
+{
+	_cleanup_(session_done) struct dump_session session = {
+		.options = options,
+		.topology = *topology,
+		.kfd_minor = survey->num_queues ? machine_of(topology).kfd_minor : 0,
+	};
+	struct subject subject = {
+		.session = &session, .topology = topology, .survey = survey, .pid = survey->pid
+	};
+	int ret = fill_process(&subject, &session);
+
+	if (!ret)
+		ret = check_all(&subject);
+	free(subject.process.state.devices);
+	return ret;
+}
+
 static bool is_late(size_t index)
 {
-	return preflight_get_text(index)->group != PREFLIGHT_DUMP &&
-	       (index >= ARRAY_SIZE(shows_early) || !shows_early[index]);
+	return !preflight_shows_early(index);
 }
 
 bool foresee_name_late(size_t index, char *text, size_t size)

@@ -73,6 +73,7 @@ static int add_entry(struct survey *survey, const struct topology *topology, con
 	ret = use_gpu(survey, node, &gpu);
 	if (ret < 0)
 		return ret;
+	gpu->is_visible = true;
 	if (!read_number(survey, name, &bytes))
 		gpu->vram_bytes = bytes;
 	return 0;

@@ -14,16 +14,20 @@ struct survey {
 	pid_t pid;
 	/* The process has /dev/kfd open. */
 	bool has_kfd;
-	/* KFD's sysfs knows the process. Without it, queues, num_visible and vram_bytes are not
-	 * known. Linux 5.9 and newer have it, but for processes of another pid namespace. */
+	/* KFD's sysfs knows the process. Without it, queues, num_visible, is_visible and vram_bytes
+	 * are not known. Linux 5.9 and newer have it, but for processes of another pid namespace.
+	 */
 	bool is_in_sysfs;
-	/* The GPUs that the driver lets the process see. */
+	/* The GPUs that the driver lets the process see, also those that are not in the topology.
+	 */
 	size_t num_visible;
 	/* The GPUs that the process sees, opens or maps. */
 	struct survey_gpu {
 		/* Borrowed. */
 		const struct topology_node *node;
 		bool is_open;
+		/* The driver lets the process see it. */
+		bool is_visible;
 		/* The VRAM of its BOs. */
 		uint64_t vram_bytes;
 		/* Its mappings of the render node. */

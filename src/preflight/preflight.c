@@ -40,9 +40,14 @@ static bool lacks_save_area(const struct kfd_queue *queue)
 
 /* The firmware's scheduler (MES) runs these queues. Kernels refuse to rebuild them, or crash, so
  * the plugin cannot ask by trying. */
+bool preflight_lacks_queue_support(const struct topology_node *gpu)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX11;
+}
+
 static bool cannot_be_rebuilt(const struct kfd_queue *queue)
 {
-	return queue->gpu->gfx_target_version >= TOPOLOGY_GFX11;
+	return preflight_lacks_queue_support(queue->gpu);
 }
 
 static bool has_unknown_kind(const struct bo *bo)
@@ -69,10 +74,15 @@ static bool would_be_halved(const struct bo *bo)
 }
 
 /* SDMA 7 has another copy packet; src/content/sdma_packet.c lists the known ones. */
+bool preflight_lacks_copy_packets(const struct topology_node *gpu)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX12;
+}
+
 static bool is_out_of_reach(const struct bo *bo)
 {
 	return bo->saved->alloc_flags & KFD_BO_WITH_CONTENTS &&
-	       bo->gpu->gfx_target_version >= TOPOLOGY_GFX12;
+	       preflight_lacks_copy_packets(bo->gpu);
 }
 
 #define RULE(name, group, what, how, remedy, can_be_forced, ...) \
@@ -82,9 +92,13 @@ static bool is_out_of_reach(const struct bo *bo)
  * where it finds their objects. */
 static const struct rule {
 	struct preflight_text text;
+	/* The rule shows before the dump, at least in part: it needs no CHECKPOINT. */
+	bool shows_early;
 	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
 	int (*is_such_dump)(void);
 	bool (*queue_breaks)(const struct kfd_queue *queue);
+	/* It looks at the type of the queue and at its GPU only. */
+	bool needs_no_record;
 	bool (*bo_breaks)(const struct bo *bo);
 } rules[] = {
 	RULE(DUMP_IS_PRE_DUMP, PREFLIGHT_DUMP,
@@ -110,28 +124,31 @@ static const struct rule {
 
 	RULE(DUMP_CWSR_IS_OFF, PREFLIGHT_PROCESS,
 	     "cannot be paused, because the driver does not save running waves",
-	     "amdgpu's parameter `cwsr_enable` is 0", "load amdgpu with cwsr_enable=1", true),
+	     "amdgpu's parameter `cwsr_enable` is 0", "load amdgpu with cwsr_enable=1", true,
+	     .shows_early = true),
 	RULE(DUMP_HAS_NO_KFD_FILE, PREFLIGHT_PROCESS,
 	     "maps memory of a GPU, but does not have /dev/kfd open, so CRIU would not save that memory",
 	     "`/proc/PID/maps` and `/proc/PID/fd`",
-	     "have the process keep /dev/kfd open, or unmap the memory", false),
+	     "have the process keep /dev/kfd open, or unmap the memory", false,
+	     .shows_early = true),
 	RULE(DUMP_FILE_OF_OTHER_PROCESS, PREFLIGHT_PROCESS,
 	     "has the open /dev/kfd of another process, and the lower pid or has it alone: CRIU would restore the file in the wrong process",
 	     "the open files of all tasks, compared by kcmp()",
-	     "have the process close the inherited descriptor, or call exec()", false),
+	     "have the process close the inherited descriptor, or call exec()", false,
+	     .shows_early = true),
 	RULE(DUMP_LACKS_VM, PREFLIGHT_PROCESS,
 	     "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
 	     "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
 	     "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
-	     true),
+	     true, .shows_early = true),
 	RULE(DUMP_HAS_NO_BO, PREFLIGHT_PROCESS,
 	     "cannot be rebuilt by this kernel, because it has no BO of its own (AMD's out-of-tree driver, Linux before 6.12.58)",
 	     "RESTORE without BOs and with private data that it cannot read, in a child process that then ends",
-	     "use another kernel", true),
+	     "use another kernel", true, .shows_early = true),
 	RULE(DUMP_HAS_CONTEXTS, PREFLIGHT_PROCESS,
 	     "has several KFD contexts, and the kernel saves each of them as the same process",
 	     "a directory `context_N` in `/sys/class/kfd/kfd/proc/PID` (Linux 7)",
-	     "have the process use one KFD context", false),
+	     "have the process use one KFD context", false, .shows_early = true),
 	RULE(DUMP_UNKNOWN_LAYOUT, PREFLIGHT_PROCESS,
 	     "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
 	     "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
@@ -145,16 +162,16 @@ static const struct rule {
 	RULE(DUMP_HIGH_PRECISION, PREFLIGHT_PROCESS,
 	     "computes on gfx950 with HSA_HIGH_PRECISION_MODE, which the kernel does not save: it would compute with another precision after a restore",
 	     "`gfx_target_version` of its GPUs, and the variable in `/proc/PID/environ`",
-	     "start the process without HSA_HIGH_PRECISION_MODE", true),
+	     "start the process without HSA_HIGH_PRECISION_MODE", true, .shows_early = true),
 
 	RULE(DUMP_QUEUE_TYPE, PREFLIGHT_QUEUE, "has a type that this plugin does not know",
 	     "the type in the queue's record", "a newer plugin may know it", true,
-	     .queue_breaks = has_unknown_type),
+	     .queue_breaks = has_unknown_type, .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_QUEUE_XCCS, PREFLIGHT_QUEUE,
 	     "runs on several XCCs, and this kernel has not saved all of them: the queue would hang after a restore",
 	     "`num_xcc` of the GPU and the size of the saved MQD",
 	     "use a kernel that saves all XCCs (Linux 6.18), or with this kernel a partition mode with one XCC for each GPU (CPX)",
-	     true, .queue_breaks = kfd_queue_lacks_xccs),
+	     true, .queue_breaks = kfd_queue_lacks_xccs, .shows_early = true),
 	RULE(DUMP_QUEUE_WITHOUT_AREA, PREFLIGHT_QUEUE,
 	     "has no area for its waves, so running waves would be lost",
 	     "the size of the area in the queue's record", "load amdgpu with cwsr_enable=1", true,
@@ -163,17 +180,18 @@ static const struct rule {
 	     "was saved without its control stack, so running waves would be lost (Linux 7.2 and 7.3, compute queues on gfx9)",
 	     "the size of the control stack in the queue's record, and in its saved MQD or the properties of the GPU",
 	     "use another kernel (Linux 6.12), or have the process destroy its compute queues before the dump",
-	     true, .queue_breaks = kfd_queue_lacks_stack),
+	     true, .queue_breaks = kfd_queue_lacks_stack, .shows_early = true),
 	RULE(DUMP_QUEUE_PARTITION, PREFLIGHT_QUEUE,
 	     "is on a partition of a GPU (mode DPX, QPX or CPX), and the kernel may write over its own memory when it rebuilds the queue (Linux 6.18 to 7.2, newer out-of-tree drivers)",
 	     "`num_xcc` of the GPU and of the others of its PCI device, and KFD 1.18 or newer",
 	     "use mode SPX, or Linux 6.12 and mode CPX; a kernel with the change \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3) is safe, but the plugin cannot ask for it",
-	     true, .queue_breaks = kfd_queue_may_overrun),
+	     true, .queue_breaks = kfd_queue_may_overrun, .needs_no_record = true,
+	     .shows_early = true),
 	RULE(DUMP_QUEUE_GENERATION, PREFLIGHT_QUEUE,
 	     "is on a GPU of gfx11 or newer, and no known kernel can rebuild such a queue",
 	     "`gfx_target_version` of the GPU",
 	     "have the process destroy its queues before the dump", true,
-	     .queue_breaks = cannot_be_rebuilt),
+	     .queue_breaks = cannot_be_rebuilt, .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_QUEUE_REFUSED, PREFLIGHT_QUEUE,
 	     "cannot be rebuilt by this kernel, so the job would be lost (Linux 6.12.111 to 6.12.117, on gfx10, or if the area for waves is in an SVM range; Linux 7.2 and 7.3, on a GPU with several XCCs)",
 	     "RESTORE of a copy of the queue, in a child process that then ends",
@@ -197,7 +215,7 @@ static const struct rule {
 	RULE(DUMP_BO_GENERATION, PREFLIGHT_BO,
 	     "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
 	     "`gfx_target_version` of the GPU", "a newer plugin may know them", false,
-	     .bo_breaks = is_out_of_reach),
+	     .bo_breaks = is_out_of_reach, .shows_early = true),
 	RULE(DUMP_BO_SHARED, PREFLIGHT_BO,
 	     "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
 	     "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
@@ -211,7 +229,8 @@ static const struct rule {
 	RULE(DUMP_HAS_DMABUF, PREFLIGHT_FILE,
 	     "is a dma-buf of an AMD GPU, and not that of a BO of KFD in the dump",
 	     "the driver knows the dma-buf (GET_DMABUF_INFO), and no BO has the inode of its dma-buf (the same since Linux 6.8), or the mmap offset that the plugin gets when it imports the dma-buf",
-	     "have the process close it, or dump all processes that share it together", false),
+	     "have the process close it, or dump all processes that share it together", false,
+	     .shows_early = true),
 	RULE(DUMP_HAS_GEM_OBJECTS, PREFLIGHT_FILE,
 	     "has GEM objects that are no BOs of KFD in the dump (graphics, video, or memory of a process outside the dump), or that are not in a file of a compute VM, which cannot be saved yet",
 	     "the driver lists them, and CHECKPOINT of no process has such a BO; before Linux 6.18 the plugin tries the first 4096 handles, and any object is one",
@@ -239,6 +258,11 @@ _Static_assert(ARRAY_SIZE(rules) == DUMP_RULES, "each rule has a row");
 const struct preflight_text *preflight_get_text(size_t index)
 {
 	return index < ARRAY_SIZE(rules) ? &rules[index].text : NULL;
+}
+
+bool preflight_shows_early(size_t index)
+{
+	return rules[index].shows_early || rules[index].text.group == PREFLIGHT_DUMP;
 }
 
 static int refuse(const struct dump_session *session, const struct preflight_text *text,
@@ -349,6 +373,21 @@ static int check_queue_rule(const struct dumped_process *process,
 	(void)snprintf(name, sizeof(name), "%s: queue %u of type %u on GPU 0x%04x%s", process->name,
 		       first->id, first->type, first->gpu_id, count_more(broken, more));
 	return refuse(process->session, &rule->text, name);
+}
+
+int preflight_check_queues_early(const struct dumped_process *process,
+				 const struct kfd_priv_queue *queues, size_t num_queues)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		int broken = 0;
+
+		if (rules[i].needs_no_record)
+			broken = check_queue_rule(process, queues, num_queues, &rules[i]);
+		ret = ret ? ret : broken;
+	}
+	return ret;
 }
 
 static int refuse_layout(const struct dumped_process *process, const struct kfd_priv *priv)

@@ -10,6 +10,7 @@
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
+struct kfd_priv_queue;
 struct proc_mapping;
 
 enum preflight_group {
@@ -34,6 +35,8 @@ struct preflight_text {
 
 /* The text of rule @index in the order of docs/refusals.md; NULL behind the last. */
 const struct preflight_text *preflight_get_text(size_t index);
+/* Whether that rule shows before the dump, at least in part. */
+bool preflight_shows_early(size_t index);
 
 /* Whether this kernel cannot rebuild processes without BOs: -EINVAL; -EFAULT: it can; other errors:
  * the plugin cannot ask. */
@@ -52,6 +55,15 @@ int preflight_check_driver(const struct dump_session *session, int kfd_id);
 int preflight_process_check(const struct dumped_process *process);
 /* The rule of HSA_HIGH_PRECISION_MODE. */
 int preflight_process_check_precision(const struct dumped_process *process);
+/* For a process that runs on, of which /proc and sysfs have given the GPUs and the number of BOs,
+ * or 0 if it is not known: the rules of a process that show early. Each broken rule has a line. */
+int preflight_process_check_early(const struct dumped_process *process);
+/* The same for its queues: each has its id, its type and a GPU of the process. */
+int preflight_check_queues_early(const struct dumped_process *process,
+				 const struct kfd_priv_queue *queues, size_t num_queues);
+/* Whether BOs of the GPU cannot be copied, and whether its queues cannot be rebuilt. */
+bool preflight_lacks_copy_packets(const struct topology_node *gpu);
+bool preflight_lacks_queue_support(const struct topology_node *gpu);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct dumped_process *process);
 /* Rules of one mapping of the process. */

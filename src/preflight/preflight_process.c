@@ -115,3 +115,20 @@ int preflight_process_check_precision(const struct dumped_process *process)
 				      "process %d:", process->pid)
 		   : 0;
 }
+
+int preflight_process_check_early(const struct dumped_process *process)
+{
+	int (*const checks[])(const struct dumped_process *) = {
+		check_contexts,
+		check_vms,
+		preflight_process_check_precision,
+	};
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		int broken = checks[i](process);
+
+		ret = ret ? ret : broken;
+	}
+	return ret;
+}
