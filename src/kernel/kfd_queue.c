@@ -145,8 +145,8 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
 	return queue->saved->ctl_stack_size > most * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
 }
 
-/* Only MI300 and newer GPUs of gfx9 have partitions. In a virtual machine, functions of one PCI slot
- * look like some. */
+/* Only MI300 and newer GPUs of gfx9 have partitions. In a virtual machine, functions of one PCI
+ * slot look like some. */
 bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
 			       uint32_t kfd_minor)
 {
