@@ -8,14 +8,18 @@ kfd=/sys/class/kfd/kfd
 # emulated GPU has none of these. A ring may take longer on a busy host than the driver allows by default.
 options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_timeout=120000"
 
-# Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All are
-# nodes of one XGMI hive.
+# Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
+# MI210s are nodes of one XGMI hive. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
 	case $1 in
 	one) gpus=(0) ;;
 	one-other) gpus=(8) ;;
 	eight) gpus=(0 1 2 3 4 5 6 7) ;;
 	eight-other) gpus=(3 5 1 7 2 8 6 4) ;;
+	mi300x | mi300x-cpx)
+		[[ $(uname -r) != 6.1.* ]] || skip "Linux 6.1 does not know gfx942"
+		gpus=(0)
+		;;
 	*) skip "needs machine $1" ;;
 	esac
 }
@@ -50,12 +54,13 @@ change_machine() { # NAME GPU...
 	for gpu in "${@:2}"; do
 		bind_gpu "${devices[gpu]-}"
 	done
+	[[ $1 != *-cpx ]] || echo CPX > "/sys/bus/pci/devices/${devices[0]}/current_compute_partition"
 	[ -f /run/memory ] || tell_driver
 	tell_memory > /run/memory
 	echo "$1" > /run/gpus
 }
 
-gpu_devices() { grep -lx 0x740f /sys/bus/pci/devices/*/device | sed 's,.*/\([^/]*\)/device,\1,'; }
+gpu_devices() { grep -lxE '0x740f|0x74a1' /sys/bus/pci/devices/*/device | sed 's,.*/\([^/]*\)/device,\1,'; }
 
 # The driver does not take the GPUs by itself.
 load_driver() {
