@@ -72,7 +72,7 @@ refused() {
 }
 
 warned() {
-	dump && logged "Warn  (amdgpu_plugin): .*$words"
+	dump "${inject[@]}" && logged "Warn  (amdgpu_plugin): .*$words"
 }
 
 # Nothing is stopped.
