@@ -178,8 +178,9 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 		ret = dump_topology(session, &topology);
 	if (!ret)
 		ret = snapshot_pause(session, fd, id);
-	if (!ret)
-		ret = pause_lookup(session, fd, id, &process);
+	if (ret < 0)
+		return ret;
+	ret = pause_lookup(session, fd, id, &process);
 	sees_no_gpu = ret == -ENODEV;
 	if (!ret || sees_no_gpu)
 		ret = snapshot_take(session);
