@@ -15,6 +15,7 @@
 #include "criu/guard.h"
 #include "criu/options.h"
 #include "kernel/kfd.h"
+#include "kernel/memory_errors.h"
 
 #define DUMP_NO_ID (-1)
 
@@ -106,10 +107,9 @@ struct dumped_watch {
 	const struct topology_node *gpu;
 	int fd;
 	uint32_t context;
-	/* The uncorrectable memory errors of the GPU when its watch began, if the driver counts
-	 * them. */
-	bool counts_errors;
-	uint64_t memory_errors;
+	/* The uncorrectable memory errors of the GPU when its watch began. No parts, if the driver
+	 * does not count them. */
+	struct memory_errors memory_errors;
 };
 
 /* All zero but for the options: nothing has been dumped. */

@@ -5,9 +5,15 @@
 
 #include <stdint.h>
 
-/* The number of errors since the driver was loaded, which asks the hardware at each call.
- * @pci_device: from topology_pci_device(). -ENOENT: the driver does not count errors of this GPU,
- * or sysfs does not show the GPU to this process. Logs nothing. */
-int memory_errors_count(uint64_t pci_device, uint64_t *ret_count);
+struct memory_errors {
+	/* Since the driver was loaded, of all parts of the GPU that could be asked. */
+	uint64_t count;
+	/* How many parts could be asked. Two counts can be compared if these numbers are equal. */
+	unsigned int parts;
+};
+
+/* Asks the hardware at each call. @pci_device: from topology_pci_device(). -ENOENT: the driver does
+ * not count errors of this GPU, or sysfs does not show the GPU to this process. Logs nothing. */
+int memory_errors_count(uint64_t pci_device, struct memory_errors *ret_errors);
 
 #endif

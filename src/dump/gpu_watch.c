@@ -35,7 +35,7 @@ static int add_watch(struct dump_session *session, const struct topology_node *g
 		return ret;
 	watch.fd = fd;
 	watch.context = context.out.alloc.ctx_id;
-	watch.counts_errors = !memory_errors_count(topology_pci_device(gpu), &watch.memory_errors);
+	(void)memory_errors_count(topology_pci_device(gpu), &watch.memory_errors);
 	ret = array_append(&session->watches, &session->num_watches, sizeof(watch), &watch);
 	if (!ret)
 		(void)take_fd(&fd);
@@ -151,42 +151,41 @@ int gpu_watch_check(const struct dump_session *session, const struct dumped_proc
 	return ret;
 }
 
+/* Returns 1 if it cannot be told whether the GPU had errors. */
 static int check_memory(const struct dumped_watch *watch)
 {
-	uint64_t count = 0;
-	int ret = memory_errors_count(topology_pci_device(watch->gpu), &count);
+	const struct memory_errors *before = &watch->memory_errors;
+	struct memory_errors now = { 0 };
+	int ret = memory_errors_count(topology_pci_device(watch->gpu), &now);
 
-	if (ret < 0)
-		return log_error(-EIO, "GPU 0x%04x: cannot count its memory errors any more",
-				 watch->gpu->gpu_id);
-	if (count <= watch->memory_errors)
+	if (ret < 0 || !now.parts || now.parts != before->parts)
+		return 1;
+	if (now.count <= before->count)
 		return 0;
 	return log_error(-EIO,
 			 "GPU 0x%04x: lost memory during the dump (uncorrectable errors: %" PRIu64
 			 "), so the saved contents may be wrong",
-			 watch->gpu->gpu_id, count - watch->memory_errors);
+			 watch->gpu->gpu_id, now.count - before->count);
 }
 
 int gpu_watch_check_memory(const struct dump_session *session)
 {
 	const struct dumped_watch *uncounted = NULL;
-	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_watches; i++) {
+	for (size_t i = 0; i < session->num_watches; i++) {
 		const struct dumped_watch *watch = &session->watches[i];
+		int ret = is_dumped(session, watch->gpu) ? check_memory(watch) : 0;
 
-		if (!is_dumped(session, watch->gpu))
-			continue;
-		if (watch->counts_errors)
-			ret = check_memory(watch);
-		else
+		if (ret < 0)
+			return ret;
+		if (ret)
 			uncounted = watch;
 	}
-	if (!ret && uncounted)
+	if (uncounted)
 		log_warn("GPU 0x%04x: the driver does not count its memory errors, so errors during"
 			 " the dump go unnoticed",
 			 uncounted->gpu->gpu_id);
-	return ret;
+	return 0;
 }
 
 /* The driver frees the context with its file. */

@@ -60,12 +60,12 @@ static bool read_count(int directory, const char *name, uint64_t *ret_count)
 	       sscanf(text, "ue: %" SCNu64, ret_count) == 1;
 }
 
-int memory_errors_count(uint64_t pci_device, uint64_t *ret_count)
+int memory_errors_count(uint64_t pci_device, struct memory_errors *ret_errors)
 {
 	_cleanup_closedir_ DIR *stream = open_directory(pci_device);
-	uint64_t sum = 0, count = 0;
-	bool found = false;
+	struct memory_errors sum = { 0 };
 	struct dirent *entry;
+	uint64_t count = 0;
 	int ret = 0;
 
 	if (!stream)
@@ -73,11 +73,11 @@ int memory_errors_count(uint64_t pci_device, uint64_t *ret_count)
 	while ((entry = next_entry(stream, &ret))) {
 		if (!is_count(entry->d_name) || !read_count(dirfd(stream), entry->d_name, &count))
 			continue;
-		sum += count;
-		found = true;
+		sum.count += count;
+		sum.parts++;
 	}
 	if (ret < 0)
 		return ret;
-	*ret_count = sum;
-	return found ? 0 : -ENOENT;
+	*ret_errors = sum;
+	return sum.parts ? 0 : -ENOENT;
 }
