@@ -153,15 +153,13 @@ static int report(struct content_run *run)
 /* src/dump/gpu_watch.c does this for a save, from the pause on. */
 static void watch_load(struct worker *worker)
 {
-	uint64_t pci_device = worker->job->pci_device;
-	struct memory_errors before = { 0 }, after = { 0 };
-	int ret = memory_errors_count(pci_device, &before);
+	uint64_t pci_device = worker->job->pci_device, count = 0;
+	struct memory_errors before = { 0 };
 
+	(void)memory_errors_count(pci_device, &before);
 	transfer_run(worker->transfer);
-	if (!ret)
-		ret = memory_errors_count(pci_device, &after);
-	worker->job->errors_unknown = ret < 0 || after.parts != before.parts;
-	worker->lost_memory = !worker->job->errors_unknown && after.count > before.count;
+	worker->job->errors_unknown = memory_errors_count_new(pci_device, &before, &count) < 0;
+	worker->lost_memory = count > 0;
 }
 
 static void *run_worker(void *argument)

@@ -154,18 +154,17 @@ int gpu_watch_check(const struct dump_session *session, const struct dumped_proc
 /* Returns 1 if it cannot be told whether the GPU had errors. */
 static int check_memory(const struct dumped_watch *watch)
 {
-	const struct memory_errors *before = &watch->memory_errors;
-	struct memory_errors now = { 0 };
-	int ret = memory_errors_count(topology_pci_device(watch->gpu), &now);
+	uint64_t count = 0;
 
-	if (ret < 0 || !now.parts || now.parts != before->parts)
+	if (memory_errors_count_new(topology_pci_device(watch->gpu), &watch->memory_errors,
+				    &count) < 0)
 		return 1;
-	if (now.count <= before->count)
+	if (!count)
 		return 0;
 	return log_error(-EIO,
 			 "GPU 0x%04x: lost memory during the dump (uncorrectable errors: %" PRIu64
 			 "), so the saved contents may be wrong",
-			 watch->gpu->gpu_id, now.count - before->count);
+			 watch->gpu->gpu_id, count);
 }
 
 int gpu_watch_check_memory(const struct dump_session *session)

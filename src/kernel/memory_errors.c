@@ -81,3 +81,15 @@ int memory_errors_count(uint64_t pci_device, struct memory_errors *ret_errors)
 	*ret_errors = sum;
 	return sum.parts ? 0 : -ENOENT;
 }
+
+int memory_errors_count_new(uint64_t pci_device, const struct memory_errors *before,
+			    uint64_t *ret_count)
+{
+	struct memory_errors now = { 0 };
+
+	if (!before->parts || memory_errors_count(pci_device, &now) < 0 ||
+	    now.parts != before->parts)
+		return -ENOENT;
+	*ret_count = now.count > before->count ? now.count - before->count : 0;
+	return 0;
+}
