@@ -414,9 +414,8 @@ static int check_files(const struct subject *subject)
 	int number;
 	int ret = proc_open_fds(subject->pid, &stream), broken = 0;
 
-	if (ret <= 0)
-		return ret;
-	ret = 0;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	while (!ret && proc_next_fd(stream, &number, &ret)) {
 		int failed = check_file(subject, number);
 

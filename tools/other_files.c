@@ -187,9 +187,6 @@ int other_files_warn(pid_t pid, const struct topology *topology)
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret < 0 ? ret : -ESRCH;
-	ret = 0;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = add_descriptor(&list, pid, topology, number);
 	for (size_t i = 0; !ret && i < list.count; i++)

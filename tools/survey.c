@@ -170,9 +170,6 @@ static int read_descriptors(struct survey *survey, const struct topology *topolo
 	int number;
 	int ret = proc_open_fds(survey->pid, &stream);
 
-	if (ret <= 0)
-		return ret < 0 ? ret : -ESRCH;
-	ret = 0;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = add_descriptor(survey, topology, number);
 	return ret;

@@ -45,8 +45,7 @@ bool proc_is_traced(pid_t pid);
  * they are delivered: bit n - 1 for signal n. */
 int proc_pending_signals(pid_t pid, uint64_t *ret_signals);
 
-/* Opens the directory of the descriptors of a process. Returns 1, or 0 if the process has ended, or
- * -errno. */
+/* Opens the directory of the descriptors of a process. -ESRCH: the process has ended. */
 int proc_open_fds(pid_t pid, DIR **ret_stream);
 /* The number of the next descriptor in that directory. False: the end, or an error if *@ret_error
  * is not 0 but -errno. */

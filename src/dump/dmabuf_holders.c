@@ -40,9 +40,8 @@ static int add_files(struct dmabuf_files *files, pid_t pid)
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret;
-	ret = 0;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = add_file(files, pid, number);
 	return ret;

@@ -293,8 +293,8 @@ int proc_open_fds(pid_t pid, DIR **ret_stream)
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	*ret_stream = opendir(path);
 	if (*ret_stream)
-		return 1;
-	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
 }
 
 bool proc_next_fd(DIR *stream, int *ret_number, int *ret_error)

@@ -170,8 +170,8 @@ static int find_of(struct search *search, pid_t pid)
 	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	return find_in(search, pid, stream);
 }
 
@@ -247,9 +247,8 @@ int kfd_files_has(pid_t pid, int fd)
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret;
-	ret = 0;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = compare_with(pid, number, fd);
 	return ret;
@@ -270,7 +269,9 @@ static int has_open_kfd(pid_t pid)
 	_cleanup_closedir_ DIR *stream = NULL;
 	int ret = proc_open_fds(pid, &stream);
 
-	return ret <= 0 ? ret : has_kfd(pid, stream);
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
+	return has_kfd(pid, stream);
 }
 
 int kfd_files_exist(const struct pid_list *tasks)
@@ -288,9 +289,8 @@ static int mark_gpus(pid_t pid, const struct topology *topology, bool *is_open)
 	_cleanup_closedir_ DIR *stream = NULL;
 	int number, ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret;
-	ret = 0;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	while (ret >= 0 && proc_next_fd(stream, &number, &ret)) {
 		const struct topology_node *gpu;
 		struct stat stat;
@@ -349,8 +349,8 @@ static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_ma
 	int ret = proc_open_fds(pid, &stream);
 
 	*ret_maps = false;
-	if (ret <= 0)
-		return ret;
+	if (ret < 0)
+		return ret == -ESRCH ? 0 : ret;
 	ret = has_kfd(pid, stream);
 	if (ret)
 		return ret < 0 ? ret : 0;

@@ -132,9 +132,6 @@ int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret < 0 ? ret : -ESRCH;
-	ret = 0;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = add_descriptor(&files, topology, pid, number);
 	if (ret < 0)

@@ -127,9 +127,6 @@ static int add_descriptors(struct node_uses *uses, pid_t pid)
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	if (ret <= 0)
-		return ret < 0 ? ret : -ESRCH;
-	ret = 0;
 	while (!ret && proc_next_fd(stream, &number, &ret))
 		ret = add_descriptor(uses, pid, number);
 	return ret;
