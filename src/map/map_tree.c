@@ -9,11 +9,9 @@
 
 static struct topology_node *find_node(struct topology *topology, uint32_t node_id)
 {
-	for (size_t i = 0; i < topology->num_nodes; i++) {
-		if (topology->nodes[i].node_id == node_id)
-			return &topology->nodes[i];
-	}
-	return NULL;
+	const struct topology_node *node = topology_find_node(topology, node_id);
+
+	return node ? &topology->nodes[node - topology->nodes] : NULL;
 }
 
 /* An image has only those links that lead to its own nodes. */
