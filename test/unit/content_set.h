@@ -122,6 +122,20 @@ static inline struct set *make_set(const uint64_t *sizes)
 	return make_set_of_gpu(0, sizes);
 }
 
+/* The image is a new file in the directory of the tests, with this inode. */
+static inline struct set *make_set_in_file(const uint64_t *sizes, ino_t *ret_inode)
+{
+	struct set *set = make_set(sizes);
+	struct stat stat;
+
+	(void)close(set->job.image_fd);
+	unit_print("image", "%s", "");
+	set->job.image_fd = open(unit_path("image"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(set->job.image_fd, &stat), 0);
+	*ret_inode = stat.st_ino;
+	return set;
+}
+
 static inline void free_set(struct set *set)
 {
 	for (size_t i = 0; i < set->num_bos; i++)

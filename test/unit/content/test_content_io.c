@@ -119,18 +119,9 @@ static int begin(void **state)
 	return drm_calls_begin(state);
 }
 
-/* A set whose image is a new file in the directory of the tests. */
 static struct set *make_disk_set(const uint64_t *sizes)
 {
-	struct set *set = make_set(sizes);
-	struct stat stat;
-
-	(void)close(set->job.image_fd);
-	unit_print("image", "%s", "");
-	set->job.image_fd = open(unit_path("image"), O_RDWR | O_CLOEXEC);
-	assert_int_equal(fstat(set->job.image_fd, &stat), 0);
-	files.image = stat.st_ino;
-	return set;
+	return make_set_in_file(sizes, &files.image);
 }
 
 static void write_uncached(struct set *set)
