@@ -110,9 +110,8 @@ int map_decide(const struct topology *saved, const struct topology *local,
 /* The same for a process of @tree, which includes @saved. All processes of a tree that see the same
  * GPUs get the mapping of @tree->saved, in which each saved GPU has a present GPU of its own, and
  * GPUs that share an object stay one GPU, partitions of one PCI device, or on different PCI
- * devices. If there is none, the process is mapped alone, at first without present GPUs that others
- * have
- * (@tree->claims). */
+ * devices. If the tree has no such mapping, the process is mapped alone. It gets a GPU that another
+ * process has (@tree->claims) only if no other GPU fits. */
 int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved,
 		       const struct topology *local, const struct map_options *options,
 		       struct gpu_map *ret_map);

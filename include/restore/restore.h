@@ -34,8 +34,8 @@ struct gpu_files {
 struct restored_task {
 	/* The pid in the task's pid namespace, or 0 before the first hook. */
 	pid_t vpid;
-	/* The image of its KFD state. Owned by this struct. NULL if there is none, or it is not
-	 * read yet. */
+	/* The image of its KFD state, owned by this struct. NULL before it is read, and for a task
+	 * without KFD state. */
 	CriuKfd *kfd;
 	int kfd_id;
 	/* No image file has KFD state of this task. */

@@ -24,8 +24,6 @@
 
 #include "dump/dump.h"
 
-struct dumped_process;
-
 /* Whether this dump can save contents in the background: CRIU asks for the result after the last
  * task, as each CRIU with DUMP_FINISH does, and the user has not switched it off and does not force
  * the dump. A stream takes images one after the other. */

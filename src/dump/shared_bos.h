@@ -26,7 +26,6 @@
 
 struct gem_saved;
 struct proc_mapping;
-struct dumped_process;
 
 struct shared_bo {
 	/* Index in dump_session.processes, and in the list of BOs of that process. */

@@ -100,7 +100,7 @@ fail(struct gpu_map *map, enum device_map_error error, const char *format, ...)
 	return error;
 }
 
-/* Finds the one GPU that @text names. @none: the error if there is none. */
+/* Finds the one GPU that @text names. Returns @none if @text names no GPU. */
 static enum device_map_error find_gpu(const struct link_graph *graph, const char *text,
 				      enum device_map_error none, struct gpu_map *map,
 				      size_t *ret_gpu)

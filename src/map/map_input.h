@@ -24,7 +24,8 @@ struct map_input {
 	bool pairs_for_others;
 	/* NULL: no other process is restored. */
 	const struct map_tree *tree;
-	/* The mapping of the tree, to follow; NULL: there is none. */
+	/* The mapping of the tree, which this process follows, or NULL if the process is mapped
+	 * alone. */
 	const struct gpu_map *all;
 	/* Present GPUs that other processes have are no candidates. */
 	bool avoid_claims;

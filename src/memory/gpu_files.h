@@ -14,7 +14,7 @@
 
 /* -ENOMEM. Takes the descriptor over, on failure too. */
 int gpu_files_add(struct gpu_files *files, uint32_t saved_minor, int fd);
-/* Returns a borrowed descriptor, or -1 if there is none. */
+/* Returns a borrowed descriptor, or -1 if no file of that GPU was added. */
 int gpu_files_find(const struct gpu_files *files, uint32_t saved_minor);
 /* Closes all files, except descriptor @spared (-1 for none). */
 void gpu_files_close(struct gpu_files *files, int spared);

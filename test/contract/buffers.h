@@ -33,7 +33,7 @@ ino_t inode(int fd);
 
 /* The number of partitions of the first GPU's device, which come first. */
 int count_partitions(void);
-/* The position of the first GPU on another device. Skips the rule if there is none. */
+/* The position of the first GPU on another device. Skips the rule if all GPUs are on one device. */
 int other_device(void);
 
 #endif

@@ -154,7 +154,7 @@ static const struct rule rules[] = {
 
 const struct subject cs_subject = { "cs", rules };
 
-/* Hardware would stop, or do something else, and tell nobody. */
+/* Hardware would stop, or do something else, and report no error. */
 static const struct rule strict_rules[] = {
 	VIOLATION(cs_unknown_opcode_is_noticed),
 	VIOLATION(cs_unknown_sub_opcode_is_noticed),

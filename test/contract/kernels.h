@@ -29,7 +29,8 @@ struct kernel {
 	uint32_t alignment_unit; /* bytes, in the list of GEM handles; 0: there is no list */
 };
 
-/* The row of that name, or of the running kernel if @name is NULL. NULL if there is none. */
+/* The row of that name, or of the running kernel if @name is NULL. Returns NULL if the table has no
+ * such row. */
 const struct kernel *kernel_find(const char *name);
 
 #endif

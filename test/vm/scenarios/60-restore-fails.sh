@@ -240,7 +240,7 @@ scenario_gpu_hidden() { # newest, true driver
 	hidden=$(diff <(echo "$all") <(echo "$shown") | sed -n 's/^< //p') || true
 	refused_map "the image has 8 GPUs, but the task can use 7; needed: 1 more, in this machine, in the device cgroup" \
 		"| ${saved//$'\n'/ } | ${shown//$'\n'/ } | fits | |"
-	! grep -F "$hidden" img/restore.log || fail "names a GPU that nobody may see"
+	! grep -F "$hidden" img/restore.log || fail "names the hidden GPU"
 	machine eight-other
 	restore img
 	runs
