@@ -31,8 +31,10 @@ static void add_user_queue(struct gpu *gpu, uint32_t doorbell)
 static void knobs_are_set(void **state)
 {
 	(void)state;
+	machine.gpu->sdma[1].busy_until_ns = UINT64_MAX;
 	assert_string_equal(ask("speed 1000"), "ok\n");
 	assert_int_equal(machine.gpu->copy_bytes_per_s, 1000);
+	assert_int_equal(machine.gpu->sdma[1].busy_until_ns, 0);
 	assert_string_equal(ask("hang on"), "ok\n");
 	assert_true(machine.gpu->hangs);
 	assert_string_equal(ask("hang off"), "ok\n");
