@@ -85,21 +85,6 @@ scenario_gem_buffer() { # newest, true driver in make check
 	finish
 }
 
-# No kernel rebuilds these queues. The dump is refused, unless the user forces it.
-scenario_queues_of_gfx11() { # newest
-	cp -r /opt/vm/machines/one newer
-	sed -i 's/^gfx_target_version .*/gfx_target_version 110000/' newer/nodes/*/properties
-	machine "$work/newer"
-	start_client
-	dump_fails img "gfx11 or newer"
-	verify
-	AMDGPU_FORCE=1 dump img "$pid" --leave-running
-	has_line img/dump.log "Warn  (amdgpu_plugin): .*gfx11 or newer"
-	runs
-	verify
-	finish
-}
-
 # The engines of three processes count in one buffer, and have seconds of work in their rings. This kernel cannot give
 # the processes one buffer again. Each process gets a copy of the buffer. The copies must have the same counts, so the
 # dump took them at the same moment.
@@ -159,15 +144,6 @@ scenario_copy_hangs() { # oldest and newest
 	no_good_image img
 	runs
 	verify
-	come_back
-	finish
-}
-
-# At CHECKPOINT the process has one buffer more than at PROCESS_INFO.
-scenario_counts_change() { # oldest and newest
-	machine one
-	start_client
-	knob bo_count_skew 1
 	come_back
 	finish
 }
