@@ -9,10 +9,10 @@ kfd=/sys/class/kfd/kfd
 options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_timeout=120000"
 
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
-# MI210s are nodes of one XGMI hive. The MI300X is one partition, or one for each XCC.
+# MI210s are nodes of one XGMI hive. one-small has 160 MiB of video memory. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
 	case $1 in
-	one) gpus=(0) ;;
+	one | one-small) gpus=(0) ;;
 	one-other) gpus=(8) ;;
 	eight) gpus=(0 1 2 3 4 5 6 7) ;;
 	eight-other) gpus=(3 5 1 7 2 8 6 4) ;;
@@ -50,6 +50,7 @@ change_machine() { # NAME GPU...
 	*-other) modprobe vgem || fail "Linux $(uname -r) does not load vgem" ;;
 	esac
 	load_driver
+	[ "$1" != one-small ] || echo 160 > /sys/module/amdgpu/parameters/vramlimit
 	mapfile -t devices < <(gpu_devices)
 	for gpu in "${@:2}"; do
 		bind_gpu "${devices[gpu]-}"

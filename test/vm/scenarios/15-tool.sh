@@ -11,7 +11,7 @@ tool() {
 	has_line tool.log "$2"
 }
 
-scenario_tool() { # newest
+scenario_tool() { # newest, true driver
 	no_machine
 	tool 3 "this machine has no AMD GPU" check
 	machine eight
@@ -52,7 +52,7 @@ hold() {
 }
 
 # Jobs that a dump would refuse, and the same after the remedy that the program names.
-scenario_tool_refusals() { # newest
+scenario_tool_refusals() { # newest, true driver
 	machine one
 	hold gem /dev/dri/renderD128
 	tool 1 "process $pid: file [0-9]*, renderD128 has GEM objects .*; have the process free them" check "$pid"

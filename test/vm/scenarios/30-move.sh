@@ -10,21 +10,21 @@ scenario_move() { # true driver
 	finish
 }
 
-scenario_move_eight() { # oldest and newest, long
+scenario_move_eight() { # oldest and newest, long, true driver
 	machine eight
 	start_client
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_gpu_5_of_8() { # newest
+scenario_move_gpu_5_of_8() { # newest, true driver
 	machine eight
 	start_client --gpus 5
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_tree() { # oldest and newest
+scenario_move_tree() { # oldest and newest, true driver
 	machine eight
 	start_client --tree 2 --gpus 2,5
 	then_machine=eight-other come_back
@@ -49,7 +49,7 @@ render_ids() {
 
 # A restored process knows its GPUs by other ids than the driver. It can be dumped again, move on, and
 # move home.
-scenario_move_on() { # oldest and newest
+scenario_move_on() { # oldest and newest, true driver
 	local gpu_id
 
 	machine one
@@ -65,7 +65,7 @@ scenario_move_on() { # oldest and newest
 	finish
 }
 
-scenario_move_on_eight() { # newest
+scenario_move_on_eight() { # newest, true driver
 	machine eight
 	start_client --gpus 1,6
 	then_machine=eight-other come_back

@@ -74,7 +74,7 @@ scenario_own_mounts() { # true driver
 	finish
 }
 
-scenario_own_mounts_tree() { # oldest and newest, long
+scenario_own_mounts_tree() { # oldest and newest, long, true driver
 	machine eight
 	start_contained --tree 2 --gpus 3,6
 	contained_comes_back

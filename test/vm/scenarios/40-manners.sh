@@ -16,17 +16,15 @@ not_ours() {
 	rm -r img hold.log
 }
 
-scenario_foreign_files() {
+# The first render node of this machine is that of vgem.
+scenario_foreign_files() { # only, true driver
 	machine one-other
-	modprobe vgem
-	not_ours open /dev/dri/renderD128
 	not_ours open "$(vgem_node render)"
 	not_ours dumb "$(vgem_node card)"
 	not_ours udmabuf
-	rmmod vgem
 }
 
-scenario_foreign_files_without_kfd() { # oldest and newest
+scenario_foreign_files_without_kfd() { # oldest and newest, true driver
 	no_machine
 	modprobe vgem
 	not_ours open "$(vgem_node render)"
@@ -47,7 +45,7 @@ vgem_node() {
 }
 
 # A process with a GPU and a render node of another vendor, and a plugin for each.
-scenario_neighbour() {
+scenario_neighbour() { # true driver
 	machine one-other
 	asks_neighbours || skip "this CRIU asks one plugin only, so no process can have files of two"
 	beside_neighbour first
@@ -67,7 +65,7 @@ beside_neighbour() {
 
 # Runtimes let CRIU freeze the cgroup of a container. CRIU then also stops foreign processes in this cgroup, and
 # lets them go again.
-scenario_frozen_beside() { # oldest and newest
+scenario_frozen_beside() { # oldest and newest, true driver
 	local group=/sys/fs/cgroup/job other
 
 	machine eight
@@ -90,7 +88,7 @@ scenario_frozen_beside() { # oldest and newest
 both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
 
 # A launcher and its two jobs are in one cgroup. One of the jobs is dumped.
-scenario_frozen_above() { # oldest and newest
+scenario_frozen_above() { # oldest and newest, true driver
 	local group=/sys/fs/cgroup/jobs launcher jobs
 
 	machine eight
@@ -133,7 +131,7 @@ scenario_neighbour_resumes() { # oldest and newest, true driver
 }
 
 # The process has no AMD GPU, only the device of the other plugin.
-scenario_neighbour_alone() { # oldest and newest
+scenario_neighbour_alone() { # oldest and newest, true driver
 	local turn
 
 	no_machine
@@ -184,10 +182,10 @@ plugin_folder() {
 # CRIU before 4.0 calls only the first plugin of a hook, whatever the answer.
 asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
-# The kernel's own driver finds no GPU here, but it has a /dev/kfd.
-scenario_real_amdgpu() { # newest
+# The driver has found no GPU, but it has a /dev/kfd.
+scenario_kfd_without_gpus() { # only, true driver
 	no_machine
-	modprobe amdgpu
+	load_driver
 	[ -c /dev/kfd ] || fail "no /dev/kfd"
 	talk_dump_restore
 	start hold.log /opt/vm/bin/hold "$work/hold.log" open /dev/kfd
@@ -197,6 +195,9 @@ scenario_real_amdgpu() { # newest
 	restore img-kfd
 	kill -USR1 "$pid"
 	wait_line hold.log alive
+	kill -9 "$pid"
+	gone "$pid"
+	rmmod amdgpu
 }
 
 scenario_bad_option() { # oldest and newest, true driver

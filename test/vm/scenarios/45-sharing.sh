@@ -45,7 +45,7 @@ scenario_sharing_ring() { # newest, true driver
 }
 
 # The imports are for another GPU than that of the buffers, there, and back again.
-scenario_sharing_peer() { # oldest and newest
+scenario_sharing_peer() { # oldest and newest, true driver
 	machine eight
 	start_sharers 3 1
 	then_machine=eight-other come_back
@@ -54,7 +54,7 @@ scenario_sharing_peer() { # oldest and newest
 }
 
 # A process without /dev/kfd keeps the dma-bufs of all buffers, and sees what their owners write.
-scenario_sharing_broker() { # oldest and newest
+scenario_sharing_broker() { # oldest and newest, true driver
 	machine one
 	start_sharers 2 0 keep
 	then_machine=one-other come_back
@@ -93,7 +93,7 @@ scenario_sharing_vmem() { # oldest and newest, true driver
 
 # Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
 # not list GEM handles: the dump fails, and the processes run on.
-scenario_sharing_host() { # oldest and newest
+scenario_sharing_host() { # oldest and newest, true driver
 	local kernel
 
 	if with_kernel 7.3 '7.*'; then
