@@ -48,18 +48,19 @@ run_job() { # [NODE...]
 
 # The job has one GPU, and another machine has the GPU under another minor.
 scenario_container_other_machine() { # in make check
-	local any_minor=1
+	local any_minor=1 other
 
 	machine one
 	run_job
 	checkpointed away
 	no_device job /dev/dri/renderD128
 	machine one-other
-	device job /dev/dri/renderD130
+	other=$(gpu_nodes)
+	device job "$other"
 	restored away
-	made away /dev/dri/renderD130
+	made away "$other"
 	checkpointed home
-	no_device job /dev/dri/renderD130
+	no_device job "$other"
 	machine one
 	device job /dev/dri/renderD128
 	restored home
@@ -90,17 +91,18 @@ scenario_container_other_gpu() {
 
 # config.json of the restore has the cgroup rule for another GPU, but not its node. The task makes the node.
 scenario_container_rule_without_node() {
-	local any_minor=1
+	local any_minor=1 other
 
 	machine one
 	run_job
 	checkpointed away
 	no_device job /dev/dri/renderD128
 	machine one-other
-	device job /dev/dri/renderD130
-	edit job 'del(.linux.devices[] | select(.path == "/dev/dri/renderD130"))'
+	other=$(gpu_nodes)
+	device job "$other"
+	edit job 'del(.linux.devices[] | select(.path == $path))' --arg path "$other"
 	restored away
-	made away /dev/dri/renderD130
+	made away "$other"
 	finish
 }
 
@@ -194,7 +196,7 @@ scenario_container_podman_import_elsewhere() {
 	machine one-other
 	podman --runtime crun container restore --keep --import "$work/job.tar.zst"
 	returned podman job
-	has_line "$(podman_log restore)" "renderD130: .*made the node"
+	has_line "$(podman_log restore)" "$(gpu_nodes): .*made the node"
 	podman container checkpoint job
 	stopped
 	podman container restore job

@@ -195,6 +195,8 @@ scenario_container_killed_restore() {
 
 # A GPU with another minor needs a node that the restored /dev lacks, and the task cannot make it.
 scenario_container_read_only_dev() {
+	local other
+
 	machine one
 	bundle job
 	edit job '(.mounts[] | select(.destination == "/dev")).options += ["ro"]'
@@ -203,14 +205,15 @@ scenario_container_read_only_dev() {
 	runc_checkpoint
 	no_device job /dev/dri/renderD128
 	machine one-other
-	device job /dev/dri/renderD130
-	restore_refused '/dev/dri/renderD130: cannot make the node.*/dev is read-only; mount'
+	other=$(gpu_nodes)
+	device job "$other"
+	restore_refused "$other: cannot make the node.*/dev is read-only; mount"
 }
 
 # The container's /dev is a directory of the host's disk, so CRIU makes no nodes there. The task must make the node, which
 # fails if CRIU has no CAP_MKNOD.
 scenario_container_no_mknod() {
-	local any_minor=1
+	local any_minor=1 other
 
 	machine one
 	bundle job
@@ -220,13 +223,14 @@ scenario_container_no_mknod() {
 	runc_checkpoint
 	no_device job /dev/dri/renderD128
 	machine one-other
-	device job /dev/dri/renderD130
+	other=$(gpu_nodes)
+	device job "$other"
 	without=(setpriv --bounding-set -mknod)
-	restore_refused '/dev/dri/renderD130: cannot make the node.*: CRIU has no CAP_MKNOD; run CRIU with it, or mount'
+	restore_refused "$other: cannot make the node.*: CRIU has no CAP_MKNOD; run CRIU with it, or mount"
 	without=()
 	runc_restore
 	returned runc job
-	has_line logs/restore.log '/dev/dri/renderD130: .*made the node'
+	has_line logs/restore.log "$other: .*made the node"
 	finish
 }
 
@@ -243,6 +247,7 @@ dev_folder() {
 # At the restore the cgroup allows all eight GPUs, and the container's /dev has one. The task must hide the other seven,
 # without a /sys/fs/cgroup.
 scenario_container_no_cgroup_mount() {
+	needs_svm
 	machine eight
 	bundle job /dev/dri/renderD133
 	edit job 'del(.mounts[] | select(.destination == "/sys/fs/cgroup"))'

@@ -14,6 +14,9 @@ job_log() {
 	[ -d log ] || { mkdir log && : > log/client.log && ln -s log/client.log client.log; }
 }
 
+# Prints the render nodes of the GPUs. Another driver may have render nodes, too.
+gpu_nodes() { sed -n 's,^drm_render_minor \([1-9].*\),/dev/dri/renderD\1,p' /sys/class/kfd/kfd/topology/nodes/*/properties; }
+
 # --- runc -------------------------------------------------------------------------------------
 
 # bundle NAME [NODE...]: a bundle for runc whose job may use /dev/kfd and these render nodes, or all. bookworm's jq rounds
@@ -21,7 +24,7 @@ job_log() {
 bundle() {
 	local name=$1 nodes=("${@:2}")
 
-	[ ${#nodes[@]} -gt 0 ] || nodes=(/dev/dri/renderD*)
+	[ ${#nodes[@]} -gt 0 ] || nodes=($(gpu_nodes))
 	job_log
 	mkdir "$name"
 	cp -a /scratch/rootfs "$name/rootfs"
@@ -117,7 +120,7 @@ podman_image() {
 podman_devices() { # [NODE...]: sets $devices to podman's options for /dev/kfd and these render nodes, or all
 	local node
 
-	[ $# -gt 0 ] || set -- /dev/dri/renderD*
+	[ $# -gt 0 ] || set -- $(gpu_nodes)
 	devices=(--device /dev/kfd)
 	for node in "$@"; do
 		devices+=(--device "$node")

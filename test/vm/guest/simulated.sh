@@ -54,6 +54,7 @@ knob() { echo "$2" > "$sim/$1"; }
 # and does what is meant for kernels like PATTERN.
 with_kernel() { kernel=$1; }
 needs_dma_bufs() { :; }
+needs_svm() { :; }
 loses_waves() { false; }
 
 # sim_process PID FIELD: sets $value to the device's count for a process. Fails if the device does not

@@ -11,7 +11,7 @@ options="ip_block_mask=0x1f fw_load_type=0 dpm=0 ras_enable=0 audio=0 lockup_tim
 # Sets $gpus to the GPUs of a machine, by their places on the PCI bus, in the order in which the driver finds them. All
 # MI210s are nodes of one XGMI hive. one-small has 160 MiB of video memory. The MI300X is one partition, or one for each XCC.
 gpus_of() { # MACHINE
-	case $1 in
+	case ${1%+other-major} in
 	one | one-small) gpus=(0) ;;
 	one-other) gpus=(8) ;;
 	eight) gpus=(0 1 2 3 4 5 6 7) ;;
@@ -27,8 +27,8 @@ gpus_of() { # MACHINE
 machines=0 # that the scenario has had
 
 # machine NAME [HIDDEN]: loads the driver for the GPUs of this machine, unless it has them. On machines *-other, another
-# driver has the first render node. The device cgroup of this scenario and its processes hides the GPUs with the indices
-# HIDDEN.
+# driver has the first render node, and on *+other-major another driver has the major number that KFD would get. The
+# device cgroup of this scenario and its processes hides the GPUs with the indices HIDDEN.
 machine() {
 	local now= gpus
 
@@ -48,6 +48,7 @@ change_machine() { # NAME GPU...
 	unload_driver
 	case $1 in
 	*-other) modprobe vgem || fail "Linux $(uname -r) does not load vgem" ;;
+	*+other-major) modprobe uio || fail "Linux $(uname -r) does not load uio" ;;
 	esac
 	load_driver
 	[ "$1" != one-small ] || echo 160 > /sys/module/amdgpu/parameters/vramlimit
@@ -121,7 +122,7 @@ unload_driver() {
 
 	! has_device || [[ $(uname -r) != 6.1.* ]] || skip "needs another machine, and Linux 6.1 cannot unload amdgpu without an SMU"
 	rm -f /run/gpus
-	for module in amdgpu vgem; do
+	for module in amdgpu vgem uio; do
 		# The guard of a dump may live a moment longer than the job.
 		[ ! -d "/sys/module/$module" ] || until_true rmmod "$module" || fail "cannot unload $module"
 	done
@@ -139,6 +140,7 @@ knob() {
 # with_kernel SIMULATED PATTERN: whether the kernel is like this one.
 with_kernel() { [[ $(uname -r) == $2 ]]; }
 needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
+needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12 without SVM ranges"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
 object() { skip "needs the simulated GPU: count of $1"; }
