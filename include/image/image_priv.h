@@ -10,8 +10,8 @@
 struct kfd_priv image_priv_of(const CriuKfd *kfd);
 
 /* Refuses records by which RESTORE would crash some drivers, and handles that would cost a restore
- * minutes. Data of an unknown layout passes. @kfd is the image @id, whose BOs and GPUs are valid.
- * -EINVAL after a line. */
+ * minutes, and data that can be read in two ways. Data of an unknown layout passes. @kfd is the
+ * image @id, whose BOs and GPUs are valid. -EINVAL after a line. */
 int image_priv_validate(int id, const CriuKfd *kfd);
 
 #endif

@@ -5,9 +5,9 @@
  * restore adds records of devices if more GPUs are visible. Everything else is opaque and stays
  * unchanged.
  *
- * Drivers differ in the size of a BO record. The functions derive the size: the objects must fill
- * the data to the last byte. Data that no size fits has an unknown layout, which no known driver
- * writes and RESTORE refuses. */
+ * Drivers differ in the size of a BO record. The functions derive it: the objects must fill the
+ * data to the last byte. They return -EINVAL if the layout of no known driver fits; such data is
+ * refused by RESTORE. They return -ENOTUNIQ if the data can be read in two layouts. */
 #ifndef AMDGPU_PLUGIN_KERNEL_KFD_PRIV_H
 #define AMDGPU_PLUGIN_KERNEL_KFD_PRIV_H
 
@@ -30,8 +30,7 @@ struct kfd_priv {
 /* The data of a process that CHECKPOINT has described, in the memory of @state. */
 struct kfd_priv kfd_priv_of_state(const struct kfd_state *state);
 
-/* Whether the objects include SVM ranges, for any size of BO records that fits. -EINVAL: no size
- * fits, or the data takes too long to search. */
+/* Whether the objects include SVM ranges. */
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm);
 
 /* Whether XNACK is on (struct kfd_criu_process_priv_data). */
@@ -74,9 +73,7 @@ struct kfd_priv_queue {
 	uint32_t ctl_stack_size;
 };
 
-/* Lists the queues in memory that the caller frees. Tries the BO record sizes of known drivers
- * first. -EINVAL: the version is unknown, or no size fits; -ENOTUNIQ: the sizes that fit give
- * different queues, or there are too many objects to find out. */
+/* Lists the queues in memory that the caller frees. -EINVAL also if the version is unknown. */
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues);
 
@@ -87,13 +84,11 @@ struct kfd_priv_event {
 };
 
 /* The first event of a type that RESTORE does not make. Newer kernels (6.12.105) refuse the whole
- * process then, older ones drop the event. -ENOENT: none, or sizes of BO records that fit
- * disagree about it. */
+ * process then, older ones drop the event. -ENOENT: none, or the layout is not known. */
 int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event);
 
 /* Lists the memory of the process that GPUs use, in memory that the caller frees: userptr BOs, of
- * which @bos tells kind and size, and SVM ranges. -EINVAL: no size of BO records fits, or several
- * do. */
+ * which @bos tells kind and size, and SVM ranges. */
 int kfd_priv_list_memory(const struct kfd_priv *priv, const struct kfd_bo_bucket *bos,
 			 struct proc_range **ret_ranges, size_t *ret_num_ranges);
 
@@ -117,12 +112,12 @@ struct kfd_priv_parts {
 };
 
 /* Builds the data of another process, in the layout of @priv, from parts of @priv. The caller frees
- * the result. -EINVAL: no size of BO records fits @priv. */
+ * the result. */
 int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *parts,
 		   uint8_t **ret_data, size_t *ret_size);
 
 /* The size of a BO record, and the handle of the BO with the page for signals of events, or 0 if
- * the kernel has made that page. -EINVAL: no size fits. */
+ * the kernel has made that page. */
 int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
 			 uint64_t *ret_event_page);
 int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size);
@@ -169,7 +164,7 @@ void kfd_priv_write_share_handle(const struct kfd_priv *priv, uint32_t index,
 				 const uint32_t *handle, uint8_t *bytes);
 
 /* Removes the records of the BOs whose element of @cut is true from the @size bytes at @bytes,
- * which @priv describes. Returns the new size. -EINVAL: no size of BO records fits. */
+ * which @priv describes. Returns the new size. */
 int kfd_priv_cut_bos(const struct kfd_priv *priv, const bool *cut, uint8_t *bytes,
 		     size_t *ret_size);
 

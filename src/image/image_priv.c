@@ -47,17 +47,15 @@ static bool is_impossible(const CriuKfd *kfd, const KfdBoEntry *bo, uint32_t num
 	return number > (is_import(bo) ? IMAGE_HANDLE_MAX(kfd->n_bo_entries) : HANDLE_MAX);
 }
 
-/* @handles: in ascending order. -ENODATA: no known driver writes such records. */
+/* @handles: in ascending order. */
 static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv, uint64_t bo_size,
 			struct handle *handles)
 {
 	for (uint32_t i = 0; i < priv->num_bos; i++) {
 		const KfdBoEntry *bo = kfd->bo_entries[i];
-		struct kfd_priv_bo_record record;
-		int ret = kfd_priv_read_bo(priv, bo_size, i, &record);
+		struct kfd_priv_bo_record record = { 0 };
 
-		if (ret < 0)
-			return -ENODATA;
+		(void)kfd_priv_read_bo(priv, bo_size, i, &record);
 		if (is_impossible(kfd, bo, record.handle))
 			return log_error(-EINVAL, "kfd %d: BO %u has the impossible handle 0x%x",
 					 id, i, record.handle);
@@ -111,9 +109,13 @@ int image_priv_validate(int id, const CriuKfd *kfd)
 
 	if (!handles)
 		return log_error(-ENOMEM, "kfd %d: cannot verify", id);
-	ret = ret < 0 ? -ENODATA : list_handles(id, kfd, &priv, bo_size, handles);
+	if (ret == -ENOTUNIQ)
+		return log_error(
+			-EINVAL,
+			"kfd %d: its private data can be read in two ways; use another image", id);
 	/* Another driver may have written it, which restores it, too. */
-	if (ret == -ENODATA)
+	if (ret < 0)
 		return 0;
+	ret = list_handles(id, kfd, &priv, bo_size, handles);
 	return !ret && page ? check_event_page(id, handles, priv.num_bos, page) : ret;
 }

@@ -45,28 +45,15 @@
 #define ATTRIBUTE_SIZE 8
 
 /* The data does not contain the size of a BO record, and the size differs between drivers: a record
- * has room for the ids of all GPUs that the driver supports, and a driver may append fields. The
- * plugin derives the size: the number of BOs is known, and the objects after the BO records fill
- * the data to the last byte. Linux 6.1 has room for 16 GPUs, Linux 6.18 for 64. AMD's out-of-tree
- * driver appends the fields of legacy IPC (kfd_criu_bo_priv_data in kfd_priv.h): is_imported,
- * ipc_flags, and the share handle. Its releases 6.7.0 and 6.12.12 have room for 64 GPUs. */
+ * has room for the ids of all GPUs that the driver supports, and a driver may append fields. Linux
+ * 6.1 has room for 16 GPUs, Linux 6.18 for 64. AMD's out-of-tree driver appends the fields of
+ * legacy IPC (kfd_criu_bo_priv_data in kfd_priv.h): is_imported, ipc_flags, and the share handle.
+ * Its releases 6.7.0 and 6.12.12 have room for 64 GPUs. */
 static const struct bo_layout {
 	uint64_t size;
 	uint32_t num_gpus;
 	bool has_ipc;
 } bo_layouts[] = { { 80, 16, false }, { 272, 64, false }, { 296, 64, true }, { 104, 16, true } };
-/* Other sizes are multiples of 8, because a record begins with a 64-bit address. The smallest
- * record has this address, a handle and the id of one GPU. The largest has room for the ids of 1000
- * GPUs, and limits the number of sizes to try. */
-#define BO_SIZE_STEP 8
-#define BO_SIZE_MIN  16
-#define BO_SIZE_MAX  4096
-#define NUM_KNOWN    ARRAY_SIZE(bo_layouts)
-#define NUM_SIZES    (NUM_KNOWN + (BO_SIZE_MAX - BO_SIZE_MIN) / BO_SIZE_STEP + 1)
-
-/* The limit of objects in one search, over all sizes. The data of a driver has far fewer objects,
- * and a search through damaged data ends in seconds. */
-#define SEARCH_OBJECTS (1u << 24)
 
 enum object_type {
 	OBJECT_QUEUE,
@@ -77,9 +64,6 @@ enum object_type {
 struct walk {
 	const struct kfd_priv *priv;
 	uint64_t at;
-	/* Bytes of a BO record. */
-	uint64_t bo_size;
-	bool svm;
 	/* Takes the queues that the walk finds; may be NULL. */
 	struct kfd_priv_queue *queues;
 	size_t num_queues;
@@ -91,14 +75,6 @@ struct walk {
 	struct kfd_priv_event strange_event;
 	/* The first handle of an event that is not 0. */
 	uint64_t event_page;
-};
-
-/* A search for the sizes of BO records for which the objects fill the data. */
-struct search {
-	const struct kfd_priv *priv;
-	/* Arguments of bo_size_at(): the next size to try, and the end of the range. */
-	size_t next, end;
-	uint32_t objects_left;
 };
 
 static uint64_t bytes_left(const struct walk *walk)
@@ -146,7 +122,7 @@ static bool read_queue(struct walk *walk)
 	size = (uint64_t)QUEUE_SIZE + number_at(walk, QUEUE_CTL_SIZE) +
 	       number_at(walk, QUEUE_MQD_SIZE);
 	if (walk->queues)
-		walk->queues[walk->num_queues++] = (struct kfd_priv_queue){
+		walk->queues[walk->num_queues] = (struct kfd_priv_queue){
 			.buffers = {
 				[KFD_PRIV_QUEUE_RING] = address_at(walk, QUEUE_RING),
 				[KFD_PRIV_QUEUE_RPTR] = address_at(walk, QUEUE_RPTR),
@@ -163,6 +139,7 @@ static bool read_queue(struct walk *walk)
 			.mqd_size = number_at(walk, QUEUE_MQD_SIZE),
 			.ctl_stack_size = number_at(walk, QUEUE_CTL_SIZE),
 		};
+	walk->num_queues++;
 	return skip(walk, size);
 }
 
@@ -192,13 +169,13 @@ static bool read_svm_range(struct walk *walk)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	walk->svm = true;
 	if (walk->ranges && bytes_left(walk) >= SVM_SIZE) {
-		struct proc_range *range = &walk->ranges[walk->num_ranges++];
+		struct proc_range *range = &walk->ranges[walk->num_ranges];
 
 		range->start = address_at(walk, SVM_START) * page;
 		range->end = range->start + address_at(walk, SVM_PAGES) * page;
 	}
+	walk->num_ranges++;
 	return skip(walk, SVM_SIZE + (uint64_t)ATTRIBUTE_SIZE *
 					     (SVM_ATTRIBUTES + (uint64_t)walk->priv->num_devices));
 }
@@ -225,50 +202,37 @@ static uint64_t devices_end(const struct kfd_priv *priv)
 }
 
 /* Whether the objects fill the data to the last byte if a BO record has @bo_size bytes. */
-static bool fits(struct search *search, uint64_t bo_size, struct walk *walk)
+static bool fits(struct walk *walk, uint64_t bo_size)
 {
 	const struct kfd_priv *priv = walk->priv;
 
-	walk->bo_size = bo_size;
 	if (!skip(walk, devices_end(priv)) || !skip(walk, bo_size * priv->num_bos))
 		return false;
 	for (uint32_t i = 0; i < priv->num_objects; i++) {
-		if (!search->objects_left || !read_object(walk))
+		if (!read_object(walk))
 			return false;
-		search->objects_left--;
 	}
 	return !bytes_left(walk);
 }
 
-static uint64_t bo_size_at(size_t number)
+/* @ret_walk: what the records say. Without BOs, all layouts are the same. */
+static int find_layout(const struct kfd_priv *priv, const struct bo_layout **ret_layout,
+		       struct walk *ret_walk)
 {
-	return number < NUM_KNOWN ? bo_layouts[number].size
-				  : BO_SIZE_MIN + BO_SIZE_STEP * (number - NUM_KNOWN);
-}
+	const size_t count = priv->num_bos ? ARRAY_SIZE(bo_layouts) : 1;
 
-/* Finds the next size that fits, and stores its queues in @queues unless that is NULL. */
-static bool find_next(struct search *search, struct kfd_priv_queue *queues, struct walk *ret_walk)
-{
-	while (search->next < search->end) {
-		struct walk walk = { .priv = search->priv, .queues = queues };
+	*ret_layout = NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct walk walk = { .priv = priv };
 
-		if (fits(search, bo_size_at(search->next++), &walk)) {
-			*ret_walk = walk;
-			return true;
-		}
+		if (!fits(&walk, bo_layouts[i].size))
+			continue;
+		if (*ret_layout)
+			return -ENOTUNIQ;
+		*ret_layout = &bo_layouts[i];
+		*ret_walk = walk;
 	}
-	return false;
-}
-
-static struct search search_sizes(const struct kfd_priv *priv, size_t first, size_t end)
-{
-	return (struct search){
-		.priv = priv,
-		.next = first,
-		/* Without BOs, every size gives the same result. */
-		.end = priv->num_bos ? end : first + 1,
-		.objects_left = SEARCH_OBJECTS,
-	};
+	return *ret_layout ? 0 : -EINVAL;
 }
 
 struct kfd_priv kfd_priv_of_state(const struct kfd_state *state)
@@ -288,59 +252,20 @@ bool kfd_priv_has_xnack(const struct kfd_priv *priv)
 
 int kfd_priv_has_svm(const struct kfd_priv *priv, bool *ret_has_svm)
 {
-	struct search search = search_sizes(priv, 0, NUM_SIZES);
-	bool known = false, has_svm = false;
+	const struct bo_layout *layout;
 	struct walk walk;
+	int ret = find_layout(priv, &layout, &walk);
 
-	while (!has_svm && find_next(&search, NULL, &walk)) {
-		known = true;
-		has_svm = walk.svm;
-	}
-	/* A search that reached its limit may have missed SVM ranges. */
-	if (!known || (!has_svm && !search.objects_left))
-		return -EINVAL;
-	*ret_has_svm = has_svm;
-	return 0;
-}
-
-/* Sets up the search among the sizes of known drivers, or else among the others, and finds the
- * first that fits. */
-static bool find_first(const struct kfd_priv *priv, struct kfd_priv_queue *queues,
-		       struct search *ret_search, struct walk *ret_walk)
-{
-	*ret_search = search_sizes(priv, 0, NUM_KNOWN);
-	if (find_next(ret_search, queues, ret_walk))
-		return true;
-	*ret_search = search_sizes(priv, NUM_KNOWN, NUM_SIZES);
-	return find_next(ret_search, queues, ret_walk);
-}
-
-/* Finds the queues if all sizes that fit have the same queues. @queues has room for two lists of
- * @max. */
-static int agree_on_queues(const struct kfd_priv *priv, struct kfd_priv_queue *queues, size_t max,
-			   size_t *ret_num_queues)
-{
-	struct walk first, other;
-	struct search search;
-
-	if (!find_first(priv, queues, &search, &first))
-		return search.objects_left ? -EINVAL : -ENOTUNIQ;
-	while (find_next(&search, queues + max, &other)) {
-		if (other.num_queues != first.num_queues ||
-		    memcmp(other.queues, first.queues, first.num_queues * sizeof(*queues)) != 0)
-			return -ENOTUNIQ;
-	}
-	if (!search.objects_left)
-		return -ENOTUNIQ;
-	*ret_num_queues = first.num_queues;
-	return 0;
+	if (!ret)
+		*ret_has_svm = walk.num_ranges;
+	return ret;
 }
 
 int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **ret_queues,
 			 size_t *ret_num_queues)
 {
-	size_t max = priv->size / QUEUE_SIZE + 1;
-	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	const struct bo_layout *layout;
+	struct walk walk, again = { .priv = priv };
 	uint32_t version;
 	int ret;
 
@@ -349,39 +274,39 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 	memcpy(&version, priv->bytes, sizeof(version));
 	if ((version & ~MARK) != VERSION)
 		return -EINVAL;
-	queues = calloc(max, 2 * sizeof(*queues));
-	if (!queues)
+	ret = find_layout(priv, &layout, &walk);
+	if (ret < 0)
+		return ret;
+	again.queues = calloc(walk.num_queues + 1, sizeof(*again.queues));
+	if (!again.queues)
 		return -ENOMEM;
-	ret = agree_on_queues(priv, queues, max, ret_num_queues);
-	if (!ret)
-		*ret_queues = take_ptr(&queues);
-	return ret;
+	(void)fits(&again, layout->size);
+	*ret_queues = again.queues;
+	*ret_num_queues = again.num_queues;
+	return 0;
 }
 
 int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
 {
-	struct walk first, other;
-	struct search search;
+	const struct bo_layout *layout;
+	struct walk walk;
 
-	if (!find_first(priv, NULL, &search, &first))
+	if (find_layout(priv, &layout, &walk) < 0 || !walk.has_strange_event)
 		return -ENOENT;
-	while (first.has_strange_event && find_next(&search, NULL, &other))
-		first.has_strange_event = other.has_strange_event;
-	if (!first.has_strange_event)
-		return -ENOENT;
-	*ret_event = first.strange_event;
+	*ret_event = walk.strange_event;
 	return 0;
 }
 
 int kfd_priv_find_layout(const struct kfd_priv *priv, uint64_t *ret_bo_size,
 			 uint64_t *ret_event_page)
 {
-	struct search search;
+	const struct bo_layout *layout;
 	struct walk walk;
+	int ret = find_layout(priv, &layout, &walk);
 
-	if (!find_first(priv, NULL, &search, &walk))
-		return -EINVAL;
-	*ret_bo_size = walk.bo_size;
+	if (ret < 0)
+		return ret;
+	*ret_bo_size = layout->size;
 	*ret_event_page = walk.event_page;
 	return 0;
 }
@@ -391,18 +316,6 @@ int kfd_priv_find_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
 	uint64_t event_page;
 
 	return kfd_priv_find_layout(priv, ret_size, &event_page);
-}
-
-/* The one size of BO records that fits. Known sizes come first. */
-static int find_only_bo_size(const struct kfd_priv *priv, uint64_t *ret_size)
-{
-	struct walk walk, other;
-	struct search search;
-
-	if (!find_first(priv, NULL, &search, &walk))
-		return -EINVAL;
-	*ret_size = walk.bo_size;
-	return find_next(&search, NULL, &other) ? -EINVAL : 0;
 }
 
 /* A userptr BO has whole pages, and its address may be inside of the first. */
@@ -420,17 +333,16 @@ static struct proc_range range_of_bo(const struct kfd_priv *priv, uint64_t bo_si
 int kfd_priv_list_memory(const struct kfd_priv *priv, const struct kfd_bo_bucket *bos,
 			 struct proc_range **ret_ranges, size_t *ret_num_ranges)
 {
-	struct search search = { .priv = priv, .objects_left = SEARCH_OBJECTS };
 	struct walk walk = { .priv = priv };
 	uint64_t bo_size;
-	int ret = find_only_bo_size(priv, &bo_size);
+	int ret = kfd_priv_find_bo_size(priv, &bo_size);
 
 	if (ret < 0)
 		return ret;
 	walk.ranges = calloc((size_t)priv->num_bos + priv->num_objects + 1, sizeof(*walk.ranges));
 	if (!walk.ranges)
 		return -ENOMEM;
-	(void)fits(&search, bo_size, &walk);
+	(void)fits(&walk, bo_size);
 	for (uint32_t i = 0; i < priv->num_bos; i++) {
 		if (bos[i].alloc_flags & KFD_BO_USERPTR)
 			walk.ranges[walk.num_ranges++] = range_of_bo(priv, bo_size, i, bos[i].size);
@@ -482,9 +394,9 @@ int kfd_priv_build(const struct kfd_priv *priv, const struct kfd_priv_parts *par
 	return 0;
 }
 
-static const struct bo_layout *find_layout(uint64_t bo_size)
+static const struct bo_layout *layout_of_size(uint64_t bo_size)
 {
-	for (size_t i = 0; i < NUM_KNOWN; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bo_layouts); i++) {
 		if (bo_layouts[i].size == bo_size)
 			return &bo_layouts[i];
 	}
@@ -495,7 +407,7 @@ int kfd_priv_read_bo(const struct kfd_priv *priv, uint64_t bo_size, uint32_t ind
 		     struct kfd_priv_bo_record *ret_record)
 {
 	const struct walk walk = { .priv = priv, .at = devices_end(priv) + bo_size * index };
-	const struct bo_layout *layout = find_layout(bo_size);
+	const struct bo_layout *layout = layout_of_size(bo_size);
 	struct kfd_priv_bo_record record = { 0 };
 
 	if (!layout || index >= priv->num_bos || walk.at > priv->size ||

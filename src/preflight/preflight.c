@@ -151,7 +151,7 @@ static const struct rule {
 	     "have the process use one KFD context", false, .shows_early = true),
 	RULE(DUMP_UNKNOWN_LAYOUT, PREFLIGHT_PROCESS,
 	     "has a layout that this plugin does not know, so the plugin cannot check whether the kernel saved the queues whole",
-	     "no size of BO records fills the kernel's private data exactly, or several sizes do and disagree about the queues",
+	     "no layout of a known driver fills the kernel's private data exactly, or two do",
 	     "a newer plugin may know it", true),
 
 	RULE(DUMP_EVENT_TYPE, PREFLIGHT_PROCESS,

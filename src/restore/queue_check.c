@@ -130,7 +130,7 @@ int queue_check_task(struct restored_task *task, int fd, bool force)
 	int ret = kfd_priv_list_queues(&check.priv, &queues, &num_queues);
 
 	/* The driver finds its layout, or refuses the data. */
-	if (ret == -EINVAL || (ret == -ENOTUNIQ && force))
+	if (ret == -EINVAL)
 		return 0;
 	if (ret < 0)
 		return log_error(ret, "kfd %d: cannot list its queues", task->kfd_id);

@@ -10,9 +10,7 @@ struct restored_task;
 
 /* In the task, before RESTORE of the open /dev/kfd @fd; -1: without the rules that ask the driver.
  * With @force most refusals are warnings; a queue without its control stack then gets an empty one
- * in the task's image. Private data of an unknown layout is left to the driver, but not data that
- * can be read in two ways. Logs on error.
- */
+ * in the task's image. Private data of an unknown layout is left to the driver. Logs on error. */
 int queue_check_task(struct restored_task *task, int fd, bool force);
 
 #endif

@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!priv.size)
 		return 0;
 	ret = kfd_priv_has_svm(&priv, &has_svm);
-	promise(!ret || ret == -EINVAL);
+	promise(!ret || ret == -EINVAL || ret == -ENOTUNIQ);
 	check_queue_list(&priv);
 	check_copy(&priv, num_more);
 	return 0;

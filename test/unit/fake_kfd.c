@@ -72,8 +72,8 @@ static void fill_private(const struct fake_process *process, uint8_t *at)
 	for (uint32_t i = 0; i < process->num_bos; i++, at += kernel.bo_record_size) {
 		memcpy(at + 8, (uint32_t[]){ i, process->bos[i].gpu_id, 0 }, 12);
 		/* AMD's driver: no share handle */
-		if (kernel.bo_record_size == 296)
-			memset(at + 268, 0, 28);
+		if (kernel.bo_record_size == 296 || kernel.bo_record_size == 104)
+			memset(at + kernel.bo_record_size - 28, 0, 28);
 	}
 	for (uint32_t i = 0; i < process->num_queues; i++) {
 		const struct fake_queue *queue = &process->queues[i];

@@ -323,7 +323,7 @@ static void queues_that_can_be_read_in_two_ways_are_refused(void **state)
 	give_queue(&good);
 	give_second_reading();
 	assert_fails(restore_image());
-	assert_logged("Error (amdgpu_plugin): kfd 5: cannot list its queues");
+	assert_logged("Error (amdgpu_plugin): kfd 5: its private data can be read in two ways");
 	assert_int_equal(calls(KFD_RESTORE), 0);
 }
 
