@@ -411,63 +411,27 @@ static int image_read_dmabuf(int id, CriuDmabufNode **ret_dmabuf)
 	return read_message(IMAGE_DMABUF, id, (ProtobufCMessage **)ret_dmabuf);
 }
 
-/* Looks for the possible files in the directory. */
-static int find_kind(int id, enum image_kind *ret_kind)
-{
-	for (enum image_kind kind = IMAGE_KFD; kind <= IMAGE_DMABUF; kind++) {
-		char name[IMAGE_NAME_SIZE];
-		struct stat stat;
-
-		(void)snprintf(name, sizeof(name), message_types[kind].name, id);
-		if (!fstatat(host_image_dir(), name, &stat, 0)) {
-			*ret_kind = kind;
-			return 0;
-		}
-		if (errno != ENOENT)
-			return log_error(-errno, "image %s: cannot open", name);
-	}
-	*ret_kind = IMAGE_NONE;
-	return 0;
-}
-
-static int read_file(int id, struct state_image *image)
-{
-	int ret = find_kind(id, &image->kind);
-
-	if (!ret && image->kind == IMAGE_KFD)
-		ret = image_read_kfd(id, &image->kfd);
-	if (!ret && image->kind == IMAGE_RENDER)
-		ret = image_read_render(id, &image->render);
-	if (!ret && image->kind == IMAGE_DMABUF)
-		ret = image_read_dmabuf(id, &image->dmabuf);
-	return ret;
-}
-
-/* A streamer cannot be asked for its images and serves each once, so try one after the other. */
-static int read_stream(int id, struct state_image *image)
-{
-	int ret = image_read_kfd(id, &image->kfd);
-
-	image->kind = IMAGE_KFD;
-	if (ret != -ENOENT)
-		return ret;
-	ret = image_read_render(id, &image->render);
-	image->kind = IMAGE_RENDER;
-	if (ret != -ENOENT)
-		return ret;
-	ret = image_read_dmabuf(id, &image->dmabuf);
-	image->kind = ret == -ENOENT ? IMAGE_NONE : IMAGE_DMABUF;
-	return ret == -ENOENT ? 0 : ret;
-}
-
+/* A streamer cannot be asked for its images and serves each once, so this tries one after the
+ * other. */
 int image_read(int id, struct state_image *ret_image)
 {
-	struct state_image image = { 0 };
-	int ret = image_is_streamed() ? read_stream(id, &image) : read_file(id, &image);
+	struct state_image image = { .kind = IMAGE_KFD };
+	int ret = image_read_kfd(id, &image.kfd);
 
-	if (!ret)
-		*ret_image = image;
-	return ret;
+	if (ret == -ENOENT) {
+		image.kind = IMAGE_RENDER;
+		ret = image_read_render(id, &image.render);
+	}
+	if (ret == -ENOENT) {
+		image.kind = IMAGE_DMABUF;
+		ret = image_read_dmabuf(id, &image.dmabuf);
+	}
+	if (ret == -ENOENT)
+		image.kind = IMAGE_NONE;
+	if (ret < 0 && ret != -ENOENT)
+		return ret;
+	*ret_image = image;
+	return 0;
 }
 
 void image_done(struct state_image *image)
