@@ -24,31 +24,56 @@ struct status {
 	pid_t tracer;
 	pid_t parent;
 	pid_t vpid;
+	/* Signals of the thread, and of its process. */
+	uint64_t pending;
+	uint64_t ignored;
+	uint64_t caught;
 };
+
+/* Opens /proc/@pid/@name. -ESRCH: the process has ended. */
+static int open_file(pid_t pid, const char *name, FILE **ret_file)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	*ret_file = fopen(path, "re");
+	if (*ret_file)
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+static void parse_status(const char *line, struct status *status)
+{
+	/* NSpid lists the pids in all pid namespaces, the innermost last. */
+	const char *innermost = strrchr(line, '\t');
+	pid_t pid = innermost ? (pid_t)strtol(innermost, NULL, 10) : 0;
+	uint64_t mask = innermost ? strtoull(innermost, NULL, 16) : 0;
+
+	if (!strncmp(line, "PPid:", 5))
+		status->parent = pid;
+	else if (!strncmp(line, "TracerPid:", 10))
+		status->tracer = pid;
+	else if (!strncmp(line, "NSpid:", 6))
+		status->vpid = pid;
+	else if (!strncmp(line, "SigPnd:", 7) || !strncmp(line, "ShdPnd:", 7))
+		status->pending |= mask;
+	else if (!strncmp(line, "SigIgn:", 7))
+		status->ignored = mask;
+	else if (!strncmp(line, "SigCgt:", 7))
+		status->caught = mask;
+}
 
 static int read_status(pid_t pid, struct status *ret_status)
 {
 	struct status status = { .tracer = -1, .vpid = -1 };
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[256];
+	char line[256];
+	int ret = open_file(pid, "status", &file);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (fgets(line, sizeof(line), file)) {
-		const char *innermost = strrchr(line, '\t');
-
-		if (!innermost)
-			continue;
-		/* NSpid lists the pids in all pid namespaces, the innermost last. */
-		if (!strncmp(line, "PPid:", 5))
-			status.parent = (pid_t)strtol(innermost, NULL, 10);
-		else if (!strncmp(line, "TracerPid:", 10))
-			status.tracer = (pid_t)strtol(innermost, NULL, 10);
-		else if (!strncmp(line, "NSpid:", 6))
-			status.vpid = (pid_t)strtol(innermost, NULL, 10);
-	}
+	if (ret < 0)
+		return ret;
+	while (fgets(line, sizeof(line), file))
+		parse_status(line, &status);
 	if (ferror(file))
 		return errno == ESRCH ? -ESRCH : -EIO;
 	if (status.tracer < 0 || status.vpid < 0)
@@ -228,36 +253,7 @@ bool proc_is_traced(pid_t pid)
 	return !read_status(pid, &status) && status.tracer > 0;
 }
 
-struct signals {
-	uint64_t pending;
-	uint64_t ignored;
-	uint64_t caught;
-};
-
 #define SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
-
-/* Adds the signals of a thread, and of its process. */
-static int add_signals(pid_t thread, struct signals *signals)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[256];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	while (fgets(line, sizeof(line), file)) {
-		uint64_t mask = strtoull(line + strcspn(line, "\t"), NULL, 16);
-
-		if (!strncmp(line, "SigPnd:", 7) || !strncmp(line, "ShdPnd:", 7))
-			signals->pending |= mask;
-		else if (!strncmp(line, "SigIgn:", 7))
-			signals->ignored = mask;
-		else if (!strncmp(line, "SigCgt:", 7))
-			signals->caught = mask;
-	}
-	return ferror(file) ? -EIO : 0;
-}
 
 static int is_any(pid_t thread, const void *what)
 {
@@ -272,17 +268,19 @@ int proc_pending_signals(pid_t pid, uint64_t *ret_signals)
 	const uint64_t without_effect = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) |
 					SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
 	_cleanup_(pid_list_done) struct pid_list threads = { 0 };
-	struct signals signals = { 0 };
+	struct status status = { 0 };
+	uint64_t pending = 0;
 	char path[64];
 	int ret;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	ret = list_processes(path, is_any, NULL, &threads);
-	for (size_t i = 0; !ret && i < threads.count; i++)
-		ret = add_signals(threads.pids[i], &signals);
+	for (size_t i = 0; !ret && i < threads.count; i++) {
+		ret = read_status(threads.pids[i], &status);
+		pending |= status.pending;
+	}
 	if (!ret)
-		*ret_signals =
-			signals.pending & ~signals.ignored & ~(without_effect & ~signals.caught);
+		*ret_signals = pending & ~status.ignored & ~(without_effect & ~status.caught);
 	return ret;
 }
 
@@ -386,13 +384,10 @@ int proc_list_mappings(pid_t pid, struct proc_mapping **ret_mappings, size_t *re
 	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *line = NULL;
 	size_t count = 0, room = 0;
-	char path[64];
-	int ret;
+	int ret = open_file(pid, "maps", &file);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
+	if (ret < 0)
+		return ret;
 	while (getline(&line, &room, file) >= 0) {
 		struct proc_mapping mapping;
 
@@ -417,12 +412,10 @@ int proc_has_lazy_memory(pid_t pid)
 	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
-	char path[64];
+	int ret = open_file(pid, "smaps", &file);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
+	if (ret < 0)
+		return ret;
 	while (getline(&line, &room, file) >= 0) {
 		/* VM_UFFD_MISSING (show_smap_vma_flags() in the kernel's fs/proc/task_mmu.c) */
 		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " um"))
@@ -470,13 +463,11 @@ int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 {
 	struct proc_range mapped = { 0 }, next = { 0 };
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-	int ret = 1;
+	int ret = open_file(pid, "maps", &file);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT ? -ESRCH : -errno;
+	if (ret < 0)
+		return ret;
+	ret = 1;
 	qsort(ranges, count, sizeof(*ranges), compare_ranges);
 	for (size_t i = 0; i < count; i++) {
 		while (ret > 0 && mapped.end <= ranges[i].start)
