@@ -233,18 +233,16 @@ static int read_flags(int fd, uint32_t handle, uint64_t *ret_flags)
 
 int render_node_gem_read(int fd, int dmabuf_fd, struct render_bo *ret_bo)
 {
-	struct drm_prime_handle prime = { .fd = dmabuf_fd };
 	struct render_bo bo = { 0 };
-	struct drm_gem_close gem = { 0 };
-	int ret = xioctl(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
+	uint32_t handle = 0;
+	int ret = render_node_gem_import(fd, dmabuf_fd, &handle);
 
 	if (ret < 0)
 		return ret;
-	ret = read_flags(fd, prime.handle, &bo.flags);
+	ret = read_flags(fd, handle, &bo.flags);
 	if (!ret)
-		ret = render_node_gem_offset(fd, prime.handle, &bo.mmap_offset);
-	gem.handle = prime.handle;
-	(void)xioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem);
+		ret = render_node_gem_offset(fd, handle, &bo.mmap_offset);
+	(void)render_node_gem_close(fd, handle);
 	if (ret < 0 && ret != -EPERM)
 		return ret;
 	*ret_bo = bo;
