@@ -79,16 +79,22 @@ static int count_handles(const struct dump_session *session, struct dumped_rende
 		       : 0;
 }
 
+/* NULL: the process does not see the GPU, or CRIU has not shown its /dev/kfd. */
+static struct dumped_gpu *find_gpu(const struct dumped_process *process, uint32_t number)
+{
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		if (process->gpus[i].render_minor == number)
+			return &process->gpus[i];
+	}
+	return NULL;
+}
+
 /* @compute: the process whose compute VM is the VM of the file, or NULL. */
 static int check_handles(const struct dump_session *session, const struct dumped_render *render,
 			 const struct dumped_process *compute)
 {
-	size_t saved = 0;
+	size_t saved = compute ? find_gpu(compute, render->render_minor)->num_handles : 0;
 
-	for (size_t i = 0; compute && i < compute->num_gpus; i++) {
-		if (compute->gpus[i].render_minor == render->render_minor)
-			saved = compute->gpus[i].num_handles;
-	}
 	return render->num_handles == saved ? 0 : refuse_handles(session, render);
 }
 
@@ -105,27 +111,13 @@ static bool has_handle(const struct dumped_process *process, const struct dumped
  * the answer in the process. */
 static bool is_compute_file_of(struct dumped_process *process, int fd, uint32_t number)
 {
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		struct dumped_gpu *gpu = &process->gpus[i];
+	struct dumped_gpu *gpu = find_gpu(process, number);
+	bool found = gpu && (gpu->has_bo ? render_node_can_map(fd, gpu->bo_offset)
+					 : has_handle(process, gpu, fd));
 
-		if (gpu->render_minor != number)
-			continue;
-		if (gpu->has_bo ? !render_node_can_map(fd, gpu->bo_offset)
-				: !has_handle(process, gpu, fd))
-			continue;
+	if (found)
 		gpu->found = true;
-		return true;
-	}
-	return false;
-}
-
-static bool computes_elsewhere(const struct dumped_process *process, uint32_t number)
-{
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		if (process->gpus[i].render_minor == number && process->gpus[i].found)
-			return true;
-	}
-	return false;
+	return found;
 }
 
 static const struct dumped_process *find_compute_process(struct dump_session *session, int fd,
@@ -138,27 +130,17 @@ static const struct dumped_process *find_compute_process(struct dump_session *se
 	return NULL;
 }
 
-/* The id by which @process knows the GPU, or 0: it does not see the GPU, or CRIU has not shown its
- * /dev/kfd. */
+/* The id by which @process knows the GPU, or 0. */
 static uint32_t user_gpu_id(const struct dumped_process *process, uint32_t number)
 {
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		if (process->gpus[i].render_minor == number)
-			return process->gpus[i].user_gpu_id;
-	}
-	return 0;
-}
+	const struct dumped_gpu *gpu = find_gpu(process, number);
 
-/* CRIU opens a file that several processes have in the process with the lowest pid. */
-static void prefer_lowest(const struct dumped_process *process,
-			  const struct dumped_process **preferred)
-{
-	if (!*preferred || process->vpid < (*preferred)->vpid)
-		*preferred = process;
+	return gpu ? gpu->user_gpu_id : 0;
 }
 
 /* For a GPU that processes know by different ids, as after a restored process has started another:
- * the id of the process that has the file. If no KFD process has the file, this machine's id. */
+ * the id of the process that has the file; of several, CRIU opens the file in that with the lowest
+ * pid. If no KFD process has the file, this machine's id. */
 static uint32_t gpu_id_of_holder(const struct dump_session *session,
 				 const struct topology_node *node, int fd)
 {
@@ -168,8 +150,9 @@ static uint32_t gpu_id_of_holder(const struct dump_session *session,
 		const struct dumped_process *process = &session->processes[i];
 
 		if (user_gpu_id(process, node->drm_render_minor) &&
+		    (!holder || process->vpid < holder->vpid) &&
 		    dump_process_has_file(process, fd) > 0)
-			prefer_lowest(process, &holder);
+			holder = process;
 	}
 	return holder ? user_gpu_id(holder, node->drm_render_minor) : node->gpu_id;
 }
@@ -198,6 +181,7 @@ static uint32_t choose_gpu_id(const struct dump_session *session, const struct t
 
 static int add_owner(CriuRenderNode *image, const struct dumped_process *process)
 {
+	const struct dumped_gpu *gpu = find_gpu(process, image->drm_render_minor);
 	KfdOwner *owner = malloc(sizeof(*owner));
 
 	if (!owner)
@@ -206,8 +190,7 @@ static int add_owner(CriuRenderNode *image, const struct dumped_process *process
 	owner->pid = (uint32_t)process->vpid;
 	owner->kfd_id = (uint32_t)process->id;
 	owner->has_computes_elsewhere = true;
-	owner->computes_elsewhere = (pid_t)image->compute_pid != process->vpid &&
-				    computes_elsewhere(process, image->drm_render_minor);
+	owner->computes_elsewhere = (pid_t)image->compute_pid != process->vpid && gpu && gpu->found;
 	image->owners[image->n_owners++] = owner;
 	return 0;
 }
