@@ -17,21 +17,12 @@ static int compare_nodes(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The index of the GPU with @node_id, or GPU_SET_MAX. */
-static size_t gpu_by_node_id(const struct link_graph *graph, uint32_t node_id)
+size_t links_find_node(const struct link_graph *graph, uint32_t node_id)
 {
-	size_t low = 0, high = graph->num_gpus;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (graph->gpus[middle]->node_id < node_id)
-			low = middle + 1;
-		else
-			high = middle;
+	for (size_t i = 0; i < graph->num_gpus; i++) {
+		if (graph->gpus[i]->node_id == node_id)
+			return i;
 	}
-	if (low < graph->num_gpus && graph->gpus[low]->node_id == node_id)
-		return low;
 	return GPU_SET_MAX;
 }
 
@@ -40,7 +31,7 @@ static void add_xgmi_links(struct link_graph *graph, size_t gpu)
 	const struct topology_node *node = graph->gpus[gpu];
 
 	for (size_t i = 0; i < node->num_links; i++) {
-		size_t peer = gpu_by_node_id(graph, node->links[i].node_to);
+		size_t peer = links_find_node(graph, node->links[i].node_to);
 
 		if (node->links[i].type != LINK_XGMI || peer == GPU_SET_MAX || peer == gpu)
 			continue;

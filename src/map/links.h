@@ -39,6 +39,9 @@ struct link_graph {
 /* Leaves out GPUs that are marked unreachable. -E2BIG: more GPUs than GPU_SET_MAX. */
 int links_init(const struct topology *topology, struct link_graph *ret_graph);
 
+/* The index of the GPU with @node_id, or GPU_SET_MAX. */
+size_t links_find_node(const struct link_graph *graph, uint32_t node_id);
+
 /* The first GPU, in node order, with the gpu_id of an earlier GPU. NULL: none. */
 const struct topology_node *links_find_repeated(const struct link_graph *graph);
 

@@ -104,23 +104,13 @@ static void follow_claims(struct map_input *in)
 	}
 }
 
-/* The index of saved GPU @gpu among the GPUs of the tree, or GPU_SET_MAX. */
-static size_t index_in_tree(const struct map_input *all, const struct topology_node *gpu)
-{
-	for (size_t i = 0; i < all->saved.num_gpus; i++) {
-		if (all->saved.gpus[i]->node_id == gpu->node_id)
-			return i;
-	}
-	return GPU_SET_MAX;
-}
-
 /* Leaves each GPU the one candidate that the mapping of the tree has for it. */
 static int follow_tree(struct map_input *in)
 {
 	const struct map_input *all = in->all->input;
 
 	for (size_t i = 0; i < in->saved.num_gpus; i++) {
-		size_t of_tree = index_in_tree(all, in->saved.gpus[i]);
+		size_t of_tree = links_find_node(&all->saved, in->saved.gpus[i]->node_id);
 		const struct topology_node *local;
 
 		if (of_tree == GPU_SET_MAX)
@@ -268,15 +258,6 @@ static int decide(struct map_input *in, struct gpu_map *map)
 	return ret;
 }
 
-static size_t gpu_by_node_id(const struct link_graph *graph, uint32_t node_id)
-{
-	size_t i = 0;
-
-	while (i < graph->num_gpus && graph->gpus[i]->node_id != node_id)
-		i++;
-	return i;
-}
-
 /* KFD makes another kind of BO for another PCI device, so an importer and the owner keep their
  * relation. */
 static void note_sharing(struct map_input *in, size_t owner, size_t importer)
@@ -299,14 +280,14 @@ static void note_all_sharing(struct map_input *in)
 
 	for (size_t i = 0; in->tree && i < in->tree->num_sharing; i++) {
 		const struct map_sharing *sharing = &in->tree->sharing[i];
-		size_t first, gpu = gpu_by_node_id(&in->saved, sharing->node_id);
+		size_t first, gpu = links_find_node(&in->saved, sharing->node_id);
 
 		if (sharing->is_owner)
 			owner = sharing;
 		if (!owner || owner->object != sharing->object)
 			continue;
-		first = gpu_by_node_id(&in->saved, owner->node_id);
-		if (first < in->saved.num_gpus && gpu < in->saved.num_gpus)
+		first = links_find_node(&in->saved, owner->node_id);
+		if (first != GPU_SET_MAX && gpu != GPU_SET_MAX)
 			note_sharing(in, first, gpu);
 	}
 }
