@@ -288,7 +288,7 @@ static inline uint32_t kfd_bo_flags_of_gem(uint32_t alloc_flags, uint64_t gem_fl
 	return flags;
 }
 
-/* KFD's own memory calls, for the process that has opened @fd: kfd_memory.c. They also work between
+/* KFD's own memory calls, for the process that has opened @fd. They also work between
  * RESTORE and RESUME. A handle has the gpu_id that the process knows in its upper half. In the
  * lower half is the lowest number that is free on that GPU. */
 #define KFD_HANDLE(gpu_id, number) ((uint64_t)(gpu_id) << 32 | (number))
