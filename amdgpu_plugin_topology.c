@@ -178,13 +178,6 @@ static int parse_file(struct reader *reader, const char *path, const struct tabl
 	return 0;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Accepts numbers as the kernel writes them: only digits, without leading zeros. */
 static bool parse_number(const char *name, uint32_t *ret_number)
 {
@@ -235,7 +228,7 @@ static int list_unsorted(struct reader *reader, const char *path, struct numbers
 static void sort_numbers(struct numbers *numbers)
 {
 	if (numbers->count)
-		qsort(numbers->values, numbers->count, sizeof(uint32_t), compare_numbers);
+		qsort(numbers->values, numbers->count, sizeof(uint32_t), compare_u32);
 }
 
 /* Lists the numeric names in directory @path in ascending order. */

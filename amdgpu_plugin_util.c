@@ -110,6 +110,20 @@ int array_append(void *array, size_t *count, size_t size, const void *element)
 	return 0;
 }
 
+int compare_u32(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+int compare_u64(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
 int pid_list_add(struct pid_list *list, pid_t pid)
 {
 	return array_append(&list->pids, &list->count, sizeof(pid), &pid);

@@ -47,6 +47,10 @@ int array_grow(void *array, size_t count, size_t size);
  * array must have come by this function. On -ENOMEM the array stays as it was. */
 int array_append(void *array, size_t *count, size_t size, const void *element);
 
+/* For qsort() and bsearch(), also of structs that begin with the number. */
+int compare_u32(const void *left, const void *right);
+int compare_u64(const void *left, const void *right);
+
 /* Pids in the pid namespace of the calling process. A list that is all zero is empty. */
 struct pid_list {
 	pid_t *pids;

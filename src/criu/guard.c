@@ -21,11 +21,6 @@
 /* Between two calls of poll() that fail. */
 #define RETRY_NS 10000000
 
-static int compare_fds(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 static int close_other_fds(const struct guard_ops *ops, int criu, int ready_fd)
 {
 	size_t count = ops->num_fds + 2;
@@ -38,7 +33,8 @@ static int close_other_fds(const struct guard_ops *ops, int criu, int ready_fd)
 	kept[1] = ready_fd;
 	for (size_t i = 0; i < ops->num_fds; i++)
 		kept[i + 2] = ops->fds[i];
-	qsort(kept, count, sizeof(*kept), compare_fds);
+	/* -1 comes last. */
+	qsort(kept, count, sizeof(*kept), compare_u32);
 	for (size_t i = 0; i < count; i++) {
 		if (kept[i] < 0)
 			continue;

@@ -126,13 +126,6 @@ static int add_id(int id, const char *name, void *argument)
 	return -ENOENT;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const int *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
 {
 	_cleanup_free_ int *ids = NULL;
@@ -148,7 +141,7 @@ int image_dir_list(enum image_kind kind, int **ret_ids, size_t *ret_count)
 	if (ret != -ENOENT)
 		return ret;
 	if (list.count)
-		qsort(ids, list.count, sizeof(*ids), compare_ids);
+		qsort(ids, list.count, sizeof(*ids), compare_u32);
 	*ret_ids = take_ptr(&ids);
 	*ret_count = list.count;
 	return 0;

@@ -27,13 +27,6 @@ struct handle {
 	const KfdBoEntry *bo;
 };
 
-static int compare_handles(const void *left, const void *right)
-{
-	const struct handle *a = left, *b = right;
-
-	return a->key < b->key ? -1 : a->key > b->key;
-}
-
 /* The task imports it after RESTORE, which does not see its record. */
 static bool is_import(const KfdBoEntry *bo)
 {
@@ -61,7 +54,7 @@ static int list_handles(int id, const CriuKfd *kfd, const struct kfd_priv *priv,
 					 id, i, record.handle);
 		handles[i] = (struct handle){ KFD_HANDLE(bo->gpu_id, record.handle), bo };
 	}
-	qsort(handles, priv->num_bos, sizeof(*handles), compare_handles);
+	qsort(handles, priv->num_bos, sizeof(*handles), compare_u64);
 	for (uint32_t i = 1; i < priv->num_bos; i++) {
 		if (handles[i].key == handles[i - 1].key)
 			return log_error(-EINVAL, "kfd %d: two BOs have handle 0x%" PRIx64, id,
@@ -75,7 +68,7 @@ static int check_event_page(int id, const struct handle *handles, size_t count, 
 {
 	const struct handle wanted = { .key = page };
 	const struct handle *found =
-		bsearch(&wanted, handles, count, sizeof(*handles), compare_handles);
+		bsearch(&wanted, handles, count, sizeof(*handles), compare_u64);
 
 	if (!found || is_import(found->bo) || !(found->bo->alloc_flags & KFD_BO_WITH_CONTENTS))
 		return log_error(-EINVAL,

@@ -300,13 +300,6 @@ static int check_bos(const struct subject *subject, const CriuKfd *kfd)
 	return ret < 0 ? ret : check_overlaps(subject, kfd);
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const uint32_t *a = left, *b = right;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* The objects that the process makes: those of entries without an owner. */
 static size_t list_made(const CriuKfd *kfd, uint32_t *made)
 {
@@ -319,7 +312,7 @@ static size_t list_made(const CriuKfd *kfd, uint32_t *made)
 			made[count++] = bo->object;
 	}
 	if (count)
-		qsort(made, count, sizeof(*made), compare_numbers);
+		qsort(made, count, sizeof(*made), compare_u32);
 	return count;
 }
 
@@ -342,7 +335,7 @@ static int check_objects(const struct subject *subject, const CriuKfd *kfd)
 		const KfdBoEntry *bo = kfd->bo_entries[i];
 
 		if (!bo->has_owner_pid || bo->owner_pid != kfd->pid ||
-		    (count && bsearch(&bo->object, made, count, sizeof(*made), compare_numbers)))
+		    (count && bsearch(&bo->object, made, count, sizeof(*made), compare_u32)))
 			continue;
 		return log_error(-EINVAL,
 				 "%s %d: BO %zu is imported from object %u of the same process,"

@@ -424,13 +424,6 @@ int proc_has_lazy_memory(pid_t pid)
 	return stream_error(file);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct proc_range *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
 /* Reads the next mappings up to a gap between them. 0: @file has no more; 1; or -errno. */
 static int read_mapped(FILE *file, struct proc_range *next, struct proc_range *ret_range)
 {
@@ -468,7 +461,7 @@ int proc_find_unmapped(pid_t pid, struct proc_range *ranges, size_t count,
 	if (ret < 0)
 		return ret;
 	ret = 1;
-	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	qsort(ranges, count, sizeof(*ranges), compare_u64);
 	for (size_t i = 0; i < count; i++) {
 		while (ret > 0 && mapped.end <= ranges[i].start)
 			ret = read_mapped(file, &next, &mapped);

@@ -31,6 +31,8 @@ struct made {
 };
 
 struct import {
+	/* Sorts the list. */
+	uint64_t handle;
 	uint32_t object;
 	/* Index in the list of BOs without imports, if RESTORE imports the BO by its share handle.
 	 */
@@ -97,6 +99,7 @@ static bool has_objects(const CriuKfd *kfd)
 static struct import describe(const KfdBoEntry *bo, const struct kfd_priv_bo_record *record)
 {
 	return (struct import){
+		.handle = KFD_HANDLE(bo->gpu_id, record->handle),
 		.object = bo->object,
 		.owner = (pid_t)bo->owner_pid,
 		.gpu_id = bo->gpu_id,
@@ -121,7 +124,7 @@ static int add_joined(struct imports *imports, const KfdBoEntry *bo,
 	struct import import = describe(bo, record);
 
 	import.bo = (uint32_t)imports->num_taken;
-	imports->taken[imports->num_taken++] = KFD_HANDLE(bo->gpu_id, record->handle);
+	imports->taken[imports->num_taken++] = import.handle;
 	return array_append(&imports->joined, &imports->num_joined, sizeof(import), &import);
 }
 
@@ -172,22 +175,6 @@ static void cut_entries(CriuKfd *kfd, const bool *cut)
 	kfd->num_of_bos = count;
 }
 
-static int compare_handles(const void *a, const void *b)
-{
-	const uint64_t *one = a, *other = b;
-
-	return *one < *other ? -1 : *one > *other;
-}
-
-static int compare_imports(const void *a, const void *b)
-{
-	const struct import *one = a, *other = b;
-	const uint64_t handle = KFD_HANDLE(one->gpu_id, one->record.handle);
-	const uint64_t other_handle = KFD_HANDLE(other->gpu_id, other->record.handle);
-
-	return compare_handles(&handle, &other_handle);
-}
-
 static int take_imports(struct restored_task *task, const struct kfd_priv *priv,
 			struct imports *imports)
 {
@@ -204,9 +191,9 @@ static int take_imports(struct restored_task *task, const struct kfd_priv *priv,
 	if (ret < 0)
 		return ret;
 	cut_entries(task->kfd, cut);
-	qsort(imports->taken, imports->num_taken, sizeof(*imports->taken), compare_handles);
+	qsort(imports->taken, imports->num_taken, sizeof(*imports->taken), compare_u64);
 	if (imports->count)
-		qsort(imports->list, imports->count, sizeof(*imports->list), compare_imports);
+		qsort(imports->list, imports->count, sizeof(*imports->list), compare_u64);
 	return 0;
 }
 
@@ -418,9 +405,8 @@ static int fill_up_to(struct importer *importer, uint64_t handle)
 static int import_and_map(struct importer *importer, const struct import *import, int dmabuf_fd)
 {
 	const struct restored_task *task = &importer->session->task;
-	const uint64_t wanted = KFD_HANDLE(import->gpu_id, import->record.handle);
 	uint64_t handle;
-	int ret = fill_up_to(importer, wanted);
+	int ret = fill_up_to(importer, import->handle);
 
 	if (ret < 0)
 		return ret;
@@ -430,8 +416,8 @@ static int import_and_map(struct importer *importer, const struct import *import
 				 "kfd %d: BO at 0x%" PRIx64 ": cannot import it from"
 				 " process %d",
 				 task->kfd_id, import->addr, import->owner);
-	importer->next = wanted + 1;
-	ret = check_handle(task, handle, wanted);
+	importer->next = import->handle + 1;
+	ret = check_handle(task, handle, import->handle);
 	if (ret < 0)
 		return ret;
 	ret = kfd_memory_map(importer->fd, handle, import->record.gpu_ids, import->record.num_gpus);
