@@ -225,19 +225,13 @@ static int list_unsorted(struct reader *reader, const char *path, struct numbers
 	return 0;
 }
 
-static void sort_numbers(struct numbers *numbers)
-{
-	if (numbers->count)
-		qsort(numbers->values, numbers->count, sizeof(uint32_t), compare_u32);
-}
-
 /* Lists the numeric names in directory @path in ascending order. */
 static int list_numbers(struct reader *reader, const char *path, struct numbers *ret_numbers)
 {
 	int ret = list_unsorted(reader, path, ret_numbers);
 
-	if (!ret)
-		sort_numbers(ret_numbers);
+	if (!ret && ret_numbers->count)
+		qsort(ret_numbers->values, ret_numbers->count, sizeof(uint32_t), compare_u32);
 	return ret;
 }
 
@@ -347,7 +341,8 @@ static void remove_last_node(struct topology *topology)
 	free(topology->nodes[topology->num_nodes].links);
 }
 
-static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topology *topology)
+static int add_from_sysfs(struct reader *reader, uint32_t node_id, uint32_t listed,
+			  struct topology *topology)
 {
 	struct topology_node *node;
 	const char *reason;
@@ -365,6 +360,7 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 		return -ENOMEM;
 	node->node_id = node_id;
 	node->gpu_id = gpu_id;
+	node->listed = listed;
 	ret = read_node(reader, node);
 	if (ret == -ENOMEM)
 		return ret;
@@ -379,19 +375,9 @@ static int add_from_sysfs(struct reader *reader, uint32_t node_id, struct topolo
 	return 0;
 }
 
-/* @numbers contains @number. */
-static uint32_t position_of(const struct numbers *numbers, uint32_t number)
-{
-	uint32_t position = 0;
-
-	while (numbers->values[position] != number)
-		position++;
-	return position;
-}
-
 static int read_nodes(struct reader *reader, struct topology *topology)
 {
-	struct numbers listed, sorted;
+	struct numbers listed;
 	int ret;
 
 	ret = list_unsorted(reader, "nodes", &listed);
@@ -399,12 +385,11 @@ static int read_nodes(struct reader *reader, struct topology *topology)
 		log_warn("topology: %s", reader->problem);
 		return ret;
 	}
-	sorted = listed;
-	sort_numbers(&sorted);
-	for (size_t i = 0; !ret && i < sorted.count; i++)
-		ret = add_from_sysfs(reader, sorted.values[i], topology);
-	for (size_t i = 0; !ret && i < topology->num_nodes; i++)
-		topology->nodes[i].listed = position_of(&listed, topology->nodes[i].node_id);
+	for (uint32_t i = 0; !ret && i < listed.count; i++)
+		ret = add_from_sysfs(reader, listed.values[i], i, topology);
+	/* A node begins with its node_id. */
+	if (topology->num_nodes)
+		qsort(topology->nodes, topology->num_nodes, sizeof(*topology->nodes), compare_u32);
 	return ret;
 }
 
