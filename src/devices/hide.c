@@ -31,10 +31,10 @@
 #define AND_VALUE  (BPF_ALU64 | BPF_AND | BPF_K)
 #define CALL       (BPF_JMP | BPF_CALL)
 #define EXIT       (BPF_JMP | BPF_EXIT)
-#define JUMP       (BPF_JMP | BPF_JA)
 #define IF_EQUAL   (BPF_JMP | BPF_JEQ | BPF_K)
-#define UNLESS     (BPF_JMP | BPF_JNE | BPF_K)
-#define UNLESS_REG (BPF_JMP | BPF_JNE | BPF_X)
+#define IF_SAME    (BPF_JMP | BPF_JEQ | BPF_X)
+/* The instructions of an answer. */
+#define ANSWER_SIZE 2
 
 /* The type is in the lower half of the field. */
 #define TYPE_MASK 0xffff
@@ -45,22 +45,13 @@
 #define POLL_NS      10000000L
 #define POLLS_MAX    (WAIT_SECONDS * 1000000000L / POLL_NS)
 
-/* Jump targets, which hide_build() replaces by distances. */
-enum target {
-	TARGET_NONE,
-	TARGET_ALLOW,
-	TARGET_NAME,
-};
-
 struct builder {
 	struct bpf_insn *program;
-	enum target targets[HIDE_INSTRUCTIONS_MAX];
 	size_t count;
 };
 
-static void add(struct builder *builder, struct bpf_insn instruction, enum target target)
+static void add(struct builder *builder, struct bpf_insn instruction)
 {
-	builder->targets[builder->count] = target;
 	builder->program[builder->count++] = instruction;
 }
 
@@ -71,20 +62,35 @@ static void add(struct builder *builder, struct bpf_insn instruction, enum targe
 			    .off = (distance),     \
 			    .imm = (value) })
 
-static void add_device_test(struct builder *builder, const uint32_t *minors, size_t count)
+static void add_answer(struct builder *builder, bool allowed)
+{
+	add(builder, INSN(MOVE_VALUE, 0, 0, 0, allowed));
+	add(builder, INSN(EXIT, 0, 0, 0, 0));
+}
+
+/* Allows the access unless the condition of @jump is true. */
+static void add_test(struct builder *builder, struct bpf_insn jump)
+{
+	jump.off = ANSWER_SIZE;
+	add(builder, jump);
+	add_answer(builder, true);
+}
+
+static void add_device_tests(struct builder *builder, const uint32_t *minors, size_t count)
 {
 	const unsigned int device_major = major(render_node_device(0));
 
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, access_type), 0),
-	    0);
-	add(builder, INSN(AND_VALUE, 0, 0, 0, TYPE_MASK), 0);
-	add(builder, INSN(UNLESS, 0, 0, 0, BPF_DEVCG_DEV_CHAR), TARGET_ALLOW);
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, major), 0), 0);
-	add(builder, INSN(UNLESS, 0, 0, 0, (int32_t)device_major), TARGET_ALLOW);
-	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, minor), 0), 0);
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, access_type), 0));
+	add(builder, INSN(AND_VALUE, 0, 0, 0, TYPE_MASK));
+	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, BPF_DEVCG_DEV_CHAR));
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, major), 0));
+	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, (int32_t)device_major));
+	add(builder, INSN(LOAD_FIELD, 0, 1, offsetof(struct bpf_cgroup_dev_ctx, minor), 0));
+	/* Each jumps over the rest of them, and over the answer. */
 	for (size_t i = 0; i < count; i++)
-		add(builder, INSN(IF_EQUAL, 0, 0, 0, (int32_t)minors[i]), TARGET_NAME);
-	add(builder, INSN(JUMP, 0, 0, 0, 0), TARGET_ALLOW);
+		add(builder, INSN(IF_EQUAL, 0, 0, (int16_t)(count - i - 1 + ANSWER_SIZE),
+				  (int32_t)minors[i]));
+	add_answer(builder, true);
 }
 
 /* Allows the access unless half of the thread's name, at @offset from the top of the stack, is
@@ -94,48 +100,32 @@ static void add_half_test(struct builder *builder, int16_t offset, const char ha
 	uint64_t value;
 
 	memcpy(&value, half, sizeof(value));
-	add(builder, INSN(LOAD_STACK, 1, 10, offset, 0), 0);
-	add(builder, INSN(LOAD_VALUE, 2, 0, 0, (int32_t)value), 0);
-	add(builder, INSN(0, 0, 0, 0, (int32_t)(value >> 32)), 0);
-	add(builder, INSN(UNLESS_REG, 1, 2, 0, 0), TARGET_ALLOW);
+	add(builder, INSN(LOAD_STACK, 1, 10, offset, 0));
+	add(builder, INSN(LOAD_VALUE, 2, 0, 0, (int32_t)value));
+	add(builder, INSN(0, 0, 0, 0, (int32_t)(value >> 32)));
+	add_test(builder, INSN(IF_SAME, 1, 2, 0, 0));
 }
 
 /* Other threads of the cgroup see no change. */
 static void add_name_test(struct builder *builder, const char name[HIDE_NAME_SIZE])
 {
-	add(builder, INSN(MOVE, 1, 10, 0, 0), 0);
-	add(builder, INSN(ADD_VALUE, 1, 0, 0, -HIDE_NAME_SIZE), 0);
-	add(builder, INSN(MOVE_VALUE, 2, 0, 0, HIDE_NAME_SIZE), 0);
-	add(builder, INSN(CALL, 0, 0, 0, BPF_FUNC_get_current_comm), 0);
-	add(builder, INSN(UNLESS, 0, 0, 0, 0), TARGET_ALLOW);
+	add(builder, INSN(MOVE, 1, 10, 0, 0));
+	add(builder, INSN(ADD_VALUE, 1, 0, 0, -HIDE_NAME_SIZE));
+	add(builder, INSN(MOVE_VALUE, 2, 0, 0, HIDE_NAME_SIZE));
+	add(builder, INSN(CALL, 0, 0, 0, BPF_FUNC_get_current_comm));
+	add_test(builder, INSN(IF_EQUAL, 0, 0, 0, 0));
 	add_half_test(builder, -HIDE_NAME_SIZE, name);
 	add_half_test(builder, -HIDE_NAME_SIZE / 2, name + HIDE_NAME_SIZE / 2);
-}
-
-static void add_answer(struct builder *builder, bool allowed)
-{
-	add(builder, INSN(MOVE_VALUE, 0, 0, 0, allowed), 0);
-	add(builder, INSN(EXIT, 0, 0, 0, 0), 0);
 }
 
 size_t hide_build(const uint32_t *minors, size_t count, const char name[HIDE_NAME_SIZE],
 		  struct bpf_insn *ret_program)
 {
 	struct builder builder = { .program = ret_program };
-	size_t name_test, allow;
 
-	add_device_test(&builder, minors, count);
-	name_test = builder.count;
+	add_device_tests(&builder, minors, count);
 	add_name_test(&builder, name);
 	add_answer(&builder, false);
-	allow = builder.count;
-	add_answer(&builder, true);
-	for (size_t i = 0; i < builder.count; i++) {
-		size_t target = builder.targets[i] == TARGET_ALLOW ? allow : name_test;
-
-		if (builder.targets[i])
-			ret_program[i].off = (int16_t)(target - i - 1);
-	}
 	return builder.count;
 }
 

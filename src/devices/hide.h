@@ -14,7 +14,7 @@
 #define HIDE_NAME_SIZE 16
 /* The most minors, and the instructions for them. */
 #define HIDE_MINORS_MAX       64
-#define HIDE_INSTRUCTIONS_MAX (HIDE_MINORS_MAX + 32)
+#define HIDE_INSTRUCTIONS_MAX (HIDE_MINORS_MAX + 33)
 
 /* While GPUs are hidden. The kernel detaches the program if the task ends. */
 struct hide {

@@ -37,14 +37,15 @@ static struct {
 	char name_at_open[16];
 } bpf;
 
-/* The minors that the program compares. */
+/* The minors that the program compares. It also compares a type, the major 226, and a result. */
 static void note_program(const union bpf_attr *attributes)
 {
 	const struct bpf_insn *program = (const void *)(uintptr_t)attributes->insns;
 
 	bpf.num_hidden = 0;
 	for (uint32_t i = 0; i < attributes->insn_cnt && bpf.num_hidden < GPUS; i++) {
-		if (program[i].code == (BPF_JMP | BPF_JEQ | BPF_K))
+		if (program[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && program[i].imm >= 128 &&
+		    program[i].imm != 226)
 			bpf.hidden[bpf.num_hidden++] = (uint32_t)program[i].imm;
 	}
 }

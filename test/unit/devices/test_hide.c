@@ -82,14 +82,10 @@ static bool step(struct machine *machine, const struct bpf_insn *insn)
 	case BPF_JMP | BPF_CALL:
 		call(machine, insn->imm);
 		return false;
-	case BPF_JMP | BPF_JA:
-		return true;
 	case BPF_JMP | BPF_JEQ | BPF_K:
 		return *to == (uint64_t)(int64_t)insn->imm;
-	case BPF_JMP | BPF_JNE | BPF_K:
-		return *to != (uint64_t)(int64_t)insn->imm;
-	case BPF_JMP | BPF_JNE | BPF_X:
-		return *to != from;
+	case BPF_JMP | BPF_JEQ | BPF_X:
+		return *to == from;
 	default:
 		fail_msg("instruction 0x%x", insn->code);
 		return false;
