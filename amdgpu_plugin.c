@@ -54,14 +54,14 @@ static int complete_files(void)
 
 	if (ret <= 0)
 		return ret;
-	ret = drm_finish(&session.renders, &session.dump);
+	ret = drm_write(&session.renders, &session.dump);
 	return ret < 0 ? ret : dmabuf_files_write(&session.dump);
 }
 
 /* All files have been shown. */
 static int complete_dump(void)
 {
-	int ret = drm_finish(&session.renders, &session.dump);
+	int ret = drm_write(&session.renders, &session.dump);
 
 	return ret < 0 ? ret : dump_complete(&session.dump);
 }
@@ -135,16 +135,6 @@ static int handle_device_vma(int fd, const struct stat *stat)
 				  : dump_check_mappings(&session.dump));
 }
 
-static int dump_kfd_file(int fd, int id)
-{
-	struct dumped_process *process;
-	int ret = dump_kfd(&session.dump, fd, id, &process);
-
-	if (ret < 0 || !process)
-		return ret;
-	return drm_note_process(&session.renders, &session.dump, process);
-}
-
 static int dump_dmabuf_file(int fd, int id)
 {
 	int ret = dump_begin(&session.dump);
@@ -166,7 +156,7 @@ static int dump_ext_file(int fd, int id)
 			       ? -ENOTSUP
 			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
 	if (is_gpu_file(kfd_is_file(&stat)))
-		return end_file(dump_kfd_file(fd, id));
+		return end_file(dump_kfd(&session.dump, fd, id));
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
 		return end_file(drm_dump(&session.renders, &session.dump, fd, id));
 	if (!(stat.st_mode & S_IFMT) && is_gpu_file(kfd_is_dmabuf(fd)))

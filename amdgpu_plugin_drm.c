@@ -79,7 +79,7 @@ static int count_handles(const struct dump_session *session, struct dumped_rende
 		       : 0;
 }
 
-/* NULL: the process does not see the GPU, or CRIU has not shown its /dev/kfd. */
+/* NULL: the process does not see the GPU. */
 static struct dumped_gpu *find_gpu(const struct dumped_process *process, uint32_t number)
 {
 	for (size_t i = 0; i < process->num_gpus; i++) {
@@ -89,11 +89,11 @@ static struct dumped_gpu *find_gpu(const struct dumped_process *process, uint32_
 	return NULL;
 }
 
-/* @compute: the process whose compute VM is the VM of the file, or NULL. */
-static int check_handles(const struct dump_session *session, const struct dumped_render *render,
-			 const struct dumped_process *compute)
+static int check_handles(const struct dump_session *session, const struct dumped_render *render)
 {
-	size_t saved = compute ? find_gpu(compute, render->render_minor)->num_handles : 0;
+	const struct dumped_gpu *gpu =
+		render->compute ? find_gpu(render->compute, render->render_minor) : NULL;
+	size_t saved = gpu ? gpu->num_handles : 0;
 
 	return render->num_handles == saved ? 0 : refuse_handles(session, render);
 }
@@ -120,14 +120,12 @@ static bool is_compute_file_of(struct dumped_process *process, int fd, uint32_t 
 	return found;
 }
 
-static const struct dumped_process *find_compute_process(struct dump_session *session, int fd,
-							 uint32_t number)
+static void find_compute_process(struct dump_session *session, struct dumped_render *render)
 {
-	for (size_t i = 0; i < session->num_processes; i++) {
-		if (is_compute_file_of(&session->processes[i], fd, number))
-			return &session->processes[i];
+	for (size_t i = 0; i < session->num_processes && !render->compute; i++) {
+		if (is_compute_file_of(&session->processes[i], render->fd, render->render_minor))
+			render->compute = &session->processes[i];
 	}
-	return NULL;
 }
 
 /* The id by which @process knows the GPU, or 0. */
@@ -159,20 +157,19 @@ static uint32_t gpu_id_of_holder(const struct dump_session *session,
 
 /* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
  * does not say which process has the file. Processes that were restored together know the GPU by
- * one id, and only if ids differ does the plugin look for the process that has the file.
- * @compute: the process whose compute VM is the VM of the file, NULL if unknown. */
+ * one id, and only if ids differ does the plugin look for the process that has the file. */
 static uint32_t choose_gpu_id(const struct dump_session *session, const struct topology_node *node,
-			      int fd, const struct dumped_process *compute)
+			      const struct dumped_render *render)
 {
 	uint32_t chosen = 0;
 
-	if (compute)
-		return user_gpu_id(compute, node->drm_render_minor);
+	if (render->compute)
+		return user_gpu_id(render->compute, node->drm_render_minor);
 	for (size_t i = 0; i < session->num_processes; i++) {
 		uint32_t id = user_gpu_id(&session->processes[i], node->drm_render_minor);
 
 		if (id && chosen && id != chosen)
-			return gpu_id_of_holder(session, node, fd);
+			return gpu_id_of_holder(session, node, render->fd);
 		if (id)
 			chosen = id;
 	}
@@ -211,76 +208,71 @@ static int add_owners(CriuRenderNode *image, const struct dump_session *session)
 }
 
 static int fill_image(const struct dump_session *session, const struct topology_node *node,
-		      const struct dumped_render *render, const struct dumped_process *compute,
-		      CriuRenderNode *image)
+		      const struct dumped_render *render, uint32_t gpu_id, CriuRenderNode *image)
 {
 	image->device = topology_entry_new(&session->topology, node);
 	if (!image->device)
 		return -ENOMEM;
-	image->gpu_id = image->device->gpu_id = render->gpu_id;
+	image->gpu_id = image->device->gpu_id = gpu_id;
 	image->has_id = image->has_drm_render_minor = image->has_num_of_bos = true;
 	image->id = (uint32_t)render->id;
 	image->drm_render_minor = node->drm_render_minor;
-	image->has_compute_pid = compute != NULL;
-	image->compute_pid = compute ? (uint32_t)compute->vpid : 0;
+	image->has_compute_pid = render->compute != NULL;
+	image->compute_pid = render->compute ? (uint32_t)render->compute->vpid : 0;
 	return add_owners(image, session);
 }
 
-static int check_node(struct dump_session *session, int id, uint32_t number)
+static int check_node(struct dump_session *session, const struct dumped_render *render)
 {
 	const struct topology *topology;
 	int ret = dump_topology(session, &topology);
 
 	if (ret < 0)
 		return ret;
-	if (!topology_find_minor(topology, number))
-		return log_error(-ENODEV, "render node %d: renderD%u is not in the topology", id,
-				 number);
+	if (!topology_find_minor(topology, render->render_minor))
+		return log_error(-ENODEV, "render node %d: renderD%u is not in the topology",
+				 render->id, render->render_minor);
 	return 0;
 }
 
-/* @compute: the process whose compute VM is the VM of the file, NULL if unknown. */
-static int write_image(const struct dump_session *session, struct dumped_render *render,
-		       const struct dumped_process *compute)
+static int write_image(const struct dump_session *session, const struct dumped_render *render)
 {
 	const struct topology_node *node =
 		topology_find_minor(&session->topology, render->render_minor);
+	const uint32_t gpu_id = choose_gpu_id(session, node, render);
 	CriuRenderNode *image = malloc(sizeof(*image));
 	int ret;
 
 	if (!image)
 		return log_error(-ENOMEM, "render node %d: cannot write the image", render->id);
 	criu_render_node__init(image);
-	render->gpu_id = choose_gpu_id(session, node, render->fd, compute);
-	ret = fill_image(session, node, render, compute, image);
+	ret = fill_image(session, node, render, gpu_id, image);
 	ret = ret < 0 ? log_error(ret, "render node %d: cannot write the image", render->id)
 		      : image_write_render(render->id, image);
 	criu_render_node__free_unpacked(image, NULL);
 	if (!ret)
 		log_info("render node %d: saved renderD%u of GPU 0x%04x", render->id,
-			 render->render_minor, render->gpu_id);
+			 render->render_minor, gpu_id);
 	return ret;
 }
 
-/* Keeps the file until the KFD state of its process is met. The caller keeps its descriptor. */
+/* The caller keeps the descriptor of @render. */
 static int keep(struct render_list *list, const struct dumped_render *render)
 {
 	struct dumped_render kept = *render;
 	int ret;
 
 	kept.fd = fd_dup_above(render->fd, HOST_LOWEST_FD);
-	if (kept.fd < 0)
-		return kept.fd;
-	ret = array_append(&list->renders, &list->count, sizeof(kept), &kept);
+	ret = kept.fd < 0 ? kept.fd
+			  : array_append(&list->renders, &list->count, sizeof(kept), &kept);
 	if (ret < 0)
 		fd_close(&kept.fd);
-	return ret;
+	return ret < 0 ? log_error(ret, "render node %d: cannot store its descriptor", kept.id) : 0;
 }
 
 int drm_dump(struct render_list *list, struct dump_session *session, int fd, int id)
 {
 	struct dumped_render render = { .id = id, .fd = fd };
-	const struct dumped_process *compute;
 	struct stat stat;
 	int ret;
 
@@ -291,75 +283,23 @@ int drm_dump(struct render_list *list, struct dump_session *session, int fd, int
 	if (!ret)
 		ret = count_handles(session, &render);
 	if (!ret)
-		ret = check_node(session, id, render.render_minor);
-	if (ret < 0)
-		return ret;
-	compute = find_compute_process(session, fd, render.render_minor);
-	ret = compute ? check_handles(session, &render, compute) : 0;
-	if (ret < 0)
-		return ret;
-	render.unwritten = !compute && image_is_streamed();
-	ret = render.unwritten ? 0 : write_image(session, &render, compute);
-	if (ret < 0 || compute)
-		return ret;
-	ret = keep(list, &render);
-	return ret < 0 ? log_error(ret, "render node %d: cannot store its descriptor", id) : 0;
+		ret = check_node(session, &render);
+	return ret < 0 ? ret : keep(list, &render);
 }
 
-static int note_compute_file(struct dump_session *session, struct dumped_render *render,
-			     const struct dumped_process *process)
-{
-	int ret = check_handles(session, render, process);
-
-	if (!ret)
-		ret = write_image(session, render, process);
-	render->unwritten = false;
-	fd_close(&render->fd);
-	return ret;
-}
-
-/* Writes the image again if a process that CRIU has shown meanwhile knows the GPU by another id. */
-static int update_gpu_id(struct dump_session *session, struct dumped_render *render)
-{
-	const struct topology_node *node =
-		topology_find_minor(&session->topology, render->render_minor);
-
-	if (choose_gpu_id(session, node, render->fd, NULL) == render->gpu_id)
-		return 0;
-	return write_image(session, render, NULL);
-}
-
-int drm_note_process(struct render_list *list, struct dump_session *session,
-		     struct dumped_process *process)
+int drm_write(struct render_list *list, struct dump_session *session)
 {
 	int ret = 0;
 
+	/* The image of a process's other file says that the process has a compute file. */
+	for (size_t i = 0; i < list->count; i++)
+		find_compute_process(session, &list->renders[i]);
 	for (size_t i = 0; !ret && i < list->count; i++) {
-		struct dumped_render *render = &list->renders[i];
-
-		if (render->fd < 0)
-			continue;
-		if (is_compute_file_of(process, render->fd, render->render_minor))
-			ret = note_compute_file(session, render, process);
-		else if (!render->unwritten)
-			ret = update_gpu_id(session, render);
+		ret = check_handles(session, &list->renders[i]);
+		if (!ret)
+			ret = write_image(session, &list->renders[i]);
 	}
-	return ret;
-}
-
-int drm_finish(struct render_list *list, struct dump_session *session)
-{
-	int ret = 0;
-
-	for (size_t i = 0; !ret && i < list->count; i++) {
-		struct dumped_render *render = &list->renders[i];
-
-		ret = render->fd < 0 ? 0 : check_handles(session, render, NULL);
-		if (!ret && render->unwritten)
-			ret = write_image(session, render, NULL);
-		render->unwritten = false;
-		fd_close(&render->fd);
-	}
+	drm_list_done(list);
 	return ret;
 }
 

@@ -95,7 +95,7 @@ struct dumped_process {
 		uint64_t bo_offset;
 		/* The GEM handles of the compute file that the process's image has. */
 		size_t num_handles;
-		/* CRIU has shown the compute file. */
+		/* CRIU has shown the compute file, and drm_write() has recognised it. */
 		bool found;
 	} * gpus;
 	size_t num_gpus;
@@ -228,11 +228,9 @@ int dump_topology(struct dump_session *session, const struct topology **ret_topo
  * open /dev/kfd, which CRIU would never show. Logs on error. */
 int dump_check_mappings(struct dump_session *session);
 /* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. The first call
- * takes the snapshot of all processes. *@ret_process:
- * the process whose state the image holds; NULL: the image is that of a plain open file. Contents
- * and the state image may still be missing when this returns; dump_complete() waits for them. Logs
- * on error. */
-int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process);
+ * takes the snapshot of all processes. Contents and the state image may still be missing when this
+ * returns; dump_complete() waits for them. Logs on error. */
+int dump_kfd(struct dump_session *session, int fd, int id);
 
 /* dmabuf_files.c, after dump_begin(): notes the dma-buf that CRIU shows as @fd.
  * dmabuf_files_write() writes its image @id. Logs on error. */

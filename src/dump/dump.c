@@ -164,7 +164,7 @@ static void warn_of_signals(const struct dumped_process *process, uint64_t befor
 	}
 }
 
-int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process **ret_process)
+int dump_kfd(struct dump_session *session, int fd, int id)
 {
 	const struct topology *topology = NULL;
 	struct dumped_process *process = NULL;
@@ -172,7 +172,6 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	uint64_t signals;
 	int ret;
 
-	*ret_process = NULL;
 	ret = dump_begin(session);
 	if (!ret)
 		ret = dump_topology(session, &topology);
@@ -196,7 +195,6 @@ int dump_kfd(struct dump_session *session, int fd, int id, struct dumped_process
 	if (ret < 0)
 		return ret;
 	warn_of_signals(process, signals);
-	*ret_process = process;
 	return 0;
 }
 
