@@ -336,7 +336,7 @@ static int restore_alone(struct restore_session *session, int id, const CriuRend
 				 " process has no KFD state%s",
 				 id,
 				 image_is_streamed() ? " that a stream could be searched for" : "");
-	ret = topology_entry_read(image->device, &saved);
+	ret = topology_entries_read(&image->device, 1, &saved);
 	if (ret < 0)
 		return log_error(ret, "render node %d: cannot read the saved topology", id);
 	if (!topology_count_gpus(&saved))

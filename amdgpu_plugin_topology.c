@@ -544,7 +544,7 @@ KfdDeviceEntry *topology_entry_new(const struct topology *topology,
 	return entry;
 }
 
-int topology_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
+static int read_entry(const KfdDeviceEntry *entry, struct topology *topology)
 {
 	struct topology_node *node = topology_add(topology);
 
@@ -573,4 +573,13 @@ int topology_entry_read(const KfdDeviceEntry *entry, struct topology *topology)
 		node->links[i].weight = entry->iolinks[i]->weight;
 	}
 	return 0;
+}
+
+int topology_entries_read(KfdDeviceEntry *const *entries, size_t count, struct topology *topology)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = read_entry(entries[i], topology);
+	return ret;
 }

@@ -134,7 +134,7 @@ bool topology_is_partition(const struct topology *topology, const struct topolog
 KfdDeviceEntry *topology_entry_new(const struct topology *topology,
 				   const struct topology_node *node);
 
-/* Appends the node of the message @entry. */
-int topology_entry_read(const KfdDeviceEntry *entry, struct topology *topology);
+/* Appends the nodes of messages. */
+int topology_entries_read(KfdDeviceEntry *const *entries, size_t count, struct topology *topology);
 
 #endif

@@ -50,10 +50,9 @@ static void print_map(const char *name, const char *verdict, const struct topolo
 
 static int read_saved(const struct tool_kfd *kfd, struct topology *saved)
 {
-	int ret = 0;
+	int ret = topology_entries_read(kfd->message->device_entries,
+					kfd->message->n_device_entries, saved);
 
-	for (size_t i = 0; !ret && i < kfd->message->n_device_entries; i++)
-		ret = topology_entry_read(kfd->message->device_entries[i], saved);
 	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", kfd->id) : 0;
 }
 
@@ -204,7 +203,7 @@ static int fit_render(struct fit *fit, const struct tool_images *images,
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
 	_cleanup_(map_done) struct gpu_map map = { 0 };
-	const KfdDeviceEntry *device = render->message->device;
+	KfdDeviceEntry *device = render->message->device;
 	char name[64];
 	int ret;
 
@@ -216,7 +215,7 @@ static int fit_render(struct fit *fit, const struct tool_images *images,
 				 name);
 	if (!device || is_of_process(images, device->node_id))
 		return 0;
-	ret = topology_entry_read(device, &saved);
+	ret = topology_entries_read(&device, 1, &saved);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read the saved topology", name);
 	ret = decide(fit, name, &saved, &map);

@@ -113,10 +113,8 @@ static int compare_sharing(const void *left, const void *right)
 int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
-	int ret = 0;
+	int ret = topology_entries_read(kfd->device_entries, kfd->n_device_entries, &saved);
 
-	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++)
-		ret = topology_entry_read(kfd->device_entries[i], &saved);
 	if (!ret)
 		ret = map_tree_add(tree, &saved);
 	if (!ret)
@@ -129,7 +127,7 @@ int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd)
 int map_tree_add_render(struct map_tree *tree, const CriuRenderNode *render)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
-	int ret = render->device ? topology_entry_read(render->device, &saved) : 0;
+	int ret = topology_entries_read(&render->device, render->device != NULL, &saved);
 
 	return ret < 0 ? ret : map_tree_add(tree, &saved);
 }

@@ -38,13 +38,10 @@ void task_image_forget(struct restored_task *task)
 
 static int read_saved_topology(struct restored_task *task)
 {
-	int ret = 0;
+	int ret = topology_entries_read(task->kfd->device_entries, task->kfd->n_device_entries,
+					&task->saved);
 
-	for (size_t i = 0; !ret && i < task->kfd->n_device_entries; i++)
-		ret = topology_entry_read(task->kfd->device_entries[i], &task->saved);
-	if (ret < 0)
-		return log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id);
-	return 0;
+	return ret < 0 ? log_error(ret, "kfd %d: cannot read the saved topology", task->kfd_id) : 0;
 }
 
 /* A GPU whose node must be made comes after those whose nodes are there: a runtime that sets the

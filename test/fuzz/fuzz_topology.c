@@ -73,7 +73,7 @@ static void check_nodes(const struct topology *topology)
 
 		promise(!i || topology->nodes[i - 1].node_id < node->node_id);
 		promise(node->gpu_id ? node->vram_size != 0 : node->cpu_cores_count != 0);
-		promise(entry && topology_entry_read(entry, &again) == 0);
+		promise(entry && topology_entries_read(&entry, 1, &again) == 0);
 		promise(again.nodes[0].simd_count == node->simd_count);
 		kfd_device_entry__free_unpacked(entry, NULL);
 		topology_done(&again);

@@ -88,7 +88,7 @@ static void a_message_restores_all_fields_of_a_node(void **state)
 	unpacked = kfd_device_entry__unpack(NULL, size, bytes);
 	free(bytes);
 	assert_non_null(unpacked);
-	assert_int_equal(topology_entry_read(unpacked, &read), 0);
+	assert_int_equal(topology_entries_read(&unpacked, 1, &read), 0);
 	kfd_device_entry__free_unpacked(unpacked, NULL);
 
 	assert_int_equal(read.num_nodes, 1);
@@ -105,7 +105,7 @@ static void only_links_to_known_nodes_are_saved(void **state)
 	(void)state;
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[1]);
-	assert_int_equal(topology_entry_read(entry, &read), 0);
+	assert_int_equal(topology_entries_read(&entry, 1, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	assert_int_equal(read.nodes[0].num_links, 2);
 	assert_int_equal(read.nodes[0].links[0].type, LINK_PCIE);
@@ -126,7 +126,7 @@ static void a_cpu_node_has_gpu_id_0(void **state)
 	make_machine(&topology);
 	entry = topology_entry_new(&topology, &topology.nodes[0]);
 	assert_int_equal(entry->gpu_id, 0);
-	assert_int_equal(topology_entry_read(entry, &read), 0);
+	assert_int_equal(topology_entries_read(&entry, 1, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 	assert_int_equal(read.nodes[0].cpu_cores_count, 64);
 	assert_int_equal(topology_count_gpus(&read), 0);
@@ -237,7 +237,7 @@ static void missing_fields_of_crius_images_are_zero(void **state)
 	wire_bytes(&wire, 32, link.bytes, link.size);
 	entry = kfd_device_entry__unpack(NULL, wire.size, wire.bytes);
 	assert_non_null(entry);
-	assert_int_equal(topology_entry_read(entry, &read), 0);
+	assert_int_equal(topology_entries_read(&entry, 1, &read), 0);
 	kfd_device_entry__free_unpacked(entry, NULL);
 
 	node = &read.nodes[0];
