@@ -27,21 +27,20 @@ enum {
 static const struct command {
 	const char *name;
 	int (*run)(const struct tool_request *request);
-	int arguments_min, arguments_max;
+	/* It has one argument, or may go without. */
+	bool needs_argument;
 	/* What the arguments are, for messages. */
 	const char *argument;
 	/* The options that it has, by their letters. */
 	const char *options;
 	const char *purpose;
 } commands[] = {
-	{ "check", check_run, 0, 1, "one process", "qDL",
+	{ "check", check_run, false, "one process", "qDL",
 	  "whether this machine, or process PID, can be dumped" },
-	{ "show", show_run, 1, 1, "one directory", "j", "what the images hold" },
-	{ "verify", verify_run, 1, 1, "one directory", "q",
+	{ "show", show_run, true, "one directory", "j", "what the images hold" },
+	{ "verify", verify_run, true, "one directory", "q",
 	  "whether the images are whole, by their checksums" },
-	{ "diff", diff_run, 2, 2, "two directories", "",
-	  "what differs between two image directories of a job" },
-	{ "fit", fit_run, 1, 1, "one directory", "qt",
+	{ "fit", fit_run, true, "one directory", "qt",
 	  "whether the images would restore on the GPUs of a machine" },
 };
 
@@ -58,7 +57,7 @@ static const struct option options[] = {
 
 static void print_help(void)
 {
-	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR [DIR]]\n"
+	printf("Usage: criu-amdgpu COMMAND [OPTION...] [PID | DIR]\n"
 	       "Reads the images that criu dump and the amdgpu plugin have written to DIR, and\n"
 	       "checks whether a dump is possible.\n\n"
 	       "Commands:\n");
@@ -72,7 +71,7 @@ static void print_help(void)
 	       "  -q, --quiet          check, verify, fit: print only errors\n"
 	       "  -h, --help           print this help\n"
 	       "  -V, --version        print the version\n\n"
-	       "Exit status: 0 yes, 1 no (a dump is refused, images differ, no mapping exists),\n"
+	       "Exit status: 0 yes, 1 no (a dump is refused, an image is damaged, no mapping exists),\n"
 	       "2 trouble, 3 there is no AMD GPU.\n");
 }
 
@@ -110,9 +109,9 @@ static int check_arguments(const struct command *command, int count, const char 
 
 	if (foreign)
 		return complain(command->name, " has no option --", foreign);
-	if (count < command->arguments_min)
+	if (count < command->needs_argument)
 		return complain(command->name, " needs ", command->argument);
-	if (count > command->arguments_max)
+	if (count > 1)
 		return complain(command->name, " takes ", command->argument);
 	return TOOL_YES;
 }
@@ -210,7 +209,5 @@ int main(int argc, char **argv)
 		request.pid = argv[optind + 1];
 	else
 		request.dir = argv[optind + 1];
-	if (command->arguments_max > 1)
-		request.other = argv[optind + 2];
 	return run(command, &request);
 }

@@ -15,8 +15,6 @@
 #define LEVEL_WARN 2
 
 static int image_dir = -1;
-/* Its path, if messages name it. */
-static const char *image_path;
 
 int host_open_images(const char *dir)
 {
@@ -24,14 +22,8 @@ int host_open_images(const char *dir)
 
 	if (fd < 0)
 		return -errno;
-	fd_close(&image_dir);
 	image_dir = fd;
 	return 0;
-}
-
-void host_name_images(const char *dir)
-{
-	image_path = dir;
 }
 
 /* The user did not start the plugin, so its name is of no interest. */
@@ -72,8 +64,8 @@ void print_on_level(unsigned int level, const char *format, ...)
 	drop_error(line);
 	/* In the order of time, also if both are one file. */
 	(void)fflush(stdout);
-	(void)fprintf(stderr, "criu-amdgpu: %s%s%s%s", level == LEVEL_WARN ? "warning: " : "",
-		      image_path ? image_path : "", image_path ? ": " : "", skip_prefix(line));
+	(void)fprintf(stderr, "criu-amdgpu: %s%s", level == LEVEL_WARN ? "warning: " : "",
+		      skip_prefix(line));
 }
 
 int criu_get_image_dir(void);

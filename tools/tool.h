@@ -27,8 +27,6 @@ enum tool_status {
 struct tool_request {
 	/* The image directory. check: the one for a dump; NULL: not given. */
 	const char *dir;
-	/* diff: the second directory. */
-	const char *other;
 	/* The directory of CRIU's plugins; NULL: the one of the CRIU found. */
 	const char *libdir;
 	/* check: the process; NULL: none, so the machine. */
@@ -50,8 +48,6 @@ int verify_run(const struct tool_request *request);
  * from two dumps. */
 struct tool_images;
 int verify_images(const struct tool_images *images);
-/* diff.c: what differs between two image directories of a job. */
-int diff_run(const struct tool_request *request);
 /* fit.c: whether the GPUs of the images can be mapped to those of a machine. */
 int fit_run(const struct tool_request *request);
 
@@ -93,11 +89,8 @@ int show_json(const struct tool_images *images);
 
 /* host.c: stands in for CRIU. Errors and warnings go to standard error, a line each. */
 
-/* Opens the image directory for the units of the plugin, and closes the one before. -errno. */
+/* Opens the image directory for the units of the plugin. -errno. */
 int host_open_images(const char *dir);
-/* From now on errors begin with @dir, which lives on; NULL: they do not. A command that reads two
- * directories needs that. */
-void host_name_images(const char *dir);
 
 /* text.c */
 
