@@ -14,8 +14,8 @@
 
 int main(int argc, char **argv)
 {
-	struct kfd_process_device_apertures apertures[64];
-	struct kfd_ioctl_get_process_apertures_new_args gpus = { (uintptr_t)apertures, 64, 0 };
+	struct kfd_process_device_apertures apertures[2];
+	struct kfd_ioctl_get_process_apertures_new_args gpus = { (uintptr_t)apertures, 2, 0 };
 	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };
 	struct kfd_ioctl_alloc_memory_of_gpu_args bo = {
 		.va_addr = ADDRESS,
