@@ -426,6 +426,13 @@ static struct kfd_ioctl_get_dmabuf_info_args dmabuf_info(struct raw_process *pro
 	return args;
 }
 
+/* Host memory belongs to no partition, so for a GPU that can have partitions KFD names the first
+ * GPU that the process sees (amdgpu_bo_create() in amdgpu_object.c, Linux 6.12). */
+static uint32_t gpu_of_host_memory(const struct raw_process *process, int gpu)
+{
+	return process->gpu[process->gpu[gpu].gfx_target_version >= 90400 ? 0 : gpu].gpu_id;
+}
+
 static void share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it(void)
 {
 	struct kfd_ioctl_get_dmabuf_info_args bad = { .dmabuf_fd = 9999 }, info;
@@ -446,7 +453,7 @@ static void share_a_dmabuf_says_whose_it_is_and_whether_the_cpu_used_it(void)
 	info = dmabuf_info(&process, fd);
 	EXPECT(info.flags, KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC);
 	info = dmabuf_info(&process, buffer_export(&process, &host));
-	EXPECT(info.gpu_id, process.gpu[0].gpu_id);
+	EXPECT(info.gpu_id, gpu_of_host_memory(&process, last));
 	EXPECT(info.flags, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 	EXPECT(raw_ioctl(process.kfd, AMDKFD_IOC_GET_DMABUF_INFO, &bad), -EBADF);
 }

@@ -47,6 +47,10 @@ static int raw_read_node(int node, struct raw_gpu *ret_gpu)
 	while (fscanf(stream, "%63s %ld", key, &value) == 2) {
 		if (strcmp(key, "drm_render_minor") == 0)
 			ret_gpu->render_minor = (int)value;
+		if (strcmp(key, "gfx_target_version") == 0)
+			ret_gpu->gfx_target_version = (uint32_t)value;
+		if (strcmp(key, "location_id") == 0)
+			ret_gpu->location_id = (uint32_t)value;
 	}
 	fclose(stream);
 	return 0;

@@ -24,6 +24,8 @@ struct raw_gpu {
 	uint32_t gpu_id; /* the real one, as sysfs has it */
 	int render_minor;
 	int node;
+	uint32_t gfx_target_version;
+	uint32_t location_id;
 };
 
 /* This process's KFD. */

@@ -111,14 +111,15 @@ static struct sim_gpu *first_visible(struct sim *sim)
 }
 
 /* kfd_chardev.c: kfd_ioctl_get_dmabuf_info(), amdgpu_amdkfd.c: amdgpu_amdkfd_get_dmabuf_info()
- * (6.12). Host memory of KFD belongs to no partition. */
+ * (6.12). Of a GPU that can have partitions, host memory of KFD belongs to none of them. */
 static void answer_dmabuf_info(const struct sim_bo *bo, const struct sim_gpu *first,
 			       struct kfd_get_dmabuf_info_args *io)
 {
 	bool vram = (bo->domains & DRM_DOMAIN_VRAM) != 0;
 
 	io->size = bo->size;
-	io->gpu_id = bo->kfd_flags && !vram ? first->gpu_id : bo->gpu->gpu_id;
+	io->gpu_id = bo->kfd_flags && !vram && sim_gpu_has_partitions(bo->gpu) ? first->gpu_id
+									       : bo->gpu->gpu_id;
 	io->flags = vram ? KFD_MEM_VRAM : KFD_MEM_GTT;
 	if (bo->flags & DRM_BO_CPU_ACCESS)
 		io->flags |= KFD_MEM_PUBLIC;

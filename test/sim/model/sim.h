@@ -159,6 +159,8 @@ struct sim {
 	void *mmio_page; /* stands for the HDP flush registers */
 };
 
+/* Whether it is of a generation whose GPUs can have partitions. */
+bool sim_gpu_has_partitions(const struct sim_gpu *gpu);
 /* Whether these are partitions of one PCI device, which share buffers, offsets and KFD's file. */
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b);
 /* The partition of the device that has the first render node. */

@@ -2,8 +2,8 @@
 /* Parses machine bundles (repeated "machine NAME", then "file PATH SIZE" with that many bytes
  * behind it), and takes the properties that the model needs of a GPU. The text of the files stays
  * as captured, but for the render minor. */
-#include "process.h"
 #include "topology.h"
+#include "process.h"
 
 #define MINOR_NAME      "drm_render_minor "
 #define HEAP_FB_PUBLIC  1u
@@ -170,14 +170,19 @@ static const struct {
 	{ "sdma_fw_version", __builtin_offsetof(struct sim_gpu, sdma_fw_version) },
 };
 
+/* Only MI300 and newer GPUs of gfx9: gmc_v9_0_init_mem_ranges() (6.12). */
+bool sim_gpu_has_partitions(const struct sim_gpu *gpu)
+{
+	return gpu->gfx_target_version >= SIM_GFX940 && gpu->gfx_target_version < SIM_GFX10;
+}
+
 /* kfd_topology.c stores the number of a partition in the lowest bits of location_id, and
- * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. Only MI300 and
- * newer GPUs of gfx9 have partitions: functions of one slot are devices of their own. */
+ * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. Functions of one
+ * slot of other GPUs are devices of their own. */
 static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_topology_file *file)
 {
-	const bool has_partitions = gpu->gfx_target_version >= SIM_GFX940 &&
-				    gpu->gfx_target_version < SIM_GFX10;
-	u64 location = property(file, "location_id") & (has_partitions ? ~7ull : ~0ull);
+	u64 location =
+		property(file, "location_id") & (sim_gpu_has_partitions(gpu) ? ~7ull : ~0ull);
 
 	gpu->location = location ? property(file, "domain") << 32 | location : 0;
 	gpu->device = 0;
