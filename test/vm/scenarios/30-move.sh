@@ -83,76 +83,37 @@ scenario_move_within() { # oldest and newest, true driver
 	finish
 }
 
-# maps LOG SAVED:PRESENT...: the log has exactly these lines, in the order of the saved nodes.
-maps() {
-	local log=$1 got
-
-	shift
-	got=$(sed -n 's/.*map: saved GPU 0x\([0-9a-f]*\) (.*) -> 0x\([0-9a-f]*\) (.*), another$/\1:\2/p' "$log" | tr '\n' ' ')
-	[ "$got" = "$* " ] || fail "mapped $got, not $*"
-	[ "$(grep -c 'map: saved GPU' "$log")" = $# ] || fail "not one line a GPU: $(grep 'map: saved GPU' "$log" | tail -n 3)"
-}
-
-# Seven GPUs of two hives, three and four, move to a machine whose first hive has four. A mapper that takes
-# one GPU after the other would have no hive left for the second.
-scenario_move_to_fewer() { # newest
-	machine eight 3
-	start_client --gpus 0,2,6
-	sees_gpus 7
-	then_machine="eight-other 5" come_back
-	sees_gpus 7
-	maps img1/restore.log 07cd:ee6a dfd4:78b6 2fe5:15b9 a7ac:9d13 7fb5:23d5 8f84:cd08 579d:07cd
-	finish
-}
-
-# Six GPUs come to where seven are visible. The hive of four must leave the hive that has 0x07cd now. So 0x07cd is an
-# extra GPU, and the process knows another GPU by this id. KFD would refuse that if there were SVM ranges, so there are
-# none. KFD_NUMA_CHECK=0 leaves the CPU nodes aside: the links alone keep the two hives apart.
-beside_another() {
-	export HSA_USE_SVM=0 KFD_NUMA_CHECK=0
-
-	machine eight 6,7
-	start_client --gpus 0,5
-	sees_gpus 6
-	then_machine="eight-other 2" come_back
-	maps img1/restore.log 07cd:ee6a dfd4:43c1 2fe5:78b6 a43f:15b9 a7ac:9d13 7fb5:23d5
-}
-
-# In the root cgroup the task cannot hide 0x07cd. KFD holds its render node, but the process does not, so the next
-# dump takes it for a GPU without a VM.
-scenario_move_beside_another() { # newest
-	beside_another
-	has_line img1/restore.log "the task also sees 0x07cd (renderD136); .* as the task is in the root cgroup"
-	sees_gpus 7
-	AMDGPU_FORCE=1 come_back
-	finish
-}
-
-scenario_move_hides_another() { # newest
-	local group=/sys/fs/cgroup/job
-
-	mkdir "$group"
-	echo $$ > "$group/cgroup.procs"
-	beside_another
-	has_line img1/restore.log "a program in the task's cgroup hides 0x07cd (renderD136) "
-	sees_gpus 6
-	come_back
-	finish
-	echo $$ > /sys/fs/cgroup/cgroup.procs
-	rmdir "$group"
-}
-
-# BO records of 296 bytes, as AMD's out-of-tree driver writes them. A second GPU is visible at the restore, so the
-# plugin inserts a device before these records. The device refuses RESTORE if a byte behind the known fields changed.
-scenario_long_bo_records() { # newest
-	local kernel=dkms
+# The process has the first of eight GPUs, and comes back on the second, as AMDGPU_DEVICE_MAP says. It sees both then,
+# and knows the second by the id of the first. KFD would refuse that if there were SVM ranges, so there are none.
+beside_another() { # HIDDEN: the GPUs with these indices are hidden from the restored process
 	export HSA_USE_SVM=0
 
 	machine eight 1,2,3,4,5,6,7
+	id=$(gpu_ids)
 	start_client
 	sees_gpus 1
-	then_machine="eight 2,3,4,5,6,7" come_back
-	sees_gpus 2
-	has_line img1/restore.log "the task also sees"
+	then_machine="eight ${1-}" AMDGPU_DEVICE_MAP=renderD128=renderD129 come_back
+	has_line img1/restore.log "map: saved GPU $id (.*) -> 0x[0-9a-f]* (.*renderD129), by device-map"
+}
+
+# In the root cgroup the task cannot hide the other seven. KFD holds their render nodes, but the process does not, so the
+# next dump takes them for GPUs without a VM.
+scenario_move_beside_another() { # newest, true driver
+	local id
+
+	beside_another
+	has_line img1/restore.log "the task also sees $id (renderD128) .*; .* as the task is in the root cgroup"
+	sees_gpus 8
+	AMDGPU_FORCE=1 AMDGPU_DEVICE_MAP=$id=renderD129 come_back
+	finish
+}
+
+scenario_move_hides_another() { # newest, true driver
+	local id
+
+	beside_another 2,3,4,5,6,7
+	has_line img1/restore.log "a program in the task's cgroup hides $id (renderD128) "
+	sees_gpus 1
+	AMDGPU_DEVICE_MAP=$id=renderD129 come_back
 	finish
 }
