@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gpu_sharer LOG RANKS [GPU [keep|legacy|host]]: processes in a ring. Each owns a buffer in VRAM,
+/* gpu_sharer LOG RANKS [GPU [keep|host]]: processes in a ring. Each owns a buffer in VRAM,
  * and imports the buffer of the process before it by a dma-buf, as ROCr does. An owner writes a
  * number and a page that follows from it. The importer reads both through its own queue and its own
  * mapping, and writes the number back through its queue. Only then the owner writes the next
@@ -11,8 +11,6 @@
  *
  * With `keep`, the parent of the processes keeps a dma-buf of each buffer. The parent has no
  * /dev/kfd, and looks at the buffers through the dma-bufs.
- *
- * With `legacy`, the processes share by share handles of AMD's out-of-tree driver.
  *
  * With `host`, the buffers are in host memory. A process imports one as newer ROCr does: by a GEM
  * handle in the render file of its compute VM, without a BO of KFD. GEM_VA maps the handle, and the
@@ -44,11 +42,9 @@ enum { QUESTION, ANSWER, FIRST_STILL };
 #define STEP_US  5000
 #define GOLDEN   0x9e3779b97f4a7c15ull
 
-enum mode { DEFAULT, KEEP, LEGACY, HOST, MODES };
+enum mode { DEFAULT, KEEP, HOST, MODES };
 
-static const char *const mode_names[MODES] = {
-	[DEFAULT] = "", [KEEP] = "keep", [LEGACY] = "legacy", [HOST] = "host"
-};
+static const char *const mode_names[MODES] = { [DEFAULT] = "", [KEEP] = "keep", [HOST] = "host" };
 
 /* What the parent knows. */
 struct parent {
@@ -73,11 +69,10 @@ struct rank {
 	unsigned int waited;
 };
 
-/* What goes along with a dma-buf, or without one. */
+/* What goes along with a dma-buf. */
 struct offer {
 	uint64_t mmap_offset;
 	uint64_t size;
-	uint32_t handle[4];
 };
 
 static uint64_t word(unsigned int owner, uint64_t question, size_t i)
@@ -96,7 +91,6 @@ static int fail(struct rank *rank, int ret, const char *what)
 			   strerror(-ret));
 }
 
-/* @fd: -1: none. */
 static int send_offer(int socket, struct offer offer, int fd)
 {
 	union {
@@ -109,13 +103,10 @@ static int send_offer(int socket, struct offer offer, int fd)
 				  .msg_control = &control,
 				  .msg_controllen = sizeof(control) };
 
-	if (fd < 0)
-		return send(socket, &offer, sizeof(offer), 0) == sizeof(offer) ? 0 : -EPIPE;
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	return sendmsg(socket, &message, 0) == sizeof(offer) ? 0 : -EPIPE;
 }
 
-/* *@ret_fd: -1: none came. */
 static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
 {
 	union {
@@ -130,9 +121,9 @@ static int receive_offer(int socket, struct offer *ret_offer, int *ret_fd)
 
 	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof(*ret_offer))
 		return -EPIPE;
-	*ret_fd = -1;
-	if (message.msg_controllen)
-		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+	if (!message.msg_controllen)
+		return -EPIPE;
+	memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
 	return 0;
 }
 
@@ -148,15 +139,6 @@ static int make_own(struct rank *rank)
 	return ret;
 }
 
-static int take_offer(struct rank *rank, const struct offer *offer, int fd, uint32_t gpu_id,
-		      void *address)
-{
-	if (fd >= 0)
-		return raw_import(&rank->process, gpu_id, fd, address, &rank->import);
-	rank->import = (struct raw_bo){ .address = address, .size = offer->size };
-	return raw_ipc_import(&rank->process, gpu_id, offer->handle, &rank->import);
-}
-
 /* The page that was allocated before leaves a hole below the handle of the import. */
 static int import_bo(struct rank *rank, const struct offer *offer, int fd, void *address)
 {
@@ -165,7 +147,7 @@ static int import_bo(struct rank *rank, const struct offer *offer, int fd, void 
 	int ret = raw_alloc(&rank->process, gpu_id, RAW_GTT, PAGE, NULL, &hole);
 
 	if (ret == 0)
-		ret = take_offer(rank, offer, fd, gpu_id, address);
+		ret = raw_import(&rank->process, gpu_id, fd, address, &rank->import);
 	if (ret == 0)
 		ret = raw_map(&rank->process, &rank->import, gpu_id);
 	if (ret == 0)
@@ -214,8 +196,7 @@ static int join_ring(struct rank *rank, int from, int to)
 {
 	struct offer offer = { .mmap_offset = rank->own.mmap_offset, .size = rank->own.size };
 	int fd = -1;
-	int ret = rank->mode == LEGACY ? raw_ipc_export(&rank->process, &rank->own, offer.handle)
-				       : raw_export(&rank->process, &rank->own, &fd);
+	int ret = raw_export(&rank->process, &rank->own, &fd);
 
 	if (ret == 0)
 		ret = send_offer(to, offer, fd);

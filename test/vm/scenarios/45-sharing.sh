@@ -2,9 +2,9 @@
 #
 # Processes that share GPU memory by dma-bufs of KFD come back, and it is shared again.
 
-# start_sharers RANKS [GPU [keep|legacy|host]]: processes in a ring, each of which owns a buffer that the next one imports,
-# for GPU (an index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With legacy, they share
-# by share handles. With host, the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
+# start_sharers RANKS [GPU [keep|host]]: processes in a ring, each of which owns a buffer that the next one imports,
+# for GPU (an index). With keep, their parent, which has no /dev/kfd, keeps a dma-buf of each buffer. With host,
+# the buffers are in host memory, and each importer has a GEM handle instead of a BO of KFD.
 start_sharers() {
 	needs_dma_bufs
 	start client.log /opt/vm/bin/gpu_sharer "$work/client.log" "$@"
@@ -145,29 +145,6 @@ scenario_sharing_outside() { # newest, true driver
 	finish
 }
 
-# One of three cannot import: the restore fails with an error line, and the other tasks do not wait for it. CRIU 4.3
-# starts a helper at some time during a restore, so not each failure finds it.
-scenario_sharing_restore_fails() { # oldest and newest
-	local failures
-
-	machine one
-	start_sharers 3
-	dump img "$pid"
-	gone "$pid"
-	for failures in 1 2 3 4 5; do
-		fault kfd:IMPORT_DMABUF 2 12
-		! try_restore img || fail "restore $failures succeeded"
-		has_line img/restore.log "Error (amdgpu_plugin): .*cannot import it"
-		gone "$pid"
-		nothing_left
-		criu_ends
-	done
-	restore img
-	runs
-	verify
-	finish
-}
-
 # The engines of three processes count in one buffer, and the process that made it has freed it.
 scenario_sharing_owner_gone() { # oldest and newest, true driver
 	machine one
@@ -177,42 +154,5 @@ scenario_sharing_owner_gone() { # oldest and newest, true driver
 	gone "$pid"
 	restore img
 	counts_in_one_buffer 3
-	finish
-}
-
-# AMD's out-of-tree driver shares by share handles. There, on another machine and back again.
-scenario_sharing_legacy_ipc() { # oldest and newest
-	local kernel=dkms
-
-	machine one
-	start_sharers 3 0 legacy
-	then_machine=one-other come_back
-	has_line img1/restore.log "shares 1 BOs, and imports 0, with 0 fillers, and 1 by share handles"
-	then_machine=one come_back
-	finish
-}
-
-# The driver would give the buffers of the dumped job to the restored one, so a restore beside it fails after a wait, and
-# the job runs on. When the job has ended, a restore waits until the driver has freed its buffers.
-scenario_sharing_legacy_original() { # newest, long
-	local kernel=dkms
-
-	machine one
-	start_sharers 2 0 legacy
-	dump img "$pid" --leave-running
-	runs
-	verify
-	! try_restore img || fail "the restore succeeded"
-	plugin_error img/restore.log "a process that is not restored has a BO with its share handle"
-	runs
-	verify
-	no_violation
-	knob teardown_delay_ms 3000
-	kill -KILL -- "-$pid"
-	gone "$pid"
-	restore img
-	knob teardown_delay_ms 0
-	runs
-	verify
 	finish
 }
