@@ -32,6 +32,7 @@ machines=0 # that the scenario has had
 machine() {
 	local now= gpus
 
+	[ $machines != 0 ] || note_violations
 	machines=$((machines + 1))
 	[ -z "${kernel:-}" ] || skip "needs the simulated GPU's kernel $kernel"
 	gpus_of "$1"
@@ -239,14 +240,21 @@ complaints() {
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
 
-# The emulated GPU counts violations since its start. Each fails the scenario that finds it, and not the later ones.
-no_violation() {
-	local answer known=0
+# The emulated GPU counts violations since its start. A scenario answers for those since its first machine, so an earlier
+# one that failed for another reason leaves it none.
+note_violations() {
+	local answer
 
-	read -r known 2> /dev/null < /run/violations || true
 	ask_gpu violations
-	echo "${answer%%:*}" > /run/violations
-	[ "${answer%%:*}" = "$known" ] || fail "device: ${answer:0:300}"
+	known_violations=${answer%%:*}
+}
+
+no_violation() {
+	local answer
+
+	[ $machines != 0 ] || return 0
+	ask_gpu violations
+	[ "${answer%%:*}" = "$known_violations" ] || fail "device: ${answer:0:300}"
 }
 
 device_state() {
