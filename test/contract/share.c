@@ -96,13 +96,14 @@ static void share_partitions_have_the_same_objects_and_offsets(void)
 	check_import(1, true);
 }
 
+/* The devices of the machines are in one XGMI hive. */
 static void share_import_on_another_device_is_an_object_of_its_own(void)
 {
 	int gpu = other_device();
 	struct raw_bo imported;
 	struct owner owner;
 
-	if (rule_kernel()->one_dmabuf) {
+	if (rule_kernel()->hive_imports) {
 		check_import(gpu, false);
 		return;
 	}

@@ -113,6 +113,10 @@ static const struct row rows[] = {
 	 * kfd_device_by_id() up to 7.2 */
 	ROW(mmap_user_ids,           0,   0,   0,   0,   0,   0,   0,   0,   1,        0,   0),
 
+	/* amdgpu/amdgpu_dma_buf.c, amdgpu_dma_buf_map(): 7.2 and 7.3 do not map VRAM for DMA that the
+	 * GPU reaches by XGMI, and import_obj_create() wants to; 6.12 maps it. 6.18 has not been read */
+	ROW(hive_imports,            1,   1,   1,   1,   1,   1,   1,   0,   0,        1,   1),
+
 	/* amdkfd/kfd_events.c, allocate_event_notification_slot(), and kfd_mmap(): 7.3 does not make
 	 * or map a page for events; up to 7.2 it does */
 	ROW(kernel_event_page,       1,   1,   1,   1,   1,   1,   1,   1,   0,        1,   1),

@@ -47,6 +47,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(compute_gem_va),
 	KNOB(list_alignment_bytes),
 	KNOB(mmap_user_ids),
+	KNOB(hive_imports),
 	KNOB(kernel_event_page),
 	KNOB(event_types),
 	KNOB(gfx11_queues),

@@ -74,6 +74,7 @@ struct sim_knobs {
 	u64 compute_gem_va;
 	u64 list_alignment_bytes;
 	u64 mmap_user_ids;
+	u64 hive_imports;
 	u64 kernel_event_page;
 	u64 event_types;
 	u64 gfx11_queues;
@@ -108,6 +109,7 @@ struct sim_gpu {
 	 * the offsets of mmap(). */
 	u64 location;
 	u32 device;
+	u64 hive; /* GPUs of a hive reach each other by XGMI. 0 if the GPU is in none */
 	bool hidden;
 	u64 vram_bytes;
 	u64 vram_used, gtt_used; /* under sim->memory_lock */

@@ -184,6 +184,7 @@ static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_t
 	u64 location =
 		property(file, "location_id") & (sim_gpu_has_partitions(gpu) ? ~7ull : ~0ull);
 
+	gpu->hive = property(file, "hive_id");
 	gpu->location = location ? property(file, "domain") << 32 | location : 0;
 	gpu->device = 0;
 	while (gpu->device < gpu->index &&
