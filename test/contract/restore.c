@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "buffers.h"
 #include "contract.h"
 #include "criu_op.h"
 #include "raw_kfd.h"
@@ -274,13 +275,27 @@ static void resume_succeeds_without_memory_and_the_queue_faults(void)
 
 static void restore_works_on_other_gpus_than_before(void)
 {
-	struct raw_gpu gpus[RAW_GPUS];
-	int count;
+	restore_and_resume(target_main, other_device());
+}
 
-	EXPECT(raw_list_gpus(gpus, &count, NULL), 0);
-	if (count < 2)
-		rule_skip("needs two GPUs");
-	restore_and_resume(target_main, 1);
+static void refused_main(struct peer *peer)
+{
+	struct raw_process process;
+
+	(void)peer;
+	target_open(&process);
+	EXPECT(criu_restore(&process, &saved->image), -EINVAL);
+}
+
+/* A copy engine's queue has one doorbell, which differs between the partitions of a device
+ * (allocate_doorbell() in kfd_device_queue_manager.c, Linux 6.12 and 7.3). */
+static void restore_refuses_a_copy_queue_on_another_partition(void)
+{
+	if (count_partitions() < 2)
+		rule_skip("needs partitions");
+	source_save();
+	saved->rotation = 1;
+	peer_run(refused_main);
 }
 
 static void resumed_main(struct peer *peer)
@@ -464,6 +479,7 @@ static void restore_refuses_an_event_of_an_unknown_type_or_leaves_it_out(void)
 static const struct rule rules[] = {
 	RULE(restore_brings_a_process_back_and_resume_runs_it_once),
 	RULE(restore_works_on_other_gpus_than_before),
+	RULE(restore_refuses_a_copy_queue_on_another_partition),
 	VIOLATION(resume_succeeds_without_memory_and_the_queue_faults),
 	VIOLATION(restore_and_resume_work_only_once),
 	RULE(restore_refuses_spoilt_arguments),

@@ -184,17 +184,27 @@ static void silence(const struct sim_queue *queue)
 			 __ATOMIC_RELEASE);
 }
 
-/* The number of a copy engine's queue determines its doorbell. A compute queue gets the first free
- * doorbell. */
+/* kfd_device_queue_manager.c: allocate_doorbell() (6.12). The engines of a device are those of its
+ * first partition, then those of the next. */
+static u32 doorbell_of_engine(const struct sim_queue *queue)
+{
+	const struct sim_gpu *gpu = queue->pdd->gpu;
+	bool xgmi = queue->type == SIM_QUEUE_SDMA_XGMI;
+	u32 engines = xgmi ? gpu->num_sdma_xgmi_engines : gpu->num_sdma_engines;
+
+	return (xgmi ? DOORBELL_SDMA_XGMI : DOORBELL_SDMA) +
+	       gpu->partition * engines * gpu->queues_per_engine + queue->sdma_id;
+}
+
+/* The partition and the number of a copy engine's queue determine its doorbell. A compute queue
+ * gets the first free doorbell. */
 static int take_doorbell(struct sim_queue *queue, u32 wanted)
 {
 	struct sim_pdd *pdd = queue->pdd;
 	u32 id = 0;
 
-	if (queue->type == SIM_QUEUE_SDMA)
-		id = DOORBELL_SDMA + queue->sdma_id;
-	else if (queue->type == SIM_QUEUE_SDMA_XGMI)
-		id = DOORBELL_SDMA_XGMI + queue->sdma_id;
+	if (queue->type != SIM_QUEUE_COMPUTE)
+		id = doorbell_of_engine(queue);
 	else if (wanted != ANY)
 		id = wanted;
 	else

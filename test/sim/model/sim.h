@@ -110,6 +110,7 @@ struct sim_gpu {
 	u64 location;
 	u32 device;
 	u64 hive; /* GPUs of a hive reach each other by XGMI. 0 if the GPU is in none */
+	u32 partition; /* its number in the device */
 	bool hidden;
 	u64 vram_bytes;
 	u64 vram_used, gtt_used; /* under sim->memory_lock */

@@ -181,10 +181,12 @@ bool sim_gpu_has_partitions(const struct sim_gpu *gpu)
  * slot of other GPUs are devices of their own. */
 static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_topology_file *file)
 {
-	u64 location =
-		property(file, "location_id") & (sim_gpu_has_partitions(gpu) ? ~7ull : ~0ull);
+	u64 location_id = property(file, "location_id");
+	u64 partition_bits = sim_gpu_has_partitions(gpu) ? 7 : 0;
+	u64 location = location_id & ~partition_bits;
 
 	gpu->hive = property(file, "hive_id");
+	gpu->partition = (u32)(location_id & partition_bits);
 	gpu->location = location ? property(file, "domain") << 32 | location : 0;
 	gpu->device = 0;
 	while (gpu->device < gpu->index &&

@@ -20,18 +20,16 @@ contract() {
 
 scenario_device_contract() { # oldest, true driver
 	machine one
-	contract 4
+	contract 5
 }
 
 scenario_device_contract_eight() { # oldest, long
 	machine eight
-	contract 1
+	contract 2
 }
 
-# The second GPU is a partition of the first one's device.
-scenario_device_contract_partitions() { # oldest, long
-	cp -r /opt/vm/machines/eight partitions
-	sed -i 's/^location_id 17152$/location_id 25344/' partitions/nodes/*/properties
-	machine "$work/partitions"
-	contract 0
+# All GPUs are partitions of one device.
+scenario_device_contract_partitions() { # only, true driver
+	machine mi300x-cpx
+	contract 2
 }
