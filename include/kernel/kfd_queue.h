@@ -19,6 +19,8 @@ struct kfd_queue {
 	const struct topology_node *gpu;
 	const struct topology *topology;
 	uint32_t kfd_minor;
+	/* The GPU of the dump. */
+	const struct topology_node *saved_gpu;
 };
 
 /* amdgpu's parameter cwsr_enable. */
@@ -45,6 +47,11 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue);
 bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
 			       uint32_t kfd_minor);
 bool kfd_queue_may_overrun(const struct kfd_queue *queue);
+
+/* Whether it is the queue of a copy engine, and would be on a partition with another number than at
+ * the dump. The engines of the partitions of a device have different doorbells, and the process
+ * rings that of the dump (allocate_doorbell() in kfd_device_queue_manager.c). */
+bool kfd_queue_changes_partition(const struct kfd_queue *queue);
 
 /* Whether the state is no number of whole MQDs. Older drivers read an MQD all the same. */
 bool kfd_queue_has_odd_size(const struct kfd_queue *queue);

@@ -360,10 +360,13 @@ static int check_queue_rule(const struct dumped_process *process,
 	char more[40], name[128];
 
 	for (size_t i = 0; i < num_queues; i++) {
-		const struct kfd_queue queue = { &priv, &queues[i],
-						 gpu_by_user_id(process, queues[i].gpu_id),
-						 &process->session->topology,
-						 process->session->kfd_minor };
+		const struct topology_node *gpu = gpu_by_user_id(process, queues[i].gpu_id);
+		const struct kfd_queue queue = { .priv = &priv,
+						 .saved = &queues[i],
+						 .gpu = gpu,
+						 .topology = &process->session->topology,
+						 .kfd_minor = process->session->kfd_minor,
+						 .saved_gpu = gpu };
 
 		if (rule->queue_breaks(&queue) && !broken++)
 			first = &queues[i];

@@ -57,6 +57,10 @@ static const struct rule {
 	  " 6.18 to 7.2, newer out-of-tree drivers); use mode SPX, or a kernel with the change"
 	  " \"use node XCC count for v9 CRIU control stack restore\" (Linux 7.3)",
 	  true, true },
+	{ kfd_queue_changes_partition,
+	  "of a copy engine would be on a partition with another number than at the dump, where its"
+	  " doorbell is another; choose a partition with the same number by device-map",
+	  true, false },
 	{ kfd_queue_lacks_stack,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"
 	  " under another kernel than Linux 7.2 and 7.3",
@@ -102,7 +106,8 @@ static int check_queue(struct check *check, const struct kfd_priv_queue *saved)
 	struct kfd_queue queue = { .priv = &check->priv,
 				   .saved = saved,
 				   .topology = &check->task->local,
-				   .kfd_minor = check->kfd_minor };
+				   .kfd_minor = check->kfd_minor,
+				   .saved_gpu = gpu };
 	int ret = 0;
 
 	if (!gpu)

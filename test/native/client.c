@@ -147,6 +147,7 @@ static uint32_t flags_of(char kind)
 		return flags_of('G') | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
 	case 'G':
 	case 'Q':
+	case 'P':
 	case 'K':
 	case 'W':
 	case 'E':
@@ -314,6 +315,22 @@ static int make_queue(struct client *client, const struct raw_gpu *gpu, uint64_t
 	return ret < 0 ? complain(ret, "CREATE_QUEUE") : 0;
 }
 
+/* The same with a queue of a copy engine. */
+static int make_copy_queue(struct client *client, const struct raw_gpu *gpu, uint64_t page)
+{
+	struct kfd_ioctl_create_queue_args args = {
+		.ring_base_address = page,
+		.ring_size = WORKLOAD_PAGE,
+		.read_pointer_address = page,
+		.write_pointer_address = page + 8,
+		.gpu_id = gpu->gpu_id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_SDMA,
+		.queue_percentage = 100,
+	};
+
+	return call(client->process.kfd, AMDKFD_IOC_CREATE_QUEUE, &args, "CREATE_QUEUE");
+}
+
 /* Makes one queue for each such page. The save area is the last buffer before the page. */
 static int make_queues(struct client *client, const struct workload *workload)
 {
@@ -330,6 +347,8 @@ static int make_queues(struct client *client, const struct workload *workload)
 		if (bo->kind == 'Q')
 			ret = make_queue(client, &client->process.gpu[bo->gpu], address, waves,
 					 waves_size);
+		if (bo->kind == 'P')
+			ret = make_copy_queue(client, &client->process.gpu[bo->gpu], address);
 		if (bo->kind == 'K')
 			ret = client_kernel_start(&client->process, &client->process.gpu[bo->gpu],
 						  address, waves, waves_size);

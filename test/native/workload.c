@@ -86,7 +86,7 @@ static int add_bo(struct workload *workload, struct workload_bo bo)
 /* Doorbells, registers and buffers of queues have a fixed size. */
 static uint64_t size_of(const struct workload *workload, char kind, uint64_t size)
 {
-	return strchr("DMQKWSE", kind) ? size : scaled(workload, size);
+	return strchr("DMQPKWSE", kind) ? size : scaled(workload, size);
 }
 
 static int add_item(struct workload *workload, const char *item)
@@ -102,7 +102,7 @@ static int add_item(struct workload *workload, const char *item)
 		return complain(item, "has a range without an end");
 	if (*text == ':' && text[1])
 		kind = text[1], text += 2;
-	if (*text || !strchr("VCGHNBUDMQKWSE", kind) || count > COUNT_MAX || !low || high < low)
+	if (*text || !strchr("VCGHNBUDMQPKWSE", kind) || count > COUNT_MAX || !low || high < low)
 		return complain(item, "is not understood");
 	count = count * workload->count_times / workload->count_by;
 	count = count ? count : 1;
@@ -245,7 +245,7 @@ static int parse_items(struct workload *workload, const char *text)
 /* The driver writes to this buffer, so it holds no pattern. */
 static bool is_for_driver(const struct workload_bo *bo)
 {
-	return strchr("QKWSE", bo->kind) != NULL;
+	return strchr("QPKWSE", bo->kind) != NULL;
 }
 
 /* Repeats the items of one GPU on each GPU, after parsing has read all settings. */

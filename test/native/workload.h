@@ -20,6 +20,7 @@
  *	W	where waves of queues are saved
  *	S	the same in an SVM range, which is no buffer
  *	Q	a page for a compute queue, which runs nothing; needs a W or S before it
+ *	P	a page for a copy engine's queue, which runs nothing
  *	K	a page for a compute queue whose kernel stays in its loop; needs a W or S of its own
  *	E	the page of signal events, 32K or more; without it the kernel makes one
  *
