@@ -34,8 +34,9 @@ struct import {
 	/* Sorts the list. */
 	uint64_t handle;
 	uint32_t object;
-	/* Index in the list of BOs without imports, if RESTORE imports the BO by its share handle.
-	 */
+	/* RESTORE imports the BO by its share handle. Then its index in the list of BOs without
+	 * the other imports. */
+	bool by_share_handle;
 	uint32_t bo;
 	pid_t owner;
 	uint32_t gpu_id;
@@ -50,9 +51,6 @@ struct imports {
 	size_t num_made;
 	struct import *list;
 	size_t count;
-	/* Imports of RESTORE, by share handles. */
-	struct import *joined;
-	size_t num_joined;
 	/* The handles of all BOs that RESTORE makes. */
 	uint64_t *taken;
 	size_t num_taken;
@@ -81,7 +79,6 @@ void imports_done(struct restored_task *task)
 		return;
 	free(imports->made);
 	free(imports->list);
-	free(imports->joined);
 	free(imports->taken);
 	free(imports);
 	task->imports = NULL;
@@ -96,11 +93,14 @@ static bool has_objects(const CriuKfd *kfd)
 	return false;
 }
 
-static struct import describe(const KfdBoEntry *bo, const struct kfd_priv_bo_record *record)
+static int add_import(struct imports *imports, const KfdBoEntry *bo,
+		      const struct kfd_priv_bo_record *record)
 {
-	return (struct import){
+	const struct import import = {
 		.handle = KFD_HANDLE(bo->gpu_id, record->handle),
 		.object = bo->object,
+		.by_share_handle = bo->by_share_handle,
+		.bo = (uint32_t)imports->num_taken,
 		.owner = (pid_t)bo->owner_pid,
 		.gpu_id = bo->gpu_id,
 		.addr = bo->addr,
@@ -108,24 +108,10 @@ static struct import describe(const KfdBoEntry *bo, const struct kfd_priv_bo_rec
 		.old_offset = bo->offset,
 		.record = *record,
 	};
-}
 
-static int add_import(struct imports *imports, const KfdBoEntry *bo,
-		      const struct kfd_priv_bo_record *record)
-{
-	const struct import import = describe(bo, record);
-
+	if (import.by_share_handle)
+		imports->taken[imports->num_taken++] = import.handle;
 	return array_append(&imports->list, &imports->count, sizeof(import), &import);
-}
-
-static int add_joined(struct imports *imports, const KfdBoEntry *bo,
-		      const struct kfd_priv_bo_record *record)
-{
-	struct import import = describe(bo, record);
-
-	import.bo = (uint32_t)imports->num_taken;
-	imports->taken[imports->num_taken++] = import.handle;
-	return array_append(&imports->joined, &imports->num_joined, sizeof(import), &import);
 }
 
 static int add_bo(struct imports *imports, const KfdBoEntry *bo,
@@ -153,10 +139,7 @@ static int list_bos(const struct restored_task *task, const struct kfd_priv *pri
 		if (ret < 0)
 			break;
 		cut[i] = bo->has_owner_pid && !bo->by_share_handle;
-		if (!bo->has_owner_pid)
-			ret = add_bo(imports, bo, &record);
-		else
-			ret = (cut[i] ? add_import : add_joined)(imports, bo, &record);
+		ret = (bo->has_owner_pid ? add_import : add_bo)(imports, bo, &record);
 	}
 	return ret;
 }
@@ -525,22 +508,26 @@ int imports_restore(struct restore_session *session, int fd, const struct kfd_st
 {
 	const struct imports *imports = session->task.imports;
 	struct importer importer = { .session = session, .imports = imports, .fd = fd };
+	size_t num_joined = 0;
 	int ret = imports ? publish_all(session, state) : 0;
 
 	if (!ret)
 		objects_announce(session->objects, session->task.vpid);
 	if (!imports)
 		return 0;
-	for (size_t i = 0; !ret && i < imports->num_joined; i++)
-		ret = check_joined(&importer, &imports->joined[i],
-				   &state->bos[imports->joined[i].bo]);
-	for (size_t i = 0; !ret && i < imports->count; i++)
-		ret = import_bo(&importer, &imports->list[i]);
+	for (size_t i = 0; !ret && i < imports->count; i++) {
+		const struct import *import = &imports->list[i];
+
+		num_joined += import->by_share_handle;
+		ret = import->by_share_handle
+			      ? check_joined(&importer, import, &state->bos[import->bo])
+			      : import_bo(&importer, import);
+	}
 	ret = free_fillers(&importer, ret);
 	if (!ret)
 		log_info("kfd %d: shares %zu BOs, and imports %zu, with %zu fillers, and %zu by"
 			 " share handles",
-			 session->task.kfd_id, imports->num_made, imports->count,
-			 importer.num_fillers, imports->num_joined);
+			 session->task.kfd_id, imports->num_made, imports->count - num_joined,
+			 importer.num_fillers, num_joined);
 	return ret;
 }
