@@ -27,7 +27,6 @@ struct handoff_task {
 
 struct handoff {
 	struct content_settings settings;
-	/* NULL if nothing is summed up. */
 	struct content_totals *totals;
 	/* How many more GPUs may load at the same time. */
 	sem_t gpu_limit;
@@ -329,7 +328,8 @@ static int open_listen_sock(struct handoff *handoff, int *ret_task_end)
 	return 0;
 }
 
-int handoff_new(const struct content_settings *settings, struct handoff **ret_handoff)
+int handoff_new(const struct content_settings *settings, struct content_totals *totals,
+		struct handoff **ret_handoff)
 {
 	struct handoff *handoff = calloc(1, sizeof(*handoff));
 	_cleanup_close_ int task_end = -1;
@@ -338,6 +338,7 @@ int handoff_new(const struct content_settings *settings, struct handoff **ret_ha
 	if (!handoff)
 		return -ENOMEM;
 	handoff->settings = *settings;
+	handoff->totals = totals;
 	handoff->listen_sock = -1;
 	(void)pthread_mutex_init(&handoff->lock, NULL);
 	(void)sem_init(&handoff->ready, 0, 0);
@@ -410,16 +411,10 @@ int handoff_finish(struct handoff *handoff, pid_t pid)
 				 "process %d: its contents did not arrive", pid);
 	ret = task->run ? content_finish(task->run)
 			: log_error(task->ret, "process %d: its contents did not arrive", pid);
-	if (!ret && handoff->totals)
+	if (!ret)
 		content_totals_add(handoff->totals, task->jobs, task->num_jobs);
 	free_task(task);
 	return ret;
-}
-
-void handoff_set_totals(struct handoff *handoff, struct content_totals *totals)
-{
-	if (handoff)
-		handoff->totals = totals;
 }
 
 void handoff_free(struct handoff *handoff)

@@ -30,8 +30,10 @@
 struct content_totals;
 struct handoff;
 
-/* In the main process, before CRIU forks the tasks. */
-int handoff_new(const struct content_settings *settings, struct handoff **ret_handoff);
+/* In the main process, before CRIU forks the tasks. handoff_finish() adds what it has loaded to
+ * @totals. */
+int handoff_new(const struct content_settings *settings, struct content_totals *totals,
+		struct handoff **ret_handoff);
 /* In the main process: cancels the loads in progress and logs nothing. Accepts NULL. */
 void handoff_free(struct handoff *handoff);
 
@@ -49,7 +51,5 @@ void handoff_stop_listening(struct handoff *handoff);
 /* In the main process: waits until the contents of task @pid are in place. Calls
  * handoff_stop_listening(). After an error, which it logs, the task must not run. */
 int handoff_finish(struct handoff *handoff, pid_t pid);
-/* From now on handoff_finish() adds what it has loaded to @totals. */
-void handoff_set_totals(struct handoff *handoff, struct content_totals *totals);
 
 #endif

@@ -78,8 +78,8 @@ int restore_init(struct restore_session *session)
 	/* A stream is sequential, so each task loads its own contents. */
 	if (image_is_streamed())
 		return 0;
-	ret = handoff_new(&session->options->content, &session->handoff);
-	handoff_set_totals(session->handoff, restore_shared_totals(session->shared));
+	ret = handoff_new(&session->options->content, restore_shared_totals(session->shared),
+			  &session->handoff);
 	return ret < 0 ? log_error(ret, "restore: cannot make a socket for the tasks") : 0;
 }
 

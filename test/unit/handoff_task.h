@@ -47,9 +47,10 @@ static inline int wait_for(pid_t pid)
 
 static inline struct handoff *new_handoff(void)
 {
+	static struct content_totals totals;
 	struct handoff *handoff;
 
-	assert_int_equal(handoff_new(&settings, &handoff), 0);
+	assert_int_equal(handoff_new(&settings, &totals, &handoff), 0);
 	return handoff;
 }
 

@@ -451,12 +451,13 @@ static void start_more_gpus_than_the_pool_allows(struct handoff *handoff, struct
 static void cancelled_workers_end_after_their_current_step(void **state)
 {
 	struct content_settings small = settings;
+	struct content_totals totals = { 0 };
 	struct handoff *handoff;
 	struct set *sets[GPUS];
 
 	(void)state;
 	small.staging_bytes = PAGE;
-	assert_int_equal(handoff_new(&small, &handoff), 0);
+	assert_int_equal(handoff_new(&small, &totals, &handoff), 0);
 	start_more_gpus_than_the_pool_allows(handoff, sets);
 	handoff_free(handoff);
 	/* Each worker finishes only its current read. */

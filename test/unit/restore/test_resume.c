@@ -119,9 +119,10 @@ static void start_job(enum fault fault, size_t index)
 	memset(&job, 0, sizeof(job));
 	memset(&started, 0, sizeof(started));
 	job.session.options = &job.options;
-	job.session.handoff = new_handoff();
 	assert_int_equal(restore_shared_new(&job.session.shared), 0);
-	handoff_set_totals(job.session.handoff, restore_shared_totals(job.session.shared));
+	assert_int_equal(handoff_new(&settings, restore_shared_totals(job.session.shared),
+				     &job.session.handoff),
+			 0);
 	resume_listen(&job.session);
 	for (size_t i = 0; i < TASKS; i++)
 		add_task(i, i == index ? fault : NONE);
