@@ -90,20 +90,22 @@ static int make_nodes(const struct host_devices *host, const struct gpu_map *map
 	return ret;
 }
 
-static int add_kfds(struct map_tree *tree)
+static int add_kfds(const struct restored_task *task, struct map_tree *tree)
 {
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
 	int ret = image_dir_list(IMAGE_KFD, &ids, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		CriuKfd *kfd;
+		bool own = task->kfd && task->kfd_id == ids[i];
+		CriuKfd *kfd = task->kfd;
 
-		ret = image_read_kfd(ids[i], &kfd);
+		ret = own ? 0 : image_read_kfd(ids[i], &kfd);
 		if (ret < 0)
 			return ret;
 		ret = map_tree_add_kfd(tree, kfd);
-		criu_kfd__free_unpacked(kfd, NULL);
+		if (!own)
+			criu_kfd__free_unpacked(kfd, NULL);
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot read its GPUs", ids[i]);
 	}
@@ -142,7 +144,7 @@ static int read_tree(const struct restore_session *session, const struct topolog
 		return log_error(ret, "restore: cannot list the GPUs of all processes");
 	if (tree->partial)
 		return 0;
-	ret = add_kfds(tree);
+	ret = add_kfds(&session->task, tree);
 	return ret < 0 ? ret : add_renders(tree);
 }
 
@@ -259,11 +261,12 @@ int task_image_prepare(struct restore_session *session)
 	task->mappings->host_copies = host_copies_mapping_fd();
 	ret = image_validate_kfd(task->kfd_id, task->kfd);
 	if (!ret)
-		ret = take_shared(task);
-	if (!ret)
 		ret = read_saved_topology(task);
+	/* The mapping needs all BOs of the image. */
 	if (!ret)
 		ret = map_task(session, task);
+	if (!ret)
+		ret = take_shared(task);
 	task->prepared = !ret;
 	if (ret < 0)
 		task_image_forget(task);
