@@ -98,20 +98,12 @@ void map_note_unreachable(struct topology *local,
 
 /* Finds the mapping, or the reason why none exists: a refusal is an answer, and returns 0, too.
  * Logs nothing but an error: -ENOMEM. The map borrows the topologies and the options; free it with
- * map_done().
- *
- * Each saved GPU gets a local GPU of its own that fits. GPUs linked by XGMI stay linked
- * (KFD_XGMI_CHECK). GPUs of one CPU node stay on one CPU node, and GPUs of different CPU nodes stay
- * apart if possible (KFD_NUMA_CHECK). Of all such mappings, the mapper prefers those that keep most
- * GPUs on the same device, of these the mappings in which most GPUs keep their gpu_id, and of these
- * the mapping with the lowest nodes. */
+ * map_done(). docs/mapping.md has the rules, and which of several mappings the mapper prefers. */
 int map_decide(const struct topology *saved, const struct topology *local,
 	       const struct map_options *options, struct gpu_map *ret_map);
 /* The same for a process of @tree, which includes @saved. All processes of a tree that see the same
- * GPUs get the mapping of @tree->saved, in which each saved GPU has a present GPU of its own, and
- * GPUs that share an object stay one GPU, partitions of one PCI device, or on different PCI
- * devices. If the tree has no such mapping, the process is mapped alone. It gets a GPU that another
- * process has (@tree->claims) only if no other GPU fits. */
+ * GPUs get the mapping of @tree->saved. If the tree has none, the process is mapped alone, and gets
+ * a GPU that another process has (@tree->claims) only if no other fits. */
 int map_decide_in_tree(const struct map_tree *tree, const struct topology *saved,
 		       const struct topology *local, const struct map_options *options,
 		       struct gpu_map *ret_map);
