@@ -53,7 +53,7 @@ $(NATIVE)/host-linked: $(NATIVE_PARTS) $(wildcard test/native/*.h test/lib/*.h) 
 	$(BUILD_HOST) -Wl,--whole-archive $(SIM)/amdgpu_sim.a -Wl,--no-whole-archive -ldl -lm
 
 # The simulator by itself, under libdrm and under plain ioctls.
-$(NATIVE)/test_%: test/native/test_%.c test/native/sim_gpu.h test/native/sim_test.h test/native/aql_machine.h \
+$(NATIVE)/test_%: test/native/test_%.c test/native/sim_test.h test/native/aql_machine.h \
 		test/sim/native/amdgpu_sim.h \
 		$(wildcard test/lib/raw_*) $(SIM)/amdgpu_sim.a
 	@mkdir -p $(@D)/include; ln -sfn $(KERNEL_DRM) $(@D)/include/drm
