@@ -14,15 +14,6 @@ int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 	return -1;
 }
 
-static void a_process_that_is_not_traced_fails_the_dump(void **state)
-{
-	(void)state;
-	kernel.fail_op = KFD_PROCESS_INFO;
-	kernel.fail_errno = EBADF;
-	kernel.fail_count = 1;
-	assert_dump_fails(make_process(), strerror(EBADF));
-}
-
 /* The kernel reports that there are too few descriptors. The plugin does not log another error. */
 static void a_limit_that_cannot_be_raised_is_only_a_warning(void **state)
 {
@@ -151,40 +142,6 @@ static void a_driver_without_rings_for_commands_is_named(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "SDMA rings", "user_queue");
 }
 
-/* For each call of the GPU's library that fails: the process continues, and there is no state
- * image. */
-static void whichever_copy_call_fails_the_process_runs_on(void **state)
-{
-	unsigned int call = 0;
-	int ret;
-
-	(void)state;
-	do {
-		struct fake_process *process;
-		int fd;
-
-		free(kernel.processes[0].bos);
-		memset(kernel.processes, 0, sizeof(kernel.processes));
-		process = make_process();
-		add_bo(process, GPU_B, KFD_BO_VRAM, 0x800000, 0x3000, 0x100000000);
-		add_bo(process, 0xbeef, KFD_BO_VRAM, 0x900000, 0x1000, 0x100000000);
-		fd = open_kfd_of(process);
-		gpu.calls = 0;
-		gpu.fail_at = ++call;
-		gpu.fail_errno = ENOMEM;
-		unit_forget_lines();
-		start_dump();
-		ret = dump_file(fd, 5);
-		end_dump(ret);
-		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), ret == 0);
-		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), ret != 0);
-		assert_int_equal(process->paused, 0);
-		assert_int_equal(process->calls[KFD_UNPAUSE], 1);
-		(void)close(fd);
-	} while (ret);
-	assert_true(call > 8);
-}
-
 static void a_full_disk_fails_the_dump(void **state)
 {
 	static const uint64_t room[] = { 0, 4, 8, 20, 500 };
@@ -210,26 +167,6 @@ static void a_full_disk_fails_the_dump(void **state)
 		assert_int_equal(process->paused, 0);
 		(void)close(fd);
 	}
-}
-
-static void a_gpu_in_reset_is_refused_before_anything_is_paused(void **state)
-{
-	struct fake_process *process = make_process();
-	int fd = open_kfd_of(process);
-
-	(void)state;
-	kernel.context_flags = 0x20;
-	assert_dump_fails(process, "is in reset");
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
-	assert_int_equal(setenv("AMDGPU_FORCE", "1", 1), 0);
-	unit_forget_lines();
-	start_dump();
-	assert_fails(dump_file(fd, 5));
-	assert_logged("Warn  (amdgpu_plugin): ", "is in reset");
-	assert_logged("Error (amdgpu_plugin): ", "was reset during the dump");
-	end_dump(-1);
-	assert_int_equal(unsetenv("AMDGPU_FORCE"), 0);
-	(void)close(fd);
 }
 
 /* Before anything is paused. */
@@ -303,16 +240,13 @@ static void an_inventory_that_fails_is_found_before_anything_is_paused(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_process_that_is_not_traced_fails_the_dump),
 		TEST(a_limit_that_cannot_be_raised_is_only_a_warning),
 		TEST(dmabufs_of_all_processes_may_exceed_the_limit),
 		TEST(counts_that_keep_changing_fail_the_dump),
 		TEST(bos_that_could_not_come_back_fail_the_dump_by_index),
 		TEST(a_gpu_that_the_topology_lacks_fails_the_dump),
 		TEST(a_driver_without_rings_for_commands_is_named),
-		TEST(whichever_copy_call_fails_the_process_runs_on),
 		TEST(a_full_disk_fails_the_dump),
-		TEST(a_gpu_in_reset_is_refused_before_anything_is_paused),
 		TEST(a_gpu_that_cannot_be_watched_fails_the_dump),
 		TEST(a_gpu_of_others_may_be_in_reset),
 		TEST(an_old_driver_is_refused_before_anything_is_paused),
