@@ -459,53 +459,6 @@ static void an_unknown_family_is_refused(void **state)
 	free_set(set);
 }
 
-/* Makes one call after the other fail. Each time there is an error and one line, and no descriptor
- * or object remains. */
-static void each_call_that_fails_is_an_error(int (*copy)(struct content_job *, size_t,
-							 const struct content_settings *),
-					     bool (*is_done)(const struct set *),
-					     void (*prepare)(const struct set *))
-{
-	unsigned int call = 0;
-	int ret;
-
-	do {
-		struct set *set = make_set(size_cases[7]);
-		size_t before = unit_count_fds();
-
-		prepare(set);
-		unit_forget_lines();
-		gpu.calls = 0;
-		gpu.fail_at = ++call;
-		gpu.fail_errno = ENOSPC;
-		ret = copy(&set->job, 1, &settings);
-		assert_int_equal(unit_count_fds(), before);
-		assert_int_equal(gpu.objects, 0);
-		if (ret)
-			assert_logged("Error (amdgpu_plugin): ", "GPU 0x0100", strerror(ENOSPC));
-		else
-			assert_true(is_done(set));
-		assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), ret != 0);
-		assert_true(ret == 0 || ret == -ENOSPC);
-		/* The copy succeeds only if there is no call of that number. */
-		assert_int_equal(ret == 0, gpu.calls < call);
-		free_set(set);
-	} while (ret);
-	assert_true(call > 50);
-}
-
-static void each_call_that_fails_fails_the_save(void **state)
-{
-	(void)state;
-	each_call_that_fails_is_an_error(content_save, image_is_filled, fill);
-}
-
-static void each_call_that_fails_fails_the_load(void **state)
-{
-	(void)state;
-	each_call_that_fails_is_an_error(content_load, bos_are_filled, write_image);
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, drm_calls_begin, drm_calls_end)
 
 int main(void)
@@ -532,8 +485,6 @@ int main(void)
 		TEST(the_handle_of_another_gpu_is_refused),
 		TEST(libdrm_reads_no_endless_list_of_names),
 		TEST(an_unknown_family_is_refused),
-		TEST(each_call_that_fails_fails_the_save),
-		TEST(each_call_that_fails_fails_the_load),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
