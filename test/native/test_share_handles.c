@@ -177,23 +177,6 @@ static void a_handle_names_the_buffer_for_every_process(void **state)
 	close_process(&importer);
 }
 
-static void mainline_has_no_share_handles(void **state)
-{
-	struct raw_process owner;
-	uint32_t handle[4] = { 0 };
-	struct raw_bo bo, none;
-
-	(void)state;
-	sim_write("kernel", "7.3");
-	open_process("0", &owner);
-	bo = alloc(&owner, OWNER_FLAGS);
-	assert_int_equal(raw_ipc_export(&owner, &bo, handle), -ENOTTY);
-	assert_int_equal(import_at(&owner, handle, &none), -ENOTTY);
-	(void)munmap(none.address, SIZE);
-	release(&owner, &bo);
-	close_process(&owner);
-}
-
 static void records_of_all_holders_have_the_handle(void **state)
 {
 	static const struct ipc_fields none;
@@ -233,7 +216,7 @@ struct saved_pair {
 	struct saved owner, importer;
 };
 
-static struct saved_pair save_pair(bool ends)
+static struct saved_pair save_pair(void)
 {
 	struct raw_process owner, importer;
 	struct raw_bo bo, imported;
@@ -252,15 +235,14 @@ static struct saved_pair save_pair(bool ends)
 	close_process(&importer);
 	(void)munmap(bo.address, SIZE);
 	(void)munmap(imported.address, SIZE);
-	if (ends)
-		sim_write("process_exit", "1");
+	sim_write("process_exit", "1");
 	return pair;
 }
 
 static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **state)
 {
 	for (int importer_first = 0; importer_first < 2; importer_first++) {
-		struct saved_pair pair = save_pair(true);
+		struct saved_pair pair = save_pair();
 		struct saved *first = importer_first ? &pair.importer : &pair.owner;
 		struct saved *second = importer_first ? &pair.owner : &pair.importer;
 		struct raw_process one, other;
@@ -279,36 +261,6 @@ static void the_first_restored_makes_the_buffer_and_the_others_import_it(void **
 		saved = save(&other);
 		assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
 		assert_int_equal(fields_of(&saved).imported, !importer_first);
-		close_process(&one);
-		close_process(&other);
-		sim_write("process_exit", "1");
-	}
-}
-
-/* The owner stays the owner, and the handle stays. */
-static void a_restored_pair_can_be_saved_and_restored_again(void **state)
-{
-	struct saved_pair pair = save_pair(true);
-	const struct ipc_fields before = fields_of(&pair.owner);
-
-	(void)state;
-	for (int round = 0; round < 3; round++) {
-		struct raw_process one, other;
-		struct ipc_fields now;
-		struct saved *first = round % 2 ? &pair.owner : &pair.importer;
-		struct saved *second = round % 2 ? &pair.importer : &pair.owner;
-
-		restore("0", first, &one);
-		restore("1", second, &other);
-		check_shared(one.render[0], first->bo.restored_offset, other.render[0],
-			     second->bo.restored_offset);
-		*first = save(&one);
-		*second = save(&other);
-		now = fields_of(first);
-		assert_int_equal(now.imported, first == &pair.importer);
-		now = fields_of(second);
-		assert_int_equal(now.imported, second == &pair.importer);
-		assert_memory_equal(now.handle, before.handle, sizeof(before.handle));
 		close_process(&one);
 		close_process(&other);
 		sim_write("process_exit", "1");
@@ -338,83 +290,14 @@ static void an_import_finds_the_name_before_it_wants_a_vm(void **state)
 	(void)close(other.kfd);
 }
 
-/* By a dma-buf: the record does not tell that the buffer is imported. With a name of its own it
- * does. */
-static void an_importer_by_dmabuf_has_a_record_without_name(void **state)
-{
-	static const struct ipc_fields none;
-	struct raw_process owner, importer;
-	uint32_t handle[4], name[4];
-	struct raw_bo bo, imported;
-	struct ipc_fields fields;
-	struct saved saved;
-	int fd;
-
-	(void)state;
-	open_process("0", &owner);
-	open_process("1", &importer);
-	bo = alloc(&owner, OWNER_FLAGS);
-	assert_int_equal(raw_ipc_export(&owner, &bo, handle), 0);
-	assert_int_equal(raw_export(&owner, &bo, &fd), 0);
-	imported.address = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_int_equal(
-		raw_import(&importer, importer.gpu[0].gpu_id, fd, imported.address, &imported), 0);
-	(void)close(fd);
-	saved = save(&importer);
-	assert_int_equal(saved.bo.alloc_flags, OWNER_FLAGS);
-	fields = fields_of(&saved);
-	assert_memory_equal(&fields, &none, sizeof(none));
-	assert_int_equal(raw_ipc_export(&importer, &imported, name), 0);
-	assert_memory_not_equal(name, handle, sizeof(name));
-	saved = save(&importer);
-	assert_int_equal(fields_of(&saved).imported, 1);
-	release(&owner, &bo);
-	release(&importer, &imported);
-	close_process(&owner);
-	close_process(&importer);
-}
-
-/* What the plugin must refuse. */
-static void a_restore_joins_the_buffer_of_a_process_that_still_lives(void **state)
-{
-	struct saved_pair pair = save_pair(false);
-	struct raw_process replica;
-
-	(void)state;
-	restore("2", &pair.importer, &replica);
-	assert_int_equal(pair.importer.bo.restored_offset, pair.owner.bo.offset);
-	close_process(&replica);
-	sim_write("process_exit", "1");
-}
-
-static void without_the_handle_each_process_gets_a_copy(void **state)
-{
-	struct saved_pair pair = save_pair(true);
-	struct raw_process one, other;
-
-	(void)state;
-	memset(pair.importer.priv + FIRST_RECORD + IPC_FIELDS, 0, sizeof(struct ipc_fields));
-	restore("0", &pair.owner, &one);
-	restore("1", &pair.importer, &other);
-	assert_int_not_equal(pair.owner.bo.restored_offset, pair.importer.bo.restored_offset);
-	close_process(&one);
-	close_process(&other);
-	sim_write("process_exit", "1");
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_dkms, end_dkms)
 	const struct CMUnitTest tests[] = {
 		TEST(a_handle_names_the_buffer_for_every_process),
-		TEST(mainline_has_no_share_handles),
 		TEST(records_of_all_holders_have_the_handle),
 		TEST(the_first_restored_makes_the_buffer_and_the_others_import_it),
 		TEST(an_import_finds_the_name_before_it_wants_a_vm),
-		TEST(an_importer_by_dmabuf_has_a_record_without_name),
-		TEST(a_restored_pair_can_be_saved_and_restored_again),
-		TEST(a_restore_joins_the_buffer_of_a_process_that_still_lives),
-		TEST(without_the_handle_each_process_gets_a_copy),
 	};
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
