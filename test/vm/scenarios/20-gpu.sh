@@ -91,7 +91,7 @@ scenario_process_tree() { # true driver
 	finish
 }
 
-scenario_gpu_5_of_8() { # newest, true driver
+scenario_gpu_5_of_8() { # newest, true driver in make check
 	machine eight
 	start_client --gpus 5
 	come_back
@@ -231,7 +231,7 @@ no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }
 
 # As when a timer expires while the plugin saves contents: CRIU has saved the signals of the process before, so the
 # restored process does not get this one. The log says so.
-scenario_signal_during_dump() { # oldest and newest, true driver
+scenario_signal_during_dump() { # oldest and newest, true driver in make check
 	local job
 
 	machine one
@@ -257,7 +257,7 @@ scenario_signal_during_dump() { # oldest and newest, true driver
 
 # CRIU's script copies the images, and nothing else is left of them. The job is two processes with a buffer each, and a
 # parent that keeps dma-bufs of both.
-scenario_post_dump_script() { # true driver
+scenario_post_dump_script() { # true driver in make check
 	machine one
 	start_sharers 2 0 keep
 	post_dump "cp -r $work/img $work/copy"

@@ -3,7 +3,7 @@
 # Restores on other hardware of the same kind: other gpu_ids, another order of the nodes, other render
 # minors. The processes are dumped again there.
 
-scenario_move() { # true driver
+scenario_move() { # true driver in make check
 	machine one
 	start_client
 	then_machine=one-other come_back

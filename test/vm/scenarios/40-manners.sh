@@ -88,7 +88,7 @@ scenario_frozen_beside() { # oldest and newest, true driver
 both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
 
 # A launcher and its two jobs are in one cgroup. One of the jobs is dumped.
-scenario_frozen_above() { # oldest and newest, true driver
+scenario_frozen_above() { # oldest and newest, true driver in make check
 	local group=/sys/fs/cgroup/jobs launcher jobs
 
 	machine eight
