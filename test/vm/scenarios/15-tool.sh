@@ -18,7 +18,8 @@ scenario_tool() { # newest, true driver
 	start sleep.log sleep 1000
 	tool 3 "process $pid and its descendants use no AMD GPU" check "$pid"
 	start_client --gpus 0,7
-	tool 0 "CRIU: .*/criu, release $criu_version ([0-9]* hooks)" check -D .
+	# Debian's 4.2.1 calls itself 4.2.
+	tool 0 "CRIU: .*/criu, release ${criu_version:0:3}[0-9.]* ([0-9]* hooks)" check -D .
 	has_line tool.log "plugin: /usr/lib/criu/amdgpu_plugin.so loads"
 	has_line tool.log "driver: amdgpu of the kernel, KFD .*, can checkpoint"
 	has_line tool.log "renderD135, gfx90a, [0-9.]* GiB: contents can be copied"
