@@ -89,7 +89,7 @@ check-kills:
 	@test/native/kill 300 $(SEED)
 	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run -k 6.1 -k 6.12 -k 7.2 killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
-# All scenarios without containers and ROCm under all CRIUs that they matter to, and those of make check with them.
+# All scenarios without containers and ROCm under all CRIUs that they matter to, and those of make check with ROCm.
 check-criu:
 	@test/vm/run
 
@@ -97,9 +97,11 @@ check-criu:
 check-driver:
 	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run -k 6.1 -k 6.12 -k 7.2 -k 7.3
 
-# Jobs in containers of runc and podman, all scenarios under all CRIUs; the first run builds roots with the runtimes.
+# Jobs in containers of runc and podman with the true driver, all scenarios under all CRIUs. The first run builds roots with
+# the runtimes.
 check-containers:
 	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
+	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C -k 6.12 -c 4.3
 
 demo:
 	@test/setup
