@@ -318,76 +318,6 @@ static void force_takes_no_other_card_in_the_same_slot(void **state)
 	topology_done(&local);
 }
 
-static void a_machine_maps_to_itself(void **state)
-{
-	static const char *const names[] = { "one", "one-other", "eight", "eight-other" };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct topology saved = { 0 }, local = { 0 };
-		uint32_t own[64];
-		size_t count = 0;
-
-		read_machine(names[i], &saved);
-		read_machine(names[i], &local);
-		for (size_t j = 0; j < saved.num_nodes; j++) {
-			if (saved.nodes[j].gpu_id)
-				own[count++] = saved.nodes[j].gpu_id;
-		}
-		assert_map(&saved, &local, own);
-		topology_done(&saved);
-		topology_done(&local);
-	}
-}
-
-/* Each GPU is used once, and GPUs linked by XGMI stay linked. */
-static void assert_map_keeps_links(const struct topology *saved, const struct topology *local)
-{
-	struct gpu_map map;
-
-	assert_int_equal(map_decide(saved, local, &all_checks, &map), 0);
-	assert_int_equal(explain_map(&map), 0);
-	for (size_t i = 0; i < saved->num_nodes; i++) {
-		for (size_t link = 0; link < saved->nodes[i].num_links; link++) {
-			const struct topology_link *from = &saved->nodes[i].links[link];
-			const struct topology_node *to = topology_find_node(saved, from->node_to);
-			const struct topology_node *at = map.local[i];
-			bool found = false;
-
-			if (!at || !to || !to->gpu_id || from->type != LINK_XGMI)
-				continue;
-			for (size_t j = 0; j < at->num_links; j++)
-				found |= at->links[j].type == LINK_XGMI &&
-					 at->links[j].node_to ==
-						 map.local[to - saved->nodes]->node_id;
-			assert_true(found);
-		}
-		for (size_t j = 0; j < i; j++)
-			assert_true(!map.local[i] || map.local[i] != map.local[j]);
-	}
-	map_done(&map);
-}
-
-static void a_machine_maps_to_one_with_other_ids_minors_and_order(void **state)
-{
-	static const char *const pairs[][2] = {
-		{ "one", "one-other" },     { "one-other", "one" }, { "eight", "eight-other" },
-		{ "eight-other", "eight" }, { "one", "eight" },     { "one", "eight-other" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		struct topology saved = { 0 }, local = { 0 };
-
-		print_message("case %s to %s\n", pairs[i][0], pairs[i][1]);
-		read_machine(pairs[i][0], &saved);
-		read_machine(pairs[i][1], &local);
-		assert_map_keeps_links(&saved, &local);
-		topology_done(&saved);
-		topology_done(&local);
-	}
-}
-
 static void an_image_with_more_gpus_is_refused_with_both_numbers(void **state)
 {
 	struct topology saved = { 0 }, local = { 0 };
@@ -427,8 +357,6 @@ int main(void)
 		UNIT_TEST(the_first_mismatch_names_its_option),
 		UNIT_TEST(only_the_same_card_may_differ_by_force),
 		UNIT_TEST(force_takes_no_other_card_in_the_same_slot),
-		UNIT_TEST(a_machine_maps_to_itself),
-		UNIT_TEST(a_machine_maps_to_one_with_other_ids_minors_and_order),
 		UNIT_TEST(an_image_with_more_gpus_is_refused_with_both_numbers),
 		UNIT_TEST(the_log_names_a_gpu_without_candidate),
 	};
