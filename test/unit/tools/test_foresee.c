@@ -190,31 +190,6 @@ static void warn_on(const char *kernel_release)
 	topology_done(&topology);
 }
 
-static void kernels_that_refuse_queues_are_known_by_their_release(void **state)
-{
-	static const struct {
-		const char *release;
-		bool refuses;
-	} cases[] = {
-		{ "6.12.110", false },
-		{ "6.12.111-amd64", true },
-		{ "6.12.117+deb13-amd64", true },
-		{ "6.12.118", false },
-		{ "6.11.112", false },
-		{ "7.12.112", false },
-		{ "6.12", false },
-		{ "", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		print_message("%s\n", cases[i].release);
-		warn_on(cases[i].release);
-		assert_int_equal(unit_count_lines("a compute queue may be refused"),
-				 cases[i].refuses);
-	}
-}
-
 static void kernels_that_save_no_control_stack_are_known_by_their_release(void **state)
 {
 	static const struct {
@@ -279,8 +254,6 @@ static void a_driver_without_waves_is_foreseen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			kernels_that_refuse_queues_are_known_by_their_release, begin, end),
 		cmocka_unit_test_setup_teardown(
 			kernels_that_save_no_control_stack_are_known_by_their_release, begin, end),
 		cmocka_unit_test_setup_teardown(kernels_without_svm_do_not_refuse_queues, begin,
