@@ -18,23 +18,6 @@ static void set_argument(u32 offset, u64 value)
 	memcpy(at(ARGUMENTS + offset), &value, 8);
 }
 
-static void adds(void **state)
-{
-	u32 i, guard;
-
-	(void)state;
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, va(B));
-	set_argument(24, 200);
-	assert_int_equal(begin_kernel("add", ITEMS, 64), 0);
-	guard = words_at(DATA)[200];
-	assert_int_equal(run_kernel(1000), 1);
-	for (i = 0; i < 200; i++)
-		assert_int_equal(words_at(DATA)[i], words_at(A)[i] + words_at(B)[i]);
-	assert_int_equal(words_at(DATA)[200], guard);
-}
-
 static u64 counted(u64 sum, u32 item, u32 rounds)
 {
 	u64 round;
@@ -75,22 +58,6 @@ static void counts_in_slices_that_are_moved(void **state)
 	assert_in_range(slices, 20, 100000);
 	for (i = 0; i < ITEMS; i++)
 		assert_int_equal(cells[i], counted(before[i], i, 100));
-}
-
-static void reduces_through_lds_and_an_atomic(void **state)
-{
-	u32 i, sum;
-
-	(void)state;
-	sum = words_at(DATA)[0];
-	for (i = 0; i < 1000; i++)
-		sum += words_at(A)[i];
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, 1000);
-	assert_int_equal(begin_kernel("reduce", 1024, 256), 0);
-	assert_int_equal(run_kernel(77), 1);
-	assert_int_equal(words_at(DATA)[0], sum);
 }
 
 /* An atomic that loses against the CPU is made again. */
@@ -216,32 +183,6 @@ static void knows_three_dimensions(void **state)
 			for (x = 0; x < 20; x++)
 				assert_int_equal(words_at(DATA)[(z * 12 + y) * 20 + x],
 						 x | y << 8 | z << 16);
-}
-
-static void computes_floats(void **state)
-{
-	float *a = at(A), *b = at(B), *out = at(DATA), k = 0.75f;
-	u32 i, j;
-
-	(void)state;
-	for (i = 0; i < 64; i++) {
-		a[i] = (float)(s32)words_at(A)[i] / 65536.0f;
-		b[i] = (float)(s32)words_at(B)[i] / 65536.0f;
-	}
-	set_argument(0, va(DATA));
-	set_argument(8, va(A));
-	set_argument(16, va(B));
-	set_argument(24, 0x3f400000 | 20ull << 32);
-	assert_int_equal(begin_kernel("mix", 64, 64), 0);
-	assert_int_equal(run_kernel(1000), 1);
-	for (i = 0; i < 64; i++) {
-		float x = 0;
-
-		for (j = 0; j < 20; j++)
-			x = __builtin_fmaf(x, k, a[(i + j) & 63]) - b[j];
-		x = x > b[0] ? x : -x;
-		assert_memory_equal(&out[i], &x, sizeof(x));
-	}
 }
 
 static void says_that_there_are_no_floats(void **state)
@@ -450,16 +391,13 @@ static void carries_as_the_processor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		MACHINE_TEST(adds),
 		MACHINE_TEST(counts_in_slices_that_are_moved),
-		MACHINE_TEST(reduces_through_lds_and_an_atomic),
 		MACHINE_TEST(counts_beside_others),
 		MACHINE_TEST(waits_at_barriers),
 		MACHINE_TEST(hashes),
 		MACHINE_TEST(divides),
 		MACHINE_TEST(minds_signs),
 		MACHINE_TEST(knows_three_dimensions),
-		MACHINE_TEST(computes_floats),
 		MACHINE_TEST(says_that_there_are_no_floats),
 		MACHINE_TEST(names_what_it_does_not_know),
 		MACHINE_TEST(reports_faults),
