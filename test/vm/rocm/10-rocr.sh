@@ -7,7 +7,7 @@ start_rocr() { program=rocr_client start_client "$@"; }
 keeps_waves() { ! loses_waves || skip "this driver loses waves, see rocm-no-control-stack"; }
 with_kernels="--kernels /opt/vm/lib/gfx90a.co"
 
-scenario_rocm_rocminfo() {
+scenario_rocm_rocminfo() { # true driver
 	machine eight
 	rocminfo > rocminfo.txt 2> rocminfo.err < /dev/null || fail "rocminfo: status $?: $(tail -n 1 rocminfo.err)"
 	[ "$(grep -c '^  Name: *gfx90a' rocminfo.txt)" = 8 ] || fail "rocminfo lists: $(grep '^  Name: ' rocminfo.txt | tr -s ' \n' ' ;')"
@@ -51,7 +51,7 @@ scenario_rocm_move() { # true driver
 	finish
 }
 
-scenario_rocm_move_eight() {
+scenario_rocm_move_eight() { # true driver
 	keeps_waves
 	machine eight
 	start_rocr $with_kernels
@@ -81,7 +81,7 @@ scenario_rocm_ipc() { # true driver
 }
 
 # Host memory in BOs, which only kernels that list GEM handles tell from memory of the process.
-scenario_rocm_ipc_host() {
+scenario_rocm_ipc_host() { # true driver
 	local kernel
 
 	with_kernel 6.18 '7.*' || skip "Linux before 6.18 does not list GEM handles"
@@ -95,7 +95,7 @@ scenario_rocm_ipc_host() {
 }
 
 # Memory of the virtual memory API, on a kernel that lists the handles of such memory.
-scenario_rocm_vmem() {
+scenario_rocm_vmem() { # true driver
 	local kernel
 
 	with_kernel 6.18 '7.*' || skip "Linux before 6.18 does not list such handles"
@@ -108,7 +108,7 @@ scenario_rocm_vmem() {
 }
 
 # This kernel saves no control stack: the dump fails, and the kernels run on.
-scenario_rocm_no_control_stack() {
+scenario_rocm_no_control_stack() { # true driver
 	local kernel
 
 	loses_waves || with_kernel 7.3 '7.*' || skip "this driver keeps waves"

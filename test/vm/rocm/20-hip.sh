@@ -22,7 +22,7 @@ scenario_rocm_hip_move() { # true driver
 	finish
 }
 
-scenario_rocm_hip_eight() {
+scenario_rocm_hip_eight() { # true driver
 	keeps_waves
 	machine eight
 	start_hip

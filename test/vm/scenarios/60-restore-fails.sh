@@ -101,13 +101,21 @@ lazy_daemon() {
 	chmod +x stop-daemon
 }
 
+# All tasks are restored, and then CRIU has another file in the place of /dev/kfd. So RESUME, which starts the queues of a
+# task, fails.
+resume_fails() {
+	printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ] || mount --bind /dev/null /dev/kfd\n' > replace-kfd
+	chmod +x replace-kfd
+	criu() { unshare --mount criu "$@" --action-script "$work/replace-kfd"; }
+	restore_fails "not the device of the KFD driver"
+	unset -f criu
+}
+
 # No queue starts after the first failure.
-scenario_resume_fails() {
+scenario_resume_fails() { # true driver
 	machine eight
 	dumped_client --tree 2 --gpus 4,5
-	knob resume_fail 12
-	restore_fails "cannot resume"
-	knob resume_fail 0
+	resume_fails
 	restore img
 	runs
 	verify
@@ -123,7 +131,7 @@ damage() {
 
 # The root of the tree has no GPU, and writes to a file all the time. CRIU before 4.3 lets the tasks go one after the other
 # until it comes to a dead one, beginning with the root.
-scenario_root_does_not_run() {
+scenario_root_does_not_run() { # true driver
 	local image size
 
 	machine one
@@ -135,9 +143,7 @@ scenario_root_does_not_run() {
 	dump img "$pid"
 	gone "$pid"
 	size=$(stat -c %s count)
-	knob resume_fail 12
-	restore_fails "cannot resume"
-	knob resume_fail 0
+	resume_fails
 	damage
 	restore_fails "cannot load BO .*checksum mismatch"
 	[ "$(stat -c %s count)" = "$size" ] || fail "the root of a failed restore ran"
@@ -150,7 +156,7 @@ scenario_root_does_not_run() {
 
 # The first process of a pid namespace is a shell, and its child fails. CRIU kills the shell and waits for its end, which
 # comes after the end of all others in the namespace.
-scenario_child_of_init_fails() {
+scenario_child_of_init_fails() { # true driver
 	local image outer
 
 	machine one
@@ -164,9 +170,7 @@ scenario_child_of_init_fails() {
 	dump img "$pid"
 	gone "$pid"
 	gone "$outer"
-	knob resume_fail 12
-	limit=100 restore_fails "cannot resume"
-	knob resume_fail 0
+	limit=100 resume_fails
 	damage
 	limit=100 restore_fails "cannot load BO .*checksum mismatch"
 	criu_ends
@@ -178,16 +182,24 @@ scenario_child_of_init_fails() {
 	runs
 }
 
-scenario_restore_copy_hangs() { # oldest and newest
+# The GPU takes five seconds for a copy.
+scenario_restore_copy_hangs() { # oldest and newest, true driver
 	local begin
 
 	machine one
 	dumped_client
-	knob fence_hang 1
+	knob engine_bytes_per_s 200000
+	criu() {
+		local code=0
+
+		command criu "$@" || code=$?
+		knob engine_bytes_per_s 0
+		return "$code"
+	}
 	begin=$SECONDS
 	KFD_COPY_TIMEOUT=3 restore_fails "not finish"
 	[ $((SECONDS - begin)) -ge 2 ] || fail "gave up before its time"
-	knob fence_hang 0
+	unset -f criu
 	restore img
 	runs
 	verify
@@ -196,15 +208,15 @@ scenario_restore_copy_hangs() { # oldest and newest
 
 # CRIU gives the task the clock of the dump. The kernel measures deadlines by its own clock. The time limit of a
 # copy must be the same after a year.
-scenario_restore_later() { # oldest and newest
+scenario_restore_later() { # oldest and newest, true driver
 	export KFD_COPY_TIMEOUT=2
 
 	machine one
 	dumped_client
 	sleep 3
-	knob engine_latency_us 100000
+	knob engine_bytes_per_s 4000000
 	restore img
-	knob engine_latency_us 100
+	knob engine_bytes_per_s 0
 	runs
 	verify
 	finish
@@ -283,7 +295,7 @@ scenario_svm_hides_another() { # newest, true driver
 }
 
 # A process with eight GPUs does not fit on a machine with one.
-scenario_too_few_gpus() { # oldest and newest
+scenario_too_few_gpus() { # oldest and newest, true driver
 	machine eight
 	dumped_client
 	machine one

@@ -39,7 +39,7 @@ scenario_options_file() { # oldest and newest, true driver
 
 # The plugin follows a device-map in the file: a GPU comes back as one that the mapper would not choose. The process
 # has none of the GPUs on which it comes back, so its gpu_ids are not exchanged.
-scenario_device_map() { # oldest and newest
+scenario_device_map() { # oldest and newest, true driver
 	machine eight 4,5,6,7
 	start_client --gpus 1
 	mkdir -p /etc/criu

@@ -19,7 +19,7 @@ scenario_stream_one_gpu() { # true driver
 }
 
 # The pages image of each GPU is larger than a pipe.
-scenario_stream_eight_gpus() { # oldest and newest, long
+scenario_stream_eight_gpus() { # oldest and newest, long, true driver
 	machine eight
 	start_client --sizes small
 	stream_back
@@ -27,7 +27,7 @@ scenario_stream_eight_gpus() { # oldest and newest, long
 }
 
 # Both tasks read their images at the same time.
-scenario_stream_tree_moves() { # oldest and newest
+scenario_stream_tree_moves() { # oldest and newest, true driver
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	then_machine=eight-other stream_back
@@ -37,7 +37,7 @@ scenario_stream_tree_moves() { # oldest and newest
 
 # CRIU meets a render node before the KFD file of the process, at the dump and at the restore. It is once the compute
 # file of the process, and once another file, on a machine with eight possible GPUs.
-scenario_stream_render_first() { # oldest and newest
+scenario_stream_render_first() { # oldest and newest, true driver
 	machine eight
 	start_client --render-first --gpus 5
 	then_machine=eight-other stream_back

@@ -27,7 +27,7 @@ scenario_parallel() { # true driver in make check
 	finish
 }
 
-scenario_parallel_off() { # oldest and newest
+scenario_parallel_off() { # oldest and newest, true driver
 	machine eight
 	start_client --gpus 3,6
 	export AMDGPU_PARALLEL_RESTORE=0
@@ -36,7 +36,7 @@ scenario_parallel_off() { # oldest and newest
 	finish
 }
 
-scenario_parallel_tree() { # long
+scenario_parallel_tree() { # long, true driver
 	has_parallel
 	machine eight
 	start_client --tree 4 --gpus 1,6
@@ -68,7 +68,7 @@ scenario_parallel_many() { # true driver
 }
 
 # One of several images is wrong. Only the main process finds out, and the whole restore fails.
-scenario_parallel_fails() {
+scenario_parallel_fails() { # true driver
 	local image
 
 	has_parallel
@@ -76,7 +76,7 @@ scenario_parallel_fails() {
 	start_client --tree 2 --gpus 1,6
 	dump img "$pid"
 	gone "$pid"
-	image=$(echo img/amdgpu-pages-* | cut -d ' ' -f 1)
+	image=$(ls -S img/amdgpu-pages-* | head -n 1)
 	cp "$image" good
 	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
 	! try_restore img || fail "this restore cannot have succeeded"
@@ -128,7 +128,7 @@ has_dump_finish() {
 }
 
 # All files and all memory of the tasks are saved while the engine, which is slow, copies the contents.
-scenario_parallel_dump() {
+scenario_parallel_dump() { # true driver
 	local went_on first
 
 	has_dump_finish
@@ -149,7 +149,7 @@ scenario_parallel_dump() {
 	finish
 }
 
-scenario_parallel_dump_off() {
+scenario_parallel_dump_off() { # true driver
 	has_dump_finish
 	machine eight
 	start_client --gpus 3,6
