@@ -53,6 +53,47 @@ void dmabuf_holders_done(struct dmabuf_files *files)
 	*files = (struct dmabuf_files){ 0 };
 }
 
+static struct dmabuf_files take_files(struct dmabuf_files *files)
+{
+	struct dmabuf_files taken = *files;
+
+	*files = (struct dmabuf_files){ 0 };
+	return taken;
+}
+
+static int add_own_file(struct dmabuf_files *files, int number)
+{
+	struct dmabuf_file file = { .number = number };
+	struct stat stat;
+
+	if (fstat(number, &stat) < 0 || stat.st_mode & S_IFMT)
+		return 0;
+	file.device = stat.st_dev;
+	file.inode = stat.st_ino;
+	return array_append(&files->list, &files->count, sizeof(file), &file);
+}
+
+static void sort(struct dmabuf_files *files)
+{
+	if (files->count)
+		qsort(files->list, files->count, sizeof(*files->list), compare_files);
+}
+
+int dmabuf_holders_list_own(struct dmabuf_files *ret_files)
+{
+	_cleanup_(dmabuf_holders_done) struct dmabuf_files files = { 0 };
+	_cleanup_closedir_ DIR *stream = opendir("/proc/self/fd");
+	int number, ret = stream ? 0 : -errno;
+
+	while (!ret && proc_next_fd(stream, &number, &ret))
+		ret = add_own_file(&files, number);
+	if (ret < 0)
+		return ret;
+	sort(&files);
+	*ret_files = take_files(&files);
+	return 0;
+}
+
 int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files)
 {
 	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
@@ -65,10 +106,8 @@ int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_f
 		ret = add_files(&files, tasks->pids[i]);
 	if (ret < 0)
 		return ret;
-	if (files.count)
-		qsort(files.list, files.count, sizeof(*files.list), compare_files);
-	*ret_files = files;
-	files = (struct dmabuf_files){ 0 };
+	sort(&files);
+	*ret_files = take_files(&files);
 	return 0;
 }
 

@@ -29,8 +29,9 @@ struct shared_bos {
 	struct shared_bo *list;
 	size_t count;
 	uint32_t num_objects;
-	/* Descriptors of tasks. */
+	/* Descriptors of tasks, and those that CRIU had before CHECKPOINT. */
 	struct dmabuf_files files;
+	struct dmabuf_files own_files;
 	/* The handles of all processes. object_rules_apply() sorts them by what they name. */
 	struct shared_handle *handles;
 	size_t num_handles;

@@ -53,7 +53,8 @@ static int add_bo(struct shared_bos *shared, const struct dumped_process *proces
 		.size = bo->size,
 		.inode = file.st_ino,
 		.file_system = file.st_dev,
-		.descriptors = dmabuf_holders_find(&shared->files, &file),
+		.descriptors = dmabuf_holders_find(&shared->files, &file) +
+			       dmabuf_holders_find(&shared->own_files, &file),
 		.references = references,
 	};
 	return 0;
@@ -174,6 +175,8 @@ int shared_bos_begin(struct dump_session *session)
 	if (!session->shared)
 		return log_error(-ENOMEM, "processes: cannot list their BOs");
 	ret = dmabuf_holders_list(&session->tasks, &session->shared->files);
+	if (!ret)
+		ret = dmabuf_holders_list_own(&session->shared->own_files);
 	return ret < 0 ? log_error(ret, "processes: cannot list their open files") : 0;
 }
 
@@ -478,6 +481,7 @@ void shared_bos_done(struct dump_session *session)
 {
 	if (session->shared) {
 		dmabuf_holders_done(&session->shared->files);
+		dmabuf_holders_done(&session->shared->own_files);
 		free(session->shared->list);
 		free(session->shared->handles);
 	}

@@ -40,7 +40,7 @@ struct shared_bo {
 	/* Of its dma-buf. */
 	uint64_t inode;
 	uint64_t file_system;
-	/* How many descriptors of it the tasks of the dump have. */
+	/* How many descriptors of it the tasks of the dump and CRIU have. */
 	uint32_t descriptors;
 	/* A task has a dma-buf of the object open, perhaps another one. */
 	bool is_open;

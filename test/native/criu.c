@@ -25,6 +25,8 @@
 
 /* Bytes of one write. */
 #define MEMORY_STEP (1u << 20)
+/* More than any workload opens. */
+#define CRIU_TASK_FILES 256
 
 static const char *const names[HOOK_MAX + 2] = {
 	[HOOK_DUMP_EXT_FILE] = "dump_ext_file",
@@ -207,21 +209,25 @@ int criu_first_id(const struct task *tasks, const struct task *task)
 	return (int)id;
 }
 
-/* CRIU gives plugins a duplicate of the task's descriptor. */
+/* CRIU takes duplicates of the task's descriptors before it shows the first of them, and closes
+ * them after the last (dump_task_files_seized() in files.c). */
 static int dump_files(struct criu *criu, const struct task *task, int id)
 {
 	int (*function)(int fd, int id) =
 		(int (*)(int, int))(uintptr_t)criu_hook(criu, HOOK_DUMP_EXT_FILE);
-	int ret = 0;
+	int fds[CRIU_TASK_FILES], ret = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; !ret && i < task->num_files; i++) {
-		int fd = fcntl(task->files[i].fd, F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
-
-		if (fd < 0)
-			return -errno;
-		ret = TIMED(criu, HOOK_DUMP_EXT_FILE, function(fd, id + (int)i));
-		(void)close(fd);
+	if (task->num_files > CRIU_TASK_FILES)
+		return criu_complain("a task has too many files");
+	for (; !ret && count < task->num_files; count++) {
+		fds[count] = fcntl(task->files[count].fd, F_DUPFD_CLOEXEC, CRIU_LOWEST_FD);
+		ret = fds[count] < 0 ? -errno : 0;
 	}
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = TIMED(criu, HOOK_DUMP_EXT_FILE, function(fds[i], id + (int)i));
+	while (count)
+		(void)close(fds[--count]);
 	return ret;
 }
 
@@ -286,8 +292,10 @@ static int dump_all(struct criu *criu, const struct task *tasks, size_t num_task
 /* CRIU has stopped the tasks before it calls a plugin. */
 static int believe_traced(const struct task *tasks, size_t num_tasks)
 {
-	int ret = 0;
+	int ret = criu_believe("own_files", "%d", CRIU_LOWEST_FD);
 
+	if (ret < 0)
+		return ret;
 	if (!tasks->pid) {
 		ret = criu_believe("own_pid", "%d", CRIU_TASK_PID);
 		return ret ? ret : criu_believe("traced", "1");
@@ -332,7 +340,8 @@ int criu_dump(struct criu *criu, const struct task *tasks, size_t num_tasks)
 	if (ret < 0)
 		return ret;
 	ret = TIMED(criu, CRIU_INIT, criu->desc->init(STAGE_DUMP));
-	if (ret < 0)
-		return ret;
-	return end_dump(criu, dump_all(criu, tasks, num_tasks));
+	if (!ret)
+		ret = end_dump(criu, dump_all(criu, tasks, num_tasks));
+	(void)criu_believe("own_files", "0");
+	return ret;
 }

@@ -165,6 +165,7 @@ struct native {
 	u32 resuming; /* threads that put queues back; atomic */
 	struct sim_wait resumed;
 	pid_t own_pid; /* of this process in a pid name space of its own; 0: there is none */
+	int own_files; /* CRIU's descriptors begin here, those below are its task's; or 0 */
 	struct native_other others[NATIVE_TASKS - 1];
 	u32 num_others;
 	bool traced, others_traced;

@@ -239,11 +239,59 @@ EXPORTED FILE *fopen64(const char *path, const char *mode)
 	return special ? file : NATIVE_REAL(fopen64)(path_of(path, buffer), mode);
 }
 
+/* The open directory of this process's descriptors, as that of CRIU or of a task. */
+static _Thread_local DIR *files_of_criu, *files_of_task;
+
+static bool is_of_task(const char *path)
+{
+	int pid, length = 0;
+
+	return sscanf(path, "/proc/%d/fd%n", &pid, &length) == 1 && length && !path[length] &&
+	       pid == native_real_pid();
+}
+
 EXPORTED DIR *opendir(const char *path)
 {
 	char buffer[PATH_MAX];
+	DIR *stream = NATIVE_REAL(opendir)(path_of(path, buffer));
 
-	return NATIVE_REAL(opendir)(path_of(path, buffer));
+	if (stream && strcmp(path, "/proc/self/fd") == 0)
+		files_of_criu = stream;
+	else if (stream && is_of_task(path))
+		files_of_task = stream;
+	return stream;
+}
+
+/* A process that plays both CRIU and its tasks has the files of the tasks below a number. The
+ * simulator's own are above those of CRIU. */
+static bool is_shown(DIR *stream, const struct dirent *entry)
+{
+	struct native *native = native_peek();
+	const int lowest = native ? native->own_files : 0;
+	const int number = atoi(entry->d_name);
+
+	if (!lowest || entry->d_name[0] == '.')
+		return true;
+	if (stream == files_of_criu)
+		return number >= lowest && number < native_fd_lowest_kept();
+	return stream != files_of_task || number < lowest;
+}
+
+EXPORTED struct dirent *readdir(DIR *stream)
+{
+	struct dirent *entry;
+
+	do
+		entry = NATIVE_REAL(readdir)(stream);
+	while (entry && !is_shown(stream, entry));
+	return entry;
+}
+
+EXPORTED int closedir(DIR *stream)
+{
+	files_of_criu = files_of_criu == stream ? NULL : files_of_criu;
+	files_of_task = files_of_task == stream ? NULL : files_of_task;
+	return NATIVE_REAL(closedir)(stream);
 }
 
 EXPORTED int access(const char *path, int mode)

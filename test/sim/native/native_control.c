@@ -133,6 +133,17 @@ static int write_kernel(struct native *native, const char *line)
 	return sim_kernel_set(&native->sim, line);
 }
 
+static int print_own_files(struct native *native, char *text, u32 size)
+{
+	return snprintf(text, size, "%d\n", native->own_files);
+}
+
+static int write_own_files(struct native *native, const char *line)
+{
+	native->own_files = atoi(line);
+	return 0;
+}
+
 static int print_own_pid(struct native *native, char *text, u32 size)
 {
 	return snprintf(text, size, "%d\n", native->own_pid);
@@ -339,6 +350,7 @@ static const struct text_file text_files[] = {
 	{ "faults", print_faults, write_faults },
 	{ "hidden", print_hidden, write_hidden },
 	{ "kernel", print_kernel, write_kernel },
+	{ "own_files", print_own_files, write_own_files },
 	{ "own_pid", print_own_pid, write_own_pid },
 	{ "traced", print_traced, write_traced },
 	{ "task", print_task, write_task },
