@@ -20,7 +20,6 @@ static struct session {
 	int stage;
 	struct options options;
 	struct dump_session dump;
-	struct render_list renders;
 	struct restore_session restore;
 } session = {
 	.dump.options = &session.options,
@@ -46,32 +45,12 @@ static int init(int stage)
 	return ret;
 }
 
-/* Writes and checks what had to wait for the last process. CRIU 4.0 to 4.2 call no hook between the
- * last file and the post-dump script, so this follows each file. */
-static int complete_files(void)
-{
-	int ret = dump_knows_all(&session.dump);
-
-	if (ret <= 0)
-		return ret;
-	ret = drm_write(&session.renders, &session.dump);
-	return ret < 0 ? ret : dmabuf_files_write(&session.dump);
-}
-
-/* All files have been shown. */
-static int complete_dump(void)
-{
-	int ret = drm_write(&session.renders, &session.dump);
-
-	return ret < 0 ? ret : dump_complete(&session.dump);
-}
-
 /* With CRIU before 4.3, which has no DUMP_FINISH, this is the last moment at which the tasks are
  * stopped and traced. CRIU does not ask for a result here: it would kill the tasks although their
  * images are incomplete. CRIU 4.0 to 4.2 have run the post-dump script by then. */
 static void finish_dump(int result)
 {
-	int ret = result ? result : complete_dump();
+	int ret = result ? result : dump_complete(&session.dump);
 
 	(void)dump_release(&session.dump, ret);
 	if (ret && !result) {
@@ -80,9 +59,10 @@ static void finish_dump(int result)
 	}
 }
 
-/* podman shows only the last error in CRIU's log. CRIU has logged errors of its own since the one of
- * the task that failed, so that one is repeated as the last. CRIU has stopped its helper for cgroups
- * before it calls RESUME_DEVICES_LATE, and another process may have the helper's pid by now. */
+/* podman shows only the last error in CRIU's log. CRIU has logged errors of its own since the one
+ * of the task that failed, so that one is repeated as the last. CRIU has stopped its helper for
+ * cgroups before it calls RESUME_DEVICES_LATE, and another process may have the helper's pid by
+ * now. */
 static void repeat_first_error(void)
 {
 	const char *line = log_first_error();
@@ -104,7 +84,6 @@ static void finish(int stage, int ret)
 	}
 	if (stage == STAGE_RESTORE && !ret)
 		resume_finish(&session.restore);
-	drm_list_done(&session.renders);
 	dump_done(&session.dump);
 	restore_done(&session.restore);
 	options_done(&session.options);
@@ -135,16 +114,13 @@ static int handle_device_vma(int fd, const struct stat *stat)
 				  : dump_check_mappings(&session.dump));
 }
 
-static int dump_dmabuf_file(int fd, int id)
+static int dump_file(int (*dump)(struct dump_session *dump, int fd, int id), int fd, int id)
 {
-	int ret = dump_begin(&session.dump);
+	int ret = dump_look(&session.dump, fd);
 
-	return ret < 0 ? ret : dmabuf_files_dump(&session.dump, fd, id);
-}
-
-static int end_file(int ret)
-{
-	return host_errno(ret < 0 ? ret : complete_files());
+	if (!ret)
+		ret = dump(&session.dump, fd, id);
+	return host_errno(ret < 0 ? ret : dump_end_file(&session.dump));
 }
 
 static int dump_ext_file(int fd, int id)
@@ -156,11 +132,11 @@ static int dump_ext_file(int fd, int id)
 			       ? -ENOTSUP
 			       : host_errno(log_error(-errno, "file %d: cannot examine", id));
 	if (is_gpu_file(kfd_is_file(&stat)))
-		return end_file(dump_kfd(&session.dump, fd, id));
+		return dump_file(dump_kfd, fd, id);
 	if (is_gpu_file(drm_is_render_node(fd, &stat)))
-		return end_file(drm_dump(&session.renders, &session.dump, fd, id));
+		return dump_file(render_files_dump, fd, id);
 	if (!(stat.st_mode & S_IFMT) && is_gpu_file(kfd_is_dmabuf(fd)))
-		return end_file(dump_dmabuf_file(fd, id));
+		return dump_file(dmabuf_files_dump, fd, id);
 	return -ENOTSUP;
 }
 
@@ -242,7 +218,7 @@ static int restore_init_hook(void)
  * of the steps that follow. */
 static int dump_devices_late(int pid)
 {
-	int ret = complete_dump();
+	int ret = dump_complete(&session.dump);
 
 	(void)pid;
 	return ret < 0 ? host_errno(ret) : -ENOTSUP;
@@ -258,7 +234,7 @@ static int dump_finish(int result)
 	if (!session.dump.released) {
 		/* Nothing is left to do, unless another plugin kept CRIU from calling
 		 * dump_devices_late(). */
-		ret = result ? 0 : complete_dump();
+		ret = result ? 0 : dump_complete(&session.dump);
 		released = dump_release(&session.dump, result ? result : ret);
 	}
 	if (!ret && !session.dump.num_processes)

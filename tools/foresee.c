@@ -134,13 +134,9 @@ static void warn_of_gpu(const struct machine *machine, const struct topology_nod
 int foresee_machine(const struct options *options, const struct topology *topology)
 {
 	_cleanup_(session_done) struct dump_session session = { .options = options,
-								.topology = *topology,
-								.has_topology = true };
-	int ret = 0, failed;
+								.topology = *topology };
+	int ret = preflight_check_driver(&session), failed = foresee_resets(&session);
 
-	if (!kfd_queue_driver_saves_waves())
-		ret = preflight_refuse(&session, DUMP_CWSR_IS_OFF, "a process");
-	failed = foresee_resets(&session);
 	return ret < 0 ? ret : failed;
 }
 

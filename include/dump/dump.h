@@ -22,6 +22,7 @@
 struct background;
 struct bo_index;
 struct dumped_dmabuf;
+struct dumped_render;
 struct gem_files;
 struct gem_saved_list;
 struct proc_mapping;
@@ -35,6 +36,8 @@ struct dumped_file {
 	pid_t pid;
 	/* The lowest vpid of the tasks that have it: CRIU opens the file again in that task. */
 	pid_t reopen_vpid;
+	/* The vpid of the process that owns it, or 0 if the plugin has not asked. */
+	pid_t owner_vpid;
 	/* Index of the process that owns the file, or DUMP_NO_PROCESS if it could not be paused. */
 	size_t process;
 	/* Then: -ENODEV if the process sees no GPU, -EBADF if it is not part of the dump. */
@@ -42,6 +45,7 @@ struct dumped_file {
 };
 
 #define DUMP_NO_PROCESS SIZE_MAX
+#define DUMP_NO_FILE    (-1)
 
 /* What the kernel has said of queues, see src/preflight/queue_probe.h. */
 struct queue_answers {
@@ -89,14 +93,12 @@ struct dumped_process {
 		uint32_t user_gpu_id;
 		/* A BO of the GPU has this mmap offset. Only the process's compute file maps it. */
 		bool has_bo;
-		/* Without such a BO: a GEM handle of the compute file whose object has this
-		 * offset; 0: none. Another process's file may map the object, too. */
-		uint32_t handle;
 		uint64_t bo_offset;
-		/* The GEM handles of the compute file that the process's image has. */
+		/* The descriptor of the compute file in the process, or DUMP_NO_FILE if the plugin
+		 * cannot tell which file it is. */
+		int compute_file;
+		/* The GEM handles of that file, which the process's image has. */
 		size_t num_handles;
-		/* CRIU has shown the compute file, and drm_write() has recognised it. */
-		bool found;
 	} * gpus;
 	size_t num_gpus;
 };
@@ -120,25 +122,21 @@ struct dump_session {
 	/* CRIU has shown something of an AMD GPU, so a dump that fails removes its images. */
 	bool has_gpu_files;
 	struct topology topology;
-	bool has_topology;
 	/* The second number of KFD's version. */
 	uint32_t kfd_minor;
-	/* The tasks of the dump, as CRIU names them before it shows their files; none: this CRIU
-	 * does not name them. */
+	/* The tasks of the dump, as CRIU names them before it shows their files. CRIU before 4.0
+	 * does not name them: there they are the traced tasks of the tree that has the first file.
+	 */
 	struct pid_list tasks;
+	bool tasks_are_named;
 	/* All files of /dev/kfd that the tasks have, listed and grouped by process before the first
 	 * one is saved. */
 	struct dumped_file *files;
 	size_t num_files;
 	struct dumped_process *processes;
 	size_t num_processes;
-	/* The tasks have been searched for open files of /dev/kfd, and have some. */
-	bool kfd_is_looked_for;
-	bool has_kfd;
 	/* Processes that map a GPU without /dev/kfd have been looked for. */
 	bool mappings_are_checked;
-	/* The KFD processes of all tasks have been looked for and paused. */
-	bool tree_is_paused;
 	/* snapshot_take() has succeeded, so no rule is broken. */
 	bool has_snapshot;
 	/* The limit of descriptors before it was raised for the dma-bufs of all processes. */
@@ -150,7 +148,9 @@ struct dump_session {
 	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
 	 */
 	struct background *background;
-	/* The open dma-bufs that CRIU has shown. See src/dump/dmabuf_files.h. */
+	/* Files that CRIU has shown and that have no image yet: render nodes and dma-bufs. */
+	struct dumped_render *renders;
+	size_t num_renders;
 	struct dumped_dmabuf *dmabufs;
 	size_t num_dmabufs;
 	struct dumped_watch *watches;
@@ -218,33 +218,24 @@ void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
-/* Prepares the image directory when CRIU shows the first thing of an AMD GPU: the inventory names
- * the plugin, and images of older dumps go. Later calls do nothing. Logs on error. */
-int dump_begin(struct dump_session *session);
-/* The topology of this machine, read once a dump. Logs on error. */
-int dump_topology(struct dump_session *session, const struct topology **ret_topology);
-
 /* CRIU has met a device mapping, so all tasks are stopped: refuses tasks that map a GPU without an
  * open /dev/kfd, which CRIU would never show. Logs on error. */
 int dump_check_mappings(struct dump_session *session);
-/* Saves the process of the /dev/kfd that CRIU shows as @fd, under the image id @id. The first call
- * takes the snapshot of all processes. Contents and the state image may still be missing when this
- * returns; dump_complete() waits for them. Logs on error. */
+
+/* CRIU shows a file of an AMD GPU as @fd (borrowed), and all tasks are stopped. The first call
+ * prepares the image directory, takes the snapshot of all tasks and applies the rules to it; later
+ * calls do nothing. Logs on error. */
+int dump_look(struct dump_session *session, int fd);
+/* After dump_look(), for a /dev/kfd, a render node and a dma-buf: gives @fd the image id @id. The
+ * contents of a process are saved at its first /dev/kfd. Contents and images may still be missing
+ * when these return. Log on error. */
 int dump_kfd(struct dump_session *session, int fd, int id);
-
-/* dmabuf_files.c, after dump_begin(): notes the dma-buf that CRIU shows as @fd.
- * dmabuf_files_write() writes its image @id. Logs on error. */
+int render_files_dump(struct dump_session *session, int fd, int id);
 int dmabuf_files_dump(struct dump_session *session, int fd, int id);
-/* dmabuf_files.c, when dump_knows_all(): writes the images of the dma-bufs that CRIU has shown
- * since the last call. Logs on error. */
-int dmabuf_files_write(struct dump_session *session);
-
-/* Whether CRIU has shown all KFD processes of the dump, or no task has an open /dev/kfd: 1; 0: CRIU
- * may still show one, or has not named the tasks; or -errno after a line. */
-int dump_knows_all(struct dump_session *session);
-
-/* Whether @process has the open file @fd: 1, 0 or -errno. */
-int dump_process_has_file(const struct dumped_process *process, int fd);
+/* After each file: when CRIU has shown all KFD processes of the dump, writes the images that name
+ * these processes. CRIU 4.0 to 4.2 call no hook between the last file and the post-dump script.
+ * Logs on error. */
+int dump_end_file(struct dump_session *session);
 
 /* All files have been shown: waits for the contents of all processes, and finds out whether each
  * paused process has an image. Writes the images of dma-bufs that are missing. Later calls do

@@ -9,6 +9,7 @@
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
 #include "dump/dump.h"
+#include "dump/dump_image.h"
 #include "dump/object_rules.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
@@ -60,35 +61,7 @@ int dmabuf_files_dump(struct dump_session *session, int fd, int id)
 	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
 	if (ret < 0)
 		return log_error(ret, "file %d: cannot note the dma-buf", id);
-	return session->has_snapshot ? check(session, &dmabuf) : 0;
-}
-
-static int add_owner(CriuDmabufNode *image, const struct dumped_process *process)
-{
-	KfdOwner *owner = malloc(sizeof(*owner));
-
-	if (!owner)
-		return -ENOMEM;
-	kfd_owner__init(owner);
-	owner->pid = (uint32_t)process->vpid;
-	owner->kfd_id = (uint32_t)process->id;
-	image->owners[image->n_owners++] = owner;
-	return 0;
-}
-
-/* Processes without state were not paused and have no vpid. */
-static int add_owners(const struct dump_session *session, CriuDmabufNode *image)
-{
-	int ret = 0;
-
-	image->owners = calloc(session->num_processes + 1, sizeof(*image->owners));
-	if (!image->owners)
-		return -ENOMEM;
-	for (size_t i = 0; !ret && i < session->num_processes; i++) {
-		if (session->processes[i].vpid && session->processes[i].id != DUMP_NO_ID)
-			ret = add_owner(image, &session->processes[i]);
-	}
-	return ret;
+	return check(session, &dmabuf);
 }
 
 static int write_image(const struct dump_session *session, const struct dumped_dmabuf *dmabuf)
@@ -108,7 +81,7 @@ static int write_image(const struct dump_session *session, const struct dumped_d
 	image->has_object = image->has_owner_pid = true;
 	image->object = object;
 	image->owner_pid = (uint32_t)owner->vpid;
-	ret = add_owners(session, image);
+	ret = dump_image_list_owners(session, &image->owners, &image->n_owners);
 	ret = ret < 0 ? log_error(ret, "file %d: cannot write its image", dmabuf->id)
 		      : image_write_dmabuf(dmabuf->id, image);
 	criu_dmabuf_node__free_unpacked(image, NULL);

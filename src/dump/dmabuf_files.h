@@ -10,5 +10,8 @@ struct dump_session;
 /* After shared_bos_match(): whether all dma-bufs of AMD GPUs that tasks have open are those of BOs
  * of the dump. Logs on error. */
 int dmabuf_files_check(const struct dump_session *session);
+/* When CRIU has shown all KFD processes: writes the images of the dma-bufs that it has shown since
+ * the last call. Logs on error. */
+int dmabuf_files_write(struct dump_session *session);
 
 #endif

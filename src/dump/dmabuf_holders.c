@@ -96,12 +96,9 @@ int dmabuf_holders_list_own(struct dmabuf_files *ret_files)
 
 int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files)
 {
-	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
 	_cleanup_(dmabuf_holders_done) struct dmabuf_files files = { 0 };
-	int ret = tasks->count ? 0 : proc_list_tracees(&traced);
+	int ret = 0;
 
-	if (!tasks->count)
-		tasks = &traced;
 	for (size_t i = 0; !ret && i < tasks->count; i++)
 		ret = add_files(&files, tasks->pids[i]);
 	if (ret < 0)

@@ -61,7 +61,7 @@ struct dmabuf_files {
 /* Lists the same files of this process. CRIU takes copies of a task's descriptors before it shows
  * the first of them (parasite_drain_fds_seized() in files.c). */
 int dmabuf_holders_list_own(struct dmabuf_files *ret_files);
-/* Lists them for all @tasks; without @tasks, for all tasks that this thread traces. */
+/* Lists them for all @tasks. */
 int dmabuf_holders_list(const struct pid_list *tasks, struct dmabuf_files *ret_files);
 void dmabuf_holders_done(struct dmabuf_files *files);
 /* How many of the descriptors are the file @stat. */

@@ -15,6 +15,7 @@
 #include "dump/dmabuf_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
+#include "dump/render_files.h"
 #include "dump/shared_bos.h"
 #include "dump/snapshot.h"
 #include "image/image.h"
@@ -83,7 +84,7 @@ int dump_add_task(struct dump_session *session, pid_t pid)
 	return log_error(ret, "process %d: cannot note it", pid);
 }
 
-int dump_begin(struct dump_session *session)
+static int begin(struct dump_session *session)
 {
 	int ret;
 
@@ -93,6 +94,9 @@ int dump_begin(struct dump_session *session)
 	ret = preflight_check_dump(session);
 	if (ret < 0)
 		return ret;
+	ret = topology_read(TOPOLOGY_SYSFS, &session->topology);
+	if (ret < 0)
+		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
 	ret = host_inventory_add(PLUGIN_NAME);
 	if (ret < 0)
 		return log_error(ret, "inventory: cannot note the plugin");
@@ -101,21 +105,17 @@ int dump_begin(struct dump_session *session)
 	return ret;
 }
 
-int dump_topology(struct dump_session *session, const struct topology **ret_topology)
+int dump_look(struct dump_session *session, int fd)
 {
-	int ret = session->has_topology ? 0 : topology_read(TOPOLOGY_SYSFS, &session->topology);
+	int ret = begin(session);
 
-	if (ret < 0)
-		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
-	session->has_topology = true;
-	*ret_topology = &session->topology;
-	return 0;
+	return ret < 0 ? ret : snapshot_take(session, fd);
 }
 
-static int check_mappers(const struct dump_session *session, const struct topology *topology)
+static int check_mappers(const struct dump_session *session)
 {
 	pid_t pid = 0;
-	int ret = kfd_files_find_mapper(&session->tasks, topology, &pid);
+	int ret = kfd_files_find_mapper(&session->tasks, &session->topology, &pid);
 
 	if (ret < 0)
 		return log_error(ret, "mappings: cannot list those of all processes");
@@ -124,21 +124,13 @@ static int check_mappers(const struct dump_session *session, const struct topolo
 
 int dump_check_mappings(struct dump_session *session)
 {
-	const struct topology *topology = NULL;
-	int ret = dump_begin(session);
+	int ret = begin(session);
 
 	if (ret < 0 || session->mappings_are_checked)
 		return ret;
-	ret = dump_topology(session, &topology);
-	if (!ret)
-		ret = check_mappers(session, topology);
+	ret = check_mappers(session);
 	session->mappings_are_checked = !ret;
 	return ret;
-}
-
-int dump_process_has_file(const struct dumped_process *process, int fd)
-{
-	return kfd_files_has(process->pid, fd);
 }
 
 static uint64_t pending_signals(const struct dumped_process *process)
@@ -166,63 +158,45 @@ static void warn_of_signals(const struct dumped_process *process, uint64_t befor
 
 int dump_kfd(struct dump_session *session, int fd, int id)
 {
-	const struct topology *topology = NULL;
 	struct dumped_process *process = NULL;
-	bool sees_no_gpu;
 	uint64_t signals;
-	int ret;
+	int ret = pause_lookup(session, fd, id, &process);
 
-	ret = dump_begin(session);
-	if (!ret)
-		ret = dump_topology(session, &topology);
-	if (!ret)
-		ret = snapshot_pause(session, fd, id);
-	if (ret < 0)
-		return ret;
-	ret = pause_lookup(session, fd, id, &process);
-	sees_no_gpu = ret == -ENODEV;
-	if (!ret || sees_no_gpu)
-		ret = snapshot_take(session);
-	if (ret < 0)
-		return ret;
-	if (sees_no_gpu)
+	if (ret == -ENODEV)
 		return dump_image_write_plain(id, "its process sees no GPU");
+	if (ret < 0)
+		return ret;
 	if (!process)
 		return dump_image_write_plain(id,
 					      "is one more file of a process that has an image");
 	signals = pending_signals(process);
 	ret = save_process(process);
-	if (ret < 0)
-		return ret;
-	warn_of_signals(process, signals);
-	return 0;
+	if (!ret)
+		warn_of_signals(process, signals);
+	return ret;
 }
 
-static int look_for_kfd(struct dump_session *session)
+static bool has_all(const struct dump_session *session)
 {
-	int ret = session->kfd_is_looked_for ? 0 : kfd_files_exist(&session->tasks);
-
-	if (ret < 0)
-		return log_error(ret, "processes: cannot look for open files of /dev/kfd");
-	session->has_kfd |= ret > 0;
-	session->kfd_is_looked_for = true;
-	return 0;
-}
-
-int dump_knows_all(struct dump_session *session)
-{
-	if (!session->tasks.count)
-		return 0;
-	if (!session->tree_is_paused) {
-		int ret = look_for_kfd(session);
-
-		return ret < 0 ? ret : !session->has_kfd;
-	}
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id == DUMP_NO_ID)
-			return 0;
+			return false;
 	}
-	return 1;
+	return true;
+}
+
+static int write_files(struct dump_session *session)
+{
+	int ret = render_files_write(session);
+
+	return ret < 0 ? ret : dmabuf_files_write(session);
+}
+
+/* CRIU may freeze processes that it does not dump. Only if CRIU has named the tasks, it is going to
+ * show all processes. */
+int dump_end_file(struct dump_session *session)
+{
+	return session->tasks_are_named && has_all(session) ? write_files(session) : 0;
 }
 
 int dump_complete(struct dump_session *session)
@@ -239,7 +213,7 @@ int dump_complete(struct dump_session *session)
 	if (!ret)
 		ret = shared_bos_check_seen(session);
 	if (!ret)
-		ret = dmabuf_files_write(session);
+		ret = write_files(session);
 	session->completed = !ret;
 	return ret;
 }
@@ -280,6 +254,7 @@ int dump_release(struct dump_session *session, int result)
 void dump_done(struct dump_session *session)
 {
 	background_done(session);
+	free(session->renders);
 	free(session->dmabufs);
 	snapshot_done(session);
 	gpu_watch_end(session);

@@ -392,6 +392,35 @@ int dump_image_finish(struct dumped_process *process)
 	return 0;
 }
 
+static KfdOwner *owner_new(const struct dumped_process *process)
+{
+	KfdOwner *owner = malloc(sizeof(*owner));
+
+	if (!owner)
+		return NULL;
+	kfd_owner__init(owner);
+	owner->pid = (uint32_t)process->vpid;
+	owner->kfd_id = (uint32_t)process->id;
+	return owner;
+}
+
+int dump_image_list_owners(const struct dump_session *session, KfdOwner ***ret_owners,
+			   size_t *ret_count)
+{
+	*ret_owners = calloc(session->num_processes + 1, sizeof(**ret_owners));
+	if (!*ret_owners)
+		return -ENOMEM;
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].id == DUMP_NO_ID)
+			continue;
+		(*ret_owners)[*ret_count] = owner_new(&session->processes[i]);
+		if (!(*ret_owners)[*ret_count])
+			return -ENOMEM;
+		++*ret_count;
+	}
+	return 0;
+}
+
 int dump_image_write_plain(int id, const char *reason)
 {
 	CriuKfd kfd = CRIU_KFD__INIT;

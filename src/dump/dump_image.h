@@ -3,6 +3,7 @@
 #ifndef AMDGPU_PLUGIN_DUMP_DUMP_IMAGE_H
 #define AMDGPU_PLUGIN_DUMP_DUMP_IMAGE_H
 
+#include "criu-amdgpu.pb-c.h"
 #include "dump/dump.h"
 
 /* The functions below log on error. */
@@ -16,6 +17,10 @@ int dump_image_begin_contents(struct dumped_process *process, uint64_t missing_r
 /* The contents have been saved: looks whether the GPUs were reset, and writes the state image,
  * which names all other images of the process. */
 int dump_image_finish(struct dumped_process *process);
+/* Lists the processes of the dump with their images, for the image of another file. -ENOMEM without
+ * a line. */
+int dump_image_list_owners(const struct dump_session *session, KfdOwner ***ret_owners,
+			   size_t *ret_count);
 /* Writes the image of a /dev/kfd without state, which a restore merely opens; @reason is for the
  * log. */
 int dump_image_write_plain(int id, const char *reason);

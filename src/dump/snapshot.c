@@ -26,20 +26,17 @@
 /* Descriptors that the dump needs besides dma-bufs. */
 #define OTHER_DESCRIPTORS 1024
 
-int snapshot_pause(struct dump_session *session, int shown, int id)
+static int stop_queues(struct dump_session *session)
 {
-	int ret;
+	int ret = kfd_check_version(&session->kfd_minor);
 
-	if (session->tree_is_paused)
-		return 0;
-	ret = kfd_check_version(&session->kfd_minor);
 	if (!ret)
-		ret = preflight_check_driver(session, id);
+		ret = preflight_check_driver(session);
 	if (!ret)
 		ret = gpu_watch_start(session);
 	if (!ret)
 		ret = gpu_watch_check_idle(session);
-	return ret < 0 ? ret : pause_tree(session, shown);
+	return ret < 0 ? ret : pause_tree(session);
 }
 
 /* The GPU, here, that the process knows as @user_gpu_id. */
@@ -169,6 +166,8 @@ static int ask_all(struct dump_session *session)
 	size_t first_open = 0;
 	int ret = shared_bos_begin(session);
 
+	for (size_t i = 0; !ret && i < session->num_processes; i++)
+		ret = preflight_process_check(&session->processes[i]);
 	raise_limit(session);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = ask(&session->processes[i], &first_open);
@@ -182,7 +181,7 @@ static int check_reopen(struct dumped_process *process)
 	if (process->reopen_vpid == process->vpid)
 		return 0;
 	return preflight_refuse(process->session, DUMP_FILE_OF_OTHER_PROCESS,
-				"%s of process %d: process %d", process->name, process->vpid,
+				"/dev/kfd of process %d: process %d", process->vpid,
 				process->reopen_vpid);
 }
 
@@ -256,22 +255,6 @@ static int note_gpus(struct dumped_process *process)
 	return ret;
 }
 
-/* A GPU without BOs has its compute file by the object of a handle. */
-static void note_gem_handle(struct dumped_process *process, const struct gem_saved *saved)
-{
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		struct dumped_gpu *gpu = &process->gpus[i];
-
-		if (gpu->user_gpu_id != saved->gpu_id)
-			continue;
-		gpu->num_handles++;
-		if (gpu->has_bo || gpu->handle)
-			continue;
-		gpu->handle = saved->handle;
-		gpu->bo_offset = saved->mmap_offset;
-	}
-}
-
 /* KFD knows the object, but not as a BO of this process. */
 static int find_object(const struct dumped_process *process, struct gem_saved *saved)
 {
@@ -291,10 +274,8 @@ static int check_gem_handles(struct dumped_process *process)
 {
 	int ret = gem_list_save(process, process->gem);
 
-	for (size_t i = 0; !ret && i < process->gem->count; i++) {
-		note_gem_handle(process, &process->gem->list[i]);
+	for (size_t i = 0; !ret && i < process->gem->count; i++)
 		ret = find_object(process, &process->gem->list[i]);
-	}
 	return ret;
 }
 
@@ -320,13 +301,17 @@ static int check_all(struct dump_session *session)
 	return ret < 0 ? ret : dmabuf_files_check(session);
 }
 
-int snapshot_take(struct dump_session *session)
+int snapshot_take(struct dump_session *session, int shown)
 {
 	int ret;
 
 	if (session->has_snapshot)
 		return 0;
-	ret = ask_all(session);
+	ret = pause_list_files(session, shown);
+	if (!ret && session->num_files)
+		ret = stop_queues(session);
+	if (!ret)
+		ret = ask_all(session);
 	if (!ret)
 		ret = check_all(session);
 	for (size_t i = 0; !ret && i < session->num_processes; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The snapshot of a dump: what the kernel says of all its processes, asked once and kept. CRIU has
- * stopped all tasks when it shows the first /dev/kfd, so nothing is asked again in later hooks:
- * they give a file its image id, and save contents.
+ * stopped all tasks when it shows the first file of a GPU, so nothing is asked again in later
+ * hooks: they give a file its image id, and save contents.
  *
  *      list the /dev/kfd files of all tasks, stop the queues of all processes
  *      CHECKPOINT of each process, its mappings, its GEM handles
@@ -13,13 +13,10 @@
 
 #include "dump/dump.h"
 
-/* Stops the queues of all processes of the tree that has the file @shown (borrowed). The image @id
- * of the file is for log lines; the session has its topology. Later calls do nothing. Logs on
- * error. */
-int snapshot_pause(struct dump_session *session, int shown, int id);
-/* After snapshot_pause(): asks the kernel for the rest, and refuses the dump if a rule is broken.
- * No image exists yet. Later calls do nothing. Logs on error. */
-int snapshot_take(struct dump_session *session);
+/* Takes the snapshot of all tasks, and refuses the dump if a rule is broken. The session has its
+ * topology, and no image exists yet. @shown: the file that CRIU shows (borrowed). Later calls do
+ * nothing. Logs on error. */
+int snapshot_take(struct dump_session *session, int shown);
 /* Makes the dma-bufs of @process available. They were closed if those of all processes together
  * exceed the limit of descriptors. -EMFILE and -ENFILE without a line: contents of other processes,
  * which are being saved, have too many. Other errors after a line. */

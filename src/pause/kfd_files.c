@@ -42,37 +42,24 @@ void kfd_files_done(struct tree_files *files)
 	*files = (struct tree_files){ 0 };
 }
 
-/* *@ret_tasks: @named, or all tasks that this thread traces, stored in @room. */
-static int choose_tasks(const struct pid_list *named, struct pid_list *room,
-			const struct pid_list **ret_tasks)
-{
-	*ret_tasks = named->count ? named : room;
-	return named->count ? 0 : proc_list_tracees(room);
-}
-
 /* The task whose descriptors are being searched. */
 struct holder {
 	pid_t pid;
 	pid_t vpid;
-	/* See struct tree_file; 0: not asked for. */
-	pid_t root;
 	int pidfd;
 };
 
-/* The files found so far, and whether all tasks are of one tree. */
 struct search {
 	struct tree_files files;
 	int lowest_fd;
-	bool is_one_tree;
 };
 
-/* *@ret_file: the listed file of @fd in that tree; NULL: none. */
-static int find_file(const struct tree_files *files, int fd, pid_t root,
-		     struct tree_file **ret_file)
+/* *@ret_file: the listed file of @fd, or NULL if there is none. */
+static int find_file(const struct tree_files *files, int fd, struct tree_file **ret_file)
 {
 	*ret_file = NULL;
 	for (size_t i = 0; i < files->count; i++) {
-		int ret = files->list[i].root == root ? kfd_files_same(files->list[i].fd, fd) : 0;
+		int ret = kfd_files_same(files->list[i].fd, fd);
 
 		if (ret < 0)
 			return ret;
@@ -90,7 +77,6 @@ static int add_file(struct tree_files *files, int fd, const struct holder *holde
 		.fd = fd,
 		.pid = holder->pid,
 		.reopen_vpid = holder->vpid,
-		.root = holder->root,
 	};
 
 	return array_append(&files->list, &files->count, sizeof(file), &file);
@@ -116,7 +102,7 @@ static int get_file(struct search *search, const struct holder *holder, int numb
 		return -errno;
 	if (compare_files(fd, fd) < 0)
 		return -errno;
-	ret = find_file(&search->files, fd, holder->root, &known);
+	ret = find_file(&search->files, fd, &known);
 	if (ret < 0)
 		return ret;
 	if (known) {
@@ -132,12 +118,10 @@ static int get_file(struct search *search, const struct holder *holder, int numb
 	return ret;
 }
 
-static int identify_holder(struct holder *holder, bool is_one_tree)
+static int identify_holder(struct holder *holder)
 {
 	int ret = proc_vpid(holder->pid, &holder->vpid);
 
-	if (!ret && !is_one_tree)
-		ret = proc_find_root(holder->pid, &holder->root);
 	if (ret < 0)
 		return ret;
 	holder->pidfd = (int)syscall(SYS_pidfd_open, holder->pid, 0);
@@ -158,7 +142,7 @@ static int find_in(struct search *search, pid_t pid, DIR *stream)
 		ret = is_kfd(pid, number);
 		if (ret <= 0)
 			continue;
-		ret = holder.pidfd < 0 ? identify_holder(&holder, search->is_one_tree) : 0;
+		ret = holder.pidfd < 0 ? identify_holder(&holder) : 0;
 		if (!ret)
 			ret = get_file(search, &holder, number);
 	}
@@ -175,64 +159,26 @@ static int find_of(struct search *search, pid_t pid)
 	return find_in(search, pid, stream);
 }
 
-/* The tree of the file @shown: 1; 0: no task has the file any more; or -errno. */
-static int find_root(const struct tree_files *files, int shown, pid_t *ret_root)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		int ret = kfd_files_same(files->list[i].fd, shown);
-
-		if (ret) {
-			*ret_root = files->list[i].root;
-			return ret;
-		}
-	}
-	return 0;
-}
-
-/* Drops the files of other trees, which CRIU froze with the dumped tree but does not dump. */
-static void keep_tree(struct tree_files *files, pid_t root)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < files->count; i++) {
-		if (files->list[i].root == root)
-			files->list[kept++] = files->list[i];
-		else
-			fd_close(&files->list[i].fd);
-	}
-	files->count = kept;
-}
-
 static void search_done(struct search *search)
 {
 	kfd_files_done(&search->files);
 }
 
-int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
-		   struct tree_files *ret_files)
+int kfd_files_find(const struct pid_list *tasks, int lowest_fd, struct tree_files *ret_files)
 {
-	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd,
-							.is_one_tree = tasks->count > 0 };
-	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
-	pid_t root = 0;
-	int ret = choose_tasks(tasks, &traced, &tasks);
+	_cleanup_(search_done) struct search search = { .lowest_fd = lowest_fd };
+	int ret = 0;
 
 	for (size_t i = 0; !ret && i < tasks->count; i++)
 		ret = find_of(&search, tasks->pids[i]);
-	if (!ret)
-		ret = find_root(&search.files, shown, &root);
 	if (ret < 0)
 		return ret;
-	if (ret)
-		keep_tree(&search.files, root);
 	*ret_files = search.files;
 	search.files = (struct tree_files){ 0 };
 	return 0;
 }
 
-/* Whether descriptor @number of process @pid is the file @fd: 1, 0 or -errno. A descriptor that the
- * process has closed meanwhile is not. */
-static int compare_with(pid_t pid, int number, int fd)
+int kfd_files_compare(pid_t pid, int number, int fd)
 {
 	long order = syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, fd, number);
 
@@ -250,7 +196,7 @@ int kfd_files_has(pid_t pid, int fd)
 	if (ret < 0)
 		return ret == -ESRCH ? 0 : ret;
 	while (!ret && proc_next_fd(stream, &number, &ret))
-		ret = compare_with(pid, number, fd);
+		ret = kfd_files_compare(pid, number, fd);
 	return ret;
 }
 
@@ -264,22 +210,36 @@ static int has_kfd(pid_t pid, DIR *stream)
 	return ret;
 }
 
-static int has_open_kfd(pid_t pid)
-{
-	_cleanup_closedir_ DIR *stream = NULL;
-	int ret = proc_open_fds(pid, &stream);
-
-	if (ret < 0)
-		return ret == -ESRCH ? 0 : ret;
-	return has_kfd(pid, stream);
-}
-
-int kfd_files_exist(const struct pid_list *tasks)
+/* The root of the tree of the first task that has the file @shown, or 0 if no task has it. */
+static int find_root(const struct pid_list *tasks, int shown, pid_t *ret_root)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < tasks->count; i++)
-		ret = has_open_kfd(tasks->pids[i]);
+	*ret_root = 0;
+	for (size_t i = 0; !ret && i < tasks->count; i++) {
+		ret = kfd_files_has(tasks->pids[i], shown);
+		if (ret > 0)
+			ret = proc_find_root(tasks->pids[i], ret_root);
+		if (*ret_root)
+			break;
+	}
+	return ret;
+}
+
+int kfd_files_list_tree(int shown, struct pid_list *ret_tasks)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	pid_t root = 0, found;
+	int ret = proc_list_tracees(&traced);
+
+	if (!ret)
+		ret = find_root(&traced, shown, &root);
+	for (size_t i = 0; !ret && i < traced.count; i++) {
+		found = 0;
+		ret = root ? proc_find_root(traced.pids[i], &found) : 0;
+		if (!ret && found == root)
+			ret = pid_list_add(ret_tasks, traced.pids[i]);
+	}
 	return ret;
 }
 
@@ -310,8 +270,7 @@ static int mark_gpus(pid_t pid, const struct topology *topology, bool *is_open)
 int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
 			bool *ret_open)
 {
-	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
-	int ret = choose_tasks(tasks, &traced, &tasks);
+	int ret = 0;
 
 	for (size_t i = 0; !ret && i < tasks->count; i++)
 		ret = mark_gpus(tasks->pids[i], topology, ret_open);
@@ -364,7 +323,10 @@ int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *t
 {
 	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
 	bool maps = false;
-	int ret = choose_tasks(tasks, &traced, &tasks);
+	int ret = tasks->count ? 0 : proc_list_tracees(&traced);
+
+	if (!tasks->count)
+		tasks = &traced;
 
 	*ret_pid = 0;
 	for (size_t i = 0; !ret && !maps && i < tasks->count; i++) {

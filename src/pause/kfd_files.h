@@ -21,24 +21,20 @@ struct tree_files {
 		/* The lowest vpid of the processes of the tree that have the file: CRIU opens it
 		 * again in that process. */
 		pid_t reopen_vpid;
-		/* The topmost process of its tree; 0: there is but one tree. */
-		pid_t root;
 	} * list;
 	size_t count;
 };
 
-/* Lists the /dev/kfd files of all @tasks. Without @tasks: of the tasks that this thread traces in
- * the tree that has the file @shown. If no task has it: of all tasks that this thread traces, so
- * also of processes above the dumped tree that CRIU has frozen with it. Descriptors are numbered
- * from
- * @lowest_fd. -ENOSYS, -EPERM: the kernel does not hand out descriptors of tracees (pidfd_getfd),
- * or does not compare files (kcmp). */
-int kfd_files_find(const struct pid_list *tasks, int shown, int lowest_fd,
-		   struct tree_files *ret_files);
-void kfd_files_done(struct tree_files *files);
+/* For a CRIU that does not name its tasks: adds the tasks that this thread traces in the tree that
+ * has the file @shown. CRIU also freezes the other processes of a cgroup. If no task has the file:
+ * all tasks that this thread traces. */
+int kfd_files_list_tree(int shown, struct pid_list *ret_tasks);
 
-/* Whether one of @tasks has an open /dev/kfd: 1, 0 or -errno. */
-int kfd_files_exist(const struct pid_list *tasks);
+/* Lists the /dev/kfd files of all @tasks. Descriptors are numbered from @lowest_fd. -ENOSYS,
+ * -EPERM: the kernel does not hand out descriptors of tracees (pidfd_getfd), or does not compare
+ * files (kcmp). */
+int kfd_files_find(const struct pid_list *tasks, int lowest_fd, struct tree_files *ret_files);
+void kfd_files_done(struct tree_files *files);
 
 /* The first of @tasks (none: of the processes that this thread traces) that maps memory of KFD or
  * of an AMD GPU without an open /dev/kfd, so that CRIU never shows a file of it. *@ret_pid is 0 if
@@ -46,13 +42,15 @@ int kfd_files_exist(const struct pid_list *tasks);
 int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
 			  pid_t *ret_pid);
 
-/* Sets the elements of @ret_open, one for each node, whose render node one of @tasks (none: of the
- * processes that this thread traces) has open. */
+/* Sets the elements of @ret_open, one for each node, whose render node one of @tasks has open. */
 int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
 			bool *ret_open);
 
 /* Whether two descriptors are of one open file: 1, 0 or -errno. */
 int kfd_files_same(int one, int other);
+/* Whether descriptor @number of process @pid is the file @fd: 1, 0 or -errno. A descriptor that the
+ * process has closed meanwhile is not. */
+int kfd_files_compare(pid_t pid, int number, int fd);
 /* Whether process @pid has the open file of descriptor @fd: 1, 0 or -errno. */
 int kfd_files_has(pid_t pid, int fd);
 

@@ -15,7 +15,6 @@
 #include "kernel/proc.h"
 #include "pause/dump_guard.h"
 #include "pause/kfd_files.h"
-#include "preflight/preflight.h"
 
 /* The counts of PROCESS_INFO, without arrays. */
 static struct kfd_state counts_of(const struct dumped_process *process)
@@ -27,14 +26,6 @@ static struct kfd_state counts_of(const struct dumped_process *process)
 		.num_objects = process->state.num_objects,
 		.priv_data_size = process->state.priv_data_size,
 	};
-}
-
-static int try_checkpoint(const struct dumped_process *process, int fd)
-{
-	_cleanup_(kfd_state_done) struct kfd_state state = counts_of(process);
-	int ret = kfd_state_alloc(&state);
-
-	return ret < 0 ? ret : kfd_checkpoint(fd, &state, HOST_LOWEST_FD);
 }
 
 /* Takes over @fd, on failure too. */
@@ -193,42 +184,19 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	return 0;
 }
 
-/* CHECKPOINT with the counts of a paused process tells whether @fd is a file of that process: it
- * succeeds for no other. It changes nothing. *@ret_process is @process or NULL. -EINVAL: the
- * process of @fd is not paused, or is another one, or its counts have changed since the pause. */
-static int compare_by_checkpoint(struct dumped_process *process, int fd,
-				 struct dumped_process **ret_process)
-{
-	int ret = process->paused ? try_checkpoint(process, fd) : -ESRCH;
-
-	*ret_process = ret ? NULL : process;
-	return ret;
-}
-
 /* Finds the paused process that owns @file, so that no process is paused twice: the driver undoes
- * only one pause. Asks at most two questions for a file, whatever the number of processes.
- *
- *   1. Most often a second file of a process is in the same task. CHECKPOINT answers for that one.
- *   2. UNPAUSE answers -EINVAL if the process is not paused. That is the usual answer, and it costs
- *      nothing and leaves no line in the kernel's log.
- *
- * *@ret_process is NULL if the process is not paused. Logs on error. */
+ * only one pause. Where ask_owner() has not asked, UNPAUSE tells: it answers -EINVAL if the process
+ * is not paused. That is the usual answer, and it costs nothing and leaves no line in the kernel's
+ * log. *@ret_process is NULL if the process is not paused. Logs on error. */
 static int find_owner(struct dump_session *session, const struct dumped_file *file,
 		      struct dumped_process **ret_process)
 {
 	const struct dumped_process asked = process_of(session, file);
 
-	*ret_process = NULL;
-	for (size_t i = 0; i < session->num_processes; i++) {
-		int ret;
-
-		if (session->processes[i].pid != file->pid)
-			continue;
-		ret = compare_by_checkpoint(&session->processes[i], file->fd, ret_process);
-		if (!ret || !is_not_paused(ret))
-			return ret ? report_unclear(&asked, ret) : 0;
-	}
-	return session->num_processes ? find_by_unpause(session, &asked, ret_process) : 0;
+	*ret_process = file->owner_vpid ? find_paused(session, file->owner_vpid) : NULL;
+	if (*ret_process || !session->num_processes)
+		return 0;
+	return find_by_unpause(session, &asked, ret_process);
 }
 
 static int start_guard(struct dump_session *session)
@@ -331,7 +299,7 @@ static int note_pause(struct dump_session *session, struct dumped_file *file)
 		return log_error(ret, "process %d: cannot find it", process->vpid);
 	(void)snprintf(process->name, sizeof(process->name), "process %d", process->pid);
 	log_info("%s: its queues are stopped", process->name);
-	return preflight_process_check(process);
+	return 0;
 }
 
 /* CRIU may never show the file of a process that sees no GPU, or is not part of the dump. Such a
@@ -376,34 +344,76 @@ static int undo_old_pauses(struct dump_session *session)
 	return ret;
 }
 
+static bool is_first_of_task(const struct dump_session *session, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (session->files[i].pid == session->files[index].pid)
+			return false;
+	}
+	return true;
+}
+
+/* A further file of a task most often is of the same process. A pause tells, and nothing of the job
+ * is paused for the dump yet, so the queues may run again. */
+static int ask_owner(struct dump_session *session, struct dumped_file *file)
+{
+	const struct dumped_process asked = process_of(session, file);
+	struct kfd_state counts;
+	int ret = kfd_pause(file->fd, &counts);
+
+	/* pause_owner() notes these. */
+	if (ret == -ENODEV || ret == -EBADF)
+		return 0;
+	if (ret < 0)
+		return report_pause(&asked, ret);
+	file->owner_vpid = counts.vpid;
+	return undo_pause(&asked);
+}
+
+static int ask_owners(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->num_files; i++)
+		ret = is_first_of_task(session, i) ? 0 : ask_owner(session, &session->files[i]);
+	return ret;
+}
+
 static int list_files(struct dump_session *session, int shown)
 {
 	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
-	int ret = kfd_files_find(&session->tasks, shown, HOST_LOWEST_FD, &files);
+	int ret;
+
+	session->tasks_are_named = session->tasks.count;
+	ret = session->tasks_are_named ? 0 : kfd_files_list_tree(shown, &session->tasks);
+	if (!ret)
+		ret = kfd_files_find(&session->tasks, HOST_LOWEST_FD, &files);
+	for (size_t i = 0; !ret && i < files.count; i++)
+		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
+			       files.list[i].reopen_vpid);
+	return ret;
+}
+
+int pause_list_files(struct dump_session *session, int shown)
+{
+	int ret = list_files(session, shown);
 
 	if (ret == -ENOSYS || ret == -EPERM)
 		return log_error(ret,
 				 "processes: cannot get their files of /dev/kfd, which takes the"
 				 " system calls pidfd_getfd and kcmp; allow both to CRIU (a seccomp"
 				 " filter may forbid them)");
-	for (size_t i = 0; !ret && i < files.count; i++)
-		ret = add_file(session, take_fd(&files.list[i].fd), files.list[i].pid,
-			       files.list[i].reopen_vpid);
 	return ret < 0 ? log_error(ret, "processes: cannot list their files of /dev/kfd") : 0;
 }
 
-int pause_tree(struct dump_session *session, int shown)
+int pause_tree(struct dump_session *session)
 {
-	int ret;
+	int ret = undo_old_pauses(session);
 
-	if (session->tree_is_paused)
-		return 0;
-	session->tree_is_paused = true;
-	ret = list_files(session, shown);
 	if (!ret)
-		ret = undo_old_pauses(session);
-	if (!ret && session->num_files)
 		ret = start_guard(session);
+	if (!ret)
+		ret = ask_owners(session);
 	for (size_t i = 0; !ret && i < session->num_files; i++)
 		ret = pause_file(session, &session->files[i]);
 	return ret;
@@ -461,7 +471,7 @@ static bool is_dumped(const struct dump_session *session, const struct dumped_pr
 	struct timespec now;
 	int ret;
 
-	if (session->tasks.count)
+	if (session->tasks_are_named)
 		return true;
 	ret = image_dir_task_time(process->vpid, &now);
 	if (ret < 0)

@@ -9,12 +9,14 @@
 #include "dump/dump.h"
 #include "kernel/kfd.h"
 
-/* Lists the files of the tree that has @shown (borrowed) and pauses their owners, at the first
- * call; later calls do nothing. With every CRIU this is early enough: when CRIU shows the first
- * file, it has stopped all tasks, and it saves their shared memory after them. Before that, the
- * plugin undoes pauses that a killed dump has left. -errno after a line, also if the kernel does
- * not hand out files of other processes. */
-int pause_tree(struct dump_session *session, int shown);
+/* Lists the /dev/kfd files of all tasks. CRIU has stopped all tasks when it shows the first file of
+ * a GPU. If CRIU has not named the tasks, lists the tasks, too: those of the tree that has the file
+ * @shown (borrowed). -errno after a line, also if the kernel does not hand out files of other
+ * processes. */
+int pause_list_files(struct dump_session *session, int shown);
+/* Pauses the owners of these files. Before that, undoes pauses that a killed dump has left. Logs on
+ * error. */
+int pause_tree(struct dump_session *session);
 
 /* *@ret_process: the process whose state the image @id of the file @fd (borrowed) will hold; NULL:
  * the state is in the image of another file of the process. -ENODEV without a line: the process

@@ -84,9 +84,9 @@ static int find_file(const struct gem_files *files, int fd, bool *ret_known)
 	return 0;
 }
 
-static int add_file(struct gem_files *files, const struct topology_node *gpu, int *fd)
+static int add_file(struct gem_files *files, const struct topology_node *gpu, int number, int *fd)
 {
-	struct gem_file file = { .fd = *fd, .gpu = gpu };
+	struct gem_file file = { .fd = *fd, .number = number, .gpu = gpu };
 	int ret = read_handles(&file);
 
 	if (!ret)
@@ -122,7 +122,7 @@ static int add_descriptor(struct gem_files *files, const struct topology *topolo
 	ret = find_file(files, fd, &known);
 	if (!ret && !known)
 		ret = fd_move_up(&fd, HOST_LOWEST_FD);
-	return ret || known ? ret : add_file(files, gpu, &fd);
+	return ret || known ? ret : add_file(files, gpu, number, &fd);
 }
 
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
@@ -168,7 +168,7 @@ static bool is_compute_file(const struct gem_files *files, const struct gem_file
 {
 	if (gpu->has_bo && !has_key(file, gpu->bo_offset))
 		return render_node_can_map(file->fd, gpu->bo_offset);
-	return is_only_one(files, file);
+	return file->num_handles && is_only_one(files, file);
 }
 
 static const struct bo_index_entry *find_bo(const struct dumped_process *process,
@@ -281,21 +281,28 @@ static int save_file(const struct dumped_process *process, const struct gem_file
 	return ret;
 }
 
-static int save_files(const struct dumped_process *process, const struct gem_files *files,
-		      struct gem_saved_list *list)
+static const struct gem_file *find_compute_file(const struct gem_files *files,
+						const struct dumped_gpu *gpu)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->list[i].gpu->drm_render_minor == gpu->render_minor &&
+		    is_compute_file(files, &files->list[i], gpu))
+			return &files->list[i];
+	}
+	return NULL;
+}
+
+static int save_files(struct dumped_process *process, struct gem_saved_list *list)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < process->num_gpus; i++) {
-		const struct dumped_gpu *gpu = &process->gpus[i];
+		struct dumped_gpu *gpu = &process->gpus[i];
+		const struct gem_file *file = find_compute_file(process->gem_files, gpu);
 
-		for (size_t j = 0; !ret && j < files->count; j++) {
-			const struct gem_file *file = &files->list[j];
-
-			if (file->num_handles && file->gpu->drm_render_minor == gpu->render_minor &&
-			    is_compute_file(files, file, gpu))
-				ret = save_file(process, file, gpu->user_gpu_id, list);
-		}
+		gpu->compute_file = file ? file->number : DUMP_NO_FILE;
+		gpu->num_handles = file ? file->num_handles : 0;
+		ret = file ? save_file(process, file, gpu->user_gpu_id, list) : 0;
 	}
 	return ret;
 }
@@ -309,9 +316,9 @@ static int compare_saved(const void *a, const void *b)
 	return one->handle < other->handle ? -1 : one->handle > other->handle;
 }
 
-int gem_list_save(const struct dumped_process *process, struct gem_saved_list *ret_saved)
+int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved)
 {
-	int ret = save_files(process, process->gem_files, ret_saved);
+	int ret = save_files(process, ret_saved);
 
 	if (ret < 0)
 		return ret;

@@ -19,8 +19,9 @@ struct topology_node;
 /* The render files of a process, each once, however many descriptors it has. */
 struct gem_files {
 	struct gem_file {
-		/* In this process. */
+		/* In this process, and in the process. */
 		int fd;
+		int number;
 		/* Borrowed. */
 		const struct topology_node *gpu;
 		struct gem_named {
@@ -68,9 +69,10 @@ struct gem_saved_list {
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 void gem_list_files_done(struct gem_files *files);
 
-/* Lists the handles in the compute files of @process, by GPU and number. The process has its GPUs
- * and its render files. -EOPNOTSUPP: a handle cannot be saved. Logs on error. */
-int gem_list_save(const struct dumped_process *process, struct gem_saved_list *ret_saved);
+/* Finds the compute file of @process for each of its GPUs, and lists the handles of these files, by
+ * GPU and number. The process has its GPUs and its render files. -EOPNOTSUPP: a handle cannot be
+ * saved. Logs on error. */
+int gem_list_save(struct dumped_process *process, struct gem_saved_list *ret_saved);
 void gem_list_saved_done(struct gem_saved_list *saved);
 
 #endif

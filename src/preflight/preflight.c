@@ -315,11 +315,11 @@ int preflight_check_dump(const struct dump_session *session)
 	return 0;
 }
 
-int preflight_check_driver(const struct dump_session *session, int kfd_id)
+int preflight_check_driver(const struct dump_session *session)
 {
 	return kfd_queue_driver_saves_waves()
 		       ? 0
-		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "kfd %d: the process", kfd_id);
+		       : preflight_refuse(session, DUMP_CWSR_IS_OFF, "a process");
 }
 
 static const struct topology_node *gpu_by_user_id(const struct dumped_process *process,

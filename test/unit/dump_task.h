@@ -21,7 +21,7 @@ extern struct criu_plugin_desc CR_PLUGIN_DESC;
 #define GPU_A 1997
 #define GPU_B 57300
 
-static pid_t tracee;
+static pid_t tracee, other_tracee;
 
 /* The errno of a system call; 0: the kernel answers it. NULL: it answers all. */
 static int (*failing_syscall)(long number);
@@ -64,6 +64,9 @@ static inline int begin(void **state)
 static inline int end(void **state)
 {
 	unit_end_sleeper(tracee);
+	if (other_tracee)
+		unit_end_sleeper(other_tracee);
+	other_tracee = 0;
 	return fake_gpu_end(state);
 }
 
@@ -122,6 +125,15 @@ static inline struct fake_process *make_process(void)
 	       3ULL << 62 | (uint64_t)GPU_A << 46);
 	add_bo(process, GPU_B, KFD_BO_USERPTR | 1u << 31, 0x700000, 0x123000, 0);
 	process->num_objects = 3;
+	return process;
+}
+
+/* Makes @process, which has no open files yet, another task of the dump. */
+static inline struct fake_process *move_to_other_task(struct fake_process *process)
+{
+	other_tracee = unit_start_sleeper();
+	assert_int_equal(ptrace(PTRACE_SEIZE, other_tracee, 0, PTRACE_O_EXITKILL), 0);
+	process->pid = other_tracee;
 	return process;
 }
 

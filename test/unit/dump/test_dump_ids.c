@@ -62,6 +62,7 @@ static void dump_files(const struct files *files, bool kfd_first)
 static void render_images_have_the_ids_that_the_process_knows(void **state)
 {
 	(void)state;
+	kernel.shares_render_files = true;
 	for (size_t i = 0; i < 4 * ARRAY_SIZE(moves); i++) {
 		bool kfd_first = i & 1, streamed = i & 2;
 		uint32_t id_a = moves[i / 4].id_a, id_b = moves[i / 4].id_b;

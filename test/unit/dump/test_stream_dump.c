@@ -28,6 +28,7 @@ static void render_nodes_name_their_process_in_any_order(void **state)
 	int of_no_bo = open_render(128, O_RDWR);
 
 	(void)state;
+	kernel.shares_render_files = true;
 	add_bo(process, GPU_B, KFD_BO_GTT, 0x800000, 0x1000, 0x10000000);
 	for (unsigned int kfd_first = 0; kfd_first < 2; kfd_first++) {
 		process->calls[KFD_PROCESS_INFO] = 0;

@@ -7,6 +7,7 @@
 
 static void files_of_tracees_are_found_once_each(void **state)
 {
+	struct pid_list tasks = { 0 };
 	struct tree_files files;
 	struct member members[2], child;
 	int inherited[2];
@@ -19,8 +20,10 @@ static void files_of_tracees_are_found_once_each(void **state)
 	inherited[1] = dup(members[1].fds[0]);
 	child = (struct member){ .pid = start_task(inherited, 2) };
 	(void)close(inherited[1]);
-	assert_int_equal(kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 300, &files),
-			 0);
+	assert_int_equal(kfd_files_list_tree(members[0].fds[0], &tasks), 0);
+	assert_int_equal(tasks.count, 4); /* the tracee of all tests is one of them */
+	assert_int_equal(kfd_files_find(&tasks, 300, &files), 0);
+	pid_list_done(&tasks);
 	assert_int_equal(files.count, 3);
 	for (size_t i = 0; i < files.count; i++) {
 		assert_true(files.list[i].fd >= 300);
@@ -41,17 +44,19 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	struct rlimit old, few;
 	struct tree_files files;
 	struct member members[2];
+	struct pid_list tasks = { 0 };
 	unsigned int failed = 0;
 	int ret = -1;
 
 	(void)state;
 	join_tree(&members[0], make_process(), 1);
 	join_tree(&members[1], make_process(), 1);
+	assert_int_equal(kfd_files_list_tree(members[0].fds[0], &tasks), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few = old;
 	for (few.rlim_cur = 3; ret && few.rlim_cur < 100; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = kfd_files_find(&(struct pid_list){ 0 }, members[0].fds[0], 0, &files);
+		ret = kfd_files_find(&tasks, 0, &files);
 		failed += ret == -EMFILE;
 		assert_true(!ret || ret == -EMFILE);
 	}
@@ -60,6 +65,7 @@ static void without_descriptors_nothing_is_overlooked(void **state)
 	assert_true(failed > 0);
 	assert_int_equal(files.count, 2);
 	kfd_files_done(&files);
+	pid_list_done(&tasks);
 	leave_tree(&members[0]);
 	leave_tree(&members[1]);
 }

@@ -151,7 +151,7 @@ static void more_files_and_inherited_ones_pause_no_process_twice(void **state)
 		assert_int_equal(dump_file(parent.fds[i], 5 + i), 0);
 	assert_int_equal(parent.process->paused, 1);
 	end_dump(0);
-	assert_int_equal(parent.process->calls[KFD_PROCESS_INFO], 1);
+	assert_int_equal(parent.process->calls[KFD_CHECKPOINT], 1);
 	assert_int_equal(parent.process->paused, 0);
 	leave_tree(&child);
 	leave_tree(&parent);
@@ -253,7 +253,7 @@ static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state
 	start_dump();
 	assert_int_equal(dump_file(member.fds[0], 5), 0);
 	assert_int_equal(member.process->paused, 1);
-	assert_logged("Warn  (amdgpu_plugin): ", "changed");
+	assert_logged("amdgpu_plugin: ", "its counts changed");
 	assert_int_equal(dump_file(member.fds[1], 6), 0);
 	assert_int_equal(member.process->paused, 1);
 	assert_int_equal(finish_dump(0), 0);
@@ -265,13 +265,15 @@ static void a_process_whose_counts_have_changed_is_not_paused_twice(void **state
 /* UNPAUSE has found out that the process was paused, and the driver does not pause it again. */
 static void a_process_that_stays_stopped_is_named(void **state)
 {
-	struct member member;
+	struct member member, child;
+	int inherited;
 
 	(void)state;
-	join_tree(&member, make_process(), 2);
-	kernel.fail_op = KFD_CHECKPOINT;
-	kernel.fail_errno = EINVAL;
-	kernel.fail_count = 1;
+	join_tree(&member, make_process(), 1);
+	/* The process has closed this file, so only its child has it. */
+	inherited = open_kfd_of(member.process);
+	child = (struct member){ .pid = start_task(&inherited, 1) };
+	(void)close(inherited);
 	kernel.slow_pause = 2;
 	start_dump();
 	assert_fails(dump_file(member.fds[0], 5));
@@ -279,6 +281,7 @@ static void a_process_that_stays_stopped_is_named(void **state)
 		      "they may stay stopped", "only ending the process helps");
 	end_dump(-1);
 	assert_int_equal(unit_count_errors(), 1);
+	leave_tree(&child);
 	leave_tree(&member);
 }
 
@@ -433,7 +436,7 @@ static void a_file_that_another_process_would_open_again_fails_the_dump(void **s
 	owner.process->pid = owner.pid;
 	start_dump();
 	assert_fails(dump_file(owner.fds[0], 5));
-	(void)snprintf(words, sizeof(words), "kfd 5 of process %d: process %d has", owner.pid,
+	(void)snprintf(words, sizeof(words), "/dev/kfd of process %d: process %d has", owner.pid,
 		       other);
 	assert_logged("Error (amdgpu_plugin): ", words);
 	end_dump(-1);

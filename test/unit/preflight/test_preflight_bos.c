@@ -106,7 +106,7 @@ static void a_buffer_that_is_there_twice_is_refused(void **state)
 /* A restore would give each process a copy of its own. Both processes run on. */
 static void a_buffer_of_two_processes_is_refused(void **state)
 {
-	struct fake_process *one = make_process(), *two = make_process();
+	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 	int first = open_kfd_of(one), second = open_kfd_of(two);
 
 	(void)state;
@@ -115,7 +115,7 @@ static void a_buffer_of_two_processes_is_refused(void **state)
 	add_bo(two, GPU_B, KFD_BO_VRAM, 0x820000, 0x1000, 0x100000);
 	start_dump();
 	assert_fails(dump_file(first, 5));
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO 2", "shared");
+	assert_logged("Error (amdgpu_plugin): process ", ": BO 2", "shared");
 	assert_int_equal(unit_count_lines("Error (amdgpu_plugin): "), 1);
 	end_dump(-1);
 	assert_int_equal(one->paused + two->paused, 0);
@@ -139,7 +139,7 @@ static void assert_both_are_refused(const struct fake_process *one, const struct
 
 	start_dump();
 	assert_fails(dump_file(first, 5));
-	assert_logged("Error (amdgpu_plugin): kfd 5: BO 2", "shared");
+	assert_logged("Error (amdgpu_plugin): process ", ": BO 2", "shared");
 	end_dump(-1);
 	(void)close(first);
 	(void)close(second);
@@ -149,7 +149,7 @@ static void assert_both_are_refused(const struct fake_process *one, const struct
  * address have the same memory file. */
 static void a_buffer_of_two_gpus_is_refused(void **state)
 {
-	struct fake_process *one = make_process(), *two = make_process();
+	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 
 	(void)state;
 	add_bo(one, GPU_B, KFD_BO_VRAM, 0x800000, 0x1000, 0x100000);
@@ -171,7 +171,7 @@ static void a_buffer_of_two_gpus_of_one_process_is_refused(void **state)
 /* Partitions of one PCI device (CPX) share the mmap offsets. Each has a dma-buf of its own. */
 static void a_buffer_of_two_partitions_is_refused(void **state)
 {
-	struct fake_process *one = make_process(), *two = make_process();
+	struct fake_process *one = make_process(), *two = move_to_other_task(make_process());
 
 	(void)state;
 	change_gpus("s/^location_id .*/location_id 25344/");
