@@ -89,19 +89,13 @@ check-kills:
 	@test/native/kill 300 $(SEED)
 	@VM_KILLS=50 VM_LIMIT=30000 test/vm/run -k 6.1 -k 6.12 -k 7.2 killed-while-paused killed-dump killed-last-steps killed-restore killed-task
 
-# All scenarios without containers and ROCm under all CRIUs that they matter to, and those of make check with ROCm.
-check-criu:
-	@test/vm/run
-
-# The kernels' own amdgpu on the emulated GPU, each kernel with the CRIU of its suite.
+# All scenarios without containers and ROCm, on each kernel with the CRIU of its suite.
 check-driver:
-	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run -k 6.1 -k 6.12 -k 7.2 -k 7.3
+	@VM_LIMIT=$${VM_LIMIT:-6000} test/vm/run
 
-# Jobs in containers of runc and podman with the true driver, all scenarios under all CRIUs. The first run builds roots with
-# the runtimes.
+# The same with jobs in containers of runc and podman; the first run builds roots with the runtimes.
 check-containers:
 	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C
-	@VM_LIMIT=$${VM_LIMIT:-12000} test/vm/run -C -k 6.12 -c 4.3
 
 demo:
 	@test/setup
@@ -162,4 +156,4 @@ format:
 
 -include $(OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d)
 
-.PHONY: all analyse check check-containers check-criu check-deb check-driver check-kills deb demo dist install package uninstall clean format
+.PHONY: all analyse check check-containers check-deb check-driver check-kills deb demo dist install package uninstall clean format

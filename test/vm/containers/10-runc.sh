@@ -3,7 +3,7 @@
 # Jobs in containers of runc, with namespaces of their own for network, mounts, processes, IPC, host name and
 # cgroups. The commands are those that a user types; the first scenario is the example in README.
 
-scenario_container_runc() { # in make check
+scenario_container_runc() {
 	machine one
 	bundle job
 	(cd job && runc run --detach job < /dev/null > /dev/null 2>&1)
@@ -16,7 +16,7 @@ scenario_container_runc() { # in make check
 }
 
 # Three times, and without paths: runc then uses directories below the current one and the bundle.
-scenario_container_runc_again() {
+scenario_container_runc_again() { # long
 	local turn
 
 	machine one
@@ -34,7 +34,7 @@ scenario_container_runc_again() {
 }
 
 # The original continues. After it has ended, its images restore.
-scenario_container_runc_leave_running() {
+scenario_container_runc_leave_running() { # long
 	machine one
 	runc_job
 	runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
@@ -48,7 +48,7 @@ scenario_container_runc_leave_running() {
 }
 
 # Two processes; the cgroup gives the job two of eight GPUs.
-scenario_container_runc_tree() {
+scenario_container_runc_tree() { # long
 	machine eight
 	bundle job /dev/dri/renderD130 /dev/dri/renderD134
 	job_args job --tree 2
@@ -59,7 +59,7 @@ scenario_container_runc_tree() {
 }
 
 # Three processes share a buffer of the GPU.
-scenario_container_runc_sharing() {
+scenario_container_runc_sharing() { # long
 	machine one
 	bundle job
 	job_args job --tree 3 --shared --depth 64 --gpus 0
@@ -73,7 +73,7 @@ scenario_container_runc_sharing() {
 	finish
 }
 
-scenario_container_runc_gpu_5_of_8() {
+scenario_container_runc_gpu_5_of_8() { # long
 	machine eight
 	bundle job /dev/dri/renderD133
 	runc_run
@@ -85,7 +85,7 @@ scenario_container_runc_gpu_5_of_8() {
 }
 
 # A memory limit, a network namespace that exists before the container, and cgroups that CRIU does not manage.
-scenario_container_runc_limits() {
+scenario_container_runc_limits() { # long
 	local cgroups=()
 
 	# runc 1.1 does not know this mode.
@@ -108,7 +108,7 @@ scenario_container_runc_limits() {
 }
 
 # A container without a GPU, with the plugin installed.
-scenario_container_runc_no_gpu() {
+scenario_container_runc_no_gpu() { # long
 	no_machine
 	bundle job
 	edit job '.process.args = ["/bin/sh", "-c", $script]' --arg script "$no_gpu_script"

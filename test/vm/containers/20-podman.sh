@@ -2,7 +2,7 @@
 #
 # Jobs in containers of podman, with crun (the default on Debian) and with runc.
 
-scenario_container_podman() { # in make check
+scenario_container_podman() {
 	crun_checkpoints
 	machine one
 	podman_image
@@ -27,19 +27,19 @@ podman_cycle() {
 	finish
 }
 
-scenario_container_podman_no_network() {
+scenario_container_podman_no_network() { # long
 	podman_cycle crun --network none --read-only
 }
 
-scenario_container_podman_runc() {
+scenario_container_podman_runc() { # long
 	podman_cycle runc
 }
 
-scenario_container_podman_runc_no_network() {
+scenario_container_podman_runc_no_network() { # long
 	podman_cycle runc --network none
 }
 
-scenario_container_podman_terminal() {
+scenario_container_podman_terminal() { # long
 	podman_cycle runc -t
 }
 
@@ -58,11 +58,11 @@ podman_leave_running() { # RUNTIME
 	finish
 }
 
-scenario_container_podman_leave_running() {
+scenario_container_podman_leave_running() { # long
 	podman_leave_running crun
 }
 
-scenario_container_podman_runc_leave_running() {
+scenario_container_podman_runc_leave_running() { # long
 	podman_leave_running runc
 }
 
@@ -79,16 +79,16 @@ podman_export() { # RUNTIME
 	finish
 }
 
-scenario_container_podman_export() {
+scenario_container_podman_export() { # long
 	podman_export crun
 }
 
-scenario_container_podman_runc_export() {
+scenario_container_podman_runc_export() { # long
 	podman_export runc
 }
 
 # One GPU of eight. runc sets the cgroup before the restore.
-scenario_container_podman_runc_gpu_5_of_8() {
+scenario_container_podman_runc_gpu_5_of_8() { # long
 	machine eight
 	podman_image
 	podman --runtime runc run -d --name job --device /dev/kfd --device /dev/dri/renderD133 -v "$work/log:/log" gpu:1 /job
@@ -102,7 +102,7 @@ scenario_container_podman_runc_gpu_5_of_8() {
 	finish
 }
 
-scenario_container_podman_no_gpu() {
+scenario_container_podman_no_gpu() { # long
 	crun_checkpoints
 	no_machine
 	podman_image

@@ -47,7 +47,7 @@ run_job() { # [NODE...]
 }
 
 # The job has one GPU, and another machine has the GPU under another minor.
-scenario_container_other_machine() { # in make check
+scenario_container_other_machine() {
 	local any_minor=1 other
 
 	machine one
@@ -69,7 +69,7 @@ scenario_container_other_machine() { # in make check
 }
 
 # The job moves to another GPU of eight, and then to a third one.
-scenario_container_other_gpu() {
+scenario_container_other_gpu() { # long
 	local any_minor=1
 
 	machine eight
@@ -90,7 +90,7 @@ scenario_container_other_gpu() {
 }
 
 # config.json of the restore has the cgroup rule for another GPU, but not its node. The task makes the node.
-scenario_container_rule_without_node() {
+scenario_container_rule_without_node() { # long
 	local any_minor=1 other
 
 	machine one
@@ -107,7 +107,7 @@ scenario_container_rule_without_node() {
 }
 
 # The host's /dev/dri is mounted, so no node is missing, and the task makes none.
-scenario_container_mounted_nodes() {
+scenario_container_mounted_nodes() { # long
 	local any_minor=1
 
 	machine eight
@@ -124,7 +124,7 @@ scenario_container_mounted_nodes() {
 }
 
 # /dev/kfd has another number, as after a reboot, and then its old number again.
-scenario_container_other_major() { # in make check
+scenario_container_other_major() {
 	machine one
 	run_job
 	checkpointed away
@@ -147,7 +147,7 @@ scenario_container_other_major() { # in make check
 
 # crun sets the device cgroup after the restore, so the task sees eight GPUs at first. The job has SVM ranges, so KFD must
 # give the process one GPU.
-scenario_container_podman_gpu_5_of_8() { # in make check
+scenario_container_podman_gpu_5_of_8() {
 	local log
 
 	crun_checkpoints
@@ -181,7 +181,7 @@ no_program() {
 }
 
 # A podman archive on a machine where the GPU has another minor. The restored job can be checkpointed again.
-scenario_container_podman_import_elsewhere() {
+scenario_container_podman_import_elsewhere() { # long
 	local any_minor=1
 
 	crun_checkpoints

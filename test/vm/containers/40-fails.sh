@@ -18,7 +18,7 @@ user_reads() {
 }
 
 # A refused job continues, and can be checkpointed as soon as it has removed the reason.
-scenario_container_refused() { # in make check
+scenario_container_refused() {
 	machine one
 	bundle job
 	job_args job --gem-bo
@@ -45,17 +45,17 @@ podman_refused() { # RUNTIME
 	finish
 }
 
-scenario_container_podman_refused() {
+scenario_container_podman_refused() { # long
 	crun_checkpoints
 	podman_refused crun
 }
 
-scenario_container_podman_runc_refused() {
+scenario_container_podman_runc_refused() { # long
 	podman_refused runc
 }
 
 # The file of options is on the host. podman does not pass its environment to CRIU at a checkpoint.
-scenario_container_options() {
+scenario_container_options() { # long
 	crun_checkpoints
 	machine one
 	podman_job crun
@@ -84,7 +84,7 @@ restore_refused() {
 	runc delete -f job || true
 }
 
-scenario_container_broken_image() {
+scenario_container_broken_image() { # long
 	local image
 
 	machine one
@@ -101,7 +101,7 @@ scenario_container_broken_image() {
 }
 
 # An archive without one of the plugin's images.
-scenario_container_incomplete_archive() {
+scenario_container_incomplete_archive() { # long
 	crun_checkpoints
 	machine one
 	podman_job crun
@@ -124,7 +124,7 @@ scenario_container_incomplete_archive() {
 
 # config.json of the restore differs from that of the dump: the cgroup does not allow /dev/kfd, or allows another number, or does
 # not allow the GPU.
-scenario_container_wrong_rules() {
+scenario_container_wrong_rules() { # long
 	local major forbidden
 
 	machine one
@@ -162,15 +162,15 @@ while_killed() {
 
 # CRIU is killed in the plugin's hook, where the parasite waits for commands, so that the job cannot be lost
 # (scenarios/55-killed.sh). The engine is so slow that the hook does not end before.
-scenario_container_killed_dump() { # in make check
+scenario_container_killed_dump() {
 	machine one
 	runc_job
-	knob engine_bytes_per_s 300000
+	ask_gpu "speed 300000"
 	AMDGPU_PARALLEL_DUMP=0 while_killed logs/dump.log ': paused process' \
 		runc checkpoint --image-path "$work/images" --work-path "$work/logs" job
 	! grep -q 'its contents are saved while CRIU goes on' logs/dump.log || fail "runc did not pass its environment to CRIU"
 	lives_on
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	! compgen -G 'images/amdgpu-kfd-*.img' > /dev/null || fail "a killed dump left $(echo images/amdgpu-kfd-*.img)"
 	unchanged
 	rm -r images
@@ -178,15 +178,15 @@ scenario_container_killed_dump() { # in make check
 	finish
 }
 
-scenario_container_killed_restore() {
+scenario_container_killed_restore() { # long
 	machine one
 	runc_job
 	runc_checkpoint
-	knob engine_bytes_per_s 3000000
+	ask_gpu "speed 3000000"
 	while_killed logs/restore.log 'amdgpu_plugin: map: saved' runc_restore
 	nothing_left
 	no_violation
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	runc delete -f job || true
 	runc_restore
 	returned runc job
@@ -194,7 +194,7 @@ scenario_container_killed_restore() {
 }
 
 # A GPU with another minor needs a node that the restored /dev lacks, and the task cannot make it.
-scenario_container_read_only_dev() {
+scenario_container_read_only_dev() { # long
 	local other
 
 	machine one
@@ -212,7 +212,7 @@ scenario_container_read_only_dev() {
 
 # The container's /dev is a directory of the host's disk, so CRIU makes no nodes there. The task must make the node, which
 # fails if CRIU has no CAP_MKNOD.
-scenario_container_no_mknod() {
+scenario_container_no_mknod() { # long
 	local any_minor=1 other
 
 	machine one
@@ -246,7 +246,7 @@ dev_folder() {
 
 # At the restore the cgroup allows all eight GPUs, and the container's /dev has one. The task must hide the other seven,
 # without a /sys/fs/cgroup.
-scenario_container_no_cgroup_mount() {
+scenario_container_no_cgroup_mount() { # long
 	needs_svm
 	machine eight
 	bundle job /dev/dri/renderD133
@@ -266,7 +266,7 @@ scenario_container_no_cgroup_mount() {
 }
 
 # The original still runs, so a restored copy cannot get the same queues.
-scenario_container_original_runs() {
+scenario_container_original_runs() { # long
 	machine one
 	runc_job
 	runc checkpoint --leave-running --image-path "$work/images" --work-path "$work/logs" job
@@ -289,7 +289,7 @@ busy='Error (amdgpu_plugin): .*another process has an SDMA queue with the same n
 
 # podman prints only the last error that crun found in CRIU's log, and the plugin repeats its reason there. crun 1.21
 # does not read the log, which exists until the container is removed.
-scenario_container_podman_original_runs() {
+scenario_container_podman_original_runs() { # long
 	crun_checkpoints
 	machine one
 	podman_job crun
@@ -308,7 +308,7 @@ scenario_container_podman_original_runs() {
 }
 
 # The archive's cgroup rules name the old minor. podman cannot change them, and runc sets them before the restore.
-scenario_container_podman_runc_import_elsewhere() {
+scenario_container_podman_runc_import_elsewhere() { # long
 	machine one
 	podman_job runc
 	podman container checkpoint --export "$work/job.tar.zst" job

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The steps of scenarios: start a program, wait for a line of its log, dump, kill, restore, compare. A
-# step that fails ends the scenario. What the steps ask of the GPU and its driver is in simulated.sh or in true.sh.
+# step that fails ends the scenario. What the steps ask of the GPU and its driver is in driver.sh.
 #
 # In an emulated machine the start of a program takes tenths of a second, and a traced line costs time,
 # too. So the shell itself does what is frequent, and loops that wait are not traced.
 
 read -r criu_version < /opt/vm/criu
-read -r device < /opt/vm/device
-. "/opt/vm/guest/$device.sh"
+. /opt/vm/guest/driver.sh
 limit=390 # seconds for one event, on a host that has no time for us: the client gives up after 120 and says what it lacks
 
 # why REASON: writes the reason and the state of the device to the report and to the logs.

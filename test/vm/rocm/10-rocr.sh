@@ -7,14 +7,14 @@ start_rocr() { program=rocr_client start_client "$@"; }
 keeps_waves() { ! loses_waves || skip "this driver loses waves, see rocm-no-control-stack"; }
 with_kernels="--kernels /opt/vm/lib/gfx90a.co"
 
-scenario_rocm_rocminfo() { # true driver
+scenario_rocm_rocminfo() { # long
 	machine eight
 	rocminfo > rocminfo.txt 2> rocminfo.err < /dev/null || fail "rocminfo: status $?: $(tail -n 1 rocminfo.err)"
 	[ "$(grep -c '^  Name: *gfx90a' rocminfo.txt)" = 8 ] || fail "rocminfo lists: $(grep '^  Name: ' rocminfo.txt | tr -s ' \n' ' ;')"
 	no_violation
 }
 
-scenario_rocm_copies() { # true driver
+scenario_rocm_copies() { # long
 	machine one
 	start_rocr
 	come_back
@@ -23,7 +23,7 @@ scenario_rocm_copies() { # true driver
 }
 
 # A kernel is in the middle of its loop at each dump. Another one waits behind a barrier.
-scenario_rocm_kernels() { # true driver in make check
+scenario_rocm_kernels() {
 	keeps_waves
 	machine one
 	start_rocr $with_kernels
@@ -33,7 +33,7 @@ scenario_rocm_kernels() { # true driver in make check
 }
 
 # ROCr has what kernels, signals and queues need in BOs, which the plugin saves, and not in memory of the process.
-scenario_rocm_kernels_in_bos() { # true driver
+scenario_rocm_kernels_in_bos() { # long
 	keeps_waves
 	machine one
 	HSA_USERPTR_FOR_PAGED_MEM=0 start_rocr $with_kernels
@@ -42,7 +42,7 @@ scenario_rocm_kernels_in_bos() { # true driver
 	finish
 }
 
-scenario_rocm_move() { # true driver
+scenario_rocm_move() { # long
 	keeps_waves
 	machine one
 	start_rocr $with_kernels
@@ -51,7 +51,7 @@ scenario_rocm_move() { # true driver
 	finish
 }
 
-scenario_rocm_move_eight() { # true driver
+scenario_rocm_move_eight() { # long
 	keeps_waves
 	machine eight
 	start_rocr $with_kernels
@@ -71,7 +71,7 @@ start_rocr_sharers() {
 }
 
 # By dma-bufs, which the owner sends over a socket.
-scenario_rocm_ipc() { # true driver
+scenario_rocm_ipc() { # long
 	[ "$(rocr_interface)" -ge 15 ] || skip "this ROCr has IPC by share handles only"
 	machine one
 	HSA_ENABLE_IPC_MODE_LEGACY=0 start_rocr_sharers 2
@@ -81,10 +81,8 @@ scenario_rocm_ipc() { # true driver
 }
 
 # Host memory in BOs, which only kernels that list GEM handles tell from memory of the process.
-scenario_rocm_ipc_host() { # true driver
-	local kernel
-
-	with_kernel 6.18 '7.*' || skip "Linux before 6.18 does not list GEM handles"
+scenario_rocm_ipc_host() { # long
+	with_kernel '7.*' || skip "Linux before 6.18 does not list GEM handles"
 	[ "$(rocr_interface)" -ge 15 ] || skip "this ROCr has IPC by share handles only"
 	machine one
 	HSA_USERPTR_FOR_PAGED_MEM=0 HSA_ENABLE_IPC_MODE_LEGACY=0 start_rocr_sharers 2 host
@@ -95,10 +93,8 @@ scenario_rocm_ipc_host() { # true driver
 }
 
 # Memory of the virtual memory API, on a kernel that lists the handles of such memory.
-scenario_rocm_vmem() { # true driver
-	local kernel
-
-	with_kernel 6.18 '7.*' || skip "Linux before 6.18 does not list such handles"
+scenario_rocm_vmem() { # long
+	with_kernel '7.*' || skip "Linux before 6.18 does not list such handles"
 	[ "$(rocr_interface)" -ge 13 ] || skip "this ROCr has no virtual memory API"
 	machine one
 	start_rocr $(loses_waves || echo $with_kernels) --vmem
@@ -108,10 +104,8 @@ scenario_rocm_vmem() { # true driver
 }
 
 # This kernel saves no control stack: the dump fails, and the kernels run on.
-scenario_rocm_no_control_stack() { # true driver
-	local kernel
-
-	loses_waves || with_kernel 7.3 '7.*' || skip "this driver keeps waves"
+scenario_rocm_no_control_stack() { # long
+	loses_waves || with_kernel '7.*' || skip "this driver keeps waves"
 	machine one
 	start_rocr $with_kernels
 	dump_fails img "was saved without its control stack"

@@ -5,7 +5,7 @@
 
 start_hip() { program=hip_client start_client --kernels /opt/vm/lib/gfx90a.co; }
 
-scenario_rocm_hip() { # true driver
+scenario_rocm_hip() { # long
 	keeps_waves
 	machine one
 	start_hip
@@ -14,7 +14,7 @@ scenario_rocm_hip() { # true driver
 	finish
 }
 
-scenario_rocm_hip_move() { # true driver
+scenario_rocm_hip_move() { # long
 	keeps_waves
 	machine one
 	start_hip
@@ -22,7 +22,7 @@ scenario_rocm_hip_move() { # true driver
 	finish
 }
 
-scenario_rocm_hip_eight() { # true driver
+scenario_rocm_hip_eight() { # long
 	keeps_waves
 	machine eight
 	start_hip

@@ -18,18 +18,18 @@ contract() {
 	dmesg -C
 }
 
-scenario_device_contract() { # oldest, true driver
+scenario_device_contract() {
 	machine one
 	contract 5
 }
 
-scenario_device_contract_eight() { # oldest, long
+scenario_device_contract_eight() { # long
 	machine eight
 	contract 2
 }
 
 # All GPUs are partitions of one device.
-scenario_device_contract_partitions() { # only, true driver
+scenario_device_contract_partitions() {
 	machine mi300x-cpx
 	contract 2
 }

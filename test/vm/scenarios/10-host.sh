@@ -3,7 +3,7 @@
 # Tests without a GPU: `criu check` passes, CRIU dumps and restores a process without GPUs, and the
 # package goes and comes back.
 
-scenario_host_check() { # true driver
+scenario_host_check() {
 	criu check > check.log 2>&1 || fail "$(tail -n 3 check.log)"
 }
 
@@ -15,12 +15,12 @@ talker='
 	echo ready >> "$log"
 	while :; do wait; done'
 
-scenario_no_gpu_process() { # true driver
+scenario_no_gpu_process() {
 	no_machine
 	talk_dump_restore
 }
 
-scenario_no_gpu_process_beside_gpus() { # true driver
+scenario_no_gpu_process_beside_gpus() {
 	machine eight
 	talk_dump_restore
 }
@@ -43,7 +43,7 @@ talk_dump_restore() {
 }
 
 # Without the package CRIU works as before, and no file of the package is left.
-scenario_package_removed() { # oldest and newest, true driver
+scenario_package_removed() {
 	local left
 
 	no_machine

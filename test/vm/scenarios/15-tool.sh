@@ -11,7 +11,7 @@ tool() {
 	has_line tool.log "$2"
 }
 
-scenario_tool() { # newest, true driver
+scenario_tool() {
 	no_machine
 	tool 3 "this machine has no AMD GPU" check
 	machine eight
@@ -54,7 +54,7 @@ hold() {
 
 # Jobs that a dump would refuse, and the same after the remedy that the program names. If the kernel lists GEM objects, only
 # the dump can tell whether it must refuse those of a process without /dev/kfd.
-scenario_tool_refusals() { # newest, true driver
+scenario_tool_refusals() {
 	local status=1 words="has GEM objects"
 
 	[[ $(uname -r) != 7.* ]] || status=0 words="may be refused: it has GEM objects"

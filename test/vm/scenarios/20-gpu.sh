@@ -4,7 +4,7 @@
 # and moves to other machines have files of their own.
 
 # Without CRIU: the client finds no mistake of the device.
-scenario_client_alone() { # oldest and newest, true driver
+scenario_client_alone() {
 	machine eight
 	start_client --gpus 0,7
 	runs
@@ -13,7 +13,7 @@ scenario_client_alone() { # oldest and newest, true driver
 	finish
 }
 
-scenario_one_gpu() { # true driver in make check
+scenario_one_gpu() { # on each kernel
 	machine one
 	start_client --sizes medium
 	come_back
@@ -22,7 +22,7 @@ scenario_one_gpu() { # true driver in make check
 
 # A kernel of a compute queue is in the middle of its loop at each dump, and goes on where it was. A driver that saves no
 # control stack would lose its waves: the dump fails, and the kernel runs on.
-scenario_compute_queue() { # true driver in make check
+scenario_compute_queue() { # on each kernel
 	machine one
 	start_client --kernel
 	if loses_waves; then
@@ -37,7 +37,7 @@ scenario_compute_queue() { # true driver in make check
 
 # The GPU has room for one of two processes. A restore waits until the other one has ended and the driver has freed its
 # memory.
-scenario_restore_at_once() { # only, true driver
+scenario_restore_at_once() {
 	local job other
 
 	machine one-small
@@ -62,7 +62,7 @@ scenario_restore_at_once() { # only, true driver
 	finish
 }
 
-scenario_eight_gpus() { # true driver
+scenario_eight_gpus() {
 	machine eight
 	start_client --sizes small
 	come_back
@@ -70,49 +70,49 @@ scenario_eight_gpus() { # true driver
 }
 
 # More buffers than a process may have open files. A dump and a restore open a file for each.
-scenario_many_buffers() { # newest, long, true driver
+scenario_many_buffers() { # long
 	machine eight
 	start_client --sizes medium --gpus 0,2,3,5,7
 	come_back
 	finish
 }
 
-scenario_large_buffers() { # newest, true driver
+scenario_large_buffers() {
 	machine one
 	start_client --sizes full
 	come_back
 	finish
 }
 
-scenario_process_tree() { # true driver
+scenario_process_tree() {
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	come_back
 	finish
 }
 
-scenario_gpu_5_of_8() { # newest, true driver in make check
+scenario_gpu_5_of_8() { # on each kernel
 	machine eight
 	start_client --gpus 5
 	come_back
 	finish
 }
 
-scenario_render_first() { # oldest and newest, true driver
+scenario_render_first() {
 	machine one
 	start_client --render-first
 	come_back
 	finish
 }
 
-scenario_second_kfd() { # oldest and newest, true driver in make check
+scenario_second_kfd() { # on each kernel
 	machine one
 	start_client --second-kfd
 	come_back
 	finish
 }
 
-scenario_forked_child() { # oldest and newest, true driver
+scenario_forked_child() {
 	machine one
 	start_client --fork-child
 	come_back
@@ -121,7 +121,7 @@ scenario_forked_child() { # oldest and newest, true driver
 
 # The plugin may not use descriptors that the task has free or in use. This task has its device files
 # in place of standard input and output.
-scenario_low_fds() { # oldest and newest, true driver
+scenario_low_fds() {
 	machine one
 	start_client --close-standard-files
 	[[ $(fds "$pid") == "0 /dev/"[kd]* ]] || fail "not what this is about: $(fds "$pid")"
@@ -129,7 +129,7 @@ scenario_low_fds() { # oldest and newest, true driver
 	finish
 }
 
-scenario_dumped_again() { # oldest and newest, true driver in make check
+scenario_dumped_again() { # on each kernel
 	machine one
 	start_client $(kernel_if_kept)
 	come_back
@@ -139,7 +139,7 @@ scenario_dumped_again() { # oldest and newest, true driver in make check
 }
 
 # The original runs on, and its image restores.
-scenario_leave_running() { # true driver in make check
+scenario_leave_running() { # on each kernel
 	local before
 
 	machine one
@@ -158,7 +158,7 @@ scenario_leave_running() { # true driver in make check
 	finish
 }
 
-scenario_leave_running_tree() { # oldest and newest, long, true driver
+scenario_leave_running_tree() { # long
 	local before
 
 	machine eight
@@ -183,7 +183,7 @@ post_dump() {
 	cat > post-dump.sh <<- end
 		#!/bin/bash
 		[ "\$CRTOOLS_SCRIPT_ACTION" = post-dump ] || exit 0
-		. /opt/vm/guest/$device.sh
+		. /opt/vm/guest/driver.sh
 		! queues_stopped $pid || : > $work/stopped
 		: > $work/post-dump.txt
 		$1
@@ -199,7 +199,7 @@ runs_on() { until_true queues_run "$pid" && runs && verify && no_violation; }
 
 # Until CRIU has killed the job its queues do not run. They run again if CRIU does not kill it: because it is killed
 # itself, or because its script fails.
-scenario_queues_after_dump() { # oldest and newest, true driver in make check
+scenario_queues_after_dump() { # on each kernel
 	local before
 
 	machine one
@@ -231,19 +231,19 @@ no_guard() { ! pgrep -x amdgpu_guard > /dev/null; }
 
 # As when a timer expires while the plugin saves contents: CRIU has saved the signals of the process before, so the
 # restored process does not get this one. The log says so.
-scenario_signal_during_dump() { # oldest and newest, true driver in make check
+scenario_signal_during_dump() { # on each kernel
 	local job
 
 	machine one
 	start_client
 	job=$pid
 	export AMDGPU_PARALLEL_DUMP=0
-	knob engine_bytes_per_s 500000
+	ask_gpu "speed 500000"
 	mkdir img
 	start criu.txt sh -c "criu dump -t $job -D img -o dump.log -v4; echo \$? > status"
 	until_true grep -qs 'amdgpu_plugin: kfd .*: paused process' img/dump.log
 	kill -ALRM "$job"
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	until_true [ -s status ]
 	[ "$(cat status)" = 0 ] || fail "dump failed: $(errors img/dump.log)"
 	has_line img/dump.log "Warn  (amdgpu_plugin): kfd .*: process $job got signal 14"
@@ -257,7 +257,7 @@ scenario_signal_during_dump() { # oldest and newest, true driver in make check
 
 # CRIU's script copies the images, and nothing else is left of them. The job is two processes with a buffer each, and a
 # parent that keeps dma-bufs of both.
-scenario_post_dump_script() { # true driver in make check
+scenario_post_dump_script() { # on each kernel
 	machine one
 	start_sharers 2 0 keep
 	post_dump "cp -r $work/img $work/copy"

@@ -3,28 +3,28 @@
 # Restores on other hardware of the same kind: other gpu_ids, another order of the nodes, other render
 # minors. The processes are dumped again there.
 
-scenario_move() { # true driver in make check
+scenario_move() { # on each kernel
 	machine one
 	start_client
 	then_machine=one-other come_back
 	finish
 }
 
-scenario_move_eight() { # oldest and newest, long, true driver
+scenario_move_eight() { # long
 	machine eight
 	start_client
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_gpu_5_of_8() { # newest, true driver
+scenario_move_gpu_5_of_8() {
 	machine eight
 	start_client --gpus 5
 	then_machine=eight-other come_back
 	finish
 }
 
-scenario_move_tree() { # oldest and newest, true driver
+scenario_move_tree() {
 	machine eight
 	start_client --tree 2 --gpus 2,5
 	then_machine=eight-other come_back
@@ -49,7 +49,7 @@ render_ids() {
 
 # A restored process knows its GPUs by other ids than the driver. It can be dumped again, move on, and
 # move home.
-scenario_move_on() { # oldest and newest, true driver
+scenario_move_on() {
 	local gpu_id
 
 	machine one
@@ -65,7 +65,7 @@ scenario_move_on() { # oldest and newest, true driver
 	finish
 }
 
-scenario_move_on_eight() { # newest, true driver
+scenario_move_on_eight() {
 	machine eight
 	start_client --gpus 1,6
 	then_machine=eight-other come_back
@@ -75,7 +75,7 @@ scenario_move_on_eight() { # newest, true driver
 }
 
 # A container sees one GPU of eight, and after the restore another one.
-scenario_move_within() { # oldest and newest, true driver
+scenario_move_within() {
 	machine eight 0,1,2,3,4,6,7
 	start_client
 	sees_gpus 1
@@ -98,7 +98,7 @@ beside_another() { # HIDDEN: the GPUs with these indices are hidden from the res
 
 # In the root cgroup the task cannot hide the other seven. KFD holds their render nodes, but the process does not, so the
 # next dump takes them for GPUs without a VM.
-scenario_move_beside_another() { # newest, true driver
+scenario_move_beside_another() {
 	local id
 
 	beside_another
@@ -108,7 +108,7 @@ scenario_move_beside_another() { # newest, true driver
 	finish
 }
 
-scenario_move_hides_another() { # newest, true driver
+scenario_move_hides_another() {
 	local id
 
 	beside_another 2,3,4,5,6,7

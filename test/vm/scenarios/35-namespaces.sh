@@ -66,7 +66,7 @@ filled_by_main() {
 	filled_by main img/restore.log
 }
 
-scenario_own_mounts() { # true driver
+scenario_own_mounts() {
 	machine one
 	start_contained
 	contained_comes_back
@@ -74,7 +74,7 @@ scenario_own_mounts() { # true driver
 	finish
 }
 
-scenario_own_mounts_tree() { # oldest and newest, long, true driver
+scenario_own_mounts_tree() { # long
 	machine eight
 	start_contained --tree 2 --gpus 3,6
 	contained_comes_back

@@ -17,14 +17,14 @@ not_ours() {
 }
 
 # The first render node of this machine is that of vgem.
-scenario_foreign_files() { # only, true driver
+scenario_foreign_files() {
 	machine one-other
 	not_ours open "$(vgem_node render)"
 	not_ours dumb "$(vgem_node card)"
 	not_ours udmabuf
 }
 
-scenario_foreign_files_without_kfd() { # oldest and newest, true driver
+scenario_foreign_files_without_kfd() {
 	no_machine
 	modprobe vgem
 	not_ours open "$(vgem_node render)"
@@ -45,7 +45,7 @@ vgem_node() {
 }
 
 # A process with a GPU and a render node of another vendor, and a plugin for each.
-scenario_neighbour() { # true driver
+scenario_neighbour() {
 	machine one-other
 	asks_neighbours || skip "this CRIU asks one plugin only, so no process can have files of two"
 	beside_neighbour first
@@ -65,7 +65,7 @@ beside_neighbour() {
 
 # Runtimes let CRIU freeze the cgroup of a container. CRIU then also stops foreign processes in this cgroup, and
 # lets them go again.
-scenario_frozen_beside() { # oldest and newest, true driver
+scenario_frozen_beside() {
 	local group=/sys/fs/cgroup/job other
 
 	machine eight
@@ -88,7 +88,7 @@ scenario_frozen_beside() { # oldest and newest, true driver
 both_are_ready() { [ "$(grep -c ' ready' client.log)" = 2 ]; }
 
 # A launcher and its two jobs are in one cgroup. One of the jobs is dumped.
-scenario_frozen_above() { # oldest and newest, true driver in make check
+scenario_frozen_above() { # on each kernel
 	local group=/sys/fs/cgroup/jobs launcher jobs
 
 	machine eight
@@ -116,7 +116,7 @@ scenario_frozen_above() { # oldest and newest, true driver in make check
 }
 
 # The other plugin answers for all tasks, and CRIU then asks no further plugin.
-scenario_neighbour_resumes() { # oldest and newest, true driver
+scenario_neighbour_resumes() {
 	machine one
 	asks_neighbours || skip "this CRIU would not ask us for anything"
 	plugin_folder first
@@ -131,7 +131,7 @@ scenario_neighbour_resumes() { # oldest and newest, true driver
 }
 
 # The process has no AMD GPU, only the device of the other plugin.
-scenario_neighbour_alone() { # oldest and newest, true driver
+scenario_neighbour_alone() {
 	local turn
 
 	no_machine
@@ -184,7 +184,7 @@ asks_neighbours() { [ "$criu_version" != 3.17.1 ]; }
 
 # The driver has found no GPU, but it has a /dev/kfd. Linux 7.2 lets no process open it then (kfd_create_process() in
 # kfd_process.c).
-scenario_kfd_without_gpus() { # only, true driver
+scenario_kfd_without_gpus() {
 	no_machine
 	load_driver
 	[ -c /dev/kfd ] || fail "no /dev/kfd"
@@ -205,7 +205,7 @@ kfd_comes_back() {
 	gone "$pid"
 }
 
-scenario_bad_option() { # oldest and newest, true driver
+scenario_bad_option() {
 	machine one
 	start_client
 	refuses_value KFD_FW_VER_CHECK maybe

@@ -21,7 +21,7 @@ dump_refused() {
 }
 
 # Two processes, each owner and importer: there, and back again.
-scenario_sharing_two() { # oldest and newest, true driver in make check
+scenario_sharing_two() { # on each kernel
 	machine one
 	start_sharers 2
 	come_back
@@ -30,22 +30,17 @@ scenario_sharing_two() { # oldest and newest, true driver in make check
 }
 
 # Eight at once, on another machine, and home again. Kernels have had dma-bufs of KFD since Linux 6.8.
-scenario_sharing_ring() { # newest, true driver
-	local kernel version
-
+scenario_sharing_ring() {
 	needs_dma_bufs
-	for version in 6.12 7.3; do
-		with_kernel $version "${version%.*}.*" || continue
-		machine one
-		start_sharers 8
-		then_machine=one-other come_back
-		then_machine=one come_back
-		finish
-	done
+	machine one
+	start_sharers 8
+	then_machine=one-other come_back
+	then_machine=one come_back
+	finish
 }
 
 # The imports are for another GPU than that of the buffers, there, and back again.
-scenario_sharing_peer() { # oldest and newest, true driver
+scenario_sharing_peer() {
 	machine eight
 	start_sharers 3 1
 	then_machine=eight-other come_back
@@ -54,7 +49,7 @@ scenario_sharing_peer() { # oldest and newest, true driver
 }
 
 # A process without /dev/kfd keeps the dma-bufs of all buffers, and sees what their owners write.
-scenario_sharing_broker() { # oldest and newest, true driver
+scenario_sharing_broker() {
 	machine one
 	start_sharers 2 0 keep
 	then_machine=one-other come_back
@@ -72,18 +67,16 @@ start_vmem() {
 
 # There, on another machine and back again: 300 handles, as expandable segments have. Then a kernel that does not list
 # them: the dump fails, and the process runs on.
-scenario_sharing_vmem() { # oldest and newest, true driver
-	local kernel
-
+scenario_sharing_vmem() { # on each kernel
 	needs_dma_bufs
-	if with_kernel 7.3 '7.*'; then
+	if with_kernel '7.*'; then
 		machine one
 		start_vmem 300
 		then_machine=one-other come_back
 		then_machine=one come_back
 		finish
 	fi
-	if with_kernel 6.12 '6.*'; then
+	if with_kernel '6.*'; then
 		machine one
 		start_vmem 4
 		dump_refused "does not list such mappings; use Linux 6.18"
@@ -93,10 +86,8 @@ scenario_sharing_vmem() { # oldest and newest, true driver
 
 # Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
 # not list GEM handles: the dump fails, and the processes run on.
-scenario_sharing_host() { # oldest and newest, true driver
-	local kernel
-
-	if with_kernel 7.3 '7.*'; then
+scenario_sharing_host() { # on each kernel
+	if with_kernel '7.*'; then
 		machine one
 		start_sharers 2 0 host
 		then_machine=one-other come_back
@@ -104,7 +95,7 @@ scenario_sharing_host() { # oldest and newest, true driver
 		then_machine=one come_back
 		finish
 	fi
-	if with_kernel 6.12 '6.*'; then
+	if with_kernel '6.*'; then
 		machine one
 		start_sharers 2 0 host
 		dump_refused "maps no BO of KFD; .*on Linux 6.18 or newer if it is host memory that another process shares by IPC"
@@ -113,7 +104,7 @@ scenario_sharing_host() { # oldest and newest, true driver
 }
 
 # A dump leaves the job running, and what the processes do later reaches the others.
-scenario_sharing_leave_running() { # newest, true driver
+scenario_sharing_leave_running() {
 	machine one
 	start_sharers 3
 	dump img "$pid" --leave-running
@@ -125,7 +116,7 @@ scenario_sharing_leave_running() { # newest, true driver
 
 # A rank alone imports from a process outside the dump, so the dump fails and all run on. With force the plugin warns. A
 # dump of all ranks has no such line.
-scenario_sharing_outside() { # newest, true driver
+scenario_sharing_outside() {
 	local rank
 
 	machine one
@@ -146,7 +137,7 @@ scenario_sharing_outside() { # newest, true driver
 }
 
 # The engines of three processes count in one buffer, and the process that made it has freed it.
-scenario_sharing_owner_gone() { # oldest and newest, true driver
+scenario_sharing_owner_gone() {
 	machine one
 	needs_dma_bufs
 	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0

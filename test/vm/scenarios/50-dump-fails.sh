@@ -18,7 +18,7 @@ no_good_image() {
 	! compgen -G "$1/amdgpu-kfd-*.img" > /dev/null || fail "a failed dump left $(echo "$1"/amdgpu-kfd-*)"
 }
 
-scenario_disk_full() { # oldest and newest, true driver
+scenario_disk_full() {
 	machine one
 	start_client
 	mkdir small
@@ -38,7 +38,7 @@ scenario_disk_full() { # oldest and newest, true driver
 }
 
 # The disk fills up later, when CRIU writes its own images.
-scenario_disk_full_late() { # oldest and newest, true driver
+scenario_disk_full_late() {
 	local all gpu
 
 	machine one
@@ -61,7 +61,7 @@ scenario_disk_full_late() { # oldest and newest, true driver
 }
 
 # After the GPU is saved, CRIU meets a file that it cannot dump.
-scenario_undumpable_file() { # true driver
+scenario_undumpable_file() {
 	machine one
 	start_client --undumpable
 	! try_dump img "$pid" || fail "CRIU dumped a userfaultfd"
@@ -74,7 +74,7 @@ scenario_undumpable_file() { # true driver
 	finish
 }
 
-scenario_gem_buffer() { # newest, true driver in make check
+scenario_gem_buffer() { # on each kernel
 	machine one
 	start_client --gem-bo
 	dump_fails img GEM
@@ -88,17 +88,17 @@ scenario_gem_buffer() { # newest, true driver in make check
 # The engines of three processes count in one buffer, and have seconds of work in their rings. This kernel cannot give
 # the processes one buffer again. Each process gets a copy of the buffer. The copies must have the same counts, so the
 # dump took them at the same moment.
-scenario_shared_buffer() { # oldest and newest, long, true driver
-	local copy words=() seen i j kernel
+scenario_shared_buffer() { # long
+	local copy words=() seen i j
 
-	with_kernel 6.1 '6.1.*' || skip "this kernel can give processes one buffer again"
+	with_kernel '6.1.*' || skip "this kernel can give processes one buffer again"
 	machine one
-	knob engine_bytes_per_s 8000000
+	ask_gpu "speed 8000000"
 	start_client --tree 3 --shared --depth 64 --filler 256 --gpus 0
 	dump_fails img "shared"
 	AMDGPU_FORCE=1 dump img "$pid"
 	has_line img/dump.log "Warn  (amdgpu_plugin): .*shared"
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	gone "$pid"
 	restore img
 	runs
@@ -118,10 +118,8 @@ scenario_shared_buffer() { # oldest and newest, long, true driver
 
 # The process has given KFD the VM of one of eight GPUs. CHECKPOINT of Linux 7.3 would crash. So does Linux 6.1 as soon as
 # it stops the queues of such a process for a moment and starts them again.
-scenario_one_vm() { # oldest and newest, true driver
-	local kernel
-
-	with_kernel 7.3 '7.*' || with_kernel 6.12 '6.12*' || skip "Linux 6.1 crashes when it restarts the queues of such a process"
+scenario_one_vm() {
+	with_kernel '7.*' || with_kernel '6.12*' || skip "Linux 6.1 crashes when it restarts the queues of such a process"
 	machine eight
 	start client.log /opt/vm/bin/gpu_one_vm "$work/client.log"
 	client="client $pid:"
@@ -134,13 +132,13 @@ scenario_one_vm() { # oldest and newest, true driver
 }
 
 # The GPU takes five seconds for a copy. The dump fails after its time limit, and ends when the GPU has made its copies.
-scenario_copy_hangs() { # oldest and newest, true driver
+scenario_copy_hangs() {
 	machine one
 	start_client
-	knob engine_bytes_per_s 200000
+	ask_gpu "speed 200000"
 	export KFD_COPY_TIMEOUT=2
 	! try_dump img "$pid" || fail "dumped although no copy was ever finished"
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	plugin_error img/dump.log "not finish"
 	no_good_image img
 	runs
@@ -149,7 +147,7 @@ scenario_copy_hangs() { # oldest and newest, true driver
 	finish
 }
 
-scenario_incremental() { # oldest and newest, true driver
+scenario_incremental() {
 	machine one
 	start_client
 	dump first "$pid" --leave-running --track-mem
@@ -158,7 +156,7 @@ scenario_incremental() { # oldest and newest, true driver
 	finish
 }
 
-scenario_lazy_pages() { # oldest, true driver
+scenario_lazy_pages() {
 	[ "$criu_version" = 3.17.1 ] || skip "this CRIU ends plugins when all memory has left"
 	machine one
 	start_client
@@ -169,7 +167,7 @@ scenario_lazy_pages() { # oldest, true driver
 	finish
 }
 
-scenario_split_mapping() { # newest, true driver
+scenario_split_mapping() {
 	machine one
 	start_client --split-mapping
 	dump_fails img "begins inside the BO"
@@ -179,7 +177,7 @@ scenario_split_mapping() { # newest, true driver
 
 # Another plugin takes the /dev/kfd of one of two processes, so its state is in no image. The plugin learns this at
 # the end, from CRIU 4.0 to 4.2 after the post-dump script. CRIU before 4.3 ignores an error there and kills the tasks.
-scenario_dump_fails_at_its_end() { # true driver
+scenario_dump_fails_at_its_end() {
 	[ "$criu_version" != 3.17.1 ] || skip "this CRIU asks one plugin only"
 	machine one
 	plugin_folder first

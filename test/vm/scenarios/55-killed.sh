@@ -137,13 +137,13 @@ killed_in_background() { # MS
 	new_client
 }
 
-scenario_killed_while_paused() { # oldest and newest, true driver in make check
+scenario_killed_while_paused() { # on each kernel
 	local n
 
 	read_kills
 	machine one
 	start_client
-	knob engine_bytes_per_s 3000000 # so that copying takes two seconds
+	ask_gpu "speed 3000000" # so that copying takes two seconds
 	for ((n = 0; n < kills; n++)); do
 		random 400
 		if [ $((n % 2)) = 0 ]; then killed_in_hook "$number"; else killed_in_background "$number"; fi
@@ -151,12 +151,12 @@ scenario_killed_while_paused() { # oldest and newest, true driver in make check
 		rm -r img
 	done
 	killed_in_time
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	come_back
 	finish
 }
 
-scenario_killed_dump() { # oldest and newest, true driver
+scenario_killed_dump() {
 	local all n lost=0
 
 	read_kills
@@ -184,7 +184,7 @@ scenario_killed_dump() { # oldest and newest, true driver
 
 # The dump is to end the job, and CRIU is killed in its last steps: before, while or after it kills the job. Whatever
 # lives on has queues that run. The steps have names, because the number of lines before them differs from dump to dump.
-scenario_killed_last_steps() { # oldest and newest, long, true driver
+scenario_killed_last_steps() { # long
 	local n steps=('Dumping pstree' 'Running post-dump scripts' 'stay stopped until CRIU has killed it' 'Unfreezing tasks into')
 
 	read_kills
@@ -238,7 +238,7 @@ dumped_once() {
 }
 
 # Every second time the task is a sibling of CRIU, as container runtimes want it.
-scenario_killed_restore() { # oldest and newest, true driver in make check
+scenario_killed_restore() { # on each kernel
 	local all n as=('' --restore-sibling)
 
 	read_kills
@@ -257,7 +257,7 @@ scenario_killed_restore() { # oldest and newest, true driver in make check
 }
 
 # CRIU is killed while it forks the tasks, or soon after that. The root of the tree has no GPU.
-scenario_killed_fork() { # oldest and newest, true driver
+scenario_killed_fork() {
 	local n child early=0
 
 	machine one
@@ -282,12 +282,12 @@ scenario_killed_fork() { # oldest and newest, true driver
 
 # Kills the task. CRIU ends by itself and reports a failure. Every second kill is while the contents are copied, by the
 # main process or by the task.
-scenario_killed_task() { # oldest and newest, true driver
+scenario_killed_task() {
 	local all n task
 
 	read_kills
 	dumped_once
-	knob engine_bytes_per_s 10000000
+	ask_gpu "speed 10000000"
 	for ((n = 0; n < kills; n++)); do
 		random "$all"
 		task=$number
@@ -305,7 +305,7 @@ scenario_killed_task() { # oldest and newest, true driver
 		no_violation
 	done
 	killed_in_time
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	restore img
 	runs
 	verify
@@ -314,7 +314,7 @@ scenario_killed_task() { # oldest and newest, true driver
 
 # Tasks share buffers, and one is killed before or while it shares them again. The others wait for it in vain, so the
 # restore fails and none of them runs. The engine is slow, so no restore is over before the kill.
-scenario_killed_sharer() { # oldest and newest, true driver
+scenario_killed_sharer() {
 	local ranks n rank early=0
 
 	machine one
@@ -322,7 +322,7 @@ scenario_killed_sharer() { # oldest and newest, true driver
 	ranks=($(pgrep -P "$pid"))
 	dump img "$pid"
 	gone "$pid"
-	knob engine_bytes_per_s 100000
+	ask_gpu "speed 100000"
 	for n in 0 1 2; do
 		nothing_left
 		kill_at 1 'amdgpu_plugin: map: saved' $((3 * n)) "${ranks[n]}" restore img -d
@@ -331,7 +331,7 @@ scenario_killed_sharer() { # oldest and newest, true driver
 			gone "$rank"
 		done
 	done
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	nothing_left
 	no_violation
 	restore img

@@ -33,7 +33,7 @@ dumped_client() {
 }
 
 # Each image is missing, too short, too long, has a wrong length field, or has other bytes.
-scenario_damaged_images() { # newest, long, true driver
+scenario_damaged_images() { # long
 	local file name
 
 	machine one
@@ -69,7 +69,7 @@ scenario_damaged_images() { # newest, long, true driver
 
 # With lazy memory the queues would start before the memory is there, and the driver does not wait for it. The daemon
 # stands still from before it sends memory by itself, so the memory is incomplete when the queues start.
-scenario_lazy_restore() { # oldest and newest, true driver in make check
+scenario_lazy_restore() { # on each kernel
 	local daemon code=0
 
 	machine one
@@ -112,7 +112,7 @@ resume_fails() {
 }
 
 # No queue starts after the first failure.
-scenario_resume_fails() { # true driver
+scenario_resume_fails() {
 	machine eight
 	dumped_client --tree 2 --gpus 4,5
 	resume_fails
@@ -131,7 +131,7 @@ damage() {
 
 # The root of the tree has no GPU, and writes to a file all the time. CRIU before 4.3 lets the tasks go one after the other
 # until it comes to a dead one, beginning with the root.
-scenario_root_does_not_run() { # true driver
+scenario_root_does_not_run() {
 	local image size
 
 	machine one
@@ -156,7 +156,7 @@ scenario_root_does_not_run() { # true driver
 
 # The first process of a pid namespace is a shell, and its child fails. CRIU kills the shell and waits for its end, which
 # comes after the end of all others in the namespace.
-scenario_child_of_init_fails() { # true driver
+scenario_child_of_init_fails() {
 	local image outer
 
 	machine one
@@ -183,17 +183,17 @@ scenario_child_of_init_fails() { # true driver
 }
 
 # The GPU takes five seconds for a copy.
-scenario_restore_copy_hangs() { # oldest and newest, true driver
+scenario_restore_copy_hangs() {
 	local begin
 
 	machine one
 	dumped_client
-	knob engine_bytes_per_s 200000
+	ask_gpu "speed 200000"
 	criu() {
 		local code=0
 
 		command criu "$@" || code=$?
-		knob engine_bytes_per_s 0
+		ask_gpu "speed 0"
 		return "$code"
 	}
 	begin=$SECONDS
@@ -208,15 +208,15 @@ scenario_restore_copy_hangs() { # oldest and newest, true driver
 
 # CRIU gives the task the clock of the dump. The kernel measures deadlines by its own clock. The time limit of a
 # copy must be the same after a year.
-scenario_restore_later() { # oldest and newest, true driver
+scenario_restore_later() {
 	export KFD_COPY_TIMEOUT=2
 
 	machine one
 	dumped_client
 	sleep 3
-	knob engine_bytes_per_s 4000000
+	ask_gpu "speed 4000000"
 	restore img
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	runs
 	verify
 	finish
@@ -239,7 +239,7 @@ refused_map() {
 }
 
 # The process has eight GPUs, and the other machine shows seven. Each fits, but one is missing.
-scenario_gpu_hidden() { # newest, true driver
+scenario_gpu_hidden() {
 	local saved all shown hidden
 
 	machine eight
@@ -262,7 +262,7 @@ scenario_gpu_hidden() { # newest, true driver
 
 # KFD wants attributes of SVM ranges for each GPU that the task sees, and the image has one GPU. So the others must be
 # hidden. In the root cgroup the task cannot hide them itself.
-scenario_svm_beside_another() { # newest, true driver
+scenario_svm_beside_another() {
 	needs_svm
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 1,2,3,4,5,6,7
@@ -277,7 +277,7 @@ scenario_svm_beside_another() { # newest, true driver
 }
 
 # In a cgroup of its own the task hides the second GPU while it opens /dev/kfd. Afterwards the cgroup is as before.
-scenario_svm_hides_another() { # newest, true driver
+scenario_svm_hides_another() {
 	needs_svm
 	[ "$criu_version" != 3.17.1 ] || skip "its libhsakmt has no SVM ranges"
 	machine eight 1,2,3,4,5,6,7
@@ -295,7 +295,7 @@ scenario_svm_hides_another() { # newest, true driver
 }
 
 # A process with eight GPUs does not fit on a machine with one.
-scenario_too_few_gpus() { # oldest and newest, true driver
+scenario_too_few_gpus() {
 	machine eight
 	dumped_client
 	machine one

@@ -17,7 +17,7 @@ try_options() { # WORDS ARGUMENT...: the dump of any process fails, and says thi
 	rm -rf img
 }
 
-scenario_plugin_options() { # true driver
+scenario_plugin_options() {
 	criu --help 2>&1 | grep -q -- --plugin-option || skip "this CRIU has no options for plugins"
 	try_options 'Error (amdgpu_plugin): option --plugin-option: numa-check: "maybe" is not a switch' \
 		--plugin-option amdgpu_plugin.numa-check=maybe
@@ -30,7 +30,7 @@ scenario_plugin_options() { # true driver
 		--plugin-option amdgpu_plugin.copy-timeout=1T
 }
 
-scenario_options_file() { # oldest and newest, true driver
+scenario_options_file() {
 	mkdir -p /etc/criu
 	printf 'numa-check = 0\nfw-ver-check = perhaps\n' > /etc/criu/amdgpu_plugin.conf
 	try_options 'Error (amdgpu_plugin): option /etc/criu/amdgpu_plugin.conf:2: fw-ver-check: "perhaps" is not a switch'
@@ -39,7 +39,7 @@ scenario_options_file() { # oldest and newest, true driver
 
 # The plugin follows a device-map in the file: a GPU comes back as one that the mapper would not choose. The process
 # has none of the GPUs on which it comes back, so its gpu_ids are not exchanged.
-scenario_device_map() { # oldest and newest, true driver
+scenario_device_map() {
 	machine eight 4,5,6,7
 	start_client --gpus 1
 	mkdir -p /etc/criu

@@ -11,7 +11,7 @@ stream_back() {
 	[ "$(grep -c 'captured [1-9]' streamer.log)" = "$streams" ] || fail "not every dump was streamed"
 }
 
-scenario_stream_one_gpu() { # true driver
+scenario_stream_one_gpu() {
 	machine one
 	start_client --sizes medium
 	stream_back
@@ -19,7 +19,7 @@ scenario_stream_one_gpu() { # true driver
 }
 
 # The pages image of each GPU is larger than a pipe.
-scenario_stream_eight_gpus() { # oldest and newest, long, true driver
+scenario_stream_eight_gpus() { # long
 	machine eight
 	start_client --sizes small
 	stream_back
@@ -27,7 +27,7 @@ scenario_stream_eight_gpus() { # oldest and newest, long, true driver
 }
 
 # Both tasks read their images at the same time.
-scenario_stream_tree_moves() { # oldest and newest, true driver
+scenario_stream_tree_moves() {
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	then_machine=eight-other stream_back
@@ -37,14 +37,14 @@ scenario_stream_tree_moves() { # oldest and newest, true driver
 
 # CRIU meets a render node before the KFD file of the process, at the dump and at the restore. It is once the compute
 # file of the process, and once another file, on a machine with eight possible GPUs.
-scenario_stream_render_first() { # oldest and newest, true driver
+scenario_stream_render_first() {
 	machine eight
 	start_client --render-first --gpus 5
 	then_machine=eight-other stream_back
 	finish
 }
 
-scenario_stream_compute_first() { # oldest and newest, long, true driver
+scenario_stream_compute_first() { # long
 	machine one
 	start_client --compute-first
 	come_back
@@ -53,7 +53,7 @@ scenario_stream_compute_first() { # oldest and newest, long, true driver
 	finish
 }
 
-scenario_stream_second_kfd() { # oldest and newest, true driver in make check
+scenario_stream_second_kfd() { # on each kernel
 	machine one
 	start_client --second-kfd $(kernel_if_kept)
 	stream_back
@@ -73,7 +73,7 @@ leave_socket() {
 }
 
 # Streamed images work as files, and files work as streams. The socket of a dead streamer is ignored.
-scenario_stream_to_files() { # oldest and newest, true driver
+scenario_stream_to_files() {
 	machine one
 	start_client
 	store=img dump img "$pid"
@@ -100,7 +100,7 @@ copied() {
 }
 
 # An image that ends too early, is too long, or is missing fails the restore. The unit tests have other lengths.
-scenario_stream_cut_off() { # newest, long, true driver
+scenario_stream_cut_off() { # long
 	local file name size whole
 
 	machine one
@@ -134,7 +134,7 @@ scenario_stream_cut_off() { # newest, long, true driver
 }
 
 # The disk of the streamer is full, so the streamer dies with half of the images.
-scenario_stream_breaks_off() { # oldest and newest, true driver
+scenario_stream_breaks_off() {
 	machine one
 	start_client
 	mkdir img full

@@ -18,7 +18,7 @@ has_parallel() {
 	esac
 }
 
-scenario_parallel() { # true driver in make check
+scenario_parallel() { # on each kernel
 	has_parallel
 	machine one
 	start_client $(kernel_if_kept)
@@ -27,7 +27,7 @@ scenario_parallel() { # true driver in make check
 	finish
 }
 
-scenario_parallel_off() { # oldest and newest, true driver
+scenario_parallel_off() {
 	machine eight
 	start_client --gpus 3,6
 	export AMDGPU_PARALLEL_RESTORE=0
@@ -36,7 +36,7 @@ scenario_parallel_off() { # oldest and newest, true driver
 	finish
 }
 
-scenario_parallel_tree() { # long, true driver
+scenario_parallel_tree() { # long
 	has_parallel
 	machine eight
 	start_client --tree 4 --gpus 1,6
@@ -47,7 +47,7 @@ scenario_parallel_tree() { # long, true driver
 }
 
 # One process with VM_BOS buffers. The task passes a descriptor for each to the main process.
-scenario_parallel_many() { # true driver
+scenario_parallel_many() {
 	local bos limit
 
 	has_parallel
@@ -68,7 +68,7 @@ scenario_parallel_many() { # true driver
 }
 
 # One of several images is wrong. Only the main process finds out, and the whole restore fails.
-scenario_parallel_fails() { # true driver
+scenario_parallel_fails() {
 	local image
 
 	has_parallel
@@ -94,7 +94,7 @@ scenario_parallel_fails() { # true driver
 
 # A task in namespaces of its own shares with CRIU's main process only what it inherits. The scenarios own-mounts also
 # have mounts and a network of their own.
-scenario_parallel_namespaces() { # true driver
+scenario_parallel_namespaces() {
 	local outer
 
 	has_parallel
@@ -128,15 +128,15 @@ has_dump_finish() {
 }
 
 # All files and all memory of the tasks are saved while the engine, which is slow, copies the contents.
-scenario_parallel_dump() { # true driver
+scenario_parallel_dump() {
 	local went_on first
 
 	has_dump_finish
 	machine eight
 	start_client --tree 4 --gpus 1,6
-	knob engine_bytes_per_s 8000000
+	ask_gpu "speed 8000000"
 	dump img "$pid"
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 	[ "$(grep -c 'amdgpu_plugin: .* saved while CRIU goes on' img/dump.log)" = 4 ] || fail "CRIU did not go on"
 	[ "$(grep -c 'amdgpu_plugin: GPU .* saved .* BOs' img/dump.log)" -ge 8 ] || fail "not all GPUs of all tasks"
 	first=$(grep -n -m 1 'amdgpu_plugin: GPU .* saved .* BOs' img/dump.log | cut -d : -f 1)
@@ -149,7 +149,7 @@ scenario_parallel_dump() { # true driver
 	finish
 }
 
-scenario_parallel_dump_off() { # true driver
+scenario_parallel_dump_off() {
 	has_dump_finish
 	machine eight
 	start_client --gpus 3,6
@@ -160,7 +160,7 @@ scenario_parallel_dump_off() { # true driver
 }
 
 # The copies of one GPU take hours. CRIU has saved all tasks when it finds out, and the dump fails.
-scenario_parallel_dump_fails() { # true driver
+scenario_parallel_dump_fails() {
 	has_dump_finish
 	machine eight
 	start_client --tree 2 --gpus 1,6

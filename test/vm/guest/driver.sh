@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the steps ask of the kernel's own amdgpu on the emulated GPU. simulated.sh has the same functions for the
-# simulated GPU. A step that only the simulated GPU can do skips the scenario.
+# What the steps ask of the kernel's own amdgpu, and of the emulated GPU that it drives.
 kfd=/sys/class/kfd/kfd
 
 # Without PSP, SMU and display (ip_block_mask), and with firmware loaded by the driver itself (fw_load_type), because the
@@ -23,7 +22,7 @@ gpus_of() { # MACHINE
 		[[ $(uname -r) != 6.1.* ]] || skip "Linux 6.1 does not know gfx942"
 		gpus=(0)
 		;;
-	*) skip "needs machine $1" ;;
+	*) fail "no such machine: $1" ;;
 	esac
 }
 
@@ -37,13 +36,12 @@ machine() {
 
 	[ $machines != 0 ] || note_violations
 	machines=$((machines + 1))
-	[ -z "${kernel:-}" ] || skip "needs the simulated GPU's kernel $kernel"
 	gpus_of "$1"
 	show_gpus
 	read -r now 2> /dev/null < /run/gpus || true
 	[ "$now" = "$1" ] || change_machine "$1" "${gpus[@]}"
 	[ -z "${2-}" ] || hide_gpus ${2//,/ }
-	knob engine_bytes_per_s 0
+	ask_gpu "speed 0"
 }
 
 change_machine() { # NAME GPU...
@@ -136,18 +134,11 @@ no_machine() { unload_driver; }
 
 has_device() { [ -d /sys/module/amdgpu ]; }
 
-fault() { skip "needs the simulated GPU: fault $*"; }
-knob() {
-	[ "$1" = engine_bytes_per_s ] || skip "needs the simulated GPU: knob $*"
-	ask_gpu "speed $2"
-}
-# with_kernel SIMULATED PATTERN: whether the kernel is like this one.
-with_kernel() { [[ $(uname -r) == $2 ]]; }
+with_kernel() { [[ $(uname -r) == $1 ]]; } # PATTERN
 needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
 needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12 without SVM ranges"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
-object() { skip "needs the simulated GPU: count of $1"; }
 
 # Sets $processes: the processes of the session that KFD knows.
 gpu_processes() { # SESSION
