@@ -24,19 +24,9 @@ enum world front_open(const char *name, const struct kernel **ret_kernel)
 	return WORLD_NATIVE;
 }
 
-bool front_counts_own(void)
-{
-	return true;
-}
-
 long front_violations(void)
 {
 	char text[8192];
 
 	return amdgpu_sim_read("violations", text, sizeof(text)) < 0 ? -1 : strtol(text, NULL, 10);
-}
-
-void front_clear_violations(void)
-{
-	/* The machine of the next process is new. */
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Buffers: their kind, their charge, and the memory that they show. bo_pages.c keeps the bytes,
- * unless a front end keeps them itself. */
+/* Buffers: their kind, their charge, and the memory that they show. The front end has the bytes. */
 #include "bo.h"
 #include "abi_drm.h"
 
@@ -99,9 +98,4 @@ struct sim_bo *sim_bo_storage(struct sim_bo *bo)
 	while (bo->origin)
 		bo = bo->origin;
 	return bo;
-}
-
-bool sim_bo_is_invisible(const struct sim_bo *bo)
-{
-	return bo->domains & DRM_DOMAIN_VRAM && bo->gpu->sim->knobs.invisible_vram;
 }

@@ -29,7 +29,6 @@ struct sim_bo {
 	u32 gem_mappings;      /* mappings entered by GEM_VA, in all page tables */
 	struct sim_bo_va *vas; /* the page tables that may map it: bo_va.c */
 	struct sim_lock lock;  /* creation of pages, metadata, vas */
-	void ***chunks;        /* bo_pages.c: tables of SIM_BO_CHUNK pages, made when touched */
 	void *background;      /* what an untouched page contains */
 
 	struct sim_mm *mm;
@@ -40,8 +39,6 @@ struct sim_bo {
 	u32 metadata_bytes;
 	u8 metadata[SIM_BO_METADATA_BYTES];
 };
-
-#define SIM_BO_CHUNK 512u
 
 /* The front end calls these right after it has allocated a buffer and right before it releases it.
  */
@@ -65,11 +62,7 @@ void sim_bo_touch(struct sim_bo *bo);
 /* The buffer whose memory @bo shows: itself, or that of another GPU. */
 struct sim_bo *sim_bo_storage(struct sim_bo *bo);
 
-/* Whether the CPU cannot reach this VRAM (the knob invisible_vram). */
-bool sim_bo_is_invisible(const struct sim_bo *bo);
-
-/* The bytes. bo_pages.c keeps them in single pages of sim_os_page_alloc(). A front end may replace
- * that file. */
+/* The bytes, which the front end has. */
 
 /* Called once the background of a buffer with memory of its own is set. After -ENOMEM there is
  * nothing to undo. */

@@ -19,7 +19,7 @@ static u64 align_page(u64 bytes)
 	return (bytes + SIM_PAGE_SIZE - 1) & ~(SIM_PAGE_SIZE - 1);
 }
 
-u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu)
+static u32 ctl_stack_size(const struct sim_gpu *gpu)
 {
 	u32 cus = gpu->simd_count / max(gpu->simd_per_cu, 1u) / max(gpu->num_xcc, 1u);
 	u32 waves = min(cus * 40, gpu->array_count / max(gpu->arrays_per_engine, 1u) * 512);
@@ -136,7 +136,7 @@ int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue)
 		return 0;
 	if (queue->eop_size < EOP_BYTES || !is_mapped(pdd, queue->eop_addr, queue->eop_size))
 		return -EINVAL;
-	if (queue->ctl_stack_size != sim_queue_ctl_stack_size(pdd->gpu) ||
+	if (queue->ctl_stack_size != ctl_stack_size(pdd->gpu) ||
 	    queue->cwsr_size < queue->ctl_stack_size)
 		return -EINVAL;
 	if (!is_mapped(pdd, queue->cwsr_addr, queue->cwsr_size) &&

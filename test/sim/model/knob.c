@@ -25,9 +25,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(poison_vram),
 	KNOB(system_mem_limit),
 	KNOB(vram_limit),
-	KNOB(teardown_delay_ms),
 	KNOB(evict_delay_ms),
-	KNOB(invisible_vram),
 	KNOB(one_xcc),
 	KNOB(one_mqd),
 	KNOB(xcc_divisor),
@@ -62,11 +60,6 @@ static const struct sim_knob knobs[] = {
 	KNOB(unknown_invalid),
 };
 
-const struct sim_knob *sim_knob_at(u32 index)
-{
-	return index < ARRAY_SIZE(knobs) ? &knobs[index] : NULL;
-}
-
 const struct sim_knob *sim_knob_find(const char *name)
 {
 	u32 i;
@@ -75,11 +68,6 @@ const struct sim_knob *sim_knob_find(const char *name)
 		if (strcmp(knobs[i].name, name) == 0)
 			return &knobs[i];
 	return NULL;
-}
-
-const char *sim_knob_name(const struct sim_knob *knob)
-{
-	return knob->name;
 }
 
 s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob)

@@ -149,7 +149,7 @@ u64 sim_pdd_vram_bytes(struct sim_pdd *pdd)
 	return bytes;
 }
 
-void sim_queue_read_facts(const struct sim_queue *queue, struct sim_queue_facts *ret_facts)
+static void read_facts(const struct sim_queue *queue, struct sim_queue_facts *ret_facts)
 {
 	*ret_facts = (struct sim_queue_facts){ queue->ring_size, queue->id, queue->type,
 					       queue->pdd->gpu->gpu_id };
@@ -162,7 +162,7 @@ bool sim_process_next_queue(struct sim_process *process, u32 id, struct sim_queu
 	sim_lock(&process->lock);
 	queue = sim_ids_next(&process->queues, &id);
 	if (queue)
-		sim_queue_read_facts(queue, ret_facts);
+		read_facts(queue, ret_facts);
 	sim_unlock(&process->lock);
 	return queue;
 }

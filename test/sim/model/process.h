@@ -133,7 +133,7 @@ int sim_process_init(struct sim_process *process, struct sim *sim);
 void sim_process_done(struct sim_process *process);
 /* The address space is about to lose its mappings. After this call no queue touches it. */
 void sim_process_mm_gone(struct sim_process *process);
-/* A line for the debugfs file. The front end has pid and comm. */
+/* A line for the file `processes`. The front end has pid and comm. */
 int sim_process_print(struct sim_process *process, char *text, u32 size);
 
 struct sim_pdd *sim_process_pdd(struct sim_process *process, u32 user_gpu_id);
@@ -147,7 +147,6 @@ struct sim_queue_facts {
 	u64 size_bytes;
 	u32 id, type, gpu_id;
 };
-void sim_queue_read_facts(const struct sim_queue *queue, struct sim_queue_facts *ret_facts);
 bool sim_process_next_queue(struct sim_process *process, u32 id, struct sim_queue_facts *ret_facts);
 struct sim_pdd *sim_process_pdd_by_real_id(struct sim_process *process, u32 gpu_id);
 
@@ -267,7 +266,6 @@ int sim_queue_add(struct sim_pdd *pdd, const struct sim_queue *wanted,
 		  const struct sim_queue_place *place, struct sim_queue **ret_queue);
 void sim_queue_remove(struct sim_queue *queue);
 bool sim_queue_is_active(const struct sim_queue *queue);
-u32 sim_queue_ctl_stack_size(const struct sim_gpu *gpu);
 /* Whether the buffers of the queue are mapped as CREATE_QUEUE requires: 0 or -EINVAL. */
 int sim_queue_check_buffers(struct sim_pdd *pdd, const struct sim_queue *queue);
 /* criu_queue.c: the bytes of hardware state that CHECKPOINT saves of a queue; a record with so many

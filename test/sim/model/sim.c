@@ -9,7 +9,7 @@
 #define GPU_CLOCK_PERIOD_NS 10u
 #define VRAM_RESERVED_BYTES (64ull << 20) /* page tables and firmware of the real thing */
 
-const char *const sim_count_names[SIM_COUNTS] = {
+static const char *const count_names[SIM_COUNTS] = {
 	[SIM_COUNT_BOS] = "bos",
 	[SIM_COUNT_PAGES] = "pages",
 	[SIM_COUNT_DMABUFS] = "dmabufs",
@@ -47,6 +47,19 @@ u32 sim_pasid_new(struct sim *sim)
 	return PASID_FIRST + __atomic_fetch_add(&sim->pasids, 1, __ATOMIC_RELAXED);
 }
 
+static void free_pages(struct sim *sim)
+{
+	if (sim->zero_page)
+		sim_os_page_free(sim->zero_page);
+	if (sim->poison_page)
+		sim_os_page_free(sim->poison_page);
+	if (sim->mmio_page)
+		sim_os_page_free(sim->mmio_page);
+	sim->zero_page = NULL;
+	sim->mmio_page = NULL;
+	sim->poison_page = NULL;
+}
+
 int sim_init(struct sim *sim)
 {
 	memset(sim, 0, sizeof(*sim));
@@ -62,26 +75,13 @@ int sim_init(struct sim *sim)
 	sim->poison_page = sim_os_page_alloc();
 	sim->mmio_page = sim_os_page_alloc();
 	if (!sim->zero_page || !sim->poison_page || !sim->mmio_page) {
-		sim_done(sim);
+		free_pages(sim);
 		return -ENOMEM;
 	}
 	memset(sim->zero_page, 0, SIM_PAGE_SIZE);
 	memset(sim->mmio_page, 0, SIM_PAGE_SIZE);
 	memset(sim->poison_page, POISON_BYTE, SIM_PAGE_SIZE);
 	return sim_kernel_set(sim, sim_kernel_at(0));
-}
-
-void sim_done(struct sim *sim)
-{
-	if (sim->zero_page)
-		sim_os_page_free(sim->zero_page);
-	if (sim->poison_page)
-		sim_os_page_free(sim->poison_page);
-	if (sim->mmio_page)
-		sim_os_page_free(sim->mmio_page);
-	sim->zero_page = NULL;
-	sim->mmio_page = NULL;
-	sim->poison_page = NULL;
 }
 
 bool sim_gpu_same_device(const struct sim_gpu *a, const struct sim_gpu *b)
@@ -121,7 +121,7 @@ int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size)
 	text[0] = '\0';
 	for (i = first; i < end && used < size; i++)
 		used += (u32)snprintf(
-			text + used, size - used, "%s %lld\n", sim_count_names[i],
+			text + used, size - used, "%s %lld\n", count_names[i],
 			(long long)__atomic_load_n(&sim->counts[i], __ATOMIC_RELAXED));
 	return (int)min(used, size - 1);
 }

@@ -33,8 +33,6 @@ enum sim_count {
 	SIM_COUNTS
 };
 
-extern const char *const sim_count_names[SIM_COUNTS];
-
 /* Settings that a test may change at any time: plain words, read once for each decision. */
 struct sim_knobs {
 	u64 fence_hang;
@@ -48,9 +46,7 @@ struct sim_knobs {
 	u64 poison_vram;
 	u64 system_mem_limit;
 	u64 vram_limit;
-	u64 teardown_delay_ms;
 	u64 evict_delay_ms;
-	u64 invisible_vram;
 	u64 skip_copies;
 	u64 one_xcc;
 	u64 one_mqd;
@@ -92,9 +88,6 @@ struct sim_knobs {
 /* A knob by its name; NULL: there is none. */
 struct sim_knob;
 const struct sim_knob *sim_knob_find(const char *name);
-/* The knob with that number, for lists; NULL: no more. */
-const struct sim_knob *sim_knob_at(u32 index);
-const char *sim_knob_name(const struct sim_knob *knob);
 s64 sim_knob_get(const struct sim *sim, const struct sim_knob *knob);
 /* -EINVAL: the knob does not take the value. */
 int sim_knob_set(struct sim *sim, const struct sim_knob *knob, s64 value);
@@ -176,13 +169,12 @@ u64 sim_gpu_clock(void);
 u32 sim_pasid_new(struct sim *sim);
 
 int sim_init(struct sim *sim);
-void sim_done(struct sim *sim);
 
 void sim_count(struct sim *sim, enum sim_count what, s64 change);
 /* The uncorrectable memory errors that sysfs shows of the GPU, since its driver was loaded; -1: the
  * driver counts none. */
 s64 sim_gpu_memory_errors(const struct sim_gpu *gpu);
-/* Texts for the front end's files. Both return the length. */
+/* A text for the front end's files. Returns the length. */
 int sim_print_counts(struct sim *sim, u32 first, u32 end, char *text, u32 size);
 
 /* Accounts for @bytes of VRAM of @gpu, or of GTT and user memory: -ENOMEM. */

@@ -6,9 +6,7 @@
 
 #include "sim_env.h"
 
-#define SIM_PAGE_SHIFT 12
-#define SIM_PAGE_SIZE  4096ull
-#define SIM_PIN_PAGES  64
+#define SIM_PAGE_SIZE 4096ull
 
 struct sim;
 struct sim_bo;
@@ -54,19 +52,6 @@ bool sim_os_mm_is_current(const struct sim_mm *mm);
 int sim_os_mm_check(struct sim_mm *mm, u64 addr, u64 size_bytes, bool write);
 /* Whether the first mapping at or after @addr in @mm is one of a file. */
 bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr);
-
-/* Pages of an address space, pinned for a short access. */
-struct sim_pin {
-	void *page[SIM_PIN_PAGES]; /* the address of each page in this process */
-	void *cookie[SIM_PIN_PAGES];
-	u32 count;
-	bool write;
-};
-
-/* Pins up to @count (<= SIM_PIN_PAGES) pages from the page-aligned @addr: at least one, or -EFAULT,
- * -ESRCH. */
-int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin);
-void sim_os_mm_unpin(struct sim_pin *pin);
 
 /* Buffers: the front end's object embeds a struct sim_bo (bo.h) and counts references. new: one
  * reference; the model calls *_init(). The last put calls sim_bo_done(). */

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parses machine bundles (repeated "machine NAME", then "file PATH SIZE" with that many bytes
- * behind it), and takes the properties that the model needs of a GPU. The text of the files stays
- * as captured, but for the render minor. */
+/* Parses the bundle of a machine ("file PATH SIZE" with that many bytes behind it, repeated), and
+ * takes the properties that the model needs of a GPU. */
 #include "topology.h"
 #include "process.h"
 
-#define MINOR_NAME      "drm_render_minor "
+#define PATH_BYTES      64
 #define HEAP_FB_PUBLIC  1u
 #define HEAP_FB_PRIVATE 2u
+
+struct file {
+	char path[PATH_BYTES]; /* below topology/ */
+	const char *data;      /* in the bundle */
+	u32 size;
+};
+
+struct topology {
+	struct file *files;
+	u32 count;
+};
 
 struct cursor {
 	const char *at, *end;
@@ -46,13 +56,12 @@ static bool starts_with(const char *text, u32 length, const char *prefix)
 }
 
 /* "file PATH SIZE": the contents follow the line. */
-static int parse_file(struct cursor *cursor, const char *line, u32 length,
-		      struct sim_topology_file *file)
+static int parse_file(struct cursor *cursor, const char *line, u32 length, struct file *file)
 {
 	const char *path = line + 5, *end = line + length;
 	const char *blank = memchr(path, ' ', (size_t)(end - path));
 
-	if (!blank || blank - path >= SIM_TOPOLOGY_PATH)
+	if (!blank || blank - path >= PATH_BYTES)
 		return -EINVAL;
 	memset(file, 0, sizeof(*file));
 	memcpy(file->path, path, (size_t)(blank - path));
@@ -64,42 +73,27 @@ static int parse_file(struct cursor *cursor, const char *line, u32 length,
 	return 0;
 }
 
-static bool is_wanted(const char *line, u32 length, const char *name)
-{
-	return !name || (length - 8 == strlen(name) && memcmp(line + 8, name, length - 8) == 0);
-}
-
-/* One pass over the bundle: counts the machine's files, and stores them if there is room. */
-static int scan(const char *bundle, u64 size, const char *name, struct sim_topology *topology)
+/* One pass over the bundle: counts the files, and stores them if there is room. */
+static int scan(const char *bundle, u64 size, struct topology *topology)
 {
 	struct cursor cursor = { bundle, bundle + size };
-	struct sim_topology_file file;
-	bool wanted = false, found = false;
 	const char *line;
-	u32 length, count = 0;
+	struct file file;
+	u32 length;
 
+	topology->count = 0;
 	while (take_line(&cursor, &line, &length)) {
-		if (starts_with(line, length, "machine ")) {
-			wanted = is_wanted(line, length, name);
-			found |= wanted;
-			count = wanted ? 0 : count;
-			continue;
-		}
 		if (!starts_with(line, length, "file ") ||
 		    parse_file(&cursor, line, length, &file) < 0)
 			return -EINVAL;
-		if (!wanted)
-			continue;
 		if (topology->files)
-			topology->files[count] = file;
-		count++;
+			topology->files[topology->count] = file;
+		topology->count++;
 	}
-	topology->count = count;
-	return found ? 0 : -ENOENT;
+	return 0;
 }
 
-static const struct sim_topology_file *find_file(const struct sim_topology *topology,
-						 const char *path)
+static const struct file *find_file(const struct topology *topology, const char *path)
 {
 	u32 i;
 
@@ -109,7 +103,7 @@ static const struct sim_topology_file *find_file(const struct sim_topology *topo
 	return NULL;
 }
 
-static u64 property(const struct sim_topology_file *file, const char *name)
+static u64 property(const struct file *file, const char *name)
 {
 	struct cursor cursor = { file->data, file->data + file->size };
 	u32 name_length = (u32)strlen(name), length;
@@ -122,21 +116,20 @@ static u64 property(const struct sim_topology_file *file, const char *name)
 	return 0;
 }
 
-static const struct sim_topology_file *node_file(const struct sim_topology *topology, u32 node,
-						 const char *name)
+static const struct file *node_file(const struct topology *topology, u32 node, const char *name)
 {
-	char path[SIM_TOPOLOGY_PATH];
+	char path[PATH_BYTES];
 
 	(void)snprintf(path, sizeof(path), "nodes/%u/%s", node, name);
 	return find_file(topology, path);
 }
 
-static u64 vram_of(const struct sim_topology *topology, u32 node)
+static u64 vram_of(const struct topology *topology, u32 node)
 {
 	u32 bank;
 
 	for (bank = 0;; bank++) {
-		const struct sim_topology_file *file;
+		const struct file *file;
 		char name[40];
 		u64 heap;
 
@@ -179,7 +172,7 @@ bool sim_gpu_has_partitions(const struct sim_gpu *gpu)
 /* kfd_topology.c stores the number of a partition in the lowest bits of location_id, and
  * amdgpu_xcp.c gives the render nodes of all partitions the offsets of the first. Functions of one
  * slot of other GPUs are devices of their own. */
-static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_topology_file *file)
+static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct file *file)
 {
 	u64 location_id = property(file, "location_id");
 	u64 partition_bits = sim_gpu_has_partitions(gpu) ? 7 : 0;
@@ -194,9 +187,9 @@ static void find_device(struct sim *sim, struct sim_gpu *gpu, const struct sim_t
 		gpu->device++;
 }
 
-static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 node, u32 gpu_id)
+static int add_gpu(struct sim *sim, const struct topology *topology, u32 node, u32 gpu_id)
 {
-	const struct sim_topology_file *properties = node_file(topology, node, "properties");
+	const struct file *properties = node_file(topology, node, "properties");
 	struct sim_gpu *gpu = &sim->gpus[sim->num_gpus];
 	u32 i;
 
@@ -216,9 +209,9 @@ static int add_gpu(struct sim *sim, const struct sim_topology *topology, u32 nod
 	return gpu->vram_bytes ? 0 : -EINVAL;
 }
 
-static int find_gpus(struct sim *sim, const struct sim_topology *topology)
+static int find_gpus(struct sim *sim, const struct topology *topology)
 {
-	const struct sim_topology_file *file;
+	const struct file *file;
 	u32 node, gpu_id;
 	int ret;
 
@@ -234,77 +227,25 @@ static int find_gpus(struct sim *sim, const struct sim_topology *topology)
 	return 0;
 }
 
-/* Sets for each file the GPU to which it belongs. */
-static void assign_files(struct sim *sim, struct sim_topology *topology)
+int sim_topology_read(struct sim *sim, const char *bundle, u64 size)
 {
-	u32 i, j;
-
-	for (i = 0; i < topology->count; i++) {
-		struct sim_topology_file *file = &topology->files[i];
-		u32 node;
-
-		if (strncmp(file->path, "nodes/", 6) != 0)
-			continue;
-		node = (u32)parse_u64(file->path + 6, file->path + strlen(file->path));
-		for (j = 0; j < sim->num_gpus; j++)
-			if (sim->gpus[j].node == node)
-				file->gpu = &sim->gpus[j];
-	}
-}
-
-int sim_topology_read(struct sim *sim, const char *bundle, u64 size, const char *name,
-		      struct sim_topology *ret_topology)
-{
-	struct sim_topology topology = { .files = NULL };
+	struct topology topology = { .files = NULL };
 	int ret;
 
-	ret = scan(bundle, size, name, &topology);
+	ret = scan(bundle, size, &topology);
 	if (ret < 0)
 		return ret;
 	topology.files = sim_os_alloc((u64)topology.count * sizeof(*topology.files));
 	if (!topology.files)
 		return -ENOMEM;
-	ret = scan(bundle, size, name, &topology);
+	ret = scan(bundle, size, &topology);
 	if (ret == 0)
 		ret = find_gpus(sim, &topology);
-	if (ret < 0) {
-		sim_topology_done(&topology);
-		return ret;
-	}
-	assign_files(sim, &topology);
-	*ret_topology = topology;
-	return 0;
-}
-
-void sim_topology_done(struct sim_topology *topology)
-{
-	sim_os_free(topology->files);
-	topology->files = NULL;
-	topology->count = 0;
+	sim_os_free(topology.files);
+	return ret;
 }
 
 bool sim_topology_visible(const struct sim_gpu *gpu)
 {
 	return !gpu->hidden && sim_os_gpu_visible(gpu);
-}
-
-int sim_topology_show(const struct sim_topology_file *file, char *text, u32 size)
-{
-	struct cursor cursor = { file->data, file->data + file->size };
-	const char *line;
-	u32 length, used = 0;
-
-	if (file->gpu && !sim_topology_visible(file->gpu))
-		return -EPERM;
-	if (file->size > size)
-		return -EINVAL;
-	while (take_line(&cursor, &line, &length) && used < size) {
-		if (file->gpu && starts_with(line, length, MINOR_NAME))
-			used += (u32)snprintf(text + used, size - used, MINOR_NAME "%u\n",
-					      file->gpu->render_minor);
-		else
-			used += (u32)snprintf(text + used, size - used, "%.*s\n", (int)length,
-					      line);
-	}
-	return (int)min(used, size);
 }

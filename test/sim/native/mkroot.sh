@@ -16,7 +16,7 @@ echo "$kfd_major:0" > "$root/sys/class/kfd/kfd/dev"
 cp -R "$topology" "$root/sys/class/kfd/kfd/topology"
 chmod -R u+w "$root/sys/class/kfd/kfd/topology"
 sh "$here/../caches.sh" "$root/sys/class/kfd/kfd/topology"
-sh "$here/../kmod/mkbundle.sh" "$topology" > "$root/bundle"
+sh "$here/../mkbundle.sh" "$topology" > "$root/bundle"
 
 property() { # NODE NAME: 0 if older kernels do not have it
 	sed -n "s/^$2 //p" "$1/properties" | grep . || echo 0

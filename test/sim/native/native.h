@@ -12,7 +12,6 @@
 
 #include "process.h"
 #include "render.h"
-#include "topology.h"
 
 #define NATIVE_DRM_MAJOR 226u
 #define NATIVE_BUCKETS   65536u
@@ -144,7 +143,6 @@ struct native_other {
 
 struct native {
 	struct sim sim;
-	struct sim_topology topology;
 	char root[PATH_MAX]; /* what the program sees as / of the simulated devices */
 	u32 kfd_major;
 	struct sim_mm mm;

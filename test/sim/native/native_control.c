@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The test's view of the simulator and its switches. The kernel front end offers the same files in
- * debugfs; here the program and its environment use them. */
+/* The test's view of the simulator and its switches, for the program and its environment. */
 #include <ctype.h>
 
 #include "amdgpu_sim.h"

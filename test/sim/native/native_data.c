@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Stores the bytes of buffers in memory files, as bo_pages.c does for the kernel. The kernel copies
- * between file and program in one step, and reports EFAULT for unmapped memory. Unwritten pages
- * take no memory. */
+/* Stores the bytes of buffers in memory files. The kernel copies between file and program in one
+ * step, and reports EFAULT for unmapped memory. Unwritten pages take no memory. */
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>

@@ -159,24 +159,18 @@ static int check_mmap(struct native_bo *bo, size_t size, int prot, int flags)
 	return (flags & MAP_TYPE) == MAP_PRIVATE && prot != PROT_NONE ? -EINVAL : 0;
 }
 
-/* A file without bytes: an access to its mapping raises SIGBUS. */
-static int invisible_memory(void)
-{
-	return native_fd_memory("amdgpu_sim.invisible", 0);
-}
-
 static void *map_bo(struct native_bo *bo, void *addr, size_t size, int prot, int flags,
 		    int *ret_error)
 {
 	struct native_bo *storage = native_bo_of(sim_bo_storage(&bo->bo));
 	/* drivers/gpu/drm/ttm/ttm_bo_vm.c: ttm_bo_vm_fault_reserved() (6.12) gives SIGBUS for an
 	 * import of another device's buffer */
-	bool imported = bo->bo.origin, invisible = !imported && sim_bo_is_invisible(&bo->bo);
-	int fd = imported ? bo->fd : invisible ? invisible_memory() : storage->fd;
+	bool imported = bo->bo.origin;
+	int fd = imported ? bo->fd : storage->fd;
 	void *mapping = MAP_FAILED;
 
 	*ret_error = fd < 0 ? fd : 0;
-	if (*ret_error == 0 && !invisible && !imported && prot != PROT_NONE)
+	if (*ret_error == 0 && !imported && prot != PROT_NONE)
 		*ret_error = native_bo_prepare_cpu(storage, 0, size);
 	if (*ret_error == 0 && prot != PROT_NONE)
 		sim_bo_touch(&bo->bo); /* as if at once */
@@ -185,8 +179,6 @@ static void *map_bo(struct native_bo *bo, void *addr, size_t size, int prot, int
 					    0);
 		*ret_error = mapping == MAP_FAILED ? -errno : 0;
 	}
-	if (invisible && fd >= 0)
-		(void)NATIVE_REAL(close)(fd);
 	return mapping;
 }
 

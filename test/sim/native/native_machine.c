@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "native.h"
+#include "topology.h"
 
 static struct native *machine;
 static bool failed;
@@ -71,7 +72,11 @@ static int read_machine(struct native *native)
 	free(text);
 	(void)snprintf(path, sizeof(path), "%s/bundle", native->root);
 	ret = read_file(path, &text, &size);
-	return ret < 0 ? ret : sim_topology_read(&native->sim, text, size, NULL, &native->topology);
+	if (ret < 0)
+		return ret;
+	ret = sim_topology_read(&native->sim, text, size);
+	free(text);
+	return ret;
 }
 
 static void init_rings(struct native *native)

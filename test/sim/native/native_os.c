@@ -225,18 +225,6 @@ bool sim_os_mm_has_file(struct sim_mm *mm, u64 addr)
 	return found && inode;
 }
 
-/* Only bo_pages.c needs pages, and it is not part of this front end. */
-int sim_os_mm_pin(struct sim_mm *mm, u64 addr, u32 count, bool write, struct sim_pin *ret_pin)
-{
-	(void)mm, (void)addr, (void)count, (void)write, (void)ret_pin;
-	return -EFAULT;
-}
-
-void sim_os_mm_unpin(struct sim_pin *pin)
-{
-	(void)pin;
-}
-
 struct thread {
 	void (*function)(void *arg);
 	void *arg;
