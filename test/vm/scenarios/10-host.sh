@@ -20,7 +20,7 @@ scenario_no_gpu_process() {
 	talk_dump_restore
 }
 
-scenario_no_gpu_process_beside_gpus() {
+scenario_no_gpu_process_beside_gpus() { # long
 	machine eight
 	talk_dump_restore
 }

@@ -77,7 +77,7 @@ scenario_many_buffers() { # long
 	finish
 }
 
-scenario_large_buffers() {
+scenario_large_buffers() { # long
 	machine one
 	start_client --sizes full
 	come_back

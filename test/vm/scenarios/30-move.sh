@@ -17,7 +17,7 @@ scenario_move_eight() { # long
 	finish
 }
 
-scenario_move_gpu_5_of_8() {
+scenario_move_gpu_5_of_8() { # long
 	machine eight
 	start_client --gpus 5
 	then_machine=eight-other come_back
@@ -49,7 +49,7 @@ render_ids() {
 
 # A restored process knows its GPUs by other ids than the driver. It can be dumped again, move on, and
 # move home.
-scenario_move_on() {
+scenario_move_on() { # long
 	local gpu_id
 
 	machine one
@@ -65,7 +65,7 @@ scenario_move_on() {
 	finish
 }
 
-scenario_move_on_eight() {
+scenario_move_on_eight() { # long
 	machine eight
 	start_client --gpus 1,6
 	then_machine=eight-other come_back
@@ -98,7 +98,7 @@ beside_another() { # HIDDEN: the GPUs with these indices are hidden from the res
 
 # In the root cgroup the task cannot hide the other seven. KFD holds their render nodes, but the process does not, so the
 # next dump takes them for GPUs without a VM.
-scenario_move_beside_another() {
+scenario_move_beside_another() { # long
 	local id
 
 	beside_another

@@ -40,7 +40,7 @@ scenario_sharing_ring() {
 }
 
 # The imports are for another GPU than that of the buffers, there, and back again.
-scenario_sharing_peer() {
+scenario_sharing_peer() { # long
 	machine eight
 	start_sharers 3 1
 	then_machine=eight-other come_back
@@ -86,7 +86,7 @@ scenario_sharing_vmem() { # on each kernel
 
 # Host memory that the importer has by a GEM handle only: there, on another machine and back again. Then a kernel that does
 # not list GEM handles: the dump fails, and the processes run on.
-scenario_sharing_host() { # on each kernel
+scenario_sharing_host() {
 	if with_kernel '7.*'; then
 		machine one
 		start_sharers 2 0 host

@@ -27,7 +27,7 @@ scenario_stream_eight_gpus() { # long
 }
 
 # Both tasks read their images at the same time.
-scenario_stream_tree_moves() {
+scenario_stream_tree_moves() { # long
 	machine eight
 	start_client --tree 2 --gpus 0,3
 	then_machine=eight-other stream_back
