@@ -101,8 +101,9 @@ static bool same_cell(const struct map_input *in, size_t saved_a, size_t local_a
 	bool differ_a = compare(in, saved_a, local_a, &a);
 	bool differ_b = compare(in, saved_b, local_b, &b);
 
-	return differ_a == differ_b && a.property == b.property && a.saved == b.saved &&
-	       a.local == b.local &&
+	if (!differ_a || !differ_b)
+		return differ_a == differ_b;
+	return a.property == b.property && a.saved == b.saved && a.local == b.local &&
 	       !strcmp(relaxed_by(in, saved_a, local_a, &a).bytes,
 		       relaxed_by(in, saved_b, local_b, &b).bytes);
 }
