@@ -78,6 +78,7 @@ scenario_container_other_gpu() { # long
 	checkpointed away
 	no_device job /dev/dri/renderD133
 	device job /dev/dri/renderD130
+	machine eight # another GPU of it is another machine for the process
 	restored away
 	sees_gpus 1
 	made away /dev/dri/renderD130

@@ -24,7 +24,7 @@ gpu_nodes() { sed -n 's,^drm_render_minor \([1-9].*\),/dev/dri/renderD\1,p' /sys
 bundle() {
 	local name=$1 nodes=("${@:2}")
 
-	[ ${#nodes[@]} -gt 0 ] || nodes=($(gpu_nodes))
+	[ ${#nodes[@]} -gt 0 ] || ! has_device || nodes=($(gpu_nodes))
 	job_log
 	mkdir "$name"
 	cp -a /scratch/rootfs "$name/rootfs"
