@@ -105,6 +105,9 @@ struct asic {
 	uint32_t sdma_f32_control; /* behind the base of an engine */
 	uint32_t xcp_control;      /* which XCCs are one partition, or 0 */
 	uint32_t xcp_status;
+	/* The register with the revision of the chip in bits 24 to 27, or 0. Linux 7.2 refuses
+	 * revision 0 of the MI300X. */
+	uint32_t strap0;
 	/* Writes the table that says which blocks the chip has, or NULL. */
 	void (*write_discovery)(uint8_t *table);
 	struct asic_names names[ASIC_NAMES];

@@ -147,6 +147,7 @@ const struct asic asic_mi300x = {
 	.sdma_f32_control = regSDMA_F32_CNTL,
 	.xcp_control = REG(XCC, regCP_HYP_XCP_CTL),
 	.xcp_status = REG(NBIO, regBIF_BX_PF0_PARTITION_COMPUTE_STATUS),
+	.strap0 = REG(NBIO, regRCC_STRAP0_RCC_DEV0_EPF0_STRAP0),
 	.write_discovery = write_discovery,
 	.names = { ASIC_NAMES_OF(xcc_names), ASIC_NAMES_OF(nbio_names), ASIC_NAMES_OF(sdma_names),
 		   ASIC_NAMES_OF(aid_names) },

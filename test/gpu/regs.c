@@ -26,6 +26,7 @@ enum {
 #define C2PMSG_33_FIRMWARE_READY (1u << 31) /* amdgpu_discovery_init() waits for it */
 
 #define FB_SHIFT      24u
+#define REV_ID_SHIFT 24 /* RCC_STRAP0_RCC_DEV0_EPF0_STRAP0__STRAP_ATI_REV_ID_DEV0_F0__SHIFT */
 #define CLOSED_BOTTOM 0xffffffu
 
 /* Only the log asks, so the search may take its time. */
@@ -79,6 +80,8 @@ void regs_init(struct gpu *gpu)
 	gpu->regs[REG(NBIO, mmRCC_CONFIG_MEMSIZE)] = gpu->vram_bytes >> 20;
 	gpu->regs[REG(NBIO, mmBIOS_SCRATCH_7)] = SCRATCH_7_INIT_COMPLETE;
 	gpu->regs[REG(MP0, regMP0_SMN_C2PMSG_33)] = C2PMSG_33_FIRMWARE_READY;
+	if (gpu->asic->strap0)
+		gpu->regs[gpu->asic->strap0] = 1 << REV_ID_SHIFT;
 	init_hub(gpu, gpu->asic->hubs[HUB_GFX]);
 	init_hub(gpu, gpu->asic->hubs[HUB_MM]);
 	xcp_init(gpu);
