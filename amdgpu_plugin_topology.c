@@ -460,16 +460,24 @@ size_t topology_count_gpus(const struct topology *topology)
 	return count;
 }
 
+bool topology_has_partitions(const struct topology_node *gpu)
+{
+	return gpu->gfx_target_version >= TOPOLOGY_GFX940 &&
+	       gpu->gfx_target_version < TOPOLOGY_GFX10;
+}
+
+uint32_t topology_partition(const struct topology_node *gpu)
+{
+	return topology_has_partitions(gpu) ? gpu->location_id & FUNCTION_BITS : 0;
+}
+
 /* A kernel that tells no location has no partitions. */
 uint64_t topology_pci_device(const struct topology_node *gpu)
 {
-	const bool has_partitions = gpu->gfx_target_version >= TOPOLOGY_GFX940 &&
-				    gpu->gfx_target_version < TOPOLOGY_GFX10;
-	const uint32_t partition = has_partitions ? FUNCTION_BITS : 0;
-
 	if (!gpu->location_id)
 		return gpu->drm_render_minor;
-	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 | (gpu->location_id & ~partition);
+	return KEY_IS_LOCATION | (uint64_t)gpu->domain << 32 |
+	       (gpu->location_id ^ topology_partition(gpu));
 }
 
 bool topology_is_partition(const struct topology *topology, const struct topology_node *gpu)

@@ -122,6 +122,10 @@ const struct topology_node *topology_find_listed(const struct topology *topology
 						 uint32_t position);
 size_t topology_count_gpus(const struct topology *topology);
 
+/* Whether GPUs of this generation can be partitions of a PCI device. */
+bool topology_has_partitions(const struct topology_node *gpu);
+/* The number of the partition in its PCI device, 0 for other generations. */
+uint32_t topology_partition(const struct topology_node *gpu);
 /* A number that GPUs have in common if, and only if, they are partitions of one PCI device. Such
  * GPUs share mmap offsets. */
 uint64_t topology_pci_device(const struct topology_node *gpu);

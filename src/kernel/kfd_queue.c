@@ -34,9 +34,6 @@
 #define GPU_PAGE       4096u
 #define CWSR_PARAMETER "/sys/module/amdgpu/parameters/cwsr_enable"
 
-/* Of location_id: the number of a partition in its device. */
-#define PARTITION_BITS 7u
-
 /* Offset of ctl_stack_size in the queue's record (kfd_criu_queue_priv_data in kfd_priv.h). */
 #define RECORD_STACK_SIZE 108u
 
@@ -148,27 +145,17 @@ bool kfd_queue_exceeds_stack(const struct kfd_queue *queue)
 	return queue->saved->ctl_stack_size > most * (queue->saved->mqd_size / MQD_OF_ONE_XCC);
 }
 
-/* Only MI300 and newer GPUs of gfx9. In a virtual machine, functions of one PCI slot look like
- * partitions. */
-static bool can_have_partitions(const struct topology_node *gpu)
-{
-	return gpu->gfx_target_version >= TOPOLOGY_GFX940 &&
-	       gpu->gfx_target_version < TOPOLOGY_GFX10;
-}
-
 bool kfd_queue_gpu_may_overrun(const struct topology *topology, const struct topology_node *gpu,
 			       uint32_t kfd_minor)
 {
-	return can_have_partitions(gpu) && kfd_minor > KFD_MINOR_ONE_XCC &&
+	return topology_has_partitions(gpu) && kfd_minor > KFD_MINOR_ONE_XCC &&
 	       topology_is_partition(topology, gpu);
 }
 
-/* kfd_topology.c adds the number of a partition to the address of its device. */
 bool kfd_queue_changes_partition(const struct kfd_queue *queue)
 {
-	return !is_compute(queue) && can_have_partitions(queue->gpu) &&
-	       !queue->saved_gpu->location_unknown &&
-	       ((queue->saved_gpu->location_id ^ queue->gpu->location_id) & PARTITION_BITS);
+	return !is_compute(queue) && !queue->saved_gpu->location_unknown &&
+	       topology_partition(queue->saved_gpu) != topology_partition(queue->gpu);
 }
 
 bool kfd_queue_may_overrun(const struct kfd_queue *queue)
