@@ -216,6 +216,17 @@ int preflight_refuse(const struct dump_session *session, enum dump_rule rule, co
 void preflight_warn_of(enum dump_rule rule, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What @process says of the GPU @node, or NULL if it does not see that GPU. */
+static inline const struct dumped_gpu *dump_find_gpu(const struct dumped_process *process,
+						     const struct topology_node *node)
+{
+	for (size_t i = 0; i < process->num_gpus; i++) {
+		if (process->gpus[i].render_minor == node->drm_render_minor)
+			return &process->gpus[i];
+	}
+	return NULL;
+}
+
 /* Notes a task of the dump, by its pid here. -ENOMEM after a line. */
 int dump_add_task(struct dump_session *session, pid_t pid);
 /* CRIU has met a device mapping, so all tasks are stopped: refuses tasks that map a GPU without an

@@ -108,20 +108,11 @@ int gpu_watch_check_idle(const struct dump_session *session)
 	return ret;
 }
 
-static bool has_gpu(const struct dumped_process *process, uint32_t render_minor)
-{
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		if (process->gpus[i].render_minor == render_minor)
-			return true;
-	}
-	return false;
-}
-
 static bool is_dumped(const struct dump_session *session, const struct topology_node *gpu)
 {
 	for (size_t i = 0; i < session->num_processes; i++) {
 		if (session->processes[i].id != DUMP_NO_ID &&
-		    has_gpu(&session->processes[i], gpu->drm_render_minor))
+		    dump_find_gpu(&session->processes[i], gpu))
 			return true;
 	}
 	return false;
@@ -145,7 +136,7 @@ int gpu_watch_check(const struct dump_session *session, const struct dumped_proc
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < session->num_watches; i++) {
-		if (has_gpu(process, session->watches[i].gpu->drm_render_minor))
+		if (dump_find_gpu(process, session->watches[i].gpu))
 			ret = check_watch(&session->watches[i], process->id);
 	}
 	return ret;

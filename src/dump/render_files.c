@@ -21,19 +21,9 @@ struct dumped_render {
 	const struct topology_node *node;
 	/* The GPU's id in the image. */
 	uint32_t gpu_id;
-	/* The process whose compute file this is, or NULL if it is none. */
+	/* The process that computes through the file, or NULL for any other file. */
 	const struct dumped_process *compute;
 };
-
-static const struct dumped_gpu *find_gpu(const struct dumped_process *process,
-					 const struct topology_node *node)
-{
-	for (size_t i = 0; i < process->num_gpus; i++) {
-		if (process->gpus[i].render_minor == node->drm_render_minor)
-			return &process->gpus[i];
-	}
-	return NULL;
-}
 
 /* Whether @fd is the compute file of @process: 1, 0 or -errno. */
 static int is_compute_file(const struct dumped_process *process, const struct dumped_gpu *gpu,
@@ -52,7 +42,7 @@ static int find_compute_process(const struct dump_session *session, int fd,
 	for (size_t i = 0; !ret && i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
 
-		ret = is_compute_file(process, find_gpu(process, render->node), fd);
+		ret = is_compute_file(process, dump_find_gpu(process, render->node), fd);
 		render->compute = ret > 0 ? process : NULL;
 	}
 	return ret < 0 ? log_error(ret, "render node %d: cannot tell whether it is a compute file",
@@ -66,7 +56,7 @@ static int check_handles(const struct dump_session *session, int fd,
 			 const struct dumped_render *render)
 {
 	const size_t saved =
-		render->compute ? find_gpu(render->compute, render->node)->num_handles : 0;
+		render->compute ? dump_find_gpu(render->compute, render->node)->num_handles : 0;
 	_cleanup_free_ struct render_gem *gems = NULL;
 	size_t listed = 0;
 	uint32_t count = 0;
@@ -96,11 +86,11 @@ static uint32_t gpu_id_of_holder(const struct dump_session *session,
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
 
-		if (find_gpu(process, node) && kfd_files_has(process->pid, fd) > 0 &&
+		if (dump_find_gpu(process, node) && kfd_files_has(process->pid, fd) > 0 &&
 		    (!holder || process->vpid < holder->vpid))
 			holder = process;
 	}
-	return holder ? find_gpu(holder, node)->user_gpu_id : node->gpu_id;
+	return holder ? dump_find_gpu(holder, node)->user_gpu_id : node->gpu_id;
 }
 
 /* CRIU's own plugin finds the GPU of a render node by the id that the restored process knows. CRIU
@@ -112,9 +102,9 @@ static uint32_t choose_gpu_id(const struct dump_session *session, int fd,
 	uint32_t chosen = 0;
 
 	if (render->compute)
-		return find_gpu(render->compute, render->node)->user_gpu_id;
+		return dump_find_gpu(render->compute, render->node)->user_gpu_id;
 	for (size_t i = 0; i < session->num_processes; i++) {
-		const struct dumped_gpu *gpu = find_gpu(&session->processes[i], render->node);
+		const struct dumped_gpu *gpu = dump_find_gpu(&session->processes[i], render->node);
 
 		if (gpu && chosen && gpu->user_gpu_id != chosen)
 			return gpu_id_of_holder(session, render->node, fd);
@@ -152,7 +142,7 @@ static void note_computes_elsewhere(const struct dump_session *session,
 	owner->has_computes_elsewhere = true;
 	for (size_t i = 0; i < session->num_processes; i++) {
 		const struct dumped_process *process = &session->processes[i];
-		const struct dumped_gpu *gpu = find_gpu(process, render->node);
+		const struct dumped_gpu *gpu = dump_find_gpu(process, render->node);
 
 		if ((uint32_t)process->id == owner->kfd_id && process != render->compute)
 			owner->computes_elsewhere = gpu && gpu->compute_file != DUMP_NO_FILE;
