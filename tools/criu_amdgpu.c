@@ -27,9 +27,9 @@ enum {
 static const struct command {
 	const char *name;
 	int (*run)(const struct tool_request *request);
-	/* It has one argument, or may go without. */
+	/* A command takes at most one argument. */
 	bool needs_argument;
-	/* What the arguments are, for messages. */
+	/* What the argument is, for messages. */
 	const char *argument;
 	/* The options that it has, by their letters. */
 	const char *options;
@@ -109,7 +109,7 @@ static int check_arguments(const struct command *command, int count, const char 
 
 	if (foreign)
 		return complain(command->name, " has no option --", foreign);
-	if (count < command->needs_argument)
+	if (!count && command->needs_argument)
 		return complain(command->name, " needs ", command->argument);
 	if (count > 1)
 		return complain(command->name, " takes ", command->argument);
