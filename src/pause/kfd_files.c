@@ -54,7 +54,7 @@ struct search {
 	int lowest_fd;
 };
 
-/* *@ret_file: the listed file of @fd, or NULL if there is none. */
+/* *@ret_file: the listed file that is the file of @fd, or NULL if @fd is not listed. */
 static int find_file(const struct tree_files *files, int fd, struct tree_file **ret_file)
 {
 	*ret_file = NULL;

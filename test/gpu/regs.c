@@ -26,7 +26,7 @@ enum {
 #define C2PMSG_33_FIRMWARE_READY (1u << 31) /* amdgpu_discovery_init() waits for it */
 
 #define FB_SHIFT      24u
-#define REV_ID_SHIFT 24 /* RCC_STRAP0_RCC_DEV0_EPF0_STRAP0__STRAP_ATI_REV_ID_DEV0_F0__SHIFT */
+#define REV_ID_SHIFT  24 /* RCC_STRAP0_RCC_DEV0_EPF0_STRAP0__STRAP_ATI_REV_ID_DEV0_F0__SHIFT */
 #define CLOSED_BOTTOM 0xffffffu
 
 /* Only the log asks, so the search may take its time. */

@@ -159,7 +159,7 @@ scenario_parallel_dump_off() {
 	finish
 }
 
-# The copies of one GPU take hours. CRIU has saved all tasks when it finds out, and the dump fails.
+# A copy of one GPU takes five seconds. CRIU has saved all tasks when it finds out, and the dump fails.
 scenario_parallel_dump_fails() {
 	has_dump_finish
 	machine eight
