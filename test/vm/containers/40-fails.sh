@@ -90,9 +90,7 @@ scenario_container_broken_image() { # long
 	machine one
 	runc_job
 	runc_checkpoint
-	image=$(echo images/amdgpu-pages-* | cut -d ' ' -f 1)
-	cp "$image" good
-	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+	damage images
 	restore_refused 'cannot load BO .*checksum mismatch'
 	cp good "$image"
 	runc_restore

@@ -213,6 +213,14 @@ has_line() { # FILE PATTERN
 	grep -q -- "$2" "$1" || fail "no line with \"$2\" in ${1##*/}: $(errors "$1")"
 }
 
+# damage DIR: writes to the contents of one GPU in the images of this folder, and keeps the good file. Sets $image. GPUs
+# without contents have smaller images.
+damage() {
+	image=$(ls -S "$1"/amdgpu-pages-* | head -n 1)
+	cp "$image" good
+	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+}
+
 # plugin_error FILE PATTERN [COUNT]: exactly COUNT (1) error lines of the plugin match PATTERN, and there
 # are no others. The end of a restore that has failed repeats the first one, which does not count.
 plugin_error() {

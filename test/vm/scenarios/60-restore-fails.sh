@@ -122,13 +122,6 @@ scenario_resume_fails() {
 	finish
 }
 
-# damage: writes to the contents in the images of one GPU, and keeps the good file.
-damage() {
-	image=$(echo img/amdgpu-pages-*)
-	cp "$image" good
-	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
-}
-
 # The root of the tree has no GPU, and writes to a file all the time. CRIU before 4.3 lets the tasks go one after the other
 # until it comes to a dead one, beginning with the root.
 scenario_root_does_not_run() {
@@ -144,7 +137,7 @@ scenario_root_does_not_run() {
 	gone "$pid"
 	size=$(stat -c %s count)
 	resume_fails
-	damage
+	damage img
 	restore_fails "cannot load BO .*checksum mismatch"
 	[ "$(stat -c %s count)" = "$size" ] || fail "the root of a failed restore ran"
 	cp good "$image"
@@ -171,7 +164,7 @@ scenario_child_of_init_fails() {
 	gone "$pid"
 	gone "$outer"
 	limit=100 resume_fails
-	damage
+	damage img
 	limit=100 restore_fails "cannot load BO .*checksum mismatch"
 	criu_ends
 	! pgrep -a gpu_client || fail "a task of a failed restore is left"

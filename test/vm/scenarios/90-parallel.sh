@@ -76,9 +76,7 @@ scenario_parallel_fails() {
 	start_client --tree 2 --gpus 1,6
 	dump img "$pid"
 	gone "$pid"
-	image=$(ls -S img/amdgpu-pages-* | head -n 1)
-	cp "$image" good
-	printf 'wrong' | dd of="$image" bs=1 seek=100000 conv=notrunc status=none
+	damage img
 	! try_restore img || fail "this restore cannot have succeeded"
 	plugin_error img/restore.log "cannot load BO .*checksum mismatch"
 	has_line img/restore.log '^([0-9.]*) Error (amdgpu_plugin): .*cannot load BO'
