@@ -105,6 +105,7 @@ struct asic {
 	uint32_t sdma_f32_control; /* behind the base of an engine */
 	uint32_t xcp_control;      /* which XCCs are one partition, or 0 */
 	uint32_t xcp_status;
+	uint32_t memory_modes, memory_mode; /* of partitions of the video memory; 0 without them */
 	/* The register with the revision of the chip in bits 24 to 27, or 0. Linux 7.2 refuses
 	 * revision 0 of the MI300X. */
 	uint32_t strap0;

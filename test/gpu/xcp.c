@@ -11,13 +11,17 @@ static uint32_t control_of(const struct gpu *gpu, unsigned int xcc)
 	return gpu->regs[gpu_register_of(xcc, gpu->asic->xcp_control)];
 }
 
-/* Firmware has made one partition. */
+/* Firmware has made one partition, and one of the memory (NPS1). */
 void xcp_init(struct gpu *gpu)
 {
 	const struct asic *asic = gpu->asic;
 	unsigned int xcc;
 
-	for (xcc = 0; asic->xcp_control && xcc < asic->xccs; xcc++)
+	if (!asic->xcp_control)
+		return;
+	gpu->regs[asic->memory_modes] = BIF_BX_PF0_PARTITION_MEM_CAP__NPS1_SUPPORT_MASK;
+	gpu->regs[asic->memory_mode] = 1 << BIF_BX_PF0_PARTITION_MEM_STATUS__NPS_MODE__SHIFT;
+	for (xcc = 0; xcc < asic->xccs; xcc++)
 		gpu->regs[gpu_register_of(xcc, asic->xcp_control)] =
 			asic->xccs << CP_HYP_XCP_CTL__NUM_XCC_IN_XCP__SHIFT |
 			xcc << CP_HYP_XCP_CTL__VIRTUAL_XCC_ID__SHIFT;

@@ -63,6 +63,18 @@ static void partitions_follow_the_register_of_the_xccs(void **state)
 	assert_violations(0);
 }
 
+/* nbio_v7_9_get_memory_partition_mode(). Linux 7.2 forms no partitions in a mode that it does not
+ * know. */
+static void the_memory_is_one_partition_of_a_mode_that_the_chip_has(void **state)
+{
+	uint32_t modes = regs_read(machine.gpu, asic_mi300x.memory_modes);
+
+	(void)state;
+	assert_int_equal(regs_read(machine.gpu, asic_mi300x.memory_mode) >> 4, 1);
+	assert_true(modes & 1);
+	assert_violations(0);
+}
+
 static uint16_t sum_of(const uint8_t *data, size_t size_bytes)
 {
 	uint16_t sum = 0;
@@ -272,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CHIP_TEST(partitions_follow_the_register_of_the_xccs),
+		CHIP_TEST(the_memory_is_one_partition_of_a_mode_that_the_chip_has),
 		CHIP_TEST(the_table_of_blocks_is_where_the_driver_looks_and_has_its_sums),
 		CHIP_TEST(a_packet_names_registers_of_its_own_xcc),
 		CHIP_TEST(each_hub_acknowledges_its_own_invalidations),
