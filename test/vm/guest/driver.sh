@@ -139,6 +139,9 @@ needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs sinc
 needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12 without SVM ranges"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }
+# get_queue_checkpoint_info() of these kernels counts an MQD for each XCC of the partition, also for a copy queue, and
+# kfd_criu_restore_queue() takes the size of one MQD only.
+refuses_xccs() { [[ $(uname -r) == 7.[23][.-]* ]]; }
 
 # Sets $processes: the processes of the session that KFD knows.
 gpu_processes() { # SESSION
