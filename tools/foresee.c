@@ -442,7 +442,7 @@ int foresee_process(const struct options *options, const struct topology *topolo
 	_cleanup_(session_done) struct dump_session session = {
 		.options = options,
 		.topology = *topology,
-		.kfd_minor = survey->num_queues ? machine_of(topology).kfd_minor : 0,
+		.kfd_minor = survey->has_kfd ? machine_of(topology).kfd_minor : 0,
 	};
 	struct subject subject = {
 		.session = &session, .topology = topology, .survey = survey, .pid = survey->pid

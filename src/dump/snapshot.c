@@ -33,6 +33,8 @@ static int stop_queues(struct dump_session *session)
 	if (!ret)
 		ret = preflight_check_driver(session);
 	if (!ret)
+		ret = preflight_process_check_before_pause(session);
+	if (!ret)
 		ret = gpu_watch_start(session);
 	if (!ret)
 		ret = gpu_watch_check_idle(session);

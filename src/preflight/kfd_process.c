@@ -17,8 +17,10 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* In the process's directory of PROC_KFD, one for each further KFD process. */
+/* In the process's directory of PROC_KFD: a directory for each further KFD process, and a file for
+ * each GPU that the process sees. */
 #define CONTEXT "context_"
+#define VRAM    "vram_"
 
 /* How a process uses one render node. */
 struct node_use {
@@ -149,9 +151,7 @@ static int add_mappings(struct node_uses *uses, pid_t pid)
 	return ret;
 }
 
-/* Without any file that has the PASID of the process, PASIDs have another meaning in this driver.
- */
-static size_t count_vms(const struct node_uses *uses)
+static struct kfd_vms count_vms(const struct node_uses *uses)
 {
 	size_t open = 0, exact = 0, mapped = 0;
 
@@ -160,10 +160,11 @@ static size_t count_vms(const struct node_uses *uses)
 		open += uses->list[i].is_open;
 		mapped += !uses->list[i].is_open;
 	}
-	return (exact ? exact : open) + mapped;
+	return (struct kfd_vms){ .certain = (uses->pasid ? exact : open) + mapped,
+				 .likely = (exact ? exact : open) + mapped };
 }
 
-int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *ret_count)
+int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd_vms *ret_vms)
 {
 	_cleanup_(node_uses_done) struct node_uses uses = { .topology = topology,
 							    .pasid = read_process_pasid(pid) };
@@ -172,31 +173,43 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *re
 	if (!ret)
 		ret = add_mappings(&uses, pid);
 	if (!ret)
-		*ret_count = count_vms(&uses);
+		*ret_vms = count_vms(&uses);
 	return ret;
 }
 
-int kfd_process_has_contexts(pid_t pid)
+/* Counts what sysfs has of the process, by the beginning of its name. */
+static int count_entries(pid_t pid, const char *prefix, size_t *ret_count)
 {
+	_cleanup_closedir_ DIR *stream = NULL;
 	_cleanup_close_ int fd = -1;
 	struct dirent *entry;
-	DIR *stream;
 	char path[64];
 	int ret = 0;
 
 	(void)snprintf(path, sizeof(path), PROC_KFD "/%d", pid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* A pid namespace of CRIU's hides the directory under another pid. */
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	stream = fdopendir(fd);
+	stream = fd < 0 ? NULL : fdopendir(fd);
 	if (!stream)
 		return -errno;
 	(void)take_fd(&fd);
-	while (!ret && (entry = next_entry(stream, &ret)))
-		ret = strncmp(entry->d_name, CONTEXT, strlen(CONTEXT)) == 0;
-	(void)closedir(stream);
+	*ret_count = 0;
+	while ((entry = next_entry(stream, &ret)))
+		*ret_count += !strncmp(entry->d_name, prefix, strlen(prefix));
 	return ret;
+}
+
+int kfd_process_count_gpus(pid_t pid, size_t *ret_count)
+{
+	return count_entries(pid, VRAM, ret_count);
+}
+
+int kfd_process_has_contexts(pid_t pid)
+{
+	size_t count = 0;
+	int ret = count_entries(pid, CONTEXT, &count);
+
+	/* A pid namespace of CRIU's hides the directory under another pid. */
+	return ret < 0 && ret != -ENOENT ? ret : count > 0;
 }
 
 /* @variable: "NAME=VALUE". */

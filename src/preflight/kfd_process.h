@@ -9,12 +9,24 @@
 
 struct topology;
 
-/* Counts the AMD render nodes that process @pid uses: those that it has open, and those that it
- * maps. A process gives KFD the VM of a GPU by a file of the render node. Up to Linux 6.12 at
- * least, such a file has the PASID of the process then, and only such files count. On newer kernels
- * a render node that the process has opened for graphics counts, too. -errno: /proc cannot be read.
- */
-int kfd_process_count_vms(pid_t pid, const struct topology *topology, size_t *ret_count);
+/* How many GPUs the process has given KFD a VM of. */
+struct kfd_vms {
+	/* By the PASID of the process, if the kernel tells it: a file by which the process has
+	 * given a VM has that PASID. */
+	size_t certain;
+	/* If no file has that PASID, the same number as for a kernel that does not tell. */
+	size_t likely;
+};
+
+/* Counts the AMD render nodes that process @pid has open or maps. A process gives KFD the VM of a
+ * GPU by a file of the render node. Up to Linux 6.12 at least, the kernel tells the PASID of the
+ * process. On newer kernels a render node that the process has opened for graphics counts, too.
+ * -errno: /proc cannot be read. */
+int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd_vms *ret_vms);
+
+/* Counts the GPUs that KFD lets process @pid see. -ENOENT: sysfs does not know the process, because
+ * it has inherited its /dev/kfd, or is of another pid namespace. */
+int kfd_process_count_gpus(pid_t pid, size_t *ret_count);
 
 /* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
  * does not tell the PASID of the process, it may be, and the answer is true. */

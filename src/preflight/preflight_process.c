@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds processes that break a rule of a process as a whole. preflight.c has the rules. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,23 +15,73 @@
 /* A child that takes longer hangs in the kernel. */
 #define TIMEOUT_S 5
 
-/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
- * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
+/* The first KFD whose restore_process_queues_cpsch() leaves out GPUs without a VM (Linux 6.5). */
+#define KFD_MINOR_LEAVES_OUT 13
+
+/* UNPAUSE reads through the VM of each GPU that the process sees. */
+static bool unpause_needs_vms(const struct dump_session *session)
+{
+	return session->kfd_minor && session->kfd_minor < KFD_MINOR_LEAVES_OUT;
+}
+
 static int check_vms(const struct dumped_process *process)
 {
-	size_t vms;
-	int ret;
+	const uint32_t gpus = process->state.num_devices;
+	const bool needs_vms = unpause_needs_vms(process->session);
+	struct kfd_vms vms;
+	size_t count;
+	int ret = kfd_process_count_vms(process->pid, &process->session->topology, &vms);
 
-	if (!process->state.num_bos)
-		return 0;
-	ret = kfd_process_count_vms(process->pid, &process->session->topology, &vms);
 	if (ret < 0)
 		return log_error(ret, "process %d: cannot list its render nodes", process->pid);
-	return vms < process->state.num_devices
-		       ? preflight_refuse(process->session, DUMP_LACKS_VM,
-					  "process %d, %u GPUs, %zu opened:", process->pid,
-					  process->state.num_devices, vms)
-		       : 0;
+	if (needs_vms && gpus && !vms.certain)
+		return preflight_refuse(process->session, DUMP_HAS_NO_VM,
+					"process %d:", process->pid);
+	count = needs_vms ? vms.certain : vms.likely;
+	return count < gpus ? preflight_refuse(process->session, DUMP_LACKS_VM,
+					       "process %d, %u GPUs, %zu opened:", process->pid,
+					       gpus, count)
+			    : 0;
+}
+
+static bool has_file(const struct dump_session *session, pid_t pid)
+{
+	for (size_t i = 0; i < session->num_files; i++) {
+		if (session->files[i].pid == pid)
+			return true;
+	}
+	return false;
+}
+
+static int check_task(struct dump_session *session, pid_t pid)
+{
+	struct dumped_process process = { .session = session, .pid = pid };
+	size_t gpus = 0;
+	int ret = kfd_process_count_gpus(pid, &gpus);
+
+	if (ret < 0 && ret != -ENOENT)
+		return log_error(ret, "process %d: cannot count its GPUs", pid);
+	/* A process that sysfs does not know may see any number of GPUs. */
+	process.state.num_devices = ret ? has_file(session, pid) : (uint32_t)gpus;
+	return check_vms(&process);
+}
+
+int preflight_process_check_before_pause(struct dump_session *session)
+{
+	int ret = 0;
+
+	if (!unpause_needs_vms(session))
+		return 0;
+	for (size_t i = 0; !ret && i < session->tasks.count; i++)
+		ret = check_task(session, session->tasks.pids[i]);
+	return ret;
+}
+
+/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
+ * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
+static bool checkpoint_needs_vms(const struct dumped_process *process)
+{
+	return process->state.num_bos && !unpause_needs_vms(process->session);
 }
 
 static int try_without_bos(void *unused)
@@ -84,7 +135,9 @@ int preflight_process_check(const struct dumped_process *process)
 
 	if (!ret)
 		ret = check_bos(process);
-	return ret < 0 ? ret : check_vms(process);
+	if (!ret && checkpoint_needs_vms(process))
+		ret = check_vms(process);
+	return ret;
 }
 
 static bool has_gfx950(const struct dumped_process *process)
@@ -116,11 +169,18 @@ int preflight_process_check_precision(const struct dumped_process *process)
 		   : 0;
 }
 
+static int check_vms_early(const struct dumped_process *process)
+{
+	return checkpoint_needs_vms(process) || unpause_needs_vms(process->session)
+		       ? check_vms(process)
+		       : 0;
+}
+
 int preflight_process_check_early(const struct dumped_process *process)
 {
 	int (*const checks[])(const struct dumped_process *) = {
 		check_contexts,
-		check_vms,
+		check_vms_early,
 		preflight_process_check_precision,
 	};
 	int ret = 0;

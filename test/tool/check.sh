@@ -287,6 +287,11 @@ refusals_of_process() {
 	AMDGPU_FORCE=1 checked "$work/tree" "no VM, forced" 0 "warning: process $holder, 2 GPUs, 1 opened: sees a GPU" -q "$holder"
 	rm "$kfd/vram_$((0xdfd4))"
 	checked "$work/tree" "the other GPU is hidden" 0 "" -q "$holder"
+	# the file has another PASID
+	echo 32769 > "$kfd/pasid"
+	AMDGPU_SIM_KNOBS="kernel=6.1" checked "$work/tree" "no VM, Linux 6.1" 1 "process $holder: has /dev/kfd open and no VM of a GPU" -q "$holder"
+	AMDGPU_SIM_KNOBS="kernel=6.12" checked "$work/tree" "no VM, Linux 6.12" 0 "" -q "$holder"
+	rm "$kfd/pasid"
 	echo 9223372036854775807 > "$kfd/vram_$((0x07cd))"
 	checked "$work/tree" "no room" 1 "images: $work has room for .*, and the contents need about 8.0 EiB" -D "$work" "$holder"
 	rm -r "$kfd"

@@ -113,12 +113,27 @@ static int process_info(struct sim_process *process, struct kfd_criu_args *io)
 	return 0;
 }
 
+/* drm_priv of a pdd is NULL without ACQUIRE_VM, and the driver reads through it: in CHECKPOINT
+ * criu_checkpoint_bos() in kfd_chardev.c of Linux 6.12 to 7.3, and in UNPAUSE
+ * restore_process_queues_cpsch() in kfd_device_queue_manager.c of Linux 6.1. */
+static void note_oops(const struct sim_process *process, const char *call)
+{
+	u32 i;
+
+	for (i = 0; i < process->num_pdds; i++)
+		if (!process->pdds[i]->render)
+			sim_violation(process->sim, "%s: no VM of GPU 0x%04x: oops", call,
+				      process->pdds[i]->gpu->gpu_id);
+}
+
 static int unpause(struct sim_process *process)
 {
 	u32 i;
 
 	if (!process->paused)
 		return -EINVAL;
+	if (SIM_KNOB(process->sim, unpause_oops))
+		note_oops(process, "UNPAUSE");
 	for (i = 0; i < process->num_pdds; i++)
 		sim_engine_restore(process->pdds[i]);
 	process->paused = false;
@@ -156,20 +171,6 @@ static void fill_opaque(const struct sim_mem *mem, u8 *record, u64 bytes)
 	}
 }
 
-/* criu_checkpoint_bos() in kfd_chardev.c asks amdgpu_amdkfd_bo_mapped_to_dev() of each pdd, whose
- * drm_priv is NULL without ACQUIRE_VM. Linux 6.12 to 7.3 read through it; 6.1 compares devices. */
-static void note_oops(const struct sim_process *process)
-{
-	u32 i;
-
-	if (!SIM_KNOB(process->sim, unacquired_oops))
-		return;
-	for (i = 0; i < process->num_pdds; i++)
-		if (!process->pdds[i]->render)
-			sim_violation(process->sim, "CHECKPOINT: no VM of GPU 0x%04x: oops",
-				      process->pdds[i]->gpu->gpu_id);
-}
-
 bool sim_criu_has_ipc(const struct sim *sim)
 {
 	return SIM_KNOB(sim, ipc_handles) &&
@@ -186,7 +187,8 @@ static int write_bo(struct writer *writer, struct sim_mem *mem)
 
 	if (!at)
 		return -EINVAL;
-	note_oops(process);
+	if (SIM_KNOB(process->sim, unacquired_oops))
+		note_oops(process, "CHECKPOINT");
 	memset(&record, 0, sizeof(record));
 	record.user_addr = mem->user_addr;
 	record.id = mem->id;

@@ -135,6 +135,11 @@ static const struct row rows[] = {
 	 * and reads through the VM of each GPU from 6.12 on; 6.8 has not been read */
 	ROW(unacquired_oops,         1,   0,   1,   1,   1,   1,   1,   1,   1,        1,   1),
 
+	/* amdkfd/kfd_device_queue_manager.c: restore_process_queues_cpsch() reads through the VM of each
+	 * GPU in 6.1. The change "prepare per-process debug enable and disable", which came with
+	 * KFD 1.13 (6.5), leaves out GPUs without one */
+	ROW(unpause_oops,            0,   1,   0,   0,   0,   0,   0,   0,   0,        0,   0),
+
 	/* amdkfd/kfd_ipc.c: only the out-of-tree driver has share handles */
 	ROW(ipc_handles,             0,   0,   0,   0,   0,   0,   0,   0,   0,        1,   1),
 

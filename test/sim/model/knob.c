@@ -53,6 +53,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(check_queue_buffers),
 	KNOB(gpuvm_first_page),
 	KNOB(unacquired_oops),
+	KNOB(unpause_oops),
 	KNOB(ipc_handles),
 	KNOB(maker_flags),
 	KNOB(unchecked_handles),

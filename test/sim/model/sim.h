@@ -75,6 +75,7 @@ struct sim_knobs {
 	u64 event_types;
 	u64 gfx11_queues;
 	u64 unacquired_oops;
+	u64 unpause_oops;
 	u64 ipc_handles;
 	u64 maker_flags;
 	u64 unchecked_handles;

@@ -313,6 +313,90 @@ static void a_file_with_another_pasid_gives_no_vm(void **state)
 	assert_int_equal(process->calls[KFD_CHECKPOINT], 0);
 }
 
+/* KFD before Linux 6.5. Sysfs tells the two GPUs of the process if @pasid is not 0. */
+static struct fake_process *make_process_of_an_old_kernel(unsigned int pasid)
+{
+	struct fake_process *process = make_process();
+
+	kernel.kfd_minor = 11;
+	if (!pasid)
+		return process;
+	unit_print("process/pasid", "%u\n", pasid);
+	unit_print("process/vram_1997", "0\n");
+	unit_print("process/vram_57300", "0\n");
+	return process;
+}
+
+static void assert_refused_before_a_pause(struct fake_process *process, const char *words)
+{
+	assert_refused(process, words, "process");
+	assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+}
+
+/* UNPAUSE of such a kernel crashes, so no pause may come before the refusal, also by force. */
+static void a_process_without_a_vm_is_not_paused_on_an_old_kernel(void **state)
+{
+	static const struct {
+		unsigned int process, file;
+	} pasids[] = {
+		/* Without an open render node, with one for graphics, and in another pid namespace.
+		 */
+		{ 32769, 0 },
+		{ 32769, 32770 },
+		{ 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pasids); i++) {
+		struct fake_process *process = make_process_of_an_old_kernel(pasids[i].process);
+
+		print_message("case %zu\n", i);
+		kernel.num_open_renders = pasids[i].file != 0;
+		make_fdinfo("fdinfo-128", pasids[i].file);
+		assert_refused_before_a_pause(process, "no VM of a GPU");
+		assert_final(process, "no VM of a GPU");
+		assert_int_equal(process->calls[KFD_PROCESS_INFO], 0);
+		(void)unlink(unit_path("process/pasid"));
+		(void)unlink(unit_path("process/vram_1997"));
+		(void)unlink(unit_path("process/vram_57300"));
+		(void)rmdir(unit_path("process"));
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+	}
+}
+
+static void a_process_with_some_vms_is_not_paused_on_an_old_kernel(void **state)
+{
+	struct fake_process *process = make_process_of_an_old_kernel(32769);
+
+	(void)state;
+	kernel.num_open_renders = 2;
+	make_files(32769, 32769, 32770);
+	assert_refused_before_a_pause(process, "2 GPUs, 1 opened: sees a GPU whose render node");
+	assert_force_dumps(process, "render node");
+}
+
+/* Where sysfs does not know the process, one VM is enough. */
+static void a_process_with_a_vm_is_dumped_on_an_old_kernel(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fake_process *process = make_process_of_an_old_kernel(i ? 32769 : 0);
+		int fd = open_kfd_of(process);
+
+		print_message("case %zu\n", i);
+		kernel.num_open_renders = i ? 2 : 1;
+		if (i)
+			make_files(32769, 32769, 32769);
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		(void)close(fd);
+		free(kernel.processes[0].bos);
+		memset(kernel.processes, 0, sizeof(kernel.processes));
+	}
+}
+
 /* Files of the same node, of other drivers, and a process that has no VM and no BO. */
 static void ordinary_processes_have_a_vm_of_each_gpu(void **state)
 {
@@ -406,6 +490,9 @@ int main(void)
 		TEST(high_precision_on_gfx950_is_refused),
 		TEST(a_gpu_without_a_vm_is_refused_before_a_checkpoint),
 		TEST(a_file_with_another_pasid_gives_no_vm),
+		TEST(a_process_without_a_vm_is_not_paused_on_an_old_kernel),
+		TEST(a_process_with_some_vms_is_not_paused_on_an_old_kernel),
+		TEST(a_process_with_a_vm_is_dumped_on_an_old_kernel),
 		TEST(ordinary_processes_have_a_vm_of_each_gpu),
 		TEST(an_old_driver_is_refused_with_force_too),
 		TEST(the_document_has_each_rule),

@@ -116,10 +116,10 @@ scenario_shared_buffer() { # long
 	finish
 }
 
-# The process has given KFD the VM of one of eight GPUs. CHECKPOINT of Linux 7.3 would crash. So does Linux 6.1 as soon as
-# it stops the queues of such a process for a moment and starts them again.
+# The process has given KFD the VM of one of eight GPUs. CHECKPOINT of Linux 7.3 would crash. Linux 6.1 crashes whenever the
+# queues of such a process start again, also 100 ms after CRIU has closed its copy of a render file.
 scenario_one_vm() {
-	with_kernel '7.*' || with_kernel '6.12*' || skip "Linux 6.1 crashes when it restarts the queues of such a process"
+	with_kernel '7.*' || with_kernel '6.12*' || skip "Linux 6.1 crashes as soon as CRIU has closed a copy of the render file"
 	machine eight
 	start client.log /opt/vm/bin/gpu_one_vm "$work/client.log"
 	client="client $pid:"
