@@ -155,6 +155,8 @@ struct dump_session {
 	size_t num_dmabufs;
 	struct dumped_watch *watches;
 	size_t num_watches;
+	/* No GPU has lost memory while the contents were saved. */
+	bool memory_is_checked;
 	/* The log says what the kernel does not save. */
 	bool gaps_are_told;
 	struct content_totals totals;
@@ -244,9 +246,9 @@ int dump_look(struct dump_session *session, int fd);
 int dump_kfd(struct dump_session *session, int fd, int id);
 int render_files_dump(struct dump_session *session, int fd, int id);
 int dmabuf_files_dump(struct dump_session *session, int fd, int id);
-/* After each file: when CRIU has shown all KFD processes of the dump, writes the images that name
- * these processes. CRIU 4.0 to 4.2 call no hook between the last file and the post-dump script.
- * Logs on error. */
+/* After each file: when CRIU has shown all KFD processes of the dump, finds out whether a GPU has
+ * lost memory, and writes the images that name these processes. CRIU 4.0 to 4.2 call no hook
+ * between the last file and the post-dump script. Logs on error. */
 int dump_end_file(struct dump_session *session);
 
 /* All files have been shown: waits for the contents of all processes, and finds out whether each

@@ -192,11 +192,26 @@ static int write_files(struct dump_session *session)
 	return ret < 0 ? ret : dmabuf_files_write(session);
 }
 
+/* All contents are saved. A later error cannot spoil them. */
+static int check_memory(struct dump_session *session)
+{
+	int ret = session->memory_is_checked ? 0 : gpu_watch_check_memory(session);
+
+	session->memory_is_checked = !ret;
+	return ret;
+}
+
 /* CRIU may freeze processes that it does not dump. Only if CRIU has named the tasks, it is going to
  * show all processes. */
 int dump_end_file(struct dump_session *session)
 {
-	return session->tasks_are_named && has_all(session) ? write_files(session) : 0;
+	int ret = 0;
+
+	if (!has_all(session))
+		return 0;
+	if (!session->background)
+		ret = check_memory(session);
+	return ret < 0 || !session->tasks_are_named ? ret : write_files(session);
 }
 
 int dump_complete(struct dump_session *session)
@@ -207,7 +222,7 @@ int dump_complete(struct dump_session *session)
 		return 0;
 	ret = background_finish(session);
 	if (!ret)
-		ret = gpu_watch_check_memory(session);
+		ret = check_memory(session);
 	if (!ret)
 		ret = pause_check_all_seen(session);
 	if (!ret)
