@@ -27,6 +27,9 @@ struct map_tree {
 	/* By object, the owner first. */
 	struct map_sharing *sharing;
 	size_t num_sharing;
+	/* node_ids of saved GPUs on which a process has the queue of a copy engine. */
+	uint32_t *copy_nodes;
+	size_t num_copy_nodes;
 	/* gpu_id in @saved is the id that the machine gave, because processes know the GPUs by
 	 * different ids. */
 	bool by_actual_id;
@@ -40,11 +43,12 @@ struct map_tree {
 	const uint32_t *claims;
 };
 
-/* Adds GPUs, or those of an image and the objects on them. -EINVAL: the image is damaged; -ENOMEM.
- * Log nothing. */
+/* Adds GPUs, those of an image and the objects on them, or a GPU with the queue of a copy engine.
+ * -EINVAL: the image is damaged; -ENOMEM. Log nothing. */
 int map_tree_add(struct map_tree *tree, const struct topology *saved);
 int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd);
 int map_tree_add_render(struct map_tree *tree, const CriuRenderNode *render);
+int map_tree_add_copy_node(struct map_tree *tree, uint32_t node_id);
 void map_tree_done(struct map_tree *tree);
 
 #endif

@@ -201,6 +201,18 @@ uint64_t gpu_rules_candidates(const struct link_graph *saved, size_t saved_gpu,
 	return candidates;
 }
 
+uint64_t gpu_rules_same_partition(const struct topology_node *saved, const struct link_graph *local)
+{
+	uint64_t same = 0;
+
+	for (size_t i = 0; i < local->num_gpus; i++) {
+		if (saved->location_unknown ||
+		    topology_partition(local->gpus[i]) == topology_partition(saved))
+			same |= set_of(i);
+	}
+	return same;
+}
+
 uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local)
 {
 	uint64_t same = 0;

@@ -42,4 +42,9 @@ uint64_t gpu_rules_same_device(const struct link_graph *saved, size_t saved_gpu,
 /* The set of local GPUs with the gpu_id by which the process knows @saved. */
 uint64_t gpu_rules_same_id(const struct topology_node *saved, const struct link_graph *local);
 
+/* The set of local GPUs that have, in their PCI device, the number of partition @saved. GPUs that
+ * are no partitions have number 0. */
+uint64_t gpu_rules_same_partition(const struct topology_node *saved,
+				  const struct link_graph *local);
+
 #endif

@@ -136,6 +136,7 @@ static int compare_gpus(struct map_input *in, struct gpu_map *map)
 		in->candidates[i] = gpu_rules_candidates(&in->saved, i, &in->local, in->options);
 		in->same_device[i] = gpu_rules_same_device(&in->saved, i, &in->local);
 		in->same_id[i] = gpu_rules_same_id(in->saved.gpus[i], &in->local);
+		in->same_partition[i] = gpu_rules_same_partition(in->saved.gpus[i], &in->local);
 	}
 	if (in->avoid_claims)
 		follow_claims(in);
@@ -160,23 +161,44 @@ static bool has_siblings(const struct link_graph *graph)
 	return all;
 }
 
-/* Of equally good mappings, takes one that keeps the GPUs of each PCI device together, if there is
- * any. */
+/* Whether present GPUs have several numbers, or another one than a saved GPU. */
+static bool has_partitions(const struct map_input *in)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < in->saved.num_gpus; i++)
+		found |= in->same_partition[i] != set_of_first(in->local.num_gpus);
+	return found;
+}
+
+/* Of equally good mappings, takes one that keeps the rule @rule, too, if there is any. */
+static int prefer(unsigned int rule, struct search_problem *problem, struct search_result *result)
+{
+	struct search_problem narrower = *problem;
+	struct search_result found = { 0 };
+	int ret;
+
+	narrower.rules |= rule;
+	ret = search_best(&narrower, &found);
+	found.attempts += result->attempts;
+	if (!ret && found.worth == result->worth) {
+		*result = found;
+		*problem = narrower;
+	}
+	result->attempts = found.attempts;
+	return ret == -ENOMEM ? ret : 0;
+}
+
 static int find(const struct map_input *in, unsigned int rules, struct search_result *result)
 {
 	struct search_problem problem = map_input_problem(in, rules);
-	struct search_result together = { 0 };
 	int ret = search_best(&problem, result);
 
-	if (ret < 0 || !has_siblings(&in->saved) || !has_siblings(&in->local))
-		return ret;
-	problem.rules |= SEARCH_SIBLINGS;
-	ret = search_best(&problem, &together);
-	together.attempts += result->attempts;
-	if (!ret && together.worth == result->worth)
-		*result = together;
-	result->attempts = together.attempts;
-	return ret == -ENOMEM ? ret : 0;
+	if (!ret && has_siblings(&in->saved) && has_siblings(&in->local))
+		ret = prefer(SEARCH_SIBLINGS, &problem, result);
+	if (!ret && has_partitions(in))
+		ret = prefer(SEARCH_PARTITIONS, &problem, result);
+	return ret;
 }
 
 /* Searches again with fewer rules, to learn which of them has no solution. @links: SEARCH_LINKS or
@@ -222,6 +244,43 @@ static int find_together(const struct map_input *in, struct search_result *resul
 	return find_by_cpu(in, 0, result, map);
 }
 
+/* Leaves saved GPUs with queues of copy engines only partitions with their number. Returns whether
+ * that excludes a candidate. */
+static bool keep_partitions(struct map_input *in)
+{
+	const struct map_tree *tree = in->tree;
+	bool excludes = false;
+
+	for (size_t i = 0; tree && i < tree->num_copy_nodes; i++) {
+		size_t gpu = links_find_node(&in->saved, tree->copy_nodes[i]);
+
+		if (gpu == GPU_SET_MAX)
+			continue;
+		excludes |= in->candidates[gpu] & ~in->same_partition[gpu];
+		in->candidates[gpu] &= in->same_partition[gpu];
+	}
+	return excludes;
+}
+
+/* Without a mapping that keeps the partitions, takes another, so that queue_check_task() names the
+ * queue that needs its partition. */
+static int find_for_queues(struct map_input *in, struct search_result *result, struct gpu_map *map)
+{
+	uint64_t candidates[GPU_SET_MAX];
+	int ret;
+
+	memcpy(candidates, in->candidates, sizeof(candidates));
+	if (!keep_partitions(in))
+		return find_together(in, result, map);
+	ret = find_together(in, result, map);
+	memcpy(in->candidates, candidates, sizeof(candidates));
+	if (ret != -ENODEV && ret != -E2BIG)
+		return ret;
+	map->reason = REASON_NONE;
+	map->outcome = MAP_MAPPED;
+	return find_together(in, result, map);
+}
+
 static void note_result(const struct map_input *in, const struct search_result *result,
 			struct gpu_map *map)
 {
@@ -249,7 +308,7 @@ static int decide(struct map_input *in, struct gpu_map *map)
 		ret = compare_gpus(in, map);
 	if (ret < 0)
 		return ret;
-	ret = find_together(in, &result, map);
+	ret = find_for_queues(in, &result, map);
 	map->attempts = result.attempts;
 	if (ret == -E2BIG)
 		return refuse(map, REASON_UNDECIDED);

@@ -17,6 +17,7 @@ struct map_input {
 	uint64_t candidates[GPU_SET_MAX];
 	uint64_t same_device[GPU_SET_MAX];
 	uint64_t same_id[GPU_SET_MAX];
+	uint64_t same_partition[GPU_SET_MAX];
 	/* By saved GPU: the local GPU that the device-map demands, or NOT_PINNED. */
 	int16_t pinned[GPU_SET_MAX];
 	struct search_sharing sharing;
@@ -42,6 +43,7 @@ static inline struct search_problem map_input_problem(const struct map_input *in
 		.candidates = in->candidates,
 		.same_device = in->same_device,
 		.same_id = in->same_id,
+		.same_partition = in->same_partition,
 		.sharing = &in->sharing,
 		.rules = rules,
 	};

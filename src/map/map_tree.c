@@ -132,9 +132,15 @@ int map_tree_add_render(struct map_tree *tree, const CriuRenderNode *render)
 	return ret < 0 ? ret : map_tree_add(tree, &saved);
 }
 
+int map_tree_add_copy_node(struct map_tree *tree, uint32_t node_id)
+{
+	return array_append(&tree->copy_nodes, &tree->num_copy_nodes, sizeof(node_id), &node_id);
+}
+
 void map_tree_done(struct map_tree *tree)
 {
 	topology_done(&tree->saved);
 	free(tree->sharing);
+	free(tree->copy_nodes);
 	*tree = (struct map_tree){ 0 };
 }

@@ -288,6 +288,8 @@ static int search_init(const struct search_problem *p, struct search_result *res
 		first->domains[i] = p->candidates[i];
 		if (p->rules & SEARCH_TOGETHER)
 			first->domains[i] &= prune_by_cpu_link(p, i);
+		if (p->rules & SEARCH_PARTITIONS)
+			first->domains[i] &= p->same_partition[i];
 		search->preference.same_device[i] = p->same_device[i];
 		search->preference.same_id[i] = p->same_id[i];
 		for (size_t j = 0; j < p->local->num_gpus; j++)

@@ -16,6 +16,8 @@ enum {
 	SEARCH_APART = 1 << 2,
 	/* GPUs of one PCI device stay on one PCI device. */
 	SEARCH_SIBLINGS = 1 << 3,
+	/* Partitions keep their number in their PCI device. */
+	SEARCH_PARTITIONS = 1 << 4,
 };
 
 /* By saved GPU: the saved GPUs of its PCI device, and of others, with which it shares a BO. They
@@ -31,11 +33,12 @@ struct search_problem {
 	const struct link_graph *local;
 	/* The saved GPUs to assign. */
 	uint64_t wanted;
-	/* By saved GPU: the local GPUs that fit, those that are the same device, and the one with
-	 * the gpu_id by which the process knows the saved GPU. */
+	/* By saved GPU: the local GPUs that fit, those that are the same device, the one with the
+	 * gpu_id by which the process knows the saved GPU, and the partitions with its number. */
 	const uint64_t *candidates;
 	const uint64_t *same_device;
 	const uint64_t *same_id;
+	const uint64_t *same_partition;
 	/* NULL: no BO is shared. */
 	const struct search_sharing *sharing;
 	unsigned int rules;

@@ -17,6 +17,40 @@
 #include "memory/gpu_files.h"
 #include "restore/restore.h"
 
+/* Each queue of a copy engine needs the number of its partition: see kfd_queue_changes_partition().
+ */
+static int add_copy_queue(const CriuKfd *kfd, const struct kfd_priv_queue *queue,
+			  struct map_tree *tree)
+{
+	int ret = 0;
+
+	if (queue->type == KFD_PRIV_QUEUE_COMPUTE)
+		return 0;
+	for (size_t i = 0; !ret && i < kfd->n_device_entries; i++) {
+		if (kfd->device_entries[i]->gpu_id == queue->gpu_id)
+			ret = map_tree_add_copy_node(tree, kfd->device_entries[i]->node_id);
+	}
+	return ret;
+}
+
+int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree)
+{
+	const struct kfd_priv priv = image_priv_of(kfd);
+	_cleanup_free_ struct kfd_priv_queue *queues = NULL;
+	size_t num_queues = 0;
+	int ret = map_tree_add_kfd(tree, kfd);
+
+	if (ret < 0)
+		return ret;
+	ret = kfd_priv_list_queues(&priv, &queues, &num_queues);
+	/* queue_check_task() judges data that it cannot read. */
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	for (size_t i = 0; !ret && i < num_queues; i++)
+		ret = add_copy_queue(kfd, &queues[i], tree);
+	return ret;
+}
+
 struct check {
 	struct restored_task *task;
 	struct kfd_priv priv;
@@ -59,7 +93,7 @@ static const struct rule {
 	  true, true },
 	{ kfd_queue_changes_partition,
 	  "of a copy engine would be on a partition with another number than at the dump, where its"
-	  " doorbell is another; choose a partition with the same number by device-map",
+	  " doorbell is another; give the task a partition with the number of the dump",
 	  true, false },
 	{ kfd_queue_lacks_stack,
 	  "was saved without its control stack, so its running waves are lost; dump the job again"

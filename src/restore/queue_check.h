@@ -6,7 +6,14 @@
 
 #include <stdbool.h>
 
+#include "criu-amdgpu.pb-c.h"
+#include "map/map_tree.h"
+
 struct restored_task;
+
+/* Adds the GPUs, the objects and the queues of an image to @tree. Logs nothing. -EINVAL: the image
+ * is damaged; -ENOMEM. */
+int queue_check_add_image(const CriuKfd *kfd, struct map_tree *tree);
 
 /* In the task, before RESTORE of the open /dev/kfd @fd; -1: without the rules that ask the driver.
  * With @force most refusals are warnings; a queue without its control stack then gets an empty one

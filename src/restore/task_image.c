@@ -20,6 +20,7 @@
 #include "memory/imports.h"
 #include "memory/mappings.h"
 #include "memory/restore_shared.h"
+#include "restore/queue_check.h"
 
 void task_image_forget(struct restored_task *task)
 {
@@ -103,7 +104,7 @@ static int add_kfds(const struct restored_task *task, struct map_tree *tree)
 		ret = own ? 0 : image_read_kfd(ids[i], &kfd);
 		if (ret < 0)
 			return ret;
-		ret = map_tree_add_kfd(tree, kfd);
+		ret = queue_check_add_image(kfd, tree);
 		if (!own)
 			criu_kfd__free_unpacked(kfd, NULL);
 		if (ret < 0)
@@ -140,6 +141,8 @@ static int read_tree(const struct restore_session *session, const struct topolog
 
 	tree->claims = restore_shared_claims(session->shared);
 	tree->partial = image_is_streamed();
+	if (!ret && tree->partial && session->task.kfd)
+		ret = queue_check_add_image(session->task.kfd, tree);
 	if (ret < 0)
 		return log_error(ret, "restore: cannot list the GPUs of all processes");
 	if (tree->partial)

@@ -26,8 +26,9 @@ struct oracle {
 	 * the same device, and of GPUs that keep their gpu_id; -1: no assignment. */
 	int same[TIERS];
 	int ids[TIERS];
-	/* The GPUs of each PCI device stay together. */
+	/* The GPUs of each PCI device stay together, and all keep their number there. */
 	bool together[TIERS];
+	bool numbers[TIERS];
 	size_t best[TIERS][64];
 };
 
@@ -189,6 +190,18 @@ static bool keeps_devices(const struct oracle *o)
 	return true;
 }
 
+/* The random GPUs all have 3 bits for the number of a partition. */
+static bool keeps_numbers(const struct oracle *o)
+{
+	for (size_t i = 0; i < o->source.count; i++) {
+		if ((o->source.gpus[i]->location_id ^
+		     o->destination.gpus[o->chosen[i]]->location_id) &
+		    7)
+			return false;
+	}
+	return true;
+}
+
 /* 0: all apart; 1: some together; 2: the rule for CPU nodes is broken. */
 static int tier(const struct oracle *o)
 {
@@ -224,7 +237,7 @@ static int tier(const struct oracle *o)
 static void rate_assignment(struct oracle *o)
 {
 	int same = 0, ids = 0, found = tier(o);
-	bool linked = keeps_links(o), together;
+	bool linked = keeps_links(o), together, numbers;
 
 	o->fits = true;
 	if (!linked && o->options->check_xgmi)
@@ -238,13 +251,16 @@ static void rate_assignment(struct oracle *o)
 		ids += o->source.gpus[i]->gpu_id == o->destination.gpus[o->chosen[i]]->gpu_id;
 	}
 	together = keeps_devices(o);
-	if (same != o->same[found] ? same < o->same[found]
-	    : ids != o->ids[found] ? ids < o->ids[found]
-				   : together <= o->together[found])
+	numbers = keeps_numbers(o);
+	if (same != o->same[found]           ? same < o->same[found]
+	    : ids != o->ids[found]           ? ids < o->ids[found]
+	    : together != o->together[found] ? together < o->together[found]
+					     : numbers <= o->numbers[found])
 		return;
 	o->same[found] = same;
 	o->ids[found] = ids;
 	o->together[found] = together;
+	o->numbers[found] = numbers;
 	memcpy(o->best[found], o->chosen, sizeof(o->chosen));
 }
 

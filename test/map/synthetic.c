@@ -75,6 +75,9 @@ static void vary(struct dice *dice, struct topology_node *node)
 	node->capability ^= dice_percent(dice, 5) ? 1u << dice_roll(dice, 29) : 0;
 	node->domain = dice_percent(dice, 10);
 	node->location_id = (1 + dice_roll(dice, 8)) << 8;
+	/* Such GPUs may be partitions. */
+	node->gfx_target_version = 90402;
+	node->location_id += dice_percent(dice, 20) ? 1 + dice_roll(dice, 2) : 0;
 	node->unique_id = dice_percent(dice, 30) ? 0 : 0x1000000 + dice_roll(dice, 12);
 	node->hive_id = dice_roll(dice, 3);
 	node->io_links_count = dice_roll(dice, 9);

@@ -279,6 +279,59 @@ static void gpus_that_share_a_bo_keep_their_relation(void **state)
 	topology_done(&local);
 }
 
+/* Two GPUs that may be partitions, with numbers @first and @second. */
+static void make_numbered(struct topology *topology, uint32_t first_id, uint32_t first,
+			  uint32_t second)
+{
+	make_cards(topology, first_id, 2, 1);
+	for (size_t i = 1; i <= 2; i++)
+		topology->nodes[i].gfx_target_version = TOPOLOGY_GFX940 + 2;
+	topology->nodes[1].location_id += first;
+	topology->nodes[2].location_id += second;
+}
+
+static void a_copy_queue_keeps_the_number_of_its_partition(void **state)
+{
+	static const struct {
+		uint32_t saved, first, second;
+		bool has_queue, is_same_card, location_unknown;
+		uint32_t expected;
+	} cases[] = {
+		{ 1, 0, 1, true, false, false, 0x21 },
+		/* The first present GPU is the same card. */
+		{ 1, 0, 1, true, true, false, 0x21 },
+		{ 1, 0, 1, false, true, false, 0x20 },
+		/* Without a queue, the number still decides between equal GPUs. */
+		{ 1, 0, 1, false, false, false, 0x21 },
+		{ 1, 1, 1, true, false, false, 0x20 },
+		/* No present GPU has the number: queue_check_task() names the queue. */
+		{ 1, 0, 2, true, false, false, 0x20 },
+		{ 1, 0, 1, true, false, true, 0x20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct topology both, local, saved;
+		struct map_tree tree = { 0 };
+
+		print_message("case %zu\n", i);
+		make_numbered(&both, 0x10, cases[i].saved, 0);
+		make_numbered(&local, 0x20, cases[i].first, cases[i].second);
+		saved = only(&both, 0);
+		saved.nodes[1].location_unknown = cases[i].location_unknown;
+		saved.nodes[1].unique_id = 7;
+		local.nodes[1].unique_id = cases[i].is_same_card ? 7 : 8;
+		assert_int_equal(map_tree_add(&tree, &saved), 0);
+		if (cases[i].has_queue)
+			assert_int_equal(map_tree_add_copy_node(&tree, saved.nodes[1].node_id), 0);
+		assert_int_equal(map_one(&tree, &saved, &local, NULL), cases[i].expected);
+		map_tree_done(&tree);
+		topology_done(&both);
+		topology_done(&local);
+		topology_done(&saved);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +346,7 @@ int main(void)
 		UNIT_TEST(of_equal_mappings_one_keeps_partitions_of_a_card_together),
 		UNIT_TEST(partitions_without_a_card_of_their_own_may_part),
 		UNIT_TEST(gpus_that_share_a_bo_keep_their_relation),
+		UNIT_TEST(a_copy_queue_keeps_the_number_of_its_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
