@@ -148,9 +148,10 @@ struct dump_session {
 	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
 	 */
 	struct background *background;
-	/* Files that CRIU has shown and that have no image yet: render nodes and dma-bufs. */
+	/* The open render nodes of all tasks. */
 	struct dumped_render *renders;
 	size_t num_renders;
+	/* The dma-bufs that CRIU has shown and that have no image yet. */
 	struct dumped_dmabuf *dmabufs;
 	size_t num_dmabufs;
 	struct dumped_watch *watches;

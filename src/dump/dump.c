@@ -257,6 +257,7 @@ int dump_release(struct dump_session *session, int result)
 		remove_images(session);
 	session->released = true;
 	gpu_watch_end(session);
+	render_files_done(session);
 	if (!result)
 		pause_leave_to_guard(session);
 	ret = pause_undo_all(session);
@@ -269,7 +270,7 @@ int dump_release(struct dump_session *session, int result)
 void dump_done(struct dump_session *session)
 {
 	background_done(session);
-	free(session->renders);
+	render_files_done(session);
 	free(session->dmabufs);
 	snapshot_done(session);
 	gpu_watch_end(session);

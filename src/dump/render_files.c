@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Dumps render files. gem_list.c finds the compute file of a process. */
+/* Lists the render files of a dump, and writes their images. gem_list.c finds the compute file of a
+ * process. */
 #include "dump/render_files.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -15,14 +17,21 @@
 #include "image/image.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
+#include "preflight/gem_list.h"
+#include "preflight/preflight.h"
 
+/* An open render node of the dump. */
 struct dumped_render {
-	int id;
+	/* The plugin's descriptor of the file, or -1 if no task had the file when the snapshot was
+	 * taken: it is in a message that a socket holds. */
+	int fd;
 	const struct topology_node *node;
-	/* The GPU's id in the image. */
-	uint32_t gpu_id;
 	/* The process that computes through the file, or NULL for any other file. */
 	const struct dumped_process *compute;
+	/* The image that is still to be written, or DUMP_NO_ID. */
+	int id;
+	/* The GPU's id in that image. */
+	uint32_t gpu_id;
 };
 
 /* Whether @fd is the compute file of @process: 1, 0 or -errno. */
@@ -34,7 +43,7 @@ static int is_compute_file(const struct dumped_process *process, const struct du
 		       : 0;
 }
 
-static int find_compute_process(const struct dump_session *session, int fd,
+static int find_compute_process(const struct dump_session *session, int fd, const char *name,
 				struct dumped_render *render)
 {
 	int ret = 0;
@@ -45,34 +54,109 @@ static int find_compute_process(const struct dump_session *session, int fd,
 		ret = is_compute_file(process, dump_find_gpu(process, render->node), fd);
 		render->compute = ret > 0 ? process : NULL;
 	}
-	return ret < 0 ? log_error(ret, "render node %d: cannot tell whether it is a compute file",
-				   render->id)
-		       : 0;
+	return ret < 0 ? log_error(ret, "%s: cannot tell whether it is a compute file", name) : 0;
 }
 
 /* The image of the process has the handles of its compute file. Kernels that list no handles show
  * whether there are any. */
-static int check_handles(const struct dump_session *session, int fd,
+static int check_handles(const struct dump_session *session, int fd, const char *name,
 			 const struct dumped_render *render)
 {
 	const size_t saved =
 		render->compute ? dump_find_gpu(render->compute, render->node)->num_handles : 0;
-	_cleanup_free_ struct render_gem *gems = NULL;
-	size_t listed = 0;
 	uint32_t count = 0;
-	int ret = render_node_gem_list(fd, &gems, &listed);
+	int ret = render_node_gem_count(fd, &count);
 
-	if (ret == -EINVAL) {
-		ret = render_node_gem_count(fd, &count);
-		listed = count;
-	}
 	if (ret < 0)
-		return log_error(ret, "render node %d: cannot list the GEM objects of renderD%u",
-				 render->id, render->node->drm_render_minor);
-	return listed == saved ? 0
-			       : preflight_refuse(session, DUMP_HAS_GEM_OBJECTS,
-						  "render node %d: renderD%u", render->id,
-						  render->node->drm_render_minor);
+		return log_error(ret, "%s: cannot count the GEM objects of renderD%u", name,
+				 render->node->drm_render_minor);
+	return count == saved ? 0
+			      : preflight_refuse(session, DUMP_HAS_GEM_OBJECTS, "%s: renderD%u",
+						 name, render->node->drm_render_minor);
+}
+
+/* *@ret_render: the listed file that @fd is a descriptor of, or NULL if it is not listed. */
+static int find_listed(const struct dump_session *session, const struct topology_node *node, int fd,
+		       struct dumped_render **ret_render)
+{
+	int ret = 0;
+
+	*ret_render = NULL;
+	for (size_t i = 0; !ret && i < session->num_renders; i++) {
+		if (session->renders[i].node != node || session->renders[i].fd < 0)
+			continue;
+		ret = kfd_files_same(session->renders[i].fd, fd);
+		if (ret > 0)
+			*ret_render = &session->renders[i];
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* Lists the file @fd, unless it is listed, and refuses the dump if it has GEM objects that no image
+ * has. @name: for the log. @ret_render: valid until the next call. */
+static int list_file(struct dump_session *session, const struct topology_node *node, int fd,
+		     const char *name, struct dumped_render **ret_render)
+{
+	struct dumped_render render = { .fd = -1, .node = node, .id = DUMP_NO_ID };
+	int ret = find_listed(session, node, fd, ret_render);
+
+	if (ret < 0)
+		return log_error(ret, "%s: cannot compare it with other files", name);
+	if (*ret_render)
+		return 0;
+	ret = find_compute_process(session, fd, name, &render);
+	if (!ret)
+		ret = check_handles(session, fd, name, &render);
+	if (ret < 0)
+		return ret;
+	ret = array_append(&session->renders, &session->num_renders, sizeof(render), &render);
+	if (ret < 0)
+		return log_error(ret, "%s: cannot list it", name);
+	*ret_render = &session->renders[session->num_renders - 1];
+	return 0;
+}
+
+/* Takes descriptors out of @files. */
+static int list_files(struct dump_session *session, pid_t pid, struct gem_files *files)
+{
+	struct dumped_render *render;
+	char name[64];
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < files->count; i++) {
+		struct gem_file *file = &files->list[i];
+
+		(void)snprintf(name, sizeof(name), "process %d: descriptor %d", pid, file->number);
+		ret = list_file(session, file->gpu, file->fd, name, &render);
+		if (!ret && render->fd < 0)
+			render->fd = take_fd(&file->fd);
+	}
+	return ret;
+}
+
+static int list_task(struct dump_session *session, pid_t pid)
+{
+	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
+	int ret;
+
+	for (size_t i = 0; i < session->num_processes; i++) {
+		if (session->processes[i].pid == pid)
+			return list_files(session, pid, session->processes[i].gem_files);
+	}
+	ret = gem_list_read(pid, &session->topology, &files);
+	if (ret == -ESRCH)
+		return 0;
+	return ret < 0 ? log_error(ret, "process %d: cannot list its render files", pid)
+		       : list_files(session, pid, &files);
+}
+
+int render_files_check(struct dump_session *session)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < session->tasks.count; i++)
+		ret = list_task(session, session->tasks.pids[i]);
+	return ret;
 }
 
 /* For a GPU that processes know by different ids, as after a restored process has started another:
@@ -116,24 +200,25 @@ static uint32_t choose_gpu_id(const struct dump_session *session, int fd,
 
 int render_files_dump(struct dump_session *session, int fd, int id)
 {
-	struct dumped_render render = { .id = id };
+	const struct topology_node *node;
+	struct dumped_render *render;
 	struct stat stat;
+	char name[32];
 	int ret;
 
+	(void)snprintf(name, sizeof(name), "render node %d", id);
 	if (fstat(fd, &stat) < 0)
-		return log_error(-errno, "render node %d: cannot examine", id);
-	render.node = topology_find_minor(&session->topology, minor(stat.st_rdev));
-	if (!render.node)
-		return log_error(-ENODEV, "render node %d: renderD%u is not in the topology", id,
+		return log_error(-errno, "%s: cannot examine", name);
+	node = topology_find_minor(&session->topology, minor(stat.st_rdev));
+	if (!node)
+		return log_error(-ENODEV, "%s: renderD%u is not in the topology", name,
 				 minor(stat.st_rdev));
-	ret = find_compute_process(session, fd, &render);
-	if (!ret)
-		ret = check_handles(session, fd, &render);
+	ret = list_file(session, node, fd, name, &render);
 	if (ret < 0)
 		return ret;
-	render.gpu_id = choose_gpu_id(session, fd, &render);
-	ret = array_append(&session->renders, &session->num_renders, sizeof(render), &render);
-	return ret < 0 ? log_error(ret, "render node %d: cannot note it", id) : 0;
+	render->id = id;
+	render->gpu_id = choose_gpu_id(session, fd, render);
+	return 0;
 }
 
 static void note_computes_elsewhere(const struct dump_session *session,
@@ -191,8 +276,21 @@ int render_files_write(struct dump_session *session)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < session->num_renders; i++)
-		ret = write_image(session, &session->renders[i]);
-	session->num_renders = 0;
+	for (size_t i = 0; !ret && i < session->num_renders; i++) {
+		struct dumped_render *render = &session->renders[i];
+
+		if (render->id != DUMP_NO_ID)
+			ret = write_image(session, render);
+		render->id = DUMP_NO_ID;
+	}
 	return ret;
+}
+
+void render_files_done(struct dump_session *session)
+{
+	for (size_t i = 0; i < session->num_renders; i++)
+		fd_close(&session->renders[i].fd);
+	free(session->renders);
+	session->renders = NULL;
+	session->num_renders = 0;
 }

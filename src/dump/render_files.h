@@ -6,8 +6,15 @@
 
 struct dump_session;
 
+/* Lists the render files of all tasks, each once, and refuses the dump if one of them has GEM
+ * objects that no image has. The processes have their GPUs, and give up descriptors of their
+ * gem_files. Logs on error. */
+int render_files_check(struct dump_session *session);
 /* When CRIU has shown all KFD processes: writes the images of the render files that it has shown
  * since the last call. Logs on error. */
 int render_files_write(struct dump_session *session);
+/* Closes the files. Up to Linux 6.12, this stops running queues for a moment, so the processes must
+ * still be paused. */
+void render_files_done(struct dump_session *session);
 
 #endif

@@ -14,6 +14,7 @@
 #include "dump/dmabuf_files.h"
 #include "dump/dump_image.h"
 #include "dump/gpu_watch.h"
+#include "dump/render_files.h"
 #include "dump/shared_bos.h"
 #include "image/image.h"
 #include "kernel/kfd.h"
@@ -300,6 +301,8 @@ static int check_all(struct dump_session *session)
 
 	for (size_t i = 0; !ret && i < session->num_processes; i++)
 		ret = check_process(&session->processes[i]);
+	if (!ret)
+		ret = render_files_check(session);
 	return ret < 0 ? ret : dmabuf_files_check(session);
 }
 

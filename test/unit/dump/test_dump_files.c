@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files other than /dev/kfd at a dump: render nodes, dma-bufs, mappings, and what
  * belongs to other drivers. */
-#include "dump_task.h"
+#include "dump_tree.h"
 
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
@@ -93,6 +93,32 @@ static void a_render_node_with_objects_of_its_own_fails_the_dump(void **state)
 	assert_logged("Error (amdgpu_plugin): ", "renderD128", "GEM objects");
 	assert_false(unit_exists("amdgpu-renderD-7.img"));
 	end_dump(-1);
+	(void)close(fd);
+}
+
+/* A viewer without KFD. All refusals come before the first image. */
+static void objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file(void **state)
+{
+	int fd = open_render(128, O_RDWR);
+	struct member owner, viewer = { .pid = start_task(&fd, 1) };
+
+	(void)state;
+	join_tree(&owner, make_process(), 1);
+	for (unsigned int objects = 2; objects--;) {
+		kernel.gem_objects = objects;
+		start_dump();
+		name_task(owner.pid);
+		name_task(viewer.pid);
+		assert_int_equal(dump_file(owner.fds[0], 5) == 0, !objects);
+		assert_int_equal(owner.process->paused, 1);
+		end_dump(objects ? -1 : 0);
+		assert_int_equal(unit_exists("amdgpu-kfd-5.img"), !objects);
+		assert_int_equal(unit_count_lines("kfd 5: ") == 0, objects);
+	}
+	assert_logged("Error (amdgpu_plugin): process ", ": descriptor ",
+		      ": renderD128 has GEM objects");
+	leave_tree(&owner);
+	leave_tree(&viewer);
 	(void)close(fd);
 }
 
@@ -473,6 +499,7 @@ int main(void)
 		TEST(the_render_node_of_the_compute_vm_is_told_from_others),
 		TEST(a_render_node_without_objects_is_saved),
 		TEST(a_render_node_with_objects_of_its_own_fails_the_dump),
+		TEST(objects_of_a_task_without_kfd_fail_the_dump_at_its_first_file),
 		TEST(render_nodes_of_other_drivers_are_left_to_others),
 		TEST(mappings_of_our_devices_are_ours),
 		TEST(who_maps_a_gpu_without_having_kfd_fails_the_dump),
