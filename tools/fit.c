@@ -232,6 +232,7 @@ static int read_tree(const struct tool_images *images, struct map_tree *tree)
 		ret = queue_check_add_image(images->kfds[i].message, tree);
 	for (size_t i = 0; !ret && i < images->num_renders; i++)
 		ret = map_tree_add_render(tree, images->renders[i].message);
+	map_tree_sort(tree);
 	return ret < 0 ? log_error(ret, "cannot read the saved topologies") : 0;
 }
 

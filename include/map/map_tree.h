@@ -24,7 +24,7 @@ struct map_sharing {
 struct map_tree {
 	/* Each GPU once. */
 	struct topology saved;
-	/* By object, the owner first. */
+	/* By object, the owner first, after map_tree_sort(). */
 	struct map_sharing *sharing;
 	size_t num_sharing;
 	/* node_ids of saved GPUs on which a process has the queue of a copy engine. */
@@ -49,6 +49,8 @@ int map_tree_add(struct map_tree *tree, const struct topology *saved);
 int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd);
 int map_tree_add_render(struct map_tree *tree, const CriuRenderNode *render);
 int map_tree_add_copy_node(struct map_tree *tree, uint32_t node_id);
+/* After the last addition. */
+void map_tree_sort(struct map_tree *tree);
 void map_tree_done(struct map_tree *tree);
 
 #endif

@@ -88,6 +88,12 @@ struct restore_session {
 	const struct options *options;
 	/* CRIU's inventory says that the images need the plugin. */
 	bool needed;
+	/* The GPUs of all images; of a stream, those of the image that the task maps now. */
+	struct map_tree tree;
+	bool tree_is_read;
+	/* 0, or -errno if an image cannot be read, and the id of that image. */
+	int tree_error;
+	int tree_image;
 	struct restored_task task;
 	struct host_devices host_devices;
 	/* NULL if each task loads its own contents. */
@@ -112,7 +118,7 @@ int task_image_read(struct restore_session *session, const CriuRenderNode *rende
  * @ret_local, which the map borrows. Maps the GPUs of all images together, as the other tasks do.
  * Makes the render nodes of mapped GPUs that a container's /dev lacks. @name begins log lines. Logs
  * on error; *@ret_map is empty then. */
-int task_image_map_gpus(const struct restore_session *session, const char *name,
+int task_image_map_gpus(struct restore_session *session, const char *name,
 			const struct topology *saved, struct topology *ret_local,
 			struct gpu_map *ret_map);
 /* The entry of @render for the calling task, or NULL. */
@@ -120,7 +126,8 @@ const KfdOwner *task_image_find_owner(const struct restored_task *task,
 				      const CriuRenderNode *render);
 
 /* Reads the state image of file @id, for restore_kfd() or drm_restore(). If the task has read the
- * image before and kept it, the result is IMAGE_KFD without a message. Logs on error. */
+ * image before and kept it, the result is IMAGE_KFD without a message. Logs on error, unless CRIU's
+ * main process has done so for this image. */
 int restore_read_image(const struct restore_session *session, int id,
 		       struct state_image *ret_image);
 /* Restores the /dev/kfd file of image @id, and takes over @kfd. With NULL, the task has kept the

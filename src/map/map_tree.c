@@ -99,17 +99,6 @@ static int add_objects(struct map_tree *tree, const struct topology *saved, cons
 	return ret;
 }
 
-static int compare_sharing(const void *left, const void *right)
-{
-	const struct map_sharing *a = left, *b = right;
-
-	if (a->object != b->object)
-		return a->object < b->object ? -1 : 1;
-	if (a->is_owner != b->is_owner)
-		return a->is_owner ? -1 : 1;
-	return (a->node_id > b->node_id) - (a->node_id < b->node_id);
-}
-
 int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd)
 {
 	_cleanup_(topology_done) struct topology saved = { 0 };
@@ -119,8 +108,6 @@ int map_tree_add_kfd(struct map_tree *tree, const CriuKfd *kfd)
 		ret = map_tree_add(tree, &saved);
 	if (!ret)
 		ret = add_objects(tree, &saved, kfd);
-	if (tree->num_sharing)
-		qsort(tree->sharing, tree->num_sharing, sizeof(*tree->sharing), compare_sharing);
 	return ret;
 }
 
@@ -135,6 +122,23 @@ int map_tree_add_render(struct map_tree *tree, const CriuRenderNode *render)
 int map_tree_add_copy_node(struct map_tree *tree, uint32_t node_id)
 {
 	return array_append(&tree->copy_nodes, &tree->num_copy_nodes, sizeof(node_id), &node_id);
+}
+
+static int compare_sharing(const void *left, const void *right)
+{
+	const struct map_sharing *a = left, *b = right;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	if (a->is_owner != b->is_owner)
+		return a->is_owner ? -1 : 1;
+	return (a->node_id > b->node_id) - (a->node_id < b->node_id);
+}
+
+void map_tree_sort(struct map_tree *tree)
+{
+	if (tree->num_sharing)
+		qsort(tree->sharing, tree->num_sharing, sizeof(*tree->sharing), compare_sharing);
 }
 
 void map_tree_done(struct map_tree *tree)

@@ -71,12 +71,12 @@ int restore_init(struct restore_session *session)
 		return log_error(-ENOMEM, "restore: cannot store a table of mappings");
 	session->task.mappings->files = &session->task.files;
 	ret = start_guard(session);
-	if (ret < 0)
+	/* A stream is sequential, so each task reads its own image, and loads its own contents. */
+	if (ret < 0 || !session->needed || image_is_streamed())
 		return ret;
-	if (!session->needed || !session->options->parallel_restore || !host_calls_post_forking())
-		return 0;
-	/* A stream is sequential, so each task loads its own contents. */
-	if (image_is_streamed())
+	/* If an image cannot be read, a task that maps GPUs fails. */
+	(void)task_image_read_tree(session);
+	if (!session->options->parallel_restore || !host_calls_post_forking())
 		return 0;
 	ret = handoff_new(&session->options->content, restore_shared_totals(session->shared),
 			  &session->handoff);
@@ -89,6 +89,8 @@ void restore_done(struct restore_session *session)
 
 	restore_guard_free(session->guard);
 	session->guard = NULL;
+	map_tree_done(&session->tree);
+	session->tree_is_read = false;
 	restore_shared_free(session->shared);
 	session->shared = NULL;
 	objects_free(session->objects);
@@ -491,6 +493,9 @@ int restore_read_image(const struct restore_session *session, int id, struct sta
 {
 	const struct restored_task *task = &session->task;
 
+	/* CRIU's main process has logged why. */
+	if (session->tree_error < 0 && session->tree_image == id)
+		return session->tree_error;
 	if (!task->kfd || task->kfd_id != id)
 		return image_read(id, ret_image);
 	*ret_image = (struct state_image){ .kind = IMAGE_KFD };

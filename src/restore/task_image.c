@@ -91,30 +91,31 @@ static int make_nodes(const struct host_devices *host, const struct gpu_map *map
 	return ret;
 }
 
-static int add_kfds(const struct restored_task *task, struct map_tree *tree)
+static int add_kfds(struct restore_session *session)
 {
+	struct map_tree *tree = &session->tree;
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
 	int ret = image_dir_list(IMAGE_KFD, &ids, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		bool own = task->kfd && task->kfd_id == ids[i];
-		CriuKfd *kfd = task->kfd;
+		CriuKfd *kfd;
 
-		ret = own ? 0 : image_read_kfd(ids[i], &kfd);
+		session->tree_image = ids[i];
+		ret = image_read_kfd(ids[i], &kfd);
 		if (ret < 0)
 			return ret;
 		ret = queue_check_add_image(kfd, tree);
-		if (!own)
-			criu_kfd__free_unpacked(kfd, NULL);
+		criu_kfd__free_unpacked(kfd, NULL);
 		if (ret < 0)
 			return log_error(ret, "kfd %d: cannot read its GPUs", ids[i]);
 	}
 	return ret;
 }
 
-static int add_renders(struct map_tree *tree)
+static int add_renders(struct restore_session *session)
 {
+	struct map_tree *tree = &session->tree;
 	_cleanup_free_ int *ids = NULL;
 	size_t count = 0;
 	int ret = image_dir_list(IMAGE_RENDER, &ids, &count);
@@ -122,6 +123,7 @@ static int add_renders(struct map_tree *tree)
 	for (size_t i = 0; !ret && i < count; i++) {
 		CriuRenderNode *render;
 
+		session->tree_image = ids[i];
 		ret = image_read_render(ids[i], &render);
 		if (ret < 0)
 			return ret;
@@ -133,27 +135,48 @@ static int add_renders(struct map_tree *tree)
 	return ret;
 }
 
-/* Of a stream, only the image of the calling task is known. */
-static int read_tree(const struct restore_session *session, const struct topology *saved,
-		     struct map_tree *tree)
+int task_image_read_tree(struct restore_session *session)
 {
-	int ret = map_tree_add(tree, saved);
+	struct map_tree *tree = &session->tree;
 
+	if (session->tree_is_read)
+		return session->tree_error;
+	session->tree_image = -1;
+	session->tree_error = add_kfds(session);
+	if (!session->tree_error)
+		session->tree_error = add_renders(session);
+	map_tree_sort(tree);
 	tree->claims = restore_shared_claims(session->shared);
-	tree->partial = image_is_streamed();
-	if (!ret && tree->partial && session->task.kfd)
-		ret = queue_check_add_image(session->task.kfd, tree);
-	if (ret < 0)
-		return log_error(ret, "restore: cannot list the GPUs of all processes");
-	if (tree->partial)
-		return 0;
-	ret = add_kfds(&session->task, tree);
-	return ret < 0 ? ret : add_renders(tree);
+	session->tree_is_read = true;
+	return session->tree_error;
 }
 
-static int decide(const struct restore_session *session, const struct map_tree *tree,
-		  const struct topology *saved, struct topology *local, struct gpu_map *map)
+/* A stream cannot be searched for the GPUs of other processes. */
+static int begin_streamed_tree(struct restore_session *session, const struct topology *saved)
 {
+	struct map_tree *tree = &session->tree;
+	int ret;
+
+	map_tree_done(tree);
+	tree->claims = restore_shared_claims(session->shared);
+	tree->partial = true;
+	ret = map_tree_add(tree, saved);
+	if (!ret && session->task.kfd)
+		ret = queue_check_add_image(session->task.kfd, tree);
+	map_tree_sort(tree);
+	return ret < 0 ? log_error(ret, "restore: cannot list the GPUs of the process") : 0;
+}
+
+static int read_tree(struct restore_session *session, const struct topology *saved)
+{
+	return image_is_streamed() ? begin_streamed_tree(session, saved)
+				   : task_image_read_tree(session);
+}
+
+static int decide(const struct restore_session *session, const struct topology *saved,
+		  struct topology *local, struct gpu_map *map)
+{
+	const struct map_tree *tree = &session->tree;
 	const struct map_options *options = &session->options->map;
 	const struct host_devices *host = &session->host_devices;
 	int ret;
@@ -190,23 +213,22 @@ static size_t claim_gpus(const struct restore_session *session, const struct top
 	return count;
 }
 
-static int choose(const struct restore_session *session, const struct map_tree *tree,
-		  const struct topology *saved, struct topology *local, struct gpu_map *map)
+static int choose(const struct restore_session *session, const struct topology *saved,
+		  struct topology *local, struct gpu_map *map)
 {
-	int ret = decide(session, tree, saved, local, map);
+	int ret = decide(session, saved, local, map);
 
 	if (ret < 0 || !claim_gpus(session, saved, map, false))
 		return ret;
 	/* Another task may have claimed a GPU since the mapper looked. */
 	map_done(map);
-	return decide(session, tree, saved, local, map);
+	return decide(session, saved, local, map);
 }
 
-int task_image_map_gpus(const struct restore_session *session, const char *name,
+int task_image_map_gpus(struct restore_session *session, const char *name,
 			const struct topology *saved, struct topology *ret_local,
 			struct gpu_map *ret_map)
 {
-	_cleanup_(map_tree_done) struct map_tree tree = { 0 };
 	int ret = topology_read(TOPOLOGY_SYSFS, ret_local);
 
 	if (ret == -ENOENT)
@@ -214,9 +236,9 @@ int task_image_map_gpus(const struct restore_session *session, const char *name,
 				 TOPOLOGY_SYSFS);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot read %s", name, TOPOLOGY_SYSFS);
-	ret = read_tree(session, saved, &tree);
+	ret = read_tree(session, saved);
 	if (!ret)
-		ret = choose(session, &tree, saved, ret_local, ret_map);
+		ret = choose(session, saved, ret_local, ret_map);
 	if (ret < 0)
 		return ret;
 	ret = explain_map(ret_map);
@@ -229,7 +251,7 @@ int task_image_map_gpus(const struct restore_session *session, const char *name,
 	return ret;
 }
 
-static int map_task(const struct restore_session *session, struct restored_task *task)
+static int map_task(struct restore_session *session, struct restored_task *task)
 {
 	const struct kfd_priv priv = image_priv_of(task->kfd);
 	char name[32];

@@ -162,6 +162,24 @@ static void files_stay_open_if_mappings_may_follow(void **state)
 	end_restore(0);
 }
 
+/* CRIU's main process has read all images before it forks the tasks. */
+static void a_task_reads_no_image_of_another_process(void **state)
+{
+	int kfd;
+
+	(void)state;
+	make_image();
+	write_image(5);
+	image->pid++;
+	write_image(7);
+	start_restore();
+	unit_print("amdgpu-kfd-7.img", "damaged");
+	kfd = restore_file(5);
+	assert_true(kfd >= 0);
+	(void)close(kfd);
+	end_restore(0);
+}
+
 /* The unreadable image may name the compute file. */
 static void a_render_node_beside_an_unreadable_image_is_refused(void **state)
 {
@@ -212,8 +230,10 @@ static void a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu(void **
 	fd = restore_file(6);
 	assert_int_equal(device_of(fd, "renderD-"), 130);
 	(void)close(fd);
+	end_restore(0);
 	node.device->device_id++;
 	assert_int_equal(image_write_render(6, &node), 0);
+	start_restore();
 	assert_int_equal(restore_file(6), -ENODEV);
 	assert_logged("device_id");
 	end_restore(-1);
@@ -283,6 +303,7 @@ int main(void)
 		TEST(another_open_of_a_render_node_is_another_file),
 		TEST(a_task_without_mappings_has_only_its_own_files),
 		TEST(files_stay_open_if_mappings_may_follow),
+		TEST(a_task_reads_no_image_of_another_process),
 		TEST(a_render_node_beside_an_unreadable_image_is_refused),
 		TEST(a_render_node_of_a_foreign_image_is_the_compute_file),
 		TEST(a_render_node_without_kfd_state_is_restored_on_a_fitting_gpu),
