@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -177,8 +178,23 @@ int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd
 	return ret;
 }
 
-/* Counts what sysfs has of the process, by the beginning of its name. */
-static int count_entries(pid_t pid, const char *prefix, size_t *ret_count)
+/* What the process's directory of PROC_KFD has, by the beginning of the name. */
+struct entries {
+	const char *prefix;
+	size_t count;
+	/* One of the files has another number than 0. */
+	bool has_number;
+};
+
+static bool has_number(int directory, const char *name)
+{
+	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	char digit = '0';
+
+	return fd >= 0 && read(fd, &digit, 1) == 1 && digit != '0';
+}
+
+static int find_entries(pid_t pid, struct entries *entries)
 {
 	_cleanup_closedir_ DIR *stream = NULL;
 	_cleanup_close_ int fd = -1;
@@ -192,24 +208,33 @@ static int count_entries(pid_t pid, const char *prefix, size_t *ret_count)
 	if (!stream)
 		return -errno;
 	(void)take_fd(&fd);
-	*ret_count = 0;
-	while ((entry = next_entry(stream, &ret)))
-		*ret_count += !strncmp(entry->d_name, prefix, strlen(prefix));
+	while ((entry = next_entry(stream, &ret))) {
+		if (strncmp(entry->d_name, entries->prefix, strlen(entries->prefix)) != 0)
+			continue;
+		entries->count++;
+		entries->has_number |= has_number(dirfd(stream), entry->d_name);
+	}
 	return ret;
 }
 
-int kfd_process_count_gpus(pid_t pid, size_t *ret_count)
+int kfd_process_count_gpus(pid_t pid, struct kfd_gpus *ret_gpus)
 {
-	return count_entries(pid, VRAM, ret_count);
+	struct entries files = { .prefix = VRAM };
+	int ret = find_entries(pid, &files);
+
+	if (!ret)
+		*ret_gpus =
+			(struct kfd_gpus){ .count = files.count, .have_vram = files.has_number };
+	return ret;
 }
 
 int kfd_process_has_contexts(pid_t pid)
 {
-	size_t count = 0;
-	int ret = count_entries(pid, CONTEXT, &count);
+	struct entries contexts = { .prefix = CONTEXT };
+	int ret = find_entries(pid, &contexts);
 
 	/* A pid namespace of CRIU's hides the directory under another pid. */
-	return ret < 0 && ret != -ENOENT ? ret : count > 0;
+	return ret < 0 && ret != -ENOENT ? ret : contexts.count > 0;
 }
 
 /* @variable: "NAME=VALUE". */

@@ -24,9 +24,16 @@ struct kfd_vms {
  * -errno: /proc cannot be read. */
 int kfd_process_count_vms(pid_t pid, const struct topology *topology, struct kfd_vms *ret_vms);
 
-/* Counts the GPUs that KFD lets process @pid see. -ENOENT: sysfs does not know the process, because
- * it has inherited its /dev/kfd, or is of another pid namespace. */
-int kfd_process_count_gpus(pid_t pid, size_t *ret_count);
+/* The GPUs that KFD lets a process see. */
+struct kfd_gpus {
+	size_t count;
+	/* The process has VRAM, so it has BOs. */
+	bool have_vram;
+};
+
+/* -ENOENT: sysfs does not know process @pid, because it has inherited its /dev/kfd, or is of
+ * another pid namespace. */
+int kfd_process_count_gpus(pid_t pid, struct kfd_gpus *ret_gpus);
 
 /* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
  * does not tell the PASID of the process, it may be, and the answer is true. */

@@ -143,7 +143,7 @@ static const struct rule {
 	     .shows_early = true),
 	RULE(DUMP_LACKS_VM, PREFLIGHT_PROCESS,
 	     "sees a GPU whose render node it has not opened, and the kernel may crash when it saves such a process",
-	     "the number of GPUs in PROCESS_INFO, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
+	     "the number of GPUs in PROCESS_INFO, or before the pause in `/sys/class/kfd/kfd/proc/PID`, and the render nodes in `/proc/PID/fd` and `/proc/PID/maps`; where `fdinfo` has the PASID of the process, only those files",
 	     "give the process the render nodes of all its GPUs, or hide the other GPUs with the device cgroup",
 	     true, .shows_early = true),
 	RULE(DUMP_HAS_NO_BO, PREFLIGHT_PROCESS,

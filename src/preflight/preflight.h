@@ -51,7 +51,8 @@ int preflight_process_refuse_without_bos(const struct dump_session *session, pid
 /* Before the plugin pauses the first process: rules of the dump as a whole, and of the driver. */
 int preflight_check_dump(const struct dump_session *session);
 int preflight_check_driver(const struct dump_session *session);
-/* Before the first pause of a task: whether the end of the pause would crash the kernel. */
+/* Before the first pause of a task: whether the end of the pause would crash the kernel, or
+ * a CHECKPOINT of a process that is known to have BOs. */
 int preflight_process_check_before_pause(struct dump_session *session);
 /* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
 int preflight_process_check(const struct dumped_process *process);

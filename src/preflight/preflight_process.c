@@ -44,6 +44,21 @@ static int check_vms(const struct dumped_process *process)
 			    : 0;
 }
 
+/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
+ * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
+static bool checkpoint_needs_vms(const struct dumped_process *process)
+{
+	return process->state.num_bos && !unpause_needs_vms(process->session);
+}
+
+/* The number of BOs may be a guess. */
+static int check_vms_early(const struct dumped_process *process)
+{
+	return checkpoint_needs_vms(process) || unpause_needs_vms(process->session)
+		       ? check_vms(process)
+		       : 0;
+}
+
 static bool has_file(const struct dump_session *session, pid_t pid)
 {
 	for (size_t i = 0; i < session->num_files; i++) {
@@ -56,32 +71,27 @@ static bool has_file(const struct dump_session *session, pid_t pid)
 static int check_task(struct dump_session *session, pid_t pid)
 {
 	struct dumped_process process = { .session = session, .pid = pid };
-	size_t gpus = 0;
+	struct kfd_gpus gpus = { 0 };
 	int ret = kfd_process_count_gpus(pid, &gpus);
 
 	if (ret < 0 && ret != -ENOENT)
 		return log_error(ret, "process %d: cannot count its GPUs", pid);
 	/* A process that sysfs does not know may see any number of GPUs. */
-	process.state.num_devices = ret ? has_file(session, pid) : (uint32_t)gpus;
-	return check_vms(&process);
+	process.state.num_devices = ret ? has_file(session, pid) : (uint32_t)gpus.count;
+	process.state.num_bos = gpus.have_vram;
+	return check_vms_early(&process);
 }
 
 int preflight_process_check_before_pause(struct dump_session *session)
 {
 	int ret = 0;
 
-	if (!unpause_needs_vms(session))
+	/* preflight_process_check() warns, once. */
+	if (session->options->force && !unpause_needs_vms(session))
 		return 0;
 	for (size_t i = 0; !ret && i < session->tasks.count; i++)
 		ret = check_task(session, session->tasks.pids[i]);
 	return ret;
-}
-
-/* CHECKPOINT asks of each BO in which VMs it is mapped, and Linux after 6.1 takes it for granted
- * that the process has given KFD a VM of each GPU (criu_checkpoint_bos() in kfd_chardev.c). */
-static bool checkpoint_needs_vms(const struct dumped_process *process)
-{
-	return process->state.num_bos && !unpause_needs_vms(process->session);
 }
 
 static int try_without_bos(void *unused)
@@ -167,13 +177,6 @@ int preflight_process_check_precision(const struct dumped_process *process)
 	return ret ? preflight_refuse(process->session, DUMP_HIGH_PRECISION,
 				      "process %d:", process->pid)
 		   : 0;
-}
-
-static int check_vms_early(const struct dumped_process *process)
-{
-	return checkpoint_needs_vms(process) || unpause_needs_vms(process->session)
-		       ? check_vms(process)
-		       : 0;
 }
 
 int preflight_process_check_early(const struct dumped_process *process)
