@@ -137,9 +137,10 @@ void check_machine(struct check *check, bool *ret_has_gpu)
 		if (check->topology.nodes[i].gpu_id)
 			check_machine_gpu(check, &check->topology.nodes[i]);
 	}
+	/* Of a process, foresee_tree() knows more. */
+	if (check->request->pid)
+		return;
 	if (foresee_machine(&check->options, &check->topology) < 0)
 		check->refused = true;
-	/* Of a process, foresee_process() knows more. */
-	if (!check->request->pid)
-		foresee_warn(&check->topology);
+	foresee_warn(&check->options, &check->topology);
 }

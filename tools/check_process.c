@@ -78,35 +78,47 @@ static bool uses_gpu(const struct survey *survey)
 	return survey->has_kfd || survey->is_in_sysfs || survey->num_gpus;
 }
 
-/* A process that has ended meanwhile is no error. */
-static int examine(struct check *check, pid_t pid, bool *uses)
+/* The processes that use a GPU. */
+struct surveys {
+	struct survey *list;
+	size_t count;
+};
+
+static void surveys_done(struct surveys *surveys)
 {
-	_cleanup_(survey_done) struct survey survey = { 0 };
+	for (size_t i = 0; i < surveys->count; i++)
+		survey_done(&surveys->list[i]);
+	free(surveys->list);
+}
+
+/* A process that has ended meanwhile is no error. */
+static int examine(struct check *check, pid_t pid, struct surveys *surveys)
+{
+	struct survey survey = { 0 };
 	int ret = survey_read(pid, &check->topology, &survey);
 
 	if (!ret)
 		ret = other_files_warn(pid, &check->topology);
-	if (ret == -ESRCH || ret == -ENOENT)
+	if (!ret && uses_gpu(&survey))
+		ret = array_append(&surveys->list, &surveys->count, sizeof(survey), &survey);
+	if (ret < 0 || !uses_gpu(&survey))
+		survey_done(&survey);
+	if (!ret || ret == -ESRCH || ret == -ENOENT)
 		return TOOL_YES;
-	if (ret < 0) {
-		check_refuse(check, "process %d: cannot examine: %s; run this command as root", pid,
-			     strerror(-ret));
-		return TOOL_TROUBLE;
-	}
-	if (!uses_gpu(&survey))
-		return TOOL_YES;
-	*uses = true;
-	check->contents += survey_estimate(&survey);
+	check_refuse(check, "process %d: cannot examine: %s; run this command as root", pid,
+		     strerror(-ret));
+	return TOOL_TROUBLE;
+}
+
+static void print(struct check *check, const struct survey *survey)
+{
+	check->contents += survey_estimate(survey);
 	if (!check->quiet)
-		print_survey(&survey);
-	for (size_t i = 0; i < survey.num_gpus; i++) {
-		if (survey.gpus[i].vram_bytes || survey.gpus[i].num_mapped)
-			check_machine_gpu(check, survey.gpus[i].node);
+		print_survey(survey);
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		if (survey->gpus[i].vram_bytes || survey->gpus[i].num_mapped)
+			check_machine_gpu(check, survey->gpus[i].node);
 	}
-	(void)fflush(stdout);
-	if (foresee_process(&check->options, &check->topology, &survey) < 0)
-		check->refused = true;
-	return TOOL_YES;
 }
 
 static void print_estimate(const struct check *check)
@@ -136,17 +148,27 @@ int check_find_process(struct check *check, struct pid_list *ret_tree)
 
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu)
 {
+	_cleanup_(surveys_done) struct surveys surveys = { 0 };
+
 	*ret_has_gpu = false;
 	for (size_t i = 0; i < tree->count; i++) {
-		int ret = examine(check, tree->pids[i], ret_has_gpu);
+		int ret = examine(check, tree->pids[i], &surveys);
 
 		if (ret != TOOL_YES)
 			return ret;
 	}
-	if (!*ret_has_gpu)
+	if (!surveys.count) {
 		check_refuse(check, "process %s and its descendants use no AMD GPU",
 			     check->request->pid);
-	else if (!check->quiet)
+		return TOOL_YES;
+	}
+	*ret_has_gpu = true;
+	for (size_t i = 0; i < surveys.count; i++)
+		print(check, &surveys.list[i]);
+	(void)fflush(stdout);
+	if (foresee_tree(&check->options, &check->topology, tree, surveys.list, surveys.count) < 0)
+		check->refused = true;
+	if (!check->quiet)
 		print_estimate(check);
 	return TOOL_YES;
 }

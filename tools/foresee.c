@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Applies those rules of preflight.c that need no CHECKPOINT, without pausing a process. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "dump/dmabuf_holders.h"
 #include "dump/dump.h"
 #include "dump/gpu_watch.h"
 #include "foresee.h"
 #include "kernel/kfd.h"
 #include "kernel/kfd_priv.h"
-#include "kernel/kfd_queue.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 #include "pause/kfd_files.h"
 #include "preflight/bo_index.h"
-#include "preflight/kfd_process.h"
+#include "preflight/gem_list.h"
 #include "preflight/preflight.h"
 #include "survey.h"
 
@@ -42,102 +39,62 @@ static unsigned int find_release(void)
 	return RELEASE(major, minor, patch);
 }
 
-/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c, called by
- * kfd_criu_restore_queue()). Without SVM it always is in one. */
-static bool refuses_queues(void)
+/* Without SVM, the area for waves always is in a BO. */
+static bool may_use_svm(const struct topology_node *gpu)
 {
-	unsigned int release = find_release();
-
-	return release >= RELEASE(6, 12, 111) && release <= RELEASE(6, 12, 117) && kfd_has_svm();
+	(void)gpu;
+	return kfd_has_svm();
 }
 
-struct machine {
-	const struct topology *topology;
-	/* Or 0, if unknown. */
-	uint32_t kfd_minor;
-};
-
-static struct machine machine_of(const struct topology *topology)
+static bool has_xccs(const struct topology_node *gpu)
 {
-	struct machine machine = { .topology = topology };
-
-	(void)kfd_check_version(&machine.kfd_minor);
-	return machine;
+	return gpu->num_xcc > 1;
 }
 
-/* CHECKPOINT saves the first XCC of a queue: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is
- * newer. */
-static bool loses_xccs(const struct machine *machine, const struct topology_node *gpu)
+static bool is_gfx9(const struct topology_node *gpu)
 {
-	unsigned int release = find_release();
-
-	(void)machine;
-	return gpu->num_xcc > 1 && release && release < RELEASE(6, 18, 0);
+	return gpu->gfx_target_version >= TOPOLOGY_GFX9 && gpu->gfx_target_version < TOPOLOGY_GFX10;
 }
 
-/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3-rc7 takes the size of the control
- * stack of another node. */
-static bool loses_stacks(const struct machine *machine, const struct topology_node *gpu)
-{
-	unsigned int release = find_release();
-
-	(void)machine;
-	return gpu->gfx_target_version >= TOPOLOGY_GFX9 &&
-	       gpu->gfx_target_version < TOPOLOGY_GFX10 && release >= RELEASE(7, 2, 0) &&
-	       release < RELEASE(7, 4, 0);
-}
-
-static bool may_overrun(const struct machine *machine, const struct topology_node *gpu)
-{
-	return kfd_queue_gpu_may_overrun(machine->topology, gpu, machine->kfd_minor);
-}
-
-/* Rules of compute queues that depend on what the kernel saves. */
-static const struct {
+/* Rules of compute queues that the dump applies to what the kernel saves, and that kernels break
+ * from release @first to the last before @end. */
+static const struct compute_rule {
 	enum dump_rule name;
-	bool (*breaks)(const struct machine *machine, const struct topology_node *gpu);
+	unsigned int first, end;
+	bool (*concerns)(const struct topology_node *gpu);
 } compute_rules[] = {
-	{ DUMP_QUEUE_XCCS, loses_xccs },
-	{ DUMP_QUEUE_STACK, loses_stacks },
-	{ DUMP_QUEUE_PARTITION, may_overrun },
+	/* RESTORE needs the area for waves in a BO (kfd_queue_acquire_buffers() in kfd_queue.c,
+	 * called by kfd_criu_restore_queue()). */
+	{ DUMP_QUEUE_REFUSED, RELEASE(6, 12, 111), RELEASE(6, 12, 118), may_use_svm },
+	{ DUMP_QUEUE_REFUSED, RELEASE(7, 2, 0), RELEASE(7, 4, 0), has_xccs },
+	/* CHECKPOINT saves the first XCC: checkpoint_mqd_v9_4_3() in kfd_mqd_manager_v9.c is newer.
+	 */
+	{ DUMP_QUEUE_XCCS, 1, RELEASE(6, 18, 0), has_xccs },
+	/* mqd_manager_init_v9() in kfd_mqd_manager_v9.c of 7.2.12 and 7.3-rc7 takes the size of the
+	 * control stack of another node. */
+	{ DUMP_QUEUE_STACK, RELEASE(7, 2, 0), RELEASE(7, 4, 0), is_gfx9 },
 };
 
-static void session_done(struct dump_session *session)
+static bool breaks(const struct topology_node *gpu, const struct compute_rule *rule)
 {
-	/* The topology is borrowed. */
-	session->topology = (struct topology){ 0 };
-	gpu_watch_end(session);
+	unsigned int release = find_release();
+
+	return release >= rule->first && release < rule->end && rule->concerns(gpu);
 }
 
-static int foresee_resets(struct dump_session *session)
+static int first_error(int ret, int other)
 {
-	int ret = gpu_watch_start_all(session);
-
-	return ret < 0 ? ret : gpu_watch_check_idle(session);
-}
-
-static void warn_of_gpu(const struct machine *machine, const struct topology_node *gpu)
-{
-	if (!gpu->gpu_id)
-		return;
-	if (preflight_lacks_copy_packets(gpu))
-		preflight_warn_of(DUMP_BO_GENERATION, "GPU 0x%04x: a BO", gpu->gpu_id);
-	if (preflight_lacks_queue_support(gpu))
-		preflight_warn_of(DUMP_QUEUE_GENERATION, "GPU 0x%04x: a queue", gpu->gpu_id);
-	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
-		if (compute_rules[i].breaks(machine, gpu))
-			preflight_warn_of(compute_rules[i].name, "GPU 0x%04x: a compute queue",
-					  gpu->gpu_id);
-	}
+	return ret ? ret : other;
 }
 
 int foresee_machine(const struct options *options, const struct topology *topology)
 {
-	_cleanup_(session_done) struct dump_session session = { .options = options,
-								.topology = *topology };
-	int ret = preflight_check_driver(&session), failed = foresee_resets(&session);
+	struct dump_session session = { .options = options, .topology = *topology };
+	int ret = preflight_check_driver(&session), failed = gpu_watch_start_all(&session);
 
-	return ret < 0 ? ret : failed;
+	ret = first_error(ret, failed ? failed : gpu_watch_check_idle(&session));
+	gpu_watch_end(&session);
+	return ret;
 }
 
 static bool is_reachable(const struct topology_node *node)
@@ -147,21 +104,31 @@ static bool is_reachable(const struct topology_node *node)
 	return node->gpu_id && !render_node_open(node->drm_render_minor, 0, &fd);
 }
 
-void foresee_warn(const struct topology *topology)
+static void warn_of_gpu(const struct dump_session *session, const struct topology_node *gpu)
 {
-	const struct machine machine = machine_of(topology);
+	preflight_warn_of_gpu(session, gpu);
+	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
+		if (breaks(gpu, &compute_rules[i]))
+			preflight_warn_of(compute_rules[i].name, "GPU 0x%04x: a compute queue",
+					  gpu->gpu_id);
+	}
+}
+
+void foresee_warn(const struct options *options, const struct topology *topology)
+{
+	struct dump_session session = { .options = options, .topology = *topology };
 	bool can_list = true;
 
+	(void)kfd_check_version(&session.kfd_minor);
 	for (size_t i = 0; i < topology->num_nodes; i++) {
 		const struct topology_node *node = &topology->nodes[i];
 
-		warn_of_gpu(&machine, node);
+		if (node->gpu_id)
+			warn_of_gpu(&session, node);
 		can_list &= !is_reachable(node) || render_node_gem_can_list(node->drm_render_minor);
 	}
 	if (!can_list)
 		preflight_warn_of(DUMP_BO_UNLISTED, "a BO");
-	if (refuses_queues())
-		preflight_warn_of(DUMP_QUEUE_REFUSED, "a compute queue");
 	if (preflight_process_ask_without_bos() == -EINVAL)
 		preflight_warn_of(DUMP_HAS_NO_BO, "a process");
 }
@@ -173,28 +140,6 @@ int foresee_images(const struct options *options)
 	return preflight_check_dump(&session);
 }
 
-/* A process of which survey.c has made a survey. */
-struct subject {
-	const struct dump_session *session;
-	const struct topology *topology;
-	const struct survey *survey;
-	pid_t pid;
-	/* What a dump knows of the process before CHECKPOINT. */
-	struct dumped_process process;
-};
-
-static int check_kfd_file(const struct subject *subject)
-{
-	pid_t pid = subject->pid, found = 0;
-	const struct pid_list tasks = { .pids = &pid, .count = 1 };
-	int ret = kfd_files_find_mapper(&tasks, subject->topology, &found);
-
-	if (ret < 0)
-		return log_error(ret, "process %d: cannot list its mappings", pid);
-	return found ? preflight_refuse(subject->session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid)
-		     : 0;
-}
-
 static bool has_mappings(const struct survey *survey)
 {
 	for (size_t i = 0; i < survey->num_gpus; i++) {
@@ -204,42 +149,21 @@ static bool has_mappings(const struct survey *survey)
 	return false;
 }
 
-/* A process that has inherited the file is no KFD process. CRIU opens the file in the process with
- * the lowest pid, so this shows only if the owner has ended or closed it; see pause.c. Sysfs lacks
- * the processes of another pid namespace, but a process that maps GPU memory has made it: no child
- * inherits the mappings of libhsakmt. */
-static int check_owner(const struct subject *subject)
+/* What a dump knows of the process before CHECKPOINT. */
+static int fill_process(struct dumped_process *process, const struct survey *survey)
 {
-	const struct survey *survey = subject->survey;
-
-	if (!survey->has_kfd || survey->is_in_sysfs || has_mappings(survey))
-		return 0;
-	preflight_warn_of(DUMP_FILE_OF_OTHER_PROCESS, "process %d:", subject->pid);
-	return 0;
-}
-
-static bool is_visible(const struct survey *survey, const struct survey_gpu *gpu)
-{
-	return survey->is_in_sysfs ? gpu->is_visible : gpu->num_mapped;
-}
-
-static int fill_process(struct subject *subject, struct dump_session *session)
-{
-	const struct survey *survey = subject->survey;
-	struct dumped_process *process = &subject->process;
 	struct kfd_state *state = &process->state;
 
-	process->session = session;
-	process->pid = survey->pid;
-	(void)snprintf(process->name, sizeof(process->name), "process %d", survey->pid);
+	(void)snprintf(process->name, sizeof(process->name), "process %d", process->pid);
 	state->devices =
 		calloc(survey->num_gpus + survey->num_visible + 1, sizeof(*state->devices));
 	if (!state->devices)
 		return -ENOMEM;
 	for (size_t i = 0; i < survey->num_gpus; i++) {
-		const uint32_t id = survey->gpus[i].node->gpu_id;
+		const struct survey_gpu *gpu = &survey->gpus[i];
+		const uint32_t id = gpu->node->gpu_id;
 
-		if (is_visible(survey, &survey->gpus[i]))
+		if (survey->is_in_sysfs ? gpu->is_visible : gpu->num_mapped)
 			state->devices[state->num_devices++] =
 				(struct kfd_device_bucket){ .user_gpu_id = id,
 							    .actual_gpu_id = id };
@@ -251,14 +175,31 @@ static int fill_process(struct subject *subject, struct dump_session *session)
 	return 0;
 }
 
-static int check_process(const struct subject *subject)
+static int check_process(const struct dumped_process *process, const struct survey *survey)
 {
-	return preflight_process_check_early(&subject->process);
+	if (survey->has_kfd && !process->state.num_bos &&
+	    preflight_process_ask_without_bos() == -EINVAL)
+		preflight_warn_of(DUMP_HAS_NO_BO, "%s:", process->name);
+	return preflight_process_check_early(process);
 }
 
-static int check_queue_rules(const struct subject *subject)
+static void warn_of_queue(const struct dumped_process *process, const struct survey *survey,
+			  const struct compute_rule *rule)
 {
-	const struct survey *survey = subject->survey;
+	for (size_t i = 0; i < survey->num_queues; i++) {
+		const struct survey_queue *queue = &survey->queues[i];
+		const struct topology_node *gpu =
+			topology_find_gpu(&process->session->topology, queue->gpu_id);
+
+		if (queue->type == KFD_PRIV_QUEUE_COMPUTE && gpu && breaks(gpu, rule)) {
+			preflight_warn_of(rule->name, "%s: queue %u", process->name, queue->id);
+			return;
+		}
+	}
+}
+
+static int check_queues(const struct dumped_process *process, const struct survey *survey)
+{
 	_cleanup_free_ struct kfd_priv_queue *queues =
 		calloc(survey->num_queues + 1, sizeof(*queues));
 	size_t count = 0;
@@ -268,196 +209,180 @@ static int check_queue_rules(const struct subject *subject)
 	for (size_t i = 0; i < survey->num_queues; i++) {
 		const struct survey_queue *queue = &survey->queues[i];
 
-		if (bo_index_find_gpu(&subject->process.state, subject->topology, queue->gpu_id))
+		if (bo_index_find_gpu(&process->state, &process->session->topology, queue->gpu_id))
 			queues[count++] = (struct kfd_priv_queue){ .id = queue->id,
 								   .type = queue->type,
 								   .gpu_id = queue->gpu_id };
 	}
-	return preflight_check_queues_early(&subject->process, queues, count);
+	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++)
+		warn_of_queue(process, survey, &compute_rules[i]);
+	return preflight_check_queues_early(process, queues, count);
 }
 
-/* The first compute queue on a GPU for which @breaks is true; on any GPU if it is NULL. */
-static const struct survey_queue *
-find_compute_queue(const struct subject *subject, const struct machine *machine,
-		   bool (*breaks)(const struct machine *machine, const struct topology_node *gpu))
+static int check_contents(const struct dumped_process *process, const struct survey *survey)
 {
-	for (size_t i = 0; i < subject->survey->num_queues; i++) {
-		const struct survey_queue *queue = &subject->survey->queues[i];
-		const struct topology_node *gpu =
-			topology_find_gpu(subject->topology, queue->gpu_id);
-
-		if (queue->type == KFD_PRIV_QUEUE_COMPUTE &&
-		    (!breaks || (gpu && breaks(machine, gpu))))
-			return queue;
-	}
-	return NULL;
-}
-
-static void warn_of_queues(const struct subject *subject)
-{
-	const struct survey_queue *queue = find_compute_queue(subject, NULL, NULL);
-	struct machine machine;
-
-	if (!queue)
-		return;
-	if (refuses_queues())
-		preflight_warn_of(DUMP_QUEUE_REFUSED, "process %d: queue %u", subject->pid,
-				  queue->id);
-	machine = machine_of(subject->topology);
-	for (size_t i = 0; i < ARRAY_SIZE(compute_rules); i++) {
-		queue = find_compute_queue(subject, &machine, compute_rules[i].breaks);
-		if (queue)
-			preflight_warn_of(compute_rules[i].name, "process %d: queue %u",
-					  subject->pid, queue->id);
-	}
-}
-
-static int check_queues(const struct subject *subject)
-{
-	int ret = check_queue_rules(subject);
-
-	if (!ret)
-		warn_of_queues(subject);
-	return ret;
-}
-
-static int check_contents(const struct subject *subject)
-{
-	for (size_t i = 0; i < subject->survey->num_gpus; i++) {
-		const struct survey_gpu *gpu = &subject->survey->gpus[i];
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		const struct survey_gpu *gpu = &survey->gpus[i];
 
 		if (preflight_lacks_copy_packets(gpu->node) && (gpu->vram_bytes || gpu->num_mapped))
-			return preflight_refuse(subject->session, DUMP_BO_GENERATION,
-						"process %d: a BO of GPU 0x%04x", subject->pid,
+			return preflight_refuse(process->session, DUMP_BO_GENERATION,
+						"%s: a BO of GPU 0x%04x", process->name,
 						gpu->node->gpu_id);
 	}
 	return 0;
 }
 
-static int check_bos(const struct subject *subject)
+/* If the kernel lists objects, they may be those of KFD's BOs. Otherwise any object is refused. The
+ * dump reports what the driver does not answer. */
+static int check_render_file(const struct dumped_process *process, const struct gem_file *file)
 {
-	if (subject->survey->has_kfd && !survey_estimate(subject->survey) &&
-	    preflight_process_ask_without_bos() == -EINVAL)
-		preflight_warn_of(DUMP_HAS_NO_BO, "process %d:", subject->pid);
+	uint32_t count = 0;
+	char name[80];
+
+	(void)snprintf(name, sizeof(name), "%s: descriptor %d: renderD%u", process->name,
+		       file->number, file->gpu->drm_render_minor);
+	if (render_node_gem_count(file->fd, &count) < 0 || !count)
+		return 0;
+	if (!file->num_handles)
+		return preflight_refuse(process->session, DUMP_HAS_GEM_OBJECTS, "%s", name);
+	preflight_warn_of(DUMP_HAS_GEM_OBJECTS, "%s", name);
 	return 0;
 }
 
-/* Up to Linux 6.12 at least, the driver stops the queues of a process for 100 ms when a copy of a
- * file with their VM is closed: amdgpu_flush() waits for KFD's eviction fence. Linux 7.2 does not,
- * which lists the handles. */
-static bool stops_queues(const struct subject *subject, int number, uint32_t minor)
+static int check_render_files(const struct dumped_process *process, const struct survey *survey)
 {
-	return subject->survey->has_kfd && !render_node_gem_can_list(minor) &&
-	       kfd_process_has_vm_in(subject->pid, number);
+	const struct topology *topology = &process->session->topology;
+	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
+	int ret = survey->has_kfd ? gem_list_read_running(process->pid, topology, &files)
+				  : gem_list_read(process->pid, topology, &files);
+
+	/* The process may have freed a handle or ended meanwhile. */
+	if (ret < 0)
+		return ret == -ENOMEM ? ret : 0;
+	for (size_t i = 0; !ret && i < files.count; i++)
+		ret = check_render_file(process, &files.list[i]);
+	return ret;
 }
 
-static int check_render_file(const struct subject *subject, int number, uint32_t minor)
+static int check_survey(struct dump_session *session, const struct survey *survey)
 {
-	_cleanup_free_ struct render_gem *gems = NULL;
-	_cleanup_close_ int fd = -1;
-	uint32_t count = 0;
-	size_t listed;
+	static int (*const checks[])(const struct dumped_process *process,
+				     const struct survey *survey) = {
+		check_process,
+		check_queues,
+		check_contents,
+		check_render_files,
+	};
+	struct dumped_process process = { .session = session, .pid = survey->pid };
+	int ret = fill_process(&process, survey);
+
+	for (size_t i = 0; ret != -ENOMEM && i < ARRAY_SIZE(checks); i++)
+		ret = first_error(ret, checks[i](&process, survey));
+	free(process.state.devices);
+	return ret;
+}
+
+/* The file of the process: of several that it has, the one that CRIU opens in it. A process that
+ * maps GPU memory has a KFD process: no child inherits the mappings of libhsakmt. Sysfs has no
+ * processes of another pid namespace. */
+static struct tree_file *find_own_file(const struct tree_files *files, const struct survey *survey,
+				       pid_t vpid)
+{
+	struct tree_file *own = NULL;
+
+	if (!survey->is_in_sysfs && !has_mappings(survey))
+		return NULL;
+	for (size_t i = 0; i < files->count; i++) {
+		struct tree_file *file = &files->list[i];
+
+		if ((!own || file->reopen_vpid == vpid) && kfd_files_has(survey->pid, file->fd) > 0)
+			own = file;
+	}
+	return own;
+}
+
+/* Sets fd to -1 in the files that have an owner. */
+static int check_own_file(struct dump_session *session, struct tree_files *files,
+			  const struct survey *survey)
+{
+	struct dumped_process process = { .session = session };
+	struct tree_file *file;
+
+	if (proc_vpid(survey->pid, &process.vpid) < 0)
+		return 0;
+	file = find_own_file(files, survey, process.vpid);
+	if (!file)
+		return 0;
+	process.reopen_vpid = file->reopen_vpid;
+	fd_close(&file->fd);
+	return preflight_process_check_reopen(&process);
+}
+
+static int check_kfd_files(struct dump_session *session, const struct survey *surveys, size_t count)
+{
+	_cleanup_(kfd_files_done) struct tree_files files = { 0 };
+	int ret = kfd_files_find(&session->tasks, 0, &files);
+
+	if (ret == -EPERM || ret == -ENOSYS) {
+		log_warn("processes: cannot compare their files of /dev/kfd: %s; run this command"
+			 " as root, and allow pidfd_getfd and kcmp to CRIU",
+			 strerror(-ret));
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		ret = first_error(ret, check_own_file(session, &files, &surveys[i]));
+	for (size_t i = 0; i < files.count; i++) {
+		if (files.list[i].fd >= 0)
+			preflight_warn_of(DUMP_FILE_OF_OTHER_PROCESS,
+					  "process %d:", files.list[i].pid);
+	}
+	return ret;
+}
+
+/* Only CHECKPOINT tells which dma-bufs are those of BOs. */
+static int check_dmabufs(const struct dump_session *session)
+{
+	_cleanup_(dmabuf_holders_done) struct dmabuf_files files = { 0 };
+	int ret = dmabuf_holders_list(&session->tasks, &files);
+
+	for (size_t i = 0; !ret && i < files.count; i++) {
+		const struct dmabuf_file *file = &files.list[i];
+		_cleanup_close_ int fd = -1;
+
+		if (i && file[-1].inode == file->inode && file[-1].device == file->device)
+			continue;
+		if (!proc_get_fd(file->pid, file->number, &fd) && kfd_is_dmabuf(fd) > 0)
+			preflight_warn_of(DUMP_HAS_DMABUF, "process %d: descriptor %d", file->pid,
+					  file->number);
+	}
+	return ret;
+}
+
+static int check_machine(struct dump_session *session)
+{
+	int ret = preflight_check_driver(session), failed = gpu_watch_start(session);
+
+	return first_error(ret, failed ? failed : gpu_watch_check_idle(session));
+}
+
+int foresee_tree(const struct options *options, const struct topology *topology,
+		 const struct pid_list *tasks, const struct survey *surveys, size_t count)
+{
+	/* All but the watches is borrowed. */
+	struct dump_session session = { .options = options,
+					.topology = *topology,
+					.tasks = *tasks };
 	int ret;
 
-	if (stops_queues(subject, number, minor))
-		return 0;
-	ret = proc_get_fd(subject->pid, number, &fd);
-	if (!ret)
-		ret = render_node_gem_count(fd, &count);
-	/* The dump reports what the driver does not answer. */
-	if (ret < 0 || !count)
-		return 0;
-	if (render_node_gem_list(fd, &gems, &listed) < 0)
-		return preflight_refuse(subject->session, DUMP_HAS_GEM_OBJECTS,
-					"process %d: file %d, renderD%u", subject->pid, number,
-					minor);
-	/* They may be those of KFD's BOs. */
-	preflight_warn_of(DUMP_HAS_GEM_OBJECTS, "process %d: file %d, renderD%u", subject->pid,
-			  number, minor);
-	return 0;
-}
-
-static int check_dmabuf(const struct subject *subject, int number)
-{
-	_cleanup_close_ int fd = -1;
-
-	if (proc_get_fd(subject->pid, number, &fd) < 0 || kfd_is_dmabuf(fd) <= 0)
-		return 0;
-	preflight_warn_of(DUMP_HAS_DMABUF, "process %d: file %d", subject->pid, number);
-	return 0;
-}
-
-static int check_file(const struct subject *subject, int number)
-{
-	struct stat stat;
-	uint32_t minor;
-	int ret = proc_stat_fd(subject->pid, number, &stat);
-
-	if (ret <= 0)
-		return 0;
-	/* A dma-buf has no file type. */
-	if (!(stat.st_mode & S_IFMT))
-		return check_dmabuf(subject, number);
-	if (S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor) &&
-	    topology_find_minor(subject->topology, minor))
-		return check_render_file(subject, number, minor);
-	return 0;
-}
-
-static int check_files(const struct subject *subject)
-{
-	_cleanup_closedir_ DIR *stream = NULL;
-	int number;
-	int ret = proc_open_fds(subject->pid, &stream), broken = 0;
-
-	if (ret < 0)
-		return ret == -ESRCH ? 0 : ret;
-	while (!ret && proc_next_fd(stream, &number, &ret)) {
-		int failed = check_file(subject, number);
-
-		broken = broken ? broken : failed;
-	}
-	return ret ? ret : broken;
-}
-
-static int check_all(const struct subject *subject)
-{
-	static int (*const checks[])(const struct subject *subject) = {
-		check_kfd_file, check_owner, check_process, check_queues,
-		check_contents, check_bos,   check_files,
-	};
-	int ret = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		int failed = checks[i](subject);
-
-		ret = ret ? ret : failed;
-	}
+	(void)kfd_check_version(&session.kfd_minor);
+	ret = check_machine(&session);
+	ret = first_error(ret, kfd_files_check_mappers(&session));
+	ret = first_error(ret, check_kfd_files(&session, surveys, count));
+	ret = first_error(ret, check_dmabufs(&session));
+	for (size_t i = 0; i < count; i++)
+		ret = first_error(ret, check_survey(&session, &surveys[i]));
+	gpu_watch_end(&session);
 	return ret;
-}
-
-int foresee_process(const struct options *options, const struct topology *topology,
-		    const struct survey *survey)
-{
-	_cleanup_(session_done) struct dump_session session = {
-		.options = options,
-		.topology = *topology,
-		.kfd_minor = survey->has_kfd ? machine_of(topology).kfd_minor : 0,
-	};
-	struct subject subject = {
-		.session = &session, .topology = topology, .survey = survey, .pid = survey->pid
-	};
-	int ret = fill_process(&subject, &session);
-
-	if (!ret)
-		ret = check_all(&subject);
-	free(subject.process.state.devices);
-	return ret;
-}
-
-static bool is_late(size_t index)
-{
-	return !preflight_shows_early(index);
 }
 
 bool foresee_name_late(size_t index, char *text, size_t size)
@@ -471,7 +396,7 @@ bool foresee_name_late(size_t index, char *text, size_t size)
 	const struct preflight_text *rule;
 
 	for (size_t i = 0; (rule = preflight_get_text(i)); i++) {
-		if (!is_late(i) || index--)
+		if (preflight_shows_early(i) || index--)
 			continue;
 		(void)snprintf(text, size, "%s %s", objects[rule->group], rule->what);
 		return true;

@@ -11,19 +11,21 @@
 #include "criu/options.h"
 #include "survey.h"
 
+struct pid_list;
+
 /* Only AMD's out-of-tree driver has a version. */
 #define DRIVER_VERSION "/sys/module/amdgpu/version"
 
 /* The driver and the GPUs of @topology: 0; -EOPNOTSUPP: every dump would be refused. */
 int foresee_machine(const struct options *options, const struct topology *topology);
 /* Warns of rules that some processes break on this machine. */
-void foresee_warn(const struct topology *topology);
+void foresee_warn(const struct options *options, const struct topology *topology);
 /* The image directory. */
 int foresee_images(const struct options *options);
-/* A process of which a survey was made: 0; -EOPNOTSUPP: its dump would be refused. Other errors
- * after a line: the process cannot be examined. */
-int foresee_process(const struct options *options, const struct topology *topology,
-		    const struct survey *survey);
+/* The dump of @tasks: 0; -EOPNOTSUPP: it would be refused. Other errors after a line: something
+ * cannot be examined. @surveys: those of the tasks that use a GPU. */
+int foresee_tree(const struct options *options, const struct topology *topology,
+		 const struct pid_list *tasks, const struct survey *surveys, size_t count);
 /* The rules of which nothing shows before the dump, as "a BO has an unknown kind". @index counts
  * them from 0. False: there are no more. */
 bool foresee_name_late(size_t index, char *text, size_t size);

@@ -112,23 +112,13 @@ int dump_look(struct dump_session *session, int fd)
 	return ret < 0 ? ret : snapshot_take(session, fd);
 }
 
-static int check_mappers(const struct dump_session *session)
-{
-	pid_t pid = 0;
-	int ret = kfd_files_find_mapper(&session->tasks, &session->topology, &pid);
-
-	if (ret < 0)
-		return log_error(ret, "mappings: cannot list those of all processes");
-	return pid ? preflight_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
-}
-
 int dump_check_mappings(struct dump_session *session)
 {
 	int ret = begin(session);
 
 	if (ret < 0 || session->mappings_are_checked)
 		return ret;
-	ret = check_mappers(session);
+	ret = kfd_files_check_mappers(session);
 	session->mappings_are_checked = !ret;
 	return ret;
 }

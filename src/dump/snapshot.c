@@ -177,21 +177,12 @@ static int ask_all(struct dump_session *session)
 	return ret < 0 ? ret : shared_bos_match(session);
 }
 
-/* CRIU opens a file that several tasks have in the task with the lowest vpid, but the kernel
- * rebuilds GPU state only in the process that owns it. */
-static int check_reopen(struct dumped_process *process)
-{
-	if (process->reopen_vpid == process->vpid)
-		return 0;
-	return preflight_refuse(process->session, DUMP_FILE_OF_OTHER_PROCESS,
-				"/dev/kfd of process %d: process %d", process->vpid,
-				process->reopen_vpid);
-}
-
 static int check_state(struct dumped_process *process)
 {
-	int ret = preflight_check_state(process);
+	int ret = preflight_process_check_reopen(process);
 
+	if (!ret)
+		ret = preflight_check_state(process);
 	return ret < 0 ? ret : preflight_process_check_precision(process);
 }
 
@@ -285,8 +276,7 @@ static int check_gem_handles(struct dumped_process *process)
 static int check_process(struct dumped_process *process)
 {
 	static int (*const rules[])(struct dumped_process * process) = {
-		check_reopen, check_state,       check_sharing,
-		note_gpus,    check_gem_handles, check_mappings,
+		check_state, check_sharing, note_gpus, check_gem_handles, check_mappings,
 	};
 	int ret = 0;
 

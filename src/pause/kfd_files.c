@@ -15,6 +15,7 @@
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
 #include "criu/log.h"
+#include "dump/dump.h"
 #include "kernel/kfd.h"
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
@@ -98,8 +99,9 @@ static int get_file(struct search *search, const struct holder *holder, int numb
 	struct tree_file *known;
 	int ret;
 
+	/* A process that runs on may have closed the file, or have ended. */
 	if (fd < 0)
-		return -errno;
+		return errno == EBADF || errno == ESRCH ? 0 : -errno;
 	if (compare_files(fd, fd) < 0)
 		return -errno;
 	ret = find_file(&search->files, fd, &known);
@@ -318,15 +320,12 @@ static int check_mapper(pid_t pid, const struct topology *topology, bool *ret_ma
 	return ret >= 0 || ret == -ENOENT || ret == -ESRCH ? 0 : ret;
 }
 
-int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
-			  pid_t *ret_pid)
+/* *@ret_pid: the first of @tasks that does, or 0 if there is none. */
+static int find_mapper(const struct pid_list *tasks, const struct topology *topology,
+		       pid_t *ret_pid)
 {
-	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
 	bool maps = false;
-	int ret = tasks->count ? 0 : proc_list_tracees(&traced);
-
-	if (!tasks->count)
-		tasks = &traced;
+	int ret = 0;
 
 	*ret_pid = 0;
 	for (size_t i = 0; !ret && !maps && i < tasks->count; i++) {
@@ -335,4 +334,18 @@ int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *t
 			*ret_pid = tasks->pids[i];
 	}
 	return ret;
+}
+
+int kfd_files_check_mappers(const struct dump_session *session)
+{
+	_cleanup_(pid_list_done) struct pid_list traced = { 0 };
+	const struct pid_list *tasks = session->tasks.count ? &session->tasks : &traced;
+	pid_t pid = 0;
+	int ret = session->tasks.count ? 0 : proc_list_tracees(&traced);
+
+	if (!ret)
+		ret = find_mapper(tasks, &session->topology, &pid);
+	if (ret < 0)
+		return log_error(ret, "mappings: cannot list those of all processes");
+	return pid ? preflight_refuse(session, DUMP_HAS_NO_KFD_FILE, "process %d:", pid) : 0;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct dump_session;
 struct pid_list;
 struct topology;
 
@@ -36,11 +37,10 @@ int kfd_files_list_tree(int shown, struct pid_list *ret_tasks);
 int kfd_files_find(const struct pid_list *tasks, int lowest_fd, struct tree_files *ret_files);
 void kfd_files_done(struct tree_files *files);
 
-/* The first of @tasks (none: of the processes that this thread traces) that maps memory of KFD or
- * of an AMD GPU without an open /dev/kfd, so that CRIU never shows a file of it. *@ret_pid is 0 if
- * there is none. */
-int kfd_files_find_mapper(const struct pid_list *tasks, const struct topology *topology,
-			  pid_t *ret_pid);
+/* Refuses the dump if one of its tasks maps memory of KFD or of an AMD GPU without an open
+ * /dev/kfd, so that CRIU never shows a file of it. If CRIU has not named the tasks: one of the
+ * processes that this thread traces. Logs on error. */
+int kfd_files_check_mappers(const struct dump_session *session);
 
 /* Sets the elements of @ret_open, one for each node, whose render node one of @tasks has open. */
 int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,

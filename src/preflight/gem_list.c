@@ -19,6 +19,7 @@
 #include "kernel/kfd_priv.h"
 #include "kernel/proc.h"
 #include "preflight/bo_index.h"
+#include "preflight/kfd_process.h"
 #include "preflight/preflight.h"
 
 void gem_list_files_done(struct gem_files *files)
@@ -98,25 +99,36 @@ static int add_file(struct gem_files *files, const struct topology_node *gpu, in
 	return ret;
 }
 
-/* Descriptor @number of the process. */
-static int add_descriptor(struct gem_files *files, const struct topology *topology, pid_t pid,
-			  int number)
+/* Up to Linux 6.12 at least, the driver stops the queues of a process for 100 ms when a copy of a
+ * file with their VM is closed: amdgpu_flush() waits for KFD's eviction fence. Linux 7.2 does not,
+ * which lists the handles. */
+static bool stops_queues(pid_t pid, int number, const struct topology_node *gpu)
 {
-	_cleanup_close_ int fd = -1;
-	const struct topology_node *gpu;
+	return !render_node_gem_can_list(gpu->drm_render_minor) &&
+	       kfd_process_has_vm_in(pid, number);
+}
+
+/* The GPU of descriptor @number of the process, or NULL if that is no render node of a GPU. */
+static int find_gpu(pid_t pid, int number, const struct topology *topology,
+		    const struct topology_node **ret_gpu)
+{
 	struct stat stat;
 	uint32_t minor;
-	bool known = false;
 	int ret = proc_stat_fd(pid, number, &stat);
 
-	if (ret <= 0)
-		return ret;
-	if (!S_ISCHR(stat.st_mode) || !render_node_is_device(stat.st_rdev, &minor))
-		return 0;
-	gpu = topology_find_minor(topology, minor);
-	if (!gpu)
-		return 0;
-	ret = proc_get_fd(pid, number, &fd);
+	*ret_gpu = NULL;
+	if (ret > 0 && S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor))
+		*ret_gpu = topology_find_minor(topology, minor);
+	return ret < 0 ? ret : 0;
+}
+
+static int add_descriptor(struct gem_files *files, pid_t pid, int number,
+			  const struct topology_node *gpu)
+{
+	_cleanup_close_ int fd = -1;
+	bool known = false;
+	int ret = proc_get_fd(pid, number, &fd);
+
 	if (ret < 0)
 		return ret == -EPERM || ret == -ENOSYS || ret == -EBADF ? 0 : ret;
 	ret = find_file(files, fd, &known);
@@ -125,20 +137,36 @@ static int add_descriptor(struct gem_files *files, const struct topology *topolo
 	return ret || known ? ret : add_file(files, gpu, number, &fd);
 }
 
-int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
+static int read_files(pid_t pid, const struct topology *topology, bool runs,
+		      struct gem_files *ret_files)
 {
 	_cleanup_(gem_list_files_done) struct gem_files files = { 0 };
 	_cleanup_closedir_ DIR *stream = NULL;
 	int number;
 	int ret = proc_open_fds(pid, &stream);
 
-	while (!ret && proc_next_fd(stream, &number, &ret))
-		ret = add_descriptor(&files, topology, pid, number);
+	while (!ret && proc_next_fd(stream, &number, &ret)) {
+		const struct topology_node *gpu;
+
+		ret = find_gpu(pid, number, topology, &gpu);
+		if (!ret && gpu && !(runs && stops_queues(pid, number, gpu)))
+			ret = add_descriptor(&files, pid, number, gpu);
+	}
 	if (ret < 0)
 		return ret;
 	*ret_files = files;
 	files = (struct gem_files){ 0 };
 	return 0;
+}
+
+int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
+{
+	return read_files(pid, topology, false, ret_files);
+}
+
+int gem_list_read_running(pid_t pid, const struct topology *topology, struct gem_files *ret_files)
+{
+	return read_files(pid, topology, true, ret_files);
 }
 
 static bool has_key(const struct gem_file *file, uint64_t key)

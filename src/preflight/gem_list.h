@@ -67,6 +67,8 @@ struct gem_saved_list {
  * hand out descriptors of other processes, shows none. Free the result with gem_list_files_done().
  * Logs nothing. */
 int gem_list_read(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
+/* The same for a KFD process that runs on, without the files whose copy would stop its queues. */
+int gem_list_read_running(pid_t pid, const struct topology *topology, struct gem_files *ret_files);
 void gem_list_files_done(struct gem_files *files);
 
 /* Finds the compute file of @process for each of its GPUs, and lists the handles of these files, by

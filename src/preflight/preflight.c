@@ -40,14 +40,9 @@ static bool lacks_save_area(const struct kfd_queue *queue)
 
 /* The firmware's scheduler (MES) runs these queues. Kernels refuse to rebuild them, or crash, so
  * the plugin cannot ask by trying. */
-bool preflight_lacks_queue_support(const struct topology_node *gpu)
-{
-	return gpu->gfx_target_version >= TOPOLOGY_GFX11;
-}
-
 static bool cannot_be_rebuilt(const struct kfd_queue *queue)
 {
-	return preflight_lacks_queue_support(queue->gpu);
+	return queue->gpu->gfx_target_version >= TOPOLOGY_GFX11;
 }
 
 static bool has_unknown_kind(const struct bo *bo)
@@ -97,9 +92,9 @@ static const struct rule {
 	/* 0: this dump is such a dump; -ENOENT: it is not; other errors after a line. */
 	int (*is_such_dump)(void);
 	bool (*queue_breaks)(const struct kfd_queue *queue);
-	/* It looks at the type of the queue and at its GPU only. */
-	bool needs_no_record;
 	bool (*bo_breaks)(const struct bo *bo);
+	/* It looks at the GPU only, and at the kind of the BO or the type of the queue. */
+	bool needs_no_record;
 } rules[] = {
 	RULE(DUMP_IS_PRE_DUMP, PREFLIGHT_DUMP,
 	     "the kernel does not track what a GPU writes, so memory cannot be saved in advance",
@@ -220,7 +215,7 @@ static const struct rule {
 	RULE(DUMP_BO_GENERATION, PREFLIGHT_BO,
 	     "is on a GPU of gfx12 or newer, and this plugin does not know the packets of its copy engine",
 	     "`gfx_target_version` of the GPU", "a newer plugin may know them", false,
-	     .bo_breaks = is_out_of_reach, .shows_early = true),
+	     .bo_breaks = is_out_of_reach, .needs_no_record = true, .shows_early = true),
 	RULE(DUMP_BO_SHARED, PREFLIGHT_BO,
 	     "is shared in a way that cannot be restored yet, and each process would get a copy of its own",
 	     "another BO has the same mmap offset in the render nodes of that PCI device, or its dma-buf has the same inode; and the cause that the log gives",
@@ -391,11 +386,33 @@ int preflight_check_queues_early(const struct dumped_process *process,
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		int broken = 0;
 
-		if (rules[i].needs_no_record)
+		if (rules[i].queue_breaks && rules[i].needs_no_record)
 			broken = check_queue_rule(process, queues, num_queues, &rules[i]);
 		ret = ret ? ret : broken;
 	}
 	return ret;
+}
+
+void preflight_warn_of_gpu(const struct dump_session *session, const struct topology_node *gpu)
+{
+	const struct kfd_priv_queue saved = { .type = KFD_PRIV_QUEUE_COMPUTE };
+	const struct kfd_queue queue = { .saved = &saved,
+					 .gpu = gpu,
+					 .topology = &session->topology,
+					 .kfd_minor = session->kfd_minor };
+	const struct kfd_bo_bucket vram = { .alloc_flags = KFD_BO_VRAM };
+	const struct bo bo = { &vram, gpu };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		const struct rule *rule = &rules[i];
+
+		if (!rule->needs_no_record)
+			continue;
+		if (rule->queue_breaks && rule->queue_breaks(&queue))
+			preflight_warn_of((enum dump_rule)i, "GPU 0x%04x: a queue", gpu->gpu_id);
+		if (rule->bo_breaks && rule->bo_breaks(&bo))
+			preflight_warn_of((enum dump_rule)i, "GPU 0x%04x: a BO", gpu->gpu_id);
+	}
 }
 
 static int refuse_layout(const struct dumped_process *process, const struct kfd_priv *priv)

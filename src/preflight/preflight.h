@@ -56,6 +56,8 @@ int preflight_check_driver(const struct dump_session *session);
 int preflight_process_check_before_pause(struct dump_session *session);
 /* Before the first CHECKPOINT of @process, which is paused: rules that need no CHECKPOINT. */
 int preflight_process_check(const struct dumped_process *process);
+/* The rule of a /dev/kfd that another task opens at a restore. The process has its vpids. */
+int preflight_process_check_reopen(const struct dumped_process *process);
 /* The rule of HSA_HIGH_PRECISION_MODE. */
 int preflight_process_check_precision(const struct dumped_process *process);
 /* For a process that runs on, of which /proc and sysfs have given the GPUs and the number of BOs,
@@ -64,9 +66,10 @@ int preflight_process_check_early(const struct dumped_process *process);
 /* The same for its queues: each has its id, its type and a GPU of the process. */
 int preflight_check_queues_early(const struct dumped_process *process,
 				 const struct kfd_priv_queue *queues, size_t num_queues);
-/* Whether BOs of the GPU cannot be copied, and whether its queues cannot be rebuilt. */
+/* Warns of each rule that every BO with contents, or every compute queue, of the GPU breaks. */
+void preflight_warn_of_gpu(const struct dump_session *session, const struct topology_node *gpu);
+/* Whether BOs of the GPU cannot be copied. */
 bool preflight_lacks_copy_packets(const struct topology_node *gpu);
-bool preflight_lacks_queue_support(const struct topology_node *gpu);
 /* Rules of BOs, queues and events. All BOs have their GPUs in the topology. */
 int preflight_check_state(const struct dumped_process *process);
 /* Rules of one mapping of the process. */

@@ -150,6 +150,17 @@ int preflight_process_check(const struct dumped_process *process)
 	return ret;
 }
 
+/* CRIU opens a file that several tasks have in the task with the lowest vpid, but the kernel
+ * rebuilds GPU state only in the process that owns it. */
+int preflight_process_check_reopen(const struct dumped_process *process)
+{
+	if (process->reopen_vpid == process->vpid)
+		return 0;
+	return preflight_refuse(process->session, DUMP_FILE_OF_OTHER_PROCESS,
+				"/dev/kfd of process %d: process %d", process->vpid,
+				process->reopen_vpid);
+}
+
 static bool has_gfx950(const struct dumped_process *process)
 {
 	bool found = false;

@@ -50,19 +50,23 @@ int __wrap_proc_get_fd(pid_t pid, int number, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* What foresee_process() says of a process that has the open files and the mappings of this one. */
-static int foresee_process_of(pid_t child)
+/* What foresee_tree() says of processes that have the open files and the mappings that this one had
+ * when it started them. */
+static int foresee_processes(pid_t *pids, size_t count)
 {
 	const struct options options = { 0 };
+	const struct pid_list tasks = { .pids = pids, .count = count };
 	struct topology topology;
-	struct survey survey;
+	struct survey surveys[2];
 	int ret;
 
 	unit_forget_lines();
 	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
-	assert_int_equal(survey_read(child, &topology, &survey), 0);
-	ret = foresee_process(&options, &topology, &survey);
-	survey_done(&survey);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(survey_read(pids[i], &topology, &surveys[i]), 0);
+	ret = foresee_tree(&options, &topology, &tasks, surveys, count);
+	for (size_t i = 0; i < count; i++)
+		survey_done(&surveys[i]);
 	topology_done(&topology);
 	return ret;
 }
@@ -70,7 +74,7 @@ static int foresee_process_of(pid_t child)
 static int foresee_child(void)
 {
 	pid_t child = unit_start_sleeper();
-	int ret = foresee_process_of(child);
+	int ret = foresee_processes(&child, 1);
 
 	unit_end_sleeper(child);
 	return ret;
@@ -129,16 +133,16 @@ static void a_file_with_the_vm_of_a_running_process_is_not_copied(void **state)
 	copies = 0;
 	unit_print("process/pasid", "32770\n");
 	unit_print("fdinfo-128", "pasid:\t32770\n");
-	assert_int_equal(foresee_process_of(child), 0);
+	assert_int_equal(foresee_processes(&child, 1), 0);
 	assert_int_equal(copies, 0);
 	/* A file for graphics. */
 	unit_print("fdinfo-128", "pasid:\t32771\n");
-	assert_int_equal(foresee_process_of(child), -EOPNOTSUPP);
+	assert_int_equal(foresee_processes(&child, 1), -EOPNOTSUPP);
 	assert_logged("Error (amdgpu_plugin): process ", "renderD128 has GEM objects");
 	/* In another pid namespace, sysfs does not show the process. */
 	copies = 0;
 	(void)unlink(unit_path("process/pasid"));
-	assert_int_equal(foresee_process_of(child), 0);
+	assert_int_equal(foresee_processes(&child, 1), 0);
 	assert_int_equal(copies, 0);
 	unit_end_sleeper(child);
 	(void)close(kfd);
@@ -179,14 +183,62 @@ static void an_inherited_kfd_file_is_foreseen(void **state)
 	assert_int_equal(unit_count_lines("may be refused"), 0);
 }
 
+/* Worker processes of a job have its /dev/kfd, too. CRIU opens it in the process with the lowest
+ * pid. */
+static void a_file_of_two_processes_must_be_that_of_the_first(void **state)
+{
+	int fd = open_device("kfd-0", O_RDWR);
+
+	(void)state;
+	for (size_t owner = 0; owner < 2; owner++) {
+		pid_t pids[2];
+		void *memory;
+
+		for (size_t i = 0; i < 2; i++) {
+			memory = i == owner ? map_render(128) : NULL;
+			pids[i] = unit_start_sleeper();
+			if (memory)
+				(void)munmap(memory, 4096);
+		}
+		(void)foresee_processes(pids, 2);
+		assert_int_equal(unit_count_lines("has the open /dev/kfd of another"), owner);
+		assert_int_equal(unit_count_lines("may be refused: it has the open /dev/kfd"), 0);
+		for (size_t i = 0; i < 2; i++)
+			unit_end_sleeper(pids[i]);
+	}
+	assert_logged("Error (amdgpu_plugin): /dev/kfd of process ",
+		      "have the process close the inherited descriptor");
+	(void)close(fd);
+}
+
+/* Without the right to compare files, nothing is said of them. */
+static int forbid_copies(long number)
+{
+	return number == SYS_pidfd_getfd ? EPERM : 0;
+}
+
+static void files_that_cannot_be_compared_are_a_warning(void **state)
+{
+	int fd = open_device("kfd-0", O_RDWR);
+
+	(void)state;
+	failing_syscall = forbid_copies;
+	assert_int_equal(foresee_child(), 0);
+	failing_syscall = NULL;
+	assert_logged("Warn  (amdgpu_plugin): ", "cannot compare their files of /dev/kfd",
+		      "run this command as root");
+	(void)close(fd);
+}
+
 static void warn_on(const char *kernel_release)
 {
+	const struct options options = { 0 };
 	struct topology topology;
 
 	release = kernel_release;
 	assert_int_equal(topology_read(TOPOLOGY_SYSFS, &topology), 0);
 	unit_forget_lines();
-	foresee_warn(&topology);
+	foresee_warn(&options, &topology);
 	topology_done(&topology);
 }
 
@@ -267,6 +319,10 @@ int main(void)
 			a_file_with_the_vm_of_a_running_process_is_not_copied, begin, end),
 		cmocka_unit_test_setup_teardown(a_mapping_without_kfd_is_foreseen, begin, end),
 		cmocka_unit_test_setup_teardown(an_inherited_kfd_file_is_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(a_file_of_two_processes_must_be_that_of_the_first,
+						begin, end),
+		cmocka_unit_test_setup_teardown(files_that_cannot_be_compared_are_a_warning, begin,
+						end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

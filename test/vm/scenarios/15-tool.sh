@@ -60,11 +60,11 @@ scenario_tool_refusals() {
 	[[ $(uname -r) != 7.* ]] || status=0 words="may be refused: it has GEM objects"
 	machine one
 	hold gem /dev/dri/renderD128
-	tool "$status" "process $pid: file [0-9]*, renderD128 $words .*; have the process free them" check "$pid"
+	tool "$status" "process $pid: descriptor [0-9]*: renderD128 $words .*; have the process free them" check "$pid"
 	kill -9 "$pid"
 	gone "$pid"
 	start_client --gem-bo
-	tool 1 "process $pid: file [0-9]*, renderD128 has GEM objects " check "$pid"
+	tool 1 "process $pid: descriptor [0-9]*: renderD128 has GEM objects " check "$pid"
 	kill -USR2 "$pid"
 	wait_line client.log "client $pid: dropped"
 	tool 0 "process $pid (gpu_client)" check "$pid"
