@@ -60,6 +60,7 @@ scenario_container_runc_tree() { # long
 
 # Three processes share a buffer of the GPU.
 scenario_container_runc_sharing() { # long
+	needs_dma_bufs
 	machine one
 	bundle job
 	job_args job --tree 3 --shared --depth 64 --gpus 0

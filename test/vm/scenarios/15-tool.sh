@@ -18,8 +18,8 @@ scenario_tool() {
 	start sleep.log sleep 1000
 	tool 3 "process $pid and its descendants use no AMD GPU" check "$pid"
 	start_client --gpus 0,7
-	# Debian's 4.2.1 calls itself 4.2.
-	tool 0 "CRIU: .*/criu, release ${criu_version:0:3}[0-9.]* ([0-9]* hooks)" check -D .
+	# A number of hooks may stand for several releases: "4.0 or 4.1".
+	tool 0 "CRIU: .*/criu, release .*${criu_version:0:3}.* ([0-9]* hooks)" check -D .
 	has_line tool.log "plugin: /usr/lib/criu/amdgpu_plugin.so loads"
 	has_line tool.log "driver: amdgpu of the kernel, KFD .*, can checkpoint"
 	has_line tool.log "renderD135, gfx90a, [0-9.]* GiB: contents can be copied"
@@ -53,7 +53,7 @@ hold() {
 }
 
 # Jobs that a dump would refuse, and the same after the remedy that the program names. If the kernel lists GEM objects, only
-# the dump can tell whether it must refuse those of a process without /dev/kfd.
+# the dump can tell whether it must refuse them: they may be those of KFD's BOs.
 scenario_tool_refusals() {
 	local status=1 words="has GEM objects"
 
@@ -64,7 +64,7 @@ scenario_tool_refusals() {
 	kill -9 "$pid"
 	gone "$pid"
 	start_client --gem-bo
-	tool 1 "process $pid: descriptor [0-9]*: renderD128 has GEM objects " check "$pid"
+	tool "$status" "process $pid: descriptor [0-9]*: renderD128 $words " check "$pid"
 	kill -USR2 "$pid"
 	wait_line client.log "client $pid: dropped"
 	tool 0 "process $pid (gpu_client)" check "$pid"
