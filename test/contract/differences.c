@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define NO_TRACER "the tracer would be another process, with a simulator of its own"
+#define KEEPS_REFUSED \
+	"the driver refuses the import, warns, and keeps the buffer and a reference to itself"
 
 static const struct difference differences[] = {
 	{ "ptrace_only_the_tracing_thread_with_capability_dumps", WORLD_NATIVE, NULL, false,
@@ -14,6 +16,10 @@ static const struct difference differences[] = {
 	  false, "Linux 6.1 oopses at an UNPAUSE of a process without a VM" },
 	{ "share_creation_flags_can_be_read_but_not_whether_it_is_public", WORLD_TRUE, "6.1", true,
 	  "Linux 6.1 wipes host memory only with RAS, which the emulated GPU has not" },
+	{ "share_import_on_another_device_is_an_object_of_its_own", WORLD_TRUE, "7.2", false,
+	  KEEPS_REFUSED },
+	{ "share_import_on_another_device_is_an_object_of_its_own", WORLD_TRUE, "7.3", false,
+	  KEEPS_REFUSED },
 	{ "kfd_errors_are_ebadf_then_eacces_then_efault", WORLD_NATIVE, NULL, false,
 	  "every process has every capability" },
 	{ "event_wait_is_interrupted_by_a_signal", WORLD_NATIVE, NULL, false,

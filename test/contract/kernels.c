@@ -14,6 +14,7 @@
 static const struct kernel kernels[] = {
 	{ .name = "6.1",
 	  .release = "6.1.",
+	  .hive_imports = true,
 	  .event_types = true,
 	  .pause_nests = true,
 	  .event_page = true,
@@ -22,6 +23,7 @@ static const struct kernel kernels[] = {
 	{ .name = "6.5",
 	  .svm = true,
 	  .exports = true,
+	  .hive_imports = true,
 	  .addressless = true,
 	  .bos_required = true,
 	  .pause_nests = true,

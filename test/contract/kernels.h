@@ -16,7 +16,8 @@ struct kernel {
 	/* KFD has a handle of each buffer in a file of its own: a buffer has one dma-buf, and may
 	 * be imported on another device. */
 	bool one_dmabuf;
-	bool hive_imports;   /* KFD imports VRAM of another GPU of the same XGMI hive */
+	/* A file, and KFD with one_dmabuf, import VRAM of another GPU of the same XGMI hive. */
+	bool hive_imports;
 	bool addressless;    /* CRIU_OP counts buffers without an address */
 	bool bos_required;   /* RESTORE refuses a process without buffers */
 	bool event_types;    /* RESTORE refuses an event of an unknown type */

@@ -40,7 +40,7 @@ struct gem_op {
 #define LIST   DRM_IOWR(DRM_COMMAND_BASE + 0x19, struct list)
 #define GEM_OP DRM_IOWR(DRM_COMMAND_BASE + DRM_AMDGPU_GEM_OP, struct gem_op)
 
-/* A process, and a VRAM buffer with a handle in the file of a GPU. */
+/* A process, and a buffer of its first GPU with a handle in the file of a GPU. */
 struct vmem {
 	struct raw_process process;
 	struct raw_bo bo;
@@ -48,13 +48,15 @@ struct vmem {
 	int render;
 };
 
-/* The buffer has no address. */
+/* The buffer has no address. It is VRAM, unless the other GPU would refuse that. */
 static struct vmem vmem_open(int gpu)
 {
 	struct vmem vmem = { .bo = { .size = SIZE } };
 
 	EXPECT(raw_open_acquired(&vmem.process), 0);
-	EXPECT(raw_alloc_at(&vmem.process, vmem.process.gpu[0].gpu_id, RAW_VRAM, &vmem.bo), 0);
+	EXPECT(raw_alloc_at(&vmem.process, vmem.process.gpu[0].gpu_id,
+			    gpu && !rule_kernel()->hive_imports ? RAW_GTT : RAW_VRAM, &vmem.bo),
+	       0);
 	vmem.render = vmem.process.render[gpu];
 	vmem.handle = buffer_name_bo(&vmem.process, gpu, &vmem.bo);
 	return vmem;
@@ -323,7 +325,9 @@ static void vmem_an_import_on_another_gpu_lists_its_own_mappings(void)
 	EXPECT(ask_handles(vmem.render, &listed, 1, &count), 0);
 	check_listed(&listed, vmem.handle, IS_IMPORT, AMDGPU_GEM_DOMAIN_GTT, PAGE);
 	EXPECT(ask_handles(own.render, &listed, 1, &count), 0);
-	check_listed(&listed, own.handle, 0, AMDGPU_GEM_DOMAIN_VRAM, PAGE);
+	check_listed(&listed, own.handle, 0,
+		     rule_kernel()->hive_imports ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT,
+		     PAGE);
 }
 
 static const struct rule rules[] = {

@@ -87,6 +87,14 @@ void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin)
 	bo->flags |= DRM_BO_VRAM_WIPE;
 }
 
+bool sim_bo_is_refused_in_hive(const struct sim_bo *bo)
+{
+	const struct sim_bo *origin = bo->origin;
+
+	return origin && origin->domains & DRM_DOMAIN_VRAM && bo->gpu->hive &&
+	       bo->gpu->hive == origin->gpu->hive && !SIM_KNOB(bo->gpu->sim, hive_imports);
+}
+
 /* amdgpu_object.c: amdgpu_bo_fault_reserve_notify() (6.1 to 7.3) */
 void sim_bo_touch(struct sim_bo *bo)
 {

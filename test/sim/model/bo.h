@@ -55,6 +55,9 @@ struct sim_bo_memory {
 int sim_bo_set_memory(struct sim_bo *bo, const struct sim_bo_memory *memory);
 int sim_bo_set_user(struct sim_bo *bo, u64 addr, bool readonly, bool limited);
 void sim_bo_set_origin(struct sim_bo *bo, struct sim_bo *origin);
+/* Whether KFD, and a file with a VM of KFD, refuse the import @bo. amdgpu_dma_buf.c (7.2): both
+ * validate an import, and amdgpu_dma_buf_map() does not map VRAM that the GPU reaches by XGMI. */
+bool sim_bo_is_refused_in_hive(const struct sim_bo *bo);
 
 /* A CPU mapping of the buffer is used for the first time. */
 void sim_bo_touch(struct sim_bo *bo);

@@ -147,17 +147,6 @@ SIM_KFD_HANDLER(sim_kfd_get_dmabuf_info)
 	return ret;
 }
 
-/* amdgpu_dma_buf.c (7.2): import_obj_create() validates an import, and amdgpu_dma_buf_map() does
- * not map VRAM that the GPU reaches by XGMI. */
-static bool is_refused_in_hive(const struct sim_mem *mem)
-{
-	const struct sim_gpu *gpu = mem->pdd->gpu;
-	const struct sim_bo *origin = mem->bo->origin;
-
-	return origin && origin->domains & DRM_DOMAIN_VRAM && gpu->hive &&
-	       gpu->hive == origin->gpu->hive && !SIM_KNOB(gpu->sim, hive_imports);
-}
-
 /* amdgpu_amdkfd_gpuvm.c (6.12): amdgpu_amdkfd_gpuvm_import_dmabuf_fd(). PRIME finds a dma-buf that
  * KFD has exported under the exporter's handle, and does not count a reference. */
 static int import_by_client(struct sim_mem *mem, int fd)
@@ -169,7 +158,7 @@ static int import_by_client(struct sim_mem *mem, int fd)
 	if (ret < 0)
 		return ret;
 	mem->bo = sim_os_handle_lookup(client, mem->gem_handle);
-	if (!mem->bo || is_refused_in_hive(mem))
+	if (!mem->bo || sim_bo_is_refused_in_hive(mem->bo))
 		return -EINVAL;
 	sim_mem_keep_dmabuf(mem, sim_os_bo_dmabuf(mem->bo));
 	return 0;

@@ -364,7 +364,11 @@ static int import(struct native_render *render, struct sim_dmabuf *dmabuf, u32 *
 		ret = sim_os_dmabuf_import(dmabuf, gpu, &bo);
 	if (ret < 0)
 		return ret;
-	ret = sim_os_handle_create(&render->render, bo, ret_handle);
+	/* amdgpu_gem.c (7.2): amdgpu_gem_object_open() */
+	if (render->render.compute && sim_bo_is_refused_in_hive(bo))
+		ret = -EINVAL;
+	else
+		ret = sim_os_handle_create(&render->render, bo, ret_handle);
 	sim_os_bo_put(bo);
 	return ret;
 }
