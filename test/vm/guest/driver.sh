@@ -136,6 +136,9 @@ has_device() { [ -d /sys/module/amdgpu ]; }
 
 with_kernel() { [[ $(uname -r) == $1 ]]; } # PATTERN
 needs_dma_bufs() { [[ $(uname -r) != 6.1.* ]] || skip "KFD has had dma-bufs since Linux 6.8"; }
+# amdgpu_dma_buf_map() of these kernels warns of VRAM that the GPU reaches by XGMI, and import_obj_create() then keeps a
+# reference to the dma-buf: the buffer stays, and amdgpu cannot be unloaded.
+needs_hive_imports() { [[ $(uname -r) != 7.[23][.-]* ]] || skip "Linux 7.2 and 7.3 refuse VRAM of another GPU of the hive"; }
 needs_svm() { [[ $(uname -r) != 6.* ]] || skip "Debian builds Linux 6.1 and 6.12 without SVM ranges"; }
 # mqd_manager_init_v9() of these kernels takes the size of the control stack from a CPU's node, so CHECKPOINT saves none.
 loses_waves() { [[ $(uname -r) == 7.[23][.-]* ]]; }

@@ -41,6 +41,7 @@ scenario_sharing_ring() {
 
 # The imports are for another GPU than that of the buffers, there, and back again.
 scenario_sharing_peer() { # long
+	needs_hive_imports
 	machine eight
 	start_sharers 3 1
 	then_machine=eight-other come_back
