@@ -348,8 +348,11 @@ int kfd_available_vram(int fd, uint32_t gpu_id, uint64_t *ret_bytes)
 	struct kfd_available_args args = { .gpu_id = gpu_id };
 	int ret = xioctl(fd, KFD_IOC_AVAILABLE, &args);
 
+	/* Linux 6.1 counts each BO in steps of 2 MiB, but does not refuse BOs by that count, so
+	 * what it subtracts may exceed the VRAM: amdgpu_amdkfd_get_available_memory() in
+	 * amdgpu_amdkfd_gpuvm.c. */
 	if (!ret)
-		*ret_bytes = args.bytes;
+		*ret_bytes = (int64_t)args.bytes < 0 ? 0 : args.bytes;
 	return ret;
 }
 

@@ -21,7 +21,7 @@ int nanosleep(const struct timespec *pause, struct timespec *left)
 	(void)left;
 	assert_true(pause->tv_nsec > 0);
 	if (++time_passes.naps == time_passes.frees_at)
-		kernel.free_vram += BO_SIZE;
+		kernel.free_vram = 2 * BO_SIZE;
 	return 0;
 }
 
@@ -49,6 +49,21 @@ static void restore_waits_for_the_vram_of_an_ended_process(void **state)
 	assert_int_equal(calls(KFD_RESTORE), 1);
 	assert_int_equal(unit_count_lines("3 MiB of VRAM are free, and the images need 4 MiB"), 1);
 	assert_logged("kfd 5: GPU 0xabf5: has enough VRAM now");
+	(void)close(fd);
+	end_restore(0);
+}
+
+static void restore_waits_if_linux_6_1_counts_more_vram_than_there_is(void **state)
+{
+	int fd;
+
+	(void)state;
+	make_job(7);
+	kernel.free_vram = -BO_SIZE;
+	fd = restore_file(5);
+	assert_true(fd >= 0);
+	assert_int_equal(time_passes.naps, 7);
+	assert_int_equal(unit_count_lines("0 MiB of VRAM are free, and the images need 4 MiB"), 1);
 	(void)close(fd);
 	end_restore(0);
 }
@@ -120,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(restore_waits_for_the_vram_of_an_ended_process),
+		TEST(restore_waits_if_linux_6_1_counts_more_vram_than_there_is),
 		TEST(the_wait_ends_and_the_driver_decides),
 		TEST(enough_vram_and_old_kernels_need_no_wait),
 		TEST(two_tasks_need_room_for_both),

@@ -243,14 +243,15 @@ no_complaint() {
 	[ ! -s complaints.txt ] || fail "the kernel complains: $(head -n 1 complaints.txt)"
 }
 
-# Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU. Linux 6.1 to 7.3 warn
+# Prints complaints of the kernel. Linux 6.1 calls it an error that ip_block_mask leaves out the SMU, and warns often
+# that the CPU sees more VRAM than one-small has (amdgpu_gmc_vram_full_visible() in amdgpu_gmc.h). Linux 6.1 to 7.3 warn
 # when a process ends that was restored on a GPU with another gpu_id: by the id in the handle of its event page, KFD does not
 # find the GPU on which the page must be unpinned (kfd_process_kunmap_signal_bo() in kfd_process.c).
 complaints() {
 	local moved='^$'
 
 	[ "$machines" -lt 2 ] || moved='WARNING: .*(ttm_bo_release|ttm_bo_unpin)'
-	dmesg | grep -v 'disabled ip block' | grep -vE "$moved" |
+	dmesg | grep -v 'disabled ip block\|amdgpu_gmc.h:' | grep -vE "$moved" |
 		grep -E 'WARNING:|BUG:|Oops|refcount_t|amdgpu.*(page fault|\*ERROR\*|timeout|GPU reset|\<hang)' || true
 }
 
