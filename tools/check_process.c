@@ -12,6 +12,7 @@
 #include "foresee.h"
 #include "kernel/proc.h"
 #include "other_files.h"
+#include "preflight/unused_gpus.h"
 #include "survey.h"
 
 /* The storage that the estimate of the time assumes. */
@@ -146,6 +147,36 @@ int check_find_process(struct check *check, struct pid_list *ret_tree)
 	return TOOL_TROUBLE;
 }
 
+static bool has_queue(const struct survey *survey, const struct topology_node *gpu)
+{
+	for (size_t i = 0; i < survey->num_queues; i++) {
+		if (survey->queues[i].gpu_id == gpu->gpu_id)
+			return true;
+	}
+	return false;
+}
+
+static void note_gpus(const struct check *check, const struct survey *survey, struct gpu_use *uses)
+{
+	for (size_t i = 0; i < survey->num_gpus; i++) {
+		const struct survey_gpu *gpu = &survey->gpus[i];
+		struct gpu_use *use = &uses[gpu->node - check->topology.nodes];
+
+		use->is_seen |= gpu->is_visible || gpu->is_open;
+		use->is_used |= gpu->vram_bytes || gpu->num_mapped || has_queue(survey, gpu->node);
+	}
+}
+
+static void warn_of_unused(const struct check *check, const struct surveys *surveys)
+{
+	_cleanup_free_ struct gpu_use *uses = calloc(check->topology.num_nodes + 1, sizeof(*uses));
+
+	for (size_t i = 0; uses && i < surveys->count; i++)
+		note_gpus(check, &surveys->list[i], uses);
+	if (uses)
+		unused_gpus_warn(&check->topology, uses);
+}
+
 int check_process(struct check *check, const struct pid_list *tree, bool *ret_has_gpu)
 {
 	_cleanup_(surveys_done) struct surveys surveys = { 0 };
@@ -166,6 +197,7 @@ int check_process(struct check *check, const struct pid_list *tree, bool *ret_ha
 	for (size_t i = 0; i < surveys.count; i++)
 		print(check, &surveys.list[i]);
 	(void)fflush(stdout);
+	warn_of_unused(check, &surveys);
 	if (foresee_tree(&check->options, &check->topology, tree, surveys.list, surveys.count) < 0)
 		check->refused = true;
 	if (!check->quiet)

@@ -23,6 +23,7 @@
 #include "preflight/bo_index.h"
 #include "preflight/gem_list.h"
 #include "preflight/preflight.h"
+#include "preflight/unused_gpus.h"
 
 /* Descriptors that the dump needs besides dma-bufs. */
 #define OTHER_DESCRIPTORS 1024
@@ -293,7 +294,9 @@ static int check_all(struct dump_session *session)
 		ret = check_process(&session->processes[i]);
 	if (!ret)
 		ret = render_files_check(session);
-	return ret < 0 ? ret : dmabuf_files_check(session);
+	if (!ret)
+		ret = dmabuf_files_check(session);
+	return ret < 0 ? ret : unused_gpus_check(session);
 }
 
 int snapshot_take(struct dump_session *session, int shown)

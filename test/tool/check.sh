@@ -162,10 +162,10 @@ checks_room() {
 	checked one "an incremental dump" 1 "it is incremental, .*remove the link" -L build -D "$work/room"
 }
 
-# edited_machine NAME EDIT: one, with GPU properties changed by a command of sed's
+# edited_machine NAME EDIT [MACHINE]: one, with GPU properties changed by a command of sed's
 edited_machine() {
 	rm -rf "$work/topology-$1"
-	cp -r test/data/machines/one "$work/topology-$1" && chmod -R u+w "$work/topology-$1"
+	cp -r "test/data/machines/${3-one}" "$work/topology-$1" && chmod -R u+w "$work/topology-$1"
 	sed -i "$2" "$work/topology-$1"/nodes/*/properties
 	sh test/sim/native/mkroot.sh "$work/topology-$1" "$work/$1"
 }
@@ -321,11 +321,26 @@ generations_of_process() {
 	checked "$work/gfx950" "high precision" 1 "process $holder: computes on gfx950 with HSA_HIGH_PRECISION_MODE" -q "$holder"
 }
 
+# GPU 0xdfd4 has minor 129.
+unused_gpus() {
+	mknod "$work/node-129" c 226 129 || exit 1
+	edited_machine seven-more '' eight
+	hold "$work/kfd" "$work/node" "$work/node-129"
+	kfd_process "$work/seven-more" "$holder"
+	echo 0 > "$kfd/vram_$((0xdfd4))"
+	checked "$work/seven-more" "a GPU that is not used" 0 "warning: GPU 0xdfd4: the job sees it and does not use it, but needs it again at each restore" -q "$holder"
+	echo 4096 > "$kfd/vram_$((0xdfd4))"
+	checked "$work/seven-more" "a GPU that is used" 0 "" -q "$holder"
+	has_not "a GPU that is used, no warning" "does not use it"
+	release
+}
+
 checks() {
 	checks_criu
 	checks_machine
 	checks_room
 	checks_process
+	unused_gpus
 	AMDGPU_DEVICE_MAP=1=1 checked one "valid options" 0 "^ok  options: " -L build
 	KFD_MAX_BUFFER_SIZE=few checked one "an option" 1 "option KFD_MAX_BUFFER_SIZE: \"few\" is not a number" -L build
 	expect "check, an argument of others" 2 "check has no option --json" check --json

@@ -478,9 +478,37 @@ static void a_process_without_bos_is_dumped_elsewhere(void **state)
 	}
 }
 
+/* The page with the registers of a GPU and a queue without a ring on it. */
+static void a_gpu_that_the_job_does_not_use_is_named(void **state)
+{
+	(void)state;
+	for (unsigned int has_queue = 0; has_queue < 2; has_queue++) {
+		const uint32_t gpu_c = 0xa7ac;
+		struct fake_process *process =
+			make_process_with((struct fake_queue){ GPU_B, SDMA, 0, 0, 512 });
+		int fd;
+
+		add_device(process, gpu_c, gpu_c);
+		add_bo(process, gpu_c, KFD_BO_MMIO_REMAP, 0x3000, 0x1000, 0);
+		if (has_queue)
+			process->queues[0].gpu_id = gpu_c;
+		fd = open_kfd_of(process);
+		unit_forget_lines();
+		start_dump();
+		assert_int_equal(dump_file(fd, 5), 0);
+		end_dump(0);
+		assert_int_equal(unit_count_lines("Warn  (amdgpu_plugin): "), !has_queue);
+		assert_int_equal(
+			unit_count_lines("GPU 0xa7ac: the job sees it and does not use it"),
+			!has_queue);
+		(void)close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_gpu_that_the_job_does_not_use_is_named),
 		TEST(private_data_of_an_unknown_layout_is_refused),
 		TEST(a_driver_that_saves_no_waves_is_refused_before_the_pause),
 		TEST(what_the_driver_refuses_is_explained),
