@@ -3,12 +3,27 @@
  * CRIU has saved all of them. */
 #include "dump_tree.h"
 
+#include <dirent.h>
+
 /* CRIU's function; the plugin calls it before it ends CRIU. */
 void network_unlock(void);
 
 void network_unlock(void)
 {
 	unit_print("unlocked", "\n");
+}
+
+/* How often the plugin has listed all processes of the machine. */
+static unsigned int lists_of_all_processes;
+
+DIR *opendir(const char *name)
+{
+	static DIR *(*real)(const char *);
+
+	if (!real)
+		real = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+	lists_of_all_processes += !strcmp(name, "/proc");
+	return real(name);
 }
 
 /* The comparison of this number (from 1) fails; 0: none. */
@@ -393,6 +408,27 @@ static void a_process_that_is_not_named_is_not_looked_at(void **state)
 		leave_tree(&members[i]);
 }
 
+/* The machine may have thousands of processes, and the job stands still meanwhile. */
+static void all_processes_are_listed_once_for_a_dump(void **state)
+{
+	struct member members[3];
+
+	(void)state;
+	make_tree(members);
+	start_dump();
+	for (size_t i = 0; i < 3; i++)
+		name_task(members[i].pid);
+	lists_of_all_processes = 0;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(dump_file(members[i].fds[0], 5 + (int)i), 0);
+	assert_int_equal(finish_dump(0), 0);
+	/* By the guard. */
+	assert_int_equal(lists_of_all_processes, 1);
+	end_dump(0);
+	for (size_t i = 0; i < 3; i++)
+		leave_tree(&members[i]);
+}
+
 /* CRIU 3.17.1 names no process and traces the whole cgroup, also processes above the tree. */
 static void a_process_that_is_paused_but_not_dumped_fails_no_dump(void **state)
 {
@@ -499,6 +535,7 @@ int main(void)
 		TEST(without_the_files_of_all_tasks_nothing_is_paused),
 		TEST(a_process_that_is_frozen_but_not_dumped_is_not_touched),
 		TEST(a_process_that_is_not_named_is_not_looked_at),
+		TEST(all_processes_are_listed_once_for_a_dump),
 		TEST(a_process_that_is_paused_but_not_dumped_fails_no_dump),
 		TEST(a_file_that_another_process_would_open_again_fails_the_dump),
 		TEST(a_file_that_cannot_be_told_from_others_fails_the_dump),
