@@ -390,6 +390,15 @@ static int open_more_kfds(struct client *client, uint32_t kfds, struct task *tas
 	return ret < 0 ? ret : 0;
 }
 
+/* The driver takes no other mode once there is a queue. @mode: 1: on, -1: asks for the mode. */
+static int set_xnack(const struct client *client, int32_t mode)
+{
+	struct kfd_ioctl_set_xnack_mode_args args = { .xnack_enabled = mode };
+	int ret = call(client->process.kfd, AMDKFD_IOC_SET_XNACK_MODE, &args, "SET_XNACK_MODE");
+
+	return ret < 0 ? ret : args.xnack_enabled;
+}
+
 /* Each file of CREATE_PROCESS has a KFD state of its own. */
 static int open_contexts(struct client *client, uint32_t contexts, struct task *task)
 {
@@ -445,6 +454,8 @@ int client_make(struct client *client, const struct workload *workload, struct t
 		ret = open_more_kfds(client, workload->kfds, task);
 	if (!ret)
 		ret = open_contexts(client, workload->contexts, task);
+	if (!ret && workload->xnack)
+		ret = set_xnack(client, 1) == 1 ? 0 : -EPERM;
 	for (size_t i = 0; !ret && i < workload->num_bos; i++) {
 		if (workload_makes(workload, i))
 			ret = make_bo(client, workload, i, address, task);

@@ -143,6 +143,28 @@ static int set_ratio(struct workload *workload, const char *item)
 	return good && !*rest ? 0 : complain(item, "is no N/M");
 }
 
+static bool set_flag(struct workload *workload, const char *item, bool on)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+	} flags[] = {
+		{ "apart", &workload->apart },   { "broker", &workload->broker },
+		{ "both", &workload->both },     { "cpu", &workload->cpu },
+		{ "lost", &workload->lost },     { "host", &workload->host },
+		{ "gone", &workload->gone },     { "xnack", &workload->xnack },
+		{ "verify", &workload->verify },
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!is_named(item, flags[i].name))
+			continue;
+		*flags[i].flag = on;
+		return true;
+	}
+	return false;
+}
+
 static int set_number(struct workload *workload, const char *item)
 {
 	const char *rest = strchr(item, '=') + 1;
@@ -176,29 +198,13 @@ static int set_number(struct workload *workload, const char *item)
 		workload->outside = (uint32_t)number;
 	else if (is_named(item, "peer"))
 		workload->peer = (uint32_t)number;
-	else if (is_named(item, "apart"))
-		workload->apart = number != 0;
 	else if (is_named(item, "dmabufs"))
 		workload->dmabufs = (uint32_t)number;
-	else if (is_named(item, "broker"))
-		workload->broker = number != 0;
-	else if (is_named(item, "both"))
-		workload->both = number != 0;
 	else if (is_named(item, "legacy"))
 		workload->legacy = (uint32_t)number;
-	else if (is_named(item, "cpu"))
-		workload->cpu = number != 0;
-	else if (is_named(item, "lost"))
-		workload->lost = number != 0;
-	else if (is_named(item, "host"))
-		workload->host = number != 0;
-	else if (is_named(item, "gone"))
-		workload->gone = number != 0;
 	else if (is_named(item, "seed"))
 		workload->seed = number;
-	else if (is_named(item, "verify"))
-		workload->verify = number != 0;
-	else
+	else if (!set_flag(workload, item, number != 0))
 		return complain(item, "is no setting");
 	return 0;
 }

@@ -32,6 +32,7 @@
  *	zero=PERCENT	this much of the end of each buffer is never written
  *	events=N	signal events
  *	tasks=N		processes, up to 8, each with all of this
+ *	xnack=1		the process has XNACK on
  *	kfds=N		how often /dev/kfd is open, up to 4
  *	seed=N		another seed for the contents
  *	map=N		buffers of a GPU that stay mapped for the CPU, 16 by default
@@ -103,6 +104,7 @@ struct workload {
 	bool gone;  /* owners have freed the shared buffers */
 	bool apart; /* the first GPU of a task is the one with its number */
 	bool both;  /* the GPU of a shared buffer maps imports for another one, too */
+	bool xnack;
 	bool verify;
 	bool kernels; /* run, so that they write to where waves are saved */
 	bool settled; /* used while parsing: all settings are known */

@@ -28,6 +28,8 @@ static int restore_header(struct sim_process *process, struct reader *reader)
 
 	if (!record || record->version != SIM_PRIV_VERSION)
 		return -EINVAL;
+	if (record->xnack_mode && !sim_process_can_xnack(process))
+		return -EPERM;
 	process->xnack = record->xnack_mode;
 	return 0;
 }

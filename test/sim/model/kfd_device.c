@@ -207,6 +207,35 @@ SIM_KFD_HANDLER(sim_kfd_set_trap_handler)
 	return 0;
 }
 
+static bool has_xnack_per_process(u32 version)
+{
+	return version == 90010 || (version >= SIM_GFX940 && version < SIM_GFX10);
+}
+
+/* amdgpu_gmc_noretry_set() in amdgpu_gmc.c */
+static bool retries(const struct sim *sim, u32 version)
+{
+	s64 noretry = SIM_KNOB(sim, noretry);
+
+	return noretry < 0 ? version != 90000 && version != 90006 && version != 90008 : !noretry;
+}
+
+/* kfd_process_xnack_mode() in kfd_process.c, of a mode that the process asks for */
+bool sim_process_can_xnack(const struct sim_process *process)
+{
+	u32 i;
+
+	for (i = 0; i < process->num_pdds; i++) {
+		u32 version = process->pdds[i]->gpu->gfx_target_version;
+
+		if (version < SIM_GFX9 || has_xnack_per_process(version))
+			continue;
+		if (version >= SIM_GFX10 || !retries(process->sim, version))
+			return false;
+	}
+	return true;
+}
+
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode)
 {
 	struct kfd_set_xnack_mode_args *io = args;
@@ -221,6 +250,8 @@ SIM_KFD_HANDLER(sim_kfd_set_xnack_mode)
 	}
 	if (sim_ids_next(&process->queues, &id))
 		return -EBUSY;
+	if (io->xnack_enabled && !process->xnack && !sim_process_can_xnack(process))
+		return -EPERM;
 	process->xnack = io->xnack_enabled != 0;
 	return 0;
 }

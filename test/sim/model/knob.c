@@ -31,6 +31,7 @@ static const struct sim_knob knobs[] = {
 	KNOB(xcc_divisor),
 	KNOB(no_ctl_stack),
 	KNOB(no_svm),
+	KNOB(noretry),
 	KNOB(in_reset),
 	KNOB(evict_timeout),
 	KNOB(memory_errors),

@@ -178,6 +178,8 @@ SIM_KFD_HANDLER(sim_kfd_set_scratch);
 SIM_KFD_HANDLER(sim_kfd_get_tile_config);
 SIM_KFD_HANDLER(sim_kfd_set_trap_handler);
 SIM_KFD_HANDLER(sim_kfd_set_xnack_mode);
+/* Whether all GPUs of the process let it have XNACK on. */
+bool sim_process_can_xnack(const struct sim_process *process);
 SIM_KFD_HANDLER(sim_kfd_runtime_enable);
 SIM_KFD_HANDLER(sim_kfd_smi_events);
 /* Makes @render the VM of this GPU. Always takes over the caller's reference. */

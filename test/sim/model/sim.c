@@ -34,6 +34,7 @@ static const struct sim_knobs default_knobs = {
 	.engine_latency_us = 100,
 	.poison_vram = 1,
 	.fault_queries = 1,
+	.noretry = -1,
 	.system_mem_limit = 64ull << 30,
 };
 

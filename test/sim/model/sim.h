@@ -53,6 +53,7 @@ struct sim_knobs {
 	u64 xcc_divisor;
 	u64 no_ctl_stack;
 	u64 no_svm;
+	s64 noretry;
 	u64 acquire_queue_buffers;
 	u64 check_queue_buffers;
 	u64 gpuvm_first_page;
