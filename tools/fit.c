@@ -12,6 +12,8 @@
 #include "criu/log.h"
 #include "criu/options.h"
 #include "image/image.h"
+#include "image/image_priv.h"
+#include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 #include "map/map.h"
 #include "restore/gpu_ids.h"
@@ -30,6 +32,9 @@ struct fit {
 	const struct topology *local;
 	const struct options *options;
 	bool quiet;
+	/* amdgpu's parameter. It is taken for 0 if it is that of another machine. */
+	int noretry;
+	bool is_noretry_known;
 	struct map_tree tree;
 	uint32_t claims[MAP_CLAIMS];
 };
@@ -91,6 +96,37 @@ static int decide(struct fit *fit, const char *name, const struct topology *save
 	return ret;
 }
 
+/* RESTORE answers EPERM. */
+static int check_xnack(const struct fit *fit, const struct tool_kfd *kfd, const struct gpu_map *map)
+{
+	const struct kfd_priv priv = image_priv_of(kfd->message);
+
+	for (size_t i = 0; kfd_priv_has_xnack(&priv) && i < map->num_nodes; i++) {
+		const struct topology_node *gpu = map->local[i];
+
+		if (gpu && kfd_xnack_is_forbidden(gpu, fit->noretry))
+			return log_error(-EPERM,
+					 "kfd %d: the process was saved with XNACK on, which GPU "
+					 "0x%04x does not support (gfx10 or newer, or "
+					 "amdgpu.noretry=1)",
+					 kfd->id, gpu->gpu_id);
+	}
+	return 0;
+}
+
+static void print_xnack(const struct fit *fit, const struct tool_kfd *kfd,
+			const struct gpu_map *map)
+{
+	const struct kfd_priv priv = image_priv_of(kfd->message);
+	bool depends = false;
+
+	for (size_t i = 0; i < map->num_nodes; i++)
+		depends |= map->local[i] && kfd_xnack_is_forbidden(map->local[i], 1);
+	if (depends && !fit->is_noretry_known && kfd_priv_has_xnack(&priv))
+		printf("  not checked: whether amdgpu has noretry=0 there, which these GPUs need for"
+		       " XNACK\n");
+}
+
 /* What a restore checks after the mapping and without the driver. Extra GPUs count as hidden. */
 static int check_process(const struct fit *fit, const struct tool_kfd *kfd, struct topology *saved,
 			 struct gpu_map *map)
@@ -107,7 +143,9 @@ static int check_process(const struct fit *fit, const struct tool_kfd *kfd, stru
 	};
 	int ret = queue_check_task(&task, -1, fit->options->force);
 
-	return ret < 0 ? ret : gpu_ids_foresee(&task, fit->options->force);
+	if (!ret)
+		ret = gpu_ids_foresee(&task, fit->options->force);
+	return ret < 0 ? ret : check_xnack(fit, kfd, map);
 }
 
 static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
@@ -125,6 +163,8 @@ static int fit_process(struct fit *fit, const struct tool_kfd *kfd)
 	ret = check_process(fit, kfd, &saved, &map);
 	if (!fit->quiet)
 		print_map(name, ret < 0 ? "does not fit, with this mapping" : "fits", &saved, &map);
+	if (!fit->quiet && !ret)
+		print_xnack(fit, kfd, &map);
 	return ret;
 }
 
@@ -276,6 +316,8 @@ int fit_run(const struct tool_request *request)
 	fit->local = &local;
 	fit->options = &options;
 	fit->quiet = request->quiet;
+	fit->is_noretry_known = !request->topology;
+	fit->noretry = request->topology ? 0 : kfd_xnack_read_noretry();
 	fit->tree.claims = fit->claims;
 	ret = fit_all(fit, &images);
 	return ret == -ENOMEM ? TOOL_TROUBLE : ret < 0 ? TOOL_NO : TOOL_YES;

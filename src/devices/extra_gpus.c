@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "criu/log.h"
+#include "kernel/kfd_xnack.h"
 #include "kernel/render_node.h"
 
 /* "0x70b3 (renderD128) 0x59ea (renderD129)" */
@@ -31,13 +32,13 @@ static bool has_unreachable(const struct topology *local)
 	return found;
 }
 
-/* kfd_process_xnack_mode() in the kernel's kfd_process.c: RESTORE then fails with EPERM. */
 static bool forbids_xnack(const struct gpu_map *map)
 {
+	int noretry = kfd_xnack_read_noretry();
 	bool found = false;
 
 	for (size_t i = 0; i < map->num_extra; i++)
-		found |= map->extra[i]->gfx_target_version >= TOPOLOGY_GFX10;
+		found |= kfd_xnack_is_forbidden(map->extra[i], noretry);
 	return found;
 }
 
@@ -52,7 +53,8 @@ static const char *why_must_hide(const struct restored_task *task, const struct 
 	if (!task->map.num_extra)
 		return NULL;
 	if (kfd_priv_has_xnack(priv) && forbids_xnack(&task->map))
-		return "the process has XNACK on, which a GPU of gfx10 or newer forbids";
+		return "the process has XNACK on, which a GPU of gfx10 or newer forbids, and one of "
+		       "gfx9 with amdgpu.noretry=1";
 	if (kfd_priv_has_svm(priv, &has_svm) < 0)
 		return "the image has private data of an unknown layout";
 	return has_svm ? "the image has SVM ranges for its own GPUs only" : NULL;

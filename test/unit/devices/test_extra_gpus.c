@@ -322,33 +322,63 @@ static void extra_gpus_beside_svm_ranges_are_hidden(void **state)
 	assert_int_equal(kernel.restored.priv_data_size, PRIV_SIZE + SVM_SIZE);
 }
 
+/* The last GPU of the machine is one of this generation. */
+static void add_gpu_of(uint32_t version)
+{
+	static char mixed[512];
+	char command[512];
+
+	(void)snprintf(command, sizeof(command),
+		       "rm -rf %s && cp -r test/data/machines/eight %s && sed -i"
+		       " 's/^gfx_target_version .*/gfx_target_version %u/' %s/nodes/9/properties",
+		       unit_path("mixed"), unit_path("mixed"), version, unit_path("mixed"));
+	assert_int_equal(system(command), 0);
+	(void)snprintf(mixed, sizeof(mixed), "%s", unit_path("mixed"));
+	kernel.machine = mixed;
+}
+
+static void assert_kept_visible(void)
+{
+	int fd = run_restore();
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	assert_int_equal(kernel.processes[0].calls[KFD_RESTORE], 1);
+	kernel.processes[0].calls[KFD_RESTORE] = 0;
+}
+
 /* The restore fails before RESTORE, where the driver would answer EPERM. */
 static void xnack_beside_a_gpu_that_cannot_must_be_hidden(void **state)
 {
-	static char mixed[512];
-	CriuKfd *image = new_image_of_one(0xbeef);
-	char command[512];
-	int fd;
+	static const struct {
+		uint32_t version;
+		const char *noretry;
+		bool must_be_hidden;
+	} cases[] = {
+		/* Vega 20, Raven, MI210, MI300, gfx10 and gfx12.1. */
+		{ 90006, "-1\n", true },  { 90006, "1\n", true },  { 90006, "0\n", false },
+		{ 90002, "-1\n", false }, { 90002, "1\n", true },  { 90010, "1\n", false },
+		{ 90402, "1\n", false },  { 100300, "0\n", true }, { 120500, "0\n", false },
+		{ 120500, "-1\n", true },
+	};
 
 	(void)state;
-	(void)snprintf(command, sizeof(command),
-		       "cp -r test/data/machines/eight %s && sed -i"
-		       " 's/^gfx_target_version .*/gfx_target_version 100300/'"
-		       " %s/nodes/9/properties",
-		       unit_path("mixed"), unit_path("mixed"));
-	assert_int_equal(system(command), 0);
-	set_priv_data(image, false);
-	image->priv_data.data[4] = 1;
-	assert_int_equal(image_write_kfd(5, image), 0);
-	criu_kfd__free_unpacked(image, NULL);
 	bpf.load_error = EPERM;
-	fd = run_restore();
-	assert_true(fd >= 0);
-	(void)close(fd);
-	kernel.processes[0].calls[KFD_RESTORE] = 0;
-	(void)snprintf(mixed, sizeof(mixed), "%s", unit_path("mixed"));
-	kernel.machine = mixed;
-	assert_refused("XNACK");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CriuKfd *image = new_image_of_one(0xbeef);
+
+		print_message("case %zu\n", i);
+		add_gpu_of(cases[i].version);
+		unit_print("parameter-noretry", "%s", cases[i].noretry);
+		set_priv_data(image, false);
+		image->priv_data.data[4] = 1;
+		assert_int_equal(image_write_kfd(5, image), 0);
+		criu_kfd__free_unpacked(image, NULL);
+		if (cases[i].must_be_hidden)
+			assert_refused("XNACK");
+		else
+			assert_kept_visible();
+	}
 }
 
 static void extra_gpus_beside_unknown_private_data_are_hidden(void **state)
