@@ -289,7 +289,7 @@ static int verify(const struct tool_images *images, const struct tool_request *r
 	int ret = verify_images(images);
 
 	if (!ret)
-		ret = verify_files(images);
+		ret = verify_files(images, request->quiet);
 	for (size_t i = 0; i < images->num_kfds; i++)
 		totals.all_bytes += sum_contents(images->kfds[i].message);
 	for (size_t i = 0; !ret && i < images->num_kfds; i++) {

@@ -94,7 +94,7 @@ static int check_entries(const struct tool_images *images, const uint8_t *bytes,
 	return ret;
 }
 
-int verify_files(const struct tool_images *images)
+int verify_files(const struct tool_images *images, bool quiet)
 {
 	_cleanup_close_ int fd =
 		openat(host_image_dir(), FILE_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -102,8 +102,13 @@ int verify_files(const struct tool_images *images)
 	struct stat stat;
 	int ret;
 
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT) {
+		if (!quiet)
+			log_warn("the directory has no " FILE_NAME
+				 " of CRIU, so a missing image of a render node"
+				 " or of a dma-buf would not be found");
 		return 0;
+	}
 	if (fd < 0 || fstat(fd, &stat) < 0)
 		return log_error(-errno, "images: cannot open " FILE_NAME);
 	if (!S_ISREG(stat.st_mode) || stat.st_size > FILES_MAX)

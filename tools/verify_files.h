@@ -5,8 +5,8 @@
 #include "tool.h"
 
 /* Whether each file that CRIU has saved by a plugin, according to its files.img, has an image of
- * this plugin. 0 also if the directory has no files.img. After a line: -ENOENT, an image is
- * missing; -EINVAL, files.img is damaged. */
-int verify_files(const struct tool_images *images);
+ * this plugin. 0 also, after a warning unless @quiet, if the directory has no files.img. After a
+ * line: -ENOENT, an image is missing; -EINVAL, files.img is damaged. */
+int verify_files(const struct tool_images *images, bool quiet);
 
 #endif

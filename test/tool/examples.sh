@@ -21,6 +21,7 @@ page_workload=2x1M,3x12K:G,1x64K:U,1x1M:W,1x4K:Q,events=2
 make_examples() {
 	mkdir "$work/page" && cd "$work/page" || exit 1
 	(cd "$OLDPWD" && on one dump "$work/page/images" "$page_workload") || exit 1
+	files_img 16 1 2 > images/files.img
 	cp -r images damaged
 	printf '\1' | dd of=damaged/amdgpu-pages-1-07cd.img bs=1 seek=$((8 + 1048576 + 17)) conv=notrunc status=none
 	cd "$OLDPWD" || exit 1
