@@ -14,13 +14,12 @@
 #include "kernel/render_node.h"
 #include "survey.h"
 
-/* A directory for each KFD process. It has a file vram_ID for each GPU that the process sees, with
- * the VRAM of its BOs in bytes, and a directory for each queue (kfd_procfs_add_queue() and
- * kfd_procfs_add_sysfs_files() in the kernel's kfd_process.c). */
-#define KFD_PROCESSES "/sys/class/kfd/kfd/proc"
-#define VRAM_PREFIX   "vram_"
-#define QUEUES        "queues"
-#define PATH_SIZE     160
+/* The directory of a KFD process below PROC_KFD has a file vram_ID for each GPU that the process
+ * sees, with the VRAM of its BOs in bytes, and a directory for each queue (kfd_procfs_add_queue()
+ * and kfd_procfs_add_sysfs_files() in the kernel's kfd_process.c). */
+#define VRAM_PREFIX "vram_"
+#define QUEUES      "queues"
+#define PATH_SIZE   160
 
 /* The number in the file @name of the directory of the KFD process. -ENOENT: there is no such file.
  */
@@ -29,7 +28,7 @@ static int read_number(const struct survey *survey, const char *name, uint64_t *
 	_cleanup_fclose_ FILE *file = NULL;
 	char path[PATH_SIZE];
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%.64s", survey->pid, name);
+	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%.64s", survey->pid, name);
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
@@ -110,7 +109,7 @@ add_entries(struct survey *survey, const struct topology *topology, const char *
 	char path[PATH_SIZE];
 	int ret = 0;
 
-	(void)snprintf(path, sizeof(path), KFD_PROCESSES "/%d/%s", survey->pid, directory);
+	(void)snprintf(path, sizeof(path), PROC_KFD "/%d/%s", survey->pid, directory);
 	stream = opendir(path);
 	if (!stream)
 		return -errno;
@@ -132,14 +131,6 @@ static int read_sysfs(struct survey *survey, const struct topology *topology)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-/* The GPU of a render node; NULL: the device is no render node of a GPU. */
-static const struct topology_node *find_gpu(const struct topology *topology, dev_t device)
-{
-	uint32_t minor;
-
-	return render_node_is_device(device, &minor) ? topology_find_minor(topology, minor) : NULL;
-}
-
 /* Descriptor @number of the process. */
 static int add_descriptor(struct survey *survey, const struct topology *topology, int number)
 {
@@ -155,7 +146,7 @@ static int add_descriptor(struct survey *survey, const struct topology *topology
 		survey->has_kfd |= ret > 0;
 		return ret < 0 ? ret : 0;
 	}
-	node = S_ISCHR(stat.st_mode) ? find_gpu(topology, stat.st_rdev) : NULL;
+	node = S_ISCHR(stat.st_mode) ? render_node_find_gpu(topology, stat.st_rdev) : NULL;
 	if (!node)
 		return 0;
 	ret = use_gpu(survey, node, &gpu);
@@ -183,7 +174,8 @@ static int read_mappings(struct survey *survey, const struct topology *topology)
 	int ret = proc_list_mappings(survey->pid, &mappings, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		const struct topology_node *node = find_gpu(topology, mappings[i].device);
+		const struct topology_node *node =
+			render_node_find_gpu(topology, mappings[i].device);
 		struct survey_gpu *gpu;
 
 		if (!node)

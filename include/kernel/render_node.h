@@ -8,12 +8,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct topology;
+struct topology_node;
+
 /* Lower minors are primary and control nodes. The kernel has 20 bits for minors (drm_drv.c). */
 #define RENDER_NODE_MINOR_FIRST 128
 #define RENDER_NODE_MINOR_LAST  0xfffff
 
 /* Whether the device is a render node, of any driver. */
 bool render_node_is_device(dev_t device, uint32_t *ret_minor);
+/* The GPU of the render node, or NULL if the device is none of @topology. */
+const struct topology_node *render_node_find_gpu(const struct topology *topology, dev_t device);
+/* The same for descriptor @number of process @pid. The errors are those of proc_stat_fd(). */
+int render_node_find_open(const struct topology *topology, pid_t pid, int number,
+			  const struct topology_node **ret_gpu);
 
 /* Whether the CPU can map the BO at @offset through the file @fd. A BO of KFD can be mapped through
  * the file of its compute VM, and through files that have a GEM handle of it. */

@@ -34,25 +34,21 @@ int dump_image_find_minor(const struct dumped_process *process, uint32_t user_gp
 	return 0;
 }
 
-static bool maps_amd_gpu(const struct dumped_process *process, dev_t device)
-{
-	uint32_t minor;
-
-	return render_node_is_device(device, &minor) &&
-	       topology_find_minor(&process->session->topology, minor);
-}
-
 /* The number of mappings for which CRIU will call UPDATE_VMA_MAP: those of KFD and of AMD GPUs. */
 static int count_mappings(const struct dumped_process *process, CriuKfd *kfd)
 {
-	struct stat device;
+	const struct topology *topology = &process->session->topology;
+	struct stat kfd_stat;
 
-	if (fstat(process->fd, &device) < 0)
+	if (fstat(process->fd, &kfd_stat) < 0)
 		return -errno;
 	kfd->has_num_of_mappings = true;
-	for (size_t i = 0; i < process->num_mappings; i++)
-		kfd->num_of_mappings += process->mappings[i].device == device.st_rdev ||
-					maps_amd_gpu(process, process->mappings[i].device);
+	for (size_t i = 0; i < process->num_mappings; i++) {
+		const dev_t device = process->mappings[i].device;
+
+		kfd->num_of_mappings +=
+			device == kfd_stat.st_rdev || render_node_find_gpu(topology, device);
+	}
 	return 0;
 }
 

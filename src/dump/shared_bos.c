@@ -201,12 +201,10 @@ int shared_bos_check_mapping(const struct dumped_process *process,
 			     const struct proc_mapping *mapping)
 {
 	const struct bo_index_entry *entry = NULL;
-	const struct topology_node *gpu = NULL;
+	const struct topology_node *gpu =
+		render_node_find_gpu(&process->session->topology, mapping->device);
 	const struct shared_bo *bo;
-	uint32_t minor;
 
-	if (render_node_is_device(mapping->device, &minor))
-		gpu = topology_find_minor(&process->session->topology, minor);
 	if (gpu)
 		entry = bo_index_find_offset(process->bo_index, topology_pci_device(gpu),
 					     mapping->offset);
@@ -216,7 +214,7 @@ int shared_bos_check_mapping(const struct dumped_process *process,
 	return preflight_refuse(process->session, DUMP_MAPPING_OF_IMPORT,
 				"%s: mapping 0x%" PRIx64 "-0x%" PRIx64
 				" of renderD%u, BO 0x%" PRIx64 ",",
-				process->name, mapping->start, mapping->end, minor,
+				process->name, mapping->start, mapping->end, gpu->drm_render_minor,
 				process->state.bos[entry->index].addr);
 }
 
@@ -247,11 +245,9 @@ int shared_bos_find_named(const struct dumped_process *process, struct gem_saved
 /* The CPU cannot access an object of another PCI device. */
 bool shared_bos_maps_other(const struct dumped_process *process, const struct proc_mapping *mapping)
 {
-	const struct topology_node *gpu = NULL;
-	uint32_t minor;
+	const struct topology_node *gpu =
+		render_node_find_gpu(&process->session->topology, mapping->device);
 
-	if (render_node_is_device(mapping->device, &minor))
-		gpu = topology_find_minor(&process->session->topology, minor);
 	for (size_t i = 0; gpu && i < process->gem->count; i++) {
 		const struct gem_saved *saved = &process->gem->list[i];
 

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
+#include "kernel/proc.h"
 
 #define DRM_MAJOR_NUMBER 226
 
@@ -23,6 +25,25 @@ bool render_node_is_device(dev_t device, uint32_t *ret_minor)
 		return false;
 	*ret_minor = number;
 	return true;
+}
+
+const struct topology_node *render_node_find_gpu(const struct topology *topology, dev_t device)
+{
+	uint32_t number;
+
+	return render_node_is_device(device, &number) ? topology_find_minor(topology, number)
+						      : NULL;
+}
+
+int render_node_find_open(const struct topology *topology, pid_t pid, int number,
+			  const struct topology_node **ret_gpu)
+{
+	struct stat stat;
+	int ret = proc_stat_fd(pid, number, &stat);
+
+	*ret_gpu = ret > 0 && S_ISCHR(stat.st_mode) ? render_node_find_gpu(topology, stat.st_rdev)
+						    : NULL;
+	return ret < 0 ? ret : 0;
 }
 
 dev_t render_node_device(uint32_t number)

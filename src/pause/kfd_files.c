@@ -253,20 +253,14 @@ static int mark_gpus(pid_t pid, const struct topology *topology, bool *is_open)
 
 	if (ret < 0)
 		return ret == -ESRCH ? 0 : ret;
-	while (ret >= 0 && proc_next_fd(stream, &number, &ret)) {
+	while (!ret && proc_next_fd(stream, &number, &ret)) {
 		const struct topology_node *gpu;
-		struct stat stat;
-		uint32_t minor;
 
-		ret = proc_stat_fd(pid, number, &stat);
-		if (ret <= 0 || !S_ISCHR(stat.st_mode) ||
-		    !render_node_is_device(stat.st_rdev, &minor))
-			continue;
-		gpu = topology_find_minor(topology, minor);
+		ret = render_node_find_open(topology, pid, number, &gpu);
 		if (gpu)
 			is_open[gpu - topology->nodes] = true;
 	}
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
@@ -282,11 +276,8 @@ int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *top
 static int is_gpu(const struct topology *topology, dev_t device)
 {
 	const struct stat stat = { .st_mode = S_IFCHR, .st_rdev = device };
-	uint32_t minor;
 
-	if (render_node_is_device(device, &minor) && topology_find_minor(topology, minor))
-		return 1;
-	return kfd_is_file(&stat);
+	return render_node_find_gpu(topology, device) ? 1 : kfd_is_file(&stat);
 }
 
 static int maps_gpu(pid_t pid, const struct topology *topology)

@@ -108,20 +108,6 @@ static bool stops_queues(pid_t pid, int number, const struct topology_node *gpu)
 	       kfd_process_has_vm_in(pid, number);
 }
 
-/* The GPU of descriptor @number of the process, or NULL if that is no render node of a GPU. */
-static int find_gpu(pid_t pid, int number, const struct topology *topology,
-		    const struct topology_node **ret_gpu)
-{
-	struct stat stat;
-	uint32_t minor;
-	int ret = proc_stat_fd(pid, number, &stat);
-
-	*ret_gpu = NULL;
-	if (ret > 0 && S_ISCHR(stat.st_mode) && render_node_is_device(stat.st_rdev, &minor))
-		*ret_gpu = topology_find_minor(topology, minor);
-	return ret < 0 ? ret : 0;
-}
-
 static int add_descriptor(struct gem_files *files, pid_t pid, int number,
 			  const struct topology_node *gpu)
 {
@@ -148,7 +134,7 @@ static int read_files(pid_t pid, const struct topology *topology, bool runs,
 	while (!ret && proc_next_fd(stream, &number, &ret)) {
 		const struct topology_node *gpu;
 
-		ret = find_gpu(pid, number, topology, &gpu);
+		ret = render_node_find_open(topology, pid, number, &gpu);
 		if (!ret && gpu && !(runs && stops_queues(pid, number, gpu)))
 			ret = add_descriptor(&files, pid, number, gpu);
 	}

@@ -140,14 +140,15 @@ static int add_mappings(struct node_uses *uses, pid_t pid)
 {
 	_cleanup_free_ struct proc_mapping *mappings = NULL;
 	struct node_use *use;
-	uint32_t number;
 	size_t count;
 	int ret = proc_list_mappings(pid, &mappings, &count);
 
 	for (size_t i = 0; !ret && i < count; i++) {
-		if (render_node_is_device(mappings[i].device, &number) &&
-		    topology_find_minor(uses->topology, number))
-			ret = use_node(uses, number, &use);
+		const struct topology_node *gpu =
+			render_node_find_gpu(uses->topology, mappings[i].device);
+
+		if (gpu)
+			ret = use_node(uses, gpu->drm_render_minor, &use);
 	}
 	return ret;
 }

@@ -570,15 +570,12 @@ static bool is_ambiguous(const struct dumped_process *process, const struct proc
 int preflight_check_mapping(const struct dumped_process *process,
 			    const struct proc_mapping *mapping)
 {
-	const struct topology_node *gpu;
+	const struct topology_node *gpu =
+		render_node_find_gpu(&process->session->topology, mapping->device);
 	const struct bo_index_entry *bo;
 	enum dump_rule broken;
 	char name[32] = "";
-	uint32_t number;
 
-	gpu = render_node_is_device(mapping->device, &number)
-		      ? topology_find_minor(&process->session->topology, number)
-		      : NULL;
 	if (!gpu)
 		return 0;
 	bo = bo_index_find_offset(process->bo_index, topology_pci_device(gpu), mapping->offset);
@@ -593,7 +590,7 @@ int preflight_check_mapping(const struct dumped_process *process,
 	if (bo)
 		(void)snprintf(name, sizeof(name), ", BO 0x%" PRIx64 ",",
 			       process->state.bos[bo->index].addr);
-	return preflight_refuse(process->session, broken,
-				"%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
-				process->name, mapping->start, mapping->end, number, name);
+	return preflight_refuse(
+		process->session, broken, "%s: mapping 0x%" PRIx64 "-0x%" PRIx64 " of renderD%u%s",
+		process->name, mapping->start, mapping->end, gpu->drm_render_minor, name);
 }
