@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -246,6 +247,14 @@ int fd_dup_above(int fd, int lowest)
 	int new_fd = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
 
 	return new_fd < 0 ? -errno : new_fd;
+}
+
+int fd_is_same(int one, int other)
+{
+	const pid_t self = getpid();
+	long order = syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
+
+	return order < 0 ? -errno : order == 0;
 }
 
 int fd_sync(int fd)

@@ -85,6 +85,9 @@ int read_short(int fd, char *text, size_t room, size_t *ret_length);
  * unchanged. */
 int fd_move_up(int *fd, int lowest);
 
+/* Whether two descriptors are of one open file: 1, 0 or -errno. */
+int fd_is_same(int one, int other);
+
 /* A close-on-exec duplicate of @fd with a number of at least @lowest, or -errno. */
 int fd_dup_above(int fd, int lowest);
 

@@ -85,7 +85,7 @@ static int find_listed(const struct dump_session *session, const struct topology
 	for (size_t i = 0; !ret && i < session->num_renders; i++) {
 		if (session->renders[i].node != node || session->renders[i].fd < 0)
 			continue;
-		ret = kfd_files_same(session->renders[i].fd, fd);
+		ret = fd_is_same(session->renders[i].fd, fd);
 		if (ret > 0)
 			*ret_render = &session->renders[i];
 	}

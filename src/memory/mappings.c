@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "amdgpu_plugin_util.h"
@@ -258,11 +256,8 @@ static bool run_goes_on(struct mappings_run *run, const char *path)
  * descriptors have lower numbers. */
 static int own_descriptor(int file)
 {
-	pid_t self = getpid();
-
 	for (int fd = 0; fd < file; fd++) {
-		if (fcntl(fd, F_GETFD) >= 0 &&
-		    syscall(SYS_kcmp, self, self, KCMP_FILE, fd, file) == 0)
+		if (fd_is_same(fd, file) > 0)
 			return fd;
 	}
 	return file;

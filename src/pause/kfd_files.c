@@ -20,21 +20,6 @@
 #include "kernel/proc.h"
 #include "kernel/render_node.h"
 
-/* The result of kcmp(): 0: the same file. */
-static long compare_files(int one, int other)
-{
-	pid_t self = getpid();
-
-	return syscall(SYS_kcmp, self, self, KCMP_FILE, one, other);
-}
-
-int kfd_files_same(int one, int other)
-{
-	long order = compare_files(one, other);
-
-	return order < 0 ? -errno : order == 0;
-}
-
 void kfd_files_done(struct tree_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
@@ -60,7 +45,7 @@ static int find_file(const struct tree_files *files, int fd, struct tree_file **
 {
 	*ret_file = NULL;
 	for (size_t i = 0; i < files->count; i++) {
-		int ret = kfd_files_same(files->list[i].fd, fd);
+		int ret = fd_is_same(files->list[i].fd, fd);
 
 		if (ret < 0)
 			return ret;
@@ -102,8 +87,9 @@ static int get_file(struct search *search, const struct holder *holder, int numb
 	/* A process that runs on may have closed the file, or have ended. */
 	if (fd < 0)
 		return errno == EBADF || errno == ESRCH ? 0 : -errno;
-	if (compare_files(fd, fd) < 0)
-		return -errno;
+	ret = fd_is_same(fd, fd);
+	if (ret < 0)
+		return ret;
 	ret = find_file(&search->files, fd, &known);
 	if (ret < 0)
 		return ret;

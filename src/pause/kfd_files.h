@@ -46,8 +46,6 @@ int kfd_files_check_mappers(const struct dump_session *session);
 int kfd_files_find_gpus(const struct pid_list *tasks, const struct topology *topology,
 			bool *ret_open);
 
-/* Whether two descriptors are of one open file: 1, 0 or -errno. */
-int kfd_files_same(int one, int other);
 /* Whether descriptor @number of process @pid is the file @fd: 1, 0 or -errno. A descriptor that the
  * process has closed meanwhile is not. */
 int kfd_files_compare(pid_t pid, int number, int fd);

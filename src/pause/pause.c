@@ -425,7 +425,7 @@ static int find_file(const struct dump_session *session, int fd,
 {
 	*ret_file = NULL;
 	for (size_t i = 0; !*ret_file && i < session->num_files; i++) {
-		int ret = kfd_files_same(session->files[i].fd, fd);
+		int ret = fd_is_same(session->files[i].fd, fd);
 
 		if (ret < 0)
 			return ret;

@@ -6,10 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/kcmp.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "amdgpu_plugin_topology.h"
 #include "amdgpu_plugin_util.h"
@@ -69,20 +66,14 @@ static int read_handles(struct gem_file *file)
 	return ret;
 }
 
-/* *@ret_known: one of @files is the open file @fd. */
-static int find_file(const struct gem_files *files, int fd, bool *ret_known)
+/* Whether one of @files is the open file @fd: 1, 0 or -errno. */
+static int has_file(const struct gem_files *files, int fd)
 {
-	const pid_t self = getpid();
+	int ret = 0;
 
-	*ret_known = false;
-	for (size_t i = 0; !*ret_known && i < files->count; i++) {
-		long order = syscall(SYS_kcmp, self, self, KCMP_FILE, files->list[i].fd, fd);
-
-		if (order < 0)
-			return -errno;
-		*ret_known = order == 0;
-	}
-	return 0;
+	for (size_t i = 0; !ret && i < files->count; i++)
+		ret = fd_is_same(files->list[i].fd, fd);
+	return ret;
 }
 
 static int add_file(struct gem_files *files, const struct topology_node *gpu, int number, int *fd)
@@ -112,15 +103,15 @@ static int add_descriptor(struct gem_files *files, pid_t pid, int number,
 			  const struct topology_node *gpu)
 {
 	_cleanup_close_ int fd = -1;
-	bool known = false;
 	int ret = proc_get_fd(pid, number, &fd);
 
 	if (ret < 0)
 		return ret == -EPERM || ret == -ENOSYS || ret == -EBADF ? 0 : ret;
-	ret = find_file(files, fd, &known);
-	if (!ret && !known)
-		ret = fd_move_up(&fd, HOST_LOWEST_FD);
-	return ret || known ? ret : add_file(files, gpu, number, &fd);
+	ret = has_file(files, fd);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	ret = fd_move_up(&fd, HOST_LOWEST_FD);
+	return ret < 0 ? ret : add_file(files, gpu, number, &fd);
 }
 
 static int read_files(pid_t pid, const struct topology *topology, bool runs,

@@ -29,8 +29,8 @@ static void files_of_tracees_are_found_once_each(void **state)
 		assert_true(files.list[i].fd >= 300);
 		assert_int_equal(fcntl(files.list[i].fd, F_GETFD), FD_CLOEXEC);
 		assert_int_equal(files.list[i].pid, members[i / 2].pid);
-		assert_int_equal(kfd_files_same(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
-		assert_int_equal(kfd_files_same(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
+		assert_int_equal(fd_is_same(files.list[i].fd, members[i / 2].fds[i % 2]), 1);
+		assert_int_equal(fd_is_same(files.list[i].fd, members[1 - i / 2].fds[0]), 0);
 	}
 	kfd_files_done(&files);
 	leave_tree(&child);
