@@ -127,8 +127,8 @@ double now_seconds(void);
 void futex_wait_while(uint32_t *word, uint32_t value, time_t seconds);
 void futex_wake_all(uint32_t *word);
 
-/* The number of processors that this thread may use. 0: not known, as on machines with more of them
- * than fit in a cpu_set_t. */
+/* The number of processors that this thread may use, or 0 if it is not known, as on machines with
+ * more of them than fit in a cpu_set_t. */
 size_t usable_processors(void);
 
 /* Starts a thread that blocks all signals, so that CRIU's handlers run in CRIU's thread. */

@@ -18,7 +18,7 @@ struct check {
 	bool refused;
 	/* Print only what forbids a dump. */
 	bool quiet;
-	/* About the bytes of contents of a dump; 0: not known. */
+	/* About the bytes of contents of a dump, or 0 if they are not known. */
 	uint64_t contents;
 };
 

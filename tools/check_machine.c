@@ -78,7 +78,7 @@ static void name_gpu(const struct check *check, const struct topology_node *gpu,
 	kfd_device_entry__free_unpacked(entry, NULL);
 }
 
-/* What helps against an error of content_try_gpu(); "": nothing known does. */
+/* What helps against an error of content_try_gpu(), or "" if that is not known. */
 static const char *find_remedy(int error)
 {
 	static const struct {

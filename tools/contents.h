@@ -13,7 +13,7 @@
 /* A BO in its pages file. */
 struct contents_piece {
 	const struct content_job *job;
-	/* Of the BO in the message of its process. */
+	/* Index of the BO in the message of its process. */
 	uint32_t index;
 	uint64_t offset;
 	uint64_t size;

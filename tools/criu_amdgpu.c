@@ -91,7 +91,7 @@ static int complain(const char *subject, const char *problem, const char *detail
 	return TOOL_TROUBLE;
 }
 
-/* The first of the options @given that the command does not have; NULL: none. */
+/* The first of the options @given that the command does not have, or NULL. */
 static const char *find_foreign_option(const struct command *command, const char *given)
 {
 	for (; *given; given++) {

@@ -16,7 +16,7 @@
 #define HOST_ORDER ELFDATA2MSB
 #endif
 
-/* @count elements of @size bytes at @offset; NULL: not in the file. */
+/* @count elements of @size bytes at @offset, or NULL if the file ends before. */
 static const void *part_of(const struct elf *elf, uint64_t offset, uint64_t count, size_t size)
 {
 	if (offset > elf->size || count > (elf->size - offset) / size)
@@ -77,7 +77,7 @@ static const Elf64_Shdr *list_sections(const struct elf *elf, size_t *ret_count)
 	return part_of(elf, head->e_shoff, head->e_shnum, sizeof(Elf64_Shdr));
 }
 
-/* The name at @offset of the string table @section; "": there is none. */
+/* The name at @offset of the string table @section, or "" if there is none. */
 static const char *name_at(const struct elf *elf, const Elf64_Shdr *section, uint64_t offset)
 {
 	const char *names = part_of(elf, section->sh_offset, section->sh_size, 1);

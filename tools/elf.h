@@ -20,7 +20,7 @@ void elf_close(struct elf *elf);
  */
 int elf_find_symbol(const struct elf *elf, const char *name, uint64_t *ret_size);
 
-/* The first string in the program that begins with '/' and ends with @end; NULL: none. Borrowed.
+/* The first string in the program that begins with '/' and ends with @end, or NULL. Borrowed.
  */
 const char *elf_find_path(const struct elf *elf, const char *end);
 

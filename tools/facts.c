@@ -87,7 +87,7 @@ static void add_object(struct owner_sum *owner, const KfdBoEntry *bo)
 		owner->highest_object = bo->object;
 }
 
-/* The owner of a shared BO; NULL: no memory. */
+/* The owner of a shared BO, or NULL without memory. */
 static struct owner_sum *find_owner(struct owner_sum **owners, size_t *count, uint32_t pid)
 {
 	const struct owner_sum owner = { .owner_pid = pid };

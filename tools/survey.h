@@ -39,7 +39,7 @@ struct survey {
 		uint32_t id;
 		/* enum kfd_priv_queue_type */
 		uint32_t type;
-		/* Of this machine. */
+		/* The gpu_id on this machine. */
 		uint32_t gpu_id;
 	} * queues;
 	size_t num_queues;

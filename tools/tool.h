@@ -25,13 +25,13 @@ enum tool_status {
 
 /* What the user has asked. */
 struct tool_request {
-	/* The image directory. check: the one for a dump; NULL: not given. */
+	/* The image directory, for check that of a dump, or NULL if it is not given. */
 	const char *dir;
-	/* The directory of CRIU's plugins; NULL: the one of the CRIU found. */
+	/* The directory of CRIU's plugins, or NULL for CRIU's own. */
 	const char *libdir;
-	/* check: the process; NULL: none, so the machine. */
+	/* check: the process, or NULL for the machine. */
 	const char *pid;
-	/* A tree like /sys/class/kfd/kfd/topology; NULL: this machine. */
+	/* A tree like /sys/class/kfd/kfd/topology, or NULL for this machine. */
 	const char *topology;
 	/* Print only errors. */
 	bool quiet;
@@ -81,7 +81,7 @@ struct tool_images {
  * with images_done(). */
 int images_read(struct tool_images *ret_images);
 void images_done(struct tool_images *images);
-/* The first KFD image with the state of process @pid; NULL: no image has its state. */
+/* The first KFD image with the state of process @pid, or NULL if no image has it. */
 const struct tool_kfd *images_find_process(const struct tool_images *images, uint32_t pid);
 
 /* show_json.c: what the images hold, for programs. */

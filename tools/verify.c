@@ -51,7 +51,7 @@ struct verification {
 	size_t count;
 	size_t num_bos;
 	uint64_t size;
-	/* Of all processes; NULL: do not show the progress. */
+	/* The progress of all processes, or NULL if it is not shown. */
 	const struct totals *totals;
 	atomic_size_t next;
 	atomic_uint_fast64_t done;

@@ -16,7 +16,7 @@
  * guard. */
 #define GUARD_NAME "amdgpu_guard"
 
-/* A running guard, as CRIU holds it; { 0 }: none. */
+/* A running guard, as CRIU holds it, or { 0 }. */
 struct guard {
 	pid_t pid;
 	/* A pidfd. Other code of CRIU may wait for the guard, and then the pid may be reused. */

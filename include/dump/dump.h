@@ -145,8 +145,7 @@ struct dump_session {
 	struct queue_answers queue_answers;
 	/* The BOs that are one object, or NULL before CHECKPOINT. See src/dump/shared_bos.h. */
 	struct shared_bos *shared;
-	/* Contents that are being saved while CRIU goes on; NULL: none. See src/dump/background.h.
-	 */
+	/* Contents that are being saved while CRIU goes on, or NULL. See src/dump/background.h. */
 	struct background *background;
 	/* The open render nodes of all tasks. */
 	struct dumped_render *renders;

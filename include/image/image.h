@@ -101,7 +101,7 @@ int image_end_pages(int id, uint32_t gpu_id, int *fd);
 /* image_dir.c: the image directory, with the images of this dump and of older ones. If images are
  * streamed, the functions below do not change the directory. */
 
-/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: none. */
+/* Not for streams: the image with the state of process @pid (its vpid). -ENOENT: there is none. */
 int image_dir_find_kfd(pid_t pid, int *ret_id, CriuKfd **ret_kfd);
 /* Not for streams: the ids of all images of this kind in ascending order, in memory that the caller
  * frees. -ENOMEM. */

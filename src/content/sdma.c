@@ -33,7 +33,7 @@
  * context reports all errors since the driver was loaded. */
 #define SPOILED_FLAGS (AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST | 1u << 5)
 
-/* The last page fault in the page tables of a file, all zero: none. Linux 6.8; older kernels answer
+/* The last page fault in the page tables of a file, or all zero. Linux 6.8; older kernels answer
  * EINVAL. Not in the headers of older systems (AMDGPU_INFO_GPUVM_FAULT). */
 #define INFO_VM_FAULT 0x23
 

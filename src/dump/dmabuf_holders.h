@@ -26,7 +26,7 @@
 struct pid_list;
 
 struct dmabuf_holders {
-	/* All of them; 0: the kernel does not tell. */
+	/* All of them, or 0 if the kernel does not report the number. */
 	uint64_t references;
 	/* BOs with their share handles, and descriptors, that the dump knows. */
 	uint64_t bos;
@@ -67,8 +67,8 @@ void dmabuf_holders_done(struct dmabuf_files *files);
 /* How many of the descriptors are the file @stat. */
 uint32_t dmabuf_holders_find(const struct dmabuf_files *files, const struct stat *stat);
 
-/* All references to the dma-buf @fd, by its fdinfo; 0: the kernel does not tell. -errno: fdinfo
- * cannot be read. */
+/* All references to the dma-buf @fd, by its fdinfo, or 0 if the kernel does not report them.
+ * -errno: fdinfo cannot be read. */
 int dmabuf_holders_count(int fd, uint64_t *ret_count);
 /* Whether holders that the dump knows can explain the number of references. Two more holders may be
  * taken for the object and KFD's own file, if these have let go. */

@@ -37,7 +37,7 @@ struct shared_bo {
 	uint32_t alloc_flags;
 	uint64_t offset;
 	uint64_t size;
-	/* Of its dma-buf. */
+	/* Inode of its dma-buf. */
 	uint64_t inode;
 	uint64_t file_system;
 	/* How many descriptors of it the tasks of the dump and CRIU have. */
@@ -59,7 +59,7 @@ struct shared_bo {
 	uint64_t home_offset;
 	/* A render file of another process has a GEM handle of the object. */
 	bool is_named;
-	/* From 1; 0: a restore makes a BO of its own. */
+	/* Number of the object, from 1, or 0 if a restore makes a BO of its own. */
 	uint32_t object;
 	/* The process whose entry makes the object. */
 	size_t owner;

@@ -80,7 +80,7 @@ static size_t compare(const struct map_input *in, size_t saved, size_t local, st
 	return gpu_rules_compare(in->saved.gpus[saved], in->local.gpus[local], in->options, d);
 }
 
-/* "KFD_FW_VER_CHECK=0": the option that relaxes mismatch @d. Empty: none. */
+/* "KFD_FW_VER_CHECK=0": the option that relaxes mismatch @d, or "" if none does. */
 static struct text relaxed_by(const struct map_input *in, size_t saved, size_t local,
 			      const struct difference *d)
 {

@@ -12,7 +12,8 @@ struct difference {
 	uint64_t local;
 	/* The local value must be at least as large, not equal. */
 	bool at_least;
-	/* The option that turns the check off, as environment variable; NULL: none. */
+	/* The option that turns the check off, as environment variable, or NULL if there is none.
+	 */
 	const char *variable;
 };
 

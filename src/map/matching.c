@@ -10,7 +10,7 @@
 
 struct assignment {
 	const uint64_t *sets;
-	/* By element: 1 + the set to which it is assigned; 0: none. */
+	/* By element: 1 + the set to which it is assigned, or 0. */
 	uint16_t owner[GPU_SET_MAX];
 	uint64_t taken;
 };
@@ -60,7 +60,7 @@ struct path {
 	int32_t slack[GPU_SET_MAX];
 	uint16_t before[GPU_SET_MAX];
 	uint64_t reached;
-	/* The column that the path has reached last; NO_COLUMN: none yet. */
+	/* The column that the path has reached last, or NO_COLUMN. */
 	uint16_t end;
 };
 

@@ -18,7 +18,7 @@ struct costs {
  * shrinking sets are cheap. */
 struct matching {
 	size_t size;
-	/* 1 + index; 0: none yet. */
+	/* 1 + index, or 0 before there is one. */
 	uint16_t column_of[GPU_SET_MAX];
 	uint16_t row_of[GPU_SET_MAX];
 	/* Each allowed pair costs at least the sum of its prices, and a matched pair exactly that.

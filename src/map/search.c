@@ -30,8 +30,8 @@ struct search {
 	/* WORTH_MAX less the worth; 0 for rows without GPU. */
 	struct costs costs;
 	struct bound_buffer bound_buffer;
-	/* The worth of the best assignment so far; -1: none yet. The search ignores nodes that
-	 * cannot exceed it. */
+	/* The worth of the best assignment so far, or -1 before there is one. The search ignores
+	 * nodes that cannot exceed it. */
 	int best;
 	bool any_will_do;
 	bool given_up;

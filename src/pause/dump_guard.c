@@ -38,7 +38,7 @@ struct orphans {
 	/* By index of files. */
 	bool *unpaused;
 	bool streamed;
-	/* By index of pids, of processes that CRIU is about to end; -1: has ended. */
+	/* By index of pids: the process that CRIU is about to end, or -1 if it has ended. */
 	int *pidfds;
 };
 

@@ -144,7 +144,7 @@ static int report_unclear(const struct dumped_process *asked, int ret)
 	return pause_report_refusal(asked, KFD_CHECKPOINT, ret, "tell whether it is paused");
 }
 
-/* The file is of no process of the dump. */
+/* The file belongs to no process of the dump. */
 static int undo_pause(const struct dumped_process *asked)
 {
 	int ret = kfd_unpause(asked->fd);
@@ -157,8 +157,8 @@ static int undo_pause(const struct dumped_process *asked)
 }
 
 /* UNPAUSE tells whether the process of @asked's file is paused, but also starts its queues, so the
- * plugin pauses it again. *@ret_process: the paused process; NULL: the process of the file is not
- * paused. Logs on error. */
+ * plugin pauses it again. *@ret_process: the paused process, or NULL if the process of the file is
+ * not paused. Logs on error. */
 static int find_by_unpause(struct dump_session *session, const struct dumped_process *asked,
 			   struct dumped_process **ret_process)
 {
@@ -331,7 +331,7 @@ static int pause_file(struct dump_session *session, struct dumped_file *file)
 	return 0;
 }
 
-/* Of all files before the first pause: from then on a paused process is one of this dump. */
+/* Runs for all files before the first pause: later every paused process is one of this dump. */
 static int undo_old_pauses(struct dump_session *session)
 {
 	int ret = 0;
@@ -419,7 +419,7 @@ int pause_tree(struct dump_session *session)
 	return ret;
 }
 
-/* *@ret_file: the listed file that @fd is a descriptor of; NULL: none. */
+/* *@ret_file: the listed file that @fd is a descriptor of, or NULL if there is none. */
 static int find_file(const struct dump_session *session, int fd,
 		     const struct dumped_file **ret_file)
 {
@@ -487,10 +487,11 @@ int pause_check_all_seen(const struct dump_session *session)
 		if (!process->paused || process->id != DUMP_NO_ID)
 			continue;
 		if (is_dumped(session, process))
-			return log_error(-EIO,
-					 "process %d: the file that it was paused by was not saved",
-					 process->pid);
-		log_warn("process %d: its queues stood still, but it is not dumped", process->pid);
+			return log_error(
+				-EIO,
+				"process %d: the /dev/kfd by which it was paused was not saved",
+				process->pid);
+		log_warn("process %d: was paused, but is not part of the dump", process->pid);
 	}
 	return 0;
 }

@@ -33,7 +33,7 @@ struct node_use {
 
 struct node_uses {
 	const struct topology *topology;
-	/* Of the process; 0: this kernel does not tell. */
+	/* The PASID of the process, or 0 if this kernel does not report it. */
 	unsigned int pasid;
 	struct node_use *list;
 	size_t count;
@@ -76,8 +76,8 @@ static unsigned int read_process_pasid(pid_t pid)
 	return file && fscanf(file, "%u", &pasid) == 1 ? pasid : 0;
 }
 
-/* The field `pasid` of the file's fdinfo, which only amdgpu writes (amdgpu_show_fdinfo()); 0: there
- * is none. */
+/* The field `pasid` of the file's fdinfo, which only amdgpu writes (amdgpu_show_fdinfo()), or 0 if
+ * there is none. */
 static unsigned int read_file_pasid(pid_t pid, int number)
 {
 	_cleanup_fclose_ FILE *file = NULL;

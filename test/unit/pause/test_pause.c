@@ -444,7 +444,7 @@ static void a_process_that_is_paused_but_not_dumped_fails_no_dump(void **state)
 	write_core(members[0].process);
 	write_core(members[2].process);
 	assert_int_equal(finish_dump(0), 0);
-	assert_logged("Warn  (amdgpu_plugin): ", "is not dumped");
+	assert_logged("Warn  (amdgpu_plugin): ", "is not part of the dump");
 	end_dump(0);
 	assert_all_paused(members, 3, 0);
 	assert_true(unit_exists("amdgpu-kfd-5.img"));
