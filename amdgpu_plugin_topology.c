@@ -471,7 +471,7 @@ uint32_t topology_partition(const struct topology_node *gpu)
 	return topology_has_partitions(gpu) ? gpu->location_id & FUNCTION_BITS : 0;
 }
 
-/* A kernel that tells no location has no partitions. */
+/* A kernel that reports no location has no partitions. */
 uint64_t topology_pci_device(const struct topology_node *gpu)
 {
 	if (!gpu->location_id)

@@ -95,7 +95,7 @@ struct dumped_process {
 		bool has_bo;
 		uint64_t bo_offset;
 		/* The descriptor of the compute file in the process, or DUMP_NO_FILE if the plugin
-		 * cannot tell which file it is. */
+		 * cannot determine which file it is. */
 		int compute_file;
 		/* The GEM handles of that file, which the process's image has. */
 		size_t num_handles;
@@ -158,7 +158,7 @@ struct dump_session {
 	/* No GPU has lost memory while the contents were saved. */
 	bool memory_is_checked;
 	/* The log says what the kernel does not save. */
-	bool gaps_are_told;
+	bool has_warned_of_gaps;
 	struct content_totals totals;
 	/* The dump is over: the processes run again. */
 	bool released;

@@ -69,7 +69,7 @@ int sdma_submit(struct sdma *gpu, unsigned int slot, enum sdma_direction directi
  * may be wrong. */
 int sdma_wait(struct sdma *gpu, unsigned int slot, uint64_t timeout_s);
 /* Whether a copy since sdma_open() had a page fault. Its fence signals, and the bytes are wrong.
- * -EFAULT: one had. Kernels before 6.8 do not tell: 0. */
+ * -EFAULT: one had. Kernels before 6.8 do not report faults, and the result is 0. */
 int sdma_check_faults(struct sdma *gpu);
 
 #endif

@@ -68,7 +68,7 @@ static int try_gpu(const struct shared_bos *shared, const struct topology_node *
 	if (ret < 0)
 		return is_out_of_resources(ret) ? ret : 0;
 	if (!bo.mmap_offset)
-		log_info("process %d: descriptor %d: the kernel does not tell which BO of"
+		log_info("process %d: descriptor %d: the kernel does not report which BO of"
 			 " renderD%u this dma-buf is, because the CPU may not map it",
 			 file->pid, file->number, gpu->drm_render_minor);
 	if (!bo.mmap_offset || !has_bo_like(shared, device, size, bo.mmap_offset))
@@ -107,7 +107,8 @@ static int try_gpus(const struct shared_bos *shared, const struct topology *topo
 	return ret;
 }
 
-/* Files without a type are also eventfds and the like, which the driver tells from dma-bufs. */
+/* Files without a type are also eventfds and the like, which the driver distinguishes from
+ * dma-bufs. */
 static int find_by_import(const struct shared_bos *shared, const struct topology *topology,
 			  struct dmabuf_file *file)
 {

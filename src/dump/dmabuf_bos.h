@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which BOs the open dma-bufs of the tasks are. From Linux 6.8 on, a BO has one dma-buf, and the
- * inode tells. Older kernels make a dma-buf at each CHECKPOINT (criu_get_prime_handle() in
+ * inode identifies it. Older kernels make a dma-buf at each CHECKPOINT (criu_get_prime_handle() in
  * kfd_chardev.c, Linux 6.1). There the plugin imports the dma-buf into a render file of its own: a
  * file of the BO's PCI device gets the object itself (amdgpu_gem_prime_import() in
  * amdgpu_dma_buf.c), and with it the mmap offset that CHECKPOINT reports. A file of another device
@@ -16,7 +16,7 @@ struct shared_bos;
 struct topology;
 
 /* Notes in shared->list which BOs a task has a dma-buf of, and in shared->files the BO of each
- * dma-buf. Logs nothing, but for a dma-buf whose offset the kernel does not tell. */
+ * dma-buf. Logs only a dma-buf whose offset the kernel does not report. */
 int dmabuf_bos_find(struct shared_bos *shared, const struct topology *topology);
 /* Whether the file @stat is a dma-buf of @bo. */
 bool dmabuf_bos_is_of(const struct shared_bos *shared, const struct stat *stat,

@@ -60,7 +60,7 @@ int dmabuf_files_dump(struct dump_session *session, int fd, int id)
 		return log_error(-errno, "file %d: cannot examine", id);
 	ret = array_append(&session->dmabufs, &session->num_dmabufs, sizeof(dmabuf), &dmabuf);
 	if (ret < 0)
-		return log_error(ret, "file %d: cannot note the dma-buf", id);
+		return log_error(ret, "file %d: cannot record the dma-buf", id);
 	return check(session, &dmabuf);
 }
 

@@ -81,7 +81,7 @@ int dump_add_task(struct dump_session *session, pid_t pid)
 	if (!ret)
 		return 0;
 	session->has_gpu_files = true;
-	return log_error(ret, "process %d: cannot note it", pid);
+	return log_error(ret, "process %d: cannot record it", pid);
 }
 
 static int begin(struct dump_session *session)
@@ -99,7 +99,7 @@ static int begin(struct dump_session *session)
 		return log_error(ret, "topology: cannot read %s", TOPOLOGY_SYSFS);
 	ret = host_inventory_add(PLUGIN_NAME);
 	if (ret < 0)
-		return log_error(ret, "inventory: cannot note the plugin");
+		return log_error(ret, "inventory: cannot record the plugin");
 	ret = image_dir_remove_old();
 	session->registered = !ret;
 	return ret;

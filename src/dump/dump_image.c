@@ -365,11 +365,11 @@ static int write_state(struct dumped_process *process)
 /* SET_TRAP_HANDLER's address is in a page of the driver that CHECKPOINT leaves out. */
 static void tell_gaps(const struct dumped_process *process)
 {
-	if (!process->session->gaps_are_told)
+	if (!process->session->has_warned_of_gaps)
 		log_info("%s: the kernel does not save trap handlers (asserts in GPU code) and"
 			 " the state for debuggers",
 			 process->name);
-	process->session->gaps_are_told = true;
+	process->session->has_warned_of_gaps = true;
 }
 
 int dump_image_finish(struct dumped_process *process)

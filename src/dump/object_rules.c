@@ -348,7 +348,7 @@ static void judge_holders(struct shared_bos *shared, struct shared_bo *run, size
 				is_import(&run[i])
 					? "its dma-buf has more holders than the dump knows"
 					: "its dma-buf has more holders than the dump knows,"
-					  " and the driver does not tell the owner";
+					  " and the driver does not report the owner";
 	}
 }
 

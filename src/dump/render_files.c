@@ -54,7 +54,8 @@ static int find_compute_process(const struct dump_session *session, int fd, cons
 		ret = is_compute_file(process, dump_find_gpu(process, render->node), fd);
 		render->compute = ret > 0 ? process : NULL;
 	}
-	return ret < 0 ? log_error(ret, "%s: cannot tell whether it is a compute file", name) : 0;
+	return ret < 0 ? log_error(ret, "%s: cannot determine whether it is a compute file", name)
+		       : 0;
 }
 
 /* The image of the process has the handles of its compute file. Kernels that list no handles show

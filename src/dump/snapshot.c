@@ -244,7 +244,7 @@ static int note_gpus(struct dumped_process *process)
 
 	process->gpus = calloc((size_t)process->state.num_devices + 1, sizeof(*process->gpus));
 	if (!process->gpus)
-		return log_error(-ENOMEM, "%s: cannot note its GPUs", process->name);
+		return log_error(-ENOMEM, "%s: cannot record its GPUs", process->name);
 	for (uint32_t i = 0; !ret && i < process->state.num_devices; i++)
 		ret = note_gpu(process, process->state.devices[i].user_gpu_id);
 	return ret;

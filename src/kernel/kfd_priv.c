@@ -71,8 +71,8 @@ struct walk {
 	struct proc_range *ranges;
 	size_t num_ranges;
 	/* The first event that RESTORE may refuse. */
-	bool has_strange_event;
-	struct kfd_priv_event strange_event;
+	bool has_unsupported_event;
+	struct kfd_priv_event unsupported_event;
 	/* The first handle of an event that is not 0. */
 	uint64_t event_page;
 };
@@ -154,10 +154,10 @@ static bool read_event(struct walk *walk)
 {
 	if (bytes_left(walk) < EVENT_SIZE)
 		return false;
-	if (!walk->has_strange_event && !is_restored_event(number_at(walk, EVENT_TYPE))) {
-		walk->has_strange_event = true;
-		walk->strange_event.id = number_at(walk, EVENT_ID);
-		walk->strange_event.type = number_at(walk, EVENT_TYPE);
+	if (!walk->has_unsupported_event && !is_restored_event(number_at(walk, EVENT_TYPE))) {
+		walk->has_unsupported_event = true;
+		walk->unsupported_event.id = number_at(walk, EVENT_ID);
+		walk->unsupported_event.type = number_at(walk, EVENT_TYPE);
 	}
 	if (!walk->event_page)
 		walk->event_page = address_at(walk, EVENT_PAGE);
@@ -286,14 +286,14 @@ int kfd_priv_list_queues(const struct kfd_priv *priv, struct kfd_priv_queue **re
 	return 0;
 }
 
-int kfd_priv_find_strange_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
+int kfd_priv_find_unsupported_event(const struct kfd_priv *priv, struct kfd_priv_event *ret_event)
 {
 	const struct bo_layout *layout;
 	struct walk walk;
 
-	if (find_layout(priv, &layout, &walk) < 0 || !walk.has_strange_event)
+	if (find_layout(priv, &layout, &walk) < 0 || !walk.has_unsupported_event)
 		return -ENOENT;
-	*ret_event = walk.strange_event;
+	*ret_event = walk.unsupported_event;
 	return 0;
 }
 

@@ -122,8 +122,8 @@ static void watch_dump(void *argument, int criu)
 	}
 }
 
-/* Forgets the processes that have ended, because another process may get the pid. The first of
- * those that live; num_pids: none lives. */
+/* Forgets the processes that have ended, because another process may get the pid. Returns the first
+ * live process, or num_pids. */
 static size_t forget_ended(struct orphans *orphans)
 {
 	size_t first = orphans->num_pids;
@@ -139,7 +139,7 @@ static size_t forget_ended(struct orphans *orphans)
 	return first;
 }
 
-/* CRIU kills all tasks or lets go of all, so one of them tells. */
+/* CRIU kills all tasks or lets go of all, so checking one is enough. */
 static void watch_end(void *argument, int criu)
 {
 	struct orphans *orphans = argument;

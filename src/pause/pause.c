@@ -178,7 +178,9 @@ static int find_by_unpause(struct dump_session *session, const struct dumped_pro
 	process = find_paused(session, counts.vpid);
 	if (!process)
 		return undo_pause(asked);
-	log_warn("process %d: its counts changed, its queues run for a moment more", process->pid);
+	log_warn(
+		"process %d: its counts changed, so its queues ran briefly after the others had stopped",
+		process->pid);
 	process->state = counts;
 	*ret_process = process;
 	return 0;
@@ -227,8 +229,7 @@ static int refresh(struct dumped_process *process)
 
 	log_info("%s: its counts changed, asking again", process->name);
 	if (process->session->num_processes > 1)
-		log_warn("%s: its queues run for a moment more than those of others",
-			 process->name);
+		log_warn("%s: its queues run briefly after the others have stopped", process->name);
 	ret = kfd_unpause(process->fd);
 	if (ret < 0)
 		return log_error(ret, "%s: cannot unpause the process", process->name);
@@ -309,7 +310,7 @@ static int pause_owner(struct dump_session *session, struct dumped_file *file)
 	int ret = add_process(session, file);
 
 	if (ret < 0)
-		return log_error(ret, "process %d: cannot keep its /dev/kfd", file->pid);
+		return log_error(ret, "process %d: cannot record its /dev/kfd", file->pid);
 	ret = pause_guarded(last_process(session));
 	if (!ret)
 		return note_pause(session, file);

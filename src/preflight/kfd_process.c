@@ -63,7 +63,8 @@ static int use_node(struct node_uses *uses, uint32_t number, struct node_use **r
 	return 0;
 }
 
-/* 0: the kernel does not tell. In Linux 7 each file has a PASID of its own, and sysfs says 0. */
+/* Returns 0 if the kernel does not report it. In Linux 7 each file has a PASID of its own, and
+ * sysfs says 0. */
 static unsigned int read_process_pasid(pid_t pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What /proc and sysfs say of a KFD process, where its /dev/kfd does not tell. */
+/* What /proc and sysfs say of a KFD process, which its /dev/kfd does not report. */
 #ifndef AMDGPU_PLUGIN_PREFLIGHT_KFD_PROCESS_H
 #define AMDGPU_PLUGIN_PREFLIGHT_KFD_PROCESS_H
 
@@ -36,7 +36,7 @@ struct kfd_gpus {
 int kfd_process_count_gpus(pid_t pid, struct kfd_gpus *ret_gpus);
 
 /* Whether descriptor @number of process @pid is such a file, of a render node. Where the kernel
- * does not tell the PASID of the process, it may be, and the answer is true. */
+ * does not report the PASID of the process, it may be, and the answer is true. */
 bool kfd_process_has_vm_in(pid_t pid, int number);
 
 /* Whether process @pid has more than one KFD process, which Linux 7 makes for a file of /dev/kfd on

@@ -433,7 +433,7 @@ static int check_events(const struct dumped_process *process)
 	const struct kfd_priv priv = kfd_priv_of_state(&process->state);
 	struct kfd_priv_event event;
 
-	if (kfd_priv_find_strange_event(&priv, &event) < 0)
+	if (kfd_priv_find_unsupported_event(&priv, &event) < 0)
 		return 0;
 	return preflight_refuse(process->session, DUMP_EVENT_TYPE,
 				"%s: event %u of type %u: the process", process->name, event.id,

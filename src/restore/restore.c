@@ -434,8 +434,8 @@ static int open_kfd(struct restore_session *session, int *ret_fd)
 static int check_owner(const struct restored_task *task, int id, const CriuKfd *image)
 {
 	if ((pid_t)image->pid != task->vpid)
-		return log_error(-EINVAL, "kfd %d: is of process %u, but process %d opens it", id,
-				 image->pid, task->vpid);
+		return log_error(-EINVAL, "kfd %d belongs to process %u, but process %d opens it",
+				 id, image->pid, task->vpid);
 	if (task->kfd && task->kfd_id != id)
 		return log_error(-EINVAL, "kfd %d: is not the image of process %d, kfd %d is", id,
 				 task->vpid, task->kfd_id);

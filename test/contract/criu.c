@@ -101,7 +101,7 @@ static void criu_two_pauses_nest_or_do_not(void)
 	EXPECT(criu_process_info(owner.process.kfd, owner.image), 0);
 	EXPECT(criu_unpause(owner.process.kfd), 0);
 	EXPECT(criu_unpause(owner.process.kfd), -EINVAL);
-	/* Where pauses nest, one level of the two is left for ever. */
+	/* Where pauses nest, one level of the two is left forever. */
 	raw_queue_copy(&owner.queue, owner.vram.address, owner.vram.address + 4096, 64);
 	raw_queue_ring(&owner.queue);
 	if (!rule_kernel()->pause_nests) {

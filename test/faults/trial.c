@@ -14,7 +14,7 @@
 #define ATTEMPTS 3
 
 /* After a fence that never signals, the engine may still write to staging memory, so the plugin
- * keeps it mapped: munmap() could wait for ever for a GPU that hangs. */
+ * keeps it mapped: munmap() could wait forever for a GPU that hangs. */
 static const char may_leave_pages[] = "poll_fence";
 /* A plugin that cannot start has written nothing, so the images of an older dump are whole. */
 static const char may_leave_images[] = "init";

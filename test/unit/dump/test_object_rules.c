@@ -385,7 +385,7 @@ static void an_owner_outside_shows_in_the_record_or_in_the_holders(void **state)
 	assert_true(handle->outside && dmabuf->outside && mapped->outside);
 	assert_problem(handle, "more holders than the dump knows");
 	assert_problem(mapped, "more holders than the dump knows");
-	assert_problem(dmabuf, "the driver does not tell the owner");
+	assert_problem(dmabuf, "the driver does not report the owner");
 	assert_true(owner->held_elsewhere);
 	assert_false(owner->outside);
 	assert_null(owner->problem);

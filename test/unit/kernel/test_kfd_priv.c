@@ -266,15 +266,15 @@ static void the_first_event_that_restore_does_not_make_is_found(void **state)
 		begin(&b, bo_sizes[i]);
 		add_queue(&b, 512, 4096);
 		add_event_of(&b, 1, 8);
-		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), -ENOENT);
+		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), -ENOENT);
 		add_event_of(&b, 77, 6);
 		add_event_of(&b, 78, 7);
 		add_svm(&b);
-		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), 0);
+		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), 0);
 		assert_int_equal(event.id, 77);
 		assert_int_equal(event.type, 6);
 		b.priv.size--;
-		assert_int_equal(kfd_priv_find_strange_event(&b.priv, &event), -ENOENT);
+		assert_int_equal(kfd_priv_find_unsupported_event(&b.priv, &event), -ENOENT);
 	}
 }
 

@@ -153,7 +153,7 @@ static inline int begin_kernel(const char *name, u32 items, u32 group)
 	return sim_gcn_begin(&machine.dispatch, &machine.env);
 }
 
-/* To its end, in slices of @steps: no slice takes for ever, and neither do all of them. */
+/* To its end, in slices of @steps: no slice takes forever, and neither do all of them. */
 static inline int run_kernel(u32 steps)
 {
 	u32 slices;

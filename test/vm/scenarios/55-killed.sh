@@ -36,7 +36,7 @@ nothing_of_criu() {
 	done
 }
 
-# If a task dies in its last steps, CRIU may wait for it for ever: for its end, though CRIU itself must reap its other
+# If a task dies in its last steps, CRIU may wait for it forever: for its end, though CRIU itself must reap its other
 # threads, or for the end of a step. Then this ends CRIU. (A plain FUTEX_WAIT is CRIU's own. The C library, and so the
 # plugin, uses other operations.)
 end_criu() {
